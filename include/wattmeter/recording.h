@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recording.h - what a session left behind, read back tick by tick.
+ *
+ *     struct wm_recording *rec;
+ *     struct wm_tick tick;
+ *     if (wm_recording_open("run.sqlite", WM_LAST_RUN, &rec, &err) < 0)
+ *         return report(&err);
+ *     while (wm_recording_next(rec, &tick, &err) > 0)
+ *         use(tick.when_ns, tick.readings);
+ *     wm_recording_close(rec);
+ *
+ * The rules of source.h hold here too. A recording is read in one pass and in
+ * bounded memory, however long it is.
+ */
+#ifndef WATTMETER_RECORDING_H
+#define WATTMETER_RECORDING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wattmeter/api.h"
+#include "wattmeter/error.h"
+#include "wattmeter/source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct wm_recording;
+
+/* What may happen to a file that is there already. */
+enum wm_record_mode {
+    WM_RECORD_NEW,       /* it is left alone, and WM_EEXIST returned */
+    WM_RECORD_OVERWRITE, /* it is replaced */
+    WM_RECORD_APPEND,    /* the run is added to those in it (SQLite only) */
+};
+
+/* One round of readings, all sources together, in the order of the channels. */
+struct wm_tick {
+    int64_t when_ns; /* CLOCK_MONOTONIC of the machine that was measured */
+    const struct wm_reading *readings;
+    size_t count;
+};
+
+#define WM_LAST_RUN ((size_t)-1)
+
+/* Opens run number `run` (from 0) of the recording at `path`, of whatever
+ * format; WM_LAST_RUN is the newest. A recording whose writer was killed opens
+ * like any other and ends where its last whole tick ends. */
+WM_API int wm_recording_open(const char *path, size_t run, struct wm_recording **ret_recording,
+                             struct wm_error *err);
+
+/* Accepts NULL. */
+WM_API void wm_recording_close(struct wm_recording *recording);
+
+/* How many runs the file holds. */
+WM_API size_t wm_recording_run_count(const struct wm_recording *recording);
+
+WM_API size_t wm_recording_channel_count(const struct wm_recording *recording);
+
+/* `index` is below wm_recording_channel_count(). */
+WM_API const struct wm_channel *wm_recording_channel(const struct wm_recording *recording,
+                                                     size_t index);
+
+/* The next tick: 1 and `ret_tick`, whose readings are valid until the next
+ * call; 0 past the last one. */
+WM_API int wm_recording_next(struct wm_recording *recording, struct wm_tick *ret_tick,
+                             struct wm_error *err);
+
+/* Writes the run that `recording` stands at the start of to `path`, in the
+ * format that the suffix names (.sqlite, .csv, .json), and leaves it at its
+ * end. `mode` says what may happen to a file that is there. */
+WM_API int wm_recording_export(struct wm_recording *recording, const char *path,
+                               enum wm_record_mode mode, struct wm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tracker.h - a session of ticks over a process tree.
+ *
+ *     struct wm_tracker *tracker;
+ *     struct wm_report *report;
+ *     if (wm_tracker_new(NULL, &tracker, &err) < 0)
+ *         return fail(&err);
+ *     wm_tracker_add_all(tracker);
+ *     if (wm_tracker_start_command(tracker, argv, &err) == WM_OK) {
+ *         while (wm_tracker_poll(tracker, -1, &err) == WM_TRACKER_RUNNING)
+ *             ;
+ *         wm_tracker_stop(tracker, &err);
+ *         if (wm_tracker_report(tracker, &report, &err) == WM_OK)
+ *             wm_report_print(report, WM_REPORT_TEXT, NULL, stderr, &err);
+ *     }
+ *     wm_tracker_free(tracker);
+ *
+ * A tracker is new, then started on one target (a command, a process that runs
+ * already, or the calling process), then stopped; it is not started again. Its
+ * ticks come from wm_tracker_poll() in the caller's loop, or from a thread of
+ * its own after wm_tracker_run_thread().
+ *
+ * The rules of source.h hold here too. A tracker changes neither signals nor
+ * limits nor the set of children of its process, but for one child of its own
+ * that holds the command.
+ */
+#ifndef WATTMETER_TRACKER_H
+#define WATTMETER_TRACKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "wattmeter/api.h"
+#include "wattmeter/error.h"
+#include "wattmeter/recording.h"
+#include "wattmeter/report.h"
+#include "wattmeter/source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct wm_tracker;
+
+/* All zero is right for nearly everybody. */
+struct wm_tracker_options {
+    int64_t interval_ns;   /* between ticks, 1 ms to 1 h; 0: 100 ms */
+    double expected_cores; /* what "hardware percent" divides by; 0: all cores */
+    const char *gpus;      /* as in struct wm_source_config */
+
+    /* The calling process does nothing but tracking, so that all it uses is
+     * the tracker's own cost. Otherwise that is what the tracker's functions
+     * use, and its memory is not told apart from the program's. */
+    bool own_process;
+};
+
+/* Limits of interval_ns. */
+#define WM_INTERVAL_MIN_NS INT64_C(1000000)
+#define WM_INTERVAL_MAX_NS INT64_C(3600000000000)
+
+enum wm_tracker_state {
+    WM_TRACKER_NEW,
+    WM_TRACKER_RUNNING,
+    WM_TRACKER_ENDED, /* the target is gone; wm_tracker_stop() is due */
+    WM_TRACKER_STOPPED,
+};
+
+/* `options` may be NULL. */
+WM_API int wm_tracker_new(const struct wm_tracker_options *options,
+                          struct wm_tracker **ret_tracker, struct wm_error *err);
+
+/* Accepts NULL. Stops a tracker that still runs; a command goes on without it. */
+WM_API void wm_tracker_free(struct wm_tracker *tracker);
+
+/* Adds the source called `name`, before the start. A source that is not here is
+ * noted for the report, and its status returned, which may well be ignored. The
+ * process tree is always there and needs no adding. */
+WM_API int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error *err);
+
+/* Adds every source this build knows. WM_OK, or WM_EINVAL with an `err` that
+ * lists what there is when the choice of GPUs is wrong. */
+WM_API int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err);
+
+/* Keeps a note with the session: shown in reports, kept in the recording. */
+WM_API int wm_tracker_note(struct wm_tracker *tracker, const char *key, const char *value,
+                           struct wm_error *err);
+
+/* Records the session to `target` (a file; its suffix names the format). It is
+ * opened by the start function, which fails when that cannot be done. */
+WM_API int wm_tracker_record(struct wm_tracker *tracker, const char *target,
+                             enum wm_record_mode mode, struct wm_error *err);
+
+/* Starts `argv` (ends with NULL; argv[0] is looked up in PATH) and the ticks.
+ * WM_ENOENT: there is no such command; WM_EACCES: it cannot be executed. On any
+ * failure the command has not run, not even begun. */
+WM_API int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
+                                    struct wm_error *err);
+
+/* Starts on a process that runs already, and on its descendants. */
+WM_API int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid, struct wm_error *err);
+
+/* Starts on the calling process; what the tracker itself uses is taken out. */
+WM_API int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *err);
+
+/* The process the tracker was started on; 0 before the start. */
+WM_API pid_t wm_tracker_pid(const struct wm_tracker *tracker);
+
+/* Sends a signal to the target while it certainly is the target. May be called
+ * from a signal handler. WM_ENOENT when it is gone. */
+WM_API int wm_tracker_signal(const struct wm_tracker *tracker, int signal_number);
+
+/* Waits for the next tick that is due, the end of the target, `timeout_ms`
+ * milliseconds (-1: no limit) or a signal, whichever is first; takes the tick;
+ * returns an enum wm_tracker_state. */
+WM_API int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms, struct wm_error *err);
+
+/* Takes the ticks in a thread of the tracker's own until wm_tracker_stop().
+ * No other function but wm_tracker_stop(), wm_tracker_signal() and
+ * wm_tracker_pid() may be called meanwhile. */
+WM_API int wm_tracker_run_thread(struct wm_tracker *tracker, struct wm_error *err);
+
+/* Takes the last tick, ends the recording, and lets a command that is still
+ * there go on by itself. */
+WM_API int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err);
+
+/* How the command ended: its exit status, or 128 plus the signal that killed
+ * it; -1 while that is unknown. */
+WM_API int wm_tracker_exit_code(const struct wm_tracker *tracker);
+
+/* The report of a stopped tracker. */
+WM_API int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_report,
+                             struct wm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

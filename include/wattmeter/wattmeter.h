@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wattmeter.h - everything the library offers; each header explains its part. */
+#ifndef WATTMETER_WATTMETER_H
+#define WATTMETER_WATTMETER_H
+
+#include "wattmeter/error.h"
+#include "wattmeter/recording.h"
+#include "wattmeter/report.h"
+#include "wattmeter/source.h"
+#include "wattmeter/tracker.h"
+#include "wattmeter/version.h"
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_clock.c - the clocks, as plain nanoseconds. */
+#include "base/base_clock.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static int64_t now_ns(clockid_t clock)
+{
+    struct timespec now = { 0 };
+
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * WM_NS_PER_S + now.tv_nsec;
+}
+
+int64_t wm_clock_monotonic_ns(void)
+{
+    return now_ns(CLOCK_MONOTONIC);
+}
+
+int64_t wm_clock_unix_ns(void)
+{
+    return now_ns(CLOCK_REALTIME);
+}
+
+int64_t wm_clock_thread_cpu_ns(void)
+{
+    return now_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+int64_t wm_clock_process_cpu_ns(void)
+{
+    return now_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void wm_clock_rfc3339(int64_t unix_ns, char *text, size_t size)
+{
+    time_t seconds = (time_t)(unix_ns / WM_NS_PER_S);
+    int milliseconds = (int)(unix_ns % WM_NS_PER_S / WM_NS_PER_MS);
+    struct tm utc = { 0 };
+    char date[24];
+
+    gmtime_r(&seconds, &utc);
+    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text, size, "%s.%03dZ", date, milliseconds);
+}

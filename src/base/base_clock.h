@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_clock.h - time in nanoseconds. Differences come from the monotonic
+ * clock; the wall clock is read once per recording, as its anchor. */
+#ifndef WM_BASE_CLOCK_H
+#define WM_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WM_NS_PER_S INT64_C(1000000000)
+#define WM_NS_PER_MS INT64_C(1000000)
+
+/* CLOCK_MONOTONIC. */
+int64_t wm_clock_monotonic_ns(void);
+
+/* Nanoseconds since 1970, UTC. */
+int64_t wm_clock_unix_ns(void);
+
+/* CPU time used by the calling thread, and by the calling process. */
+int64_t wm_clock_thread_cpu_ns(void);
+int64_t wm_clock_process_cpu_ns(void);
+
+/* "2026-11-21T08:48:21.123Z" (RFC 3339, UTC); `size` is at least 32. */
+void wm_clock_rfc3339(int64_t unix_ns, char *text, size_t size);
+
+#endif

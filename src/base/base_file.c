@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_file.c - reading small files and the environment. */
+#include "base/base_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int wm_file_open_at(int dir, const char *path)
+{
+    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 ? -errno : fd;
+}
+
+ssize_t wm_file_reread(int fd, char *text, size_t size)
+{
+    ssize_t length;
+
+    do
+        length = pread(fd, text, size - 1, 0);
+    while (length < 0 && errno == EINTR);
+    if (length < 0)
+        return -errno;
+    text[length] = '\0';
+    return length;
+}
+
+ssize_t wm_file_read_at(int dir, const char *path, char *text, size_t size)
+{
+    size_t length = 0;
+    ssize_t got = 0;
+
+    int fd = wm_file_open_at(dir, path);
+    if (fd < 0)
+        return fd;
+
+    while (length + 1 < size) {
+        got = read(fd, text + length, size - 1 - length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        length += (size_t)got;
+    }
+    int number = errno;
+    close(fd);
+    if (got < 0)
+        return -number;
+    text[length] = '\0';
+    return (ssize_t)length;
+}
+
+int wm_file_slurp(const char *path, size_t limit, char **ret_text, size_t *ret_length,
+                  struct wm_error *err)
+{
+    char *text = NULL;
+    size_t length = 0, room = 0;
+    int status = WM_OK;
+
+    int fd = wm_file_open_at(AT_FDCWD, path);
+    if (fd < 0) {
+        errno = -fd;
+        return wm_fail_errno(err, path);
+    }
+
+    for (;;) {
+        if (length + 1 >= room) {
+            room = room ? room * 2 : 4096;
+            char *grown = realloc(text, room);
+            if (!grown) {
+                status = wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+                goto out;
+            }
+            text = grown;
+        }
+        ssize_t got = read(fd, text + length, room - 1 - length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            status = wm_fail_errno(err, path);
+            goto out;
+        }
+        if (got == 0)
+            break;
+        length += (size_t)got;
+        if (length > limit) {
+            status = wm_fail(err, WM_EFORMAT, "%s: larger than %zu bytes", path, limit);
+            goto out;
+        }
+    }
+    text[length] = '\0';
+    *ret_text = text;
+    *ret_length = length;
+    text = NULL;
+
+out:
+    free(text);
+    close(fd);
+    return status;
+}
+
+const char *wm_env(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+    return value && value[0] ? value : otherwise;
+}
+
+char *const *wm_env_all(void)
+{
+    return environ;
+}

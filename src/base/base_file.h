@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_file.h - small files that are read again and again, and the environment. */
+#ifndef WM_BASE_FILE_H
+#define WM_BASE_FILE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/base_error.h"
+
+/* Opens for reading, close-on-exec, relative to `dir` (a descriptor or
+ * AT_FDCWD). A negative errno value on failure: most callers treat a missing
+ * file as an answer and want no text for it. */
+int wm_file_open_at(int dir, const char *path);
+
+/* Reads from offset 0 what fits into text[0..size-1) and ends it with a NUL:
+ * there the kernel renders /proc and /sys files anew, so one open file lasts a
+ * whole run. One system call: for files that the kernel renders in one piece,
+ * which all of fixed form are; a list may come in several. The length without
+ * the NUL, or a negative errno value. */
+ssize_t wm_file_reread(int fd, char *text, size_t size);
+
+/* Opens, reads up to the end or to `size`, and closes; returns as above. */
+ssize_t wm_file_read_at(int dir, const char *path, char *text, size_t size);
+
+/* Reads a whole file of at most `limit` bytes into new memory, NUL-terminated.
+ * The caller frees it. WM_EFORMAT when it is larger. */
+int wm_file_slurp(const char *path, size_t limit, char **ret_text, size_t *ret_length,
+                  struct wm_error *err);
+
+/* The value of an environment variable, or `otherwise` where it is unset or
+ * empty. Borrowed; the one place that reads the environment. */
+const char *wm_env(const char *name, const char *otherwise);
+
+/* All of it, as "NAME=value" texts, ended by NULL. Borrowed. */
+char *const *wm_env_all(void);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_text.h - numbers and names out of text that others wrote. Nothing here
+ * depends on the locale, and nothing allocates. */
+#ifndef WM_BASE_TEXT_H
+#define WM_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads the decimal number that `text` starts with: digits only, no blanks and
+ * no sign before them. `ret_end`, which may be NULL, gets the first character
+ * past them. False, with nothing written, where there is no digit or the number
+ * does not fit. */
+bool wm_text_u64(const char *text, const char **ret_end, uint64_t *ret_value);
+
+/* The same, but one '-' may stand before the digits. */
+bool wm_text_i64(const char *text, const char **ret_end, int64_t *ret_value);
+
+/* The first character that is neither a space nor a tab. A newline is none. */
+const char *wm_text_skip_blanks(const char *text);
+
+/* Copies `length` bytes and makes them valid UTF-8: what is not, and a NUL, is
+ * replaced by U+FFFD. As many whole characters as fit into out[0..size-1),
+ * followed by a NUL. Returns the length without it. */
+size_t wm_text_utf8(char *out, size_t size, const char *bytes, size_t length);
+
+/* Copies the first line of `text` without the blanks around it, as
+ * wm_text_utf8() does. Returns the length; 0 for an empty line. */
+size_t wm_text_line(char *out, size_t size, const char *text);
+
+#endif
