@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_kernel_text.c - parsers of /proc. A tick calls them once per process,
+ * so they go over the text once and look at no field they do not need.
+ */
+#include "source/source_kernel_text.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/base_text.h"
+
+/* The kernel ends each number with a blank or a newline. One that ends with
+ * the text was cut off, and is not the number it seems to be. */
+static bool ends_number(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n';
+}
+
+/* Reads the number at `*at`, after blanks, and moves `*at` past it. */
+static bool take_u64(const char **at, uint64_t *ret_value)
+{
+    const char *end;
+    uint64_t value;
+
+    if (!wm_text_u64(wm_text_skip_blanks(*at), &end, &value) || !ends_number(*end))
+        return false;
+    *at = end;
+    *ret_value = value;
+    return true;
+}
+
+static bool take_pid(const char **at, pid_t *ret_pid)
+{
+    uint64_t value;
+
+    if (!take_u64(at, &value) || value > INT32_MAX)
+        return false;
+    *ret_pid = (pid_t)value;
+    return true;
+}
+
+/* Moves `*at` past `count` words, whatever is in them. */
+static bool skip_words(const char **at, size_t count)
+{
+    const char *word = *at;
+
+    while (count-- > 0) {
+        word = wm_text_skip_blanks(word);
+        size_t length = strcspn(word, " \t\n");
+        if (length == 0)
+            return false;
+        word += length;
+    }
+    *at = word;
+    return true;
+}
+
+/* The start of the next line, or NULL past the last one. */
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    return end ? end + 1 : NULL;
+}
+
+int wm_parse_pid_stat(const char *text, struct wm_pid_stat *ret_stat)
+{
+    struct wm_pid_stat stat;
+    const char *at = text;
+
+    if (!take_pid(&at, &stat.pid) || stat.pid == 0)
+        return WM_EFORMAT;
+
+    /* A program may name itself ") R 1 (", with newlines too, and the kernel
+     * writes that as it is. Behind the name there are only numbers and the
+     * state, so the last parenthesis is the one that closes it. */
+    const char *open = at + 1;
+    const char *close = strrchr(at, ')');
+    if (*open != '(' || !close || close[1] != ' ')
+        return WM_EFORMAT;
+    wm_text_utf8(stat.comm, sizeof(stat.comm), open + 1, (size_t)(close - open - 1));
+
+    stat.state = close[2];
+    if (stat.state <= ' ' || close[3] != ' ')
+        return WM_EFORMAT;
+    at = close + 3;
+
+    enum {
+        PGRP_TO_CMAJFLT = 9,
+        PRIORITY_AND_NICE = 2,
+        ITREALVALUE = 1,
+    };
+    if (!take_pid(&at, &stat.ppid) || !skip_words(&at, PGRP_TO_CMAJFLT) ||
+        !take_u64(&at, &stat.utime) || !take_u64(&at, &stat.stime) ||
+        !take_u64(&at, &stat.cutime) || !take_u64(&at, &stat.cstime) ||
+        !skip_words(&at, PRIORITY_AND_NICE) || !take_u64(&at, &stat.threads) ||
+        !skip_words(&at, ITREALVALUE) || !take_u64(&at, &stat.start_time))
+        return WM_EFORMAT;
+
+    *ret_stat = stat;
+    return WM_OK;
+}
+
+int wm_parse_statm(const char *text, struct wm_statm *ret_statm)
+{
+    struct wm_statm statm;
+
+    if (!take_u64(&text, &statm.size) || !take_u64(&text, &statm.resident) ||
+        !take_u64(&text, &statm.shared))
+        return WM_EFORMAT;
+    *ret_statm = statm;
+    return WM_OK;
+}
+
+/* The number of a line "Name:   123 kB", from behind the colon, in bytes. */
+static bool parse_kb(const char *at, uint64_t *ret_bytes)
+{
+    uint64_t kib;
+
+    if (!take_u64(&at, &kib))
+        return false;
+    at = wm_text_skip_blanks(at);
+    if (strncmp(at, "kB", 2) != 0 || (at[2] != '\n' && at[2] != '\0'))
+        return false;
+    return !__builtin_mul_overflow(kib, 1024, ret_bytes);
+}
+
+struct kb_field {
+    const char *name;
+    size_t length;
+};
+
+#define KB_FIELD(name)                                                                     \
+    {                                                                                      \
+        name, sizeof(name) - 1                                                             \
+    }
+
+static size_t find_field(const char *line, const struct kb_field *fields, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        if (strncmp(line, fields[i].name, fields[i].length) == 0 &&
+            line[fields[i].length] == ':')
+            break;
+    }
+    return i;
+}
+
+/* Goes over "Name:  123 kB" lines until those in `wanted` (bit i is fields[i])
+ * have been found. values[] of fields that are not there stay as they are. */
+static int parse_kb_lines(const char *text, const struct kb_field *fields, size_t count,
+                          unsigned wanted, uint64_t *values, unsigned *ret_found)
+{
+    unsigned found = 0;
+
+    for (const char *line = text; line && *line; line = next_line(line)) {
+        size_t i = find_field(line, fields, count);
+        if (i == count)
+            continue;
+        if (!parse_kb(line + fields[i].length + 1, &values[i]))
+            return WM_EFORMAT;
+        found |= 1U << i;
+        if ((found & wanted) == wanted)
+            break;
+    }
+    *ret_found = found;
+    return WM_OK;
+}
+
+int wm_parse_smaps_rollup(const char *text, struct wm_smaps_rollup *ret_rollup)
+{
+    /* In the order of enum wm_smaps_field. */
+    static const struct kb_field fields[] = {
+        KB_FIELD("Rss"),
+        KB_FIELD("Pss"),
+        KB_FIELD("Private_Clean"),
+        KB_FIELD("Private_Dirty"),
+        KB_FIELD("Private_Hugetlb"),
+        KB_FIELD("Shared_Clean"),
+        KB_FIELD("Shared_Dirty"),
+        KB_FIELD("Shared_Hugetlb"),
+    };
+    enum { COUNT = sizeof(fields) / sizeof(fields[0]), ALL = (1 << COUNT) - 1 };
+    uint64_t bytes[COUNT] = { 0 };
+    unsigned found;
+
+    if (parse_kb_lines(text, fields, COUNT, ALL, bytes, &found) < 0 || found == 0)
+        return WM_EFORMAT;
+
+    *ret_rollup = (struct wm_smaps_rollup) {
+        .present = found,
+        .rss = bytes[0],
+        .pss = bytes[1],
+        .private_clean = bytes[2],
+        .private_dirty = bytes[3],
+        .private_hugetlb = bytes[4],
+        .shared_clean = bytes[5],
+        .shared_dirty = bytes[6],
+        .shared_hugetlb = bytes[7],
+    };
+    return WM_OK;
+}
+
+int wm_parse_meminfo(const char *text, struct wm_meminfo *ret_meminfo)
+{
+    enum { TOTAL, AVAILABLE, FREE, BUFFERS, CACHED, COUNT };
+    static const struct kb_field fields[COUNT] = {
+        [TOTAL] = KB_FIELD("MemTotal"), [AVAILABLE] = KB_FIELD("MemAvailable"),
+        [FREE] = KB_FIELD("MemFree"),   [BUFFERS] = KB_FIELD("Buffers"),
+        [CACHED] = KB_FIELD("Cached"),
+    };
+    const unsigned modern = 1U << TOTAL | 1U << AVAILABLE;
+    const unsigned old = 1U << TOTAL | 1U << FREE | 1U << BUFFERS | 1U << CACHED;
+    uint64_t bytes[COUNT];
+    uint64_t available;
+    unsigned found;
+
+    if (parse_kb_lines(text, fields, COUNT, modern, bytes, &found) < 0)
+        return WM_EFORMAT;
+
+    /* MemAvailable came with Linux 3.14; some containers' /proc leaves it out. */
+    if ((found & modern) == modern)
+        available = bytes[AVAILABLE];
+    else if ((found & old) != old ||
+             __builtin_add_overflow(bytes[FREE], bytes[BUFFERS], &available) ||
+             __builtin_add_overflow(available, bytes[CACHED], &available))
+        return WM_EFORMAT;
+    if (available > bytes[TOTAL])
+        return WM_EFORMAT;
+
+    *ret_meminfo = (struct wm_meminfo) { .total = bytes[TOTAL], .available = available };
+    return WM_OK;
+}
+
+int wm_parse_status_kb(const char *text, const char *name, uint64_t *ret_bytes)
+{
+    const struct kb_field field = { name, strlen(name) };
+    uint64_t bytes;
+    unsigned found;
+
+    if (parse_kb_lines(text, &field, 1, 1, &bytes, &found) < 0)
+        return WM_EFORMAT;
+    if (!found)
+        return WM_ENOENT;
+    *ret_bytes = bytes;
+    return WM_OK;
+}
+
+/* The rest of a "cpu" line: user nice system idle iowait irq softirq steal
+ * guest guest_nice, of which old kernels write the first four or more. */
+static bool take_busy(const char *at, uint64_t *ret_busy)
+{
+    enum { IDLE = 3, IOWAIT = 4, STEAL = 7, REQUIRED = 4 };
+    uint64_t busy = 0;
+
+    for (int field = 0; field <= STEAL; field++) {
+        uint64_t ticks;
+        if (*at == '\n' && field >= REQUIRED)
+            break;
+        if (!take_u64(&at, &ticks))
+            return false;
+        if (field == IDLE || field == IOWAIT)
+            continue;
+        if (__builtin_add_overflow(busy, ticks, &busy))
+            return false;
+    }
+    *ret_busy = busy;
+    return true;
+}
+
+static bool parse_cpu_line(const char *line, struct wm_cpu_ticks *ret_cpu)
+{
+    const char *at = line + strlen("cpu");
+    uint64_t number;
+
+    if (!wm_text_u64(at, &at, &number) || number > UINT32_MAX || *at != ' ')
+        return false;
+    ret_cpu->cpu = (uint32_t)number;
+    return take_busy(at, &ret_cpu->busy);
+}
+
+int wm_parse_proc_stat(const char *text, struct wm_cpu_ticks *cpus, size_t room,
+                       struct wm_proc_stat *ret_stat)
+{
+    struct wm_proc_stat stat = { 0 };
+    const char *line = text;
+    uint64_t next_cpu = 0;
+
+    if (strncmp(line, "cpu ", 4) != 0 || !take_busy(line + 4, &stat.busy))
+        return WM_EFORMAT;
+
+    for (line = next_line(line); line && strncmp(line, "cpu", 3) == 0;
+         line = next_line(line)) {
+        struct wm_cpu_ticks cpu;
+        if (!parse_cpu_line(line, &cpu) || cpu.cpu < next_cpu)
+            return WM_EFORMAT;
+        next_cpu = (uint64_t)cpu.cpu + 1;
+        if (stat.cpu_count < room)
+            cpus[stat.cpu_count] = cpu;
+        stat.cpu_count++;
+    }
+
+    /* The line of interrupts in between may have thousands of numbers. */
+    static const char forks[] = "processes ";
+    while (line && strncmp(line, forks, sizeof(forks) - 1) != 0)
+        line = next_line(line);
+    if (!line)
+        return WM_EFORMAT;
+    line += sizeof(forks) - 1;
+    if (!take_u64(&line, &stat.forks))
+        return WM_EFORMAT;
+
+    *ret_stat = stat;
+    return WM_OK;
+}
+
+int wm_parse_loadavg(const char *text, struct wm_loadavg *ret_loadavg)
+{
+    struct wm_loadavg loadavg;
+    uint64_t whole, hundredths;
+    const char *fraction, *at;
+
+    /* Always two digits behind the point, and a point in any locale. */
+    if (!wm_text_u64(text, &fraction, &whole) || *fraction != '.' ||
+        !wm_text_u64(fraction + 1, &at, &hundredths) || at - fraction != 3 || *at != ' ')
+        return WM_EFORMAT;
+    loadavg.load1 = (double)whole + (double)hundredths / 1e2;
+
+    enum { LOAD5_LOAD15_AND_RUNNABLE = 3 };
+    if (!skip_words(&at, LOAD5_LOAD15_AND_RUNNABLE) || !take_pid(&at, &loadavg.last_pid))
+        return WM_EFORMAT;
+
+    *ret_loadavg = loadavg;
+    return WM_OK;
+}
+
+int wm_parse_pid_list(const char *text, pid_t *pids, size_t room, size_t *ret_count)
+{
+    size_t count = 0;
+
+    for (text += strspn(text, " \n"); *text; text += strspn(text, " \n")) {
+        pid_t pid;
+        if (!take_pid(&text, &pid) || pid == 0)
+            return WM_EFORMAT;
+        if (count < room)
+            pids[count] = pid;
+        count++;
+    }
+    *ret_count = count;
+    return WM_OK;
+}

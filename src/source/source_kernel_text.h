@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_kernel_text.h - what the kernel's /proc files say, as structs.
+ *
+ *     char text[1024];
+ *     struct wm_pid_stat stat;
+ *     if (wm_file_reread(fd, text, sizeof(text)) > 0 &&
+ *         wm_parse_pid_stat(text, &stat) == WM_OK)
+ *         use(stat.utime + stat.stime);
+ *
+ * For every function here:
+ *   - the text ends with a NUL and is not changed; nothing is allocated;
+ *   - the return value is WM_OK, or WM_EFORMAT for text that the kernel would
+ *     not have written, a text cut off within a number included;
+ *   - out-parameters (`ret_...`) are written on success and only then;
+ *   - times are in clock ticks, sysconf(_SC_CLK_TCK) of them a second; sizes
+ *     are in bytes unless it says pages.
+ * See proc(5) and Documentation/filesystems/proc.rst of the kernel.
+ */
+#ifndef WM_SOURCE_KERNEL_TEXT_H
+#define WM_SOURCE_KERNEL_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "wattmeter/error.h"
+
+/* /proc/PID/stat and /proc/PID/task/TID/stat. */
+struct wm_pid_stat {
+    pid_t pid;
+    pid_t ppid;     /* 0 where the parent is in an outer pid namespace */
+    char comm[64];  /* valid UTF-8; kernel threads have names longer than 15 */
+    char state;     /* 'R', 'S', 'D', 'Z' (a zombie), 'T', 't', 'X', 'I', ... */
+    uint64_t utime; /* of the process with its threads */
+    uint64_t stime;
+    uint64_t cutime; /* of the children it has waited for, theirs included */
+    uint64_t cstime;
+    uint64_t threads;
+    uint64_t start_time; /* since boot; with the pid, it names one process */
+};
+
+int wm_parse_pid_stat(const char *text, struct wm_pid_stat *ret_stat);
+
+/* /proc/PID/statm, in pages. */
+struct wm_statm {
+    uint64_t size;
+    uint64_t resident;
+    uint64_t shared; /* of the resident ones: backed by a file or by shmem */
+};
+
+int wm_parse_statm(const char *text, struct wm_statm *ret_statm);
+
+/* Which fields of a struct wm_smaps_rollup the text had. */
+enum wm_smaps_field {
+    WM_SMAPS_RSS = 1 << 0,
+    WM_SMAPS_PSS = 1 << 1,
+    WM_SMAPS_PRIVATE_CLEAN = 1 << 2,
+    WM_SMAPS_PRIVATE_DIRTY = 1 << 3,
+    WM_SMAPS_PRIVATE_HUGETLB = 1 << 4,
+    WM_SMAPS_SHARED_CLEAN = 1 << 5,
+    WM_SMAPS_SHARED_DIRTY = 1 << 6,
+    WM_SMAPS_SHARED_HUGETLB = 1 << 7,
+};
+
+/* /proc/PID/smaps_rollup. Huge pages of hugetlbfs are neither in rss and pss
+ * nor in the clean and dirty ones. */
+struct wm_smaps_rollup {
+    unsigned present; /* of enum wm_smaps_field; the others are 0 */
+    uint64_t rss;
+    uint64_t pss;
+    uint64_t private_clean;
+    uint64_t private_dirty;
+    uint64_t private_hugetlb;
+    uint64_t shared_clean;
+    uint64_t shared_dirty;
+    uint64_t shared_hugetlb;
+};
+
+/* In whatever order the fields come; WM_EFORMAT when none of them is there. */
+int wm_parse_smaps_rollup(const char *text, struct wm_smaps_rollup *ret_rollup);
+
+/* One "cpuN" line of /proc/stat. Busy is the time in which the core ran
+ * something, interrupts and time stolen by the hypervisor included. Time of
+ * guests is in there once: the kernel counts it in user time too. */
+struct wm_cpu_ticks {
+    uint32_t cpu;
+    uint64_t busy;
+};
+
+/* /proc/stat. */
+struct wm_proc_stat {
+    uint64_t busy;    /* all cores since boot, those now offline included */
+    uint64_t forks;   /* processes and threads made since boot */
+    size_t cpu_count; /* "cpuN" lines, of cores that are online */
+};
+
+/* Fills cpus[] with the first `room` of the "cpuN" lines, in ascending order of
+ * N; lines in another order are WM_EFORMAT. More of them than `room` is no error: see
+ * cpu_count. `cpus` may be NULL when `room` is 0. */
+int wm_parse_proc_stat(const char *text, struct wm_cpu_ticks *cpus, size_t room,
+                       struct wm_proc_stat *ret_stat);
+
+/* /proc/meminfo. */
+struct wm_meminfo {
+    uint64_t total;
+    uint64_t available; /* what a new program could have; never above total */
+};
+
+int wm_parse_meminfo(const char *text, struct wm_meminfo *ret_meminfo);
+
+/* /proc/loadavg. */
+struct wm_loadavg {
+    double load1;
+    pid_t last_pid; /* newest in our pid namespace */
+};
+
+int wm_parse_loadavg(const char *text, struct wm_loadavg *ret_loadavg);
+
+/* A line such as "VmHWM:      1708 kB" of /proc/PID/status: `name` is what
+ * stands before the colon. WM_ENOENT where there is no such line, as in the
+ * status of a kernel thread or of a zombie. */
+int wm_parse_status_kb(const char *text, const char *name, uint64_t *ret_bytes);
+
+/* A list of pids with white space after each of them: /proc/PID/task/TID/children,
+ * cgroup.procs. Fills pids[] with the first `room`; `ret_count` counts all. */
+int wm_parse_pid_list(const char *text, pid_t *pids, size_t room, size_t *ret_count);
+
+#endif

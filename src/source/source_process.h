@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_process.h - one process of a tracked tree: its identity, CPU time and
+ * memory, read as rarely as truth allows.
+ *
+ * On the machine's own /proc a process is first asked for its CPU clock (about
+ * 0.2 us). One that has not run since has neither forked nor allocated, so
+ * that for a sleeping process nothing else is read. On another tree (a
+ * captured one, the host's /proc seen from a container) its pids are not ours
+ * to ask, and everything comes from files.
+ */
+#ifndef WM_SOURCE_PROCESS_H
+#define WM_SOURCE_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A /proc that is being read. */
+struct wm_procfs {
+    int dir;             /* descriptor of its root */
+    bool own;            /* its pids are those of our own system calls */
+    int64_t ns_per_tick; /* of the times in PID/stat */
+    int64_t page_bytes;
+    int fds_left; /* how many more descriptors processes may keep open */
+};
+
+enum wm_detail_state {
+    WM_DETAIL_NONE, /* never read, or out of date since a fork */
+    WM_DETAIL_KNOWN,
+    WM_DETAIL_DENIED, /* smaps_rollup may not be read: another user's process */
+};
+
+struct wm_process {
+    pid_t pid;
+    pid_t parent;
+    uint64_t start_time; /* in ticks; with the pid it names one process */
+    char name[64];
+    char state;            /* as in PID/stat; 'Z' for a zombie */
+    int stat_fd, statm_fd; /* -1: not kept open */
+
+    int64_t cpu_ns;      /* its own, dead threads included */
+    int64_t cpu_base_ns; /* of that, from before it was tracked */
+    int64_t reaped_ns;   /* of children it has waited for, and theirs */
+    int threads;
+    int64_t rss_bytes;
+    int64_t file_bytes; /* of the rss: pages of files and of shared memory */
+
+    bool ran;                /* since the last refresh but one */
+    int64_t refreshed_ns;    /* when the files were last read */
+    int64_t searched_ns;     /* when its children were last listed, */
+    int64_t searched_cpu_ns; /* how far it had run then, */
+    int64_t search_cost_ns;  /* and how long that took */
+
+    /* What smaps_rollup last said, and the state it belongs to. */
+    enum wm_detail_state detail;
+    int64_t uss_bytes, pss_bytes;
+    int64_t detail_rss_bytes, detail_file_bytes;
+    int64_t detail_ns, detail_cost_ns;
+
+    int64_t max_rss_bytes, max_private_bytes; /* private: -1 while unknown */
+    int max_threads;
+};
+
+/* The entries of folder `path` under `dir` whose names are numbers, into
+ * ids[0..room). How many there are; 0 also where the folder cannot be read. */
+size_t wm_procfs_numbers(int dir, const char *path, pid_t *ids, size_t room);
+
+/* Starts on process `pid`: reads its stat and statm. False when there is none
+ * or it may not even be named; nothing is held then. */
+bool wm_process_open(struct wm_procfs *procfs, pid_t pid, struct wm_process *ret_process);
+
+/* Gives back what it holds. */
+void wm_process_release(struct wm_procfs *procfs, struct wm_process *process);
+
+/* Brings CPU time, threads, state and resident memory up to date. False when
+ * the process is gone, also when its pid now is another one's. */
+bool wm_process_refresh(const struct wm_procfs *procfs, struct wm_process *process,
+                        int64_t now_ns);
+
+/* Reads smaps_rollup, which walks the page tables and holds up the process
+ * while it maps memory; the caller minds the cost. False when the process is
+ * gone. */
+bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *process);
+
+/* What wm_process_read_detail() will probably cost: as much per byte as it did
+ * last time. */
+int64_t wm_process_detail_cost_ns(const struct wm_process *process);
+
+/* Private memory (USS) and proportional memory (PSS) now. Between two reads of
+ * smaps_rollup what was added since counts as private. Where it may not be read
+ * at all, anonymous memory stands for the private one. False while unknown. */
+bool wm_process_memory(const struct wm_process *process, int64_t *ret_uss_bytes,
+                       int64_t *ret_pss_bytes);
+
+/* Lists the children of `process` into pids[0..room); the count, which may be
+ * larger than `room`, or -1 where this kernel offers no such list. */
+long wm_process_children(const struct wm_procfs *procfs, struct wm_process *process,
+                         pid_t *pids, size_t room);
+
+#endif

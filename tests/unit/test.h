@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test.h - what every unit test needs: cmocka with its prerequisites, a scratch
+ * folder, small files in it, and allocations that fail on demand. */
+#ifndef WM_TEST_H
+#define WM_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A fresh scratch folder as cmocka's state, a heap-allocated path; the teardown
+ * removes it with all that is in it. */
+int test_make_dir(void **state);
+int test_remove_dir(void **state);
+
+/* Writes `text` to `path` under `dir`, making the folders on the way. */
+void test_write_file(const char *dir, const char *path, const char *text);
+
+/* Absolute path of a file of the source tree or of the build tree; static
+ * memory, good until the fourth call from here. */
+const char *test_source_path(const char *relative);
+const char *test_build_path(const char *relative);
+
+/* Lets the allocation number `nth` from now (0: the next) fail, and all after
+ * it; -1 switches it off. Returns how many were made since the last call. Works
+ * in programs linked with test_alloc.c, which replaces malloc's family. */
+long test_fail_allocation(long nth);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_alloc.c - allocations that fail on demand. Linked with
+ * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup, so that the
+ * code under test needs no hook and sanitizers still see every allocation. */
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strdup(const char *text);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strdup(const char *text);
+
+static long made;
+static long fail_from = -1;
+
+static bool fails(void)
+{
+    long number = __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
+    return fail_from >= 0 && number >= fail_from;
+}
+
+long test_fail_allocation(long nth)
+{
+    long count = made;
+
+    made = 0;
+    fail_from = nth;
+    return count;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __real_realloc(old, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}

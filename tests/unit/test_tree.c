@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_tree.c - the process tree, in made-up /proc trees and among real
+ * processes. A case is a row: some processes, and what their sums must be. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "source/source_tree.h"
+
+enum { MB = 1000000 };
+
+/* A process of a made-up /proc; sizes in MB. */
+struct made {
+    int pid, parent;
+    char state;
+    int threads;
+    int rss, file; /* statm */
+    int uss, pss;  /* smaps_rollup; uss < 0: the file is not there */
+    const char *children;
+};
+
+/* The pages of statm, from MB, rounded down to what pages can say. */
+static long pages(int megabytes)
+{
+    return (long)megabytes * MB / sysconf(_SC_PAGESIZE);
+}
+
+static long kilobytes(int megabytes)
+{
+    return (long)megabytes * MB / 1024;
+}
+
+static void write_stat(const char *dir, const struct made *p, const char *name)
+{
+    char path[64], text[512];
+
+    snprintf(path, sizeof(path), "%d/stat", p->pid);
+    snprintf(text, sizeof(text),
+             "%d (%s) %c %d 1 1 0 -1 4194304 100 0 0 0 7 3 20 10 20 0 %d 0 1000 1000 10 "
+             "18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n",
+             p->pid, name, p->state, p->parent, p->threads);
+    test_write_file(dir, path, text);
+}
+
+static void write_process(const char *dir, const struct made *p)
+{
+    char path[64], text[512];
+
+    write_stat(dir, p, "a (b) c");
+    snprintf(path, sizeof(path), "%d/statm", p->pid);
+    snprintf(text, sizeof(text), "99999 %ld %ld 1 0 100 0\n", pages(p->rss),
+             pages(p->file));
+    test_write_file(dir, path, text);
+    if (p->uss >= 0) {
+        snprintf(path, sizeof(path), "%d/smaps_rollup", p->pid);
+        snprintf(text, sizeof(text),
+                 "00400000-7fff00000000 ---p 00000000 00:00 0   [rollup]\n"
+                 "Rss: %ld kB\nPss: %ld kB\nPrivate_Clean: 0 kB\nPrivate_Dirty: %ld kB\n",
+                 kilobytes(p->rss), kilobytes(p->pss), kilobytes(p->uss));
+        test_write_file(dir, path, text);
+    }
+    if (p->children) {
+        snprintf(path, sizeof(path), "%d/task/%d/children", p->pid, p->pid);
+        test_write_file(dir, path, p->children);
+    }
+}
+
+enum { CHANNELS = 13 };
+
+static double value_of(const struct wm_reading *readings, const char *label,
+                       const char *metric)
+{
+    const struct wm_channel *channels;
+    size_t count = wm_tree_channels(NULL, &channels);
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(channels[i].label, label) == 0 &&
+            strcmp(channels[i].metric, metric) == 0)
+            return readings[i].state == WM_READING_OK ? readings[i].value : -1;
+    }
+    fail_msg("there is no channel %s %s", label, metric);
+    return 0;
+}
+
+/* To the precision of pages. */
+static void assert_megabytes(double bytes, int megabytes)
+{
+    if (megabytes < 0)
+        assert_true(bytes < 0);
+    else
+        assert_true(bytes > megabytes * 1e6 - 20e3 && bytes < megabytes * 1e6 + 20e3);
+}
+
+static void test_sums(void **state)
+{
+    static const struct {
+        const char *what;
+        struct made processes[5];
+        int processes_in_tree, threads;
+        int total, private_, shared, descendants;
+    } cases[] = {
+        { "one process", { { 10, 1, 'S', 3, 100, 20, 70, 80, "" } }, 1, 3, 100, 70, 30, 0 },
+        { "a fork shares all: counted once",
+          { { 10, 1, 'S', 1, 800, 0, 0, 400, "11 " },
+            { 11, 10, 'S', 1, 800, 0, 0, 400, "" } },
+          2,
+          2,
+          800,
+          0,
+          800,
+          800 },
+        { "nothing shared",
+          { { 10, 1, 'S', 1, 100, 0, 100, 100, "11 " },
+            { 11, 10, 'R', 2, 50, 0, 50, 50, "" } },
+          2,
+          3,
+          150,
+          150,
+          0,
+          50 },
+        { "two libraries, shared by two pairs: more than the largest one share",
+          { { 10, 1, 'S', 1, 40, 40, 0, 20, "11 12 13 " },
+            { 11, 10, 'S', 1, 40, 40, 0, 20, "" },
+            { 12, 10, 'S', 1, 40, 40, 0, 20, "" },
+            { 13, 10, 'S', 1, 40, 40, 0, 20, "" } },
+          4,
+          4,
+          80,
+          0,
+          80,
+          60 },
+        { "a grandchild",
+          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 " },
+            { 11, 10, 'S', 1, 10, 0, 10, 10, "12 " },
+            { 12, 11, 'S', 1, 10, 0, 10, 10, "" } },
+          3,
+          3,
+          30,
+          30,
+          0,
+          20 },
+        { "a zombie has no memory",
+          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 " }, { 11, 10, 'Z', 1, 0, 0, -1, 0, "" } },
+          1,
+          1,
+          10,
+          10,
+          0,
+          0 },
+        { "one that may not be examined: anonymous memory stands for private",
+          { { 10, 1, 'S', 1, 100, 20, 70, 80, "11 " },
+            { 11, 10, 'S', 1, 50, 10, -1, 0, "" } },
+          2,
+          2,
+          140,
+          110,
+          30,
+          50 },
+        { "no lists of children: found by their parents, in whatever order",
+          { { 10, 1, 'S', 1, 10, 0, 10, 10, NULL },
+            { 9, 12, 'S', 1, 10, 0, 10, 10, NULL },
+            { 12, 10, 'S', 1, 10, 0, 10, 10, NULL },
+            { 77, 1, 'S', 1, 10, 0, 10, 10, NULL } },
+          3,
+          3,
+          30,
+          30,
+          0,
+          20 },
+        { "a child that is listed but not there",
+          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 12 " },
+            { 12, 10, 'S', 1, 10, 0, 10, 10, "" } },
+          2,
+          2,
+          20,
+          20,
+          0,
+          10 },
+        { "a list of children that is no list",
+          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 banana " },
+            { 11, 10, 'S', 1, 10, 0, 10, 10, "" } },
+          1,
+          1,
+          10,
+          10,
+          0,
+          0 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_reading readings[CHANNELS];
+        struct wm_tree *tree = NULL;
+        void *dir = NULL;
+
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(test_make_dir(&dir), 0);
+        for (size_t k = 0; k < ARRAY_LEN(cases[i].processes); k++) {
+            if (cases[i].processes[k].pid)
+                write_process(dir, &cases[i].processes[k]);
+        }
+
+        assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+        assert_float_equal(value_of(readings, "tree", "processes"),
+                           cases[i].processes_in_tree, 0);
+        assert_float_equal(value_of(readings, "tree", "threads"), cases[i].threads, 0);
+        assert_megabytes(value_of(readings, "tree", "memory_total"), cases[i].total);
+        assert_megabytes(value_of(readings, "tree", "memory_private"), cases[i].private_);
+        assert_megabytes(value_of(readings, "tree", "memory_shared"), cases[i].shared);
+        assert_megabytes(value_of(readings, "descendants", "memory_total"),
+                         cases[i].descendants);
+        wm_tree_close(tree);
+        assert_int_equal(test_remove_dir(&dir), 0);
+    }
+}
+
+static void test_bad_files(void **state)
+{
+    static const struct {
+        const char *what, *file, *text;
+        int processes;
+    } cases[] = {
+        { "empty stat", "11/stat", "", 1 },
+        { "stat of another form", "11/stat", "hello\n", 1 },
+        { "stat cut off", "11/stat", "11 (name", 1 },
+        { "stat with huge numbers", "11/stat",
+          "11 (x) S 10 1 1 0 -1 0 0 0 0 0 99999999999999999999999 3 0 0 20 0 1 0 5\n", 1 },
+        { "binary stat", "11/stat", "\001\002\003\xff\xfe", 1 },
+        { "empty statm", "11/statm", "", 1 },
+        { "statm of words", "11/statm", "a b c d\n", 1 },
+        { "negative statm", "11/statm", "-5 -5 -5\n", 1 },
+        { "smaps of words", "11/smaps_rollup", "Rss: lots\n", 2 },
+        { "smaps without what is needed", "11/smaps_rollup", "Rss: 5 kB\n", 2 },
+    };
+    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "11 " };
+    const struct made child = { 11, 10, 'S', 1, 10, 0, 10, 10, "" };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_reading readings[CHANNELS];
+        struct wm_tree *tree = NULL;
+        void *dir = NULL;
+
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(test_make_dir(&dir), 0);
+        write_process(dir, &root);
+        write_process(dir, &child);
+        test_write_file(dir, cases[i].file, cases[i].text);
+        assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+        assert_float_equal(value_of(readings, "tree", "processes"), cases[i].processes, 0);
+        assert_true(value_of(readings, "main", "memory_total") > 9e6);
+        wm_tree_close(tree);
+        assert_int_equal(test_remove_dir(&dir), 0);
+    }
+}
+
+static void test_vanish_and_reuse(void **state)
+{
+    const char *dir = *state;
+    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "11 " };
+    struct made child = { 11, 10, 'S', 1, 10, 0, 10, 10, "" };
+    struct wm_reading readings[CHANNELS];
+    struct wm_tree_census census;
+    struct wm_tree *tree = NULL;
+    char path[256];
+
+    write_process(dir, &root);
+    write_process(dir, &child);
+    assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+    wm_tree_refresh(tree);
+    assert_true(wm_tree_contains(tree, 11));
+
+    /* The same pid, but started at another time: somebody else. */
+    snprintf(path, sizeof(path), "11/stat");
+    test_write_file(dir, path,
+                    "11 (new) S 10 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 2000 0 0 0\n");
+    wm_tree_refresh(tree);
+    usleep(100000); /* a search that would come too soon is put off */
+    wm_tree_refresh(tree);
+    wm_tree_count(tree, &census);
+    assert_int_equal(census.seen, 3);
+    size_t gone;
+    const struct wm_process *dead = wm_tree_gone(tree, &gone);
+    assert_int_equal(gone, 1);
+    assert_string_equal(dead[0].name, "a (b) c");
+
+    /* The root ends: its readings say so instead of showing 0. */
+    snprintf(path, sizeof(path), "%s/10/stat", dir);
+    test_write_file(dir, "10/stat", "");
+    wm_tree_refresh(tree);
+    wm_tree_read(tree, readings);
+    assert_true(value_of(readings, "main", "memory_total") < 0);
+    assert_string_equal(wm_tree_why(tree, 0), "it has ended");
+    wm_tree_close(tree);
+}
+
+static void test_no_such_process(void **state)
+{
+    struct wm_tree *tree = NULL;
+    struct wm_error err = { 0 };
+
+    assert_int_equal(wm_tree_open(*state, 10, &tree, &err), WM_ENOENT);
+    assert_non_null(strstr(err.text, "there is no process 10"));
+    assert_int_equal(wm_tree_open("/nonexistent", 10, &tree, &err), WM_ENOENT);
+    assert_null(tree);
+}
+
+static void test_allocation_failure(void **state)
+{
+    const char *dir = *state;
+    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "" };
+
+    write_process(dir, &root);
+    for (long nth = 0;; nth++) {
+        struct wm_tree *tree = NULL;
+        test_fail_allocation(nth);
+        int status = wm_tree_open(dir, 10, &tree, NULL);
+        long made = test_fail_allocation(-1);
+        if (status == WM_OK) {
+            wm_tree_close(tree);
+            assert_true(nth > 3 && made <= nth);
+            break;
+        }
+        assert_int_equal(status, WM_ENOMEM);
+        assert_null(tree);
+    }
+}
+
+/* More than the first room, so that it has to grow, and cannot. */
+static void test_no_room_for_more(void **state)
+{
+    const char *dir = *state;
+    char children[1024] = "";
+    struct wm_tree_census census;
+    struct wm_tree *tree = NULL;
+
+    for (int i = 0; i < 100; i++) {
+        size_t length = strlen(children);
+        snprintf(children + length, sizeof(children) - length, "%d ", 100 + i);
+    }
+    write_process(dir, &(struct made) { 10, 1, 'S', 1, 10, 0, 10, 10, children });
+    for (int i = 0; i < 100; i++)
+        write_process(dir, &(struct made) { 100 + i, 10, 'S', 1, 1, 0, 1, 1, "" });
+
+    assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+    test_fail_allocation(0);
+    wm_tree_refresh(tree);
+    test_fail_allocation(-1);
+    wm_tree_count(tree, &census);
+    assert_int_equal(census.seen, 64);
+    assert_int_equal(census.unlisted, 37);
+
+    wm_tree_refresh(tree);
+    wm_tree_count(tree, &census);
+    assert_int_equal(census.seen, 101);
+    wm_tree_close(tree);
+}
+
+static pid_t fork_sleeper(void)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_real_processes(void **state)
+{
+    struct wm_reading readings[CHANNELS];
+    struct wm_tree *tree = NULL;
+    pid_t children[20];
+    (void)state;
+
+    pid_t self = getpid();
+    assert_int_equal(wm_tree_open("/proc", self, &tree, NULL), WM_OK);
+    wm_tree_refresh(tree);
+    assert_true(wm_tree_contains(tree, self));
+    for (size_t i = 0; i < ARRAY_LEN(children); i++)
+        children[i] = fork_sleeper();
+    wm_tree_refresh(tree);
+    wm_tree_read(tree, readings);
+    assert_float_equal(value_of(readings, "tree", "processes"), ARRAY_LEN(children) + 1, 0);
+    assert_true(value_of(readings, "main", "memory_total") > 1e6);
+
+    for (size_t i = 0; i < ARRAY_LEN(children); i++)
+        end(children[i]);
+    wm_tree_refresh(tree);
+    wm_tree_read(tree, readings);
+    assert_float_equal(value_of(readings, "tree", "processes"), 1, 0);
+    assert_float_equal(value_of(readings, "descendants", "memory_total"), 0, 0);
+    wm_tree_close(tree);
+}
+
+/* Nothing may be allocated once the tree is stable, nor much time be spent. */
+static void test_stable_tree_allocates_nothing(void **state)
+{
+    struct wm_reading readings[CHANNELS];
+    struct wm_tree *tree = NULL;
+    pid_t child = fork_sleeper();
+    (void)state;
+
+    assert_int_equal(wm_tree_open("/proc", getpid(), &tree, NULL), WM_OK);
+    wm_tree_refresh(tree);
+    test_fail_allocation(-1);
+    for (int i = 0; i < 100; i++) {
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+    }
+    assert_int_equal(test_fail_allocation(-1), 0);
+    assert_true(value_of(readings, "tree", "memory_total") > 0);
+    wm_tree_close(tree);
+    end(child);
+}
+
+/* With no descriptors to spare files are opened for each reading. */
+static void test_few_descriptors(void **state)
+{
+    struct rlimit old, few;
+    struct wm_reading readings[CHANNELS];
+    struct wm_tree *tree = NULL;
+    pid_t children[10];
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(children); i++)
+        children[i] = fork_sleeper();
+    int lowest = dup(0);
+    close(lowest);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    few = (struct rlimit) { (rlim_t)lowest + 10, old.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    assert_int_equal(wm_tree_open("/proc", getpid(), &tree, NULL), WM_OK);
+    wm_tree_refresh(tree);
+    wm_tree_read(tree, readings);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    assert_float_equal(value_of(readings, "tree", "processes"), ARRAY_LEN(children) + 1, 0);
+    wm_tree_close(tree);
+    for (size_t i = 0; i < ARRAY_LEN(children); i++)
+        end(children[i]);
+}
+
+/* The example of a parent with large anonymous regions that forks: both show
+ * all of it, together they have it once. */
+static void test_fork_of_large_process(void **state)
+{
+    enum { REGIONS = 8, REGION_BYTES = 20 * MB };
+    struct wm_reading readings[CHANNELS];
+    struct wm_tree *tree = NULL;
+    void *regions[REGIONS];
+    (void)state;
+
+    pid_t parent = fork();
+    assert_true(parent >= 0);
+    if (parent == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int i = 0; i < REGIONS; i++) {
+            regions[i] = mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            memset(regions[i], i + 1, REGION_BYTES);
+        }
+        fork_sleeper();
+        for (;;)
+            pause();
+    }
+
+    double processes = 0;
+    for (int i = 0; i < 500 && processes < 2; i++) {
+        usleep(10000);
+        wm_tree_close(tree);
+        tree = NULL;
+        assert_int_equal(wm_tree_open("/proc", parent, &tree, NULL), WM_OK);
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+        processes = value_of(readings, "tree", "processes");
+    }
+    assert_float_equal(processes, 2, 0);
+    const double all = REGIONS * (double)REGION_BYTES;
+    const char *const labels[] = { "main", "descendants", "tree" };
+    for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
+        double total = value_of(readings, labels[i], "memory_total");
+        print_message("  %s %.1f MB\n", labels[i], total / 1e6);
+        assert_true(total > all * 0.99 && total < all * 1.15);
+    }
+    wm_tree_close(tree);
+    end(parent);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test_setup_teardown(test_vanish_and_reuse, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_no_such_process, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_allocation_failure, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_no_room_for_more, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test(test_real_processes),
+        cmocka_unit_test(test_stable_tree_allocates_nothing),
+        cmocka_unit_test(test_few_descriptors),
+        cmocka_unit_test(test_fork_of_large_process),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
