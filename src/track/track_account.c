@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_account.c - exact CPU time of a tree, by the best way there is. */
+#include "track/track_account.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "track/track_cgroup.h"
+
+/* Most threads a running tree may have to get a counter each. */
+enum { COUNTER_MAX = 1024 };
+
+struct wm_account {
+    int *counters; /* perf descriptors; their sum is the tree's time */
+    size_t counter_count;
+    struct wm_cgroup *cgroup;
+    int64_t base_ns;      /* of the way that is used, at the start */
+    int64_t main_base_ns; /* CPU clock of the root at the start */
+    double total, main;   /* seconds; what was told last */
+    char method[96];
+};
+
+/* The task clock of process or thread `id`, with all that it will ever fork.
+ * User space alone is asked for, because that needs no privilege; the clock is
+ * a software event and counts kernel time all the same. */
+static int open_counter(pid_t id)
+{
+    struct perf_event_attr attr = {
+        .size = sizeof(attr),
+        .type = PERF_TYPE_SOFTWARE,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .inherit = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
+
+    return (int)syscall(SYS_perf_event_open, &attr, id, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+int wm_account_new(struct wm_account **ret_account, struct wm_error *err)
+{
+    struct wm_account *account = calloc(1, sizeof(*account));
+    int *counters = calloc(1, sizeof(*counters));
+    if (!account || !counters) {
+        free(counters);
+        free(account);
+        return wm_fail(err, WM_ENOMEM, "CPU accounting: out of memory");
+    }
+    account->counters = counters;
+
+    /* Whether perf is forbidden shows on ourselves; the command's own counter
+     * comes when there is a command. */
+    int probe = open_counter(0);
+    if (probe < 0)
+        account->cgroup = wm_cgroup_new();
+    else
+        close(probe);
+    *ret_account = account;
+    return WM_OK;
+}
+
+int wm_account_cgroup_fd(const struct wm_account *account)
+{
+    return account->cgroup ? wm_cgroup_procs_fd(account->cgroup) : -1;
+}
+
+int wm_account_start_command(struct wm_account *account, pid_t pid,
+                             const struct wm_tree *tree, struct wm_error *err)
+{
+    (void)err; /* there is always a way left */
+
+    account->main_base_ns = wm_tree_main_cpu_ns(tree);
+    int counter = account->cgroup ? -1 : open_counter(pid);
+    if (counter >= 0) {
+        account->counters[account->counter_count++] = counter;
+        snprintf(account->method, sizeof(account->method), "perf task clock, inherited");
+    } else if (account->cgroup && wm_cgroup_cpu_ns(account->cgroup, &account->base_ns)) {
+        snprintf(account->method, sizeof(account->method), "cgroup cpu.stat");
+    } else {
+        snprintf(account->method, sizeof(account->method),
+                 "wait4 and sampling; children nobody waited for are missing");
+        account->base_ns = account->main_base_ns;
+    }
+    return WM_OK;
+}
+
+static void close_counters(struct wm_account *account)
+{
+    for (size_t i = 0; i < account->counter_count; i++)
+        close(account->counters[i]);
+    account->counter_count = 0;
+}
+
+/* How many descriptors we may take from the host program. */
+static size_t counter_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 2 > COUNTER_MAX)
+        return COUNTER_MAX;
+    return (size_t)limit.rlim_cur / 2;
+}
+
+/* A counter for each thread that is there. One that is made meanwhile inherits
+ * that of its maker, but for a moment between the list and the counter. */
+static int open_counters(struct wm_account *account, const struct wm_tree *tree)
+{
+    size_t count, room = counter_limit();
+    const struct wm_process *processes = wm_tree_processes(tree, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        pid_t threads[COUNTER_MAX];
+        char path[32];
+
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)processes[i].pid);
+        size_t found = wm_procfs_numbers(AT_FDCWD, path, threads, room);
+        if (account->counter_count + found > room)
+            return -EMFILE;
+        for (size_t k = 0; k < found; k++) {
+            int counter = open_counter(threads[k]);
+            if (counter < 0 && errno == ESRCH)
+                continue;
+            if (counter < 0)
+                return -errno;
+            account->counters[account->counter_count++] = counter;
+        }
+    }
+    return account->counter_count > 0 ? 0 : -ESRCH;
+}
+
+int wm_account_start_tree(struct wm_account *account, struct wm_tree *tree, bool own,
+                          struct wm_error *err)
+{
+    int *counters = calloc(COUNTER_MAX, sizeof(*counters));
+    if (!counters)
+        return wm_fail(err, WM_ENOMEM, "CPU accounting: out of memory");
+    free(account->counters);
+    account->counters = counters;
+
+    /* Running processes are not moved between groups. */
+    wm_cgroup_free(account->cgroup);
+    account->cgroup = NULL;
+
+    account->main_base_ns = wm_tree_main_cpu_ns(tree);
+    int status = own ? open_counters(account, tree) : -ENOTSUP;
+    if (status < 0) {
+        close_counters(account);
+        account->base_ns = wm_tree_cpu_ns(tree);
+        snprintf(account->method, sizeof(account->method),
+                 "sampling (no perf counter: %s); short children nobody waited for are "
+                 "missing",
+                 strerror(-status));
+        return WM_OK;
+    }
+    snprintf(account->method, sizeof(account->method), "perf task clock, inherited");
+    return WM_OK;
+}
+
+static bool read_counters(const struct wm_account *account, int64_t *ret_ns)
+{
+    int64_t total_ns = 0;
+
+    for (size_t i = 0; i < account->counter_count; i++) {
+        uint64_t count_ns;
+        if (read(account->counters[i], &count_ns, sizeof(count_ns)) != sizeof(count_ns))
+            return false;
+        total_ns += (int64_t)count_ns;
+    }
+    *ret_ns = total_ns;
+    return account->counter_count > 0;
+}
+
+void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
+                     double *ret_total, double *ret_main)
+{
+    int64_t now_ns;
+
+    if (!read_counters(account, &now_ns) &&
+        !(account->cgroup && wm_cgroup_cpu_ns(account->cgroup, &now_ns)))
+        now_ns = wm_tree_cpu_ns(tree);
+    double total = (double)(now_ns - account->base_ns) / 1e9;
+    double main = (double)(wm_tree_main_cpu_ns(tree) - account->main_base_ns) / 1e9;
+
+    /* A process that vanishes takes what was sampled of it along, and the two
+     * clocks are read a moment apart; neither makes used time unused. */
+    if (main > account->main)
+        account->main = main;
+    if (total > account->total)
+        account->total = total;
+    if (account->total < account->main)
+        account->total = account->main;
+    *ret_total = account->total;
+    *ret_main = account->main;
+}
+
+void wm_account_finish(struct wm_account *account, double reaped_seconds)
+{
+    /* Less what the fork itself took, before the command began. */
+    double seconds = reaped_seconds - (double)account->main_base_ns / 1e9;
+
+    if (seconds > account->total)
+        account->total = seconds;
+}
+
+const char *wm_account_method(const struct wm_account *account)
+{
+    return account->method;
+}
+
+void wm_account_free(struct wm_account *account)
+{
+    if (!account)
+        return;
+    close_counters(account);
+    free(account->counters);
+    wm_cgroup_free(account->cgroup);
+    free(account);
+}

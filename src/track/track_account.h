@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * track_account.h - the CPU time of a whole process tree, exactly: of short
+ * children, of orphans, and of those nobody waits for.
+ *
+ * The best way that this machine allows is taken, in this order:
+ *   1. a perf software counter (task clock) that is inherited by every process
+ *      and thread made later; needs no privilege, but containers often forbid it;
+ *   2. a cgroup of our own (version 2), where we may make one;
+ *   3. what the processes in sight have used and waited for, and at the end
+ *      what the launcher has reaped. Children nobody waits for are missing.
+ */
+#ifndef WM_TRACK_ACCOUNT_H
+#define WM_TRACK_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/base_error.h"
+#include "source/source_tree.h"
+
+struct wm_account;
+
+/* Prepares for a command: makes the cgroup if perf is not to be had. */
+int wm_account_new(struct wm_account **ret_account, struct wm_error *err);
+
+/* The descriptor of cgroup.procs that the command has to enter; -1: none. */
+int wm_account_cgroup_fd(const struct wm_account *account);
+
+/* Attaches to a process that has no children or threads yet and waits at its
+ * gate. Its time counts from now. */
+int wm_account_start_command(struct wm_account *account, pid_t pid,
+                             const struct wm_tree *tree, struct wm_error *err);
+
+/* Attaches to a tree that runs already; `own` says that its pids are those of
+ * our own system calls. */
+int wm_account_start_tree(struct wm_account *account, struct wm_tree *tree, bool own,
+                          struct wm_error *err);
+
+/* CPU time since the start, in seconds: of the tree and of its root alone. The
+ * tree has been refreshed just now. Never less than the time before. */
+void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
+                     double *ret_total, double *ret_main);
+
+/* Takes in what the launcher has reaped, which is exact for all but processes
+ * nobody waited for. */
+void wm_account_finish(struct wm_account *account, double reaped_seconds);
+
+/* How it was done, for people: "perf task clock, inherited". */
+const char *wm_account_method(const struct wm_account *account);
+
+/* Accepts NULL. */
+void wm_account_free(struct wm_account *account);
+
+#endif

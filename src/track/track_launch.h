@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * track_launch.h - starting a command so that nothing of it is missed.
+ *
+ * Between the tracker and the command stands the launcher, a small process of
+ * ours that forks the command, adopts its orphans (as a subreaper, which the
+ * tracker's own process must not become), reaps them all, and tells how the
+ * command ended. The command waits at a gate until counters are attached. If
+ * the tracker is killed the launcher stays, so that the command lives on.
+ */
+#ifndef WM_TRACK_LAUNCH_H
+#define WM_TRACK_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/base_error.h"
+
+struct wm_launch;
+
+/* How the command ended, as the launcher saw it. */
+struct wm_launch_end {
+    int wait_status;         /* as from wait(2) */
+    double children_seconds; /* CPU time of the command and all that were reaped */
+    double launcher_seconds; /* of the launcher itself: part of our own cost */
+    double peak_rss_bytes;   /* largest process among them; < 0: not known */
+};
+
+/* The file that execvp(3) would execute for `name`. WM_ENOENT: there is none;
+ * WM_EACCES: there is, but it cannot be executed. The caller frees it. */
+int wm_launch_find(const char *name, char **ret_path, struct wm_error *err);
+
+/* Forks the launcher and the command, which stops at its gate. `path` is what
+ * is executed. Where `cgroup_fd` is the open cgroup.procs of a cgroup the
+ * command enters that; -1: none. */
+int wm_launch_new(const char *path, char *const argv[], int cgroup_fd,
+                  struct wm_launch **ret_launch, struct wm_error *err);
+
+pid_t wm_launch_command_pid(const struct wm_launch *launch);
+pid_t wm_launch_launcher_pid(const struct wm_launch *launch);
+
+/* Opens the gate. */
+int wm_launch_go(struct wm_launch *launch, struct wm_error *err);
+
+/* Waits until the command has executed its program. WM_ENOENT and WM_EACCES as
+ * wm_launch_find(); the command is gone then. */
+int wm_launch_wait_exec(struct wm_launch *launch, struct wm_error *err);
+
+/* Has the dead command reaped and tells how it ended. Waits for it if it lives
+ * still. WM_EIO when the launcher was killed before it could tell. */
+int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
+                   struct wm_error *err);
+
+/* Accepts NULL. A command that has not passed its gate never will; one that
+ * runs goes on with the launcher. */
+void wm_launch_free(struct wm_launch *launch);
+
+#endif

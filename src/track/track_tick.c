@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_tick.c - reads every source once, and what only all of them together
+ * can tell: which GPU memory belongs to the tree. */
+#include "track/track_tick.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_clock.h"
+
+enum { SOURCE_MAX = 16, GPU_MAX = 256 };
+
+enum { MAIN, DESCENDANTS, TREE, MEMBER_COUNT };
+
+static const char *const member_names[MEMBER_COUNT] = { "main", "descendants", "tree" };
+
+/* One GPU: where its channels are, and what the tree has on it. */
+struct gpu {
+    const struct wm_channel *channel; /* the first of its source's channels */
+    size_t own_channel;               /* tree_memory_used */
+    double tree_bytes;
+    enum wm_reading_state state;
+};
+
+struct wm_ticker {
+    struct wm_source *sources[SOURCE_MAX];
+    size_t first_channel[SOURCE_MAX];
+    size_t source_count;
+
+    struct wm_tree *tree;
+    struct wm_account *account;
+    pid_t root;
+    double own_cpu; /* seconds of ours in the tracked process */
+
+    struct wm_channel *channels;
+    struct wm_reading *readings;
+    size_t count, room;
+    size_t cpu_channel[MEMBER_COUNT];
+    size_t gpu_memory_channel[MEMBER_COUNT];
+    size_t first_tree_channel;
+
+    struct gpu gpus[GPU_MAX];
+    size_t gpu_count;
+    size_t own_count; /* channels of the tracker itself */
+};
+
+int wm_ticker_new(struct wm_ticker **ret_ticker, struct wm_error *err)
+{
+    *ret_ticker = calloc(1, sizeof(**ret_ticker));
+    return *ret_ticker ? WM_OK : wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+}
+
+void wm_ticker_free(struct wm_ticker *ticker)
+{
+    if (!ticker)
+        return;
+    for (size_t i = 0; i < ticker->source_count; i++)
+        wm_source_close(ticker->sources[i]);
+    free(ticker->channels);
+    free(ticker->readings);
+    free(ticker);
+}
+
+static bool is_first_of_gpu(const struct wm_source *source, size_t index)
+{
+    const struct wm_channel *channel = wm_source_channel(source, index);
+
+    return channel->device_kind == WM_DEVICE_GPU &&
+           (index == 0 ||
+            strcmp(wm_source_channel(source, index - 1)->device, channel->device) != 0);
+}
+
+int wm_ticker_add(struct wm_ticker *ticker, struct wm_source *source, struct wm_error *err)
+{
+    if (ticker->source_count == SOURCE_MAX) {
+        wm_source_close(source);
+        return wm_fail(err, WM_EINVAL, "tracker: more than %d sources", SOURCE_MAX);
+    }
+    ticker->sources[ticker->source_count++] = source;
+
+    for (size_t i = 0; i < wm_source_channel_count(source); i++) {
+        if (is_first_of_gpu(source, i) && ticker->gpu_count < GPU_MAX)
+            ticker->gpus[ticker->gpu_count++].channel = wm_source_channel(source, i);
+    }
+    return WM_OK;
+}
+
+void wm_ticker_count_gpus(const struct wm_ticker *ticker, int *ret_chosen, int *ret_all)
+{
+    size_t all = 0;
+
+    for (size_t i = 0; i < ticker->source_count; i++)
+        all += wm_source_device_count(ticker->sources[i]);
+    *ret_chosen = (int)ticker->gpu_count;
+    *ret_all = (int)all;
+}
+
+static size_t append(struct wm_ticker *ticker, const struct wm_channel *channel)
+{
+    ticker->channels[ticker->count] = *channel;
+    return ticker->count++;
+}
+
+static void append_own(struct wm_ticker *ticker)
+{
+    for (int m = 0; m < MEMBER_COUNT; m++) {
+        struct wm_channel channel = {
+            .source = "tracker",
+            .device = member_names[m],
+            .label = member_names[m],
+            .metric = "cpu_time",
+            .unit = "s",
+            .device_kind = WM_DEVICE_TREE,
+            .kind = WM_COUNTER,
+        };
+        ticker->cpu_channel[m] = append(ticker, &channel);
+        if (ticker->gpu_count == 0)
+            continue;
+        channel.metric = "gpu_memory";
+        channel.unit = "B";
+        channel.kind = WM_GAUGE;
+        channel.origin = ticker->gpus[0].channel->origin;
+        ticker->gpu_memory_channel[m] = append(ticker, &channel);
+    }
+    for (size_t i = 0; i < ticker->gpu_count; i++) {
+        struct wm_channel channel = *ticker->gpus[i].channel;
+        channel.source = "tracker";
+        channel.metric = "tree_memory_used";
+        channel.unit = "B";
+        channel.kind = WM_GAUGE;
+        channel.period_ns = 0;
+        ticker->gpus[i].own_channel = append(ticker, &channel);
+    }
+    ticker->own_count = ticker->count;
+}
+
+int wm_ticker_set_target(struct wm_ticker *ticker, struct wm_tree *tree, pid_t root,
+                         struct wm_account *account, struct wm_error *err)
+{
+    const struct wm_channel *tree_channels;
+    size_t tree_count = wm_tree_channels(tree, &tree_channels);
+    size_t room = 2 * MEMBER_COUNT + ticker->gpu_count + tree_count;
+
+    for (size_t i = 0; i < ticker->source_count; i++)
+        room += wm_source_channel_count(ticker->sources[i]);
+    ticker->channels = calloc(room, sizeof(*ticker->channels));
+    ticker->readings = calloc(room, sizeof(*ticker->readings));
+    if (!ticker->channels || !ticker->readings)
+        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+
+    ticker->tree = tree;
+    ticker->root = root;
+    ticker->account = account;
+    append_own(ticker);
+    ticker->first_tree_channel = ticker->count;
+    for (size_t i = 0; i < tree_count; i++)
+        append(ticker, &tree_channels[i]);
+    for (size_t i = 0; i < ticker->source_count; i++) {
+        ticker->first_channel[i] = ticker->count;
+        for (size_t k = 0; k < wm_source_channel_count(ticker->sources[i]); k++)
+            append(ticker, wm_source_channel(ticker->sources[i], k));
+    }
+    return WM_OK;
+}
+
+const struct wm_channel *wm_ticker_channels(const struct wm_ticker *ticker,
+                                            size_t *ret_count)
+{
+    *ret_count = ticker->count;
+    return ticker->channels;
+}
+
+static void set(struct wm_ticker *ticker, size_t channel, int64_t when_ns, double value)
+{
+    ticker->readings[channel] = (struct wm_reading) { when_ns, value, WM_READING_OK };
+}
+
+void wm_ticker_read_tree(struct wm_ticker *ticker)
+{
+    double total, main;
+
+    wm_tree_refresh(ticker->tree);
+    int64_t when_ns = wm_clock_monotonic_ns();
+    wm_account_read(ticker->account, ticker->tree, &total, &main);
+    wm_tree_read(ticker->tree, ticker->readings + ticker->first_tree_channel);
+
+    double own = ticker->own_cpu < main ? ticker->own_cpu : main;
+    set(ticker, ticker->cpu_channel[MAIN], when_ns, main - own);
+    set(ticker, ticker->cpu_channel[DESCENDANTS], when_ns, total - main);
+    set(ticker, ticker->cpu_channel[TREE], when_ns, total - own);
+}
+
+void wm_ticker_start_cpu(struct wm_ticker *ticker, int64_t when_ns)
+{
+    for (int m = 0; m < MEMBER_COUNT; m++)
+        set(ticker, ticker->cpu_channel[m], when_ns, 0);
+}
+
+static struct gpu *find_gpu(struct wm_ticker *ticker, const char *device)
+{
+    for (size_t i = 0; i < ticker->gpu_count; i++) {
+        if (strcmp(ticker->gpus[i].channel->device, device) == 0)
+            return &ticker->gpus[i];
+    }
+    return NULL;
+}
+
+struct gpu_memory {
+    double main, tree;
+    enum wm_reading_state state; /* ok, or the first reason why not all is known */
+};
+
+static void add_gpu_process(struct wm_ticker *ticker, const struct wm_gpu_process *process,
+                            struct gpu_memory *memory)
+{
+    struct gpu *gpu = find_gpu(ticker, process->device);
+
+    /* Pid 0 stands for "this GPU will not tell its processes". */
+    if (!gpu || (process->pid != 0 && !wm_tree_contains(ticker->tree, process->pid)))
+        return;
+    if (process->state != WM_READING_OK) {
+        gpu->state = process->state;
+        if (memory->state == WM_READING_OK)
+            memory->state = process->state;
+        return;
+    }
+    gpu->tree_bytes += process->memory_bytes;
+    memory->tree += process->memory_bytes;
+    if (process->pid == ticker->root)
+        memory->main += process->memory_bytes;
+}
+
+static void join_gpu_memory(struct wm_ticker *ticker, int64_t when_ns)
+{
+    struct gpu_memory memory = { .state = WM_READING_OK };
+
+    for (size_t i = 0; i < ticker->gpu_count; i++) {
+        ticker->gpus[i].tree_bytes = 0;
+        ticker->gpus[i].state = WM_READING_OK;
+    }
+    for (size_t i = 0; i < ticker->source_count; i++) {
+        const struct wm_gpu_process *processes = NULL;
+        size_t count = wm_source_gpu_processes(ticker->sources[i], &processes);
+        for (size_t k = 0; k < count; k++)
+            add_gpu_process(ticker, &processes[k], &memory);
+    }
+
+    for (size_t i = 0; i < ticker->gpu_count; i++) {
+        const struct gpu *gpu = &ticker->gpus[i];
+        ticker->readings[gpu->own_channel] =
+            (struct wm_reading) { when_ns, gpu->tree_bytes, gpu->state };
+    }
+    const double values[MEMBER_COUNT] = { memory.main, memory.tree - memory.main,
+                                          memory.tree };
+    for (int m = 0; m < MEMBER_COUNT; m++)
+        ticker->readings[ticker->gpu_memory_channel[m]] =
+            (struct wm_reading) { when_ns, values[m], memory.state };
+}
+
+void wm_ticker_read_sources(struct wm_ticker *ticker)
+{
+    int64_t when_ns = wm_clock_monotonic_ns();
+
+    for (size_t i = 0; i < ticker->source_count; i++) {
+        struct wm_reading *readings = ticker->readings + ticker->first_channel[i];
+        size_t count = wm_source_channel_count(ticker->sources[i]);
+
+        if (wm_source_read(ticker->sources[i], readings, count, NULL) >= 0)
+            continue;
+        for (size_t k = 0; k < count; k++)
+            readings[k] = (struct wm_reading) { when_ns, 0, WM_READING_FAILED };
+    }
+    if (ticker->gpu_count > 0)
+        join_gpu_memory(ticker, when_ns);
+}
+
+struct wm_tick wm_ticker_tick(const struct wm_ticker *ticker, int64_t when_ns)
+{
+    return (struct wm_tick) { when_ns, ticker->readings, ticker->count };
+}
+
+const char *wm_ticker_why(const struct wm_ticker *ticker, size_t channel)
+{
+    if (channel < ticker->own_count)
+        return "the GPU's driver does not tell the memory of its processes";
+    for (size_t i = ticker->source_count; i-- > 0;) {
+        if (channel >= ticker->first_channel[i])
+            return wm_source_why(ticker->sources[i], channel - ticker->first_channel[i]);
+    }
+    return wm_tree_why(ticker->tree, channel - ticker->first_tree_channel);
+}
+
+void wm_ticker_set_own_cpu(struct wm_ticker *ticker, int64_t own_ns)
+{
+    ticker->own_cpu = (double)own_ns / 1e9;
+}

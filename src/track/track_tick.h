@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * track_tick.h - all sources of a session, read together: one tick.
+ *
+ * The channels stand in one list: first the tracker's own (CPU time and GPU
+ * memory of the tree), then the tree's, then source by source.
+ */
+#ifndef WM_TRACK_TICK_H
+#define WM_TRACK_TICK_H
+
+#include "base/base_error.h"
+#include "source/source_tree.h"
+#include "track/track_account.h"
+#include "wattmeter/recording.h"
+
+struct wm_ticker;
+
+int wm_ticker_new(struct wm_ticker **ret_ticker, struct wm_error *err);
+
+/* Accepts NULL; closes the sources it was given. */
+void wm_ticker_free(struct wm_ticker *ticker);
+
+/* Takes the source over, also when it fails. Before wm_ticker_set_target(). */
+int wm_ticker_add(struct wm_ticker *ticker, struct wm_source *source, struct wm_error *err);
+
+/* How many GPUs the added sources read, and how many there are. */
+void wm_ticker_count_gpus(const struct wm_ticker *ticker, int *ret_chosen, int *ret_all);
+
+/* Names the tree and its accounting, both borrowed, and makes the list of
+ * channels, which stays as it is from here. */
+int wm_ticker_set_target(struct wm_ticker *ticker, struct wm_tree *tree, pid_t root,
+                         struct wm_account *account, struct wm_error *err);
+
+const struct wm_channel *wm_ticker_channels(const struct wm_ticker *ticker,
+                                            size_t *ret_count);
+
+/* The two halves of a tick. Neither allocates in a stable tree. */
+void wm_ticker_read_tree(struct wm_ticker *ticker);
+void wm_ticker_read_sources(struct wm_ticker *ticker);
+
+/* Sets the CPU times to 0 at `when_ns`, the moment from which they count. */
+void wm_ticker_start_cpu(struct wm_ticker *ticker, int64_t when_ns);
+
+/* Both halves' readings; good until the next one is read. */
+struct wm_tick wm_ticker_tick(const struct wm_ticker *ticker, int64_t when_ns);
+
+/* Why the last reading of a channel is missing, or NULL. */
+const char *wm_ticker_why(const struct wm_ticker *ticker, size_t channel);
+
+/* Takes CPU time the tracker used in the tracked process itself out of it. */
+void wm_ticker_set_own_cpu(struct wm_ticker *ticker, int64_t own_ns);
+
+#endif
