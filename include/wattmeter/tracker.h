@@ -6,7 +6,7 @@
  *     struct wm_report *report;
  *     if (wm_tracker_new(NULL, &tracker, &err) < 0)
  *         return fail(&err);
- *     wm_tracker_add_all(tracker);
+ *     wm_tracker_add_all(tracker, &err);
  *     if (wm_tracker_start_command(tracker, argv, &err) == WM_OK) {
  *         while (wm_tracker_poll(tracker, -1, &err) == WM_TRACKER_RUNNING)
  *             ;
