@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_host.c - the machine as a whole and its cores, from three files of
+ * /proc that are opened once and reread.
+ *
+ * A file that is missing or not understood costs its own channels only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_error.h"
+#include "base/base_file.h"
+#include "source/source_kernel_text.h"
+#include "source/source_ops.h"
+
+#define FIRST_TEXT_SIZE ((size_t)8192)
+
+/* /proc/stat has some 50 bytes per core and 2 to 12 per interrupt; the largest
+ * machines stay well below a megabyte. */
+#define MAX_TEXT_SIZE ((size_t)16 << 20)
+
+struct proc_file {
+    char path[128]; /* for messages */
+    bool is_open;
+    int fd;
+    char *text;
+    size_t size;
+    struct wm_error err; /* why the last read, or else the open, failed */
+};
+
+struct core {
+    uint32_t number;
+    char name[16];
+};
+
+/* The channels of the host come first, and then one per core. */
+enum { CPU_TIME, MEMORY_USED, MEMORY_TOTAL, LOAD1, HOST_CHANNELS };
+
+struct host {
+    double ticks_per_s;
+    struct proc_file stat, meminfo, loadavg;
+    struct core *cores; /* those online at open; the list is fixed from then on */
+    size_t core_count;
+    struct wm_cpu_ticks *ticks; /* those online now */
+    size_t ticks_room;
+    struct wm_channel *channels;
+    size_t channel_count;
+    const char **whys; /* one per channel; NULL where the last reading was ok */
+};
+
+static const struct wm_channel host_channels[HOST_CHANNELS] = {
+    [CPU_TIME] = { .metric = "cpu_time", .unit = "s", .kind = WM_COUNTER },
+    [MEMORY_USED] = { .metric = "memory_used", .unit = "B", .kind = WM_GAUGE },
+    [MEMORY_TOTAL] = { .metric = "memory_total", .unit = "B", .kind = WM_GAUGE },
+    [LOAD1] = { .metric = "load1", .unit = "count", .kind = WM_GAUGE },
+};
+
+static int grow_text(struct proc_file *file)
+{
+    size_t size = file->size ? file->size * 2 : FIRST_TEXT_SIZE;
+    if (size > MAX_TEXT_SIZE)
+        return wm_fail(&file->err, WM_EFORMAT, "%s: larger than %zu bytes", file->path,
+                       MAX_TEXT_SIZE);
+
+    char *text = realloc(file->text, size);
+    if (!text)
+        return wm_fail(&file->err, WM_ENOMEM, "%s: out of memory", file->path);
+    file->text = text;
+    file->size = size;
+    return WM_OK;
+}
+
+/* WM_ENOMEM, or WM_OK: another failure waits in file->err for the first read. */
+static int open_file(struct proc_file *file, const char *procfs, int dir, const char *name)
+{
+    snprintf(file->path, sizeof(file->path), "%s/%s", procfs, name);
+
+    int fd = wm_file_open_at(dir, name);
+    if (fd < 0) {
+        errno = -fd;
+        wm_fail_errno(&file->err, file->path);
+        return WM_OK;
+    }
+    file->fd = fd;
+    file->is_open = true;
+    return grow_text(file);
+}
+
+static void close_file(struct proc_file *file)
+{
+    if (file->is_open)
+        close(file->fd);
+    free(file->text);
+}
+
+static int read_file(struct proc_file *file)
+{
+    if (!file->is_open)
+        return file->err.status;
+
+    for (;;) {
+        ssize_t length = wm_file_reread(file->fd, file->text, file->size);
+        if (length < 0) {
+            errno = (int)-length;
+            return wm_fail_errno(&file->err, file->path);
+        }
+        if ((size_t)length + 1 < file->size)
+            return WM_OK;
+
+        int status = grow_text(file);
+        if (status < 0)
+            return status;
+    }
+}
+
+static int fail_format(struct proc_file *file)
+{
+    return wm_fail(&file->err, WM_EFORMAT, "%s: not what the kernel writes", file->path);
+}
+
+/* Reads /proc/stat; the cores that are online end up in host->ticks. */
+static int read_stat(struct host *host, struct wm_proc_stat *ret_stat)
+{
+    struct proc_file *file = &host->stat;
+    int status = read_file(file);
+    if (status < 0)
+        return status;
+
+    if (wm_parse_proc_stat(file->text, host->ticks, host->ticks_room, ret_stat) < 0)
+        return fail_format(file);
+    if (ret_stat->cpu_count <= host->ticks_room)
+        return WM_OK;
+
+    /* The first time, and when cores came online since. */
+    struct wm_cpu_ticks *ticks =
+        realloc(host->ticks, ret_stat->cpu_count * sizeof(*host->ticks));
+    if (!ticks)
+        return wm_fail(&file->err, WM_ENOMEM, "%s: out of memory", file->path);
+    host->ticks = ticks;
+    host->ticks_room = ret_stat->cpu_count;
+    return wm_parse_proc_stat(file->text, host->ticks, host->ticks_room, ret_stat);
+}
+
+static int find_cores(struct host *host)
+{
+    struct wm_proc_stat stat;
+    int status = read_stat(host, &stat);
+    if (status == WM_ENOMEM)
+        return status;
+    if (status < 0 || stat.cpu_count == 0)
+        return WM_OK;
+
+    host->cores = calloc(stat.cpu_count, sizeof(*host->cores));
+    if (!host->cores)
+        return WM_ENOMEM;
+    host->core_count = stat.cpu_count;
+    for (size_t i = 0; i < host->core_count; i++) {
+        struct core *core = &host->cores[i];
+        core->number = host->ticks[i].cpu;
+        snprintf(core->name, sizeof(core->name), "cpu%u", core->number);
+    }
+    return WM_OK;
+}
+
+static int make_channels(struct host *host)
+{
+    int64_t tick_ns = (int64_t)((double)WM_NS_PER_S / host->ticks_per_s);
+
+    host->channel_count = HOST_CHANNELS + host->core_count;
+    host->channels = calloc(host->channel_count, sizeof(*host->channels));
+    host->whys = calloc(host->channel_count, sizeof(*host->whys));
+    if (!host->channels || !host->whys)
+        return WM_ENOMEM;
+
+    for (size_t i = 0; i < host->channel_count; i++) {
+        struct wm_channel *channel = &host->channels[i];
+        if (i < HOST_CHANNELS) {
+            *channel = host_channels[i];
+            channel->device = channel->label = "host";
+            channel->device_kind = WM_DEVICE_HOST;
+        } else {
+            *channel = host_channels[CPU_TIME];
+            channel->device = channel->label = host->cores[i - HOST_CHANNELS].name;
+            channel->device_kind = WM_DEVICE_CPU;
+        }
+        channel->source = wm_source_host.name;
+        if (channel->kind == WM_COUNTER)
+            channel->period_ns = tick_ns;
+    }
+    return WM_OK;
+}
+
+static int host_open(void *state, const struct wm_source_config *config,
+                     struct wm_error *err)
+{
+    struct host *host = state;
+    int status;
+
+    host->ticks_per_s = (double)sysconf(_SC_CLK_TCK);
+
+    int dir = wm_file_open_at(AT_FDCWD, config->procfs);
+    if (dir < 0) {
+        errno = -dir;
+        return wm_fail_errno(err, config->procfs);
+    }
+    status = open_file(&host->stat, config->procfs, dir, "stat");
+    if (status == WM_OK)
+        status = open_file(&host->meminfo, config->procfs, dir, "meminfo");
+    if (status == WM_OK)
+        status = open_file(&host->loadavg, config->procfs, dir, "loadavg");
+    close(dir);
+
+    if (status == WM_OK && !host->stat.is_open && !host->meminfo.is_open &&
+        !host->loadavg.is_open)
+        return wm_fail(err, host->stat.err.status, "%s", host->stat.err.text);
+    if (status == WM_OK)
+        status = find_cores(host);
+    if (status == WM_OK)
+        status = make_channels(host);
+    if (status < 0)
+        return wm_fail(err, status, "host: out of memory");
+    return WM_OK;
+}
+
+static size_t host_get_channels(const void *state, const struct wm_channel **ret_channels)
+{
+    const struct host *host = state;
+
+    *ret_channels = host->channels;
+    return host->channel_count;
+}
+
+static enum wm_reading_state state_of(int status)
+{
+    switch (status) {
+    case WM_ENOENT:
+        return WM_READING_UNSUPPORTED;
+    case WM_EACCES:
+        return WM_READING_DENIED;
+    default:
+        return WM_READING_FAILED;
+    }
+}
+
+static void set_value(struct host *host, struct wm_reading *readings, size_t channel,
+                      double value)
+{
+    readings[channel].value = value;
+    readings[channel].state = WM_READING_OK;
+    host->whys[channel] = NULL;
+}
+
+static void set_failure(struct host *host, struct wm_reading *readings, size_t channel,
+                        int status, const char *why)
+{
+    readings[channel].value = 0;
+    readings[channel].state = state_of(status);
+    host->whys[channel] = why;
+}
+
+static void read_cpu_times(struct host *host, struct wm_reading *readings)
+{
+    struct wm_proc_stat stat = { 0 };
+    int status = read_stat(host, &stat);
+    size_t online = 0;
+
+    if (status < 0)
+        set_failure(host, readings, CPU_TIME, status, host->stat.err.text);
+    else
+        set_value(host, readings, CPU_TIME, (double)stat.busy / host->ticks_per_s);
+
+    for (size_t i = 0; i < host->core_count; i++) {
+        size_t channel = HOST_CHANNELS + i;
+
+        if (status < 0) {
+            set_failure(host, readings, channel, status, host->stat.err.text);
+            continue;
+        }
+        while (online < stat.cpu_count && host->ticks[online].cpu < host->cores[i].number)
+            online++;
+        if (online < stat.cpu_count && host->ticks[online].cpu == host->cores[i].number)
+            set_value(host, readings, channel,
+                      (double)host->ticks[online].busy / host->ticks_per_s);
+        else
+            set_failure(host, readings, channel, WM_EIO, "this core is offline");
+    }
+}
+
+static void read_memory(struct host *host, struct wm_reading *readings)
+{
+    struct wm_meminfo meminfo;
+    int status = read_file(&host->meminfo);
+
+    if (status >= 0 && wm_parse_meminfo(host->meminfo.text, &meminfo) < 0)
+        status = fail_format(&host->meminfo);
+    if (status < 0) {
+        set_failure(host, readings, MEMORY_USED, status, host->meminfo.err.text);
+        set_failure(host, readings, MEMORY_TOTAL, status, host->meminfo.err.text);
+        return;
+    }
+    set_value(host, readings, MEMORY_USED, (double)(meminfo.total - meminfo.available));
+    set_value(host, readings, MEMORY_TOTAL, (double)meminfo.total);
+}
+
+static void read_load(struct host *host, struct wm_reading *readings)
+{
+    struct wm_loadavg loadavg;
+    int status = read_file(&host->loadavg);
+
+    if (status >= 0 && wm_parse_loadavg(host->loadavg.text, &loadavg) < 0)
+        status = fail_format(&host->loadavg);
+    if (status < 0)
+        set_failure(host, readings, LOAD1, status, host->loadavg.err.text);
+    else
+        set_value(host, readings, LOAD1, loadavg.load1);
+}
+
+static int host_read(void *state, struct wm_reading *readings, struct wm_error *err)
+{
+    struct host *host = state;
+    int64_t now_ns = wm_clock_monotonic_ns();
+    (void)err; /* whatever fails here fails for some channels */
+
+    read_cpu_times(host, readings);
+    read_memory(host, readings);
+    read_load(host, readings);
+    for (size_t i = 0; i < host->channel_count; i++)
+        readings[i].when_ns = now_ns;
+    return WM_OK;
+}
+
+static const char *host_why(const void *state, size_t channel)
+{
+    const struct host *host = state;
+    return host->whys[channel];
+}
+
+static void host_close(void *state)
+{
+    struct host *host = state;
+
+    close_file(&host->stat);
+    close_file(&host->meminfo);
+    close_file(&host->loadavg);
+    free(host->cores);
+    free(host->ticks);
+    free(host->channels);
+    free(host->whys);
+}
+
+const struct wm_source_ops wm_source_host = {
+    .name = "host",
+    .summary = "CPU time, memory and load of the machine and its cores, from /proc",
+    .state_size = sizeof(struct host),
+    .open = host_open,
+    .channels = host_get_channels,
+    .read = host_read,
+    .why = host_why,
+    .close = host_close,
+};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_base_error.c - a failure becomes a status and a text. */
+#include "test.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/base_error.h"
+
+static void test_fail(void **state)
+{
+    struct wm_error err = { 0 };
+    (void)state;
+
+    assert_int_equal(wm_fail(&err, WM_EFORMAT, "%s: line %d", "a.csv", 7), WM_EFORMAT);
+    assert_int_equal(err.status, WM_EFORMAT);
+    assert_string_equal(err.text, "a.csv: line 7");
+    assert_int_equal(wm_fail(NULL, WM_EIO, "%s", "nobody listens"), WM_EIO);
+}
+
+static void test_long_text(void **state)
+{
+    struct wm_error err;
+    char name[1024];
+    (void)state;
+
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    assert_int_equal(wm_fail(&err, WM_ENOENT, "%s", name), WM_ENOENT);
+    assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+    errno = ENOENT;
+    assert_int_equal(wm_fail_errno(&err, name), WM_ENOENT);
+    assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+}
+
+static void test_errno(void **state)
+{
+    static const struct {
+        int number;
+        int status;
+        const char *text;
+    } cases[] = {
+        { ENOMEM, WM_ENOMEM, "/x: Cannot allocate memory" },
+        { EACCES, WM_EACCES, "/x: Permission denied" },
+        { EPERM, WM_EACCES, "/x: Operation not permitted" },
+        { EROFS, WM_EACCES, "/x: Read-only file system" },
+        { ENOENT, WM_ENOENT, "/x: No such file or directory" },
+        { ENOTDIR, WM_ENOENT, "/x: Not a directory" },
+        { ESRCH, WM_ENOENT, "/x: No such process" },
+        { ENODEV, WM_ENODEV, "/x: No such device" },
+        { ENXIO, WM_ENODEV, "/x: No such device or address" },
+        { EEXIST, WM_EEXIST, "/x: File exists" },
+        { EIO, WM_EIO, "/x: Input/output error" },
+        { ENOSPC, WM_EIO, "/x: No space left on device" },
+        { 12345, WM_EIO, "12345" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_error err = { 0 };
+
+        assert_int_equal(wm_status_of_errno(cases[i].number), cases[i].status);
+        errno = cases[i].number;
+        assert_int_equal(wm_fail_errno(&err, "/x"), cases[i].status);
+        assert_int_equal(err.status, cases[i].status);
+        assert_non_null(strstr(err.text, cases[i].text));
+        errno = cases[i].number;
+        assert_int_equal(wm_fail_errno(NULL, "/x"), cases[i].status);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fail),
+        cmocka_unit_test(test_long_text),
+        cmocka_unit_test(test_errno),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
