@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_gpu_choice.h - which GPUs the configuration's `gpus` means. */
+#ifndef WM_SOURCE_GPU_CHOICE_H
+#define WM_SOURCE_GPU_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/base_error.h"
+
+/* The identity of a GPU, by its place in the driver's order. Empty: it is
+ * there, but would not say who it is. */
+struct wm_gpu_id {
+    char text[96];
+};
+
+/* Whether `words` switches the GPUs off. */
+bool wm_gpu_choice_is_none(const char *words);
+
+/* Sets chosen[0..count) by `words`: NULL or "all", which is every GPU that has
+ * an identity, or a comma list of places in the driver's order, identities and
+ * beginnings of them that fit one GPU only. Naming a GPU twice is no mistake.
+ * WM_EINVAL says which word is wrong and what there is; WM_EIO: the GPU that
+ * was asked for is one without identity. */
+int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
+                  bool *chosen, struct wm_error *err);
+
+#endif

@@ -1,0 +1,930 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_source_nvml.c - the NVML backend against the fake driver. Scenarios that
+ * need it start in the past, so that no test has to wait for a curve.
+ */
+#include "test.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "wattmeter/source.h"
+
+enum { METRICS = 6 };
+
+static const char *const metric_names[METRICS] = { "energy",       "power",
+                                                   "utilization",  "memory_used",
+                                                   "memory_total", "temperature" };
+
+static char *fake_library(void)
+{
+    static char path[512];
+    snprintf(path, sizeof(path), "%s", test_build_path("tests/fake/libnvidia-ml.so.1"));
+    return path;
+}
+
+static void use_scenario(const char *dir, const char *json)
+{
+    char path[512];
+    test_write_file(dir, "scenario.json", json);
+    snprintf(path, sizeof(path), "%s/scenario.json", dir);
+    setenv("FAKE_NVML_SCENARIO", path, 1);
+}
+
+static void use_scenario_file(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "tests/fake/scenarios/%s", name);
+    setenv("FAKE_NVML_SCENARIO", test_source_path(path), 1);
+}
+
+static int try_open(const char *gpus, struct wm_source **ret_source, struct wm_error *err)
+{
+    const struct wm_source_config config = { .nvml = fake_library(), .gpus = gpus };
+    return wm_source_open("nvml", &config, ret_source, err);
+}
+
+static struct wm_source *open_source(const char *gpus)
+{
+    struct wm_source *source = NULL;
+    struct wm_error err = { 0 };
+
+    if (try_open(gpus, &source, &err) < 0)
+        fail_msg("%s", err.text);
+    return source;
+}
+
+/* Room for the largest scenario here. */
+static struct wm_reading readings[64 * METRICS];
+
+static void read_source(struct wm_source *source)
+{
+    memset(readings, 0xFF, sizeof(readings));
+    assert_int_equal(
+        wm_source_read(source, readings, wm_source_channel_count(source), NULL), WM_OK);
+}
+
+static void test_channels(void **state)
+{
+    static const struct {
+        const char *metric, *unit;
+        enum wm_kind kind;
+        int64_t period_ns;
+        double value, tolerance;
+    } expected[METRICS] = {
+        { "energy", "J", WM_COUNTER, 100 * WM_NS_PER_MS, 1000, 9000 },
+        { "power", "W", WM_GAUGE, 100 * WM_NS_PER_MS, 300, 0 },
+        { "utilization", "ratio", WM_GAUGE, WM_NS_PER_S / 6, 0.75, 0 },
+        { "memory_used", "B", WM_GAUGE, 0, 8589934592, 0 },
+        { "memory_total", "B", WM_GAUGE, 0, 85899345920, 0 },
+        { "temperature", "celsius", WM_GAUGE, 0, 61, 0 },
+    };
+    (void)state;
+
+    use_scenario_file("constant.json");
+    struct wm_source *source = open_source(NULL);
+    assert_int_equal(wm_source_channel_count(source), METRICS);
+    assert_int_equal(wm_source_device_count(source), 1);
+
+    int64_t before_ns = wm_clock_monotonic_ns();
+    read_source(source);
+    int64_t after_ns = wm_clock_monotonic_ns();
+
+    for (size_t i = 0; i < METRICS; i++) {
+        const struct wm_channel *channel = wm_source_channel(source, i);
+
+        print_message("  %s\n", expected[i].metric);
+        assert_string_equal(channel->source, "nvml");
+        assert_string_equal(channel->device, "GPU-00000000-51a1-4ed0-8000-000000000000");
+        assert_string_equal(channel->label, "gpu0");
+        assert_string_equal(channel->model, "SIMULATED H100");
+        assert_string_equal(channel->metric, expected[i].metric);
+        assert_string_equal(channel->unit, expected[i].unit);
+        assert_int_equal(channel->device_kind, WM_DEVICE_GPU);
+        assert_int_equal(channel->kind, expected[i].kind);
+        assert_int_equal(channel->origin, WM_SIMULATED);
+        assert_int_equal(channel->period_ns, expected[i].period_ns);
+
+        assert_int_equal(readings[i].state, WM_READING_OK);
+        assert_true(readings[i].value >= expected[i].value);
+        assert_true(readings[i].value <= expected[i].value + expected[i].tolerance);
+        assert_int_equal(readings[i].when_ns, readings[0].when_ns);
+        assert_null(wm_source_why(source, i));
+    }
+    assert_in_range(readings[0].when_ns, before_ns, after_ns);
+    assert_non_null(
+        strstr(wm_source_detail(source), "driver 550.54.15, NVML 12.550.54.15, "));
+    assert_non_null(strstr(wm_source_detail(source), "tests/fake/libnvidia-ml.so.1"));
+    wm_source_close(source);
+}
+
+static void test_identity(void **state)
+{
+    static const struct {
+        const char *what, *gpu;
+        const char *device, *model;
+        enum wm_origin origin;
+    } cases[] = {
+        { "a real name", "{\"name\": \"NVIDIA H100\"}",
+          "GPU-00000000-51a1-4ed0-8000-000000000000", "NVIDIA H100", WM_MEASURED },
+        { "simulated, anywhere in the name", "{\"name\": \"NVIDIA SIMULATED\"}",
+          "GPU-00000000-51a1-4ed0-8000-000000000000", "NVIDIA SIMULATED", WM_SIMULATED },
+        { "no name", "{\"name\": \"\"}", "GPU-00000000-51a1-4ed0-8000-000000000000", NULL,
+          WM_MEASURED },
+        { "a name that would break a report", "{\"name\": \"H\\n100\\u001b[31m\\u00e9\"}",
+          "GPU-00000000-51a1-4ed0-8000-000000000000", "H?100?[31m??", WM_MEASURED },
+        { "an identity that would", "{\"name\": \"x\", \"uuid\": \"GPU\\t1\"}", "GPU?1",
+          "x", WM_MEASURED },
+        { "the longest name",
+          "{\"name\": \"0123456789012345678901234567890123456789012345678901234567890123456"
+          "7890123456789012345678901234\"}",
+          "GPU-00000000-51a1-4ed0-8000-000000000000",
+          "01234567890123456789012345678901234567890123456789012345678901234567890123456789"
+          "012345678901234",
+          WM_MEASURED },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char json[512];
+
+        print_message("  %s\n", cases[i].what);
+        snprintf(json, sizeof(json), "{\"gpus\": [%s]}", cases[i].gpu);
+        use_scenario(*state, json);
+        struct wm_source *source = open_source(NULL);
+        const struct wm_channel *channel = wm_source_channel(source, 0);
+        assert_string_equal(channel->device, cases[i].device);
+        if (cases[i].model)
+            assert_string_equal(channel->model, cases[i].model);
+        else
+            assert_null(channel->model);
+        assert_int_equal(channel->origin, cases[i].origin);
+        wm_source_close(source);
+    }
+}
+
+static void test_choice(void **state)
+{
+    static const char scenario[] =
+        "{\"gpus\": [{\"uuid\": \"GPU-aaaa1111\"}, {\"uuid\": \"GPU-aaaa2222\"},"
+        " {\"uuid\": \"GPU-bb33\"}, {\"uuid\": \"GPU-bb\"}, {}],"
+        " \"faults\": [{\"call\": \"nvmlDeviceGetUUID\", \"gpu\": 4, \"error\": "
+        "\"UNKNOWN\"}]}";
+    static const struct {
+        const char *words;
+        int status;
+        const char *result; /* labels, or what the error must say */
+    } cases[] = {
+        { NULL, WM_OK, "gpu0 gpu1 gpu2 gpu3 " },
+        { "all", WM_OK, "gpu0 gpu1 gpu2 gpu3 " },
+        { "0", WM_OK, "gpu0 " },
+        { "3", WM_OK, "gpu3 " },
+        { "2,0", WM_OK, "gpu0 gpu2 " },
+        { "1,1,GPU-aaaa2222", WM_OK, "gpu1 " },
+        { "01", WM_OK, "gpu1 " },
+        { " 0 , 2 ", WM_OK, "gpu0 gpu2 " },
+        { "GPU-aaaa1111", WM_OK, "gpu0 " },
+        { "GPU-aaaa1", WM_OK, "gpu0 " },
+        { "GPU-bb", WM_OK, "gpu3 " }, /* exact, though gpu2 begins so too */
+        { "GPU-bb3,0", WM_OK, "gpu0 gpu2 " },
+        { "none", WM_ENODEV, "GPUs were switched off with --gpu none" },
+        { "4", WM_EIO, "GPU 4 is there, but does not answer" },
+        { "5", WM_EINVAL,
+          "'5' is not the number of a GPU; GPUs here: 0 (GPU-aaaa1111), "
+          "1 (GPU-aaaa2222), 2 (GPU-bb33), 3 (GPU-bb), 4 (does not answer)" },
+        { "0,7", WM_EINVAL, "'7' is not the number" },
+        { "4294967296", WM_EINVAL, "'4294967296' is not the number" },
+        { "99999999999999999999999", WM_EINVAL,
+          "'99999999999999999999999' is not the number" },
+        { "-1", WM_EINVAL, "'-1' is no GPU of this machine" },
+        { "+1", WM_EINVAL, "'+1' is no GPU" },
+        { "0x1", WM_EINVAL, "'0x1' is no GPU" },
+        { "1.0", WM_EINVAL, "'1.0' is no GPU" },
+        { "0 1", WM_EINVAL, "'0 1' is no GPU" },
+        { "0;1", WM_EINVAL, "'0;1' is no GPU" },
+        { "", WM_EINVAL, "'' names no GPU" },
+        { " ", WM_EINVAL, "'' names no GPU" },
+        { ",", WM_EINVAL, "'' names no GPU" },
+        { "0,", WM_EINVAL, "'' names no GPU" },
+        { "0,,1", WM_EINVAL, "'' names no GPU" },
+        { "GPU-", WM_EINVAL, "'GPU-' fits several GPUs; GPUs here: 0 (GPU-aaaa1111)" },
+        { "GPU-aaaa", WM_EINVAL, "'GPU-aaaa' fits several GPUs" },
+        { "GPU-aaaa11112", WM_EINVAL, "'GPU-aaaa11112' is no GPU" },
+        { "gpu-aaaa1111", WM_EINVAL, "'gpu-aaaa1111' is no GPU" },
+        { "all,0", WM_EINVAL, "'all' is no GPU" },
+        { "0,none", WM_EINVAL, "'none' is no GPU" },
+        { "ALL", WM_EINVAL, "'ALL' is no GPU" },
+        { "MIG-1234", WM_EINVAL, "'MIG-1234' is no GPU" },
+        { "a-word-that-is-far-too-long-to-be-repeated-in-full-in-any-message", WM_EINVAL,
+          "'a-word-that-is-far-too-long-to-be-repeated-in-fu' is no GPU" },
+    };
+
+    use_scenario(*state, scenario);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_source *source = NULL;
+        struct wm_error err = { 0 };
+        char labels[64] = "";
+
+        print_message("  '%s'\n", cases[i].words ? cases[i].words : "(NULL)");
+        assert_int_equal(try_open(cases[i].words, &source, &err), cases[i].status);
+        if (cases[i].status < 0) {
+            assert_null(source);
+            assert_int_equal(err.status, cases[i].status);
+            if (strncmp(err.text, cases[i].result, strlen(cases[i].result)) != 0)
+                fail_msg("%s", err.text);
+            continue;
+        }
+        for (size_t c = 0; c < wm_source_channel_count(source); c += METRICS) {
+            strncat(labels, wm_source_channel(source, c)->label, 8);
+            strncat(labels, " ", 2);
+        }
+        assert_string_equal(labels, cases[i].result);
+        assert_int_equal(wm_source_device_count(source), 5);
+        wm_source_close(source);
+    }
+}
+
+static void test_choice_among_many(void **state)
+{
+    struct wm_source *source = NULL;
+    struct wm_error err = { 0 };
+    (void)state;
+
+    use_scenario_file("many.json");
+    assert_int_equal(try_open("64", &source, &err), WM_EINVAL);
+    assert_non_null(
+        strstr(err.text, "'64' is not the number of a GPU; GPUs here: 0 (GPU-"));
+    assert_non_null(strstr(err.text, " and 6"));
+    assert_non_null(strstr(err.text, " more"));
+
+    source = open_source(NULL);
+    assert_int_equal(wm_source_channel_count(source), 64 * METRICS);
+    read_source(source);
+    for (size_t i = 0; i < 64 * METRICS; i++)
+        assert_int_equal(readings[i].state, WM_READING_OK);
+    wm_source_close(source);
+}
+
+static void test_no_library(void **state)
+{
+    char text[512], folder[512], named[512];
+    const struct {
+        const char *what, *library;
+        const char *complains_of;
+    } cases[] = {
+        { "no such file", "/nonexistent/libnvidia-ml.so.1",
+          "no NVIDIA driver: /nonexistent/libnvidia-ml.so.1 was not found" },
+        { "no such name", "libno-such-nvml.so.1",
+          "no NVIDIA driver: libno-such-nvml.so.1 was not found" },
+        { "a text", text, "no NVIDIA driver: " },
+        { "a folder", folder, "no NVIDIA driver: " },
+        { "another library", "libm.so.6", "this NVML has no nvmlInit_v2" },
+        { "where the loader looks", NULL,
+          "no NVIDIA driver: libnvidia-ml.so.1 was not found" },
+    };
+
+    test_write_file(*state, "text.so", "not a library\n");
+    snprintf(text, sizeof(text), "%s/text.so", (char *)*state);
+    snprintf(folder, sizeof(folder), "%s", (char *)*state);
+    void *real = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct wm_source_config config = { .nvml = cases[i].library };
+        struct wm_source *source = NULL;
+        struct wm_error err = { 0 };
+
+        if (!cases[i].library && real) {
+            print_message("  %s: left out, there is a driver\n", cases[i].what);
+            continue;
+        }
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(wm_source_open("nvml", &config, &source, &err), WM_ENODEV);
+        assert_null(source);
+        snprintf(named, sizeof(named), "%.*s", (int)strlen(cases[i].complains_of),
+                 err.text);
+        assert_string_equal(named, cases[i].complains_of);
+        assert_int_equal(wm_source_open("nvml", &config, &source, NULL), WM_ENODEV);
+    }
+    if (real)
+        dlclose(real);
+}
+
+static void test_cannot_start(void **state)
+{
+    static const struct {
+        const char *gpus, *call, *error;
+        int status;
+        const char *text;
+    } cases[] = {
+        { "{}", "nvmlInit_v2", "DRIVER_NOT_LOADED", WM_ENODEV,
+          "kernel module is not loaded (NVML: Driver Not Loaded)" },
+        { "{}", "nvmlInit_v2", "GPU_NOT_FOUND", WM_ENODEV, "sees no GPU" },
+        { "{}", "nvmlInit_v2", "NO_PERMISSION", WM_EACCES, "/dev/nvidiactl" },
+        { "{}", "nvmlInit_v2", "LIB_RM_VERSION_MISMATCH", WM_EIO, "different versions" },
+        { "{}", "nvmlInit_v2", "UNKNOWN", WM_EIO, "NVML could not start: Unknown Error" },
+        { "{}", "nvmlDeviceGetCount_v2", "GPU_IS_LOST", WM_EIO,
+          "NVML could not count the GPUs: GPU is lost" },
+        { "", "-", "UNKNOWN", WM_ENODEV, "sees no GPU" },
+        { "{\"count\": 3}", "nvmlDeviceGetHandleByIndex_v2", "UNKNOWN", WM_EIO,
+          "none of 3 GPUs" },
+        { "{\"count\": 3}", "nvmlDeviceGetUUID", "UNKNOWN", WM_EIO, "none of 3 GPUs" },
+        { "{\"uuid\": \"\"}", "-", "UNKNOWN", WM_EIO, "none of 1 GPUs" },
+        { "{\"lost_at\": 0}", "-", "UNKNOWN", WM_EIO, "none of 1 GPUs" },
+        { "{\"count\": 1025}", "-", "UNKNOWN", WM_EFORMAT, "claims to see 1025 GPUs" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_source *source = NULL;
+        struct wm_error err = { 0 };
+        char json[256];
+
+        print_message("  %s from %s\n", cases[i].error, cases[i].call);
+        snprintf(json, sizeof(json),
+                 "{\"gpus\": [%s], \"faults\": [{\"call\": \"%s\", \"error\": \"%s\"}]}",
+                 cases[i].gpus, cases[i].call, cases[i].error);
+        use_scenario(*state, json);
+        assert_int_equal(try_open(NULL, &source, &err), cases[i].status);
+        assert_null(source);
+        assert_non_null(strstr(err.text, cases[i].text));
+    }
+}
+
+/* What goes wrong on GPU 0 touches neither its other metrics nor GPU 1. */
+static void test_one_call_fails(void **state)
+{
+    static const struct {
+        const char *call, *error;
+        const char *hit; /* metrics that suffer */
+        enum wm_reading_state state;
+        const char *why;
+    } cases[] = {
+        { "nvmlDeviceGetTotalEnergyConsumption", "\"NOT_SUPPORTED\"", "energy",
+          WM_READING_UNSUPPORTED, "Not Supported" },
+        { "nvmlDeviceGetTotalEnergyConsumption", "\"FUNCTION_NOT_FOUND\"", "energy",
+          WM_READING_UNSUPPORTED, "Function Not Found" },
+        { "nvmlDeviceGetTotalEnergyConsumption", "\"UNKNOWN\"", "energy", WM_READING_FAILED,
+          "Unknown Error" },
+        { "nvmlDeviceGetPowerUsage", "\"NO_PERMISSION\"", "power", WM_READING_DENIED,
+          "Insufficient Permissions" },
+        { "nvmlDeviceGetPowerUsage", "\"TIMEOUT\"", "power", WM_READING_FAILED, "Timeout" },
+        { "nvmlDeviceGetPowerUsage", "77", "power", WM_READING_FAILED, "Unknown Error" },
+        { "nvmlDeviceGetUtilizationRates", "\"NOT_SUPPORTED\"", "utilization",
+          WM_READING_UNSUPPORTED, "Not Supported" },
+        { "nvmlDeviceGetMemoryInfo", "\"UNKNOWN\"", "", WM_READING_OK, NULL },
+        { "nvmlDeviceGetMemoryInfo_v2", "\"FUNCTION_NOT_FOUND\"", "", WM_READING_OK, NULL },
+        { "nvmlDeviceGetMemoryInfo_v2", "\"ARGUMENT_VERSION_MISMATCH\"", "", WM_READING_OK,
+          NULL },
+        { "nvmlDeviceGetMemoryInfo_v2", "\"TIMEOUT\"", "memory_used memory_total",
+          WM_READING_FAILED, "Timeout" },
+        { "nvmlDeviceGetMemoryInfo*", "\"FUNCTION_NOT_FOUND\"", "memory_used memory_total",
+          WM_READING_UNSUPPORTED, "Function Not Found" },
+        { "nvmlDeviceGetMemoryInfo*", "\"NOT_SUPPORTED\"", "memory_used memory_total",
+          WM_READING_UNSUPPORTED, "Not Supported" },
+        { "nvmlDeviceGetTemperature", "\"DEPRECATED\"", "", WM_READING_OK, NULL },
+        { "nvmlDeviceGetTemperature", "\"FUNCTION_NOT_FOUND\"", "", WM_READING_OK, NULL },
+        { "nvmlDeviceGetTemperature", "\"RESET_REQUIRED\"", "temperature",
+          WM_READING_FAILED, "GPU requires restart" },
+        { "nvmlDeviceGetTemperature*", "\"DEPRECATED\"", "temperature",
+          WM_READING_UNSUPPORTED, "Deprecated" },
+        { "nvmlDeviceGetName", "\"UNKNOWN\"", "", WM_READING_OK, NULL },
+        { "nvmlSystemGet*", "\"UNKNOWN\"", "", WM_READING_OK, NULL },
+        { "nvmlDeviceGetComputeRunningProcesses*", "\"UNKNOWN\"", "", WM_READING_OK, NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char json[256];
+
+        print_message("  %s: %s\n", cases[i].call, cases[i].error);
+        snprintf(json, sizeof(json),
+                 "{\"gpus\": [{\"count\": 2}],"
+                 " \"faults\": [{\"call\": \"%s\", \"gpu\": 0, \"error\": %s}]}",
+                 cases[i].call, cases[i].error);
+        use_scenario(*state, json);
+        struct wm_source *source = open_source(NULL);
+        read_source(source);
+
+        for (size_t m = 0; m < 2 * METRICS; m++) {
+            bool hit = m < METRICS && strstr(cases[i].hit, metric_names[m]);
+            assert_int_equal(readings[m].state, hit ? cases[i].state : WM_READING_OK);
+            if (hit)
+                assert_string_equal(wm_source_why(source, m), cases[i].why);
+            else
+                assert_null(wm_source_why(source, m));
+        }
+        wm_source_close(source);
+    }
+}
+
+static void test_older_calls(void **state)
+{
+    use_scenario(*state,
+                 "{\"gpus\": [{\"memory_total\": 1000, \"memory_reserved\": 10,"
+                 " \"memory_used\": 100, \"temperature\": -7}],"
+                 " \"faults\": [{\"call\": \"nvmlDeviceGetMemoryInfo_v2\","
+                 " \"error\": \"FUNCTION_NOT_FOUND\"},"
+                 " {\"call\": \"nvmlDeviceGetTemperature\", \"error\": \"DEPRECATED\"},"
+                 " {\"call\": \"nvmlSystemGet*\", \"error\": \"UNKNOWN\"}]}");
+    struct wm_source *source = open_source(NULL);
+    read_source(source);
+    assert_true(readings[3].value == 110); /* the reserved part counts as used there */
+    assert_true(readings[4].value == 1000);
+    assert_true(readings[5].value == -7);
+    assert_non_null(strstr(wm_source_detail(source), "driver unknown, NVML unknown, "));
+    wm_source_close(source);
+}
+
+static void test_values(void **state)
+{
+    static const char impossible[] = "the driver gave an impossible value";
+    static const struct {
+        const char *gpu;
+        size_t metric;
+        enum wm_reading_state state;
+        double value;
+    } cases[] = {
+        { "\"power\": 71.5", 1, WM_READING_OK, 71.5 },
+        { "\"power\": 0", 1, WM_READING_OK, 0 },
+        { "\"power\": 4294967.294", 1, WM_READING_OK, 4294967.294 },
+        { "\"power\": 4294967.295", 1, WM_READING_FAILED, 0 },
+        { "\"utilization\": 0", 2, WM_READING_OK, 0 },
+        { "\"utilization\": 1", 2, WM_READING_OK, 1 },
+        { "\"utilization\": 1.01", 2, WM_READING_FAILED, 0 },
+        { "\"memory_used\": 85899345920", 3, WM_READING_OK, 85899345920 },
+        { "\"memory_used\": 85899345921", 3, WM_READING_FAILED, 0 },
+        { "\"memory_used\": 85899345921", 4, WM_READING_FAILED, 0 },
+        { "\"memory_used\": 0, \"memory_total\": 0", 4, WM_READING_OK, 0 },
+        { "\"temperature\": -40", 5, WM_READING_OK, -40 },
+        { "\"energy\": {\"mode\": \"stuck\", \"start\": 0}", 0, WM_READING_OK, 0 },
+        { "\"energy\": {\"mode\": \"stuck\", \"start\": 0.001}", 0, WM_READING_OK, 0.001 },
+        { "\"energy\": {\"mode\": \"stuck\", \"start\": 9e12}", 0, WM_READING_OK, 9e12 },
+        { "\"energy\": {\"mode\": \"stuck\", \"start\": 2e16}", 0, WM_READING_FAILED, 0 },
+        { "\"energy\": {\"mode\": \"absent\"}", 0, WM_READING_UNSUPPORTED, 0 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char json[128];
+
+        print_message("  %s\n", cases[i].gpu);
+        snprintf(json, sizeof(json), "{\"gpus\": [{%s}]}", cases[i].gpu);
+        use_scenario(*state, json);
+        struct wm_source *source = open_source(NULL);
+        read_source(source);
+        assert_int_equal(readings[cases[i].metric].state, cases[i].state);
+        assert_true(readings[cases[i].metric].value == cases[i].value);
+        if (cases[i].state == WM_READING_FAILED)
+            assert_string_equal(wm_source_why(source, cases[i].metric), impossible);
+        wm_source_close(source);
+    }
+}
+
+/* Each scenario is 100 s old when it is read, and draws 400 W by then. */
+static void test_energy(void **state)
+{
+    static const struct {
+        const char *what, *power, *energy;
+        double joules, watts;
+    } cases[] = {
+        { "a counter", "400", "\"start\": 0", 40000, 400 },
+        { "with a past", "400", "\"start\": 1000000", 1040000, 400 },
+        { "that stands still", "400", "\"mode\": \"stuck\", \"start\": 4321.5", 4321.5, 0 },
+        { "that began anew", "400", "\"start\": 1000000, \"reset_at\": 90", 4000, 400 },
+        { "that wrapped, 41 times", "400", "\"start\": 1500, \"wrap\": 1000", 500, 400 },
+        { "seldom refreshed", "400", "\"period_ms\": 60000", 24000, 0 },
+        { "steps", "{\"shape\": \"step\", \"points\": [[0, 100], [50, 300], [75, 400]]}",
+          "\"start\": 0", 100 * 50 + 300 * 25 + 400 * 25, 400 },
+        { "lines", "[[20, 100], [60, 400]]", "\"start\": 0", 100 * 20 + 250 * 40 + 400 * 40,
+          400 },
+        { "a jump", "[[50, 100], [50, 400]]", "\"start\": 0", 100 * 50 + 400 * 50, 400 },
+        { "a square",
+          "{\"shape\": \"square\", \"low\": 50, \"high\": 400, \"period\": 16,"
+          " \"duty\": 0.75}",
+          "\"start\": 0", 6 * (400 * 12 + 50 * 4) + 400 * 4, 400 },
+        { "lines again and again", "{\"points\": [[0, 0], [30, 600]], \"repeat\": 40}",
+          "\"start\": 0", 2 * (300 * 30 + 600 * 10) + 200 * 20, 400 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char json[512];
+        int64_t start_ns = wm_clock_monotonic_ns() - 100 * WM_NS_PER_S;
+
+        print_message("  %s\n", cases[i].what);
+        snprintf(json, sizeof(json),
+                 "{\"start_monotonic_ns\": %" PRId64
+                 ", \"gpus\": [{\"power\": %s, \"energy\": {%s}}]}",
+                 start_ns, cases[i].power, cases[i].energy);
+        use_scenario(*state, json);
+        struct wm_source *source = open_source(NULL);
+        read_source(source);
+        int64_t after_ns = wm_clock_monotonic_ns();
+
+        /* A line that rises does so by less than 21 W in the first second. */
+        double late_s = (double)(after_ns - start_ns) / 1e9 - 100;
+        double most = cases[i].joules + (cases[i].watts + 21) * late_s;
+        assert_true(readings[0].value >= cases[i].joules - 0.002);
+        assert_true(readings[0].value <= most + 0.002);
+        wm_source_close(source);
+    }
+}
+
+static void test_lost(void **state)
+{
+    use_scenario(*state, "{\"gpus\": [{}, {\"lost_at\": 0.5}, {}]}");
+    struct wm_source *source = open_source(NULL);
+    const struct wm_gpu_process *processes;
+    size_t lost = 0;
+
+    assert_int_equal(wm_source_channel_count(source), 3 * METRICS);
+    for (int tries = 0; lost < METRICS && tries < 1000; tries++) {
+        read_source(source);
+        lost = 0;
+        for (size_t i = 0; i < 3 * METRICS; i++) {
+            if (readings[i].state == WM_READING_OK)
+                continue;
+            assert_in_range(i, METRICS, 2 * METRICS - 1);
+            assert_int_equal(readings[i].state, WM_READING_FAILED);
+            assert_string_equal(wm_source_why(source, i), "GPU is lost");
+            lost++;
+        }
+        usleep(10000);
+    }
+    assert_int_equal(lost, METRICS);
+    assert_int_equal(wm_source_gpu_processes(source, &processes), 1);
+    assert_string_equal(processes[0].device, wm_source_channel(source, METRICS)->device);
+    assert_int_equal(processes[0].pid, 0);
+    assert_int_equal(processes[0].state, WM_READING_FAILED);
+    wm_source_close(source);
+}
+
+/* `count` processes with pids from 1001 and i MiB each. The caller frees it. */
+static char *processes_json(size_t count, int entry, const char *faults)
+{
+    char *json = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&json, &length);
+
+    fprintf(out, "{\"gpus\": [{\"process_entry\": %d, \"processes\": [", entry);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s{\"pid\": %zu, \"memory\": %zu}", i ? "," : "", 1001 + i, i << 20);
+    fprintf(out, "]}], \"faults\": [%s]}", faults);
+    assert_int_equal(fclose(out), 0);
+    return json;
+}
+
+static void test_processes(void **state)
+{
+#define NO_V3                                                                              \
+    "{\"call\": \"nvmlDeviceGetComputeRunningProcesses_v3\", "                             \
+    "\"error\": \"FUNCTION_NOT_FOUND\"}"
+#define NO_V2                                                                              \
+    NO_V3 ", {\"call\": \"nvmlDeviceGetComputeRunningProcesses_v2\", "                     \
+          "\"error\": \"FUNCTION_NOT_FOUND\"}"
+    static const struct {
+        const char *what;
+        int entry;
+        const char *faults;
+    } layouts[] = {
+        { "24 bytes", 24, "" },
+        { "32 bytes, as in the first 535 drivers", 32, "" },
+        { "16 bytes", 16, "" },
+        { "no version 3", 24, NO_V3 },
+        { "the oldest call", 24, NO_V2 },
+    };
+    static const size_t counts[] = { 0, 1, 2, 3, 31, 32, 33, 500 };
+
+    for (size_t i = 0; i < ARRAY_LEN(layouts) * ARRAY_LEN(counts); i++) {
+        size_t l = i / ARRAY_LEN(counts), count = counts[i % ARRAY_LEN(counts)];
+        const struct wm_gpu_process *found;
+
+        print_message("  %s, %zu processes\n", layouts[l].what, count);
+        char *json = processes_json(count, layouts[l].entry, layouts[l].faults);
+        use_scenario(*state, json);
+        free(json);
+        struct wm_source *source = open_source(NULL);
+        assert_int_equal(wm_source_gpu_processes(source, &found), 0);
+
+        /* Twice: the first time may have to grow, the second may not. */
+        read_source(source);
+        test_fail_allocation(-1);
+        read_source(source);
+        assert_int_equal(test_fail_allocation(-1), 0);
+
+        assert_int_equal(wm_source_gpu_processes(source, &found), count);
+        for (size_t p = 0; p < count; p++) {
+            assert_string_equal(found[p].device, wm_source_channel(source, 0)->device);
+            assert_int_equal(found[p].pid, 1001 + p);
+            assert_int_equal(found[p].state, WM_READING_OK);
+            assert_true(found[p].memory_bytes == (double)(p << 20));
+        }
+        wm_source_close(source);
+    }
+}
+
+static void test_unknown_processes(void **state)
+{
+    static const struct {
+        const char *what, *gpus, *fault;
+        pid_t pid;
+        enum wm_reading_state state;
+    } cases[] = {
+        { "memory not available", "{\"processes\": {\"pid\": 7, \"memory\": null}}", "-", 7,
+          WM_READING_UNSUPPORTED },
+        { "no list", "{}", "\"NOT_SUPPORTED\"", 0, WM_READING_UNSUPPORTED },
+        { "no call", "{}", "\"FUNCTION_NOT_FOUND\"", 0, WM_READING_UNSUPPORTED },
+        { "no permission", "{}", "\"NO_PERMISSION\"", 0, WM_READING_DENIED },
+        { "no answer", "{}", "\"TIMEOUT\"", 0, WM_READING_FAILED },
+        { "never enough room", "{}", "\"INSUFFICIENT_SIZE\"", 0, WM_READING_FAILED },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct wm_gpu_process *found;
+        char json[256];
+
+        print_message("  %s\n", cases[i].what);
+        snprintf(json, sizeof(json),
+                 "{\"gpus\": [%s], \"faults\": [{\"call\":"
+                 " \"%sComputeRunningProcesses*\", \"error\": %s}]}",
+                 cases[i].gpus, cases[i].fault[0] == '-' ? "no" : "nvmlDeviceGet",
+                 cases[i].fault[0] == '-' ? "1" : cases[i].fault);
+        use_scenario(*state, json);
+        struct wm_source *source = open_source(NULL);
+        read_source(source);
+        assert_int_equal(wm_source_gpu_processes(source, &found), 1);
+        assert_string_equal(found[0].device, wm_source_channel(source, 0)->device);
+        assert_int_equal(found[0].pid, cases[i].pid);
+        assert_int_equal(found[0].state, cases[i].state);
+        wm_source_close(source);
+    }
+}
+
+static void test_too_many_processes(void **state)
+{
+    const struct wm_gpu_process *found;
+    char *json = processes_json(70000, 24, "");
+
+    use_scenario(*state, json);
+    free(json);
+    struct wm_source *source = open_source(NULL);
+    read_source(source);
+    assert_int_equal(wm_source_gpu_processes(source, &found), 1);
+    assert_int_equal(found[0].pid, 0);
+    assert_int_equal(found[0].state, WM_READING_FAILED);
+    assert_int_equal(readings[0].state, WM_READING_OK);
+    wm_source_close(source);
+}
+
+/* Pids that cannot be are left out: 0 would be taken for "not known". */
+static void test_processes_of_several_gpus(void **state)
+{
+    use_scenario(*state, "{\"gpus\": ["
+                         "{\"uuid\": \"A\", \"processes\": [{\"pid\": 0}, {\"pid\": 5},"
+                         " {\"pid\": 4294967295}, {\"pid\": 6}],"
+                         " \"memory_used\": 600},"
+                         "{\"uuid\": \"B\"},"
+                         "{\"uuid\": \"C\", \"processes\": {\"pid\": 5, \"memory\": 9}}],"
+                         "\"faults\": [{\"call\": \"nvmlDeviceGetCompute*\", \"gpu\": 1,"
+                         " \"error\": \"NOT_SUPPORTED\"}]}");
+    static const struct {
+        const char *device;
+        pid_t pid;
+        double memory;
+        enum wm_reading_state state;
+    } expected[] = {
+        { "A", 5, 150, WM_READING_OK },
+        { "A", 6, 150, WM_READING_OK },
+        { "B", 0, 0, WM_READING_UNSUPPORTED },
+        { "C", 5, 9, WM_READING_OK },
+    };
+    struct wm_source *source = open_source(NULL);
+    const struct wm_gpu_process *found;
+
+    read_source(source);
+    assert_int_equal(wm_source_gpu_processes(source, &found), ARRAY_LEN(expected));
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        assert_string_equal(found[i].device, expected[i].device);
+        assert_int_equal(found[i].pid, expected[i].pid);
+        assert_true(found[i].memory_bytes == expected[i].memory);
+        assert_int_equal(found[i].state, expected[i].state);
+    }
+    wm_source_close(source);
+}
+
+/* The fake's "tree": what demonstrations have computing on their GPUs. */
+static void test_process_tree(void **state)
+{
+    const struct wm_gpu_process *found;
+    pid_t grandchild = 0;
+    int ready[2];
+
+    assert_int_equal(pipe(ready), 0);
+    pid_t launcher = fork();
+    assert_true(launcher >= 0);
+    if (launcher == 0) {
+        grandchild = fork();
+        if (grandchild != 0 && write(ready[1], &grandchild, sizeof(grandchild)) < 0)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
+
+    use_scenario(*state, "{\"gpus\": [{\"memory_used\": 4096, \"processes\": \"tree\"}]}");
+    struct wm_source *source = open_source(NULL);
+    read_source(source);
+    size_t count = wm_source_gpu_processes(source, &found);
+    pid_t pid = count ? found[0].pid : 0;
+    double memory = count ? found[0].memory_bytes : 0;
+    wm_source_close(source);
+
+    kill(grandchild, SIGKILL);
+    kill(launcher, SIGKILL);
+    waitpid(launcher, NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
+    assert_int_equal(count, 1);
+    assert_int_equal(pid, grandchild);
+    assert_true(memory == 4096);
+}
+
+static void test_out_of_memory(void **state)
+{
+    struct wm_source *source = NULL;
+    int status = WM_ENOMEM;
+    long failing = -1;
+    (void)state;
+
+    use_scenario_file("lost.json");
+    while (status != WM_OK) {
+        struct wm_error err = { 0 };
+
+        test_fail_allocation(++failing);
+        status = try_open("0,1", &source, &err);
+        test_fail_allocation(-1);
+        if (status == WM_OK)
+            break;
+        assert_int_equal(status, WM_ENOMEM);
+        assert_non_null(strstr(err.text, "out of memory"));
+        assert_null(source);
+    }
+    assert_true(failing >= 4);
+    wm_source_close(source);
+}
+
+/* More processes than there is memory for: nothing is lost but their list, and
+ * that only until there is memory again. */
+static void test_out_of_memory_while_reading(void **state)
+{
+    const struct wm_gpu_process *found;
+    char *json = processes_json(500, 24, "");
+
+    use_scenario(*state, json);
+    free(json);
+    struct wm_source *source = open_source(NULL);
+    for (long failing = 0; failing < 2; failing++) {
+        test_fail_allocation(failing);
+        read_source(source);
+        test_fail_allocation(-1);
+        for (size_t i = 0; i < METRICS; i++)
+            assert_int_equal(readings[i].state, WM_READING_OK);
+        assert_int_equal(wm_source_gpu_processes(source, &found), 1);
+        assert_int_equal(found[0].pid, 0);
+        assert_int_equal(found[0].state, WM_READING_FAILED);
+    }
+    read_source(source);
+    assert_int_equal(wm_source_gpu_processes(source, &found), 500);
+    wm_source_close(source);
+}
+
+/* However early memory runs out, there is room to say so for every GPU. */
+static void test_out_of_memory_with_many_gpus(void **state)
+{
+    const struct wm_gpu_process *found;
+    size_t unknown = 0;
+
+    use_scenario(*state,
+                 "{\"gpus\": [{\"count\": 60, \"processes\": [{\"pid\": 1}, {\"pid\": 2},"
+                 " {\"pid\": 3}, {\"pid\": 4}, {\"pid\": 5}, {\"pid\": 6}]}]}");
+    struct wm_source *source = open_source(NULL);
+    test_fail_allocation(0);
+    read_source(source);
+    test_fail_allocation(-1);
+    size_t count = wm_source_gpu_processes(source, &found);
+    for (size_t i = 0; i < count; i++)
+        unknown += found[i].pid == 0;
+    assert_in_range(unknown, 1, 59);
+    assert_int_equal(count, 6 * (60 - unknown) + unknown);
+
+    read_source(source);
+    assert_int_equal(wm_source_gpu_processes(source, &found), 360);
+    wm_source_close(source);
+}
+
+/* A scenario with a mistake must not pass for a driver. */
+static void test_scenario_refused(void **state)
+{
+    static const struct {
+        const char *json, *message;
+    } cases[] = {
+        { "", "line 1, column 0: " },
+        { "{\"gpus\": [{}}", "line 1, column 13: " },
+        { "{\n\"gpus\": [],\n\"gpus\": []}", "line 3, column 6: duplicate" },
+        { "[]", "top level: " },
+        { "{}", "top level: Object item not found: gpus" },
+        { "{\"gpus\": {}}", "gpus: is a list" },
+        { "{\"gpus\": [7]}", "gpus[0]: " },
+        { "{\"gpus\": [{}, {\"powr\": 3}]}",
+          "gpus[1]: 1 object item(s) left unpacked: powr" },
+        { "{\"gpus\": [], \"gpu\": 1}", "left unpacked: gpu" },
+        { "{\"gpus\": [{\"count\": -1}]}", "gpus: count is below 0" },
+        { "{\"gpus\": [{\"count\": 5000}]}", "gpus: count" },
+        { "{\"gpus\": [{\"count\": 2, \"uuid\": \"x\"}]}", "gpus[0]: 2 GPUs cannot share" },
+        { "{\"gpus\": [{\"power\": \"300\"}]}", "gpus[0].power: is a number" },
+        { "{\"gpus\": [{\"power\": -1}]}", "gpus[0].power: -1 is below 0" },
+        { "{\"gpus\": [{\"power\": []}]}", "gpus[0].power: points are" },
+        { "{\"gpus\": [{\"power\": [[0]]}]}", "gpus[0].power[0]: " },
+        { "{\"gpus\": [{\"power\": [[0, 1, 2]]}]}", "gpus[0].power[0]: " },
+        { "{\"gpus\": [{\"power\": [[1, 1], [0, 1]]}]}",
+          "gpus[0].power[1]: time goes back" },
+        { "{\"gpus\": [{\"power\": {\"shape\": \"sine\"}}]}", "shape 'sine' is none of" },
+        { "{\"gpus\": [{\"power\": {\"points\": [[9, 1]], \"repeat\": 3}}]}",
+          "repeats after" },
+        { "{\"gpus\": [{\"power\": {\"shape\": \"square\", \"low\": 1}}]}",
+          "Object item not found: high" },
+        { "{\"gpus\": [{\"power\": {\"shape\": \"square\", \"low\": 1, \"high\": 2,"
+          " \"period\": 0}}]}",
+          "period above 0" },
+        { "{\"gpus\": [{\"energy\": {\"mode\": \"dead\"}}]}",
+          "gpus[0].energy: mode 'dead'" },
+        { "{\"gpus\": [{\"processes\": 5}]}", "gpus[0].processes[0]: " },
+        { "{\"gpus\": [{\"processes\": {}}]}", "processes[0]: Object item not found: pid" },
+        { "{\"gpus\": [{\"processes\": {\"pid\": 1, \"tree_of\": 1}}]}",
+          "left unpacked: pid" },
+        { "{\"gpus\": [{\"processes\": {\"pid\": -1}}]}", "pids are 0 to 4294967295" },
+        { "{\"gpus\": [{\"process_entry\": 20}]}", "process_entry is none of" },
+        { "{\"gpus\": [], \"faults\": [{\"call\": \"x\"}]}", "faults[0]: has neither" },
+        { "{\"gpus\": [], \"faults\": [{\"call\": \"x\", \"error\": \"OOPS\"}]}",
+          "faults[0]: there is no error called OOPS" },
+    };
+    char path[512], message[512];
+    int real_stderr = dup(STDERR_FILENO);
+
+    snprintf(path, sizeof(path), "%s/stderr", (char *)*state);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_source *source = NULL;
+        struct wm_error err = { 0 };
+
+        print_message("  %s\n", cases[i].json);
+        use_scenario(*state, cases[i].json);
+        int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        assert_true(file >= 0 && dup2(file, STDERR_FILENO) >= 0);
+        int status = try_open(NULL, &source, &err);
+        fflush(stderr);
+        assert_true(dup2(real_stderr, STDERR_FILENO) >= 0);
+
+        ssize_t length = pread(file, message, sizeof(message) - 1, 0);
+        close(file);
+        assert_true(length > 0);
+        message[length] = '\0';
+        assert_int_equal(status, WM_EIO);
+        assert_non_null(strstr(message, "scenario.json: "));
+        if (!strstr(message, cases[i].message))
+            fail_msg("%s", message);
+    }
+    close(real_stderr);
+}
+
+int main(void)
+{
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_channels),
+        IN_DIR(test_identity),
+        IN_DIR(test_choice),
+        cmocka_unit_test(test_choice_among_many),
+        IN_DIR(test_no_library),
+        IN_DIR(test_cannot_start),
+        IN_DIR(test_one_call_fails),
+        IN_DIR(test_older_calls),
+        IN_DIR(test_values),
+        IN_DIR(test_energy),
+        IN_DIR(test_lost),
+        IN_DIR(test_processes),
+        IN_DIR(test_unknown_processes),
+        IN_DIR(test_too_many_processes),
+        IN_DIR(test_processes_of_several_gpus),
+        IN_DIR(test_process_tree),
+        cmocka_unit_test(test_out_of_memory),
+        IN_DIR(test_out_of_memory_while_reading),
+        IN_DIR(test_out_of_memory_with_many_gpus),
+        IN_DIR(test_scenario_refused),
+    };
+
+    unsetenv("WATTMETER_NVML");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
