@@ -348,10 +348,12 @@ int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
     do
         got = recv(launch->channel_fd, &message, sizeof(message), 0);
     while (got < 0 && errno == EINTR);
+
+    /* Whether it told or died, the launcher has nothing left to do. */
+    launch->running = false;
     if (got != sizeof(message))
         return wm_fail(err, WM_EIO,
                        "how the command ended is not known: the launcher was killed");
-    launch->running = false;
 
     ret_end->wait_status = message.wait_status;
     ret_end->children_seconds = seconds_of(&message.children);

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tap.py - what the system tests share: cases in TAP, and the built command.
+
+A case is a function marked with @case("what it shows"); it fails by an
+exception, mostly of a plain assert, and skips by raising Skip("reason").
+main() runs them all and prints the Test Anything Protocol.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+SOURCE = Path(os.environ.get("WM_SOURCE_ROOT", Path(__file__).resolve().parents[2]))
+BUILD = Path(os.environ.get("WM_BUILD_ROOT", SOURCE / "build"))
+WATTMETER = str(BUILD / "wattmeter")
+HELPERS = BUILD / "tests" / "system"
+
+_cases = []
+
+
+class Skip(Exception):
+    """Raised by a case that cannot be tried here; the text says why."""
+
+
+def case(what):
+    def mark(function):
+        _cases.append((what, function))
+        return function
+
+    return mark
+
+
+def main():
+    failed = 0
+    print(f"1..{len(_cases)}", flush=True)
+    for number, (what, function) in enumerate(_cases, 1):
+        folder = Path(tempfile.mkdtemp(prefix="wattmeter-test-"))
+        try:
+            function(folder)
+            print(f"ok {number} - {what}", flush=True)
+        except Skip as skip:
+            print(f"ok {number} - {what} # SKIP {skip}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"not ok {number} - {what}", flush=True)
+            for line in traceback.format_exc().splitlines():
+                print("# " + line, flush=True)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(1 if failed else 0)
+
+
+def environment(**extra):
+    """Ours, without what would change the command's defaults."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("WATTMETER_")}
+    clean["XDG_CONFIG_HOME"] = "/nonexistent"
+    clean.update(extra)
+    return clean
+
+
+def wattmeter(*arguments, timeout=60, env=None, **options):
+    """Runs the command to its end; the result has returncode, stdout, stderr."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run(
+        [WATTMETER, *map(str, arguments)], capture_output=True, text=True,
+        timeout=timeout, env=env or environment(), **options)
+
+
+def report(*command, options=(), timeout=60, env=None):
+    """The JSON report of a command whose own output does not matter."""
+    with tempfile.TemporaryDirectory(prefix="wattmeter-test-") as folder:
+        output = Path(folder) / "report.json"
+        done = wattmeter("run", "--json", "-o", output, *options, "--", *command,
+                         timeout=timeout, env=env)
+        if not output.exists() or not output.read_text():
+            raise AssertionError(f"no report, status {done.returncode}: {done.stderr}")
+        return json.loads(output.read_text())
+
+
+def near(value, expected, tolerance, what=""):
+    assert value is not None and abs(value - expected) <= tolerance, (
+        f"{what}: {value} is not {expected} ± {tolerance}")
+
+
+def has_processes(pattern):
+    """Pids whose command line contains the text."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            line = Path("/proc", entry, "cmdline").read_bytes()
+        except OSError:
+            continue
+        if pattern.encode() in line.replace(b"\0", b" "):
+            found.append(int(entry))
+    return found

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `wattmeter run` says of real commands, against what is true of them."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+import tap
+from tap import case, near, report, wattmeter
+
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+
+BURN = """
+import os, signal, sys, time
+def burn(seconds):
+    while time.process_time() < seconds: pass
+"""
+
+CHILDREN = """
+for i in $(seq 60); do
+    bash -c 'end=$((${EPOCHREALTIME/[.,]/} + 95000))
+             while ((${EPOCHREALTIME/[.,]/} < end)); do :; done'
+done
+times
+"""
+
+
+@case("sleep 1.2 takes 1.200 s, and we return right after it")
+def _(folder):
+    output = folder / "r.json"
+    begin = time.monotonic()
+    wattmeter("run", "--json", "-o", output, "--", "sleep", "1.2")
+    whole = time.monotonic() - begin
+    told = tap.json.loads(output.read_text())["compute_time"]
+    assert told["unit"] == "seconds"
+    near(told["time"], 1.2, 0.010, "compute time")
+
+    # What is left over is our own start and end, and the machine's mood.
+    assert whole - told["time"] < 0.1, whole
+
+
+@case("true has true figures, none of them 0")
+def _(folder):
+    r = report("true")
+    assert 0.0001 < r["compute_time"]["time"] < 0.05, r["compute_time"]
+    assert 0.0001 < r["cpu_time"]["total"] < 0.02, r["cpu_time"]
+    assert r["max_ram"]["main"]["total_rss"] > 100e3, r["max_ram"]
+    assert r["max_ram"]["combined"]["total_rss"] < 20e6, r["max_ram"]
+    assert r["cpu_utilization"]["main"]["mean_sum_percent"] > 0
+    assert r["exit"] == {"status": 0, "signal": None}, r["exit"]
+    assert r["tool"]["ticks"] >= 2
+
+
+def bash_times(text):
+    """Seconds of user and system time, of the shell and of its children."""
+    minutes = re.findall(r"(\d+)m([\d.]+)s", text.replace(",", "."))
+    assert len(minutes) == 4, text
+    return sum(60 * int(m) + float(s) for m, s in minutes)
+
+
+@case("60 short children in a row: CPU time within 1 % of the shell's own")
+def _(folder):
+    output = folder / "r.json"
+    done = wattmeter("run", "--json", "-o", output, "--", "bash", "-c", CHILDREN)
+    truth = bash_times(done.stdout)
+    r = tap.json.loads(output.read_text())
+    print(f"# times {truth:.3f} s, wattmeter {r['cpu_time']['total']:.3f} s")
+    near(r["cpu_time"]["total"], truth, 0.01 * truth, "CPU time")
+    assert r["cpu_time"]["descendants"] > 0.9 * truth
+    near(r["cpu_time"]["main"] + r["cpu_time"]["descendants"], r["cpu_time"]["total"], 1e-9)
+
+
+@case("children that nobody waits for are counted: SIGCHLD ignored, double fork")
+def _(folder):
+    program = BURN + """
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for i in range(30):
+    if os.fork() == 0:
+        if i % 2 and os.fork(): os._exit(0)
+        burn(0.095); os._exit(0)
+    time.sleep(0.13)
+print(time.process_time())
+"""
+    output = folder / "r.json"
+    done = wattmeter("run", "--json", "-o", output, "--", PYTHON, "-c", program)
+    truth = float(done.stdout) + 30 * 0.095
+    r = tap.json.loads(output.read_text())
+    print(f"# expected {truth:.3f} s, wattmeter {r['cpu_time']['total']:.3f} s")
+    if "perf" not in r["cpu_time"]["method"] and "cgroup" not in r["cpu_time"]["method"]:
+        raise tap.Skip("neither perf counters nor cgroups here: " + r["cpu_time"]["method"])
+
+    # On top comes what the 45 forks themselves take.
+    near(r["cpu_time"]["total"], truth, 0.03 * truth, "CPU time")
+
+
+DUTY = BURN + """
+begin = time.monotonic()
+for second in range(6):
+    while time.monotonic() < begin + second + 0.45: pass
+    time.sleep(max(0, begin + second + 1 - time.monotonic()))
+print(time.process_time() / (time.monotonic() - begin))
+"""
+
+
+def duty_cycle(interval):
+    done = subprocess.Popen(
+        [tap.WATTMETER, "run", "--json", "-i", interval, "--", PYTHON, "-c", DUTY],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=tap.environment())
+    out, err = done.communicate(timeout=60)
+    own, _, rest = out.partition("\n")
+    main = tap.json.loads(rest)["cpu_utilization"]["main"]
+    print(f"# at {interval}: itself {100 * float(own):.1f} %, wattmeter {main}")
+
+    # A busy machine takes time away from it, which is then true as well.
+    if abs(100 * float(own) - 45) < 1:
+        near(main["mean_sum_percent"], 45, 2, "mean")
+    near(main["mean_sum_percent"], 100 * float(own), 2, "mean against its own clock")
+    assert main["max_sum_percent"] <= 105, main
+
+
+@case("45 % busy reads 45 % at ticks of 100 ms")
+def _(folder):
+    duty_cycle("100ms")
+
+
+@case("45 % busy reads 45 % at ticks of 1 s")
+def _(folder):
+    duty_cycle("1s")
+
+
+@case("800 MB in 8 regions and a forked child: each 800 MB, both together 800 MB")
+def _(folder):
+    program = """
+import mmap, os, time
+regions = [mmap.mmap(-1, 100_000_000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) for i in range(8)]
+block = b"x" * 1_000_000
+for region in regions:
+    for i in range(100): region.write(block)
+time.sleep(0.3)
+if os.fork() == 0:
+    time.sleep(0.8); os._exit(0)
+os.wait()
+"""
+    ram = report(PYTHON, "-c", program)["max_ram"]
+    print(f"# {ram}")
+    for who in ("main", "descendants", "combined"):
+        near(ram[who]["total_rss"], 805e6, 15e6, who)
+
+
+@case("threads, processes and memory of what is alive together")
+def _(folder):
+    program = """
+import threading, time, os
+for i in range(7): threading.Thread(target=time.sleep, args=(0.6,)).start()
+if os.fork() == 0:
+    time.sleep(0.5); os._exit(0)
+time.sleep(0.6)
+"""
+    r = report(PYTHON, "-c", program)
+    assert r["cpu_utilization"]["main_n_threads"] == 8, r["cpu_utilization"]
+    assert r["cpu_utilization"]["descendants_n_threads"] == 1, r["cpu_utilization"]
+    assert r["processes"]["seen"] == 2 and r["processes"]["max_at_once"] == 2, r["processes"]
+
+
+@case("without perf, as in most containers, CPU time is exact by another way")
+def _(folder):
+    output = folder / "r.json"
+    helper = tap.HELPERS / "no_perf"
+    done = subprocess.run(
+        [helper, tap.WATTMETER, "run", "--json", "-o", output, "--", "bash", "-c", CHILDREN],
+        capture_output=True, text=True, timeout=60, env=tap.environment())
+    truth = bash_times(done.stdout)
+    cpu = tap.json.loads(output.read_text())["cpu_time"]
+    print(f"# times {truth:.3f} s, wattmeter {cpu}")
+    assert "perf" not in cpu["method"], cpu
+    near(cpu["total"], truth, 0.01 * truth, cpu["method"])
+
+
+@case("attach: a process and its children from now on, not from before")
+def _(folder):
+    target = subprocess.Popen(
+        [PYTHON, "-c", BURN + """
+burn(0.8)
+print("ready", flush=True)
+sys.stdin.readline()
+burn(1.3)
+if os.fork() == 0:
+    burn(0.5); os._exit(0)
+os.wait()
+"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    target.stdout.readline()
+    output = folder / "r.json"
+    watcher = subprocess.Popen([tap.WATTMETER, "attach", "--json", "-o", output, str(target.pid)],
+                               env=tap.environment())
+    time.sleep(0.3)
+    target.stdin.write("\n")
+    target.stdin.flush()
+    target.wait()
+    assert watcher.wait(timeout=10) == 0
+    r = tap.json.loads(output.read_text())
+    near(r["cpu_time"]["main"], 0.5, 0.06, "main")
+    near(r["cpu_time"]["total"], 1.0, 0.08, "total")
+    assert r["exit"]["status"] is None
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trees, disks and words that are not as one would wish."""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import tap
+from tap import case, near, report, wattmeter
+
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+
+
+@case("5,000 sleeping children: all counted, little spent, nothing said")
+def _(folder):
+    program = """
+import os, time
+children = []
+for i in range(5000):
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(60); os._exit(0)
+    children.append(pid)
+time.sleep(2)
+import signal
+for pid in children: os.kill(pid, signal.SIGKILL)
+for pid in children: os.waitpid(pid, 0)
+"""
+    output = folder / "r.json"
+    done = wattmeter("run", "--json", "-o", output, "--", PYTHON, "-c", program, timeout=120)
+    assert done.stderr == "", done.stderr[:500]
+    r = tap.json.loads(output.read_text())
+    print(f"# {r['processes']['seen']} seen, tool {r['tool']}")
+    assert r["processes"]["seen"] == 5001, r["processes"]["seen"]
+    assert r["processes"]["max_at_once"] == 5001
+    assert r["tool"]["max_rss"] < 16e6, r["tool"]
+
+
+@case("more processes than we may hold open files for")
+def _(folder):
+    program = """
+import os, time
+for i in range(300):
+    if os.fork() == 0:
+        time.sleep(1); os._exit(0)
+time.sleep(0.8)
+"""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def few_files():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, hard))
+
+    output = folder / "r.json"
+    done = wattmeter("run", "--json", "-o", output, "--", PYTHON, "-c", program,
+                     preexec_fn=few_files)
+    assert done.stderr == "", done.stderr
+    r = tap.json.loads(output.read_text())
+    assert r["processes"]["max_at_once"] == 301, r["processes"]
+    assert r["max_ram"]["combined"]["total_rss"] > 1e6
+
+
+@case("a process that may not be examined costs its own number and nothing else")
+def _(folder):
+    if os.geteuid() != 0:
+        raise tap.Skip("needs root, to become two other users")
+    program = """
+import os, time
+if os.fork() == 0:
+    os.setgid(65533); os.setuid(65533)
+    x = bytearray(30_000_000)
+    time.sleep(1); os._exit(0)
+x = bytearray(50_000_000)
+os.setgid(65534); os.setuid(65534)
+os.wait()
+"""
+    folder.chmod(0o777)
+    output = folder / "r.json"
+    # As root everything may be read; so we are a third user, who may not.
+    done = subprocess.run(
+        ["setpriv", "--reuid", "65532", "--clear-groups", "--inh-caps=-all", tap.WATTMETER, "run",
+         "--json", "-o", output, "--", "sh", "-c", "sleep 1.2"],
+        capture_output=True, text=True, env=tap.environment())
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    target = subprocess.Popen([PYTHON, "-c", program])
+    time.sleep(0.3)
+    output2 = folder / "r2.json"
+    done = subprocess.run(
+        ["setpriv", "--reuid", "65532", "--clear-groups", "--inh-caps=-all", tap.WATTMETER,
+         "attach", "--json", "-o", output2, str(target.pid)],
+        capture_output=True, text=True, env=tap.environment())
+    target.wait()
+    assert done.returncode == 0, done.stderr
+    r = tap.json.loads(output2.read_text())
+    near(r["max_ram"]["main"]["total_rss"], 58e6, 10e6, "main")
+    assert r["max_ram"]["combined"]["total_rss"] > 75e6, r["max_ram"]
+    assert len(done.stderr.splitlines()) <= 1, done.stderr
+    assert any("examined" in remark for remark in r["remarks"]), r["remarks"]
+
+
+@case("processes that come and go all the time")
+def _(folder):
+    r = report("bash", "-c", "for i in $(seq 400); do /bin/true; done",
+               options=("-i", "1ms"))
+    assert r["cpu_time"]["descendants"] > 0.05, r["cpu_time"]
+    assert r["exit"]["status"] == 0
+
+
+@case("a target that dies before the first tick")
+def _(folder):
+    for i in range(20):
+        r = report("sh", "-c", "exit 3", options=("-i", "1h"))
+        assert r["exit"]["status"] == 3 and r["tool"]["ticks"] >= 2, r["exit"]
+        assert 0 < r["compute_time"]["time"] < 1
+
+
+@case("attach to a process that is not there, or ends at once")
+def _(folder):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    done = wattmeter("attach", str(gone.pid))
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done
+    assert str(gone.pid) in done.stderr
+    for word in ("0", "-5", "banana", "99999999999999999999", ""):
+        done = wattmeter("attach", "--", word)
+        assert done.returncode == 2, (word, done)
+
+
+REFUSALS = [
+    # (what, arguments, status, a word that the line must name)
+    ("no such command", ["run", "--", "no-such-command-here"], 127, "no-such-command-here"),
+    ("no such path", ["run", "--", "/no/such/path"], 127, "/no/such/path"),
+    ("a file that is no program", ["run", "--", "/etc/passwd"], 126, "/etc/passwd"),
+    ("a folder", ["run", "--", "/tmp"], 126, "/tmp"),
+    ("no command at all", ["run"], 2, "command"),
+    ("no command after --", ["run", "--"], 2, "command"),
+    ("an unknown option", ["run", "--intervall", "1s", "--", "touch", "{mark}"], 2, "--intervall"),
+    ("an unknown unit", ["run", "--ram-unit", "furlongs", "--", "touch", "{mark}"], 2, "furlongs"),
+    ("an unknown time unit", ["run", "--time-unit", "weeks", "--", "touch", "{mark}"], 2, "weeks"),
+    ("an interval too short", ["run", "-i", "1us", "--", "touch", "{mark}"], 2, "1us"),
+    ("an interval too long", ["run", "-i", "2h", "--", "touch", "{mark}"], 2, "2h"),
+    ("an interval of 0", ["run", "-i", "0", "--", "touch", "{mark}"], 2, "0"),
+    ("an interval of words", ["run", "-i", "soon", "--", "touch", "{mark}"], 2, "soon"),
+    ("no number of cores", ["run", "--expected-cores", "-3", "--", "touch", "{mark}"], 2, "-3"),
+    ("a note without a value", ["run", "--note", "lonely", "--", "touch", "{mark}"], 2, "lonely"),
+    ("an unknown command", ["rum", "--", "touch", "{mark}"], 2, "rum"),
+    ("a recording of no known kind", ["run", "--record", "{folder}/x.doc", "--", "touch", "{mark}"], 2, "x.doc"),
+    ("a recording in no folder", ["run", "--record", "{folder}/no/x.csv", "--", "touch", "{mark}"], 1, "x.csv"),
+    ("a recording that is there", ["run", "--record", "{there}", "--", "touch", "{mark}"], 1, "--overwrite"),
+    ("a report in no folder", ["run", "-o", "{folder}/no/r", "--", "touch", "{mark}"], 1, "no/r"),
+    ("a report that is there", ["run", "-o", "{there}", "--", "touch", "{mark}"], 1, "--overwrite"),
+    ("both ways with an old file", ["run", "--record", "{folder}/n.sqlite", "--overwrite", "--append", "--", "touch", "{mark}"], 2, "--append"),
+]
+
+
+@case("what is wrong is refused before the command starts: one line, the right status")
+def _(folder):
+    mark, there = folder / "mark", folder / "there.csv"
+    there.write_text("mine\n")
+    for what, arguments, status, word in REFUSALS:
+        filled = [a.format(folder=folder, mark=mark, there=there) for a in arguments]
+        done = wattmeter(*filled)
+        assert done.returncode == status, (what, done)
+        assert len(done.stderr.splitlines()) == 1, (what, done.stderr)
+        assert word.format(folder=folder) in done.stderr, (what, done.stderr)
+        assert not mark.exists(), what
+        assert there.read_text() == "mine\n", what
+
+
+@case("a folder that may not be written to")
+def _(folder):
+    closed, mark = folder / "closed", folder / "mark"
+    closed.mkdir(mode=0o555)
+    folder.chmod(0o777)
+    prefix = ["setpriv", "--reuid", "65534", "--clear-groups", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    for option, name in (("--record", "r.sqlite"), ("--record", "r.csv"), ("-o", "r.json")):
+        done = subprocess.run([*prefix, tap.WATTMETER, "run", option, closed / name, "--", "touch", mark],
+                              capture_output=True, text=True, env=tap.environment())
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done
+        assert name in done.stderr and not mark.exists(), done.stderr
+
+
+def small_disk(folder, size):
+    disk = folder / "disk"
+    disk.mkdir()
+    if os.geteuid() != 0 or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], capture_output=True).returncode != 0:
+        raise tap.Skip("needs to mount a small tmpfs")
+    return disk
+
+
+@case("a disk that fills up during the run: the report comes and says so")
+def _(folder):
+    disk = small_disk(folder, "256k")
+    try:
+        for name in ("r.csv", "r.sqlite"):
+            output = folder / (name + ".json")
+            done = wattmeter("run", "-i", "1ms", "--json", "-o", output, "--record", disk / name, "--",
+                             "sleep", "3")
+            assert done.returncode == 0, done
+            r = tap.json.loads(output.read_text())
+            near(r["compute_time"]["time"], 3, 0.05)
+            assert "recording" in r and r["recording"]["trouble"], r.get("recording")
+            assert len(done.stderr.splitlines()) <= 2, done.stderr
+            text = wattmeter("report", disk / name)
+            assert text.returncode == 0, text.stderr
+            (disk / name).unlink()
+            for rest in disk.iterdir():
+                rest.unlink()
+    finally:
+        subprocess.run(["umount", disk])
+
+
+@case("a disk that is full from the start: refused, the command does not run")
+def _(folder):
+    disk = small_disk(folder, "64k")
+    try:
+        with open(disk / "filler", "wb") as file:
+            try:
+                while True:
+                    file.write(b"x" * 4096)
+                    file.flush()
+            except OSError:
+                pass
+        mark = folder / "mark"
+        for name in ("r.csv", "r.sqlite"):
+            done = wattmeter("run", "--record", disk / name, "--", "touch", mark)
+            assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done
+            assert not mark.exists()
+    finally:
+        subprocess.run(["umount", disk])
+
+
+@case("the report's own file cannot be written any more: it comes on stderr")
+def _(folder):
+    disk = small_disk(folder, "64k")
+    try:
+        command = f"head -c 100000 /dev/zero > {disk}/filler; exit 0"
+        done = wattmeter("run", "--json", "-o", disk / "r.json", "--", "sh", "-c", command)
+        assert done.returncode == 0, done
+        assert '"compute_time"' in done.stderr, done.stderr[:500]
+    finally:
+        subprocess.run(["umount", disk])
+
+
+@case("a recording that is deleted or replaced during the run")
+def _(folder):
+    for name in ("r.csv", "r.sqlite"):
+        path, output = folder / name, folder / (name + ".json")
+        done = wattmeter("run", "-i", "10ms", "--json", "-o", output, "--record", path, "--", "sh", "-c",
+                         f"sleep 0.3; rm {path}; echo precious > {path}; sleep 0.3")
+        assert done.returncode == 0, done
+        assert path.read_text() == "precious\n"
+        r = tap.json.loads(output.read_text())
+        assert r["recording"]["trouble"], r
+
+
+@case("a command that cannot be executed after all leaves no recording in the way")
+def _(folder):
+    script = folder / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    path = folder / "r.sqlite"
+    done = wattmeter("run", "--record", path, "--", script)
+    assert done.returncode == 127 and "interpreter" in done.stderr, done
+    assert not list(folder.glob("r.sqlite*")), list(folder.iterdir())
+
+
+@case("names of all kinds in the command, in notes, in the environment")
+def _(folder):
+    odd = "a 'b' \"c\", d\ne\tf ü 漢 " + "x" * 4096
+    for name in ("r.csv", "r.sqlite"):
+        path = folder / name
+        done = wattmeter("run", "-q", "--record", path, "--note", f"odd={odd}", "--", "sh", "-c", "exit 0",
+                         odd, env=tap.environment(SLURM_JOB_NAME=odd, SLURM_JWT="secret"))
+        assert done.returncode == 0, done
+        r = tap.json.loads(wattmeter("report", "--json", path).stdout)
+        assert r["command"][-1] == odd and r["notes"]["odd"] == odd
+        assert r["environment"]["SLURM_JOB_NAME"] == odd and "SLURM_JWT" not in r["environment"]
+
+
+@case("bytes that are no text in the command")
+def _(folder):
+    path = folder / "r.sqlite"
+    done = subprocess.run([tap.WATTMETER, "run", "-q", "--record", path, "--", "sh", "-c", "exit 0",
+                           b"bad \xff\xfe"], capture_output=True, env=tap.environment())
+    assert done.returncode == 0, done
+    assert "\ufffd" in tap.json.loads(wattmeter("report", "--json", path).stdout)["command"][-1]
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Signals to us, to the command, to both; terminals; and kill -9 of wattmeter."""
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import tap
+from tap import case, near, wattmeter
+
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+
+
+def start(*arguments, **options):
+    return subprocess.Popen([tap.WATTMETER, *map(str, arguments)], env=tap.environment(),
+                            stdin=subprocess.DEVNULL, text=True, **options)
+
+
+def wait_for(condition, what, seconds=10):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.01)
+    raise AssertionError(f"waited {seconds} s for {what}")
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@case("kill -9 of wattmeter, 50 times: the recording is good to the last second, the command lives on")
+def _(folder):
+    rng = random.Random(int(os.environ.get("WM_TEST_SEED", "1")))
+    worst = 0
+    for round_number in range(50):
+        suffix = "sqlite" if round_number % 2 else "csv"
+        recording = folder / f"{round_number}.{suffix}"
+        pid_file = folder / f"{round_number}.pid"
+        life = rng.uniform(0.05, 1.6)
+        begin = time.monotonic()
+        tracker = start("run", "-q", "-i", "10ms", "--record", recording, "--", "sh", "-c",
+                        f"echo $$ > {pid_file}; exec sleep 30", stderr=subprocess.PIPE)
+        command = int(wait_for(lambda: pid_file.exists() and pid_file.read_text().strip(),
+                               "the command"))
+        time.sleep(max(0, begin + life - time.monotonic()))
+        lived = time.monotonic() - begin
+        tracker.kill()
+        tracker.wait()
+        assert is_alive(command), f"round {round_number}: the command died with us"
+        os.kill(command, signal.SIGKILL)
+
+        done = wattmeter("report", "--json", recording)
+        assert done.returncode == 0, f"round {round_number}: {done.stderr}"
+        r = tap.json.loads(done.stdout)
+        lost = lived - (r["compute_time"]["time"] or 0)
+        worst = max(worst, lost)
+        assert lost < 1.1, f"round {round_number} ({suffix}): {lost:.2f} s of {lived:.2f} lost"
+        assert any("killed" in remark for remark in r["remarks"]), r["remarks"]
+        text = wattmeter("report", recording)
+        assert text.returncode == 0 and "sleep" in text.stdout, text.stderr
+        if suffix == "sqlite":
+            check = sqlite3.connect(recording).execute("PRAGMA integrity_check").fetchone()
+            assert check == ("ok",), check
+    print(f"# at most {worst:.2f} s lost")
+
+
+@case("no process of ours is left behind, whoever was killed")
+def _(folder):
+    mark = f"wmtest{os.getpid()}"
+    tracker = start("run", "-q", "--", "sh", "-c", f": {mark}; sleep 20 & wait")
+    command = wait_for(lambda: [p for p in tap.has_processes(f": {mark}; sleep")
+                                if p != tracker.pid and is_alive(p)], "the command")
+    launchers = [int(p) for p in os.listdir("/proc") if p.isdigit() and is_launcher_of(p, tracker.pid)]
+    assert len(launchers) == 1, launchers
+    tracker.kill()
+    tracker.wait()
+    assert is_alive(launchers[0])
+    os.kill(command[-1], signal.SIGKILL)
+    wait_for(lambda: not is_alive(launchers[0]), "the launcher's end")
+
+
+def is_launcher_of(pid, tracker):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            text = file.read()
+    except OSError:
+        return False
+    return "(wattmeter-run)" in text and int(text.rpartition(")")[2].split()[1]) == tracker
+
+
+@case("the launcher killed: the report comes, the end of the command is unknown")
+def _(folder):
+    output = folder / "r.json"
+    tracker = start("run", "--json", "-o", output, "--", "sleep", "1", stderr=subprocess.PIPE)
+    launchers = wait_for(lambda: [int(p) for p in os.listdir("/proc")
+                                  if p.isdigit() and is_launcher_of(p, tracker.pid)], "it")
+    time.sleep(0.2)
+    os.kill(launchers[0], signal.SIGKILL)
+    _, err = tracker.communicate(timeout=10)
+    r = tap.json.loads(output.read_text())
+    assert r["exit"]["status"] is None and r["exit"]["signal"] is None, r["exit"]
+    near(r["compute_time"]["time"], 1, 0.1)
+    assert tracker.returncode == 1, (tracker.returncode, err)
+
+
+def signalled(number, program, expected, folder, to_group=False):
+    output, ready = folder / "r.json", folder / "ready"
+    tracker = start("run", "--json", "-o", output, "--", PYTHON, "-c", program, str(ready),
+                    start_new_session=True, stderr=subprocess.PIPE)
+    wait_for(ready.exists, "the command")
+    if to_group:
+        os.killpg(tracker.pid, number)
+    else:
+        tracker.send_signal(number)
+    _, err = tracker.communicate(timeout=10)
+    assert tracker.returncode == expected, (tracker.returncode, err)
+    return tap.json.loads(output.read_text())
+
+
+DEFAULT = """
+import sys, time
+open(sys.argv[1], "w").close()
+time.sleep(20)
+"""
+
+CATCH = """
+import signal, sys, time
+caught = []
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+    signal.signal(number, lambda n, frame: caught.append(n))
+open(sys.argv[1], "w").close()
+end = time.monotonic() + 10
+while not caught and time.monotonic() < end: time.sleep(0.01)
+time.sleep(0.3)
+sys.exit(40 + len(caught))
+"""
+
+
+@case("SIGTERM to us reaches the command, the report comes, the status is the command's")
+def _(folder):
+    r = signalled(signal.SIGTERM, DEFAULT, 128 + signal.SIGTERM, folder)
+    assert r["exit"] == {"status": None, "signal": signal.SIGTERM}, r["exit"]
+
+
+@case("a command that catches it ends as it likes")
+def _(folder):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+        r = signalled(number, CATCH, 41, folder)
+        assert r["exit"] == {"status": 41, "signal": None}, r["exit"]
+        shutil.rmtree(folder)
+        folder.mkdir()
+
+
+@case("a signal that kills the command gives 128 + N")
+def _(folder):
+    for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR2):
+        done = wattmeter("run", "-q", "--", "sh", "-c", f"kill -{int(number)} $$")
+        assert done.returncode == 128 + number, (number, done)
+
+
+@case("signals that were ignored stay ignored for the command, as under nohup")
+def _(folder):
+    script = ('import signal, subprocess, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);'
+              'sys.exit(subprocess.call(sys.argv[1:], env=None, restore_signals=False))')
+    show = 'import signal; print(signal.getsignal(signal.SIGHUP), signal.getsignal(signal.SIGTERM))'
+    done = subprocess.run([PYTHON, "-c", script, tap.WATTMETER, "run", "-q", "--", PYTHON, "-c", show],
+                          capture_output=True, text=True, env=tap.environment())
+    assert "SIG_IGN" in done.stdout.split()[0] and "SIG_DFL" in done.stdout, done
+
+
+@case("the command's signal mask and descriptors are as without us")
+def _(folder):
+    show = "grep -E 'Sig(Blk|Ign)' /proc/self/status; ls -l /proc/self/fd | awk '{print $9}' | tr '\\n' ' '"
+    bare = subprocess.run(["sh", "-c", show], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL)
+    ours = wattmeter("run", "-q", "--", "sh", "-c", show)
+    assert bare.stdout == ours.stdout, (bare.stdout, ours.stdout)
+
+
+@case("a pipe that the command closes ends for its reader")
+def _(folder):
+    begin = time.monotonic()
+    tracker = start("run", "-q", "--", "sh", "-c", "echo one; exec >&- 2>&-; sleep 3",
+                    stdout=subprocess.PIPE)
+    assert tracker.stdout.read() == "one\n"
+    assert time.monotonic() - begin < 2
+    tracker.wait()
+
+
+@case("standard input goes to the command, also through a pipe that ends early")
+def _(folder):
+    done = subprocess.run(["sh", "-c", f"yes | {tap.WATTMETER} run -q -- head -n 2"],
+                          capture_output=True, text=True, timeout=20, env=tap.environment())
+    assert done.stdout == "y\ny\n", done
+
+
+class Terminal:
+    """A real terminal: tmux, on a socket of its own."""
+
+    def __init__(self, folder, command):
+        if not shutil.which("tmux"):
+            raise tap.Skip("tmux is not installed")
+        self.socket = str(folder / "tmux")
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", command)
+
+    def tmux(self, *arguments):
+        return subprocess.run(["tmux", "-S", self.socket, *arguments], capture_output=True,
+                              text=True, env=tap.environment(TERM="xterm")).stdout
+
+    def type(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p")
+
+    def wait(self, text):
+        wait_for(lambda: text in self.screen(), f"'{text}' on the screen:\n{self.screen()}")
+
+    def close(self):
+        self.tmux("kill-server")
+
+
+@case("Ctrl-C in a terminal reaches the command once, and the report comes")
+def _(folder):
+    program = folder / "p.py"
+    program.write_text(CATCH)
+    terminal = Terminal(folder, "sh")
+    try:
+        terminal.type(f"{tap.WATTMETER} run -- {PYTHON} {program} {folder}/ready; echo status=$?",
+                      "Enter")
+        wait_for((folder / "ready").exists, "the command")
+        terminal.type("C-c")
+        terminal.wait("status=41")
+        assert "CPU" in terminal.screen(), terminal.screen()
+    finally:
+        terminal.close()
+
+
+@case("less and vim behave in a terminal as without us")
+def _(folder):
+    text = folder / "text"
+    text.write_text("".join(f"line {i}\n" for i in range(200)))
+    terminal = Terminal(folder, "sh")
+    try:
+        if shutil.which("less"):
+            terminal.type(f"{tap.WATTMETER} run -q -- less {text}; echo status=$?", "Enter")
+            terminal.wait("line 20")
+            terminal.type("G")
+            terminal.wait("line 199")
+            terminal.type("q")
+            terminal.wait("status=0")
+        if shutil.which("vim"):
+            terminal.type(f"clear; {tap.WATTMETER} run -q -- vim -u NONE {text}; echo status=$?",
+                          "Enter")
+            terminal.wait("line 20")
+            terminal.type("dd", ":wq", "Enter")
+            terminal.wait("status=0")
+            assert text.read_text().startswith("line 1\n")
+    finally:
+        terminal.close()
+
+
+@case("Ctrl-Z stops both, fg goes on")
+def _(folder):
+    if not shutil.which("bash"):
+        raise tap.Skip("bash is not installed")
+    terminal = Terminal(folder, "bash --norc")
+    try:
+        terminal.type(f"{tap.WATTMETER} run -q -- sh -c 'read x; echo got $x; exit 5'; "
+                      "echo status=$?", "Enter")
+        time.sleep(0.5)
+        terminal.type("C-z")
+        terminal.wait("Stopped")
+        terminal.type("fg", "Enter")
+        time.sleep(0.3)
+        terminal.type("word", "Enter")
+        terminal.wait("got word")
+    finally:
+        terminal.close()
+
+
+if __name__ == "__main__":
+    tap.main()

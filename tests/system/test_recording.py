@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings as a user meets them: the report of one is the report of the run,
+whatever the format; exports say the same."""
+
+import os
+import sqlite3
+
+import tap
+from tap import case, near, wattmeter
+
+FAKE = {"WATTMETER_NVML": str(tap.BUILD / "tests/fake/libnvidia-ml.so.1")}
+
+
+def fake(scenario):
+    return tap.environment(**FAKE, FAKE_NVML_SCENARIO=str(
+        tap.SOURCE / "tests/fake/scenarios" / (scenario + ".json")))
+
+
+WORK = ["bash", "-c", "for i in 1 2 3; do (for k in $(seq 30000); do :; done); sleep 0.1; done"]
+
+
+@case("`report` prints the very report that `run` printed, in text and JSON, of each format")
+def _(folder):
+    for name in ("r.sqlite", "r.csv", "r.db"):
+        for options in ([], ["--ram-unit", "megabytes", "--gpu-ram-unit", "gigabytes", "--time-unit", "minutes"]):
+            for form in ([], ["--json"]):
+                path, output = folder / name, folder / "report"
+                done = wattmeter("run", "-i", "20ms", "--overwrite", *form, *options, "--note", "k=v",
+                                 "--record", path, "-o", output, "--", *WORK, env=fake("demo"))
+                assert done.returncode == 0, done
+                again = wattmeter("report", *form, *options, path)
+                assert again.stdout == output.read_text(), (name, form, output.read_text(), again.stdout)
+
+
+@case("an export of an export is the same report, and SQLite, CSV and JSON have the same numbers")
+def _(folder):
+    first = folder / "a.sqlite"
+    wattmeter("run", "-q", "-i", "10ms", "--record", first, "--", *WORK, env=fake("demo"))
+    truth = wattmeter("report", "--json", first).stdout
+    chain = [first, folder / "b.csv", folder / "c.sqlite", folder / "d.csv"]
+    for source, target in zip(chain, chain[1:]):
+        done = wattmeter("export", source, "-o", target)
+        assert done.returncode == 0, done
+        assert wattmeter("report", "--json", target).stdout == truth, target
+    assert chain[1].read_bytes() == chain[3].read_bytes()
+
+    done = wattmeter("export", first, "-o", folder / "e.json")
+    assert done.returncode == 0, done
+    document = tap.json.loads((folder / "e.json").read_text())
+    rows = sqlite3.connect(first).execute("SELECT count(*) FROM sample").fetchone()[0]
+    assert len(document["samples"]) == rows
+
+
+@case("old files are left alone; --overwrite replaces, --append adds")
+def _(folder):
+    path = folder / "r.sqlite"
+    wattmeter("run", "-q", "--record", path, "--note", "n=1", "--", "true")
+    done = wattmeter("run", "-q", "--record", path, "--append", "--note", "n=2", "--", "true")
+    assert done.returncode == 0, done
+    reports = [tap.json.loads(wattmeter("report", "--json", "--run", run, path).stdout) for run in ("1", "2")]
+    assert [r["notes"]["n"] for r in reports] == ["1", "2"], [r["notes"] for r in reports]
+    assert tap.json.loads(wattmeter("report", "--json", path).stdout)["notes"]["n"] == "2"
+    done = wattmeter("run", "-q", "--record", path, "--overwrite", "--note", "n=3", "--", "true")
+    assert done.returncode == 0, done
+    assert wattmeter("report", "--run", "2", path).returncode == 1
+    assert wattmeter("export", path, "-o", path).returncode != 0
+    done = wattmeter("run", "-q", "--record", folder / "x.csv", "--append", "--", "true")
+    assert done.returncode == 0, done
+
+
+@case("what is no recording is refused in one line")
+def _(folder):
+    cases = {"empty.sqlite": b"", "text.sqlite": b"hello\n" * 1000, "page.sqlite": b"SQLite format 3\0" + b"\0" * 5000,
+             "text.csv": b"a,b,c\n1,2,3\n", "bin.csv": os.urandom(5000), "huge.csv": b"x" * 3_000_000}
+    for name, content in cases.items():
+        (folder / name).write_bytes(content)
+        for command in (["report", folder / name], ["export", folder / name, "-o", folder / "out.csv"]):
+            done = wattmeter(*command)
+            assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, (name, done)
+            assert name in done.stderr and not (folder / "out.csv").exists(), done.stderr
+    assert wattmeter("report", folder / "missing.csv").returncode == 1
+    other = sqlite3.connect(folder / "other.sqlite")
+    other.execute("CREATE TABLE run (x)")
+    other.commit()
+    assert wattmeter("report", folder / "other.sqlite").returncode == 1
+
+
+@case("GPU energy is that of the driver's power curve: counter, and integral where there is none")
+def _(folder):
+    for scenario, method in (("constant", "counter"), ("no_energy", "integral"), ("stuck_energy", "integral")):
+        path = folder / (scenario + ".sqlite")
+        output = folder / (scenario + ".json")
+        wattmeter("run", "--json", "-o", output, "-i", "20ms", "--record", path, "--", "sleep", "2",
+                  env=fake(scenario))
+        r = tap.json.loads(output.read_text())
+        gpu = r["energy"]["gpus"][0]
+        watts = r["gpus"][0]["power"]["mean"]
+        near(gpu["energy"], watts * r["compute_time"]["time"], 0.03 * gpu["energy"], scenario)
+        assert method in gpu["method"], (scenario, gpu)
+        assert r["energy"]["unit"] == "joules" and r["energy"]["cpu"] is None
+        near(r["energy"]["total"], sum(g["energy"] for g in r["energy"]["gpus"]), 1e-6)
+
+
+@case("SIMULATED stands wherever a simulated driver's numbers show")
+def _(folder):
+    done = wattmeter("run", "--", "sleep", "0.4", env=fake("demo"))
+    assert done.returncode == 0
+    for line in done.stderr.splitlines():
+        if " W" in line or " J" in line or "GPU" in line:
+            assert "SIMULATED" in line, done.stderr
+
+
+@case("memory on the GPU is given to the tree that uses it")
+def _(folder):
+    output = folder / "r.json"
+    wattmeter("run", "--json", "-o", output, "-i", "50ms", "--", "bash", "-c", "sleep 1; true", env=fake("demo"))
+    r = tap.json.loads(output.read_text())
+    ram = r["max_gpu_ram"]
+    assert ram["combined"] > 1e9 and ram["combined"] <= ram["system"] * 1.001, ram
+    assert ram["main"] > 0 and ram["system_capacity"] > 1e11, ram
+    assert r["gpu_utilization"]["system_gpu_count"] == 2
+
+
+@case("a choice of GPUs: by index, by UUID, all, none; a wrong one is refused with the list")
+def _(folder):
+    every = tap.json.loads(wattmeter("run", "--json", "--", "true", env=fake("demo")).stdout)["gpus"]
+    assert len(every) == 2
+    for choice, indices in (("1", [1]), ("0,1", [0, 1]), (every[1]["uuid"], [1]), ("all", [0, 1]), ("none", [])):
+        r = tap.json.loads(wattmeter("run", "--json", "--gpu", choice, "--", "true", env=fake("demo")).stdout)
+        assert [g["index"] for g in r["gpus"]] == indices, (choice, r["gpus"])
+    for choice in ("2", "GPU-nope", "0,,1", "-1", "x"):
+        done = wattmeter("run", "--gpu", choice, "--", "touch", folder / "mark", env=fake("demo"))
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, (choice, done)
+        assert not (folder / "mark").exists()
+
+
+@case("a GPU lost in the middle, a driver that errs: the rest goes on")
+def _(folder):
+    for scenario in ("lost", "errors"):
+        output = folder / (scenario + ".json")
+        done = wattmeter("run", "--json", "-o", output, "-i", "50ms", "--", "sleep", "2.5", env=fake(scenario))
+        assert done.returncode == 0, done
+        r = tap.json.loads(output.read_text())
+        near(r["compute_time"]["time"], 2.5, 0.05)
+        assert r["gpus"], r["sources"]
+
+
+if __name__ == "__main__":
+    tap.main()

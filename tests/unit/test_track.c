@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_track.c - the tracker through its public functions, on real processes. */
+#include "test.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wattmeter/wattmeter.h"
+
+#define MILLISECOND INT64_C(1000000)
+
+static char *const sleep_200ms[] = { (char *)"sleep", (char *)"0.2", NULL };
+
+static struct wm_tracker *new_tracker(int64_t interval_ns)
+{
+    const struct wm_tracker_options options = { .interval_ns = interval_ns };
+    struct wm_tracker *tracker = NULL;
+    struct wm_error err = { 0 };
+
+    if (wm_tracker_new(&options, &tracker, &err) < 0)
+        fail_msg("%s", err.text);
+    return tracker;
+}
+
+static void run_to_end(struct wm_tracker *tracker)
+{
+    struct wm_error err = { 0 };
+    int state;
+
+    while ((state = wm_tracker_poll(tracker, -1, &err)) == WM_TRACKER_RUNNING)
+        ;
+    assert_int_equal(state, WM_TRACKER_ENDED);
+    if (wm_tracker_stop(tracker, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static double number(const struct wm_tracker *tracker, const char *path)
+{
+    struct wm_report *report = NULL;
+    struct wm_error err = { 0 };
+    double value = NAN;
+
+    if (wm_tracker_report(tracker, &report, &err) < 0)
+        fail_msg("%s", err.text);
+    if (wm_report_number(report, path, &value) < 0)
+        value = NAN;
+    wm_report_free(report);
+    return value;
+}
+
+static void test_options(void **state)
+{
+    static const struct {
+        const char *what;
+        struct wm_tracker_options options;
+        int status;
+    } cases[] = {
+        { "defaults", { 0 }, WM_OK },
+        { "shortest", { .interval_ns = WM_INTERVAL_MIN_NS }, WM_OK },
+        { "longest", { .interval_ns = WM_INTERVAL_MAX_NS }, WM_OK },
+        { "too short", { .interval_ns = WM_INTERVAL_MIN_NS - 1 }, WM_EINVAL },
+        { "too long", { .interval_ns = WM_INTERVAL_MAX_NS + 1 }, WM_EINVAL },
+        { "backwards", { .interval_ns = -1 }, WM_EINVAL },
+        { "half a core", { .expected_cores = 0.5 }, WM_OK },
+        { "negative cores", { .expected_cores = -1 }, WM_EINVAL },
+        { "cores that are no number", { .expected_cores = NAN }, WM_EINVAL },
+        { "endless cores", { .expected_cores = INFINITY }, WM_EINVAL },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_tracker *tracker = NULL;
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(wm_tracker_new(&cases[i].options, &tracker, NULL),
+                         cases[i].status);
+        assert_int_equal(tracker != NULL, cases[i].status == WM_OK);
+        wm_tracker_free(tracker);
+    }
+    wm_tracker_free(NULL);
+}
+
+static void test_order_of_calls(void **state)
+{
+    struct wm_report *report = NULL;
+    struct wm_error err = { 0 };
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
+    assert_int_equal(wm_tracker_poll(tracker, 0, &err), WM_TRACKER_NEW);
+    assert_int_equal(wm_tracker_stop(tracker, &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_report(tracker, &report, &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_run_thread(tracker, &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_signal(tracker, SIGTERM), WM_ENOENT);
+    assert_int_equal(wm_tracker_pid(tracker), 0);
+    assert_int_equal(wm_tracker_exit_code(tracker), 0);
+
+    assert_int_equal(wm_tracker_start_command(tracker, sleep_200ms, &err), WM_OK);
+    assert_true(wm_tracker_pid(tracker) > 0);
+    assert_int_equal(wm_tracker_start_command(tracker, sleep_200ms, &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_start_pid(tracker, 1, &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_start_self(tracker, &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_add(tracker, "host", &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_note(tracker, "a", "b", &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_record(tracker, "/tmp/x.csv", WM_RECORD_NEW, &err),
+                     WM_EINVAL);
+    run_to_end(tracker);
+    assert_int_equal(wm_tracker_stop(tracker, &err), WM_OK);
+    assert_int_equal(wm_tracker_poll(tracker, 0, &err), WM_TRACKER_STOPPED);
+    assert_int_equal(wm_tracker_signal(tracker, SIGTERM), WM_ENOENT);
+    wm_tracker_free(tracker);
+}
+
+static void test_command(void **state)
+{
+    char *const argv[] = { (char *)"sh", (char *)"-c", (char *)"sleep 0.3; exit 7", NULL };
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
+    assert_int_equal(wm_tracker_add(tracker, "host", NULL), WM_OK);
+    assert_int_equal(wm_tracker_start_command(tracker, argv, NULL), WM_OK);
+    run_to_end(tracker);
+    assert_int_equal(wm_tracker_exit_code(tracker), 7);
+    double seconds = number(tracker, "compute_time.time");
+    assert_true(seconds > 0.3 && seconds < 0.5);
+    double ticks = number(tracker, "tool.ticks") + number(tracker, "tool.missed_ticks");
+    assert_true(ticks >= 30 && ticks < 52);
+    assert_true(number(tracker, "max_ram.combined.total_rss") > 100e3);
+    assert_true(number(tracker, "cpu_utilization.system.mean_sum_percent") >= 0);
+    wm_tracker_free(tracker);
+}
+
+static void test_failed_starts(void **state)
+{
+    static char *const missing[] = { (char *)"no-such-command", NULL };
+    static char *const folder[] = { (char *)"/tmp", NULL };
+    static char *const nothing[] = { NULL };
+    const struct {
+        const char *what;
+        char *const *argv;
+        int status;
+    } cases[] = {
+        { "missing", missing, WM_ENOENT },
+        { "a folder", folder, WM_EACCES },
+        { "nothing", nothing, WM_EINVAL },
+    };
+    struct wm_error err = { 0 };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_tracker *tracker = new_tracker(0);
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(wm_tracker_start_command(tracker, cases[i].argv, &err),
+                         cases[i].status);
+        wm_tracker_free(tracker);
+    }
+
+    struct wm_tracker *tracker = new_tracker(0);
+    assert_int_equal(wm_tracker_start_pid(tracker, -1, &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_start_pid(tracker, 0x3fffffff, &err), WM_ENOENT);
+    wm_tracker_free(tracker);
+}
+
+static void test_unknown_source(void **state)
+{
+    struct wm_error err = { 0 };
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(0);
+    assert_int_equal(wm_tracker_add(tracker, "hots", &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "hots"));
+    wm_tracker_free(tracker);
+}
+
+static void burn(double seconds)
+{
+    struct timespec used;
+
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    while ((double)used.tv_sec + (double)used.tv_nsec / 1e9 < seconds);
+}
+
+static double thread_seconds(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+static void test_self_in_thread(void **state)
+{
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(MILLISECOND);
+    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_run_thread(tracker, NULL), WM_OK);
+    double before = thread_seconds();
+    burn(before + 0.3);
+    double used = thread_seconds() - before;
+    assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+
+    /* Without what the thread with its ticks used beside it. */
+    double told = number(tracker, "cpu_time.main");
+    print_message("  used %.4f s, told %.4f s\n", used, told);
+    assert_true(told > 0.95 * used && told < 1.1 * used + 0.01);
+    assert_int_equal(wm_tracker_exit_code(tracker), -1);
+    wm_tracker_free(tracker);
+}
+
+static void test_stop_early(void **state)
+{
+    char *const argv[] = { (char *)"sleep", (char *)"30", NULL };
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
+    assert_int_equal(wm_tracker_start_command(tracker, argv, NULL), WM_OK);
+    pid_t pid = wm_tracker_pid(tracker);
+    assert_int_equal(wm_tracker_poll(tracker, 50, NULL), WM_TRACKER_RUNNING);
+    assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_exit_code(tracker), -1);
+    wm_tracker_free(tracker);
+
+    /* The command goes on by itself. */
+    assert_int_equal(kill(pid, 0), 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+}
+
+static void test_signal(void **state)
+{
+    char *const argv[] = { (char *)"sleep", (char *)"30", NULL };
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
+    assert_int_equal(wm_tracker_start_command(tracker, argv, NULL), WM_OK);
+    assert_int_equal(wm_tracker_signal(tracker, SIGTERM), WM_OK);
+    run_to_end(tracker);
+    assert_int_equal(wm_tracker_exit_code(tracker), 128 + SIGTERM);
+    wm_tracker_free(tracker);
+}
+
+/* The host program may have a handler of its own, and be interrupted. */
+static void do_nothing(int number_)
+{
+    (void)number_;
+}
+
+static void test_poll_is_interrupted(void **state)
+{
+    const struct sigaction action = { .sa_handler = do_nothing };
+    struct sigaction old;
+    const struct itimerspec soon = { .it_value = { 0, 20000000 } };
+    timer_t timer;
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(WM_INTERVAL_MAX_NS);
+    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
+    assert_int_equal(timer_create(CLOCK_MONOTONIC, NULL, &timer), 0);
+    assert_int_equal(timer_settime(timer, 0, &soon, NULL), 0);
+    assert_int_equal(wm_tracker_poll(tracker, -1, NULL), WM_TRACKER_RUNNING);
+    timer_delete(timer);
+    sigaction(SIGALRM, &old, NULL);
+    wm_tracker_free(tracker);
+}
+
+static void test_ticks_allocate_nothing(void **state)
+{
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(MILLISECOND);
+    assert_int_equal(wm_tracker_add(tracker, "host", NULL), WM_OK);
+    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(wm_tracker_poll(tracker, -1, NULL), WM_TRACKER_RUNNING);
+    test_fail_allocation(-1);
+    for (int i = 0; i < 200; i++)
+        assert_int_equal(wm_tracker_poll(tracker, -1, NULL), WM_TRACKER_RUNNING);
+    assert_int_equal(test_fail_allocation(-1), 0);
+    wm_tracker_free(tracker);
+}
+
+/* Whatever allocation fails, the command has not run or its report comes. */
+static void test_allocation_failure(void **state)
+{
+    const char *dir = *state;
+    char mark[256], recording[256];
+
+    snprintf(mark, sizeof(mark), "%s/mark", dir);
+    snprintf(recording, sizeof(recording), "%s/r.csv", dir);
+    char *argv[] = { (char *)"touch", mark, NULL };
+    for (long nth = 0; nth < 10000; nth++) {
+        struct wm_tracker *tracker = NULL;
+
+        test_fail_allocation(nth);
+        int status = wm_tracker_new(NULL, &tracker, NULL);
+        if (status == WM_OK)
+            wm_tracker_add(tracker, "host", NULL);
+        if (status == WM_OK)
+            status = wm_tracker_note(tracker, "key", "value", NULL);
+        if (status == WM_OK)
+            status = wm_tracker_record(tracker, recording, WM_RECORD_NEW, NULL);
+        if (status == WM_OK)
+            status = wm_tracker_start_command(tracker, argv, NULL);
+        test_fail_allocation(-1);
+        if (status == WM_OK) {
+            run_to_end(tracker);
+            assert_int_equal(access(mark, F_OK), 0);
+            wm_tracker_free(tracker);
+            assert_true(nth > 20);
+            return;
+        }
+        assert_int_equal(status, WM_ENOMEM);
+        assert_int_equal(access(mark, F_OK), -1);
+        wm_tracker_free(tracker);
+        assert_int_equal(access(recording, F_OK), -1);
+    }
+    fail_msg("it never worked");
+}
+
+static void test_recording_has_the_same_report(void **state)
+{
+    static const char *const names[] = { "r.sqlite", "r.csv" };
+    const char *dir = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct wm_recording *recording = NULL;
+        struct wm_report *live = NULL, *read = NULL;
+        char path[256], live_text[65536] = "", read_text[65536] = "";
+
+        snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+        struct wm_tracker *tracker = new_tracker(5 * MILLISECOND);
+        assert_int_equal(wm_tracker_add(tracker, "host", NULL), WM_OK);
+        assert_int_equal(wm_tracker_record(tracker, path, WM_RECORD_NEW, NULL), WM_OK);
+        assert_int_equal(wm_tracker_start_command(tracker, sleep_200ms, NULL), WM_OK);
+        run_to_end(tracker);
+        assert_int_equal(wm_tracker_report(tracker, &live, NULL), WM_OK);
+        assert_int_equal(wm_recording_open(path, WM_LAST_RUN, &recording, NULL), WM_OK);
+        assert_int_equal(wm_report_from_recording(recording, &read, NULL), WM_OK);
+
+        FILE *out = fmemopen(live_text, sizeof(live_text), "w");
+        assert_int_equal(wm_report_print(live, WM_REPORT_JSON, NULL, out, NULL), WM_OK);
+        fclose(out);
+        out = fmemopen(read_text, sizeof(read_text), "w");
+        assert_int_equal(wm_report_print(read, WM_REPORT_JSON, NULL, out, NULL), WM_OK);
+        fclose(out);
+        assert_string_equal(live_text, read_text);
+        wm_report_free(live);
+        wm_report_free(read);
+        wm_recording_close(recording);
+        wm_tracker_free(tracker);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_order_of_calls),
+        cmocka_unit_test(test_command),
+        cmocka_unit_test(test_failed_starts),
+        cmocka_unit_test(test_unknown_source),
+        cmocka_unit_test(test_self_in_thread),
+        cmocka_unit_test(test_stop_early),
+        cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_poll_is_interrupted),
+        cmocka_unit_test(test_ticks_allocate_nothing),
+        cmocka_unit_test_setup_teardown(test_allocation_failure, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_recording_has_the_same_report, test_make_dir,
+                                        test_remove_dir),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
