@@ -183,6 +183,15 @@ int64_t wm_process_detail_cost_ns(const struct wm_process *process)
                      (double)process->detail_rss_bytes);
 }
 
+/* A file that is missing says little: kernels before 4.14 have no smaps_rollup. */
+static bool is_gone(const struct wm_procfs *procfs, const struct wm_process *process)
+{
+    struct wm_pid_stat stat;
+
+    return !read_stat(procfs, process, &stat) || stat.start_time != process->start_time ||
+           stat.state == 'Z' || stat.state == 'X';
+}
+
 bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *process)
 {
     char path[PATH_SIZE], text[ROLLUP_SIZE];
@@ -194,7 +203,7 @@ bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *p
     int64_t begin_ns = wm_clock_monotonic_ns();
     snprintf(path, sizeof(path), "%d/smaps_rollup", (int)process->pid);
     ssize_t length = wm_file_read_at(procfs->dir, path, text, sizeof(text));
-    if (length == -ESRCH)
+    if (length == -ESRCH || (length < 0 && is_gone(procfs, process)))
         return false;
 
     /* No text at all is what a process without memory gives: a zombie. */

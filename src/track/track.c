@@ -49,7 +49,8 @@ struct wm_tracker {
     struct wm_gaps *gaps;
 
     pid_t pid;
-    int pid_fd;  /* readable when the target has ended; -1: ticks tell */
+    int pid_fd;  /* of the target; -1: this kernel has none, or it is not ours */
+    int end_fd;  /* readable when the target has ended; -1: ticks tell */
     int wake_fd; /* an eventfd that ends the thread's waiting */
 
     int64_t interval_ns;
@@ -82,7 +83,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     tracker->own_process = options->own_process;
     tracker->run.interval_ns = interval_ns;
     tracker->run.expected_cores = options->expected_cores;
-    tracker->pid_fd = -1;
+    tracker->pid_fd = tracker->end_fd = -1;
     tracker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
     int status = wm_ticker_new(&tracker->ticker, err);
@@ -114,7 +115,7 @@ static void forget_target(struct wm_tracker *tracker)
     tracker->gaps = NULL;
     tracker->account = NULL;
     tracker->launch = NULL;
-    tracker->pid_fd = -1;
+    tracker->pid_fd = tracker->end_fd = -1;
 }
 
 void wm_tracker_free(struct wm_tracker *tracker)
@@ -274,8 +275,10 @@ static void set_running(struct wm_tracker *tracker, int64_t start_ns)
     tracker->state = WM_TRACKER_RUNNING;
 }
 
+/* `ret_released` says whether the command has been let go, so that a failure is
+ * that of its execution. */
 static int start_command(struct wm_tracker *tracker, const char *path, char *const argv[],
-                         struct wm_error *err)
+                         bool *ret_released, struct wm_error *err)
 {
     int status = wm_run_set_command(&tracker->run, argv, err);
     if (status == WM_OK)
@@ -288,8 +291,8 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
 
     tracker->pid = wm_launch_command_pid(tracker->launch);
     tracker->pid_fd = (int)syscall(SYS_pidfd_open, tracker->pid, 0);
-    if (tracker->pid_fd < 0)
-        return wm_fail_errno(err, "starting the command: pidfd_open");
+    tracker->end_fd =
+        tracker->pid_fd >= 0 ? tracker->pid_fd : wm_launch_end_fd(tracker->launch);
     status = wm_tree_open("/proc", tracker->pid, &tracker->tree, err);
     if (status == WM_OK) {
         wm_tree_set_reaper(tracker->tree, wm_launch_launcher_pid(tracker->launch));
@@ -306,8 +309,10 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     wm_ticker_read_sources(tracker->ticker);
     int64_t start_ns = wm_clock_monotonic_ns();
     status = wm_launch_go(tracker->launch, err);
-    if (status == WM_OK)
-        status = wm_launch_wait_exec(tracker->launch, err);
+    if (status < 0)
+        return status;
+    *ret_released = true;
+    status = wm_launch_wait_exec(tracker->launch, err);
     if (status < 0)
         return status;
     wm_tree_executed(tracker->tree);
@@ -343,11 +348,19 @@ int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
     if (status < 0)
         return status;
 
-    status = start_command(tracker, path, argv, err);
+    bool released = false;
+    status = start_command(tracker, path, argv, &released, err);
     free(path);
     if (status < 0) {
         discard_recording(tracker);
         tracker->state = WM_TRACKER_STOPPED;
+    }
+
+    /* These two speak of the command; here it is a recording's file, say. */
+    if (!released && (status == WM_ENOENT || status == WM_EACCES)) {
+        status = WM_EIO;
+        if (err)
+            err->status = status;
     }
     tracker->cost_ns += wm_clock_thread_cpu_ns() - begin_ns;
     return status;
@@ -366,8 +379,7 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
         tracker->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
         if (tracker->pid_fd < 0 && (errno == ESRCH || errno == EINVAL))
             return wm_fail(err, WM_ENOENT, "there is no process %d", (int)pid);
-        if (tracker->pid_fd < 0)
-            return wm_fail_errno(err, "pidfd_open");
+        tracker->end_fd = tracker->pid_fd;
     }
 
     int status = wm_tree_open(procfs, pid, &tracker->tree, err);
@@ -429,11 +441,16 @@ pid_t wm_tracker_pid(const struct wm_tracker *tracker)
 
 int wm_tracker_signal(const struct wm_tracker *tracker, int signal_number)
 {
-    /* Through the descriptor, which can never mean a later process. */
-    if (tracker->pid_fd < 0 ||
-        syscall(SYS_pidfd_send_signal, tracker->pid_fd, signal_number, NULL, 0) != 0)
-        return WM_ENOENT;
-    return WM_OK;
+    int result = -1;
+
+    /* Through the descriptor, which can never mean a later process; without one
+     * a command's pid is good as well until the launcher is asked to reap it. */
+    if (tracker->pid_fd >= 0)
+        result =
+            (int)syscall(SYS_pidfd_send_signal, tracker->pid_fd, signal_number, NULL, 0);
+    else if (tracker->launch && tracker->state == WM_TRACKER_RUNNING)
+        result = kill(tracker->pid, signal_number);
+    return result == 0 ? WM_OK : WM_ENOENT;
 }
 
 /* The deadlines stand fast: a tick that comes late moves no other one, and
@@ -462,7 +479,7 @@ static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns)
 
 static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_error *err)
 {
-    struct pollfd fds[] = { { .fd = tracker->pid_fd, .events = POLLIN },
+    struct pollfd fds[] = { { .fd = tracker->end_fd, .events = POLLIN },
                             { .fd = tracker->wake_fd, .events = POLLIN } };
     int64_t wait_ns = tracker->due_ns - wm_clock_monotonic_ns();
 
@@ -484,7 +501,7 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
         take_due_tick(tracker, now_ns);
 
     size_t alive = 1;
-    if (tracker->pid_fd < 0 && !tracker->self)
+    if (tracker->end_fd < 0 && !tracker->self)
         wm_tree_processes(tracker->tree, &alive);
     if (alive == 0) {
         tracker->result.end_ns = now_ns;

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,13 +24,15 @@ struct wm_launch {
     char *name; /* what the user called the command */
     pid_t launcher;
     pid_t command;
-    int channel_fd; /* to the launcher: pid, then the end; a byte back asks for it */
+    int channel_fd; /* to the launcher, see below */
     int gate_fd;    /* a byte lets the command go; closing it ends the command */
     int exec_fd;    /* an errno if exec fails, nothing but the end if it works */
     bool running;   /* between a successful exec and the reaping */
 };
 
-/* What the launcher tells of the end. */
+/* The launcher's three messages, one packet each: the command's pid (0 or less:
+ * none could be made); a byte when the command has ended; and, when it is asked
+ * for with a byte, how. */
 struct end_message {
     int wait_status;
     struct rusage command;
@@ -142,6 +145,15 @@ _Noreturn static void be_command(const struct plan *plan)
     _exit(number == ENOENT ? 127 : 126);
 }
 
+/* Older kernels than 5.9 have no such call. */
+static void close_from(unsigned first, unsigned last)
+{
+    if (syscall(SYS_close_range, first, last, 0) == 0)
+        return;
+    for (unsigned fd = first; fd <= last && fd < 4096; fd++)
+        close((int)fd);
+}
+
 static void reap_until(pid_t command, int channel_fd)
 {
     for (;;) {
@@ -161,6 +173,7 @@ static void reap_until(pid_t command, int channel_fd)
 
         /* The tracker reads the last counters of the dead command first; it
          * asks when it is done, or is gone, which reads as the end. */
+        send(channel_fd, "", 1, MSG_NOSIGNAL);
         while (read(channel_fd, &byte, 1) < 0 && errno == EINTR)
             ;
         wait4(command, &message.wait_status, 0, &message.command);
@@ -193,8 +206,8 @@ _Noreturn static void be_launcher(const struct plan *plan)
             dup2(null_fd, fd);
     }
     if (channel_fd > 3)
-        close_range(3, (unsigned)channel_fd - 1, 0);
-    close_range((unsigned)channel_fd + 1, ~0u, 0);
+        close_from(3, (unsigned)channel_fd - 1);
+    close_from((unsigned)channel_fd + 1, ~0u);
 
     reap_until(command, channel_fd);
     _exit(0);
@@ -297,6 +310,11 @@ pid_t wm_launch_launcher_pid(const struct wm_launch *launch)
     return launch->launcher;
 }
 
+int wm_launch_end_fd(const struct wm_launch *launch)
+{
+    return launch->channel_fd;
+}
+
 int wm_launch_go(struct wm_launch *launch, struct wm_error *err)
 {
     ssize_t put;
@@ -347,7 +365,7 @@ int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
         return wm_fail_errno(err, "the end of the command");
     do
         got = recv(launch->channel_fd, &message, sizeof(message), 0);
-    while (got < 0 && errno == EINTR);
+    while (got == 1 || (got < 0 && errno == EINTR));
 
     /* Whether it told or died, the launcher has nothing left to do. */
     launch->running = false;

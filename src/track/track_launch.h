@@ -40,6 +40,9 @@ int wm_launch_new(const char *path, char *const argv[], int cgroup_fd,
 pid_t wm_launch_command_pid(const struct wm_launch *launch);
 pid_t wm_launch_launcher_pid(const struct wm_launch *launch);
 
+/* Becomes readable when the command has ended, or the launcher was killed. */
+int wm_launch_end_fd(const struct wm_launch *launch);
+
 /* Opens the gate. */
 int wm_launch_go(struct wm_launch *launch, struct wm_error *err);
 

@@ -165,18 +165,35 @@ time.sleep(0.6)
     assert r["processes"]["seen"] == 2 and r["processes"]["max_at_once"] == 2, r["processes"]
 
 
+def without(calls, folder):
+    """CPU time of the children, told under a refusal of system calls."""
+    output = folder / "r.json"
+    done = subprocess.run(
+        [tap.HELPERS / "deny", calls, tap.WATTMETER, "run", "--json", "--overwrite", "-o", output,
+         "--", "bash", "-c", CHILDREN],
+        capture_output=True, text=True, timeout=60, env=tap.environment())
+    assert done.returncode == 0 and done.stderr == "", done
+    truth = bash_times(done.stdout)
+    r = tap.json.loads(output.read_text())
+    print(f"# without {calls}: times {truth:.3f} s, wattmeter {r['cpu_time']}")
+    assert r["exit"]["status"] == 0, r["exit"]
+    near(r["cpu_time"]["total"], truth, 0.01 * truth, calls)
+    return r["cpu_time"]["method"]
+
+
 @case("without perf, as in most containers, CPU time is exact by another way")
 def _(folder):
-    output = folder / "r.json"
-    helper = tap.HELPERS / "no_perf"
-    done = subprocess.run(
-        [helper, tap.WATTMETER, "run", "--json", "-o", output, "--", "bash", "-c", CHILDREN],
-        capture_output=True, text=True, timeout=60, env=tap.environment())
-    truth = bash_times(done.stdout)
-    cpu = tap.json.loads(output.read_text())["cpu_time"]
-    print(f"# times {truth:.3f} s, wattmeter {cpu}")
-    assert "perf" not in cpu["method"], cpu
-    near(cpu["total"], truth, 0.01 * truth, cpu["method"])
+    assert "perf" not in without("perf_event_open", folder)
+
+
+@case("without perf and cgroups children that are waited for are exact")
+def _(folder):
+    assert "wait4" in without("perf_event_open,mkdir", folder)
+
+
+@case("an older kernel, without pidfd_open and close_range")
+def _(folder):
+    assert "perf" in without("pidfd_open,close_range", folder)
 
 
 @case("attach: a process and its children from now on, not from before")

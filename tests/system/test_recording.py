@@ -58,12 +58,12 @@ def _(folder):
     wattmeter("run", "-q", "--record", path, "--note", "n=1", "--", "true")
     done = wattmeter("run", "-q", "--record", path, "--append", "--note", "n=2", "--", "true")
     assert done.returncode == 0, done
-    reports = [tap.json.loads(wattmeter("report", "--json", "--run", run, path).stdout) for run in ("1", "2")]
+    reports = [tap.json.loads(wattmeter("report", "--json", "--run", run, path).stdout) for run in ("0", "1")]
     assert [r["notes"]["n"] for r in reports] == ["1", "2"], [r["notes"] for r in reports]
     assert tap.json.loads(wattmeter("report", "--json", path).stdout)["notes"]["n"] == "2"
     done = wattmeter("run", "-q", "--record", path, "--overwrite", "--note", "n=3", "--", "true")
     assert done.returncode == 0, done
-    assert wattmeter("report", "--run", "2", path).returncode == 1
+    assert wattmeter("report", "--run", "1", path).returncode == 1
     assert wattmeter("export", path, "-o", path).returncode != 0
     done = wattmeter("run", "-q", "--record", folder / "x.csv", "--append", "--", "true")
     assert done.returncode == 0, done
