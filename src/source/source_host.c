@@ -18,6 +18,11 @@
 #include "source/source_kernel_text.h"
 #include "source/source_ops.h"
 
+/* The kernel computes its load averages every 5 s; asking more often than this
+ * shows nothing new. */
+#define LOAD_PERIOD_NS (5 * WM_NS_PER_S)
+#define LOAD_REREAD_NS WM_NS_PER_S
+
 #define FIRST_TEXT_SIZE ((size_t)8192)
 
 /* /proc/stat has some 50 bytes per core and 2 to 12 per interrupt; the largest
@@ -50,14 +55,19 @@ struct host {
     size_t ticks_room;
     struct wm_channel *channels;
     size_t channel_count;
-    const char **whys; /* one per channel; NULL where the last reading was ok */
+    struct wm_reading load; /* the last one */
+    int64_t load_read_ns;   /* 0: never */
+    const char **whys;      /* one per channel; NULL where the last reading was ok */
 };
 
 static const struct wm_channel host_channels[HOST_CHANNELS] = {
     [CPU_TIME] = { .metric = "cpu_time", .unit = "s", .kind = WM_COUNTER },
     [MEMORY_USED] = { .metric = "memory_used", .unit = "B", .kind = WM_GAUGE },
     [MEMORY_TOTAL] = { .metric = "memory_total", .unit = "B", .kind = WM_GAUGE },
-    [LOAD1] = { .metric = "load1", .unit = "count", .kind = WM_GAUGE },
+    [LOAD1] = { .metric = "load1",
+                .unit = "count",
+                .kind = WM_GAUGE,
+                .period_ns = LOAD_PERIOD_NS },
 };
 
 static int grow_text(struct proc_file *file)
@@ -307,9 +317,15 @@ static void read_memory(struct host *host, struct wm_reading *readings)
     set_value(host, readings, MEMORY_TOTAL, (double)meminfo.total);
 }
 
-static void read_load(struct host *host, struct wm_reading *readings)
+static void read_load(struct host *host, struct wm_reading *readings, int64_t now_ns)
 {
     struct wm_loadavg loadavg;
+
+    if (host->load_read_ns > 0 && now_ns - host->load_read_ns < LOAD_REREAD_NS) {
+        readings[LOAD1] = host->load;
+        return;
+    }
+    host->load_read_ns = now_ns;
     int status = read_file(&host->loadavg);
 
     if (status >= 0 && wm_parse_loadavg(host->loadavg.text, &loadavg) < 0)
@@ -318,6 +334,7 @@ static void read_load(struct host *host, struct wm_reading *readings)
         set_failure(host, readings, LOAD1, status, host->loadavg.err.text);
     else
         set_value(host, readings, LOAD1, loadavg.load1);
+    host->load = readings[LOAD1];
 }
 
 static int host_read(void *state, struct wm_reading *readings, struct wm_error *err)
@@ -328,7 +345,7 @@ static int host_read(void *state, struct wm_reading *readings, struct wm_error *
 
     read_cpu_times(host, readings);
     read_memory(host, readings);
-    read_load(host, readings);
+    read_load(host, readings, now_ns);
     for (size_t i = 0; i < host->channel_count; i++)
         readings[i].when_ns = now_ns;
     return WM_OK;

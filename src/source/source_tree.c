@@ -331,6 +331,15 @@ int64_t wm_tree_cpu_ns(const struct wm_tree *tree)
     return total_ns;
 }
 
+int64_t wm_tree_live_cpu_ns(const struct wm_tree *tree)
+{
+    int64_t total_ns = 0;
+
+    for (size_t i = 0; i < tree->set.count; i++)
+        total_ns += tree->set.processes[i].cpu_ns;
+    return total_ns;
+}
+
 int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree)
 {
     const struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);

@@ -42,6 +42,9 @@ const char *wm_tree_why(const struct wm_tree *tree, size_t channel);
  * waited for had used. Short-lived processes nobody waited for are missing. */
 int64_t wm_tree_cpu_ns(const struct wm_tree *tree);
 
+/* What the processes now in the tree have used themselves. */
+int64_t wm_tree_live_cpu_ns(const struct wm_tree *tree);
+
 /* The root's own CPU time, as of the last refresh. */
 int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree);
 

@@ -116,6 +116,7 @@ static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
         if (!wm_process_refresh(&set->procfs, process, now_ns)) {
             wm_process_release(&set->procfs, process);
             remember(set, process);
+            set->anybody_ran = true;
             continue;
         }
         set->anybody_ran |= process->ran;
@@ -129,8 +130,8 @@ static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
     }
 }
 
-/* True when a process was made on this machine since the last call, as far as
- * that can be told. */
+/* Whether there may be new processes in the tree: where none of it has run there
+ * are none, nor where none was made on this machine since the last call. */
 static bool is_search_due(struct wm_tree_set *set, int64_t now_ns)
 {
     char text[128];
@@ -139,6 +140,8 @@ static bool is_search_due(struct wm_tree_set *set, int64_t now_ns)
     if (!set->procfs.own || set->loadavg_fd < 0 || set->search_pending ||
         now_ns - set->searched_ns >= SEARCH_NS)
         return true;
+    if (!set->anybody_ran)
+        return false;
     if (wm_file_reread(set->loadavg_fd, text, sizeof(text)) <= 0 ||
         wm_parse_loadavg(text, &loadavg) != WM_OK)
         return true;
@@ -233,10 +236,8 @@ static void search(struct wm_tree_set *set, int64_t now_ns)
 
 void wm_tree_set_refresh(struct wm_tree_set *set, int64_t now_ns)
 {
-    bool due = is_search_due(set, now_ns);
-
     refresh_all(set, now_ns);
-    if (due)
+    if (is_search_due(set, now_ns))
         search(set, now_ns);
     set->started = true;
 }

@@ -15,6 +15,11 @@
 #include "base/base_clock.h"
 #include "track/track_cgroup.h"
 
+/* Reading a counter of a task that runs on another core interrupts it there.
+ * More often than this the clocks of the processes in sight tell what has been
+ * used since the last exact reading; they interrupt nobody. */
+#define EXACT_PERIOD_NS (9 * WM_NS_PER_MS)
+
 /* Most threads a running tree may have to get a counter each. */
 enum { COUNTER_MAX = 1024 };
 
@@ -24,6 +29,9 @@ struct wm_account {
     struct wm_cgroup *cgroup;
     int64_t base_ns;      /* of the way that is used, at the start */
     int64_t main_base_ns; /* CPU clock of the root at the start */
+    int64_t exact_at_ns;  /* when the way that is used was last asked, */
+    int64_t exact_ns;     /* what it said, */
+    int64_t live_ns;      /* and what the processes in sight had used then */
     double total, main;   /* seconds; what was told last */
     char method[96];
 };
@@ -178,15 +186,33 @@ static bool read_counters(const struct wm_account *account, int64_t *ret_ns)
     return account->counter_count > 0;
 }
 
+static int64_t read_total_ns(struct wm_account *account, const struct wm_tree *tree)
+{
+    int64_t now_ns = wm_clock_monotonic_ns();
+    int64_t live_ns = wm_tree_live_cpu_ns(tree);
+
+    /* Less than then means that one has ended, whose end nobody has seen. */
+    if (account->exact_at_ns > 0 && now_ns - account->exact_at_ns < EXACT_PERIOD_NS &&
+        live_ns > account->live_ns)
+        return account->exact_ns + live_ns - account->live_ns;
+
+    if (!read_counters(account, &account->exact_ns) &&
+        !(account->cgroup && wm_cgroup_cpu_ns(account->cgroup, &account->exact_ns)))
+        account->exact_ns = wm_tree_cpu_ns(tree);
+    account->exact_at_ns = now_ns;
+    account->live_ns = live_ns;
+    return account->exact_ns;
+}
+
+void wm_account_want_exact(struct wm_account *account)
+{
+    account->exact_at_ns = 0;
+}
+
 void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
                      double *ret_total, double *ret_main)
 {
-    int64_t now_ns;
-
-    if (!read_counters(account, &now_ns) &&
-        !(account->cgroup && wm_cgroup_cpu_ns(account->cgroup, &now_ns)))
-        now_ns = wm_tree_cpu_ns(tree);
-    double total = (double)(now_ns - account->base_ns) / 1e9;
+    double total = (double)(read_total_ns(account, tree) - account->base_ns) / 1e9;
     double main = (double)(wm_tree_main_cpu_ns(tree) - account->main_base_ns) / 1e9;
 
     /* A process that vanishes takes what was sampled of it along, and the two

@@ -39,9 +39,13 @@ int wm_account_start_tree(struct wm_account *account, struct wm_tree *tree, bool
                           struct wm_error *err);
 
 /* CPU time since the start, in seconds: of the tree and of its root alone. The
- * tree has been refreshed just now. Never less than the time before. */
+ * tree has been refreshed just now. Never less than the time before. Readings
+ * that follow each other closely are partly sampled. */
 void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
                      double *ret_total, double *ret_main);
+
+/* Has the next reading be exact whatever it costs the tree, as the last must. */
+void wm_account_want_exact(struct wm_account *account);
 
 /* Takes in what the launcher has reaped, which is exact for all but processes
  * nobody waited for. */
