@@ -249,10 +249,10 @@ int wm_parse_status_kb(const char *text, const char *name, uint64_t *ret_bytes)
 
 /* The rest of a "cpu" line: user nice system idle iowait irq softirq steal
  * guest guest_nice, of which old kernels write the first four or more. */
-static bool take_busy(const char *at, uint64_t *ret_busy)
+static bool take_busy(const char *at, uint64_t *ret_busy, uint64_t *ret_stolen)
 {
     enum { IDLE = 3, IOWAIT = 4, STEAL = 7, REQUIRED = 4 };
-    uint64_t busy = 0;
+    uint64_t busy = 0, stolen = 0;
 
     for (int field = 0; field <= STEAL; field++) {
         uint64_t ticks;
@@ -262,22 +262,25 @@ static bool take_busy(const char *at, uint64_t *ret_busy)
             return false;
         if (field == IDLE || field == IOWAIT)
             continue;
+        if (field == STEAL)
+            stolen = ticks;
         if (__builtin_add_overflow(busy, ticks, &busy))
             return false;
     }
     *ret_busy = busy;
+    *ret_stolen = stolen;
     return true;
 }
 
 static bool parse_cpu_line(const char *line, struct wm_cpu_ticks *ret_cpu)
 {
     const char *at = line + strlen("cpu");
-    uint64_t number;
+    uint64_t number, stolen;
 
     if (!wm_text_u64(at, &at, &number) || number > UINT32_MAX || *at != ' ')
         return false;
     ret_cpu->cpu = (uint32_t)number;
-    return take_busy(at, &ret_cpu->busy);
+    return take_busy(at, &ret_cpu->busy, &stolen);
 }
 
 int wm_parse_proc_stat(const char *text, struct wm_cpu_ticks *cpus, size_t room,
@@ -287,7 +290,7 @@ int wm_parse_proc_stat(const char *text, struct wm_cpu_ticks *cpus, size_t room,
     const char *line = text;
     uint64_t next_cpu = 0;
 
-    if (strncmp(line, "cpu ", 4) != 0 || !take_busy(line + 4, &stat.busy))
+    if (strncmp(line, "cpu ", 4) != 0 || !take_busy(line + 4, &stat.busy, &stat.stolen))
         return WM_EFORMAT;
 
     for (line = next_line(line); line && strncmp(line, "cpu", 3) == 0;

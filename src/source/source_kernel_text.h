@@ -91,6 +91,7 @@ struct wm_cpu_ticks {
 /* /proc/stat. */
 struct wm_proc_stat {
     uint64_t busy;    /* all cores since boot, those now offline included */
+    uint64_t stolen;  /* of that, what the hypervisor gave to others */
     uint64_t forks;   /* processes and threads made since boot */
     size_t cpu_count; /* "cpuN" lines, of cores that are online */
 };

@@ -581,7 +581,7 @@ static void end_command(struct wm_tracker *tracker)
     if (!tracker->launch || wm_launch_reap(tracker->launch, &end, NULL) < 0)
         return;
     note_exit(tracker, end.wait_status);
-    wm_account_finish(tracker->account, end.children_seconds);
+    wm_account_finish(tracker->account, tracker->tree, end.children_seconds);
     result->tool_cpu_seconds += end.launcher_seconds;
     result->peak_rss_bytes = end.peak_rss_bytes;
 }

@@ -47,9 +47,10 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
 /* Has the next reading be exact whatever it costs the tree, as the last must. */
 void wm_account_want_exact(struct wm_account *account);
 
-/* Takes in what the launcher has reaped, which is exact for all but processes
- * nobody waited for. */
-void wm_account_finish(struct wm_account *account, double reaped_seconds);
+/* Compares with what the launcher has reaped, which is exact for all but
+ * processes nobody waited for. After the last reading. */
+void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
+                       double reaped_seconds);
 
 /* How it was done, for people: "perf task clock, inherited". */
 const char *wm_account_method(const struct wm_account *account);

@@ -82,6 +82,7 @@ for i in range(30):
         if i % 2 and os.fork(): os._exit(0)
         burn(0.095); os._exit(0)
     time.sleep(0.13)
+time.sleep(0.5)
 print(time.process_time())
 """
     output = folder / "r.json"
