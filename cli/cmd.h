@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd.h - what a subcommand is.
+ *
+ * To add one: write cmd_<name>.c around a `const struct cmd` and add a line to
+ * the table in commands.c. Parsing, the environment, the configuration file,
+ * --help, the man page and completion come from the tables, so none of them can
+ * drift from what the command accepts. docs/add-a-command.md walks through it.
+ */
+#ifndef WM_CMD_H
+#define WM_CMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* What an option or operand is, and what its slot in the arguments holds. */
+enum cmd_type {
+    CMD_FLAG,     /* bool: given or not */
+    CMD_STRING,   /* const char *: as typed; NULL when not given */
+    CMD_LIST,     /* struct cmd_list: each use adds a word */
+    CMD_DURATION, /* int64_t: nanoseconds, of "100ms", "2min", "0.5" (seconds) */
+    CMD_NUMBER,   /* double */
+    CMD_COUNT,    /* struct cmd_count: a whole number */
+};
+
+/* Words, in the order in which they were given. The words are borrowed. */
+struct cmd_list {
+    char **words;
+    size_t count;
+};
+
+struct cmd_count {
+    uint64_t value;
+    bool given; /* since 0 is a number like any other */
+};
+
+struct cmd_option {
+    char letter; /* as in -n; 0 for none */
+    const char *name;
+    enum cmd_type type;
+    size_t slot; /* offset of the result in the command's arguments */
+    const char *placeholder;
+    const char *help;
+    const char *min, *max; /* of a duration or a number, as typed; both or neither */
+    const char *words;     /* what completion offers, with blanks between them */
+};
+
+/* Results go to `out`, everything said to a person goes to `chat`: a pipe sees
+ * the first, and a test can look at either. */
+struct cmd_streams {
+    FILE *out;
+    FILE *chat;
+};
+
+/* The exit status of the process. `run` and `attach` know others. */
+enum { CMD_DONE = 0, CMD_FAILED = 1, CMD_MISUSED = 2 };
+
+struct cmd {
+    const char *name;
+    const char *summary; /* one line */
+    const char *details; /* for the man page: paragraphs, an empty line between two */
+    const char *example; /* a whole command line, and what it does after " # " */
+
+    /* Words that are no options go into the struct cmd_list at this slot. */
+    const char *operands; /* as in the synopsis: "RECORDING"; NULL: there are none */
+    size_t operands_slot;
+    size_t operands_min, operands_max;
+
+    /* The first operand begins somebody else's command line, in which nothing
+     * is an option of ours. */
+    bool runs_command;
+
+    const struct cmd_option *const *options; /* tables that each end with a zeroed
+                                              * entry; ends with NULL */
+    size_t args_size; /* run() gets this many bytes, zeroed and then filled in */
+    int (*run)(const void *args, const struct cmd_streams *io);
+};
+
+/* Every command there is, ends with NULL; in commands.c. */
+extern const struct cmd *const cmd_table[];
+
+/* Finds argv[1] in `table` (NULL-terminated), parses the rest and runs it. */
+int cmd_main(const struct cmd *const table[], int argc, char **argv,
+             const struct cmd_streams *io);
+
+/* The command called `name`; NULL if there is none. */
+const struct cmd *cmd_find(const struct cmd *const table[], const char *name);
+
+/* Option number `index` of all the tables of a command; NULL past the last. */
+const struct cmd_option *cmd_option_at(const struct cmd *cmd, size_t index);
+
+/* Whether the option is called name[0..length). */
+bool cmd_option_is(const struct cmd_option *option, const char *name, size_t length);
+
+#endif

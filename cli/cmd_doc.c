@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_doc.c - the program `wattmeter-doc`, which is used by the build alone: it
+ * prints man pages and shell completion from the tables of the commands.
+ *
+ *     wattmeter-doc man          wattmeter.1
+ *     wattmeter-doc man run      wattmeter-run.1
+ *     wattmeter-doc bash         completion for bash
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "cmd_help.h"
+#include "wattmeter/version.h"
+
+/* Text in roff. A hyphen would become a dash that cannot be pasted into a shell,
+ * and a line that begins with a dot a request. */
+static void print_roff(const char *text)
+{
+    for (bool line_start = true; *text; text++) {
+        if (line_start && (*text == '.' || *text == '\''))
+            fputs("\\&", stdout);
+        line_start = *text == '\n';
+        if (*text == '-')
+            fputs("\\-", stdout);
+        else if (*text == '\\')
+            fputs("\\e", stdout);
+        else if (*text == '\n' && text[1] == '\n')
+            fputs("\n.PP", stdout), text++, fputc('\n', stdout);
+        else
+            fputc(*text, stdout);
+    }
+}
+
+static void print_line(const char *before, const char *text, const char *after)
+{
+    fputs(before, stdout);
+    print_roff(text);
+    fputs(after, stdout);
+}
+
+static void print_title(const char *name)
+{
+    fputs(".TH ", stdout);
+    for (const char *at = name; *at; at++)
+        fputc(toupper((unsigned char)*at), stdout);
+    printf(" 1 \"\" \"wattmeter %s\" \"User Commands\"\n", WM_VERSION);
+}
+
+/* "-i TIME, --interval TIME" */
+static void print_option(const struct cmd_option *option)
+{
+    fputs(".TP\n", stdout);
+    if (option->letter)
+        printf("\\fB\\-%c\\fR, ", option->letter);
+    print_line("\\fB\\-\\-", option->name, "\\fR");
+    if (option->placeholder)
+        print_line(" \\fI", option->placeholder, "\\fR");
+    print_line("\n", option->help, ".\n");
+}
+
+/* Where an option may stand besides the command line. */
+static void print_settings(void)
+{
+    fputs(".SH ENVIRONMENT\n", stdout);
+    print_roff(
+        "Each option can be set by a variable: --interval by WATTMETER_INTERVAL, "
+        "--expected-cores by WATTMETER_EXPECTED_CORES. Flags take yes or no. The command "
+        "line counts more than the environment, and that more than the file.\n");
+    fputs(".SH FILES\n.TP\n", stdout);
+    print_line("\\fI", "$XDG_CONFIG_HOME/wattmeter/config", "\\fR\n");
+    print_roff(
+        "Otherwise ~/.config/wattmeter/config. Lines of the form name = value; a line "
+        "[run] begins what is for that command alone; # begins a comment.\n");
+}
+
+static void print_command_page(const struct cmd *cmd)
+{
+    const struct cmd_option *option;
+    char name[64];
+
+    snprintf(name, sizeof(name), "wattmeter-%s", cmd->name);
+    print_title(name);
+    print_line(".SH NAME\n", name, " \\- ");
+    fputc(tolower((unsigned char)cmd->summary[0]), stdout);
+    printf("%.*s\n", (int)strlen(cmd->summary) - 2, cmd->summary + 1);
+
+    print_line(".SH SYNOPSIS\n\\fBwattmeter ", cmd->name, "\\fR ");
+    fputs("[OPTIONS]", stdout);
+    if (cmd->operands)
+        print_line(" ", cmd->operands, "");
+    print_line("\n.SH DESCRIPTION\n", cmd->summary, "\n.PP\n");
+    print_line("", cmd->details, "\n.SH OPTIONS\n");
+    for (size_t i = 0; (option = cmd_option_at(cmd, i)) != NULL; i++)
+        print_option(option);
+    print_settings();
+    print_line(".SH EXAMPLE\n.EX\n", cmd->example, "\n.EE\n");
+    fputs(".SH SEE ALSO\n\\fBwattmeter\\fR(1)\n", stdout);
+}
+
+static void print_overview_page(const struct cmd *const table[])
+{
+    print_title("wattmeter");
+    print_roff("");
+    fputs(".SH NAME\nwattmeter \\- what a computation costs: time, CPU, memory, GPU, watts "
+          "and "
+          "joules\n.SH SYNOPSIS\n\\fBwattmeter\\fR \\fICOMMAND\\fR [OPTIONS]\n"
+          ".br\n\\fBwattmeter\\fR \\fICOMMAND\\fR \\fB\\-\\-help\\fR\n"
+          ".br\n\\fBwattmeter \\-\\-version\\fR\n.SH COMMANDS\n",
+          stdout);
+    for (size_t i = 0; table[i]; i++) {
+        print_line(".TP\n\\fB", table[i]->name, "\\fR\n");
+        print_line("", table[i]->summary, "\n");
+    }
+    print_settings();
+    fputs(".SH EXIT STATUS\n0 when all went well, 1 when something failed, 2 when an "
+          "option is "
+          "wrong; \\fBrun\\fR gives the status of its command.\n.SH SEE ALSO\n",
+          stdout);
+    for (size_t i = 0; table[i]; i++) {
+        print_line("\\fBwattmeter\\-", table[i]->name, "\\fR(1)");
+        fputs(table[i + 1] ? ",\n" : "\n", stdout);
+    }
+}
+
+/* The names of all options for which `wanted` is true, between `separator`s. */
+static void print_names(const struct cmd *cmd, bool (*wanted)(const struct cmd_option *),
+                        const char *separator)
+{
+    const struct cmd_option *option;
+    const char *before = "";
+
+    for (size_t i = 0; (option = cmd_option_at(cmd, i)) != NULL; i++) {
+        if (!wanted(option))
+            continue;
+        if (option->letter)
+            printf("%s-%c%s--%s", before, option->letter, separator, option->name);
+        else
+            printf("%s--%s", before, option->name);
+        before = separator;
+    }
+}
+
+static bool is_any(const struct cmd_option *option)
+{
+    return option->name != NULL;
+}
+
+static bool takes_value(const struct cmd_option *option)
+{
+    return option->type != CMD_FLAG;
+}
+
+static bool takes_file(const struct cmd_option *option)
+{
+    return option->placeholder && strcmp(option->placeholder, "FILE") == 0;
+}
+
+static bool takes_anything(const struct cmd_option *option)
+{
+    return takes_value(option) && !option->words && !takes_file(option);
+}
+
+static void print_completion_of(const struct cmd *cmd)
+{
+    const struct cmd_option *option;
+
+    printf("    %s)\n", cmd->name);
+    if (cmd->runs_command) {
+        fputs("        _wattmeter_command_at 2 \"|", stdout);
+        print_names(cmd, takes_value, "|");
+        fputs("|\" && return\n", stdout);
+    }
+    fputs("        case $prev in\n", stdout);
+    for (size_t i = 0; (option = cmd_option_at(cmd, i)) != NULL; i++) {
+        if (option->words)
+            printf("        --%s) words=\"%s\" ;;\n", option->name, option->words);
+    }
+    fputs("        ", stdout);
+    print_names(cmd, takes_file, " | ");
+    fputs(") return ;;\n        ", stdout);
+    print_names(cmd, takes_anything, " | ");
+    fputs(") compopt +o default; return ;;\n"
+          "        *) [[ $cur == -* ]] && words=\"",
+          stdout);
+    print_names(cmd, is_any, " ");
+    fputs(" --help\" ;;\n        esac\n        ;;\n", stdout);
+}
+
+static void print_bash(const struct cmd *const table[])
+{
+    fputs("# bash completion for wattmeter; made from its tables of options\n"
+          "\n"
+          "# Completes somebody else's command line when the cursor is in it: it begins "
+          "with\n"
+          "# the first word from $1 on that is neither an option nor the value of one in "
+          "$2.\n"
+          "_wattmeter_command_at() {\n"
+          "    local i=$1\n"
+          "    while ((i < COMP_CWORD)); do\n"
+          "        case ${COMP_WORDS[i]} in\n"
+          "        --) ((i += 1)) && break ;;\n"
+          "        -*) [[ $2 == *\"|${COMP_WORDS[i]}|\"* ]] && ((i += 1)) ;;\n"
+          "        *) break ;;\n"
+          "        esac\n"
+          "        ((i += 1))\n"
+          "    done\n"
+          "    ((i > COMP_CWORD)) && return 1\n"
+          "    if ((i == COMP_CWORD)); then\n"
+          "        [[ $cur == -* && ${COMP_WORDS[i - 1]} != -- ]] && return 1\n"
+          "        mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n"
+          "    elif declare -F _command_offset >/dev/null; then\n"
+          "        _command_offset \"$i\"\n"
+          "    fi\n"
+          "}\n"
+          "\n"
+          "_wattmeter() {\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} "
+          "words=\n"
+          "    if ((COMP_CWORD == 1)); then\n"
+          "        compopt +o default\n"
+          "        words=\"",
+          stdout);
+    for (size_t i = 0; table[i]; i++)
+        printf("%s ", table[i]->name);
+    fputs("--help --version\"\n    fi\n"
+          "    ((COMP_CWORD > 1)) && case ${COMP_WORDS[1]} in\n",
+          stdout);
+    for (size_t i = 0; table[i]; i++)
+        print_completion_of(table[i]);
+    fputs("    esac\n"
+          "    [[ -n $words ]] && mapfile -t COMPREPLY < <(compgen -W \"$words\" -- "
+          "\"$cur\")\n"
+          "}\n"
+          "complete -o default -F _wattmeter wattmeter\n",
+          stdout);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    const struct cmd *cmd = argc > 2 ? cmd_find(cmd_table, argv[2]) : NULL;
+
+    if (strcmp(what, "man") == 0 && argc == 2) {
+        print_overview_page(cmd_table);
+    } else if (strcmp(what, "man") == 0 && cmd) {
+        print_command_page(cmd);
+    } else if (strcmp(what, "bash") == 0 && argc == 2) {
+        print_bash(cmd_table);
+    } else {
+        fputs("usage: wattmeter-doc man [COMMAND] | bash\n", stderr);
+        return CMD_MISUSED;
+    }
+    return fflush(stdout) == 0 && !ferror(stdout) ? CMD_DONE : CMD_FAILED;
+}

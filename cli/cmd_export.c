@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_export.c - `wattmeter export`: a recording in another format. */
+#include "output.h"
+
+struct export_args {
+    const char *path;
+    struct cmd_count run;
+    bool overwrite, append;
+    struct cmd_list recording;
+};
+
+#define EXPORT(member) offsetof(struct export_args, member)
+
+static const struct cmd_option export_options[] = {
+    { .letter = 'o',
+      .name = "output",
+      .type = CMD_STRING,
+      .slot = EXPORT(path),
+      .placeholder = "FILE",
+      .help = "where to; the suffix names the format: .sqlite, .csv, .json" },
+    { .name = "run",
+      .type = CMD_COUNT,
+      .slot = EXPORT(run),
+      .placeholder = "N",
+      .help = "run number N of the recording, from 0 (the newest)" },
+    { .name = "overwrite",
+      .type = CMD_FLAG,
+      .slot = EXPORT(overwrite),
+      .help = "replace a file that exists" },
+    { .name = "append",
+      .type = CMD_FLAG,
+      .slot = EXPORT(append),
+      .help = "add the run to a recording that exists" },
+    { 0 },
+};
+static const struct cmd_option *const options[] = { export_options, NULL };
+
+static int misused(const char *text, const struct cmd_streams *io)
+{
+    fprintf(io->chat, "wattmeter export: %s\n", text);
+    return CMD_MISUSED;
+}
+
+static int run_export(const void *opaque, const struct cmd_streams *io)
+{
+    const struct export_args *args = opaque;
+    size_t run = args->run.given ? (size_t)args->run.value : WM_LAST_RUN;
+    struct wm_recording *recording = NULL;
+    struct wm_error err;
+    enum wm_record_mode mode = WM_RECORD_NEW;
+
+    if (!args->path)
+        return misused("--output FILE is missing", io);
+    if (args->append && args->overwrite)
+        return misused("--append and --overwrite exclude each other", io);
+    if (args->append)
+        mode = WM_RECORD_APPEND;
+    if (args->overwrite)
+        mode = WM_RECORD_OVERWRITE;
+
+    int status = wm_recording_open(args->recording.words[0], run, &recording, &err);
+    if (status == WM_OK)
+        status = wm_recording_export(recording, args->path, mode, &err);
+    wm_recording_close(recording);
+    return status < 0 ? output_failure("export", &err, io) : CMD_DONE;
+}
+
+const struct cmd cmd_export = {
+    .name = "export",
+    .summary = "Write a recording in another format.",
+    .details =
+        "The suffix of FILE names the format. The new recording gives the same report "
+        "as the old one; JSON is for other programs and is not read back.",
+    .example = "wattmeter export run.sqlite -o run.csv",
+    .operands = "RECORDING",
+    .operands_slot = offsetof(struct export_args, recording),
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .args_size = sizeof(struct export_args),
+    .run = run_export,
+};

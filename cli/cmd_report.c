@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_report.c - `wattmeter report`: the report of a recording. */
+#include "output.h"
+
+struct report_args {
+    struct output_args output;
+    struct cmd_count run;
+    struct cmd_list recording;
+};
+
+static const struct cmd_option report_options[] = {
+    { .name = "run",
+      .type = CMD_COUNT,
+      .slot = offsetof(struct report_args, run),
+      .placeholder = "N",
+      .help = "run number N of the recording, from 0 (the newest)" },
+    { 0 },
+};
+static const struct cmd_option *const options[] = { report_options, output_options, NULL };
+
+static int run_report(const void *opaque, const struct cmd_streams *io)
+{
+    const struct report_args *args = opaque;
+    size_t run = args->run.given ? (size_t)args->run.value : WM_LAST_RUN;
+    struct wm_recording *recording = NULL;
+    struct wm_report *report;
+    struct wm_error err;
+
+    int code = output_check("report", &args->output, io);
+    if (code != CMD_DONE)
+        return code;
+
+    int status = wm_recording_open(args->recording.words[0], run, &recording, &err);
+    if (status == WM_OK)
+        status = wm_report_from_recording(recording, &report, &err);
+    wm_recording_close(recording);
+    if (status < 0)
+        return output_failure("report", &err, io);
+
+    code = output_write("report", &args->output, report, io->out, io);
+    wm_report_free(report);
+    return code;
+}
+
+const struct cmd cmd_report = {
+    .name = "report",
+    .summary = "Print the report of a recording.",
+    .details = "It is the report that was printed when the recording was made. A recording "
+               "whose writer was killed has a report too, up to its last tick.",
+    .example = "wattmeter report --json run.sqlite",
+    .operands = "RECORDING",
+    .operands_slot = offsetof(struct report_args, recording),
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .args_size = sizeof(struct report_args),
+    .run = run_report,
+};

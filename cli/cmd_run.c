@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_run.c - `wattmeter run`: measures a command without getting in its way. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "measure.h"
+
+struct run_args {
+    struct measure_args measure;
+    struct cmd_list command;
+};
+
+static const struct cmd_option *const options[] = { measure_options, output_options, NULL };
+
+/* As a shell has it. */
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+
+/* Lets go of the command's pipes: who reads its output shall see the end of it
+ * when the command closes it, and nobody shall wait for us to read. */
+static void release_streams(bool keep_output)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    if (!keep_output)
+        dup2(null, STDOUT_FILENO);
+    if (null > STDERR_FILENO)
+        close(null);
+}
+
+static int start_failure(const struct wm_error *err, const struct cmd_streams *io)
+{
+    int code = output_failure("run", err, io);
+
+    if (err->status == WM_ENOENT)
+        return NOT_FOUND;
+    return err->status == WM_EACCES ? NOT_EXECUTABLE : code;
+}
+
+static int track(const struct run_args *args, const struct cmd_streams *io,
+                 struct wm_tracker *tracker)
+{
+    const struct output_args *output = &args->measure.output;
+    struct wm_error err;
+    int state;
+
+    measure_catch_signals();
+    if (wm_tracker_start_command(tracker, args->command.words, &err) < 0)
+        return start_failure(&err, io);
+    measure_forward_signals(tracker);
+    release_streams(output->json && !output->path);
+
+    do
+        state = wm_tracker_poll(tracker, -1, &err);
+    while (state == WM_TRACKER_RUNNING);
+    if (state < 0 && !args->measure.quiet)
+        output_failure("run", &err, io);
+
+    int written = measure_finish("run", &args->measure, io, tracker);
+    int code = wm_tracker_exit_code(tracker);
+    if (code < 0)
+        return CMD_FAILED;
+    return code == CMD_DONE ? written : code;
+}
+
+static int run_run(const void *opaque, const struct cmd_streams *io)
+{
+    const struct run_args *args = opaque;
+    struct wm_tracker *tracker;
+
+    int code = measure_prepare("run", &args->measure, io, &tracker);
+    if (code != CMD_DONE)
+        return code;
+    code = track(args, io, tracker);
+    wm_tracker_free(tracker);
+    return code;
+}
+
+const struct cmd cmd_run = {
+    .name = "run",
+    .summary = "Measure a command and what it starts.",
+    .details = "The command runs as if wattmeter were not there: its input and output, its "
+               "terminal, "
+               "signals and exit status are its own. When it ends, a report is printed on "
+               "standard "
+               "error: time, CPU time, memory, GPU use and energy.\n"
+               "\n"
+               "The status is that of the command, or 128 plus the number of the signal "
+               "that ended "
+               "it; 127 when there is no such command, 126 when it cannot be executed, 2 "
+               "for a wrong "
+               "option and 1 when wattmeter itself failed.",
+    .example = "wattmeter run --record run.sqlite -- python3 train.py --epochs 3",
+    .operands = "[--] COMMAND [ARG...]",
+    .operands_slot = offsetof(struct run_args, command),
+    .operands_min = 1,
+    .operands_max = (size_t)-1,
+    .runs_command = true,
+    .options = options,
+    .args_size = sizeof(struct run_args),
+    .run = run_run,
+};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commands.c - every command there is, in the order of --help. */
+#include "cmd.h"
+
+extern const struct cmd cmd_run;
+extern const struct cmd cmd_attach;
+extern const struct cmd cmd_report;
+extern const struct cmd cmd_export;
+
+/* A line for each: clang-format would fill the lines. */
+/* clang-format off */
+const struct cmd *const cmd_table[] = {
+    &cmd_run,
+    &cmd_attach,
+    &cmd_report,
+    &cmd_export,
+    NULL,
+};
+/* clang-format on */

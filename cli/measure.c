@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* measure.c - the common parts of `run` and `attach`. */
+#include "measure.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MEASURE(member) offsetof(struct measure_args, member)
+
+const struct cmd_option measure_options[] = {
+    { .letter = 'i',
+      .name = "interval",
+      .type = CMD_DURATION,
+      .slot = MEASURE(interval_ns),
+      .placeholder = "TIME",
+      .help = "time between two looks, 1ms to 1h (100ms)",
+      .min = "1ms",
+      .max = "1h" },
+    { .name = "record",
+      .type = CMD_STRING,
+      .slot = MEASURE(record),
+      .placeholder = "FILE",
+      .help = "keep every reading in FILE (.sqlite, .csv)" },
+    { .name = "append",
+      .type = CMD_FLAG,
+      .slot = MEASURE(append),
+      .help = "add the run to a recording that exists" },
+    { .letter = 'q',
+      .name = "quiet",
+      .type = CMD_FLAG,
+      .slot = MEASURE(quiet),
+      .help = "print no report on the screen" },
+    { .name = "expected-cores",
+      .type = CMD_NUMBER,
+      .slot = MEASURE(expected_cores),
+      .placeholder = "N",
+      .help = "what 100 % of the hardware is (all cores)",
+      .min = "0.01",
+      .max = "1000000" },
+    { .name = "gpu",
+      .type = CMD_STRING,
+      .slot = MEASURE(gpus),
+      .placeholder = "LIST",
+      .help = "GPUs to measure: all, none, or indices and UUIDs (0,2)",
+      .words = "all none" },
+    { .name = "note",
+      .type = CMD_LIST,
+      .slot = MEASURE(notes),
+      .placeholder = "KEY=VALUE",
+      .help = "keep a note with the run; may be repeated" },
+    { 0 },
+};
+
+static int misused(const char *name, const struct cmd_streams *io, const char *what,
+                   const char *word)
+{
+    fprintf(io->chat, "wattmeter %s: %s%s\n", name, what, word);
+    return CMD_MISUSED;
+}
+
+static int check(const char *name, const struct measure_args *args,
+                 const struct cmd_streams *io)
+{
+    if (args->append && !args->record)
+        return misused(name, io, "--append is for a recording: --record is missing", "");
+    if (args->append && args->output.overwrite)
+        return misused(name, io, "--append and --overwrite exclude each other", "");
+    for (size_t i = 0; i < args->notes.count; i++) {
+        const char *note = args->notes.words[i];
+        if (note[0] == '=' || !strchr(note, '='))
+            return misused(name, io, "--note: there is no KEY= in ", note);
+    }
+    return output_check(name, &args->output, io);
+}
+
+static int add_notes(struct wm_tracker *tracker, const struct cmd_list *notes,
+                     struct wm_error *err)
+{
+    int status = WM_OK;
+
+    for (size_t i = 0; i < notes->count && status == WM_OK; i++) {
+        const char *equals = strchr(notes->words[i], '=');
+        char *key = strndup(notes->words[i], (size_t)(equals - notes->words[i]));
+        if (!key) {
+            snprintf(err->text, sizeof(err->text), "out of memory");
+            return err->status = WM_ENOMEM;
+        }
+        status = wm_tracker_note(tracker, key, equals + 1, err);
+        free(key);
+    }
+    return status;
+}
+
+static enum wm_record_mode record_mode(const struct measure_args *args)
+{
+    if (args->append)
+        return WM_RECORD_APPEND;
+    return args->output.overwrite ? WM_RECORD_OVERWRITE : WM_RECORD_NEW;
+}
+
+int measure_prepare(const char *name, const struct measure_args *args,
+                    const struct cmd_streams *io, struct wm_tracker **ret_tracker)
+{
+    const struct wm_tracker_options options = {
+        .interval_ns = args->interval_ns,
+        .expected_cores = args->expected_cores,
+        .gpus = args->gpus,
+        .own_process = true,
+    };
+    struct wm_tracker *tracker = NULL;
+    struct wm_error err;
+
+    int code = check(name, args, io);
+    if (code != CMD_DONE)
+        return code;
+
+    int status = wm_tracker_new(&options, &tracker, &err);
+    if (status == WM_OK)
+        status = wm_tracker_add_all(tracker, &err);
+    if (status == WM_OK)
+        status = add_notes(tracker, &args->notes, &err);
+    if (status == WM_OK && args->record)
+        status = wm_tracker_record(tracker, args->record, record_mode(args), &err);
+    if (status < 0) {
+        wm_tracker_free(tracker);
+        return output_failure(name, &err, io);
+    }
+    *ret_tracker = tracker;
+    return CMD_DONE;
+}
+
+/* Signal handlers have no other way to know. */
+static const struct wm_tracker *volatile forward_to;
+static volatile sig_atomic_t early_signal; /* came before there was a target */
+static volatile sig_atomic_t interrupted;
+
+static void handle(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+
+    (void)context;
+    if (number != SIGUSR1 && number != SIGUSR2)
+        interrupted = 1;
+    if (!forward_to)
+        early_signal = number;
+    else if (info->si_code <= 0) /* sent by a process */
+        wm_tracker_signal(forward_to, number);
+    errno = saved;
+}
+
+static void do_nothing(int number)
+{
+    (void)number;
+}
+
+void measure_catch_signals(void)
+{
+    static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
+    struct sigaction old, action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO };
+    struct sigaction pipe_action = { .sa_handler = do_nothing };
+
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+
+    /* Ignored, it would be ignored by the command too; as it is, it would end us
+     * without a report. */
+    if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(SIGPIPE, &pipe_action, NULL);
+}
+
+void measure_forward_signals(const struct wm_tracker *tracker)
+{
+    forward_to = tracker;
+    if (early_signal)
+        wm_tracker_signal(tracker, early_signal);
+}
+
+bool measure_is_interrupted(void)
+{
+    return interrupted;
+}
+
+static void complain(const char *name, const struct measure_args *args,
+                     const struct cmd_streams *io, const struct wm_error *err)
+{
+    if (!args->quiet)
+        fprintf(io->chat, "wattmeter %s: %s\n", name, err->text);
+}
+
+int measure_finish(const char *name, const struct measure_args *args,
+                   const struct cmd_streams *io, struct wm_tracker *tracker)
+{
+    struct wm_report *report;
+    struct wm_error err;
+
+    /* What went wrong here went wrong with the recording; the report is whole. */
+    int code = CMD_DONE;
+    if (wm_tracker_stop(tracker, &err) < 0) {
+        complain(name, args, io, &err);
+        code = CMD_FAILED;
+    }
+    forward_to = NULL;
+
+    if (wm_tracker_report(tracker, &report, &err) < 0) {
+        complain(name, args, io, &err);
+        return CMD_FAILED;
+    }
+    int written =
+        output_write(name, &args->output, report, args->quiet ? NULL : io->chat, io);
+    wm_report_free(report);
+    return code == CMD_DONE ? written : code;
+}

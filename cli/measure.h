@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* measure.h - what `run` and `attach` share: options, the set-up of a tracker,
+ * signals, and the report at the end. */
+#ifndef WM_MEASURE_H
+#define WM_MEASURE_H
+
+#include "cmd.h"
+#include "output.h"
+#include "wattmeter/tracker.h"
+
+/* The first member of such a command's arguments. */
+struct measure_args {
+    struct output_args output;
+    int64_t interval_ns;
+    const char *record;
+    bool append, quiet;
+    double expected_cores;
+    const char *gpus;
+    struct cmd_list notes;
+};
+
+extern const struct cmd_option measure_options[];
+
+/* Checks all that can be wrong before anything is started, and makes the tracker;
+ * the caller frees it. CMD_DONE, or the status of the process after saying why. */
+int measure_prepare(const char *name, const struct measure_args *args,
+                    const struct cmd_streams *io, struct wm_tracker **ret_tracker);
+
+/* From here on signals are caught: those that end a process, SIGUSR1 and SIGUSR2,
+ * unless they were ignored, and SIGPIPE. */
+void measure_catch_signals(void);
+
+/* From here on the signals that somebody sent to us go on to the target. Those of
+ * a terminal (Ctrl-C) do not: it has sent them to the target as well. */
+void measure_forward_signals(const struct wm_tracker *tracker);
+
+/* Whether a signal came that asks a process to end. */
+bool measure_is_interrupted(void);
+
+/* Stops the tracker and writes its report. */
+int measure_finish(const char *name, const struct measure_args *args,
+                   const struct cmd_streams *io, struct wm_tracker *tracker);
+
+#endif

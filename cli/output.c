@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.c - writing a report to a file or to the screen. */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MEMORY_UNITS "bytes kilobytes megabytes gigabytes terabytes"
+#define TIME_UNITS "seconds minutes hours days"
+
+const struct cmd_option output_options[] = {
+    { .letter = 'o',
+      .name = "output",
+      .type = CMD_STRING,
+      .slot = offsetof(struct output_args, path),
+      .placeholder = "FILE",
+      .help = "write the report to FILE" },
+    { .name = "json",
+      .type = CMD_FLAG,
+      .slot = offsetof(struct output_args, json),
+      .help = "the report as JSON, on standard output unless -o is given" },
+    { .name = "overwrite",
+      .type = CMD_FLAG,
+      .slot = offsetof(struct output_args, overwrite),
+      .help = "replace files that exist" },
+    { .name = "ram-unit",
+      .type = CMD_STRING,
+      .slot = offsetof(struct output_args, style.ram_unit),
+      .placeholder = "UNIT",
+      .help = "unit of memory: bytes, kilobytes ... terabytes",
+      .words = MEMORY_UNITS },
+    { .name = "gpu-ram-unit",
+      .type = CMD_STRING,
+      .slot = offsetof(struct output_args, style.gpu_ram_unit),
+      .placeholder = "UNIT",
+      .help = "unit of GPU memory",
+      .words = MEMORY_UNITS },
+    { .name = "time-unit",
+      .type = CMD_STRING,
+      .slot = offsetof(struct output_args, style.time_unit),
+      .placeholder = "UNIT",
+      .help = "unit of the time: seconds, minutes, hours or days",
+      .words = TIME_UNITS },
+    { 0 },
+};
+
+int output_failure(const char *name, const struct wm_error *err,
+                   const struct cmd_streams *io)
+{
+    fprintf(io->chat, "wattmeter %s: %s\n", name, err->text);
+    return err->status == WM_EINVAL ? CMD_MISUSED : CMD_FAILED;
+}
+
+static int refuse(const char *name, const char *path, const char *why,
+                  const struct cmd_streams *io)
+{
+    fprintf(io->chat, "wattmeter %s: --output: %s: %s\n", name, path, why);
+    return CMD_FAILED;
+}
+
+/* The part of a path before its last name; memory of the caller. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return strdup(".");
+    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+int output_check_path(const char *name, const char *path, bool overwrite,
+                      const struct cmd_streams *io)
+{
+    struct stat info;
+
+    if (stat(path, &info) == 0) {
+        if (S_ISDIR(info.st_mode))
+            return refuse(name, path, "is a folder", io);
+        if (S_ISREG(info.st_mode) && !overwrite)
+            return refuse(name, path, "exists already; --overwrite replaces it", io);
+        return access(path, W_OK) == 0 ? CMD_DONE : refuse(name, path, strerror(errno), io);
+    }
+    if (errno != ENOENT)
+        return refuse(name, path, strerror(errno), io);
+    if (lstat(path, &info) == 0)
+        return refuse(name, path, "is a link to a file that does not exist", io);
+
+    char *folder = folder_of(path);
+    if (!folder)
+        return refuse(name, path, "out of memory", io);
+    int code = CMD_DONE;
+    if (access(folder, W_OK | X_OK) != 0)
+        code = refuse(name, folder, strerror(errno), io);
+    free(folder);
+    return code;
+}
+
+int output_check(const char *name, const struct output_args *args,
+                 const struct cmd_streams *io)
+{
+    struct wm_error err;
+
+    if (wm_report_style_check(&args->style, &err) < 0)
+        return output_failure(name, &err, io);
+    return args->path ? output_check_path(name, args->path, args->overwrite, io) : CMD_DONE;
+}
+
+/* A file that came into being since it was checked is left alone. Devices and
+ * pipes are there already and cannot be replaced. */
+static FILE *open_file(const struct output_args *args, bool *ret_made)
+{
+    struct stat info;
+    bool there = stat(args->path, &info) == 0;
+    bool replace = args->overwrite || (there && !S_ISREG(info.st_mode));
+
+    int fd = open(args->path, O_WRONLY | O_CREAT | O_CLOEXEC | (replace ? O_TRUNC : O_EXCL),
+                  0666);
+    if (fd < 0)
+        return NULL;
+    FILE *file = fdopen(fd, "w");
+    if (!file)
+        close(fd);
+    *ret_made = !there;
+    return file;
+}
+
+static int write_file(const struct output_args *args, enum wm_report_format format,
+                      const struct wm_report *report, struct wm_error *err)
+{
+    bool made = false;
+    FILE *file = open_file(args, &made);
+
+    if (!file) {
+        snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
+        return WM_EIO;
+    }
+    int status = wm_report_print(report, format, &args->style, file, err);
+    if (fclose(file) != 0 && status == WM_OK) {
+        snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
+        status = WM_EIO;
+    }
+    if (status < 0 && made)
+        unlink(args->path); /* rather nothing than half a report */
+    return status;
+}
+
+int output_write(const char *name, const struct output_args *args,
+                 const struct wm_report *report, FILE *screen, const struct cmd_streams *io)
+{
+    enum wm_report_format format = args->json ? WM_REPORT_JSON : WM_REPORT_TEXT;
+    FILE *stream = args->json ? io->out : screen;
+    struct wm_error err;
+
+    if (args->path) {
+        if (write_file(args, format, report, &err) == WM_OK)
+            return CMD_DONE;
+        fprintf(io->chat, "wattmeter %s: %s: %s; this is the report:\n", name, args->path,
+                err.text);
+        wm_report_print(report, format, &args->style, io->chat, &err);
+        return CMD_FAILED;
+    }
+    if (!stream)
+        return CMD_DONE;
+    if (wm_report_print(report, format, &args->style, stream, &err) < 0) {
+        fprintf(io->chat, "wattmeter %s: %s\n", name, err.text);
+        return CMD_FAILED;
+    }
+    return CMD_DONE;
+}

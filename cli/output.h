@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.h - where a report goes and how it is printed: the options that all
+ * commands with a report share. */
+#ifndef WM_OUTPUT_H
+#define WM_OUTPUT_H
+
+#include "cmd.h"
+#include "wattmeter/report.h"
+
+/* The first member of such a command's arguments. */
+struct output_args {
+    const char *path;
+    bool json, overwrite;
+    struct wm_report_style style;
+};
+
+extern const struct cmd_option output_options[];
+
+/* Says "wattmeter NAME: text"; the status of the process for it. */
+int output_failure(const char *name, const struct wm_error *err,
+                   const struct cmd_streams *io);
+
+/* Whether `path` can be written, as far as can be said without touching it; else
+ * says so. */
+int output_check_path(const char *name, const char *path, bool overwrite,
+                      const struct cmd_streams *io);
+
+/* The same for the path and the units in `args`. */
+int output_check(const char *name, const struct output_args *args,
+                 const struct cmd_streams *io);
+
+/* Prints the report to the chosen file; without one, JSON to io->out and text to
+ * `screen`, NULL for nowhere. What the file does not take goes to io->chat, so that
+ * it is not lost. */
+int output_write(const char *name, const struct output_args *args,
+                 const struct wm_report *report, FILE *screen,
+                 const struct cmd_streams *io);
+
+#endif

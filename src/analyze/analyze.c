@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze.c - takes ticks in; analyze_report.c says what they come to. */
+#include "analyze/analyze.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_state.h"
+
+static const enum wm_measurement cpu_measurements[WM_CPU_PART_COUNT] = {
+    [WM_CPU_PART_SYSTEM] = WM_CPU_SYSTEM_SUM,
+    [WM_CPU_PART_MAIN] = WM_CPU_MAIN_SUM,
+    [WM_CPU_PART_DESCENDANTS] = WM_CPU_DESCENDANTS_SUM,
+    [WM_CPU_PART_COMBINED] = WM_CPU_COMBINED_SUM,
+};
+
+size_t wm_analysis_find(const struct wm_analysis *analysis, const char *source,
+                        const char *label, const char *metric)
+{
+    for (size_t i = 0; i < analysis->count; i++) {
+        const struct wm_channel *c = &analysis->channels[i];
+        if (strcmp(c->source, source) == 0 && strcmp(c->label, label) == 0 &&
+            strcmp(c->metric, metric) == 0)
+            return i;
+    }
+    return WM_NO_CHANNEL;
+}
+
+static struct wm_gpu_stats *find_gpu(struct wm_analysis *analysis, const char *device)
+{
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        if (strcmp(analysis->gpus[i].device, device) == 0)
+            return &analysis->gpus[i];
+    }
+
+    struct wm_gpu_stats *gpu = &analysis->gpus[analysis->gpu_count++];
+    *gpu = (struct wm_gpu_stats) {
+        .device = device,
+        .energy = WM_NO_CHANNEL,
+        .power = WM_NO_CHANNEL,
+        .utilization = WM_NO_CHANNEL,
+        .memory_used = WM_NO_CHANNEL,
+        .memory_total = WM_NO_CHANNEL,
+        .temperature = WM_NO_CHANNEL,
+        .tree_memory = WM_NO_CHANNEL,
+    };
+    return gpu;
+}
+
+static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
+{
+    static const struct {
+        const char *metric;
+        size_t slot;
+    } metrics[] = {
+        { "energy", offsetof(struct wm_gpu_stats, energy) },
+        { "power", offsetof(struct wm_gpu_stats, power) },
+        { "utilization", offsetof(struct wm_gpu_stats, utilization) },
+        { "memory_used", offsetof(struct wm_gpu_stats, memory_used) },
+        { "memory_total", offsetof(struct wm_gpu_stats, memory_total) },
+        { "temperature", offsetof(struct wm_gpu_stats, temperature) },
+        { "tree_memory_used", offsetof(struct wm_gpu_stats, tree_memory) },
+    };
+    const struct wm_channel *channel = &analysis->channels[index];
+
+    for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
+        if (strcmp(channel->metric, metrics[i].metric) != 0)
+            continue;
+        struct wm_gpu_stats *gpu = find_gpu(analysis, channel->device);
+        *(size_t *)(void *)((char *)gpu + metrics[i].slot) = index;
+        if (gpu->energy == index || (gpu->power == index && gpu->energy == WM_NO_CHANNEL))
+            gpu->joules.period_ns = channel->period_ns;
+    }
+}
+
+int wm_analysis_new(const struct wm_run *run, const struct wm_channel *channels,
+                    size_t count, struct wm_analysis **ret_analysis, struct wm_error *err)
+{
+    struct wm_analysis *analysis = calloc(1, sizeof(*analysis));
+    size_t room = count ? count : 1;
+    int status;
+
+    if (!analysis)
+        goto no_memory;
+    analysis->run = run;
+    analysis->channels = channels;
+    analysis->count = count;
+    analysis->stats = calloc(room, sizeof(*analysis->stats));
+    analysis->gpus = calloc(room, sizeof(*analysis->gpus));
+    if (!analysis->stats || !analysis->gpus)
+        goto no_memory;
+
+    for (size_t i = 0; i < count; i++) {
+        if (channels[i].device_kind == WM_DEVICE_GPU)
+            note_gpu_channel(analysis, i);
+        analysis->stats[i].is_cpu_temperature =
+            channels[i].device_kind == WM_DEVICE_CPU &&
+            strcmp(channels[i].metric, "temperature") == 0;
+    }
+
+    status = wm_timepoint_builder_new(run, channels, count, &analysis->timepoints, err);
+    if (status < 0) {
+        wm_analysis_free(analysis);
+        return status;
+    }
+    *ret_analysis = analysis;
+    return WM_OK;
+
+no_memory:
+    wm_analysis_free(analysis);
+    return wm_fail(err, WM_ENOMEM, "analysis: out of memory");
+}
+
+void wm_analysis_free(struct wm_analysis *analysis)
+{
+    if (!analysis)
+        return;
+    wm_timepoint_builder_free(analysis->timepoints);
+    free(analysis->gpus);
+    free(analysis->stats);
+    free(analysis);
+}
+
+static const struct wm_reading *reading_of(const struct wm_tick *tick, size_t channel)
+{
+    return channel == WM_NO_CHANNEL ? NULL : &tick->readings[channel];
+}
+
+/* What all GPUs add up to is known when each of them has said its part. */
+static void add_to_sum(struct wm_reading *sum, const struct wm_reading *part)
+{
+    if (part && wm_stats_usable(part))
+        sum->value += part->value;
+    else
+        sum->state = WM_READING_NONE;
+}
+
+static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    struct wm_reading used = { .when_ns = tick->when_ns, .state = WM_READING_OK };
+    struct wm_reading utilization = used;
+
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        struct wm_gpu_stats *gpu = &analysis->gpus[i];
+        wm_energy_add(&gpu->joules, tick->when_ns, reading_of(tick, gpu->energy),
+                      reading_of(tick, gpu->power));
+        add_to_sum(&used, reading_of(tick, gpu->memory_used));
+        add_to_sum(&utilization, reading_of(tick, gpu->utilization));
+    }
+    if (analysis->gpu_count > 0) {
+        wm_gauge_add(&analysis->gpu_memory_sum, &used);
+        wm_gauge_add(&analysis->gpu_utilization_sum, &utilization);
+    }
+}
+
+static void add_cpu_temperature(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    struct wm_reading hottest = { .state = WM_READING_NONE };
+
+    for (size_t i = 0; i < analysis->count; i++) {
+        const struct wm_reading *reading = &tick->readings[i];
+        if (!analysis->stats[i].is_cpu_temperature || !wm_stats_usable(reading))
+            continue;
+        if (hottest.state != WM_READING_OK || reading->value > hottest.value)
+            hottest = *reading;
+    }
+    wm_gauge_add(&analysis->cpu_temperature, &hottest);
+}
+
+static void add_cpu(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    double shortest_s = (double)analysis->run->interval_ns / 1e9 / 2;
+    struct wm_timepoint point;
+
+    if (!wm_timepoint_next(analysis->timepoints, tick, &point))
+        return;
+    double seconds = wm_stats_seconds(analysis->last_ns, tick->when_ns);
+    for (size_t i = 0; i < WM_CPU_PART_COUNT; i++)
+        wm_window_max_add(&analysis->cpu_max[i], point.values[cpu_measurements[i]], seconds,
+                          shortest_s);
+}
+
+void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    assert(tick->count == analysis->count);
+
+    for (size_t i = 0; i < analysis->count; i++) {
+        struct wm_channel_stats *stats = &analysis->stats[i];
+        const struct wm_reading *reading = &tick->readings[i];
+        if (analysis->channels[i].kind == WM_COUNTER)
+            wm_counter_add(&stats->counter, reading);
+        else
+            wm_gauge_add(&stats->gauge, reading);
+        stats->state = reading->state;
+    }
+    add_gpus(analysis, tick);
+    add_cpu_temperature(analysis, tick);
+    add_cpu(analysis, tick);
+
+    if (analysis->ticks++ == 0)
+        analysis->first_ns = tick->when_ns;
+    analysis->last_ns = tick->when_ns;
+}
+
+void wm_analysis_gap(struct wm_analysis *analysis, const struct wm_gap *gap)
+{
+    if (gap->channel >= analysis->count || gap->why[0] == '\0')
+        return;
+    struct wm_channel_stats *stats = &analysis->stats[gap->channel];
+    snprintf(stats->why, sizeof(stats->why), "%s", gap->why);
+}

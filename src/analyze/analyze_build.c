@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_build.c - values, reasons and remarks of a report. */
+#include "analyze/analyze_build.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct wm_value wm_value_known(double number)
+{
+    return (struct wm_value) { .number = number, .known = true };
+}
+
+struct wm_value wm_value_missing(const char *why)
+{
+    return (struct wm_value) { .why = why };
+}
+
+/* Adds a formatted text to a list of the report; NULL when out of memory. */
+static const char *append(struct wm_report_builder *builder, char ***list, size_t *count,
+                          const char *format, va_list args)
+{
+    char text[512];
+
+    vsnprintf(text, sizeof(text), format, args);
+    for (size_t i = 0; i < *count; i++) {
+        if (strcmp((*list)[i], text) == 0)
+            return (*list)[i];
+    }
+
+    char **grown = realloc(*list, (*count + 1) * sizeof(**list));
+    if (grown)
+        *list = grown;
+    char *copy = grown ? strdup(text) : NULL;
+    if (!copy) {
+        builder->failed = true;
+        return NULL;
+    }
+    grown[(*count)++] = copy;
+    return copy;
+}
+
+const char *wm_build_text(struct wm_report_builder *builder, const char *format, ...)
+{
+    struct wm_report *report = builder->report;
+    va_list args;
+
+    va_start(args, format);
+    const char *text = append(builder, &report->texts, &report->text_count, format, args);
+    va_end(args);
+    return text ? text : "out of memory";
+}
+
+void wm_build_remark(struct wm_report_builder *builder, const char *format, ...)
+{
+    struct wm_report *report = builder->report;
+    va_list args;
+
+    va_start(args, format);
+    append(builder, &report->remarks, &report->remark_count, format, args);
+    va_end(args);
+}
+
+struct wm_number_text wm_build_number(double value)
+{
+    struct wm_number_text number = { "0" };
+
+    if (value == 0 || !isfinite(value))
+        return number;
+    double step = pow(10, floor(log10(fabs(value))) - 2);
+    double rounded =
+        step < 1 ? round(value / step) / round(1 / step) : round(value / step) * step;
+    wm_number_format(rounded, number.text);
+    return number;
+}
+
+static const struct wm_source_status *find_source(const struct wm_run *run,
+                                                  const char *name)
+{
+    for (size_t i = 0; i < run->source_count; i++) {
+        if (run->sources[i].name && strcmp(run->sources[i].name, name) == 0)
+            return &run->sources[i];
+    }
+    return NULL;
+}
+
+static const char *why_no_channel(struct wm_report_builder *builder, const char *source)
+{
+    const struct wm_source_status *status = find_source(builder->analysis->run, source);
+
+    if (!status)
+        return wm_build_text(builder, "%s: not recorded", source);
+    if (status->available)
+        return wm_build_text(builder, "%s: has no such reading here", source);
+    return wm_build_text(builder, "%s: %s", source,
+                         status->detail ? status->detail : "not available");
+}
+
+const char *wm_build_why(struct wm_report_builder *builder, size_t channel,
+                         const char *source)
+{
+    static const char *const states[] = {
+        [WM_READING_NONE] = "never read",
+        [WM_READING_OK] = "not a number",
+        [WM_READING_UNSUPPORTED] = "not supported by this device",
+        [WM_READING_DENIED] = "no permission to read it",
+        [WM_READING_FAILED] = "could not be read",
+        [WM_READING_STALE] = "too old when it was read",
+    };
+
+    if (channel == WM_NO_CHANNEL)
+        return why_no_channel(builder, source);
+
+    const struct wm_channel_stats *stats = &builder->analysis->stats[channel];
+    if (stats->why[0])
+        return wm_build_text(builder, "%s", stats->why);
+    if ((size_t)stats->state < sizeof(states) / sizeof(states[0]))
+        return states[stats->state];
+    return states[WM_READING_NONE];
+}
+
+static const struct wm_gauge_stats *find_gauge(const struct wm_report_builder *builder,
+                                               size_t channel)
+{
+    if (channel == WM_NO_CHANNEL || builder->analysis->stats[channel].gauge.count == 0)
+        return NULL;
+    return &builder->analysis->stats[channel].gauge;
+}
+
+struct wm_value wm_build_max(struct wm_report_builder *builder, size_t channel,
+                             const char *source)
+{
+    const struct wm_gauge_stats *gauge = find_gauge(builder, channel);
+
+    return gauge ? wm_value_known(gauge->max)
+                 : wm_value_missing(wm_build_why(builder, channel, source));
+}
+
+struct wm_value wm_build_last(struct wm_report_builder *builder, size_t channel,
+                              const char *source)
+{
+    const struct wm_gauge_stats *gauge = find_gauge(builder, channel);
+
+    return gauge ? wm_value_known(gauge->last)
+                 : wm_value_missing(wm_build_why(builder, channel, source));
+}
+
+struct wm_spread wm_build_spread(struct wm_report_builder *builder, size_t channel,
+                                 const char *source)
+{
+    const struct wm_gauge_stats *gauge = find_gauge(builder, channel);
+
+    return (struct wm_spread) {
+        .mean = gauge ? wm_value_known(wm_gauge_mean(gauge))
+                      : wm_value_missing(wm_build_why(builder, channel, source)),
+        .max = wm_build_max(builder, channel, source),
+    };
+}

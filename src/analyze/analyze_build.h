@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_build.h - filling in a report: values with their reasons, and remarks;
+ * for src/analyze alone.
+ *
+ * A builder that has run out of memory says so once, at its end; until then its
+ * functions go on and give texts that can be used.
+ */
+#ifndef WM_ANALYZE_BUILD_H
+#define WM_ANALYZE_BUILD_H
+
+#include "analyze/analyze_state.h"
+#include "base/base_number.h"
+
+struct wm_report_builder {
+    const struct wm_analysis *analysis;
+    struct wm_report *report;
+    bool failed; /* out of memory */
+};
+
+struct wm_value wm_value_known(double number);
+
+/* `why` belongs to the report or is a constant. */
+struct wm_value wm_value_missing(const char *why);
+
+/* A text that lives as long as the report. */
+const char *wm_build_text(struct wm_report_builder *builder, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+void wm_build_remark(struct wm_report_builder *builder, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A number for a text: three significant digits, and '.' in every locale. */
+struct wm_number_text {
+    char text[WM_NUMBER_SIZE];
+};
+struct wm_number_text wm_build_number(double value);
+
+/* Why there is no number from this channel; WM_NO_CHANNEL where `source` has no
+ * such channel, or is not there. */
+const char *wm_build_why(struct wm_report_builder *builder, size_t channel,
+                         const char *source);
+
+/* The highest, the last and the mean value of a gauge. */
+struct wm_value wm_build_max(struct wm_report_builder *builder, size_t channel,
+                             const char *source);
+struct wm_value wm_build_last(struct wm_report_builder *builder, size_t channel,
+                              const char *source);
+struct wm_spread wm_build_spread(struct wm_report_builder *builder, size_t channel,
+                                 const char *source);
+
+/* Everything in the report that speaks of GPUs. */
+void wm_build_gpus(struct wm_report_builder *builder);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_state.h - what an analysis keeps between ticks; for src/analyze alone. */
+#ifndef WM_ANALYZE_STATE_H
+#define WM_ANALYZE_STATE_H
+
+#include "analyze/analyze.h"
+#include "analyze/analyze_energy.h"
+#include "analyze/analyze_stats.h"
+#include "record/record_timepoint.h"
+
+/* In place of a channel's index: there is no such channel. */
+#define WM_NO_CHANNEL ((size_t)-1)
+
+struct wm_channel_stats {
+    struct wm_gauge_stats gauge;     /* used by a gauge, */
+    struct wm_counter_stats counter; /* and by a counter */
+    enum wm_reading_state state;     /* of the last reading */
+    bool is_cpu_temperature;
+    char why[sizeof(((struct wm_gap *)NULL)->why)]; /* of its last gap; may be empty */
+};
+
+/* The channels of one GPU. */
+struct wm_gpu_stats {
+    const char *device;
+    size_t energy, power, utilization, memory_used, memory_total, temperature;
+    size_t tree_memory;
+    struct wm_energy joules;
+};
+
+/* The parts of the CPU's use whose highest rate is looked for. */
+enum wm_cpu_part {
+    WM_CPU_PART_SYSTEM,
+    WM_CPU_PART_MAIN,
+    WM_CPU_PART_DESCENDANTS,
+    WM_CPU_PART_COMBINED,
+    WM_CPU_PART_COUNT,
+};
+
+struct wm_analysis {
+    const struct wm_run *run;
+    const struct wm_channel *channels;
+    size_t count;
+    struct wm_channel_stats *stats; /* one for each channel */
+
+    struct wm_gpu_stats *gpus;
+    size_t gpu_count;
+    struct wm_gauge_stats gpu_utilization_sum, gpu_memory_sum; /* over all GPUs */
+
+    struct wm_gauge_stats cpu_temperature; /* of the hottest sensor */
+
+    struct wm_timepoint_builder *timepoints;
+    struct wm_window_max cpu_max[WM_CPU_PART_COUNT]; /* percent of one core */
+
+    uint64_t ticks;
+    int64_t first_ns, last_ns;
+};
+
+/* The channel with this metric on the device that `source` labels so;
+ * WM_NO_CHANNEL if there is none. */
+size_t wm_analysis_find(const struct wm_analysis *analysis, const char *source,
+                        const char *label, const char *metric);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_stats.c - means, totals and maxima of a series. */
+#include "analyze/analyze_stats.h"
+
+#include <math.h>
+
+double wm_stats_seconds(int64_t from_ns, int64_t to_ns)
+{
+    if (to_ns <= from_ns)
+        return 0;
+    return (double)((uint64_t)to_ns - (uint64_t)from_ns) / 1e9;
+}
+
+bool wm_stats_usable(const struct wm_reading *reading)
+{
+    return reading->state == WM_READING_OK && isfinite(reading->value);
+}
+
+void wm_gauge_add(struct wm_gauge_stats *stats, const struct wm_reading *reading)
+{
+    if (!wm_stats_usable(reading)) {
+        stats->joined = false;
+        return;
+    }
+
+    double value = reading->value;
+    if (stats->joined) {
+        double seconds = wm_stats_seconds(stats->last_ns, reading->when_ns);
+        stats->integral += seconds * (stats->last + value) / 2;
+        stats->covered_s += seconds;
+    }
+    stats->min = stats->count ? fmin(stats->min, value) : value;
+    stats->max = stats->count ? fmax(stats->max, value) : value;
+    stats->last = value;
+    stats->last_ns = reading->when_ns;
+    stats->joined = true;
+    stats->count++;
+}
+
+double wm_gauge_mean(const struct wm_gauge_stats *stats)
+{
+    return stats->covered_s > 0 ? stats->integral / stats->covered_s : stats->last;
+}
+
+void wm_counter_add(struct wm_counter_stats *stats, const struct wm_reading *reading)
+{
+    if (!wm_stats_usable(reading))
+        return;
+
+    if (stats->count == 0) {
+        stats->first = reading->value;
+        stats->first_ns = reading->when_ns;
+    } else {
+        stats->total += fmax(reading->value - stats->last, 0);
+    }
+    stats->last = reading->value;
+    stats->last_ns = reading->when_ns;
+    stats->count++;
+}
+
+void wm_window_max_add(struct wm_window_max *windows, double value, double seconds,
+                       double shortest_s)
+{
+    if (!isfinite(value) || seconds <= 0)
+        return;
+
+    windows->sum += value * seconds;
+    windows->seconds += seconds;
+    if (windows->seconds < shortest_s)
+        return;
+
+    double mean = windows->sum / windows->seconds;
+    windows->max = windows->last_seconds > 0 ? fmax(windows->max, mean) : mean;
+    windows->last_sum = windows->sum;
+    windows->last_seconds = windows->seconds;
+    windows->sum = 0;
+    windows->seconds = 0;
+}
+
+double wm_window_max_value(const struct wm_window_max *windows)
+{
+    double seconds = windows->last_seconds + windows->seconds;
+
+    if (seconds <= 0)
+        return NAN;
+    if (windows->seconds <= 0)
+        return windows->max;
+
+    double mean = (windows->last_sum + windows->sum) / seconds;
+    return windows->last_seconds > 0 ? fmax(windows->max, mean) : mean;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_stats.h - what a series comes to, one reading at a time. Nothing here
+ * allocates or keeps more than the last reading, however long the series is.
+ * All zero is the right start for each struct.
+ */
+#ifndef WM_ANALYZE_STATS_H
+#define WM_ANALYZE_STATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wattmeter/source.h"
+
+/* Seconds from one moment to a later one; 0 where it is not later, which only a
+ * damaged recording can claim. */
+double wm_stats_seconds(int64_t from_ns, int64_t to_ns);
+
+/* Whether a reading is there and is a number to calculate with. */
+bool wm_stats_usable(const struct wm_reading *reading);
+
+/* A gauge. The area under it is that of straight lines between neighbouring
+ * readings; where one is missing there is no line, and the time is not covered. */
+struct wm_gauge_stats {
+    uint64_t count; /* usable readings; the rest is meaningful when there are any */
+    double min, max, last;
+    double integral; /* value times seconds, over the covered time */
+    double covered_s;
+    int64_t last_ns;
+    bool joined; /* the last reading was usable, so a line can go on from it */
+};
+
+void wm_gauge_add(struct wm_gauge_stats *stats, const struct wm_reading *reading);
+
+/* The mean over the covered time; of a lone reading, its value. */
+double wm_gauge_mean(const struct wm_gauge_stats *stats);
+
+/* A counter. A missing reading costs nothing, as the next one makes up for it. A
+ * decrease adds nothing: these are counters since boot, of which the kernel may
+ * take a little back, and counting anew from zero would add the whole uptime. */
+struct wm_counter_stats {
+    uint64_t count; /* usable readings; the rest is meaningful when there are any */
+    double first, last;
+    double total; /* of the increases */
+    int64_t first_ns, last_ns;
+};
+
+void wm_counter_add(struct wm_counter_stats *stats, const struct wm_reading *reading);
+
+/* The highest mean over any window that is long enough to be trusted. Windows
+ * come back to back; a short one is joined with its neighbour, since a rate over
+ * a millisecond between two late ticks says nothing. */
+struct wm_window_max {
+    double sum, seconds;           /* of the windows still too short */
+    double last_sum, last_seconds; /* of the last one that was long enough */
+    double max;                    /* of those; meaningful when last_seconds > 0 */
+};
+
+/* NAN for a value that is not known: it is left out. */
+void wm_window_max_add(struct wm_window_max *windows, double value, double seconds,
+                       double shortest_s);
+
+/* NAN when there was no window. */
+double wm_window_max_value(const struct wm_window_max *windows);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view.c - the public face of the views: printing a report, asking for a number. */
+#include "view/view.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base_text.h"
+
+/* More digits than this are noise of binary fractions: 0.1 for
+ * 0.10000000000000001. */
+#define JSON_DIGITS 15
+
+int wm_report_style_check(const struct wm_report_style *style, struct wm_error *err)
+{
+    struct wm_units units;
+
+    return wm_units_of_style(style, &units, err);
+}
+
+static int print_json(const struct wm_report *report, const struct wm_units *units,
+                      FILE *out, struct wm_error *err)
+{
+    json_t *root = wm_view_json(report, units);
+
+    if (!root)
+        return wm_fail(err, WM_ENOMEM, "report: out of memory");
+    int failed = json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS));
+    json_decref(root);
+    if (failed && !ferror(out))
+        return wm_fail(err, WM_ENOMEM, "report: out of memory");
+    fputc('\n', out);
+    return WM_OK;
+}
+
+int wm_report_print(const struct wm_report *report, enum wm_report_format format,
+                    const struct wm_report_style *style, FILE *out, struct wm_error *err)
+{
+    struct wm_units units;
+
+    int status = wm_units_of_style(style, &units, err);
+    if (status < 0)
+        return status;
+
+    if (format == WM_REPORT_JSON)
+        status = print_json(report, &units, out, err);
+    else
+        wm_view_text(report, &units, out);
+    if (status == WM_OK && (fflush(out) != 0 || ferror(out)))
+        status = wm_fail(err, WM_EIO, "the report could not be written");
+    return status;
+}
+
+/* The member called path[0..length) of an object, or the entry of an array. */
+static json_t *find_part(json_t *node, const char *path, size_t length)
+{
+    const char *end;
+    uint64_t index;
+
+    if (json_is_array(node) && wm_text_u64(path, &end, &index) && end == path + length)
+        return json_array_get(node, index);
+
+    const char *key;
+    json_t *value;
+    json_object_foreach(node, key, value)
+    {
+        if (strlen(key) == length && memcmp(key, path, length) == 0)
+            return value;
+    }
+    return NULL;
+}
+
+int wm_report_number(const struct wm_report *report, const char *path, double *ret_value)
+{
+    static const struct wm_units si;
+    json_t *root = wm_view_json(report, &si);
+    json_t *node = root;
+    int status = WM_ENOENT;
+
+    if (!root)
+        return WM_ENOMEM;
+    for (;;) {
+        size_t length = strcspn(path, ".");
+        node = find_part(node, path, length);
+        if (!node || path[length] == '\0')
+            break;
+        path += length + 1;
+    }
+
+    if (json_is_null(node))
+        status = WM_ENODEV;
+    if (json_is_number(node)) {
+        *ret_value = json_number_value(node);
+        status = WM_OK;
+    }
+    json_decref(root);
+    return status;
+}

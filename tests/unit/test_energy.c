@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_energy.c - joules of made-up GPUs, honest ones and others. */
+#include <math.h>
+
+#include "analyze/analyze_energy.h"
+#include "test.h"
+
+#define MAX_TICKS 12
+#define NONE NAN /* a reading that failed */
+
+/* Ticks are one step apart; a GPU without a counter, or without power, has
+ * nothing but NONE there. */
+static const struct row {
+    const char *name;
+    int64_t step_ms;   /* 0: 1000 */
+    int64_t period_ms; /* 0: 100; -1: unknown */
+    size_t ticks;
+    double counter[MAX_TICKS];
+    double power[MAX_TICKS];
+
+    enum wm_energy_method method;
+    double joules, missing_s, filled_s;
+    bool is_short, stuck;
+    uint64_t resets, implausible;
+    bool compared; /* counter and power, */
+    double gap;    /* and how far they differ */
+} rows[] = {
+    {
+        .name = "a counter and its power",
+        .ticks = 4,
+        .counter = { 50, 150, 250, 350 },
+        .power = { 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 300,
+        .compared = true,
+    },
+    {
+        .name = "a counter alone",
+        .ticks = 4,
+        .counter = { 50, 150, 250, 350 },
+        .power = { NONE, NONE, NONE, NONE },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 300,
+    },
+    {
+        .name = "power alone",
+        .ticks = 4,
+        .counter = { NONE, NONE, NONE, NONE },
+        .power = { 100, 200, 200, 100 },
+        .method = WM_ENERGY_INTEGRAL,
+        .joules = 500,
+    },
+    {
+        .name = "nothing at all",
+        .ticks = 3,
+        .counter = { NONE, NONE, NONE },
+        .power = { NONE, NONE, NONE },
+        .method = WM_ENERGY_UNKNOWN,
+    },
+    {
+        .name = "one tick",
+        .ticks = 1,
+        .counter = { 50 },
+        .power = { 100 },
+        .method = WM_ENERGY_UNKNOWN,
+        .is_short = true,
+    },
+    {
+        .name = "power once",
+        .ticks = 2,
+        .counter = { NONE, NONE },
+        .power = { 100, NONE },
+        .method = WM_ENERGY_UNKNOWN,
+    },
+    {
+        .name = "no new value at each tick",
+        .step_ms = 50,
+        .ticks = 7,
+        .counter = { 0, 0, 10, 10, 20, 20, 30 },
+        .power = { 100, 100, 100, 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 30,
+        .compared = true,
+    },
+    {
+        .name = "counter and power differ",
+        .ticks = 3,
+        .counter = { 0, 100, 200 },
+        .power = { 125, 125, 125 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 200,
+        .compared = true,
+        .gap = 0.25,
+    },
+    {
+        .name = "never moves, power is drawn",
+        .ticks = 3,
+        .counter = { 0, 0, 0 },
+        .power = { 100, 100, 100 },
+        .method = WM_ENERGY_INTEGRAL,
+        .joules = 200,
+        .stuck = true,
+    },
+    {
+        .name = "never moves in a short run",
+        .step_ms = 20,
+        .ticks = 3,
+        .counter = { 7, 7, 7 },
+        .power = { 100, 100, 100 },
+        .method = WM_ENERGY_INTEGRAL,
+        .joules = 4,
+        .is_short = true,
+        .stuck = true,
+    },
+    {
+        .name = "never moves, and no power is drawn",
+        .ticks = 3,
+        .counter = { 7, 7, 7 },
+        .power = { 0, 0, 0 },
+        .method = WM_ENERGY_COUNTER,
+    },
+    {
+        .name = "never moves, and power is not known",
+        .ticks = 3,
+        .counter = { 7, 7, 7 },
+        .power = { NONE, NONE, NONE },
+        .method = WM_ENERGY_UNKNOWN,
+    },
+    {
+        .name = "stands still from some time on",
+        .step_ms = 500,
+        .ticks = 6,
+        .counter = { 0, 50, 100, 100, 100, 100 },
+        .power = { 100, 100, 100, 100, 100, 100 },
+        .method = WM_ENERGY_INTEGRAL,
+        .joules = 250,
+        .stuck = true,
+    },
+    {
+        .name = "stands still for less than a second",
+        .step_ms = 300,
+        .ticks = 6,
+        .counter = { 0, 30, 30, 30, 120, 150 },
+        .power = { 100, 100, 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 150,
+        .compared = true,
+    },
+    {
+        .name = "stands still for less than five periods",
+        .period_ms = 500,
+        .ticks = 6,
+        .counter = { 0, 100, 100, 100, 400, 500 },
+        .power = { 100, 100, 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 500,
+        .compared = true,
+    },
+    {
+        .name = "set back to zero",
+        .ticks = 4,
+        .counter = { 900, 1000, 30, 130 },
+        .power = { 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER_FILLED,
+        .joules = 300,
+        .filled_s = 1,
+        .resets = 1,
+        .compared = true,
+    },
+    {
+        .name = "set back twice",
+        .ticks = 5,
+        .counter = { 900, 30, 130, 20, 120 },
+        .power = { 100, 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER_FILLED,
+        .joules = 400,
+        .filled_s = 2,
+        .resets = 2,
+        .compared = true,
+    },
+    {
+        .name = "set back without power: a lower bound",
+        .ticks = 4,
+        .counter = { 900, 1000, 30, 130 },
+        .power = { NONE, NONE, NONE, NONE },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 230,
+        .missing_s = 1,
+        .resets = 1,
+    },
+    {
+        .name = "set back to a huge value",
+        .ticks = 3,
+        .counter = { 9e15, 8e15, 8e15 + 100 },
+        .power = { NONE, NONE, NONE },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 100,
+        .missing_s = 1,
+        .resets = 1,
+    },
+    {
+        .name = "a 32-bit counter of millijoules runs over",
+        .ticks = 4,
+        .counter = { 4294800, 4294900, 33, 133 },
+        .power = { 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER_FILLED,
+        .joules = 300,
+        .filled_s = 1,
+        .resets = 1,
+        .compared = true,
+    },
+    {
+        .name = "jumps beyond all boards",
+        .ticks = 4,
+        .counter = { 0, 100, 1e9, 1e9 + 100 },
+        .power = { 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER_FILLED,
+        .joules = 300,
+        .filled_s = 1,
+        .implausible = 1,
+        .compared = true,
+    },
+    {
+        .name = "jumps beyond all boards, without power",
+        .ticks = 4,
+        .counter = { 0, 100, 1e9, 1e9 + 100 },
+        .power = { NONE, NONE, NONE, NONE },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 200,
+        .missing_s = 1,
+        .implausible = 1,
+    },
+    {
+        .name = "jumps beyond ten times the power",
+        .ticks = 4,
+        .counter = { 0, 100, 1200, 1300 },
+        .power = { 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER_FILLED,
+        .joules = 300,
+        .implausible = 1,
+        .compared = true,
+    },
+    {
+        .name = "just below ten times the power",
+        .ticks = 3,
+        .counter = { 0, 900, 1000 },
+        .power = { 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 1000,
+        .compared = true,
+        .gap = 0.8,
+    },
+    {
+        .name = "power that lags behind a load",
+        .step_ms = 100,
+        .ticks = 5,
+        .counter = { 0, 1, 41, 81, 121 },
+        .power = { 10, 10, 20, 400, 400 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 121,
+        .compared = true,
+        .gap = 1 - (1 + 1.5 + 21 + 40) / 121.0,
+    },
+    {
+        .name = "more jumps than can be kept in mind",
+        .ticks = 12,
+        .counter = { 0, 2e3, 4e3, 6e3, 8e3, 10e3, 12e3, 14e3, 16e3, 18e3, 20e3, 22e3 },
+        .power = { 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER_FILLED,
+        .joules = 1100,
+        .implausible = 11,
+        .compared = true,
+    },
+    {
+        .name = "a fast tick right after a slow counter's step",
+        .step_ms = 1,
+        .ticks = 3,
+        .counter = { 0, 10, 10 },
+        .power = { 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 10,
+        .is_short = true,
+        .compared = true,
+        .gap = 0.98,
+    },
+    {
+        .name = "a hole in the counter costs nothing",
+        .ticks = 4,
+        .counter = { 0, NONE, NONE, 330 },
+        .power = { 100, 110, 120, 110 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 330,
+        .compared = true,
+        .gap = 5 / 330.0,
+    },
+    {
+        .name = "a hole in power is not covered",
+        .ticks = 5,
+        .counter = { NONE, NONE, NONE, NONE, NONE },
+        .power = { 100, 100, NONE, 100, 100 },
+        .method = WM_ENERGY_INTEGRAL,
+        .joules = 200,
+        .missing_s = 2,
+    },
+    {
+        .name = "a hole in both",
+        .ticks = 5,
+        .counter = { 0, 100, NONE, 300, 400 },
+        .power = { 100, 100, NONE, 100, 100 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 400,
+        .compared = true,
+    },
+    {
+        .name = "the counter comes late",
+        .ticks = 4,
+        .counter = { NONE, 500, 600, 700 },
+        .power = { 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER_FILLED,
+        .joules = 300,
+        .filled_s = 1,
+        .compared = true,
+    },
+    {
+        .name = "the counter ends early",
+        .ticks = 4,
+        .counter = { 500, 600, NONE, NONE },
+        .power = { 100, 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER_FILLED,
+        .joules = 300,
+        .filled_s = 2,
+        .compared = true,
+    },
+    {
+        .name = "the GPU is lost",
+        .ticks = 5,
+        .counter = { 0, 100, 200, NONE, NONE },
+        .power = { 100, 100, 100, NONE, NONE },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 200,
+        .missing_s = 2,
+        .compared = true,
+    },
+    {
+        .name = "the GPU comes late",
+        .ticks = 4,
+        .counter = { NONE, NONE, 0, 100 },
+        .power = { NONE, NONE, 100, 100 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 100,
+        .missing_s = 2,
+        .compared = true,
+    },
+    {
+        .name = "a negative counter",
+        .ticks = 3,
+        .counter = { -5, 100, 200 },
+        .power = { NONE, NONE, NONE },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 100,
+        .missing_s = 1,
+    },
+    {
+        .name = "negative power",
+        .ticks = 3,
+        .counter = { NONE, NONE, NONE },
+        .power = { -100, 100, 100 },
+        .method = WM_ENERGY_INTEGRAL,
+        .joules = 100,
+        .missing_s = 1,
+    },
+    {
+        .name = "an infinite counter",
+        .ticks = 3,
+        .counter = { 0, INFINITY, 200 },
+        .power = { NONE, NONE, NONE },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 200,
+    },
+    {
+        .name = "a sensor of unknown period",
+        .step_ms = 100,
+        .period_ms = -1,
+        .ticks = 3,
+        .counter = { 0, 10, 20 },
+        .power = { 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 20,
+        .compared = true,
+    },
+    {
+        .name = "a run of less than three periods",
+        .step_ms = 140,
+        .ticks = 3,
+        .counter = { 0, 14, 28 },
+        .power = { 100, 100, 100 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 28,
+        .is_short = true,
+        .compared = true,
+    },
+};
+
+static struct wm_reading reading_of(double value, int64_t when_ns)
+{
+    return (struct wm_reading) {
+        .when_ns = when_ns,
+        .value = value,
+        .state = isnan(value) ? WM_READING_FAILED : WM_READING_OK,
+    };
+}
+
+static void check(const struct row *row, const char *what, double value, double expected)
+{
+    if (isnan(value) || fabs(value - expected) > 1e-9 * fmax(1, fabs(expected)))
+        fail_msg("%s: %s is %.12g, not %.12g", row->name, what, value, expected);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct row *row = &rows[i];
+        int64_t step_ns = (row->step_ms ? row->step_ms : 1000) * 1000000;
+        int64_t period_ms = row->period_ms ? row->period_ms : 100;
+        struct wm_energy energy = { .period_ns = period_ms > 0 ? period_ms * 1000000 : 0 };
+        struct wm_energy_result result;
+
+        for (size_t k = 0; k < row->ticks; k++) {
+            int64_t when_ns = 777 + (int64_t)k * step_ns;
+            struct wm_reading counter = reading_of(row->counter[k], when_ns);
+            struct wm_reading power = reading_of(row->power[k], when_ns);
+            wm_energy_add(&energy, when_ns, &counter, &power);
+        }
+        wm_energy_result(&energy, &result);
+
+        check(row, "method", result.method, row->method);
+        check(row, "energy", result.joules, row->joules);
+        check(row, "time left out", result.missing_s, row->missing_s);
+        check(row, "time filled in", result.filled_s, row->filled_s);
+        check(row, "short", result.is_short, row->is_short);
+        check(row, "stuck", result.stuck, row->stuck);
+        check(row, "resets", (double)result.resets, (double)row->resets);
+        check(row, "jumps", (double)result.implausible, (double)row->implausible);
+        check(row, "compared", result.checked, row->compared);
+        check(row, "gap", result.gap, row->gap);
+    }
+}
+
+/* A GPU without the channel at all, and a clock that was tampered with. */
+static void test_odd_input(void **state)
+{
+    struct wm_energy energy = { 0 };
+    struct wm_energy_result result;
+    struct wm_reading power = reading_of(100, INT64_MAX);
+
+    (void)state;
+    wm_energy_result(&energy, &result);
+    assert_int_equal(result.method, WM_ENERGY_UNKNOWN);
+
+    wm_energy_add(&energy, INT64_MAX, NULL, &power);
+    power.when_ns = INT64_MIN;
+    wm_energy_add(&energy, INT64_MIN, NULL, &power);
+    wm_energy_add(&energy, 0, NULL, NULL);
+    wm_energy_result(&energy, &result);
+    assert_int_equal(result.method, WM_ENERGY_UNKNOWN);
+    assert_true(result.joules == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_odd_input),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

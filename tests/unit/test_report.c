@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_report.c - what made-up sessions come to: values, reasons and remarks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+
+#define KNOWN(field_, number_)                                                             \
+    {                                                                                      \
+        .name = #field_, .slot = offsetof(struct wm_report, field_), .number = number_     \
+    }
+#define UNKNOWN(field_, why_)                                                              \
+    {                                                                                      \
+        .name = #field_, .slot = offsetof(struct wm_report, field_), .why = why_           \
+    }
+
+/* What one value of a report has to be. */
+struct expected {
+    const char *name;
+    size_t slot;
+    double number;
+    const char *why; /* a part of the reason for which it is missing; NULL: it is known */
+};
+
+static const struct wm_value *value_at(const struct wm_report *report, size_t slot)
+{
+    return (const void *)((const char *)report + slot);
+}
+
+static void check_value(const char *session, const struct wm_report *report,
+                        const struct expected *expected)
+{
+    const struct wm_value *value = value_at(report, expected->slot);
+
+    if (value->known != (expected->why == NULL))
+        fail_msg("%s: %s is %sknown (%s)", session, expected->name,
+                 value->known ? "" : "not ", value->known ? "" : value->why);
+    if (value->known &&
+        fabs(value->number - expected->number) > 1e-9 * fmax(1, fabs(expected->number)))
+        fail_msg("%s: %s is %.12g, not %.12g", session, expected->name, value->number,
+                 expected->number);
+    if (!value->known && !strstr(value->why, expected->why))
+        fail_msg("%s: %s is missing because '%s'", session, expected->name, value->why);
+}
+
+static struct wm_source_status no_driver[] = {
+    { "tree", true, NULL },
+    { "host", true, NULL },
+    { "hwmon", false, "no sensor" },
+    { "nvml", false, "no NVIDIA driver" },
+};
+static struct wm_source_status all_there[] = {
+    { "tree", true, NULL },
+    { "host", true, NULL },
+    { "hwmon", true, NULL },
+    { "nvml", true, "driver 550" },
+};
+
+#define RUN(sources_)                                                                      \
+    .sources = sources_, .source_count = ARRAY_LEN(sources_), .interval_ns = SECOND_NS,    \
+    .core_count = 4, .anchor_ns = SESSION_START_NS, .anchor_unix_ns = 1000 * SECOND_NS
+
+#define SERIES(series_) .series = series_, .series_count = ARRAY_LEN(series_)
+
+#define RESULT                                                                             \
+    .end_ns = SESSION_START_NS + 4 * SECOND_NS, .cpu_total_seconds = -1,                   \
+    .cpu_main_seconds = -1, .cpu_descendants_seconds = -1, .peak_rss_bytes = -1,           \
+    .ticks = 5
+
+static const struct wm_result plain_result = { RESULT };
+static const struct wm_result exact_result = {
+    .end_ns = SESSION_START_NS + 4 * SECOND_NS,
+    .cpu_total_seconds = 6,
+    .cpu_main_seconds = 2,
+    .cpu_descendants_seconds = 4,
+    .cpu_method = "exactly",
+    .peak_rss_bytes = 500,
+    .peak_rss_is_main = true,
+    .ticks = 5,
+};
+static const struct wm_result child_peak_result = {
+    .end_ns = SESSION_START_NS + 4 * SECOND_NS,
+    .cpu_total_seconds = -1,
+    .cpu_main_seconds = -1,
+    .cpu_descendants_seconds = -1,
+    .peak_rss_bytes = 700,
+    .ticks = 5,
+};
+
+static const struct series cpu_series[] = {
+    { HOST("cpu_time", "s", WM_COUNTER, 10000000), { 100, 101, 104, 105, 106 } },
+    { HOST("memory_used", "B", WM_GAUGE, 0), { 900, 800, 700, 800, 700 } },
+    { HOST("memory_total", "B", WM_GAUGE, 0), { 4000, 4000, 4000, 4000, 4000 } },
+    { TRACKER("main", "cpu_time", "s", WM_COUNTER), { 0, 1, 1, 1, 1.5 } },
+    { TRACKER("descendants", "cpu_time", "s", WM_COUNTER), { 0, 0, 2.5, 2.5, 3 } },
+    { TRACKER("tree", "cpu_time", "s", WM_COUNTER), { 0, 1, 3.5, 3.5, 4.5 } },
+    { TREE("main", "memory_total", "B"), { 400, 100, 100, 100, 100 } },
+    { TREE("descendants", "memory_total", "B"), { 0, 50, 200, 50, MISSING } },
+    { TREE("tree", "memory_total", "B"), { 400, 150, 300, 150, MISSING } },
+    { TREE("main", "memory_private", "B"), { 300, 50, 50, 50, 50 } },
+    { TREE("tree", "memory_shared", "B"), { MISSING, MISSING, MISSING, MISSING, MISSING } },
+    { TREE("main", "threads", "count"), { 1, 2, 1, 1, 1 } },
+    { TREE("tree", "processes", "count"), { 1, 3, 2, 1, 1 } },
+    { CPU_SENSOR("cpu_package0"), { 40, 50, 60, 50, 40 } },
+    { CPU_SENSOR("cpu_package1"), { MISSING, 70, 50, MISSING, 40 } },
+};
+static const struct wm_gap shared_gap[] = {
+    { .channel = 10, .state = WM_READING_DENIED, .why = "first reason" },
+    { .channel = 10, .state = WM_READING_DENIED, .why = "no permission for pid 1" },
+    { .channel = 999, .state = WM_READING_FAILED, .why = "of no channel" },
+};
+
+#define H100(index_, metric_, unit_, kind_) GPU(index_, metric_, unit_, kind_, WM_MEASURED)
+static const struct series gpu_series[] = {
+    { H100("3", "energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },
+    { H100("3", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+    { H100("3", "utilization", "ratio", WM_GAUGE), { 0, 1, 1, 1, 0 } },
+    { H100("3", "memory_used", "B", WM_GAUGE), { 10, 20, 30, 20, 10 } },
+    { H100("3", "memory_total", "B", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+    { H100("7", "energy", "J", WM_COUNTER), { 0, 50, 100, 150, 200 } },
+    { H100("7", "power", "W", WM_GAUGE), { 50, 50, 50, 50, 50 } },
+    { H100("7", "utilization", "ratio", WM_GAUGE), { 1, 1, MISSING, 1, 1 } },
+    { H100("7", "memory_used", "B", WM_GAUGE), { 30, 20, 50, 20, 10 } },
+    { H100("7", "memory_total", "B", WM_GAUGE), { 200, 200, 200, 200, 200 } },
+    { TRACKER("main", "gpu_memory", "B", WM_GAUGE), { 0, 5, 9, 5, 0 } },
+    { TRACKER("tree", "gpu_memory", "B", WM_GAUGE), { 0, 5, 19, 5, 0 } },
+    { TREE_ON_GPU("7"), { 0, 5, 12, 5, 0 } },
+};
+
+/* One GPU cannot say how busy it is, and neither is its energy known. */
+static const struct series half_series[] = {
+    { H100("0", "energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },
+    { H100("0", "utilization", "ratio", WM_GAUGE), { 0.5, 0.5, 0.5, 0.5, 0.5 } },
+    { H100("0", "memory_used", "B", WM_GAUGE), { 10, MISSING, 10, MISSING, 10 } },
+    { H100("1", "energy", "J", WM_COUNTER), { 7, 7, 7, 7, 7 } },
+    { H100("1", "utilization", "ratio", WM_GAUGE),
+      { MISSING, MISSING, MISSING, MISSING, MISSING } },
+    { H100("1", "memory_used", "B", WM_GAUGE), { MISSING, 10, MISSING, 10, MISSING } },
+};
+static const struct wm_gap mig_gap[] = {
+    { .channel = 4, .state = WM_READING_UNSUPPORTED, .why = "not supported under MIG" },
+};
+
+static const struct {
+    const char *name;
+    struct session session;
+    struct expected expected[32]; /* ends with a zeroed one */
+} rows[] = {
+    {
+        "sampled CPU",
+        { .run = { RUN(no_driver) },
+          SERIES(cpu_series),
+          .ticks = 5,
+          .step_ns = SECOND_NS,
+          .gaps = shared_gap,
+          .gap_count = ARRAY_LEN(shared_gap),
+          .result = &plain_result },
+        {
+            KNOWN(compute_time, 4),
+            KNOWN(cpu_total, 4.5),
+            KNOWN(cpu_main_time, 1.5),
+            KNOWN(cpu_descendants_time, 3),
+            KNOWN(cpu_combined.mean_sum, 112.5),
+            KNOWN(cpu_combined.mean_hardware, 112.5 / 4),
+            KNOWN(cpu_combined.max_sum, 250),
+            KNOWN(cpu_main.max_sum, 100),
+            KNOWN(cpu_descendants.max_hardware, 250 / 4.0),
+            KNOWN(cpu_system.mean_sum, 150),
+            KNOWN(cpu_system.max_sum, 300),
+            KNOWN(cpu_system.max_hardware, 75),
+            KNOWN(ram_capacity, 4000),
+            KNOWN(ram_system, 900), /* of the first tick */
+            KNOWN(ram_main.total, 400),
+            KNOWN(ram_combined.total, 400),
+            KNOWN(ram_descendants.total, 200),
+            UNKNOWN(ram_combined.shared, "no permission for pid 1"),
+            UNKNOWN(ram_combined.private_, "tree: has no such reading"),
+            KNOWN(main_threads, 2),
+            UNKNOWN(combined_threads, "tree: has no such reading"),
+            KNOWN(max_processes, 3),
+            KNOWN(cpu_temperature.max, 70),
+            KNOWN(cpu_temperature.mean, 55),
+        },
+    },
+    {
+        "exact CPU, expected cores, peak of the main process",
+        { .run = { RUN(no_driver), .expected_cores = 2 },
+          SERIES(cpu_series),
+          .ticks = 5,
+          .step_ns = SECOND_NS,
+          .result = &exact_result },
+        {
+            KNOWN(cpu_total, 6),
+            KNOWN(cpu_main_time, 2),
+            KNOWN(cpu_descendants_time, 4),
+            KNOWN(cpu_combined.mean_sum, 150),
+            KNOWN(cpu_combined.mean_hardware, 75),
+            KNOWN(cpu_combined.max_sum, 250),
+            KNOWN(cpu_combined.max_hardware, 125),
+            KNOWN(cpu_system.max_hardware, 75), /* of all cores, whatever is expected */
+            KNOWN(ram_main.total, 500),
+            KNOWN(ram_combined.total, 500),
+            KNOWN(ram_descendants.total, 200),
+            UNKNOWN(ram_combined.shared, "could not be read"),
+        },
+    },
+    {
+        "peak of another process, between two ticks",
+        { .run = { RUN(no_driver) },
+          SERIES(cpu_series),
+          .ticks = 5,
+          .step_ns = SECOND_NS,
+          .result = &child_peak_result },
+        {
+            KNOWN(ram_main.total, 400),
+            KNOWN(ram_combined.total, 700),
+        },
+    },
+    {
+        "no result",
+        { .run = { RUN(no_driver) }, SERIES(cpu_series), .ticks = 3, .step_ns = SECOND_NS },
+        {
+            KNOWN(compute_time, 2),
+            KNOWN(cpu_total, 3.5),
+            KNOWN(cpu_combined.mean_sum, 175),
+            KNOWN(ram_combined.total, 400),
+        },
+    },
+    {
+        "a single tick",
+        { .run = { RUN(no_driver) }, SERIES(cpu_series), .ticks = 1, .step_ns = SECOND_NS },
+        {
+            KNOWN(compute_time, 0),
+            UNKNOWN(cpu_combined.mean_sum, "no time passed"),
+            UNKNOWN(cpu_combined.max_sum, "no time passed"),
+            UNKNOWN(cpu_system.mean_sum, "three updates"),
+            KNOWN(ram_combined.total, 400),
+        },
+    },
+    {
+        "too short for the CPU counters",
+        { .run = { RUN(no_driver) }, SERIES(cpu_series), .ticks = 4, .step_ns = 7000000 },
+        {
+            KNOWN(compute_time, 0.021),
+            UNKNOWN(cpu_system.mean_sum, "three updates"),
+            UNKNOWN(cpu_system.max_hardware, "three updates"),
+        },
+    },
+    {
+        "no tick",
+        { .run = { RUN(no_driver) }, SERIES(cpu_series), .step_ns = SECOND_NS },
+        {
+            UNKNOWN(compute_time, "no tick"),
+            UNKNOWN(cpu_total, "never read"),
+            UNKNOWN(ram_combined.total, "never read"),
+            UNKNOWN(ram_system, "never read"),
+        },
+    },
+    {
+        "no driver, no sensor",
+        { .run = { RUN(no_driver) }, .step_ns = SECOND_NS, .ticks = 2 },
+        {
+            UNKNOWN(gpu_energy, "nvml: no NVIDIA driver"),
+            UNKNOWN(gpu_ram_capacity, "nvml: no NVIDIA driver"),
+            UNKNOWN(gpu_ram_system, "nvml: no NVIDIA driver"),
+            UNKNOWN(gpu_ram_main, "nvml: no NVIDIA driver"),
+            UNKNOWN(gpu_ram_descendants, "nvml: no NVIDIA driver"),
+            UNKNOWN(gpu_ram_combined, "nvml: no NVIDIA driver"),
+            UNKNOWN(gpu_percentages.max_sum, "nvml: no NVIDIA driver"),
+            UNKNOWN(gpu_percentages.mean_hardware, "nvml: no NVIDIA driver"),
+            UNKNOWN(cpu_temperature.max, "hwmon: no sensor"),
+            UNKNOWN(cpu_total, "tracker: not recorded"),
+            UNKNOWN(ram_main.private_, "tree: has no such reading"),
+        },
+    },
+    {
+        "no GPU chosen",
+        { .run = { RUN(all_there), .gpu_count = 2 } },
+        { UNKNOWN(gpu_energy, "no GPU was chosen") },
+    },
+    {
+        "a driver without a GPU",
+        { .run = { RUN(all_there) } },
+        { UNKNOWN(gpu_energy, "there is no GPU") },
+    },
+    {
+        "nobody asked for GPUs",
+        { .run = { .interval_ns = SECOND_NS } },
+        {
+            UNKNOWN(gpu_energy, "no source of GPU readings"),
+            UNKNOWN(ram_capacity, "host: not recorded"),
+            UNKNOWN(cpu_system.max_hardware, "host: not recorded"),
+        },
+    },
+    {
+        "two GPUs of four",
+        { .run = { RUN(all_there), .gpu_count = 4, .expected_gpu_count = 2 },
+          SERIES(gpu_series),
+          .ticks = 5,
+          .step_ns = SECOND_NS,
+          .result = &plain_result },
+        {
+            KNOWN(gpu_energy, 600),
+            KNOWN(gpu_ram_capacity, 300),
+            KNOWN(gpu_ram_system, 80),
+            KNOWN(gpu_ram_main, 9),
+            KNOWN(gpu_ram_combined, 19),
+            UNKNOWN(gpu_ram_descendants, "tracker: not recorded"),
+            KNOWN(gpu_percentages.max_sum, 200),
+            KNOWN(gpu_percentages.max_hardware, 100),
+            KNOWN(gpu_percentages.mean_sum, 150), /* of the two seconds that are known */
+            KNOWN(gpu_percentages.mean_hardware, 75),
+        },
+    },
+    {
+        "what one GPU lacks, the sum lacks",
+        { .run = { RUN(all_there), .gpu_count = 2, .expected_gpu_count = 2 },
+          SERIES(half_series),
+          .ticks = 5,
+          .step_ns = SECOND_NS,
+          .gaps = mig_gap,
+          .gap_count = 1,
+          .result = &plain_result },
+        {
+            UNKNOWN(gpu_energy, "gpu1: the energy counter did not move"),
+            UNKNOWN(gpu_percentages.max_sum, "gpu1: not supported under MIG"),
+            UNKNOWN(gpu_percentages.mean_hardware, "gpu1: not supported under MIG"),
+            UNKNOWN(gpu_ram_system, "never known for all GPUs at once"),
+            UNKNOWN(gpu_ram_capacity, "gpu0: nvml: has no such reading"),
+        },
+    },
+};
+
+static void test_values(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_report *report = session_report(&rows[i].session);
+        for (size_t k = 0; rows[i].expected[k].name; k++)
+            check_value(rows[i].name, report, &rows[i].expected[k]);
+        wm_report_free(report);
+    }
+}
+
+static void test_each_gpu(void **state)
+{
+    const struct session session = {
+        .run = { RUN(all_there) },
+        SERIES(gpu_series),
+        .ticks = 5,
+        .step_ns = SECOND_NS,
+        .result = &plain_result,
+    };
+    struct wm_report *report = session_report(&session);
+
+    (void)state;
+    assert_int_equal(report->gpu_count, 2);
+    assert_int_equal(report->gpus[0].index, 3);
+    assert_int_equal(report->gpus[1].index, 7);
+    assert_string_equal(report->gpus[1].uuid, "GPU-00007");
+    assert_string_equal(report->gpus[1].name, "NVIDIA H100");
+    assert_string_equal(report->gpus[1].energy_method, "counter");
+    assert_true(report->gpus[0].energy.number == 400);
+    assert_true(report->gpus[1].energy.number == 200);
+    assert_true(report->gpus[1].energy_check.known);
+    assert_true(report->gpus[1].power.mean.number == 50);
+    assert_true(report->gpus[0].utilization.max.number == 1);
+    assert_true(report->gpus[0].utilization.mean.number == 0.75);
+    assert_true(report->gpus[0].memory.max.number == 30);
+    assert_false(report->gpus[0].tree_memory_max.known);
+    assert_true(report->gpus[1].tree_memory_max.number == 12);
+    assert_false(report->gpus[0].temperature.mean.known);
+    assert_int_equal(report->gpu_energy_origin, WM_MEASURED);
+    wm_report_free(report);
+}
+
+static const struct wm_result troubled_result = {
+    RESULT,
+    .late_ticks = 1,
+    .memory_note = "read less often",
+    .recording_trouble = "disk full",
+    .lost_ticks = 3,
+};
+static const struct wm_result punctual_result = {
+    RESULT,
+    .missed_ticks = 9,
+};
+
+static const struct series stuck_series[] = {
+    { H100("0", "energy", "J", WM_COUNTER), { 5, 5, 5, 5, 5 } },
+    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+};
+static const struct series reset_series[] = {
+    { H100("0", "energy", "J", WM_COUNTER), { 500, 600, 50, 150, 250 } },
+    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+};
+static const struct series blind_reset_series[] = {
+    { H100("0", "energy", "J", WM_COUNTER), { 500, 600, 50, 150, 250 } },
+};
+static const struct series jump_series[] = {
+    { H100("0", "energy", "J", WM_COUNTER), { 0, 100, 1e9, 1e9 + 100, 1e9 + 200 } },
+    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+};
+static const struct series gap_series[] = {
+    { H100("0", "energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },
+    { H100("0", "power", "W", WM_GAUGE), { 120, 120, 120, 120, 120 } },
+};
+static const struct series hole_series[] = {
+    { H100("0", "power", "W", WM_GAUGE), { 100, 100, MISSING, 100, 100 } },
+};
+static const struct series late_series[] = {
+    { H100("0", "energy", "J", WM_COUNTER), { MISSING, 100, 200, 300, 400 } },
+    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+};
+
+/* Every remark that is due, and no other. */
+static void test_remarks(void **state)
+{
+    static const struct {
+        const char *name;
+        struct session session;
+        const char *remarks[6];
+    } cases[] = {
+        { "all is well",
+          { .run = { RUN(all_there) },
+            SERIES(gpu_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &punctual_result },
+          { NULL } },
+        { "killed",
+          { .run = { RUN(no_driver) }, .ticks = 2, .step_ns = SECOND_NS },
+          { "the recording ends without a result: wattmeter was killed; figures reach to "
+            "its "
+            "last tick" } },
+        { "troubles",
+          { .run = { RUN(no_driver) },
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &troubled_result },
+          { "recording: disk full", "the recording lacks 3 of 5 ticks",
+            "memory: read less often",
+            "late ticks: 1 of 5; the machine was busy, or 1000 ms between ticks is too "
+            "short" } },
+        { "stuck",
+          { .run = { RUN(all_there) },
+            SERIES(stuck_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { "gpu0: the energy counter stood still while power was drawn; the integral of "
+            "power "
+            "is used" } },
+        { "a short run",
+          { .run = { RUN(all_there) },
+            SERIES(gap_series),
+            .ticks = 3,
+            .step_ns = 100000000,
+            .result = &plain_result },
+          { "gpu0: the run is shorter than three updates of the power sensor (one in 100 "
+            "ms)" } },
+        { "set back",
+          { .run = { RUN(all_there) },
+            SERIES(reset_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { "gpu0: the energy counter was set back (1 time); the integral of power is "
+            "used" } },
+        { "set back without power",
+          { .run = { RUN(all_there) },
+            SERIES(blind_reset_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { "gpu0: the energy counter was set back (1 time); that is left out, and the "
+            "figure "
+            "is a lower bound",
+            "gpu0: energy does not cover 1 s of 4 s" } },
+        { "a jump",
+          { .run = { RUN(all_there) },
+            SERIES(jump_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { "gpu0: the energy counter jumped by more than the GPU can draw (1 time); the "
+            "integral of power is used there" } },
+        { "a gap of 20 %",
+          { .run = { RUN(all_there) },
+            SERIES(gap_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { "gpu0: energy counter (400 J) and integral of power (480 J) differ by 20 %" } },
+        { "a hole",
+          { .run = { RUN(all_there) },
+            SERIES(hole_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { "gpu0: energy does not cover 2 s of 4 s" } },
+        { "a late counter",
+          { .run = { RUN(all_there) },
+            SERIES(late_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { "gpu0: for 1 s without the energy counter the integral of power is used" } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_report *report = session_report(&cases[i].session);
+        size_t expected = 0;
+        while (cases[i].remarks[expected])
+            expected++;
+        for (size_t k = 0; k < report->remark_count || k < expected; k++) {
+            const char *found = k < report->remark_count ? report->remarks[k] : "nothing";
+            if (k >= expected || !strstr(found, cases[i].remarks[k]))
+                fail_msg("%s: '%s'", cases[i].name, found);
+        }
+        wm_report_free(report);
+    }
+}
+
+static void test_methods_and_start(void **state)
+{
+    struct session session = {
+        .run = { RUN(no_driver) },
+        SERIES(cpu_series),
+        .ticks = 3,
+        .step_ns = SECOND_NS,
+    };
+    struct wm_report *report = session_report(&session);
+
+    (void)state;
+    assert_string_equal(report->cpu_method, "sampled until the recording ends");
+    assert_false(report->complete);
+    assert_int_equal(report->result.ticks, 3);
+    assert_int_equal(report->result.exit_status, -1);
+    assert_true(report->start_unix_ns == 1000 * SECOND_NS);
+    wm_report_free(report);
+
+    session.result = &exact_result;
+    session.run.anchor_ns -= 5;
+    report = session_report(&session);
+    assert_string_equal(report->cpu_method, "exactly");
+    assert_true(report->complete);
+    assert_true(report->start_unix_ns == 1000 * SECOND_NS + 5);
+    wm_report_free(report);
+}
+
+/* The last tick comes when the command ends, maybe right after the one before:
+ * its rate is that of a moment, and no maximum. */
+static void test_short_last_window(void **state)
+{
+    static const double cpu_seconds[] = { 0, 1, 1.5, 1.509 };
+    static const int64_t when_ms[] = { 0, 1000, 2000, 2001 };
+    const struct wm_channel channel = TRACKER("tree", "cpu_time", "s", WM_COUNTER);
+    const struct wm_run run = { .interval_ns = SECOND_NS, .core_count = 8 };
+    struct wm_analysis *analysis;
+    struct wm_report *report;
+
+    (void)state;
+    assert_int_equal(wm_analysis_new(&run, &channel, 1, &analysis, NULL), WM_OK);
+    test_fail_allocation(0); /* a tick allocates nothing */
+    for (size_t i = 0; i < ARRAY_LEN(when_ms); i++) {
+        struct wm_reading reading = { when_ms[i] * 1000000, cpu_seconds[i], WM_READING_OK };
+        struct wm_tick tick = { reading.when_ns, &reading, 1 };
+        wm_analysis_tick(analysis, &tick);
+    }
+    assert_int_equal(test_fail_allocation(-1), 0);
+    assert_int_equal(wm_analysis_report(analysis, NULL, &report, NULL), WM_OK);
+    assert_true(fabs(report->cpu_combined.max_sum.number - 100) < 1e-9);
+    wm_report_free(report);
+    wm_analysis_free(analysis);
+}
+
+/* Nothing in a report points into what it was made from. */
+static void test_copies(void **state)
+{
+    char *words[] = { strdup("make"), strdup("all") };
+    struct session session = {
+        .run = { .version = strdup("0.1.0"),
+                 .host = strdup("node7"),
+                 .command = words,
+                 .command_count = 2,
+                 .interval_ns = SECOND_NS },
+    };
+    struct wm_report *report = session_report(&session);
+
+    (void)state;
+    free(session.run.version);
+    free(session.run.host);
+    free(words[0]);
+    free(words[1]);
+    assert_string_equal(report->run.version, "0.1.0");
+    assert_string_equal(report->run.host, "node7");
+    assert_int_equal(report->run.command_count, 2);
+    assert_string_equal(report->run.command[1], "all");
+    wm_report_free(report);
+    wm_report_free(NULL);
+    wm_analysis_free(NULL);
+}
+
+static void test_out_of_memory(void **state)
+{
+    const struct session *session = &rows[11].session;
+    struct wm_report *report;
+    struct wm_error err;
+    int status;
+
+    (void)state;
+    assert_string_equal(rows[11].name, "two GPUs of four");
+    for (long nth = 0;; nth++) {
+        test_fail_allocation(nth);
+        status = session_try_report(session, &report, &err);
+        test_fail_allocation(-1);
+        if (status == WM_OK)
+            break;
+        assert_int_equal(status, WM_ENOMEM);
+        assert_true(err.text[0] != '\0');
+    }
+    wm_report_free(report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_each_gpu),
+        cmocka_unit_test(test_remarks),
+        cmocka_unit_test(test_methods_and_start),
+        cmocka_unit_test(test_short_last_window),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_out_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_units.c - quantities as people read them, and units by name. */
+#include <locale.h>
+#include <math.h>
+#include <string.h>
+
+#include "test.h"
+#include "view/view_units.h"
+
+static void test_numbers(void **state)
+{
+    static const struct {
+        double value;
+        int digits;
+        const char *text;
+    } rows[] = {
+        { 0, 3, "0" },
+        { -0.0, 3, "0" },
+        { 1, 3, "1.00" },
+        { 12.345, 3, "12.3" },
+        { 12.35, 3, "12.4" },
+        { 9.996, 3, "10.0" },
+        { 9.994, 3, "9.99" },
+        { 99.96, 3, "100" },
+        { 999.6, 3, "1000" },
+        { 12345.6, 3, "12346" },
+        { 0.00123456, 3, "0.00123" },
+        { 0.0999999, 3, "0.100" },
+        { 1e-10, 3, "0" },
+        { -2.5, 2, "-2.5" },
+        { 1234.5678, 6, "1234.57" },
+        { 1e15, 3, "1000000000000000" },
+        { 1e30, 3, "1e+30" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[WM_QUANTITY_SIZE];
+        wm_view_number(text, rows[i].value, rows[i].digits);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+static const struct wm_unit *unit_named(const char *memory, const char *time)
+{
+    const struct wm_report_style style = { .ram_unit = memory, .time_unit = time };
+    struct wm_units units;
+
+    assert_int_equal(wm_units_of_style(&style, &units, NULL), WM_OK);
+    return memory ? units.ram : units.time;
+}
+
+static void test_bytes(void **state)
+{
+    static const struct {
+        double bytes;
+        const char *unit;
+        const char *text;
+    } rows[] = {
+        { 0, NULL, "0 B" },
+        { 1, NULL, "1.00 B" },
+        { 999, NULL, "999 B" },
+        { 999.9, NULL, "1.00 kB" },
+        { 1000, NULL, "1.00 kB" },
+        { 4096, NULL, "4.10 kB" },
+        { 999499, NULL, "999 kB" },
+        { 999600, NULL, "1.00 MB" },
+        { 512e6, NULL, "512 MB" },
+        { 67254165504, NULL, "67.3 GB" },
+        { 3e15, NULL, "3000 TB" },
+        { 512e6, "bytes", "512000000 B" },
+        { 512e6, "gigabytes", "0.5120 GB" },
+        { 873852928, "megabytes", "873.9 MB" },
+        { 1, "terabytes", "0 TB" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[WM_QUANTITY_SIZE];
+        wm_view_bytes(text, rows[i].bytes,
+                      rows[i].unit ? unit_named(rows[i].unit, NULL) : NULL);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+static void test_durations(void **state)
+{
+    static const struct {
+        double seconds;
+        const char *unit;
+        const char *text;
+    } rows[] = {
+        { 0, NULL, "0 µs" },
+        { 1.5e-6, NULL, "1.500 µs" },
+        { 0.000812, NULL, "812.0 µs" },
+        { 0.00099999, NULL, "1.000 ms" },
+        { 0.012345, NULL, "12.35 ms" },
+        { 1.0021, NULL, "1.002 s" },
+        { 123.456, NULL, "123.5 s" },
+        { 599.94, NULL, "599.9 s" },
+        { 599.96, NULL, "10 min 00 s" },
+        { 3599.6, NULL, "1 h 00 min 00 s" },
+        { 3723.4, NULL, "1 h 02 min 03 s" },
+        { 400000, NULL, "111 h 06 min 40 s" },
+        { 2.728, "seconds", "2.728 s" },
+        { 90, "minutes", "1.500 min" },
+        { 4.5, "hours", "0.001250 h" },
+        { 86400, "days", "1.000 d" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[WM_QUANTITY_SIZE];
+        wm_view_duration(text, rows[i].seconds,
+                         rows[i].unit ? unit_named(NULL, rows[i].unit) : NULL);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+static void test_prefixed(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } rows[] = {
+        { 0, "0 J" },        { 1, "1.00 J" },      { 0.5, "500 mJ" },
+        { 2e-5, "20.0 µJ" }, { 999.4, "999 J" },   { 999.6, "1.00 kJ" },
+        { 3210, "3.21 kJ" }, { 7.5e6, "7.50 MJ" }, { 1e12, "1000 GJ" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[WM_QUANTITY_SIZE];
+        wm_view_prefixed(text, rows[i].value, "J");
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+static void test_styles(void **state)
+{
+    static const struct {
+        struct wm_report_style style;
+        int status;
+        const char *says[3];
+    } rows[] = {
+        { { NULL, NULL, NULL }, WM_OK, { NULL } },
+        { { "gigabytes", "terabytes", "days" }, WM_OK, { NULL } },
+        { { "GB", NULL, NULL }, WM_EINVAL, { "'GB'", "memory", "kilobytes" } },
+        { { NULL, "gibibytes", NULL },
+          WM_EINVAL,
+          { "'gibibytes'", "memory", "terabytes" } },
+        { { NULL, NULL, "weeks" }, WM_EINVAL, { "'weeks'", "time", "minutes" } },
+        { { "seconds", NULL, NULL }, WM_EINVAL, { "'seconds'", "memory", "bytes" } },
+        { { "", NULL, NULL }, WM_EINVAL, { "''", "memory", "bytes" } },
+        { { "Bytes", NULL, NULL }, WM_EINVAL, { "'Bytes'", "memory", "bytes" } },
+        { { "bytes ", NULL, NULL }, WM_EINVAL, { "'bytes '", "memory", "bytes" } },
+    };
+
+    (void)state;
+    assert_int_equal(wm_report_style_check(NULL, NULL), WM_OK);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_error err = { 0 };
+        assert_int_equal(wm_report_style_check(&rows[i].style, &err), rows[i].status);
+        assert_int_equal(wm_report_style_check(&rows[i].style, NULL), rows[i].status);
+        for (size_t k = 0; k < ARRAY_LEN(rows[i].says) && rows[i].says[k]; k++)
+            assert_non_null(strstr(err.text, rows[i].says[k]));
+    }
+}
+
+/* Only where such a locale is installed can this fail. */
+static void test_locale(void **state)
+{
+    char text[WM_QUANTITY_SIZE];
+
+    (void)state;
+    if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
+        skip();
+    wm_view_number(text, 1.5, 3);
+    setlocale(LC_NUMERIC, "C");
+    assert_string_equal(text, "1.50");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_durations), cmocka_unit_test(test_prefixed),
+        cmocka_unit_test(test_styles),    cmocka_unit_test(test_locale),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_view.c - reports as text and JSON, compared with files in
+ * tests/data/reports. After a change that is meant, WM_UPDATE_GOLDEN=1 writes
+ * them anew; look at the difference before it is kept.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base_file.h"
+#include "session.h"
+
+#define KILOS(n) ((n)*1e3)
+#define MEGAS(n) ((n)*1e6)
+#define GIGAS(n) ((n)*1e9)
+
+static char *one_command[] = { "true" };
+static char *tree_command[] = { "sh", "-c", "make -j2 && echo 'it\nworks'", "",
+                                "\x1b[31m" };
+static char *train_command[] = { "python3", "train.py", "--epochs", "3" };
+
+static struct wm_source_status no_gpu_sources[] = {
+    { "tree", true, "/proc" },
+    { "host", true, NULL },
+    { "hwmon", false, "no CPU temperature sensor under /sys/class/hwmon" },
+    { "nvml", false, "no NVIDIA driver: libnvidia-ml.so.1 not found" },
+};
+static struct wm_source_status gpu_sources[] = {
+    { "tree", true, "/proc" },
+    { "host", true, NULL },
+    { "hwmon", true, NULL },
+    { "nvml", true, "driver 550.54.15 (simulated)" },
+};
+static struct wm_pair notes[] = { { "epochs", "3" }, { "why", "a \"test\", with µ" } };
+static struct wm_pair environment[] = { { "SLURM_JOB_ID", "4711" } };
+
+#define RUN(command_, sources_)                                                            \
+    .id = "0b1a9f6e-8d7c-4a55-9d34-1f2e3d4c5b6a", .version = "0.1.0", .mode = "run",       \
+    .host = "node7", .boot_id = "b2c1", .kernel = "Linux 6.1.0-28-amd64 x86_64",           \
+    .cpu_model = "AMD EPYC 7763 64-Core Processor", .command = command_,                   \
+    .command_count = ARRAY_LEN(command_), .sources = sources_,                             \
+    .source_count = ARRAY_LEN(sources_), .pid = 4242,                                      \
+    .anchor_ns = SESSION_START_NS - 1000000,                                               \
+    .anchor_unix_ns = INT64_C(1795252211123000000), .interval_ns = 100000000,              \
+    .core_count = 2
+
+/* A command that was over before the second tick was due. */
+static const struct series one_series[] = {
+    { HOST("cpu_time", "s", WM_COUNTER, 10000000), { 50, 51.5, 53, 54.75, 56.5, 58 } },
+    { HOST("memory_used", "B", WM_GAUGE, 0),
+      { GIGAS(3), GIGAS(3.1), GIGAS(3.2), GIGAS(3.2), GIGAS(3.1), GIGAS(3) } },
+    { HOST("memory_total", "B", WM_GAUGE, 0),
+      { 8123456512, 8123456512, 8123456512, 8123456512, 8123456512, 8123456512 } },
+    { TRACKER("main", "cpu_time", "s", WM_COUNTER), { 0, 0.0008 } },
+    { TRACKER("descendants", "cpu_time", "s", WM_COUNTER), { 0, 0 } },
+    { TRACKER("tree", "cpu_time", "s", WM_COUNTER), { 0, 0.0008 } },
+    { TREE("main", "memory_total", "B"), { KILOS(409.6), MISSING } },
+    { TREE("descendants", "memory_total", "B"), { 0, MISSING } },
+    { TREE("tree", "memory_total", "B"), { KILOS(409.6), MISSING } },
+    { TREE("tree", "memory_private", "B"), { MISSING, MISSING } },
+    { TREE("tree", "threads", "count"), { 1, MISSING } },
+    { TREE("tree", "processes", "count"), { 1, MISSING } },
+};
+static const struct wm_result one_result = {
+    .end_ns = SESSION_START_NS + 1234567,
+    .exit_status = 0,
+    .cpu_total_seconds = 0.000812,
+    .cpu_main_seconds = 0.000812,
+    .cpu_descendants_seconds = 0,
+    .cpu_method = "perf task-clock, inherited",
+    .peak_rss_bytes = KILOS(1536),
+    .peak_rss_is_main = true,
+    .ticks = 2,
+    .tool_cpu_seconds = 0.0021,
+    .tool_max_rss_bytes = MEGAS(5.2),
+    .processes_seen = 1,
+};
+
+/* A build: many processes, and all that can be said of it. */
+static const struct series tree_series[] = {
+    { HOST("cpu_time", "s", WM_COUNTER, 10000000), { 50, 51.5, 53, 54.75, 56.5, 58 } },
+    { HOST("memory_used", "B", WM_GAUGE, 0),
+      { GIGAS(3), GIGAS(3.1), GIGAS(3.2), GIGAS(3.2), GIGAS(3.1), GIGAS(3) } },
+    { HOST("memory_total", "B", WM_GAUGE, 0),
+      { 8123456512, 8123456512, 8123456512, 8123456512, 8123456512, 8123456512 } },
+    { TRACKER("main", "cpu_time", "s", WM_COUNTER), { 0, 0.2, 0.3, 0.4, 0.5, 0.6 } },
+    { TRACKER("descendants", "cpu_time", "s", WM_COUNTER), { 0, 1.2, 3.1, 4.8, 6.4, 7.9 } },
+    { TRACKER("tree", "cpu_time", "s", WM_COUNTER), { 0, 1.4, 3.4, 5.2, 6.9, 8.5 } },
+    { TREE("main", "memory_total", "B"),
+      { MEGAS(1), MEGAS(2), MEGAS(2), MEGAS(2), MEGAS(2) } },
+    { TREE("main", "memory_private", "B"), { KILOS(100), KILOS(200) } },
+    { TREE("main", "memory_shared", "B"), { KILOS(900), KILOS(1800) } },
+    { TREE("descendants", "memory_total", "B"), { 0, MEGAS(498), MEGAS(312) } },
+    { TREE("descendants", "memory_private", "B"), { 0, MEGAS(467) } },
+    { TREE("descendants", "memory_shared", "B"), { 0, MEGAS(31) } },
+    { TREE("tree", "memory_total", "B"), { MEGAS(1), MEGAS(499.5), MEGAS(313) } },
+    { TREE("tree", "memory_private", "B"), { KILOS(100), MEGAS(467.2) } },
+    { TREE("tree", "memory_shared", "B"), { KILOS(900), MEGAS(32.3) } },
+    { TREE("main", "threads", "count"), { 1, 1, 1, 1, 1, 1 } },
+    { TREE("descendants", "threads", "count"), { 0, 7, 3, 3, 3, 0 } },
+    { TREE("tree", "threads", "count"), { 1, 8, 4, 4, 4, 1 } },
+    { TREE("tree", "processes", "count"), { 1, 4, 4, 3, 3, 1 } },
+    { CPU_SENSOR("cpu_package0"), { 48, 51, 54, 54, 53, 52 } },
+    { CPU_SENSOR("cpu_package1"), { 47, MISSING, 53, 55.5, 53, 52 } },
+};
+static struct wm_process_peak peaks[] = {
+    { 4244, 4243, "cc1", 3.1, MEGAS(312), MEGAS(300), 1 },
+    { 4246, 4243, "cc1\x1b]0;gotcha\a", 2.9, MEGAS(287), MEGAS(280), 1 },
+    { 4243, 4242, "make", 0.9, MEGAS(9.8), -1, 3 },
+    { 4242, 4240, "sh", 0.6, MEGAS(2), KILOS(200), 1 },
+    { 4250, 4243, "as", 0.4, MEGAS(21), MEGAS(19), 1 },
+    { 4251, 4243, "ld", 0.00061, MEGAS(35), MEGAS(33), 1 },
+};
+static const struct wm_result tree_result = {
+    .end_ns = SESSION_START_NS + 5 * SECOND_NS - 20000000,
+    .exit_status = -1,
+    .exit_signal = 15,
+    .cpu_total_seconds = 8.512345,
+    .cpu_main_seconds = 0.6,
+    .cpu_descendants_seconds = 7.912345,
+    .cpu_method = "perf task-clock, inherited",
+    .memory_note =
+        "private and shared memory were read in 2 of 6 ticks, to spare the command",
+    .peak_rss_bytes = MEGAS(320),
+    .ticks = 6,
+    .late_ticks = 1,
+    .missed_ticks = 44,
+    .tool_cpu_seconds = 0.0123,
+    .tool_max_rss_bytes = MEGAS(5.24),
+    .recording_trouble = "no space left on device",
+    .lost_ticks = 2,
+    .processes = peaks,
+    .process_count = ARRAY_LEN(peaks),
+    .processes_seen = 12,
+};
+
+/* Two GPUs that say they are not real; one has no energy counter, and the
+ * counter of the other is set back. */
+#define SIM(index_, metric_, unit_, kind_) GPU(index_, metric_, unit_, kind_, WM_SIMULATED)
+static const struct series gpu_series[] = {
+    { HOST("cpu_time", "s", WM_COUNTER, 10000000), { 50, 51.5, 53, 54.75, 56.5, 58 } },
+    { HOST("memory_used", "B", WM_GAUGE, 0),
+      { GIGAS(3), GIGAS(3.1), GIGAS(3.2), GIGAS(3.2), GIGAS(3.1), GIGAS(3) } },
+    { HOST("memory_total", "B", WM_GAUGE, 0),
+      { 8123456512, 8123456512, 8123456512, 8123456512, 8123456512, 8123456512 } },
+    { TRACKER("main", "cpu_time", "s", WM_COUNTER), { 0, 0.9, 1.8, 2.7, 3.6, 4.5 } },
+    { TRACKER("descendants", "cpu_time", "s", WM_COUNTER), { 0, 0, 0, 0, 0, 0 } },
+    { TRACKER("tree", "cpu_time", "s", WM_COUNTER), { 0, 0.9, 1.8, 2.7, 3.6, 4.5 } },
+    { TREE("tree", "memory_total", "B"), { GIGAS(1), GIGAS(2), GIGAS(2.5), GIGAS(2.5) } },
+    { TREE("tree", "threads", "count"), { 1, 9, 9, 9, 9, 9 } },
+    { TREE("tree", "processes", "count"), { 1, 1, 1, 1, 1, 1 } },
+    { SIM("0", "energy", "J", WM_COUNTER), { 900, 1100, 1400, 100, 400, 600 } },
+    { SIM("0", "power", "W", WM_GAUGE), { 100, 300, 300, 300, 300, 100 } },
+    { SIM("0", "utilization", "ratio", WM_GAUGE), { 0, 1, 1, 0.9, 1, 0.5 } },
+    { SIM("0", "memory_used", "B", WM_GAUGE), { GIGAS(1), GIGAS(5), GIGAS(5), GIGAS(5) } },
+    { SIM("0", "memory_total", "B", WM_GAUGE),
+      { GIGAS(80), GIGAS(80), GIGAS(80), GIGAS(80), GIGAS(80), GIGAS(80) } },
+    { SIM("0", "temperature", "celsius", WM_GAUGE), { 40, 45, 50, 55, 60, 58 } },
+    { SIM("1", "power", "W", WM_GAUGE), { 60, 60, MISSING, 60, 60, 60 } },
+    { SIM("1", "utilization", "ratio", WM_GAUGE), { 0, 0, MISSING, 0, 0, 0 } },
+    { SIM("1", "memory_used", "B", WM_GAUGE), { GIGAS(1), GIGAS(1), MISSING, GIGAS(1) } },
+    { SIM("1", "memory_total", "B", WM_GAUGE),
+      { GIGAS(80), GIGAS(80), MISSING, GIGAS(80), GIGAS(80), GIGAS(80) } },
+    { TRACKER("main", "gpu_memory", "B", WM_GAUGE), { 0, GIGAS(4), GIGAS(4.2), 0 } },
+    { TRACKER("descendants", "gpu_memory", "B", WM_GAUGE), { 0, 0, 0, 0 } },
+    { TRACKER("tree", "gpu_memory", "B", WM_GAUGE), { 0, GIGAS(4), GIGAS(4.2), 0 } },
+    { TREE_ON_GPU("0"), { 0, GIGAS(4), GIGAS(4.2), 0 } },
+    { TREE_ON_GPU("1"), { 0, 0, MISSING, 0 } },
+};
+static const struct wm_gap gpu_gaps[] = {
+    { .channel = 15, .state = WM_READING_FAILED, .why = "GPU is lost" },
+};
+static const struct wm_result gpu_result = {
+    .end_ns = SESSION_START_NS + 5 * SECOND_NS,
+    .exit_status = 3,
+    .cpu_total_seconds = 4.5,
+    .cpu_main_seconds = 4.5,
+    .cpu_descendants_seconds = 0,
+    .cpu_method = "perf task-clock, inherited",
+    .peak_rss_bytes = -1,
+    .ticks = 6,
+    .tool_cpu_seconds = 0.0223,
+    .tool_max_rss_bytes = MEGAS(6.1),
+    .processes_seen = 1,
+};
+
+static const struct golden {
+    const char *name;
+    struct session session;
+    struct wm_report_style style;
+} goldens[] = {
+    {
+        .name = "one",
+        .session = {
+            .run = { RUN(one_command, no_gpu_sources) },
+            .series = one_series,
+            .series_count = ARRAY_LEN(one_series),
+            .ticks = 2,
+            .step_ns = 1500000,
+            .result = &one_result,
+        },
+    },
+    {
+        .name = "tree",
+        .session = {
+            .run = {
+                RUN(tree_command, no_gpu_sources),
+                .notes = notes,
+                .note_count = ARRAY_LEN(notes),
+                .environment = environment,
+                .environment_count = ARRAY_LEN(environment),
+            },
+            .series = tree_series,
+            .series_count = ARRAY_LEN(tree_series),
+            .ticks = 6,
+            .step_ns = SECOND_NS,
+            .result = &tree_result,
+        },
+    },
+    {
+        .name = "units",
+        .session = {
+            .run = { RUN(tree_command, no_gpu_sources) },
+            .series = tree_series,
+            .series_count = ARRAY_LEN(tree_series),
+            .ticks = 6,
+            .step_ns = SECOND_NS,
+            .result = &tree_result,
+        },
+        .style = { "gigabytes", "megabytes", "hours" },
+    },
+    {
+        .name = "gpus",
+        .session = {
+            .run = { RUN(train_command, gpu_sources), .gpu_count = 2, .expected_gpu_count = 2 },
+            .series = gpu_series,
+            .series_count = ARRAY_LEN(gpu_series),
+            .ticks = 6,
+            .step_ns = SECOND_NS,
+            .gaps = gpu_gaps,
+            .gap_count = ARRAY_LEN(gpu_gaps),
+            .result = &gpu_result,
+        },
+    },
+    {
+        .name = "killed",
+        .session = {
+            .run = { RUN(tree_command, no_gpu_sources) },
+            .series = tree_series,
+            .series_count = ARRAY_LEN(tree_series),
+            .ticks = 4,
+            .step_ns = SECOND_NS,
+        },
+    },
+    {
+        .name = "nothing",
+        .session = {
+            .run = { .version = "0.1.0", .interval_ns = 100000000 },
+        },
+    },
+};
+
+static char *print(const struct golden *golden, enum wm_report_format format)
+{
+    struct wm_report *report = session_report(&golden->session);
+    struct wm_error err;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    assert_int_equal(wm_report_print(report, format, &golden->style, out, &err), WM_OK);
+    fclose(out);
+    wm_report_free(report);
+    return text;
+}
+
+static void compare(const struct golden *golden, enum wm_report_format format,
+                    const char *suffix)
+{
+    char relative[128];
+    char *expected, *text = print(golden, format);
+    struct wm_error err;
+    size_t length;
+
+    snprintf(relative, sizeof(relative), "tests/data/reports/%s.%s", golden->name, suffix);
+    const char *path = test_source_path(relative);
+    if (getenv("WM_UPDATE_GOLDEN")) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_true(fputs(text, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+    }
+
+    if (wm_file_slurp(path, 1 << 20, &expected, &length, &err) < 0)
+        fail_msg("%s", err.text);
+    if (strcmp(text, expected) != 0)
+        fail_msg("%s differs from what is printed:\n%s", path, text);
+    free(expected);
+    free(text);
+}
+
+static void test_golden(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        compare(&goldens[i], WM_REPORT_TEXT, "txt");
+        compare(&goldens[i], WM_REPORT_JSON, "json");
+    }
+}
+
+/* The structure of gpu_tracker's JSON, key by key. */
+static void assert_keys(const json_t *object, const char *keys)
+{
+    char found[256] = "";
+    const char *key;
+    json_t *value;
+
+    assert_true(json_is_object(object));
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        size_t used = strlen(found);
+        snprintf(found + used, sizeof(found) - used, "%s%s", used ? " " : "", key);
+    }
+    assert_string_equal(found, keys);
+}
+
+static json_t *parse(const struct golden *golden)
+{
+    char *text = print(golden, WM_REPORT_JSON);
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+
+    assert_non_null(root);
+    free(text);
+    return root;
+}
+
+static void test_seed_structure(void **state)
+{
+    static const char percent[] =
+        "max_sum_percent max_hardware_percent mean_sum_percent mean_hardware_percent";
+    static const char *const scopes[] = { "main", "descendants", "combined" };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        json_t *root = parse(&goldens[i]);
+        json_t *ram = json_object_get(root, "max_ram");
+        json_t *cpu = json_object_get(root, "cpu_utilization");
+        json_t *gpu = json_object_get(root, "gpu_utilization");
+
+        assert_keys(ram, "unit system_capacity system main descendants combined");
+        assert_keys(json_object_get(root, "max_gpu_ram"),
+                    "unit system_capacity system main descendants combined");
+        assert_keys(cpu,
+                    "system_core_count n_expected_cores system main descendants combined "
+                    "main_n_threads descendants_n_threads combined_n_threads");
+        assert_keys(json_object_get(cpu, "system"), percent);
+        for (size_t k = 0; k < ARRAY_LEN(scopes); k++) {
+            assert_keys(json_object_get(ram, scopes[k]),
+                        "total_rss private_rss shared_rss");
+            assert_keys(json_object_get(cpu, scopes[k]), percent);
+        }
+        assert_keys(gpu, "system_gpu_count n_expected_gpus gpu_percentages");
+        assert_keys(json_object_get(gpu, "gpu_percentages"), percent);
+        assert_keys(json_object_get(root, "compute_time"), "unit time");
+        json_decref(root);
+    }
+}
+
+/* Each null under `node` has its reason; "exit.signal" means that there was none. */
+static void assert_reasons(json_t *node, const char *path, const json_t *why)
+{
+    const char *key;
+    json_t *value;
+    size_t index;
+    char inner[256];
+
+    if (json_is_null(node) && !json_string_length(json_object_get(why, path)))
+        fail_msg("%s is null without a reason", path);
+    if (!json_is_null(node) && json_object_get(why, path))
+        fail_msg("%s is there, and has a reason not to be", path);
+    json_object_foreach(node, key, value)
+    {
+        snprintf(inner, sizeof(inner), "%s%s%s", path, path[0] ? "." : "", key);
+        assert_reasons(value, inner, why);
+    }
+    json_array_foreach(node, index, value)
+    {
+        snprintf(inner, sizeof(inner), "%s.%zu", path, index);
+        assert_reasons(value, inner, why);
+    }
+}
+
+static void test_nulls_have_reasons(void **state)
+{
+    static const char *const sections[] = {
+        "max_ram",  "max_gpu_ram", "cpu_utilization", "gpu_utilization", "compute_time",
+        "cpu_time", "gpus",        "temperature",     "processes",       "tool",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        json_t *root = parse(&goldens[i]);
+        json_t *why = json_object_get(root, "why");
+        for (size_t k = 0; k < ARRAY_LEN(sections); k++)
+            assert_reasons(json_object_get(root, sections[k]), sections[k], why);
+        json_decref(root);
+    }
+}
+
+static void test_numbers(void **state)
+{
+    static const struct {
+        const char *golden;
+        const char *path;
+        int status;
+        double value;
+    } rows[] = {
+        { "tree", "compute_time.time", WM_OK, 4.98 },
+        { "tree", "max_ram.combined.total_rss", WM_OK, 499.5e6 },
+        { "tree", "max_ram.system_capacity", WM_OK, 8123456512 },
+        { "tree", "cpu_time.total", WM_OK, 8.512345 },
+        { "tree", "exit.signal", WM_OK, 15 },
+        { "tree", "processes.peaks.0.pid", WM_OK, 4244 },
+        { "tree", "processes.peaks.5.threads", WM_OK, 1 },
+        { "tree", "tool.interval", WM_OK, 0.1 },
+        { "units", "max_ram.combined.total_rss", WM_OK,
+          499.5e6 }, /* SI whatever is printed */
+        { "gpus", "energy.gpus.1.index", WM_OK, 1 },
+        { "gpus", "gpus.0.power.max", WM_OK, 300 },
+        { "gpus", "energy.cpu", WM_ENODEV, 0 },
+        { "one", "max_gpu_ram.main", WM_ENODEV, 0 },
+        { "one", "max_ram.main.private_rss", WM_ENODEV, 0 },
+        { "tree", "exit.status", WM_ENODEV, 0 },
+        { "tree", "", WM_ENOENT, 0 },
+        { "tree", ".", WM_ENOENT, 0 },
+        { "tree", "max_ram", WM_ENOENT, 0 },
+        { "tree", "max_ram.", WM_ENOENT, 0 },
+        { "tree", "max_ram.unit", WM_ENOENT, 0 },
+        { "tree", "max_ram.mai", WM_ENOENT, 0 },
+        { "tree", "max_ram.mainx.total_rss", WM_ENOENT, 0 },
+        { "tree", "max_ram.main.total_rss.x", WM_ENOENT, 0 },
+        { "tree", "processes.peaks.6.pid", WM_ENOENT, 0 },
+        { "tree", "processes.peaks.-1.pid", WM_ENOENT, 0 },
+        { "tree", "processes.peaks.0x0.pid", WM_ENOENT, 0 },
+        { "tree", "processes.peaks.99999999999999999999.pid", WM_ENOENT, 0 },
+        { "gpus", "gpus.0.simulated", WM_ENOENT, 0 }, /* true is no number */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct golden *golden = goldens;
+        while (strcmp(golden->name, rows[i].golden) != 0)
+            golden++;
+        struct wm_report *report = session_report(&golden->session);
+        double value = -12345;
+        int status = wm_report_number(report, rows[i].path, &value);
+        if (status != rows[i].status)
+            fail_msg("%s of %s: status %d", rows[i].path, rows[i].golden, status);
+        double expected = status == WM_OK ? rows[i].value : -12345;
+        assert_true(fabs(value - expected) <= 1e-12 * fabs(expected));
+        wm_report_free(report);
+    }
+}
+
+/* Simulated figures say so: in text on their very line, in JSON beside them. */
+static void test_simulated(void **state)
+{
+    const struct golden *golden = goldens;
+    char *rest = NULL;
+
+    (void)state;
+    while (strcmp(golden->name, "gpus") != 0)
+        golden++;
+    char *text = print(golden, WM_REPORT_TEXT);
+    size_t lines = 0;
+    for (char *line = strtok_r(text, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest)) {
+        bool is_gpu = strncmp(line, "GPU", 3) == 0 || strncmp(line, "  gpu", 5) == 0;
+        bool is_labelled = strstr(line, "SIMULATED") != NULL;
+        if (is_gpu != is_labelled)
+            fail_msg("%s", line);
+        lines += is_gpu;
+    }
+    assert_int_equal(lines, 5);
+    free(text);
+
+    json_t *root = parse(golden);
+    json_t *energy = json_object_get(root, "energy");
+    assert_true(json_is_true(json_object_get(energy, "simulated")));
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(json_is_true(json_object_get(
+            json_array_get(json_object_get(energy, "gpus"), i), "simulated")));
+        assert_true(json_is_true(json_object_get(
+            json_array_get(json_object_get(root, "gpus"), i), "simulated")));
+    }
+    json_decref(root);
+}
+
+/* Nothing that others chose may reach a terminal as a control character. */
+static void test_text_is_clean(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        char *text = print(&goldens[i], WM_REPORT_TEXT);
+        for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+            assert_true(*at == '\n' || *at >= 0x20);
+            assert_false(at[0] == '\n' && at > (const unsigned char *)text &&
+                         at[-1] == ' ');
+        }
+        free(text);
+    }
+}
+
+static void test_full_disk(void **state)
+{
+    static const enum wm_report_format formats[] = { WM_REPORT_TEXT, WM_REPORT_JSON };
+    FILE *full = fopen("/dev/full", "w");
+    struct wm_report *report = session_report(&goldens[0].session);
+    struct wm_error err;
+
+    (void)state;
+    assert_non_null(full);
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+        assert_int_equal(wm_report_print(report, formats[i], NULL, full, &err), WM_EIO);
+    fclose(full);
+    wm_report_free(report);
+}
+
+static void test_wrong_unit(void **state)
+{
+    const struct wm_report_style style = { .ram_unit = "GiB" };
+    struct wm_report *report = session_report(&goldens[0].session);
+    struct wm_error err;
+
+    (void)state;
+    assert_int_equal(wm_report_print(report, WM_REPORT_TEXT, &style, stdout, &err),
+                     WM_EINVAL);
+    assert_non_null(strstr(err.text, "'GiB'"));
+    wm_report_free(report);
+}
+
+/* jansson is a library of its own, whose calls the linker does not redirect. */
+static void *jansson_malloc(size_t size)
+{
+    return malloc(size);
+}
+
+static void test_out_of_memory(void **state)
+{
+    const struct golden *golden = &goldens[1];
+    struct wm_report *report;
+    struct wm_error err;
+    double value;
+    int status;
+
+    (void)state;
+    json_set_alloc_funcs(jansson_malloc, free);
+    for (long nth = 0;; nth++) {
+        test_fail_allocation(nth);
+        status = session_try_report(&golden->session, &report, &err);
+        test_fail_allocation(-1);
+        if (status == WM_OK)
+            break;
+        assert_true(status < 0); /* jansson does not always say that it is memory */
+    }
+    for (long nth = 0;; nth++) {
+        test_fail_allocation(nth);
+        status = wm_report_number(report, "tool.interval", &value);
+        test_fail_allocation(-1);
+        if (status == WM_OK)
+            break;
+        assert_int_equal(status, WM_ENOMEM);
+    }
+    wm_report_free(report);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_seed_structure),
+        cmocka_unit_test(test_nulls_have_reasons),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_simulated),
+        cmocka_unit_test(test_text_is_clean),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_wrong_unit),
+        cmocka_unit_test(test_out_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
