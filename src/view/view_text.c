@@ -469,7 +469,7 @@ static void print_processes(const struct text_view *view)
     if (result->process_count < 2)
         return;
     snprintf(count, sizeof(count), "%llu", (unsigned long long)result->processes_seen);
-    print_line(view, "Processes", count, "in all; the dearest:");
+    print_line(view, "Processes", count, "seen; the dearest:");
     fprintf(view->out, "%12s%13s%14s%10s  %s\n", "pid", "CPU time", "memory", "threads",
             "name");
     for (size_t i = 0; i < result->process_count && i < MOST_PROCESSES; i++) {

@@ -1,130 +1,125 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether gpu_tracker itself opens our recordings and finds in them what we wrote.
+"""gpu_tracker itself opens our recordings and finds in them what we wrote.
 
-Skipped (77) where gpu_tracker cannot be imported; `pip install gpu-tracker` in a
-virtual environment is all it takes.
+Skipped (77) where it cannot be imported; `pip install gpu-tracker` in a virtual
+environment is all it takes.
 """
+
 import csv
 import math
-import os
-import pathlib
 import sqlite3
 import sys
-import tempfile
+
+import tap
+from tap import case, near
 
 try:
     from gpu_tracker import SubTrackingAnalyzer
 except ImportError as error:
-    print(f'skipped: gpu_tracker cannot be imported: {error}')
+    print(f"gpu_tracker cannot be imported: {error}")
     sys.exit(77)
 
-ROOT = pathlib.Path(os.environ.get('WM_SOURCE_ROOT', '.'))
-SAMPLES = ROOT / 'tests' / 'data' / 'recordings'
+SAMPLES = tap.SOURCE / "tests" / "data" / "recordings"
 MEASUREMENTS = 21
 STATIC = {
-    'ram_unit': 'bytes',
-    'gpu_ram_unit': 'bytes',
-    'time_unit': 'seconds',
-    'ram_system_capacity': 13e9,
-    'gpu_ram_system_capacity': 17e9,
-    'system_core_count': 8,
-    'n_expected_cores': 4,
-    'system_gpu_count': 2,
-    'n_expected_gpus': 2,
+    "ram_unit": "bytes",
+    "gpu_ram_unit": "bytes",
+    "time_unit": "seconds",
+    "ram_system_capacity": 13e9,
+    "gpu_ram_system_capacity": 17e9,
+    "system_core_count": 8,
+    "n_expected_cores": 4,
+    "system_gpu_count": 2,
+    "n_expected_gpus": 2,
 }
 
 
 def rows_of_csv(path):
-    """The data rows, as dictionaries of numbers; an empty cell is None."""
-    with open(path, newline='') as file:
+    """The rows with a time stamp, as dictionaries of numbers; an empty cell is None."""
+    with open(path, newline="") as file:
         reader = csv.reader(file)
         next(reader), next(reader)
         header = next(reader)
-        return [{name: float(cell) if cell else None for name, cell in zip(header, row)}
+        rows = [{name: float(cell) if cell else None for name, cell in zip(header, row)}
                 for row in reader]
+    return [row for row in rows if row["timestamp"] is not None]
 
 
 def rows_of_sqlite(path):
-    database = sqlite3.connect(f'file:{path}?mode=ro', uri=True)
+    database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     database.row_factory = sqlite3.Row
-    rows = [dict(row) for row in database.execute('SELECT * FROM data')]
+    rows = [dict(row) for row in database.execute("SELECT * FROM data")]
     database.close()
     return rows
+
+
+def write_blocks(path, marks):
+    """A sub-tracking file of gpu_tracker's."""
+    if path.suffix == ".csv":
+        with open(path, "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(("process_id", "code_block_name", "position", "timestamp"))
+            writer.writerows(marks)
+        return
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR,"
+                     " position INTEGER, timestamp FLOAT)")
+    database.executemany("INSERT INTO data VALUES (?, ?, ?, ?)", marks)
+    database.commit()
+    database.close()
 
 
 def statistics(rows, name):
     values = [row[name] for row in rows if row[name] is not None]
     if not values:
-        return None
+        return {}
     mean = math.fsum(values) / len(values)
     variance = math.fsum((value - mean) ** 2 for value in values) / len(values)
-    return {'min': min(values), 'max': max(values), 'mean': mean, 'std': math.sqrt(variance)}
+    return {"min": min(values), "max": max(values), "mean": mean, "std": math.sqrt(variance)}
 
 
-def check(good, what):
-    if not good:
-        sys.exit(f'failed: {what}')
-
-
-def check_overall(analyzer, rows, path):
-    overall = analyzer.overall_timepoint_results()
-    check(len(overall) == MEASUREMENTS, f'{path}: {len(overall)} measurements')
-    for name in overall.index:
+def check_statistics(found, rows):
+    for name in found.index:
         expected = statistics(rows, name)
-        for statistic in ('min', 'max', 'mean', 'std'):
-            found = overall.loc[name, statistic]
-            if expected is None:
-                check(found is None or math.isnan(found), f'{path}: {name} {statistic} is {found}')
+        for statistic in ("min", "max", "mean", "std"):
+            value, what = found.loc[name, statistic], f"{name} {statistic}"
+            if expected:
+                near(value, expected[statistic], 1e-9 * abs(expected["max"]) + 1e-9, what)
             else:
-                check(math.isclose(found, expected[statistic], rel_tol=1e-9, abs_tol=1e-6),
-                      f'{path}: {name} {statistic}: {found}, not {expected[statistic]}')
+                assert value is None or math.isnan(value), f"{what}: {value}"
 
 
-def check_static(analyzer, path):
-    static = analyzer.read_static_data()
+def check(path, rows, folder):
+    assert len(rows) == 19
+    overall = SubTrackingAnalyzer(str(path), str(path)).overall_timepoint_results()
+    assert len(overall) == MEASUREMENTS
+    check_statistics(overall, rows)
+
+    # A code block over the fourth to the eighth time point.
+    blocks = folder / f"blocks{path.suffix}"
+    write_blocks(blocks, [(1, "block", 0, rows[3]["timestamp"]),
+                          (1, "block", 1, rows[7]["timestamp"])])
+    results = SubTrackingAnalyzer(str(path), str(blocks)).sub_tracking_results()
     for name, value in STATIC.items():
-        check(static[name] == value, f'{path}: {name} is {static[name]}, not {value}')
-
-
-def check_block(path, rows, suffix):
-    """A code block over the 4th to the 8th time point."""
-    stamps = [row['timestamp'] for row in rows if row['timestamp'] is not None]
-    with tempfile.TemporaryDirectory() as folder:
-        blocks = os.path.join(folder, 'blocks' + suffix)
-        marks = [(1, 'block', 0, stamps[3]), (1, 'block', 1, stamps[7])]
-        if suffix == '.csv':
-            with open(blocks, 'w', newline='') as file:
-                writer = csv.writer(file)
-                writer.writerow(('process_id', 'code_block_name', 'position', 'timestamp'))
-                writer.writerows(marks)
-        else:
-            database = sqlite3.connect(blocks)
-            database.execute('CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR,'
-                             ' position INTEGER, timestamp FLOAT)')
-            database.executemany('INSERT INTO data VALUES (?, ?, ?, ?)', marks)
-            database.commit()
-            database.close()
-        results = SubTrackingAnalyzer(str(path), blocks).sub_tracking_results()
+        assert results.static_data[name] == value, (name, results.static_data[name])
     block = results.code_block_results[0]
-    check(block.num_timepoints == 5, f'{path}: {block.num_timepoints} time points in the block')
-    inside = [row for row in rows if row['timestamp'] in stamps[3:8]]
-    expected = statistics(inside, 'main_ram')['mean']
-    found = block.resource_usage.loc['main_ram', 'mean']
-    check(math.isclose(found, expected, rel_tol=1e-9), f'{path}: block: {found}, not {expected}')
-    str(results)
+    assert block.num_timepoints == 5, block.num_timepoints
+    check_statistics(block.resource_usage, rows[3:8])
+    assert "Num Timepoints" in str(results)
 
 
-def main():
-    for suffix, read in (('.csv', rows_of_csv), ('.sqlite', rows_of_sqlite)):
-        path = SAMPLES / f'v1{suffix}'
-        rows = read(path)
-        analyzer = SubTrackingAnalyzer(str(path), str(path))
-        check_overall(analyzer, rows, path)
-        check_static(analyzer, path)
-        check_block(path, rows, suffix)
-        print(f'{path.name}: {len(rows)} rows, {MEASUREMENTS} measurements and a block agree')
+@case("gpu_tracker reads a CSV recording")
+def _(folder):
+    path = SAMPLES / "v1.csv"
+    check(path, rows_of_csv(path), folder)
 
 
-if __name__ == '__main__':
-    main()
+@case("gpu_tracker reads an SQLite recording")
+def _(folder):
+    path = SAMPLES / "v1.sqlite"
+    check(path, rows_of_sqlite(path), folder)
+
+
+if __name__ == "__main__":
+    tap.main()
