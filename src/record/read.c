@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* read.c - opening a recording, whatever its format, and reading it. */
+#include "record/read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base_file.h"
+#include "record/record_ops.h"
+#include "record/record_text.h"
+
+static const struct wm_reader_ops *const readers[] = {
+    &wm_reader_sqlite,
+    &wm_reader_csv,
+};
+
+enum { READER_COUNT = sizeof(readers) / sizeof(readers[0]) };
+
+/* How much of a file has to be known to tell its format. */
+enum { HEAD_SIZE = 512 };
+
+struct wm_recording {
+    const struct wm_reader_ops *ops;
+    char *path;
+    dev_t device;
+    ino_t inode;
+    const struct wm_channel *channels;
+    size_t channel_count;
+    bool started;
+    max_align_t state[];
+};
+
+static int inspect(const char *path, struct stat *ret_info, struct wm_error *err)
+{
+    const char *shown = wm_text_path(path);
+
+    if (stat(path, ret_info) < 0)
+        return wm_fail_errno(err, shown);
+    if (S_ISDIR(ret_info->st_mode))
+        return wm_fail(err, WM_EFORMAT, "%s: a folder, not a recording", shown);
+    if (!S_ISREG(ret_info->st_mode))
+        return wm_fail(err, WM_EFORMAT, "%s: not a regular file", shown);
+    return WM_OK;
+}
+
+static int find_reader(const char *path, const struct wm_reader_ops **ret_ops,
+                       struct wm_error *err)
+{
+    const char *shown = wm_text_path(path);
+    char head[HEAD_SIZE];
+
+    ssize_t length = wm_file_read_at(AT_FDCWD, path, head, sizeof(head));
+    if (length < 0) {
+        errno = (int)-length;
+        return wm_fail_errno(err, shown);
+    }
+    for (size_t i = 0; i < READER_COUNT; i++) {
+        if (readers[i]->recognises(head, (size_t)length)) {
+            *ret_ops = readers[i];
+            return WM_OK;
+        }
+    }
+    return wm_fail(err, WM_EFORMAT, "%s: %s", shown,
+                   length == 0 ? "empty" : "not a recording of wattmeter");
+}
+
+int wm_reader_choose_run(const char *path, size_t run, size_t count, size_t *ret_index,
+                         struct wm_error *err)
+{
+    const char *shown = wm_text_path(path);
+
+    if (count == 0)
+        return wm_fail(err, WM_EFORMAT, "%s: holds no run", shown);
+    if (run != WM_LAST_RUN && run >= count)
+        return wm_fail(err, WM_EINVAL, "%s: there is no run %zu; the last one is %zu",
+                       shown, run, count - 1);
+    *ret_index = run == WM_LAST_RUN ? count - 1 : run;
+    return WM_OK;
+}
+
+int wm_recording_open(const char *path, size_t run, struct wm_recording **ret_recording,
+                      struct wm_error *err)
+{
+    const struct wm_reader_ops *ops = NULL;
+    struct stat info;
+
+    int status = inspect(path, &info, err);
+    if (status == WM_OK)
+        status = find_reader(path, &ops, err);
+    if (status < 0)
+        return status;
+
+    struct wm_recording *recording = calloc(1, sizeof(*recording) + ops->state_size);
+    char *copy = strdup(path);
+    if (!recording || !copy) {
+        free(recording);
+        free(copy);
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
+    }
+    recording->ops = ops;
+    recording->path = copy;
+    recording->device = info.st_dev;
+    recording->inode = info.st_ino;
+
+    status = ops->open(recording->state, recording->path, run, err);
+    if (status < 0) {
+        wm_recording_close(recording);
+        return status;
+    }
+    recording->channel_count = ops->channels(recording->state, &recording->channels);
+    *ret_recording = recording;
+    return WM_OK;
+}
+
+void wm_recording_close(struct wm_recording *recording)
+{
+    if (!recording)
+        return;
+    recording->ops->close(recording->state);
+    free(recording->path);
+    free(recording);
+}
+
+size_t wm_recording_run_count(const struct wm_recording *recording)
+{
+    return recording->ops->run_count(recording->state);
+}
+
+size_t wm_recording_channel_count(const struct wm_recording *recording)
+{
+    return recording->channel_count;
+}
+
+const struct wm_channel *wm_recording_channel(const struct wm_recording *recording,
+                                              size_t index)
+{
+    return &recording->channels[index];
+}
+
+int wm_recording_next(struct wm_recording *recording, struct wm_tick *ret_tick,
+                      struct wm_error *err)
+{
+    recording->started = true;
+    return recording->ops->next(recording->state, ret_tick, err);
+}
+
+const struct wm_run *wm_recording_run(const struct wm_recording *recording)
+{
+    return recording->ops->run(recording->state);
+}
+
+const struct wm_result *wm_recording_result(const struct wm_recording *recording)
+{
+    return recording->ops->result(recording->state);
+}
+
+const struct wm_channel *wm_recording_channels(const struct wm_recording *recording,
+                                               size_t *ret_count)
+{
+    *ret_count = recording->channel_count;
+    return recording->channels;
+}
+
+size_t wm_recording_gaps(const struct wm_recording *recording,
+                         const struct wm_gap **ret_gaps)
+{
+    return recording->ops->gaps(recording->state, ret_gaps);
+}
+
+bool wm_recording_at_start(const struct wm_recording *recording)
+{
+    return !recording->started;
+}
+
+bool wm_recording_is_at(const struct wm_recording *recording, const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0 && info.st_dev == recording->device &&
+           info.st_ino == recording->inode;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* read.h - what the analysis asks of a recording besides its ticks; the rest is
+ * in wattmeter/recording.h. Everything is borrowed from the recording. */
+#ifndef WM_READ_H
+#define WM_READ_H
+
+#include <stdbool.h>
+
+#include "record/record.h"
+
+const struct wm_run *wm_recording_run(const struct wm_recording *recording);
+
+/* NULL when the writer was killed before it could say. */
+const struct wm_result *wm_recording_result(const struct wm_recording *recording);
+
+const struct wm_channel *wm_recording_channels(const struct wm_recording *recording,
+                                               size_t *ret_count);
+
+size_t wm_recording_gaps(const struct wm_recording *recording,
+                         const struct wm_gap **ret_gaps);
+
+/* Whether no tick has been read yet. */
+bool wm_recording_at_start(const struct wm_recording *recording);
+
+/* Whether it is read from the file at `path`. */
+bool wm_recording_is_at(const struct wm_recording *recording, const char *path);
+
+#endif

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* read_sqlite.c - reading back recordings in an SQLite database. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/record_channel.h"
+#include "record/record_ops.h"
+#include "record/record_sql.h"
+#include "record/record_text.h"
+
+/* How long a writer is waited for that is just changing the file's structure. */
+enum { BUSY_MS = 2000 };
+
+/* What a hostile file could make us take up. */
+enum {
+    VALUE_MAX = 16 * 1024 * 1024, /* bytes in one value */
+    GAPS_MAX = 65536,             /* later ones are left out */
+};
+
+struct sqlite_reader {
+    const char *path; /* for messages */
+    sqlite3 *db;
+    sqlite3_stmt *samples;
+    sqlite3_int64 id; /* of the run */
+    size_t run_count;
+    struct wm_run run;
+    struct wm_result result;
+    bool has_result;
+    struct wm_channel_set set;
+    struct wm_gap *gaps;
+    size_t gap_count;
+    struct wm_reading *readings;
+    int64_t last_ns;
+    bool ended;
+};
+
+/* Ways to open a database that is not to be changed, and what each is for. */
+static const struct way {
+    int flags;
+    const char *vfs;
+    const char *pragma;
+} ways[] = {
+    { SQLITE_OPEN_READONLY, NULL, "" },
+
+    /* In a folder where nothing can be written there is no place for the index
+     * of a log that a killed writer has left; without locks it is kept in
+     * memory. Whoever writes to the file has made that place already. */
+    { SQLITE_OPEN_READONLY, "unix-none", "PRAGMA locking_mode = EXCLUSIVE" },
+
+    /* A journal left by a killed writer has to be rolled back first. */
+    { SQLITE_OPEN_READWRITE, NULL, "" },
+};
+
+enum { WAY_COUNT = sizeof(ways) / sizeof(ways[0]) };
+
+static bool sqlite_recognises(const char *head, size_t length)
+{
+    static const char magic[] = "SQLite format 3";
+
+    return length >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
+}
+
+static int out_of_memory(const struct sqlite_reader *reader, struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->path);
+}
+
+static int fail(const struct sqlite_reader *reader, int result, struct wm_error *err)
+{
+    return wm_sql_fail(reader->db, result, reader->path, err);
+}
+
+/* Puts the file and the table in front of what went wrong. */
+static int wrong_row(const struct sqlite_reader *reader, const char *table, int status,
+                     const struct wm_error *why, struct wm_error *err)
+{
+    return wm_fail(err, status, "%s: table %s: %.150s", reader->path, table, why->text);
+}
+
+static int open_way(struct sqlite_reader *reader, const char *path, const struct way *way)
+{
+    int result =
+        sqlite3_open_v2(path, &reader->db, way->flags | SQLITE_OPEN_NOMUTEX, way->vfs);
+    if (result != SQLITE_OK)
+        return result;
+
+    /* The file may be anybody's: its schema runs no code, and what it holds is
+     * not believed to be consistent. */
+    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
+    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)NULL);
+    sqlite3_limit(reader->db, SQLITE_LIMIT_LENGTH, VALUE_MAX);
+    sqlite3_busy_timeout(reader->db, BUSY_MS);
+    result = sqlite3_exec(reader->db, way->pragma, NULL, NULL, NULL);
+    if (result != SQLITE_OK)
+        return result;
+
+    /* One transaction from here to the end, so that a writer that goes on does
+     * not show in one table and not in the other. */
+    return sqlite3_exec(reader->db,
+                        "PRAGMA cell_size_check = ON;"
+                        "PRAGMA mmap_size = 0;"
+                        "BEGIN;"
+                        "SELECT count(*) FROM sqlite_master",
+                        NULL, NULL, NULL);
+}
+
+static int open_database(struct sqlite_reader *reader, const char *path,
+                         struct wm_error *err)
+{
+    int result = SQLITE_OK;
+
+    for (size_t i = 0; i < WAY_COUNT; i++) {
+        result = open_way(reader, path, &ways[i]);
+        int kind = result & 0xff;
+        bool another = kind == SQLITE_CANTOPEN || kind == SQLITE_READONLY;
+        if (!another || i + 1 == WAY_COUNT)
+            break;
+        sqlite3_close(reader->db);
+        reader->db = NULL;
+    }
+    return result == SQLITE_OK ? WM_OK : fail(reader, result, err);
+}
+
+static int prepare(const struct sqlite_reader *reader, const char *sql,
+                   sqlite3_stmt **ret_statement, struct wm_error *err)
+{
+    return wm_sql_prepare(reader->db, sql, reader->path, ret_statement, err);
+}
+
+/* A view could take for ever to answer. */
+static int check_tables(const struct sqlite_reader *reader, struct wm_error *err)
+{
+    static const char *const tables[] = { "run", "channel", "sample", "gap" };
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        sqlite3_int64 count = 0;
+        char sql[96];
+        sqlite3_snprintf(
+            sizeof(sql), sql,
+            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = %Q",
+            tables[i]);
+        int status = wm_sql_number(reader->db, sql, reader->path, &count, err);
+        if (status < 0)
+            return status;
+        if (count != 1)
+            return wm_fail(err, WM_EFORMAT, "%s: there is no table %s", reader->path,
+                           tables[i]);
+    }
+    return WM_OK;
+}
+
+static const char *text_at(sqlite3_stmt *statement, int column)
+{
+    return (const char *)sqlite3_column_text(statement, column);
+}
+
+/* Reads the run that the statement stands at: info, result. */
+static int read_run(struct sqlite_reader *reader, sqlite3_stmt *statement,
+                    struct wm_error *err)
+{
+    const char *info = text_at(statement, 1), *result = text_at(statement, 2);
+    struct wm_error why;
+
+    reader->id = sqlite3_column_int64(statement, 0);
+    int status = wm_run_from_json(info ? info : "", &reader->run, &why);
+    if (status == WM_OK && result) {
+        status = wm_result_from_json(result, &reader->result, &why);
+        reader->has_result = status == WM_OK;
+    }
+    return status < 0 ? wrong_row(reader, "run", status, &why, err) : WM_OK;
+}
+
+static int load_run(struct sqlite_reader *reader, size_t run, struct wm_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    sqlite3_int64 count = 0;
+    size_t index = 0;
+
+    int status =
+        wm_sql_number(reader->db, "SELECT count(*) FROM run", reader->path, &count, err);
+    if (status == WM_OK)
+        status = wm_reader_choose_run(reader->path, run, (size_t)count, &index, err);
+    if (status == WM_OK)
+        status =
+            prepare(reader, "SELECT id, info, result FROM run ORDER BY id LIMIT 1 OFFSET ?",
+                    &statement, err);
+    if (status < 0)
+        return status;
+
+    reader->run_count = (size_t)count;
+    sqlite3_bind_int64(statement, 1, (sqlite3_int64)index);
+    int result = sqlite3_step(statement);
+    status =
+        result == SQLITE_ROW ? read_run(reader, statement, err) : fail(reader, result, err);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static int read_channel(struct wm_channel_set *set, sqlite3_stmt *statement,
+                        struct wm_error *err)
+{
+    int device_kind = wm_word_value(WM_WORDS_DEVICE_KIND, text_at(statement, 8));
+    int kind = wm_word_value(WM_WORDS_KIND, text_at(statement, 9));
+    int origin = wm_word_value(WM_WORDS_ORIGIN, text_at(statement, 10));
+    const struct wm_channel channel = {
+        .source = text_at(statement, 2),
+        .device = text_at(statement, 3),
+        .label = text_at(statement, 4),
+        .model = text_at(statement, 5),
+        .metric = text_at(statement, 6),
+        .unit = text_at(statement, 7),
+        .device_kind = (enum wm_device_kind)device_kind,
+        .kind = (enum wm_kind)kind,
+        .origin = (enum wm_origin)origin,
+        .period_ns = sqlite3_column_int64(statement, 11),
+    };
+
+    if (device_kind < 0 || kind < 0 || origin < 0)
+        return wm_fail(err, WM_EFORMAT, "channel %zu is of no known kind", set->count);
+    return wm_channel_set_add(set, &channel, text_at(statement, 0), text_at(statement, 1),
+                              err);
+}
+
+static int load_channels(struct sqlite_reader *reader, struct wm_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    struct wm_error why;
+    int result = SQLITE_ROW;
+
+    int status = prepare(reader,
+                         "SELECT column_name, clock_column, source, device, label, model,"
+                         " metric, unit, device_kind, kind, origin, period_ns"
+                         " FROM channel WHERE run = ? ORDER BY ordinal",
+                         &statement, err);
+    if (status < 0)
+        return status;
+    sqlite3_bind_int64(statement, 1, reader->id);
+
+    status = wm_channel_set_init(&reader->set, WM_CHANNELS_MAX, &why);
+    while (status == WM_OK && (result = sqlite3_step(statement)) == SQLITE_ROW)
+        status = read_channel(&reader->set, statement, &why);
+    if (status == WM_OK && result == SQLITE_DONE)
+        status = wm_channel_set_seal(&reader->set, &why);
+    if (status < 0)
+        status = wrong_row(reader, "channel", status, &why, err);
+    else if (result != SQLITE_DONE)
+        status = fail(reader, result, err);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static int add_gap(struct sqlite_reader *reader, sqlite3_stmt *statement, size_t *room,
+                   struct wm_error *err)
+{
+    const char *column = text_at(statement, 0);
+    const struct wm_column_use *use =
+        column ? wm_channel_set_find(&reader->set, column) : NULL;
+
+    if (!use || use->is_clock)
+        return WM_OK;
+    if (reader->gap_count == *room) {
+        size_t more = *room > 0 ? 2 * *room : 64;
+        void *grown = realloc(reader->gaps, more * sizeof(*reader->gaps));
+        if (!grown)
+            return out_of_memory(reader, err);
+        reader->gaps = grown;
+        *room = more;
+    }
+    if (wm_gap_init(&reader->gaps[reader->gap_count], use->index,
+                    sqlite3_column_int64(statement, 1), sqlite3_column_int64(statement, 2),
+                    text_at(statement, 3), text_at(statement, 4)))
+        reader->gap_count++;
+    return WM_OK;
+}
+
+static int load_gaps(struct sqlite_reader *reader, struct wm_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int result = SQLITE_ROW;
+    size_t room = 0;
+
+    int status = prepare(reader,
+                         "SELECT channel, from_ns, to_ns, state, why FROM gap WHERE run = ?"
+                         " ORDER BY from_ns LIMIT ?",
+                         &statement, err);
+    if (status < 0)
+        return status;
+    sqlite3_bind_int64(statement, 1, reader->id);
+    sqlite3_bind_int64(statement, 2, GAPS_MAX);
+    while (status == WM_OK && (result = sqlite3_step(statement)) == SQLITE_ROW)
+        status = add_gap(reader, statement, &room, err);
+    if (status == WM_OK && result != SQLITE_DONE)
+        status = fail(reader, result, err);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* The columns are named with their table: a bare name in quotes that is no
+ * column is a string for SQLite. */
+static int prepare_samples(struct sqlite_reader *reader, struct wm_error *err)
+{
+    const struct wm_columns *columns = &reader->set.columns;
+
+    sqlite3_str *sql = sqlite3_str_new(reader->db);
+    sqlite3_str_appendall(sql, "SELECT sample.time_ns");
+    for (size_t i = 0; i < columns->clock_count; i++)
+        sqlite3_str_appendf(sql, ", sample.\"%w\"", columns->clocks[i]);
+    for (size_t i = 0; i < columns->count; i++)
+        sqlite3_str_appendf(sql, ", sample.\"%w\"", columns->values[i]);
+    sqlite3_str_appendall(sql, " FROM sample WHERE sample.run = ? ORDER BY sample.time_ns");
+    char *text = sqlite3_str_finish(sql);
+    int status =
+        text ? prepare(reader, text, &reader->samples, err) : out_of_memory(reader, err);
+    sqlite3_free(text);
+    if (status == WM_OK)
+        sqlite3_bind_int64(reader->samples, 1, reader->id);
+    return status;
+}
+
+static int sqlite_open(void *state, const char *path, size_t run, struct wm_error *err)
+{
+    struct sqlite_reader *reader = state;
+
+    reader->path = wm_text_path(path);
+    reader->last_ns = -1;
+    int status = open_database(reader, path, err);
+    if (status == WM_OK)
+        status = wm_sql_check_format(reader->db, reader->path, err);
+    if (status == WM_OK)
+        status = check_tables(reader, err);
+    if (status == WM_OK)
+        status = load_run(reader, run, err);
+    if (status == WM_OK)
+        status = load_channels(reader, err);
+    if (status == WM_OK)
+        status = load_gaps(reader, err);
+    if (status == WM_OK)
+        status = prepare_samples(reader, err);
+    if (status < 0)
+        return status;
+
+    reader->readings = calloc(reader->set.count + 1, sizeof(*reader->readings));
+    return reader->readings ? WM_OK : out_of_memory(reader, err);
+}
+
+static size_t sqlite_run_count(const void *state)
+{
+    return ((const struct sqlite_reader *)state)->run_count;
+}
+
+static const struct wm_run *sqlite_run(const void *state)
+{
+    return &((const struct sqlite_reader *)state)->run;
+}
+
+static const struct wm_result *sqlite_result(const void *state)
+{
+    const struct sqlite_reader *reader = state;
+
+    return reader->has_result ? &reader->result : NULL;
+}
+
+static size_t sqlite_channels(const void *state, const struct wm_channel **ret_channels)
+{
+    const struct sqlite_reader *reader = state;
+
+    *ret_channels = reader->set.channels;
+    return reader->set.count;
+}
+
+static size_t sqlite_gaps(const void *state, const struct wm_gap **ret_gaps)
+{
+    const struct sqlite_reader *reader = state;
+
+    *ret_gaps = reader->gaps;
+    return reader->gap_count;
+}
+
+static int wrong_value(const struct sqlite_reader *reader, const char *column,
+                       const char *what, struct wm_error *err)
+{
+    return wm_fail(err, WM_EFORMAT, "%s: table sample, column %.64s: not %s", reader->path,
+                   column, what);
+}
+
+static bool read_time(sqlite3_stmt *statement, int column, int64_t *ret_ns)
+{
+    int64_t value = sqlite3_column_int64(statement, column);
+
+    if (sqlite3_column_type(statement, column) != SQLITE_INTEGER || value < 0 ||
+        value > WM_TIME_MAX_NS)
+        return false;
+    *ret_ns = value;
+    return true;
+}
+
+/* The value of a channel, and when it was read. */
+static int read_value(struct sqlite_reader *reader, size_t channel, int64_t tick_ns,
+                      struct wm_error *err)
+{
+    const struct wm_columns *columns = &reader->set.columns;
+    struct wm_reading *reading = &reader->readings[channel];
+    size_t clock = columns->clock_of[channel];
+    int column = (int)(1 + columns->clock_count + channel);
+    int type = sqlite3_column_type(reader->samples, column);
+
+    *reading = (struct wm_reading) { 0 };
+    if (type == SQLITE_NULL)
+        return WM_OK;
+    double value = sqlite3_column_double(reader->samples, column);
+    if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !isfinite(value))
+        return wrong_value(reader, columns->values[channel], "a number", err);
+
+    *reading = (struct wm_reading) { tick_ns, value, WM_READING_OK };
+    if (clock == WM_TICK_CLOCK ||
+        sqlite3_column_type(reader->samples, (int)(1 + clock)) == SQLITE_NULL)
+        return WM_OK;
+    if (!read_time(reader->samples, (int)(1 + clock), &reading->when_ns))
+        return wrong_value(reader, columns->clocks[clock], "a time", err);
+    return WM_OK;
+}
+
+static int sqlite_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
+{
+    struct sqlite_reader *reader = state;
+    int64_t when_ns = 0;
+
+    /* Another step after the last would begin anew. */
+    if (reader->ended)
+        return 0;
+    int result = sqlite3_step(reader->samples);
+    if (result == SQLITE_DONE) {
+        reader->ended = true;
+        return 0;
+    }
+    if (result != SQLITE_ROW)
+        return fail(reader, result, err);
+    if (!read_time(reader->samples, 0, &when_ns))
+        return wrong_value(reader, "time_ns", "a time", err);
+    if (when_ns <= reader->last_ns)
+        return wrong_value(reader, "time_ns", "later than in the row before", err);
+    reader->last_ns = when_ns;
+
+    for (size_t i = 0; i < reader->set.count; i++) {
+        int status = read_value(reader, i, when_ns, err);
+        if (status < 0)
+            return status;
+    }
+    *ret_tick = (struct wm_tick) {
+        .when_ns = when_ns,
+        .readings = reader->readings,
+        .count = reader->set.count,
+    };
+    return 1;
+}
+
+static void sqlite_close(void *state)
+{
+    struct sqlite_reader *reader = state;
+
+    sqlite3_finalize(reader->samples);
+    sqlite3_close(reader->db);
+    free(reader->gaps);
+    free(reader->readings);
+    wm_channel_set_release(&reader->set);
+    wm_run_release(&reader->run);
+    wm_result_release(&reader->result);
+}
+
+const struct wm_reader_ops wm_reader_sqlite = {
+    .name = "SQLite",
+    .recognises = sqlite_recognises,
+    .state_size = sizeof(struct sqlite_reader),
+    .open = sqlite_open,
+    .run_count = sqlite_run_count,
+    .run = sqlite_run,
+    .result = sqlite_result,
+    .channels = sqlite_channels,
+    .gaps = sqlite_gaps,
+    .next = sqlite_next,
+    .close = sqlite_close,
+};

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record.c - the recording formats, and writing a recording while the ticks go on. */
+#include "record/record.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/base_clock.h"
+#include "record/record_queue.h"
+#include "record/record_target.h"
+#include "record/record_text.h"
+
+/* Those whose suffix is the usual one first. */
+static const struct wm_recorder_ops *const formats[] = {
+    &wm_recorder_sqlite,
+    &wm_recorder_csv,
+    &wm_recorder_json,
+};
+
+enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };
+
+/* Ticks that are not written out yet are lost when we are killed. */
+#define BATCH_INTERVAL_NS (WM_NS_PER_S / 2)
+
+/* At the end of a run every channel may have a gap to report at once. */
+enum { GAPS_MIN = 256 };
+
+struct wm_recorder {
+    struct wm_target target;
+    pthread_t thread;
+    bool has_thread;
+    bool has_lock; /* `lock` and `wake` are initialised */
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+
+    /* All that follows is guarded by the lock; what was taken from the queue
+     * belongs to the thread. */
+    struct wm_queue queue;
+    struct wm_gap *gaps;
+    size_t gap_room, gap_count, gap_done; /* those before `gap_done` are written */
+    bool stop;
+    int64_t last_ns; /* of the latest tick */
+    uint64_t lost_ticks, lost_gaps;
+    struct wm_error trouble; /* why writing failed the last time */
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+static const struct wm_recorder_ops *find_format(const char *target)
+{
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        for (const char *const *suffix = formats[i]->suffixes; *suffix; suffix++) {
+            if (ends_with(target, *suffix))
+                return formats[i];
+        }
+    }
+    return NULL;
+}
+
+static void list_suffixes(bool exporting, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (!formats[i]->survives_kill && !exporting)
+            continue;
+        for (const char *const *suffix = formats[i]->suffixes; *suffix && used < size;
+             suffix++)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "",
+                                     *suffix);
+    }
+}
+
+int wm_recorder_format(const char *target, bool exporting,
+                       const struct wm_recorder_ops **ret_ops, struct wm_error *err)
+{
+    const struct wm_recorder_ops *ops = find_format(target);
+
+    if (!ops) {
+        char known[80];
+        list_suffixes(exporting, known, sizeof(known));
+        return wm_fail(err, WM_EINVAL, "%s: not the name of a recording; they end in %s",
+                       wm_text_path(target), known);
+    }
+    if (!ops->survives_kill && !exporting)
+        return wm_fail(err, WM_EINVAL,
+                       "%s: %s is only written as a whole; record to %s and export it",
+                       wm_text_path(target), ops->name, formats[0]->suffixes[0]);
+    *ret_ops = ops;
+    return WM_OK;
+}
+
+int wm_recorder_check(const char *target, enum wm_record_mode mode, struct wm_error *err)
+{
+    const struct wm_recorder_ops *ops = NULL;
+
+    int status = wm_recorder_format(target, false, &ops, err);
+    return status < 0 ? status : wm_target_check(ops, target, mode, err);
+}
+
+/* What follows up to run_thread() runs in the recorder's thread, and is called
+ * with the lock held; it is let go while the file is written to. */
+
+/* False when writing failed. */
+static bool write_batch(struct wm_recorder *recorder)
+{
+    struct wm_target *target = &recorder->target;
+    struct wm_error err = { 0 };
+
+    size_t count = wm_queue_take(&recorder->queue);
+    if (count == 0)
+        return true;
+
+    pthread_mutex_unlock(&recorder->lock);
+    bool written =
+        target->ops->write(target->state, recorder->queue.batch, count, &err) == WM_OK;
+    if (written)
+        wm_target_keep(target);
+    pthread_mutex_lock(&recorder->lock);
+
+    if (!written) {
+        recorder->trouble = err;
+        wm_queue_return(&recorder->queue, count);
+        return false;
+    }
+    wm_queue_done(&recorder->queue, count);
+    return true;
+}
+
+static bool write_gap(struct wm_recorder *recorder)
+{
+    struct wm_target *target = &recorder->target;
+    struct wm_gap gap = recorder->gaps[recorder->gap_done];
+    struct wm_error err = { 0 };
+
+    pthread_mutex_unlock(&recorder->lock);
+    bool written = target->ops->gap(target->state, &gap, &err) == WM_OK;
+    pthread_mutex_lock(&recorder->lock);
+
+    if (!written) {
+        recorder->trouble = err;
+        return false;
+    }
+    recorder->gap_done++;
+    return true;
+}
+
+static bool write_all(struct wm_recorder *recorder)
+{
+    while (recorder->queue.length > 0) {
+        if (!write_batch(recorder))
+            return false;
+    }
+    while (recorder->gap_done < recorder->gap_count) {
+        if (!write_gap(recorder))
+            return false;
+    }
+    recorder->gap_done = 0;
+    recorder->gap_count = 0;
+    return true;
+}
+
+static void wait_for_more(struct wm_recorder *recorder, bool failed)
+{
+    int64_t until_ns = wm_clock_monotonic_ns() + BATCH_INTERVAL_NS;
+    const struct timespec until = {
+        .tv_sec = until_ns / WM_NS_PER_S,
+        .tv_nsec = until_ns % WM_NS_PER_S,
+    };
+    int result = 0;
+
+    /* After a failure a full queue is no reason to try again at once. */
+    while (result == 0 && !recorder->stop &&
+           (failed || recorder->queue.length < recorder->queue.batch_max))
+        result = pthread_cond_timedwait(&recorder->wake, &recorder->lock, &until);
+}
+
+static void *run_thread(void *argument)
+{
+    struct wm_recorder *recorder = argument;
+    bool failed = false, stop = false;
+
+    pthread_mutex_lock(&recorder->lock);
+    while (!stop) {
+        wait_for_more(recorder, failed);
+        stop = recorder->stop;
+        failed = !write_all(recorder);
+    }
+    pthread_mutex_unlock(&recorder->lock);
+    return NULL;
+}
+
+static int init_lock(struct wm_recorder *recorder)
+{
+    pthread_condattr_t attributes;
+
+    if (pthread_condattr_init(&attributes) != 0)
+        return -1;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    int result = pthread_cond_init(&recorder->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (result != 0)
+        return -1;
+    if (pthread_mutex_init(&recorder->lock, NULL) != 0) {
+        pthread_cond_destroy(&recorder->wake);
+        return -1;
+    }
+    recorder->has_lock = true;
+    return 0;
+}
+
+/* The signals of the program that we are part of are none of this thread's
+ * business. It inherits the mask of the one that makes it. */
+static int start_thread(struct wm_recorder *recorder, struct wm_error *err)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    int number = pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (number == 0) {
+        number = pthread_create(&recorder->thread, NULL, run_thread, recorder);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    if (number != 0) {
+        errno = number;
+        return wm_fail_errno(err, "no thread for the recording");
+    }
+    recorder->has_thread = true;
+    return WM_OK;
+}
+
+int wm_recorder_open(const char *target, enum wm_record_mode mode, const struct wm_run *run,
+                     const struct wm_channel *channels, size_t count,
+                     struct wm_recorder **ret_recorder, struct wm_error *err)
+{
+    const struct wm_recorder_ops *ops = NULL;
+
+    int status = wm_recorder_format(target, false, &ops, err);
+    if (status < 0)
+        return status;
+
+    struct wm_recorder *recorder = calloc(1, sizeof(*recorder));
+    if (!recorder)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(target));
+    recorder->last_ns = -1;
+    recorder->gap_room = GAPS_MIN + 2 * count;
+    recorder->gaps = calloc(recorder->gap_room, sizeof(*recorder->gaps));
+    if (!recorder->gaps || init_lock(recorder) < 0)
+        status = wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(target));
+    if (status == WM_OK)
+        status = wm_queue_init(&recorder->queue, count, err);
+    if (status == WM_OK)
+        status =
+            wm_target_open(&recorder->target, ops, target, mode, run, channels, count, err);
+    if (status == WM_OK)
+        status = start_thread(recorder, err);
+    if (status < 0) {
+        wm_recorder_close(recorder);
+        return status;
+    }
+    *ret_recorder = recorder;
+    return WM_OK;
+}
+
+void wm_recorder_tick(struct wm_recorder *recorder, const struct wm_tick *tick)
+{
+    pthread_mutex_lock(&recorder->lock);
+    if (tick->when_ns <= recorder->last_ns) {
+        recorder->lost_ticks++;
+        wm_fail(&recorder->trouble, WM_EINVAL, "%s: the time of a tick went back",
+                wm_text_path(recorder->target.path));
+    } else {
+        recorder->last_ns = tick->when_ns;
+        if (!wm_queue_push(&recorder->queue, tick))
+            recorder->lost_ticks++;
+        if (recorder->queue.length == recorder->queue.batch_max)
+            pthread_cond_signal(&recorder->wake);
+    }
+    pthread_mutex_unlock(&recorder->lock);
+}
+
+void wm_recorder_gap(struct wm_recorder *recorder, const struct wm_gap *gap)
+{
+    pthread_mutex_lock(&recorder->lock);
+    if (recorder->gap_count < recorder->gap_room)
+        recorder->gaps[recorder->gap_count++] = *gap;
+    else
+        recorder->lost_gaps++;
+    pthread_mutex_unlock(&recorder->lock);
+}
+
+static void stop_thread(struct wm_recorder *recorder)
+{
+    if (!recorder->has_thread)
+        return;
+    pthread_mutex_lock(&recorder->lock);
+    recorder->stop = true;
+    pthread_cond_signal(&recorder->wake);
+    pthread_mutex_unlock(&recorder->lock);
+    pthread_join(recorder->thread, NULL);
+    recorder->has_thread = false;
+}
+
+void wm_recorder_flush(struct wm_recorder *recorder, struct wm_result *result)
+{
+    struct wm_error err = { 0 };
+    const char *path = wm_text_path(recorder->target.path);
+
+    stop_thread(recorder);
+    result->lost_ticks = recorder->lost_ticks + recorder->queue.length;
+    result->recording_trouble[0] = '\0';
+
+    if (wm_target_verify(&recorder->target, &err) < 0)
+        recorder->trouble = err;
+    else if (result->lost_ticks == 0 && recorder->lost_gaps == 0 &&
+             recorder->gap_count == 0)
+        return; /* what failed once went well later */
+    else if (recorder->trouble.text[0] == '\0')
+        wm_fail(&recorder->trouble, WM_EIO, "%s: could not be written fast enough", path);
+    snprintf(result->recording_trouble, sizeof(result->recording_trouble), "%s",
+             recorder->trouble.text);
+}
+
+int wm_recorder_finish(struct wm_recorder *recorder, const struct wm_result *result,
+                       struct wm_error *err)
+{
+    struct wm_target *target = &recorder->target;
+
+    stop_thread(recorder);
+    int status = wm_target_verify(target, err);
+    if (status == WM_OK)
+        status = target->ops->finish(target->state, result, err);
+    if (status == WM_OK)
+        wm_target_keep(target);
+    return status;
+}
+
+void wm_recorder_close(struct wm_recorder *recorder)
+{
+    if (!recorder)
+        return;
+    stop_thread(recorder);
+    wm_target_close(&recorder->target);
+    wm_queue_release(&recorder->queue);
+    free(recorder->gaps);
+    if (recorder->has_lock) {
+        pthread_cond_destroy(&recorder->wake);
+        pthread_mutex_destroy(&recorder->lock);
+    }
+    free(recorder);
+}

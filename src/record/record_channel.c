@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_channel.c - channels and gaps as they stand in a recording. */
+#include "record/record_channel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_text.h"
+#include "record/record_text.h"
+
+enum { WORDS_MAX = 8 };
+
+/* Small enough for a few of them to be added up. */
+#define PERIOD_MAX_NS (WM_TIME_MAX_NS / 16)
+
+static const char *const words[][WORDS_MAX] = {
+    [WM_WORDS_DEVICE_KIND] = {
+        [WM_DEVICE_HOST] = "host",
+        [WM_DEVICE_CPU] = "cpu",
+        [WM_DEVICE_GPU] = "gpu",
+        [WM_DEVICE_TREE] = "tree",
+    },
+    [WM_WORDS_KIND] = {
+        [WM_GAUGE] = "gauge",
+        [WM_COUNTER] = "counter",
+    },
+    [WM_WORDS_ORIGIN] = {
+        [WM_MEASURED] = "measured",
+        [WM_ESTIMATED] = "estimated",
+        [WM_SIMULATED] = "simulated",
+    },
+    [WM_WORDS_STATE] = {
+        [WM_READING_NONE] = "none",
+        [WM_READING_OK] = "ok",
+        [WM_READING_UNSUPPORTED] = "unsupported",
+        [WM_READING_DENIED] = "denied",
+        [WM_READING_FAILED] = "failed",
+        [WM_READING_STALE] = "stale",
+    },
+};
+
+const char *wm_word(enum wm_word_list list, int value)
+{
+    const char *word = value >= 0 && value < WORDS_MAX ? words[list][value] : NULL;
+    return word ? word : "unknown";
+}
+
+int wm_word_value(enum wm_word_list list, const char *word)
+{
+    for (int value = 0; word && value < WORDS_MAX; value++) {
+        if (words[list][value] && strcmp(words[list][value], word) == 0)
+            return value;
+    }
+    return -1;
+}
+
+static json_t *channel_json(const struct wm_channel *channel, const char *column,
+                            const char *clock)
+{
+    const struct {
+        const char *key;
+        const char *text;
+    } strings[] = {
+        { "column", column },
+        { "clock_column", clock },
+        { "source", channel->source },
+        { "device", channel->device },
+        { "label", channel->label },
+        { "model", channel->model },
+        { "metric", channel->metric },
+        { "unit", channel->unit },
+        { "device_kind", wm_word(WM_WORDS_DEVICE_KIND, (int)channel->device_kind) },
+        { "kind", wm_word(WM_WORDS_KIND, (int)channel->kind) },
+        { "origin", wm_word(WM_WORDS_ORIGIN, (int)channel->origin) },
+    };
+    json_t *object = json_object();
+    bool whole = object != NULL;
+
+    for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]) && whole; i++)
+        whole =
+            json_object_set_new(object, strings[i].key, wm_text_json(strings[i].text)) == 0;
+    whole = whole &&
+            json_object_set_new(object, "period_ns", json_integer(channel->period_ns)) == 0;
+    if (!whole) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+int wm_channels_to_json(const struct wm_channel *channels, const struct wm_columns *columns,
+                        char **ret_text, struct wm_error *err)
+{
+    json_t *array = json_array();
+    bool whole = array != NULL;
+
+    for (size_t i = 0; i < columns->count && whole; i++) {
+        size_t clock = columns->clock_of[i];
+        json_t *channel =
+            channel_json(&channels[i], columns->values[i],
+                         clock == WM_TICK_CLOCK ? NULL : columns->clocks[clock]);
+        whole = json_array_append_new(array, channel) == 0;
+    }
+    char *text = whole ? json_dumps(array, JSON_COMPACT) : NULL;
+    json_decref(array);
+    if (!text)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    *ret_text = text;
+    return WM_OK;
+}
+
+json_t *wm_gap_json(const struct wm_gap *gap, const struct wm_columns *columns)
+{
+    json_t *object = json_object();
+    bool whole =
+        object &&
+        json_object_set_new(object, "column", json_string(columns->values[gap->channel])) ==
+            0 &&
+        json_object_set_new(object, "from_ns", json_integer(gap->from_ns)) == 0 &&
+        json_object_set_new(object, "to_ns", json_integer(gap->to_ns)) == 0 &&
+        json_object_set_new(object, "state",
+                            json_string(wm_word(WM_WORDS_STATE, (int)gap->state))) == 0 &&
+        json_object_set_new(object, "why", wm_text_json(gap->why)) == 0;
+
+    if (!whole) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+static int out_of_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "out of memory");
+}
+
+int wm_channel_set_init(struct wm_channel_set *set, size_t room, struct wm_error *err)
+{
+    *set = (struct wm_channel_set) { 0 };
+    if (room > WM_CHANNELS_MAX)
+        return wm_fail(err, WM_EFORMAT, "more than %d channels", WM_CHANNELS_MAX);
+
+    set->channels = calloc(room + 1, sizeof(*set->channels));
+    set->columns.values = calloc(room + 1, sizeof(*set->columns.values));
+    set->columns.clocks = calloc(room + 1, sizeof(*set->columns.clocks));
+    set->columns.clock_of = calloc(room + 1, sizeof(*set->columns.clock_of));
+    if (!set->channels || !set->columns.values || !set->columns.clocks ||
+        !set->columns.clock_of)
+        return out_of_memory(err);
+    set->room = room;
+    return WM_OK;
+}
+
+static void free_string(const char *text)
+{
+    free((char *)(uintptr_t)text); /* ours: copied by wm_channel_set_add() */
+}
+
+void wm_channel_set_release(struct wm_channel_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        struct wm_channel *channel = &set->channels[i];
+        free_string(channel->source);
+        free_string(channel->device);
+        free_string(channel->label);
+        free_string(channel->model);
+        free_string(channel->metric);
+        free_string(channel->unit);
+    }
+    free(set->channels);
+    free(set->uses);
+    wm_columns_release(&set->columns);
+    *set = (struct wm_channel_set) { 0 };
+}
+
+static bool copy_string(const char *text, const char **ret_copy)
+{
+    *ret_copy = text ? wm_text_copy(text) : NULL;
+    return *ret_copy || !text;
+}
+
+/* Readers compare and print these, so what is missing becomes an error here. */
+static int check_channel(const struct wm_channel *channel, const char *column,
+                         struct wm_error *err)
+{
+    const struct {
+        const char *key;
+        const char *text;
+    } required[] = {
+        { "source", channel->source }, { "device", channel->device },
+        { "label", channel->label },   { "metric", channel->metric },
+        { "unit", channel->unit },
+    };
+
+    if (!column || column[0] == '\0')
+        return wm_fail(err, WM_EFORMAT, "a channel has no column");
+    if (channel->period_ns < 0 || channel->period_ns > PERIOD_MAX_NS)
+        return wm_fail(err, WM_EFORMAT, "channel '%.64s' has no possible period", column);
+    for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
+        if (!required[i].text)
+            return wm_fail(err, WM_EFORMAT, "channel '%.64s' has no %s", column,
+                           required[i].key);
+    }
+    return WM_OK;
+}
+
+/* Devices follow each other, so the clock is nearly always the last one. */
+static bool add_clock(struct wm_columns *columns, const char *clock, size_t *ret_index)
+{
+    for (size_t i = columns->clock_count; i-- > 0;) {
+        if (strcmp(columns->clocks[i], clock) == 0) {
+            *ret_index = i;
+            return true;
+        }
+    }
+    char *copy = strdup(clock);
+    if (!copy)
+        return false;
+    *ret_index = columns->clock_count;
+    columns->clocks[columns->clock_count++] = copy;
+    return true;
+}
+
+int wm_channel_set_add(struct wm_channel_set *set, const struct wm_channel *channel,
+                       const char *column, const char *clock, struct wm_error *err)
+{
+    struct wm_columns *columns = &set->columns;
+    struct wm_channel *copy = &set->channels[set->count];
+
+    if (set->count == set->room)
+        return wm_fail(err, WM_EFORMAT, "more channels than were announced");
+    int status = check_channel(channel, column, err);
+    if (status < 0)
+        return status;
+
+    *copy = *channel;
+    bool whole = copy_string(channel->source, &copy->source);
+    whole = copy_string(channel->device, &copy->device) && whole;
+    whole = copy_string(channel->label, &copy->label) && whole;
+    whole = copy_string(channel->model, &copy->model) && whole;
+    whole = copy_string(channel->metric, &copy->metric) && whole;
+    whole = copy_string(channel->unit, &copy->unit) && whole;
+    columns->values[set->count] = strdup(column);
+    whole = whole && columns->values[set->count];
+    columns->clock_of[set->count] = WM_TICK_CLOCK;
+    if (clock && whole)
+        whole = add_clock(columns, clock, &columns->clock_of[set->count]);
+    columns->count = ++set->count;
+    return whole ? WM_OK : out_of_memory(err);
+}
+
+static int compare_uses(const void *a, const void *b)
+{
+    return strcmp(((const struct wm_column_use *)a)->name,
+                  ((const struct wm_column_use *)b)->name);
+}
+
+int wm_channel_set_seal(struct wm_channel_set *set, struct wm_error *err)
+{
+    const struct wm_columns *columns = &set->columns;
+    size_t count = columns->count + columns->clock_count;
+
+    set->uses = calloc(count + 1, sizeof(*set->uses));
+    if (!set->uses)
+        return out_of_memory(err);
+    for (size_t i = 0; i < columns->count; i++)
+        set->uses[set->use_count++] =
+            (struct wm_column_use) { .name = columns->values[i], .index = i };
+    for (size_t i = 0; i < columns->clock_count; i++)
+        set->uses[set->use_count++] = (struct wm_column_use) { .name = columns->clocks[i],
+                                                               .is_clock = true,
+                                                               .index = i };
+    qsort(set->uses, count, sizeof(*set->uses), compare_uses);
+
+    for (size_t i = 1; i < count; i++) {
+        if (compare_uses(&set->uses[i - 1], &set->uses[i]) == 0)
+            return wm_fail(err, WM_EFORMAT, "column '%.64s' is used twice",
+                           set->uses[i].name);
+    }
+    if (wm_channel_set_find(set, "time_ns"))
+        return wm_fail(err, WM_EFORMAT, "column 'time_ns' is used twice");
+    return WM_OK;
+}
+
+const struct wm_column_use *wm_channel_set_find(const struct wm_channel_set *set,
+                                                const char *column)
+{
+    struct wm_column_use key = { .name = column };
+
+    return bsearch(&key, set->uses, set->use_count, sizeof(key), compare_uses);
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static int read_channel(const json_t *object, struct wm_channel_set *set,
+                        struct wm_error *err)
+{
+    int device_kind = wm_word_value(WM_WORDS_DEVICE_KIND, text_of(object, "device_kind"));
+    int kind = wm_word_value(WM_WORDS_KIND, text_of(object, "kind"));
+    int origin = wm_word_value(WM_WORDS_ORIGIN, text_of(object, "origin"));
+    const struct wm_channel channel = {
+        .source = text_of(object, "source"),
+        .device = text_of(object, "device"),
+        .label = text_of(object, "label"),
+        .model = text_of(object, "model"),
+        .metric = text_of(object, "metric"),
+        .unit = text_of(object, "unit"),
+        .device_kind = (enum wm_device_kind)device_kind,
+        .kind = (enum wm_kind)kind,
+        .origin = (enum wm_origin)origin,
+        .period_ns = json_integer_value(json_object_get(object, "period_ns")),
+    };
+
+    if (device_kind < 0 || kind < 0 || origin < 0)
+        return wm_fail(err, WM_EFORMAT, "channel %zu is of no known kind", set->count);
+    return wm_channel_set_add(set, &channel, text_of(object, "column"),
+                              text_of(object, "clock_column"), err);
+}
+
+int wm_channel_set_from_json(struct wm_channel_set *set, const char *text,
+                             struct wm_error *err)
+{
+    json_error_t error;
+    json_t *array = json_loads(text, 0, &error);
+
+    *set = (struct wm_channel_set) { 0 };
+    if (!array && json_error_code(&error) == json_error_out_of_memory)
+        return out_of_memory(err);
+    if (!json_is_array(array)) {
+        json_decref(array);
+        return wm_fail(err, WM_EFORMAT, "the list of channels is not a JSON array");
+    }
+
+    int status = wm_channel_set_init(set, json_array_size(array), err);
+    for (size_t i = 0; status == WM_OK && i < json_array_size(array); i++)
+        status = read_channel(json_array_get(array, i), set, err);
+    json_decref(array);
+    return status < 0 ? status : wm_channel_set_seal(set, err);
+}
+
+bool wm_gap_init(struct wm_gap *ret_gap, size_t channel, int64_t from_ns, int64_t to_ns,
+                 const char *state, const char *why)
+{
+    int value = wm_word_value(WM_WORDS_STATE, state);
+
+    if (value < 0 || from_ns < 0 || to_ns < from_ns || to_ns > WM_TIME_MAX_NS)
+        return false;
+    *ret_gap = (struct wm_gap) {
+        .channel = channel,
+        .from_ns = from_ns,
+        .to_ns = to_ns,
+        .state = (enum wm_reading_state)value,
+    };
+    if (why)
+        wm_text_utf8(ret_gap->why, sizeof(ret_gap->why), why, strlen(why));
+    return true;
+}
+
+bool wm_gap_from_json(const struct wm_channel_set *set, const json_t *object,
+                      struct wm_gap *ret_gap)
+{
+    const char *column = text_of(object, "column");
+    const struct wm_column_use *use = column ? wm_channel_set_find(set, column) : NULL;
+
+    if (!use || use->is_clock)
+        return false;
+    return wm_gap_init(ret_gap, use->index,
+                       json_integer_value(json_object_get(object, "from_ns")),
+                       json_integer_value(json_object_get(object, "to_ns")),
+                       text_of(object, "state"), text_of(object, "why"));
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_json.c - a whole run as one JSON document, written by export: the
+ * ticks first, then the gaps, then the result.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "record/record_channel.h"
+#include "record/record_ops.h"
+#include "record/record_out.h"
+#include "record/record_text.h"
+
+struct json {
+    const char *path; /* for messages */
+    struct wm_columns columns;
+    struct wm_out out;
+    bool has_ticks, has_gaps;
+};
+
+static const char *const suffixes[] = { ".json", NULL };
+
+static void put_names(struct wm_out *out, const struct wm_columns *columns)
+{
+    wm_out_text(out, "\"time_ns\"");
+    for (size_t i = 0; i < columns->clock_count; i++) {
+        wm_out_text(out, ",\"");
+        wm_out_text(out, columns->clocks[i]);
+        wm_out_text(out, "\"");
+    }
+    for (size_t i = 0; i < columns->count; i++) {
+        wm_out_text(out, ",\"");
+        wm_out_text(out, columns->values[i]);
+        wm_out_text(out, "\"");
+    }
+}
+
+static int json_open(void *state, const char *target, const struct wm_run *run,
+                     const struct wm_channel *channels, size_t count, struct wm_error *err)
+{
+    struct json *json = state;
+    char *run_text = NULL, *channel_text = NULL;
+
+    json->path = wm_text_path(target);
+    int status = wm_columns_plan(channels, count, NULL, 0, &json->columns, err);
+    if (status == WM_OK)
+        status = wm_run_to_json(run, &run_text, err);
+    if (status == WM_OK)
+        status = wm_channels_to_json(channels, &json->columns, &channel_text, err);
+    if (status == WM_OK)
+        status = wm_out_open(&json->out, target, err);
+    if (status == WM_OK) {
+        struct wm_out *out = &json->out;
+        wm_out_text(out, "{\"wattmeter_format\":");
+        wm_out_int(out, WM_RECORDING_FORMAT);
+        wm_out_text(out, ",\n\"run\":");
+        wm_out_text(out, run_text);
+        wm_out_text(out, ",\n\"channels\":");
+        wm_out_text(out, channel_text);
+        wm_out_text(out, ",\n\"columns\":[");
+        put_names(out, &json->columns);
+        wm_out_text(out, "],\n\"samples\":[");
+        status = wm_out_flush(out, err);
+    }
+    free(run_text);
+    free(channel_text);
+    return status;
+}
+
+static void put_value(struct wm_out *out, const struct wm_reading *reading)
+{
+    off_t before = wm_out_position(out);
+
+    if (reading->state == WM_READING_OK)
+        wm_out_number(out, reading->value);
+    if (wm_out_position(out) == before)
+        wm_out_text(out, "null");
+}
+
+static void put_tick(struct json *json, const struct wm_tick *tick)
+{
+    const struct wm_columns *columns = &json->columns;
+    struct wm_out *out = &json->out;
+
+    wm_out_text(out, json->has_ticks ? ",\n[" : "\n[");
+    json->has_ticks = true;
+    wm_out_int(out, tick->when_ns);
+    for (size_t clock = 0; clock < columns->clock_count; clock++) {
+        int64_t when_ns = wm_columns_clock_ns(columns, clock, tick->readings);
+        wm_out_text(out, ",");
+        if (when_ns >= 0)
+            wm_out_int(out, when_ns);
+        else
+            wm_out_text(out, "null");
+    }
+    for (size_t i = 0; i < columns->count; i++) {
+        wm_out_text(out, ",");
+        put_value(out, &tick->readings[i]);
+    }
+    wm_out_text(out, "]");
+}
+
+/* Not tried again when it fails: the document is written in one go or not at
+ * all. */
+static int json_write(void *state, const struct wm_tick *ticks, size_t count,
+                      struct wm_error *err)
+{
+    struct json *json = state;
+
+    for (size_t i = 0; i < count; i++)
+        put_tick(json, &ticks[i]);
+    return wm_out_flush(&json->out, err);
+}
+
+static void begin_gaps(struct json *json)
+{
+    if (!json->has_gaps)
+        wm_out_text(&json->out, "\n],\n\"gaps\":[");
+    json->has_gaps = true;
+}
+
+static int json_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
+{
+    struct json *json = state;
+    bool first = !json->has_gaps;
+
+    json_t *object = wm_gap_json(gap, &json->columns);
+    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    json_decref(object);
+    if (!text)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", json->path);
+
+    begin_gaps(json);
+    wm_out_text(&json->out, first ? "\n" : ",\n");
+    wm_out_text(&json->out, text);
+    free(text);
+    return wm_out_flush(&json->out, err);
+}
+
+static int json_finish(void *state, const struct wm_result *result, struct wm_error *err)
+{
+    struct json *json = state;
+    char *text = NULL;
+
+    int status = result ? wm_result_to_json(result, &text, err) : WM_OK;
+    if (status < 0)
+        return status;
+    begin_gaps(json);
+    wm_out_text(&json->out, "\n],\n\"result\":");
+    wm_out_text(&json->out, text ? text : "null");
+    wm_out_text(&json->out, "}\n");
+    free(text);
+    status = wm_out_flush(&json->out, err);
+    return status < 0 ? status : wm_out_sync(&json->out, err);
+}
+
+static void json_close(void *state)
+{
+    struct json *json = state;
+
+    wm_out_close(&json->out);
+    wm_columns_release(&json->columns);
+}
+
+const struct wm_recorder_ops wm_recorder_json = {
+    .name = "JSON",
+    .suffixes = suffixes,
+    .state_size = sizeof(struct json),
+    .open = json_open,
+    .write = json_write,
+    .gap = json_gap,
+    .finish = json_finish,
+    .close = json_close,
+};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_run.h - what a recording knows of its run besides the ticks.
+ *
+ * A struct wm_run is complete when the recording is opened, a struct wm_result
+ * when it is finished; a recording whose writer was killed has no result. Both
+ * become JSON text and come back, so that every format stores them alike.
+ */
+#ifndef WM_RECORD_RUN_H
+#define WM_RECORD_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/base_error.h"
+#include "wattmeter/source.h"
+
+#define WM_RECORDING_FORMAT 1
+
+/* Times lie between 0 and here, those read from a file too, so that neither the
+ * difference of two nor a third added to it can overflow. */
+#define WM_TIME_MAX_NS ((INT64_C(1) << 62) - 1)
+
+struct wm_pair {
+    char *key;
+    char *value;
+};
+
+/* One source of the session: there, or why not. */
+struct wm_source_status {
+    char *name;
+    bool available;
+    char *detail; /* what was read, or why there is nothing to read; may be NULL */
+};
+
+/* All strings and arrays belong to the struct; any may be NULL and empty. */
+struct wm_run {
+    char *id;      /* random UUID */
+    char *version; /* of wattmeter */
+    char *mode;    /* "run", "attach", "self" */
+    char *host;
+    char *boot_id;
+    char *kernel;    /* "Linux 6.1.0-28-amd64 x86_64" */
+    char *cpu_model; /* "AMD EPYC 7763 64-Core Processor" */
+    char **command;  /* argv of the target */
+    size_t command_count;
+    struct wm_pair *notes; /* the user's */
+    size_t note_count;
+    struct wm_pair *environment; /* Slurm, MPI, torchrun and visible-device variables */
+    size_t environment_count;
+    struct wm_source_status *sources;
+    size_t source_count;
+    pid_t pid;         /* of the target */
+    int64_t anchor_ns; /* CLOCK_MONOTONIC and the wall clock, read together */
+    int64_t anchor_unix_ns;
+    int64_t interval_ns;
+    int core_count;
+    double expected_cores;
+    int gpu_count;          /* all GPUs of the machine */
+    int expected_gpu_count; /* the chosen ones */
+};
+
+/* Peaks of one process, as the ticks saw them. */
+struct wm_process_peak {
+    pid_t pid;
+    pid_t parent;
+    char name[64];      /* comm, as bytes; made valid UTF-8 on writing */
+    double cpu_seconds; /* up to the last tick that saw it */
+    double max_memory_bytes;
+    double max_private_bytes; /* negative: never known */
+    int max_threads;
+};
+
+struct wm_result {
+    int64_t end_ns;  /* CLOCK_MONOTONIC when the target ended or tracking stopped */
+    int exit_status; /* -1: unknown or killed */
+    int exit_signal; /* 0: none */
+    double cpu_total_seconds, cpu_main_seconds, cpu_descendants_seconds; /* < 0: unknown */
+    char cpu_method[96];   /* how cpu_* were had: "perf task-clock, inherited" */
+    char memory_note[192]; /* what is uncertain about memory; empty if nothing */
+    double peak_rss_bytes; /* the kernel's high-water mark of one process; < 0: unknown */
+    bool peak_rss_is_main; /* that process was the main one */
+    uint64_t ticks, late_ticks, missed_ticks;
+    double tool_cpu_seconds;
+    double tool_max_rss_bytes;
+    char recording_trouble[256];       /* empty if the recording is whole */
+    uint64_t lost_ticks;               /* not in the recording */
+    struct wm_process_peak *processes; /* dearest first */
+    size_t process_count;              /* in `processes` */
+    uint64_t processes_seen;           /* all that were ever in the tree */
+};
+
+void wm_run_release(struct wm_run *run);
+void wm_result_release(struct wm_result *result);
+
+/* Compact JSON text, the caller's to free. */
+int wm_run_to_json(const struct wm_run *run, char **ret_text, struct wm_error *err);
+int wm_result_to_json(const struct wm_result *result, char **ret_text,
+                      struct wm_error *err);
+
+/* `ret_...` is written on success only and needs its release. What is missing
+ * or null in the text comes back as unknown (-1 where zero would say something,
+ * else zero), so older recordings stay readable. */
+int wm_run_from_json(const char *text, struct wm_run *ret_run, struct wm_error *err);
+int wm_result_from_json(const char *text, struct wm_result *ret_result,
+                        struct wm_error *err);
+
+#endif

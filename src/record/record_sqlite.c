@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_sqlite.c - recordings in an SQLite database, one or more to a file.
+ *
+ * While it is written the database keeps a write-ahead log, so that readers and
+ * a kill see whole batches; at the end everything is in the one file.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/record_channel.h"
+#include "record/record_ops.h"
+#include "record/record_schema.h"
+#include "record/record_sql.h"
+#include "record/record_text.h"
+#include "record/record_timepoint.h"
+
+/* How long another writer of the same file is waited for. */
+enum { BUSY_MS = 2000 };
+
+struct database {
+    struct wm_schema schema; /* with the connection */
+    bool is_ours;            /* the file may be changed */
+    struct wm_timepoint_builder *builder;
+    struct wm_timepoint_builder *before; /* the builder at the start of a batch */
+    bool has_static;                     /* the capacities are written */
+    sqlite3_stmt *sample, *data, *gap;   /* their insert statements */
+};
+
+static const char *const suffixes[] = { ".sqlite", ".sqlite3", ".db", NULL };
+static const char *const companions[] = { "-wal", "-shm", "-journal", NULL };
+
+static int exec(const struct database *database, const char *sql, struct wm_error *err)
+{
+    return wm_sql_exec(database->schema.db, sql, database->schema.path, err);
+}
+
+static int prepare(const struct database *database, const char *sql,
+                   sqlite3_stmt **ret_statement, struct wm_error *err)
+{
+    return wm_sql_prepare(database->schema.db, sql, database->schema.path, ret_statement,
+                          err);
+}
+
+static int prepare_inserts(struct database *database, struct wm_error *err)
+{
+    const struct wm_schema *schema = &database->schema;
+    const struct wm_columns *columns = &schema->columns;
+    int status;
+
+    sqlite3_str *sql = sqlite3_str_new(schema->db);
+    sqlite3_str_appendall(sql, "INSERT INTO sample (run, time_ns");
+    for (size_t i = 0; i < columns->clock_count; i++)
+        sqlite3_str_appendf(sql, ", \"%w\"", columns->clocks[i]);
+    for (size_t i = 0; i < columns->count; i++)
+        sqlite3_str_appendf(sql, ", \"%w\"", columns->values[i]);
+    sqlite3_str_appendall(sql, ") VALUES (?, ?");
+    for (size_t i = 0; i < columns->clock_count + columns->count; i++)
+        sqlite3_str_appendall(sql, ", ?");
+    sqlite3_str_appendall(sql, ")");
+    char *text = sqlite3_str_finish(sql);
+    status = text ? prepare(database, text, &database->sample, err)
+                  : wm_fail(err, WM_ENOMEM, "%s: out of memory", schema->path);
+    sqlite3_free(text);
+    if (status < 0)
+        return status;
+
+    status = prepare(database,
+                     "INSERT INTO data VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+                     " ?, ?, ?, ?, ?, ?, ?)",
+                     &database->data, err);
+    if (status < 0)
+        return status;
+    return prepare(database, "INSERT INTO gap VALUES (?, ?, ?, ?, ?, ?)", &database->gap,
+                   err);
+}
+
+static int open_database(struct database *database, const char *target, bool *ret_is_new,
+                         struct wm_error *err)
+{
+    struct wm_schema *schema = &database->schema;
+    sqlite3_int64 tables = 0;
+
+    int result = sqlite3_open_v2(target, &schema->db,
+                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (result != SQLITE_OK)
+        return wm_sql_fail(schema->db, result, schema->path, err);
+    sqlite3_busy_timeout(schema->db, BUSY_MS);
+    exec(database, "PRAGMA cache_size = -512", NULL); /* KiB; it only ever appends */
+
+    int status = wm_sql_number(schema->db, "SELECT count(*) FROM sqlite_master",
+                               schema->path, &tables, err);
+    if (status == WM_OK && tables > 0)
+        status = wm_sql_check_format(schema->db, schema->path, err);
+    database->is_ours = status == WM_OK;
+    *ret_is_new = tables == 0;
+    return status;
+}
+
+static int sqlite_open(void *state, const char *target, const struct wm_run *run,
+                       const struct wm_channel *channels, size_t count,
+                       struct wm_error *err)
+{
+    struct database *database = state;
+    bool is_new = false;
+
+    database->schema = (struct wm_schema) {
+        .path = wm_text_path(target),
+        .run = run,
+        .channels = channels,
+        .count = count,
+    };
+    int status = wm_timepoint_builder_new(run, channels, count, &database->builder, err);
+    if (status == WM_OK)
+        status = wm_timepoint_builder_new(run, channels, count, &database->before, err);
+    if (status == WM_OK)
+        status = open_database(database, target, &is_new, err);
+    if (status < 0)
+        return status;
+
+    /* Where the file system, or somebody who is reading the file, does not let
+     * us have the log, the journal that SQLite uses otherwise does as well. */
+    exec(database, "PRAGMA journal_mode = WAL", NULL);
+
+    /* A new file has nothing to lose by a power cut, and is not waited for. */
+    status = exec(database,
+                  is_new ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL", err);
+    if (status == WM_OK)
+        status = wm_schema_begin_run(&database->schema, err);
+    if (status == WM_OK && is_new)
+        status = exec(database, "PRAGMA wal_checkpoint; PRAGMA synchronous = NORMAL", err);
+    return status < 0 ? status : prepare_inserts(database, err);
+}
+
+static int insert_sample(const struct database *database, const struct wm_tick *tick,
+                         struct wm_error *err)
+{
+    const struct wm_schema *schema = &database->schema;
+    const struct wm_columns *columns = &schema->columns;
+    sqlite3_stmt *statement = database->sample;
+    int index = 3;
+
+    sqlite3_bind_int64(statement, 1, schema->id);
+    sqlite3_bind_int64(statement, 2, tick->when_ns);
+    for (size_t clock = 0; clock < columns->clock_count; clock++, index++) {
+        int64_t when_ns = wm_columns_clock_ns(columns, clock, tick->readings);
+        if (when_ns >= 0)
+            sqlite3_bind_int64(statement, index, when_ns);
+        else
+            sqlite3_bind_null(statement, index);
+    }
+    for (size_t i = 0; i < schema->count; i++, index++) {
+        const struct wm_reading *reading = &tick->readings[i];
+        wm_sql_bind_number(statement, index,
+                           reading->state == WM_READING_OK ? reading->value : NAN);
+    }
+    return wm_sql_run(statement, schema->path, err);
+}
+
+static int insert_data(const struct database *database, const struct wm_tick *tick,
+                       struct wm_error *err)
+{
+    struct wm_timepoint timepoint;
+
+    if (!wm_timepoint_next(database->builder, tick, &timepoint))
+        return WM_OK;
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        wm_sql_bind_number(database->data, i + 1, timepoint.values[i]);
+    wm_sql_bind_number(database->data, WM_MEASUREMENT_COUNT + 1,
+                       wm_timepoint_unix_seconds(database->schema.run, tick->when_ns));
+    return wm_sql_run(database->data, database->schema.path, err);
+}
+
+/* The capacities are readings too, and so not known before a tick is. */
+static int insert_static(struct database *database, const struct wm_tick *tick,
+                         struct wm_error *err)
+{
+    double ram, gpu_ram;
+
+    wm_timepoint_capacities(database->builder, tick, &ram, &gpu_ram);
+    database->has_static = !isnan(ram) && !isnan(gpu_ram);
+    return wm_schema_static_data(&database->schema, ram, gpu_ram, err);
+}
+
+static int sqlite_write(void *state, const struct wm_tick *ticks, size_t count,
+                        struct wm_error *err)
+{
+    struct database *database = state;
+    bool had_static = database->has_static;
+
+    wm_timepoint_builder_copy(database->before, database->builder);
+    int status = exec(database, "BEGIN IMMEDIATE", err);
+    if (status == WM_OK && !had_static && count > 0)
+        status = insert_static(database, &ticks[0], err);
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        status = insert_sample(database, &ticks[i], err);
+        if (status == WM_OK)
+            status = insert_data(database, &ticks[i], err);
+    }
+    if (status == WM_OK)
+        status = exec(database, "COMMIT", err);
+    if (status < 0) {
+        if (!sqlite3_get_autocommit(database->schema.db))
+            exec(database, "ROLLBACK", NULL);
+        wm_timepoint_builder_copy(database->builder, database->before);
+        database->has_static = had_static;
+    }
+    return status;
+}
+
+static int sqlite_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
+{
+    struct database *database = state;
+    const struct wm_schema *schema = &database->schema;
+    sqlite3_stmt *statement = database->gap;
+
+    sqlite3_bind_int64(statement, 1, schema->id);
+    sqlite3_bind_int64(statement, 3, gap->from_ns);
+    sqlite3_bind_int64(statement, 4, gap->to_ns);
+    int status = wm_sql_bind_text(statement, 2, schema->columns.values[gap->channel],
+                                  schema->path, err);
+    if (status == WM_OK)
+        status = wm_sql_bind_text(statement, 5, wm_word(WM_WORDS_STATE, (int)gap->state),
+                                  schema->path, err);
+    if (status == WM_OK)
+        status = wm_sql_bind_text(statement, 6, gap->why, schema->path, err);
+    return status < 0 ? status : wm_sql_run(statement, schema->path, err);
+}
+
+static int update_result(const struct database *database, const struct wm_result *result,
+                         struct wm_error *err)
+{
+    const struct wm_schema *schema = &database->schema;
+    sqlite3_stmt *statement = NULL;
+    char *text = NULL;
+
+    int status = wm_result_to_json(result, &text, err);
+    if (status == WM_OK)
+        status =
+            prepare(database, "UPDATE run SET result = ? WHERE id = ?", &statement, err);
+    if (status == WM_OK)
+        status = wm_sql_bind_text(statement, 1, text, schema->path, err);
+    if (status == WM_OK) {
+        sqlite3_bind_int64(statement, 2, schema->id);
+        status = wm_sql_run(statement, schema->path, err);
+    }
+    sqlite3_finalize(statement);
+    free(text);
+    return status;
+}
+
+static int sqlite_finish(void *state, const struct wm_result *result, struct wm_error *err)
+{
+    struct database *database = state;
+    const struct wm_schema *schema = &database->schema;
+
+    int status = result ? update_result(database, result, err) : WM_OK;
+    if (status < 0)
+        return status;
+
+    /* While others are at the file the log is theirs to empty. */
+    int outcome =
+        sqlite3_exec(schema->db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
+    bool busy = (outcome & 0xff) == SQLITE_BUSY || (outcome & 0xff) == SQLITE_LOCKED;
+    if (outcome != SQLITE_OK && !busy)
+        return wm_sql_fail(schema->db, outcome, schema->path, err);
+    return WM_OK;
+}
+
+static void sqlite_close(void *state)
+{
+    struct database *database = state;
+
+    sqlite3_finalize(database->sample);
+    sqlite3_finalize(database->data);
+    sqlite3_finalize(database->gap);
+
+    /* Without a log a database can be read where nothing can be written. Only
+     * the last writer can do that; for the others it fails. */
+    if (database->is_ours)
+        exec(database, "PRAGMA journal_mode = DELETE", NULL);
+    sqlite3_close(database->schema.db);
+    wm_timepoint_builder_free(database->builder);
+    wm_timepoint_builder_free(database->before);
+    wm_columns_release(&database->schema.columns);
+}
+
+const struct wm_recorder_ops wm_recorder_sqlite = {
+    .name = "SQLite",
+    .suffixes = suffixes,
+    .companions = companions,
+    .can_append = true,
+    .survives_kill = true,
+    .state_size = sizeof(struct database),
+    .open = sqlite_open,
+    .write = sqlite_write,
+    .gap = sqlite_gap,
+    .finish = sqlite_finish,
+    .close = sqlite_close,
+};

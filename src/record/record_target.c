@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_target.c - the file that a recording is written to. */
+#include "record/record_target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/record_column.h"
+#include "record/record_text.h"
+
+static int out_of_memory(const char *path, struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
+}
+
+static int exists_already(const struct wm_recorder_ops *ops, const char *path,
+                          struct wm_error *err)
+{
+    return wm_fail(
+        err, WM_EEXIST, "%s: exists already; --overwrite replaces it%s", wm_text_path(path),
+        ops->can_append ? ", --append adds to it" : " (only .sqlite can be added to)");
+}
+
+/* The folder of `path`, with its last slash; "" for the working directory. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+static int check_folder(const char *path, struct wm_error *err)
+{
+    size_t length = folder_length(path);
+    struct stat info;
+    int status = WM_OK;
+
+    char *folder = length > 0 ? strndup(path, length) : strdup(".");
+    if (!folder)
+        return out_of_memory(path, err);
+
+    const char *shown = wm_text_path(folder);
+    if (stat(folder, &info) < 0)
+        status = errno == ENOENT
+                     ? wm_fail(err, WM_ENOENT, "%s: there is no such folder", shown)
+                     : wm_fail_errno(err, shown);
+    else if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
+        status = wm_fail_errno(err, shown);
+    free(folder);
+    return status;
+}
+
+/* A file that is there. */
+static int check_file(const struct wm_recorder_ops *ops, const char *path,
+                      enum wm_record_mode mode, struct stat info, struct wm_error *err)
+{
+    const char *shown = wm_text_path(path);
+
+    if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
+        return wm_fail(err, WM_EINVAL, "%s: not a regular file", shown);
+    if (mode == WM_RECORD_NEW || (mode == WM_RECORD_APPEND && !ops->can_append))
+        return exists_already(ops, path, err);
+    if (mode == WM_RECORD_OVERWRITE)
+        return S_ISLNK(info.st_mode)
+                   ? wm_fail(err, WM_EINVAL,
+                             "%s: a symbolic link; name the file it points to", shown)
+                   : WM_OK;
+
+    if (stat(path, &info) < 0)
+        return wm_fail_errno(err, shown);
+    if (!S_ISREG(info.st_mode))
+        return wm_fail(err, WM_EINVAL, "%s: not a regular file", shown);
+    if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) < 0)
+        return wm_fail_errno(err, shown);
+    return WM_OK;
+}
+
+int wm_target_check(const struct wm_recorder_ops *ops, const char *path,
+                    enum wm_record_mode mode, struct wm_error *err)
+{
+    struct stat info;
+    int status = WM_OK;
+
+    if (lstat(path, &info) == 0)
+        status = check_file(ops, path, mode, info, err);
+    else if (errno != ENOENT)
+        status = wm_fail_errno(err, wm_text_path(path));
+    return status < 0 ? status : check_folder(path, err);
+}
+
+/* `from` to `to`, each followed by `suffix`; `to` NULL: `from` is removed. */
+static int move_one(const char *from, const char *to, const char *suffix)
+{
+    char *old = NULL, *new = NULL;
+    int result = -1;
+
+    if (asprintf(&old, "%s%s", from, suffix) < 0)
+        old = NULL;
+    if (to && asprintf(&new, "%s%s", to, suffix) < 0)
+        new = NULL;
+    if (!old || (to && !new))
+        errno = ENOMEM;
+    else
+        result = to ? rename(old, new) : unlink(old);
+    int number = errno;
+    free(old);
+    free(new);
+    errno = number;
+    return result;
+}
+
+/* The file and those that belong to it. */
+static int move_all(const struct wm_recorder_ops *ops, const char *from, const char *to)
+{
+    if (move_one(from, to, "") < 0)
+        return -1;
+    for (size_t i = 0; ops->companions && ops->companions[i]; i++)
+        move_one(from, to, ops->companions[i]);
+    return 0;
+}
+
+/* In the same folder, and not made from the file's own name, which may be as
+ * long as a name can be. */
+static int set_aside(struct wm_target *target, const struct stat *info,
+                     struct wm_error *err)
+{
+    if (asprintf(&target->aside, "%.*s.wattmeter-old-%ld-%llu",
+                 (int)folder_length(target->path), target->path, (long)getpid(),
+                 (unsigned long long)info->st_ino) < 0) {
+        target->aside = NULL;
+        return out_of_memory(target->path, err);
+    }
+    if (move_all(target->ops, target->path, target->aside) < 0) {
+        int status = wm_fail_errno(err, wm_text_path(target->path));
+        free(target->aside);
+        target->aside = NULL;
+        return status;
+    }
+    return WM_OK;
+}
+
+static int make_file(struct wm_target *target, struct wm_error *err)
+{
+    struct stat info;
+    int status = WM_OK;
+
+    /* Of two writers that get here together one must find the file there. */
+    int fd = open(target->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+    if (fd < 0 && errno == EEXIST)
+        return exists_already(target->ops, target->path, err);
+    if (fd < 0)
+        return wm_fail_errno(err, wm_text_path(target->path));
+
+    target->made = true;
+    if (fstat(fd, &info) < 0) {
+        status = wm_fail_errno(err, wm_text_path(target->path));
+    } else {
+        target->device = info.st_dev;
+        target->inode = info.st_ino;
+    }
+    close(fd);
+    return status;
+}
+
+static int prepare_file(struct wm_target *target, enum wm_record_mode mode,
+                        struct wm_error *err)
+{
+    struct wm_error why;
+    struct stat info;
+
+    if (mode == WM_RECORD_OVERWRITE && stat(target->path, &info) == 0) {
+        int status = set_aside(target, &info, err);
+        if (status < 0)
+            return status;
+    }
+    int status = make_file(target, &why);
+    if (status == WM_OK)
+        return WM_OK;
+    if (status != WM_EEXIST || mode != WM_RECORD_APPEND)
+        return wm_fail(err, status, "%s", why.text);
+
+    if (stat(target->path, &info) < 0)
+        return wm_fail_errno(err, wm_text_path(target->path));
+    target->device = info.st_dev;
+    target->inode = info.st_ino;
+    return WM_OK;
+}
+
+int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *ops,
+                   const char *path, enum wm_record_mode mode, const struct wm_run *run,
+                   const struct wm_channel *channels, size_t count, struct wm_error *err)
+{
+    struct wm_target target = { .ops = ops };
+
+    if (count > WM_CHANNELS_MAX)
+        return wm_fail(err, WM_EINVAL, "%s: %zu channels; a recording holds up to %d",
+                       wm_text_path(path), count, WM_CHANNELS_MAX);
+    int status = wm_target_check(ops, path, mode, err);
+    if (status < 0)
+        return status;
+
+    target.path = strdup(path);
+    target.state = calloc(1, ops->state_size);
+    if (!target.path || !target.state)
+        status = out_of_memory(path, err);
+    if (status == WM_OK)
+        status = prepare_file(&target, mode, err);
+    if (status == WM_OK)
+        status = ops->open(target.state, target.path, run, channels, count, err);
+    if (status < 0)
+        wm_target_close(&target);
+    else
+        *ret_target = target;
+    return status;
+}
+
+void wm_target_keep(struct wm_target *target)
+{
+    if (target->aside)
+        move_all(target->ops, target->aside, NULL);
+    free(target->aside);
+    target->aside = NULL;
+    target->made = false;
+}
+
+int wm_target_verify(const struct wm_target *target, struct wm_error *err)
+{
+    const char *shown = wm_text_path(target->path);
+    struct stat info;
+
+    if (stat(target->path, &info) < 0)
+        return errno == ENOENT
+                   ? wm_fail(err, WM_ENOENT, "%s: removed while it was recorded to", shown)
+                   : wm_fail_errno(err, shown);
+    if (info.st_dev != target->device || info.st_ino != target->inode)
+        return wm_fail(err, WM_EIO, "%s: replaced by another file while it was recorded to",
+                       shown);
+    return WM_OK;
+}
+
+void wm_target_close(struct wm_target *target)
+{
+    if (target->state)
+        target->ops->close(target->state);
+    free(target->state);
+
+    /* What others have put in its place is not ours to remove. */
+    if (target->made && wm_target_verify(target, NULL) == WM_OK)
+        move_all(target->ops, target->path, NULL);
+    if (target->aside && access(target->path, F_OK) < 0)
+        move_all(target->ops, target->aside, target->path);
+    free(target->aside);
+    free(target->path);
+    *target = (struct wm_target) { 0 };
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_target.h - the file that a recording is written to.
+ *
+ * A file of somebody else is never touched. One that is to be replaced is set
+ * aside and comes back unless wm_target_keep() says that the new recording has
+ * become one; the new one is removed in that case.
+ */
+#ifndef WM_RECORD_TARGET_H
+#define WM_RECORD_TARGET_H
+
+#include <sys/types.h>
+
+#include "record/record_ops.h"
+
+struct wm_target {
+    const struct wm_recorder_ops *ops;
+    void *state; /* of `ops` */
+    char *path;
+    char *aside; /* where the file that was here is meanwhile; or NULL */
+    bool made;   /* the file is ours, to be removed unless it is kept */
+    dev_t device;
+    ino_t inode;
+};
+
+/* Whether wm_target_open() may succeed, as far as can be said without touching
+ * anything. */
+int wm_target_check(const struct wm_recorder_ops *ops, const char *path,
+                    enum wm_record_mode mode, struct wm_error *err);
+
+/* Opens a recorder on the file at `path`. On failure there is nothing to
+ * close, and everything is as it was before. */
+int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *ops,
+                   const char *path, enum wm_record_mode mode, const struct wm_run *run,
+                   const struct wm_channel *channels, size_t count, struct wm_error *err);
+
+/* The new recording stays, whatever comes. */
+void wm_target_keep(struct wm_target *target);
+
+/* Whether the path still leads to the file that is being written. */
+int wm_target_verify(const struct wm_target *target, struct wm_error *err);
+
+void wm_target_close(struct wm_target *target);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_text.c - text on its way into a recording. */
+#include "record/record_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_text.h"
+
+enum { SHOWN_PATH_MAX = 150 };
+
+char *wm_text_copy(const char *text)
+{
+    size_t length = strlen(text);
+    size_t room = 3 * length + 1; /* each byte may become U+FFFD */
+    char *copy = malloc(room);
+
+    if (copy)
+        wm_text_utf8(copy, room, text, length);
+    return copy;
+}
+
+json_t *wm_text_json(const char *text)
+{
+    if (!text)
+        return json_null();
+
+    char *copy = wm_text_copy(text);
+    json_t *value = copy ? json_string(copy) : NULL;
+    free(copy);
+    return value;
+}
+
+const char *wm_text_path(const char *path)
+{
+    size_t length = strlen(path);
+
+    return length > SHOWN_PATH_MAX ? path + length - SHOWN_PATH_MAX : path;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_timepoint.h - gpu_tracker's view of a tick: the 21 measurements of its
+ * tracking files, computed over the window that ends with that tick.
+ *
+ * Rates need two ticks, so the first tick gives no timepoint. A counter that
+ * moves in steps (channel period_ns) is looked at over windows of at least
+ * three periods; in between its last rate stands.
+ */
+#ifndef WM_RECORD_TIMEPOINT_H
+#define WM_RECORD_TIMEPOINT_H
+
+#include <stdbool.h>
+
+#include "base/base_error.h"
+#include "wattmeter/recording.h"
+
+enum wm_measurement {
+    WM_MAIN_RAM,
+    WM_DESCENDANTS_RAM,
+    WM_COMBINED_RAM,
+    WM_SYSTEM_RAM,
+    WM_MAIN_GPU_RAM,
+    WM_DESCENDANTS_GPU_RAM,
+    WM_COMBINED_GPU_RAM,
+    WM_SYSTEM_GPU_RAM,
+    WM_GPU_SUM_UTILIZATION,
+    WM_GPU_HARDWARE_UTILIZATION,
+    WM_MAIN_THREADS,
+    WM_DESCENDANTS_THREADS,
+    WM_COMBINED_THREADS,
+    WM_CPU_SYSTEM_SUM,
+    WM_CPU_SYSTEM_HARDWARE,
+    WM_CPU_MAIN_SUM,
+    WM_CPU_MAIN_HARDWARE,
+    WM_CPU_DESCENDANTS_SUM,
+    WM_CPU_DESCENDANTS_HARDWARE,
+    WM_CPU_COMBINED_SUM,
+    WM_CPU_COMBINED_HARDWARE,
+    WM_MEASUREMENT_COUNT,
+};
+
+/* gpu_tracker's column name: "main_ram", "cpu_system_sum_utilization_percent". */
+const char *wm_measurement_name(enum wm_measurement measurement);
+
+/* Memory in bytes, utilisation in percent, threads as counts. NAN: unknown.
+ * Without any GPU the GPU values are 0, which is true and what gpu_tracker
+ * writes. */
+struct wm_timepoint {
+    int64_t when_ns;
+    double values[WM_MEASUREMENT_COUNT];
+};
+
+struct wm_timepoint_builder;
+
+struct wm_run;
+
+int wm_timepoint_builder_new(const struct wm_run *run, const struct wm_channel *channels,
+                             size_t count, struct wm_timepoint_builder **ret_builder,
+                             struct wm_error *err);
+
+/* Accepts NULL. */
+void wm_timepoint_builder_free(struct wm_timepoint_builder *builder);
+
+/* Takes the next tick; true and `ret_timepoint` from the second one on. */
+bool wm_timepoint_next(struct wm_timepoint_builder *builder, const struct wm_tick *tick,
+                       struct wm_timepoint *ret_timepoint);
+
+/* gpu_tracker's time stamp of a tick: seconds since 1970, UTC. */
+double wm_timepoint_unix_seconds(const struct wm_run *run, int64_t when_ns);
+
+/* Brings `to` where `from` is, so that ticks whose writing failed can be taken
+ * again. Both were made with the same arguments. */
+void wm_timepoint_builder_copy(struct wm_timepoint_builder *to,
+                               const struct wm_timepoint_builder *from);
+
+/* The memory of the machine and of the chosen GPUs together, in bytes, as this
+ * tick tells it. NAN: unknown. */
+void wm_timepoint_capacities(const struct wm_timepoint_builder *builder,
+                             const struct wm_tick *tick, double *ret_ram,
+                             double *ret_gpu_ram);
+
+#endif
