@@ -20,6 +20,9 @@ BUILD = Path(os.environ.get("WM_BUILD_ROOT", SOURCE / "build"))
 WATTMETER = str(BUILD / "wattmeter")
 HELPERS = BUILD / "tests" / "system"
 
+# A sanitized build is many times as large and slow; budgets are not for it.
+SANITIZED = b"__asan_init" in Path(WATTMETER).read_bytes() if os.path.exists(WATTMETER) else False
+
 _cases = []
 
 

@@ -37,7 +37,7 @@ for pid in children: os.waitpid(pid, 0)
     print(f"# {r['processes']['seen']} seen, tool {r['tool']}")
     assert r["processes"]["seen"] == 5001, r["processes"]["seen"]
     assert r["processes"]["max_at_once"] == 5001
-    assert r["tool"]["max_rss"] < 16e6, r["tool"]
+    assert tap.SANITIZED or r["tool"]["max_rss"] < 8e6, r["tool"]
 
 
 @case("more processes than we may hold open files for")

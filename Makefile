@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# Makefile - short names for what people do here; Meson does the work.
+#
+#   make                    build/wattmeter and build/libwattmeter.so
+#   make demo               what it does, in ten seconds
+#   make check              build and test everything
+#   make bench              what it costs, beside others
+#   make install PREFIX=    default /usr/local; DESTDIR is honoured
+#   make format             clang-format over all C files
+#   make clean
+
+PREFIX ?= /usr/local
+
+.PHONY: all demo check bench install format clean
+.NOTPARALLEL:
+
+all: build/build.ninja
+	@ninja -C build product
+
+build/build.ninja:
+	@scripts/setup --only-tell
+	meson setup build
+
+demo:
+	@scripts/demo
+
+check:
+	@scripts/check
+
+bench: all
+	@ninja -C build bench-programs
+	@python3 bench/bench.py
+
+install: all
+	meson configure build -Dprefix=$(abspath $(PREFIX))
+	meson install -C build --no-rebuild
+
+format:
+	clang-format -i $$(scripts/c-files)
+
+clean:
+	rm -rf build

@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What measuring costs: wattmeter beside the floors of this machine and beside
+other tools, in one run; `make bench` calls it. Prints tables and writes
+build/bench.json.
+
+Whatever is compared is run in turns, so that a slow minute of the machine hits
+all alike, and medians are shown with their quartiles. On a busy machine, or a
+virtual one, ratios mean more than absolute numbers. No GPU driver is opened.
+"""
+
+import json
+import os
+import pathlib
+import platform
+import random
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build"
+WATTMETER = str(BUILD / "wattmeter")
+SPAWN, TARGET, FLOOR = (str(BUILD / "bench" / name) for name in ("spawn", "target", "floor"))
+GPU_TRACKER = "gpu-tracker==5.0.1"
+ENVIRONMENT = {**os.environ, "WATTMETER_NVML": "/nonexistent"}
+
+
+class Row:
+    """One line of a table: what somebody's tool costs, by several samples."""
+
+    def __init__(self, name, samples=(), why=None):
+        self.name, self.samples, self.why = name, list(samples), why
+
+    def quartiles(self):
+        if len(self.samples) < 2:
+            return self.samples * 3
+        low, middle, high = statistics.quantiles(self.samples, n=4, method="inclusive")
+        return [low, middle, high]
+
+
+class Table:
+    """The first row is ours; the others are shown as ratios to it."""
+
+    def __init__(self, title, unit, scale, budget, rows, note=""):
+        self.title, self.unit, self.scale, self.budget = title, unit, scale, budget
+        self.rows, self.note = rows, note
+
+    def verdict(self):
+        """The budget is for our median."""
+        if self.budget is None:
+            return ""
+        low, middle, _ = self.rows[0].quartiles()
+        limit = f"budget {self.text(self.budget)} {self.unit}: "
+        if middle <= self.budget:
+            return limit + "ok"
+        return limit + ("OVER" if low > self.budget else "over, but within the noise")
+
+    def text(self, value):
+        value *= self.scale
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+    def print(self):
+        print(f"\n{self.title}")
+        ours = self.rows[0].quartiles()[1]
+        for row in self.rows:
+            if row.why:
+                print(f"  {row.name:<34} n/a: {row.why}")
+                continue
+            low, middle, high = row.quartiles()
+            line = f"  {row.name:<34}{self.text(middle):>9} {self.unit:<3}"
+            if len(row.samples) > 1:
+                line += f" [{self.text(low)} .. {self.text(high)}]"
+            if row is self.rows[0]:
+                line = f"{line:<70}{self.verdict()}"
+            elif middle > 0 and ours > 0:
+                line = f"{line:<70}{middle / ours:.3g} times ours"
+            print(line.rstrip())
+        if self.note:
+            print(f"  {self.note}")
+
+    def as_json(self):
+        rows = []
+        for row in self.rows:
+            entry = {"name": row.name}
+            if row.why:
+                entry["why"] = row.why
+            else:
+                low, middle, high = row.quartiles()
+                entry |= {"median": middle, "lower_quartile": low, "upper_quartile": high,
+                          "samples": len(row.samples)}
+            rows.append(entry)
+        return {"title": self.title, "budget": self.budget, "rows": rows, "note": self.note,
+                "verdict": self.verdict()}
+
+
+def run(argv):
+    """Runs a command to its end; its standard output."""
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env=ENVIRONMENT, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{shlex.join(argv)}: status {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def wattmeter(interval, *options):
+    return [WATTMETER, "run", "-q", "-i", interval, *options, "--"]
+
+
+def find_peers():
+    """Other tools as (name, prefix or None, why not). gpu_tracker gets an
+    environment of its own, once."""
+    peers = []
+    if not shutil.which("perf"):
+        peers.append(("perf stat", None, "perf is not installed"))
+    elif subprocess.run(["perf", "stat", "-o", "/dev/null", "true"], check=False,
+                        capture_output=True).returncode != 0:
+        peers.append(("perf stat", None, "perf stat may not be used here"))
+    else:
+        peers.append(("perf stat", ["perf", "stat", "-o", "/dev/null", "--"], None))
+    if os.access("/usr/bin/time", os.X_OK):
+        peers.append(("/usr/bin/time", ["/usr/bin/time", "-o", "/dev/null"], None))
+    else:
+        peers.append(("/usr/bin/time", None, "it is not installed"))
+
+    home = BUILD / "bench" / "gpu_tracker"
+    program, ready = home / "bin" / "gpu-tracker", home / "ready"
+    if not ready.exists():
+        print(f"installing {GPU_TRACKER} under build/bench, once", flush=True)
+        shutil.rmtree(home, ignore_errors=True)
+        for argv in ([sys.executable, "-m", "venv", str(home)],
+                     [str(home / "bin" / "pip"), "install", "-q", GPU_TRACKER]):
+            result = subprocess.run(argv, check=False, capture_output=True, text=True)
+            if result.returncode != 0:
+                lines = (result.stderr or result.stdout).strip().split("\n")
+                peers.append(("gpu_tracker", None, lines[-1] if lines[-1] else "no venv"))
+                return peers
+        ready.touch()
+    peers.append(("gpu_tracker", [str(program)], None))
+    return peers
+
+
+def with_gpu_tracker(prefix, argv):
+    return [*prefix, "--st", "0.1", "--disable-logs", "-e", shlex.join(argv)]
+
+
+def measure_delay(peers, scratch):
+    """How much later a command begins and ends than when spawned bare."""
+    stamp = str(scratch / "stamp")
+    target = [TARGET, "stamp", stamp]
+    commands = {"bare": target, "wattmeter run": [*wattmeter("100ms"), *target]}
+    for name, prefix, _ in peers:
+        if prefix:
+            commands[name] = (with_gpu_tracker(prefix, target) if name == "gpu_tracker"
+                              else [*prefix, *target])
+
+    begins = {name: [] for name in commands}
+    ends = {name: [] for name in commands}
+    for number in range(61):
+        for name in random.sample(list(commands), len(commands)):
+            if name == "gpu_tracker" and number % 10:
+                continue
+            began, ended = map(float, run([SPAWN, stamp, *commands[name]]).split()[-2:])
+            if number:  # the first round warms caches up
+                begins[name].append(began)
+                ends[name].append(ended)
+
+    tables = []
+    for title, times, budget in (("until the command begins", begins, 2e-3),
+                                 ("until the command's end is known", ends, None)):
+        bare = statistics.median(times["bare"])
+        rows = [Row("wattmeter run", (value - bare for value in times["wattmeter run"]))]
+        rows += [Row(name, (value - bare for value in times[name])) if prefix
+                 else Row(name, why=why) for name, prefix, why in peers]
+        tables.append(Table(f"Delay added to a command, {title}", "ms", 1e3, budget, rows,
+                            f"spawned bare it takes {bare * 1e3:.3g} ms"))
+    return tables
+
+
+def tool_processes(pid, target):
+    """A process and its descendants, but for the target that they measure."""
+    found = [pid]
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        if pathlib.Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0] != target.encode():
+            found += tool_processes(int(child), target)
+    return found
+
+
+def cpu_seconds(pid):
+    """CPU time of another process, to the nanosecond: the clock id that
+    clock_getcpuclockid(3) makes of its pid."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def steady_cpu(command, target, settle, window):
+    """CPU seconds that a tool uses per second of measuring, when it has long
+    started. Processes that it starts and ends meanwhile are not in it."""
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    time.sleep(settle)
+    pids = tool_processes(process.pid, target)
+    before, began = sum(map(cpu_seconds, pids)), time.monotonic()
+    time.sleep(window)
+    after, ended = sum(map(cpu_seconds, pids)), time.monotonic()
+    process.wait()
+    return (after - before) / (ended - began)
+
+
+def files_kept_open(pid):
+    """The files of /proc and /sys that a process has open."""
+    found = set()
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        try:
+            path = os.readlink(entry.path)
+        except FileNotFoundError:
+            continue
+        if path.startswith(("/proc/", "/sys/")) and os.path.isfile(path):
+            found.add(path)
+    return sorted(found)
+
+
+def floor_of_timer(ticks):
+    return float(run([FLOOR, "10", str(ticks)])) / ticks
+
+
+def floor_of_files(target, ticks):
+    """CPU seconds per tick of reading what wattmeter keeps open for this target,
+    and nothing else; and how many files that are. smaps_rollup is left out: it
+    is dear, and not read at each tick."""
+    tracker = subprocess.Popen([*wattmeter("10s"), *target], env=ENVIRONMENT)
+    time.sleep(0.5)
+    files = [path for path in files_kept_open(tracker.pid) if "smaps" not in path]
+    cost = float(run([FLOOR, "10", str(ticks), *files])) / ticks
+    tracker.wait()
+    return cost, len(files)
+
+
+def measure_ticks(peers, what, target_for, budget):
+    """CPU time per tick in the middle of a run. gpu_tracker works at its own
+    default, ten times a second; its periods are longer than it is told, so that
+    a tick of its costs at least what is shown."""
+    window = 2.0
+    ours, timer, reads = [], [], []
+    for _ in range(3):
+        target = target_for(window + 1.5)
+        ours.append(steady_cpu([*wattmeter("10ms"), *target], target[0], 1.0, window) * 0.010)
+        timer.append(floor_of_timer(int(window * 100)))
+        cost, files = floor_of_files(target, int(window * 100))
+        reads.append(cost)
+    rows = [Row("wattmeter run -i 10ms", ours), Row("floor: a timer alone", timer),
+            Row(f"floor: {files} files read as well", reads)]
+    for name, prefix, why in peers:
+        if name != "gpu_tracker":
+            continue
+        target = target_for(window + 3.0)
+        rows.append(Row("gpu_tracker --st 0.1, at least", [
+            steady_cpu(with_gpu_tracker(prefix, target), target[0], 2.0, window) * 0.1
+            for _ in range(2)]) if prefix else Row(name, why=why))
+    return Table(f"CPU time per tick, {what}", "us", 1e6, budget, rows)
+
+
+def median_interval(samples):
+    """About 95 % confidence for the median, from the order of the samples."""
+    ordered = sorted(samples)
+    reach = 0.98 * len(ordered) ** 0.5
+    middle = (len(ordered) - 1) / 2
+    return ordered[max(0, int(middle - reach))], ordered[min(len(ordered) - 1, int(middle + reach + 1))]
+
+
+def measure_slowdown():
+    """A program that keeps one core busy, alone and with a 1 kHz sampler."""
+    rounds = 20_000_000
+    rounds = int(rounds * 0.2 / float(run([TARGET, "burn", str(rounds)])))
+    target = [TARGET, "burn", str(rounds)]
+    slower = {"wattmeter run -i 1ms": [], "floor: a 1 kHz timer beside it": [], "nothing, again": []}
+    for _ in range(40):
+        seconds = {}
+        for name in random.sample(["bare", *slower], len(slower) + 1):
+            beside = None
+            if name.startswith("floor"):
+                beside = subprocess.Popen([FLOOR, "1", "1000000"], stdout=subprocess.DEVNULL)
+            command = [*wattmeter("1ms"), *target] if name.startswith("wattmeter") else target
+            seconds[name] = float(run(command))
+            if beside:
+                beside.kill()
+                beside.wait()
+        for name, samples in slower.items():
+            samples.append(seconds[name] / seconds["bare"] - 1)
+    intervals = {name: median_interval(samples) for name, samples in slower.items()}
+    note = "95 % confidence for the medians: " + ", ".join(
+        f"{low * 100:.2f} .. {high * 100:.2f} %" for low, high in intervals.values())
+    return Table("Slowdown of a program that keeps one core busy, at 1 kHz", "%", 100, 0.0025,
+                 [Row(name, samples) for name, samples in slower.items()], note)
+
+
+def peak_bytes(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    raise RuntimeError(f"process {pid} has no VmHWM")
+
+
+def measure_memory(peers, scratch):
+    """The largest process of each tool, late in its run."""
+    commands = {"wattmeter run -i 10ms": [*wattmeter("10ms"), "sleep", "2"],
+                "with --record FILE.sqlite": [*wattmeter("10ms", "--record", str(scratch / "run.sqlite")),
+                                              "sleep", "2"]}
+    whys = {}
+    for name, prefix, why in peers:
+        if name == "gpu_tracker":
+            commands[name] = with_gpu_tracker(prefix, ["sleep", "2"]) if prefix else None
+            whys[name] = why
+    rows = []
+    for name, command in commands.items():
+        if not command:
+            rows.append(Row(name, why=whys[name]))
+            continue
+        process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+        time.sleep(1.8)
+        rows.append(Row(name, [max(map(peak_bytes, tool_processes(process.pid, "sleep")))]))
+        process.wait()
+    return Table("Memory at its peak, the largest process of the tool", "MB", 1e-6, 8e6, rows)
+
+
+def cpu_model():
+    with open("/proc/cpuinfo", encoding="utf-8") as text:
+        for line in text:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def main():
+    began = time.monotonic()
+    load = os.getloadavg()[0]
+    machine = {"cpu": cpu_model(), "cores": os.cpu_count(), "kernel": platform.release(),
+               "load1_before": load}
+    print(f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}")
+    if load > 0.5:
+        print(f"The load average is {load:.2f}: something else is running, and will be seen below.")
+    peers = find_peers()
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        tables = measure_delay(peers, scratch)
+        for table in tables:
+            table.print()
+        for measure in (
+            lambda: measure_ticks(peers, "one process",
+                                  lambda seconds: ["sleep", str(seconds)], 60e-6),
+            lambda: measure_ticks(peers, "100 sleeping children",
+                                  lambda seconds: [TARGET, "family", "100", str(seconds)], 400e-6),
+            measure_slowdown,
+            lambda: measure_memory(peers, scratch),
+        ):
+            tables.append(measure())
+            tables[-1].print()
+            sys.stdout.flush()
+    result = {"machine": machine, "tables": [table.as_json() for table in tables]}
+    (BUILD / "bench.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(f"\nbuild/bench.json has all of it ({time.monotonic() - began:.0f} s)")
+
+
+if __name__ == "__main__":
+    main()
