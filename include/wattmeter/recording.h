@@ -48,8 +48,8 @@ struct wm_tick {
 /* Opens run number `run` (from 0) of the recording at `path`, of whatever
  * format; WM_LAST_RUN is the newest. A recording whose writer was killed opens
  * like any other and ends where its last whole tick ends. */
-WM_API int wm_recording_open(const char *path, size_t run, struct wm_recording **ret_recording,
-                             struct wm_error *err);
+WM_API int wm_recording_open(const char *path, size_t run,
+                             struct wm_recording **ret_recording, struct wm_error *err);
 
 /* Accepts NULL. */
 WM_API void wm_recording_close(struct wm_recording *recording);

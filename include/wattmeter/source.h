@@ -80,7 +80,7 @@ struct wm_channel {
 /* Zero is WM_READING_NONE, so that memory nobody filled in can never pass for
  * a measurement of 0 W. */
 enum wm_reading_state {
-    WM_READING_NONE,        /* nothing yet */
+    WM_READING_NONE, /* nothing yet */
     WM_READING_OK,
     WM_READING_UNSUPPORTED, /* this device will never have it */
     WM_READING_DENIED,      /* it is there, but not for this user */

@@ -78,7 +78,8 @@ WM_API void wm_tracker_free(struct wm_tracker *tracker);
 /* Adds the source called `name`, before the start. A source that is not here is
  * noted for the report, and its status returned, which may well be ignored. The
  * process tree is always there and needs no adding. */
-WM_API int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error *err);
+WM_API int wm_tracker_add(struct wm_tracker *tracker, const char *name,
+                          struct wm_error *err);
 
 /* Adds every source this build knows. WM_OK, or WM_EINVAL with an `err` that
  * lists what there is when the choice of GPUs is wrong. */
@@ -100,7 +101,8 @@ WM_API int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv
                                     struct wm_error *err);
 
 /* Starts on a process that runs already, and on its descendants. */
-WM_API int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid, struct wm_error *err);
+WM_API int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid,
+                                struct wm_error *err);
 
 /* Starts on the calling process; what the tracker itself uses is taken out. */
 WM_API int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *err);
@@ -115,7 +117,8 @@ WM_API int wm_tracker_signal(const struct wm_tracker *tracker, int signal_number
 /* Waits for the next tick that is due, the end of the target, `timeout_ms`
  * milliseconds (-1: no limit) or a signal, whichever is first; takes the tick;
  * returns an enum wm_tracker_state. */
-WM_API int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms, struct wm_error *err);
+WM_API int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms,
+                           struct wm_error *err);
 
 /* Takes the ticks in a thread of the tracker's own until wm_tracker_stop().
  * No other function but wm_tracker_stop(), wm_tracker_signal() and
@@ -131,8 +134,8 @@ WM_API int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err);
 WM_API int wm_tracker_exit_code(const struct wm_tracker *tracker);
 
 /* The report of a stopped tracker. */
-WM_API int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_report,
-                             struct wm_error *err);
+WM_API int wm_tracker_report(const struct wm_tracker *tracker,
+                             struct wm_report **ret_report, struct wm_error *err);
 
 #ifdef __cplusplus
 }

@@ -63,7 +63,7 @@ def _(folder):
     assert tap.json.loads(wattmeter("report", "--json", path).stdout)["notes"]["n"] == "2"
     done = wattmeter("run", "-q", "--record", path, "--overwrite", "--note", "n=3", "--", "true")
     assert done.returncode == 0, done
-    assert wattmeter("report", "--run", "1", path).returncode == 1
+    assert wattmeter("report", "--run", "1", path).returncode == 2
     assert wattmeter("export", path, "-o", path).returncode != 0
     done = wattmeter("run", "-q", "--record", folder / "x.csv", "--append", "--", "true")
     assert done.returncode == 0, done

@@ -21,7 +21,8 @@ int test_make_dir(void **state)
     return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
+static int remove_entry(const char *path, const struct stat *info, int type,
+                        struct FTW *walk)
 {
     (void)info, (void)type, (void)walk;
     return remove(path);
