@@ -158,8 +158,9 @@ static void do_nothing(int number)
 void measure_catch_signals(void)
 {
     static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
-    struct sigaction old, action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO };
-    struct sigaction pipe_action = { .sa_handler = do_nothing };
+    struct sigaction old,
+        action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART };
+    struct sigaction pipe_action = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
 
     sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -200,10 +201,8 @@ int measure_finish(const char *name, const struct measure_args *args,
 
     /* What went wrong here went wrong with the recording; the report is whole. */
     int code = CMD_DONE;
-    if (wm_tracker_stop(tracker, &err) < 0) {
-        complain(name, args, io, &err);
-        code = CMD_FAILED;
-    }
+    if (wm_tracker_stop(tracker, &err) < 0)
+        code = output_failure(name, &err, io);
     forward_to = NULL;
 
     if (wm_tracker_report(tracker, &report, &err) < 0) {

@@ -21,6 +21,9 @@
  * ticks come from wm_tracker_poll() in the caller's loop, or from a thread of
  * its own after wm_tracker_run_thread().
  *
+ * After a fork() a tracker belongs to the parent; in the child all that may be
+ * done with it is wm_tracker_free(), which then does nothing.
+ *
  * The rules of source.h hold here too. A tracker changes neither signals nor
  * limits nor the set of children of its process, but for one child of its own
  * that holds the command.
@@ -75,7 +78,8 @@ WM_API int wm_tracker_new(const struct wm_tracker_options *options,
 /* Accepts NULL. Stops a tracker that still runs; a command goes on without it. */
 WM_API void wm_tracker_free(struct wm_tracker *tracker);
 
-/* Adds the source called `name`, before the start. A source that is not here is
+/* Adds the source called `name`, before the start; WM_EEXIST if it is there
+ * already. A source that is not here is
  * noted for the report, and its status returned, which may well be ignored. The
  * process tree is always there and needs no adding. */
 WM_API int wm_tracker_add(struct wm_tracker *tracker, const char *name,
@@ -116,7 +120,8 @@ WM_API int wm_tracker_signal(const struct wm_tracker *tracker, int signal_number
 
 /* Waits for the next tick that is due, the end of the target, `timeout_ms`
  * milliseconds (-1: no limit) or a signal, whichever is first; takes the tick;
- * returns an enum wm_tracker_state. */
+ * returns an enum wm_tracker_state, or a negative status when it cannot wait any
+ * more, with the target running on. */
 WM_API int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms,
                            struct wm_error *err);
 
@@ -126,7 +131,9 @@ WM_API int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms,
 WM_API int wm_tracker_run_thread(struct wm_tracker *tracker, struct wm_error *err);
 
 /* Takes the last tick, ends the recording, and lets a command that is still
- * there go on by itself. */
+ * there go on by itself; its launcher then stays a child of this process until
+ * that ends. WM_EIO when the recording lacks something; the report is whole, and
+ * says so. */
 WM_API int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err);
 
 /* How the command ended: its exit status, or 128 plus the signal that killed

@@ -70,7 +70,7 @@ struct wm_report {
     struct wm_percentages gpu_percentages;
 
     struct wm_value cpu_total, cpu_main_time, cpu_descendants_time; /* s */
-    char cpu_method[96];
+    char cpu_method[160];
 
     struct wm_spread cpu_temperature; /* celsius */
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int wm_file_open_at(int dir, const char *path)
@@ -98,6 +99,14 @@ out:
     free(text);
     close(fd);
     return status;
+}
+
+bool wm_file_is_same(const char *path, const char *other)
+{
+    struct stat one, two;
+
+    return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
 }
 
 const char *wm_env(const char *name, const char *otherwise)

@@ -3,6 +3,7 @@
 #ifndef WM_BASE_FILE_H
 #define WM_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -27,6 +28,9 @@ ssize_t wm_file_read_at(int dir, const char *path, char *text, size_t size);
  * The caller frees it. WM_EFORMAT when it is larger. */
 int wm_file_slurp(const char *path, size_t limit, char **ret_text, size_t *ret_length,
                   struct wm_error *err);
+
+/* Whether two paths lead to the same file or folder. */
+bool wm_file_is_same(const char *path, const char *other);
 
 /* The value of an environment variable, or `otherwise` where it is unset or
  * empty. Borrowed; the one place that reads the environment. */

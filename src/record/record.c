@@ -46,6 +46,7 @@ struct wm_recorder {
     bool stop;
     int64_t last_ns; /* of the latest tick */
     uint64_t lost_ticks, lost_gaps;
+    int64_t cpu_ns;          /* used by the thread */
     struct wm_error trouble; /* why writing failed the last time */
 };
 
@@ -196,6 +197,7 @@ static void *run_thread(void *argument)
         wait_for_more(recorder, failed);
         stop = recorder->stop;
         failed = !write_all(recorder);
+        recorder->cpu_ns = wm_clock_thread_cpu_ns();
     }
     pthread_mutex_unlock(&recorder->lock);
     return NULL;
@@ -330,6 +332,11 @@ void wm_recorder_flush(struct wm_recorder *recorder, struct wm_result *result)
         wm_fail(&recorder->trouble, WM_EIO, "%s: could not be written fast enough", path);
     snprintf(result->recording_trouble, sizeof(result->recording_trouble), "%s",
              recorder->trouble.text);
+}
+
+int64_t wm_recorder_cpu_ns(const struct wm_recorder *recorder)
+{
+    return recorder->cpu_ns;
 }
 
 int wm_recorder_finish(struct wm_recorder *recorder, const struct wm_result *result,

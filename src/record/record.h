@@ -54,6 +54,9 @@ void wm_recorder_gap(struct wm_recorder *recorder, const struct wm_gap *gap);
  * `result->recording_trouble` and `result->lost_ticks`. */
 void wm_recorder_flush(struct wm_recorder *recorder, struct wm_result *result);
 
+/* CPU time that the recorder's thread has used. After wm_recorder_flush(). */
+int64_t wm_recorder_cpu_ns(const struct wm_recorder *recorder);
+
 /* Writes the result. After wm_recorder_flush(). Fails as well when the file has
  * been removed or replaced meanwhile. */
 int wm_recorder_finish(struct wm_recorder *recorder, const struct wm_result *result,

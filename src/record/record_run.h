@@ -78,7 +78,7 @@ struct wm_result {
     int exit_status; /* -1: unknown or killed */
     int exit_signal; /* 0: none */
     double cpu_total_seconds, cpu_main_seconds, cpu_descendants_seconds; /* < 0: unknown */
-    char cpu_method[96];   /* how cpu_* were had: "perf task-clock, inherited" */
+    char cpu_method[160];  /* how cpu_* were had: "perf task-clock, inherited" */
     char memory_note[192]; /* what is uncertain about memory; empty if nothing */
     double peak_rss_bytes; /* the kernel's high-water mark of one process; < 0: unknown */
     bool peak_rss_is_main; /* that process was the main one */

@@ -162,7 +162,10 @@ bool wm_process_refresh(const struct wm_procfs *procfs, struct wm_process *proce
     }
 
     struct wm_pid_stat stat;
-    if (!read_stat(procfs, process, &stat) || stat.start_time != process->start_time)
+    errno = 0;
+    if (!read_stat(procfs, process, &stat))
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM; /* our own trouble */
+    if (stat.start_time != process->start_time)
         return false;
     int64_t before_ns = process->cpu_ns;
     take_stat(procfs, process, &stat);
@@ -330,7 +333,7 @@ size_t wm_procfs_numbers(int dir, const char *path, pid_t *ids, size_t room)
 static void add_thread_children(const struct wm_procfs *procfs, pid_t pid, pid_t *pids,
                                 size_t room, size_t *count)
 {
-    pid_t threads[1024];
+    pid_t threads[8192];
     char path[PATH_SIZE];
 
     snprintf(path, sizeof(path), "%d/task", (int)pid);

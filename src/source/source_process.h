@@ -47,6 +47,7 @@ struct wm_process {
     int64_t rss_bytes;
     int64_t file_bytes; /* of the rss: pages of files and of shared memory */
 
+    bool gone;               /* found so by the last refresh */
     bool ran;                /* since the last refresh but one */
     int64_t refreshed_ns;    /* when the files were last read */
     int64_t searched_ns;     /* when its children were last listed, */

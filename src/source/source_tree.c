@@ -89,7 +89,10 @@ static void save_up(struct budget *budget, int64_t now_ns)
 static bool spend_on_detail(struct wm_tree *tree, struct budget *budget,
                             struct wm_process *process)
 {
-    if (wm_process_detail_cost_ns(process) > budget->credit_ns)
+    /* With all saved up that can be, even the largest process gets its turn, on
+     * credit. */
+    if (wm_process_detail_cost_ns(process) > budget->credit_ns &&
+        budget->credit_ns < BUDGET_MAX_NS)
         return false;
 
     int64_t begin_ns = wm_clock_monotonic_ns();
@@ -324,7 +327,7 @@ const char *wm_tree_why(const struct wm_tree *tree, size_t channel)
 
 int64_t wm_tree_cpu_ns(const struct wm_tree *tree)
 {
-    int64_t total_ns = 0;
+    int64_t total_ns = tree->set.gone_ns;
 
     for (size_t i = 0; i < tree->set.count; i++)
         total_ns += tree->set.processes[i].cpu_ns + tree->set.processes[i].reaped_ns;
@@ -351,6 +354,12 @@ int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree)
             return tree->set.gone[i].cpu_ns;
     }
     return 0;
+}
+
+void wm_tree_rebase(struct wm_tree *tree)
+{
+    for (size_t i = 0; i < tree->set.count; i++)
+        tree->set.processes[i].cpu_base_ns = tree->set.processes[i].cpu_ns;
 }
 
 bool wm_tree_contains(const struct wm_tree *tree, pid_t pid)

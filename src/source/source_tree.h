@@ -48,6 +48,9 @@ int64_t wm_tree_live_cpu_ns(const struct wm_tree *tree);
 /* The root's own CPU time, as of the last refresh. */
 int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree);
 
+/* Lets the CPU time of each process count from now. */
+void wm_tree_rebase(struct wm_tree *tree);
+
 bool wm_tree_contains(const struct wm_tree *tree, pid_t pid);
 
 /* All processes now in the tree; [0] is the root while it is there. */

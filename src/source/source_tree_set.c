@@ -105,29 +105,41 @@ static void remember(struct wm_tree_set *set, const struct wm_process *process)
         *cheapest = *process;
 }
 
+static void bury(struct wm_tree_set *set, struct wm_process *process)
+{
+    /* Its parent has its time now, unless that is a stranger who adopted it. */
+    if (process->pid != set->root && !wm_tree_set_find(set, process->parent))
+        set->gone_ns += process->cpu_ns + process->reaped_ns;
+    wm_process_release(&set->procfs, process);
+    remember(set, process);
+}
+
 static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
 {
-    size_t kept = 0;
+    size_t gone = 0, kept = 0;
 
     set->anybody_ran = false;
     for (size_t i = 0; i < set->count; i++) {
         struct wm_process *process = &set->processes[i];
 
-        if (!wm_process_refresh(&set->procfs, process, now_ns)) {
-            wm_process_release(&set->procfs, process);
-            remember(set, process);
-            set->anybody_ran = true;
-            continue;
-        }
-        set->anybody_ran |= process->ran;
-        if (kept != i)
-            set->processes[kept] = *process;
-        kept++;
+        process->gone = !wm_process_refresh(&set->procfs, process, now_ns);
+        gone += process->gone;
+        set->anybody_ran |= process->gone || process->ran;
     }
-    if (kept != set->count) {
-        set->count = kept;
-        rebuild_slots(set);
+    if (gone == 0)
+        return;
+
+    /* While the index still fits, and only then are the places moved. */
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->processes[i].gone)
+            bury(set, &set->processes[i]);
     }
+    for (size_t i = 0; i < set->count; i++) {
+        if (!set->processes[i].gone)
+            set->processes[kept++] = set->processes[i];
+    }
+    set->count = kept;
+    rebuild_slots(set);
 }
 
 /* Whether there may be new processes in the tree: where none of it has run there
@@ -162,6 +174,17 @@ static void take_child(struct wm_tree_set *set, pid_t pid, pid_t parent)
         forked->detail = WM_DETAIL_NONE;
 }
 
+/* The cost was taken by the clock on the wall, so that of a busy machine looks
+ * high; no process is left out for longer than a full search takes to come. */
+static bool is_affordable(const struct wm_process *process, int64_t now_ns)
+{
+    int64_t pause_ns = SEARCH_SHARE * process->search_cost_ns;
+
+    if (pause_ns > SEARCH_NS)
+        pause_ns = SEARCH_NS;
+    return process->searched_ns == 0 || now_ns - process->searched_ns >= pause_ns;
+}
+
 static void search_children(struct wm_tree_set *set, int64_t now_ns)
 {
     set->search_pending = false;
@@ -180,8 +203,7 @@ static void search_children(struct wm_tree_set *set, int64_t now_ns)
         if (process->state == 'Z' ||
             (set->procfs.own && process->cpu_ns == process->searched_cpu_ns))
             continue;
-        if (process->searched_ns > 0 &&
-            now_ns - process->searched_ns < SEARCH_SHARE * process->search_cost_ns) {
+        if (!is_affordable(process, now_ns)) {
             set->search_pending = true;
             continue;
         }
@@ -261,7 +283,7 @@ int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
     set->loadavg_fd = -1;
     set->procfs = (struct wm_procfs) {
         .dir = open(procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-        .own = strcmp(procfs, "/proc") == 0,
+        .own = wm_file_is_same(procfs, "/proc"),
         .ns_per_tick = WM_NS_PER_S / sysconf(_SC_CLK_TCK),
         .page_bytes = sysconf(_SC_PAGESIZE),
         .fds_left = fds_to_keep(),

@@ -48,6 +48,7 @@ struct wm_tree_set {
 
     struct wm_process gone[WM_TREE_GONE_MAX]; /* the dearest of the dead */
     size_t gone_count;
+    int64_t gone_ns; /* used by dead orphans, which no process of the set has reaped */
     struct wm_tree_census census;
 };
 

@@ -54,8 +54,11 @@ struct wm_tracker {
     int wake_fd; /* an eventfd that ends the thread's waiting */
 
     int64_t interval_ns;
-    int64_t due_ns;  /* of the next tick */
-    int64_t cost_ns; /* CPU time in functions of the tracker */
+    int64_t due_ns;       /* of the next tick */
+    int64_t cost_ns;      /* CPU time in functions of the tracker that have returned, */
+    int64_t self_base_ns; /* of the cost, when the CPU time of "self" began to count */
+    int64_t begun_ns;     /* and the thread's CPU clock when the one now at work began */
+    pid_t owner;          /* a child that the program forks is not to touch it */
 
     pthread_t thread;
     bool has_thread;
@@ -84,6 +87,8 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     tracker->run.interval_ns = interval_ns;
     tracker->run.expected_cores = options->expected_cores;
     tracker->pid_fd = tracker->end_fd = -1;
+    tracker->owner = getpid();
+    tracker->result.exit_status = -1;
     tracker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
     int status = wm_ticker_new(&tracker->ticker, err);
@@ -109,24 +114,25 @@ static void forget_target(struct wm_tracker *tracker)
     wm_gaps_free(tracker->gaps);
     wm_account_free(tracker->account);
     wm_launch_free(tracker->launch);
+    wm_tree_close(tracker->tree);
     if (tracker->pid_fd >= 0)
         close(tracker->pid_fd);
     tracker->recorder = NULL;
     tracker->gaps = NULL;
     tracker->account = NULL;
     tracker->launch = NULL;
+    tracker->tree = NULL;
     tracker->pid_fd = tracker->end_fd = -1;
 }
 
 void wm_tracker_free(struct wm_tracker *tracker)
 {
-    if (!tracker)
+    if (!tracker || tracker->owner != getpid())
         return;
     if (tracker->state == WM_TRACKER_RUNNING || tracker->state == WM_TRACKER_ENDED)
         wm_tracker_stop(tracker, NULL);
     forget_target(tracker);
     wm_analysis_free(tracker->analysis);
-    wm_tree_close(tracker->tree);
     wm_ticker_free(tracker->ticker);
     if (tracker->wake_fd >= 0)
         close(tracker->wake_fd);
@@ -153,6 +159,10 @@ int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error
     int status = check_new(tracker, err);
     if (status < 0)
         return status;
+    if (strcmp(name, "tree") == 0)
+        return WM_OK; /* it is always there */
+    if (wm_ticker_has(tracker->ticker, name))
+        return wm_fail(err, WM_EEXIST, "%s: this source has been added already", name);
     status = wm_source_open(name, &config, &source, &why);
     if (status < 0) {
         wm_run_add_source(&tracker->run, name, false, why.text, NULL);
@@ -171,8 +181,6 @@ int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err)
     const char *name;
 
     for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
-        if (strcmp(name, "tree") == 0)
-            continue;
         int status = wm_tracker_add(tracker, name, err);
         if (status == WM_EINVAL || status == WM_ENOMEM)
             return status;
@@ -231,10 +239,27 @@ static void hand_out(struct wm_tracker *tracker, int64_t when_ns)
     tracker->result.ticks++;
 }
 
+/* What the tracker has used up to now in this process. */
+static int64_t cost_so_far_ns(const struct wm_tracker *tracker)
+{
+    return tracker->cost_ns + wm_clock_thread_cpu_ns() - tracker->begun_ns;
+}
+
+static void begin_work(struct wm_tracker *tracker)
+{
+    tracker->begun_ns = wm_clock_thread_cpu_ns();
+}
+
+static void end_work(struct wm_tracker *tracker)
+{
+    tracker->cost_ns = cost_so_far_ns(tracker);
+}
+
 static void take_tick(struct wm_tracker *tracker, int64_t when_ns)
 {
     if (tracker->self)
-        wm_ticker_set_own_cpu(tracker->ticker, tracker->cost_ns);
+        wm_ticker_set_own_cpu(tracker->ticker,
+                              cost_so_far_ns(tracker) - tracker->self_base_ns);
     wm_ticker_read_tree(tracker->ticker);
     wm_ticker_read_sources(tracker->ticker);
     hand_out(tracker, when_ns);
@@ -284,8 +309,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status == WM_OK)
         status = wm_account_new(&tracker->account, err);
     if (status == WM_OK)
-        status = wm_launch_new(path, argv, wm_account_cgroup_fd(tracker->account),
-                               &tracker->launch, err);
+        status = wm_launch_new(path, argv, &tracker->launch, err);
     if (status < 0)
         return status;
 
@@ -323,21 +347,9 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     return WM_OK;
 }
 
-/* A start that failed leaves no new file behind that would be in the way of
- * the next try. */
-static void discard_recording(struct wm_tracker *tracker)
-{
-    bool ours = tracker->recorder && tracker->record_mode != WM_RECORD_APPEND;
-
-    forget_target(tracker);
-    if (ours)
-        unlink(tracker->record_target);
-}
-
 int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
                              struct wm_error *err)
 {
-    int64_t begin_ns = wm_clock_thread_cpu_ns();
     char *path = NULL;
 
     int status = check_new(tracker, err);
@@ -349,10 +361,11 @@ int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
         return status;
 
     bool released = false;
+    begin_work(tracker);
     status = start_command(tracker, path, argv, &released, err);
     free(path);
     if (status < 0) {
-        discard_recording(tracker);
+        forget_target(tracker);
         tracker->state = WM_TRACKER_STOPPED;
     }
 
@@ -362,7 +375,7 @@ int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
         if (err)
             err->status = status;
     }
-    tracker->cost_ns += wm_clock_thread_cpu_ns() - begin_ns;
+    end_work(tracker);
     return status;
 }
 
@@ -372,7 +385,7 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
                          struct wm_error *err)
 {
     const char *procfs = tracker->self ? "/proc" : wm_env("WATTMETER_PROCFS", "/proc");
-    bool own = strcmp(procfs, "/proc") == 0;
+    bool own = wm_file_is_same(procfs, "/proc");
 
     tracker->pid = pid;
     if (own && !tracker->self) {
@@ -396,9 +409,15 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
     if (status < 0)
         return status;
 
-    int64_t start_ns = wm_clock_monotonic_ns();
+    /* Opening a recording takes its time; what was used meanwhile is not ours. */
     wm_ticker_read_sources(tracker->ticker);
+    wm_tree_refresh(tracker->tree);
+    wm_tree_rebase(tracker->tree);
+    wm_account_rebase(tracker->account, tracker->tree);
+    tracker->self_base_ns = cost_so_far_ns(tracker);
+    int64_t start_ns = wm_clock_monotonic_ns();
     wm_ticker_read_tree(tracker->ticker);
+    wm_ticker_start_cpu(tracker->ticker, start_ns);
     hand_out(tracker, start_ns);
     set_running(tracker, start_ns);
     return WM_OK;
@@ -407,29 +426,31 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
 static int start_and_tidy(struct wm_tracker *tracker, pid_t pid, const char *mode,
                           struct wm_error *err)
 {
-    int64_t begin_ns = wm_clock_thread_cpu_ns();
-
-    int status = check_new(tracker, err);
-    if (status < 0)
-        return status;
-    status = start_running(tracker, pid, mode, err);
+    begin_work(tracker);
+    int status = start_running(tracker, pid, mode, err);
     if (status < 0) {
-        discard_recording(tracker);
+        forget_target(tracker);
         tracker->state = WM_TRACKER_STOPPED;
     }
-    tracker->cost_ns += wm_clock_thread_cpu_ns() - begin_ns;
+    end_work(tracker);
     return status;
 }
 
 int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid, struct wm_error *err)
 {
-    if (pid <= 0)
-        return wm_fail(err, WM_EINVAL, "%d is no process", (int)pid);
-    return start_and_tidy(tracker, pid, "attach", err);
+    int status = check_new(tracker, err);
+
+    if (status == WM_OK && pid <= 0)
+        status = wm_fail(err, WM_EINVAL, "%d is no process", (int)pid);
+    return status < 0 ? status : start_and_tidy(tracker, pid, "attach", err);
 }
 
 int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *err)
 {
+    int status = check_new(tracker, err);
+
+    if (status < 0)
+        return status;
     tracker->self = true;
     return start_and_tidy(tracker, getpid(), "self", err);
 }
@@ -494,6 +515,10 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
 
     if (ready < 0 && errno != EINTR)
         return wm_fail_errno(err, "waiting for a tick");
+    uint64_t wakes;
+    if (ready > 0 && fds[1].revents && read(tracker->wake_fd, &wakes, sizeof(wakes)) < 0 &&
+        errno != EAGAIN)
+        return wm_fail_errno(err, "waiting for a tick: eventfd");
     if (ready > 0 && fds[0].revents) {
         take_last_tick(tracker, now_ns);
         return WM_TRACKER_ENDED;
@@ -517,9 +542,11 @@ int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms, struct wm_error 
         return (int)tracker->state;
 
     /* Where the whole process is ours its own clock tells the cost at the end. */
-    int64_t begin_ns = tracker->own_process ? 0 : wm_clock_thread_cpu_ns();
+    if (!tracker->own_process)
+        begin_work(tracker);
     int state = poll_once(tracker, timeout_ms < 0 ? -1 : timeout_ms * WM_NS_PER_MS, err);
-    tracker->cost_ns += tracker->own_process ? 0 : wm_clock_thread_cpu_ns() - begin_ns;
+    if (!tracker->own_process)
+        end_work(tracker);
     return state;
 }
 
@@ -586,24 +613,36 @@ static void end_command(struct wm_tracker *tracker)
     result->peak_rss_bytes = end.peak_rss_bytes;
 }
 
-static void end_recording(struct wm_tracker *tracker)
+/* WM_EIO where not all of it was recorded; the report says so too. */
+static int end_recording(struct wm_tracker *tracker, struct wm_error *err)
 {
-    struct wm_error err = { 0 };
+    struct wm_error trouble = { 0 };
+    struct wm_result *result = &tracker->result;
 
     if (!tracker->recorder)
-        return;
-    wm_recorder_flush(tracker->recorder, &tracker->result);
-    if (wm_recorder_finish(tracker->recorder, &tracker->result, &err) < 0 &&
-        !tracker->result.recording_trouble[0])
-        snprintf(tracker->result.recording_trouble,
-                 sizeof(tracker->result.recording_trouble), "%s", err.text);
+        return WM_OK;
+    if (wm_recorder_finish(tracker->recorder, result, &trouble) < 0 &&
+        !result->recording_trouble[0])
+        snprintf(result->recording_trouble, sizeof(result->recording_trouble), "%s",
+                 trouble.text);
     wm_recorder_close(tracker->recorder);
     tracker->recorder = NULL;
+    if (!result->recording_trouble[0])
+        return WM_OK;
+    return wm_fail(err, WM_EIO, "%s", result->recording_trouble);
+}
+
+/* Whether the target has ended since the last poll. */
+static bool has_ended(const struct wm_tracker *tracker)
+{
+    struct pollfd end = { .fd = tracker->end_fd, .events = POLLIN };
+
+    return tracker->state == WM_TRACKER_ENDED || (poll(&end, 1, 0) > 0 && end.revents);
 }
 
 int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
 {
-    int64_t begin_ns = wm_clock_thread_cpu_ns();
+    struct wm_result *result = &tracker->result;
 
     join_thread(tracker);
     if (tracker->state == WM_TRACKER_STOPPED)
@@ -611,25 +650,30 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
     if (tracker->state == WM_TRACKER_NEW)
         return wm_fail(err, WM_EINVAL, "this tracker has not been started");
 
-    struct wm_result *result = &tracker->result;
+    begin_work(tracker);
     result->exit_status = -1;
     result->peak_rss_bytes = -1;
-    bool ended = tracker->state == WM_TRACKER_ENDED;
-    if (!ended)
+    bool ended = has_ended(tracker);
+    if (tracker->state == WM_TRACKER_RUNNING)
         take_last_tick(tracker, wm_clock_monotonic_ns());
-    else
+    if (ended)
         end_command(tracker);
     tracker->state = WM_TRACKER_STOPPED;
 
     wm_gaps_close(tracker->gaps, keep_gap, tracker);
-    double own_seconds = tracker->self ? (double)tracker->cost_ns / 1e9 : 0;
+    double own_seconds =
+        tracker->self ? (double)(cost_so_far_ns(tracker) - tracker->self_base_ns) / 1e9 : 0;
     int status = wm_result_take_tree(result, tracker->tree, tracker->account, tracker->pid,
                                      own_seconds, err);
-    tracker->cost_ns += wm_clock_thread_cpu_ns() - begin_ns;
+    if (tracker->recorder) {
+        wm_recorder_flush(tracker->recorder, result);
+        tracker->cost_ns += wm_recorder_cpu_ns(tracker->recorder);
+    }
+    end_work(tracker);
     wm_result_take_cost(result, tracker->cost_ns, tracker->own_process);
-    end_recording(tracker);
+    int recorded = end_recording(tracker, err);
     forget_target(tracker);
-    return status;
+    return status < 0 ? status : recorded;
 }
 
 int wm_tracker_exit_code(const struct wm_tracker *tracker)
@@ -642,7 +686,7 @@ int wm_tracker_exit_code(const struct wm_tracker *tracker)
 int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_report,
                       struct wm_error *err)
 {
-    if (tracker->state != WM_TRACKER_STOPPED || !tracker->analysis)
+    if (tracker->state != WM_TRACKER_STOPPED || tracker->result.ticks == 0)
         return wm_fail(err, WM_EINVAL, "there is no report before the tracker is stopped");
     return wm_analysis_report(tracker->analysis, &tracker->result, ret_report, err);
 }

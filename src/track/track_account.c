@@ -25,6 +25,10 @@
 /* Most threads a running tree may have to get a counter each. */
 enum { COUNTER_MAX = 1024 };
 
+struct host_time {
+    double busy, stolen;
+};
+
 struct wm_account {
     int *counters; /* perf descriptors; their sum is the tree's time */
     size_t counter_count;
@@ -32,12 +36,14 @@ struct wm_account {
     int64_t base_ns;      /* of the way that is used, at the start */
     int64_t main_base_ns; /* CPU clock of the root at the start */
     pid_t root;
-    int64_t stolen_base_ns;
+    struct host_time host_base;
     int64_t exact_at_ns; /* when the way that is used was last asked, */
     int64_t exact_ns;    /* what it said, */
-    int64_t live_ns;     /* and what the processes in sight had used then */
+    int64_t live_ns;     /* what the processes in sight had used then, */
+    uint64_t seen;       /* and how many there had been */
     double total, main;  /* seconds; what was told last */
-    char method[96];
+    bool finished;
+    char method[160];
 };
 
 /* The task clock of process or thread `id`, with all that it will ever fork.
@@ -79,24 +85,19 @@ int wm_account_new(struct wm_account **ret_account, struct wm_error *err)
     return WM_OK;
 }
 
-int wm_account_cgroup_fd(const struct wm_account *account)
-{
-    return account->cgroup ? wm_cgroup_procs_fd(account->cgroup) : -1;
-}
-
-/* Time that the hypervisor has given to others, on all cores; 0 if unknown. */
-static int64_t stolen_ns(void)
+/* Busy time of all cores, and what of it the hypervisor has given to others; in
+ * seconds, 0 if unknown. */
+static struct host_time read_host_time(void)
 {
     struct wm_proc_stat stat = { 0 };
+    double ticks = (double)sysconf(_SC_CLK_TCK);
     char *text = NULL;
     size_t length;
 
-    if (wm_file_slurp("/proc/stat", 16 << 20, &text, &length, NULL) < 0)
-        return 0;
-    if (wm_parse_proc_stat(text, NULL, 0, &stat) < 0)
-        stat.stolen = 0;
+    if (wm_file_slurp("/proc/stat", 16 << 20, &text, &length, NULL) == WM_OK)
+        wm_parse_proc_stat(text, NULL, 0, &stat);
     free(text);
-    return (int64_t)stat.stolen * (WM_NS_PER_S / sysconf(_SC_CLK_TCK));
+    return (struct host_time) { (double)stat.busy / ticks, (double)stat.stolen / ticks };
 }
 
 int wm_account_start_command(struct wm_account *account, pid_t pid,
@@ -106,8 +107,13 @@ int wm_account_start_command(struct wm_account *account, pid_t pid,
 
     account->root = pid;
     account->main_base_ns = wm_tree_main_cpu_ns(tree);
-    account->stolen_base_ns = stolen_ns();
+    account->host_base = read_host_time();
 
+    /* The command waits at its gate and can be moved. */
+    if (account->cgroup && !wm_cgroup_enter(account->cgroup, pid)) {
+        wm_cgroup_free(account->cgroup);
+        account->cgroup = NULL;
+    }
     int counter = account->cgroup ? -1 : open_counter(pid);
     if (counter >= 0) {
         account->counters[account->counter_count++] = counter;
@@ -185,8 +191,8 @@ int wm_account_start_tree(struct wm_account *account, struct wm_tree *tree, bool
         close_counters(account);
         account->base_ns = wm_tree_cpu_ns(tree);
         snprintf(account->method, sizeof(account->method),
-                 "sampling (no perf counter: %s); short children nobody waited for are "
-                 "missing",
+                 "sampling (no perf counter: %s); short children, and those nobody waited "
+                 "for, are missing",
                  strerror(-status));
         return WM_OK;
     }
@@ -212,10 +218,13 @@ static int64_t read_total_ns(struct wm_account *account, const struct wm_tree *t
 {
     int64_t now_ns = wm_clock_monotonic_ns();
     int64_t live_ns = wm_tree_live_cpu_ns(tree);
+    struct wm_tree_census census;
 
-    /* Less than then means that one has ended, whose end nobody has seen. */
+    /* Less than then means that one has ended, whose end nobody has seen; and of
+     * a new one nobody knows how much of it was counted then. */
+    wm_tree_count(tree, &census);
     if (account->exact_at_ns > 0 && now_ns - account->exact_at_ns < EXACT_PERIOD_NS &&
-        live_ns > account->live_ns)
+        live_ns > account->live_ns && census.seen == account->seen)
         return account->exact_ns + live_ns - account->live_ns;
 
     if (!read_counters(account, &account->exact_ns) &&
@@ -223,6 +232,7 @@ static int64_t read_total_ns(struct wm_account *account, const struct wm_tree *t
         account->exact_ns = wm_tree_cpu_ns(tree);
     account->exact_at_ns = now_ns;
     account->live_ns = live_ns;
+    account->seen = census.seen;
     return account->exact_ns;
 }
 
@@ -234,6 +244,12 @@ void wm_account_want_exact(struct wm_account *account)
 void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
                      double *ret_total, double *ret_main)
 {
+    if (account->finished) {
+        *ret_total = account->total;
+        *ret_main = account->main;
+        return;
+    }
+
     double total = (double)(read_total_ns(account, tree) - account->base_ns) / 1e9;
     double main = (double)(wm_tree_main_cpu_ns(tree) - account->main_base_ns) / 1e9;
 
@@ -247,6 +263,14 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
         account->total = account->main;
     *ret_total = account->total;
     *ret_main = account->main;
+}
+
+void wm_account_rebase(struct wm_account *account, const struct wm_tree *tree)
+{
+    wm_account_want_exact(account);
+    account->base_ns = read_total_ns(account, tree);
+    account->main_base_ns = wm_tree_main_cpu_ns(tree);
+    account->total = account->main = 0;
 }
 
 /* What those have used that outlive the root. */
@@ -269,18 +293,25 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
     /* Less what the fork itself took, before the command began. */
     double known = reaped_seconds +
                    (double)(survivors_ns(account, tree) - account->main_base_ns) / 1e9;
-    double stolen = (double)(stolen_ns() - account->stolen_base_ns) / 1e9;
+    struct host_time host = read_host_time();
+    double busy = host.busy - account->host_base.busy;
+    double stolen = host.stolen - account->host_base.stolen;
 
     /* The perf counter runs on while the hypervisor has taken the core away; no
-     * program has used that time. Where it says more than can be explained so,
-     * it has seen processes that nobody waited for. */
+     * program has used that time. The tree's part in it is about its part in
+     * all that ran. Where perf says more than that explains, it has seen
+     * processes that nobody waited for. */
+    double part = busy > account->total ? account->total / busy : 1;
     bool perf = account->counter_count > 0;
-    if (known > account->total || (perf && account->total - known <= stolen)) {
+    if (known > account->total || (perf && account->total - known <= 1.5 * stolen * part)) {
         account->total = known;
         if (perf)
             snprintf(account->method, sizeof(account->method),
-                     "wait4, confirmed by perf task clock, inherited");
+                     "wait4; the inherited perf task clock shows no more than stolen time");
     }
+    if (account->total < account->main)
+        account->total = account->main;
+    account->finished = true;
 }
 
 const char *wm_account_method(const struct wm_account *account)

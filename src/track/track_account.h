@@ -25,13 +25,14 @@ struct wm_account;
 /* Prepares for a command: makes the cgroup if perf is not to be had. */
 int wm_account_new(struct wm_account **ret_account, struct wm_error *err);
 
-/* The descriptor of cgroup.procs that the command has to enter; -1: none. */
-int wm_account_cgroup_fd(const struct wm_account *account);
-
 /* Attaches to a process that has no children or threads yet and waits at its
  * gate. Its time counts from now. */
 int wm_account_start_command(struct wm_account *account, pid_t pid,
                              const struct wm_tree *tree, struct wm_error *err);
+
+/* Counts from now on: what was used since the start is taken out. The tree has
+ * been refreshed just now. */
+void wm_account_rebase(struct wm_account *account, const struct wm_tree *tree);
 
 /* Attaches to a tree that runs already; `own` says that its pids are those of
  * our own system calls. */

@@ -103,9 +103,9 @@ struct wm_cgroup *wm_cgroup_new(void)
     return cgroup;
 }
 
-int wm_cgroup_procs_fd(const struct wm_cgroup *cgroup)
+bool wm_cgroup_enter(struct wm_cgroup *cgroup, pid_t pid)
 {
-    return cgroup->procs_fd;
+    return dprintf(cgroup->procs_fd, "%d", (int)pid) > 0;
 }
 
 bool wm_cgroup_cpu_ns(const struct wm_cgroup *cgroup, int64_t *ret_ns)
@@ -123,23 +123,32 @@ bool wm_cgroup_cpu_ns(const struct wm_cgroup *cgroup, int64_t *ret_ns)
     return true;
 }
 
+/* Moves one page of the list; false when there is nobody left, or none can be. */
+static bool move_some(const struct wm_cgroup *cgroup, int parent_fd)
+{
+    char text[4096];
+    int procs_fd = open_in(cgroup->path, "cgroup.procs", O_RDONLY);
+    ssize_t length = procs_fd < 0 ? -1 : wm_file_reread(procs_fd, text, sizeof(text));
+    bool moved = false;
+
+    if (procs_fd >= 0)
+        close(procs_fd);
+    for (char *line = text; length > 0 && *line;) {
+        size_t digits = strcspn(line, "\n");
+        moved |= write(parent_fd, line, digits) > 0; /* it may just have ended */
+        line += digits + (line[digits] == '\n');
+    }
+    return moved;
+}
+
 /* A group with processes cannot be removed. What outlives the command, its
  * daemons, goes back where it would have been without us. */
 static void move_out(const struct wm_cgroup *cgroup)
 {
-    char text[16384];
     int parent_fd = open_in(cgroup->parent, "cgroup.procs", O_WRONLY);
-    int procs_fd = open_in(cgroup->path, "cgroup.procs", O_RDONLY);
-    ssize_t length = procs_fd < 0 ? -1 : wm_file_reread(procs_fd, text, sizeof(text));
 
-    for (char *line = text; length > 0 && parent_fd >= 0 && *line;) {
-        size_t digits = strcspn(line, "\n");
-        if (write(parent_fd, line, digits) < 0)
-            break;
-        line += digits + (line[digits] == '\n');
-    }
-    if (procs_fd >= 0)
-        close(procs_fd);
+    for (int page = 0; parent_fd >= 0 && page < 256 && move_some(cgroup, parent_fd); page++)
+        ;
     if (parent_fd >= 0)
         close(parent_fd);
 }

@@ -9,14 +9,15 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct wm_cgroup;
 
 /* Makes a group below our own. NULL where that is not possible. */
 struct wm_cgroup *wm_cgroup_new(void);
 
-/* Open cgroup.procs; a process that writes "0" to it is in the group. */
-int wm_cgroup_procs_fd(const struct wm_cgroup *cgroup);
+/* Moves a process into the group; false where that is forbidden. */
+bool wm_cgroup_enter(struct wm_cgroup *cgroup, pid_t pid);
 
 /* CPU time used in the group so far. */
 bool wm_cgroup_cpu_ns(const struct wm_cgroup *cgroup, int64_t *ret_ns);

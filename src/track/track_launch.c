@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,31 +25,41 @@ struct wm_launch {
     char *name; /* what the user called the command */
     pid_t launcher;
     pid_t command;
-    int channel_fd; /* to the launcher, see below */
-    int gate_fd;    /* a byte lets the command go; closing it ends the command */
-    int exec_fd;    /* an errno if exec fails, nothing but the end if it works */
-    bool running;   /* between a successful exec and the reaping */
+    int channel_fd;
+    bool running; /* between a successful exec and the reaping */
 };
 
-/* The launcher's three messages, one packet each: the command's pid (0 or less:
- * none could be made); a byte when the command has ended; and, when it is asked
- * for with a byte, how. */
-struct end_message {
-    int wait_status;
-    struct rusage command;
-    struct rusage children;
-    struct rusage self;
+/* All talk goes over one socket, a packet each. It is the only descriptor that
+ * exists in the caller's process: a pipe whose end means something would be kept
+ * open by whatever another thread happens to fork meanwhile. */
+enum message_kind {
+    MESSAGE_FORKED,   /* the command's pid; 0: none could be made */
+    MESSAGE_EXECUTED, /* the errno of exec, 0: it worked, -1: killed before */
+    MESSAGE_ENDED,    /* the command is dead, and waits to be reaped */
+    MESSAGE_REAPED,   /* how it ended */
 };
+
+struct message {
+    enum message_kind kind;
+    int number;
+    int wait_status;
+    struct rusage command, children, self;
+};
+
+/* To the launcher: a byte for each. The command itself takes the first. */
+static const char go[1], reap[1];
+
+/* How long a dead command waits to be reaped at most: the tracker may be gone
+ * and yet its end of the socket be open, in some child that it forked. */
+enum { REAP_WAIT_MS = 10000 };
 
 /* Everything the two new processes need, made ready before the fork. */
 struct plan {
     const char *path;
     char *const *argv;
-    int cgroup_fd;
     int channel_fd; /* the launcher's end */
-    int gate_fd;    /* the command's end */
-    int exec_fd;    /* the command's end */
     sigset_t old_mask;
+    struct sigaction old_child_action; /* of SIGCHLD */
 };
 
 static bool is_executable(const char *path, int *ret_errno)
@@ -112,8 +123,9 @@ int wm_launch_find(const char *name, char **ret_path, struct wm_error *err)
 
 /* The command must find signals as the caller's command would have: ignored
  * ones ignored, the rest at their default, none blocked by us. */
-static void restore_signals(const sigset_t *mask)
+static void restore_signals(const struct plan *plan)
 {
+    sigaction(SIGCHLD, &plan->old_child_action, NULL);
     for (int number = 1; number < NSIG; number++) {
         struct sigaction action;
         if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN &&
@@ -123,181 +135,206 @@ static void restore_signals(const sigset_t *mask)
             sigaction(number, &action, NULL);
         }
     }
-    sigprocmask(SIG_SETMASK, mask, NULL);
+    sigprocmask(SIG_SETMASK, &plan->old_mask, NULL);
 }
 
-_Noreturn static void be_command(const struct plan *plan)
+/* `exec_fd` gets -1 just before the exec, and its errno should it fail. */
+_Noreturn static void be_command(const struct plan *plan, int exec_fd)
 {
+    int number = -1;
     char byte;
 
-    if (plan->cgroup_fd >= 0 && write(plan->cgroup_fd, "0", 1) != 1)
-        _exit(126);
-
     /* No byte but the end: the tracker died or thought better of it. */
-    if (read(plan->gate_fd, &byte, 1) != 1)
+    if (recv(plan->channel_fd, &byte, 1, 0) != 1)
         _exit(126);
-    restore_signals(&plan->old_mask);
+    if (write(exec_fd, &number, sizeof(number)) != sizeof(number))
+        _exit(126);
+    restore_signals(plan);
     execvp(plan->path, plan->argv);
 
-    int number = errno;
-    if (write(plan->exec_fd, &number, sizeof(number)) != sizeof(number))
+    number = errno;
+    if (write(exec_fd, &number, sizeof(number)) != sizeof(number))
         _exit(126);
     _exit(number == ENOENT ? 127 : 126);
+}
+
+static void tell(int channel_fd, const struct message *message)
+{
+    send(channel_fd, message, sizeof(*message), MSG_NOSIGNAL);
 }
 
 /* Older kernels than 5.9 have no such call. */
 static void close_from(unsigned first, unsigned last)
 {
-    if (syscall(SYS_close_range, first, last, 0) == 0)
+    if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
         return;
     for (unsigned fd = first; fd <= last && fd < 4096; fd++)
         close((int)fd);
 }
 
+/* A pipe that the command closes must see its end, so none of the caller's may
+ * stay open here. The two that are needed become 3 and 4. */
+static void keep_only(int *channel_fd, int *exec_fd)
+{
+    int channel = fcntl(*channel_fd, F_DUPFD_CLOEXEC, 5);
+    int exec = fcntl(*exec_fd, F_DUPFD_CLOEXEC, 5);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = 0; fd < 3 && null >= 0; fd++)
+        dup2(null, fd);
+    dup2(channel, 3);
+    dup2(exec, 4);
+    close_from(5, ~0u);
+    *channel_fd = 3;
+    *exec_fd = 4;
+}
+
+/* False when the command is gone without having executed anything. */
+static bool watch_exec(int channel_fd, int exec_fd)
+{
+    struct message message = { .kind = MESSAGE_EXECUTED, .number = -1 };
+    int number;
+    ssize_t got;
+
+    while ((got = read(exec_fd, &number, sizeof(number))) != 0) {
+        if (got < 0 && errno != EINTR)
+            break;
+        if (got == sizeof(number))
+            message.number = number == -1 ? 0 : number;
+    }
+    close(exec_fd);
+    tell(channel_fd, &message);
+    return message.number == 0;
+}
+
 static void reap_until(pid_t command, int channel_fd)
 {
-    for (;;) {
-        siginfo_t info = { 0 };
-        struct end_message message = { 0 };
-        char byte;
+    struct message message = { .kind = MESSAGE_ENDED };
+    siginfo_t info = { 0 };
+    char byte;
 
+    while (info.si_pid != command) {
         if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) != 0) {
             if (errno == EINTR)
                 continue;
             return;
         }
-        if (info.si_pid != command) {
+        if (info.si_pid != command)
             waitpid(info.si_pid, NULL, 0);
-            continue;
-        }
-
-        /* The tracker reads the last counters of the dead command first; it
-         * asks when it is done, or is gone, which reads as the end. */
-        send(channel_fd, "", 1, MSG_NOSIGNAL);
-        while (read(channel_fd, &byte, 1) < 0 && errno == EINTR)
-            ;
-        wait4(command, &message.wait_status, 0, &message.command);
-        getrusage(RUSAGE_CHILDREN, &message.children);
-        getrusage(RUSAGE_SELF, &message.self);
-        send(channel_fd, &message, sizeof(message), MSG_NOSIGNAL);
-        return;
     }
+
+    /* The tracker reads the last counters of the dead command first; it asks
+     * when it is done, or is gone, which reads as the end. */
+    struct pollfd asked = { .fd = channel_fd, .events = POLLIN };
+    tell(channel_fd, &message);
+    poll(&asked, 1, REAP_WAIT_MS);
+
+    /* Left unread, it would make the socket's end look like a fault. */
+    recv(channel_fd, &byte, 1, MSG_DONTWAIT);
+    message.kind = MESSAGE_REAPED;
+    wait4(command, &message.wait_status, 0, &message.command);
+    getrusage(RUSAGE_CHILDREN, &message.children);
+    getrusage(RUSAGE_SELF, &message.self);
+    tell(channel_fd, &message);
 }
 
-_Noreturn static void be_launcher(const struct plan *plan)
+_Noreturn static void be_launcher(struct plan *plan)
 {
+    const struct sigaction by_default = { .sa_handler = SIG_DFL };
+    struct message forked = { .kind = MESSAGE_FORKED };
+    int exec_pipe[2];
+
     /* Whatever hits our process group is for the command, and for the tracker
-     * to hear about; all signals are blocked since before the fork. */
+     * to hear about; all signals are blocked since before the fork. Where the
+     * caller ignores the end of its children the kernel would reap ours. */
     prctl(PR_SET_NAME, "wattmeter-run");
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    sigaction(SIGCHLD, &by_default, &plan->old_child_action);
 
-    pid_t command = fork();
+    pid_t command = pipe2(exec_pipe, O_CLOEXEC) == 0 ? fork() : -1;
     if (command == 0)
-        be_command(plan);
-    if (send(plan->channel_fd, &command, sizeof(command), MSG_NOSIGNAL) < 0 || command < 0)
+        be_command(plan, exec_pipe[1]);
+    forked.number = command > 0 ? command : 0;
+    tell(plan->channel_fd, &forked);
+    if (command < 0)
         _exit(1);
 
-    /* A pipe that the command closes must see its end, so none may stay open
-     * here. The socket is moved out of the way of the standard ones first. */
-    int channel_fd = fcntl(plan->channel_fd, F_DUPFD_CLOEXEC, 3);
-    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = 0; fd < 3; fd++) {
-        if (null_fd >= 0)
-            dup2(null_fd, fd);
-    }
-    if (channel_fd > 3)
-        close_from(3, (unsigned)channel_fd - 1);
-    close_from((unsigned)channel_fd + 1, ~0u);
-
-    reap_until(command, channel_fd);
+    int channel_fd = plan->channel_fd, exec_fd = exec_pipe[0];
+    keep_only(&channel_fd, &exec_fd);
+    if (watch_exec(channel_fd, exec_fd))
+        reap_until(command, channel_fd);
+    else
+        waitpid(command, NULL, 0);
     _exit(0);
 }
 
-static void close_all(int *fds, size_t count)
+/* The next message of that kind; false when there will be none. */
+static bool hear(const struct wm_launch *launch, enum message_kind kind,
+                 struct message *ret_message)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (fds[i] >= 0)
-            close(fds[i]);
+    for (;;) {
+        ssize_t got = recv(launch->channel_fd, ret_message, sizeof(*ret_message), 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got != sizeof(*ret_message))
+            return false;
+        if (ret_message->kind == kind)
+            return true;
     }
 }
 
-int wm_launch_new(const char *path, char *const argv[], int cgroup_fd,
-                  struct wm_launch **ret_launch, struct wm_error *err)
+static int fork_launcher(struct wm_launch *launch, struct plan *plan, struct wm_error *err)
 {
-    enum { CHANNEL, CHANNEL_FAR, GATE_FAR, GATE, EXEC, EXEC_FAR, FD_COUNT };
-    int fds[FD_COUNT] = { -1, -1, -1, -1, -1, -1 };
-    int status;
+    int fds[2];
+    sigset_t all;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+        return wm_fail_errno(err, "starting the command: socketpair");
+    launch->channel_fd = fds[0];
+    plan->channel_fd = fds[1];
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &plan->old_mask);
+    launch->launcher = fork();
+    if (launch->launcher == 0) {
+        /* Or the far end would never read as closed. */
+        close(fds[0]);
+        be_launcher(plan);
+    }
+    int number = errno;
+    pthread_sigmask(SIG_SETMASK, &plan->old_mask, NULL);
+    close(fds[1]);
+    if (launch->launcher < 0) {
+        errno = number;
+        return wm_fail_errno(err, "starting the command: fork");
+    }
+    return WM_OK;
+}
+
+int wm_launch_new(const char *path, char *const argv[], struct wm_launch **ret_launch,
+                  struct wm_error *err)
+{
+    struct plan plan = { .path = path, .argv = argv };
+    struct message forked;
 
     struct wm_launch *launch = calloc(1, sizeof(*launch));
     if (!launch)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+    launch->channel_fd = -1;
+    launch->launcher = -1;
     launch->name = strdup(argv[0]);
-    if (!launch->name) {
-        status = wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
-        goto out;
-    }
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, &fds[CHANNEL]) != 0 ||
-        pipe2(&fds[GATE_FAR], O_CLOEXEC) != 0 || pipe2(&fds[EXEC], O_CLOEXEC) != 0) {
-        status = wm_fail_errno(err, "starting the command");
-        goto out;
-    }
 
-    struct plan plan = {
-        .path = path,
-        .argv = argv,
-        .cgroup_fd = cgroup_fd,
-        .channel_fd = fds[CHANNEL_FAR],
-        .gate_fd = fds[GATE_FAR],
-        .exec_fd = fds[EXEC_FAR],
-    };
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &plan.old_mask);
-    pid_t launcher = fork();
-    if (launcher == 0) {
-        /* Our own ends, or the gate would never read as closed. */
-        close(fds[CHANNEL]);
-        close(fds[GATE]);
-        close(fds[EXEC]);
-        be_launcher(&plan);
-    }
-    int number = errno;
-    pthread_sigmask(SIG_SETMASK, &plan.old_mask, NULL);
-    if (launcher < 0) {
-        errno = number;
-        status = wm_fail_errno(err, "starting the command: fork");
-        goto out;
-    }
-
-    launch->launcher = launcher;
-    launch->channel_fd = fds[CHANNEL];
-    launch->gate_fd = fds[GATE];
-    launch->exec_fd = fds[EXEC];
-    fds[CHANNEL] = fds[GATE] = fds[EXEC] = -1;
-
-    /* Or we should wait for ever for the word of a launcher that is dead. */
-    close(fds[CHANNEL_FAR]);
-    fds[CHANNEL_FAR] = -1;
-    ssize_t got;
-    do
-        got = recv(launch->channel_fd, &launch->command, sizeof(launch->command), 0);
-    while (got < 0 && errno == EINTR);
-    if (got != sizeof(launch->command) || launch->command <= 0) {
-        wm_launch_free(launch);
-        launch = NULL;
+    int status = launch->name ? fork_launcher(launch, &plan, err)
+                              : wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+    if (status == WM_OK && (!hear(launch, MESSAGE_FORKED, &forked) || forked.number == 0))
         status = wm_fail(err, WM_EIO, "starting the command: no process could be made");
-        goto out;
+    if (status < 0) {
+        wm_launch_free(launch);
+        return status;
     }
+    launch->command = forked.number;
     *ret_launch = launch;
-    launch = NULL;
-    status = WM_OK;
-
-out:
-    close_all(fds, FD_COUNT);
-    if (launch)
-        free(launch->name);
-    free(launch);
-    return status;
+    return WM_OK;
 }
 
 pid_t wm_launch_command_pid(const struct wm_launch *launch)
@@ -317,36 +354,25 @@ int wm_launch_end_fd(const struct wm_launch *launch)
 
 int wm_launch_go(struct wm_launch *launch, struct wm_error *err)
 {
-    ssize_t put;
-
-    do
-        put = write(launch->gate_fd, "", 1);
-    while (put < 0 && errno == EINTR);
-    if (put != 1)
+    if (send(launch->channel_fd, go, sizeof(go), MSG_NOSIGNAL) < 0)
         return wm_fail_errno(err, "starting the command");
-    close(launch->gate_fd);
-    launch->gate_fd = -1;
     return WM_OK;
 }
 
 int wm_launch_wait_exec(struct wm_launch *launch, struct wm_error *err)
 {
-    int number = 0;
-    ssize_t got;
+    struct message executed = { .number = -1 };
 
-    do
-        got = read(launch->exec_fd, &number, sizeof(number));
-    while (got < 0 && errno == EINTR);
-    close(launch->exec_fd);
-    launch->exec_fd = -1;
-    if (got == 0) {
-        launch->running = true;
-        return WM_OK;
-    }
-    if (number == ENOENT)
+    if (!hear(launch, MESSAGE_EXECUTED, &executed) || executed.number == -1)
+        return wm_fail(err, WM_EIO, "%s: was killed before it could be executed",
+                       launch->name);
+    if (executed.number == ENOENT)
         return wm_fail(err, WM_ENOENT, "%s: its interpreter is missing", launch->name);
-    return wm_fail(err, WM_EACCES, "%s: cannot be executed: %s", launch->name,
-                   strerror(number));
+    if (executed.number != 0)
+        return wm_fail(err, WM_EACCES, "%s: cannot be executed: %s", launch->name,
+                       strerror(executed.number));
+    launch->running = true;
+    return WM_OK;
 }
 
 static double seconds_of(const struct rusage *usage)
@@ -358,29 +384,26 @@ static double seconds_of(const struct rusage *usage)
 int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
                    struct wm_error *err)
 {
-    struct end_message message;
-    ssize_t got;
+    struct message end;
 
-    if (send(launch->channel_fd, "", 1, MSG_NOSIGNAL) < 0 && errno != EPIPE)
+    if (send(launch->channel_fd, reap, sizeof(reap), MSG_NOSIGNAL) < 0 && errno != EPIPE)
         return wm_fail_errno(err, "the end of the command");
-    do
-        got = recv(launch->channel_fd, &message, sizeof(message), 0);
-    while (got == 1 || (got < 0 && errno == EINTR));
+    bool told = hear(launch, MESSAGE_REAPED, &end);
 
     /* Whether it told or died, the launcher has nothing left to do. */
     launch->running = false;
-    if (got != sizeof(message))
+    if (!told)
         return wm_fail(err, WM_EIO,
                        "how the command ended is not known: the launcher was killed");
 
-    ret_end->wait_status = message.wait_status;
-    ret_end->children_seconds = seconds_of(&message.children);
-    ret_end->launcher_seconds = seconds_of(&message.self);
+    ret_end->wait_status = end.wait_status;
+    ret_end->children_seconds = seconds_of(&end.children);
+    ret_end->launcher_seconds = seconds_of(&end.self);
 
     /* A high-water mark is inherited through fork and exec, so one that is not
      * above the launcher's own may be the launcher's. */
-    bool own = message.command.ru_maxrss > message.self.ru_maxrss;
-    ret_end->peak_rss_bytes = own ? (double)message.command.ru_maxrss * 1024 : -1;
+    bool own = end.command.ru_maxrss > end.self.ru_maxrss;
+    ret_end->peak_rss_bytes = own ? (double)end.command.ru_maxrss * 1024 : -1;
     return WM_OK;
 }
 
@@ -388,10 +411,12 @@ void wm_launch_free(struct wm_launch *launch)
 {
     if (!launch)
         return;
-    close_all((int[]) { launch->gate_fd, launch->exec_fd, launch->channel_fd }, 3);
+    if (launch->channel_fd >= 0)
+        close(launch->channel_fd);
 
     /* It ends now, or it stays with a command that runs on. */
-    while (waitpid(launch->launcher, NULL, launch->running ? WNOHANG : 0) < 0 &&
+    while (launch->launcher > 0 &&
+           waitpid(launch->launcher, NULL, launch->running ? WNOHANG : 0) < 0 &&
            errno == EINTR)
         ;
     free(launch->name);

@@ -32,10 +32,9 @@ struct wm_launch_end {
 int wm_launch_find(const char *name, char **ret_path, struct wm_error *err);
 
 /* Forks the launcher and the command, which stops at its gate. `path` is what
- * is executed. Where `cgroup_fd` is the open cgroup.procs of a cgroup the
- * command enters that; -1: none. */
-int wm_launch_new(const char *path, char *const argv[], int cgroup_fd,
-                  struct wm_launch **ret_launch, struct wm_error *err);
+ * is executed. */
+int wm_launch_new(const char *path, char *const argv[], struct wm_launch **ret_launch,
+                  struct wm_error *err);
 
 pid_t wm_launch_command_pid(const struct wm_launch *launch);
 pid_t wm_launch_launcher_pid(const struct wm_launch *launch);
@@ -47,7 +46,7 @@ int wm_launch_end_fd(const struct wm_launch *launch);
 int wm_launch_go(struct wm_launch *launch, struct wm_error *err);
 
 /* Waits until the command has executed its program. WM_ENOENT and WM_EACCES as
- * wm_launch_find(); the command is gone then. */
+ * wm_launch_find(), WM_EIO where it was killed at its gate; it is gone then. */
 int wm_launch_wait_exec(struct wm_launch *launch, struct wm_error *err);
 
 /* Has the dead command reaped and tells how it ended. Waits for it if it lives

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base_clock.h"
 
@@ -30,7 +31,9 @@ struct wm_ticker {
     struct wm_tree *tree;
     struct wm_account *account;
     pid_t root;
-    double own_cpu; /* seconds of ours in the tracked process */
+    double own_cpu;             /* seconds of ours in the tracked process */
+    double main_cpu, total_cpu; /* less those; what was told last */
+    bool foreign_pids;          /* drivers may speak of pids of another namespace */
 
     struct wm_channel *channels;
     struct wm_reading *readings;
@@ -44,10 +47,24 @@ struct wm_ticker {
     size_t own_count; /* channels of the tracker itself */
 };
 
+/* The first pid namespace has this inode, PROC_PID_INIT_INO of the kernel. */
+static bool is_in_container(void)
+{
+    char name[64] = "";
+
+    return readlink("/proc/self/ns/pid", name, sizeof(name) - 1) > 0 &&
+           strcmp(name, "pid:[4026531836]") != 0;
+}
+
 int wm_ticker_new(struct wm_ticker **ret_ticker, struct wm_error *err)
 {
-    *ret_ticker = calloc(1, sizeof(**ret_ticker));
-    return *ret_ticker ? WM_OK : wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+    struct wm_ticker *ticker = calloc(1, sizeof(*ticker));
+
+    if (!ticker)
+        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+    ticker->foreign_pids = is_in_container();
+    *ret_ticker = ticker;
+    return WM_OK;
 }
 
 void wm_ticker_free(struct wm_ticker *ticker)
@@ -59,6 +76,15 @@ void wm_ticker_free(struct wm_ticker *ticker)
     free(ticker->channels);
     free(ticker->readings);
     free(ticker);
+}
+
+bool wm_ticker_has(const struct wm_ticker *ticker, const char *name)
+{
+    for (size_t i = 0; i < ticker->source_count; i++) {
+        if (strcmp(wm_source_channel(ticker->sources[i], 0)->source, name) == 0)
+            return true;
+    }
+    return false;
 }
 
 static bool is_first_of_gpu(const struct wm_source *source, size_t index)
@@ -184,10 +210,17 @@ void wm_ticker_read_tree(struct wm_ticker *ticker)
     wm_account_read(ticker->account, ticker->tree, &total, &main);
     wm_tree_read(ticker->tree, ticker->readings + ticker->first_tree_channel);
 
+    /* The two clocks are read a moment apart; that must not look like a counter
+     * that goes back. */
     double own = ticker->own_cpu < main ? ticker->own_cpu : main;
-    set(ticker, ticker->cpu_channel[MAIN], when_ns, main - own);
-    set(ticker, ticker->cpu_channel[DESCENDANTS], when_ns, total - main);
-    set(ticker, ticker->cpu_channel[TREE], when_ns, total - own);
+    if (main - own > ticker->main_cpu)
+        ticker->main_cpu = main - own;
+    if (ticker->main_cpu + total - main > ticker->total_cpu)
+        ticker->total_cpu = ticker->main_cpu + total - main;
+    set(ticker, ticker->cpu_channel[MAIN], when_ns, ticker->main_cpu);
+    set(ticker, ticker->cpu_channel[DESCENDANTS], when_ns,
+        ticker->total_cpu - ticker->main_cpu);
+    set(ticker, ticker->cpu_channel[TREE], when_ns, ticker->total_cpu);
 }
 
 void wm_ticker_start_cpu(struct wm_ticker *ticker, int64_t when_ns)
@@ -207,6 +240,7 @@ static struct gpu *find_gpu(struct wm_ticker *ticker, const char *device)
 
 struct gpu_memory {
     double main, tree;
+    size_t strangers, members;   /* processes that are not in the tree, and that are */
     enum wm_reading_state state; /* ok, or the first reason why not all is known */
 };
 
@@ -216,8 +250,13 @@ static void add_gpu_process(struct wm_ticker *ticker, const struct wm_gpu_proces
     struct gpu *gpu = find_gpu(ticker, process->device);
 
     /* Pid 0 stands for "this GPU will not tell its processes". */
-    if (!gpu || (process->pid != 0 && !wm_tree_contains(ticker->tree, process->pid)))
+    if (!gpu)
         return;
+    if (process->pid != 0 && !wm_tree_contains(ticker->tree, process->pid)) {
+        memory->strangers++;
+        return;
+    }
+    memory->members++;
     if (process->state != WM_READING_OK) {
         gpu->state = process->state;
         if (memory->state == WM_READING_OK)
@@ -243,6 +282,14 @@ static void join_gpu_memory(struct wm_ticker *ticker, int64_t when_ns)
         size_t count = wm_source_gpu_processes(ticker->sources[i], &processes);
         for (size_t k = 0; k < count; k++)
             add_gpu_process(ticker, &processes[k], &memory);
+    }
+
+    /* In a container a driver may tell the host's pids. As long as none of them
+     * is one of ours, "none of ours" is not to be told from "not ours to match". */
+    if (ticker->foreign_pids && memory.strangers > 0 && memory.members == 0) {
+        memory.state = WM_READING_UNSUPPORTED;
+        for (size_t i = 0; i < ticker->gpu_count; i++)
+            ticker->gpus[i].state = WM_READING_UNSUPPORTED;
     }
 
     for (size_t i = 0; i < ticker->gpu_count; i++) {
@@ -282,7 +329,9 @@ struct wm_tick wm_ticker_tick(const struct wm_ticker *ticker, int64_t when_ns)
 const char *wm_ticker_why(const struct wm_ticker *ticker, size_t channel)
 {
     if (channel < ticker->own_count)
-        return "the GPU's driver does not tell the memory of its processes";
+        return ticker->foreign_pids
+                   ? "the GPU's driver tells processes by numbers of another pid namespace"
+                   : "the GPU's driver does not tell the memory of its processes";
     for (size_t i = ticker->source_count; i-- > 0;) {
         if (channel >= ticker->first_channel[i])
             return wm_source_why(ticker->sources[i], channel - ticker->first_channel[i]);

@@ -47,6 +47,9 @@ struct wm_tick wm_ticker_tick(const struct wm_ticker *ticker, int64_t when_ns);
 /* Why the last reading of a channel is missing, or NULL. */
 const char *wm_ticker_why(const struct wm_ticker *ticker, size_t channel);
 
+/* Whether a source of that name has been added. */
+bool wm_ticker_has(const struct wm_ticker *ticker, const char *name);
+
 /* Takes CPU time the tracker used in the tracked process itself out of it. */
 void wm_ticker_set_own_cpu(struct wm_ticker *ticker, int64_t own_ns);
 

@@ -224,5 +224,23 @@ os.wait()
     assert r["exit"]["status"] is None
 
 
+@case("attach for a moment, with a recording: one busy thread is one core, not more")
+def _(folder):
+    target = subprocess.Popen([PYTHON, "-c", "while True: pass"])
+    try:
+        time.sleep(0.3)
+        for i in range(5):
+            output = folder / "r.json"
+            done = wattmeter("attach", "--json", "--overwrite", "-o", output, "--record", folder / "r.sqlite",
+                             "--duration", "20ms", str(target.pid))
+            assert done.returncode == 0, done
+            r = tap.json.loads(output.read_text())
+            assert r["compute_time"]["time"] >= 0.019, r["compute_time"]
+            assert r["cpu_utilization"]["main"]["max_sum_percent"] <= 106, r["cpu_utilization"]
+    finally:
+        target.kill()
+        target.wait()
+
+
 if __name__ == "__main__":
     tap.main()

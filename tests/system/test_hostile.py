@@ -198,9 +198,9 @@ def _(folder):
     try:
         for name in ("r.csv", "r.sqlite"):
             output = folder / (name + ".json")
-            done = wattmeter("run", "-i", "1ms", "--json", "-o", output, "--record", disk / name, "--",
+            done = wattmeter("run", "-q", "-i", "1ms", "--json", "-o", output, "--record", disk / name, "--",
                              "sleep", "3")
-            assert done.returncode == 0, done
+            assert done.returncode == 1 and name in done.stderr, done
             r = tap.json.loads(output.read_text())
             near(r["compute_time"]["time"], 3, 0.05)
             assert "recording" in r and r["recording"]["trouble"], r.get("recording")
@@ -246,7 +246,7 @@ def _(folder):
         path, output = folder / name, folder / (name + ".json")
         done = wattmeter("run", "-i", "10ms", "--json", "-o", output, "--record", path, "--", "sh", "-c",
                          f"sleep 0.3; rm {path}; echo precious > {path}; sleep 0.3")
-        assert done.returncode == 0, done
+        assert done.returncode == 1, done
         assert path.read_text() == "precious\n"
         r = tap.json.loads(output.read_text())
         assert r["recording"]["trouble"], r
@@ -261,6 +261,11 @@ def _(folder):
     done = wattmeter("run", "--record", path, "--", script)
     assert done.returncode == 127 and "interpreter" in done.stderr, done
     assert not list(folder.glob("r.sqlite*")), list(folder.iterdir())
+
+    wattmeter("run", "-q", "--record", path, "--note", "n=old", "--", "true")
+    done = wattmeter("run", "--record", path, "--overwrite", "--", script)
+    assert done.returncode == 127, done
+    assert tap.json.loads(wattmeter("report", "--json", path).stdout)["notes"]["n"] == "old"
 
 
 @case("names of all kinds in the command, in notes, in the environment")

@@ -99,7 +99,7 @@ static void test_order_of_calls(void **state)
     assert_int_equal(wm_tracker_run_thread(tracker, &err), WM_EINVAL);
     assert_int_equal(wm_tracker_signal(tracker, SIGTERM), WM_ENOENT);
     assert_int_equal(wm_tracker_pid(tracker), 0);
-    assert_int_equal(wm_tracker_exit_code(tracker), 0);
+    assert_int_equal(wm_tracker_exit_code(tracker), -1);
 
     assert_int_equal(wm_tracker_start_command(tracker, sleep_200ms, &err), WM_OK);
     assert_true(wm_tracker_pid(tracker) > 0);
@@ -231,6 +231,71 @@ static void test_stop_early(void **state)
     /* The command goes on by itself. */
     assert_int_equal(kill(pid, 0), 0);
     assert_int_equal(kill(pid, SIGKILL), 0);
+}
+
+/* Stopped without another poll: how it ended is known all the same. */
+static void test_stop_after_the_end(void **state)
+{
+    char *const argv[] = { (char *)"sh", (char *)"-c", (char *)"exit 3", NULL };
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(WM_INTERVAL_MAX_NS);
+    assert_int_equal(wm_tracker_start_command(tracker, argv, NULL), WM_OK);
+    usleep(300000);
+    assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_exit_code(tracker), 3);
+    wm_tracker_free(tracker);
+}
+
+/* A program that ignores the end of its children has them reaped unseen. */
+static void test_host_ignores_its_children(void **state)
+{
+    char *const argv[] = { (char *)"sh", (char *)"-c", (char *)"exit 4", NULL };
+    struct sigaction old;
+    const struct sigaction ignore = { .sa_handler = SIG_IGN };
+    (void)state;
+
+    assert_int_equal(sigaction(SIGCHLD, &ignore, &old), 0);
+    struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
+    assert_int_equal(wm_tracker_start_command(tracker, argv, NULL), WM_OK);
+    run_to_end(tracker);
+    assert_int_equal(sigaction(SIGCHLD, &old, NULL), 0);
+    assert_int_equal(wm_tracker_exit_code(tracker), 4);
+    wm_tracker_free(tracker);
+}
+
+/* A child of the program's own that frees the tracker leaves it to its parent. */
+static void test_host_forks(void **state)
+{
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
+    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_run_thread(tracker, NULL), WM_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        wm_tracker_free(tracker);
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    usleep(100000);
+    assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+    assert_true(number(tracker, "tool.ticks") >= 5);
+    wm_tracker_free(tracker);
+}
+
+static void test_source_twice(void **state)
+{
+    struct wm_error err = { 0 };
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(0);
+    assert_int_equal(wm_tracker_add(tracker, "host", &err), WM_OK);
+    assert_int_equal(wm_tracker_add(tracker, "host", &err), WM_EEXIST);
+    assert_int_equal(wm_tracker_add(tracker, "tree", &err), WM_OK);
+    wm_tracker_free(tracker);
 }
 
 static void test_signal(void **state)
@@ -369,6 +434,10 @@ int main(void)
         cmocka_unit_test(test_unknown_source),
         cmocka_unit_test(test_self_in_thread),
         cmocka_unit_test(test_stop_early),
+        cmocka_unit_test(test_stop_after_the_end),
+        cmocka_unit_test(test_host_ignores_its_children),
+        cmocka_unit_test(test_host_forks),
+        cmocka_unit_test(test_source_twice),
         cmocka_unit_test(test_signal),
         cmocka_unit_test(test_poll_is_interrupted),
         cmocka_unit_test(test_ticks_allocate_nothing),
