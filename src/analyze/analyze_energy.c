@@ -19,8 +19,13 @@
 
 /* A counter that shows nothing new for so long, and for so many of its periods,
  * is not merely slow. */
-#define STUCK_S 1.0
-#define STUCK_PERIODS 5.0
+#define STALL_S 1.0
+#define STALL_PERIODS 5.0
+
+/* The part of the integral of power that the step after a stall has to reach, so
+ * that nothing was lost. Counter and power disagree by some percent, and the ends
+ * of a stall are known to a period only. */
+#define CAUGHT_UP 0.8
 
 #define SHORT_PERIODS 3.0
 
@@ -70,6 +75,11 @@ static void fill(struct wm_energy *energy)
     energy->total += energy->since_integral;
     energy->filled_s += energy->since_covered_s;
     energy->missing_s += fmax(energy->since_s - energy->since_covered_s, 0);
+}
+
+static bool is_less_than(double seconds, double periods, const struct wm_energy *energy)
+{
+    return round(seconds * 1e9) < periods * (double)energy->period_ns;
 }
 
 static bool is_too_much(double watts, double max_power)
@@ -131,6 +141,12 @@ static void restart(struct wm_energy *energy, const struct wm_reading *counter)
     energy->since_s = 0;
     energy->since_integral = 0;
     energy->since_covered_s = 0;
+    energy->stalled = false;
+}
+
+static bool has_caught_up(const struct wm_energy *energy, double joules)
+{
+    return !energy->stalled || joules >= CAUGHT_UP * energy->since_integral;
 }
 
 static void add_counter(struct wm_energy *energy, const struct wm_reading *counter)
@@ -144,16 +160,20 @@ static void add_counter(struct wm_energy *energy, const struct wm_reading *count
         return;
     }
     if (value == energy->count) {
-        if (energy->since_integral > 0 && seconds >= STUCK_S &&
-            seconds >= STUCK_PERIODS * period_s(energy))
-            energy->stuck = true;
+        if (energy->since_integral > 0 && seconds >= STALL_S &&
+            !is_less_than(seconds, STALL_PERIODS, energy))
+            energy->stalled = true;
         return;
     }
 
-    if (value > energy->count)
-        count_increase(energy, value - energy->count, seconds);
-    else
+    if (value < energy->count) {
         count_reset(energy, value, seconds);
+    } else if (has_caught_up(energy, value - energy->count)) {
+        count_increase(energy, value - energy->count, seconds);
+    } else {
+        energy->stalls++;
+        fill(energy);
+    }
     energy->changes++;
     restart(energy, counter);
 }
@@ -177,7 +197,7 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
 static void use_counter(struct wm_energy *energy, struct wm_energy_result *result)
 {
     settle(energy);
-    if (!energy->present)
+    if (!energy->present || energy->stalled)
         fill(energy);
 
     result->joules = energy->total;
@@ -215,13 +235,17 @@ void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *r
     struct wm_energy_result result = {
         .span_s = wm_stats_seconds(energy->first_ns, energy->last_ns),
     };
-    bool never_moved = energy->counted && energy->changes == 0;
+    bool moved = energy->counted && energy->changes > 0;
+    bool had_nothing_to_count =
+        energy->counted && energy->covered_s > 0 && energy->integral <= 0;
 
-    result.is_short =
-        round(result.span_s * 1e9) < SHORT_PERIODS * (double)energy->period_ns;
-    result.stuck = energy->stuck || (never_moved && energy->integral > 0);
+    result.is_short = is_less_than(result.span_s, SHORT_PERIODS, energy);
+    /* In less time than that even a counter that works may not move. */
+    result.stuck =
+        energy->stalled || (energy->counted && !moved && energy->since_integral > 0 &&
+                            !is_less_than(energy->since_s, SHORT_PERIODS, energy));
 
-    if (energy->counted && !result.stuck && (!never_moved || energy->covered_s > 0)) {
+    if (moved || had_nothing_to_count) {
         use_counter(&state, &result);
         compare(&state, &result);
     } else if (energy->covered_s > 0) {
@@ -229,5 +253,6 @@ void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *r
     }
     result.resets = state.resets;
     result.implausible = state.implausible;
+    result.stalls = state.stalls;
     *ret_result = result;
 }

@@ -8,10 +8,11 @@
  *     wm_energy_result(&energy, &result);
  *
  * The counter is believed as long as it behaves. What it does not cover (it was
- * missing, went backwards, or jumped by more than the GPU can draw) is filled in
- * with the integral of power; a counter that stands still while power is drawn
- * is not believed at all. That it shows nothing new between two ticks means
- * nothing: sensors are slower than ticks.
+ * missing, went backwards, jumped by more than the GPU can draw, or stood still
+ * for long and never made up for it) is filled in with the integral of power; a
+ * counter that never moves while power is drawn is not believed at all. That it
+ * shows nothing new between two ticks means nothing: sensors are slower than
+ * ticks.
  */
 #ifndef WM_ANALYZE_ENERGY_H
 #define WM_ANALYZE_ENERGY_H
@@ -54,8 +55,8 @@ struct wm_energy {
     double total;      /* of its increases and of the fillings */
     double filled_s;   /* how much of the time was filled in, */
     double missing_s;  /* and how much could not be */
-    uint64_t changes, resets, implausible;
-    bool stuck; /* it once stood still for long while power was drawn */
+    uint64_t changes, resets, implausible, stalls;
+    bool stalled; /* seen to stand still for long, and not to move since */
 
     /* Since the counter last changed, or since the start: the time, and the
      * integral of power with the part of the time that it covers. */
@@ -80,9 +81,11 @@ struct wm_energy_result {
     double missing_s;         /* how much of it the figure leaves out */
     double filled_s;          /* how much of it has the integral instead of the counter */
     bool is_short;            /* fewer than three periods of the sensor */
-    bool stuck;               /* the counter stood still while power was drawn */
+    bool stuck;               /* while power was drawn the counter never moved, or */
+                              /* stood still until the end */
     uint64_t resets;          /* of the counter */
     uint64_t implausible;     /* jumps of the counter */
+    uint64_t stalls;          /* of the counter that it did not make up for */
     bool checked;             /* both were there: */
     double counter, integral; /* the two figures for the same time, */
     double gap;               /* and how far they differ, relative to the counter */

@@ -12,23 +12,35 @@
 /* Time that a figure leaves out; less is the jitter of the ticks. */
 #define LEAST_MISSING_S 1e-3
 
-static const char *const gpu_sources[] = { "nvml" };
+/* Which sources could have found a GPU. Channels tell what a source reads, but one
+ * that found nothing has none, and a run keeps no more of it than name and reason. */
+static bool is_gpu_source(const char *name)
+{
+    static const char *const names[] = { "nvml", "drm" };
+
+    for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
 
 static const char *why_no_gpu(struct wm_report_builder *builder)
 {
     const struct wm_run *run = builder->analysis->run;
+    const char *reasons = NULL;
 
     for (size_t i = 0; i < run->source_count; i++) {
-        for (size_t k = 0; k < sizeof(gpu_sources) / sizeof(gpu_sources[0]); k++) {
-            const struct wm_source_status *source = &run->sources[i];
-            if (!source->name || strcmp(source->name, gpu_sources[k]) != 0)
-                continue;
-            if (source->available)
-                return run->gpu_count > 0 ? "no GPU was chosen" : "there is no GPU";
-            return wm_build_why(builder, WM_NO_CHANNEL, gpu_sources[k]);
-        }
+        const struct wm_source_status *source = &run->sources[i];
+        if (!is_gpu_source(source->name))
+            continue;
+        if (source->available)
+            return run->gpu_count > 0 ? "no GPU was chosen" : "there is no GPU";
+
+        const char *why = wm_build_why(builder, WM_NO_CHANNEL, source->name);
+        reasons = reasons ? wm_build_text(builder, "%s; %s", reasons, why) : why;
     }
-    return "no source of GPU readings was asked";
+    return reasons ? reasons : "no source of GPU readings was asked";
 }
 
 /* Any channel of the GPU that its source offers. */
@@ -90,13 +102,18 @@ static void remark_counter(struct wm_report_builder *builder, const char *label,
                               ? "the integral of power is used there"
                               : "that is left out, and the figure is a lower bound";
 
-    if (energy->stuck) {
+    if (energy->stuck)
         wm_build_remark(builder,
-                        "%s: the energy counter stood still while power was drawn; the "
-                        "integral of power is used",
-                        label);
-        return;
-    }
+                        "%s: the energy counter stood still %swhile power was drawn; the "
+                        "integral of power is used%s",
+                        label, energy->method == WM_ENERGY_INTEGRAL ? "" : "until the end ",
+                        energy->method == WM_ENERGY_INTEGRAL ? "" : " from there on");
+    if (energy->stalls > 0)
+        wm_build_remark(builder,
+                        "%s: the energy counter stood still while power was drawn and did "
+                        "not make up for it (%llu time%s); %s",
+                        label, (unsigned long long)energy->stalls, plural(energy->stalls),
+                        instead);
     if (energy->resets > 0)
         wm_build_remark(builder, "%s: the energy counter was set back (%llu time%s); %s",
                         label, (unsigned long long)energy->resets, plural(energy->resets),
@@ -107,7 +124,8 @@ static void remark_counter(struct wm_report_builder *builder, const char *label,
                         "time%s); %s",
                         label, (unsigned long long)energy->implausible,
                         plural(energy->implausible), instead);
-    if (energy->filled_s > 0 && energy->resets + energy->implausible == 0)
+    if (energy->filled_s > 0 && !energy->stuck &&
+        energy->resets + energy->implausible + energy->stalls == 0)
         wm_build_remark(
             builder,
             "%s: for %s s without the energy counter the integral of power is used", label,

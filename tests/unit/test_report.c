@@ -49,6 +49,15 @@ static struct wm_source_status no_driver[] = {
     { "hwmon", false, "no sensor" },
     { "nvml", false, "no NVIDIA driver" },
 };
+static struct wm_source_status no_gpu_anywhere[] = {
+    { "nvml", false, "no NVIDIA driver" },
+    { "hwmon", false, "no sensor" },
+    { "drm", false, "no GPU in /sys" },
+};
+static struct wm_source_status one_driver[] = {
+    { "nvml", false, "no NVIDIA driver" },
+    { "drm", true, NULL },
+};
 static struct wm_source_status all_there[] = {
     { "tree", true, NULL },
     { "host", true, NULL },
@@ -284,6 +293,16 @@ static const struct {
         { UNKNOWN(gpu_energy, "there is no GPU") },
     },
     {
+        "neither driver",
+        { .run = { RUN(no_gpu_anywhere) } },
+        { UNKNOWN(gpu_energy, "nvml: no NVIDIA driver; drm: no GPU in /sys") },
+    },
+    {
+        "the other driver, and no GPU chosen",
+        { .run = { RUN(one_driver), .gpu_count = 1 } },
+        { UNKNOWN(gpu_energy, "no GPU was chosen") },
+    },
+    {
         "nobody asked for GPUs",
         { .run = { .interval_ns = SECOND_NS } },
         {
@@ -390,6 +409,18 @@ static const struct series stuck_series[] = {
     { H100("0", "energy", "J", WM_COUNTER), { 5, 5, 5, 5, 5 } },
     { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
 };
+static const struct series stall_series[] = {
+    { H100("0", "energy", "J", WM_COUNTER), { 5, 5, 5, 50, 150 } },
+    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+};
+static const struct series caught_up_series[] = {
+    { H100("0", "energy", "J", WM_COUNTER), { 5, 5, 5, 305, 405 } },
+    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+};
+static const struct series ended_series[] = {
+    { H100("0", "energy", "J", WM_COUNTER), { 5, 105, 205, 205, 205 } },
+    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+};
 static const struct series reset_series[] = {
     { H100("0", "energy", "J", WM_COUNTER), { 500, 600, 50, 150, 250 } },
     { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
@@ -451,6 +482,37 @@ static void test_remarks(void **state)
           { "gpu0: the energy counter stood still while power was drawn; the integral of "
             "power "
             "is used" } },
+        { "stuck in a short run",
+          { .run = { RUN(all_there) },
+            SERIES(stuck_series),
+            .ticks = 3,
+            .step_ns = 100000000,
+            .result = &plain_result },
+          { "gpu0: the run is shorter than three updates of the power sensor" } },
+        { "stuck until the end",
+          { .run = { RUN(all_there) },
+            SERIES(ended_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { "gpu0: the energy counter stood still until the end while power was drawn; the "
+            "integral of power is used from there on" } },
+        { "a stall",
+          { .run = { RUN(all_there) },
+            SERIES(stall_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { "gpu0: the energy counter stood still while power was drawn and did not make "
+            "up "
+            "for it (1 time); the integral of power is used there" } },
+        { "a stall that was made up for",
+          { .run = { RUN(all_there) },
+            SERIES(caught_up_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { NULL } },
         { "a short run",
           { .run = { RUN(all_there) },
             SERIES(gap_series),
@@ -603,25 +665,38 @@ static void test_copies(void **state)
     wm_analysis_free(NULL);
 }
 
+static const struct session *session_named(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i].session;
+    }
+    fail_msg("no session is called '%s'", name);
+    return NULL;
+}
+
 static void test_out_of_memory(void **state)
 {
-    const struct session *session = &rows[11].session;
-    struct wm_report *report;
-    struct wm_error err;
-    int status;
+    static const char *const names[] = { "two GPUs of four", "neither driver" };
 
     (void)state;
-    assert_string_equal(rows[11].name, "two GPUs of four");
-    for (long nth = 0;; nth++) {
-        test_fail_allocation(nth);
-        status = session_try_report(session, &report, &err);
-        test_fail_allocation(-1);
-        if (status == WM_OK)
-            break;
-        assert_int_equal(status, WM_ENOMEM);
-        assert_true(err.text[0] != '\0');
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const struct session *session = session_named(names[i]);
+        struct wm_report *report;
+        struct wm_error err;
+        int status;
+
+        for (long nth = 0;; nth++) {
+            test_fail_allocation(nth);
+            status = session_try_report(session, &report, &err);
+            test_fail_allocation(-1);
+            if (status == WM_OK)
+                break;
+            assert_int_equal(status, WM_ENOMEM);
+            assert_true(err.text[0] != '\0');
+        }
+        wm_report_free(report);
     }
-    wm_report_free(report);
 }
 
 int main(void)
