@@ -18,6 +18,7 @@ static const struct wm_source_ops *const table[] = {
     &wm_source_tree,
     &wm_source_hwmon,
     &wm_source_nvml,
+    &wm_source_drm,
 };
 
 enum { TABLE_COUNT = sizeof(table) / sizeof(table[0]) };

@@ -55,5 +55,6 @@ extern const struct wm_source_ops wm_source_host;
 extern const struct wm_source_ops wm_source_tree;
 extern const struct wm_source_ops wm_source_hwmon;
 extern const struct wm_source_ops wm_source_nvml;
+extern const struct wm_source_ops wm_source_drm;
 
 #endif

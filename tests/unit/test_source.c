@@ -12,7 +12,7 @@
 
 static void test_table(void **state)
 {
-    static const char *const expected[] = { "host", "tree", "hwmon", "nvml" };
+    static const char *const expected[] = { "host", "tree", "hwmon", "nvml", "drm" };
     size_t count = 0, found = 0;
     const char *name;
     (void)state;

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_drm_card.h - one graphics card in sysfs: who it is, and which files
+ * tell what.
+ */
+#ifndef WM_SOURCE_DRM_CARD_H
+#define WM_SOURCE_DRM_CARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base_error.h"
+#include "source/source_drm_gpu_metrics.h"
+#include "wattmeter/source.h"
+
+/* Energy first: of all values a counter loses most by being late. */
+enum wm_drm_metric {
+    WM_DRM_ENERGY,
+    WM_DRM_POWER,
+    WM_DRM_UTILIZATION,
+    WM_DRM_MEMORY_USED,
+    WM_DRM_MEMORY_TOTAL,
+    WM_DRM_TEMPERATURE,
+    WM_DRM_MEMORY_TEMPERATURE,
+    WM_DRM_METRICS,
+};
+
+/* How a card tells a metric. */
+enum wm_drm_way {
+    WM_DRM_NOT_AT_ALL,
+    WM_DRM_BY_FILES,       /* a number, or the sum of several */
+    WM_DRM_BY_GPU_METRICS, /* amdgpu's binary file */
+    WM_DRM_BY_CLIENTS,     /* the sum over all that have the device open */
+};
+
+struct wm_drm_file {
+    int fd;        /* or the negative errno value of opening it */
+    int sign;      /* of its number in the sum */
+    char name[96]; /* under the card's folder; for people */
+};
+
+enum { WM_DRM_PARTS = 4 };
+
+struct wm_drm_card {
+    long number, render; /* of card1 and renderD129; -1 where there is none */
+    char label[16];      /* "card1" */
+    char path[512];      /* of its folder in sysfs */
+    char driver[32];
+    char slot[32];     /* on PCI: "0000:03:00.0"; else empty */
+    char identity[96]; /* unique among the cards, and the same after a reboot */
+    char model[96];
+    bool integrated; /* surely an APU: its power is that of the CPU too */
+
+    struct wm_drm_sensor {
+        enum wm_drm_way way;
+        struct wm_drm_file files[WM_DRM_PARTS];
+        size_t file_count;
+    } sensors[WM_DRM_METRICS];
+
+    struct wm_drm_file metrics_file; /* gpu_metrics */
+    struct wm_drm_file sleep_file;   /* power/runtime_status */
+
+    /* Since the last wm_drm_card_turn(): */
+    bool asleep;
+    bool metrics_read;
+    int metrics_status; /* of enum wm_status; text in metrics_err */
+    enum wm_reading_state metrics_state;
+    struct wm_error metrics_err;
+    struct wm_gpu_metrics metrics;
+};
+
+enum wm_drm_verdict {
+    WM_DRM_NO_GPU,    /* not one of ours */
+    WM_DRM_MAYBE_GPU, /* if processes turn out to have counters for it */
+    WM_DRM_IS_GPU,
+};
+
+/* Looks at card `number` in the folder `class_path`, class/drm of sysfs. Says in
+ * `why` what is wrong with one that is no GPU. Close it in either case. */
+enum wm_drm_verdict wm_drm_card_open(struct wm_drm_card *card, const char *class_path,
+                                     long number, char *why, size_t why_size);
+void wm_drm_card_close(struct wm_drm_card *card);
+
+/* Whether the card's driver is known to count the time of its clients. */
+bool wm_drm_card_counts_clients(const struct wm_drm_card *card);
+
+/* Starts a new round of readings. */
+void wm_drm_card_turn(struct wm_drm_card *card);
+
+/* Reads a metric that comes by files or by gpu_metrics. Where the state is not
+ * WM_READING_OK, `ret_err` says why. */
+enum wm_reading_state wm_drm_card_read(struct wm_drm_card *card, enum wm_drm_metric metric,
+                                       double *ret_value, struct wm_error *ret_err);
+
+#endif
