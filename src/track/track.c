@@ -411,11 +411,11 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
 
     /* Opening a recording takes its time; what was used meanwhile is not ours. */
     wm_ticker_read_sources(tracker->ticker);
+    int64_t start_ns = wm_clock_monotonic_ns();
     wm_tree_refresh(tracker->tree);
     wm_tree_rebase(tracker->tree);
     wm_account_rebase(tracker->account, tracker->tree);
     tracker->self_base_ns = cost_so_far_ns(tracker);
-    int64_t start_ns = wm_clock_monotonic_ns();
     wm_ticker_read_tree(tracker->ticker);
     wm_ticker_start_cpu(tracker->ticker, start_ns);
     hand_out(tracker, start_ns);
@@ -654,8 +654,13 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
     result->exit_status = -1;
     result->peak_rss_bytes = -1;
     bool ended = has_ended(tracker);
-    if (tracker->state == WM_TRACKER_RUNNING)
+    if (tracker->state == WM_TRACKER_RUNNING) {
         take_last_tick(tracker, wm_clock_monotonic_ns());
+
+        /* What runs on has used its CPU time up to the reading of it. */
+        if (!ended)
+            result->end_ns = wm_ticker_tick(tracker->ticker, 0).readings[0].when_ns;
+    }
     if (ended)
         end_command(tracker);
     tracker->state = WM_TRACKER_STOPPED;

@@ -236,7 +236,10 @@ def _(folder):
             assert done.returncode == 0, done
             r = tap.json.loads(output.read_text())
             assert r["compute_time"]["time"] >= 0.019, r["compute_time"]
-            assert r["cpu_utilization"]["main"]["max_sum_percent"] <= 106, r["cpu_utilization"]
+
+            # Two clocks are read a moment apart, in a sanitized build a long one.
+            most = 150 if tap.SANITIZED else 110
+            assert r["cpu_utilization"]["main"]["max_sum_percent"] <= most, r["cpu_utilization"]
     finally:
         target.kill()
         target.wait()
