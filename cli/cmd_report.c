@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c - `wattmeter report`: the report of a recording. */
+#include <stdio.h>
+#include <sys/stat.h>
+
 #include "output.h"
 
 struct report_args {
@@ -29,6 +32,15 @@ static int run_report(const void *opaque, const struct cmd_streams *io)
     int code = output_check("report", &args->output, io);
     if (code != CMD_DONE)
         return code;
+
+    struct stat from, to;
+    if (args->output.path && stat(args->recording.words[0], &from) == 0 &&
+        stat(args->output.path, &to) == 0 && from.st_dev == to.st_dev &&
+        from.st_ino == to.st_ino) {
+        fprintf(io->chat, "wattmeter report: %s: is the recording itself\n",
+                args->output.path);
+        return CMD_MISUSED;
+    }
 
     int status = wm_recording_open(args->recording.words[0], run, &recording, &err);
     if (status == WM_OK)

@@ -67,6 +67,9 @@ static int check(const char *name, const struct measure_args *args,
         return misused(name, io, "--append is for a recording: --record is missing", "");
     if (args->append && args->output.overwrite)
         return misused(name, io, "--append and --overwrite exclude each other", "");
+    if (args->record && args->output.path && strcmp(args->record, args->output.path) == 0)
+        return misused(name, io,
+                       "the report cannot be written over the recording: ", args->record);
     for (size_t i = 0; i < args->notes.count; i++) {
         const char *note = args->notes.words[i];
         if (note[0] == '=' || !strchr(note, '='))
@@ -172,6 +175,10 @@ void measure_catch_signals(void)
      * without a report. */
     if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
         sigaction(SIGPIPE, &pipe_action, NULL);
+
+    /* So would a limit on the size of files, where a failed write is told. */
+    if (sigaction(SIGXFSZ, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(SIGXFSZ, &pipe_action, NULL);
 }
 
 void measure_forward_signals(const struct wm_tracker *tracker)

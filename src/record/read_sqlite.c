@@ -80,8 +80,9 @@ static int wrong_row(const struct sqlite_reader *reader, const char *table, int 
 
 static int open_way(struct sqlite_reader *reader, const char *path, const struct way *way)
 {
-    int result =
-        sqlite3_open_v2(path, &reader->db, way->flags | SQLITE_OPEN_NOMUTEX, way->vfs);
+    char name[4096];
+    int result = sqlite3_open_v2(wm_sql_file_name(path, name), &reader->db,
+                                 way->flags | SQLITE_OPEN_NOMUTEX, way->vfs);
     if (result != SQLITE_OK)
         return result;
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,4 +150,12 @@ int wm_sql_check_format(sqlite3 *db, const char *path, struct wm_error *err)
             "%s: made by a newer wattmeter (format %lld, this one knows up to %d)", path,
             (long long)version, WM_RECORDING_FORMAT);
     return WM_OK;
+}
+
+const char *wm_sql_file_name(const char *path, char name[4096])
+{
+    if (strncmp(path, "file:", 5) != 0)
+        return path;
+    snprintf(name, 4096, "./%s", path);
+    return name;
 }

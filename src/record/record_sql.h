@@ -41,4 +41,8 @@ int wm_sql_number(sqlite3 *db, const char *sql, const char *path, sqlite3_int64 
 /* WM_EFORMAT unless the database is a recording of a version that we know. */
 int wm_sql_check_format(sqlite3 *db, const char *path, struct wm_error *err);
 
+/* What to call `path` towards SQLite, which would take a name that begins with
+ * "file:" for a URI with options in it. In `name`, or `path` itself. */
+const char *wm_sql_file_name(const char *path, char name[4096]);
+
 #endif

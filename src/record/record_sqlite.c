@@ -82,7 +82,8 @@ static int open_database(struct database *database, const char *target, bool *re
     struct wm_schema *schema = &database->schema;
     sqlite3_int64 tables = 0;
 
-    int result = sqlite3_open_v2(target, &schema->db,
+    char name[4096];
+    int result = sqlite3_open_v2(wm_sql_file_name(target, name), &schema->db,
                                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (result != SQLITE_OK)
         return wm_sql_fail(schema->db, result, schema->path, err);

@@ -54,7 +54,8 @@ struct wm_tracker {
     int wake_fd; /* an eventfd that ends the thread's waiting */
 
     int64_t interval_ns;
-    int64_t due_ns;       /* of the next tick */
+    int64_t start_ns;     /* of the first tick */
+    int64_t due_ns;       /* of the next one */
     int64_t cost_ns;      /* CPU time in functions of the tracker that have returned, */
     int64_t self_base_ns; /* of the cost, when the CPU time of "self" began to count */
     int64_t begun_ns;     /* and the thread's CPU clock when the one now at work began */
@@ -296,6 +297,7 @@ static int prepare(struct wm_tracker *tracker, const char *mode, struct wm_error
 
 static void set_running(struct wm_tracker *tracker, int64_t start_ns)
 {
+    tracker->start_ns = start_ns;
     tracker->due_ns = start_ns + tracker->interval_ns;
     tracker->state = WM_TRACKER_RUNNING;
 }
@@ -608,6 +610,10 @@ static void end_command(struct wm_tracker *tracker)
     if (!tracker->launch || wm_launch_reap(tracker->launch, &end, NULL) < 0)
         return;
     note_exit(tracker, end.wait_status);
+
+    /* The tracker may have been held up by a slow driver when the end came. */
+    if (end.ended_ns > tracker->start_ns && end.ended_ns < result->end_ns)
+        result->end_ns = end.ended_ns;
     wm_account_finish(tracker->account, tracker->tree, end.children_seconds);
     result->tool_cpu_seconds += end.launcher_seconds;
     result->peak_rss_bytes = end.peak_rss_bytes;

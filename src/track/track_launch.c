@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/base_clock.h"
 #include "base/base_file.h"
 
 struct wm_launch {
@@ -43,6 +44,7 @@ struct message {
     enum message_kind kind;
     int number;
     int wait_status;
+    int64_t ended_ns;
     struct rusage command, children, self;
 };
 
@@ -225,6 +227,7 @@ static void reap_until(pid_t command, int channel_fd)
 
     /* The tracker reads the last counters of the dead command first; it asks
      * when it is done, or is gone, which reads as the end. */
+    message.ended_ns = wm_clock_monotonic_ns();
     struct pollfd asked = { .fd = channel_fd, .events = POLLIN };
     tell(channel_fd, &message);
     poll(&asked, 1, REAP_WAIT_MS);
@@ -397,6 +400,7 @@ int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
                        "how the command ended is not known: the launcher was killed");
 
     ret_end->wait_status = end.wait_status;
+    ret_end->ended_ns = end.ended_ns;
     ret_end->children_seconds = seconds_of(&end.children);
     ret_end->launcher_seconds = seconds_of(&end.self);
 
