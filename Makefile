@@ -31,8 +31,10 @@ bench: all
 	@ninja -C build bench-programs
 	@python3 bench/bench.py
 
-install: all
+# The prefix is known to what is built only after ninja has run again.
+install: build/build.ninja
 	meson configure build -Dprefix=$(abspath $(PREFIX))
+	@ninja -C build product
 	meson install -C build --no-rebuild
 
 format:

@@ -47,7 +47,11 @@ def _(folder):
     r = report("true")
     assert 0.0001 < r["compute_time"]["time"] < 0.05, r["compute_time"]
     assert 0.0001 < r["cpu_time"]["total"] < 0.02, r["cpu_time"]
-    assert r["max_ram"]["main"]["total_rss"] > 100e3, r["max_ram"]
+
+    # A sanitized launcher is larger than `true`, whose high-water mark is then
+    # not to be told from its own; what is left is one look right after exec.
+    least = 4e3 if tap.SANITIZED else 100e3
+    assert r["max_ram"]["main"]["total_rss"] >= least, r["max_ram"]
     assert r["max_ram"]["combined"]["total_rss"] < 20e6, r["max_ram"]
     assert r["cpu_utilization"]["main"]["mean_sum_percent"] > 0
     assert r["exit"] == {"status": 0, "signal": None}, r["exit"]
