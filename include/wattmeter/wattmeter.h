@@ -3,6 +3,7 @@
 #ifndef WATTMETER_WATTMETER_H
 #define WATTMETER_WATTMETER_H
 
+#include "wattmeter/doctor.h"
 #include "wattmeter/error.h"
 #include "wattmeter/recording.h"
 #include "wattmeter/report.h"

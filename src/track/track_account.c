@@ -25,6 +25,11 @@
 /* Most threads a running tree may have to get a counter each. */
 enum { COUNTER_MAX = 1024 };
 
+static const char by_perf[] = "perf task clock, inherited";
+static const char by_cgroup[] = "cgroup cpu.stat";
+static const char by_waiting[] =
+    "wait4 and sampling; children nobody waited for are missing";
+
 struct host_time {
     double busy, stolen;
 };
@@ -61,6 +66,22 @@ static int open_counter(pid_t id)
     };
 
     return (int)syscall(SYS_perf_event_open, &attr, id, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+int wm_account_check(const char **ret_method)
+{
+    int probe = open_counter(0);
+    if (probe >= 0) {
+        close(probe);
+        *ret_method = by_perf;
+        return 0;
+    }
+
+    int refused = errno;
+    struct wm_cgroup *cgroup = wm_cgroup_new();
+    *ret_method = cgroup ? by_cgroup : by_waiting;
+    wm_cgroup_free(cgroup);
+    return refused;
 }
 
 int wm_account_new(struct wm_account **ret_account, struct wm_error *err)
@@ -117,12 +138,11 @@ int wm_account_start_command(struct wm_account *account, pid_t pid,
     int counter = account->cgroup ? -1 : open_counter(pid);
     if (counter >= 0) {
         account->counters[account->counter_count++] = counter;
-        snprintf(account->method, sizeof(account->method), "perf task clock, inherited");
+        snprintf(account->method, sizeof(account->method), "%s", by_perf);
     } else if (account->cgroup && wm_cgroup_cpu_ns(account->cgroup, &account->base_ns)) {
-        snprintf(account->method, sizeof(account->method), "cgroup cpu.stat");
+        snprintf(account->method, sizeof(account->method), "%s", by_cgroup);
     } else {
-        snprintf(account->method, sizeof(account->method),
-                 "wait4 and sampling; children nobody waited for are missing");
+        snprintf(account->method, sizeof(account->method), "%s", by_waiting);
         account->base_ns = account->main_base_ns;
     }
     return WM_OK;
@@ -196,7 +216,7 @@ int wm_account_start_tree(struct wm_account *account, struct wm_tree *tree, bool
                  strerror(-status));
         return WM_OK;
     }
-    snprintf(account->method, sizeof(account->method), "perf task clock, inherited");
+    snprintf(account->method, sizeof(account->method), "%s", by_perf);
     return WM_OK;
 }
 

@@ -53,6 +53,10 @@ void wm_account_want_exact(struct wm_account *account);
 void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
                        double reaped_seconds);
 
+/* How a command's time would be counted here, for people, and why by no better
+ * way: 0, or the errno value with which perf refused. */
+int wm_account_check(const char **ret_method);
+
 /* How it was done, for people: "perf task clock, inherited". */
 const char *wm_account_method(const struct wm_account *account);
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor.h - what can be measured on this machine, what not and why, and which
+ * command changes that.
+ *
+ *     struct wm_doctor *doctor;
+ *     struct wm_error err;
+ *     if (wm_doctor_examine(NULL, 0, &doctor, &err) < 0)
+ *         return report(&err);
+ *     wm_doctor_print(doctor, WM_DOCTOR_TEXT, stdout, &err);
+ *     wm_doctor_free(doctor);
+ *
+ * The examination reads every source again and again for some seconds and looks
+ * how often each value changes. It changes nothing on the machine.
+ *
+ * Functions return zero or more on success and a negative `enum wm_status` on
+ * failure; `err` may be NULL; what is returned as const belongs to the doctor.
+ */
+#ifndef WATTMETER_DOCTOR_H
+#define WATTMETER_DOCTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "wattmeter/api.h"
+#include "wattmeter/error.h"
+#include "wattmeter/source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct wm_doctor;
+
+/* How a source is. */
+enum wm_health {
+    WM_HEALTH_GOOD,   /* all that its devices have can be read */
+    WM_HEALTH_PARTLY, /* some of it cannot */
+    WM_HEALTH_ABSENT, /* this machine lacks the hardware or its driver */
+    WM_HEALTH_DENIED, /* it is there, but not for this user */
+    WM_HEALTH_BROKEN, /* it is there and does not answer */
+};
+
+/* "good", "partly", "absent", "denied", "broken". */
+WM_API const char *wm_health_name(enum wm_health health);
+
+/* One channel of a source, as its readings went. */
+struct wm_doctor_channel {
+    const struct wm_channel *channel;
+    enum wm_reading_state state; /* of the last reading */
+    const char *why;             /* NULL where that is ok */
+    double value;                /* meaningful in WM_READING_OK alone */
+    size_t changes;              /* how often it had a new value */
+    double period_s;             /* median time between two of them; 0: too few to tell */
+    bool dead;                   /* a counter of energy that did not move at all */
+};
+
+/* What stands in the way, and what would clear it. */
+struct wm_doctor_advice {
+    const char *problem;
+    const char *command; /* to be typed as it is; NULL where there is none */
+};
+
+struct wm_doctor_source {
+    const char *name; /* of a source, or "tracker": CPU time of process trees */
+    const char *summary;
+    enum wm_health health;
+    const char *detail; /* what is read, or why nothing is */
+    double read_s;      /* how long one reading takes, on average */
+    double look_s;      /* time between two readings: no period below is seen */
+    const struct wm_doctor_channel *channels;
+    size_t channel_count;
+    const struct wm_doctor_advice *advice;
+    size_t advice_count;
+};
+
+/* How long an examination takes where nobody says otherwise. */
+#define WM_DOCTOR_DURATION_NS INT64_C(3000000000)
+
+/* Examines every source for `duration_ns` in all; 0 is WM_DOCTOR_DURATION_NS.
+ * `config` may be NULL. Fails only for want of memory. */
+WM_API int wm_doctor_examine(const struct wm_source_config *config, int64_t duration_ns,
+                             struct wm_doctor **ret_doctor, struct wm_error *err);
+
+/* Accepts NULL. */
+WM_API void wm_doctor_free(struct wm_doctor *doctor);
+
+/* Source number `index`, in the order in which they are listed; NULL past the
+ * last. */
+WM_API const struct wm_doctor_source *wm_doctor_source(const struct wm_doctor *doctor,
+                                                       size_t index);
+
+/* Whether anything at all can be measured here. */
+WM_API bool wm_doctor_can_measure(const struct wm_doctor *doctor);
+
+enum wm_doctor_format {
+    WM_DOCTOR_TEXT,
+    WM_DOCTOR_JSON, /* the structure is described in docs/doctor.md */
+};
+
+/* WM_EIO when `out` did not take all of it. */
+WM_API int wm_doctor_print(const struct wm_doctor *doctor, enum wm_doctor_format format,
+                           FILE *out, struct wm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_doctor.c - how often values change, what is found on small trees that
+ * stand for a machine, and which command is advised. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "doctor/doctor_advice.h"
+#include "doctor/doctor_pace.h"
+
+#define MS 1000000LL
+
+/* A value as somebody sees it who looks every `look_ms`. */
+struct pace_row {
+    const char *name;
+    int64_t period_ms; /* 0: it never changes */
+    int64_t look_ms, duration_ms;
+    double low_s, high_s; /* of the period that is found */
+    size_t changes_at_least;
+};
+
+static void test_pace(void **state)
+{
+    static const struct pace_row rows[] = {
+        { "never looked at", 0, 1, 0, 0, 0, 0 },
+        { "constant", 0, 2, 3000, 0, 0, 0 },
+        { "one change", 2000, 2, 3000, 0, 0, 1 },
+        { "two changes: still too few", 1200, 2, 3000, 0, 0, 2 },
+        { "three changes", 900, 2, 3000, 0.898, 0.902, 3 },
+        { "a sensor of 100 ms", 100, 2, 3000, 0.098, 0.102, 28 },
+        { "faster than the looks", 1, 2, 1000, 0.002, 0.002, 400 },
+        { "more changes than are kept", 10, 2, 10000, 0.010, 0.010, 900 },
+        { "looks that do not fit", 100, 30, 9000, 0.090, 0.120, 80 },
+    };
+    (void)state;
+
+    for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+        const struct pace_row *row = &rows[r];
+        struct wm_pace *pace = calloc(1, sizeof(*pace));
+        assert_non_null(pace);
+        for (int64_t ms = 0; ms < row->duration_ms; ms += row->look_ms)
+            wm_pace_note(pace, ms * MS, row->period_ms ? (double)(ms / row->period_ms) : 7);
+
+        double found = wm_pace_period_s(pace);
+        if (found < row->low_s - 1e-9 || found > row->high_s + 1e-9 ||
+            pace->changes < row->changes_at_least)
+            fail_msg("%s: period %g s after %zu changes", row->name, found, pace->changes);
+        free(pace);
+    }
+}
+
+/* A rare late look must not count as the period. */
+static void test_pace_takes_the_median(void **state)
+{
+    static struct wm_pace pace;
+    int64_t now = 0;
+    (void)state;
+
+    for (int i = 0; i < 21; i++) {
+        now += (i % 5 == 0 ? 400 : 20) * MS;
+        wm_pace_note(&pace, now, i);
+    }
+    assert_float_equal(wm_pace_period_s(&pace), 0.020, 1e-9);
+}
+
+static struct wm_doctor *examine(const char *dir, int64_t duration_ns)
+{
+    char procfs[256], sysfs[256];
+    struct wm_doctor *doctor = NULL;
+    struct wm_error err;
+
+    snprintf(procfs, sizeof(procfs), "%s/proc", dir);
+    snprintf(sysfs, sizeof(sysfs), "%s/sys", dir);
+    const struct wm_source_config config = {
+        .procfs = procfs,
+        .sysfs = sysfs,
+        .nvml = "/nonexistent/libnvidia-ml.so.1",
+    };
+    if (wm_doctor_examine(&config, duration_ns, &doctor, &err) < 0)
+        fail_msg("%s", err.text);
+    return doctor;
+}
+
+static const struct wm_doctor_source *find(const struct wm_doctor *doctor, const char *name)
+{
+    const struct wm_doctor_source *source;
+
+    for (size_t i = 0; (source = wm_doctor_source(doctor, i)) != NULL; i++) {
+        if (strcmp(source->name, name) == 0)
+            return source;
+    }
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+static void test_machine_with_nothing(void **state)
+{
+    struct wm_doctor *doctor = examine(*state, 10 * MS);
+    const char *name;
+
+    assert_false(wm_doctor_can_measure(doctor));
+    for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
+        const struct wm_doctor_source *source = find(doctor, name);
+        assert_true(source->health == WM_HEALTH_ABSENT ||
+                    source->health == WM_HEALTH_BROKEN);
+        assert_non_null(source->detail);
+        assert_int_equal(source->channel_count, 0);
+    }
+    assert_non_null(find(doctor, "tracker")->detail);
+    assert_null(wm_doctor_source(doctor, 100));
+    wm_doctor_free(doctor);
+}
+
+static void test_hwmon_alone(void **state)
+{
+    const char *dir = *state;
+
+    test_write_file(dir, "sys/class/hwmon/hwmon0/name", "coretemp\n");
+    test_write_file(dir, "sys/class/hwmon/hwmon0/temp1_label", "Package id 0\n");
+    test_write_file(dir, "sys/class/hwmon/hwmon0/temp1_input", "45000\n");
+    struct wm_doctor *doctor = examine(dir, 20 * MS);
+    const struct wm_doctor_source *source = find(doctor, "hwmon");
+
+    assert_true(wm_doctor_can_measure(doctor));
+    assert_int_equal(source->health, WM_HEALTH_GOOD);
+    assert_int_equal(source->channel_count, 1);
+    assert_float_equal(source->channels[0].value, 45, 0);
+    assert_int_equal(source->channels[0].changes, 0);
+    assert_false(source->channels[0].dead); /* a temperature may stay as it is */
+    assert_int_equal(source->advice_count, 0);
+    assert_true(source->read_s > 0 && source->look_s >= 0.002);
+    wm_doctor_free(doctor);
+}
+
+/* What `advise` says as a user who is not root; the test may be. */
+static void check_advice_as_nobody(const char *dir, const char *source_name,
+                                   enum wm_health health, int perf_errno, size_t count,
+                                   const char *problem, const char *command)
+{
+    char procfs[256], sysfs[256];
+
+    fflush(stdout);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        static struct wm_advice advice;
+        const struct wm_doctor_source source = { .name = source_name, .health = health };
+
+        snprintf(procfs, sizeof(procfs), "%s/proc", dir);
+        snprintf(sysfs, sizeof(sysfs), "%s/sys", dir);
+        const struct wm_source_config config = { .procfs = procfs, .sysfs = sysfs };
+        if (geteuid() == 0 && setuid(65534) != 0)
+            _exit(2);
+        wm_advise(&source, &config, perf_errno, &advice);
+        bool right = advice.count == count;
+        if (right && count > 0)
+            right =
+                strstr(advice.list[0].problem, problem) &&
+                (command ? advice.list[0].command && strstr(advice.list[0].command, command)
+                         : !advice.list[0].command);
+        if (!right)
+            fprintf(stderr, "# %s: %zu: %s / %s\n", source_name, advice.count,
+                    advice.count ? advice.list[0].problem : "",
+                    advice.count && advice.list[0].command ? advice.list[0].command : "");
+        _exit(right ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void make_private(const char *dir, const char *path, mode_t mode)
+{
+    char full[1024];
+
+    snprintf(full, sizeof(full), "%s/%s", dir, path);
+    assert_int_equal(chmod(full, mode), 0);
+}
+
+static void test_advice(void **state)
+{
+    const char *dir = *state;
+
+    assert_int_equal(chmod(dir, 0755), 0);
+    check_advice_as_nobody(dir, "hwmon", WM_HEALTH_ABSENT, 0, 0, "", NULL);
+    check_advice_as_nobody(dir, "nvml", WM_HEALTH_ABSENT, 0, 0, "", NULL);
+    check_advice_as_nobody(dir, "tracker", WM_HEALTH_GOOD, 0, 0, "", NULL);
+    check_advice_as_nobody(dir, "tracker", WM_HEALTH_PARTLY, 1, 1, "containers", "PERFMON");
+    test_write_file(dir, "proc/sys/kernel/perf_event_paranoid", "3\n");
+    check_advice_as_nobody(dir, "tracker", WM_HEALTH_PARTLY, 13, 1, "forbids perf counters",
+                           "sudo sysctl kernel.perf_event_paranoid=2");
+    test_write_file(dir, "proc/sys/kernel/perf_event_paranoid", "-1 or so\n");
+    check_advice_as_nobody(dir, "tracker", WM_HEALTH_PARTLY, 38, 1, "containers",
+                           "PERFMON");
+
+    test_write_file(dir, "sys/class/hwmon/hwmon3/temp1_input", "45000\n");
+    test_write_file(dir, "sys/class/hwmon/hwmon3/temp2_input", "1\n");
+    check_advice_as_nobody(dir, "hwmon", WM_HEALTH_GOOD, 0, 0, "", NULL);
+    make_private(dir, "sys/class/hwmon/hwmon3/temp2_input", 0000);
+    check_advice_as_nobody(dir, "hwmon", WM_HEALTH_PARTLY, 0, 1,
+                           "hwmon3/temp2_input may not be read", "sudo chmod o+r ");
+
+    test_write_file(dir, "sys/bus/pci/devices/0000:01:00.0/vendor", "0x8086\n");
+    test_write_file(dir, "sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n");
+    test_write_file(dir, "sys/bus/pci/devices/0000:02:00.1/vendor", "0x10de\n");
+    test_write_file(dir, "sys/bus/pci/devices/0000:02:00.1/class", "0x040300\n");
+    check_advice_as_nobody(dir, "nvml", WM_HEALTH_ABSENT, 0, 0, "", NULL);
+    test_write_file(dir, "sys/bus/pci/devices/0000:02:00.0/vendor", "0x10de\n");
+    test_write_file(dir, "sys/bus/pci/devices/0000:02:00.0/class", "0x030200\n");
+    check_advice_as_nobody(dir, "nvml", WM_HEALTH_ABSENT, 0, 1, "on the PCI bus",
+                           "modprobe nvidia");
+    test_write_file(dir, "proc/driver/nvidia/version", "NVRM\n");
+    check_advice_as_nobody(dir, "nvml", WM_HEALTH_ABSENT, 0, 1, "container", "--gpus all");
+    check_advice_as_nobody(dir, "nvml", WM_HEALTH_GOOD, 0, 0, "", NULL);
+}
+
+/* A hostile tree: more denied files than are listed, names that would not fit. */
+static void test_advice_is_bounded(void **state)
+{
+    const char *dir = *state;
+    char path[600], name[200];
+
+    assert_int_equal(chmod(dir, 0755), 0);
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    for (int i = 0; i < 20; i++) {
+        snprintf(path, sizeof(path), "sys/class/hwmon/hwmon0/temp%d_input", i);
+        test_write_file(dir, path, "1\n");
+        make_private(dir, path, 0);
+    }
+    snprintf(path, sizeof(path), "sys/class/hwmon/hwmon%s/temp1_input", name);
+    test_write_file(dir, path, "1\n");
+    make_private(dir, path, 0);
+    check_advice_as_nobody(dir, "hwmon", WM_HEALTH_DENIED, 0, WM_ADVICE_MAX,
+                           "may not be read", "chmod");
+}
+
+static void test_printing(void **state)
+{
+    struct wm_doctor *doctor = examine(*state, 10 * MS);
+    char *text = NULL;
+    size_t length = 0;
+
+    FILE *out = open_memstream(&text, &length);
+    assert_non_null(out);
+    assert_int_equal(wm_doctor_print(doctor, WM_DOCTOR_TEXT, out, NULL), WM_OK);
+    fclose(out);
+    assert_non_null(strstr(text, "nvml     absent  no NVIDIA driver"));
+    assert_non_null(strstr(text, "Nothing at all can be measured here."));
+    free(text);
+
+    out = fopen("/dev/full", "w");
+    struct wm_error err;
+    assert_non_null(out);
+    assert_int_equal(wm_doctor_print(doctor, WM_DOCTOR_JSON, out, &err), WM_EIO);
+    fclose(out);
+    wm_doctor_free(doctor);
+}
+
+static void test_out_of_memory(void **state)
+{
+    char sysfs[256], procfs[256];
+    struct wm_error err;
+
+    snprintf(procfs, sizeof(procfs), "%s/proc", (const char *)*state);
+    snprintf(sysfs, sizeof(sysfs), "%s/sys", (const char *)*state);
+    test_write_file(*state, "sys/class/hwmon/hwmon0/name", "coretemp\n");
+    test_write_file(*state, "sys/class/hwmon/hwmon0/temp1_input", "45000\n");
+    const struct wm_source_config config = { .procfs = procfs,
+                                             .sysfs = sysfs,
+                                             .nvml = "/no" };
+    for (long nth = 0;; nth++) {
+        struct wm_doctor *doctor = NULL;
+        test_fail_allocation(nth);
+        int status = wm_doctor_examine(&config, 1, &doctor, &err);
+        bool made_it = test_fail_allocation(-1) <= nth;
+        if (status == WM_OK)
+            wm_doctor_free(doctor);
+        else
+            assert_int_equal(status, WM_ENOMEM);
+        if (made_it)
+            break;
+        assert_true(nth < 200);
+    }
+    wm_doctor_free(NULL);
+}
+
+int main(void)
+{
+#define IN_FOLDER(test)                                                                    \
+    cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_pace_takes_the_median),
+        IN_FOLDER(test_machine_with_nothing),
+        IN_FOLDER(test_hwmon_alone),
+        IN_FOLDER(test_advice),
+        IN_FOLDER(test_advice_is_bounded),
+        IN_FOLDER(test_printing),
+        IN_FOLDER(test_out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
