@@ -6,7 +6,8 @@ build/bench.json.
 
 Whatever is compared is run in turns, so that a slow minute of the machine hits
 all alike, and medians are shown with their quartiles. On a busy machine, or a
-virtual one, ratios mean more than absolute numbers. No GPU driver is opened.
+virtual one, ratios mean more than absolute numbers. No GPU driver is opened but
+the fake one, for the cluster.
 """
 
 import json
@@ -28,6 +29,8 @@ WATTMETER = str(BUILD / "wattmeter")
 SPAWN, TARGET, FLOOR = (str(BUILD / "bench" / name) for name in ("spawn", "target", "floor"))
 GPU_TRACKER = "gpu-tracker==5.0.1"
 ENVIRONMENT = {**os.environ, "WATTMETER_NVML": "/nonexistent"}
+FAKE_NVML = BUILD / "tests" / "fake" / "libnvidia-ml.so.1"
+CLUSTER = ROOT / "tests" / "fake" / "scenarios" / "cluster.json"
 
 
 class Row:
@@ -52,7 +55,7 @@ class Table:
 
     def verdict(self):
         """The budget is for our median."""
-        if self.budget is None:
+        if self.budget is None or self.rows[0].why:
             return ""
         low, middle, _ = self.rows[0].quartiles()
         limit = f"budget {self.text(self.budget)} {self.unit}: "
@@ -66,7 +69,7 @@ class Table:
 
     def print(self):
         print(f"\n{self.title}")
-        ours = self.rows[0].quartiles()[1]
+        ours = 0 if self.rows[0].why else self.rows[0].quartiles()[1]
         for row in self.rows:
             if row.why:
                 print(f"  {row.name:<34} n/a: {row.why}")
@@ -196,10 +199,11 @@ def cpu_seconds(pid):
     return time.clock_gettime((~pid << 3) | 2)
 
 
-def steady_cpu(command, target, settle, window):
+def steady_cpu(command, target, settle, window, **environment):
     """CPU seconds that a tool uses per second of measuring, when it has long
     started. Processes that it starts and ends meanwhile are not in it."""
-    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, env={**ENVIRONMENT, **environment},
+                               stdout=subprocess.DEVNULL)
     time.sleep(settle)
     pids = tool_processes(process.pid, target)
     before, began = sum(map(cpu_seconds, pids)), time.monotonic()
@@ -261,6 +265,22 @@ def measure_ticks(peers, what, target_for, budget):
             for _ in range(2)]) if prefix else Row(name, why=why))
     note = "the budget counts 25 us for a timer's wake; where that is dearer, so is all else"
     return Table(f"CPU time per tick, {what}", "us", 1e6, budget, rows, note)
+
+
+def measure_cluster():
+    """The share of a core that a node full of GPUs costs. The fake driver's own
+    part is in it, but the real one's is not."""
+    title, name = "Share of one core, 64 GPUs with 200 processes each", "wattmeter run -i 100ms"
+    if not FAKE_NVML.exists():
+        return Table(title, "%", 100, 0.02, [Row(name, why="the fake driver is not built")])
+    window, rows = 3.0, []
+    for label, scenario in ((name, CLUSTER), ("without a GPU", None)):
+        gpus = {"WATTMETER_NVML": str(FAKE_NVML), "FAKE_NVML_SCENARIO": str(scenario)}
+        target = ["sleep", str(window + 1.5)]
+        rows.append(Row(label, [
+            steady_cpu([*wattmeter("100ms"), *target], target[0], 1.0, window,
+                       **(gpus if scenario else {})) for _ in range(3)]))
+    return Table(title, "%", 100, 0.02, rows, "at 10 Hz, with the fake driver's own time")
 
 
 def median_interval(samples):
@@ -354,6 +374,7 @@ def main():
                                   lambda seconds: ["sleep", str(seconds)], 60e-6),
             lambda: measure_ticks(peers, "100 sleeping children",
                                   lambda seconds: [TARGET, "family", "100", str(seconds)], 400e-6),
+            measure_cluster,
             measure_slowdown,
             lambda: measure_memory(peers, scratch),
         ):

@@ -24,7 +24,8 @@ static const struct cmd_option attach_options[] = {
     { 0 },
 };
 static const struct cmd_option *const options[] = { attach_options, measure_options,
-                                                    output_options, NULL };
+                                                    output_options, output_unit_options,
+                                                    NULL };
 
 /* A signal that comes between a look at the flag and the wait is noticed so late
  * at most. */
@@ -81,7 +82,7 @@ static int run_attach(const void *opaque, const struct cmd_streams *io)
                 word);
         return CMD_MISUSED;
     }
-    int code = measure_prepare("attach", &args->measure, io, &tracker);
+    int code = measure_prepare("attach", &args->measure, (pid_t)pid, io, &tracker);
     if (code != CMD_DONE)
         return code;
     code = track(args, (pid_t)pid, io, tracker);

@@ -19,7 +19,8 @@ static const struct cmd_option report_options[] = {
       .help = "run number N of the recording, from 0 (the newest)" },
     { 0 },
 };
-static const struct cmd_option *const options[] = { report_options, output_options, NULL };
+static const struct cmd_option *const options[] = { report_options, output_options,
+                                                    output_unit_options, NULL };
 
 static int run_report(const void *opaque, const struct cmd_streams *io)
 {

@@ -10,7 +10,8 @@ struct run_args {
     struct cmd_list command;
 };
 
-static const struct cmd_option *const options[] = { measure_options, output_options, NULL };
+static const struct cmd_option *const options[] = { measure_options, output_options,
+                                                    output_unit_options, NULL };
 
 /* As a shell has it. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
@@ -70,7 +71,7 @@ static int run_run(const void *opaque, const struct cmd_streams *io)
     const struct run_args *args = opaque;
     struct wm_tracker *tracker;
 
-    int code = measure_prepare("run", &args->measure, io, &tracker);
+    int code = measure_prepare("run", &args->measure, 0, io, &tracker);
     if (code != CMD_DONE)
         return code;
     code = track(args, io, tracker);

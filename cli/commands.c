@@ -4,6 +4,7 @@
 
 extern const struct cmd cmd_run;
 extern const struct cmd cmd_attach;
+extern const struct cmd cmd_info;
 extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_report;
 extern const struct cmd cmd_export;
@@ -13,6 +14,7 @@ extern const struct cmd cmd_export;
 const struct cmd *const cmd_table[] = {
     &cmd_run,
     &cmd_attach,
+    &cmd_info,
     &cmd_doctor,
     &cmd_report,
     &cmd_export,

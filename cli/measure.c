@@ -43,8 +43,8 @@ const struct cmd_option measure_options[] = {
       .type = CMD_STRING,
       .slot = MEASURE(gpus),
       .placeholder = "LIST",
-      .help = "GPUs to measure: all, none, or indices and UUIDs (0,2)",
-      .words = "all none" },
+      .help = "GPUs to measure: all, visible, none, or a list: 0,2, GPU-7c1f, card1 (all)",
+      .words = "all visible none" },
     { .name = "note",
       .type = CMD_LIST,
       .slot = MEASURE(notes),
@@ -103,13 +103,14 @@ static enum wm_record_mode record_mode(const struct measure_args *args)
     return args->output.overwrite ? WM_RECORD_OVERWRITE : WM_RECORD_NEW;
 }
 
-int measure_prepare(const char *name, const struct measure_args *args,
+int measure_prepare(const char *name, const struct measure_args *args, pid_t pid,
                     const struct cmd_streams *io, struct wm_tracker **ret_tracker)
 {
     const struct wm_tracker_options options = {
         .interval_ns = args->interval_ns,
         .expected_cores = args->expected_cores,
         .gpus = args->gpus,
+        .visible_to = pid,
         .own_process = true,
     };
     struct wm_tracker *tracker = NULL;

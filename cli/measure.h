@@ -22,8 +22,9 @@ struct measure_args {
 extern const struct cmd_option measure_options[];
 
 /* Checks all that can be wrong before anything is started, and makes the tracker;
- * the caller frees it. CMD_DONE, or the status of the process after saying why. */
-int measure_prepare(const char *name, const struct measure_args *args,
+ * the caller frees it. `pid` is the process to attach to, and 0 for a command.
+ * CMD_DONE, or the status of the process after saying why. */
+int measure_prepare(const char *name, const struct measure_args *args, pid_t pid,
                     const struct cmd_streams *io, struct wm_tracker **ret_tracker);
 
 /* From here on signals are caught: those that end a process, SIGUSR1 and SIGUSR2,

@@ -27,6 +27,10 @@ const struct cmd_option output_options[] = {
       .type = CMD_FLAG,
       .slot = offsetof(struct output_args, overwrite),
       .help = "replace files that exist" },
+    { 0 },
+};
+
+const struct cmd_option output_unit_options[] = {
     { .name = "ram-unit",
       .type = CMD_STRING,
       .slot = offsetof(struct output_args, style.ram_unit),
@@ -109,9 +113,8 @@ int output_check(const char *name, const struct output_args *args,
     return args->path ? output_check_path(name, args->path, args->overwrite, io) : CMD_DONE;
 }
 
-/* A file that came into being since it was checked is left alone. Devices and
- * pipes are there already and cannot be replaced. */
-static FILE *open_file(const struct output_args *args, bool *ret_made)
+/* Devices and pipes are there already and cannot be replaced. */
+FILE *output_open(const struct output_args *args, bool *ret_made)
 {
     struct stat info;
     bool there = stat(args->path, &info) == 0;
@@ -132,7 +135,7 @@ static int write_file(const struct output_args *args, enum wm_report_format form
                       const struct wm_report *report, struct wm_error *err)
 {
     bool made = false;
-    FILE *file = open_file(args, &made);
+    FILE *file = output_open(args, &made);
 
     if (!file) {
         snprintf(err->text, sizeof(err->text), "%s", strerror(errno));

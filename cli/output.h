@@ -14,7 +14,8 @@ struct output_args {
     struct wm_report_style style;
 };
 
-extern const struct cmd_option output_options[];
+extern const struct cmd_option output_options[]; /* all but the style */
+extern const struct cmd_option output_unit_options[];
 
 /* Says "wattmeter NAME: text"; the status of the process for it. */
 int output_failure(const char *name, const struct wm_error *err,
@@ -28,6 +29,11 @@ int output_check_path(const char *name, const char *path, bool overwrite,
 /* The same for the path and the units in `args`. */
 int output_check(const char *name, const struct output_args *args,
                  const struct cmd_streams *io);
+
+/* Opens args->path, which was checked, for writing; NULL, with errno, when it cannot.
+ * A file that came into being since then is left alone. `ret_made`: there was none
+ * before. */
+FILE *output_open(const struct output_args *args, bool *ret_made);
 
 /* Prints the report to the chosen file; without one, JSON to io->out and text to
  * `screen`, NULL for nowhere. What the file does not take goes to io->chat, so that

@@ -110,6 +110,7 @@ static void fuzz_gpu_metrics(const uint8_t *data, size_t size)
         require(isfinite(values[i]) && values[i] >= 0);
         require((metrics.present & 1U << i) || values[i] == 0);
     }
+    require((metrics.present & WM_GPU_METRICS_THROTTLE) || metrics.throttle == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -23,7 +23,8 @@
  *   - `err` may be NULL: the return value is for programs, `err` for people;
  *   - a pointer returned as const belongs to the source and dies with it;
  *   - nothing is printed, and no state outside the source is touched. A source
- *     may move between threads but serves one at a time.
+ *     may move between threads but serves one at a time. GPU drivers are called
+ *     in threads of the source's own, where all signals are blocked.
  */
 #ifndef WATTMETER_SOURCE_H
 #define WATTMETER_SOURCE_H
@@ -114,11 +115,13 @@ WM_API const char *wm_source_summary(const char *name);
 
 /* Opens the source called `name`; wm_source_close() gives it back. `config`
  * may be NULL. WM_ENODEV means that this machine lacks the hardware or its
- * driver, which is an ordinary answer and not a fault. */
+ * driver, which is an ordinary answer and not a fault; WM_EIO comes after ten
+ * seconds in which a driver did not answer. */
 WM_API int wm_source_open(const char *name, const struct wm_source_config *config,
                           struct wm_source **ret_source, struct wm_error *err);
 
-/* Accepts NULL. */
+/* Accepts NULL. A driver that hangs is waited for a second at most; then the
+ * thread that is in it goes on, with the memory that it uses, until it is back. */
 WM_API void wm_source_close(struct wm_source *source);
 
 WM_API size_t wm_source_channel_count(const struct wm_source *source);
@@ -137,8 +140,10 @@ WM_API const char *wm_source_detail(const struct wm_source *source);
 
 /* Reads every channel into readings[0..count); `count` is the channel count.
  * A channel that fails says so in its own reading and the rest still count;
- * the call itself fails only when nothing could be asked at all. Allocates
- * nothing once the set of processes it sees is stable. */
+ * the call itself fails only when nothing could be asked at all. Waits at most a
+ * second for a driver that hangs, whose readings are WM_READING_STALE then, at
+ * the time when it was asked; the GPUs beside it are read on. Allocates nothing
+ * once the set of processes it sees is stable. */
 WM_API int wm_source_read(struct wm_source *source, struct wm_reading *readings,
                           size_t count, struct wm_error *err);
 
@@ -150,6 +155,8 @@ struct wm_gpu_process {
     pid_t pid;           /* as the driver sees it */
     double memory_bytes; /* meaningful in WM_READING_OK alone */
     enum wm_reading_state state;
+    double sm_ratio; /* its share of the GPU's time, of late; the same holds for it */
+    enum wm_reading_state sm_state;
 };
 
 /* The GPU processes seen by the last wm_source_read(); valid until the next

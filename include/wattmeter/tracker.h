@@ -52,7 +52,15 @@ struct wm_tracker;
 struct wm_tracker_options {
     int64_t interval_ns;   /* between ticks, 1 ms to 1 h; 0: 100 ms */
     double expected_cores; /* what "hardware percent" divides by; 0: all cores */
-    const char *gpus;      /* as in struct wm_source_config */
+
+    /* Which GPUs of all vendors, as wm_gpu_select() in gpu.h has it: "visible",
+     * "0,GPU-7c1f,card1" and so on. NULL: all. */
+    const char *gpus;
+
+    /* The process whose environment decides what "visible" means, such as the one
+     * that wm_tracker_start_pid() will get; 0, or where that may not be read: the
+     * calling process, whose environment a command inherits. */
+    pid_t visible_to;
 
     /* The calling process does nothing but tracking, so that all it uses is
      * the tracker's own cost. Otherwise that is what the tracker's functions
@@ -79,9 +87,10 @@ WM_API int wm_tracker_new(const struct wm_tracker_options *options,
 WM_API void wm_tracker_free(struct wm_tracker *tracker);
 
 /* Adds the source called `name`, before the start; WM_EEXIST if it is there
- * already. A source that is not here is
- * noted for the report, and its status returned, which may well be ignored. The
- * process tree is always there and needs no adding. */
+ * already, WM_EINVAL with an `err` that lists what there is when the choice of GPUs
+ * is wrong. A source that is not here, or none of whose GPUs was chosen, is noted
+ * for the report, and its status returned, which may well be ignored. The process
+ * tree is always there and needs no adding. */
 WM_API int wm_tracker_add(struct wm_tracker *tracker, const char *name,
                           struct wm_error *err);
 

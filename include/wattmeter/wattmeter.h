@@ -5,6 +5,7 @@
 
 #include "wattmeter/doctor.h"
 #include "wattmeter/error.h"
+#include "wattmeter/gpu.h"
 #include "wattmeter/recording.h"
 #include "wattmeter/report.h"
 #include "wattmeter/source.h"

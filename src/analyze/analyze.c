@@ -204,10 +204,22 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
     analysis->last_ns = tick->when_ns;
 }
 
+static void add_silence(struct wm_silence *silence, const struct wm_gap *gap)
+{
+    if (silence->count++ == 0) {
+        silence->from_ns = gap->from_ns;
+        silence->to_ns = gap->to_ns;
+        snprintf(silence->why, sizeof(silence->why), "%s", gap->why);
+    }
+    silence->seconds += wm_stats_seconds(gap->from_ns, gap->to_ns);
+}
+
 void wm_analysis_gap(struct wm_analysis *analysis, const struct wm_gap *gap)
 {
     if (gap->channel >= analysis->count || gap->why[0] == '\0')
         return;
     struct wm_channel_stats *stats = &analysis->stats[gap->channel];
     snprintf(stats->why, sizeof(stats->why), "%s", gap->why);
+    if (gap->state == WM_READING_STALE)
+        add_silence(&stats->silence, gap);
 }

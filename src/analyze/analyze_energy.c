@@ -47,8 +47,10 @@ static void add_power(struct wm_energy *energy, double tick_s,
 
     energy->since_s += tick_s;
     if (!there(power)) {
+        /* The last value may have stood for several ticks. */
+        energy->hole_s +=
+            energy->powered ? wm_stats_seconds(energy->power_ns, energy->last_ns) : tick_s;
         energy->powered = false;
-        energy->hole_s += tick_s;
         return;
     }
 

@@ -162,6 +162,34 @@ static void remark_energy(struct wm_report_builder *builder, const char *label,
                         wm_build_number(energy->integral).text, 100 * energy->gap);
 }
 
+/* All of a GPU is stale at a time; power and energy stand for it. One that was
+ * stale throughout shows no value, and its reason there. */
+static void remark_silence(struct wm_report_builder *builder, const char *label,
+                           const struct wm_gpu_stats *gpu)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    size_t channel = gpu->power != WM_NO_CHANNEL ? gpu->power : gpu->energy;
+
+    if (channel == WM_NO_CHANNEL)
+        return;
+    const struct wm_channel_stats *stats = &analysis->stats[channel];
+    const struct wm_silence *silence = &stats->silence;
+    if (silence->seconds <= 0 || stats->gauge.count + stats->counter.count == 0)
+        return;
+    struct wm_number_text from =
+        wm_build_number(wm_stats_seconds(analysis->first_ns, silence->from_ns));
+    struct wm_number_text to =
+        wm_build_number(wm_stats_seconds(analysis->first_ns, silence->to_ns));
+    if (silence->count == 1)
+        wm_build_remark(builder, "%s: %s, from %s s to %s s", label, silence->why,
+                        from.text, to.text);
+    else
+        wm_build_remark(
+            builder, "%s: %s, from %s s to %s s and %llu time%s more, %s s in all", label,
+            silence->why, from.text, to.text, (unsigned long long)silence->count - 1,
+            plural(silence->count - 1), wm_build_number(silence->seconds).text);
+}
+
 static void build_energy(struct wm_report_builder *builder, struct wm_gpu_usage *usage,
                          const struct wm_gpu_stats *gpu, const struct wm_channel *channel)
 {
@@ -195,6 +223,7 @@ static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *us
         builder->failed = true;
     usage->origin = channel->origin;
 
+    remark_silence(builder, channel->label, gpu);
     build_energy(builder, usage, gpu, channel);
     usage->power = wm_build_spread(builder, gpu->power, source);
     usage->utilization = wm_build_spread(builder, gpu->utilization, source);

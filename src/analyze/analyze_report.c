@@ -209,6 +209,8 @@ static void build_remarks(struct wm_report_builder *builder)
         wm_build_remark(builder, "the recording lacks %llu of %llu ticks",
                         (unsigned long long)result->lost_ticks,
                         (unsigned long long)result->ticks);
+    if (report->run.gpu_remark)
+        wm_build_remark(builder, "GPUs: %s", report->run.gpu_remark);
     if (result->memory_note[0])
         wm_build_remark(builder, "memory: %s", result->memory_note);
     if ((double)result->late_ticks > MOST_LATE * (double)result->ticks)

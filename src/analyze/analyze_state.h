@@ -11,12 +11,21 @@
 /* In place of a channel's index: there is no such channel. */
 #define WM_NO_CHANNEL ((size_t)-1)
 
+/* The times in which a channel was stale. */
+struct wm_silence {
+    uint64_t count;
+    double seconds;         /* of all */
+    int64_t from_ns, to_ns; /* of the first; meaningful when there was one */
+    char why[sizeof(((struct wm_gap *)NULL)->why)];
+};
+
 struct wm_channel_stats {
     struct wm_gauge_stats gauge;     /* used by a gauge, */
     struct wm_counter_stats counter; /* and by a counter */
     enum wm_reading_state state;     /* of the last reading */
     bool is_cpu_temperature;
     char why[sizeof(((struct wm_gap *)NULL)->why)]; /* of its last gap; may be empty */
+    struct wm_silence silence;
 };
 
 /* The channels of one GPU. */

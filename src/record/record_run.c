@@ -54,6 +54,7 @@ static const struct member run_members[] = {
     { RUN(notes), .type = MEMBER_PAIRS, .count = offsetof(struct wm_run, note_count) },
     { RUN(environment), .type = MEMBER_PAIRS,
       .count = offsetof(struct wm_run, environment_count) },
+    { RUN(gpu_remark), .type = MEMBER_STRING },
     { RUN(pid), .type = MEMBER_INT },
     { RUN(anchor_ns), .type = MEMBER_TIME },
     { RUN(anchor_unix_ns), .type = MEMBER_TIME },

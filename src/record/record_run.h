@@ -52,6 +52,7 @@ struct wm_run {
     size_t environment_count;
     struct wm_source_status *sources;
     size_t source_count;
+    char *gpu_remark;  /* on the choice of GPUs, for people */
     pid_t pid;         /* of the target */
     int64_t anchor_ns; /* CLOCK_MONOTONIC and the wall clock, read together */
     int64_t anchor_unix_ns;

@@ -6,9 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_clock.h"
 #include "base/base_error.h"
 #include "base/base_file.h"
+#include "source/source_guarded.h"
 #include "source/source_ops.h"
+#include "source/source_round.h"
 
 /* A list that a reader can see, in an order that we chose. Backends that
  * register themselves from constructors would save these lines and lose both,
@@ -19,12 +22,21 @@ static const struct wm_source_ops *const table[] = {
 
 enum { TABLE_COUNT = sizeof(table) / sizeof(table[0]) };
 
+/* How long wm_source_read() waits for a driver. */
+#define PATIENCE_NS WM_NS_PER_S
+
 struct wm_source {
     const struct wm_source_ops *ops;
+    struct wm_guarded *guarded; /* has the state of a backend in parts */
     const struct wm_channel *channels;
     size_t channel_count;
     max_align_t state[];
 };
+
+static const void *state_of(const struct wm_source *source)
+{
+    return source->guarded ? wm_guarded_state(source->guarded) : source->state;
+}
 
 static const struct wm_source_ops *find_ops(const char *name)
 {
@@ -71,18 +83,20 @@ int wm_source_open(const char *name, const struct wm_source_config *config,
     if (!ops)
         return wm_fail(err, WM_EINVAL, "there is no source called '%s'", name);
 
-    struct wm_source *source = calloc(1, sizeof(*source) + ops->state_size);
+    size_t size = ops->parts ? 0 : ops->state_size;
+    struct wm_source *source = calloc(1, sizeof(*source) + size);
     if (!source)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", name);
     source->ops = ops;
 
-    int status = ops->open(source->state, &full, err);
+    int status = ops->parts ? wm_guarded_open(ops, &full, &source->guarded, err)
+                            : ops->open(source->state, &full, err);
     if (status < 0) {
         wm_source_close(source);
         return status;
     }
 
-    source->channel_count = ops->channels(source->state, &source->channels);
+    source->channel_count = ops->channels(state_of(source), &source->channels);
     *ret_source = source;
     return WM_OK;
 }
@@ -91,7 +105,10 @@ void wm_source_close(struct wm_source *source)
 {
     if (!source)
         return;
-    source->ops->close(source->state);
+    if (source->ops->parts)
+        wm_guarded_close(source->guarded);
+    else
+        source->ops->close(source->state);
     free(source);
 }
 
@@ -107,34 +124,63 @@ const struct wm_channel *wm_source_channel(const struct wm_source *source, size_
 
 const char *wm_source_why(const struct wm_source *source, size_t index)
 {
+    if (source->guarded)
+        return wm_guarded_why(source->guarded, index);
     return source->ops->why ? source->ops->why(source->state, index) : NULL;
 }
 
 const char *wm_source_detail(const struct wm_source *source)
 {
-    return source->ops->detail ? source->ops->detail(source->state) : NULL;
+    return source->ops->detail ? source->ops->detail(state_of(source)) : NULL;
+}
+
+bool wm_source_is_guarded(const struct wm_source *source)
+{
+    return source->guarded != NULL;
+}
+
+void wm_source_begin(struct wm_source *source)
+{
+    if (source->guarded)
+        wm_guarded_begin(source->guarded);
+}
+
+int wm_source_collect(struct wm_source *source, int64_t deadline_ns, int64_t oldest_ns,
+                      struct wm_reading *readings, size_t count, struct wm_error *err)
+{
+    if (count != source->channel_count)
+        return wm_fail(err, WM_EINVAL, "%s has %zu channels, not %zu", source->ops->name,
+                       source->channel_count, count);
+    if (!source->guarded)
+        return source->ops->read(source->state, readings, err);
+    wm_guarded_collect(source->guarded, deadline_ns, oldest_ns, readings);
+    return WM_OK;
 }
 
 int wm_source_read(struct wm_source *source, struct wm_reading *readings, size_t count,
                    struct wm_error *err)
 {
-    if (count != source->channel_count)
-        return wm_fail(err, WM_EINVAL, "%s has %zu channels, not %zu", source->ops->name,
-                       source->channel_count, count);
-    return source->ops->read(source->state, readings, err);
+    int64_t now_ns = wm_clock_monotonic_ns();
+
+    wm_source_begin(source);
+    return wm_source_collect(source, now_ns + PATIENCE_NS, now_ns, readings, count, err);
+}
+
+int64_t wm_source_cpu_ns(const struct wm_source *source)
+{
+    return source->guarded ? wm_guarded_cpu_ns(source->guarded) : 0;
 }
 
 size_t wm_source_gpu_processes(const struct wm_source *source,
                                const struct wm_gpu_process **ret_processes)
 {
-    if (!source->ops->gpu_processes) {
-        *ret_processes = NULL;
-        return 0;
-    }
-    return source->ops->gpu_processes(source->state, ret_processes);
+    if (source->guarded)
+        return wm_guarded_gpu_processes(source->guarded, ret_processes);
+    *ret_processes = NULL;
+    return 0;
 }
 
 size_t wm_source_device_count(const struct wm_source *source)
 {
-    return source->ops->device_count ? source->ops->device_count(source->state) : 0;
+    return source->ops->device_count ? source->ops->device_count(state_of(source)) : 0;
 }

@@ -452,12 +452,28 @@ static enum wm_reading_state read_slot(struct drm *drm, struct slot *slot,
     }
 }
 
-static int drm_read(void *state, struct wm_reading *readings, struct wm_error *err)
+/* One for all: a process may use several GPUs, and its clients are searched for
+ * once. */
+static size_t drm_parts(const void *state)
+{
+    (void)state;
+    return 1;
+}
+
+static size_t drm_part_channels(const void *state, size_t part)
+{
+    const struct drm *drm = state;
+    (void)part;
+
+    return drm->channel_count;
+}
+
+static void drm_read_part(void *state, size_t part, struct wm_reading *readings)
 {
     struct drm *drm = state;
     size_t before = CARDS_MAX;
     int64_t when_ns = 0;
-    (void)err; /* whatever fails here fails for one channel */
+    (void)part;
 
     wm_drm_clients_read(&drm->clients);
     for (size_t i = 0; i < drm->channel_count; i++) {
@@ -472,7 +488,6 @@ static int drm_read(void *state, struct wm_reading *readings, struct wm_error *e
         slot->state = read_slot(drm, slot, &value);
         readings[i] = (struct wm_reading) { when_ns, value, slot->state };
     }
-    return WM_OK;
 }
 
 static const char *drm_why(const void *state, size_t channel)
@@ -490,10 +505,11 @@ static const char *drm_detail(const void *state)
     return drm->detail;
 }
 
-static size_t drm_gpu_processes(const void *state,
+static size_t drm_gpu_processes(const void *state, size_t part,
                                 const struct wm_gpu_process **ret_processes)
 {
     const struct drm *drm = state;
+    (void)part;
 
     *ret_processes = drm->clients.processes;
     return drm->clients.process_count;
@@ -527,7 +543,9 @@ const struct wm_source_ops wm_source_drm = {
     .state_size = sizeof(struct drm),
     .open = drm_open,
     .channels = drm_channels,
-    .read = drm_read,
+    .parts = drm_parts,
+    .part_channels = drm_part_channels,
+    .read_part = drm_read_part,
     .why = drm_why,
     .detail = drm_detail,
     .gpu_processes = drm_gpu_processes,

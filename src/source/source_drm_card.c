@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -223,22 +224,22 @@ static bool find_hwmon(const struct wm_drm_card *card, int dir, char *ret_folder
     return found;
 }
 
-/* The number of the sensor with the best label; 0 where none will do. */
-static unsigned find_labelled(const struct labelled *wanted, int dir, const char *folder)
+unsigned wm_drm_find_sensor(int dir, const char *folder, const char *kind,
+                            const char *const *labels, size_t count)
 {
-    size_t best = ARRAY_LEN(wanted->labels);
+    size_t best = count;
     unsigned found = 0;
 
     for (unsigned number = 1; number <= 16; number++) {
         char path[128], label[32];
 
-        snprintf(path, sizeof(path), "%s%s%u_input", folder, wanted->kind, number);
+        snprintf(path, sizeof(path), "%s%s%u_input", folder, kind, number);
         if (faccessat(dir, path, F_OK, 0) != 0)
             continue;
-        snprintf(path, sizeof(path), "%s%s%u_label", folder, wanted->kind, number);
+        snprintf(path, sizeof(path), "%s%s%u_label", folder, kind, number);
         read_line(dir, path, label, sizeof(label));
-        for (size_t i = 0; i < best && wanted->labels[i]; i++) {
-            if (strcmp(label, wanted->labels[i]) == 0) {
+        for (size_t i = 0; i < best && labels[i]; i++) {
+            if (strcmp(label, labels[i]) == 0) {
                 best = i;
                 found = number;
             }
@@ -249,16 +250,19 @@ static unsigned find_labelled(const struct labelled *wanted, int dir, const char
 
 static void open_hwmon(struct wm_drm_card *card, int dir)
 {
-    char folder[64], name[32];
+    const char *folder = card->hwmon;
+    char name[32];
 
-    if (!find_hwmon(card, dir, folder, sizeof(folder)))
+    if (!find_hwmon(card, dir, card->hwmon, sizeof(card->hwmon)))
         return;
     for (size_t i = 0; i < ARRAY_LEN(powers); i++) {
         if (card->sensors[WM_DRM_POWER].file_count == 0)
             add_file(&card->sensors[WM_DRM_POWER], dir, folder, powers[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(labelled); i++) {
-        unsigned number = find_labelled(&labelled[i], dir, folder);
+        unsigned number =
+            wm_drm_find_sensor(dir, folder, labelled[i].kind, labelled[i].labels,
+                               ARRAY_LEN(labelled[i].labels));
         if (number == 0)
             continue;
         snprintf(name, sizeof(name), "%s%u_input", labelled[i].kind, number);
@@ -266,7 +270,7 @@ static void open_hwmon(struct wm_drm_card *card, int dir)
     }
 }
 
-static enum wm_reading_state state_of(int number)
+enum wm_reading_state wm_drm_state_of(int number)
 {
     switch (number) {
     case EACCES:
@@ -294,7 +298,7 @@ static enum wm_reading_state fail_file(const struct wm_drm_card *card,
     snprintf(path, sizeof(path), "%s/%s", card->path, file->name);
     errno = number;
     wm_fail_errno(err, path);
-    return state_of(number);
+    return wm_drm_state_of(number);
 }
 
 static void read_gpu_metrics(struct wm_drm_card *card)
@@ -621,20 +625,41 @@ static enum wm_reading_state read_files(const struct wm_drm_card *card,
     return WM_READING_OK;
 }
 
-static enum wm_reading_state read_field(struct wm_drm_card *card, enum wm_drm_metric metric,
-                                        double *ret_value, struct wm_error *err)
+static enum wm_reading_state fail_asleep(const struct wm_drm_card *card,
+                                         struct wm_error *err)
 {
+    wm_fail(err, WM_EIO, "%s is asleep, and is not woken to be asked", card->label);
+    return WM_READING_STALE;
+}
+
+enum wm_reading_state wm_drm_card_metrics(struct wm_drm_card *card,
+                                          const struct wm_gpu_metrics **ret_metrics,
+                                          struct wm_error *ret_err)
+{
+    if (card->asleep)
+        return fail_asleep(card, ret_err);
     if (!card->metrics_read)
         read_gpu_metrics(card);
     if (card->metrics_status != WM_OK) {
-        *err = card->metrics_err;
+        *ret_err = card->metrics_err;
         return card->metrics_state;
     }
+    *ret_metrics = &card->metrics;
+    return WM_READING_OK;
+}
+
+static enum wm_reading_state read_field(struct wm_drm_card *card, enum wm_drm_metric metric,
+                                        double *ret_value, struct wm_error *err)
+{
+    const struct wm_gpu_metrics *metrics;
+
+    enum wm_reading_state state = wm_drm_card_metrics(card, &metrics, err);
+    if (state != WM_READING_OK)
+        return state;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        if (fields[i].metric != metric || !(card->metrics.present & fields[i].flag))
+        if (fields[i].metric != metric || !(metrics->present & fields[i].flag))
             continue;
-        memcpy(ret_value, (const char *)&card->metrics + fields[i].slot,
-               sizeof(*ret_value));
+        memcpy(ret_value, (const char *)metrics + fields[i].slot, sizeof(*ret_value));
         return WM_READING_OK;
     }
     wm_fail(err, WM_ENODEV, "%s/%s does not have it", card->path, card->metrics_file.name);
@@ -647,10 +672,8 @@ enum wm_reading_state wm_drm_card_read(struct wm_drm_card *card, enum wm_drm_met
     enum wm_reading_state state;
     double value = 0;
 
-    if (card->asleep && wakes(metric)) {
-        wm_fail(ret_err, WM_EIO, "%s is asleep, and is not woken to be asked", card->label);
-        return WM_READING_STALE;
-    }
+    if (card->asleep && wakes(metric))
+        return fail_asleep(card, ret_err);
     if (card->sensors[metric].way == WM_DRM_BY_FILES)
         state = read_files(card, metric, &value, ret_err);
     else
@@ -666,4 +689,53 @@ enum wm_reading_state wm_drm_card_read(struct wm_drm_card *card, enum wm_drm_met
     if (state == WM_READING_OK)
         *ret_value = value;
     return state;
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    long a = *(const long *)left, b = *(const long *)right;
+
+    return a < b ? -1 : a > b;
+}
+
+int wm_drm_list_cards(const char *class_path, long numbers[WM_DRM_CARDS], size_t *ret_count,
+                      struct wm_error *err)
+{
+    struct dirent *entry;
+    size_t count = 0;
+
+    DIR *folder = opendir(class_path);
+    if (!folder && (errno == ENOENT || errno == ENOTDIR))
+        return wm_fail(err, WM_ENODEV, "no DRM GPU with readable counters: there is no %s",
+                       class_path);
+    if (!folder)
+        return wm_fail_errno(err, class_path);
+    while ((entry = readdir(folder)) != NULL && count < WM_DRM_CARDS) {
+        const char *end;
+        uint64_t number;
+        if (strncmp(entry->d_name, "card", 4) == 0 &&
+            wm_text_u64(entry->d_name + 4, &end, &number) && *end == '\0' && number < 65536)
+            numbers[count++] = (long)number;
+    }
+    closedir(folder);
+    qsort(numbers, count, sizeof(*numbers), compare_numbers);
+    *ret_count = count;
+    return WM_OK;
+}
+
+void wm_drm_tell_apart(struct wm_drm_card *const *cards, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        struct wm_drm_card *card = cards[i];
+        bool equal = false;
+
+        for (size_t k = 0; k < i; k++)
+            equal |= strcmp(cards[k]->identity, card->identity) == 0;
+        if (!equal)
+            continue;
+        const char *other = card->slot[0] ? card->slot : card->label;
+        if (strcmp(card->identity, other) == 0)
+            other = card->label;
+        snprintf(card->identity, sizeof(card->identity), "%s", other);
+    }
 }

@@ -50,6 +50,7 @@ struct wm_drm_card {
     char slot[32];     /* on PCI: "0000:03:00.0"; else empty */
     char identity[96]; /* unique among the cards, and the same after a reboot */
     char model[96];
+    char hwmon[64];  /* "device/hwmon/hwmon3/"; empty where there is none */
     bool integrated; /* surely an APU: its power is that of the CPU too */
 
     struct wm_drm_sensor {
@@ -92,5 +93,33 @@ void wm_drm_card_turn(struct wm_drm_card *card);
  * WM_READING_OK, `ret_err` says why. */
 enum wm_reading_state wm_drm_card_read(struct wm_drm_card *card, enum wm_drm_metric metric,
                                        double *ret_value, struct wm_error *ret_err);
+
+/* What amdgpu's gpu_metrics says in this round of readings; states and texts as
+ * above. */
+enum wm_reading_state wm_drm_card_metrics(struct wm_drm_card *card,
+                                          const struct wm_gpu_metrics **ret_metrics,
+                                          struct wm_error *ret_err);
+
+/* The state of a reading whose file gave this errno value. */
+enum wm_reading_state wm_drm_state_of(int number);
+
+/* Of the sensors of a `kind` ("temp") in a folder of hwmon the number of the one
+ * with the best label; labels[0..count) begin with the best, end with NULL or at
+ * `count`, and "" is a sensor without a label. 0 where none will do. */
+unsigned wm_drm_find_sensor(int dir, const char *folder, const char *kind,
+                            const char *const *labels, size_t count);
+
+/* More than any machine has. */
+enum { WM_DRM_CARDS = 64 };
+
+/* The numbers of "card0", "card1", ... in class/drm of sysfs, in ascending order;
+ * connectors such as "card0-DP-1" stand beside them. WM_ENODEV: there is no such
+ * folder. */
+int wm_drm_list_cards(const char *class_path, long numbers[WM_DRM_CARDS], size_t *ret_count,
+                      struct wm_error *err);
+
+/* Makes the identities of cards[0..count) differ: the dies of one package may
+ * share a serial number, but on PCI they do not share their place. */
+void wm_drm_tell_apart(struct wm_drm_card *const *cards, size_t count);
 
 #endif

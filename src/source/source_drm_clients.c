@@ -458,8 +458,11 @@ static void sum_window(struct wm_drm_clients *clients)
         struct wm_drm_client *client = &clients->clients[i];
         if (!client->gpu)
             continue;
-        for (size_t k = 0; k < client->gpu->engine_count && !client->fresh; k++)
-            client->gpu->engines[k].busy += busy_engines(client, k);
+        for (size_t k = 0; k < client->gpu->engine_count && !client->fresh; k++) {
+            client->busy[k] = busy_engines(client, k);
+            client->gpu->engines[k].busy += client->busy[k];
+        }
+        client->has_busy = !client->fresh;
         client->fresh = false;
         rebase(client);
     }

@@ -73,6 +73,9 @@ struct wm_drm_client {
     bool has_memory;
     uint64_t memory_bytes;
 
+    bool has_busy;               /* a whole window lies behind it */
+    double busy[WM_DRM_ENGINES]; /* engines it kept busy in that, by place as below */
+
     /* By place in the GPU's list of engines: how far they are, and were at the
      * start of the window. */
     bool fresh; /* found in this window */

@@ -55,12 +55,14 @@ static const struct layout {
     uint16_t size;
     bool integrated;
     struct field energy, stamp, power, utilization, edge, hottest, memory;
+    struct field throttle; /* the form that is the same for all chips */
 } layouts[] = {
     { 1, 0, 80, .power = U16(34, 1), .utilization = U16(28, PERCENT), .edge = U16(16, 1),
       .hottest = U16(18, 1), .memory = U16(20, 1) },
     { 1, 1, 96, FIELDS_1_1 },
     { 1, 2, 104, FIELDS_1_1, .energy = U64(24, ENERGY_UNIT), .stamp = U64(96, 1) },
-    { 1, 3, 120, FIELDS_1_1, .energy = U64(24, ENERGY_UNIT), .stamp = U64(96, 1) },
+    { 1, 3, 120, FIELDS_1_1, .energy = U64(24, ENERGY_UNIT), .stamp = U64(96, 1),
+      .throttle = U64(112, 1) },
     { 1, 4, 288, FIELDS_1_4, .energy = U64(24, ENERGY_UNIT) },
     { 1, 5, 360, FIELDS_1_4, .energy = U64(88, ENERGY_UNIT) },
     /* Kernels have had two forms of 1.6; this part is the same in both. */
@@ -70,10 +72,11 @@ static const struct layout {
     { 1, 8, 3872, FIELDS_1_4, .energy = U64(24, ENERGY_UNIT) },
     { 2, 0, 120, .integrated = true },
     { 2, 1, 120, .integrated = true },
-    { 2, 2, 128, .integrated = true },
-    { 2, 3, 152, .integrated = true },
+    { 2, 2, 128, .integrated = true, .throttle = U64(120, 1) },
+    { 2, 3, 152, .integrated = true, .throttle = U64(120, 1) },
     { 2, 4, 168, .integrated = true, .power = U16(40, MILLI),
-      .utilization = U16(28, CENTI_PERCENT), .edge = U16(4, CENTI) },
+      .utilization = U16(28, CENTI_PERCENT), .edge = U16(4, CENTI),
+      .throttle = U64(120, 1) },
     { 3, 0, 264, .integrated = true, .power = U32(112, MILLI) },
 };
 
@@ -164,6 +167,10 @@ int wm_parse_gpu_metrics(const void *bytes, size_t size, struct wm_gpu_metrics *
          &metrics.temperature);
     take(bytes, &layout->memory, WM_GPU_METRICS_MEMORY_TEMPERATURE, &metrics,
          &metrics.memory_temperature);
+    if (read_field(bytes, &layout->throttle, &raw)) {
+        metrics.throttle = raw;
+        metrics.present |= WM_GPU_METRICS_THROTTLE;
+    }
     *ret_metrics = metrics;
     return WM_OK;
 }

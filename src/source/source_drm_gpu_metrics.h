@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "wattmeter/error.h"
 
@@ -23,6 +24,7 @@ enum wm_gpu_metrics_field {
     WM_GPU_METRICS_UTILIZATION = 1 << 2,
     WM_GPU_METRICS_TEMPERATURE = 1 << 3,
     WM_GPU_METRICS_MEMORY_TEMPERATURE = 1 << 4,
+    WM_GPU_METRICS_THROTTLE = 1 << 5,
 };
 
 struct wm_gpu_metrics {
@@ -33,6 +35,7 @@ struct wm_gpu_metrics {
     double utilization;
     double temperature; /* of the edge, else of the hottest spot */
     double memory_temperature;
+    uint64_t throttle; /* why it is slowed down: bits of the kernel's amdgpu_smu.h */
 };
 
 /* Takes what has a documented unit. WM_EFORMAT for a revision that is not known

@@ -66,41 +66,57 @@ static bool is_number(struct word word)
     return strspn(word.text, "0123456789") >= word.length;
 }
 
-static int choose_number(struct word word, const struct wm_gpu_id *gpus, size_t count,
-                         bool *chosen, struct wm_error *err)
-{
-    uint64_t place = 0;
+/* What the words are about, and how they are found. */
+struct choice {
+    const struct wm_gpu_id *gpus;
+    size_t count;
+    wm_gpu_find *find;
+    const void *context;
+};
 
-    if (!wm_text_u64(word.text, NULL, &place) || place >= count)
-        return fail_word(word, "is not the number of a GPU", gpus, count, err);
-    if (!gpus[place].text[0])
+static size_t find_identity(const struct choice *choice, struct word word)
+{
+    for (size_t i = 0; i < choice->count; i++) {
+        const char *id = choice->gpus[i].text;
+        if (strncmp(id, word.text, word.length) == 0 && id[word.length] == '\0')
+            return i;
+    }
+    return WM_GPU_FITS_NONE;
+}
+
+/* An identity may consist of digits, and may be the beginning of another one. */
+static size_t find_word(const struct choice *choice, struct word word,
+                        const char **ret_problem)
+{
+    size_t place = find_identity(choice, word);
+    uint64_t number;
+
+    if (place != WM_GPU_FITS_NONE)
+        return place;
+    if (is_number(word)) {
+        *ret_problem = "is not the number of a GPU";
+        return wm_text_u64(word.text, NULL, &number) && number < choice->count
+                   ? (size_t)number
+                   : WM_GPU_FITS_NONE;
+    }
+    place = choice->find(choice->context, word.text, word.length);
+    *ret_problem =
+        place == WM_GPU_FITS_SEVERAL ? "fits several GPUs" : "is no GPU of this machine";
+    return place;
+}
+
+static int choose(const struct choice *choice, struct word word, bool *chosen,
+                  struct wm_error *err)
+{
+    const char *problem = "names no GPU";
+    size_t place = word.length > 0 ? find_word(choice, word, &problem) : WM_GPU_FITS_NONE;
+
+    if (place >= choice->count)
+        return fail_word(word, problem, choice->gpus, choice->count, err);
+    if (!choice->gpus[place].text[0])
         return wm_fail(err, WM_EIO, "GPU %.*s is there, but does not answer", shown(word),
                        word.text);
     chosen[place] = true;
-    return WM_OK;
-}
-
-static int choose_id(struct word word, const struct wm_gpu_id *gpus, size_t count,
-                     bool *chosen, struct wm_error *err)
-{
-    size_t found = count;
-    bool several = false;
-
-    for (size_t i = 0; i < count; i++) {
-        if (strncmp(gpus[i].text, word.text, word.length) != 0)
-            continue;
-        several = found < count;
-        found = i;
-        if (gpus[i].text[word.length] == '\0') {
-            several = false; /* exact, whatever else begins like it */
-            break;
-        }
-    }
-    if (several)
-        return fail_word(word, "fits several GPUs", gpus, count, err);
-    if (found == count)
-        return fail_word(word, "is no GPU of this machine", gpus, count, err);
-    chosen[found] = true;
     return WM_OK;
 }
 
@@ -109,9 +125,11 @@ bool wm_gpu_choice_is_none(const char *words)
     return words && strcmp(words, "none") == 0;
 }
 
-int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
-                  bool *chosen, struct wm_error *err)
+int wm_gpu_choice_by(const char *words, const struct wm_gpu_id *gpus, size_t count,
+                     wm_gpu_find *find, const void *context, bool *chosen,
+                     struct wm_error *err)
 {
+    const struct choice choice = { gpus, count, find, context };
     bool all = !words || strcmp(words, "all") == 0;
 
     for (size_t i = 0; i < count; i++)
@@ -121,18 +139,40 @@ int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
 
     for (const char *rest = words; rest;) {
         size_t length = strcspn(rest, ",");
-        struct word word = trimmed(rest, length);
-        int status;
+        int status = choose(&choice, trimmed(rest, length), chosen, err);
 
-        if (word.length == 0)
-            status = fail_word(word, "names no GPU", gpus, count, err);
-        else if (is_number(word))
-            status = choose_number(word, gpus, count, chosen, err);
-        else
-            status = choose_id(word, gpus, count, chosen, err);
         if (status < 0)
             return status;
         rest = rest[length] == ',' ? rest + length + 1 : NULL;
     }
     return WM_OK;
+}
+
+/* The context of find_beginning(). */
+struct list {
+    const struct wm_gpu_id *gpus;
+    size_t count;
+};
+
+static size_t find_beginning(const void *context, const char *word, size_t length)
+{
+    const struct list *list = context;
+    size_t found = WM_GPU_FITS_NONE;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (strncmp(list->gpus[i].text, word, length) != 0)
+            continue;
+        if (found != WM_GPU_FITS_NONE)
+            return WM_GPU_FITS_SEVERAL;
+        found = i;
+    }
+    return found;
+}
+
+int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
+                  bool *chosen, struct wm_error *err)
+{
+    const struct list list = { gpus, count };
+
+    return wm_gpu_choice_by(words, gpus, count, find_beginning, &list, chosen, err);
 }

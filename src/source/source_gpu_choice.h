@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_gpu_choice.h - which GPUs the configuration's `gpus` means. */
+/* source_gpu_choice.h - which GPUs a list of words means. */
 #ifndef WM_SOURCE_GPU_CHOICE_H
 #define WM_SOURCE_GPU_CHOICE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/base_error.h"
 
@@ -24,5 +25,18 @@ bool wm_gpu_choice_is_none(const char *words);
  * was asked for is one without identity. */
 int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
                   bool *chosen, struct wm_error *err);
+
+/* What else a GPU may be called: the place of the one that `word`, which is neither
+ * a place nor a whole identity, means; or one of the two below. A comma, a blank or
+ * a NUL stands behind the word. */
+typedef size_t wm_gpu_find(const void *context, const char *word, size_t length);
+
+#define WM_GPU_FITS_NONE SIZE_MAX
+#define WM_GPU_FITS_SEVERAL (SIZE_MAX - 1)
+
+/* The same with `find` in the place of beginnings of identities. */
+int wm_gpu_choice_by(const char *words, const struct wm_gpu_id *gpus, size_t count,
+                     wm_gpu_find *find, const void *context, bool *chosen,
+                     struct wm_error *err);
 
 #endif

@@ -247,6 +247,32 @@ int wm_parse_status_kb(const char *text, const char *name, uint64_t *ret_bytes)
     return WM_OK;
 }
 
+int wm_parse_status_numbers(const char *text, const char *name, uint64_t *numbers,
+                            size_t room, size_t *ret_count)
+{
+    size_t length = strlen(name), count = 0;
+    const char *line = text;
+
+    while (line && (strncmp(line, name, length) != 0 || line[length] != ':'))
+        line = next_line(line);
+    if (!line)
+        return WM_ENOENT;
+
+    const char *at = line + length + 1;
+    while (*(at = wm_text_skip_blanks(at)) != '\n') {
+        uint64_t number;
+        if (!take_u64(&at, &number))
+            return WM_EFORMAT;
+        if (count < room)
+            numbers[count] = number;
+        count++;
+    }
+    if (count == 0)
+        return WM_EFORMAT;
+    *ret_count = count;
+    return WM_OK;
+}
+
 /* The rest of a "cpu" line: user nice system idle iowait irq softirq steal
  * guest guest_nice, of which old kernels write the first four or more. */
 static bool take_busy(const char *at, uint64_t *ret_busy, uint64_t *ret_stolen)
@@ -316,6 +342,19 @@ int wm_parse_proc_stat(const char *text, struct wm_cpu_ticks *cpus, size_t room,
 
     *ret_stat = stat;
     return WM_OK;
+}
+
+int wm_parse_boot_time(const char *text, uint64_t *ret_seconds)
+{
+    static const char name[] = "btime ";
+    const char *line = text;
+
+    while (line && strncmp(line, name, sizeof(name) - 1) != 0)
+        line = next_line(line);
+    if (!line)
+        return WM_EFORMAT;
+    line += sizeof(name) - 1;
+    return take_u64(&line, ret_seconds) ? WM_OK : WM_EFORMAT;
 }
 
 int wm_parse_loadavg(const char *text, struct wm_loadavg *ret_loadavg)

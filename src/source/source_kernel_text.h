@@ -123,6 +123,15 @@ int wm_parse_loadavg(const char *text, struct wm_loadavg *ret_loadavg);
  * status of a kernel thread or of a zombie. */
 int wm_parse_status_kb(const char *text, const char *name, uint64_t *ret_bytes);
 
+/* The numbers of a line such as "NSpid:\t4711\t12\t1" of /proc/PID/status, into
+ * numbers[0..room); `ret_count` counts all. WM_ENOENT where there is no such line,
+ * as in the status of a kernel from before it was invented. */
+int wm_parse_status_numbers(const char *text, const char *name, uint64_t *numbers,
+                            size_t room, size_t *ret_count);
+
+/* The moment of boot of /proc/stat, in seconds since 1970. */
+int wm_parse_boot_time(const char *text, uint64_t *ret_seconds);
+
 /* A list of pids with white space after each of them: /proc/PID/task/TID/children,
  * cgroup.procs. Fills pids[] with the first `room`; `ret_count` counts all. */
 int wm_parse_pid_list(const char *text, pid_t *pids, size_t room, size_t *ret_count);

@@ -2,14 +2,14 @@
 /*
  * source_nvml.c - NVIDIA GPUs through NVML, the library behind nvidia-smi.
  *
- * The library is opened at run time: one binary serves machines with and
- * without the driver.
+ * Each GPU is a part of its own, as one that hangs must not hold up the others.
+ * One that is lost, to a fault or to a driver that was unloaded, is looked for
+ * from then on and goes on when it is back.
  */
 #include "source/source_ops.h"
 
-#include <dlfcn.h>
-#include <limits.h>
-#include <link.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,62 +19,15 @@
 #include "base/base_error.h"
 #include "source/nvml_abi.h"
 #include "source/source_gpu_choice.h"
+#include "source/source_nvml_library.h"
+#include "source/source_nvml_power.h"
 #include "source/source_nvml_processes.h"
-
-/* The versioned name: the bare .so comes with development packages only. */
-static const char default_library[] = "libnvidia-ml.so.1";
 
 /* More than any machine has; beyond it a count is taken for a mistake. */
 enum { GPUS_MAX = 1024 };
 
-struct nvml_api {
-    int (*init)(void);
-    int (*shutdown)(void);
-    const char *(*error_string)(int status);
-    int (*driver_version)(char *text, unsigned size);
-    int (*nvml_version)(char *text, unsigned size);
-    int (*device_count)(unsigned *count);
-    int (*device_at)(unsigned index, nvml_device *device);
-    int (*uuid)(nvml_device device, char *uuid, unsigned size);
-    int (*name)(nvml_device device, char *name, unsigned size);
-    int (*energy_mj)(nvml_device device, unsigned long long *millijoules);
-    int (*power_mw)(nvml_device device, unsigned *milliwatts);
-    int (*utilization)(nvml_device device, struct nvml_utilization *percent);
-    int (*memory_v2)(nvml_device device, struct nvml_memory_v2 *memory);
-    int (*memory_v1)(nvml_device device, struct nvml_memory_v1 *memory);
-    int (*temperature)(nvml_device device, int sensor, unsigned *celsius);
-    int (*temperature_v)(nvml_device device, struct nvml_temperature_v1 *temperature);
-    struct nvml_process_calls processes;
-};
-
-/* A driver too old for an optional symbol loses that metric and nothing else. */
-static const struct symbol {
-    const char *name;
-    size_t slot; /* offset of its pointer in struct nvml_api */
-    bool required;
-} symbols[] = {
-#define SLOT(member) offsetof(struct nvml_api, member)
-    { "nvmlInit_v2", SLOT(init), true },
-    { "nvmlShutdown", SLOT(shutdown), true },
-    { "nvmlErrorString", SLOT(error_string), true },
-    { "nvmlSystemGetDriverVersion", SLOT(driver_version), false },
-    { "nvmlSystemGetNVMLVersion", SLOT(nvml_version), false },
-    { "nvmlDeviceGetCount_v2", SLOT(device_count), true },
-    { "nvmlDeviceGetHandleByIndex_v2", SLOT(device_at), true },
-    { "nvmlDeviceGetUUID", SLOT(uuid), true },
-    { "nvmlDeviceGetName", SLOT(name), false },
-    { "nvmlDeviceGetTotalEnergyConsumption", SLOT(energy_mj), false },
-    { "nvmlDeviceGetPowerUsage", SLOT(power_mw), false },
-    { "nvmlDeviceGetUtilizationRates", SLOT(utilization), false },
-    { "nvmlDeviceGetMemoryInfo_v2", SLOT(memory_v2), false },
-    { "nvmlDeviceGetMemoryInfo", SLOT(memory_v1), false },
-    { "nvmlDeviceGetTemperature", SLOT(temperature), false },
-    { "nvmlDeviceGetTemperatureV", SLOT(temperature_v), false },
-    { "nvmlDeviceGetComputeRunningProcesses_v3", SLOT(processes.v3), false },
-    { "nvmlDeviceGetComputeRunningProcesses_v2", SLOT(processes.v2), false },
-    { "nvmlDeviceGetComputeRunningProcesses", SLOT(processes.v1), false },
-#undef SLOT
-};
+/* How often GPUs are counted, and a lost one is looked for. */
+#define SEARCH_PERIOD_NS WM_NS_PER_S
 
 struct gpu {
     nvml_device handle;
@@ -82,10 +35,16 @@ struct gpu {
     char label[16];
     char name[NVML_NAME_SIZE];
 
-    /* Answer of the tick's one memory call, which serves two metrics. */
+    int gone; /* what NVML said when it was lost; NVML_SUCCESS: it is not */
+    int64_t searched_ns;
+
+    /* Answers of a tick's calls that serve two metrics. */
+    struct nvml_power power;
     int memory_status;
     unsigned long long memory_used;
     unsigned long long memory_total;
+
+    struct nvml_processes processes;
 };
 
 static int query_energy(const struct nvml_api *api, struct gpu *gpu, double *ret_joules)
@@ -102,20 +61,28 @@ static int query_energy(const struct nvml_api *api, struct gpu *gpu, double *ret
     return status;
 }
 
-/* From Ampere on (GA100 apart) this is an average over the last second. Work
- * shorter than that shows late and flattened; difference `energy` instead. */
+static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
+                      double *ret_watts)
+{
+    const struct nvml_power_value *value = &gpu->power.values[meaning];
+
+    if (value->status == NVML_SUCCESS)
+        *ret_watts = value->watts;
+    return value->status;
+}
+
 static int query_power(const struct nvml_api *api, struct gpu *gpu, double *ret_watts)
 {
-    unsigned milliwatts = 0;
-    if (!api->power_mw)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
+    nvml_power_read(&gpu->power, api, gpu->handle);
+    return take_power(gpu, NVML_POWER_INSTANT, ret_watts);
+}
 
-    int status = api->power_mw(gpu->handle, &milliwatts);
-    if (status == NVML_SUCCESS && milliwatts == UINT_MAX)
-        status = NVML_IMPOSSIBLE_VALUE;
-    if (status == NVML_SUCCESS)
-        *ret_watts = milliwatts / 1e3;
-    return status;
+/* Stands after query_power() in the table below and costs no call. */
+static int query_power_average(const struct nvml_api *api, struct gpu *gpu,
+                               double *ret_watts)
+{
+    (void)api;
+    return take_power(gpu, NVML_POWER_AVERAGE, ret_watts);
 }
 
 static int query_utilization(const struct nvml_api *api, struct gpu *gpu, double *ret_ratio)
@@ -209,6 +176,7 @@ static const struct metric {
 } metrics[] = {
     { "energy", "J", WM_COUNTER, SENSOR_PERIOD_NS, query_energy },
     { "power", "W", WM_GAUGE, SENSOR_PERIOD_NS, query_power },
+    { "power_average", "W", WM_GAUGE, SENSOR_PERIOD_NS, query_power_average },
     { "utilization", "ratio", WM_GAUGE, UTILIZATION_PERIOD_NS, query_utilization },
     { "memory_used", "B", WM_GAUGE, 0, query_memory_used },
     { "memory_total", "B", WM_GAUGE, 0, query_memory_total },
@@ -217,185 +185,97 @@ static const struct metric {
 
 enum { METRIC_COUNT = sizeof(metrics) / sizeof(metrics[0]) };
 
+/* What a GPU said when NVML was asked for it by its number. */
+struct board {
+    nvml_device handle;
+    int status;
+};
+
 struct nvml {
-    void *library;
-    bool initialised;
-    struct nvml_api api;
+    struct nvml_library library;
     struct wm_gpu_id *ids; /* of all GPUs, chosen or not */
-    size_t id_count;
+    struct board *boards;  /* likewise */
+    size_t board_count;
     struct gpu *gpus; /* the chosen ones that answer */
     size_t gpu_count;
     struct wm_channel *channels; /* METRIC_COUNT per GPU, GPU by GPU */
     int *statuses;               /* NVML's answer to each channel's last query */
-    struct nvml_processes processes;
-    char detail[512];
+    char detail[1024];
+
+    atomic_size_t device_count;
+    int64_t counted_ns;   /* the first part's */
+    atomic_flag starting; /* one part at a time starts NVML again... */
+    unsigned restarts;    /* ...and counts it, for as many ends */
 };
 
-static const char *text_of(const struct nvml *nvml, int nvml_status)
+/* Adds to what `detail` says, as much as fits. */
+static void add_detail(struct nvml *nvml, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add_detail(struct nvml *nvml, const char *format, ...)
 {
-    if (nvml_status == NVML_IMPOSSIBLE_VALUE)
-        return "the driver gave an impossible value";
+    size_t length = strlen(nvml->detail);
+    va_list args;
 
-    const char *text = nvml->api.error_string(nvml_status);
-    return text ? text : "unknown NVML error";
-}
-
-static enum wm_reading_state state_of(int nvml_status)
-{
-    if (nvml_status == NVML_SUCCESS)
-        return WM_READING_OK;
-    if (nvml_status == NVML_ERROR_NOT_SUPPORTED || nvml_lacks_call(nvml_status))
-        return WM_READING_UNSUPPORTED;
-    if (nvml_status == NVML_ERROR_NO_PERMISSION)
-        return WM_READING_DENIED;
-    return WM_READING_FAILED;
-}
-
-/* The failures to start that people meet, and what they can do about them. */
-static int fail_start(const struct nvml *nvml, int nvml_status, struct wm_error *err)
-{
-    const char *text = text_of(nvml, nvml_status);
-
-    switch (nvml_status) {
-    case NVML_ERROR_DRIVER_NOT_LOADED:
-        return wm_fail(err, WM_ENODEV,
-                       "the NVIDIA driver is installed but its kernel module is not "
-                       "loaded (NVML: %s)",
-                       text);
-    case NVML_ERROR_GPU_NOT_FOUND:
-        return wm_fail(err, WM_ENODEV, "the NVIDIA driver sees no GPU (NVML: %s)", text);
-    case NVML_ERROR_NO_PERMISSION:
-        return wm_fail(err, WM_EACCES,
-                       "no permission to ask the NVIDIA driver; see who may open "
-                       "/dev/nvidiactl (NVML: %s)",
-                       text);
-    case NVML_ERROR_LIB_RM_VERSION_MISMATCH:
-        return wm_fail(err, WM_EIO,
-                       "the NVIDIA library and the loaded kernel module are of different "
-                       "versions; a restart helps after an update (NVML: %s)",
-                       text);
-    default:
-        return wm_fail(err, WM_EIO, "NVML could not start: %s", text);
-    }
-}
-
-static int fail_library(const char *name, struct wm_error *err)
-{
-    const char *reason = dlerror();
-
-    if (!reason)
-        reason = "unknown reason";
-    /* A library that lacks another one fails in the same words, but begins
-     * with the other's name. */
-    if (strncmp(reason, name, strlen(name)) == 0 && strstr(reason, "No such file"))
-        return wm_fail(err, WM_ENODEV, "no NVIDIA driver: %s was not found", name);
-    return wm_fail(err, WM_ENODEV, "no NVIDIA driver: %s", reason);
-}
-
-static int bind_symbols(void *library, struct nvml_api *api, struct wm_error *err)
-{
-    for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-        void *address = dlsym(library, symbols[i].name);
-        if (!address && symbols[i].required)
-            return wm_fail(err, WM_ENODEV, "this NVML has no %s", symbols[i].name);
-
-        /* ISO C has no cast from an object pointer to a function pointer. */
-        memcpy((char *)api + symbols[i].slot, &address, sizeof(address));
-    }
-    return WM_OK;
-}
-
-/* NVML's texts end up in reports and recordings. */
-static void clean_text(char *text, size_t size)
-{
-    text[size - 1] = '\0';
-    for (; *text; text++) {
-        if (*text < ' ' || *text > '~')
-            *text = '?';
-    }
-}
-
-static void describe(struct nvml *nvml, const char *name)
-{
-    char driver[NVML_VERSION_SIZE] = "", version[NVML_VERSION_SIZE] = "";
-    struct link_map *map = NULL;
-
-    if (nvml->api.driver_version)
-        nvml->api.driver_version(driver, sizeof(driver));
-    if (nvml->api.nvml_version)
-        nvml->api.nvml_version(version, sizeof(version));
-    clean_text(driver, sizeof(driver));
-    clean_text(version, sizeof(version));
-
-    if (dlinfo(nvml->library, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0])
-        name = map->l_name;
-    snprintf(nvml->detail, sizeof(nvml->detail), "driver %s, NVML %s, %s",
-             driver[0] ? driver : "unknown", version[0] ? version : "unknown", name);
-}
-
-static int start_nvml(struct nvml *nvml, const char *name, struct wm_error *err)
-{
-    nvml->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!nvml->library)
-        return fail_library(name, err);
-
-    int status = bind_symbols(nvml->library, &nvml->api, err);
-    if (status < 0)
-        return status;
-
-    int nvml_status = nvml->api.init();
-    if (nvml_status != NVML_SUCCESS)
-        return fail_start(nvml, nvml_status, err);
-    nvml->initialised = true;
-    describe(nvml, name);
-    return WM_OK;
+    va_start(args, format);
+    vsnprintf(nvml->detail + length, sizeof(nvml->detail) - length, format, args);
+    va_end(args);
 }
 
 /* Asks every GPU who it is. One broken board must not hide its neighbours. */
 static int identify_gpus(struct nvml *nvml, struct wm_error *err)
 {
+    const struct nvml_api *api = &nvml->library.api;
     unsigned count = 0;
-    int status = nvml->api.device_count(&count);
+
+    int status = api->device_count(&count);
     if (status != NVML_SUCCESS)
         return wm_fail(err, WM_EIO, "NVML could not count the GPUs: %s",
-                       text_of(nvml, status));
+                       nvml_text(&nvml->library, status));
     if (count == 0)
         return wm_fail(err, WM_ENODEV, "the NVIDIA driver is loaded but sees no GPU");
     if (count > GPUS_MAX)
         return wm_fail(err, WM_EFORMAT, "NVML claims to see %u GPUs", count);
 
     nvml->ids = calloc(count, sizeof(*nvml->ids));
-    if (!nvml->ids)
+    nvml->boards = calloc(count, sizeof(*nvml->boards));
+    if (!nvml->ids || !nvml->boards)
         return wm_fail(err, WM_ENOMEM, "out of memory for %u GPUs", count);
-    nvml->id_count = count;
+    nvml->board_count = count;
+    atomic_store(&nvml->device_count, count);
 
     for (unsigned i = 0; i < count; i++) {
+        struct board *board = &nvml->boards[i];
         char *id = nvml->ids[i].text;
-        nvml_device handle = NULL;
 
         /* Not the index: NVML counts in PCI order, CUDA by default does not,
          * and both change when a board is moved. */
-        if (nvml->api.device_at(i, &handle) != NVML_SUCCESS ||
-            nvml->api.uuid(handle, id, sizeof(nvml->ids[i].text)) != NVML_SUCCESS)
+        board->status = api->device_at(i, &board->handle);
+        if (board->status == NVML_SUCCESS)
+            board->status = api->uuid(board->handle, id, sizeof(nvml->ids[i].text));
+        if (board->status != NVML_SUCCESS)
             id[0] = '\0';
-        clean_text(id, sizeof(nvml->ids[i].text));
+        else if (id[0] == '\0')
+            board->status = NVML_IMPOSSIBLE_VALUE;
+        nvml_clean_text(id, sizeof(nvml->ids[i].text));
     }
     return WM_OK;
 }
 
-static void add_gpu(struct nvml *nvml, unsigned index, nvml_device handle)
+static int add_gpu(struct nvml *nvml, unsigned index)
 {
-    struct gpu *gpu = &nvml->gpus[nvml->gpu_count];
+    const struct nvml_api *api = &nvml->library.api;
+    struct gpu *gpu = &nvml->gpus[nvml->gpu_count++];
 
-    gpu->handle = handle;
+    gpu->handle = nvml->boards[index].handle;
     gpu->id = nvml->ids[index].text;
     snprintf(gpu->label, sizeof(gpu->label), "gpu%u", index);
-    if (nvml->api.name)
-        nvml->api.name(handle, gpu->name, sizeof(gpu->name));
-    clean_text(gpu->name, sizeof(gpu->name));
+    if (api->name && api->name(gpu->handle, gpu->name, sizeof(gpu->name)) != NVML_SUCCESS)
+        gpu->name[0] = '\0';
+    nvml_clean_text(gpu->name, sizeof(gpu->name));
 
     for (size_t m = 0; m < METRIC_COUNT; m++) {
-        nvml->channels[nvml->gpu_count * METRIC_COUNT + m] = (struct wm_channel) {
+        nvml->channels[(nvml->gpu_count - 1) * METRIC_COUNT + m] = (struct wm_channel) {
             .source = wm_source_nvml.name,
             .device = gpu->id,
             .label = gpu->label,
@@ -408,26 +288,64 @@ static void add_gpu(struct nvml *nvml, unsigned index, nvml_device handle)
             .period_ns = metrics[m].period_ns,
         };
     }
-    nvml->gpu_count++;
+
+    /* For `detail`; readings begin with the first tick. */
+    nvml_power_read(&gpu->power, api, gpu->handle);
+    return nvml_processes_init(&gpu->processes, gpu->id);
 }
 
 static int add_chosen_gpus(struct nvml *nvml, const bool *chosen, struct wm_error *err)
 {
-    nvml->gpus = calloc(nvml->id_count, sizeof(*nvml->gpus));
-    nvml->channels = calloc(nvml->id_count * METRIC_COUNT, sizeof(*nvml->channels));
-    nvml->statuses = calloc(nvml->id_count * METRIC_COUNT, sizeof(*nvml->statuses));
-    if (!nvml->gpus || !nvml->channels || !nvml->statuses ||
-        nvml_processes_init(&nvml->processes, nvml->id_count) != NVML_SUCCESS)
-        return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->id_count);
+    nvml->gpus = calloc(nvml->board_count, sizeof(*nvml->gpus));
+    nvml->channels = calloc(nvml->board_count * METRIC_COUNT, sizeof(*nvml->channels));
+    nvml->statuses = calloc(nvml->board_count * METRIC_COUNT, sizeof(*nvml->statuses));
+    if (!nvml->gpus || !nvml->channels || !nvml->statuses)
+        return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
 
-    for (unsigned i = 0; i < nvml->id_count; i++) {
-        nvml_device handle = NULL;
-        if (chosen[i] && nvml->api.device_at(i, &handle) == NVML_SUCCESS)
-            add_gpu(nvml, i, handle);
+    for (unsigned i = 0; i < nvml->board_count; i++) {
+        if (chosen[i] && add_gpu(nvml, i) != NVML_SUCCESS)
+            return wm_fail(err, WM_ENOMEM, "out of memory for the processes of GPU %u", i);
     }
     if (nvml->gpu_count == 0)
-        return wm_fail(err, WM_EIO, "none of %zu GPUs would say who it is", nvml->id_count);
+        return wm_fail(err, WM_EIO, "none of %zu GPUs would say who it is",
+                       nvml->board_count);
     return WM_OK;
+}
+
+/* Names the GPUs only where they differ, as those of one machine seldom do. */
+static void describe_power(struct nvml *nvml)
+{
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        const char *text = nvml_power_text(&nvml->gpus[i].power);
+        size_t first = 0, equal = 0;
+
+        while (nvml_power_text(&nvml->gpus[first].power) != text)
+            first++;
+        if (first < i)
+            continue; /* told with the first one */
+
+        add_detail(nvml, ", power by %s", text);
+        for (size_t k = i; k < nvml->gpu_count; k++)
+            equal += nvml_power_text(&nvml->gpus[k].power) == text;
+        if (equal == nvml->gpu_count)
+            return;
+        for (size_t k = i; k < nvml->gpu_count; k++) {
+            if (nvml_power_text(&nvml->gpus[k].power) == text)
+                add_detail(nvml, "%s%s", k == i ? " (" : " ", nvml->gpus[k].label);
+        }
+        add_detail(nvml, ")");
+    }
+}
+
+static void describe(struct nvml *nvml)
+{
+    add_detail(nvml, "%s", nvml->library.detail);
+    describe_power(nvml);
+    for (size_t i = 0; i < nvml->board_count; i++) {
+        if (nvml->boards[i].status != NVML_SUCCESS)
+            add_detail(nvml, ", gpu%zu does not answer (%s)", i,
+                       nvml_text(&nvml->library, nvml->boards[i].status));
+    }
 }
 
 static int nvml_open(void *state, const struct wm_source_config *config,
@@ -438,19 +356,22 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     if (wm_gpu_choice_is_none(config->gpus))
         return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
 
-    int status = start_nvml(nvml, config->nvml ? config->nvml : default_library, err);
+    atomic_flag_clear(&nvml->starting);
+    int status = nvml_library_open(&nvml->library, config->nvml, err);
     if (status < 0)
         return status;
     status = identify_gpus(nvml, err);
     if (status < 0)
         return status;
 
-    bool *chosen = calloc(nvml->id_count, sizeof(*chosen));
+    bool *chosen = calloc(nvml->board_count, sizeof(*chosen));
     if (!chosen)
-        return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->id_count);
-    status = wm_gpu_choice(config->gpus, nvml->ids, nvml->id_count, chosen, err);
+        return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
+    status = wm_gpu_choice(config->gpus, nvml->ids, nvml->board_count, chosen, err);
     if (status == WM_OK)
         status = add_chosen_gpus(nvml, chosen, err);
+    if (status == WM_OK)
+        describe(nvml);
     free(chosen);
     return status;
 }
@@ -463,31 +384,172 @@ static size_t nvml_channels(const void *state, const struct wm_channel **ret_cha
     return nvml->gpu_count * METRIC_COUNT;
 }
 
-static int nvml_read(void *state, struct wm_reading *readings, struct wm_error *err)
+static size_t nvml_parts(const void *state)
+{
+    const struct nvml *nvml = state;
+
+    return nvml->gpu_count;
+}
+
+static size_t nvml_part_channels(const void *state, size_t part)
+{
+    (void)state;
+    (void)part;
+    return METRIC_COUNT;
+}
+
+/* GPUs may be added while we run. */
+static void count_again(struct nvml *nvml, int64_t now_ns)
+{
+    unsigned count = 0;
+
+    if (now_ns - nvml->counted_ns < SEARCH_PERIOD_NS)
+        return;
+    nvml->counted_ns = now_ns;
+    if (nvml->library.api.device_count(&count) == NVML_SUCCESS && count <= GPUS_MAX)
+        atomic_store(&nvml->device_count, count);
+}
+
+/* Whether a status means that the GPU is lost, rather than that one call failed. */
+static bool is_lost(int status)
+{
+    return status == NVML_ERROR_UNINITIALIZED || status == NVML_ERROR_DRIVER_NOT_LOADED ||
+           status == NVML_ERROR_GPU_IS_LOST;
+}
+
+/* Whether it may mean either. */
+static bool is_doubtful(int status)
+{
+    return status == NVML_ERROR_RESET_REQUIRED || status == NVML_ERROR_INVALID_ARGUMENT;
+}
+
+/* Two parts may find out at once that NVML is not started any more. */
+static int start_again(struct nvml *nvml)
+{
+    const struct nvml_api *api = &nvml->library.api;
+    unsigned count = 0;
+
+    if (atomic_flag_test_and_set(&nvml->starting))
+        return NVML_ERROR_UNINITIALIZED; /* the other part is at it */
+
+    int status = api->device_count(&count);
+    if (status == NVML_ERROR_UNINITIALIZED) {
+        status = api->init();
+        nvml->restarts += status == NVML_SUCCESS;
+    }
+    atomic_flag_clear(&nvml->starting);
+    return status;
+}
+
+static bool has_id(const struct nvml_api *api, nvml_device handle, const char *id)
+{
+    char text[sizeof(((struct wm_gpu_id *)NULL)->text)] = "";
+
+    if (api->uuid(handle, text, sizeof(text)) != NVML_SUCCESS)
+        return false;
+    nvml_clean_text(text, sizeof(text));
+    return strcmp(text, id) == 0;
+}
+
+static int find_handle(const struct nvml_api *api, const char *id, nvml_device *ret_handle)
+{
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+    unsigned count = 0;
+
+    if (api->device_by_uuid)
+        status = api->device_by_uuid(id, ret_handle);
+    if (!nvml_lacks_call(status))
+        return status;
+
+    /* Its number may be another by now. */
+    status = api->device_count(&count);
+    if (status != NVML_SUCCESS)
+        return status;
+    for (unsigned i = 0; i < count && i < GPUS_MAX; i++) {
+        nvml_device handle = NULL;
+        if (api->device_at(i, &handle) == NVML_SUCCESS && has_id(api, handle, id)) {
+            *ret_handle = handle;
+            return NVML_SUCCESS;
+        }
+    }
+    return NVML_ERROR_NOT_FOUND;
+}
+
+static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
+{
+    const struct nvml_api *api = &nvml->library.api;
+    nvml_device handle = NULL;
+
+    if (gpu->searched_ns != 0 && now_ns - gpu->searched_ns < SEARCH_PERIOD_NS)
+        return;
+    gpu->searched_ns = now_ns;
+
+    int status = find_handle(api, gpu->id, &handle);
+    if (status == NVML_ERROR_UNINITIALIZED) {
+        status = start_again(nvml);
+        if (status != NVML_SUCCESS)
+            gpu->gone = status; /* says more than "uninitialized" */
+        else
+            status = find_handle(api, gpu->id, &handle);
+    }
+    if (status != NVML_SUCCESS)
+        return;
+
+    /* It may be another driver, which supports what the last one did not. */
+    gpu->handle = handle;
+    gpu->gone = NVML_SUCCESS;
+    gpu->power = (struct nvml_power) { 0 };
+    nvml_processes_restart(&gpu->processes);
+}
+
+/* A lost GPU is not asked on, as each call may take its time to fail. When the
+ * first call of all fails doubtfully, the GPU is looked for once, and the others
+ * decide should the call go on to fail. */
+static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t when_ns,
+                         int *statuses, struct wm_reading *readings)
+{
+    int doubt = NVML_SUCCESS;
+    bool has_answered = false;
+
+    for (size_t m = 0; m < METRIC_COUNT; m++) {
+        int status = gpu->gone;
+        double value = 0;
+
+        if (status == NVML_SUCCESS) {
+            status = metrics[m].query(api, gpu, &value);
+            has_answered = has_answered || status == NVML_SUCCESS;
+            if (is_doubtful(status))
+                doubt = status;
+            if (is_lost(status) ||
+                (is_doubtful(status) && !has_answered && status != statuses[m]))
+                gpu->gone = status;
+        }
+        statuses[m] = status;
+        readings[m] = (struct wm_reading) { when_ns, value, nvml_state(status) };
+    }
+    if (!has_answered && doubt != NVML_SUCCESS)
+        gpu->gone = doubt;
+}
+
+static void nvml_read_part(void *state, size_t part, struct wm_reading *readings)
 {
     struct nvml *nvml = state;
-    (void)err; /* whatever fails here fails for one channel */
+    struct gpu *gpu = &nvml->gpus[part];
+    const struct nvml_api *api = &nvml->library.api;
+    int64_t now_ns = wm_clock_monotonic_ns();
 
-    nvml_processes_clear(&nvml->processes);
-    for (size_t g = 0; g < nvml->gpu_count; g++) {
-        struct gpu *gpu = &nvml->gpus[g];
-        int64_t when_ns = wm_clock_monotonic_ns();
-
-        for (size_t m = 0; m < METRIC_COUNT; m++) {
-            size_t c = g * METRIC_COUNT + m;
-            double value = 0;
-
-            nvml->statuses[c] = metrics[m].query(&nvml->api, gpu, &value);
-            readings[c] =
-                (struct wm_reading) { when_ns, value, state_of(nvml->statuses[c]) };
-        }
-
-        int status = nvml_processes_read(&nvml->processes, &nvml->api.processes,
-                                         gpu->handle, gpu->id, nvml->gpu_count - g - 1);
-        if (status != NVML_SUCCESS)
-            nvml_processes_add_unknown(&nvml->processes, gpu->id, state_of(status));
+    if (gpu->gone != NVML_SUCCESS) {
+        search(nvml, gpu, now_ns);
+        now_ns = wm_clock_monotonic_ns();
     }
-    return WM_OK;
+
+    read_metrics(api, gpu, now_ns, &nvml->statuses[part * METRIC_COUNT], readings);
+    if (gpu->gone == NVML_SUCCESS)
+        nvml_processes_read(&gpu->processes, &api->processes, gpu->handle, now_ns);
+    else
+        nvml_processes_set_unknown(&gpu->processes, gpu->gone);
+    if (part == 0)
+        count_again(nvml, now_ns);
 }
 
 static const char *nvml_why(const void *state, size_t channel)
@@ -495,7 +557,7 @@ static const char *nvml_why(const void *state, size_t channel)
     const struct nvml *nvml = state;
     int status = nvml->statuses[channel];
 
-    return status == NVML_SUCCESS ? NULL : text_of(nvml, status);
+    return status == NVML_SUCCESS ? NULL : nvml_text(&nvml->library, status);
 }
 
 static const char *nvml_detail(const void *state)
@@ -505,34 +567,35 @@ static const char *nvml_detail(const void *state)
     return nvml->detail;
 }
 
-static size_t nvml_gpu_processes(const void *state,
+static size_t nvml_gpu_processes(const void *state, size_t part,
                                  const struct wm_gpu_process **ret_processes)
 {
     const struct nvml *nvml = state;
 
-    *ret_processes = nvml->processes.found;
-    return nvml->processes.count;
+    *ret_processes = nvml->gpus[part].processes.found;
+    return nvml->gpus[part].processes.count;
 }
 
 static size_t nvml_device_count(const void *state)
 {
     const struct nvml *nvml = state;
 
-    return nvml->id_count;
+    return atomic_load(&nvml->device_count);
 }
 
 static void nvml_close(void *state)
 {
     struct nvml *nvml = state;
 
-    if (nvml->initialised)
-        nvml->api.shutdown();
-    if (nvml->library)
-        dlclose(nvml->library);
-    nvml_processes_release(&nvml->processes);
+    for (unsigned i = 0; i < nvml->restarts; i++)
+        nvml->library.api.shutdown();
+    nvml_library_close(&nvml->library);
+    for (size_t i = 0; i < nvml->gpu_count; i++)
+        nvml_processes_release(&nvml->gpus[i].processes);
     free(nvml->statuses);
     free(nvml->channels);
     free(nvml->gpus);
+    free(nvml->boards);
     free(nvml->ids);
 }
 
@@ -542,7 +605,9 @@ const struct wm_source_ops wm_source_nvml = {
     .state_size = sizeof(struct nvml),
     .open = nvml_open,
     .channels = nvml_channels,
-    .read = nvml_read,
+    .parts = nvml_parts,
+    .part_channels = nvml_part_channels,
+    .read_part = nvml_read_part,
     .why = nvml_why,
     .detail = nvml_detail,
     .gpu_processes = nvml_gpu_processes,

@@ -1,45 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_nvml_processes.h - the compute processes of all GPUs, in one list. */
+/* source_nvml_processes.h - who uses a GPU, and how much of its time. */
 #ifndef WM_SOURCE_NVML_PROCESSES_H
 #define WM_SOURCE_NVML_PROCESSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "source/nvml_abi.h"
 #include "wattmeter/source.h"
 
-/* nvmlDeviceGetComputeRunningProcesses in its versions, NULL where the driver
- * lacks one. */
-struct nvml_process_calls {
+/* NVML has a list of its own for each way of using a GPU. A process may stand in
+ * several; clients of MPS do so in the last, where computing ends up that their
+ * server does for them. */
+enum nvml_list { NVML_LIST_COMPUTE, NVML_LIST_GRAPHICS, NVML_LIST_MPS, NVML_LIST_COUNT };
+
+/* The call for one list in its versions, NULL where the driver lacks one. */
+struct nvml_list_calls {
     int (*v3)(nvml_device device, unsigned *count, void *entries);
     int (*v2)(nvml_device device, unsigned *count, void *entries);
     int (*v1)(nvml_device device, unsigned *count, void *entries);
 };
 
+struct nvml_process_calls {
+    struct nvml_list_calls lists[NVML_LIST_COUNT];
+    int (*utilization)(nvml_device device, struct nvml_process_sample *samples,
+                       unsigned *count, unsigned long long last_seen);
+};
+
+/* One list as the driver wrote it: `count` entries that stand `size` bytes
+ * apart. Each begins like struct nvml_process_v1, and like struct
+ * nvml_process_v2 where `size` has room for it. */
+struct nvml_raw_list {
+    unsigned char *entries;
+    unsigned count;
+    size_t size;
+    size_t room; /* in entries of the largest kind */
+};
+
+/* NVML_SUCCESS or NVML_ERROR_MEMORY. */
+int nvml_raw_list_init(struct nvml_raw_list *list);
+void nvml_raw_list_release(struct nvml_raw_list *list);
+
+/* Asks for a list; NVML's status. Allocates only when there are more processes
+ * than ever before. */
+int nvml_raw_list_read(struct nvml_raw_list *list, const struct nvml_list_calls *calls,
+                       nvml_device device);
+
+/* Samples of who kept the GPU's multiprocessors (SM) busy. */
+struct nvml_sm_use {
+    struct nvml_process_sample *held;  /* the last there were */
+    struct nvml_process_sample *fresh; /* for the driver to write */
+    size_t held_count;
+    size_t room;
+    unsigned long long last_seen_us; /* the driver's time of the newest of them */
+    int64_t held_ns;                 /* when they were given */
+    int64_t asked_ns;                /* when the driver was asked last; 0: never */
+    int status;                      /* its answer */
+};
+
+struct nvml_place;
+
+/* The processes of one GPU, in an order of no meaning. */
 struct nvml_processes {
+    const char *id;
     struct wm_gpu_process *found;
     size_t count;
     size_t room;
 
-    unsigned char *raw; /* what the driver wrote for one GPU */
-    size_t raw_room;    /* in entries of the largest kind */
+    struct nvml_place *places; /* finds a pid in `found` */
+    size_t place_count;
+    struct nvml_raw_list raw;
+    int statuses[NVML_LIST_COUNT];
+    struct nvml_sm_use sm;
 };
 
-/* For up to `gpu_count` GPUs. NVML_SUCCESS or NVML_ERROR_MEMORY. */
-int nvml_processes_init(struct nvml_processes *list, size_t gpu_count);
-void nvml_processes_release(struct nvml_processes *list);
+/* `id`, the GPU's, is kept. NVML_SUCCESS or NVML_ERROR_MEMORY. */
+int nvml_processes_init(struct nvml_processes *processes, const char *id);
+void nvml_processes_release(struct nvml_processes *processes);
 
-void nvml_processes_clear(struct nvml_processes *list);
+/* Asks again what was not supported, as another driver may answer now. */
+void nvml_processes_restart(struct nvml_processes *processes);
 
-/* Adds the processes of one GPU, or nothing and returns NVML's status. `id` is
- * kept; `others` is how many GPUs are still to come. Allocates only when there
- * are more processes than ever before. */
-int nvml_processes_read(struct nvml_processes *list, const struct nvml_process_calls *calls,
-                        nvml_device device, const char *id, size_t others);
+/* Fills in `found`, or makes it unknown if the driver does not say who computes.
+ * Allocates only when there are more processes than ever before. */
+void nvml_processes_read(struct nvml_processes *processes,
+                         const struct nvml_process_calls *calls, nvml_device device,
+                         int64_t now_ns);
 
-/* Adds the entry that says that a GPU's processes are not known. Once per GPU,
- * there is always room for it. */
-void nvml_processes_add_unknown(struct nvml_processes *list, const char *id,
-                                enum wm_reading_state state);
+/* Makes `found` the one entry that says that they are not known, because of
+ * NVML's `status`. */
+void nvml_processes_set_unknown(struct nvml_processes *processes, int status);
 
 #endif

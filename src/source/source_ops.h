@@ -34,6 +34,21 @@ struct wm_source_ops {
      * device was asked, with what counters it has asked first. */
     int (*read)(void *state, struct wm_reading *readings, struct wm_error *err);
 
+    /* Drivers hang. A backend that calls one provides the next three functions
+     * instead of read(): open(), read_part() and close() are then called in
+     * threads that can be left behind, and the tick goes on without them. A part
+     * is what can be read while another part hangs, such as one GPU; what
+     * read_part() changes belongs to that part alone, with what why() and
+     * gpu_processes() tell of it. parts() and part_channels(), which is how many
+     * of the channels are its, part by part in order, are fixed from open() on;
+     * like channels() and detail() they only tell what open() has found. */
+    size_t (*parts)(const void *state);
+    size_t (*part_channels)(const void *state, size_t part);
+
+    /* Fills in the readings of that part's channels, readings[0] for the first of
+     * them. */
+    void (*read_part)(void *state, size_t part, struct wm_reading *readings);
+
     /* Why the last reading of that channel was not ok, or NULL; a borrowed
      * text. May be missing. */
     const char *(*why)(const void *state, size_t channel);
@@ -41,10 +56,13 @@ struct wm_source_ops {
     /* What is being read, for people. May be missing. */
     const char *(*detail)(const void *state);
 
-    /* GPU processes found by the last read(). May be missing. */
-    size_t (*gpu_processes)(const void *state, const struct wm_gpu_process **ret_processes);
+    /* GPU processes found by the last read_part() of that part, for backends in
+     * parts. May be missing. */
+    size_t (*gpu_processes)(const void *state, size_t part,
+                            const struct wm_gpu_process **ret_processes);
 
-    /* All devices of the machine, chosen or not. May be missing. */
+    /* All devices of the machine, chosen or not, by the last reading. Asked beside
+     * a read_part(). May be missing. */
     size_t (*device_count)(const void *state);
 
     /* Copes with any state that open() can leave, all zero included. */

@@ -22,6 +22,7 @@
 #include "base/base_file.h"
 #include "record/record.h"
 #include "track/track_gaps.h"
+#include "track/track_gpus.h"
 #include "track/track_launch.h"
 #include "track/track_result.h"
 #include "track/track_run.h"
@@ -29,10 +30,18 @@
 
 #define DEFAULT_INTERVAL_NS (100 * WM_NS_PER_MS)
 
+/* How long a tick waits for drivers: never so long that the next one is late, nor
+ * that the end of the command is noticed late. The first and the last tick are
+ * worth more patience, as totals go from one to the other. */
+#define PATIENCE_NS (100 * WM_NS_PER_MS)
+#define PATIENCE_AT_ENDS_NS (250 * WM_NS_PER_MS)
+
 struct wm_tracker {
     enum wm_tracker_state state;
     bool own_process, self;
-    char *gpus;
+    char *gpus; /* as asked for */
+    pid_t visible_to;
+    struct wm_track_gpus *choice; /* made when the first source is added */
 
     char *record_target;
     enum wm_record_mode record_mode;
@@ -57,8 +66,8 @@ struct wm_tracker {
     int64_t start_ns;     /* of the first tick */
     int64_t due_ns;       /* of the next one */
     int64_t cost_ns;      /* CPU time in functions of the tracker that have returned, */
-    int64_t self_base_ns; /* of the cost, when the CPU time of "self" began to count */
     int64_t begun_ns;     /* and the thread's CPU clock when the one now at work began */
+    int64_t self_base_ns; /* the cost when the CPU time of "self" began to count */
     pid_t owner;          /* a child that the program forks is not to touch it */
 
     pthread_t thread;
@@ -85,6 +94,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
         return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
     tracker->interval_ns = interval_ns;
     tracker->own_process = options->own_process;
+    tracker->visible_to = options->visible_to;
     tracker->run.interval_ns = interval_ns;
     tracker->run.expected_cores = options->expected_cores;
     tracker->pid_fd = tracker->end_fd = -1;
@@ -140,6 +150,7 @@ void wm_tracker_free(struct wm_tracker *tracker)
     wm_result_release(&tracker->result);
     wm_run_release(&tracker->run);
     free(tracker->record_target);
+    wm_track_gpus_free(tracker->choice);
     free(tracker->gpus);
     free(tracker);
 }
@@ -151,9 +162,31 @@ static int check_new(const struct wm_tracker *tracker, struct wm_error *err)
     return WM_OK;
 }
 
+/* What the source called `name` is to be told of GPUs. */
+static int choose_gpus(struct wm_tracker *tracker, const char *name, const char **ret_list,
+                       struct wm_error *err)
+{
+    const char *words = tracker->gpus;
+
+    if (!words || strcmp(words, "all") == 0 || strcmp(words, "none") == 0) {
+        *ret_list = words;
+        return WM_OK;
+    }
+    if (!tracker->choice) {
+        int status = wm_track_gpus_new(words, tracker->visible_to, &tracker->choice, err);
+        if (status < 0)
+            return status;
+        const char *remark = wm_track_gpus_remark(tracker->choice);
+        tracker->run.gpu_remark = remark ? strdup(remark) : NULL;
+        if (remark && !tracker->run.gpu_remark)
+            return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+    }
+    return wm_track_gpus_of(tracker->choice, name, ret_list, err);
+}
+
 int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error *err)
 {
-    struct wm_source_config config = { .gpus = tracker->gpus };
+    struct wm_source_config config = { 0 };
     struct wm_source *source = NULL;
     struct wm_error why = { 0 };
 
@@ -164,7 +197,9 @@ int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error
         return WM_OK; /* it is always there */
     if (wm_ticker_has(tracker->ticker, name))
         return wm_fail(err, WM_EEXIST, "%s: this source has been added already", name);
-    status = wm_source_open(name, &config, &source, &why);
+    status = choose_gpus(tracker, name, &config.gpus, &why);
+    if (status == WM_OK)
+        status = wm_source_open(name, &config, &source, &why);
     if (status < 0) {
         wm_run_add_source(&tracker->run, name, false, why.text, NULL);
         return wm_fail(err, status, "%s", why.text);
@@ -240,10 +275,11 @@ static void hand_out(struct wm_tracker *tracker, int64_t when_ns)
     tracker->result.ticks++;
 }
 
-/* What the tracker has used up to now in this process. */
+/* What functions of the tracker have used up to now, and its sources' threads. */
 static int64_t cost_so_far_ns(const struct wm_tracker *tracker)
 {
-    return tracker->cost_ns + wm_clock_thread_cpu_ns() - tracker->begun_ns;
+    return tracker->cost_ns + wm_clock_thread_cpu_ns() - tracker->begun_ns +
+           wm_ticker_cpu_ns(tracker->ticker);
 }
 
 static void begin_work(struct wm_tracker *tracker)
@@ -253,16 +289,24 @@ static void begin_work(struct wm_tracker *tracker)
 
 static void end_work(struct wm_tracker *tracker)
 {
-    tracker->cost_ns = cost_so_far_ns(tracker);
+    tracker->cost_ns += wm_clock_thread_cpu_ns() - tracker->begun_ns;
 }
 
-static void take_tick(struct wm_tracker *tracker, int64_t when_ns)
+static void read_first_sources(struct wm_tracker *tracker)
+{
+    wm_ticker_begin(tracker->ticker);
+    wm_ticker_read_sources(tracker->ticker, WM_TICKER_NEW, PATIENCE_AT_ENDS_NS);
+}
+
+static void take_tick(struct wm_tracker *tracker, int64_t when_ns,
+                      enum wm_ticker_demand demand, int64_t patience_ns)
 {
     if (tracker->self)
         wm_ticker_set_own_cpu(tracker->ticker,
                               cost_so_far_ns(tracker) - tracker->self_base_ns);
+    wm_ticker_begin(tracker->ticker);
     wm_ticker_read_tree(tracker->ticker);
-    wm_ticker_read_sources(tracker->ticker);
+    wm_ticker_read_sources(tracker->ticker, demand, patience_ns);
     hand_out(tracker, when_ns);
 }
 
@@ -284,6 +328,8 @@ static int prepare(struct wm_tracker *tracker, const char *mode, struct wm_error
         return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
     run->pid = tracker->pid;
     wm_ticker_count_gpus(tracker->ticker, &run->expected_gpu_count, &run->gpu_count);
+    if (tracker->choice) /* sources without a chosen GPU are not there to be counted */
+        run->gpu_count = (int)wm_track_gpus_present(tracker->choice);
     status = wm_run_describe(run, err);
     if (status == WM_OK)
         status = wm_gaps_new(count, &tracker->gaps, err);
@@ -332,7 +378,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
 
     /* The machine's counters from just before the start, the processes from
      * just after exec: before, the command's memory is a copy of ours. */
-    wm_ticker_read_sources(tracker->ticker);
+    read_first_sources(tracker);
     int64_t start_ns = wm_clock_monotonic_ns();
     status = wm_launch_go(tracker->launch, err);
     if (status < 0)
@@ -412,7 +458,7 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
         return status;
 
     /* Opening a recording takes its time; what was used meanwhile is not ours. */
-    wm_ticker_read_sources(tracker->ticker);
+    read_first_sources(tracker);
     int64_t start_ns = wm_clock_monotonic_ns();
     wm_tree_refresh(tracker->tree);
     wm_tree_rebase(tracker->tree);
@@ -482,7 +528,9 @@ static void take_due_tick(struct wm_tracker *tracker, int64_t now_ns)
 {
     if (now_ns - tracker->due_ns > tracker->interval_ns / 2)
         tracker->result.late_ticks++;
-    take_tick(tracker, now_ns);
+    int64_t half_ns = tracker->interval_ns / 2;
+    take_tick(tracker, now_ns, WM_TICKER_RECENT,
+              half_ns < PATIENCE_NS ? half_ns : PATIENCE_NS);
 
     tracker->due_ns += tracker->interval_ns;
     int64_t after_ns = wm_clock_monotonic_ns();
@@ -497,7 +545,7 @@ static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns)
 {
     tracker->result.end_ns = now_ns;
     wm_account_want_exact(tracker->account);
-    take_tick(tracker, now_ns);
+    take_tick(tracker, now_ns, WM_TICKER_NEW, PATIENCE_AT_ENDS_NS);
     tracker->state = WM_TRACKER_ENDED;
 }
 
@@ -681,7 +729,8 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
         tracker->cost_ns += wm_recorder_cpu_ns(tracker->recorder);
     }
     end_work(tracker);
-    wm_result_take_cost(result, tracker->cost_ns, tracker->own_process);
+    wm_result_take_cost(result, tracker->cost_ns + wm_ticker_cpu_ns(tracker->ticker),
+                        tracker->own_process);
     int recorded = end_recording(tracker, err);
     forget_target(tracker);
     return status < 0 ? status : recorded;

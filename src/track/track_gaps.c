@@ -59,6 +59,14 @@ static void close_gap(struct wm_gap *gap, wm_gap_sink *sink, void *context)
     gap->state = WM_READING_OK;
 }
 
+/* A driver that hangs has been asked before we call its readings stale. */
+static int64_t begin_of(const struct wm_reading *reading, int64_t when_ns)
+{
+    bool was_asked = reading->state == WM_READING_STALE && reading->when_ns > 0;
+
+    return was_asked && reading->when_ns < when_ns ? reading->when_ns : when_ns;
+}
+
 void wm_gaps_note(struct wm_gaps *gaps, size_t channel, const struct wm_reading *reading,
                   int64_t when_ns, const char *why, wm_gap_sink *sink, void *context)
 {
@@ -72,7 +80,7 @@ void wm_gaps_note(struct wm_gaps *gaps, size_t channel, const struct wm_reading 
     if (state != gap->state) {
         close_gap(gap, sink, context);
         gap->state = state;
-        gap->from_ns = when_ns;
+        gap->from_ns = begin_of(reading, when_ns);
         wm_text_utf8(gap->why, sizeof(gap->why), why ? why : "", why ? strlen(why) : 0);
     }
     gap->to_ns = when_ns;

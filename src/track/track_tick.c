@@ -8,6 +8,12 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_guard.h"
+#include "source/source_round.h"
+
+/* How long one GPU holds up the others before it is given up; some more for the
+ * round after it. */
+#define HELD_UP_NS (WM_GUARD_HANG_NS + 100 * WM_NS_PER_MS)
 
 enum { SOURCE_MAX = 16, GPU_MAX = 256 };
 
@@ -27,6 +33,8 @@ struct wm_ticker {
     struct wm_source *sources[SOURCE_MAX];
     size_t first_channel[SOURCE_MAX];
     size_t source_count;
+    int64_t round_ns;  /* when the drivers were asked for this tick, */
+    int64_t before_ns; /* and for the one before */
 
     struct wm_tree *tree;
     struct wm_account *account;
@@ -304,21 +312,66 @@ static void join_gpu_memory(struct wm_ticker *ticker, int64_t when_ns)
             (struct wm_reading) { when_ns, values[m], memory.state };
 }
 
-void wm_ticker_read_sources(struct wm_ticker *ticker)
+void wm_ticker_begin(struct wm_ticker *ticker)
 {
+    ticker->before_ns = ticker->round_ns;
+    ticker->round_ns = wm_clock_monotonic_ns();
+    for (size_t i = 0; i < ticker->source_count; i++)
+        wm_source_begin(ticker->sources[i]);
+}
+
+static void read_source(struct wm_ticker *ticker, size_t index, int64_t deadline_ns,
+                        int64_t oldest_ns)
+{
+    struct wm_reading *readings = ticker->readings + ticker->first_channel[index];
+    size_t count = wm_source_channel_count(ticker->sources[index]);
     int64_t when_ns = wm_clock_monotonic_ns();
 
-    for (size_t i = 0; i < ticker->source_count; i++) {
-        struct wm_reading *readings = ticker->readings + ticker->first_channel[i];
-        size_t count = wm_source_channel_count(ticker->sources[i]);
+    if (wm_source_collect(ticker->sources[index], deadline_ns, oldest_ns, readings, count,
+                          NULL) >= 0)
+        return;
+    for (size_t k = 0; k < count; k++)
+        readings[k] = (struct wm_reading) { when_ns, 0, WM_READING_FAILED };
+}
 
-        if (wm_source_read(ticker->sources[i], readings, count, NULL) >= 0)
-            continue;
-        for (size_t k = 0; k < count; k++)
-            readings[k] = (struct wm_reading) { when_ns, 0, WM_READING_FAILED };
+/* A driver that takes longer than our patience is told of late, each reading at
+ * its own time: its last ones stand until the next are there. They may have been
+ * made for the tick before; then a GPU that hangs may have kept the others waiting,
+ * until the first tick in which that was seen. */
+static int64_t oldest_that_counts(const struct wm_ticker *ticker)
+{
+    int64_t interval_ns = ticker->round_ns - ticker->before_ns;
+
+    return ticker->round_ns - 2 * interval_ns - HELD_UP_NS;
+}
+
+void wm_ticker_read_sources(struct wm_ticker *ticker, enum wm_ticker_demand demand,
+                            int64_t patience_ns)
+{
+    int64_t oldest_ns =
+        demand == WM_TICKER_NEW ? ticker->round_ns : oldest_that_counts(ticker);
+    int64_t deadline_ns = ticker->round_ns + patience_ns;
+
+    /* While the drivers are at work. */
+    for (size_t i = 0; i < ticker->source_count; i++) {
+        if (!wm_source_is_guarded(ticker->sources[i]))
+            read_source(ticker, i, 0, 0);
+    }
+    for (size_t i = 0; i < ticker->source_count; i++) {
+        if (wm_source_is_guarded(ticker->sources[i]))
+            read_source(ticker, i, deadline_ns, oldest_ns);
     }
     if (ticker->gpu_count > 0)
-        join_gpu_memory(ticker, when_ns);
+        join_gpu_memory(ticker, ticker->round_ns);
+}
+
+int64_t wm_ticker_cpu_ns(const struct wm_ticker *ticker)
+{
+    int64_t total_ns = 0;
+
+    for (size_t i = 0; i < ticker->source_count; i++)
+        total_ns += wm_source_cpu_ns(ticker->sources[i]);
+    return total_ns;
 }
 
 struct wm_tick wm_ticker_tick(const struct wm_ticker *ticker, int64_t when_ns)
@@ -326,12 +379,20 @@ struct wm_tick wm_ticker_tick(const struct wm_ticker *ticker, int64_t when_ns)
     return (struct wm_tick) { when_ns, ticker->readings, ticker->count };
 }
 
+/* Of the GPU memory of the tree, which is the drivers' to tell. */
+static const char *why_own(const struct wm_ticker *ticker, size_t channel)
+{
+    if (ticker->readings[channel].state == WM_READING_STALE)
+        return "a GPU's driver did not answer";
+    return ticker->foreign_pids
+               ? "the GPU's driver tells processes by numbers of another pid namespace"
+               : "the GPU's driver does not tell the memory of its processes";
+}
+
 const char *wm_ticker_why(const struct wm_ticker *ticker, size_t channel)
 {
     if (channel < ticker->own_count)
-        return ticker->foreign_pids
-                   ? "the GPU's driver tells processes by numbers of another pid namespace"
-                   : "the GPU's driver does not tell the memory of its processes";
+        return why_own(ticker, channel);
     for (size_t i = ticker->source_count; i-- > 0;) {
         if (channel >= ticker->first_channel[i])
             return wm_source_why(ticker->sources[i], channel - ticker->first_channel[i]);

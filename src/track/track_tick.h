@@ -34,14 +34,26 @@ int wm_ticker_set_target(struct wm_ticker *ticker, struct wm_tree *tree, pid_t r
 const struct wm_channel *wm_ticker_channels(const struct wm_ticker *ticker,
                                             size_t *ret_count);
 
-/* The two halves of a tick. Neither allocates in a stable tree. */
+/* A tick: the drivers that may hang are asked; the tree is read; then all else,
+ * for which the drivers are waited for, until `patience_ns` after the begin. None
+ * allocates in a stable tree. */
+void wm_ticker_begin(struct wm_ticker *ticker);
 void wm_ticker_read_tree(struct wm_ticker *ticker);
-void wm_ticker_read_sources(struct wm_ticker *ticker);
+
+enum wm_ticker_demand {
+    WM_TICKER_RECENT, /* a reading of a moment ago will do where a driver is slow */
+    WM_TICKER_NEW,    /* nothing from before the begin */
+};
+void wm_ticker_read_sources(struct wm_ticker *ticker, enum wm_ticker_demand demand,
+                            int64_t patience_ns);
+
+/* CPU time that the sources' threads have used. */
+int64_t wm_ticker_cpu_ns(const struct wm_ticker *ticker);
 
 /* Sets the CPU times to 0 at `when_ns`, the moment from which they count. */
 void wm_ticker_start_cpu(struct wm_ticker *ticker, int64_t when_ns);
 
-/* Both halves' readings; good until the next one is read. */
+/* The readings of all of it; good until the next begin. */
 struct wm_tick wm_ticker_tick(const struct wm_ticker *ticker, int64_t when_ns);
 
 /* Why the last reading of a channel is missing, or NULL. */

@@ -11,6 +11,7 @@
 #include "base/base_clock.h"
 #include "base/base_text.h"
 #include "view/view.h"
+#include "view/view_columns.h"
 
 #define LABEL_WIDTH 12
 #define FIGURE_WIDTH 12
@@ -25,35 +26,14 @@ struct text_view {
     FILE *out;
 };
 
-/* Columns, as far as that is the number of characters. */
-static int width_of(const char *text)
-{
-    int width = 0;
-
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
-/* printf() pads by bytes, and "µs" has three. */
-static void print_padded(FILE *out, const char *text, int width)
-{
-    fprintf(out, "%s%*s", text, width > width_of(text) ? width - width_of(text) : 0, "");
-}
-
-static void print_right(FILE *out, const char *text, int width)
-{
-    fprintf(out, "%*s%s", width > width_of(text) ? width - width_of(text) : 0, "", text);
-}
-
 /* One line of the report. Without a detail there are no blanks at its end. */
 static void print_line(const struct text_view *view, const char *label, const char *figure,
                        const char *detail)
 {
-    print_padded(view->out, label, LABEL_WIDTH);
+    wm_view_left(view->out, label, LABEL_WIDTH);
     fputs("  ", view->out);
     if (detail[0]) {
-        print_padded(view->out, figure, FIGURE_WIDTH);
+        wm_view_left(view->out, figure, FIGURE_WIDTH);
         fprintf(view->out, "  %s\n", detail);
     } else {
         fprintf(view->out, "%s\n", figure);
@@ -479,8 +459,8 @@ static void print_processes(const struct text_view *view)
         wm_view_bytes(memory, process->max_memory_bytes, view->units->ram);
         clean(name, sizeof(name), process->name);
         fprintf(view->out, "%12d", (int)process->pid);
-        print_right(view->out, cpu, 13);
-        print_right(view->out, memory, 14);
+        wm_view_right(view->out, cpu, 13);
+        wm_view_right(view->out, memory, 14);
         fprintf(view->out, "%10d  %s\n", process->max_threads, name);
     }
 }

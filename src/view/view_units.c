@@ -118,6 +118,14 @@ void wm_view_number(char text[WM_QUANTITY_SIZE], double value, int digits)
     print_fixed(text, size, decimals > 0 ? decimals : 0, value < 0);
 }
 
+void wm_view_fixed(char text[WM_QUANTITY_SIZE], double value, int decimals)
+{
+    if (fabs(value) * pow(10, decimals) >= 1e18) /* as above */
+        snprintf(text, WM_QUANTITY_SIZE, "%.0e", value);
+    else
+        print_fixed(text, fabs(value), decimals, value < 0);
+}
+
 static void in_unit(char text[WM_QUANTITY_SIZE], double value, const struct wm_unit *unit,
                     int digits)
 {

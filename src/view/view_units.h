@@ -35,6 +35,9 @@ const struct wm_unit *wm_unit_seconds(void);
  * point: 12345, 12.3, 0.00123. */
 void wm_view_number(char text[WM_QUANTITY_SIZE], double value, int digits);
 
+/* `value` with so many decimals: 3.00. */
+void wm_view_fixed(char text[WM_QUANTITY_SIZE], double value, int decimals);
+
 /* "512 MB": in `unit`, or where that is NULL in the one that fits best. */
 void wm_view_bytes(char text[WM_QUANTITY_SIZE], double bytes, const struct wm_unit *unit);
 

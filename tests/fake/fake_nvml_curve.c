@@ -25,7 +25,7 @@ static double area_once(const struct curve *curve, double time)
 {
     double area = 0, from = 0, from_value = curve->points[0].value;
 
-    for (size_t i = 0; i < curve->count && curve->points[i].time < time; i++) {
+    for (size_t i = 0; i < curve->count && curve->points[i].time <= time; i++) {
         const struct curve_point *point = &curve->points[i];
         double to_value = curve->steps ? from_value : point->value;
 
@@ -39,11 +39,15 @@ static double area_once(const struct curve *curve, double time)
 
 double curve_value(const struct curve *curve, double time)
 {
+    if (curve->count == 0)
+        return NAN;
     return value_once(curve, curve->repeat > 0 ? fmod(time, curve->repeat) : time);
 }
 
 double curve_area(const struct curve *curve, double time)
 {
+    if (curve->count == 0)
+        return NAN;
     if (curve->repeat <= 0)
         return area_once(curve, time);
 

@@ -11,8 +11,8 @@ struct curve_point {
     double value;
 };
 
-/* At least one point; times never go back. Before the first point its value
- * holds, after the last one that one's. */
+/* Times never go back. Before the first point its value holds, after the last
+ * one that one's. Without points there is no value: NAN. */
 struct curve {
     struct curve_point *points;
     size_t count;

@@ -3,8 +3,132 @@
 #include "fake_nvml_process.h"
 
 #include <dirent.h>
+#include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROCESSES_MAX = 100000 };
+
+static bool parse_type(const struct place *place, const char *text, unsigned *type)
+{
+    static const struct {
+        const char *text;
+        unsigned type;
+    } types[] = {
+        { "C", FAKE_COMPUTES },
+        { "G", FAKE_DRAWS },
+        { "C+G", FAKE_COMPUTES | FAKE_DRAWS },
+        { "M", FAKE_SERVED },
+    };
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (strcmp(text, types[i].text) == 0) {
+            *type = types[i].type;
+            return true;
+        }
+    }
+    return refuse(place, "type '%s' is none of C, G, C+G, M", text);
+}
+
+static bool parse_memory(const struct place *place, json_t *memory,
+                         struct fake_process *process)
+{
+    if (json_is_null(memory))
+        process->memory = FAKE_MEMORY_UNKNOWN;
+    else if (json_is_number(memory))
+        process->memory = FAKE_MEMORY_GIVEN;
+    else if (memory)
+        return refuse(place, "memory is a number of bytes or null");
+    process->memory_bytes = json_number_value(memory);
+    return process->memory_bytes >= 0 || refuse(place, "memory is below 0");
+}
+
+/* How much of the GPU's time it uses: its share, so much, or no sample at all. */
+static bool parse_sm(const struct place *place, json_t *sm, struct fake_process *process)
+{
+    process->sm = -1;
+    if (json_is_null(sm))
+        process->sm = NAN;
+    else if (sm && (!json_is_number(sm) || json_number_value(sm) < 0))
+        return refuse(place, "sm is a number from 0 on, or null");
+    else if (sm)
+        process->sm = json_number_value(sm);
+    return true;
+}
+
+static bool parse_whose(const struct place *place, json_int_t pid,
+                        struct fake_process *process)
+{
+    if (pid < 0 || pid > UINT32_MAX)
+        return refuse(place, "pids are 0 to %u", UINT32_MAX);
+
+    process->pid = (pid_t)(uint32_t)pid;
+    if (process->tree && pid == 0) {
+        /* The process that loaded us is a tracker, and its child the launcher
+         * that it starts a command from; neither of them computes. */
+        process->pid = getpid();
+        process->from_depth = 2;
+    }
+    return true;
+}
+
+static bool parse_process(const struct place *place, json_t *json,
+                          struct fake_process *process)
+{
+    json_t *memory = NULL, *sm = NULL;
+    const char *type = "C", *name = "";
+    int count = 1, gpu_instance = -1, compute_instance = -1;
+    json_int_t pid = 0;
+
+    process->tree = true;
+    if (!json_is_string(json) || strcmp(json_string_value(json), "tree") != 0) {
+        process->tree = json_object_get(json, "tree_of") != NULL;
+        if (!unpack(place, json, "{sI, s?i, s?o, s?s, s?s, s?o, s?F, s?F, s?F, s?i, s?i !}",
+                    process->tree ? "tree_of" : "pid", &pid, "count", &count, "memory",
+                    &memory, "type", &type, "name", &name, "sm", &sm, "memory_utilization",
+                    &process->memory_utilization, "encoder", &process->encoder, "decoder",
+                    &process->decoder, "gpu_instance", &gpu_instance, "compute_instance",
+                    &compute_instance))
+            return false;
+    }
+    if (count < 1 || count > PROCESSES_MAX || (count > 1 && process->tree))
+        return refuse(place, "count is 1 to %d, and not of a tree", PROCESSES_MAX);
+    if (process->memory_utilization < 0 || process->encoder < 0 || process->decoder < 0)
+        return refuse(place, "what it uses is not below 0");
+
+    process->count = (unsigned)count;
+    process->gpu_instance = (unsigned)gpu_instance;
+    process->compute_instance = (unsigned)compute_instance;
+    return copy_text(place, process->name, sizeof(process->name), name) &&
+           parse_whose(place, pid, process) && parse_type(place, type, &process->type) &&
+           parse_memory(place, memory, process) && parse_sm(place, sm, process);
+}
+
+/* A single entry needs no list around it. */
+bool fake_processes_parse(const struct place *gpu, json_t *json,
+                          struct fake_process **ret_processes, size_t *ret_count)
+{
+    size_t count = json_is_array(json) ? json_array_size(json) : 1;
+
+    if (!json || count == 0)
+        return true;
+    *ret_processes = calloc(count, sizeof(**ret_processes));
+    if (!*ret_processes)
+        return false;
+
+    for (size_t i = 0; i < count; i++) {
+        struct place place = inside(gpu, ".processes[%zu]", i);
+        json_t *entry = json_is_array(json) ? json_array_get(json, i) : json;
+
+        if (!parse_process(&place, entry, &(*ret_processes)[i]))
+            return false;
+    }
+    *ret_count = count;
+    return true;
+}
 
 struct list {
     struct fake_running *items;
@@ -12,9 +136,6 @@ struct list {
     size_t room;
     size_t sharing; /* of them, those that share the memory in use */
 };
-
-/* Stands for a share until it is known how many there are. */
-#define SHARE (~0ULL - 1)
 
 static void append(struct list *list, pid_t pid, const struct fake_process *like)
 {
@@ -29,18 +150,11 @@ static void append(struct list *list, pid_t pid, const struct fake_process *like
 
     struct fake_running *item = &list->items[list->count++];
     item->pid = (unsigned)pid;
-    switch (like->memory) {
-    case FAKE_MEMORY_SHARE:
-        item->memory = SHARE;
-        list->sharing++;
-        break;
-    case FAKE_MEMORY_GIVEN:
+    item->like = like;
+    item->memory = ~0ULL;
+    if (like->memory == FAKE_MEMORY_GIVEN)
         item->memory = (unsigned long long)like->memory_bytes;
-        break;
-    case FAKE_MEMORY_UNKNOWN:
-        item->memory = ~0ULL;
-        break;
-    }
+    list->sharing += like->memory == FAKE_MEMORY_SHARE;
 }
 
 static void append_tree(struct list *list, pid_t pid, int depth,
@@ -82,7 +196,7 @@ static void append_tree(struct list *list, pid_t pid, int depth,
     closedir(threads);
 }
 
-size_t fake_running(const struct nvmlDevice_st *gpu, double memory_used,
+size_t fake_running(const struct nvmlDevice_st *gpu, double time,
                     struct fake_running **ret_list)
 {
     struct list list = { 0 };
@@ -91,12 +205,14 @@ size_t fake_running(const struct nvmlDevice_st *gpu, double memory_used,
         const struct fake_process *process = &gpu->processes[i];
         if (process->tree)
             append_tree(&list, process->pid, 0, process);
-        else
-            append(&list, process->pid, process);
+        for (unsigned n = 0; !process->tree && n < process->count; n++)
+            append(&list, process->pid + (pid_t)n, process);
     }
-    for (size_t i = 0; i < list.count; i++) {
-        if (list.items[i].memory == SHARE)
-            list.items[i].memory = (unsigned long long)(memory_used / (double)list.sharing);
+    for (size_t i = 0; list.sharing > 0 && i < list.count; i++) {
+        if (list.items[i].like->memory == FAKE_MEMORY_SHARE)
+            list.items[i].memory =
+                (unsigned long long)(fmax(curve_value(&gpu->memory_used, time), 0) /
+                                     (double)list.sharing);
     }
     *ret_list = list.items;
     return list.count;

@@ -7,58 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "fake_nvml_curve.h"
-
-enum fake_energy_mode {
-    FAKE_ENERGY_COUNTER, /* the exact integral of the power curve */
-    FAKE_ENERGY_ABSENT,  /* not supported */
-    FAKE_ENERGY_STUCK,   /* always what it starts with */
-};
-
-struct fake_energy {
-    enum fake_energy_mode mode;
-    double start;    /* joules at second 0 */
-    double wrap;     /* joules at which it begins at 0 again; 0: never */
-    double reset_at; /* second in which it begins at 0; below 0: never */
-    double period;   /* seconds between new values; 0: always new */
-};
-
-enum fake_memory {
-    FAKE_MEMORY_SHARE, /* an equal share of what the GPU has in use */
-    FAKE_MEMORY_GIVEN,
-    FAKE_MEMORY_UNKNOWN, /* NVML's "not available" */
-};
-
-/* A process on a GPU, or all processes of a tree. */
-struct fake_process {
-    pid_t pid;
-    bool tree;      /* and its descendants... */
-    int from_depth; /* ...this deep and deeper; `pid` itself is at depth 0 */
-    enum fake_memory memory;
-    double memory_bytes;
-};
-
-/* NVML's handle of a GPU points to one of these. */
-struct nvmlDevice_st {
-    unsigned index;
-    char name[96];
-    char uuid[96];
-    double memory_total;
-    double memory_reserved;
-    struct curve memory_used;
-    struct curve utilization;
-    struct curve temperature;
-    struct curve power;
-    double power_period; /* seconds between new values; 0: always new */
-    double power_limit;
-    struct fake_energy energy;
-    struct fake_process *processes;
-    size_t process_count;
-    unsigned process_entry; /* bytes per entry of the newest list of processes */
-    double lost_at;         /* second from which it is gone; below 0: never */
-};
+#include "fake_nvml_gpu.h"
 
 /* Something that goes wrong, or slowly. */
 struct fake_fault {
@@ -75,7 +25,9 @@ struct fake_scenario {
     char nvml_version[80];
     int cuda_version;
     int64_t start_ns; /* CLOCK_MONOTONIC at second 0 */
-    struct nvmlDevice_st *gpus;
+    bool start_given;
+    double unloaded_from, unloaded_to; /* seconds; without a driver in between */
+    struct nvmlDevice_st *gpus;        /* in the order in which they appear */
     size_t gpu_count;
     struct fake_fault *faults;
     size_t fault_count;

@@ -13,6 +13,7 @@ import time
 
 import tap
 from tap import case, near, wattmeter
+from terminal import Terminal, wait_for
 
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 
@@ -20,16 +21,6 @@ PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.execu
 def start(*arguments, **options):
     return subprocess.Popen([tap.WATTMETER, *map(str, arguments)], env=tap.environment(),
                             stdin=subprocess.DEVNULL, text=True, **options)
-
-
-def wait_for(condition, what, seconds=10):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.01)
-    raise AssertionError(f"waited {seconds} s for {what}")
 
 
 def is_alive(pid):
@@ -204,32 +195,6 @@ def _(folder):
     done = subprocess.run(["sh", "-c", f"yes | {tap.WATTMETER} run -q -- head -n 2"],
                           capture_output=True, text=True, timeout=20, env=tap.environment())
     assert done.stdout == "y\ny\n", done
-
-
-class Terminal:
-    """A real terminal: tmux, on a socket of its own."""
-
-    def __init__(self, folder, command):
-        if not shutil.which("tmux"):
-            raise tap.Skip("tmux is not installed")
-        self.socket = str(folder / "tmux")
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", command)
-
-    def tmux(self, *arguments):
-        return subprocess.run(["tmux", "-S", self.socket, *arguments], capture_output=True,
-                              text=True, env=tap.environment(TERM="xterm")).stdout
-
-    def type(self, *keys):
-        self.tmux("send-keys", *keys)
-
-    def screen(self):
-        return self.tmux("capture-pane", "-p")
-
-    def wait(self, text):
-        wait_for(lambda: text in self.screen(), f"'{text}' on the screen:\n{self.screen()}")
-
-    def close(self):
-        self.tmux("kill-server")
 
 
 @case("Ctrl-C in a terminal reaches the command once, and the report comes")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test.h - what every unit test needs: cmocka with its prerequisites, a scratch
- * folder, small files in it, and allocations that fail on demand. */
+ * folder, small files in it, and allocations and threads that fail on demand. */
 #ifndef WM_TEST_H
 #define WM_TEST_H
 
@@ -31,5 +31,8 @@ const char *test_build_path(const char *relative);
  * it; -1 switches it off. Returns how many were made since the last call. Works
  * in programs linked with test_alloc.c, which replaces malloc's family. */
 long test_fail_allocation(long nth);
+
+/* Whether pthread_create() fails, as where a limit is reached; replaced likewise. */
+void test_fail_threads(bool fail);
 
 #endif

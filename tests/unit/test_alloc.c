@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_alloc.c - allocations that fail on demand. Linked with
- * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup, so that the
- * code under test needs no hook and sanitizers still see every allocation. */
+/* test_alloc.c - allocations and threads that fail on demand. Linked with
+ * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,
+ * --wrap=pthread_create, so that the code under test needs no hook and sanitizers
+ * still see every allocation and thread. */
 #include "test.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +18,14 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 char *__wrap_strdup(const char *text);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *argument);
 
 static long made;
 static long fail_from = -1;
+static bool fail_threads;
 
 static bool fails(void)
 {
@@ -52,4 +60,16 @@ void *__wrap_realloc(void *old, size_t size)
 char *__wrap_strdup(const char *text)
 {
     return fails() ? NULL : __real_strdup(text);
+}
+
+void test_fail_threads(bool fail)
+{
+    fail_threads = fail;
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *argument)
+{
+    return fail_threads ? EAGAIN
+                        : __real_pthread_create(thread, attributes, start, argument);
 }

@@ -627,6 +627,51 @@ static void test_rows(void **state)
     }
 }
 
+/* Drivers that are slow or hang: each reading has its own time, and one that stands
+ * for several ticks is no new one. Power is 100 W, and what the counter shows too. */
+static void test_late_readings(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t ticks;
+        double asked[8]; /* seconds; NONE: stale */
+        double counted, counted_missing;
+        double integral, integral_missing;
+    } cases[] = {
+        { "in time", 4, { 0, 1, 2, 3 }, 300, 0, 300, 0 },
+        { "every second tick", 5, { 0, 0, 2, 2, 4 }, 400, 0, 400, 0 },
+        { "one tick late", 5, { 0, 0, 1, 2, 4 }, 400, 0, 400, 0 },
+        { "a hang", 7, { 0, 1, 1, 1, NONE, 5, 6 }, 600, 0, 200, 4 },
+        { "a hang at the end", 5, { 0, 1, 1, 1, NONE }, 100, 3, 100, 3 },
+        { "a hang at the start", 4, { NONE, NONE, 2, 3 }, 100, 2, 100, 2 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_energy with = { .period_ns = 100000000 }, without = with;
+        struct wm_energy_result result;
+
+        print_message("  %s\n", cases[i].name);
+        for (size_t k = 0; k < cases[i].ticks; k++) {
+            double asked = cases[i].asked[k];
+            int64_t when_ns = 777 + (int64_t)k * 1000000000;
+            int64_t asked_ns = isnan(asked) ? when_ns : 777 + (int64_t)(asked * 1e9);
+            struct wm_reading counter = reading_of(5000 + 100 * asked, asked_ns);
+            struct wm_reading power = reading_of(isnan(asked) ? NONE : 100, asked_ns);
+            wm_energy_add(&with, when_ns, &counter, &power);
+            wm_energy_add(&without, when_ns, NULL, &power);
+        }
+        wm_energy_result(&with, &result);
+        assert_int_equal(result.method, WM_ENERGY_COUNTER);
+        assert_true(fabs(result.joules - cases[i].counted) < 1e-9);
+        assert_true(fabs(result.missing_s - cases[i].counted_missing) < 1e-9);
+        wm_energy_result(&without, &result);
+        assert_int_equal(result.method, WM_ENERGY_INTEGRAL);
+        assert_true(fabs(result.joules - cases[i].integral) < 1e-9);
+        assert_true(fabs(result.missing_s - cases[i].integral_missing) < 1e-9);
+    }
+}
+
 /* A GPU without the channel at all, and a clock that was tampered with. */
 static void test_odd_input(void **state)
 {
@@ -651,6 +696,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_late_readings),
         cmocka_unit_test(test_odd_input),
     };
 

@@ -417,6 +417,80 @@ static void test_status_kb(void **state)
     }
 }
 
+static void test_status_numbers(void **state)
+{
+    static const struct {
+        const char *what;
+        const char *text;
+        int status;
+        size_t count;
+        uint64_t first, second;
+    } cases[] = {
+        { "one", "NSpid:\t4711\n", WM_OK, 1, 4711, 777 },
+        { "two", "Name:\tsh\nNSpid:\t4711\t12\nNSpgid:\t1\n", WM_OK, 2, 4711, 12 },
+        { "more than there is room", "NSpid:\t4711\t12\t1\n", WM_OK, 3, 4711, 12 },
+        { "blanks", "NSpid: 1  \t 2 \t\n", WM_OK, 2, 1, 2 },
+        { "the largest", "NSpid:\t18446744073709551615\n", WM_OK, 1, UINT64_MAX, 777 },
+        { "the first of two lines", "NSpid:\t1\nNSpid:\t2\n", WM_OK, 1, 1, 777 },
+        { "no text", "", WM_ENOENT, 777, 777, 777 },
+        { "no such line", "Name:\tsh\nPid:\t1\n", WM_ENOENT, 777, 777, 777 },
+        { "only in a name", "Name:\tNSpid:\t1\n", WM_ENOENT, 777, 777, 777 },
+        { "a longer name", "NSpids:\t1\n", WM_ENOENT, 777, 777, 777 },
+        { "nothing behind it", "NSpid:", WM_EFORMAT, 777, 777, 777 },
+        { "no number", "NSpid:\t\n", WM_EFORMAT, 777, 777, 777 },
+        { "cut off within a number", "NSpid:\t4711\t1", WM_EFORMAT, 777, 777, 777 },
+        { "cut off behind a blank", "NSpid:\t4711\t", WM_EFORMAT, 777, 777, 777 },
+        { "negative", "NSpid:\t-1\n", WM_EFORMAT, 777, 777, 777 },
+        { "letters", "NSpid:\t1\tx\n", WM_EFORMAT, 777, 777, 777 },
+        { "too large", "NSpid:\t18446744073709551616\n", WM_EFORMAT, 777, 777, 777 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t numbers[2] = { 777, 777 };
+        size_t count = 777;
+
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(
+            wm_parse_status_numbers(cases[i].text, "NSpid", numbers, 2, &count),
+            cases[i].status);
+        assert_int_equal(count, cases[i].count);
+        if (cases[i].status == WM_OK) {
+            assert_int_equal(numbers[0], cases[i].first);
+            assert_int_equal(numbers[1], cases[i].second);
+        }
+    }
+}
+
+static void test_boot_time(void **state)
+{
+    static const struct {
+        const char *what;
+        const char *text;
+        int status;
+        uint64_t seconds;
+    } cases[] = {
+        { "plain", "cpu  1 2 3 4\nbtime 1700000000\nprocesses 9\n", WM_OK, 1700000000 },
+        { "the first line", "btime 0\n", WM_OK, 0 },
+        { "empty", "", WM_EFORMAT, 777 },
+        { "no such line", "cpu  1 2 3 4\n", WM_EFORMAT, 777 },
+        { "within a line", "cpu btime 1\n", WM_EFORMAT, 777 },
+        { "no number", "btime \n", WM_EFORMAT, 777 },
+        { "negative", "btime -1\n", WM_EFORMAT, 777 },
+        { "cut off", "btime 17", WM_EFORMAT, 777 },
+        { "too large", "btime 18446744073709551616\n", WM_EFORMAT, 777 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t seconds = 777;
+
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(wm_parse_boot_time(cases[i].text, &seconds), cases[i].status);
+        assert_int_equal(seconds, cases[i].seconds);
+    }
+}
+
 static void test_pid_list(void **state)
 {
     static const struct {
@@ -553,7 +627,8 @@ int main(void)
         cmocka_unit_test(test_statm),     cmocka_unit_test(test_smaps_rollup),
         cmocka_unit_test(test_proc_stat), cmocka_unit_test(test_bad_proc_stat),
         cmocka_unit_test(test_meminfo),   cmocka_unit_test(test_loadavg),
-        cmocka_unit_test(test_status_kb), cmocka_unit_test(test_pid_list),
+        cmocka_unit_test(test_status_kb), cmocka_unit_test(test_status_numbers),
+        cmocka_unit_test(test_boot_time), cmocka_unit_test(test_pid_list),
         cmocka_unit_test(test_captured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,6 +150,21 @@ static const struct wm_gap mig_gap[] = {
     { .channel = 4, .state = WM_READING_UNSUPPORTED, .why = "not supported under MIG" },
 };
 
+#define SILENT(channel_, from_s, to_s)                                                     \
+    {                                                                                      \
+        .channel = channel_, .from_ns = SESSION_START_NS + (from_s)*SECOND_NS,             \
+        .to_ns = SESSION_START_NS + (to_s)*SECOND_NS, .state = WM_READING_STALE,           \
+        .why = "the driver did not answer"                                                 \
+    }
+static const struct wm_gap silent_gap[] = { SILENT(0, 1, 3), SILENT(1, 1, 3) };
+static const struct wm_gap often_silent_gap[] = {
+    SILENT(1, 0, 1),
+    SILENT(1, 2, 2),
+    SILENT(1, 3, 4),
+    SILENT(6, 4, 4), /* for a moment only */
+    { .channel = 6, .to_ns = SECOND_NS, .state = WM_READING_FAILED, .why = "lost" },
+};
+
 static const struct {
     const char *name;
     struct session session;
@@ -561,6 +576,25 @@ static void test_remarks(void **state)
             .step_ns = SECOND_NS,
             .result = &plain_result },
           { "gpu0: energy does not cover 2 s of 4 s" } },
+        { "a driver that hung",
+          { .run = { RUN(all_there) },
+            SERIES(gpu_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .gaps = silent_gap,
+            .gap_count = ARRAY_LEN(silent_gap),
+            .result = &punctual_result },
+          { "gpu3: the driver did not answer, from 1 s to 3 s" } },
+        { "a driver that hung several times",
+          { .run = { RUN(all_there) },
+            SERIES(gpu_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .gaps = often_silent_gap,
+            .gap_count = ARRAY_LEN(often_silent_gap),
+            .result = &punctual_result },
+          { "gpu3: the driver did not answer, from 0 s to 1 s and 2 times more, 2 s in "
+            "all" } },
         { "a late counter",
           { .run = { RUN(all_there) },
             SERIES(late_series),

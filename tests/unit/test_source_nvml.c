@@ -18,11 +18,27 @@
 #include "base/base_clock.h"
 #include "wattmeter/source.h"
 
-enum { METRICS = 6 };
+/* The channels of a GPU. */
+enum {
+    ENERGY,
+    POWER,
+    POWER_AVERAGE,
+    UTILIZATION,
+    MEMORY_USED,
+    MEMORY_TOTAL,
+    TEMPERATURE,
+    METRICS,
+};
 
-static const char *const metric_names[METRICS] = { "energy",       "power",
-                                                   "utilization",  "memory_used",
-                                                   "memory_total", "temperature" };
+static const char *const metric_names[METRICS] = {
+    [ENERGY] = "energy",
+    [POWER] = "power",
+    [POWER_AVERAGE] = "power_average",
+    [UTILIZATION] = "utilization",
+    [MEMORY_USED] = "memory_used",
+    [MEMORY_TOTAL] = "memory_total",
+    [TEMPERATURE] = "temperature",
+};
 
 static char *fake_library(void)
 {
@@ -82,6 +98,7 @@ static void test_channels(void **state)
     } expected[METRICS] = {
         { "energy", "J", WM_COUNTER, 100 * WM_NS_PER_MS, 1000, 9000 },
         { "power", "W", WM_GAUGE, 100 * WM_NS_PER_MS, 300, 0 },
+        { "power_average", "W", WM_GAUGE, 100 * WM_NS_PER_MS, 300, 0 },
         { "utilization", "ratio", WM_GAUGE, WM_NS_PER_S / 6, 0.75, 0 },
         { "memory_used", "B", WM_GAUGE, 0, 8589934592, 0 },
         { "memory_total", "B", WM_GAUGE, 0, 85899345920, 0 },
@@ -122,7 +139,8 @@ static void test_channels(void **state)
     assert_in_range(readings[0].when_ns, before_ns, after_ns);
     assert_non_null(
         strstr(wm_source_detail(source), "driver 550.54.15, NVML 12.550.54.15, "));
-    assert_non_null(strstr(wm_source_detail(source), "tests/fake/libnvidia-ml.so.1"));
+    assert_non_null(strstr(wm_source_detail(source),
+                           "tests/fake/libnvidia-ml.so.1, power by POWER_INSTANT"));
     wm_source_close(source);
 }
 
@@ -356,6 +374,15 @@ static void test_cannot_start(void **state)
     }
 }
 
+static bool has_word(const char *words, const char *word)
+{
+    char padded[128], wanted[64];
+
+    snprintf(padded, sizeof(padded), " %s ", words);
+    snprintf(wanted, sizeof(wanted), " %s ", word);
+    return strstr(padded, wanted) != NULL;
+}
+
 /* What goes wrong on GPU 0 touches neither its other metrics nor GPU 1. */
 static void test_one_call_fails(void **state)
 {
@@ -371,10 +398,21 @@ static void test_one_call_fails(void **state)
           WM_READING_UNSUPPORTED, "Function Not Found" },
         { "nvmlDeviceGetTotalEnergyConsumption", "\"UNKNOWN\"", "energy", WM_READING_FAILED,
           "Unknown Error" },
-        { "nvmlDeviceGetPowerUsage", "\"NO_PERMISSION\"", "power", WM_READING_DENIED,
-          "Insufficient Permissions" },
-        { "nvmlDeviceGetPowerUsage", "\"TIMEOUT\"", "power", WM_READING_FAILED, "Timeout" },
-        { "nvmlDeviceGetPowerUsage", "77", "power", WM_READING_FAILED, "Unknown Error" },
+        { "nvmlDeviceGetPowerUsage", "\"NO_PERMISSION\"", "", WM_READING_OK, NULL },
+        { "nvmlDeviceGetFieldValues", "\"NO_PERMISSION\"", "power power_average",
+          WM_READING_DENIED, "Insufficient Permissions" },
+        { "nvmlDeviceGetFieldValues", "\"TIMEOUT\"", "power power_average",
+          WM_READING_FAILED, "Timeout" },
+        { "nvmlDeviceGetFieldValues", "77", "power power_average", WM_READING_FAILED,
+          "Unknown Error" },
+        { "nvmlDeviceGetFieldValues", "\"INVALID_ARGUMENT\"", "power power_average",
+          WM_READING_FAILED, "Invalid Argument" },
+        { "nvmlDeviceGetFieldValues:186", "\"TIMEOUT\"", "power", WM_READING_FAILED,
+          "Timeout" },
+        { "nvmlDeviceGetFieldValues:185", "\"NO_PERMISSION\"", "power_average",
+          WM_READING_DENIED, "Insufficient Permissions" },
+        { "nvmlDeviceGetFieldValues:185", "\"NOT_SUPPORTED\"", "power_average",
+          WM_READING_UNSUPPORTED, "Not Supported" },
         { "nvmlDeviceGetUtilizationRates", "\"NOT_SUPPORTED\"", "utilization",
           WM_READING_UNSUPPORTED, "Not Supported" },
         { "nvmlDeviceGetMemoryInfo", "\"UNKNOWN\"", "", WM_READING_OK, NULL },
@@ -395,7 +433,9 @@ static void test_one_call_fails(void **state)
           WM_READING_UNSUPPORTED, "Deprecated" },
         { "nvmlDeviceGetName", "\"UNKNOWN\"", "", WM_READING_OK, NULL },
         { "nvmlSystemGet*", "\"UNKNOWN\"", "", WM_READING_OK, NULL },
-        { "nvmlDeviceGetComputeRunningProcesses*", "\"UNKNOWN\"", "", WM_READING_OK, NULL },
+        { "nvmlDeviceGet*RunningProcesses*", "\"UNKNOWN\"", "", WM_READING_OK, NULL },
+        { "nvmlDeviceGetProcessUtilization", "\"UNKNOWN\"", "", WM_READING_OK, NULL },
+        { "nvmlDeviceGetHandleByUUID", "\"UNKNOWN\"", "", WM_READING_OK, NULL },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -411,7 +451,7 @@ static void test_one_call_fails(void **state)
         read_source(source);
 
         for (size_t m = 0; m < 2 * METRICS; m++) {
-            bool hit = m < METRICS && strstr(cases[i].hit, metric_names[m]);
+            bool hit = m < METRICS && has_word(cases[i].hit, metric_names[m]);
             assert_int_equal(readings[m].state, hit ? cases[i].state : WM_READING_OK);
             if (hit)
                 assert_string_equal(wm_source_why(source, m), cases[i].why);
@@ -433,9 +473,10 @@ static void test_older_calls(void **state)
                  " {\"call\": \"nvmlSystemGet*\", \"error\": \"UNKNOWN\"}]}");
     struct wm_source *source = open_source(NULL);
     read_source(source);
-    assert_true(readings[3].value == 110); /* the reserved part counts as used there */
-    assert_true(readings[4].value == 1000);
-    assert_true(readings[5].value == -7);
+    assert_true(readings[MEMORY_USED].value ==
+                110); /* the reserved part counts as used there */
+    assert_true(readings[MEMORY_TOTAL].value == 1000);
+    assert_true(readings[TEMPERATURE].value == -7);
     assert_non_null(strstr(wm_source_detail(source), "driver unknown, NVML unknown, "));
     wm_source_close(source);
 }
@@ -449,23 +490,26 @@ static void test_values(void **state)
         enum wm_reading_state state;
         double value;
     } cases[] = {
-        { "\"power\": 71.5", 1, WM_READING_OK, 71.5 },
-        { "\"power\": 0", 1, WM_READING_OK, 0 },
-        { "\"power\": 4294967.294", 1, WM_READING_OK, 4294967.294 },
-        { "\"power\": 4294967.295", 1, WM_READING_FAILED, 0 },
-        { "\"utilization\": 0", 2, WM_READING_OK, 0 },
-        { "\"utilization\": 1", 2, WM_READING_OK, 1 },
-        { "\"utilization\": 1.01", 2, WM_READING_FAILED, 0 },
-        { "\"memory_used\": 85899345920", 3, WM_READING_OK, 85899345920 },
-        { "\"memory_used\": 85899345921", 3, WM_READING_FAILED, 0 },
-        { "\"memory_used\": 85899345921", 4, WM_READING_FAILED, 0 },
-        { "\"memory_used\": 0, \"memory_total\": 0", 4, WM_READING_OK, 0 },
-        { "\"temperature\": -40", 5, WM_READING_OK, -40 },
-        { "\"energy\": {\"mode\": \"stuck\", \"start\": 0}", 0, WM_READING_OK, 0 },
-        { "\"energy\": {\"mode\": \"stuck\", \"start\": 0.001}", 0, WM_READING_OK, 0.001 },
-        { "\"energy\": {\"mode\": \"stuck\", \"start\": 9e12}", 0, WM_READING_OK, 9e12 },
-        { "\"energy\": {\"mode\": \"stuck\", \"start\": 2e16}", 0, WM_READING_FAILED, 0 },
-        { "\"energy\": {\"mode\": \"absent\"}", 0, WM_READING_UNSUPPORTED, 0 },
+        { "\"power\": 71.5", POWER, WM_READING_OK, 71.5 },
+        { "\"power\": 0", POWER, WM_READING_OK, 0 },
+        { "\"power\": 4294967.294", POWER, WM_READING_OK, 4294967.294 },
+        { "\"power\": 4294967.295", POWER, WM_READING_FAILED, 0 },
+        { "\"utilization\": 0", UTILIZATION, WM_READING_OK, 0 },
+        { "\"utilization\": 1", UTILIZATION, WM_READING_OK, 1 },
+        { "\"utilization\": 1.01", UTILIZATION, WM_READING_FAILED, 0 },
+        { "\"memory_used\": 85899345920", MEMORY_USED, WM_READING_OK, 85899345920 },
+        { "\"memory_used\": 85899345921", MEMORY_USED, WM_READING_FAILED, 0 },
+        { "\"memory_used\": 85899345921", MEMORY_TOTAL, WM_READING_FAILED, 0 },
+        { "\"memory_used\": 0, \"memory_total\": 0", MEMORY_TOTAL, WM_READING_OK, 0 },
+        { "\"temperature\": -40", TEMPERATURE, WM_READING_OK, -40 },
+        { "\"energy\": {\"mode\": \"stuck\", \"start\": 0}", ENERGY, WM_READING_OK, 0 },
+        { "\"energy\": {\"mode\": \"stuck\", \"start\": 0.001}", ENERGY, WM_READING_OK,
+          0.001 },
+        { "\"energy\": {\"mode\": \"stuck\", \"start\": 9e12}", ENERGY, WM_READING_OK,
+          9e12 },
+        { "\"energy\": {\"mode\": \"stuck\", \"start\": 2e16}", ENERGY, WM_READING_FAILED,
+          0 },
+        { "\"energy\": {\"mode\": \"absent\"}", ENERGY, WM_READING_UNSUPPORTED, 0 },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -527,8 +571,8 @@ static void test_energy(void **state)
         /* A line that rises does so by less than 21 W in the first second. */
         double late_s = (double)(after_ns - start_ns) / 1e9 - 100;
         double most = cases[i].joules + (cases[i].watts + 21) * late_s;
-        assert_true(readings[0].value >= cases[i].joules - 0.002);
-        assert_true(readings[0].value <= most + 0.002);
+        assert_true(readings[ENERGY].value >= cases[i].joules - 0.002);
+        assert_true(readings[ENERGY].value <= most + 0.002);
         wm_source_close(source);
     }
 }
@@ -559,6 +603,319 @@ static void test_lost(void **state)
     assert_string_equal(processes[0].device, wm_source_channel(source, METRICS)->device);
     assert_int_equal(processes[0].pid, 0);
     assert_int_equal(processes[0].state, WM_READING_FAILED);
+    wm_source_close(source);
+}
+
+static void test_power(void **state)
+{
+#define NO_FIELDS                                                                          \
+    "{\"call\": \"nvmlDeviceGetFieldValues\", \"error\": \"FUNCTION_NOT_FOUND\"}"
+#define FIELD(field, error)                                                                \
+    "{\"call\": \"nvmlDeviceGetFieldValues:" field "\", \"error\": \"" error "\"}"
+#define USAGE(error) "{\"call\": \"nvmlDeviceGetPowerUsage\", \"error\": \"" error "\"}"
+#define MODULE "\"power_module\": 500"
+    static const double missing = -1;
+    static const struct {
+        const char *what, *gpu, *faults;
+        double instant, average; /* `missing`: see the state */
+        enum wm_reading_state state;
+        const char *detail;
+    } cases[] = {
+        { "both", "", "", 100, 99.5, WM_READING_OK, "power by POWER_INSTANT" },
+        { "the call is of no concern", "", USAGE("UNKNOWN"), 100, 99.5, WM_READING_OK,
+          "power by POWER_INSTANT" },
+        { "both scopes", MODULE ", \"power_instant_scopes\": [0, 1]", "", 100, 99.5,
+          WM_READING_OK, "power by POWER_INSTANT" },
+        { "the module's alone",
+          MODULE ", \"power_instant_scopes\": [1], \"power_average_scopes\": [1]", "", 500,
+          500, WM_READING_OK, "power by POWER_INSTANT and averages of the whole module" },
+        { "the module's and no average",
+          MODULE ", \"power_instant_scopes\": [1], \"power_average_scopes\": []", "", 500,
+          missing, WM_READING_UNSUPPORTED, "power by POWER_INSTANT of the whole module" },
+        { "the module's average", MODULE ", \"power_average_scopes\": [1]", "", 100, 500,
+          WM_READING_OK, "power by POWER_INSTANT, averages of the whole module" },
+        { "a scope of the memory's", "\"power_instant_scopes\": [2]", "", 100, 99.5,
+          WM_READING_OK, "power by nvmlDeviceGetPowerUsage" },
+        { "no instant power", "\"power_instant_scopes\": []", "", 100, 99.5, WM_READING_OK,
+          "power by nvmlDeviceGetPowerUsage" },
+        { "no average", "\"power_average_scopes\": []", "", 100, missing,
+          WM_READING_UNSUPPORTED, "power by POWER_INSTANT" },
+        { "no such call", "", NO_FIELDS, 100, missing, WM_READING_UNSUPPORTED,
+          "power by nvmlDeviceGetPowerUsage" },
+        { "the other call means an average", "\"power_usage\": \"average\"", NO_FIELDS,
+          99.5, missing, WM_READING_UNSUPPORTED, "power by nvmlDeviceGetPowerUsage" },
+        { "an older driver than the field", "", FIELD("186", "INVALID_ARGUMENT"), 100, 99.5,
+          WM_READING_OK, "power by nvmlDeviceGetPowerUsage" },
+        { "a failure says nothing of what is supported", "", FIELD("186", "TIMEOUT"),
+          missing, 99.5, WM_READING_FAILED, "power by POWER_INSTANT" },
+        { "nor does a permission", "", FIELD("186", "NO_PERMISSION"), missing, 99.5,
+          WM_READING_DENIED, "power by POWER_INSTANT" },
+        { "no way at all", "", NO_FIELDS ", " USAGE("NOT_SUPPORTED"), missing, missing,
+          WM_READING_UNSUPPORTED, "power by nothing" },
+        { "the last way fails", "\"power_average_scopes\": []",
+          FIELD("186", "NOT_SUPPORTED") ", " USAGE("TIMEOUT"), missing, missing,
+          WM_READING_FAILED, "power by nvmlDeviceGetPowerUsage" },
+    };
+    char json[1024];
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("  %s\n", cases[i].what);
+        /* 1 W more each second, for 100 seconds now. */
+        snprintf(json, sizeof(json),
+                 "{\"start_monotonic_ns\": %" PRId64
+                 ", \"gpus\": [{\"power\": [[0, 0], [500, 500]]%s%s}], \"faults\": [%s]}",
+                 wm_clock_monotonic_ns() - 100 * WM_NS_PER_S, cases[i].gpu[0] ? ", " : "",
+                 cases[i].gpu, cases[i].faults);
+        use_scenario(*state, json);
+        struct wm_source *source = open_source(NULL);
+        read_source(source);
+        if (cases[i].instant == missing)
+            assert_int_equal(readings[POWER].state, cases[i].state);
+        else
+            assert_float_equal(readings[POWER].value, cases[i].instant, 0.4);
+        if (cases[i].average != missing)
+            assert_float_equal(readings[POWER_AVERAGE].value, cases[i].average, 0.4);
+        else
+            assert_int_equal(readings[POWER_AVERAGE].state, cases[i].instant == missing
+                                                                ? WM_READING_UNSUPPORTED
+                                                                : cases[i].state);
+        const char *detail = strstr(wm_source_detail(source), "power by ");
+        assert_non_null(detail);
+        assert_string_equal(detail, cases[i].detail);
+        wm_source_close(source);
+    }
+}
+
+static void test_detail(void **state)
+{
+    static const struct {
+        const char *gpus, *expected;
+    } cases[] = {
+        { "{}, {}", "power by POWER_INSTANT" },
+        { "{}, {\"lost_at\": 0}, {}",
+          "power by POWER_INSTANT, gpu1 does not answer (GPU is lost)" },
+        { "{}, {\"power_instant_scopes\": []}, {}",
+          "power by POWER_INSTANT (gpu0 gpu2), power by nvmlDeviceGetPowerUsage (gpu1)" },
+    };
+    char json[256];
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("  %s\n", cases[i].gpus);
+        snprintf(json, sizeof(json), "{\"gpus\": [%s]}", cases[i].gpus);
+        use_scenario(*state, json);
+        struct wm_source *source = open_source(NULL);
+        const char *detail = strstr(wm_source_detail(source), "power by ");
+        assert_non_null(detail);
+        assert_string_equal(detail, cases[i].expected);
+        wm_source_close(source);
+    }
+
+    /* However much there is to tell. */
+    use_scenario(*state, "{\"gpus\": [{}, {\"count\": 500, \"lost_at\": 0}]}");
+    struct wm_source *source = open_source(NULL);
+    assert_int_equal(wm_source_device_count(source), 501);
+    assert_int_equal(wm_source_channel_count(source), METRICS);
+    assert_in_range(strlen(wm_source_detail(source)), 900, 1100);
+    wm_source_close(source);
+}
+
+/* Of a GPU, what the last reading says: "ok", "lost", or what is between. */
+static const char *condition(struct wm_source *source, size_t gpu, const char *why)
+{
+    const struct wm_gpu_process *found;
+    size_t count = wm_source_gpu_processes(source, &found), ok = 0;
+    const char *id = wm_source_channel(source, gpu * METRICS)->device;
+    bool is_listed = true;
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(found[i].device, id) == 0)
+            is_listed = found[i].state == WM_READING_OK;
+    }
+    for (size_t m = gpu * METRICS; m < (gpu + 1) * METRICS; m++) {
+        ok += readings[m].state == WM_READING_OK;
+        if (readings[m].state == WM_READING_OK)
+            continue;
+        if (readings[m].state != WM_READING_FAILED)
+            return "neither failed nor ok";
+        if (!strstr(why, wm_source_why(source, m)))
+            return wm_source_why(source, m);
+    }
+    if (ok != 0 && ok != METRICS)
+        return "lost in the middle";
+    if (is_listed != (ok == METRICS))
+        return "processes are not as the rest";
+    return ok ? "ok" : "lost";
+}
+
+/* GPUs 0 to 3 are there, lost in four ways, and there again; GPU 4 is there all
+ * the time. */
+static void test_lost_and_found(void **state)
+{
+#define AWAY "\"from\": 100.5, \"to\": 101.1"
+    static const char *const whys[] = { "GPU is lost", "GPU requires restart",
+                                        "Invalid Argument", "Uninitialized", "" };
+    enum { GPUS = ARRAY_LEN(whys) };
+    char json[2048];
+    size_t lost = 0, found = 0, ticks = 0;
+
+    snprintf(
+        json, sizeof(json),
+        "{\"start_monotonic_ns\": %" PRId64 ", \"gpus\": [{\"count\": 5}],"
+        " \"faults\": ["
+        " {\"call\": \"nvmlDevice*\", \"gpu\": 0, \"error\": \"GPU_IS_LOST\", " AWAY "},"
+        " {\"call\": \"nvmlDeviceGet[!H]*\", \"gpu\": 1,"
+        "  \"error\": \"RESET_REQUIRED\", " AWAY "},"
+        " {\"call\": \"nvmlDeviceGetHandleByUUID\", \"gpu\": 2,"
+        "  \"error\": \"FUNCTION_NOT_FOUND\"},"
+        " {\"call\": \"nvmlDevice*\", \"gpu\": 2, \"error\": \"INVALID_ARGUMENT\", " AWAY
+        "},"
+        " {\"call\": \"nvmlDevice*\", \"gpu\": 3, \"error\": \"UNINITIALIZED\", " AWAY
+        "}]}",
+        wm_clock_monotonic_ns() - 100 * WM_NS_PER_S);
+    use_scenario(*state, json);
+    struct wm_source *source = open_source(NULL);
+
+    for (int64_t end_ns = wm_clock_monotonic_ns() + 10 * WM_NS_PER_S;
+         found < GPUS && wm_clock_monotonic_ns() < end_ns; ticks++) {
+        read_source(source);
+        size_t lost_now = 0, found_now = 0;
+        for (size_t g = 0; g < GPUS; g++) {
+            const char *now = condition(source, g, whys[g]);
+            lost_now += strcmp(now, "lost") == 0;
+            found_now += strcmp(now, "ok") == 0;
+        }
+        lost = lost_now > lost ? lost_now : lost;
+        if (lost == GPUS - 1)
+            found = found_now;
+        usleep(10000);
+    }
+    assert_int_equal(lost, GPUS - 1);
+    assert_int_equal(found, GPUS);
+    wm_source_close(source);
+}
+
+/* A call that fails as if the GPU were gone, when it is not. */
+static void test_first_call_fails(void **state)
+{
+    use_scenario(*state, "{\"gpus\": [{}], \"faults\": [{\"call\":"
+                         " \"nvmlDeviceGetTotalEnergyConsumption\","
+                         " \"error\": \"INVALID_ARGUMENT\"}]}");
+    struct wm_source *source = open_source(NULL);
+
+    read_source(source);
+    assert_string_equal(condition(source, 0, "Invalid Argument"), "lost");
+    for (int i = 0; i < 3; i++) {
+        read_source(source);
+        for (size_t m = 0; m < METRICS; m++)
+            assert_int_equal(readings[m].state,
+                             m == ENERGY ? WM_READING_FAILED : WM_READING_OK);
+        assert_string_equal(wm_source_why(source, ENERGY), "Invalid Argument");
+    }
+    wm_source_close(source);
+}
+
+/* What was not supported is not asked for, until there may be another driver. */
+static void test_supported_by_the_next_driver(void **state)
+{
+    char json[1024];
+    int64_t start_ns = wm_clock_monotonic_ns() - 100 * WM_NS_PER_S;
+    bool was_lost = false, is_back = false;
+
+    snprintf(
+        json, sizeof(json),
+        "{\"start_monotonic_ns\": %" PRId64
+        ", \"gpus\": [{\"processes\": [{\"pid\": 7}, {\"pid\": 8, \"type\": \"G\"}]}],"
+        " \"faults\": [{\"call\": \"nvmlDeviceGetFieldValues:185\", \"error\":"
+        " \"NOT_SUPPORTED\", \"to\": 100.4},"
+        " {\"call\": \"nvmlDeviceGetGraphics*\", \"error\": \"NOT_SUPPORTED\", \"to\": "
+        "100.4},"
+        " {\"call\": \"nvmlDeviceGetProcessUtilization\", \"error\": \"NOT_SUPPORTED\","
+        " \"to\": 100.4},"
+        " {\"call\": \"nvmlDevice*\", \"error\": \"GPU_IS_LOST\", \"from\": 100.5,"
+        " \"to\": 101.1}]}",
+        start_ns);
+    use_scenario(*state, json);
+    struct wm_source *source = open_source(NULL);
+
+    while (!is_back && wm_clock_monotonic_ns() - start_ns < 110 * WM_NS_PER_S) {
+        const struct wm_gpu_process *found;
+
+        read_source(source);
+        size_t count = wm_source_gpu_processes(source, &found);
+        if (readings[ENERGY].state != WM_READING_OK) {
+            was_lost = true;
+        } else if (readings[TEMPERATURE].state == WM_READING_OK) {
+            is_back = was_lost;
+            assert_int_equal(readings[POWER_AVERAGE].state,
+                             was_lost ? WM_READING_OK : WM_READING_UNSUPPORTED);
+            assert_int_equal(count, was_lost ? 2 : 1);
+            assert_int_equal(found[0].sm_state,
+                             was_lost ? WM_READING_OK : WM_READING_UNSUPPORTED);
+        }
+        usleep(10000);
+    }
+    assert_true(is_back);
+    wm_source_close(source);
+}
+
+/* NVML is started again once, whichever GPU finds out first, and ended as often
+ * as it was started. */
+static void test_unloaded(void **state)
+{
+    char json[512];
+    int64_t start_ns = wm_clock_monotonic_ns() - 100 * WM_NS_PER_S;
+    size_t lost = 0, ok = 0;
+
+    snprintf(json, sizeof(json),
+             "{\"start_monotonic_ns\": %" PRId64
+             ", \"unloaded\": [100.5, 101.1], \"gpus\": [{\"count\": 3}]}",
+             start_ns);
+    use_scenario(*state, json);
+    void *library = dlopen(fake_library(), RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(library);
+    int (*shutdown)(void) = (int (*)(void))(intptr_t)dlsym(library, "nvmlShutdown");
+    assert_non_null(shutdown);
+
+    struct wm_source *source = open_source(NULL);
+    while (!(lost == 3 && ok == 3) &&
+           wm_clock_monotonic_ns() - start_ns < 110 * WM_NS_PER_S) {
+        read_source(source);
+        ok = 0;
+        size_t lost_now = 0;
+        for (size_t g = 0; g < 3; g++) {
+            const char *now = condition(source, g, "Uninitialized, Driver Not Loaded");
+            lost_now += strcmp(now, "lost") == 0;
+            ok += strcmp(now, "ok") == 0;
+        }
+        lost = lost_now > lost ? lost_now : lost;
+        usleep(10000);
+    }
+    wm_source_close(source);
+    assert_int_equal(lost, 3);
+    assert_int_equal(ok, 3);
+    assert_int_equal(shutdown(), 1); /* nobody has it started */
+    dlclose(library);
+}
+
+static void test_another_gpu_appears(void **state)
+{
+    char json[256];
+    int64_t start_ns = wm_clock_monotonic_ns() - 100 * WM_NS_PER_S;
+
+    snprintf(json, sizeof(json),
+             "{\"start_monotonic_ns\": %" PRId64
+             ", \"gpus\": [{}, {\"appears_at\": 100.2}]}",
+             start_ns);
+    use_scenario(*state, json);
+    struct wm_source *source = open_source(NULL);
+    assert_int_equal(wm_source_device_count(source), 1);
+    while (wm_source_device_count(source) == 1 &&
+           wm_clock_monotonic_ns() - start_ns < 110 * WM_NS_PER_S) {
+        read_source(source);
+        usleep(10000);
+    }
+    assert_int_equal(wm_source_device_count(source), 2);
+    assert_int_equal(wm_source_channel_count(source), METRICS);
     wm_source_close(source);
 }
 
@@ -661,6 +1018,108 @@ static void test_unknown_processes(void **state)
         assert_int_equal(found[0].state, cases[i].state);
         wm_source_close(source);
     }
+}
+
+/* What the processes of the first GPU are, as text. */
+static const char *found_text(struct wm_source *source)
+{
+    static const char *const states[] = {
+        [WM_READING_NONE] = "none",     [WM_READING_UNSUPPORTED] = "unsupported",
+        [WM_READING_DENIED] = "denied", [WM_READING_FAILED] = "failed",
+        [WM_READING_STALE] = "stale",
+    };
+    static char text[256];
+    const struct wm_gpu_process *found;
+    size_t count = wm_source_gpu_processes(source, &found);
+    int length = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        char memory[32], sm[32];
+
+        snprintf(memory, sizeof(memory), "%g", found[i].memory_bytes);
+        snprintf(sm, sizeof(sm), "%g", found[i].sm_ratio);
+        length += snprintf(
+            text + length, sizeof(text) - (size_t)length, "%s%d: %s %s", i ? ", " : "",
+            found[i].pid, found[i].state == WM_READING_OK ? memory : states[found[i].state],
+            found[i].sm_state == WM_READING_OK ? sm : states[found[i].sm_state]);
+    }
+    return text;
+}
+
+static void test_lists_of_processes(void **state)
+{
+#define P(pid, type, rest) "{\"pid\": " #pid ", \"type\": \"" type "\"" rest "}"
+#define M(bytes) ", \"memory\": " #bytes
+#define SM(ratio) ", \"sm\": " #ratio
+#define LISTS(name, error)                                                                 \
+    "{\"call\": \"nvmlDeviceGet" name "RunningProcesses*\", \"error\": \"" error "\"}"
+#define SAMPLES(error)                                                                     \
+    "{\"call\": \"nvmlDeviceGetProcessUtilization\", \"error\": \"" error "\"}"
+    static const struct {
+        const char *what, *processes, *faults, *expected;
+    } cases[] = {
+        { "nobody", "", "", "" },
+        { "one in each list",
+          P(5, "C", M(1) SM(0.1)) "," P(6, "G", M(2) SM(0.2)) "," P(7, "M", M(3) SM(0.3)),
+          "", "5: 1 0.1, 6: 2 0.2, 7: 3 0.3" },
+        { "one in two lists", P(5, "C+G", M(100) SM(0.5)), "", "5: 100 0.5" },
+        { "differently", P(5, "C", M(100) SM(0.5)) "," P(5, "G", M(300) SM(null)), "",
+          "5: 300 0.5" },
+        { "the other way round", P(5, "C", M(300) SM(0.5)) "," P(5, "G", M(100) SM(null)),
+          "", "5: 300 0.5" },
+        { "three times", P(5, "C", M(1) SM(0)) "," P(5, "G", M(3)) "," P(5, "M", M(2)), "",
+          "5: 3 0" },
+        { "twice in one list", P(5, "C", M(2) SM(0)) "," P(5, "C", M(4)), "", "5: 4 0" },
+        { "once without memory",
+          P(5, "C", M(null) SM(0)) "," P(5, "G", M(7) SM(0)) "," P(6, "C", M(null) SM(0)),
+          "", "5: 7 0, 6: unsupported 0" },
+        { "no list of drawers", P(5, "C", M(1) SM(0)) "," P(6, "G", M(2)),
+          LISTS("Graphics", "NOT_SUPPORTED"), "5: 1 0" },
+        { "nor of clients", P(5, "C", M(1) SM(0)) "," P(6, "M", M(2)),
+          LISTS("[GM]*", "FUNCTION_NOT_FOUND"), "5: 1 0" },
+        { "one that fails", P(5, "C", M(1) SM(0)) "," P(6, "G", M(2)),
+          LISTS("Graphics", "TIMEOUT"), "5: 1 0" },
+        { "the one that matters fails", P(5, "C", M(1)) "," P(6, "G", M(2)),
+          LISTS("Compute", "TIMEOUT"), "0: failed failed" },
+        { "or is not to be had", P(5, "C", M(1)) "," P(6, "G", M(2)),
+          LISTS("Compute", "NO_PERMISSION"), "0: denied denied" },
+        { "without a sample", P(5, "C", M(1) SM(null)) "," P(6, "C", M(2) SM(1)), "",
+          "5: 1 0, 6: 2 1" },
+        { "no samples at all", P(5, "C", M(1) SM(null)), "", "5: 1 0" },
+        { "nobody has used it", P(5, "C", M(1) SM(0.5)), SAMPLES("NOT_FOUND"), "5: 1 0" },
+        { "more than all of it", P(5, "C", M(1) SM(1.01)) "," P(6, "C", M(2) SM(0.25)), "",
+          "5: 1 failed, 6: 2 0.25" },
+        { "samples are not supported", P(5, "C", M(1)), SAMPLES("NOT_SUPPORTED"),
+          "5: 1 unsupported" },
+        { "no such call", P(5, "C", M(1)), SAMPLES("FUNCTION_NOT_FOUND"),
+          "5: 1 unsupported" },
+        { "samples are for others", P(5, "C", M(1)), SAMPLES("NO_PERMISSION"),
+          "5: 1 denied" },
+        { "samples do not come", P(5, "C", M(1)), SAMPLES("TIMEOUT"), "5: 1 failed" },
+        { "samples never fit", P(5, "C", M(1)), SAMPLES("INSUFFICIENT_SIZE"),
+          "5: 1 failed" },
+    };
+    char json[1024];
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("  %s\n", cases[i].what);
+        snprintf(json, sizeof(json),
+                 "{\"gpus\": [{\"processes\": [%s]}], \"faults\": [%s]}",
+                 cases[i].processes, cases[i].faults);
+        use_scenario(*state, json);
+        struct wm_source *source = open_source(NULL);
+        read_source(source);
+        assert_string_equal(found_text(source), cases[i].expected);
+        wm_source_close(source);
+    }
+
+    use_scenario(*state, "{\"gpus\": [{\"mig_mode\": 1, \"processes\": {\"pid\": 5,"
+                         " \"memory\": 1}}]}");
+    struct wm_source *source = open_source(NULL);
+    read_source(source);
+    assert_string_equal(found_text(source), "5: 1 unsupported");
+    wm_source_close(source);
 }
 
 static void test_too_many_processes(void **state)
@@ -786,18 +1245,22 @@ static void test_out_of_memory_while_reading(void **state)
     use_scenario(*state, json);
     free(json);
     struct wm_source *source = open_source(NULL);
-    for (long failing = 0; failing < 2; failing++) {
+    size_t count = 0;
+    long failing = 0;
+    for (; count != 500; failing++) {
         test_fail_allocation(failing);
         read_source(source);
         test_fail_allocation(-1);
         for (size_t i = 0; i < METRICS; i++)
             assert_int_equal(readings[i].state, WM_READING_OK);
-        assert_int_equal(wm_source_gpu_processes(source, &found), 1);
+        count = wm_source_gpu_processes(source, &found);
+        if (count == 500)
+            break;
+        assert_int_equal(count, 1);
         assert_int_equal(found[0].pid, 0);
         assert_int_equal(found[0].state, WM_READING_FAILED);
     }
-    read_source(source);
-    assert_int_equal(wm_source_gpu_processes(source, &found), 500);
+    assert_true(failing >= 3);
     wm_source_close(source);
 }
 
@@ -817,7 +1280,7 @@ static void test_out_of_memory_with_many_gpus(void **state)
     size_t count = wm_source_gpu_processes(source, &found);
     for (size_t i = 0; i < count; i++)
         unknown += found[i].pid == 0;
-    assert_in_range(unknown, 1, 59);
+    assert_in_range(unknown, 1, 60);
     assert_int_equal(count, 6 * (60 - unknown) + unknown);
 
     read_source(source);
@@ -843,7 +1306,8 @@ static void test_scenario_refused(void **state)
         { "{\"gpus\": [], \"gpu\": 1}", "left unpacked: gpu" },
         { "{\"gpus\": [{\"count\": -1}]}", "gpus: count is below 0" },
         { "{\"gpus\": [{\"count\": 5000}]}", "gpus: count" },
-        { "{\"gpus\": [{\"count\": 2, \"uuid\": \"x\"}]}", "gpus[0]: 2 GPUs cannot share" },
+        { "{\"gpus\": [{\"count\": 2, \"uuid\": \"x\"}]}",
+          "gpus[0]: several GPUs cannot share" },
         { "{\"gpus\": [{\"power\": \"300\"}]}", "gpus[0].power: is a number" },
         { "{\"gpus\": [{\"power\": -1}]}", "gpus[0].power: -1 is below 0" },
         { "{\"gpus\": [{\"power\": []}]}", "gpus[0].power: points are" },
@@ -913,9 +1377,17 @@ int main(void)
         IN_DIR(test_older_calls),
         IN_DIR(test_values),
         IN_DIR(test_energy),
+        IN_DIR(test_power),
+        IN_DIR(test_detail),
         IN_DIR(test_lost),
+        IN_DIR(test_lost_and_found),
+        IN_DIR(test_first_call_fails),
+        IN_DIR(test_supported_by_the_next_driver),
+        IN_DIR(test_unloaded),
+        IN_DIR(test_another_gpu_appears),
         IN_DIR(test_processes),
         IN_DIR(test_unknown_processes),
+        IN_DIR(test_lists_of_processes),
         IN_DIR(test_too_many_processes),
         IN_DIR(test_processes_of_several_gpus),
         IN_DIR(test_process_tree),

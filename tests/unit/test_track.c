@@ -187,12 +187,22 @@ static void burn(double seconds)
     while ((double)used.tv_sec + (double)used.tv_nsec / 1e9 < seconds);
 }
 
-static double thread_seconds(void)
+static double seconds_of(clockid_t clock)
 {
     struct timespec used;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    clock_gettime(clock, &used);
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+static double thread_seconds(void)
+{
+    return seconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static double process_seconds(void)
+{
+    return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static void test_self_in_thread(void **state)
@@ -212,6 +222,40 @@ static void test_self_in_thread(void **state)
     print_message("  used %.4f s, told %.4f s\n", used, told);
     assert_true(told > 0.95 * used && told < 1.1 * used + 0.01);
     assert_int_equal(wm_tracker_exit_code(tracker), -1);
+    wm_tracker_free(tracker);
+}
+
+/* The threads that ask drivers are the tracker's cost as well, and only once. */
+static void test_self_with_gpus(void **state)
+{
+    const char *dir = *state;
+    char scenario[256];
+
+    snprintf(scenario, sizeof(scenario), "%s/many.json", dir);
+    test_write_file(dir, "many.json", "{\"gpus\": [{\"count\": 60}]}");
+    setenv("FAKE_NVML_SCENARIO", scenario, 1);
+    setenv("WATTMETER_NVML", test_build_path("tests/fake/libnvidia-ml.so.1"), 1);
+    struct wm_tracker *tracker = new_tracker(2 * MILLISECOND);
+    int status = wm_tracker_add(tracker, "nvml", NULL);
+    unsetenv("WATTMETER_NVML");
+    unsetenv("FAKE_NVML_SCENARIO");
+    assert_int_equal(status, WM_OK);
+
+    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_run_thread(tracker, NULL), WM_OK);
+    double all = process_seconds();
+    double before = thread_seconds();
+    burn(before + 0.3);
+    double used = thread_seconds() - before;
+    all = process_seconds() - all;
+    assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+
+    double told = number(tracker, "cpu_time.main");
+    double tool = number(tracker, "tool.cpu_seconds");
+    print_message("  used %.4f s, told %.4f s; tool %.4f s of %.4f s\n", used, told, tool,
+                  all - used);
+    assert_true(told > 0.95 * used && told < used + (all - used) / 2);
+    assert_true(tool > 0.9 * (all - used) && tool < 1.1 * (all - used) + 0.02);
     wm_tracker_free(tracker);
 }
 
@@ -433,6 +477,8 @@ int main(void)
         cmocka_unit_test(test_failed_starts),
         cmocka_unit_test(test_unknown_source),
         cmocka_unit_test(test_self_in_thread),
+        cmocka_unit_test_setup_teardown(test_self_with_gpus, test_make_dir,
+                                        test_remove_dir),
         cmocka_unit_test(test_stop_early),
         cmocka_unit_test(test_stop_after_the_end),
         cmocka_unit_test(test_host_ignores_its_children),

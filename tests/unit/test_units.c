@@ -41,6 +41,35 @@ static void test_numbers(void **state)
     }
 }
 
+static void test_fixed(void **state)
+{
+    static const struct {
+        double value;
+        int decimals;
+        const char *text;
+    } rows[] = {
+        { 0, 0, "0" },
+        { 0, 2, "0.00" },
+        { -0.001, 2, "0.00" },
+        { 1, 1, "1.0" },
+        { 122.23, 2, "122.23" },
+        { 99.996, 2, "100.00" },
+        { -3.14159, 2, "-3.14" },
+        { 0.5, 0, "1" },
+        { 11178.5, 2, "11178.50" },
+        { 123456789012.25, 2, "123456789012.25" },
+        { 1e17, 2, "1e+17" },
+        { -1e300, 0, "-1e+300" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[WM_QUANTITY_SIZE];
+        wm_view_fixed(text, rows[i].value, rows[i].decimals);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
 static const struct wm_unit *unit_named(const char *memory, const char *time)
 {
     const struct wm_report_style style = { .ram_unit = memory, .time_unit = time };
@@ -183,9 +212,10 @@ static void test_locale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_durations), cmocka_unit_test(test_prefixed),
-        cmocka_unit_test(test_styles),    cmocka_unit_test(test_locale),
+        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_fixed),
+        cmocka_unit_test(test_bytes),    cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_prefixed), cmocka_unit_test(test_styles),
+        cmocka_unit_test(test_locale),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu.h - everything the GPUs of a machine say of themselves, of all vendors.
+ *
+ *     struct wm_gpus *gpus;
+ *     struct wm_gpu_value power;
+ *     struct wm_error err;
+ *     if (wm_gpus_open(NULL, &gpus, &err) < 0)
+ *         return report(&err);
+ *     for (size_t g = 0; g < wm_gpus_count(gpus); g++) {
+ *         wm_gpu_get(gpus, g, WM_GPU_POWER_DRAW, &power);
+ *         if (power.state == WM_READING_OK)
+ *             printf("GPU %zu: %.1f W\n", g, power.number);
+ *         else
+ *             printf("GPU %zu: n/a, %s\n", g, power.why);
+ *     }
+ *     wm_gpus_close(gpus);
+ *
+ * This is for looking at GPUs: once, or again every second or so with
+ * wm_gpus_refresh(). To measure with them, read a source (source.h) or run a
+ * tracker (tracker.h).
+ *
+ * For every function here:
+ *   - zero or more is success, a negative `enum wm_status` is failure;
+ *   - out-parameters (`ret_...`) are written on success and only then;
+ *   - `err` may be NULL;
+ *   - texts are borrowed and live until the next refresh or close;
+ *   - a machine without a GPU is no failure: there are none then, and
+ *     wm_gpus_looked() says where they were looked for;
+ *   - a driver that hangs costs at most WM_GPU_PATIENCE_S seconds; what it did
+ *     not tell by then is WM_READING_FAILED, and the rest is there;
+ *   - one value that cannot be had costs that value and nothing else.
+ */
+#ifndef WATTMETER_GPU_H
+#define WATTMETER_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "wattmeter/api.h"
+#include "wattmeter/error.h"
+#include "wattmeter/source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct wm_gpus;
+
+/* How long a refresh waits for all drivers together, in seconds. */
+#define WM_GPU_PATIENCE_S 5
+
+/* What is asked together. */
+enum wm_gpu_group {
+    WM_GPU_GENERAL = 1 << 0, /* who it is and how it is set up */
+    WM_GPU_MEMORY = 1 << 1,
+    WM_GPU_UTILIZATION = 1 << 2, /* with temperatures and fan */
+    WM_GPU_PCI = 1 << 3,
+    WM_GPU_CLOCKS = 1 << 4,
+    WM_GPU_POWER = 1 << 5,
+    WM_GPU_ECC = 1 << 6,
+    WM_GPU_NVLINK = 1 << 7,
+    WM_GPU_THROUGHPUT = 1 << 8, /* of PCIe: takes the driver 20 ms per direction */
+    WM_GPU_PROCESSES = 1 << 9,
+    WM_GPU_EVERYTHING = (1 << 10) - 1,
+};
+
+/* What a GPU may say. Names, units and types are in wm_gpu_field_info(). New
+ * ones are added at the end of their group; programs that store a number of
+ * this list must be compiled again. */
+enum wm_gpu_field {
+    /* WM_GPU_GENERAL */
+    WM_GPU_INDEX, /* its place among all GPUs of the machine; NVIDIA's come first, in
+                     the order of nvidia-smi */
+    WM_GPU_NAME,
+    WM_GPU_SERIAL,
+    WM_GPU_UUID, /* the identity: "GPU-7c1f..."; for other vendors what the kernel has */
+    WM_GPU_BIOS,
+    WM_GPU_LABEL, /* as in recordings: "gpu0", "card1" */
+    WM_GPU_VENDOR,
+    WM_GPU_SOURCE, /* who told all this: "nvml", "drm" */
+    WM_GPU_ARCHITECTURE,
+    WM_GPU_COMPUTE_CAPABILITY, /* "9.0" */
+    WM_GPU_CORES,
+    WM_GPU_MULTIPROCESSORS, /* SMs, compute units, Xe cores */
+    WM_GPU_KERNEL_DRIVER,   /* "nvidia", "amdgpu", "i915", "xe" */
+    WM_GPU_DRIVER_VERSION,
+    WM_GPU_NVML_VERSION,
+    WM_GPU_CUDA_VERSION, /* newest that the driver serves: "12.4" */
+    WM_GPU_COMPUTE_MODE, /* "Default", "Exclusive Process", "Prohibited" */
+    WM_GPU_PERSISTENCE,  /* "Enabled", "Disabled" */
+    WM_GPU_MIG_MODE,
+    WM_GPU_MIG_MODE_PENDING,
+    WM_GPU_DISPLAY_ACTIVE,
+    WM_GPU_SIMULATED, /* the driver says that it is not real */
+
+    /* WM_GPU_MEMORY */
+    WM_GPU_MEMORY_TOTAL,
+    WM_GPU_MEMORY_USED, /* without what the driver keeps for itself, where it tells */
+    WM_GPU_MEMORY_FREE,
+    WM_GPU_MEMORY_RESERVED,
+    WM_GPU_MEMORY_BAR1_TOTAL,
+    WM_GPU_MEMORY_BAR1_USED,
+    WM_GPU_MEMORY_SHARED_TOTAL, /* the machine's, that the GPU may use (GTT) */
+    WM_GPU_MEMORY_SHARED_USED,
+
+    /* WM_GPU_UTILIZATION */
+    WM_GPU_UTILIZATION_GPU,    /* share of time in which anything ran on it */
+    WM_GPU_UTILIZATION_MEMORY, /* share of time in which its memory was read or written */
+    WM_GPU_UTILIZATION_ENCODER,
+    WM_GPU_UTILIZATION_DECODER,
+    WM_GPU_FAN, /* of its highest speed */
+    WM_GPU_FAN_SPEED,
+    WM_GPU_TEMPERATURE,
+    WM_GPU_TEMPERATURE_MEMORY,
+    WM_GPU_TEMPERATURE_HOTSPOT,
+    WM_GPU_TEMPERATURE_SLOWDOWN, /* at which it throttles */
+    WM_GPU_TEMPERATURE_SHUTDOWN,
+    WM_GPU_PERFORMANCE, /* "P0" (most) to "P15"; other vendors have words */
+
+    /* WM_GPU_PCI */
+    WM_GPU_PCI_BUS, /* two hexadecimal digits */
+    WM_GPU_PCI_BUS_ID,
+    WM_GPU_PCI_DEVICE,
+    WM_GPU_PCI_DEVICE_ID,     /* eight: device, then vendor */
+    WM_GPU_PCI_SUB_SYSTEM_ID, /* the same of the board */
+    WM_GPU_PCI_LINK_GEN,
+    WM_GPU_PCI_LINK_GEN_MAX,
+    WM_GPU_PCI_LINK_WIDTH,
+    WM_GPU_PCI_LINK_WIDTH_MAX,
+    WM_GPU_PCI_REPLAYS,
+
+    /* WM_GPU_CLOCKS */
+    WM_GPU_CLOCK_GRAPHICS,
+    WM_GPU_CLOCK_SM,
+    WM_GPU_CLOCK_MEMORY,
+    WM_GPU_CLOCK_VIDEO,
+    WM_GPU_CLOCK_GRAPHICS_MAX,
+    WM_GPU_CLOCK_SM_MAX,
+    WM_GPU_CLOCK_MEMORY_MAX,
+    WM_GPU_CLOCK_VIDEO_MAX,
+    WM_GPU_THROTTLE, /* why the clocks are not higher: "none", "gpu_idle",
+                        "sw_power_cap, hw_thermal_slowdown" */
+
+    /* WM_GPU_POWER */
+    WM_GPU_POWER_MANAGEMENT, /* "Supported" */
+    WM_GPU_POWER_DRAW,       /* what nvidia-smi calls power.draw; what it means depends on
+                                the board and the driver */
+    WM_GPU_POWER_INSTANT,
+    WM_GPU_POWER_AVERAGE, /* over the last second */
+    WM_GPU_POWER_SCOPE,   /* of the two above: "gpu", or "module" with the CPU in it */
+    WM_GPU_POWER_LIMIT,
+    WM_GPU_POWER_LIMIT_DEFAULT,
+    WM_GPU_POWER_LIMIT_ENFORCED,
+    WM_GPU_POWER_LIMIT_MIN,
+    WM_GPU_POWER_LIMIT_MAX,
+    WM_GPU_ENERGY, /* since the driver was loaded */
+
+    /* WM_GPU_ECC */
+    WM_GPU_ECC_MODE,
+    WM_GPU_ECC_MODE_PENDING,
+    WM_GPU_ECC_CORRECTED, /* since the driver was loaded */
+    WM_GPU_ECC_UNCORRECTED,
+    WM_GPU_ECC_CORRECTED_LIFETIME,
+    WM_GPU_ECC_UNCORRECTED_LIFETIME,
+
+    /* WM_GPU_NVLINK */
+    WM_GPU_NVLINK_LINKS, /* that are up */
+    WM_GPU_NVLINK_SENT,  /* over all links, since they came up; may wrap or be reset */
+    WM_GPU_NVLINK_RECEIVED,
+
+    /* WM_GPU_THROUGHPUT */
+    WM_GPU_PCI_SENT, /* per second, by the GPU */
+    WM_GPU_PCI_RECEIVED,
+
+    WM_GPU_FIELDS
+};
+
+/* What is known of a process on a GPU; all in WM_GPU_PROCESSES. */
+enum wm_gpu_process_field {
+    WM_GPU_PROCESS_PID, /* in our pid namespace; else missing, with the reason */
+    WM_GPU_PROCESS_NAME,
+    WM_GPU_PROCESS_USER,
+    WM_GPU_PROCESS_PARENT_PID,
+    WM_GPU_PROCESS_PARENT_NAME,
+    WM_GPU_PROCESS_CREATE_TIME, /* seconds since 1970, UTC */
+    WM_GPU_PROCESS_MEMORY,
+    WM_GPU_PROCESS_TYPE,       /* "C" computes, "G" draws, "C+G", "M" through MPS */
+    WM_GPU_PROCESS_DRIVER_PID, /* as the driver says it */
+    WM_GPU_PROCESS_SM,         /* share of the GPU's time, of late */
+    WM_GPU_PROCESS_MEMORY_UTILIZATION,
+    WM_GPU_PROCESS_ENCODER,
+    WM_GPU_PROCESS_DECODER,
+    WM_GPU_PROCESS_GPU_TIME,     /* seconds of engine time since it opened the GPU */
+    WM_GPU_PROCESS_GPU_INSTANCE, /* of a partitioned GPU (MIG) */
+    WM_GPU_PROCESS_COMPUTE_INSTANCE,
+
+    WM_GPU_PROCESS_FIELDS
+};
+
+/* What a part of a partitioned GPU (MIG) says; all in WM_GPU_GENERAL but the
+ * memory in use. */
+enum wm_gpu_mig_field {
+    WM_GPU_MIG_INDEX, /* among the parts of its GPU */
+    WM_GPU_MIG_UUID,
+    WM_GPU_MIG_NAME,
+    WM_GPU_MIG_GPU_INSTANCE,
+    WM_GPU_MIG_COMPUTE_INSTANCE,
+    WM_GPU_MIG_MULTIPROCESSORS,
+    WM_GPU_MIG_MEMORY_TOTAL,
+    WM_GPU_MIG_MEMORY_USED,
+
+    WM_GPU_MIG_FIELDS
+};
+
+enum wm_gpu_type {
+    WM_GPU_TEXT,
+    WM_GPU_WHOLE, /* a number without a fraction */
+    WM_GPU_REAL,
+    WM_GPU_YES_NO, /* 1 and 0 */
+};
+
+/* What a field is. */
+struct wm_gpu_field_info {
+    const char *group;   /* in JSON and in Python: "power"; "" at the top */
+    const char *key;     /* within the group: "limit" */
+    const char *label;   /* for people: "Limit" */
+    const char *unit;    /* "W", "J", "B", "Hz", "ratio", "celsius", "rpm", "B/s", "s",
+                            "count"; "" for texts */
+    const char *summary; /* one line */
+    enum wm_gpu_type type;
+    unsigned asked_with; /* the enum wm_gpu_group */
+    bool fixed;          /* does not change while the driver runs: asked once */
+};
+
+/* Of the field called so; NULL past the last one. Constants. */
+WM_API const struct wm_gpu_field_info *wm_gpu_field_info(enum wm_gpu_field field);
+WM_API const struct wm_gpu_field_info *
+wm_gpu_process_field_info(enum wm_gpu_process_field field);
+WM_API const struct wm_gpu_field_info *wm_gpu_mig_field_info(enum wm_gpu_mig_field field);
+
+struct wm_gpu_value {
+    enum wm_reading_state state;
+    double number;    /* of all types but WM_GPU_TEXT; meaningful in WM_READING_OK alone */
+    const char *text; /* of WM_GPU_TEXT; NULL else, and where the state is not ok */
+    const char *why;  /* NULL where the state is ok, never else */
+};
+
+/* Finds the GPUs that config->gpus chooses (see wm_gpu_select()) and asks them
+ * everything once, but for `WM_GPU_THROUGHPUT`. `config` may be NULL, which is
+ * all GPUs. WM_EINVAL: the choice is wrong, and the text says what there is. */
+WM_API int wm_gpus_open(const struct wm_source_config *config, struct wm_gpus **ret_gpus,
+                        struct wm_error *err);
+
+/* Accepts NULL. Waits for a driver that hangs no longer than a refresh does. */
+WM_API void wm_gpus_close(struct wm_gpus *gpus);
+
+/* The chosen GPUs, and all there are. */
+WM_API size_t wm_gpus_count(const struct wm_gpus *gpus);
+WM_API size_t wm_gpus_present(const struct wm_gpus *gpus);
+
+/* Asks the chosen GPUs again for what may have changed; `groups` is of enum
+ * wm_gpu_group. What is not asked stays as it was. A GPU that is gone, or does
+ * not answer, says so in its values. Returns 1 when GPUs came or went since
+ * they were found, so that it is time to open anew; else 0. */
+WM_API int wm_gpus_refresh(struct wm_gpus *gpus, unsigned groups, struct wm_error *err);
+
+/* `gpu` is below wm_gpus_count() in all of these. WM_READING_NONE, with a
+ * reason, is what nobody asked for yet. */
+WM_API void wm_gpu_get(const struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field,
+                       struct wm_gpu_value *ret_value);
+
+/* The processes on a GPU, by the last refresh. Where `ret_list` (may be NULL)
+ * is not ok the list is not known, or not known to be whole, and says why. */
+WM_API size_t wm_gpu_process_count(const struct wm_gpus *gpus, size_t gpu,
+                                   struct wm_gpu_value *ret_list);
+WM_API void wm_gpu_process_get(const struct wm_gpus *gpus, size_t gpu, size_t process,
+                               enum wm_gpu_process_field field,
+                               struct wm_gpu_value *ret_value);
+
+WM_API size_t wm_gpu_mig_count(const struct wm_gpus *gpus, size_t gpu);
+WM_API void wm_gpu_mig_get(const struct wm_gpus *gpus, size_t gpu, size_t mig,
+                           enum wm_gpu_mig_field field, struct wm_gpu_value *ret_value);
+
+/* Where GPUs were looked for: one entry for each way, present or not. */
+struct wm_gpu_looked {
+    const char *source; /* "nvml", "drm" */
+    size_t present;
+    int status;         /* WM_OK, or why there are none: WM_ENODEV ... */
+    const char *detail; /* what was found, or why nothing was */
+};
+
+/* NULL past the last. */
+WM_API const struct wm_gpu_looked *wm_gpus_looked(const struct wm_gpus *gpus, size_t index);
+
+/* Which of all GPUs, chosen at open or not, `words` means: their WM_GPU_INDEX in
+ * `ret_chosen` (room for wm_gpus_present()), in ascending order, and how many.
+ *
+ *   NULL, "all"      every GPU that answers
+ *   "none"           none
+ *   "visible"        those that CUDA_VISIBLE_DEVICES and its relatives leave to
+ *                    a program (docs/gpu-selection.md); `environment` has the
+ *                    variables as "NAME=VALUE", ends with NULL, and is the
+ *                    calling process's own where it is NULL
+ *   "0,GPU-7c1f,card1,0000:3b:00.0"
+ *                    indices, identities and beginnings of them that fit one
+ *                    GPU, labels, PCI addresses; a MIG device means its GPU
+ *
+ * WM_EINVAL says which word is wrong and what there is. Other failures are no
+ * fault of the words: the GPU does not answer (WM_EIO), or a driver is in trouble
+ * (its status), so that no GPU fits, or nobody knows which one a number means.
+ *
+ * `ret_remark` (may be NULL) gets what a person should know of a choice that is not
+ * wrong, such as a mask of which CUDA takes a part only; NULL where there is
+ * nothing. It lives until the next choice. */
+WM_API int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
+                         const char *const *environment, size_t *ret_chosen,
+                         size_t *ret_count, const char **ret_remark, struct wm_error *err);
+
+enum wm_gpus_format {
+    WM_GPUS_TEXT,      /* blocks for a person, igpu's */
+    WM_GPUS_BRIEF,     /* one line per GPU */
+    WM_GPUS_JSON,      /* everything, for programs; described in docs/gpu-info.md */
+    WM_GPUS_JSON_LINE, /* the same in one line */
+};
+
+/* WM_EIO when `out` did not take all of it. */
+WM_API int wm_gpus_print(const struct wm_gpus *gpus, enum wm_gpus_format format, FILE *out,
+                         struct wm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_open.h - the inventory over a table of backends that the caller gives. */
+#ifndef WM_GPU_OPEN_H
+#define WM_GPU_OPEN_H
+
+#include "gpu/gpu_ops.h"
+
+/* As wm_gpus_open(), which has the table of this build. Their GPUs are counted in
+ * its order. */
+int wm_gpus_open_backends(const struct wm_gpu_ops *const *table, size_t count,
+                          const struct wm_source_config *config, struct wm_gpus **ret_gpus,
+                          struct wm_error *err);
+
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_guarded.c - what the threads work on, and the owner's copies of it. */
+#include "source/source_guarded.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_clock.h"
+#include "base/base_guard.h"
+
+/* A driver that does not hang shuts down in less. */
+#define CLOSE_NS WM_NS_PER_S
+#define CLOSE_HANGING_NS (50 * WM_NS_PER_MS)
+
+/* Of one reading: the one that goes on, one of its own, one more after a hang. */
+enum { ROUNDS_MAX = 3 };
+
+/* More than any GPU serves; beyond it a list is taken for a mistake. */
+enum { PROCESSES_MAX = 65536 };
+
+enum { PROCFS, SYSFS, NVML, GPUS, TEXT_COUNT };
+
+static const char no_answer[] = "the driver did not answer";
+
+/* The threads' side. A part is its call's while that is under way, and the
+ * owner's else; the rest is fixed once it has been opened. Whoever is last of
+ * all frees it. */
+struct driver {
+    const struct wm_source_ops *ops;
+    struct wm_source_config config; /* its texts are these: */
+    char *texts[TEXT_COUNT];
+    int status; /* of open() */
+    struct wm_error err;
+    bool handed_over; /* opened, and released by the second guard */
+
+    struct wm_reading *readings; /* one per channel */
+    struct answer {
+        size_t first_channel;
+        int64_t asked_ns;
+        bool has_hung; /* when the values were read nobody knows */
+    } * answers;       /* one per part */
+
+    max_align_t state[];
+};
+
+/* The owner's side of a part. */
+struct part {
+    size_t first_channel, channel_count;
+    size_t device_count; /* GPUs among its channels' devices */
+    int64_t asked_ns;    /* for what is copied here; 0: never answered */
+    struct wm_gpu_process *processes;
+    size_t process_count, process_room;
+    bool is_listed; /* else there was no memory for the processes */
+    bool is_stale;  /* told so by the last collect */
+};
+
+struct channel_copy {
+    struct wm_reading reading;
+    char why[sizeof(((struct wm_error *)NULL)->text)]; /* empty: nothing to say */
+};
+
+struct wm_guarded {
+    struct driver *driver;
+    struct wm_guard *guard;
+    const struct wm_channel *channels;
+    size_t channel_count;
+
+    struct part *parts;
+    size_t part_count;
+    struct channel_copy *copies; /* one per channel */
+
+    int64_t round_ns;        /* when the last one began */
+    struct wm_error failure; /* to begin one; its text is empty where it went well */
+
+    /* What the last collect told. */
+    const char **whys; /* one per channel, or NULL */
+    struct wm_gpu_process *told;
+    size_t told_count, told_room;
+    size_t device_count; /* room for so many is always there */
+};
+
+static void free_driver(struct driver *driver)
+{
+    for (size_t i = 0; i < TEXT_COUNT; i++)
+        free(driver->texts[i]);
+    free(driver->answers);
+    free(driver->readings);
+    free(driver);
+}
+
+static int new_driver(const struct wm_source_ops *ops,
+                      const struct wm_source_config *config, struct driver **ret_driver,
+                      struct wm_error *err)
+{
+    const char *const texts[TEXT_COUNT] = {
+        [PROCFS] = config->procfs,
+        [SYSFS] = config->sysfs,
+        [NVML] = config->nvml,
+        [GPUS] = config->gpus,
+    };
+    struct driver *driver = calloc(1, sizeof(*driver) + ops->state_size);
+
+    if (!driver)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
+    driver->ops = ops;
+    for (size_t i = 0; i < TEXT_COUNT; i++) {
+        if (texts[i] && !(driver->texts[i] = strdup(texts[i]))) {
+            free_driver(driver);
+            return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
+        }
+    }
+    driver->config = *config;
+    driver->config.procfs = driver->texts[PROCFS];
+    driver->config.sysfs = driver->texts[SYSFS];
+    driver->config.nvml = driver->texts[NVML];
+    driver->config.gpus = driver->texts[GPUS];
+    *ret_driver = driver;
+    return WM_OK;
+}
+
+static void close_driver(void *context)
+{
+    struct driver *driver = context;
+
+    driver->ops->close(driver->state);
+    free_driver(driver);
+}
+
+static void open_driver(void *context, size_t unit)
+{
+    struct driver *driver = context;
+
+    (void)unit;
+    driver->status = driver->ops->open(driver->state, &driver->config, &driver->err);
+}
+
+static void close_unless_handed_over(void *context)
+{
+    struct driver *driver = context;
+
+    if (!driver->handed_over)
+        close_driver(driver);
+}
+
+static void read_driver(void *context, size_t part)
+{
+    struct driver *driver = context;
+    struct answer *answer = &driver->answers[part];
+
+    answer->asked_ns = wm_clock_monotonic_ns();
+    driver->ops->read_part(driver->state, part, driver->readings + answer->first_channel);
+    answer->has_hung = wm_clock_monotonic_ns() - answer->asked_ns > WM_GUARD_HANG_NS;
+}
+
+/* Tells GPUs apart, whose channels stand together. */
+static bool begins_gpu(const struct wm_channel *channels, size_t first, size_t index)
+{
+    const struct wm_channel *channel = &channels[index];
+
+    return channel->device_kind == WM_DEVICE_GPU &&
+           (index == first || strcmp(channel->device, channels[index - 1].device) != 0);
+}
+
+static void lay_out(struct wm_guarded *guarded)
+{
+    struct driver *driver = guarded->driver;
+    size_t first = 0;
+
+    for (size_t p = 0; p < guarded->part_count; p++) {
+        struct part *part = &guarded->parts[p];
+        part->first_channel = first;
+        part->channel_count = driver->ops->part_channels(driver->state, p);
+        driver->answers[p].first_channel = first;
+        for (size_t i = 0; i < part->channel_count; i++)
+            part->device_count += begins_gpu(guarded->channels, first, first + i);
+        guarded->device_count += part->device_count;
+        first += part->channel_count;
+    }
+    assert(first == guarded->channel_count);
+}
+
+/* Everything that readings need, for a backend that is open. */
+static int prepare(struct wm_guarded *guarded, struct wm_error *err)
+{
+    struct driver *driver = guarded->driver;
+
+    guarded->channel_count = driver->ops->channels(driver->state, &guarded->channels);
+    guarded->part_count = driver->ops->parts(driver->state);
+    driver->readings = calloc(guarded->channel_count + 1, sizeof(*driver->readings));
+    driver->answers = calloc(guarded->part_count + 1, sizeof(*driver->answers));
+    guarded->copies = calloc(guarded->channel_count + 1, sizeof(*guarded->copies));
+    guarded->whys = calloc(guarded->channel_count + 1, sizeof(*guarded->whys));
+    guarded->parts = calloc(guarded->part_count + 1, sizeof(*guarded->parts));
+    if (!driver->readings || !driver->answers || !guarded->copies || !guarded->whys ||
+        !guarded->parts)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", driver->ops->name);
+    lay_out(guarded);
+
+    guarded->told_room = guarded->device_count;
+    guarded->told = calloc(guarded->told_room + 1, sizeof(*guarded->told));
+    if (!guarded->told)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", driver->ops->name);
+    return wm_guard_new(guarded->part_count, read_driver, close_driver, driver,
+                        &guarded->guard, err);
+}
+
+static void free_owners_side(struct wm_guarded *guarded)
+{
+    for (size_t p = 0; guarded->parts && p < guarded->part_count; p++)
+        free(guarded->parts[p].processes);
+    free(guarded->told);
+    free(guarded->parts);
+    free((void *)guarded->whys);
+    free(guarded->copies);
+    free(guarded);
+}
+
+static int open_in_time(struct wm_guard *opener, const struct driver *driver,
+                        struct wm_error *err)
+{
+    int status = wm_guard_start(opener, err);
+    if (status < 0)
+        return status;
+    if (!wm_guard_wait(opener, wm_clock_monotonic_ns() + WM_GUARDED_OPEN_NS))
+        return wm_fail(err, WM_EIO, "%s: the driver has not answered for %d s",
+                       driver->ops->name, (int)(WM_GUARDED_OPEN_NS / WM_NS_PER_S));
+    if (driver->status < 0 && err)
+        *err = driver->err;
+    return driver->status;
+}
+
+/* A thread that has done its work ends soon, and until then it has the driver. */
+static void close_opener(struct wm_guard *opener, bool is_open)
+{
+    bool hangs = wm_guard_busy_since(opener, 0) != 0;
+
+    if (is_open)
+        wm_guard_close(opener, INT64_MAX);
+    else
+        wm_guard_close(opener, wm_clock_monotonic_ns() + (hangs ? 0 : CLOSE_NS));
+}
+
+int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_config *config,
+                    struct wm_guarded **ret_guarded, struct wm_error *err)
+{
+    struct wm_guard *opener = NULL;
+    struct driver *driver = NULL;
+    struct wm_guarded *guarded = calloc(1, sizeof(*guarded));
+
+    if (!guarded)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
+    int status = new_driver(ops, config, &driver, err);
+    if (status == WM_OK) {
+        status =
+            wm_guard_new(1, open_driver, close_unless_handed_over, driver, &opener, err);
+        if (status < 0)
+            free_driver(driver);
+    }
+    if (status < 0) {
+        free(guarded);
+        return status;
+    }
+
+    guarded->driver = driver;
+    status = open_in_time(opener, driver, err);
+    if (status == WM_OK)
+        status = prepare(guarded, err);
+    if (status == WM_OK)
+        driver->handed_over = true;
+    close_opener(opener, status == WM_OK);
+    if (status < 0) {
+        free_owners_side(guarded);
+        return status;
+    }
+    *ret_guarded = guarded;
+    return WM_OK;
+}
+
+void wm_guarded_close(struct wm_guarded *guarded)
+{
+    int64_t patience_ns = CLOSE_NS;
+
+    if (!guarded)
+        return;
+    for (size_t p = 0; p < guarded->part_count; p++) {
+        if (wm_guard_busy_since(guarded->guard, p) != 0)
+            patience_ns = CLOSE_HANGING_NS;
+    }
+    wm_guard_close(guarded->guard, wm_clock_monotonic_ns() + patience_ns);
+    free_owners_side(guarded);
+}
+
+const void *wm_guarded_state(const struct wm_guarded *guarded)
+{
+    return guarded->driver->state;
+}
+
+/* Makes room for `count` entries; false when there is no memory for them. */
+static bool make_room(struct wm_gpu_process **list, size_t *room, size_t count)
+{
+    size_t more = *room ? *room : 16;
+
+    if (count <= *room)
+        return true;
+    while (more < count)
+        more *= 2;
+    void *grown = realloc(*list, more * sizeof(**list));
+    if (!grown)
+        return false;
+    *list = grown;
+    *room = more;
+    return true;
+}
+
+static void copy_processes(const struct driver *driver, size_t number, struct part *part)
+{
+    const struct wm_gpu_process *processes = NULL;
+
+    part->process_count = 0;
+    part->is_listed = false;
+    if (!driver->ops->gpu_processes)
+        return;
+    size_t count = driver->ops->gpu_processes(driver->state, number, &processes);
+    if (count > PROCESSES_MAX || !make_room(&part->processes, &part->process_room, count))
+        return;
+    if (count > 0)
+        memcpy(part->processes, processes, count * sizeof(*processes));
+    part->process_count = count;
+    part->is_listed = true;
+}
+
+static void copy_channel(const struct driver *driver, size_t channel,
+                         struct channel_copy *copy)
+{
+    const char *why = NULL;
+
+    copy->reading = driver->readings[channel];
+    if (copy->reading.state != WM_READING_OK && driver->ops->why)
+        why = driver->ops->why(driver->state, channel);
+    snprintf(copy->why, sizeof(copy->why), "%s", why ? why : "");
+}
+
+/* Copies what has been answered since the last time. Of a call that hung nobody
+ * knows on which side of the hang the values were read, so it does not count. */
+static void absorb(struct wm_guarded *guarded)
+{
+    const struct driver *driver = guarded->driver;
+
+    for (size_t p = 0; p < guarded->part_count; p++) {
+        struct part *part = &guarded->parts[p];
+        if (!wm_guard_take(guarded->guard, p) || driver->answers[p].has_hung)
+            continue;
+        part->asked_ns = driver->answers[p].asked_ns;
+        for (size_t i = 0; i < part->channel_count; i++)
+            copy_channel(driver, part->first_channel + i,
+                         &guarded->copies[part->first_channel + i]);
+        copy_processes(driver, p, part);
+    }
+}
+
+static void begin_round(struct wm_guarded *guarded)
+{
+    int64_t now_ns = wm_clock_monotonic_ns();
+
+    guarded->failure.text[0] = '\0';
+    if (wm_guard_start(guarded->guard, &guarded->failure) > 0)
+        guarded->round_ns = now_ns;
+}
+
+void wm_guarded_begin(struct wm_guarded *guarded)
+{
+    absorb(guarded);
+    begin_round(guarded);
+}
+
+static bool is_old(const struct part *part, int64_t oldest_ns)
+{
+    return part->asked_ns == 0 || part->asked_ns < oldest_ns;
+}
+
+static bool hangs(const struct wm_guarded *guarded, size_t number)
+{
+    int64_t since_ns = wm_guard_busy_since(guarded->guard, number);
+
+    return since_ns != 0 && wm_clock_monotonic_ns() - since_ns > WM_GUARD_HANG_NS;
+}
+
+/* Whether something is old that may be had when it is waited for. */
+static bool lacks_answers(const struct wm_guarded *guarded, int64_t oldest_ns)
+{
+    for (size_t p = 0; p < guarded->part_count; p++) {
+        if (is_old(&guarded->parts[p], oldest_ns) && !hangs(guarded, p))
+            return true;
+    }
+    return false;
+}
+
+/* When a call that is under way, or begins now, will be one that hangs. */
+static int64_t when_one_hangs(const struct wm_guarded *guarded)
+{
+    int64_t now_ns = wm_clock_monotonic_ns();
+    int64_t first_ns = now_ns + WM_GUARD_HANG_NS;
+
+    for (size_t p = 0; p < guarded->part_count; p++) {
+        int64_t since_ns = wm_guard_busy_since(guarded->guard, p);
+        int64_t hangs_ns = since_ns + WM_GUARD_HANG_NS;
+        if (since_ns != 0 && hangs_ns >= now_ns && hangs_ns < first_ns)
+            first_ns = hangs_ns;
+    }
+    return first_ns + 1;
+}
+
+/* One round, as a rule. But what goes on may be one of earlier, of a slow driver;
+ * and where a call hangs the others are read in another one. */
+static void wait_for_answers(struct wm_guarded *guarded, int64_t deadline_ns,
+                             int64_t oldest_ns)
+{
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        int64_t until_ns = when_one_hangs(guarded);
+
+        wm_guard_wait(guarded->guard, until_ns < deadline_ns ? until_ns : deadline_ns);
+        absorb(guarded);
+        if (!lacks_answers(guarded, oldest_ns) || wm_clock_monotonic_ns() >= deadline_ns)
+            return;
+        begin_round(guarded);
+    }
+}
+
+/* What it answered before stands for now until it hangs. */
+static bool is_stale(const struct wm_guarded *guarded, size_t number, int64_t oldest_ns)
+{
+    return is_old(&guarded->parts[number], oldest_ns) || hangs(guarded, number);
+}
+
+static void tell_part(struct wm_guarded *guarded, const struct part *part,
+                      struct wm_reading *readings)
+{
+    for (size_t i = 0; i < part->channel_count; i++) {
+        size_t channel = part->first_channel + i;
+        const struct channel_copy *copy = &guarded->copies[channel];
+
+        readings[channel] = copy->reading;
+        guarded->whys[channel] = copy->why[0] ? copy->why : NULL;
+    }
+}
+
+static void tell_stale(struct wm_guarded *guarded, size_t number,
+                       struct wm_reading *readings)
+{
+    const struct part *part = &guarded->parts[number];
+    int64_t asked_ns = wm_guard_busy_since(guarded->guard, number);
+
+    if (asked_ns == 0)
+        asked_ns = guarded->round_ns ? guarded->round_ns : wm_clock_monotonic_ns();
+    for (size_t i = 0; i < part->channel_count; i++) {
+        size_t channel = part->first_channel + i;
+
+        readings[channel] = (struct wm_reading) { asked_ns, 0, WM_READING_STALE };
+        guarded->whys[channel] =
+            guarded->failure.text[0] ? guarded->failure.text : no_answer;
+    }
+}
+
+/* One entry for each GPU of the part, in place of its processes. */
+static void tell_unknown(struct wm_guarded *guarded, const struct part *part,
+                         enum wm_reading_state state)
+{
+    for (size_t i = 0; i < part->channel_count; i++) {
+        if (!begins_gpu(guarded->channels, part->first_channel, part->first_channel + i))
+            continue;
+        guarded->told[guarded->told_count++] = (struct wm_gpu_process) {
+            .device = guarded->channels[part->first_channel + i].device,
+            .state = state,
+            .sm_state = state,
+        };
+    }
+}
+
+static void tell_processes(struct wm_guarded *guarded)
+{
+    size_t needed = guarded->device_count;
+
+    guarded->told_count = 0;
+    if (!guarded->driver->ops->gpu_processes)
+        return;
+    for (size_t p = 0; p < guarded->part_count; p++)
+        needed += guarded->parts[p].process_count;
+    bool has_room = make_room(&guarded->told, &guarded->told_room, needed);
+
+    for (size_t p = 0; p < guarded->part_count; p++) {
+        const struct part *part = &guarded->parts[p];
+
+        if (part->is_stale) {
+            tell_unknown(guarded, part, WM_READING_STALE);
+        } else if (!part->is_listed || !has_room) {
+            tell_unknown(guarded, part, WM_READING_FAILED);
+        } else if (part->process_count > 0) {
+            memcpy(guarded->told + guarded->told_count, part->processes,
+                   part->process_count * sizeof(*part->processes));
+            guarded->told_count += part->process_count;
+        }
+    }
+}
+
+void wm_guarded_collect(struct wm_guarded *guarded, int64_t deadline_ns, int64_t oldest_ns,
+                        struct wm_reading *readings)
+{
+    wait_for_answers(guarded, deadline_ns, oldest_ns);
+    for (size_t p = 0; p < guarded->part_count; p++) {
+        guarded->parts[p].is_stale = is_stale(guarded, p, oldest_ns);
+        if (guarded->parts[p].is_stale)
+            tell_stale(guarded, p, readings);
+        else
+            tell_part(guarded, &guarded->parts[p], readings);
+    }
+    tell_processes(guarded);
+}
+
+const char *wm_guarded_why(const struct wm_guarded *guarded, size_t channel)
+{
+    return guarded->whys[channel];
+}
+
+size_t wm_guarded_gpu_processes(const struct wm_guarded *guarded,
+                                const struct wm_gpu_process **ret_processes)
+{
+    *ret_processes = guarded->told;
+    return guarded->told_count;
+}
+
+int64_t wm_guarded_cpu_ns(const struct wm_guarded *guarded)
+{
+    return wm_guard_cpu_ns(guarded->guard);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_gpus.c - words about GPUs become a list of identities for each source. */
+#include "track/track_gpus.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_file.h"
+#include "gpu/gpu_select.h"
+
+/* A source of GPUs, and the chosen ones among them. */
+struct part {
+    char *source;
+    char *list; /* "GPU-7c1f...,GPU-93ab..."; NULL: none of them */
+    size_t length;
+    struct wm_error missing; /* why it found no GPU at all; else its status is WM_OK */
+};
+
+struct wm_track_gpus {
+    char *words;
+    struct part *parts;
+    size_t part_count;
+    size_t present;
+    char *remark;
+    struct wm_error trouble; /* why nothing could be chosen; else its status is WM_OK */
+};
+
+/* The environment of a process. */
+struct environment {
+    char *text; /* its entries, each with its NUL */
+    const char **entries;
+};
+
+/* More than the kernel lets a process begin with. */
+enum { ENVIRONMENT_MAX = 1 << 23 };
+
+static int no_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "choosing GPUs: out of memory");
+}
+
+static int read_environment(pid_t pid, struct environment *ret_environment,
+                            struct wm_error *err)
+{
+    char path[512], *text;
+    size_t length, count = 0;
+
+    snprintf(path, sizeof(path), "%s/%d/environ", wm_env("WATTMETER_PROCFS", "/proc"),
+             (int)pid);
+    int status = wm_file_slurp(path, ENVIRONMENT_MAX, &text, &length, err);
+    if (status < 0)
+        return status;
+
+    for (size_t i = 0; i < length; i++)
+        count += text[i] == '\0';
+    const char **entries = calloc(count + 2, sizeof(*entries));
+    if (!entries) {
+        free(text);
+        return no_memory(err);
+    }
+    count = 0;
+    for (size_t at = 0; at < length; at += strlen(text + at) + 1)
+        entries[count++] = text + at;
+    *ret_environment = (struct environment) { text, entries };
+    return WM_OK;
+}
+
+static int append(struct part *part, const char *identity)
+{
+    size_t comma = part->list != NULL, added = strlen(identity);
+    char *grown = realloc(part->list, part->length + comma + added + 1);
+
+    if (!grown)
+        return WM_ENOMEM;
+    if (comma)
+        grown[part->length++] = ',';
+    memcpy(grown + part->length, identity, added + 1);
+    part->list = grown;
+    part->length += added;
+    return WM_OK;
+}
+
+static int make_parts(struct wm_track_gpus *choice, const struct wm_gpus *gpus)
+{
+    const struct wm_gpu_looked *looked;
+    size_t count = 0;
+
+    while (wm_gpus_looked(gpus, count))
+        count++;
+    choice->parts = calloc(count + 1, sizeof(*choice->parts));
+    if (!choice->parts)
+        return WM_ENOMEM;
+    while ((looked = wm_gpus_looked(gpus, choice->part_count)) != NULL) {
+        struct part *part = &choice->parts[choice->part_count++];
+        part->source = strdup(looked->source);
+        if (!part->source)
+            return WM_ENOMEM;
+        if (looked->status < 0)
+            wm_fail(&part->missing, looked->status, "%s",
+                    looked->detail ? looked->detail : "no GPU was found");
+    }
+    return WM_OK;
+}
+
+static struct part *find_part(const struct wm_track_gpus *choice, const char *source)
+{
+    for (size_t i = 0; i < choice->part_count; i++) {
+        if (strcmp(choice->parts[i].source, source) == 0)
+            return &choice->parts[i];
+    }
+    return NULL;
+}
+
+/* Tells each source the identities of the chosen GPUs that are its own. */
+static int hand_out(struct wm_track_gpus *choice, const struct wm_gpus *gpus,
+                    const size_t *chosen, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *source = wm_gpu_text(gpus, chosen[i], WM_GPU_SOURCE);
+        const char *identity = wm_gpu_text(gpus, chosen[i], WM_GPU_UUID);
+        struct part *part = source ? find_part(choice, source) : NULL;
+
+        if (part && identity && append(part, identity) < 0)
+            return WM_ENOMEM;
+    }
+    return WM_OK;
+}
+
+static char *join(const char *one, const char *other)
+{
+    size_t room = strlen(one) + strlen(other) + sizeof("; ");
+    char *text = malloc(room);
+
+    if (text)
+        snprintf(text, room, "%s%s%s", one, one[0] && other[0] ? "; " : "", other);
+    return text;
+}
+
+/* `blind` says why the viewer's own environment could not be read; else empty. */
+static int choose(struct wm_track_gpus *choice, const struct wm_gpus *gpus,
+                  const char *const *environment, const char *blind, struct wm_error *err)
+{
+    size_t count = 0;
+    size_t *chosen = calloc(choice->present + 1, sizeof(*chosen));
+    const char *remark = NULL;
+
+    if (!chosen)
+        return no_memory(err);
+    int status = wm_gpu_select(gpus, choice->words, environment, chosen, &count, &remark,
+                               &choice->trouble);
+    if (status == WM_EINVAL || status == WM_ENOMEM)
+        status = wm_fail(err, status, "%s", choice->trouble.text);
+    else if (status < 0)
+        status = WM_OK; /* kept for the sources */
+    else if (hand_out(choice, gpus, chosen, count) < 0)
+        status = no_memory(err);
+    if (status == WM_OK && (remark || blind[0])) {
+        choice->remark = join(blind, remark ? remark : "");
+        if (!choice->remark)
+            status = no_memory(err);
+    }
+    free(chosen);
+    return status;
+}
+
+static int fill(struct wm_track_gpus *choice, pid_t viewer, struct wm_error *err)
+{
+    struct environment environment = { 0 };
+    struct wm_gpus *gpus = NULL;
+    struct wm_error why = { 0 };
+    char blind[400] = "";
+    int status = WM_OK;
+
+    if (viewer != 0 && strcmp(choice->words, "visible") == 0)
+        status = read_environment(viewer, &environment, &why);
+    if (status == WM_ENOMEM)
+        return no_memory(err);
+    if (status < 0)
+        snprintf(blind, sizeof(blind),
+                 "which GPUs process %d sees is told by wattmeter's own environment: %s",
+                 (int)viewer, why.text);
+
+    status = wm_gpus_open(NULL, &gpus, err);
+    if (status < 0)
+        goto out;
+    choice->present = wm_gpus_present(gpus);
+    status = make_parts(choice, gpus);
+    if (status < 0)
+        no_memory(err);
+    else
+        status = choose(choice, gpus, environment.entries, blind, err);
+
+out:
+    wm_gpus_close(gpus);
+    free(environment.entries);
+    free(environment.text);
+    return status;
+}
+
+int wm_track_gpus_new(const char *words, pid_t viewer, struct wm_track_gpus **ret_gpus,
+                      struct wm_error *err)
+{
+    struct wm_track_gpus *choice = calloc(1, sizeof(*choice));
+
+    if (choice)
+        choice->words = strdup(words);
+    int status = choice && choice->words ? fill(choice, viewer, err) : no_memory(err);
+    if (status < 0) {
+        wm_track_gpus_free(choice);
+        return status;
+    }
+    *ret_gpus = choice;
+    return WM_OK;
+}
+
+void wm_track_gpus_free(struct wm_track_gpus *gpus)
+{
+    if (!gpus)
+        return;
+    for (size_t i = 0; i < gpus->part_count; i++) {
+        free(gpus->parts[i].source);
+        free(gpus->parts[i].list);
+    }
+    free(gpus->parts);
+    free(gpus->remark);
+    free(gpus->words);
+    free(gpus);
+}
+
+int wm_track_gpus_of(const struct wm_track_gpus *gpus, const char *source,
+                     const char **ret_list, struct wm_error *err)
+{
+    const struct part *part = find_part(gpus, source);
+
+    if (part && part->missing.status < 0)
+        return wm_fail(err, part->missing.status, "%s", part->missing.text);
+    if (part && gpus->trouble.status < 0)
+        return wm_fail(err, gpus->trouble.status, "%s", gpus->trouble.text);
+    if (part && !part->list)
+        return wm_fail(err, WM_ENODEV, "none of its GPUs is among those chosen: %.100s",
+                       gpus->words);
+    *ret_list = part ? part->list : NULL;
+    return WM_OK;
+}
+
+size_t wm_track_gpus_present(const struct wm_track_gpus *gpus)
+{
+    return gpus->present;
+}
+
+const char *wm_track_gpus_remark(const struct wm_track_gpus *gpus)
+{
+    return gpus->remark;
+}

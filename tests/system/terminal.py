@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""terminal.py - what is looked at on a terminal, and waiting for it."""
+
+import shutil
+import subprocess
+import time
+
+import tap
+
+
+def wait_for(condition, what, seconds=10):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.01)
+    raise AssertionError(f"waited {seconds} s for {what}")
+
+
+class Terminal:
+    """A real terminal: tmux, on a socket of its own."""
+
+    def __init__(self, folder, command):
+        if not shutil.which("tmux"):
+            raise tap.Skip("tmux is not installed")
+        self.socket = str(folder / "tmux")
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", command)
+
+    def tmux(self, *arguments):
+        return subprocess.run(["tmux", "-S", self.socket, *arguments], capture_output=True,
+                              text=True, env=tap.environment(TERM="xterm")).stdout
+
+    def type(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p")
+
+    def wait(self, text):
+        wait_for(lambda: text in self.screen(), f"'{text}' on the screen:\n{self.screen()}")
+
+    def close(self):
+        self.tmux("kill-server")

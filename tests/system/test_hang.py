@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Drivers that hang: wattmeter goes on, and says what it does not know."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import time
+
+import tap
+from tap import case, near, wattmeter
+
+LIBRARY = tap.BUILD / "tests" / "fake" / "libnvidia-ml.so.1"
+FIRST_WATTS, SECOND_WATTS = 250, 100
+ENERGY = "nvmlDeviceGetTotalEnergyConsumption"
+
+
+def environment(folder, *faults, gpus=None):
+    """A driver of two GPUs in which the faults happen."""
+    scenario = folder / "scenario.json"
+    scenario.write_text(json.dumps({
+        "gpus": gpus or [{"power": FIRST_WATTS}, {"power": SECOND_WATTS}],
+        "faults": list(faults)}))
+    return tap.environment(WATTMETER_NVML=str(LIBRARY), FAKE_NVML_SCENARIO=str(scenario))
+
+
+def hang(seconds, gpu=None, call=ENERGY, **times):
+    """The first call from second `from` on takes so long, and is slow until `to`."""
+    fault = {"call": call, "delay_ms": 1000 * seconds, **times}
+    if gpu is not None:
+        fault["gpu"] = gpu
+    return fault
+
+
+def measure(folder, env, *command, options=()):
+    """The report, and for how long wattmeter was there."""
+    output = folder / "report.json"
+    begin = time.monotonic()
+    done = wattmeter("run", "--json", "-o", output, "--overwrite", *options, "--", *command,
+                     env=env, timeout=60)
+    seconds = time.monotonic() - begin
+    assert output.exists(), f"status {done.returncode}: {done.stderr}"
+    return json.loads(output.read_text()), seconds
+
+
+def is_punctual(report, interval, slack=2):
+    tool, seconds = report["tool"], report["compute_time"]["time"]
+    assert tool["late_ticks"] + tool["missed_ticks"] <= slack, tool
+    near(tool["ticks"], seconds / interval + 2, slack + 1, "ticks")
+
+
+def joules(report):
+    return [gpu["energy"] for gpu in report["energy"]["gpus"]]
+
+
+def column(recording, name):
+    """What the channel showed at each tick; None where it was missing."""
+    with sqlite3.connect(recording) as database:
+        return [value for value, in
+                database.execute(f'SELECT "{name}" FROM sample ORDER BY time_ns')]
+
+
+def remarks_on(report, label):
+    return [r for r in report["remarks"] if r.startswith(label + ":")]
+
+
+@case("one GPU of two hangs for 3 s: no tick waits, the other one goes on, all joules are there")
+def _(folder):
+    recording = folder / "r.sqlite"
+    env = environment(folder, hang(3, gpu=0, **{"from": 1, "to": 1.2}))
+    r, seconds = measure(folder, env, "sleep", "5.5", options=["--record", recording])
+    is_punctual(r, 0.1)
+    assert seconds < 5.5 + 0.5, seconds
+    first, second = joules(r)
+    near(first, FIRST_WATTS * 5.5, FIRST_WATTS * 0.2, "energy of the one that hung")
+    near(second, SECOND_WATTS * 5.5, SECOND_WATTS * 0.2, "energy of the other one")
+    remark, = remarks_on(r, "gpu0")
+    words = remark.split()
+    assert "the driver did not answer, from" in remark, remark
+    near(float(words[words.index("from") + 1]), 1, 0.2, remark)
+    near(float(words[words.index("to") + 1]), 4, 0.2, remark)
+    assert not remarks_on(r, "gpu1"), r["remarks"]
+
+    power = column(recording, "gpu0_power_W")
+    missing = [i for i, value in enumerate(power) if value is None]
+    near(len(missing), 25, 3, "ticks without the one that hangs")
+    assert missing == list(range(missing[0], missing[-1] + 1)), missing
+    assert len(power) - missing[-1] > 10, "it is back afterwards"
+    counts = column(recording, "gpu1_energy_J")
+    still = sum(a == b for a, b in zip(counts, counts[1:]))
+    assert still <= 8, f"the other one stood still for {still} ticks"
+
+    stored = json.loads(wattmeter("report", "--json", recording).stdout)
+    for part in "energy", "gpus", "remarks":
+        assert stored[part] == r[part], (part, stored[part], r[part])
+    text = wattmeter("report", recording).stdout
+    assert "gpu0: the driver did not answer, from 1" in text, text
+
+
+@case("ticks of 10 ms and of 1 s keep their time as well")
+def _(folder):
+    env = environment(folder, hang(1, gpu=1, **{"from": 0.5, "to": 0.6}))
+    for interval, slack in ((0.01, 10), (1, 0)):
+        r, _ = measure(folder, env, "sleep", "2.5", options=["-i", f"{interval}s"])
+        is_punctual(r, interval, slack)
+        near(joules(r)[1], SECOND_WATTS * 2.5, SECOND_WATTS * 0.2)
+
+
+@case("a driver that is slow does not hang: nothing is missing")
+def _(folder):
+    recording = folder / "r.sqlite"
+    env = environment(folder, hang(0.01), gpus=[{"power": 40, "count": 4}])
+    r, _ = measure(folder, env, "sleep", "3",
+                   options=["-i", "20ms", "--record", recording])
+    is_punctual(r, 0.02, 5)
+    assert not r["remarks"], r["remarks"]
+    for energy, gpu in zip(joules(r), r["gpus"]):
+        near(energy, 120, 6)
+        near(gpu["power"]["mean"], 40, 0.01)
+    assert None not in column(recording, "gpu3_power_W")
+    counts = column(recording, "gpu3_energy_J")
+    assert counts == sorted(counts) and len(set(counts)) > len(counts) / 4, counts
+
+
+@case("at the end it still hangs: run ends in time, and says what the joules leave out")
+def _(folder):
+    env = environment(folder, hang(10, gpu=0, **{"from": 1}))
+    r, seconds = measure(folder, env, "sleep", "2")
+    assert seconds < 2 + 0.5, seconds
+    assert r["exit"]["status"] == 0
+    is_punctual(r, 0.1)
+    near(r["compute_time"]["time"], 2, 0.1)
+    near(joules(r)[0], FIRST_WATTS, FIRST_WATTS * 0.2)
+    near(joules(r)[1], 2 * SECOND_WATTS, SECOND_WATTS * 0.2)
+    assert any("energy does not cover" in remark for remark in remarks_on(r, "gpu0"))
+    assert not remarks_on(r, "gpu1"), r["remarks"]
+
+
+@case("all calls hang from the first reading on: the rest of the report is whole")
+def _(folder):
+    env = environment(folder, hang(10))
+    r, seconds = measure(folder, env, "sleep", "0.5")
+    assert seconds < 0.5 + 1, seconds
+    assert joules(r) == [None, None] and r["gpus"][1]["power"]["max"] is None, r["gpus"]
+    assert "the driver did not answer" in json.dumps(r), r
+    assert r["cpu_time"]["total"] is not None
+
+
+@case("a driver that does not even start is given up after 10 s")
+def _(folder):
+    env = environment(folder, hang(15, call="nvmlInit*"))
+    r, seconds = measure(folder, env, "sleep", "0.3")
+    near(seconds, 10.3, 0.8, "all of it")
+    near(r["compute_time"]["time"], 0.3, 0.1)
+    assert "the driver has not answered for 10 s" in json.dumps(r), r
+
+
+@case("a driver that does not shut down holds nobody up for more than a second")
+def _(folder):
+    env = environment(folder, hang(10, call="nvmlShutdown"))
+    r, seconds = measure(folder, env, "sleep", "0.3")
+    assert seconds < 0.3 + 1.3, seconds
+    assert not r["remarks"] or "short" in r["remarks"][0], r["remarks"]
+
+
+@case("SIGTERM while it hangs: the command gets it, and the report comes")
+def _(folder):
+    output = folder / "r.json"
+    env = environment(folder, hang(10, **{"from": 0.5}))
+    tracker = subprocess.Popen(
+        [tap.WATTMETER, "run", "--json", "-o", output, "--", "sleep", "30"], env=env,
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    begin = time.monotonic()
+    tracker.send_signal(signal.SIGTERM)
+    _, err = tracker.communicate(timeout=30)
+    seconds = time.monotonic() - begin
+    assert seconds < 0.6, seconds
+    assert tracker.returncode == 128 + signal.SIGTERM, (tracker.returncode, err)
+    assert json.loads(output.read_text())["exit"]["signal"] == signal.SIGTERM
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,853 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_gpu.c - the inventory over two made-up backends, which tell what a plan
+ * says, fail, hang, and run out of memory. */
+#include "test.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "gpu/gpu_open.h"
+#include "gpu/gpu_select.h"
+#include "gpu/gpu_sheet.h"
+
+#define EVERYTHING_AT_OPEN (WM_GPU_EVERYTHING & ~(unsigned)WM_GPU_THROUGHPUT)
+
+/* What a backend does; its functions may look at it from their own threads. */
+struct plan {
+    int open_status;
+    const char *open_text;
+    size_t gpus;
+    void (*refresh)(size_t gpu, unsigned groups, bool all, struct wm_gpu_sheet *sheet);
+    bool open_hangs;
+    size_t gpu_hangs; /* its number + 1 */
+    atomic_int changed, opened, closed, refreshed;
+};
+
+static struct plan alpha, beta;
+
+/* Where calls hang until it is opened. */
+static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t gate = PTHREAD_COND_INITIALIZER;
+static bool gate_is_open;
+
+static void hang(void)
+{
+    pthread_mutex_lock(&gate_lock);
+    while (!gate_is_open)
+        pthread_cond_wait(&gate, &gate_lock);
+    pthread_mutex_unlock(&gate_lock);
+}
+
+static void set_gate(bool is_open)
+{
+    pthread_mutex_lock(&gate_lock);
+    gate_is_open = is_open;
+    pthread_cond_broadcast(&gate);
+    pthread_mutex_unlock(&gate_lock);
+}
+
+struct state {
+    struct plan *plan;
+    char *memory;
+};
+
+static int open_plan(struct state *state, struct plan *plan, struct wm_error *err)
+{
+    if (plan->open_hangs)
+        hang();
+    state->plan = plan;
+    plan->opened++;
+    state->memory = malloc(16);
+    if (!state->memory)
+        return wm_fail(err, WM_ENOMEM, "fake: out of memory");
+    if (plan->open_status < 0)
+        return wm_fail(err, plan->open_status, "%s", plan->open_text);
+    return WM_OK;
+}
+
+static int alpha_open(void *state, const struct wm_source_config *config,
+                      struct wm_error *err)
+{
+    assert_non_null(config->procfs);
+    assert_non_null(config->sysfs);
+    return open_plan(state, &alpha, err);
+}
+
+static int beta_open(void *state, const struct wm_source_config *config,
+                     struct wm_error *err)
+{
+    (void)config;
+    return open_plan(state, &beta, err);
+}
+
+static size_t fake_count(const void *state)
+{
+    return ((const struct state *)state)->plan->gpus;
+}
+
+static const char *fake_detail(const void *state)
+{
+    (void)state;
+    return "made up";
+}
+
+static void fake_refresh(void *state, size_t gpu, unsigned groups, bool all,
+                         struct wm_gpu_sheet *sheet)
+{
+    static const char *const uuids[] = { "GPU-a0", "GPU-b1", "GPU-c2", "GPU-d3" };
+    struct plan *plan = ((struct state *)state)->plan;
+
+    plan->refreshed++;
+    if (all)
+        wm_gpu_set_text(sheet, WM_GPU_UUID, uuids[gpu % ARRAY_LEN(uuids)]);
+    if (plan->refresh)
+        plan->refresh(gpu, groups, all, sheet);
+    if (plan->gpu_hangs == gpu + 1)
+        hang();
+}
+
+static bool fake_changed(void *state)
+{
+    return ((struct state *)state)->plan->changed != 0;
+}
+
+static void fake_close(void *opaque)
+{
+    struct state *state = opaque;
+
+    free(state->memory);
+    if (state->plan)
+        state->plan->closed++;
+}
+
+static const struct wm_gpu_ops alpha_ops = {
+    .name = "alpha",
+    .state_size = sizeof(struct state),
+    .open = alpha_open,
+    .count = fake_count,
+    .detail = fake_detail,
+    .refresh = fake_refresh,
+    .changed = fake_changed,
+    .close = fake_close,
+};
+
+/* As small as a backend may be. */
+static const struct wm_gpu_ops beta_ops = {
+    .name = "beta",
+    .state_size = sizeof(struct state),
+    .open = beta_open,
+    .count = fake_count,
+    .detail = fake_detail,
+    .refresh = fake_refresh,
+    .close = fake_close,
+};
+
+static const struct wm_gpu_ops *const backends[] = { &alpha_ops, &beta_ops };
+
+static int try_open(const char *choice, struct wm_gpus **ret_gpus, struct wm_error *err)
+{
+    const struct wm_source_config config = { .gpus = choice };
+
+    return wm_gpus_open_backends(backends, ARRAY_LEN(backends), &config, ret_gpus, err);
+}
+
+static struct wm_gpus *open_gpus(void)
+{
+    struct wm_gpus *gpus = NULL;
+    struct wm_error err;
+
+    if (try_open(NULL, &gpus, &err) < 0)
+        fail_msg("%s", err.text);
+    return gpus;
+}
+
+static void close_gpus(struct wm_gpus *gpus)
+{
+    wm_gpus_close(gpus);
+    assert_int_equal(alpha.opened, alpha.closed);
+    assert_int_equal(beta.opened, beta.closed);
+}
+
+static struct wm_gpu_value get(const struct wm_gpus *gpus, size_t gpu,
+                               enum wm_gpu_field field)
+{
+    struct wm_gpu_value value;
+
+    memset(&value, 0xa5, sizeof(value));
+    wm_gpu_get(gpus, gpu, field, &value);
+    assert_int_equal(value.why == NULL, value.state == WM_READING_OK);
+    if (value.state != WM_READING_OK)
+        assert_null(value.text);
+    return value;
+}
+
+static void check_number(const struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field,
+                         double number)
+{
+    struct wm_gpu_value value = get(gpus, gpu, field);
+
+    if (value.state != WM_READING_OK)
+        fail_msg("%s: %s", wm_gpu_field_info(field)->key, value.why);
+    assert_true(fabs(value.number - number) < 1e-9);
+}
+
+static void check_text(const struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field,
+                       const char *text)
+{
+    struct wm_gpu_value value = get(gpus, gpu, field);
+
+    if (value.state != WM_READING_OK)
+        fail_msg("%s: %s", wm_gpu_field_info(field)->key, value.why);
+    assert_string_equal(value.text, text);
+}
+
+static void check_missing(const struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field,
+                          enum wm_reading_state state, const char *why)
+{
+    struct wm_gpu_value value = get(gpus, gpu, field);
+
+    assert_int_equal(value.state, state);
+    if (!strstr(value.why, why))
+        fail_msg("%s: '%s'", wm_gpu_field_info(field)->key, value.why);
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    memset(&alpha, 0, sizeof(alpha));
+    memset(&beta, 0, sizeof(beta));
+    set_gate(false);
+    return 0;
+}
+
+#define LONG_TEXT                                                                          \
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"                     \
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"                     \
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"                     \
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
+
+static void tell_texts(size_t gpu, unsigned groups, bool all, struct wm_gpu_sheet *sheet)
+{
+    (void)gpu, (void)groups, (void)all;
+    wm_gpu_set_text(sheet, WM_GPU_NAME, "A \xe2\x82\xac GPU");
+    wm_gpu_set_text(sheet, WM_GPU_SERIAL, "\x1b[31mred\x7f\n");
+    wm_gpu_set_text(sheet, WM_GPU_UUID,
+                    "GPU-\xff\xc3 \xc2\x9b"
+                    "1\xef\xbf\xbd.");
+    wm_gpu_set_text(sheet, WM_GPU_BIOS, LONG_TEXT "cut off");
+    wm_gpu_set_text(sheet, WM_GPU_VENDOR, "");
+    wm_gpu_set_text(sheet, WM_GPU_ARCHITECTURE, "\xed\xa0\x80");
+    wm_gpu_set_number(sheet, WM_GPU_CORES, 16896);
+    wm_gpu_set_number(sheet, WM_GPU_POWER_DRAW, NAN);
+    wm_gpu_set_number(sheet, WM_GPU_ENERGY, INFINITY);
+    wm_gpu_set_number(sheet, WM_GPU_DISPLAY_ACTIVE, 0);
+    wm_gpu_set_missing(sheet, WM_GPU_POWER_LIMIT, WM_READING_DENIED, "not\tfor you");
+    wm_gpu_set_missing(sheet, WM_GPU_FAN, WM_READING_UNSUPPORTED, LONG_TEXT LONG_TEXT);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    alpha.gpus = 1;
+    alpha.refresh = tell_texts;
+    struct wm_gpus *gpus = open_gpus();
+
+    assert_int_equal(wm_gpus_count(gpus), 1);
+    check_text(gpus, 0, WM_GPU_NAME, "A \xe2\x82\xac GPU");
+    check_text(gpus, 0, WM_GPU_SERIAL, "?[31mred??");
+    check_text(gpus, 0, WM_GPU_UUID, "GPU-?? ?1?.");
+    check_text(gpus, 0, WM_GPU_BIOS, LONG_TEXT);
+    check_text(gpus, 0, WM_GPU_ARCHITECTURE, "???");
+    check_number(gpus, 0, WM_GPU_CORES, 16896);
+    check_number(gpus, 0, WM_GPU_DISPLAY_ACTIVE, 0);
+    check_missing(gpus, 0, WM_GPU_VENDOR, WM_READING_UNSUPPORTED, "empty");
+    check_missing(gpus, 0, WM_GPU_POWER_DRAW, WM_READING_FAILED, "no number");
+    check_missing(gpus, 0, WM_GPU_ENERGY, WM_READING_FAILED, "no number");
+    check_missing(gpus, 0, WM_GPU_POWER_LIMIT, WM_READING_DENIED, "not?for you");
+    check_missing(gpus, 0, WM_GPU_FAN, WM_READING_UNSUPPORTED, LONG_TEXT);
+    check_missing(gpus, 0, WM_GPU_ECC_MODE, WM_READING_UNSUPPORTED, "not told by alpha");
+    check_missing(gpus, 0, WM_GPU_PCI_SENT, WM_READING_NONE, "not asked");
+
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_THROUGHPUT, NULL), 0);
+    check_missing(gpus, 0, WM_GPU_PCI_SENT, WM_READING_UNSUPPORTED, "not told by alpha");
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_EVERYTHING + 1, NULL), WM_EINVAL);
+    close_gpus(gpus);
+}
+
+static void test_looked(void **state)
+{
+    static const struct {
+        const char *what;
+        int alpha_status;
+        size_t alpha_gpus, beta_gpus;
+        int status; /* of alpha in the end */
+        const char *detail;
+    } cases[] = {
+        { "both have some", WM_OK, 2, 3, WM_OK, "made up" },
+        { "one has none", WM_OK, 0, 1, WM_ENODEV, "made up" },
+        { "none at all", WM_OK, 0, 0, WM_ENODEV, "made up" },
+        { "no driver", WM_ENODEV, 1, 1, WM_ENODEV, "it says why" },
+        { "no right to it", WM_EACCES, 1, 0, WM_EACCES, "it says why" },
+        { "a broken driver", WM_EIO, 1, 2, WM_EIO, "it says why" },
+        { "a driver that tells nonsense", WM_OK, SIZE_MAX, 1, WM_OK, "made up" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("  %s\n", cases[i].what);
+        reset(NULL);
+        alpha.open_status = cases[i].alpha_status;
+        alpha.open_text = "it says why";
+        alpha.gpus = cases[i].alpha_gpus;
+        beta.gpus = cases[i].beta_gpus;
+
+        size_t told = alpha.gpus < 256 ? alpha.gpus : 256;
+        size_t from_alpha = alpha.open_status < 0 ? 0 : told;
+        struct wm_gpus *gpus = open_gpus();
+        assert_int_equal(wm_gpus_present(gpus), from_alpha + beta.gpus);
+
+        const struct wm_gpu_looked *looked = wm_gpus_looked(gpus, 0);
+        assert_string_equal(looked->source, "alpha");
+        assert_int_equal(looked->present, from_alpha);
+        assert_int_equal(looked->status, cases[i].status);
+        assert_string_equal(looked->detail, cases[i].detail);
+        assert_string_equal(wm_gpus_looked(gpus, 1)->source, "beta");
+        assert_int_equal(wm_gpus_looked(gpus, 1)->present, beta.gpus);
+        assert_null(wm_gpus_looked(gpus, 2));
+        close_gpus(gpus);
+    }
+
+    struct wm_gpus *gpus = NULL;
+    struct wm_error err;
+    reset(NULL);
+    alpha.open_status = WM_ENOMEM;
+    alpha.open_text = "no room";
+    assert_int_equal(try_open(NULL, &gpus, &err), WM_ENOMEM);
+    assert_string_equal(err.text, "no room");
+    assert_null(gpus);
+    assert_int_equal(alpha.opened + beta.opened, alpha.closed + beta.closed);
+}
+
+/* The second of each backend has a label of its own. */
+static void tell_labels(size_t gpu, unsigned groups, bool all, struct wm_gpu_sheet *sheet)
+{
+    (void)groups;
+    if (all && gpu == 1)
+        wm_gpu_set_text(sheet, WM_GPU_LABEL, "card1");
+}
+
+static void test_choice(void **state)
+{
+    (void)state;
+    struct wm_gpus *gpus = NULL;
+    struct wm_error err;
+    struct wm_gpu_value value;
+
+    alpha.gpus = 2;
+    beta.gpus = 1;
+    alpha.refresh = tell_labels;
+    beta.refresh = tell_labels;
+    assert_int_equal(try_open("1,2", &gpus, &err), WM_OK);
+    assert_int_equal(wm_gpus_count(gpus), 2);
+    assert_int_equal(wm_gpus_present(gpus), 3);
+    check_number(gpus, 0, WM_GPU_INDEX, 1);
+    check_text(gpus, 0, WM_GPU_SOURCE, "alpha");
+    check_text(gpus, 0, WM_GPU_LABEL, "card1");
+    check_number(gpus, 1, WM_GPU_INDEX, 2);
+    check_text(gpus, 1, WM_GPU_SOURCE, "beta");
+    check_text(gpus, 1, WM_GPU_LABEL, "gpu2");
+    wm_gpus_get_any(gpus, 0, WM_GPU_UUID, &value);
+    assert_string_equal(value.text, "GPU-a0");
+
+    /* Those that were not chosen are not asked again. */
+    int before = alpha.refreshed;
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER, NULL), 0);
+    assert_int_equal(alpha.refreshed, before + 1);
+
+    wm_gpus_keep_remark(gpus, strdup("first"));
+    wm_gpus_keep_remark(gpus, strdup("second"));
+    close_gpus(gpus);
+
+    assert_int_equal(try_open("7", &gpus, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "7"));
+    assert_int_equal(alpha.opened, alpha.closed);
+}
+
+static atomic_int told_watts;
+
+static void tell_power(size_t gpu, unsigned groups, bool all, struct wm_gpu_sheet *sheet)
+{
+    (void)gpu;
+    if (all && (groups & WM_GPU_GENERAL))
+        wm_gpu_set_text(sheet, WM_GPU_NAME, "fixed");
+    if ((groups & WM_GPU_POWER) && told_watts >= 0)
+        wm_gpu_set_number(sheet, WM_GPU_POWER_DRAW, told_watts);
+    if (groups & WM_GPU_MEMORY)
+        wm_gpu_set_number(sheet, WM_GPU_MEMORY_USED, told_watts);
+}
+
+static void test_refresh(void **state)
+{
+    (void)state;
+    alpha.gpus = 1;
+    alpha.refresh = tell_power;
+    told_watts = 100;
+    struct wm_gpus *gpus = open_gpus();
+    check_number(gpus, 0, WM_GPU_POWER_DRAW, 100);
+    check_number(gpus, 0, WM_GPU_MEMORY_USED, 100);
+
+    print_message("  what is not asked stays\n");
+    told_watts = 200;
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER, NULL), 0);
+    check_number(gpus, 0, WM_GPU_POWER_DRAW, 200);
+    check_number(gpus, 0, WM_GPU_MEMORY_USED, 100);
+
+    print_message("  what is fixed stays\n");
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_GENERAL, NULL), 0);
+    check_text(gpus, 0, WM_GPU_NAME, "fixed");
+    check_number(gpus, 0, WM_GPU_INDEX, 0);
+
+    print_message("  what is told no more does not\n");
+    told_watts = -1;
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER, NULL), 0);
+    check_missing(gpus, 0, WM_GPU_POWER_DRAW, WM_READING_UNSUPPORTED, "not told by alpha");
+
+    print_message("  GPUs that came are told of\n");
+    alpha.changed = 1;
+    assert_int_equal(wm_gpus_refresh(gpus, 0, NULL), 1);
+    alpha.changed = 0;
+    assert_int_equal(wm_gpus_refresh(gpus, 0, NULL), 0);
+    close_gpus(gpus);
+}
+
+static void tell_processes(size_t gpu, unsigned groups, bool all,
+                           struct wm_gpu_sheet *sheet)
+{
+    struct wm_gpu_process_told told = {
+        .pid = getpid(),
+        .type = "C",
+        .memory = { WM_READING_OK, 1 << 20, NULL },
+        .sm = { WM_READING_DENIED, 0, "for \aroot" },
+        .encoder = { WM_READING_OK, NAN, NULL },
+        .gpu_instance = -1,
+        .compute_instance = 3,
+    };
+    (void)all;
+
+    if (!(groups & WM_GPU_PROCESSES))
+        return;
+    switch (gpu) {
+    case 0:
+        wm_gpu_begin_processes(sheet);
+        assert_int_equal(wm_gpu_add_process(sheet, &told), WM_OK);
+        told = (struct wm_gpu_process_told) { .pid = -7, .gpu_instance = 1 };
+        assert_int_equal(wm_gpu_add_process(sheet, &told), WM_OK);
+        wm_gpu_end_processes(sheet, WM_READING_OK, NULL);
+        break;
+    case 1: /* more than there may be */
+        wm_gpu_begin_processes(sheet);
+        told.pid = 0;
+        for (size_t i = 0; i < WM_GPU_PROCESS_MAX; i++)
+            assert_int_equal(wm_gpu_add_process(sheet, &told), WM_OK);
+        assert_int_equal(wm_gpu_add_process(sheet, &told), WM_ENOMEM);
+        wm_gpu_end_processes(sheet, WM_READING_OK, NULL);
+        break;
+    case 2: /* none, and why */
+        wm_gpu_begin_processes(sheet);
+        wm_gpu_end_processes(sheet, WM_READING_DENIED, "not for you");
+        break;
+    default: /* says nothing */
+        break;
+    }
+}
+
+static struct wm_gpu_value get_process(const struct wm_gpus *gpus, size_t gpu,
+                                       size_t process, enum wm_gpu_process_field field)
+{
+    struct wm_gpu_value value;
+
+    memset(&value, 0xa5, sizeof(value));
+    wm_gpu_process_get(gpus, gpu, process, field, &value);
+    assert_int_equal(value.why == NULL, value.state == WM_READING_OK);
+    return value;
+}
+
+static void test_processes(void **state)
+{
+    (void)state;
+    struct wm_gpu_value list;
+
+    alpha.gpus = 4;
+    alpha.refresh = tell_processes;
+    struct wm_gpus *gpus = open_gpus();
+
+    assert_int_equal(wm_gpu_process_count(gpus, 0, &list), 2);
+    assert_int_equal(list.state, WM_READING_OK);
+    assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_PID).number, getpid());
+    assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_PARENT_PID).number, getppid());
+    assert_string_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_NAME).text, "test_gpu");
+    assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_USER).state, WM_READING_OK);
+    assert_true(fabs(get_process(gpus, 0, 0, WM_GPU_PROCESS_CREATE_TIME).number -
+                     (double)wm_clock_unix_ns() / 1e9) < 120);
+    assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_DRIVER_PID).number, getpid());
+    assert_string_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_TYPE).text, "C");
+    assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_MEMORY).number, 1 << 20);
+    assert_string_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_SM).why, "for ?root");
+    assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_SM).state, WM_READING_DENIED);
+    assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_ENCODER).state,
+                     WM_READING_FAILED);
+    assert_string_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_DECODER).why,
+                        "not told by alpha");
+    assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_GPU_INSTANCE).state,
+                     WM_READING_UNSUPPORTED);
+    assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_COMPUTE_INSTANCE).number, 3);
+    assert_int_equal(get_process(gpus, 0, 1, WM_GPU_PROCESS_PID).state,
+                     WM_READING_UNSUPPORTED);
+    assert_int_equal(get_process(gpus, 0, 1, WM_GPU_PROCESS_GPU_INSTANCE).number, 1);
+    assert_string_equal(get_process(gpus, 0, 1, WM_GPU_PROCESS_TYPE).why,
+                        "not told by alpha");
+
+    assert_int_equal(wm_gpu_process_count(gpus, 1, &list), WM_GPU_PROCESS_MAX);
+    assert_int_equal(list.state, WM_READING_FAILED);
+    assert_non_null(strstr(list.why, "more processes"));
+    assert_int_equal(wm_gpu_process_count(gpus, 2, &list), 0);
+    assert_int_equal(list.state, WM_READING_DENIED);
+    assert_string_equal(list.why, "not for you");
+    assert_int_equal(wm_gpu_process_count(gpus, 3, &list), 0);
+    assert_int_equal(list.state, WM_READING_UNSUPPORTED);
+    assert_string_equal(list.why, "not told by alpha");
+    assert_int_equal(wm_gpu_process_count(gpus, 3, NULL), 0);
+
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER, NULL), 0);
+    assert_int_equal(wm_gpu_process_count(gpus, 0, NULL), 2);
+    close_gpus(gpus);
+}
+
+static void tell_migs(size_t gpu, unsigned groups, bool all, struct wm_gpu_sheet *sheet)
+{
+    (void)gpu, (void)all;
+    if (!(groups & WM_GPU_GENERAL))
+        return;
+    wm_gpu_begin_migs(sheet);
+    for (int i = 0; i < WM_GPU_MIG_MAX; i++) {
+        char uuid[32];
+        snprintf(uuid, sizeof(uuid), "MIG-%d\n", i);
+        struct wm_gpu_mig_told told = {
+            .uuid = uuid,
+            .gpu_instance = i,
+            .compute_instance = 100 + i,
+            .multiprocessors = { WM_READING_OK, 14, NULL },
+            .memory_used = { WM_READING_FAILED, 0, uuid },
+        };
+        assert_int_equal(wm_gpu_add_mig(sheet, &told), WM_OK);
+        if (i == WM_GPU_MIG_MAX - 1)
+            assert_int_equal(wm_gpu_add_mig(sheet, &told), WM_ENOMEM);
+    }
+    wm_gpu_end_migs(sheet);
+}
+
+static void test_migs(void **state)
+{
+    (void)state;
+    static const struct {
+        enum wm_gpu_mig_field field;
+        enum wm_reading_state state;
+        double number;
+        const char *text; /* or why */
+    } expected[] = {
+        { WM_GPU_MIG_INDEX, WM_READING_OK, 5, NULL },
+        { WM_GPU_MIG_UUID, WM_READING_OK, 0, "MIG-5?" },
+        { WM_GPU_MIG_NAME, WM_READING_UNSUPPORTED, 0, "not told by alpha" },
+        { WM_GPU_MIG_GPU_INSTANCE, WM_READING_OK, 5, NULL },
+        { WM_GPU_MIG_COMPUTE_INSTANCE, WM_READING_OK, 105, NULL },
+        { WM_GPU_MIG_MULTIPROCESSORS, WM_READING_OK, 14, NULL },
+        { WM_GPU_MIG_MEMORY_TOTAL, WM_READING_UNSUPPORTED, 0, "not told by alpha" },
+        { WM_GPU_MIG_MEMORY_USED, WM_READING_FAILED, 0, "MIG-5?" },
+    };
+
+    alpha.gpus = 1;
+    alpha.refresh = tell_migs;
+    struct wm_gpus *gpus = open_gpus();
+    assert_int_equal(wm_gpu_mig_count(gpus, 0), WM_GPU_MIG_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        struct wm_gpu_value value;
+        wm_gpu_mig_get(gpus, 0, 5, expected[i].field, &value);
+        assert_int_equal(value.state, expected[i].state);
+        if (value.state != WM_READING_OK)
+            assert_string_equal(value.why, expected[i].text);
+        else if (expected[i].text)
+            assert_string_equal(value.text, expected[i].text);
+        else
+            assert_true(value.number == expected[i].number);
+    }
+
+    /* Of so many reasons not all can be kept, but each value has one. */
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_GENERAL, NULL), 0);
+    assert_int_equal(wm_gpus_mig_count_any(gpus, 0), WM_GPU_MIG_MAX);
+    close_gpus(gpus);
+}
+
+static void tell_reasons(size_t gpu, unsigned groups, bool all, struct wm_gpu_sheet *sheet)
+{
+    (void)gpu, (void)all;
+    if (!(groups & WM_GPU_PROCESSES))
+        return;
+    wm_gpu_begin_processes(sheet);
+    for (int i = 0; i < 300; i++) {
+        char why[300];
+        snprintf(why, sizeof(why), "%0*d", i, i);
+        const struct wm_gpu_process_told told = {
+            .memory = { WM_READING_FAILED, 0, why },
+        };
+        if (wm_gpu_add_process(sheet, &told) < 0)
+            break;
+    }
+    wm_gpu_end_processes(sheet, WM_READING_OK, NULL);
+}
+
+static void test_many_reasons(void **state)
+{
+    (void)state;
+    alpha.gpus = 1;
+    alpha.refresh = tell_reasons;
+    struct wm_gpus *gpus = open_gpus();
+
+    assert_int_equal(wm_gpu_process_count(gpus, 0, NULL), 300);
+    assert_string_equal(get_process(gpus, 0, 7, WM_GPU_PROCESS_MEMORY).why, "0000007");
+    for (size_t i = 0; i < 300; i++)
+        assert_true(strlen(get_process(gpus, 0, i, WM_GPU_PROCESS_MEMORY).why) < 256);
+    assert_non_null(
+        strstr(get_process(gpus, 0, 299, WM_GPU_PROCESS_MEMORY).why, "more reasons"));
+    close_gpus(gpus);
+}
+
+static void tell_before_hanging(size_t gpu, unsigned groups, bool all,
+                                struct wm_gpu_sheet *sheet)
+{
+    (void)gpu, (void)all;
+    if (groups & WM_GPU_GENERAL)
+        wm_gpu_set_text(sheet, WM_GPU_NAME, "told in time");
+    if (groups & WM_GPU_POWER)
+        wm_gpu_set_number(sheet, WM_GPU_POWER_DRAW, 1);
+}
+
+static double seconds(int64_t since_ns)
+{
+    return (double)(wm_clock_monotonic_ns() - since_ns) / 1e9;
+}
+
+static void wait_until_equal(const atomic_int *one, int value)
+{
+    for (int i = 0; *one != value && i < 500; i++)
+        usleep(10 * 1000);
+    assert_int_equal(*one, value);
+}
+
+static void test_hanging_gpu(void **state)
+{
+    (void)state;
+    struct wm_gpu_value list;
+
+    alpha.gpus = 3;
+    alpha.gpu_hangs = 1 + 1;
+    alpha.refresh = tell_before_hanging;
+    beta.gpus = 1;
+    beta.refresh = tell_before_hanging;
+    int64_t begin_ns = wm_clock_monotonic_ns();
+    struct wm_gpus *gpus = open_gpus();
+    assert_true(fabs(seconds(begin_ns) - WM_GPU_PATIENCE_S) < 0.5);
+
+    print_message("  what was told in time is there, the rest says why not\n");
+    check_text(gpus, 1, WM_GPU_NAME, "told in time");
+    check_number(gpus, 1, WM_GPU_INDEX, 1);
+    check_text(gpus, 1, WM_GPU_LABEL, "gpu1");
+    check_missing(gpus, 1, WM_GPU_CORES, WM_READING_FAILED, "has not answered for 5 s");
+    check_missing(gpus, 1, WM_GPU_ENERGY, WM_READING_FAILED, "has not answered for 5 s");
+    assert_int_equal(wm_gpu_process_count(gpus, 1, &list), 0);
+    assert_int_equal(list.state, WM_READING_FAILED);
+    check_missing(gpus, 1, WM_GPU_PCI_SENT, WM_READING_NONE, "not asked");
+
+    print_message("  the others do not notice\n");
+    for (size_t g = 0; g < 4; g += g == 0 ? 2 : 1) {
+        check_number(gpus, g, WM_GPU_POWER_DRAW, 1);
+        check_missing(gpus, g, WM_GPU_ENERGY, WM_READING_UNSUPPORTED, "not told by");
+    }
+
+    print_message("  one that hangs since before is not waited for\n");
+    begin_ns = wm_clock_monotonic_ns();
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER, NULL), 0);
+    assert_in_range((int)(seconds(begin_ns) * 1000), 0, 900);
+    check_text(gpus, 1, WM_GPU_NAME, "told in time");
+    check_missing(gpus, 1, WM_GPU_POWER_DRAW, WM_READING_FAILED, "has not answered for");
+    check_number(gpus, 2, WM_GPU_POWER_DRAW, 1);
+    int before = alpha.refreshed;
+
+    print_message("  when it is back all of it is asked\n");
+    set_gate(true);
+    usleep(50 * 1000);
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER, NULL), 0);
+    assert_int_equal(alpha.refreshed, before + 3);
+    check_number(gpus, 1, WM_GPU_POWER_DRAW, 1);
+    check_missing(gpus, 1, WM_GPU_CORES, WM_READING_UNSUPPORTED, "not told by alpha");
+    close_gpus(gpus);
+}
+
+static void test_closed_while_hanging(void **state)
+{
+    (void)state;
+    alpha.gpus = 2;
+    alpha.refresh = tell_power;
+    told_watts = 5;
+    struct wm_gpus *gpus = open_gpus();
+
+    alpha.gpu_hangs = 0 + 1;
+    int64_t begin_ns = wm_clock_monotonic_ns();
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER | WM_GPU_GENERAL, NULL), 0);
+    assert_true(fabs(seconds(begin_ns) - WM_GPU_PATIENCE_S) < 0.5);
+    check_number(gpus, 0, WM_GPU_POWER_DRAW, 5);
+    check_text(gpus, 0, WM_GPU_NAME, "fixed");
+    check_missing(gpus, 0, WM_GPU_POWER_LIMIT, WM_READING_FAILED, "has not answered");
+
+    /* Its thread closes the backend when it comes back. */
+    begin_ns = wm_clock_monotonic_ns();
+    wm_gpus_close(gpus);
+    assert_in_range((int)(seconds(begin_ns) * 1000), 0, 500);
+    assert_int_equal(alpha.closed, 0);
+    assert_int_equal(beta.closed, 1);
+    set_gate(true);
+    wait_until_equal(&alpha.closed, 1);
+    usleep(50 * 1000);
+}
+
+static void test_hanging_open(void **state)
+{
+    (void)state;
+    alpha.gpus = 1;
+    alpha.open_hangs = true;
+    beta.gpus = 1;
+    beta.refresh = tell_before_hanging;
+
+    int64_t begin_ns = wm_clock_monotonic_ns();
+    struct wm_gpus *gpus = open_gpus();
+    assert_in_range((int)(seconds(begin_ns) * 1000), 3500, WM_GPU_PATIENCE_S * 1000 + 200);
+    assert_int_equal(wm_gpus_present(gpus), 1);
+    check_number(gpus, 0, WM_GPU_POWER_DRAW, 1);
+    assert_int_equal(wm_gpus_looked(gpus, 0)->status, WM_EIO);
+    assert_non_null(strstr(wm_gpus_looked(gpus, 0)->detail, "has not answered for 4 s"));
+    wm_gpus_close(gpus);
+    assert_int_equal(alpha.closed, 0);
+    set_gate(true);
+    wait_until_equal(&alpha.closed, 1);
+    usleep(50 * 1000);
+}
+
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    int status = WM_ENOMEM;
+
+    for (long nth = 0; status == WM_ENOMEM; nth++) {
+        struct wm_gpus *gpus = NULL;
+        struct wm_error err = { 0 };
+
+        reset(NULL);
+        alpha.gpus = 1;
+        alpha.refresh = tell_migs;
+        beta.gpus = 1;
+        test_fail_allocation(nth);
+        status = try_open(NULL, &gpus, &err);
+        test_fail_allocation(-1);
+        if (status < 0) {
+            assert_int_equal(status, WM_ENOMEM);
+            assert_true(err.text[0] != '\0');
+            assert_null(gpus);
+        }
+        wm_gpus_close(gpus);
+        assert_int_equal(alpha.opened + beta.opened, alpha.closed + beta.closed);
+        assert_true(nth < 1000);
+    }
+    assert_int_equal(status, WM_OK);
+}
+
+static void test_refresh_out_of_memory(void **state)
+{
+    (void)state;
+    int status = WM_ENOMEM;
+
+    alpha.gpus = 1;
+    alpha.refresh = tell_power;
+    for (long nth = 0; status == WM_ENOMEM; nth++) {
+        struct wm_gpu_value list;
+        struct wm_gpus *gpus = open_gpus();
+
+        alpha.refresh = tell_reasons;
+        test_fail_allocation(nth);
+        status = wm_gpus_refresh(gpus, WM_GPU_PROCESSES, NULL);
+        test_fail_allocation(-1);
+        size_t count = wm_gpu_process_count(gpus, 0, &list);
+        assert_int_equal(count == 300, list.state == WM_READING_OK);
+        if (count < 300)
+            assert_string_equal(list.why, "out of memory");
+        if (status == WM_OK && count < 300)
+            status = WM_ENOMEM; /* the backend had none: try with more of it */
+        assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_PROCESSES, NULL), 0);
+        assert_int_equal(wm_gpu_process_count(gpus, 0, &list), 300);
+        close_gpus(gpus);
+        alpha.refresh = tell_power;
+        assert_true(nth < 100);
+    }
+}
+
+static void test_no_threads(void **state)
+{
+    (void)state;
+    struct wm_gpus *gpus = NULL;
+    struct wm_error err = { 0 };
+
+    alpha.gpus = 1;
+    test_fail_threads(true);
+    assert_true(try_open(NULL, &gpus, &err) < 0);
+    test_fail_threads(false);
+    assert_true(err.text[0] != '\0');
+    assert_null(gpus);
+
+    /* One whose thread hangs needs another one. */
+    alpha.gpus = 2;
+    alpha.refresh = tell_power;
+    told_watts = 1;
+    gpus = open_gpus();
+    alpha.gpu_hangs = 0 + 1;
+    test_fail_threads(true);
+    assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER, &err), 0);
+    test_fail_threads(false);
+    check_number(gpus, 0, WM_GPU_POWER_DRAW, 1);
+    check_missing(gpus, 1, WM_GPU_POWER_DRAW, WM_READING_FAILED, "has not answered");
+    set_gate(true);
+    close_gpus(gpus);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_values, reset),
+        cmocka_unit_test_setup(test_looked, reset),
+        cmocka_unit_test_setup(test_choice, reset),
+        cmocka_unit_test_setup(test_refresh, reset),
+        cmocka_unit_test_setup(test_processes, reset),
+        cmocka_unit_test_setup(test_migs, reset),
+        cmocka_unit_test_setup(test_many_reasons, reset),
+        cmocka_unit_test_setup(test_hanging_gpu, reset),
+        cmocka_unit_test_setup(test_closed_while_hanging, reset),
+        cmocka_unit_test_setup(test_hanging_open, reset),
+        cmocka_unit_test_setup(test_out_of_memory, reset),
+        cmocka_unit_test_setup(test_refresh_out_of_memory, reset),
+        cmocka_unit_test_setup(test_no_threads, reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
