@@ -311,14 +311,15 @@ static void take_tick(struct wm_tracker *tracker, int64_t when_ns,
 }
 
 /* What all kinds of target have in common, once tree and account are there. */
-static int prepare(struct wm_tracker *tracker, const char *mode, struct wm_error *err)
+static int prepare(struct wm_tracker *tracker, const char *mode, bool own_numbers,
+                   struct wm_error *err)
 {
     const struct wm_channel *channels;
     size_t count;
     struct wm_run *run = &tracker->run;
 
     int status = wm_ticker_set_target(tracker->ticker, tracker->tree, tracker->pid,
-                                      tracker->account, err);
+                                      own_numbers, tracker->account, err);
     if (status < 0)
         return status;
     channels = wm_ticker_channels(tracker->ticker, &count);
@@ -372,7 +373,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
             wm_account_start_command(tracker->account, tracker->pid, tracker->tree, err);
     }
     if (status == WM_OK)
-        status = prepare(tracker, "run", err);
+        status = prepare(tracker, "run", true, err);
     if (status < 0)
         return status;
 
@@ -453,7 +454,7 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
     if (status == WM_OK)
         status = wm_run_set_command_of(&tracker->run, procfs, pid, err);
     if (status == WM_OK)
-        status = prepare(tracker, mode, err);
+        status = prepare(tracker, mode, own, err);
     if (status < 0)
         return status;
 

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_file.h"
 #include "base/base_guard.h"
+#include "source/source_pidns.h"
 #include "source/source_round.h"
 
 /* How long one GPU holds up the others before it is given up; some more for the
@@ -42,6 +44,7 @@ struct wm_ticker {
     double own_cpu;             /* seconds of ours in the tracked process */
     double main_cpu, total_cpu; /* less those; what was told last */
     bool foreign_pids;          /* drivers may speak of pids of another namespace */
+    struct wm_pidns *pidns;     /* and it tells which; else NULL */
 
     struct wm_channel *channels;
     struct wm_reading *readings;
@@ -52,6 +55,8 @@ struct wm_ticker {
 
     struct gpu gpus[GPU_MAX];
     size_t gpu_count;
+    const char *last_device; /* asked for last, and what it is */
+    struct gpu *last_gpu;
     size_t own_count; /* channels of the tracker itself */
 };
 
@@ -81,6 +86,7 @@ void wm_ticker_free(struct wm_ticker *ticker)
         return;
     for (size_t i = 0; i < ticker->source_count; i++)
         wm_source_close(ticker->sources[i]);
+    wm_pidns_close(ticker->pidns);
     free(ticker->channels);
     free(ticker->readings);
     free(ticker);
@@ -169,7 +175,7 @@ static void append_own(struct wm_ticker *ticker)
 }
 
 int wm_ticker_set_target(struct wm_ticker *ticker, struct wm_tree *tree, pid_t root,
-                         struct wm_account *account, struct wm_error *err)
+                         bool own_numbers, struct wm_account *account, struct wm_error *err)
 {
     const struct wm_channel *tree_channels;
     size_t tree_count = wm_tree_channels(tree, &tree_channels);
@@ -182,6 +188,12 @@ int wm_ticker_set_target(struct wm_ticker *ticker, struct wm_tree *tree, pid_t r
     if (!ticker->channels || !ticker->readings)
         return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
 
+    if (ticker->foreign_pids && own_numbers && ticker->gpu_count > 0) {
+        int status = wm_pidns_open(wm_env("WATTMETER_PROCFS", "/proc"), "/proc",
+                                   &ticker->pidns, err);
+        if (status < 0)
+            return status;
+    }
     ticker->tree = tree;
     ticker->root = root;
     ticker->account = account;
@@ -237,13 +249,18 @@ void wm_ticker_start_cpu(struct wm_ticker *ticker, int64_t when_ns)
         set(ticker, ticker->cpu_channel[m], when_ns, 0);
 }
 
+/* Processes come GPU by GPU, so that it mostly is the one of before. */
 static struct gpu *find_gpu(struct wm_ticker *ticker, const char *device)
 {
-    for (size_t i = 0; i < ticker->gpu_count; i++) {
+    if (ticker->last_device == device)
+        return ticker->last_gpu;
+    ticker->last_device = device;
+    ticker->last_gpu = NULL;
+    for (size_t i = 0; i < ticker->gpu_count && !ticker->last_gpu; i++) {
         if (strcmp(ticker->gpus[i].channel->device, device) == 0)
-            return &ticker->gpus[i];
+            ticker->last_gpu = &ticker->gpus[i];
     }
-    return NULL;
+    return ticker->last_gpu;
 }
 
 struct gpu_memory {
@@ -252,16 +269,38 @@ struct gpu_memory {
     enum wm_reading_state state; /* ok, or the first reason why not all is known */
 };
 
+/* The process by our number; 0 where it surely is none of ours, and the driver's
+ * own number where nobody knows. */
+static pid_t number_of(const struct wm_ticker *ticker, const struct wm_gpu_process *process)
+{
+    struct wm_pidns_process found;
+
+    if (!ticker->pidns)
+        return process->pid;
+    wm_pidns_find(ticker->pidns, process->pid, &found);
+    switch (found.answer) {
+    case WM_PIDNS_OUTSIDE:
+        return 0;
+    case WM_PIDNS_OURS:
+        return found.ours;
+    default:
+        return process->pid;
+    }
+}
+
 static void add_gpu_process(struct wm_ticker *ticker, const struct wm_gpu_process *process,
                             struct gpu_memory *memory)
 {
     struct gpu *gpu = find_gpu(ticker, process->device);
-
-    /* Pid 0 stands for "this GPU will not tell its processes". */
     if (!gpu)
         return;
-    if (process->pid != 0 && !wm_tree_contains(ticker->tree, process->pid)) {
-        memory->strangers++;
+
+    /* Pid 0 stands for "this GPU will not tell its processes". */
+    pid_t pid = process->pid != 0 ? number_of(ticker, process) : 0;
+    if (process->pid != 0 && pid == 0)
+        return;
+    if (process->pid != 0 && !wm_tree_contains(ticker->tree, pid)) {
+        memory->strangers += !ticker->pidns || pid == process->pid;
         return;
     }
     memory->members++;
@@ -273,7 +312,7 @@ static void add_gpu_process(struct wm_ticker *ticker, const struct wm_gpu_proces
     }
     gpu->tree_bytes += process->memory_bytes;
     memory->tree += process->memory_bytes;
-    if (process->pid == ticker->root)
+    if (pid == ticker->root)
         memory->main += process->memory_bytes;
 }
 

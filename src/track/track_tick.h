@@ -27,9 +27,11 @@ int wm_ticker_add(struct wm_ticker *ticker, struct wm_source *source, struct wm_
 void wm_ticker_count_gpus(const struct wm_ticker *ticker, int *ret_chosen, int *ret_all);
 
 /* Names the tree and its accounting, both borrowed, and makes the list of
- * channels, which stays as it is from here. */
+ * channels, which stays as it is from here. `own_numbers`: the tree's pids are
+ * those of our own pid namespace. */
 int wm_ticker_set_target(struct wm_ticker *ticker, struct wm_tree *tree, pid_t root,
-                         struct wm_account *account, struct wm_error *err);
+                         bool own_numbers, struct wm_account *account,
+                         struct wm_error *err);
 
 const struct wm_channel *wm_ticker_channels(const struct wm_ticker *ticker,
                                             size_t *ret_count);

@@ -168,6 +168,30 @@ def _(folder):
         assert json.loads(output.read_text())["max_gpu_ram"]["combined"] is None
 
 
+@case("from inside, with the outer /proc: `attach` finds the memory by what it says")
+def _(folder):
+    with Inner(folder) as inner:
+        env = environment(folder, [{"pid": inner.outside, "memory": MEMORY}])
+        output = folder / "report.json"
+        done = inner.run("sh", "-c", f"mount --bind {inner.proc} /mnt && "
+                         f"WATTMETER_PROCFS=/mnt exec {tap.WATTMETER} attach --json -i 50ms "
+                         f"--duration 300ms -o {output} {inner.outside}", env=env)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(output.read_text())["max_gpu_ram"]["combined"] == MEMORY
+
+
+@case("from inside, with the outer /proc: `run` knows a stranger for one, by its outer number")
+def _(folder):
+    with Inner(folder) as inner:
+        env = environment(folder, [{"pid": inner.outside, "memory": MEMORY}],
+                          WATTMETER_PROCFS=str(inner.proc))
+        output = folder / "report.json"
+        done = inner.run(tap.WATTMETER, "run", "--json", "-i", "50ms", "-o", output, "--",
+                         "sleep", "0.3", env=env)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(output.read_text())["max_gpu_ram"]["combined"] == 0
+
+
 @case("from inside: a driver that translates tells our numbers")
 def _(folder):
     with Inner(folder) as inner:
