@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
-#include "base/base_file.h"
 #include "doctor/doctor_advice.h"
 #include "doctor/doctor_pace.h"
+#include "source/source_config.h"
 #include "track/track_account.h"
 
 /* Sensors change every 10 ms at best; this is as often as they can be asked
@@ -209,11 +208,7 @@ static int examine(struct wm_doctor *doctor, const struct wm_source_config *conf
     }
     look_for(doctor, duration_ns);
 
-    struct wm_source_config full = config ? *config : (struct wm_source_config) { 0 };
-    if (!full.procfs)
-        full.procfs = wm_env("WATTMETER_PROCFS", "/proc");
-    if (!full.sysfs)
-        full.sysfs = wm_env("WATTMETER_SYSFS", "/sys");
+    const struct wm_source_config full = wm_source_config_complete(config);
     for (size_t i = 0; i < doctor->count; i++) {
         if (doctor->patients[i].source)
             conclude(&doctor->patients[i]);

@@ -4,11 +4,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
-#include "base/base_file.h"
+#include "source/source_config.h"
 #include "source/source_guarded.h"
 #include "source/source_ops.h"
 #include "source/source_round.h"
@@ -58,27 +57,10 @@ const char *wm_source_summary(const char *name)
     return ops ? ops->summary : NULL;
 }
 
-static struct wm_source_config complete(const struct wm_source_config *config)
-{
-    struct wm_source_config full = { 0 };
-
-    if (config)
-        full = *config;
-    if (!full.procfs)
-        full.procfs = wm_env("WATTMETER_PROCFS", "/proc");
-    if (!full.sysfs)
-        full.sysfs = wm_env("WATTMETER_SYSFS", "/sys");
-    if (!full.nvml)
-        full.nvml = wm_env("WATTMETER_NVML", NULL);
-    if (full.pid == 0)
-        full.pid = getpid();
-    return full;
-}
-
 int wm_source_open(const char *name, const struct wm_source_config *config,
                    struct wm_source **ret_source, struct wm_error *err)
 {
-    const struct wm_source_config full = complete(config);
+    const struct wm_source_config full = wm_source_config_complete(config);
     const struct wm_source_ops *ops = find_ops(name);
     if (!ops)
         return wm_fail(err, WM_EINVAL, "there is no source called '%s'", name);

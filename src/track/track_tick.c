@@ -265,27 +265,23 @@ static struct gpu *find_gpu(struct wm_ticker *ticker, const char *device)
 
 struct gpu_memory {
     double main, tree;
-    size_t strangers, members;   /* processes that are not in the tree, and that are */
+    size_t strangers, members;   /* processes that may not be in the tree, and that are */
     enum wm_reading_state state; /* ok, or the first reason why not all is known */
 };
 
-/* The process by our number; 0 where it surely is none of ours, and the driver's
- * own number where nobody knows. */
-static pid_t number_of(const struct wm_ticker *ticker, const struct wm_gpu_process *process)
+/* Which of our processes it is, by our number; 0 where it is none, or nobody knows.
+ * `ret_sure`: the number is no coincidence. */
+static pid_t number_of(const struct wm_ticker *ticker, const struct wm_gpu_process *process,
+                       bool *ret_sure)
 {
     struct wm_pidns_process found;
 
+    *ret_sure = false;
     if (!ticker->pidns)
         return process->pid;
     wm_pidns_find(ticker->pidns, process->pid, &found);
-    switch (found.answer) {
-    case WM_PIDNS_OUTSIDE:
-        return 0;
-    case WM_PIDNS_OURS:
-        return found.ours;
-    default:
-        return process->pid;
-    }
+    *ret_sure = found.answer == WM_PIDNS_OURS || found.answer == WM_PIDNS_OUTSIDE;
+    return found.ours;
 }
 
 static void add_gpu_process(struct wm_ticker *ticker, const struct wm_gpu_process *process,
@@ -296,12 +292,14 @@ static void add_gpu_process(struct wm_ticker *ticker, const struct wm_gpu_proces
         return;
 
     /* Pid 0 stands for "this GPU will not tell its processes". */
-    pid_t pid = process->pid != 0 ? number_of(ticker, process) : 0;
-    if (process->pid != 0 && pid == 0)
-        return;
-    if (process->pid != 0 && !wm_tree_contains(ticker->tree, pid)) {
-        memory->strangers += !ticker->pidns || pid == process->pid;
-        return;
+    pid_t pid = 0;
+    if (process->pid != 0) {
+        bool sure;
+        pid = number_of(ticker, process, &sure);
+        if (pid == 0 || !wm_tree_contains(ticker->tree, pid)) {
+            memory->strangers += !sure;
+            return;
+        }
     }
     memory->members++;
     if (process->state != WM_READING_OK) {
