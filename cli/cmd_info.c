@@ -169,13 +169,9 @@ static int refresh(struct info *info, struct wm_error *err)
 /* What was not asked for and should be known all the same. */
 static void tell_remarks(const struct info *info)
 {
-    size_t present = wm_gpus_present(info->gpus), shown = wm_gpus_count(info->gpus);
-    size_t count, *chosen = calloc(present + 1, sizeof(*chosen));
+    size_t count, *chosen = calloc(wm_gpus_present(info->gpus) + 1, sizeof(*chosen));
     const char *remark = NULL;
 
-    if (!info->words && shown < present)
-        fprintf(info->io->chat, "wattmeter info: note: of %zu GPUs %zu do not answer\n",
-                present, present - shown);
     if (chosen && info->args->visible &&
         wm_gpu_select(info->gpus, info->words, NULL, chosen, &count, &remark, NULL) ==
             WM_OK &&

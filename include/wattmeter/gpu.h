@@ -248,8 +248,9 @@ struct wm_gpu_value {
 };
 
 /* Finds the GPUs that config->gpus chooses (see wm_gpu_select()) and asks them
- * everything once, but for `WM_GPU_THROUGHPUT`. `config` may be NULL, which is
- * all GPUs. WM_EINVAL: the choice is wrong, and the text says what there is. */
+ * everything once, but for `WM_GPU_THROUGHPUT`. `config` may be NULL. Without a
+ * choice, or with "all", those that do not answer are among them, with the reason
+ * in their values. WM_EINVAL: the choice is wrong, and the text says what there is. */
 WM_API int wm_gpus_open(const struct wm_source_config *config, struct wm_gpus **ret_gpus,
                         struct wm_error *err);
 

@@ -123,7 +123,8 @@ int wm_gpus_open_backends(const struct wm_gpu_ops *const *backends, size_t count
     if (status == WM_OK)
         status = refresh(gpus, WM_GPU_EVERYTHING & ~(unsigned)WM_GPU_THROUGHPUT,
                          begin_ns + PATIENCE_NS, err);
-    if (status >= 0)
+    /* Without a choice all are shown, those included that do not answer. */
+    if (status >= 0 && full.gpus && strcmp(full.gpus, "all") != 0)
         status = wm_gpu_select(gpus, full.gpus, NULL, gpus->chosen, &gpus->chosen_count,
                                NULL, err);
     if (status < 0) {

@@ -116,8 +116,8 @@ static int inventory_open(void *state, const struct wm_source_config *config,
         gpu->index = i;
         if (gpu_nvml_processes_init(&gpu->processes) != NVML_SUCCESS)
             return wm_fail(err, WM_ENOMEM, "out of memory for %u GPUs", count);
-        /* A GPU that does not answer counts, too; each refresh tries again. */
-        reach(&inventory->library.api, gpu);
+        /* Each refresh asks who it is until it has said so: here, one that hangs
+         * would hide the others. */
     }
     return WM_OK;
 }
