@@ -162,6 +162,28 @@ static bool takes_anything(const struct cmd_option *option)
     return takes_value(option) && !option->words && !takes_file(option);
 }
 
+static bool has_any(const struct cmd *cmd, bool (*wanted)(const struct cmd_option *option))
+{
+    const struct cmd_option *option;
+
+    for (size_t i = 0; (option = cmd_option_at(cmd, i)) != NULL; i++) {
+        if (wanted(option))
+            return true;
+    }
+    return false;
+}
+
+/* What to do after one of these options; a case without a pattern would be wrong. */
+static void print_after(const struct cmd *cmd,
+                        bool (*wanted)(const struct cmd_option *option), const char *action)
+{
+    if (!has_any(cmd, wanted))
+        return;
+    fputs("        ", stdout);
+    print_names(cmd, wanted, " | ");
+    printf(") %s ;;\n", action);
+}
+
 static void print_completion_of(const struct cmd *cmd)
 {
     const struct cmd_option *option;
@@ -177,13 +199,9 @@ static void print_completion_of(const struct cmd *cmd)
         if (option->words)
             printf("        --%s) words=\"%s\" ;;\n", option->name, option->words);
     }
-    fputs("        ", stdout);
-    print_names(cmd, takes_file, " | ");
-    fputs(") return ;;\n        ", stdout);
-    print_names(cmd, takes_anything, " | ");
-    fputs(") compopt +o default; return ;;\n"
-          "        *) [[ $cur == -* ]] && words=\"",
-          stdout);
+    print_after(cmd, takes_file, "return");
+    print_after(cmd, takes_anything, "compopt +o default; return");
+    fputs("        *) [[ $cur == -* ]] && words=\"", stdout);
     print_names(cmd, is_any, " ");
     fputs(" --help\" ;;\n        esac\n        ;;\n", stdout);
 }
