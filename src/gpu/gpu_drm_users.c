@@ -164,6 +164,8 @@ static enum wm_reading_state limit_of(const struct wm_drm_look *look, struct wm_
 
     enum wm_reading_state state =
         wm_drm_clients_limit(&board->clients, err->text, sizeof(err->text));
+    if (state == WM_READING_NONE)
+        state = WM_READING_FAILED; /* the next look may have it */
     if (state == WM_READING_OK && gpu->is_silent && gpu->client_count == 0) {
         wm_fail(err, WM_ENODEV, "%s does not tell the use of its clients here",
                 board->card.driver);
@@ -207,7 +209,7 @@ static void tell_engines(struct wm_drm_look *look)
         wm_fail(&err, WM_ENODEV, "%s does not tell the engines of its clients here",
                 board->card.driver);
     } else if (state == WM_READING_OK && !nobody && !gpu->has_utilization) {
-        state = WM_READING_NONE;
+        state = WM_READING_FAILED;
         wm_fail(&err, WM_EIO, "%s", two_readings);
     }
     if (!is_amdgpu(look)) {

@@ -187,7 +187,12 @@ static int field_number(const struct nvml_field_value *field, double *ret_value)
 static int ask_field(const struct nvml_api *api, nvml_device device, unsigned id,
                      unsigned scope, double *ret_value)
 {
-    struct nvml_field_value field = { .field = id, .scope = scope };
+    /* What the driver leaves as it is must not pass for 0. */
+    struct nvml_field_value field = {
+        .field = id,
+        .scope = scope,
+        .status = NVML_ERROR_NO_DATA,
+    };
     if (!api->field_values)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
 

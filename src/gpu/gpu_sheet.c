@@ -503,6 +503,11 @@ pid_t wm_gpu_sheet_process_pid(const struct wm_gpu_sheet *sheet, size_t process)
     return sheet->shown_processes->items[process].pid;
 }
 
+static struct wm_gpu_value told_instance(int instance, const struct wm_gpu_sheet *sheet)
+{
+    return instance < 0 ? missing(WM_READING_UNSUPPORTED, sheet->not_told) : good(instance);
+}
+
 static struct wm_gpu_value instance_value(int instance)
 {
     return instance < 0 ? missing(WM_READING_UNSUPPORTED, "the GPU is not partitioned")
@@ -573,10 +578,10 @@ void wm_gpu_sheet_mig_get(const struct wm_gpu_sheet *sheet, size_t mig,
         *ret_value = text_value(item->name, sheet->not_told);
         break;
     case WM_GPU_MIG_GPU_INSTANCE:
-        *ret_value = good(told->gpu_instance);
+        *ret_value = told_instance(told->gpu_instance, sheet);
         break;
     case WM_GPU_MIG_COMPUTE_INSTANCE:
-        *ret_value = good(told->compute_instance);
+        *ret_value = told_instance(told->compute_instance, sheet);
         break;
     case WM_GPU_MIG_MULTIPROCESSORS:
         *ret_value = value_of(&told->multiprocessors);

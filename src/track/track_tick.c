@@ -301,7 +301,7 @@ static void add_gpu_process(struct wm_ticker *ticker, const struct wm_gpu_proces
             return;
         }
     }
-    memory->members++;
+    memory->members += pid != 0;
     if (process->state != WM_READING_OK) {
         gpu->state = process->state;
         if (memory->state == WM_READING_OK)

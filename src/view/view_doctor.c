@@ -24,6 +24,7 @@ static bool belong_together(const struct wm_doctor_channel *one,
     return strcmp(one->channel->metric, other->channel->metric) == 0 &&
            one->channel->device_kind == other->channel->device_kind &&
            one->state == other->state && one->dead == other->dead &&
+           (one->changes == 0) == (other->changes == 0) &&
            (one->why == other->why ||
             (one->why && other->why && strcmp(one->why, other->why) == 0));
 }
