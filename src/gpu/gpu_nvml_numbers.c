@@ -136,52 +136,11 @@ static int ask_fan_rpm(const struct nvml_api *api, nvml_device device,
     return without_fan(status);
 }
 
-/* The older call has no way to say "below zero" but a great number. */
 static int ask_temperature(const struct nvml_api *api, nvml_device device,
                            const struct number *number, double *ret_value)
 {
-    struct nvml_temperature_v1 newer = { NVML_TEMPERATURE_V1, NVML_TEMPERATURE_GPU, 0 };
-    unsigned celsius = 0;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
     (void)number;
-
-    if (api->temperature)
-        status = api->temperature(device, NVML_TEMPERATURE_GPU, &celsius);
-    if (nvml_lacks_call(status) && api->temperature_v) {
-        status = api->temperature_v(device, &newer);
-        celsius = (unsigned)newer.celsius;
-    }
-    *ret_value = (int)celsius;
-    return status;
-}
-
-static int field_number(const struct nvml_field_value *field, double *ret_value)
-{
-    switch (field->type) {
-    case NVML_VALUE_DOUBLE:
-        *ret_value = field->value.real;
-        return NVML_SUCCESS;
-    case NVML_VALUE_UNSIGNED_INT:
-        *ret_value = field->value.unsigned_int;
-        return NVML_SUCCESS;
-    case NVML_VALUE_UNSIGNED_LONG:
-        *ret_value = (double)field->value.unsigned_long;
-        return NVML_SUCCESS;
-    case NVML_VALUE_UNSIGNED_LONG_LONG:
-        *ret_value = (double)field->value.unsigned_long_long;
-        return NVML_SUCCESS;
-    case NVML_VALUE_SIGNED_LONG_LONG:
-        *ret_value = (double)field->value.signed_long_long;
-        return NVML_SUCCESS;
-    case NVML_VALUE_SIGNED_INT:
-        *ret_value = field->value.signed_int;
-        return NVML_SUCCESS;
-    case NVML_VALUE_UNSIGNED_SHORT:
-        *ret_value = field->value.unsigned_short;
-        return NVML_SUCCESS;
-    default:
-        return NVML_IMPOSSIBLE_VALUE;
-    }
+    return nvml_temperature(api, device, ret_value);
 }
 
 static int ask_field(const struct nvml_api *api, nvml_device device, unsigned id,
@@ -202,7 +161,7 @@ static int ask_field(const struct nvml_api *api, nvml_device device, unsigned id
     /* A driver from before a field says that the argument is wrong. */
     if (status == NVML_ERROR_INVALID_ARGUMENT)
         status = NVML_ERROR_NOT_SUPPORTED;
-    return status == NVML_SUCCESS ? field_number(&field, ret_value) : status;
+    return status == NVML_SUCCESS ? nvml_field_number(&field, ret_value) : status;
 }
 
 static int ask_gpu_field(const struct nvml_api *api, nvml_device device,

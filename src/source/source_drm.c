@@ -6,8 +6,6 @@
  */
 #include "source/source_ops.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +19,6 @@
 #include "source/source_gpu_choice.h"
 
 static const char source_name[] = "drm";
-
-/* More than any machine has. */
-enum { CARDS_MAX = 64 };
 
 /* How long the first search for clients may take. Where there is surely a GPU,
  * most machines are done by then; the rest follows between the readings. Where
@@ -79,68 +74,16 @@ static void append(char *list, size_t size, const char *separator, const char *t
     snprintf(list + length, size - length, "%s%s", length > 0 ? separator : "", text);
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-    long a = *(const long *)left, b = *(const long *)right;
-
-    return a < b ? -1 : a > b;
-}
-
-/* The numbers of "card0", "card1", ..., in ascending order; connectors such as
- * "card0-DP-1" stand beside them. */
-static int list_cards(const char *path, long *numbers, size_t *ret_count,
-                      struct wm_error *err)
-{
-    struct dirent *entry;
-    size_t count = 0;
-
-    DIR *folder = opendir(path);
-    if (!folder && (errno == ENOENT || errno == ENOTDIR))
-        return wm_fail(err, WM_ENODEV, "no DRM GPU with readable counters: there is no %s",
-                       path);
-    if (!folder)
-        return wm_fail_errno(err, path);
-    while ((entry = readdir(folder)) != NULL && count < CARDS_MAX) {
-        const char *end;
-        uint64_t number;
-        if (strncmp(entry->d_name, "card", 4) == 0 &&
-            wm_text_u64(entry->d_name + 4, &end, &number) && *end == '\0' && number < 65536)
-            numbers[count++] = (long)number;
-    }
-    closedir(folder);
-    qsort(numbers, count, sizeof(*numbers), compare_numbers);
-    *ret_count = count;
-    return WM_OK;
-}
-
-/* The dies of one package may share a serial number; on PCI they do not share
- * their place. */
-static void tell_apart(struct drm *drm)
-{
-    for (size_t i = 1; i < drm->card_count; i++) {
-        struct wm_drm_card *card = &drm->cards[i];
-        bool equal = false;
-
-        for (size_t k = 0; k < i; k++)
-            equal |= strcmp(drm->cards[k].identity, card->identity) == 0;
-        if (!equal)
-            continue;
-        const char *other = card->slot[0] ? card->slot : card->label;
-        if (strcmp(card->identity, other) == 0)
-            other = card->label;
-        snprintf(card->identity, sizeof(card->identity), "%s", other);
-    }
-}
-
 static int find_cards(struct drm *drm, const char *sysfs, struct wm_error *err)
 {
-    long numbers[CARDS_MAX];
+    long numbers[WM_DRM_CARDS];
+    struct wm_drm_card *cards[WM_DRM_CARDS];
     char path[256], why[96];
     size_t count = 0;
 
     if ((size_t)snprintf(path, sizeof(path), "%s/class/drm", sysfs) >= sizeof(path))
         return wm_fail(err, WM_EINVAL, "too long a path: %s", sysfs);
-    int status = list_cards(path, numbers, &count, err);
+    int status = wm_drm_list_cards(path, numbers, &count, err);
     if (status < 0)
         return status;
 
@@ -156,7 +99,9 @@ static int find_cards(struct drm *drm, const char *sysfs, struct wm_error *err)
         drm->verdicts[drm->card_count++] = verdict;
         drm->gpu_count += verdict == WM_DRM_IS_GPU;
     }
-    tell_apart(drm);
+    for (size_t i = 0; i < drm->card_count; i++)
+        cards[i] = &drm->cards[i];
+    wm_drm_tell_apart(cards, drm->card_count);
     return WM_OK;
 }
 
@@ -213,7 +158,7 @@ static int choose_word(const struct drm *drm, const size_t *places,
                        const struct wm_gpu_id *ids, const char *word, bool *chosen,
                        struct wm_error *err)
 {
-    bool now[CARDS_MAX] = { false };
+    bool now[WM_DRM_CARDS] = { false };
 
     if (strncmp(word, "GPU-", 4) == 0 || strncmp(word, "MIG-", 4) == 0)
         return WM_OK;
@@ -257,9 +202,9 @@ static int choose_words(const struct drm *drm, const size_t *places,
 /* Leaves `wanted` to the GPUs that the configuration asks for. */
 static int choose_gpus(struct drm *drm, const char *words, struct wm_error *err)
 {
-    struct wm_gpu_id ids[CARDS_MAX];
-    bool chosen[CARDS_MAX] = { false };
-    size_t places[CARDS_MAX];
+    struct wm_gpu_id ids[WM_DRM_CARDS];
+    bool chosen[WM_DRM_CARDS] = { false };
+    size_t places[WM_DRM_CARDS];
     size_t count = 0, wanted = 0;
     int status;
 
@@ -358,9 +303,9 @@ static int drm_open(void *state, const struct wm_source_config *config,
     if (wm_gpu_choice_is_none(config->gpus))
         return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
 
-    drm->cards = calloc(CARDS_MAX, sizeof(*drm->cards));
-    drm->verdicts = calloc(CARDS_MAX, sizeof(*drm->verdicts));
-    drm->gpus = calloc(CARDS_MAX, sizeof(*drm->gpus));
+    drm->cards = calloc(WM_DRM_CARDS, sizeof(*drm->cards));
+    drm->verdicts = calloc(WM_DRM_CARDS, sizeof(*drm->verdicts));
+    drm->gpus = calloc(WM_DRM_CARDS, sizeof(*drm->gpus));
     if (!drm->cards || !drm->verdicts || !drm->gpus)
         return wm_fail(err, WM_ENOMEM, "drm: out of memory");
 
@@ -471,7 +416,7 @@ static size_t drm_part_channels(const void *state, size_t part)
 static void drm_read_part(void *state, size_t part, struct wm_reading *readings)
 {
     struct drm *drm = state;
-    size_t before = CARDS_MAX;
+    size_t before = WM_DRM_CARDS;
     int64_t when_ns = 0;
     (void)part;
 

@@ -23,9 +23,6 @@
 #include "source/source_nvml_power.h"
 #include "source/source_nvml_processes.h"
 
-/* More than any machine has; beyond it a count is taken for a mistake. */
-enum { GPUS_MAX = 1024 };
-
 /* How often GPUs are counted, and a lost one is looked for. */
 #define SEARCH_PERIOD_NS WM_NS_PER_S
 
@@ -142,20 +139,7 @@ static int query_memory_total(const struct nvml_api *api, struct gpu *gpu,
 static int query_temperature(const struct nvml_api *api, struct gpu *gpu,
                              double *ret_celsius)
 {
-    struct nvml_temperature_v1 newer = { NVML_TEMPERATURE_V1, NVML_TEMPERATURE_GPU, 0 };
-    unsigned celsius = 0;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    if (api->temperature)
-        status = api->temperature(gpu->handle, NVML_TEMPERATURE_GPU, &celsius);
-    if (nvml_lacks_call(status) && api->temperature_v) {
-        status = api->temperature_v(gpu->handle, &newer);
-        celsius = (unsigned)newer.celsius;
-    }
-    /* The older call has no way to say "below zero" but this one. */
-    if (status == NVML_SUCCESS)
-        *ret_celsius = (int)celsius;
-    return status;
+    return nvml_temperature(api, gpu->handle, ret_celsius);
 }
 
 /* Boards since Turing were seen to change their power every 100 ms, however
@@ -228,14 +212,9 @@ static int identify_gpus(struct nvml *nvml, struct wm_error *err)
     const struct nvml_api *api = &nvml->library.api;
     unsigned count = 0;
 
-    int status = api->device_count(&count);
-    if (status != NVML_SUCCESS)
-        return wm_fail(err, WM_EIO, "NVML could not count the GPUs: %s",
-                       nvml_text(&nvml->library, status));
-    if (count == 0)
-        return wm_fail(err, WM_ENODEV, "the NVIDIA driver is loaded but sees no GPU");
-    if (count > GPUS_MAX)
-        return wm_fail(err, WM_EFORMAT, "NVML claims to see %u GPUs", count);
+    int status = nvml_library_count(&nvml->library, &count, err);
+    if (status < 0)
+        return status;
 
     nvml->ids = calloc(count, sizeof(*nvml->ids));
     nvml->boards = calloc(count, sizeof(*nvml->boards));
@@ -406,7 +385,7 @@ static void count_again(struct nvml *nvml, int64_t now_ns)
     if (now_ns - nvml->counted_ns < SEARCH_PERIOD_NS)
         return;
     nvml->counted_ns = now_ns;
-    if (nvml->library.api.device_count(&count) == NVML_SUCCESS && count <= GPUS_MAX)
+    if (nvml->library.api.device_count(&count) == NVML_SUCCESS && count <= NVML_GPUS_MAX)
         atomic_store(&nvml->device_count, count);
 }
 
@@ -465,7 +444,7 @@ static int find_handle(const struct nvml_api *api, const char *id, nvml_device *
     status = api->device_count(&count);
     if (status != NVML_SUCCESS)
         return status;
-    for (unsigned i = 0; i < count && i < GPUS_MAX; i++) {
+    for (unsigned i = 0; i < count && i < NVML_GPUS_MAX; i++) {
         nvml_device handle = NULL;
         if (api->device_at(i, &handle) == NVML_SUCCESS && has_id(api, handle, id)) {
             *ret_handle = handle;

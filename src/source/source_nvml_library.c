@@ -10,9 +10,6 @@
 /* The versioned name: the bare .so comes with development packages only. */
 static const char default_library[] = "libnvidia-ml.so.1";
 
-/* More than any machine has; beyond it a count is taken for a mistake. */
-enum { GPUS_MAX = 1024 };
-
 /* Of a function that changed its form the older ones are here, too, for drivers that
  * have no other. */
 static const struct nvml_symbol symbols[] = {
@@ -241,10 +238,57 @@ int nvml_library_count(const struct nvml_library *library, unsigned *ret_count,
                        nvml_text(library, status));
     if (count == 0)
         return wm_fail(err, WM_ENODEV, "the NVIDIA driver is loaded but sees no GPU");
-    if (count > GPUS_MAX)
+    if (count > NVML_GPUS_MAX)
         return wm_fail(err, WM_EFORMAT, "NVML claims to see %u GPUs", count);
     *ret_count = count;
     return WM_OK;
+}
+
+int nvml_temperature(const struct nvml_api *api, nvml_device device, double *ret_celsius)
+{
+    struct nvml_temperature_v1 newer = { NVML_TEMPERATURE_V1, NVML_TEMPERATURE_GPU, 0 };
+    unsigned celsius = 0;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (api->temperature)
+        status = api->temperature(device, NVML_TEMPERATURE_GPU, &celsius);
+    if (nvml_lacks_call(status) && api->temperature_v) {
+        status = api->temperature_v(device, &newer);
+        celsius = (unsigned)newer.celsius;
+    }
+    /* The older call has no way to say "below zero" but this one. */
+    if (status == NVML_SUCCESS)
+        *ret_celsius = (int)celsius;
+    return status;
+}
+
+int nvml_field_number(const struct nvml_field_value *field, double *ret_value)
+{
+    switch (field->type) {
+    case NVML_VALUE_DOUBLE:
+        *ret_value = field->value.real;
+        return NVML_SUCCESS;
+    case NVML_VALUE_UNSIGNED_INT:
+        *ret_value = field->value.unsigned_int;
+        return NVML_SUCCESS;
+    case NVML_VALUE_UNSIGNED_LONG:
+        *ret_value = (double)field->value.unsigned_long;
+        return NVML_SUCCESS;
+    case NVML_VALUE_UNSIGNED_LONG_LONG:
+        *ret_value = (double)field->value.unsigned_long_long;
+        return NVML_SUCCESS;
+    case NVML_VALUE_SIGNED_LONG_LONG:
+        *ret_value = (double)field->value.signed_long_long;
+        return NVML_SUCCESS;
+    case NVML_VALUE_SIGNED_INT:
+        *ret_value = field->value.signed_int;
+        return NVML_SUCCESS;
+    case NVML_VALUE_UNSIGNED_SHORT:
+        *ret_value = field->value.unsigned_short;
+        return NVML_SUCCESS;
+    default:
+        return NVML_IMPOSSIBLE_VALUE;
+    }
 }
 
 void nvml_library_close(struct nvml_library *library)

@@ -124,6 +124,15 @@ const struct nvml_symbol *nvml_library_symbol(size_t index);
  * open leaves in any case. */
 int nvml_library_open(struct nvml_library *library, const char *name, struct wm_error *err);
 
+/* The GPU's temperature by the call that this driver has; NVML's status. */
+int nvml_temperature(const struct nvml_api *api, nvml_device device, double *ret_celsius);
+
+/* The value of a field that succeeded, whatever type it says that it is of. */
+int nvml_field_number(const struct nvml_field_value *field, double *ret_value);
+
+/* More than any machine has; beyond it a count is taken for a mistake. */
+enum { NVML_GPUS_MAX = 1024 };
+
 /* How many GPUs there are, at least one. WM_ENODEV: none. */
 int nvml_library_count(const struct nvml_library *library, unsigned *ret_count,
                        struct wm_error *err);

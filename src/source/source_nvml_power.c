@@ -42,28 +42,16 @@ static int take_milliwatts(double milliwatts, double *ret_watts)
     return NVML_SUCCESS;
 }
 
-/* The documentation promises no type, only that the value says which it is of. */
 static int take_field(const struct nvml_field_value *field, double *ret_watts)
 {
+    double milliwatts;
+
     if (field->status != NVML_SUCCESS)
         return field->status;
-
-    switch (field->type) {
-    case NVML_VALUE_DOUBLE:
-        return take_milliwatts(field->value.real, ret_watts);
-    case NVML_VALUE_UNSIGNED_INT:
-        return take_milliwatts(field->value.unsigned_int, ret_watts);
-    case NVML_VALUE_UNSIGNED_LONG:
-        return take_milliwatts((double)field->value.unsigned_long, ret_watts);
-    case NVML_VALUE_UNSIGNED_LONG_LONG:
-        return take_milliwatts((double)field->value.unsigned_long_long, ret_watts);
-    case NVML_VALUE_SIGNED_LONG_LONG:
-        return take_milliwatts((double)field->value.signed_long_long, ret_watts);
-    case NVML_VALUE_SIGNED_INT:
-        return take_milliwatts(field->value.signed_int, ret_watts);
-    default: /* 16 bits end at 65 W */
-        return NVML_IMPOSSIBLE_VALUE;
-    }
+    if (field->type == NVML_VALUE_UNSIGNED_SHORT)
+        return NVML_IMPOSSIBLE_VALUE; /* 16 bits end at 65 W */
+    int status = nvml_field_number(field, &milliwatts);
+    return status == NVML_SUCCESS ? take_milliwatts(milliwatts, ret_watts) : status;
 }
 
 /* One call for all fields. Whether one of them is to be asked in another way. */

@@ -116,11 +116,20 @@ static bool read_namespace(int dir, const char *pid, char *name, size_t size)
     return length > 0;
 }
 
+/* PROC_PID_INIT_INO of the kernel. */
+static const char initial[] = "pid:[4026531836]";
+
+bool wm_pidns_is_inner(void)
+{
+    char name[64] = "";
+
+    return readlink("/proc/self/ns/pid", name, sizeof(name) - 1) > 0 &&
+           strcmp(name, initial) != 0;
+}
+
 int wm_pidns_open(const char *procfs, const char *own, struct wm_pidns **ret_pidns,
                   struct wm_error *err)
 {
-    /* PROC_PID_INIT_INO of the kernel. */
-    static const char initial[] = "pid:[4026531836]";
     struct wm_pidns *pidns = calloc(1, sizeof(*pidns));
     size_t own_depth = 0;
 

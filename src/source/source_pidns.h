@@ -20,6 +20,7 @@
 #ifndef WM_SOURCE_PIDNS_H
 #define WM_SOURCE_PIDNS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/base_error.h"
@@ -50,6 +51,10 @@ struct wm_pidns_process {
  * unknown. */
 int wm_pidns_open(const char *procfs, const char *own, struct wm_pidns **ret_pidns,
                   struct wm_error *err);
+
+/* Whether we are surely not in the first pid namespace, in whose numbers drivers
+ * count. */
+bool wm_pidns_is_inner(void);
 
 /* Accepts NULL. */
 void wm_pidns_close(struct wm_pidns *pidns);

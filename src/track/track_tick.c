@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
@@ -60,22 +59,13 @@ struct wm_ticker {
     size_t own_count; /* channels of the tracker itself */
 };
 
-/* The first pid namespace has this inode, PROC_PID_INIT_INO of the kernel. */
-static bool is_in_container(void)
-{
-    char name[64] = "";
-
-    return readlink("/proc/self/ns/pid", name, sizeof(name) - 1) > 0 &&
-           strcmp(name, "pid:[4026531836]") != 0;
-}
-
 int wm_ticker_new(struct wm_ticker **ret_ticker, struct wm_error *err)
 {
     struct wm_ticker *ticker = calloc(1, sizeof(*ticker));
 
     if (!ticker)
         return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
-    ticker->foreign_pids = is_in_container();
+    ticker->foreign_pids = wm_pidns_is_inner();
     *ret_ticker = ticker;
     return WM_OK;
 }
