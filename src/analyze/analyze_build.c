@@ -63,6 +63,11 @@ void wm_build_remark(struct wm_report_builder *builder, const char *format, ...)
     va_end(args);
 }
 
+const char *wm_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 struct wm_number_text wm_build_number(double value)
 {
     struct wm_number_text number = { "0" };
@@ -157,4 +162,28 @@ struct wm_spread wm_build_spread(struct wm_report_builder *builder, size_t chann
                       : wm_value_missing(wm_build_why(builder, channel, source)),
         .max = wm_build_max(builder, channel, source),
     };
+}
+
+void wm_build_silence(struct wm_report_builder *builder, size_t channel, const char *what)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+
+    if (channel == WM_NO_CHANNEL)
+        return;
+    const struct wm_channel_stats *stats = &analysis->stats[channel];
+    const struct wm_silence *silence = &stats->silence;
+    if (silence->seconds <= 0 || stats->gauge.count + stats->counter.count == 0)
+        return;
+    struct wm_number_text from =
+        wm_build_number(wm_stats_seconds(analysis->first_ns, silence->from_ns));
+    struct wm_number_text to =
+        wm_build_number(wm_stats_seconds(analysis->first_ns, silence->to_ns));
+    if (silence->count == 1)
+        wm_build_remark(builder, "%s: %s, from %s s to %s s", what, silence->why, from.text,
+                        to.text);
+    else
+        wm_build_remark(
+            builder, "%s: %s, from %s s to %s s and %llu time%s more, %s s in all", what,
+            silence->why, from.text, to.text, (unsigned long long)silence->count - 1,
+            wm_plural(silence->count - 1), wm_build_number(silence->seconds).text);
 }

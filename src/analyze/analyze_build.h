@@ -36,6 +36,13 @@ struct wm_number_text {
 };
 struct wm_number_text wm_build_number(double value);
 
+/* "s" unless it is one. */
+const char *wm_plural(uint64_t count);
+
+/* A remark on the times when this channel was stale, `what` being its name there.
+ * One that was stale throughout shows no value, and its reason there. */
+void wm_build_silence(struct wm_report_builder *builder, size_t channel, const char *what);
+
 /* Why there is no number from this channel; WM_NO_CHANNEL where `source` has no
  * such channel, or is not there. */
 const char *wm_build_why(struct wm_report_builder *builder, size_t channel,

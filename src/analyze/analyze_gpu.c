@@ -90,11 +90,6 @@ static const char *why_no_energy(struct wm_report_builder *builder,
     return wm_build_why(builder, gpu->energy, source);
 }
 
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 static void remark_counter(struct wm_report_builder *builder, const char *label,
                            const struct wm_energy_result *energy)
 {
@@ -112,18 +107,18 @@ static void remark_counter(struct wm_report_builder *builder, const char *label,
         wm_build_remark(builder,
                         "%s: the energy counter stood still while power was drawn and did "
                         "not make up for it (%llu time%s); %s",
-                        label, (unsigned long long)energy->stalls, plural(energy->stalls),
-                        instead);
+                        label, (unsigned long long)energy->stalls,
+                        wm_plural(energy->stalls), instead);
     if (energy->resets > 0)
         wm_build_remark(builder, "%s: the energy counter was set back (%llu time%s); %s",
-                        label, (unsigned long long)energy->resets, plural(energy->resets),
-                        instead);
+                        label, (unsigned long long)energy->resets,
+                        wm_plural(energy->resets), instead);
     if (energy->implausible > 0)
         wm_build_remark(builder,
                         "%s: the energy counter jumped by more than the GPU can draw (%llu "
                         "time%s); %s",
                         label, (unsigned long long)energy->implausible,
-                        plural(energy->implausible), instead);
+                        wm_plural(energy->implausible), instead);
     if (energy->filled_s > 0 && !energy->stuck &&
         energy->resets + energy->implausible + energy->stalls == 0)
         wm_build_remark(
@@ -162,32 +157,12 @@ static void remark_energy(struct wm_report_builder *builder, const char *label,
                         wm_build_number(energy->integral).text, 100 * energy->gap);
 }
 
-/* All of a GPU is stale at a time; power and energy stand for it. One that was
- * stale throughout shows no value, and its reason there. */
+/* All of a GPU is stale at a time; power and energy stand for it. */
 static void remark_silence(struct wm_report_builder *builder, const char *label,
                            const struct wm_gpu_stats *gpu)
 {
-    const struct wm_analysis *analysis = builder->analysis;
-    size_t channel = gpu->power != WM_NO_CHANNEL ? gpu->power : gpu->energy;
-
-    if (channel == WM_NO_CHANNEL)
-        return;
-    const struct wm_channel_stats *stats = &analysis->stats[channel];
-    const struct wm_silence *silence = &stats->silence;
-    if (silence->seconds <= 0 || stats->gauge.count + stats->counter.count == 0)
-        return;
-    struct wm_number_text from =
-        wm_build_number(wm_stats_seconds(analysis->first_ns, silence->from_ns));
-    struct wm_number_text to =
-        wm_build_number(wm_stats_seconds(analysis->first_ns, silence->to_ns));
-    if (silence->count == 1)
-        wm_build_remark(builder, "%s: %s, from %s s to %s s", label, silence->why,
-                        from.text, to.text);
-    else
-        wm_build_remark(
-            builder, "%s: %s, from %s s to %s s and %llu time%s more, %s s in all", label,
-            silence->why, from.text, to.text, (unsigned long long)silence->count - 1,
-            plural(silence->count - 1), wm_build_number(silence->seconds).text);
+    wm_build_silence(builder, gpu->power != WM_NO_CHANNEL ? gpu->power : gpu->energy,
+                     label);
 }
 
 static void build_energy(struct wm_report_builder *builder, struct wm_gpu_usage *usage,

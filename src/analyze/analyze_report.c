@@ -64,6 +64,12 @@ static void build_memory(struct wm_report_builder *builder)
     report->ram_descendants = rss_of(builder, "descendants");
     report->ram_combined = rss_of(builder, "tree");
 
+    /* The tree has at least what one of its parts has, when its own is not known. */
+    if (report->ram_main.total.known)
+        raise(&report->ram_combined.total, report->ram_main.total.number);
+    if (report->ram_descendants.total.known)
+        raise(&report->ram_combined.total, report->ram_descendants.total.number);
+
     /* The kernel saw the peak that may have been between two ticks. */
     double peak = report->result.peak_rss_bytes;
     if (peak < 0)
@@ -213,6 +219,9 @@ static void build_remarks(struct wm_report_builder *builder)
         wm_build_remark(builder, "GPUs: %s", report->run.gpu_remark);
     if (result->memory_note[0])
         wm_build_remark(builder, "memory: %s", result->memory_note);
+    wm_build_silence(builder,
+                     wm_analysis_find(builder->analysis, "tree", "tree", "memory_total"),
+                     "memory of the tree");
     if ((double)result->late_ticks > MOST_LATE * (double)result->ticks)
         wm_build_remark(builder,
                         "late ticks: %llu of %llu; the machine was busy, or %s ms between "

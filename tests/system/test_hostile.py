@@ -60,7 +60,27 @@ time.sleep(0.8)
     assert done.stderr == "", done.stderr
     r = tap.json.loads(output.read_text())
     assert r["processes"]["max_at_once"] == 301, r["processes"]
-    assert r["max_ram"]["combined"]["total_rss"] > 1e6
+    ram = r["max_ram"]
+    assert ram["combined"]["total_rss"] >= ram["main"]["total_rss"] > 1e6, ram
+
+
+@case("memory that is too dear to read after a fork: the report says from when to when")
+def _(folder):
+    program = """
+import os, time
+for i in range(600):
+    if os.fork() == 0:
+        time.sleep(2); os._exit(0)
+time.sleep(1.5)
+"""
+    output = folder / "r.json"
+    done = wattmeter("run", "--json", "-o", output, "--", PYTHON, "-c", program)
+    assert done.stderr == "", done.stderr
+    r = tap.json.loads(output.read_text())
+    remarks = [x for x in r["remarks"] if x.startswith("memory of the tree: not known")]
+    assert len(remarks) == 1 and ", from " in remarks[0], r["remarks"]
+    ram = r["max_ram"]
+    assert ram["combined"]["total_rss"] >= ram["main"]["total_rss"] > 1e6, ram
 
 
 @case("a process that may not be examined costs its own number and nothing else")
