@@ -51,9 +51,13 @@ enum wm_kind {
  * without knowing the vendors. */
 enum wm_device_kind {
     WM_DEVICE_HOST, /* the machine as a whole */
-    WM_DEVICE_CPU,  /* one core, package or CPU sensor */
+    WM_DEVICE_CPU,  /* one core, package or CPU sensor; has energy: a whole package */
     WM_DEVICE_GPU,
-    WM_DEVICE_TREE, /* the tracked processes: "main", "descendants", "tree" */
+    WM_DEVICE_TREE,     /* the tracked processes: "main", "descendants", "tree" */
+    WM_DEVICE_CPU_PART, /* energy inside that of a package: its cores, its uncore */
+    WM_DEVICE_DRAM,     /* memory, which no package includes */
+    WM_DEVICE_PLATFORM, /* all of the board or the machine: psys, a battery, a meter */
+    WM_DEVICE_OTHER,    /* a sensor of which nothing more is known */
 };
 
 /* How a value came to be. Anything but measured is labelled in every view. */

@@ -19,6 +19,10 @@ static const char *const words[][WORDS_MAX] = {
         [WM_DEVICE_CPU] = "cpu",
         [WM_DEVICE_GPU] = "gpu",
         [WM_DEVICE_TREE] = "tree",
+        [WM_DEVICE_CPU_PART] = "cpu_part",
+        [WM_DEVICE_DRAM] = "dram",
+        [WM_DEVICE_PLATFORM] = "platform",
+        [WM_DEVICE_OTHER] = "other",
     },
     [WM_WORDS_KIND] = {
         [WM_GAUGE] = "gauge",
