@@ -14,6 +14,9 @@
 
 #define NS_PER_S INT64_C(1000000000)
 
+/* Between two attempts to find the GPUs anew: it may start a driver each time. */
+#define RETRY_NS (10 * NS_PER_S)
+
 struct info_args {
     struct output_args output;
     bool brief, visible;
@@ -51,25 +54,28 @@ struct info {
     const struct cmd_streams *io;
     char *words; /* which GPUs, as gpu.h wants them; NULL is all */
     struct wm_gpus *gpus;
+    int64_t retry_ns; /* before it they are not looked for anew */
     FILE *out;
     bool screen; /* redrawn in place */
 };
 
 static volatile sig_atomic_t stopped;
 
+/* The first signal asks for an end. Of another one, for when a driver or a reader
+ * keeps us, we die: shells say 130 then. */
 static void stop(int number)
 {
-    (void)number;
+    if (stopped) {
+        signal(number, SIG_DFL);
+        raise(number); /* comes when this handler is left */
+    }
     stopped = 1;
 }
 
-/* The first signal asks for an end; another one, for when a driver or a reader
- * keeps us, is not caught. */
 static void catch_signals(void)
 {
     static const int numbers[] = { SIGINT, SIGTERM };
-    struct sigaction old,
-        action = { .sa_handler = stop, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
+    struct sigaction old, action = { .sa_handler = stop, .sa_flags = SA_RESTART };
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
@@ -161,9 +167,9 @@ static int refresh(struct info *info, struct wm_error *err)
 {
     int status = wm_gpus_refresh(info->gpus, groups_of(info->args), err);
 
-    if (status == 1 && open_gpus(info, err) < 0)
-        return WM_OK;
-    return status;
+    if (status == 1 && now_ns() >= info->retry_ns && open_gpus(info, err) < 0)
+        info->retry_ns = now_ns() + RETRY_NS;
+    return status < 0 ? status : WM_OK;
 }
 
 /* What was not asked for and should be known all the same. */
@@ -191,6 +197,12 @@ static void print_time(FILE *out)
         fprintf(out, "%s\n", text);
 }
 
+static int fail_memory(struct wm_error *err)
+{
+    snprintf(err->text, sizeof(err->text), "out of memory");
+    return err->status = WM_ENOMEM;
+}
+
 /* In place: as many lines as fit, of which none is wrapped, in one write, so that
  * nothing flickers. */
 static int print_screen(struct info *info, struct wm_error *err)
@@ -200,13 +212,12 @@ static int print_screen(struct info *info, struct wm_error *err)
     size_t size;
     FILE *memory = open_memstream(&text, &size);
 
-    if (!memory) {
-        snprintf(err->text, sizeof(err->text), "out of memory");
-        return err->status = WM_ENOMEM;
-    }
+    if (!memory)
+        return fail_memory(err);
     print_time(memory);
     int status = wm_gpus_print(info->gpus, format_of(info->args), memory, err);
-    fclose(memory);
+    if (fclose(memory) != 0 && status == WM_OK)
+        status = fail_memory(err);
     if (status == WM_OK) {
         bool known =
             ioctl(fileno(info->out), TIOCGWINSZ, &window) == 0 && window.ws_row > 1;

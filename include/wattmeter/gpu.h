@@ -248,9 +248,10 @@ struct wm_gpu_value {
 };
 
 /* Finds the GPUs that config->gpus chooses (see wm_gpu_select()) and asks them
- * everything once, but for `WM_GPU_THROUGHPUT`. `config` may be NULL. Without a
- * choice, or with "all", those that do not answer are among them, with the reason
- * in their values. WM_EINVAL: the choice is wrong, and the text says what there is. */
+ * everything once, but for `WM_GPU_THROUGHPUT`. `config` may be NULL. Those that do
+ * not answer are among them, with the reason in their values. Where the choice is a
+ * list of numbers, the other GPUs are not asked and not waited for. WM_EINVAL: the
+ * choice is wrong, and the text says what there is. */
 WM_API int wm_gpus_open(const struct wm_source_config *config, struct wm_gpus **ret_gpus,
                         struct wm_error *err);
 
@@ -296,9 +297,11 @@ struct wm_gpu_looked {
 WM_API const struct wm_gpu_looked *wm_gpus_looked(const struct wm_gpus *gpus, size_t index);
 
 /* Which of all GPUs, chosen at open or not, `words` means: their WM_GPU_INDEX in
- * `ret_chosen` (room for wm_gpus_present()), in ascending order, and how many.
+ * `ret_chosen` (room for wm_gpus_present()), in ascending order, and how many. One
+ * that does not answer is chosen like any other: its WM_GPU_UUID says why. Of what
+ * wm_gpus_open() has not asked only the number and the label are known here.
  *
- *   NULL, "all"      every GPU that answers
+ *   NULL, "all"      every GPU
  *   "none"           none
  *   "visible"        those that CUDA_VISIBLE_DEVICES and its relatives leave to
  *                    a program (docs/gpu-selection.md); `environment` has the
@@ -309,8 +312,8 @@ WM_API const struct wm_gpu_looked *wm_gpus_looked(const struct wm_gpus *gpus, si
  *                    GPU, labels, PCI addresses; a MIG device means its GPU
  *
  * WM_EINVAL says which word is wrong and what there is. Other failures are no
- * fault of the words: the GPU does not answer (WM_EIO), or a driver is in trouble
- * (its status), so that no GPU fits, or nobody knows which one a number means.
+ * fault of the words: a driver is in trouble (the status is its own), so that no GPU
+ * fits, or nobody knows which one a number means.
  *
  * `ret_remark` (may be NULL) gets what a person should know of a choice that is not
  * wrong, such as a mask of which CUDA takes a part only; NULL where there is

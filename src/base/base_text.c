@@ -119,6 +119,35 @@ size_t wm_text_utf8(char *out, size_t size, const char *bytes, size_t length)
     return used;
 }
 
+static bool is_control(const char *character, size_t length)
+{
+    unsigned char first = (unsigned char)character[0];
+
+    return first < 0x20 || first == 0x7f ||
+           (length == 2 && first == 0xc2 && (unsigned char)character[1] < 0xa0);
+}
+
+void wm_text_clean(char *text)
+{
+    size_t length = strlen(text);
+    char *out = text;
+
+    for (const char *in = text; length > 0;) {
+        bool valid;
+        size_t taken = next_character((const unsigned char *)in, length, &valid);
+
+        if (valid && !is_control(in, taken) && strncmp(in, "\xef\xbf\xbd", 3) != 0) {
+            memmove(out, in, taken);
+            out += taken;
+        } else {
+            *out++ = '?';
+        }
+        in += taken;
+        length -= taken;
+    }
+    *out = '\0';
+}
+
 size_t wm_text_line(char *out, size_t size, const char *text)
 {
     const char *start = wm_text_skip_blanks(text);

@@ -25,6 +25,10 @@ const char *wm_text_skip_blanks(const char *text);
  * followed by a NUL. Returns the length without it. */
 size_t wm_text_utf8(char *out, size_t size, const char *bytes, size_t length);
 
+/* Makes `text` one line of valid UTF-8, to be shown anywhere: a '?' stands for each
+ * control character, U+FFFD and piece that is none. It never grows. */
+void wm_text_clean(char *text);
+
 /* Copies the first line of `text` without the blanks around it, as
  * wm_text_utf8() does. Returns the length; 0 for an empty line. */
 size_t wm_text_line(char *out, size_t size, const char *text);

@@ -17,6 +17,8 @@
 /* In the order in which GPUs are counted. */
 static const struct wm_gpu_ops *const table[] = { &wm_gpu_nvml, &wm_gpu_drm };
 
+enum { TABLE_COUNT = sizeof(table) / sizeof(table[0]) };
+
 #define PATIENCE_NS (WM_GPU_PATIENCE_S * WM_NS_PER_S)
 
 /* When one driver hangs in its first call, the others have the rest of the time
@@ -85,6 +87,13 @@ static int refresh(struct wm_gpus *gpus, unsigned groups, int64_t deadline_ns,
 }
 
 /* Every GPU is chosen until the choice has been made. */
+static void choose_all(struct wm_gpus *gpus)
+{
+    for (size_t i = 0; i < gpus->present_count; i++)
+        gpus->chosen[i] = i;
+    gpus->chosen_count = gpus->present_count;
+}
+
 static int make_room(struct wm_gpus *gpus, const char *sysfs, struct wm_error *err)
 {
     size_t count = wm_gpu_drivers_count(gpus->drivers);
@@ -95,13 +104,37 @@ static int make_room(struct wm_gpus *gpus, const char *sysfs, struct wm_error *e
     gpus->sysfs = strdup(sysfs);
     if (!gpus->present || !gpus->chosen || !gpus->remark || !gpus->sysfs)
         return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         gpus->present[i].sheet = wm_gpu_drivers_sheet(gpus->drivers, i);
-        gpus->chosen[i] = i;
-    }
     gpus->present_count = count;
-    gpus->chosen_count = count;
+    choose_all(gpus);
     return WM_OK;
+}
+
+/* Finds all GPUs, and asks none of them anything yet. */
+static int find_gpus(struct wm_gpus *gpus, const struct wm_gpu_ops *const *backends,
+                     size_t count, const struct wm_source_config *config,
+                     int64_t deadline_ns, struct wm_error *err)
+{
+    int status = wm_gpu_people_open(config->procfs, "/proc", &gpus->people, err);
+    if (status == WM_OK)
+        status =
+            wm_gpu_drivers_open(backends, count, config, deadline_ns, &gpus->drivers, err);
+    return status < 0 ? status : make_room(gpus, config->sysfs, err);
+}
+
+/* Where the words are numbers the other GPUs are not asked. Returns whether the
+ * choice has been made. */
+static int ask_gpus(struct wm_gpus *gpus, const char *words, unsigned groups,
+                    int64_t deadline_ns, struct wm_error *err)
+{
+    int is_made =
+        words ? wm_gpu_select_numbers(gpus, words, gpus->chosen, &gpus->chosen_count, err)
+              : 0;
+    if (is_made < 0)
+        return is_made;
+    int status = refresh(gpus, groups, deadline_ns, err);
+    return status < 0 ? status : is_made;
 }
 
 int wm_gpus_open_backends(const struct wm_gpu_ops *const *backends, size_t count,
@@ -114,17 +147,11 @@ int wm_gpus_open_backends(const struct wm_gpu_ops *const *backends, size_t count
 
     if (!gpus)
         return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
-    int status = wm_gpu_people_open(full.procfs, "/proc", &gpus->people, err);
+    int status = find_gpus(gpus, backends, count, &full, begin_ns + OPEN_NS, err);
     if (status == WM_OK)
-        status = wm_gpu_drivers_open(backends, count, &full, begin_ns + OPEN_NS,
-                                     &gpus->drivers, err);
-    if (status == WM_OK)
-        status = make_room(gpus, full.sysfs, err);
-    if (status == WM_OK)
-        status = refresh(gpus, WM_GPU_EVERYTHING & ~(unsigned)WM_GPU_THROUGHPUT,
-                         begin_ns + PATIENCE_NS, err);
-    /* Without a choice all are shown, those included that do not answer. */
-    if (status >= 0 && full.gpus && strcmp(full.gpus, "all") != 0)
+        status = ask_gpus(gpus, full.gpus, WM_GPU_EVERYTHING & ~(unsigned)WM_GPU_THROUGHPUT,
+                          begin_ns + PATIENCE_NS, err);
+    if (status == 0 && full.gpus)
         status = wm_gpu_select(gpus, full.gpus, NULL, gpus->chosen, &gpus->chosen_count,
                                NULL, err);
     if (status < 0) {
@@ -135,11 +162,37 @@ int wm_gpus_open_backends(const struct wm_gpu_ops *const *backends, size_t count
     return WM_OK;
 }
 
+int wm_gpus_open_to_select(const struct wm_gpu_ops *const *backends, size_t count,
+                           const char *words, struct wm_gpus **ret_gpus,
+                           struct wm_error *err)
+{
+    const struct wm_source_config full = wm_source_config_complete(NULL);
+    int64_t begin_ns = wm_clock_monotonic_ns();
+    struct wm_gpus *gpus = calloc(1, sizeof(*gpus));
+
+    if (!gpus)
+        return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
+    if (!backends) {
+        backends = table;
+        count = TABLE_COUNT;
+    }
+    int status = find_gpus(gpus, backends, count, &full, begin_ns + OPEN_NS, err);
+    if (status == WM_OK)
+        status =
+            ask_gpus(gpus, words, wm_gpu_select_groups(words), begin_ns + PATIENCE_NS, err);
+    if (status < 0) {
+        wm_gpus_close(gpus);
+        return status;
+    }
+    choose_all(gpus);
+    *ret_gpus = gpus;
+    return WM_OK;
+}
+
 int wm_gpus_open(const struct wm_source_config *config, struct wm_gpus **ret_gpus,
                  struct wm_error *err)
 {
-    return wm_gpus_open_backends(table, sizeof(table) / sizeof(table[0]), config, ret_gpus,
-                                 err);
+    return wm_gpus_open_backends(table, TABLE_COUNT, config, ret_gpus, err);
 }
 
 void wm_gpus_close(struct wm_gpus *gpus)
@@ -231,6 +284,15 @@ static struct wm_gpu_value text_value(const struct wm_gpu_who_text *text)
     };
 }
 
+/* As /proc has it, and the driver where /proc does not show the process. */
+static struct wm_gpu_value name_value(const struct gpu *gpu, size_t process)
+{
+    struct wm_gpu_value name = text_value(&gpu->who[process].name), told;
+
+    wm_gpu_sheet_process_get(gpu->sheet, process, WM_GPU_PROCESS_NAME, &told);
+    return name.state != WM_READING_OK && told.state == WM_READING_OK ? told : name;
+}
+
 void wm_gpu_process_get(const struct wm_gpus *gpus, size_t gpu, size_t process,
                         enum wm_gpu_process_field field, struct wm_gpu_value *ret_value)
 {
@@ -242,7 +304,7 @@ void wm_gpu_process_get(const struct wm_gpus *gpus, size_t gpu, size_t process,
         *ret_value = number_value(&who->pid);
         break;
     case WM_GPU_PROCESS_NAME:
-        *ret_value = text_value(&who->name);
+        *ret_value = name_value(owner, process);
         break;
     case WM_GPU_PROCESS_USER:
         *ret_value = text_value(&who->user);

@@ -10,6 +10,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_guard.h"
+#include "source/source_config.h"
 
 /* Of one backend; the rest would be a driver that tells nonsense. */
 enum { GPU_MAX = 256 };
@@ -17,16 +18,13 @@ enum { GPU_MAX = 256 };
 /* How often we look for a call that has been given up once. */
 #define PAUSE_NS (10 * WM_NS_PER_MS)
 
-enum { PROCFS, SYSFS, NVML, TEXT_COUNT };
-
 /* Where a call is. The owner wants it, the thread does the rest. */
 enum { DONE, WANTED, BEGUN };
 
 /* The thread's side. Whoever is last of all closes the backend and frees it. */
 struct driver {
     const struct wm_gpu_ops *ops;
-    struct wm_source_config config; /* its texts are these: */
-    char *texts[TEXT_COUNT];
+    struct wm_source_config config; /* a copy */
 
     int status; /* of open() */
     struct wm_error err;
@@ -66,8 +64,7 @@ static void free_driver(struct driver *driver)
 {
     for (size_t i = 0; driver->sheets && i < driver->count; i++)
         wm_gpu_sheet_free(driver->sheets[i]);
-    for (size_t i = 0; i < TEXT_COUNT; i++)
-        free(driver->texts[i]);
+    wm_source_config_release(&driver->config);
     free(driver->sheets);
     free(driver->calls);
     free(driver);
@@ -76,28 +73,15 @@ static void free_driver(struct driver *driver)
 static int new_driver(const struct wm_gpu_ops *ops, const struct wm_source_config *config,
                       struct driver **ret_driver, struct wm_error *err)
 {
-    const char *const texts[TEXT_COUNT] = {
-        [PROCFS] = config->procfs,
-        [SYSFS] = config->sysfs,
-        [NVML] = config->nvml,
-    };
     struct driver *driver = calloc(1, sizeof(*driver) + ops->state_size);
 
     if (!driver)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
     driver->ops = ops;
-    for (size_t i = 0; i < TEXT_COUNT; i++) {
-        if (texts[i] && !(driver->texts[i] = strdup(texts[i]))) {
-            free_driver(driver);
-            return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
-        }
+    if (wm_source_config_copy(config, &driver->config, NULL) < 0) {
+        free_driver(driver);
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
     }
-    driver->config = (struct wm_source_config) {
-        .procfs = driver->texts[PROCFS],
-        .sysfs = driver->texts[SYSFS],
-        .nvml = driver->texts[NVML],
-        .pid = config->pid,
-    };
     *ret_driver = driver;
     return WM_OK;
 }
@@ -149,7 +133,13 @@ static void ask_gpu(struct driver *driver, size_t gpu)
         return;
     if (all)
         introduce(driver, gpu);
-    driver->ops->refresh(driver->state, gpu, groups, all, sheet);
+
+    /* Who it is comes first, so that it has been told should the rest hang. */
+    unsigned identity = all ? groups & (WM_GPU_GENERAL | WM_GPU_PCI) : 0;
+    if (identity)
+        driver->ops->refresh(driver->state, gpu, identity, all, sheet);
+    if (groups & ~identity)
+        driver->ops->refresh(driver->state, gpu, groups & ~identity, all, sheet);
     wm_gpu_sheet_end(sheet);
 }
 
@@ -338,14 +328,25 @@ const struct wm_gpu_looked *wm_gpu_drivers_looked(const struct wm_gpu_drivers *d
     return index < drivers->backend_count ? &drivers->backends[index].looked : NULL;
 }
 
+/* Returns whether it has been under way since before. One that a thread begins at
+ * this very moment has been asked what we want: the sheet says it by now. */
+static bool want_call(atomic_int *call)
+{
+    int state = atomic_load(call);
+    bool is_late = state == BEGUN;
+
+    while (state != BEGUN && !atomic_compare_exchange_weak(call, &state, WANTED))
+        ;
+    return is_late;
+}
+
 static int begin_refresh(struct backend *backend, struct wm_error *err)
 {
     struct driver *driver = backend->driver;
 
     for (size_t i = 0; i <= driver->count; i++) {
-        backend->late[i] = atomic_load(&driver->calls[i]) == BEGUN;
-        if (!backend->late[i] && (i < driver->count || driver->ops->changed))
-            atomic_store(&driver->calls[i], WANTED);
+        if (i < driver->count || driver->ops->changed)
+            backend->late[i] = want_call(&driver->calls[i]);
     }
     backend->begun_ns = wm_clock_monotonic_ns();
     int status = wm_guard_start(backend->guard, err);

@@ -123,15 +123,15 @@ static void tell_process(struct wm_drm_look *look, const struct wm_drm_use *use,
                       ? ok(use->memory)
                       : none(WM_READING_UNSUPPORTED,
                              "the driver does not tell the memory of processes"),
-        .gpu_instance = -1,
-        .compute_instance = -1,
+        .gpu_instance = WM_GPU_NOT_PARTITIONED,
+        .compute_instance = WM_GPU_NOT_PARTITIONED,
     };
 
     if (!counts)
         told.sm =
             none(WM_READING_UNSUPPORTED, "the driver does not count the time of processes");
     else if (!use->has_window)
-        told.sm = none(WM_READING_NONE, two_readings);
+        told.sm = none(WM_READING_FAILED, two_readings);
     else
         told.sm = ok(busiest(gpu, use->busy, -1));
     told.encoder = told.decoder = told.gpu_time = told.sm;
@@ -150,10 +150,9 @@ static void tell_process(struct wm_drm_look *look, const struct wm_drm_use *use,
         return; /* the core marks the list */
 }
 
-/* amdgpu does not write the counters of engines that were never used. */
 static bool counts_engines(const struct wm_drm_look *look)
 {
-    return look->board->gpus[look->board->place].counts_engines || is_amdgpu(look);
+    return wm_drm_counts_engines(&look->board->gpus[look->board->place]);
 }
 
 /* Why a sum over all clients is not known, or WM_READING_OK. */

@@ -8,9 +8,11 @@
 #include "gpu/gpu_nvml.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct inventory {
     struct nvml_library library;
+    char *procfs;
     struct gpu_nvml_gpu *gpus;
     size_t count;
 };
@@ -106,8 +108,9 @@ static int inventory_open(void *state, const struct wm_source_config *config,
     if (status < 0)
         return status;
 
+    inventory->procfs = strdup(config->procfs ? config->procfs : "/proc");
     inventory->gpus = calloc(count, sizeof(*inventory->gpus));
-    if (!inventory->gpus)
+    if (!inventory->procfs || !inventory->gpus)
         return wm_fail(err, WM_ENOMEM, "out of memory for %u GPUs", count);
 
     for (unsigned i = 0; i < count; i++) {
@@ -173,6 +176,7 @@ static void tell_unreached(const struct gpu_nvml_asking *asking, int status)
 
 static void tell_all(const struct gpu_nvml_asking *asking)
 {
+    gpu_nvml_tell_identity(asking);
     if (asking->groups & (WM_GPU_GENERAL | WM_GPU_MEMORY | WM_GPU_PROCESSES))
         gpu_nvml_find_migs(asking);
     gpu_nvml_tell_numbers(asking);
@@ -189,18 +193,19 @@ static void inventory_refresh(void *state, size_t index, unsigned groups, bool a
     struct inventory *inventory = state;
     struct gpu_nvml_gpu *gpu = &inventory->gpus[index];
     const struct nvml_api *api = &inventory->library.api;
-    int status = reach(api, gpu);
-
-    const struct gpu_nvml_asking asking = {
+    struct gpu_nvml_asking asking = {
         .library = &inventory->library,
         .api = api,
         .gpu = gpu,
-        .device = gpu->handle,
         .sheet = sheet,
         .groups = groups,
         .fixed = all ? groups : groups & ~gpu->known,
+        .procfs = inventory->procfs,
     };
+
     gpu_nvml_tell_machine(&asking);
+    int status = reach(api, gpu);
+    asking.device = gpu->handle;
     if (status != NVML_SUCCESS) {
         tell_unreached(&asking, status);
         return;
@@ -230,6 +235,7 @@ static void inventory_close(void *state)
     for (size_t i = 0; i < inventory->count; i++)
         gpu_nvml_processes_release(&inventory->gpus[i].processes);
     free(inventory->gpus);
+    free(inventory->procfs);
     nvml_library_close(&inventory->library);
 }
 

@@ -13,7 +13,7 @@
 /* A part of a partitioned GPU. */
 struct gpu_nvml_mig {
     nvml_device handle;
-    int gpu_instance, compute_instance; /* -1: not told */
+    int gpu_instance, compute_instance; /* or WM_GPU_INSTANCE_NOT_TOLD */
 };
 
 /* No GPU has more than seven parts so far. */
@@ -56,7 +56,8 @@ struct gpu_nvml_asking {
     nvml_device device; /* the GPU's handle */
     struct wm_gpu_sheet *sheet;
     unsigned groups;
-    unsigned fixed; /* those of them whose fixed fields are asked, too */
+    unsigned fixed;     /* those of them whose fixed fields are asked, too */
+    const char *procfs; /* where processes need no name from the driver */
 };
 
 /* Whether that field is to be told now. */
@@ -84,7 +85,9 @@ struct wm_gpu_number gpu_nvml_number(const struct gpu_nvml_asking *asking, int s
 int gpu_nvml_ask_memory(const struct nvml_api *api, nvml_device device,
                         struct nvml_memory_v2 *ret_memory, int *ret_reserved);
 
-/* Each asks for what `asking` wants of its subject. */
+/* Each asks for what `asking` wants of its subject. The identity goes first: who a GPU
+ * is that hangs in a later call is known then. */
+void gpu_nvml_tell_identity(const struct gpu_nvml_asking *asking);
 void gpu_nvml_tell_numbers(const struct gpu_nvml_asking *asking);
 void gpu_nvml_tell_texts(const struct gpu_nvml_asking *asking);
 

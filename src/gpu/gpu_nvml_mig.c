@@ -13,7 +13,9 @@ static int ask_instance(int (*call)(nvml_device mig, unsigned *id), nvml_device 
 {
     unsigned id = 0;
 
-    return call && call(mig, &id) == NVML_SUCCESS && id <= INT_MAX ? (int)id : -1;
+    return call && call(mig, &id) == NVML_SUCCESS && id <= INT_MAX
+               ? (int)id
+               : WM_GPU_INSTANCE_NOT_TOLD;
 }
 
 /* Between the numbers of parts there may be numbers of none. */
@@ -62,7 +64,7 @@ static const char *ask_text(int (*call)(nvml_device mig, char *text, unsigned si
 {
     if (!call || call(mig, text, (unsigned)size) != NVML_SUCCESS)
         return NULL;
-    nvml_clean_text(text, size);
+    text[size - 1] = '\0';
     return text[0] ? text : NULL;
 }
 

@@ -4,8 +4,10 @@
 #include "gpu/gpu_nvml.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base_clock.h"
 
@@ -18,10 +20,13 @@ enum { START = 32, USERS_MAX = 65536 };
  * for long. */
 #define SAMPLES_HOLD_NS (2 * WM_NS_PER_S)
 
+/* Of what the driver calls a process; the command line may follow the program. */
+enum { NAME_SIZE = 1024 };
+
 /* A process, as one list or as all of them have it. */
 struct gpu_nvml_user {
     unsigned pid;
-    int gpu_instance, compute_instance; /* -1: the GPU is not partitioned */
+    int gpu_instance, compute_instance; /* as in struct wm_gpu_process_told */
     unsigned lists;                     /* bits: 1 << enum nvml_list */
     bool knows_memory;
     unsigned long long memory;
@@ -62,7 +67,16 @@ static int make_user_room(struct gpu_nvml_processes *processes, size_t more)
 
 static int instance_of(unsigned id)
 {
-    return id <= INT_MAX ? (int)id : -1;
+    return id <= INT_MAX ? (int)id : WM_GPU_INSTANCE_NOT_TOLD;
+}
+
+/* Whether the GPU is surely not partitioned. */
+static bool is_whole(const struct gpu_nvml_gpu *gpu)
+{
+    enum wm_reading_state state = nvml_state(gpu->mig_status);
+
+    return state == WM_READING_UNSUPPORTED ||
+           (state == WM_READING_OK && !gpu_nvml_is_partitioned(gpu));
 }
 
 /* `part` is whose list it is, or NULL for that of the whole GPU, which tells the part
@@ -78,11 +92,13 @@ static void add_user(const struct gpu_nvml_asking *asking, const unsigned char *
     if (entry.pid == 0 || entry.pid > INT_MAX)
         return;
 
+    int otherwise =
+        is_whole(asking->gpu) ? WM_GPU_NOT_PARTITIONED : WM_GPU_INSTANCE_NOT_TOLD;
     struct gpu_nvml_user *user = &processes->users[processes->user_count++];
     *user = (struct gpu_nvml_user) {
         .pid = entry.pid,
-        .gpu_instance = -1,
-        .compute_instance = -1,
+        .gpu_instance = otherwise,
+        .compute_instance = otherwise,
         .lists = 1U << list,
         .knows_memory = entry.memory != NVML_NOT_AVAILABLE,
         .memory = entry.memory,
@@ -372,22 +388,43 @@ static struct wm_gpu_number memory_of(const struct gpu_nvml_user *user)
     };
 }
 
+/* Where /proc does not show the process: hidden from this user, or in another pid
+ * namespace. NULL where the driver does not know it either. */
+static const char *ask_name(const struct gpu_nvml_asking *asking, unsigned pid, char *text)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s/%u/stat", asking->procfs, pid);
+    if (!asking->api->process_name || access(path, R_OK) == 0 ||
+        asking->api->process_name(pid, text, NAME_SIZE) != NVML_SUCCESS)
+        return NULL;
+
+    /* The path of a program, and its arguments in some drivers. */
+    text[NAME_SIZE - 1] = '\0';
+    if (text[0] != '/')
+        return text;
+    text[strcspn(text, " ")] = '\0';
+    return strrchr(text, '/') + 1;
+}
+
 static int tell_user(const struct gpu_nvml_asking *asking, const struct gpu_nvml_user *user,
                      int sample_status)
 {
     const struct gpu_nvml_processes *processes = &asking->gpu->processes;
     const struct nvml_process_sample wanted = { .pid = user->pid };
     const struct nvml_process_sample *sample = NULL;
+    char name[NAME_SIZE];
 
     if (sample_status == NVML_SUCCESS && processes->sample_count > 0)
         sample = bsearch(&wanted, processes->samples, processes->sample_count,
                          sizeof(*sample), compare_pids);
     if (!sample)
-        sample = &wanted; /* it used nothing */
+        sample = &wanted; /* NVML has one of each process that used anything */
 
     const struct wm_gpu_process_told told = {
         .pid = (pid_t)user->pid,
         .type = type_of(user->lists),
+        .name = ask_name(asking, user->pid, name),
         .memory = memory_of(user),
         .sm = share_of(asking, sample_status, sample->sm),
         .memory_utilization = share_of(asking, sample_status, sample->memory),

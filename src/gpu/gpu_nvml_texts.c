@@ -9,7 +9,7 @@
 /* Room for each text that NVML gives, and for those made here. */
 enum { TEXT_SIZE = 256 };
 
-/* A text that has a call of its own. */
+/* A text of the GPU's identity that has a call of its own. */
 static const struct text {
     enum wm_gpu_field field;
     size_t slot; /* of its call in struct nvml_api */
@@ -29,7 +29,7 @@ static int ask_text(const struct gpu_nvml_asking *asking, size_t slot, char *tex
         return NVML_ERROR_FUNCTION_NOT_FOUND;
 
     int status = call(asking->device, text, TEXT_SIZE);
-    nvml_clean_text(text, TEXT_SIZE);
+    text[TEXT_SIZE - 1] = '\0';
     return status;
 }
 
@@ -302,7 +302,6 @@ static const struct {
     enum wm_gpu_field first;
     void (*tell)(const struct gpu_nvml_asking *asking);
 } groups[] = {
-    { WM_GPU_NAME, tell_name },
     { WM_GPU_COMPUTE_CAPABILITY, tell_compute_capability },
     { WM_GPU_MIG_MODE, tell_mig_mode },
     { WM_GPU_PERFORMANCE, tell_performance },
@@ -312,16 +311,22 @@ static const struct {
     { WM_GPU_ECC_MODE, tell_ecc_mode },
 };
 
-void gpu_nvml_tell_texts(const struct gpu_nvml_asking *asking)
+void gpu_nvml_tell_identity(const struct gpu_nvml_asking *asking)
 {
     char text[TEXT_SIZE];
 
+    if (gpu_nvml_wants(asking, WM_GPU_NAME))
+        tell_name(asking);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (gpu_nvml_wants(asking, texts[i].field)) {
             int status = ask_text(asking, texts[i].slot, text);
             gpu_nvml_tell_text(asking, texts[i].field, status, text);
         }
     }
+}
+
+void gpu_nvml_tell_texts(const struct gpu_nvml_asking *asking)
+{
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (gpu_nvml_wants(asking, words[i].field))
             tell_asked_word(asking, &words[i]);

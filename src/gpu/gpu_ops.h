@@ -25,7 +25,8 @@ void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
                         enum wm_reading_state state, const char *why);
 
 /* A process as the driver tells it. Who it is, in words, is found by the core.
- * A number whose state is WM_READING_NONE is "not told by <source>". */
+ * A number whose state is WM_READING_NONE, without a reason, is "not told by
+ * <source>". */
 struct wm_gpu_number {
     enum wm_reading_state state;
     double value;
@@ -35,9 +36,12 @@ struct wm_gpu_number {
 struct wm_gpu_process_told {
     pid_t pid;        /* as the driver sees it */
     const char *type; /* "C", "G", "C+G", "M"; a constant; may be NULL */
+    const char *name; /* for where /proc has none; copied; may be NULL */
     struct wm_gpu_number memory, sm, memory_utilization, encoder, decoder, gpu_time;
-    int gpu_instance, compute_instance; /* -1: not partitioned */
+    int gpu_instance, compute_instance; /* or one of the two below */
 };
+
+enum { WM_GPU_NOT_PARTITIONED = -1, WM_GPU_INSTANCE_NOT_TOLD = -2 };
 
 /* Between these two a new list is made; it replaces the old one at the end.
  * `state` of the list: WM_READING_OK, or why it is not known (and then empty) or
@@ -50,8 +54,8 @@ void wm_gpu_end_processes(struct wm_gpu_sheet *sheet, enum wm_reading_state stat
 
 /* The same for the parts of a partitioned GPU. */
 struct wm_gpu_mig_told {
-    const char *uuid, *name; /* NULL: not told */
-    int gpu_instance, compute_instance;
+    const char *uuid, *name;            /* NULL: not told */
+    int gpu_instance, compute_instance; /* below 0: not told */
     struct wm_gpu_number multiprocessors, memory_total, memory_used;
 };
 
@@ -80,7 +84,8 @@ struct wm_gpu_ops {
     /* Sets every field of `groups` that this backend knows of the GPU. With
      * `all` false the fixed ones may be left out: they were set before. Called
      * for one GPU at a time, but for several at once where one hangs; so what
-     * it changes belongs to that GPU alone. */
+     * it changes belongs to that GPU alone. With `all` true WM_GPU_GENERAL and
+     * WM_GPU_PCI come in a call of their own, before the rest. */
     void (*refresh)(void *state, size_t gpu, unsigned groups, bool all,
                     struct wm_gpu_sheet *sheet);
 

@@ -39,7 +39,8 @@ struct wm_gpu_people {
     size_t user_count;
 };
 
-static const char ended[] = "the process has ended";
+/* It has ended, or is hidden: by the mount's hidepid, or in another pid namespace. */
+static const char absent[] = "not in /proc";
 static const char forbidden[] = "the process may not be read";
 static const char unreadable[] = "what the kernel says of the process cannot be read";
 
@@ -54,7 +55,7 @@ static struct reason reason_of(ssize_t status)
     switch (-status) {
     case ENOENT:
     case ESRCH:
-        return (struct reason) { WM_READING_FAILED, ended };
+        return (struct reason) { WM_READING_FAILED, absent };
     case EACCES:
     case EPERM:
         return (struct reason) { WM_READING_DENIED, forbidden };

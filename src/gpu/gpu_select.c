@@ -101,6 +101,20 @@ static bool has_mig(const struct wm_gpus *gpus, size_t index, const char *word,
     return false;
 }
 
+/* Whether it is one of NVIDIA's that does not say who it is, and the word an identity
+ * of theirs. */
+static bool may_be(const struct wm_gpus *gpus, size_t index, const char *word,
+                   size_t length)
+{
+    size_t prefix = strlen("GPU-");
+    const char *source = wm_gpu_text(gpus, index, WM_GPU_SOURCE);
+
+    return length > prefix &&
+           (begins(word, "GPU-", prefix) || begins(word, "MIG-", prefix)) &&
+           is_word(source, "nvml", strlen("nvml")) &&
+           !wm_gpu_text(gpus, index, WM_GPU_UUID);
+}
+
 /* One way of naming after the other, so that what is a label or an address is not
  * taken for the beginning of an identity. */
 static size_t find(const void *context, const char *word, size_t length)
@@ -120,9 +134,15 @@ static size_t find(const void *context, const char *word, size_t length)
             found = i;
         }
         if (found != WM_GPU_FITS_NONE)
-            break;
+            return found;
     }
-    return found;
+
+    /* An identity is what scripts use; that its GPU is lost makes it no mistake. */
+    for (size_t i = 0; i < wm_gpus_present(gpus); i++) {
+        if (may_be(gpus, i, word, length))
+            return i;
+    }
+    return WM_GPU_FITS_NONE;
 }
 
 /* "nvml: no NVIDIA driver; drm: ...": where no GPU was found. */
@@ -195,11 +215,61 @@ static int choose(const struct wm_gpus *gpus, const char *words,
     return status;
 }
 
+static size_t list_chosen(const bool *chosen, size_t present, size_t *ret_list)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < present; i++) {
+        if (chosen[i])
+            ret_list[count++] = i;
+    }
+    return count;
+}
+
+unsigned wm_gpu_select_groups(const char *words)
+{
+    /* Clocks decide in which order CUDA counts. */
+    unsigned order = strcmp(words, "visible") == 0 ? WM_GPU_CLOCKS : 0;
+
+    return WM_GPU_GENERAL | WM_GPU_PCI | order;
+}
+
+static size_t find_nothing(const void *context, const char *word, size_t length)
+{
+    (void)context, (void)word, (void)length;
+    return WM_GPU_FITS_NONE;
+}
+
+int wm_gpu_select_numbers(const struct wm_gpus *gpus, const char *words, size_t *ret_chosen,
+                          size_t *ret_count, struct wm_error *err)
+{
+    size_t present = wm_gpus_present(gpus), sure;
+    struct wm_gpu_id *ids = calloc(present + 1, sizeof(*ids));
+    bool *chosen = calloc(present + 1, sizeof(*chosen));
+    int status = WM_ENOMEM;
+
+    if (ids && chosen) {
+        /* Without identities nothing but a number means a GPU. */
+        bool all = strcmp(words, "all") == 0;
+        status = !all && wm_gpu_choice_by(words, ids, present, find_nothing, NULL, chosen,
+                                          NULL) == WM_OK;
+        if (status == 1 && in_trouble(gpus, &sure) && has_number(words, sure))
+            status = 0;
+    } else {
+        wm_fail(err, WM_ENOMEM, "choosing GPUs: out of memory");
+    }
+    if (status == 1)
+        *ret_count = list_chosen(chosen, present, ret_chosen);
+    free(chosen);
+    free(ids);
+    return status;
+}
+
 int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
                   const char *const *environment, size_t *ret_chosen, size_t *ret_count,
                   const char **ret_remark, struct wm_error *err)
 {
-    size_t present = wm_gpus_present(gpus), count = 0;
+    size_t present = wm_gpus_present(gpus);
     struct wm_gpu_id *ids = calloc(present + 1, sizeof(*ids));
     bool *chosen = calloc(present + 1, sizeof(*chosen));
     char *remark = NULL;
@@ -223,11 +293,7 @@ int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
     if (status < 0)
         goto out;
 
-    for (size_t i = 0; i < present; i++) {
-        if (chosen[i])
-            ret_chosen[count++] = i;
-    }
-    *ret_count = count;
+    *ret_count = list_chosen(chosen, present, ret_chosen);
     if (ret_remark) {
         *ret_remark = remark;
         wm_gpus_keep_remark(gpus, remark);

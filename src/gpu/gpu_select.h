@@ -11,9 +11,16 @@
 
 #include "wattmeter/gpu.h"
 
-/* In gpu.c. A choice is made when the groups WM_GPU_GENERAL, WM_GPU_PCI and
- * WM_GPU_CLOCKS of all GPUs have been asked. A GPU whose WM_GPU_UUID is not ok then
- * does not answer. */
+/* What a choice by `words` has to have asked of all GPUs, if these are not all
+ * numbers. A GPU whose WM_GPU_UUID is not ok then does not answer. */
+unsigned wm_gpu_select_groups(const char *words);
+
+/* Returns 1 where `words` are numbers of GPUs and it is certain of which, so that none
+ * has to be asked, and the choice is as that of wm_gpu_select(); else 0. */
+int wm_gpu_select_numbers(const struct wm_gpus *gpus, const char *words, size_t *ret_chosen,
+                          size_t *ret_count, struct wm_error *err);
+
+/* In gpu.c. */
 
 /* As wm_gpu_get(), wm_gpu_mig_count() and wm_gpu_mig_get(), but of all GPUs:
  * `index` is that of WM_GPU_INDEX, below wm_gpus_present(). */

@@ -389,13 +389,6 @@ int wm_gpu_select_visible(const struct wm_gpus *gpus, const char *const *environ
          v < sizeof(vendors) / sizeof(vendors[0]) && status == WM_OK && present > 0; v++)
         status = choose_of(&vendors[v], gpus, environment, chosen, &remark);
 
-    for (size_t i = 0; i < present && status == WM_OK; i++) {
-        if (!chosen[i] || wm_gpu_text(gpus, i, WM_GPU_UUID))
-            continue;
-        chosen[i] = false;
-        say(&remark, "GPU %zu is visible, but does not answer", i);
-    }
-
     char *copy = remark.length > 0 ? malloc(sizeof(remark.text)) : NULL;
     if (status < 0 || (remark.length > 0 && !copy)) {
         free(copy);

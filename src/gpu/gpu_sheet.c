@@ -12,7 +12,10 @@
 #include "base/base_text.h"
 
 /* Of one list; they are few, and the same for most entries. */
-enum { REASONS_SIZE = 2048, MIG_TEXT_SIZE = 96 };
+enum { REASONS_SIZE = 2048 };
+
+/* Of a name or an identity in a list with its NUL; longer ones are cut. */
+enum { SHORT_SIZE = 96 };
 
 struct slot {
     enum wm_reading_state state;
@@ -28,10 +31,15 @@ struct reasons {
     size_t used;
 };
 
+struct process {
+    struct wm_gpu_process_told told; /* reasons are in `reasons`, its name is here: */
+    char name[SHORT_SIZE];
+};
+
 struct process_list {
     enum wm_reading_state state;
     char why[WM_GPU_TEXT_SIZE];
-    struct wm_gpu_process_told *items; /* texts are in `reasons` */
+    struct process *items;
     size_t count, room;
     const char *lacks; /* why it is not whole, or NULL */
     struct reasons reasons;
@@ -39,7 +47,7 @@ struct process_list {
 
 struct mig {
     struct wm_gpu_mig_told told; /* its texts are the two below, and in `reasons` */
-    char uuid[MIG_TEXT_SIZE], name[MIG_TEXT_SIZE];
+    char uuid[SHORT_SIZE], name[SHORT_SIZE];
 };
 
 struct mig_list {
@@ -86,22 +94,8 @@ static const char not_asked[] = "not asked";
 
 void wm_gpu_clean(char *out, size_t size, const char *text)
 {
-    size_t kept = 0;
-
     wm_text_utf8(out, size, text, strlen(text));
-    for (const char *at = out; *at != '\0';) {
-        const unsigned char *byte = (const unsigned char *)at;
-        bool is_replacement = strncmp(at, "\xef\xbf\xbd", 3) == 0;
-        bool is_c1 = byte[0] == 0xc2 && byte[1] < 0xa0;
-
-        if (byte[0] < 0x20 || byte[0] == 0x7f || is_replacement || is_c1) {
-            out[kept++] = '?';
-            at += is_replacement ? 3 : is_c1 ? 2 : 1;
-        } else {
-            out[kept++] = *at++;
-        }
-    }
-    out[kept] = '\0';
+    wm_text_clean(out);
 }
 
 int wm_gpu_sheet_new(const char *source, struct wm_gpu_sheet **ret_sheet,
@@ -223,7 +217,7 @@ static struct wm_gpu_number keep_number(const struct wm_gpu_sheet *sheet,
     } else if (kept.state == WM_READING_OK) {
         kept.state = WM_READING_FAILED;
         kept.why = "what the driver tells is no number";
-    } else if (kept.state == WM_READING_NONE) {
+    } else if (kept.state == WM_READING_NONE && !kept.why) {
         kept.state = WM_READING_UNSUPPORTED;
         kept.why = sheet->not_told;
     } else {
@@ -245,7 +239,7 @@ static bool make_room(struct process_list *list)
 
     if (list->count < list->room)
         return true;
-    struct wm_gpu_process_told *grown = realloc(list->items, room * sizeof(*grown));
+    struct process *grown = realloc(list->items, room * sizeof(*grown));
     if (!grown)
         return false;
     list->items = grown;
@@ -264,8 +258,10 @@ int wm_gpu_add_process(struct wm_gpu_sheet *sheet, const struct wm_gpu_process_t
     if (list->lacks)
         return WM_ENOMEM;
 
-    struct wm_gpu_process_told *item = &list->items[list->count++];
+    struct process *process = &list->items[list->count++];
+    struct wm_gpu_process_told *item = &process->told;
     *item = *told;
+    wm_gpu_clean(process->name, sizeof(process->name), told->name ? told->name : "");
     item->memory = keep_number(sheet, &list->reasons, &told->memory);
     item->sm = keep_number(sheet, &list->reasons, &told->sm);
     item->memory_utilization =
@@ -390,7 +386,8 @@ static void collect_field(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
     }
 
     /* A fixed one that has been told once needs not be told again. */
-    bool is_known = info->fixed && (sheet->known & info->asked_with);
+    bool is_known =
+        info->fixed && (shown->state == WM_READING_OK || (sheet->known & info->asked_with));
     if (!(info->asked_with & sheet->collecting) || is_known)
         return;
     shown->state = WM_READING_FAILED;
@@ -500,27 +497,33 @@ size_t wm_gpu_sheet_process_count(const struct wm_gpu_sheet *sheet,
 
 pid_t wm_gpu_sheet_process_pid(const struct wm_gpu_sheet *sheet, size_t process)
 {
-    return sheet->shown_processes->items[process].pid;
+    return sheet->shown_processes->items[process].told.pid;
 }
 
-static struct wm_gpu_value told_instance(int instance, const struct wm_gpu_sheet *sheet)
+static struct wm_gpu_value instance_value(int instance, const struct wm_gpu_sheet *sheet)
 {
     return instance < 0 ? missing(WM_READING_UNSUPPORTED, sheet->not_told) : good(instance);
 }
 
-static struct wm_gpu_value instance_value(int instance)
+/* Of a GPU that is partitioned, perhaps. */
+static struct wm_gpu_value process_instance(int instance, const struct wm_gpu_sheet *sheet)
 {
-    return instance < 0 ? missing(WM_READING_UNSUPPORTED, "the GPU is not partitioned")
-                        : good(instance);
+    if (instance == WM_GPU_NOT_PARTITIONED)
+        return missing(WM_READING_UNSUPPORTED, "the GPU is not partitioned");
+    return instance_value(instance, sheet);
 }
 
 void wm_gpu_sheet_process_get(const struct wm_gpu_sheet *sheet, size_t process,
                               enum wm_gpu_process_field field,
                               struct wm_gpu_value *ret_value)
 {
-    const struct wm_gpu_process_told *told = &sheet->shown_processes->items[process];
+    const struct process *item = &sheet->shown_processes->items[process];
+    const struct wm_gpu_process_told *told = &item->told;
 
     switch (field) {
+    case WM_GPU_PROCESS_NAME:
+        *ret_value = text_value(item->name, sheet->not_told);
+        break;
     case WM_GPU_PROCESS_MEMORY:
         *ret_value = value_of(&told->memory);
         break;
@@ -546,10 +549,10 @@ void wm_gpu_sheet_process_get(const struct wm_gpu_sheet *sheet, size_t process,
         *ret_value = value_of(&told->gpu_time);
         break;
     case WM_GPU_PROCESS_GPU_INSTANCE:
-        *ret_value = instance_value(told->gpu_instance);
+        *ret_value = process_instance(told->gpu_instance, sheet);
         break;
     case WM_GPU_PROCESS_COMPUTE_INSTANCE:
-        *ret_value = instance_value(told->compute_instance);
+        *ret_value = process_instance(told->compute_instance, sheet);
         break;
     default:
         *ret_value = missing(WM_READING_UNSUPPORTED, sheet->not_told);
@@ -578,10 +581,10 @@ void wm_gpu_sheet_mig_get(const struct wm_gpu_sheet *sheet, size_t mig,
         *ret_value = text_value(item->name, sheet->not_told);
         break;
     case WM_GPU_MIG_GPU_INSTANCE:
-        *ret_value = told_instance(told->gpu_instance, sheet);
+        *ret_value = instance_value(told->gpu_instance, sheet);
         break;
     case WM_GPU_MIG_COMPUTE_INSTANCE:
-        *ret_value = told_instance(told->compute_instance, sheet);
+        *ret_value = instance_value(told->compute_instance, sheet);
         break;
     case WM_GPU_MIG_MULTIPROCESSORS:
         *ret_value = value_of(&told->multiprocessors);

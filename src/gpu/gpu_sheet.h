@@ -60,7 +60,8 @@ void wm_gpu_sheet_get(const struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
 /* Whether the last collect made another list of processes of it. */
 bool wm_gpu_sheet_is_listed_anew(const struct wm_gpu_sheet *sheet);
 
-/* As in gpu.h, but for what the driver does not tell of a process. */
+/* As in gpu.h, but for what the driver does not tell of a process: its name is here
+ * only where /proc may lack it. */
 size_t wm_gpu_sheet_process_count(const struct wm_gpu_sheet *sheet,
                                   struct wm_gpu_value *ret_list);
 void wm_gpu_sheet_process_get(const struct wm_gpu_sheet *sheet, size_t process,

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_config.c - the environment variables and the usual places. */
+/* source_config.c - the environment variables and the usual places, and copies. */
 #include "source/source_config.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/base_file.h"
@@ -21,4 +24,36 @@ struct wm_source_config wm_source_config_complete(const struct wm_source_config 
     if (full.pid == 0)
         full.pid = getpid();
     return full;
+}
+
+static bool copy_text(const char *text, const char **ret_copy)
+{
+    *ret_copy = text ? strdup(text) : NULL;
+    return *ret_copy || !text;
+}
+
+int wm_source_config_copy(const struct wm_source_config *config,
+                          struct wm_source_config *ret_copy, struct wm_error *err)
+{
+    struct wm_source_config copy = { .pid = config->pid };
+
+    if (!copy_text(config->procfs, &copy.procfs) ||
+        !copy_text(config->sysfs, &copy.sysfs) || !copy_text(config->nvml, &copy.nvml) ||
+        !copy_text(config->gpus, &copy.gpus) ||
+        !copy_text(config->cpu_watts, &copy.cpu_watts)) {
+        wm_source_config_release(&copy);
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    }
+    *ret_copy = copy;
+    return WM_OK;
+}
+
+void wm_source_config_release(struct wm_source_config *copy)
+{
+    free((void *)copy->procfs);
+    free((void *)copy->sysfs);
+    free((void *)copy->nvml);
+    free((void *)copy->gpus);
+    free((void *)copy->cpu_watts);
+    *copy = (struct wm_source_config) { 0 };
 }

@@ -113,9 +113,6 @@ static int choose(const struct choice *choice, struct word word, bool *chosen,
 
     if (place >= choice->count)
         return fail_word(word, problem, choice->gpus, choice->count, err);
-    if (!choice->gpus[place].text[0])
-        return wm_fail(err, WM_EIO, "GPU %.*s is there, but does not answer", shown(word),
-                       word.text);
     chosen[place] = true;
     return WM_OK;
 }
@@ -133,7 +130,7 @@ int wm_gpu_choice_by(const char *words, const struct wm_gpu_id *gpus, size_t cou
     bool all = !words || strcmp(words, "all") == 0;
 
     for (size_t i = 0; i < count; i++)
-        chosen[i] = all && gpus[i].text[0];
+        chosen[i] = all;
     if (all)
         return WM_OK;
 
@@ -173,6 +170,15 @@ int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
                   bool *chosen, struct wm_error *err)
 {
     const struct list list = { gpus, count };
+    bool all = !words || strcmp(words, "all") == 0;
 
-    return wm_gpu_choice_by(words, gpus, count, find_beginning, &list, chosen, err);
+    int status = wm_gpu_choice_by(words, gpus, count, find_beginning, &list, chosen, err);
+    for (size_t i = 0; status == WM_OK && i < count; i++) {
+        if (gpus[i].text[0] || !chosen[i])
+            continue;
+        chosen[i] = false;
+        if (!all)
+            status = wm_fail(err, WM_EIO, "GPU %zu is there, but does not answer", i);
+    }
+    return status;
 }

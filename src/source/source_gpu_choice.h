@@ -34,7 +34,8 @@ typedef size_t wm_gpu_find(const void *context, const char *word, size_t length)
 #define WM_GPU_FITS_NONE SIZE_MAX
 #define WM_GPU_FITS_SEVERAL (SIZE_MAX - 1)
 
-/* The same with `find` in the place of beginnings of identities. */
+/* The same with `find` in the place of beginnings of identities, and whether the GPUs
+ * have an identity or not: then WM_EINVAL is the only failure. */
 int wm_gpu_choice_by(const char *words, const struct wm_gpu_id *gpus, size_t count,
                      wm_gpu_find *find, const void *context, bool *chosen,
                      struct wm_error *err);

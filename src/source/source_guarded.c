@@ -10,6 +10,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_guard.h"
+#include "source/source_config.h"
 
 /* A driver that does not hang shuts down in less. */
 #define CLOSE_NS WM_NS_PER_S
@@ -21,18 +22,16 @@ enum { ROUNDS_MAX = 3 };
 /* More than any GPU serves; beyond it a list is taken for a mistake. */
 enum { PROCESSES_MAX = 65536 };
 
-enum { PROCFS, SYSFS, NVML, GPUS, TEXT_COUNT };
-
 static const char no_answer[] = "the driver did not answer";
+static const char no_memory[] = "there was no memory for the list of its processes";
 
 /* The threads' side. A part is its call's while that is under way, and the
  * owner's else; the rest is fixed once it has been opened. Whoever is last of
  * all frees it. */
 struct driver {
     const struct wm_source_ops *ops;
-    struct wm_source_config config; /* its texts are these: */
-    char *texts[TEXT_COUNT];
-    int status; /* of open() */
+    struct wm_source_config config; /* a copy */
+    int status;                     /* of open() */
     struct wm_error err;
     bool handed_over; /* opened, and released by the second guard */
 
@@ -84,8 +83,7 @@ struct wm_guarded {
 
 static void free_driver(struct driver *driver)
 {
-    for (size_t i = 0; i < TEXT_COUNT; i++)
-        free(driver->texts[i]);
+    wm_source_config_release(&driver->config);
     free(driver->answers);
     free(driver->readings);
     free(driver);
@@ -95,28 +93,15 @@ static int new_driver(const struct wm_source_ops *ops,
                       const struct wm_source_config *config, struct driver **ret_driver,
                       struct wm_error *err)
 {
-    const char *const texts[TEXT_COUNT] = {
-        [PROCFS] = config->procfs,
-        [SYSFS] = config->sysfs,
-        [NVML] = config->nvml,
-        [GPUS] = config->gpus,
-    };
     struct driver *driver = calloc(1, sizeof(*driver) + ops->state_size);
 
     if (!driver)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
     driver->ops = ops;
-    for (size_t i = 0; i < TEXT_COUNT; i++) {
-        if (texts[i] && !(driver->texts[i] = strdup(texts[i]))) {
-            free_driver(driver);
-            return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
-        }
+    if (wm_source_config_copy(config, &driver->config, NULL) < 0) {
+        free_driver(driver);
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
     }
-    driver->config = *config;
-    driver->config.procfs = driver->texts[PROCFS];
-    driver->config.sysfs = driver->texts[SYSFS];
-    driver->config.nvml = driver->texts[NVML];
-    driver->config.gpus = driver->texts[GPUS];
     *ret_driver = driver;
     return WM_OK;
 }
@@ -447,6 +432,11 @@ static void tell_part(struct wm_guarded *guarded, const struct part *part,
     }
 }
 
+static const char *why_stale(const struct wm_guarded *guarded)
+{
+    return guarded->failure.text[0] ? guarded->failure.text : no_answer;
+}
+
 static void tell_stale(struct wm_guarded *guarded, size_t number,
                        struct wm_reading *readings)
 {
@@ -459,14 +449,13 @@ static void tell_stale(struct wm_guarded *guarded, size_t number,
         size_t channel = part->first_channel + i;
 
         readings[channel] = (struct wm_reading) { asked_ns, 0, WM_READING_STALE };
-        guarded->whys[channel] =
-            guarded->failure.text[0] ? guarded->failure.text : no_answer;
+        guarded->whys[channel] = why_stale(guarded);
     }
 }
 
 /* One entry for each GPU of the part, in place of its processes. */
 static void tell_unknown(struct wm_guarded *guarded, const struct part *part,
-                         enum wm_reading_state state)
+                         enum wm_reading_state state, const char *why)
 {
     for (size_t i = 0; i < part->channel_count; i++) {
         if (!begins_gpu(guarded->channels, part->first_channel, part->first_channel + i))
@@ -475,6 +464,7 @@ static void tell_unknown(struct wm_guarded *guarded, const struct part *part,
             .device = guarded->channels[part->first_channel + i].device,
             .state = state,
             .sm_state = state,
+            .why = why,
         };
     }
 }
@@ -494,9 +484,9 @@ static void tell_processes(struct wm_guarded *guarded)
         const struct part *part = &guarded->parts[p];
 
         if (part->is_stale) {
-            tell_unknown(guarded, part, WM_READING_STALE);
+            tell_unknown(guarded, part, WM_READING_STALE, why_stale(guarded));
         } else if (!part->is_listed || !has_room) {
-            tell_unknown(guarded, part, WM_READING_FAILED);
+            tell_unknown(guarded, part, WM_READING_FAILED, no_memory);
         } else if (part->process_count > 0) {
             memcpy(guarded->told + guarded->told_count, part->processes,
                    part->process_count * sizeof(*part->processes));

@@ -4,6 +4,7 @@
 #include "view/view_gpu.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/base_error.h"
 
@@ -69,6 +70,25 @@ static struct wm_gpu_value mig_get(const struct wm_gpus *gpus, size_t gpu, size_
 }
 
 const struct wm_gpu_table wm_gpu_table_mig = { .info = mig_info, .get = mig_get };
+
+const char *wm_gpu_key_suffix(const struct wm_gpu_field_info *info)
+{
+    static const struct {
+        const char *unit, *suffix;
+    } suffixes[] = {
+        { "B", "_bytes" },         { "B/s", "_bytes_per_second" },
+        { "W", "_watts" },         { "J", "_joules" },
+        { "Hz", "_hertz" },        { "s", "_seconds" },
+        { "celsius", "_celsius" }, { "ratio", "_ratio" },
+        { "rpm", "_rpm" },
+    };
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        if (strcmp(suffixes[i].unit, info->unit) == 0)
+            return suffixes[i].suffix;
+    }
+    return "";
+}
 
 static int print_json(const struct wm_gpus *gpus, size_t form, FILE *out,
                       struct wm_error *err)

@@ -20,6 +20,9 @@ struct wm_gpu_table {
                                size_t field);
 };
 
+/* What follows the key of a field in JSON: its unit, "_watts". */
+const char *wm_gpu_key_suffix(const struct wm_gpu_field_info *info);
+
 extern const struct wm_gpu_table wm_gpu_table_gpu;
 extern const struct wm_gpu_table wm_gpu_table_process;
 extern const struct wm_gpu_table wm_gpu_table_mig;

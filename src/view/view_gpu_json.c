@@ -51,25 +51,6 @@ static json_t *append_node(struct gpu_json *view, json_t *array, json_t *value)
     return value;
 }
 
-static const char *suffix_of(const char *unit)
-{
-    static const struct {
-        const char *unit, *suffix;
-    } suffixes[] = {
-        { "B", "_bytes" },         { "B/s", "_bytes_per_second" },
-        { "W", "_watts" },         { "J", "_joules" },
-        { "Hz", "_hertz" },        { "s", "_seconds" },
-        { "celsius", "_celsius" }, { "ratio", "_ratio" },
-        { "rpm", "_rpm" },
-    };
-
-    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-        if (strcmp(suffixes[i].unit, unit) == 0)
-            return suffixes[i].suffix;
-    }
-    return "";
-}
-
 static const char *state_name(enum wm_reading_state state)
 {
     switch (state) {
@@ -122,7 +103,7 @@ static void put_field(struct gpu_json *view, json_t *object, const char *path,
 {
     char key[80], full[160];
 
-    snprintf(key, sizeof(key), "%s%s", info->key, suffix_of(info->unit));
+    snprintf(key, sizeof(key), "%s%s", info->key, wm_gpu_key_suffix(info));
     if (value->state == WM_READING_OK) {
         put(view, object, key, value_json(info, value));
         return;

@@ -71,9 +71,27 @@ static struct wm_words cell_text(const struct wm_gpu_view *view,
     return wm_words_value(info, &value, true);
 }
 
+/* A text is cut at the column's width, which a number stretches: part of one would be
+ * another number. 0: the column is not shown. */
+static int width_of(const struct wm_gpu_view *view, const struct wm_gpu_list *listing,
+                    const struct wm_gpu_column *column)
+{
+    int width = column->width;
+
+    if (!is_shown(view, listing, column))
+        return 0;
+    for (size_t i = 0; i < listing->items; i++) {
+        struct wm_words text = cell_text(view, listing, i, column->field);
+        if (listing->table->info(column->field)->type != WM_GPU_TEXT &&
+            (int)strlen(text.text) > width)
+            width = (int)strlen(text.text);
+    }
+    return width;
+}
+
 /* The header where `item` is past the last. */
 static void print_row(const struct wm_gpu_view *view, const struct wm_gpu_list *listing,
-                      const bool *shown, size_t item)
+                      const int *widths, size_t item)
 {
     bool first = true;
     int blanks = 0;
@@ -82,7 +100,7 @@ static void print_row(const struct wm_gpu_view *view, const struct wm_gpu_list *
         const struct wm_gpu_column *column = &listing->columns[i];
         struct wm_words text;
 
-        if (!shown[i])
+        if (widths[i] == 0)
             continue;
         if (item < listing->items)
             text = cell_text(view, listing, item, column->field);
@@ -90,7 +108,7 @@ static void print_row(const struct wm_gpu_view *view, const struct wm_gpu_list *
             snprintf(text.text, sizeof(text.text), "%s",
                      listing->table->info(column->field)->label);
         fprintf(view->out, "%*s%s", blanks, "", first ? "    " : " | ");
-        blanks = column->width - wm_view_cut(view->out, text.text, column->width);
+        blanks = widths[i] - wm_view_cut(view->out, text.text, widths[i]);
         first = false;
     }
     fputc('\n', view->out);
@@ -98,13 +116,13 @@ static void print_row(const struct wm_gpu_view *view, const struct wm_gpu_list *
 
 static void print_listing(const struct wm_gpu_view *view, const struct wm_gpu_list *listing)
 {
-    bool shown[WM_GPU_PROCESS_FIELDS + WM_GPU_MIG_FIELDS] = { false };
+    int widths[WM_GPU_PROCESS_FIELDS + WM_GPU_MIG_FIELDS] = { 0 };
 
     for (size_t i = 0; i < listing->column_count; i++)
-        shown[i] = is_shown(view, listing, &listing->columns[i]);
-    print_row(view, listing, shown, listing->items);
+        widths[i] = width_of(view, listing, &listing->columns[i]);
+    print_row(view, listing, widths, listing->items);
     for (size_t item = 0; item < listing->items; item++)
-        print_row(view, listing, shown, item);
+        print_row(view, listing, widths, item);
 }
 
 struct wm_gpu_list wm_gpu_list_processes(const struct wm_gpu_view *view)

@@ -15,7 +15,7 @@
 
 /* What is missing, and why: names as in JSON, a whole group by its name. */
 struct miss {
-    const char *why, *group, *key;
+    const char *why, *group, *key, *suffix; /* of the key in JSON */
     enum wm_reading_state state;
     bool printed;
 };
@@ -25,10 +25,12 @@ struct misses {
     size_t count;
 };
 
-/* Once for each name and reason, of however many processes. */
+/* Once for each name and reason, of however many processes. Without `info` it is the
+ * whole group. */
 static void add_miss(struct misses *misses, const struct wm_gpu_value *value,
-                     const char *group, const char *key)
+                     const char *group, const struct wm_gpu_field_info *info)
 {
+    const char *key = info ? info->key : "";
     const char *why = value->why ? value->why : "unknown";
 
     for (size_t i = 0; i < misses->count; i++) {
@@ -39,7 +41,11 @@ static void add_miss(struct misses *misses, const struct wm_gpu_value *value,
     }
     if (misses->count < WM_COUNT(misses->list))
         misses->list[misses->count++] =
-            (struct miss) { .why = why, .group = group, .key = key, .state = value->state };
+            (struct miss) { .why = why,
+                            .group = group,
+                            .key = key,
+                            .suffix = info ? wm_gpu_key_suffix(info) : "",
+                            .state = value->state };
 }
 
 /* Whether a group says nothing at all, and for one reason. */
@@ -66,9 +72,9 @@ static void find_gpu_misses(const struct wm_gpu_view *view, struct misses *misse
         if (value.state == WM_READING_OK)
             continue;
         if (info->group[0] && is_missing_whole(view, info->group, value.why))
-            add_miss(misses, &value, info->group, "");
+            add_miss(misses, &value, info->group, NULL);
         else
-            add_miss(misses, &value, info->group, info->key);
+            add_miss(misses, &value, info->group, info);
     }
 }
 
@@ -83,7 +89,7 @@ static void find_listing_misses(const struct wm_gpu_view *view,
             struct wm_gpu_value value =
                 listing->table->get(view->gpus, view->gpu, item, column->field);
             if (value.state != WM_READING_OK)
-                add_miss(misses, &value, info->group, info->key);
+                add_miss(misses, &value, info->group, info);
         }
     }
 }
@@ -127,11 +133,13 @@ static void print_miss(FILE *out, struct misses *misses, size_t first)
             continue;
         const char *dot = miss->group[0] && miss->key[0] ? "." : "";
         const char *comma = i == first ? "" : ",";
-        int width = (int)(strlen(miss->group) + strlen(dot) + strlen(miss->key)) + 2;
+        int width = (int)(strlen(miss->group) + strlen(dot) + strlen(miss->key) +
+                          strlen(miss->suffix)) +
+                    2;
         fputs(comma, out);
         if (column + width > MOST_COLUMNS)
             column = fprintf(out, "\n       ") - 1;
-        fprintf(out, " %s%s%s", miss->group, dot, miss->key);
+        fprintf(out, " %s%s%s%s", miss->group, dot, miss->key, miss->suffix);
         column += width;
         miss->printed = true;
     }
@@ -150,7 +158,7 @@ void wm_gpu_view_print_why(const struct wm_gpu_view *view)
     find_listing_misses(view, &processes, &misses);
     wm_gpu_process_count(view->gpus, view->gpu, &list);
     if (list.state != WM_READING_OK)
-        add_miss(&misses, &list, "processes", "");
+        add_miss(&misses, &list, "processes", NULL);
     if (misses.count == 0)
         return;
 

@@ -7,6 +7,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_text.h"
+#include "gpu/gpu_select.h"
 #include "view/view_gpu.h"
 #include "view/view_units.h"
 
@@ -82,9 +83,34 @@ struct wm_words wm_words_field(const struct wm_gpu_view *view, enum wm_gpu_field
                : text;
 }
 
+/* Of any GPU of the machine, shown or not. */
+static bool is_simulated(const struct wm_gpu_view *view, size_t index)
+{
+    struct wm_gpu_value value;
+
+    wm_gpus_get_any(view->gpus, index, WM_GPU_SIMULATED, &value);
+    return value.state == WM_READING_OK && value.number != 0;
+}
+
+/* Its source is known of every GPU, whether it answers or not. */
+static bool has_source(const struct wm_gpu_view *view, size_t index, const char *source)
+{
+    struct wm_gpu_value value;
+
+    wm_gpus_get_any(view->gpus, index, WM_GPU_SOURCE, &value);
+    return value.state == WM_READING_OK && strcmp(value.text, source) == 0;
+}
+
 bool wm_gpu_view_simulated(const struct wm_gpu_view *view)
 {
-    struct wm_gpu_value value = wm_gpu_view_get(view, WM_GPU_SIMULATED);
+    struct wm_gpu_value value = wm_gpu_view_get(view, WM_GPU_SIMULATED),
+                        source = wm_gpu_view_get(view, WM_GPU_SOURCE);
 
-    return value.state == WM_READING_OK && value.number != 0;
+    if (value.state == WM_READING_OK || source.state != WM_READING_OK)
+        return value.state == WM_READING_OK && value.number != 0;
+    for (size_t i = 0; i < wm_gpus_present(view->gpus); i++) {
+        if (has_source(view, i, source.text) && is_simulated(view, i))
+            return true;
+    }
+    return false;
 }

@@ -39,6 +39,9 @@ struct wm_words wm_words_field(const struct wm_gpu_view *view, enum wm_gpu_field
 
 struct wm_gpu_value wm_gpu_view_get(const struct wm_gpu_view *view,
                                     enum wm_gpu_field field);
+
+/* Whether its driver says that it is not real: of this GPU or, where this one says
+ * nothing, of another one. */
 bool wm_gpu_view_simulated(const struct wm_gpu_view *view);
 
 #endif

@@ -189,6 +189,15 @@ NVML_CALL(int, nvmlDeviceGetProcessesUtilizationInfo, nvml_device gpu,
     return status;
 }
 
+static bool gives_names(const struct nvmlDevice_st *gpu)
+{
+    for (size_t i = 0; i < gpu->process_count; i++) {
+        if (gpu->processes[i].name[0])
+            return true;
+    }
+    return false;
+}
+
 /* The name that the scenario gives to one of its processes, or NULL. */
 static const char *given_name(unsigned pid)
 {
@@ -197,7 +206,8 @@ static const char *given_name(unsigned pid)
 
     for (size_t g = 0; g < scenario->gpu_count && !name; g++) {
         struct fake_running *list = NULL;
-        size_t count = fake_running(&scenario->gpus[g], 0, &list);
+        const struct nvmlDevice_st *gpu = &scenario->gpus[g];
+        size_t count = gives_names(gpu) ? fake_running(gpu, 0, &list) : 0;
         for (size_t i = 0; i < count && !name; i++) {
             if (list[i].pid == pid && list[i].like->name[0])
                 name = list[i].like->name;

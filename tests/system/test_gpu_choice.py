@@ -173,6 +173,34 @@ def _(folder):
         assert report["gpus"] == [] and not report["sources"]["nvml"]["available"], report["sources"]
 
 
+@case("a GPU that does not answer is left out with a remark, and hides no other one")
+def _(folder):
+    scenario = {"gpus": [{"uuid": "GPU-aa"}, {"uuid": "GPU-bb"}, {"uuid": "GPU-cc"}],
+                "faults": [{"call": "nvmlDeviceGetUUID", "gpu": 2, "error": "GPU_IS_LOST"}]}
+    named = "GPU 2 is not measured, as it does not answer: GPU is lost"
+    for words, expected, remark in (
+            ("all", ["GPU-aa", "GPU-bb"], "gpu2 does not answer (GPU is lost)"),
+            ("0,2", ["GPU-aa"], named), ("gpu0,gpu2", ["GPU-aa"], named), ("2", [], named),
+            ("GPU-cc", [], named), ("GPU-cc,GPU-aa", ["GPU-aa"], named),
+            ("visible", ["GPU-aa", "GPU-bb"], named), ("0,1", ["GPU-aa", "GPU-bb"], None)):
+        check(machine(folder, scenario), words, expected, remark)
+    env = machine(folder, scenario)
+    report = tap.json.loads(wattmeter("run", "--json", "--", "true", env=env).stdout)
+    assert any("GPUs: 1 of 3 is not measured" in remark for remark in report["remarks"]), report["remarks"]
+    report = tap.json.loads(wattmeter("run", "--json", "--gpu", "2", "--", "true", env=env).stdout)
+    assert "GPU 2 does not answer: GPU is lost" in tap.json.dumps(report["sources"]["nvml"]), report["sources"]
+
+
+@case("info shows a GPU that does not answer, also when it is asked for")
+def _(folder):
+    scenario = {"gpus": [{}, {}], "faults": [{"call": "nvmlDeviceGetUUID", "gpu": 1, "error": "UNKNOWN"}]}
+    for words in (["1"], ["gpu1"], ["0", "1"], []):
+        done = wattmeter("info", "--json", *words, env=machine(folder, scenario))
+        assert done.returncode == 0, done
+        gpu = tap.json.loads(done.stdout)["gpus"][-1]
+        assert gpu["index"] == 1 and gpu["uuid"] is None and gpu["why"]["uuid"], gpu
+
+
 @case("the remark on a mask is in the text, and in the report of the recording")
 def _(folder):
     env = machine(folder, ALIKE, CUDA_VISIBLE_DEVICES="0,9")

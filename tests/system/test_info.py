@@ -199,6 +199,62 @@ def _(folder):
     assert "has not answered" in gpus[1]["why"]["power.draw_watts"], gpus[1]["why"]
 
 
+@case("a GPU that hangs: who it is, as far as it said so, and that it is simulated")
+def _(folder):
+    for call, name in (("nvmlDeviceGetMigMode", "SIMULATED H100"), ("nvmlDeviceGet*", "n/a")):
+        path = folder / "scenario.json"
+        path.write_text(json.dumps({"gpus": [{"count": 3}], "faults": [
+            {"call": call, "gpu": 1, "delay_ms": 30000}]}))
+        lines = info(path, "--brief").stdout.splitlines()[1:]
+        assert re.match(rf"  1  {name} +n/a +n/a / n/a ", lines[1]), lines
+        assert all(line.endswith("  SIMULATED") for line in lines), lines
+        assert info(path).stdout.count("SIMULATED: the driver says") == 3
+
+
+@case("a GPU that does not answer, chosen: n/a and the reason, as without a choice")
+def _(folder):
+    hanging = scenario_with(folder, "many", faults=[
+        {"call": "nvmlDeviceGet*", "gpu": 1, "delay_ms": 30000}])
+    check_silent(hanging, "the driver has not answered for")
+    lost = folder / "lost.json"
+    lost.write_text(json.dumps({"gpus": [{}, {"lost_at": 0}]}))
+    check_silent(lost, "GPU is lost")
+
+
+def check_silent(scenario, why):
+    for words in (("1",), ("gpu1",), ("0", "1")):
+        gpu = told(scenario, *words)["gpus"][-1]
+        check_reasons(gpu)
+        assert gpu["index"] == 1 and gpu["uuid"] is None, gpu
+        assert gpu["why"]["uuid"].startswith(why), gpu["why"]
+    text = info(scenario, "1").stdout
+    assert re.search(r"^UUID +: n/a$", text, re.MULTILINE) and why in text, text
+
+
+@case("a process that /proc does not show has the name that the driver knows")
+def _(folder):
+    path = folder / "scenario.json"
+    path.write_text(json.dumps({"gpus": [{"processes": [
+        {"pid": 2000000001, "name": "/usr/bin/train"}, {"pid": 2000000002},
+        {"pid": os.getpid(), "name": "/usr/bin/other"}]}]}))
+    gpu = told(path)["gpus"][0]
+    check_reasons(gpu)
+    ours, named, unknown = gpu["processes"]
+    assert ours["pid"] == os.getpid() and "python" in ours["name"], ours
+    assert named["name"] == "train" and named["user"] is None, named
+    assert unknown["name"] is None, unknown
+    reasons = ("not in /proc", "the driver tells the number of another pid namespace")
+    assert gpu["why"]["processes.2.name"] in reasons, gpu["why"]
+
+
+@case("a name that is not ASCII, and one that would reach the terminal")
+def _(folder):
+    path = folder / "scenario.json"
+    path.write_text(json.dumps({"gpus": [{"name": "Größe ™"}, {"name": "\033[31mred\u009b"}]}))
+    assert [gpu["name"] for gpu in told(path)["gpus"]] == ["Größe ™", "?[31mred?"]
+    assert "\nBOARD NAME   : Größe ™\n" in info(path).stdout
+
+
 @case("no GPU: what was looked for, why it is not there, and status 0")
 def _(folder):
     nothing = {"WATTMETER_NVML": "/nonexistent/libnvidia-ml.so.1"}
@@ -269,17 +325,19 @@ def _(folder):
     assert "not asked" in objects[0]["gpus"][0]["states"].values(), "PCIe takes too long"
 
 
-@case("a reader that does not read: the second Ctrl-C ends it")
+@case("a reader that does not read: the second Ctrl-C ends it, which is 130 to a shell")
 def _(folder):
-    process = subprocess.Popen([tap.WATTMETER, "info", "--watch", "100ms"], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, env=environment("cluster"))
-    time.sleep(4)
-    process.send_signal(signal.SIGINT)
-    time.sleep(0.3)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=5) == -signal.SIGINT
-    process.stdout.close()
+    for first in (signal.SIGINT, signal.SIGTERM):
+        process = subprocess.Popen([tap.WATTMETER, "info", "--watch", "100ms"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   env=environment("cluster"))
+        time.sleep(4)
+        process.send_signal(first)
+        time.sleep(0.3)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=2) == -signal.SIGINT
+        process.stdout.close()
 
 
 @case("--watch -o: the file gets them all")
@@ -297,6 +355,18 @@ def _(folder):
     out = watched("--brief", "--watch", "200ms", scenario=path, seconds=4)
     reports = out.split("\n\n")
     assert "second" not in reports[0] and "second" in reports[-1], out
+
+
+@case("--watch: GPUs that cannot be found anew are not looked for with each report")
+def _(folder):
+    path = folder / "scenario.json"
+    path.write_text(json.dumps({
+        "gpus": [{"uuid": "GPU-first", "lost_at": 1}, {"appears_at": 1}],
+        "faults": [{"call": "nvmlInit*", "delay_ms": 500}]}))
+    out = watched("--brief", "--watch", "100ms", "GPU-first", scenario=path, seconds=6)
+    reports = out.split("\n\n")
+    assert len(reports) > 20, len(reports)
+    assert "n/a" in reports[-1].splitlines()[-1], reports[-1]
 
 
 @case("--watch on a terminal: redrawn in place, as much as fits, until Ctrl-C")

@@ -185,6 +185,43 @@ static void test_utf8_fits(void **state)
     assert_int_equal(out[0], '#');
 }
 
+static void test_clean(void **state)
+{
+    static const struct {
+        const char *what;
+        const char *bytes;
+        const char *clean;
+    } cases[] = {
+        { "empty", "", "" },
+        { "plain", "NVIDIA H100 80GB HBM3 ~", "NVIDIA H100 80GB HBM3 ~" },
+        { "UTF-8 of two, three, four", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\x8b",
+          "\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\x8b" },
+        { "a no-break space", "a\xc2\xa0z", "a\xc2\xa0z" },
+        { "an escape", "a\033[2J", "a?[2J" },
+        { "lines and tabs", "a\n\r\tz", "a???z" },
+        { "delete", "a\177", "a?" },
+        { "the escape of C1",
+          "a\xc2\x9b"
+          "2J",
+          "a?2J" },
+        { "the last of C1", "\xc2\x9fz", "?z" },
+        { "U+FFFD", BAD "z", "?z" },
+        { "Latin-1", "caf\xe9!", "caf?!" },
+        { "cut off", "\xc3\xa4\xe2\x82", "\xc3\xa4?" },
+        { "cut off by a good one", "\xe2\x82\xc3\xbc", "?\xc3\xbc" },
+        { "overlong newline", "\xc0\x8a", "??" },
+    };
+    char text[64];
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("  %s\n", cases[i].what);
+        memcpy(text, cases[i].bytes, strlen(cases[i].bytes) + 1);
+        wm_text_clean(text);
+        assert_string_equal(text, cases[i].clean);
+    }
+}
+
 static void test_line(void **state)
 {
     static const struct {
@@ -219,7 +256,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_u64),         cmocka_unit_test(test_i64),
         cmocka_unit_test(test_skip_blanks), cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_utf8_fits),   cmocka_unit_test(test_line),
+        cmocka_unit_test(test_utf8_fits),   cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,7 @@ struct plan {
     size_t gpus;
     void (*refresh)(size_t gpu, unsigned groups, bool all, struct wm_gpu_sheet *sheet);
     bool open_hangs;
+    bool is_silent;   /* no GPU says who it is */
     size_t gpu_hangs; /* its number + 1 */
     atomic_int changed, opened, closed, refreshed;
 };
@@ -104,7 +105,9 @@ static void fake_refresh(void *state, size_t gpu, unsigned groups, bool all,
     struct plan *plan = ((struct state *)state)->plan;
 
     plan->refreshed++;
-    if (all)
+    if (plan->is_silent)
+        wm_gpu_set_missing(sheet, WM_GPU_UUID, WM_READING_FAILED, "is lost");
+    else if (all)
         wm_gpu_set_text(sheet, WM_GPU_UUID, uuids[gpu % ARRAY_LEN(uuids)]);
     if (plan->refresh)
         plan->refresh(gpu, groups, all, sheet);
@@ -353,7 +356,7 @@ static void test_choice(void **state)
     beta.gpus = 1;
     alpha.refresh = tell_labels;
     beta.refresh = tell_labels;
-    assert_int_equal(try_open("1,2", &gpus, &err), WM_OK);
+    assert_int_equal(try_open("card1,2", &gpus, &err), WM_OK);
     assert_int_equal(wm_gpus_count(gpus), 2);
     assert_int_equal(wm_gpus_present(gpus), 3);
     check_number(gpus, 0, WM_GPU_INDEX, 1);
@@ -377,6 +380,79 @@ static void test_choice(void **state)
     assert_int_equal(try_open("7", &gpus, &err), WM_EINVAL);
     assert_non_null(strstr(err.text, "7"));
     assert_int_equal(alpha.opened, alpha.closed);
+}
+
+/* Where it is certain that a GPU is not meant, it is not asked. */
+static void test_choice_by_number(void **state)
+{
+    static const struct {
+        const char *words;
+        bool hangs; /* GPU 1 is waited for, */
+        int asked;  /* and so many of alpha's are asked */
+    } rows[] = {
+        { "0", false, 1 },
+        { "0,2", false, 1 },
+        { "2", false, 0 },
+        { "gpu0", true, 2 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        print_message("  %s\n", rows[i].words);
+        reset(NULL);
+        alpha.gpus = 2;
+        alpha.gpu_hangs = 1 + 1;
+        beta.gpus = 1;
+
+        struct wm_gpus *gpus = NULL;
+        int64_t begin_ns = wm_clock_monotonic_ns();
+        assert_int_equal(wm_gpus_open_to_select(backends, ARRAY_LEN(backends),
+                                                rows[i].words, &gpus, NULL),
+                         WM_OK);
+        double took = (double)(wm_clock_monotonic_ns() - begin_ns) / 1e9;
+        assert_int_equal(took > 1, rows[i].hangs);
+        assert_int_equal(alpha.refreshed, rows[i].asked);
+        assert_int_equal(wm_gpus_count(gpus), 3);
+        set_gate(true);
+        usleep(20 * 1000);
+        wm_gpus_close(gpus);
+    }
+
+    print_message("  and what is chosen is asked everything\n");
+    reset(NULL);
+    alpha.gpus = 2;
+    alpha.gpu_hangs = 1 + 1;
+    struct wm_gpus *gpus = NULL;
+    int64_t begin_ns = wm_clock_monotonic_ns();
+    assert_int_equal(try_open("0", &gpus, NULL), WM_OK);
+    assert_true(wm_clock_monotonic_ns() - begin_ns < WM_NS_PER_S);
+    assert_int_equal(wm_gpus_count(gpus), 1);
+    check_missing(gpus, 0, WM_GPU_ENERGY, WM_READING_UNSUPPORTED, "not told by alpha");
+    close_gpus(gpus);
+}
+
+/* One that does not answer can be looked at all the same. */
+static void test_choice_of_silent(void **state)
+{
+    static const char *const words[] = { "1", "gpu1", "all", NULL };
+    (void)state;
+
+    alpha.is_silent = true;
+    beta.gpus = 1;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        struct wm_gpus *gpus = NULL;
+        size_t chosen[2], count = 0;
+
+        alpha.gpus = 2;
+        assert_int_equal(try_open(words[i], &gpus, NULL), WM_OK);
+        size_t last = wm_gpus_count(gpus) == 1 ? 0 : 1;
+        check_number(gpus, last, WM_GPU_INDEX, 1);
+        check_missing(gpus, last, WM_GPU_UUID, WM_READING_FAILED, "is lost");
+        assert_int_equal(wm_gpu_select(gpus, "0,1", NULL, chosen, &count, NULL, NULL),
+                         WM_OK);
+        assert_int_equal(count, 2);
+        close_gpus(gpus);
+    }
 }
 
 static atomic_int told_watts;
@@ -692,9 +768,41 @@ static void test_hanging_gpu(void **state)
     set_gate(true);
     usleep(50 * 1000);
     assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER, NULL), 0);
-    assert_int_equal(alpha.refreshed, before + 3);
+    assert_int_equal(alpha.refreshed, before + 1 + 3); /* that one went on at once */
     check_number(gpus, 1, WM_GPU_POWER_DRAW, 1);
     check_missing(gpus, 1, WM_GPU_CORES, WM_READING_UNSUPPORTED, "not told by alpha");
+    close_gpus(gpus);
+}
+
+static void hang_before_power(size_t gpu, unsigned groups, bool all,
+                              struct wm_gpu_sheet *sheet)
+{
+    (void)gpu, (void)all;
+    if (groups & WM_GPU_POWER)
+        hang();
+    if (groups & WM_GPU_GENERAL)
+        wm_gpu_set_text(sheet, WM_GPU_NAME, "told in time");
+    if (groups & WM_GPU_PCI)
+        wm_gpu_set_text(sheet, WM_GPU_PCI_BUS_ID, "00000000:3B:00.0");
+}
+
+/* Whatever order a backend has, and however often it is asked again. */
+static void test_identity_first(void **state)
+{
+    (void)state;
+    alpha.gpus = 1;
+    alpha.refresh = hang_before_power;
+    struct wm_gpus *gpus = open_gpus();
+
+    for (int i = 0; i < 2; i++) {
+        check_text(gpus, 0, WM_GPU_UUID, "GPU-a0");
+        check_text(gpus, 0, WM_GPU_NAME, "told in time");
+        check_text(gpus, 0, WM_GPU_PCI_BUS_ID, "00000000:3B:00.0");
+        check_missing(gpus, 0, WM_GPU_POWER_DRAW, WM_READING_FAILED, "has not answered");
+        assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_EVERYTHING, NULL), 0);
+    }
+    set_gate(true);
+    usleep(50 * 1000);
     close_gpus(gpus);
 }
 
@@ -838,11 +946,14 @@ int main(void)
         cmocka_unit_test_setup(test_values, reset),
         cmocka_unit_test_setup(test_looked, reset),
         cmocka_unit_test_setup(test_choice, reset),
+        cmocka_unit_test_setup(test_choice_by_number, reset),
+        cmocka_unit_test_setup(test_choice_of_silent, reset),
         cmocka_unit_test_setup(test_refresh, reset),
         cmocka_unit_test_setup(test_processes, reset),
         cmocka_unit_test_setup(test_migs, reset),
         cmocka_unit_test_setup(test_many_reasons, reset),
         cmocka_unit_test_setup(test_hanging_gpu, reset),
+        cmocka_unit_test_setup(test_identity_first, reset),
         cmocka_unit_test_setup(test_closed_while_hanging, reset),
         cmocka_unit_test_setup(test_hanging_open, reset),
         cmocka_unit_test_setup(test_out_of_memory, reset),

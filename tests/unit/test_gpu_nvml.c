@@ -652,7 +652,7 @@ static void test_text_is_cleaned(void **state)
     use_gpu(*state, "\"name\": \"a\\u001b[31m\\u00e4\\n\", \"uuid\": \"GPU-\\u0007\"", "");
     struct inventory inventory = inventory_open();
     refresh(&inventory, QUICK);
-    expect_text(&inventory, 0, WM_GPU_NAME, "a?[31m???");
+    expect_text(&inventory, 0, WM_GPU_NAME, "a?[31m\xc3\xa4?");
     expect_text(&inventory, 0, WM_GPU_UUID, "GPU-?");
     expect_number(&inventory, 0, WM_GPU_SIMULATED, 0);
     inventory_close(&inventory);
@@ -873,6 +873,51 @@ static void test_process_shares(void **state)
     }
 }
 
+/* What the driver calls those that /proc does not show. */
+static void test_process_names(void **state)
+{
+    /* Beyond the last pid that the kernel gives. */
+    static const struct {
+        const char *what, *process;
+        const char *name; /* NULL: not told */
+    } cases[] = {
+        { "a path", "\"pid\": 2000000001, \"name\": \"/usr/bin/train\"", "train" },
+        { "with arguments",
+          "\"pid\": 2000000001, \"name\": \"/usr/bin/python3 /home/a/x.py\"", "python3" },
+        { "no path", "\"pid\": 2000000001, \"name\": \"python3 -m x/y\"",
+          "python3 -m x/y" },
+        { "a folder", "\"pid\": 2000000001, \"name\": \"/usr/bin/\"", NULL },
+        { "hostile", "\"pid\": 2000000001, \"name\": \"/a\\u001b[2J\\u00e4\"",
+          "a?[2J\xc3\xa4" },
+        { "unknown", "\"pid\": 2000000001", NULL },
+        { "in /proc", "\"pid\": 1, \"name\": \"/sbin/other\"", NULL },
+    };
+    static const char *const faults[] = {
+        "{\"call\": \"nvmlSystemGetProcessName\", \"error\": \"NO_PERMISSION\"}",
+        "{\"call\": \"nvmlSystemGetProcessName\", \"error\": \"FUNCTION_NOT_FOUND\"}",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases) + ARRAY_LEN(faults); i++) {
+        bool is_faulty = i >= ARRAY_LEN(cases);
+        size_t row = is_faulty ? 0 : i;
+        struct wm_gpu_value value;
+        char gpu[256];
+
+        print_message("  %s\n", is_faulty ? faults[i - ARRAY_LEN(cases)] : cases[i].what);
+        snprintf(gpu, sizeof(gpu), "\"processes\": {%s}", cases[row].process);
+        use_gpu(*state, gpu, is_faulty ? faults[i - ARRAY_LEN(cases)] : "");
+        struct inventory inventory = inventory_open();
+        refresh(&inventory, QUICK);
+        assert_int_equal(wm_gpu_sheet_process_count(inventory.sheets[0], &value), 1);
+        wm_gpu_sheet_process_get(inventory.sheets[0], 0, WM_GPU_PROCESS_NAME, &value);
+        if (cases[row].name && !is_faulty)
+            assert_string_equal(value.text, cases[row].name);
+        else
+            assert_string_equal(value.why, "not told by nvml");
+        inventory_close(&inventory);
+    }
+}
+
 /* What the fake driver does not do, in a few calls of our own. */
 
 static struct nvmlDevice_st {
@@ -918,6 +963,7 @@ static void own_ask(struct own *own, void (*tell)(const struct gpu_nvml_asking *
         .sheet = own->inventory.sheets[0],
         .groups = QUICK,
         .fixed = QUICK,
+        .procfs = "/proc",
     };
     bool all;
 
@@ -942,7 +988,7 @@ static void test_endless_text(void **state)
 
     own_open(&own);
     own.library.api.serial = endless_text;
-    own_ask(&own, gpu_nvml_tell_texts);
+    own_ask(&own, gpu_nvml_tell_identity);
     assert_int_equal(strspn(get(&own.inventory, 0, WM_GPU_SERIAL).text, "x"), 255);
     expect_missing(&own.inventory, 0, WM_GPU_NAME, WM_READING_UNSUPPORTED,
                    "unknown NVML error");
@@ -1122,6 +1168,60 @@ static void test_processes_of_parts_alone(void **state)
     own.gpu.mig_count = 2;
     own_ask(&own, gpu_nvml_tell_processes);
     expect_processes(&own.inventory, 0, expected, ARRAY_LEN(expected));
+    own_close(&own);
+}
+
+/* Why an instance of a process is not known. */
+static void test_instances(void **state)
+{
+    static const char whole[] = "the GPU is not partitioned",
+                      not_told[] = "not told by nvml";
+    static const struct {
+        const char *what;
+        int mig_status;
+        unsigned mig_mode;
+        struct gpu_nvml_mig part; /* the GPU's own list is denied where it has a handle */
+        const char *why;          /* NULL: it is known */
+    } cases[] = {
+        { "no such mode", NVML_ERROR_NOT_SUPPORTED, NVML_ENABLED, { NULL, 0, 0 }, whole },
+        { "no such call", NVML_ERROR_FUNCTION_NOT_FOUND, 0, { NULL, 0, 0 }, whole },
+        { "switched off", NVML_SUCCESS, NVML_DISABLED, { NULL, 0, 0 }, whole },
+        { "switched on, no part", NVML_SUCCESS, NVML_ENABLED, { NULL, 0, 0 }, not_told },
+        { "nobody knows", NVML_ERROR_UNKNOWN, NVML_DISABLED, { NULL, 0, 0 }, not_told },
+        { "a part", NVML_SUCCESS, NVML_ENABLED, { &devices[1], 5, 0 }, NULL },
+        { "a part that does not say which",
+          NVML_SUCCESS,
+          NVML_ENABLED,
+          { &devices[1], WM_GPU_INSTANCE_NOT_TOLD, WM_GPU_INSTANCE_NOT_TOLD },
+          not_told },
+    };
+    struct own own;
+    (void)state;
+
+    own_open(&own);
+    own.library.api.processes.lists[NVML_LIST_COMPUTE].v3 = list_part;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_gpu_value value;
+
+        print_message("  %s\n", cases[i].what);
+        own.gpu.mig_status = cases[i].mig_status;
+        own.gpu.mig_mode = cases[i].mig_mode;
+        own.gpu.migs[0] = cases[i].part;
+        own.gpu.mig_count = cases[i].part.handle ? 1 : 0;
+        devices[0].pid = cases[i].part.handle ? 0 : 70;
+        own_ask(&own, gpu_nvml_tell_processes);
+        assert_int_equal(wm_gpu_sheet_process_count(own.inventory.sheets[0], &value), 1);
+        for (int field = WM_GPU_PROCESS_GPU_INSTANCE;
+             field <= WM_GPU_PROCESS_COMPUTE_INSTANCE; field++) {
+            wm_gpu_sheet_process_get(own.inventory.sheets[0], 0,
+                                     (enum wm_gpu_process_field)field, &value);
+            if (cases[i].why)
+                assert_string_equal(value.why, cases[i].why);
+            else
+                assert_int_equal(value.state, WM_READING_OK);
+        }
+    }
+    devices[0].pid = 0;
     own_close(&own);
 }
 
@@ -1512,10 +1612,12 @@ int main(void)
         TEST(test_process_entries),
         TEST(test_process_lists),
         TEST(test_process_shares),
+        TEST(test_process_names),
         TEST(test_endless_text),
         TEST(test_impossible_memory),
         TEST(test_field_types),
         TEST(test_processes_of_parts_alone),
+        TEST(test_instances),
         TEST(test_lists_and_samples),
         TEST(test_migs),
         TEST(test_a_gpu_comes_late),

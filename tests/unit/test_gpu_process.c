@@ -19,7 +19,7 @@
 
 enum { PID = 4711 };
 
-#define ENDED "has ended"
+#define ABSENT "not in /proc"
 #define UNREADABLE "cannot be read"
 
 /* Files of process 4711, NULL where they are not there, and what comes of them:
@@ -55,13 +55,13 @@ static const struct row rows[] = {
     { "no parent", "4711 (init) S 0" TAIL, "Uid:\t3999999999\n", NULL, NULL, "init",
       "3999999999", "!no parent", "!no parent", "1700000123.45" },
     { "a parent that has gone", "4711 (orphan) S 10" TAIL, "Uid:\t3999999999\n", NULL, NULL,
-      "orphan", "3999999999", "!" ENDED, "10", "1700000123.45" },
+      "orphan", "3999999999", "!" ABSENT, "10", "1700000123.45" },
     { "a parent that makes no sense", "4711 (train) S 10" TAIL, "Uid:\t3999999999\n", NULL,
       "nonsense", "train", "3999999999", "!" UNREADABLE, "10", "1700000123.45" },
-    { "it has gone", NULL, NULL, NULL, NULL, "!" ENDED, "!" ENDED, "!" ENDED, "!" ENDED,
-      "!" ENDED },
+    { "it has gone", NULL, NULL, NULL, NULL, "!" ABSENT, "!" ABSENT, "!" ABSENT, "!" ABSENT,
+      "!" ABSENT },
     { "it has just gone", "4711 (train) S 10" TAIL, NULL, NULL, "10 (bash) S 1" TAIL,
-      "train", "!" ENDED, "bash", "10", "1700000123.45" },
+      "train", "!" ABSENT, "bash", "10", "1700000123.45" },
     { "empty", "", "", "", "", "!" UNREADABLE, "!" UNREADABLE, "!" UNREADABLE,
       "!" UNREADABLE, "!" UNREADABLE },
     { "cut off", "4711 (train) S 10 1 1", "Uid:\t39", "x", "", "!" UNREADABLE,

@@ -232,10 +232,15 @@ static void check(struct wm_gpus *gpus, const char *words, const char *const *en
 static void test_words(void **state)
 {
     static const struct row rows[] = {
-        { NULL, WM_OK, "0 2 3 4 5 6" },
-        { "all", WM_OK, "0 2 3 4 5 6" },
+        { NULL, WM_OK, "0 1 2 3 4 5 6" },
+        { "all", WM_OK, "0 1 2 3 4 5 6" },
         { "none", WM_OK, "" },
         { "0", WM_OK, "0" },
+        { "1", WM_OK, "1" },
+        { "gpu1", WM_OK, "1" },
+        { "0,5e:00.0", WM_OK, "0 1" },
+        { "GPU-9,GPU-7", WM_OK, "0 1" },
+        { "MIG-9", WM_OK, "1" },
         { "6,0, 2 ", WM_OK, "0 2 6" },
         { "GPU-7c1fa2d4-aaaa", WM_OK, "0" },
         { "GPU-7", WM_OK, "0" },
@@ -255,9 +260,6 @@ static void test_words(void **state)
         { "0001:3b", WM_OK, "5" },
         { "platform", WM_OK, "6" },
 
-        { "1", WM_EIO, "GPU 1 is there, but does not answer" },
-        { "gpu1", WM_EIO, "GPU gpu1 is there" },
-        { "0,5e:00.0", WM_EIO, "GPU 5e:00.0 is there" },
         { "7", WM_EINVAL,
           "'7' is not the number of a GPU; GPUs here: 0 (GPU-7c1fa2d4-aaaa), "
           "1 (does not answer), 2 (00ab12cd34ef5678), 3 (1111222233334444), "
@@ -265,7 +267,8 @@ static void test_words(void **state)
         { "1111", WM_EINVAL, "'1111' is not the number" },
         { "99999999999999999999999", WM_EINVAL, "'99999999999999999999999' is not the" },
         { "GPU-", WM_EINVAL, "'GPU-' fits several" },
-        { "GPU-9", WM_EINVAL, "'GPU-9' is no GPU of this machine" },
+        { "gpu-9", WM_EINVAL, "'gpu-9' is no GPU of this machine" },
+        { "GPU", WM_EINVAL, "'GPU' fits several" },
         { "gpu", WM_EINVAL, "'gpu' is no GPU" },
         { "card", WM_EINVAL, "'card' is no GPU" },
         { "card01", WM_EINVAL, "'card01' is no GPU" },
@@ -314,12 +317,64 @@ static void test_parts(void **state)
         { "MI,G-aa000000/1/0", WM_EINVAL, "'MI' is no GPU" },
         { "mig-aa", WM_EINVAL, "'mig-aa' is no GPU" },
         { "GPU-1", WM_EINVAL, "'GPU-1' fits several GPUs" },
+        { "GPU-9", WM_EINVAL, "'GPU-9' is no GPU of this machine" },
     };
     struct wm_gpus gpus = { parted, ARRAY_LEN(parted), LOOKED, "/nonexistent", NULL };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         check(&gpus, rows[i].words, NULL, rows[i].status, rows[i].result, NULL);
+}
+
+/* Who has to be asked before a choice can be made. */
+static void test_numbers(void **state)
+{
+    static const struct {
+        const char *words;
+        int answer;
+        size_t count;
+    } rows[] = {
+        { "0", 1, 1 },
+        { " 1, 0,1 ", 1, 2 },
+        { "6,0,2", 1, 3 },
+        { "7", 0, 0 },
+        { "0,7", 0, 0 },
+        { "0,gpu1", 0, 0 },
+        { "GPU-7c1fa2d4-aaaa", 0, 0 },
+        { "1111222233334444", 0, 0 },
+        { "all", 0, 0 },
+        { "visible", 0, 0 },
+        { "none", 0, 0 },
+        { "", 0, 0 },
+        { "0,", 0, 0 },
+        { "-1", 0, 0 },
+        { "0x1", 0, 0 },
+    };
+    struct wm_gpus gpus = { zoo, ARRAY_LEN(zoo), LOOKED, "/nonexistent", NULL };
+    size_t chosen[ARRAY_LEN(zoo)], count;
+
+    (void)state;
+    gpus.looked[0] = (struct wm_gpu_looked) { "nvml", 2, WM_OK, "" };
+    gpus.looked[1] = (struct wm_gpu_looked) { "drm", 5, WM_OK, "" };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        print_message("  '%s'\n", rows[i].words);
+        count = 0;
+        assert_int_equal(wm_gpu_select_numbers(&gpus, rows[i].words, chosen, &count, NULL),
+                         rows[i].answer);
+        assert_int_equal(count, rows[i].count);
+    }
+
+    /* What stands behind a driver in trouble may be another one tomorrow. */
+    gpus.looked[1].status = WM_EIO;
+    assert_int_equal(wm_gpu_select_numbers(&gpus, "1", chosen, &count, NULL), 1);
+    assert_int_equal(chosen[0], 1);
+    assert_int_equal(wm_gpu_select_numbers(&gpus, "1,2", chosen, &count, NULL), 0);
+    for (long nth = 0; nth < 2; nth++) {
+        test_fail_allocation(nth);
+        assert_int_equal(wm_gpu_select_numbers(&gpus, "1", chosen, &count, NULL),
+                         WM_ENOMEM);
+        test_fail_allocation(-1);
+    }
 }
 
 static void test_no_gpu(void **state)
@@ -539,9 +594,8 @@ static void test_cuda_parts(void **state)
 /* Each vendor's GPUs by its own variables; the two of NVIDIA's are 0 and 1. */
 static void test_vendors(void **state)
 {
-    static const char lost[] = "GPU 1 is visible, but does not answer";
     static const struct mask masks[] = {
-        { "unset", { NULL }, "0 2 3 4 5 6", lost },
+        { "unset", { NULL }, "0 1 2 3 4 5 6", NULL },
         { "NVIDIA's alone", { CUDA("0"), "HIP_VISIBLE_DEVICES=0,1" }, "0 2 3 4 5 6", NULL },
         { "none of NVIDIA's, and of AMD's by UUID",
           { CUDA("NoDevFiles"), "HIP_VISIBLE_DEVICES=GPU-1111" },
@@ -733,6 +787,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_no_gpu),
         cmocka_unit_test(test_driver_in_trouble),
         cmocka_unit_test(test_cuda),

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/base_file.h"
+#include "gpu/gpu_select.h"
 #include "test.h"
 #include "view/view_columns.h"
 #include "wattmeter/gpu.h"
@@ -34,6 +35,8 @@ struct scene {
     const struct told *process, *mig;
     size_t process_told, mig_told;
     size_t count, present, processes, migs;
+    size_t silent; /* the GPU, counted from one, that tells this source and no more */
+    const char *silent_source;
     struct wm_gpu_looked looked[3];
 };
 
@@ -68,15 +71,28 @@ size_t wm_gpus_present(const struct wm_gpus *gpus)
     return scene_of(gpus)->present;
 }
 
-void wm_gpu_get(const struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field,
-                struct wm_gpu_value *ret_value)
+void wm_gpus_get_any(const struct wm_gpus *gpus, size_t index, enum wm_gpu_field field,
+                     struct wm_gpu_value *ret_value)
 {
     const struct scene *scene = scene_of(gpus);
 
-    assert_true(gpu < scene->count);
+    assert_true(index < scene->present);
     find_told(scene, scene->told, scene->told_count, field, ret_value);
     if (field == WM_GPU_INDEX)
-        ret_value->number += (double)gpu;
+        ret_value->number += (double)index;
+    else if (index + 1 == scene->silent)
+        *ret_value =
+            field == WM_GPU_SOURCE
+                ? (struct wm_gpu_value) { WM_READING_OK, 0, scene->silent_source, NULL }
+                : (struct wm_gpu_value) { WM_READING_FAILED, 0, NULL, "it hangs" };
+}
+
+/* The chosen ones are the first. */
+void wm_gpu_get(const struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field,
+                struct wm_gpu_value *ret_value)
+{
+    assert_true(gpu < scene_of(gpus)->count);
+    wm_gpus_get_any(gpus, gpu, field, ret_value);
 }
 
 size_t wm_gpu_process_count(const struct wm_gpus *gpus, size_t gpu,
@@ -617,8 +633,22 @@ static size_t lines_lost(const char *text, const char *other)
     return lost;
 }
 
-/* One field after the other is missing: it says so and why, and costs no line but
- * its own, of each of two GPUs. */
+static json_t *parse(const struct scene *scene, enum wm_gpus_format format)
+{
+    char *text = print(scene, format);
+    json_error_t error;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+
+    if (!root)
+        fail_msg("%s: %s", scene->name, error.text);
+    if (format == WM_GPUS_JSON_LINE)
+        assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+    free(text);
+    return root;
+}
+
+/* One field after the other is missing: it says so and why, by the name that JSON
+ * has, and costs no line but its own, of each of two GPUs. */
 static void test_one_missing(void **state)
 {
     static const struct {
@@ -635,7 +665,6 @@ static void test_one_missing(void **state)
     (void)state;
     scene.told = told;
     for (size_t i = 0; i < WM_GPU_FIELDS; i++) {
-        const struct wm_gpu_field_info *info = wm_gpu_field_info((enum wm_gpu_field)i);
         char expected[128];
         size_t lines = 2;
 
@@ -643,8 +672,13 @@ static void test_one_missing(void **state)
         assert_int_equal(told[i].field, i);
         told[i].value = (struct wm_gpu_value)UNSUPPORTED("the reason is this");
         char *text = print(&scene, WM_GPUS_TEXT);
-        snprintf(expected, sizeof(expected), "    the reason is this: %s%s%s\n",
-                 info->group, info->group[0] ? "." : "", info->key);
+        json_t *root = parse(&scene, WM_GPUS_JSON);
+        json_t *gpu = json_array_get(json_object_get(root, "gpus"), 0);
+        json_t *why = json_object_get(gpu, "why");
+        assert_int_equal(json_object_size(why), 1);
+        snprintf(expected, sizeof(expected), "    the reason is this: %s\n",
+                 json_object_iter_key(json_object_iter(why)));
+        json_decref(root);
         if (!strstr(text, expected) || !strstr(text, "n/a"))
             fail_msg("%s", expected);
         for (size_t k = 0; k < ARRAY_LEN(others); k++)
@@ -653,20 +687,6 @@ static void test_one_missing(void **state)
         free(text);
     }
     free(whole);
-}
-
-static json_t *parse(const struct scene *scene, enum wm_gpus_format format)
-{
-    char *text = print(scene, format);
-    json_error_t error;
-    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-
-    if (!root)
-        fail_msg("%s: %s", scene->name, error.text);
-    if (format == WM_GPUS_JSON_LINE)
-        assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
-    free(text);
-    return root;
 }
 
 static void check_nulls(json_t *node, const char *path, json_t *why, json_t *states,
@@ -826,6 +846,60 @@ static void test_many_processes(void **state)
     json_decref(root);
 }
 
+/* A part of a number would be another one. */
+static void test_long_numbers(void **state)
+{
+    static const struct told process[] = {
+        { WM_GPU_PROCESS_PID, NUMBER(4194302) },
+        { WM_GPU_PROCESS_NAME, TEXT("a-name-that-is-longer-than-its-column") },
+        { WM_GPU_PROCESS_PARENT_PID, NUMBER(123456789) },
+        { WM_GPU_PROCESS_DRIVER_PID, NUMBER(4294967294) },
+        { WM_GPU_PROCESS_MEMORY, NUMBER(12345678 * MIB) },
+    };
+    struct scene scene = *scene_called("igpu");
+
+    (void)state;
+    scene.process = process;
+    scene.process_told = ARRAY_LEN(process);
+    scene.processes = 2;
+    char *text = print(&scene, WM_GPUS_TEXT);
+    assert_non_null(strstr(text, "\n    PID     | NAME                 | USER"));
+    assert_non_null(strstr(text, "\n    4194302 | a-name-that-is-long… | n/a"));
+    assert_non_null(strstr(text, "\n    4194303 | "));
+    assert_non_null(strstr(text, " | PARENT    | "));
+    assert_non_null(strstr(text, " | 123456789 | "));
+    assert_non_null(strstr(text, " | 12345678 | "));
+    assert_non_null(strstr(text, " | 4294967295\n"));
+    free(text);
+}
+
+/* A GPU that does not say it is as real as the others of its driver. */
+static void test_simulated(void **state)
+{
+    static const struct {
+        const char *scene;
+        size_t silent;
+        const char *source;
+        size_t brief, text; /* how often it is said */
+    } cases[] = {
+        { "everything", 0, NULL, 2, 2 },   { "everything", 1, "nvml", 2, 2 },
+        { "everything", 2, "nvml", 2, 2 }, { "everything", 2, "drm", 1, 1 },
+        { "igpu", 1, "nvml", 0, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct scene scene = *scene_called(cases[i].scene);
+        scene.silent = cases[i].silent;
+        scene.silent_source = cases[i].source;
+        char *brief = print(&scene, WM_GPUS_BRIEF), *text = print(&scene, WM_GPUS_TEXT);
+        assert_int_equal(count_of(brief, "  SIMULATED\n"), cases[i].brief);
+        assert_int_equal(count_of(text, "SIMULATED: "), cases[i].text);
+        free(brief);
+        free(text);
+    }
+}
+
 /* Each reason stands once, however many processes have it. */
 static void test_reasons_are_not_repeated(void **state)
 {
@@ -869,7 +943,7 @@ static void test_many_reasons(void **state)
     assert_non_null(strstr(text,
                            "    not told by this GPU or its driver (--json says why each): "
                            "serial,"));
-    assert_non_null(strstr(text, "    only root may: power.energy\n"));
+    assert_non_null(strstr(text, "    only root may: power.energy_joules\n"));
     free(text);
 
     json_t *root = parse(&scene, WM_GPUS_JSON);
@@ -985,6 +1059,8 @@ int main(void)
         cmocka_unit_test(test_nulls_have_reasons),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_many_processes),
+        cmocka_unit_test(test_long_numbers),
+        cmocka_unit_test(test_simulated),
         cmocka_unit_test(test_reasons_are_not_repeated),
         cmocka_unit_test(test_many_reasons),
         cmocka_unit_test(test_columns),
