@@ -103,11 +103,12 @@ struct wm_reading {
  * environment (WATTMETER_PROCFS, WATTMETER_SYSFS, WATTMETER_NVML) decides, and
  * after it the usual places. Strings are copied. */
 struct wm_source_config {
-    const char *procfs; /* instead of /proc */
-    const char *sysfs;  /* instead of /sys */
-    const char *nvml;   /* path of the NVML library */
-    const char *gpus;   /* "all" (NULL too), "none", or a list: "0,2", "GPU-7c1f" */
-    pid_t pid;          /* root of the process tree; 0 is the calling process */
+    const char *procfs;    /* instead of /proc */
+    const char *sysfs;     /* instead of /sys */
+    const char *nvml;      /* path of the NVML library */
+    const char *gpus;      /* "all" (NULL too), "none", or a list: "0,2", "GPU-7c1f" */
+    pid_t pid;             /* root of the process tree; 0 is the calling process */
+    const char *cpu_watts; /* "IDLE:MAX" of all CPUs, for "estimate"; NULL: looked up */
 };
 
 /* The sources this build knows, present on this machine or not; NULL past the
@@ -152,8 +153,8 @@ WM_API int wm_source_read(struct wm_source *source, struct wm_reading *readings,
                           size_t count, struct wm_error *err);
 
 /* A process that uses a GPU, as the driver names it. Pid 0 stands for a GPU
- * whose processes the driver would not list, and `state` says in what way: "not
- * known" is not "none". */
+ * whose processes the driver would not list, or not all of them; `state` says in
+ * what way, and `why` the reason: "not known" is not "none". */
 struct wm_gpu_process {
     const char *device;  /* the GPU's identity, as in its channels */
     pid_t pid;           /* as the driver sees it */
@@ -161,6 +162,7 @@ struct wm_gpu_process {
     enum wm_reading_state state;
     double sm_ratio; /* its share of the GPU's time, of late; the same holds for it */
     enum wm_reading_state sm_state;
+    const char *why; /* of pid 0; NULL: the state says it all */
 };
 
 /* The GPU processes seen by the last wm_source_read(); valid until the next

@@ -6,6 +6,7 @@
 #ifndef WM_SOURCE_DRM_CARD_H
 #define WM_SOURCE_DRM_CARD_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -121,5 +122,17 @@ int wm_drm_list_cards(const char *class_path, long numbers[WM_DRM_CARDS], size_t
 /* Makes the identities of cards[0..count) differ: the dies of one package may
  * share a serial number, but on PCI they do not share their place. */
 void wm_drm_tell_apart(struct wm_drm_card *const *cards, size_t count);
+
+/* Between source_drm_card.c, where cards are found, and source_drm_card_sensors.c,
+ * where they are read; `dir` is the card's folder or one below it. */
+
+/* Finds out how the card tells each metric, and opens the files for it. */
+void wm_drm_card_open_sensors(struct wm_drm_card *card, int dir);
+
+/* Leaves `line` empty where there is no such file or nothing in it. */
+void wm_drm_read_line(int dir, const char *name, char *line, size_t size);
+
+/* NULL where there is no such folder. */
+DIR *wm_drm_open_folder(int dir, const char *name);
 
 #endif

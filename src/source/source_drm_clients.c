@@ -38,7 +38,8 @@ int wm_drm_clients_init(struct wm_drm_clients *clients, const char *procfs,
     clients->clients = calloc(WM_DRM_CLIENTS, sizeof(*clients->clients));
     clients->handles = calloc(WM_DRM_HANDLES, sizeof(*clients->handles));
     clients->processes = calloc(WM_DRM_CLIENTS + count, sizeof(*clients->processes));
-    if (!clients->clients || !clients->handles || !clients->processes)
+    clients->uses = calloc(WM_DRM_CLIENTS, sizeof(*clients->uses));
+    if (!clients->clients || !clients->handles || !clients->processes || !clients->uses)
         return wm_fail(err, WM_ENOMEM, "drm: out of memory");
     return WM_OK;
 }
@@ -75,6 +76,7 @@ void wm_drm_clients_release(struct wm_drm_clients *clients)
         if (clients->clients[i].gpu)
             drop_fd(clients, &clients->clients[i]);
     }
+    free(clients->uses);
     free(clients->processes);
     free(clients->handles);
     free(clients->clients);
@@ -204,6 +206,7 @@ static void take_cycles(struct wm_drm_count *count, const struct wm_drm_engine *
 
 static void take_engines(struct wm_drm_client *client, const struct wm_drm_fdinfo *fdinfo)
 {
+    client->gpu->counts_otherwise |= fdinfo->counts_otherwise;
     for (size_t i = 0; i < fdinfo->engine_count; i++) {
         const struct wm_drm_engine *engine = &fdinfo->engines[i];
         size_t place = engine_place(client->gpu, engine);
@@ -446,6 +449,15 @@ static double busy_engines(const struct wm_drm_client *client, size_t place)
     return whole > 0 ? (double)(count->now - count->base) / whole : 0;
 }
 
+/* The share of all engines of a kind. It may seem to be more than the whole, as
+ * drivers count late. */
+static double share_of_kind(const struct wm_drm_gpu_engine *kind, double busy)
+{
+    double share = busy / (double)kind->capacity;
+
+    return share < 1 ? share : 1;
+}
+
 /* Engines of different kinds work side by side, so that the GPU is as busy as
  * its busiest kind; adding up would make more than one GPU of it. */
 static void sum_window(struct wm_drm_clients *clients)
@@ -458,11 +470,15 @@ static void sum_window(struct wm_drm_clients *clients)
         struct wm_drm_client *client = &clients->clients[i];
         if (!client->gpu)
             continue;
-        for (size_t k = 0; k < client->gpu->engine_count && !client->fresh; k++) {
+
+        /* For a part of a window that is too short for a ratio a newcomer does not
+         * count. */
+        client->has_busy =
+            !client->fresh || client->read_ns - client->base_ns >= WM_DRM_WINDOW_NS;
+        for (size_t k = 0; k < client->gpu->engine_count && client->has_busy; k++) {
             client->busy[k] = busy_engines(client, k);
             client->gpu->engines[k].busy += client->busy[k];
         }
-        client->has_busy = !client->fresh;
         client->fresh = false;
         rebase(client);
     }
@@ -471,27 +487,68 @@ static void sum_window(struct wm_drm_clients *clients)
         gpu->utilization = 0;
         gpu->has_utilization = true;
         for (size_t k = 0; k < gpu->engine_count; k++) {
-            double ratio = gpu->engines[k].busy / (double)gpu->engines[k].capacity;
-            if (ratio > gpu->utilization)
-                gpu->utilization = ratio < 1 ? ratio : 1;
+            double share = share_of_kind(&gpu->engines[k], gpu->engines[k].busy);
+            if (share > gpu->utilization)
+                gpu->utilization = share;
         }
     }
 }
 
-static struct wm_gpu_process *find_process(struct wm_drm_clients *clients,
-                                           const struct wm_drm_client *client)
+/* The place of the client's process, which may be a new one. */
+static size_t find_process(struct wm_drm_clients *clients,
+                           const struct wm_drm_client *client)
 {
-    for (size_t i = 0; i < clients->process_count; i++) {
-        struct wm_gpu_process *process = &clients->processes[i];
-        if (process->pid == client->pid && process->device == client->gpu->id)
-            return process;
-    }
+    size_t i;
 
-    struct wm_gpu_process *process = &clients->processes[clients->process_count++];
-    *process = (struct wm_gpu_process) { .device = client->gpu->id,
-                                         .pid = client->pid,
-                                         .state = WM_READING_UNSUPPORTED };
-    return process;
+    for (i = 0; i < clients->process_count; i++) {
+        if (clients->processes[i].pid == client->pid && clients->uses[i].gpu == client->gpu)
+            return i;
+    }
+    clients->process_count++;
+    clients->uses[i] = (struct wm_drm_process_use) { .gpu = client->gpu };
+    clients->processes[i] = (struct wm_gpu_process) { .device = client->gpu->id,
+                                                      .pid = client->pid,
+                                                      .state = WM_READING_UNSUPPORTED };
+    return i;
+}
+
+static void add_to_process(struct wm_gpu_process *process, struct wm_drm_process_use *use,
+                           const struct wm_drm_client *client)
+{
+    if (client->has_memory) {
+        process->state = WM_READING_OK;
+        process->memory_bytes += (double)client->memory_bytes;
+    }
+    use->has_busy |= client->has_busy;
+    for (size_t k = 0; k < client->gpu->engine_count && client->has_busy; k++)
+        use->busy[k] += client->busy[k];
+}
+
+/* amdgpu does not write the counters of engines that were never used, nor those of
+ * any as long as it wrote percentages. */
+bool wm_drm_counts_engines(const struct wm_drm_gpu *gpu)
+{
+    return gpu->counts_engines ||
+           (strcmp(gpu->driver, "amdgpu") == 0 && !gpu->counts_otherwise);
+}
+
+/* Its share of the GPU is, as that of all processes together, the one that it has
+ * of the kind of engines it keeps busiest. */
+static void put_share(struct wm_gpu_process *process, const struct wm_drm_process_use *use)
+{
+    if (!wm_drm_counts_engines(use->gpu)) {
+        process->sm_state = WM_READING_UNSUPPORTED;
+        return;
+    }
+    if (!use->has_busy)
+        return; /* nothing yet: a share needs two readings */
+
+    process->sm_state = WM_READING_OK;
+    for (size_t k = 0; k < use->gpu->engine_count; k++) {
+        double share = share_of_kind(&use->gpu->engines[k], use->busy[k]);
+        if (share > process->sm_ratio)
+            process->sm_ratio = share;
+    }
 }
 
 static bool is_full(const struct wm_drm_clients *clients)
@@ -500,18 +557,28 @@ static bool is_full(const struct wm_drm_clients *clients)
            clients->search.left_out_before;
 }
 
+static const char too_early[] = "not all processes have been looked at yet";
+static const char too_many[] = "more processes use GPUs than can be followed";
+
 /* Why the list of a GPU's processes may lack some that matter; WM_READING_OK
  * where it is good. Processes that may not be looked at are other people's, and
  * do not spoil it: those that are measured are ours. */
 static enum wm_reading_state list_state(const struct wm_drm_clients *clients,
-                                        const struct wm_drm_gpu *gpu)
+                                        const struct wm_drm_gpu *gpu, const char **ret_why)
 {
-    if (clients->search.proc < 0)
+    *ret_why = NULL;
+    if (clients->search.proc < 0) {
+        *ret_why = clients->search.proc_err.text;
         return WM_READING_FAILED;
-    if (clients->search.completed == 0)
+    }
+    if (clients->search.completed == 0) {
+        *ret_why = too_early;
         return WM_READING_NONE;
-    if (is_full(clients))
+    }
+    if (is_full(clients)) {
+        *ret_why = too_many;
         return WM_READING_FAILED;
+    }
     if (gpu->is_silent && gpu->client_count == 0)
         return WM_READING_UNSUPPORTED;
     return WM_READING_OK;
@@ -529,20 +596,22 @@ static void list_processes(struct wm_drm_clients *clients)
         if (!client->gpu)
             continue;
 
-        struct wm_gpu_process *process = find_process(clients, client);
+        size_t place = find_process(clients, client);
+        add_to_process(&clients->processes[place], &clients->uses[place], client);
         client->gpu->client_count++;
-        if (!client->has_memory)
-            continue;
-        process->state = WM_READING_OK;
-        process->memory_bytes += (double)client->memory_bytes;
-        client->gpu->memory_bytes += (double)client->memory_bytes;
+        if (client->has_memory)
+            client->gpu->memory_bytes += (double)client->memory_bytes;
     }
+    for (size_t i = 0; i < clients->process_count; i++)
+        put_share(&clients->processes[i], &clients->uses[i]);
     for (size_t i = 0; i < clients->gpu_count; i++) {
         const struct wm_drm_gpu *gpu = &clients->gpus[i];
-        enum wm_reading_state state = list_state(clients, gpu);
+        const char *why;
+        enum wm_reading_state state = list_state(clients, gpu, &why);
         if (gpu->wanted && state != WM_READING_OK)
-            clients->processes[clients->process_count++] =
-                (struct wm_gpu_process) { .device = gpu->id, .state = state };
+            clients->processes[clients->process_count++] = (struct wm_gpu_process) {
+                .device = gpu->id, .state = state, .sm_state = state, .why = why
+            };
     }
 }
 
@@ -570,11 +639,11 @@ enum wm_reading_state wm_drm_clients_limit(const struct wm_drm_clients *clients,
         return WM_READING_FAILED;
     }
     if (search->completed == 0) {
-        snprintf(ret_why, why_size, "not all processes have been looked at yet");
+        snprintf(ret_why, why_size, "%s", too_early);
         return WM_READING_NONE;
     }
     if (is_full(clients)) {
-        snprintf(ret_why, why_size, "more processes use GPUs than can be followed");
+        snprintf(ret_why, why_size, "%s", too_many);
         return WM_READING_FAILED;
     }
     if (search->denied_before > 0) {

@@ -47,9 +47,10 @@ struct wm_drm_gpu {
 
     /* What its clients do: after each wm_drm_clients_read(). */
     size_t client_count;
-    bool counts_engines; /* some client's engines were counted, now or before */
-    bool counts_memory;  /* the same for its memory */
-    bool is_silent;      /* it has users, but its driver tells nothing of them */
+    bool counts_engines;   /* some client's engines were counted, now or before */
+    bool counts_otherwise; /* or told in a way that tells no time */
+    bool counts_memory;    /* the same for its memory */
+    bool is_silent;        /* it has users, but its driver tells nothing of them */
     bool has_utilization;
     double utilization;  /* of the busiest kind of engines, 0 to 1 */
     double memory_bytes; /* what all clients have resident; shared buffers twice */
@@ -73,7 +74,7 @@ struct wm_drm_client {
     bool has_memory;
     uint64_t memory_bytes;
 
-    bool has_busy;               /* a whole window lies behind it */
+    bool has_busy;               /* it was known for long enough of the last window */
     double busy[WM_DRM_ENGINES]; /* engines it kept busy in that, by place as below */
 
     /* By place in the GPU's list of engines: how far they are, and were at the
@@ -84,6 +85,13 @@ struct wm_drm_client {
         uint64_t now, base;             /* busy */
         uint64_t clock_now, clock_base; /* of engines that are counted in cycles */
     } counts[WM_DRM_ENGINES];
+};
+
+/* What all clients of one process kept busy on one GPU in the last window. */
+struct wm_drm_process_use {
+    const struct wm_drm_gpu *gpu;
+    bool has_busy; /* some of them were known for long enough */
+    double busy[WM_DRM_ENGINES];
 };
 
 /* A file descriptor through which a client was seen. */
@@ -110,6 +118,7 @@ struct wm_drm_clients {
 
     int64_t window_ns; /* start of the window of the utilization */
     struct wm_gpu_process *processes;
+    struct wm_drm_process_use *uses; /* by the place of their process */
     size_t process_count;
 };
 
@@ -126,6 +135,10 @@ void wm_drm_clients_search(struct wm_drm_clients *clients, int64_t limit_ns);
 
 /* Searches on for as long as it may, and reads what is known. */
 void wm_drm_clients_read(struct wm_drm_clients *clients);
+
+/* Whether the driver counts the time of the engines of this GPU, as far as its
+ * clients tell: what was not counted then is 0. */
+bool wm_drm_counts_engines(const struct wm_drm_gpu *gpu);
 
 /* Whether the clients that are known are all there are: WM_READING_OK, or the
  * state that a sum over them has, and then `ret_why` in words. */

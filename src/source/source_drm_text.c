@@ -250,8 +250,10 @@ static void read_engine(struct wm_drm_fdinfo *fdinfo, enum key key, const char *
 
     /* Old amdgpu wrote a percentage under the name of the nanoseconds. */
     if (!take_number(value, key == KEY_BUSY ? "ns" : "", &number) ||
-        (key == KEY_CAPACITY && number == 0))
+        (key == KEY_CAPACITY && number == 0)) {
+        fdinfo->counts_otherwise |= key == KEY_BUSY;
         return;
+    }
     struct wm_drm_engine *engine = find_engine(fdinfo, name);
     if (!engine)
         return;

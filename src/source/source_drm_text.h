@@ -73,6 +73,7 @@ struct wm_drm_fdinfo {
     uint64_t memory_bytes[WM_DRM_MEMORY_COUNT];
     struct wm_drm_engine engines[WM_DRM_ENGINES];
     size_t engine_count;
+    bool counts_otherwise; /* has engines whose time is not told as a counter */
 };
 
 /* Follows Documentation/gpu/drm-usage-stats.rst of the kernel. A line that makes

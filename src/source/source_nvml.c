@@ -19,6 +19,7 @@
 #include "base/base_error.h"
 #include "source/nvml_abi.h"
 #include "source/source_gpu_choice.h"
+#include "source/source_nvml_boards.h"
 #include "source/source_nvml_library.h"
 #include "source/source_nvml_power.h"
 #include "source/source_nvml_processes.h"
@@ -30,7 +31,8 @@ struct gpu {
     nvml_device handle;
     const char *id;
     char label[16];
-    char name[NVML_NAME_SIZE];
+    bool has_details; /* else it hung when it was asked for its name and power */
+    const char *name; /* empty where it has none */
 
     int gone; /* what NVML said when it was lost; NVML_SUCCESS: it is not */
     int64_t searched_ns;
@@ -169,18 +171,14 @@ static const struct metric {
 
 enum { METRIC_COUNT = sizeof(metrics) / sizeof(metrics[0]) };
 
-/* What a GPU said when NVML was asked for it by its number. */
-struct board {
-    nvml_device handle;
-    int status;
-};
-
 struct nvml {
-    struct nvml_library library;
-    struct wm_gpu_id *ids; /* of all GPUs, chosen or not */
-    struct board *boards;  /* likewise */
+    struct nvml_boards *boards; /* all GPUs, chosen or not */
     size_t board_count;
-    struct gpu *gpus; /* the chosen ones that answer */
+    const struct nvml_library *library; /* the boards' */
+    const struct nvml_api *api;         /* the library's */
+    struct wm_gpu_id *ids;              /* of the boards, as far as they have answered */
+    bool *chosen;                       /* of the boards */
+    struct gpu *gpus;                   /* the chosen ones that have an identity */
     size_t gpu_count;
     struct wm_channel *channels; /* METRIC_COUNT per GPU, GPU by GPU */
     int *statuses;               /* NVML's answer to each channel's last query */
@@ -206,52 +204,86 @@ static void add_detail(struct nvml *nvml, const char *format, ...)
     va_end(args);
 }
 
-/* Asks every GPU who it is. One broken board must not hide its neighbours. */
-static int identify_gpus(struct nvml *nvml, struct wm_error *err)
+/* What NVML said when it was asked for the identity of that GPU. */
+static int identity_status(const struct nvml *nvml, size_t index)
 {
-    const struct nvml_api *api = &nvml->library.api;
-    unsigned count = 0;
+    const struct nvml_board *board = nvml_board(nvml->boards, index, NVML_IDENTITY);
 
-    int status = nvml_library_count(&nvml->library, &count, err);
-    if (status < 0)
-        return status;
+    return board ? board->status : NVML_NO_ANSWER;
+}
 
-    nvml->ids = calloc(count, sizeof(*nvml->ids));
-    nvml->boards = calloc(count, sizeof(*nvml->boards));
-    if (!nvml->ids || !nvml->boards)
-        return wm_fail(err, WM_ENOMEM, "out of memory for %u GPUs", count);
-    nvml->board_count = count;
-    atomic_store(&nvml->device_count, count);
-
-    for (unsigned i = 0; i < count; i++) {
-        struct board *board = &nvml->boards[i];
-        char *id = nvml->ids[i].text;
-
-        /* Not the index: NVML counts in PCI order, CUDA by default does not,
-         * and both change when a board is moved. */
-        board->status = api->device_at(i, &board->handle);
-        if (board->status == NVML_SUCCESS)
-            board->status = api->uuid(board->handle, id, sizeof(nvml->ids[i].text));
-        if (board->status != NVML_SUCCESS)
-            id[0] = '\0';
-        else if (id[0] == '\0')
-            board->status = NVML_IMPOSSIBLE_VALUE;
-        nvml_clean_text(id, sizeof(nvml->ids[i].text));
+/* A GPU that has not answered has no identity, as one that would not. */
+static int choose(struct nvml *nvml, const char *words, struct wm_error *err)
+{
+    for (size_t i = 0; i < nvml->board_count; i++) {
+        const struct nvml_board *board = nvml_board(nvml->boards, i, NVML_IDENTITY);
+        if (board)
+            nvml->ids[i] = board->id;
     }
-    return WM_OK;
+    return wm_gpu_choice(words, nvml->ids, nvml->board_count, nvml->chosen, err);
+}
+
+/* The context of is_choice_made(). */
+struct wish {
+    struct nvml *nvml;
+    const char *words;
+};
+
+/* "All" are never all there as long as one has not answered. */
+static bool is_choice_made(void *context)
+{
+    const struct wish *wish = context;
+
+    return wish->words && strcmp(wish->words, "all") != 0 &&
+           choose(wish->nvml, wish->words, NULL) == WM_OK;
+}
+
+/* GPUs that all refuse this user are not broken. */
+static int explain_no_gpu(const struct nvml *nvml, int status, struct wm_error *err)
+{
+    if (status != WM_EIO)
+        return status;
+    for (size_t i = 0; i < nvml->board_count; i++) {
+        if (identity_status(nvml, i) != NVML_ERROR_NO_PERMISSION)
+            return status;
+    }
+    return wm_fail(err, WM_EACCES,
+                   "no permission to ask the GPUs who they are; see who may open "
+                   "/dev/nvidia* (NVML: %s)",
+                   nvml_text(nvml->library, NVML_ERROR_NO_PERMISSION));
+}
+
+/* One broken board must not hide its neighbours. */
+static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *err)
+{
+    struct wish wish = { nvml, words };
+
+    nvml->ids = calloc(nvml->board_count, sizeof(*nvml->ids));
+    nvml->chosen = calloc(nvml->board_count, sizeof(*nvml->chosen));
+    if (!nvml->ids || !nvml->chosen)
+        return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
+    int status =
+        nvml_boards_ask(nvml->boards, NVML_IDENTITY, NULL, is_choice_made, &wish, err);
+    if (status == WM_OK)
+        status = choose(nvml, words, err);
+    if (status == WM_OK)
+        status = nvml_boards_ask(nvml->boards, NVML_DETAILS, nvml->chosen, NULL, NULL, err);
+    return status;
 }
 
 static int add_gpu(struct nvml *nvml, unsigned index)
 {
-    const struct nvml_api *api = &nvml->library.api;
+    const struct nvml_board *board = nvml_board(nvml->boards, index, NVML_IDENTITY);
+    const struct nvml_board *details = nvml_board(nvml->boards, index, NVML_DETAILS);
     struct gpu *gpu = &nvml->gpus[nvml->gpu_count++];
 
-    gpu->handle = nvml->boards[index].handle;
+    gpu->handle = board->handle;
     gpu->id = nvml->ids[index].text;
     snprintf(gpu->label, sizeof(gpu->label), "gpu%u", index);
-    if (api->name && api->name(gpu->handle, gpu->name, sizeof(gpu->name)) != NVML_SUCCESS)
-        gpu->name[0] = '\0';
-    nvml_clean_text(gpu->name, sizeof(gpu->name));
+    gpu->has_details = details != NULL;
+    gpu->name = details ? details->name : "";
+    if (details)
+        gpu->power = details->power; /* what is supported; readings begin later */
 
     for (size_t m = 0; m < METRIC_COUNT; m++) {
         nvml->channels[(nvml->gpu_count - 1) * METRIC_COUNT + m] = (struct wm_channel) {
@@ -267,13 +299,10 @@ static int add_gpu(struct nvml *nvml, unsigned index)
             .period_ns = metrics[m].period_ns,
         };
     }
-
-    /* For `detail`; readings begin with the first tick. */
-    nvml_power_read(&gpu->power, api, gpu->handle);
     return nvml_processes_init(&gpu->processes, gpu->id);
 }
 
-static int add_chosen_gpus(struct nvml *nvml, const bool *chosen, struct wm_error *err)
+static int add_chosen_gpus(struct nvml *nvml, struct wm_error *err)
 {
     nvml->gpus = calloc(nvml->board_count, sizeof(*nvml->gpus));
     nvml->channels = calloc(nvml->board_count * METRIC_COUNT, sizeof(*nvml->channels));
@@ -282,7 +311,7 @@ static int add_chosen_gpus(struct nvml *nvml, const bool *chosen, struct wm_erro
         return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
 
     for (unsigned i = 0; i < nvml->board_count; i++) {
-        if (chosen[i] && add_gpu(nvml, i) != NVML_SUCCESS)
+        if (nvml->chosen[i] && add_gpu(nvml, i) != NVML_SUCCESS)
             return wm_fail(err, WM_ENOMEM, "out of memory for the processes of GPU %u", i);
     }
     if (nvml->gpu_count == 0)
@@ -291,25 +320,31 @@ static int add_chosen_gpus(struct nvml *nvml, const bool *chosen, struct wm_erro
     return WM_OK;
 }
 
+/* NULL where nobody knows. */
+static const char *power_text(const struct gpu *gpu)
+{
+    return gpu->has_details ? nvml_power_text(&gpu->power) : NULL;
+}
+
 /* Names the GPUs only where they differ, as those of one machine seldom do. */
 static void describe_power(struct nvml *nvml)
 {
     for (size_t i = 0; i < nvml->gpu_count; i++) {
-        const char *text = nvml_power_text(&nvml->gpus[i].power);
+        const char *text = power_text(&nvml->gpus[i]);
         size_t first = 0, equal = 0;
 
-        while (nvml_power_text(&nvml->gpus[first].power) != text)
+        while (power_text(&nvml->gpus[first]) != text)
             first++;
-        if (first < i)
+        if (first < i || !text)
             continue; /* told with the first one */
 
         add_detail(nvml, ", power by %s", text);
         for (size_t k = i; k < nvml->gpu_count; k++)
-            equal += nvml_power_text(&nvml->gpus[k].power) == text;
+            equal += power_text(&nvml->gpus[k]) == text;
         if (equal == nvml->gpu_count)
             return;
         for (size_t k = i; k < nvml->gpu_count; k++) {
-            if (nvml_power_text(&nvml->gpus[k].power) == text)
+            if (power_text(&nvml->gpus[k]) == text)
                 add_detail(nvml, "%s%s", k == i ? " (" : " ", nvml->gpus[k].label);
         }
         add_detail(nvml, ")");
@@ -318,12 +353,15 @@ static void describe_power(struct nvml *nvml)
 
 static void describe(struct nvml *nvml)
 {
-    add_detail(nvml, "%s", nvml->library.detail);
+    add_detail(nvml, "%s", nvml->library->detail);
     describe_power(nvml);
     for (size_t i = 0; i < nvml->board_count; i++) {
-        if (nvml->boards[i].status != NVML_SUCCESS)
+        int status = identity_status(nvml, i);
+        if (status != NVML_SUCCESS)
             add_detail(nvml, ", gpu%zu does not answer (%s)", i,
-                       nvml_text(&nvml->library, nvml->boards[i].status));
+                       nvml_text(nvml->library, status));
+        else if (nvml->chosen[i] && !nvml_board(nvml->boards, i, NVML_DETAILS))
+            add_detail(nvml, ", gpu%zu did not tell its name", i);
     }
 }
 
@@ -336,23 +374,21 @@ static int nvml_open(void *state, const struct wm_source_config *config,
         return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
 
     atomic_flag_clear(&nvml->starting);
-    int status = nvml_library_open(&nvml->library, config->nvml, err);
+    int status = nvml_boards_open(config->nvml, &nvml->boards, err);
     if (status < 0)
         return status;
-    status = identify_gpus(nvml, err);
-    if (status < 0)
-        return status;
+    nvml->library = nvml_boards_library(nvml->boards);
+    nvml->api = &nvml->library->api;
+    nvml->board_count = nvml_boards_count(nvml->boards);
+    atomic_store(&nvml->device_count, nvml->board_count);
 
-    bool *chosen = calloc(nvml->board_count, sizeof(*chosen));
-    if (!chosen)
-        return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
-    status = wm_gpu_choice(config->gpus, nvml->ids, nvml->board_count, chosen, err);
+    status = choose_gpus(nvml, config->gpus, err);
     if (status == WM_OK)
-        status = add_chosen_gpus(nvml, chosen, err);
-    if (status == WM_OK)
-        describe(nvml);
-    free(chosen);
-    return status;
+        status = add_chosen_gpus(nvml, err);
+    if (status < 0)
+        return explain_no_gpu(nvml, status, err);
+    describe(nvml);
+    return WM_OK;
 }
 
 static size_t nvml_channels(const void *state, const struct wm_channel **ret_channels)
@@ -385,7 +421,7 @@ static void count_again(struct nvml *nvml, int64_t now_ns)
     if (now_ns - nvml->counted_ns < SEARCH_PERIOD_NS)
         return;
     nvml->counted_ns = now_ns;
-    if (nvml->library.api.device_count(&count) == NVML_SUCCESS && count <= NVML_GPUS_MAX)
+    if (nvml->api->device_count(&count) == NVML_SUCCESS && count <= NVML_GPUS_MAX)
         atomic_store(&nvml->device_count, count);
 }
 
@@ -405,7 +441,7 @@ static bool is_doubtful(int status)
 /* Two parts may find out at once that NVML is not started any more. */
 static int start_again(struct nvml *nvml)
 {
-    const struct nvml_api *api = &nvml->library.api;
+    const struct nvml_api *api = nvml->api;
     unsigned count = 0;
 
     if (atomic_flag_test_and_set(&nvml->starting))
@@ -456,7 +492,7 @@ static int find_handle(const struct nvml_api *api, const char *id, nvml_device *
 
 static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 {
-    const struct nvml_api *api = &nvml->library.api;
+    const struct nvml_api *api = nvml->api;
     nvml_device handle = NULL;
 
     if (gpu->searched_ns != 0 && now_ns - gpu->searched_ns < SEARCH_PERIOD_NS)
@@ -510,11 +546,25 @@ static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t wh
         gpu->gone = doubt;
 }
 
+/* That a driver does not tell them, or not to this user, needs no words of NVML's. */
+static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
+{
+    struct nvml_processes *processes = &gpu->processes;
+    int status = gpu->gone;
+
+    if (status == NVML_SUCCESS)
+        status = nvml_processes_read(processes, &nvml->api->processes, gpu->handle, now_ns);
+    else
+        nvml_processes_set_unknown(processes, status);
+    if (nvml_state(status) == WM_READING_FAILED)
+        processes->found[processes->count - 1].why = nvml_text(nvml->library, status);
+}
+
 static void nvml_read_part(void *state, size_t part, struct wm_reading *readings)
 {
     struct nvml *nvml = state;
     struct gpu *gpu = &nvml->gpus[part];
-    const struct nvml_api *api = &nvml->library.api;
+    const struct nvml_api *api = nvml->api;
     int64_t now_ns = wm_clock_monotonic_ns();
 
     if (gpu->gone != NVML_SUCCESS) {
@@ -523,10 +573,7 @@ static void nvml_read_part(void *state, size_t part, struct wm_reading *readings
     }
 
     read_metrics(api, gpu, now_ns, &nvml->statuses[part * METRIC_COUNT], readings);
-    if (gpu->gone == NVML_SUCCESS)
-        nvml_processes_read(&gpu->processes, &api->processes, gpu->handle, now_ns);
-    else
-        nvml_processes_set_unknown(&gpu->processes, gpu->gone);
+    read_processes(nvml, gpu, now_ns);
     if (part == 0)
         count_again(nvml, now_ns);
 }
@@ -536,7 +583,7 @@ static const char *nvml_why(const void *state, size_t channel)
     const struct nvml *nvml = state;
     int status = nvml->statuses[channel];
 
-    return status == NVML_SUCCESS ? NULL : nvml_text(&nvml->library, status);
+    return status == NVML_SUCCESS ? NULL : nvml_text(nvml->library, status);
 }
 
 static const char *nvml_detail(const void *state)
@@ -566,15 +613,13 @@ static void nvml_close(void *state)
 {
     struct nvml *nvml = state;
 
-    for (unsigned i = 0; i < nvml->restarts; i++)
-        nvml->library.api.shutdown();
-    nvml_library_close(&nvml->library);
     for (size_t i = 0; i < nvml->gpu_count; i++)
         nvml_processes_release(&nvml->gpus[i].processes);
+    nvml_boards_close(nvml->boards, nvml->restarts);
     free(nvml->statuses);
     free(nvml->channels);
     free(nvml->gpus);
-    free(nvml->boards);
+    free(nvml->chosen);
     free(nvml->ids);
 }
 

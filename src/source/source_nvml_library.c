@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base_text.h"
+
 /* The versioned name: the bare .so comes with development packages only. */
 static const char default_library[] = "libnvidia-ml.so.1";
 
@@ -24,6 +26,7 @@ static const struct nvml_symbol symbols[] = {
     { "nvmlSystemGetNVMLVersion", SLOT(nvml_version), false },
     { "nvmlSystemGetCudaDriverVersion_v2", SLOT(cuda_version_v2), false },
     { "nvmlSystemGetCudaDriverVersion", SLOT(cuda_version_v1), false },
+    { "nvmlSystemGetProcessName", SLOT(process_name), false },
     { "nvmlDeviceGetCount_v2", SLOT(device_count), true },
     { "nvmlDeviceGetHandleByIndex_v2", SLOT(device_at), true },
     { "nvmlDeviceGetHandleByUUID", SLOT(device_by_uuid), false },
@@ -107,6 +110,8 @@ const char *nvml_text(const struct nvml_library *library, int nvml_status)
 {
     if (nvml_status == NVML_IMPOSSIBLE_VALUE)
         return "the driver gave an impossible value";
+    if (nvml_status == NVML_NO_ANSWER)
+        return "the driver did not answer";
 
     const char *text = library->api.error_string(nvml_status);
     return text ? text : "unknown NVML error";
@@ -126,10 +131,7 @@ enum wm_reading_state nvml_state(int nvml_status)
 void nvml_clean_text(char *text, size_t size)
 {
     text[size - 1] = '\0';
-    for (; *text; text++) {
-        if (*text < ' ' || *text > '~')
-            *text = '?';
-    }
+    wm_text_clean(text);
 }
 
 static int fail_library(const char *name, struct wm_error *err)
@@ -234,8 +236,8 @@ int nvml_library_count(const struct nvml_library *library, unsigned *ret_count,
     int status = library->api.device_count(&count);
 
     if (status != NVML_SUCCESS)
-        return wm_fail(err, WM_EIO, "NVML could not count the GPUs: %s",
-                       nvml_text(library, status));
+        return wm_fail(err, status == NVML_ERROR_NO_PERMISSION ? WM_EACCES : WM_EIO,
+                       "NVML could not count the GPUs: %s", nvml_text(library, status));
     if (count == 0)
         return wm_fail(err, WM_ENODEV, "the NVIDIA driver is loaded but sees no GPU");
     if (count > NVML_GPUS_MAX)
@@ -243,6 +245,9 @@ int nvml_library_count(const struct nvml_library *library, unsigned *ret_count,
     *ret_count = count;
     return WM_OK;
 }
+
+/* What lies outside is no temperature of a GPU, but a mistake. */
+enum { CELSIUS_LEAST = -273, CELSIUS_MOST = 1000 };
 
 int nvml_temperature(const struct nvml_api *api, nvml_device device, double *ret_celsius)
 {
@@ -256,10 +261,15 @@ int nvml_temperature(const struct nvml_api *api, nvml_device device, double *ret
         status = api->temperature_v(device, &newer);
         celsius = (unsigned)newer.celsius;
     }
+    if (status != NVML_SUCCESS)
+        return status;
+
     /* The older call has no way to say "below zero" but this one. */
-    if (status == NVML_SUCCESS)
-        *ret_celsius = (int)celsius;
-    return status;
+    int number = (int)celsius;
+    if (number < CELSIUS_LEAST || number > CELSIUS_MOST)
+        return NVML_IMPOSSIBLE_VALUE;
+    *ret_celsius = number;
+    return NVML_SUCCESS;
 }
 
 int nvml_field_number(const struct nvml_field_value *field, double *ret_value)

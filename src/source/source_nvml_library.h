@@ -30,6 +30,7 @@ struct nvml_api {
     int (*nvml_version)(char *text, unsigned size);
     int (*cuda_version_v2)(int *version); /* 12040 is 12.4 */
     int (*cuda_version_v1)(int *version); /* a known one where there is no CUDA */
+    int (*process_name)(unsigned pid, char *name, unsigned size);
 
     int (*device_count)(unsigned *count);
     int (*device_at)(unsigned index, nvml_device *device);
@@ -124,7 +125,8 @@ const struct nvml_symbol *nvml_library_symbol(size_t index);
  * open leaves in any case. */
 int nvml_library_open(struct nvml_library *library, const char *name, struct wm_error *err);
 
-/* The GPU's temperature by the call that this driver has; NVML's status. */
+/* The GPU's temperature by the call that this driver has; NVML's status, or
+ * NVML_IMPOSSIBLE_VALUE. */
 int nvml_temperature(const struct nvml_api *api, nvml_device device, double *ret_celsius);
 
 /* The value of a field that succeeded, whatever type it says that it is of. */
@@ -140,14 +142,14 @@ int nvml_library_count(const struct nvml_library *library, unsigned *ret_count,
 /* Copes with all zero. */
 void nvml_library_close(struct nvml_library *library);
 
-/* NVML's text for what a call returned, or ours for NVML_IMPOSSIBLE_VALUE;
+/* NVML's text for what a call returned, or ours for our own;
  * lives as long as the library is open. */
 const char *nvml_text(const struct nvml_library *library, int nvml_status);
 
 enum wm_reading_state nvml_state(int nvml_status);
 
-/* Ends `text` within `size`, and replaces what is not printable ASCII: NVML's
- * texts end up in reports and recordings. */
+/* Ends `text` within `size`, and cleans it as wm_text_clean() does: NVML's texts end
+ * up in reports and recordings. */
 void nvml_clean_text(char *text, size_t size);
 
 #endif

@@ -206,7 +206,7 @@ static void add(struct nvml_processes *processes, const unsigned char *raw)
 static int add_list(struct nvml_processes *processes)
 {
     const struct nvml_raw_list *raw = &processes->raw;
-    size_t most = processes->count + raw->count;
+    size_t most = processes->count + raw->count + 1; /* add_unknown() needs no memory */
 
     if (most > processes->room) {
         int status = make_room(processes, most + START);
@@ -303,8 +303,12 @@ static void refresh_samples(struct nvml_sm_use *sm, const struct nvml_process_ca
     }
 }
 
-/* NVML_ERROR_NOT_FOUND is "nobody used it since", or not yet: the two can only
- * be told apart by how long ago the last sample was. */
+/* By NVML's documentation of nvmlDeviceGetProcessUtilization there is a sample of
+ * each process that used any of the GPU during the last sample period: one without
+ * a sample used nothing, which is 0, and known. Not known is what the driver will
+ * not say of anybody, and a sample that cannot be. NVML_ERROR_NOT_FOUND, no sample
+ * at all, is "nobody used it since", or not yet: the two can only be told apart by
+ * how long ago the last sample was. */
 static void put_sm(struct nvml_processes *processes, int64_t now_ns)
 {
     const struct nvml_sm_use *sm = &processes->sm;
@@ -363,42 +367,59 @@ void nvml_processes_restart(struct nvml_processes *processes)
     sm->status = NVML_SUCCESS;
 }
 
-void nvml_processes_set_unknown(struct nvml_processes *processes, int status)
+/* Says that some are not known, or all; there is always room for that. */
+static void add_unknown(struct nvml_processes *processes, int status)
 {
     enum wm_reading_state state = nvml_state(status);
 
-    processes->found[0] = (struct wm_gpu_process) {
+    processes->found[processes->count++] = (struct wm_gpu_process) {
         .device = processes->id,
         .state = state,
         .sm_state = state,
     };
-    processes->count = 1;
 }
 
-void nvml_processes_read(struct nvml_processes *processes,
-                         const struct nvml_process_calls *calls, nvml_device device,
-                         int64_t now_ns)
+void nvml_processes_set_unknown(struct nvml_processes *processes, int status)
 {
     processes->count = 0;
+    add_unknown(processes, status);
+}
+
+static int read_list(struct nvml_processes *processes, enum nvml_list list,
+                     const struct nvml_process_calls *calls, nvml_device device)
+{
+    int *status = &processes->statuses[list];
+
+    if (nvml_state(*status) == WM_READING_UNSUPPORTED)
+        return *status;
+    *status = nvml_raw_list_read(&processes->raw, &calls->lists[list], device);
+    if (*status == NVML_SUCCESS)
+        *status = add_list(processes);
+    return *status;
+}
+
+/* Boards that only compute have no list of those who draw, and few drivers have
+ * one of MPS: what is not supported has no processes. One that fails may have
+ * some, or more memory of those that are known; and without the first list there
+ * is nothing to go by. */
+int nvml_processes_read(struct nvml_processes *processes,
+                        const struct nvml_process_calls *calls, nvml_device device,
+                        int64_t now_ns)
+{
+    int worst = NVML_SUCCESS;
+
+    processes->count = 0;
     index_found(processes);
-
-    for (size_t l = 0; l < NVML_LIST_COUNT; l++) {
-        int *status = &processes->statuses[l];
-
-        if (nvml_state(*status) != WM_READING_UNSUPPORTED)
-            *status = nvml_raw_list_read(&processes->raw, &calls->lists[l], device);
-        if (*status == NVML_SUCCESS)
-            *status = add_list(processes);
-
-        /* Few drivers have all the others; without this one, or with what they
-         * say cut short, there is nothing to go by. */
-        if (*status == NVML_ERROR_MEMORY ||
-            (*status != NVML_SUCCESS && l == NVML_LIST_COMPUTE)) {
-            nvml_processes_set_unknown(processes, *status);
-            return;
-        }
+    for (enum nvml_list list = 0; list < NVML_LIST_COUNT; list++) {
+        int status = read_list(processes, list, calls, device);
+        if (worst == NVML_SUCCESS &&
+            (list == NVML_LIST_COMPUTE || nvml_state(status) != WM_READING_UNSUPPORTED))
+            worst = status;
     }
     if (processes->count > 0)
         refresh_samples(&processes->sm, calls, device, now_ns);
     put_sm(processes, now_ns);
+    if (worst != NVML_SUCCESS)
+        add_unknown(processes, worst);
+    return worst;
 }

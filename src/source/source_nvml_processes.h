@@ -82,11 +82,14 @@ void nvml_processes_release(struct nvml_processes *processes);
 /* Asks again what was not supported, as another driver may answer now. */
 void nvml_processes_restart(struct nvml_processes *processes);
 
-/* Fills in `found`, or makes it unknown if the driver does not say who computes.
+/* Fills in `found`. Where the driver does not say who computes, or one of the other
+ * lists fails that it does support, what it did say is followed by an entry of pid
+ * 0, which says that there may be more, and its status is returned. A process of which
+ * there is no sample has used nothing of late: its `sm_ratio` is 0, and WM_READING_OK.
  * Allocates only when there are more processes than ever before. */
-void nvml_processes_read(struct nvml_processes *processes,
-                         const struct nvml_process_calls *calls, nvml_device device,
-                         int64_t now_ns);
+int nvml_processes_read(struct nvml_processes *processes,
+                        const struct nvml_process_calls *calls, nvml_device device,
+                        int64_t now_ns);
 
 /* Makes `found` the one entry that says that they are not known, because of
  * NVML's `status`. */

@@ -2,7 +2,7 @@
 /*
  * source_ops.h - what a backend provides; nothing outside src/source sees it.
  *
- * To add a backend: copy source_hwmon.c, fill in one `const struct
+ * To add a backend: copy source_battery.c, fill in one `const struct
  * wm_source_ops`, name it at the end of this file and in the table of source.c.
  * No other file changes, the command line included.
  */
@@ -72,7 +72,10 @@ struct wm_source_ops {
 extern const struct wm_source_ops wm_source_host;
 extern const struct wm_source_ops wm_source_tree;
 extern const struct wm_source_ops wm_source_hwmon;
+extern const struct wm_source_ops wm_source_rapl;
 extern const struct wm_source_ops wm_source_nvml;
 extern const struct wm_source_ops wm_source_drm;
+extern const struct wm_source_ops wm_source_battery;
+extern const struct wm_source_ops wm_source_estimate;
 
 #endif

@@ -26,6 +26,9 @@ static struct {
     unsigned pid_count;
     int graphics_status, graphics_calls;
 
+    unsigned celsius;
+    int temperature_status, newer_calls;
+
     int status;
     const struct nvml_process_sample *samples;
     unsigned sample_count;
@@ -91,6 +94,23 @@ static int answer_samples(nvml_device device, struct nvml_process_sample *sample
         memcpy(samples, driver.samples, driver.sample_count * sizeof(*samples));
     *count = driver.claimed ? driver.claimed : driver.sample_count;
     return status;
+}
+
+static int answer_celsius(nvml_device device, int sensor, unsigned *celsius)
+{
+    (void)device;
+    assert_int_equal(sensor, NVML_TEMPERATURE_GPU);
+    *celsius = driver.celsius;
+    return driver.temperature_status;
+}
+
+static int answer_newer_celsius(nvml_device device, struct nvml_temperature_v1 *temperature)
+{
+    (void)device;
+    assert_int_equal(temperature->sensor, NVML_TEMPERATURE_GPU);
+    driver.newer_calls++;
+    temperature->celsius = (int)driver.celsius;
+    return NVML_SUCCESS;
 }
 
 static const struct nvml_process_calls calls = {
@@ -195,6 +215,49 @@ static void test_unsupported_power_is_not_asked_again(void **state)
     nvml_power_read(&power, &api, NULL);
     assert_int_equal(driver.field_calls, 1);
     assert_true(power.values[NVML_POWER_INSTANT].watts == 5);
+}
+
+/* By the older call, and by the newer one where the driver has no other. */
+static void test_temperatures(void **state)
+{
+    static const struct {
+        unsigned told;
+        int status; /* NVML_SUCCESS: it is what was told */
+    } cases[] = {
+        { 0, 0 },
+        { 61, 0 },
+        { (unsigned)-7, 0 },
+        { (unsigned)-273, 0 },
+        { (unsigned)-274, NVML_IMPOSSIBLE_VALUE },
+        { 1000, 0 },
+        { 1001, NVML_IMPOSSIBLE_VALUE },
+        { 65535, NVML_IMPOSSIBLE_VALUE },
+        { 0x80000000, NVML_IMPOSSIBLE_VALUE },
+        { 0x7fffffff, NVML_IMPOSSIBLE_VALUE },
+    };
+    const struct nvml_api api = { .temperature = answer_celsius,
+                                  .temperature_v = answer_newer_celsius };
+    (void)state;
+
+    for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+        bool is_newer = i >= ARRAY_LEN(cases);
+        unsigned told = cases[i % ARRAY_LEN(cases)].told;
+        int status = cases[i % ARRAY_LEN(cases)].status;
+        double celsius = 0.5;
+
+        print_message("  %#x\n", told);
+        memset(&driver, 0, sizeof(driver));
+        driver.celsius = told;
+        driver.temperature_status = is_newer ? NVML_ERROR_FUNCTION_NOT_FOUND : NVML_SUCCESS;
+        assert_int_equal(nvml_temperature(&api, NULL, &celsius), status);
+        assert_true(celsius == (status == NVML_SUCCESS ? (int)told : 0.5));
+        assert_int_equal(driver.newer_calls, is_newer);
+    }
+
+    driver.temperature_status = NVML_ERROR_TIMEOUT;
+    double celsius = 0.5;
+    assert_int_equal(nvml_temperature(&api, NULL, &celsius), NVML_ERROR_TIMEOUT);
+    assert_true(celsius == 0.5);
 }
 
 /* "7=0.5 8=failed": the SM use of each process. */
@@ -418,6 +481,39 @@ static void test_unsupported_lists_are_not_asked_again(void **state)
     }
 }
 
+/* Not all is known in the one reading in which a list fails, and what is known there
+ * is as many processes as there is room for. */
+static void test_list_that_fails_once(void **state)
+{
+    static unsigned pids[64];
+    struct nvml_processes processes = { 0 };
+    (void)state;
+
+    for (unsigned i = 0; i < ARRAY_LEN(pids); i++)
+        pids[i] = 100 + i;
+    memset(&driver, 0, sizeof(driver));
+    driver.pids = pids;
+    assert_int_equal(nvml_processes_init(&processes, "GPU-1"), NVML_SUCCESS);
+    for (unsigned count = 0; count <= ARRAY_LEN(pids); count++) {
+        driver.pid_count = count;
+        driver.graphics_status = NVML_ERROR_TIMEOUT;
+        nvml_processes_read(&processes, &calls, NULL, (int64_t)count * WM_NS_PER_S + 1);
+        assert_int_equal(processes.count, count + 1);
+        for (unsigned i = 0; i < count; i++)
+            assert_int_equal(processes.found[i].state, WM_READING_OK);
+        const struct wm_gpu_process *mark = &processes.found[count];
+        assert_string_equal(mark->device, "GPU-1");
+        assert_int_equal(mark->pid, 0);
+        assert_int_equal(mark->state, WM_READING_FAILED);
+        assert_int_equal(mark->sm_state, WM_READING_FAILED);
+
+        driver.graphics_status = NVML_SUCCESS;
+        nvml_processes_read(&processes, &calls, NULL, (int64_t)count * WM_NS_PER_S + 2);
+        assert_int_equal(processes.count, count);
+    }
+    nvml_processes_release(&processes);
+}
+
 /* Pids whose lowest bits are the same, before and after the list has grown. */
 static void test_many_pids(void **state)
 {
@@ -460,9 +556,11 @@ int main(void)
         cmocka_unit_test(test_types_of_power),
         cmocka_unit_test(test_power_is_not_made_up),
         cmocka_unit_test(test_unsupported_power_is_not_asked_again),
+        cmocka_unit_test(test_temperatures),
         cmocka_unit_test(test_samples_over_time),
         cmocka_unit_test(test_room_for_samples),
         cmocka_unit_test(test_unsupported_lists_are_not_asked_again),
+        cmocka_unit_test(test_list_that_fails_once),
         cmocka_unit_test(test_many_pids),
     };
 

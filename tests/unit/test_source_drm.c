@@ -235,6 +235,12 @@ static void test_machines(void **state)
                          processes[n].memory_bytes == cases[i].processes[k].kib * 1024;
         }
         assert_int_equal(found, count);
+
+        /* Nobody in a stored tree does anything. */
+        for (size_t n = 0; n < count; n++) {
+            assert_int_equal(processes[n].sm_state, WM_READING_OK);
+            assert_true(processes[n].sm_ratio == 0);
+        }
         wm_source_close(source);
     }
 }
@@ -997,6 +1003,81 @@ static void test_first_reading(void **state)
     wm_source_close(source);
 }
 
+/* Writes what a process of a stored tree says, with the number on one line replaced. */
+static void write_changed(const char *dir, const char *fdinfo, const char *line,
+                          uint64_t number)
+{
+    char path[128], before[4096], after[4200];
+
+    snprintf(path, sizeof(path), "tests/data/proc-drm/%s", fdinfo);
+    FILE *file = fopen(test_source_path(path), "r");
+    assert_non_null(file);
+    size_t length = fread(before, 1, sizeof(before) - 1, file);
+    fclose(file);
+    before[length] = '\0';
+    char *at = strstr(before, line);
+    assert_non_null(at);
+    at += strlen(line);
+    const char *rest = at + strspn(at, "0123456789");
+    snprintf(after, sizeof(after), "%.*s%llu%s", (int)(at - before), before,
+             (unsigned long long)number, rest);
+    snprintf(path, sizeof(path), "proc%s", strchr(fdinfo, '/'));
+    test_write_file(dir, path, after);
+}
+
+/* The lone process of a machine is given a millisecond of work, as its driver would
+ * count it. */
+static void test_share_of_a_process(void **state)
+{
+    static const struct {
+        const char *machine, *fdinfo, *line;
+        uint64_t before;
+        double engines; /* of the kind */
+    } cases[] = {
+        { "amd-discrete", "amd-discrete/3100/fdinfo/4", "drm-engine-compute:\t",
+          88000000000, 1 },
+        { "intel-discrete", "intel-discrete/4100/fdinfo/5", "drm-engine-render:\t",
+          9288864723, 1 },
+        { "intel-discrete", "intel-discrete/4100/fdinfo/5", "drm-engine-video:\t",
+          52567609040, 2 },
+    };
+    const struct wm_gpu_process *processes;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char sysfs[64];
+
+        print_message("  %s of %s\n", cases[i].line, cases[i].machine);
+        assert_int_equal(test_make_dir(state), 0);
+        snprintf(sysfs, sizeof(sysfs), "tests/data/sys-drm/%s", cases[i].machine);
+        write_changed(*state, cases[i].fdinfo, cases[i].line, cases[i].before);
+        int64_t found_ns = wm_clock_monotonic_ns();
+        struct wm_source *source =
+            open_trees(test_source_path(sysfs), make_proc(*state), NULL);
+        read_all(source);
+        assert_int_equal(wm_source_gpu_processes(source, &processes), 1);
+        if (wm_clock_monotonic_ns() - found_ns < 10 * WM_NS_PER_MS)
+            assert_int_equal(processes[0].sm_state, WM_READING_NONE);
+
+        usleep(12 * 1000);
+        read_all(source);
+        int64_t after_ns = wm_clock_monotonic_ns();
+        usleep(12 * 1000);
+        write_changed(*state, cases[i].fdinfo, cases[i].line,
+                      cases[i].before + WM_NS_PER_MS);
+        int64_t before_ns = wm_clock_monotonic_ns();
+        read_all(source);
+        int64_t end_ns = wm_clock_monotonic_ns();
+        wm_source_gpu_processes(source, &processes);
+        assert_int_equal(processes[0].sm_state, WM_READING_OK);
+        double most = (double)WM_NS_PER_MS / (double)(before_ns - after_ns);
+        double least = (double)WM_NS_PER_MS / (double)(end_ns - found_ns);
+        assert_true(processes[0].sm_ratio <= most / cases[i].engines);
+        assert_true(processes[0].sm_ratio >= least / cases[i].engines);
+        wm_source_close(source);
+        assert_int_equal(test_remove_dir(state), 0);
+    }
+}
+
 /* More cards than there is room for: the first come. */
 static void test_too_many(void **state)
 {
@@ -1083,6 +1164,7 @@ int main(void)
         cmocka_unit_test(test_long_path),
         IN_SCRATCH(test_hidden_bytes),
         cmocka_unit_test(test_first_reading),
+        cmocka_unit_test(test_share_of_a_process),
         IN_SCRATCH(test_too_many),
         cmocka_unit_test(test_allocation),
     };

@@ -205,45 +205,58 @@ static void test_engines(void **state)
     static const struct {
         const char *what, *text;
         struct wm_drm_engine engines[3];
+        bool otherwise;
     } cases[] = {
         { "nanoseconds and capacity",
           DRM "drm-engine-render:\t346249 ns\ndrm-engine-capacity-video:\t2\n"
               "drm-engine-video:\t0 ns\n",
           { { "render", WM_DRM_BUSY_NS, 346249, 0, 0, 1 },
-            { "video", WM_DRM_BUSY_NS, 0, 0, 0, 2 } } },
+            { "video", WM_DRM_BUSY_NS, 0, 0, 0, 2 } },
+          false },
         { "cycles of xe",
           DRM "drm-cycles-rcs:\t28257900\ndrm-total-cycles-rcs:\t7655183225\n"
               "drm-total-cycles-ccs:\t7655183225\ndrm-engine-capacity-ccs:\t4\n",
           { { "rcs", WM_DRM_CYCLES | WM_DRM_TOTAL_CYCLES, 0, 28257900, 7655183225, 1 },
-            { "ccs", WM_DRM_TOTAL_CYCLES, 0, 0, 7655183225, 4 } } },
+            { "ccs", WM_DRM_TOTAL_CYCLES, 0, 0, 7655183225, 4 } },
+          false },
         { "both, of panfrost",
           DRM "drm-engine-fragment:\t1846584880 ns\ndrm-cycles-fragment:\t1424359409\n"
               "drm-maxfreq-fragment:\t799999987 Hz\ndrm-curfreq-fragment:\t799999987 Hz\n",
-          { { "fragment", WM_DRM_BUSY_NS | WM_DRM_CYCLES, 1846584880, 1424359409, 0,
-              1 } } },
+          { { "fragment", WM_DRM_BUSY_NS | WM_DRM_CYCLES, 1846584880, 1424359409, 0, 1 } },
+          false },
         { "a name with a hyphen",
           DRM "drm-engine-video-enhance:\t7 ns\n",
-          { { "video-enhance", WM_DRM_BUSY_NS, 7, 0, 0, 1 } } },
+          { { "video-enhance", WM_DRM_BUSY_NS, 7, 0, 0, 1 } },
+          false },
         { "the largest number",
           DRM "drm-engine-gfx:\t18446744073709551615 ns\n",
-          { { "gfx", WM_DRM_BUSY_NS, UINT64_MAX, 0, 0, 1 } } },
+          { { "gfx", WM_DRM_BUSY_NS, UINT64_MAX, 0, 0, 1 } },
+          false },
         { "the last of two values",
           DRM "drm-engine-gfx:\t1 ns\ndrm-engine-gfx:\t2 ns\n",
-          { { "gfx", WM_DRM_BUSY_NS, 2, 0, 0, 1 } } },
+          { { "gfx", WM_DRM_BUSY_NS, 2, 0, 0, 1 } },
+          false },
         { "percent, as old amdgpu wrote",
           DRM "drm-engine-gfx0:\t12.50 %\n",
-          { { .name = "" } } },
+          { { .name = "" } },
+          true },
         { "another unit, and none",
           DRM "drm-engine-gfx:\t5 us\ndrm-engine-gfx:\t5\n",
-          { { .name = "" } } },
-        { "a unit for cycles", DRM "drm-cycles-rcs:\t5 ns\n", { { .name = "" } } },
+          { { .name = "" } },
+          true },
+        { "a unit for cycles", DRM "drm-cycles-rcs:\t5 ns\n", { { .name = "" } }, false },
         { "no engines of a kind",
           DRM "drm-engine-capacity-video:\t0\n",
-          { { .name = "" } } },
+          { { .name = "" } },
+          false },
         { "negative and too large",
           DRM "drm-engine-gfx:\t-5 ns\ndrm-engine-gfx:\t18446744073709551616 ns\n",
-          { { .name = "" } } },
-        { "no name", DRM "drm-engine-:\t5 ns\ndrm-cycles-:\t5\n", { { .name = "" } } },
+          { { .name = "" } },
+          true },
+        { "no name",
+          DRM "drm-engine-:\t5 ns\ndrm-cycles-:\t5\n",
+          { { .name = "" } },
+          false },
     };
     (void)state;
 
@@ -264,6 +277,7 @@ static void test_engines(void **state)
             assert_true(engine->capacity == expected->capacity);
         }
         assert_int_equal(fdinfo.engine_count, count);
+        assert_int_equal(fdinfo.counts_otherwise, cases[i].otherwise);
     }
 }
 

@@ -158,7 +158,7 @@ static void test_identity(void **state)
         { "no name", "{\"name\": \"\"}", "GPU-00000000-51a1-4ed0-8000-000000000000", NULL,
           WM_MEASURED },
         { "a name that would break a report", "{\"name\": \"H\\n100\\u001b[31m\\u00e9\"}",
-          "GPU-00000000-51a1-4ed0-8000-000000000000", "H?100?[31m??", WM_MEASURED },
+          "GPU-00000000-51a1-4ed0-8000-000000000000", "H?100?[31m\xc3\xa9", WM_MEASURED },
         { "an identity that would", "{\"name\": \"x\", \"uuid\": \"GPU\\t1\"}", "GPU?1",
           "x", WM_MEASURED },
         { "the longest name",
@@ -353,6 +353,12 @@ static void test_cannot_start(void **state)
         { "{\"count\": 3}", "nvmlDeviceGetHandleByIndex_v2", "UNKNOWN", WM_EIO,
           "none of 3 GPUs" },
         { "{\"count\": 3}", "nvmlDeviceGetUUID", "UNKNOWN", WM_EIO, "none of 3 GPUs" },
+        { "{\"count\": 3}", "nvmlDeviceGetUUID", "NO_PERMISSION", WM_EACCES,
+          "see who may open /dev/nvidia* (NVML: Insufficient Permissions)" },
+        { "{\"count\": 3}", "nvmlDeviceGetHandleByIndex_v2", "NO_PERMISSION", WM_EACCES,
+          "no permission" },
+        { "{\"count\": 3}, {\"uuid\": \"\"}", "nvmlDeviceGetUUID", "UNKNOWN", WM_EIO,
+          "none of 4 GPUs" },
         { "{\"uuid\": \"\"}", "-", "UNKNOWN", WM_EIO, "none of 1 GPUs" },
         { "{\"lost_at\": 0}", "-", "UNKNOWN", WM_EIO, "none of 1 GPUs" },
         { "{\"count\": 1025}", "-", "UNKNOWN", WM_EFORMAT, "claims to see 1025 GPUs" },
@@ -502,6 +508,8 @@ static void test_values(void **state)
         { "\"memory_used\": 85899345921", MEMORY_TOTAL, WM_READING_FAILED, 0 },
         { "\"memory_used\": 0, \"memory_total\": 0", MEMORY_TOTAL, WM_READING_OK, 0 },
         { "\"temperature\": -40", TEMPERATURE, WM_READING_OK, -40 },
+        { "\"temperature\": 1000", TEMPERATURE, WM_READING_OK, 1000 },
+        { "\"temperature\": 1001", TEMPERATURE, WM_READING_FAILED, 0 },
         { "\"energy\": {\"mode\": \"stuck\", \"start\": 0}", ENERGY, WM_READING_OK, 0 },
         { "\"energy\": {\"mode\": \"stuck\", \"start\": 0.001}", ENERGY, WM_READING_OK,
           0.001 },
@@ -989,14 +997,16 @@ static void test_unknown_processes(void **state)
         const char *what, *gpus, *fault;
         pid_t pid;
         enum wm_reading_state state;
+        const char *why;
     } cases[] = {
         { "memory not available", "{\"processes\": {\"pid\": 7, \"memory\": null}}", "-", 7,
-          WM_READING_UNSUPPORTED },
-        { "no list", "{}", "\"NOT_SUPPORTED\"", 0, WM_READING_UNSUPPORTED },
-        { "no call", "{}", "\"FUNCTION_NOT_FOUND\"", 0, WM_READING_UNSUPPORTED },
-        { "no permission", "{}", "\"NO_PERMISSION\"", 0, WM_READING_DENIED },
-        { "no answer", "{}", "\"TIMEOUT\"", 0, WM_READING_FAILED },
-        { "never enough room", "{}", "\"INSUFFICIENT_SIZE\"", 0, WM_READING_FAILED },
+          WM_READING_UNSUPPORTED, NULL },
+        { "no list", "{}", "\"NOT_SUPPORTED\"", 0, WM_READING_UNSUPPORTED, NULL },
+        { "no call", "{}", "\"FUNCTION_NOT_FOUND\"", 0, WM_READING_UNSUPPORTED, NULL },
+        { "no permission", "{}", "\"NO_PERMISSION\"", 0, WM_READING_DENIED, NULL },
+        { "no answer", "{}", "\"TIMEOUT\"", 0, WM_READING_FAILED, "Timeout" },
+        { "never enough room", "{}", "\"INSUFFICIENT_SIZE\"", 0, WM_READING_FAILED,
+          "the driver gave an impossible value" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -1016,6 +1026,10 @@ static void test_unknown_processes(void **state)
         assert_string_equal(found[0].device, wm_source_channel(source, 0)->device);
         assert_int_equal(found[0].pid, cases[i].pid);
         assert_int_equal(found[0].state, cases[i].state);
+        if (cases[i].why)
+            assert_string_equal(found[0].why, cases[i].why);
+        else
+            assert_null(found[0].why);
         wm_source_close(source);
     }
 }
@@ -1078,12 +1092,24 @@ static void test_lists_of_processes(void **state)
           LISTS("Graphics", "NOT_SUPPORTED"), "5: 1 0" },
         { "nor of clients", P(5, "C", M(1) SM(0)) "," P(6, "M", M(2)),
           LISTS("[GM]*", "FUNCTION_NOT_FOUND"), "5: 1 0" },
-        { "one that fails", P(5, "C", M(1) SM(0)) "," P(6, "G", M(2)),
-          LISTS("Graphics", "TIMEOUT"), "5: 1 0" },
-        { "the one that matters fails", P(5, "C", M(1)) "," P(6, "G", M(2)),
-          LISTS("Compute", "TIMEOUT"), "0: failed failed" },
-        { "or is not to be had", P(5, "C", M(1)) "," P(6, "G", M(2)),
-          LISTS("Compute", "NO_PERMISSION"), "0: denied denied" },
+        { "the list of drawers fails", P(5, "C", M(1) SM(0)) "," P(6, "G", M(2)),
+          LISTS("Graphics", "TIMEOUT"), "5: 1 0, 0: failed failed" },
+        { "that of clients fails", P(5, "C", M(1) SM(0)) "," P(6, "M", M(2)),
+          LISTS("MPSCompute", "UNKNOWN"), "5: 1 0, 0: failed failed" },
+        { "it never fits", P(5, "C", M(1) SM(0)) "," P(6, "M", M(2)),
+          LISTS("MPSCompute", "INSUFFICIENT_SIZE"), "5: 1 0, 0: failed failed" },
+        { "nobody computes, and the others may not be seen", P(6, "G", M(2)),
+          LISTS("Graphics", "NO_PERMISSION"), "0: denied denied" },
+        { "the list of those who compute fails",
+          P(5, "C", M(1)) "," P(6, "G", M(2) SM(0.25)), LISTS("Compute", "TIMEOUT"),
+          "6: 2 0.25, 0: failed failed" },
+        { "is not to be had", P(5, "C", M(1)) "," P(6, "G", M(2) SM(0)),
+          LISTS("Compute", "NO_PERMISSION"), "6: 2 0, 0: denied denied" },
+        { "is not supported", P(5, "C", M(1)) "," P(6, "G", M(2) SM(0)),
+          LISTS("Compute", "NOT_SUPPORTED"), "6: 2 0, 0: unsupported unsupported" },
+        { "two fail, and the first says why", P(5, "C", M(1) SM(0)),
+          LISTS("Graphics", "NO_PERMISSION") "," LISTS("MPSCompute", "TIMEOUT"),
+          "5: 1 0, 0: denied denied" },
         { "without a sample", P(5, "C", M(1) SM(null)) "," P(6, "C", M(2) SM(1)), "",
           "5: 1 0, 6: 2 1" },
         { "no samples at all", P(5, "C", M(1) SM(null)), "", "5: 1 0" },
