@@ -50,13 +50,11 @@ static int run_doctor(const void *opaque, const struct cmd_streams *io)
 const struct cmd cmd_doctor = {
     .name = "doctor",
     .summary = "Say what can be measured here, what not, why, and how to change it.",
-    .details =
-        "Looks at each source: whether it is there, may be read, and is alive, and how "
-        "often "
-        "its values really change, which is measured. Where a permission is missing the "
-        "command that grants it is printed, ready to be typed; nothing is changed. Ends "
-        "with "
-        "status 1 only when nothing at all can be measured.",
+    .details = "Looks at each source: whether it is there, may be read, and is alive, and "
+               "how often its values really change, which is measured. Where a permission "
+               "is missing the command that grants it is printed, ready to be typed; "
+               "nothing is changed. Ends with status 1 only when nothing at all can be "
+               "measured.",
     .example = "wattmeter doctor",
     .options = options,
     .args_size = sizeof(struct doctor_args),

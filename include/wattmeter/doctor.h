@@ -72,6 +72,8 @@ struct wm_doctor_source {
     double look_s;      /* time between two readings: no period below is seen */
     const struct wm_doctor_channel *channels;
     size_t channel_count;
+    const char *const *silent; /* labels of GPUs that are there and do not answer */
+    size_t silent_count;
     const struct wm_doctor_advice *advice;
     size_t advice_count;
 };
@@ -79,8 +81,10 @@ struct wm_doctor_source {
 /* How long an examination takes where nobody says otherwise. */
 #define WM_DOCTOR_DURATION_NS INT64_C(3000000000)
 
-/* Examines every source for `duration_ns` in all; 0 is WM_DOCTOR_DURATION_NS.
- * `config` may be NULL. Fails only for want of memory. */
+/* Opens every source and looks at all of them for `duration_ns`; 0 is
+ * WM_DOCTOR_DURATION_NS. A driver that hangs when it is opened is waited for four
+ * seconds, one that hangs later a second. `config` may be NULL. Fails only for want
+ * of memory. */
 WM_API int wm_doctor_examine(const struct wm_source_config *config, int64_t duration_ns,
                              struct wm_doctor **ret_doctor, struct wm_error *err);
 

@@ -8,8 +8,10 @@
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
-#include "doctor/doctor_advice.h"
+#include "doctor/doctor_advisers.h"
+#include "doctor/doctor_open.h"
 #include "doctor/doctor_pace.h"
+#include "doctor/doctor_silent.h"
 #include "source/source_config.h"
 #include "track/track_account.h"
 
@@ -27,10 +29,11 @@ struct patient {
     struct wm_doctor_channel *channels;
     struct wm_reading *readings;
     struct wm_pace *paces; /* one per channel */
+    struct wm_silent silent;
     size_t looks;
     int64_t asking_ns;         /* what all looks took */
     int64_t first_ns, last_ns; /* when they were */
-    char detail[sizeof(((struct wm_error *)0)->text)];
+    struct wm_error failure;   /* to open it, or of the last look; else without text */
     struct wm_advice advice;
 };
 
@@ -62,20 +65,29 @@ static enum wm_health health_of_status(int status)
     }
 }
 
+/* Errors name their source, as they are mostly told alone. Here the name stands
+ * before them anyway. */
+static const char *without_name(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+
+    while (strncmp(text, name, length) == 0 && strncmp(text + length, ": ", 2) == 0)
+        text += length + 2;
+    return text;
+}
+
+/* Takes over the source. */
 static int admit(struct patient *patient, const char *name,
+                 const struct wm_doctor_opened *opened,
                  const struct wm_source_config *config, struct wm_error *err)
 {
-    struct wm_error why = { 0 };
-
     patient->finding.name = name;
     patient->finding.summary = wm_source_summary(name);
-    int status = wm_source_open(name, config, &patient->source, &why);
-    if (status == WM_ENOMEM)
-        return wm_fail(err, WM_ENOMEM, "%s", why.text);
-    if (status < 0) {
-        patient->finding.health = health_of_status(status);
-        memcpy(patient->detail, why.text, sizeof(patient->detail));
-        patient->finding.detail = patient->detail;
+    patient->source = opened->source;
+    if (!patient->source) {
+        patient->failure = opened->err;
+        patient->finding.health = health_of_status(opened->err.status);
+        patient->finding.detail = without_name(patient->failure.text, name);
         return WM_OK;
     }
 
@@ -89,8 +101,13 @@ static int admit(struct patient *patient, const char *name,
         patient->channels[i].channel = wm_source_channel(patient->source, i);
     patient->finding.channels = patient->channels;
     patient->finding.channel_count = count;
-    patient->finding.detail = wm_source_detail(patient->source);
-    return WM_OK;
+    if (wm_source_detail(patient->source))
+        patient->finding.detail = without_name(wm_source_detail(patient->source), name);
+
+    int status = wm_silent_find(patient->source, config->gpus, &patient->silent, err);
+    patient->finding.silent = patient->silent.labels;
+    patient->finding.silent_count = patient->silent.count;
+    return status;
 }
 
 static void look(struct patient *patient)
@@ -98,9 +115,11 @@ static void look(struct patient *patient)
     size_t count = patient->finding.channel_count;
     int64_t begun_ns = wm_clock_monotonic_ns();
 
-    if (wm_source_read(patient->source, patient->readings, count, NULL) < 0) {
+    if (wm_source_read(patient->source, patient->readings, count, &patient->failure) < 0) {
         for (size_t i = 0; i < count; i++)
             patient->readings[i] = (struct wm_reading) { begun_ns, 0, WM_READING_FAILED };
+    } else {
+        patient->failure.text[0] = '\0';
     }
     patient->last_ns = wm_clock_monotonic_ns();
     patient->asking_ns += patient->last_ns - begun_ns;
@@ -114,18 +133,32 @@ static void look(struct patient *patient)
     }
 }
 
+static void look_once(struct wm_doctor *doctor)
+{
+    for (size_t i = 0; i < doctor->count; i++) {
+        if (doctor->patients[i].source)
+            look(&doctor->patients[i]);
+    }
+}
+
+/* Between the first and the last look at each of them is all of the duration. */
 static void look_for(struct wm_doctor *doctor, int64_t duration_ns)
 {
     const struct timespec rest = { 0, LOOK_NS };
-    int64_t end_ns = wm_clock_monotonic_ns() + duration_ns;
 
+    look_once(doctor);
+    int64_t now_ns, end_ns = wm_clock_monotonic_ns() + duration_ns;
     do {
-        for (size_t i = 0; i < doctor->count; i++) {
-            if (doctor->patients[i].source)
-                look(&doctor->patients[i]);
-        }
         nanosleep(&rest, NULL);
-    } while (wm_clock_monotonic_ns() < end_ns);
+        now_ns = wm_clock_monotonic_ns();
+        look_once(doctor);
+    } while (now_ns < end_ns);
+}
+
+static bool is_dead(const struct wm_channel *channel, const struct wm_pace *pace)
+{
+    return channel->kind == WM_COUNTER && strcmp(channel->unit, "J") == 0 &&
+           pace->changes == 0 && wm_pace_watched_ns(pace) >= DEAD_AFTER_NS;
 }
 
 static void conclude_channel(const struct patient *patient, size_t index)
@@ -137,39 +170,49 @@ static void conclude_channel(const struct patient *patient, size_t index)
     channel->value = patient->readings[index].value;
     channel->changes = pace->changes;
     channel->period_s = wm_pace_period_s(pace);
-    if (channel->state != WM_READING_OK) {
-        channel->why = wm_source_why(patient->source, index);
-        if (!channel->why)
-            channel->why = "it gave no reason";
+    if (channel->state == WM_READING_OK) {
+        channel->dead = is_dead(channel->channel, pace);
         return;
     }
-    channel->dead = channel->channel->kind == WM_COUNTER &&
-                    strcmp(channel->channel->unit, "J") == 0 && pace->changes == 0 &&
-                    patient->last_ns - patient->first_ns >= DEAD_AFTER_NS;
+    const char *why = wm_source_why(patient->source, index);
+    if (patient->failure.text[0])
+        why = patient->failure.text;
+    channel->why = why ? without_name(why, patient->finding.name) : "it gave no reason";
+}
+
+/* What a device never had is no illness, and where there is nothing else there is
+ * nothing to measure. */
+static enum wm_health judge(const struct wm_doctor_source *finding)
+{
+    size_t good = 0, denied = 0, bad = finding->silent_count;
+
+    for (size_t i = 0; i < finding->channel_count; i++) {
+        const struct wm_doctor_channel *channel = &finding->channels[i];
+        if (channel->state == WM_READING_UNSUPPORTED)
+            continue;
+        if (channel->state == WM_READING_OK && !channel->dead)
+            good++;
+        else
+            bad++;
+        denied += channel->state == WM_READING_DENIED;
+    }
+    if (good > 0)
+        return bad > 0 ? WM_HEALTH_PARTLY : WM_HEALTH_GOOD;
+    if (denied > 0)
+        return WM_HEALTH_DENIED;
+    return bad > 0 ? WM_HEALTH_BROKEN : WM_HEALTH_ABSENT;
 }
 
 static void conclude(struct patient *patient)
 {
     struct wm_doctor_source *finding = &patient->finding;
-    size_t good = 0, bad = 0, denied = 0;
 
-    for (size_t i = 0; i < finding->channel_count; i++) {
+    for (size_t i = 0; i < finding->channel_count; i++)
         conclude_channel(patient, i);
-        const struct wm_doctor_channel *channel = &patient->channels[i];
-        good += channel->state == WM_READING_OK && !channel->dead;
-        denied += channel->state == WM_READING_DENIED;
-        /* What a device never had is no illness. */
-        bad += channel->dead || (channel->state != WM_READING_OK &&
-                                 channel->state != WM_READING_UNSUPPORTED);
-    }
-    if (good > 0)
-        finding->health = bad > 0 ? WM_HEALTH_PARTLY : WM_HEALTH_GOOD;
-    else
-        finding->health = denied > 0 ? WM_HEALTH_DENIED : WM_HEALTH_BROKEN;
+    finding->health = judge(finding);
     finding->read_s = (double)patient->asking_ns / 1e9 / (double)patient->looks;
-    if (patient->looks > 1)
-        finding->look_s = (double)(patient->last_ns - patient->first_ns) / 1e9 /
-                          (double)(patient->looks - 1);
+    finding->look_s =
+        (double)(patient->last_ns - patient->first_ns) / 1e9 / (double)(patient->looks - 1);
 }
 
 /* The tracker is no source, but how exactly it counts CPU time depends on what
@@ -196,50 +239,65 @@ static void take_advice(struct patient *patient, const struct wm_source_config *
         patient->finding.health = WM_HEALTH_PARTLY;
 }
 
-static int examine(struct wm_doctor *doctor, const struct wm_source_config *config,
-                   int64_t duration_ns, struct wm_error *err)
+static int admit_all(struct wm_doctor *doctor, struct wm_doctor_opened *opened,
+                     size_t count, const struct wm_source_config *config,
+                     struct wm_error *err)
 {
-    const char *name;
+    int status = wm_doctor_open(config, opened, count, err);
 
-    for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
-        int status = admit(&doctor->patients[doctor->count++], name, config, err);
-        if (status < 0)
-            return status;
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        status = admit(&doctor->patients[doctor->count++], wm_source_name(i), &opened[i],
+                       config, err);
+        opened[i].source = NULL;
     }
-    look_for(doctor, duration_ns);
+    for (size_t i = 0; i < count; i++)
+        wm_source_close(opened[i].source);
+    return status;
+}
 
-    const struct wm_source_config full = wm_source_config_complete(config);
+static void examine(struct wm_doctor *doctor, const struct wm_source_config *config,
+                    int64_t duration_ns)
+{
+    look_for(doctor, duration_ns);
     for (size_t i = 0; i < doctor->count; i++) {
         if (doctor->patients[i].source)
             conclude(&doctor->patients[i]);
-        take_advice(&doctor->patients[i], &full, 0);
+        take_advice(&doctor->patients[i], config, 0);
     }
     struct patient *tracker = &doctor->patients[doctor->count++];
-    take_advice(tracker, &full, examine_tracker(tracker));
-    return WM_OK;
+    take_advice(tracker, config, examine_tracker(tracker));
+}
+
+static size_t count_sources(void)
+{
+    size_t count = 0;
+
+    while (wm_source_name(count))
+        count++;
+    return count;
 }
 
 int wm_doctor_examine(const struct wm_source_config *config, int64_t duration_ns,
                       struct wm_doctor **ret_doctor, struct wm_error *err)
 {
-    size_t count = 1; /* the tracker */
-
-    while (wm_source_name(count - 1))
-        count++;
+    const struct wm_source_config full = wm_source_config_complete(config);
+    size_t count = count_sources();
+    struct wm_doctor_opened *opened = calloc(count, sizeof(*opened));
     struct wm_doctor *doctor = calloc(1, sizeof(*doctor));
-    if (doctor)
-        doctor->patients = calloc(count, sizeof(*doctor->patients));
-    if (!doctor || !doctor->patients) {
-        wm_doctor_free(doctor);
-        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
-    }
+    int status = WM_OK;
 
-    int status =
-        examine(doctor, config, duration_ns ? duration_ns : WM_DOCTOR_DURATION_NS, err);
+    if (doctor)
+        doctor->patients = calloc(count + 1, sizeof(*doctor->patients)); /* the tracker */
+    if (!opened || !doctor || !doctor->patients)
+        status = wm_fail(err, WM_ENOMEM, "doctor: out of memory");
+    if (status == WM_OK)
+        status = admit_all(doctor, opened, count, &full, err);
+    free(opened);
     if (status < 0) {
         wm_doctor_free(doctor);
         return status;
     }
+    examine(doctor, &full, duration_ns ? duration_ns : WM_DOCTOR_DURATION_NS);
     *ret_doctor = doctor;
     return WM_OK;
 }
@@ -254,6 +312,7 @@ void wm_doctor_free(struct wm_doctor *doctor)
         free(patient->channels);
         free(patient->readings);
         free(patient->paces);
+        wm_silent_release(&patient->silent);
     }
     free(doctor->patients);
     free(doctor);

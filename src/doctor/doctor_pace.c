@@ -14,8 +14,16 @@ void wm_pace_note(struct wm_pace *pace, int64_t when_ns, double value)
         pace->changes++;
         pace->changed_ns = when_ns;
     }
+    if (!pace->begun)
+        pace->begun_ns = when_ns;
     pace->begun = true;
+    pace->seen_ns = when_ns;
     pace->value = value;
+}
+
+int64_t wm_pace_watched_ns(const struct wm_pace *pace)
+{
+    return pace->seen_ns - pace->begun_ns;
 }
 
 static int compare(const void *left, const void *right)

@@ -14,6 +14,7 @@ enum { WM_PACE_KEPT = 256 };
 struct wm_pace {
     bool begun;
     double value;
+    int64_t begun_ns, seen_ns; /* of the first look and the last one */
     size_t changes;
     int64_t changed_ns; /* the last time */
     int64_t between_ns[WM_PACE_KEPT];
@@ -22,6 +23,9 @@ struct wm_pace {
 
 /* Takes the next look. A look that had no value is left out by the caller. */
 void wm_pace_note(struct wm_pace *pace, int64_t when_ns, double value);
+
+/* For how long the value was looked at. */
+int64_t wm_pace_watched_ns(const struct wm_pace *pace);
 
 /* The median time between two changes, in seconds; 0 after fewer than three
  * changes. */

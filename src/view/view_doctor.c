@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_doctor.c - an examination, for people and for programs. */
-#include <jansson.h>
-#include <stdlib.h>
+/* view_doctor.c - an examination, for people. */
+#include "view/view_doctor.h"
+
 #include <string.h>
 
 #include "base/base_error.h"
-#include "record/record_text.h"
 #include "view/view_units.h"
-#include "wattmeter/doctor.h"
 
 #define NAME_WIDTH 8
 #define HEALTH_WIDTH 7
 #define METRIC_WIDTH 20
 #define DEVICES_WIDTH 24
 
-/* A period that is hardly longer than the time between two looks was not seen. */
-#define SEEN_FACTOR 2.0
+bool wm_view_doctor_sees(const struct wm_doctor_source *source, double period_s)
+{
+    return period_s > 0 && period_s >= 2 * source->look_s;
+}
 
 /* Channels that went the same way are one line: the same metric of all devices. */
 static bool belong_together(const struct wm_doctor_channel *one,
@@ -23,8 +23,8 @@ static bool belong_together(const struct wm_doctor_channel *one,
 {
     return strcmp(one->channel->metric, other->channel->metric) == 0 &&
            one->channel->device_kind == other->channel->device_kind &&
-           one->state == other->state && one->dead == other->dead &&
-           (one->changes == 0) == (other->changes == 0) &&
+           one->channel->origin == other->channel->origin && one->state == other->state &&
+           one->dead == other->dead && (one->changes == 0) == (other->changes == 0) &&
            (one->why == other->why ||
             (one->why && other->why && strcmp(one->why, other->why) == 0));
 }
@@ -92,7 +92,7 @@ static void describe_period(const struct wm_doctor_source *source,
     }
     put_period(shortest, group->shortest_s);
     put_period(longest, group->longest_s);
-    if (group->longest_s < SEEN_FACTOR * source->look_s)
+    if (!wm_view_doctor_sees(source, group->longest_s))
         snprintf(text, size, "new at every look, which is every %s", longest);
     else if (strcmp(shortest, longest) == 0)
         snprintf(text, size, "new every %s", longest);
@@ -100,29 +100,54 @@ static void describe_period(const struct wm_doctor_source *source,
         snprintf(text, size, "new every %s to %s", shortest, longest);
 }
 
+/* "gpu0", "gpu0, gpu1", "gpu0 to gpu7 (8)" */
+static void name_devices(const char *first, const char *last, size_t count, char *text,
+                         size_t size)
+{
+    if (count == 1)
+        snprintf(text, size, "%.40s", first);
+    else if (count == 2)
+        snprintf(text, size, "%.40s, %.40s", first, last);
+    else
+        snprintf(text, size, "%.30s to %.30s (%zu)", first, last, count);
+}
+
+static const char *origin_mark(enum wm_origin origin)
+{
+    if (origin == WM_SIMULATED)
+        return "; SIMULATED";
+    return origin == WM_ESTIMATED ? "; ESTIMATED" : "";
+}
+
 static void print_group(const struct wm_doctor_source *source, const struct group *group,
                         FILE *out)
 {
+    const struct wm_doctor_channel *first = group->first;
+    const char *mark = origin_mark(first->channel->origin);
     char devices[96], period[160];
-    const char *first = group->first->channel->label, *last = group->last->channel->label;
 
-    if (group->count == 1)
-        snprintf(devices, sizeof(devices), "%.40s", first);
-    else if (group->count == 2)
-        snprintf(devices, sizeof(devices), "%.40s, %.40s", first, last);
-    else
-        snprintf(devices, sizeof(devices), "%.30s to %.30s (%zu)", first, last,
-                 group->count);
-
-    fprintf(out, "  %-*s %-*s ", METRIC_WIDTH, group->first->channel->metric, DEVICES_WIDTH,
+    name_devices(first->channel->label, group->last->channel->label, group->count, devices,
+                 sizeof(devices));
+    fprintf(out, "  %-*s %-*s ", METRIC_WIDTH, first->channel->metric, DEVICES_WIDTH,
             devices);
-    if (group->first->state != WM_READING_OK) {
-        fprintf(out, "n/a: %s\n", group->first->why);
-    } else if (group->first->dead) {
-        fprintf(out, "dead: this counter did not move; it cannot be trusted\n");
+    if (first->state != WM_READING_OK) {
+        fprintf(out, "n/a: %s%s\n", first->why, mark);
+    } else if (first->dead) {
+        fprintf(out, "dead: this counter did not move; it cannot be trusted%s\n", mark);
     } else {
         describe_period(source, group, period, sizeof(period));
-        fprintf(out, "%s\n", period);
+        fprintf(out, "%s%s\n", period, mark);
+    }
+}
+
+static void print_obstacles(const struct wm_doctor_source *source, FILE *out)
+{
+    for (size_t i = 0; i < source->silent_count; i++)
+        fprintf(out, "  ! %s is there, but does not answer\n", source->silent[i]);
+    for (size_t i = 0; i < source->advice_count; i++) {
+        fprintf(out, "  ! %s\n", source->advice[i].problem);
+        if (source->advice[i].command)
+            fprintf(out, "    %s\n", source->advice[i].command);
     }
 }
 
@@ -143,11 +168,7 @@ static void print_source(const struct wm_doctor_source *source, FILE *out)
         wm_view_duration(cost, source->read_s, NULL);
         fprintf(out, "  one reading of all this takes %s\n", cost);
     }
-    for (size_t i = 0; i < source->advice_count; i++) {
-        fprintf(out, "  ! %s\n", source->advice[i].problem);
-        if (source->advice[i].command)
-            fprintf(out, "    %s\n", source->advice[i].command);
-    }
+    print_obstacles(source, out);
 }
 
 static void print_text(const struct wm_doctor *doctor, FILE *out)
@@ -163,103 +184,13 @@ static void print_text(const struct wm_doctor *doctor, FILE *out)
         fprintf(out, "\nNothing at all can be measured here.\n");
 }
 
-static const char *const state_names[] = {
-    [WM_READING_NONE] = "none",
-    [WM_READING_OK] = "ok",
-    [WM_READING_UNSUPPORTED] = "unsupported",
-    [WM_READING_DENIED] = "denied",
-    [WM_READING_FAILED] = "failed",
-    [WM_READING_STALE] = "stale",
-};
-
-static json_t *text_or_null(const char *text)
-{
-    return text ? wm_text_json(text) : json_null();
-}
-
-static json_t *period_json(const struct wm_doctor_source *source,
-                           const struct wm_doctor_channel *channel)
-{
-    bool seen = channel->period_s >= SEEN_FACTOR * source->look_s;
-
-    return seen && channel->period_s > 0 ? json_real(channel->period_s) : json_null();
-}
-
-static json_t *channel_json(const struct wm_doctor_source *source,
-                            const struct wm_doctor_channel *channel)
-{
-    bool ok = channel->state == WM_READING_OK;
-
-    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:I, s:o, s:b}", /**/
-                     "label", wm_text_json(channel->channel->label),       /**/
-                     "device", wm_text_json(channel->channel->device),     /**/
-                     "metric", wm_text_json(channel->channel->metric),     /**/
-                     "unit", channel->channel->unit,                       /**/
-                     "state", state_names[channel->state],                 /**/
-                     "why", text_or_null(channel->why),                    /**/
-                     "value", ok ? json_real(channel->value) : json_null(), "changes",
-                     (json_int_t)channel->changes, /**/
-                     "period_seconds", period_json(source, channel), "dead",
-                     (int)channel->dead);
-}
-
-static json_t *source_json(const struct wm_doctor_source *source)
-{
-    json_t *channels = json_array(), *advice = json_array();
-
-    for (size_t i = 0; i < source->channel_count; i++)
-        json_array_append_new(channels, channel_json(source, &source->channels[i]));
-    for (size_t i = 0; i < source->advice_count; i++)
-        json_array_append_new(advice,
-                              json_pack("{s:o, s:o}", "problem",
-                                        wm_text_json(source->advice[i].problem), "command",
-                                        text_or_null(source->advice[i].command)));
-    bool looked = source->look_s > 0;
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", source->name,
-                     "health", wm_health_name(source->health), "summary", source->summary,
-                     "detail", text_or_null(source->detail), "read_seconds",
-                     looked ? json_real(source->read_s) : json_null(), "look_seconds",
-                     looked ? json_real(source->look_s) : json_null(), "channels", channels,
-                     "advice", advice);
-}
-
-/* Jansson passes a failed part on as NULL, and so the whole is NULL. */
-static json_t *doctor_json(const struct wm_doctor *doctor)
-{
-    const struct wm_doctor_source *source;
-    json_t *sources = json_array();
-
-    for (size_t i = 0; (source = wm_doctor_source(doctor, i)) != NULL; i++) {
-        if (json_array_append_new(sources, source_json(source)) != 0) {
-            json_decref(sources);
-            return NULL;
-        }
-    }
-    return json_pack("{s:b, s:o}", "can_measure", (int)wm_doctor_can_measure(doctor),
-                     "sources", sources);
-}
-
-static int print_json(const struct wm_doctor *doctor, FILE *out, struct wm_error *err)
-{
-    json_t *root = doctor_json(doctor);
-
-    if (!root)
-        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
-    int failed = json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    json_decref(root);
-    if (failed && !ferror(out))
-        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
-    fputc('\n', out);
-    return WM_OK;
-}
-
 int wm_doctor_print(const struct wm_doctor *doctor, enum wm_doctor_format format, FILE *out,
                     struct wm_error *err)
 {
     int status = WM_OK;
 
     if (format == WM_DOCTOR_JSON)
-        status = print_json(doctor, out, err);
+        status = wm_view_doctor_json(doctor, out, err);
     else
         print_text(doctor, out);
     if (status == WM_OK && (fflush(out) != 0 || ferror(out)))

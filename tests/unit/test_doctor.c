@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_doctor.c - how often values change, what is found on small trees that
- * stand for a machine, and which command is advised. */
+/* test_doctor.c - how often values change, and what is found on small trees that
+ * stand for a machine. */
 #include "test.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "doctor/doctor_advice.h"
 #include "doctor/doctor_pace.h"
+#include "wattmeter/doctor.h"
 
 #define MS 1000000LL
 
@@ -46,6 +44,9 @@ static void test_pace(void **state)
         for (int64_t ms = 0; ms < row->duration_ms; ms += row->look_ms)
             wm_pace_note(pace, ms * MS, row->period_ms ? (double)(ms / row->period_ms) : 7);
 
+        int64_t watched_ms =
+            row->duration_ms ? (row->duration_ms - 1) / row->look_ms * row->look_ms : 0;
+        assert_int_equal(wm_pace_watched_ns(pace), watched_ms * MS);
         double found = wm_pace_period_s(pace);
         if (found < row->low_s - 1e-9 || found > row->high_s + 1e-9 ||
             pace->changes < row->changes_at_least)
@@ -137,109 +138,6 @@ static void test_hwmon_alone(void **state)
     wm_doctor_free(doctor);
 }
 
-/* What `advise` says as a user who is not root; the test may be. */
-static void check_advice_as_nobody(const char *dir, const char *source_name,
-                                   enum wm_health health, int perf_errno, size_t count,
-                                   const char *problem, const char *command)
-{
-    char procfs[256], sysfs[256];
-
-    fflush(stdout);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        static struct wm_advice advice;
-        const struct wm_doctor_source source = { .name = source_name, .health = health };
-
-        snprintf(procfs, sizeof(procfs), "%s/proc", dir);
-        snprintf(sysfs, sizeof(sysfs), "%s/sys", dir);
-        const struct wm_source_config config = { .procfs = procfs, .sysfs = sysfs };
-        if (geteuid() == 0 && setuid(65534) != 0)
-            _exit(2);
-        wm_advise(&source, &config, perf_errno, &advice);
-        bool right = advice.count == count;
-        if (right && count > 0)
-            right =
-                strstr(advice.list[0].problem, problem) &&
-                (command ? advice.list[0].command && strstr(advice.list[0].command, command)
-                         : !advice.list[0].command);
-        if (!right)
-            fprintf(stderr, "# %s: %zu: %s / %s\n", source_name, advice.count,
-                    advice.count ? advice.list[0].problem : "",
-                    advice.count && advice.list[0].command ? advice.list[0].command : "");
-        _exit(right ? 0 : 1);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-}
-
-static void make_private(const char *dir, const char *path, mode_t mode)
-{
-    char full[1024];
-
-    snprintf(full, sizeof(full), "%s/%s", dir, path);
-    assert_int_equal(chmod(full, mode), 0);
-}
-
-static void test_advice(void **state)
-{
-    const char *dir = *state;
-
-    assert_int_equal(chmod(dir, 0755), 0);
-    check_advice_as_nobody(dir, "hwmon", WM_HEALTH_ABSENT, 0, 0, "", NULL);
-    check_advice_as_nobody(dir, "nvml", WM_HEALTH_ABSENT, 0, 0, "", NULL);
-    check_advice_as_nobody(dir, "tracker", WM_HEALTH_GOOD, 0, 0, "", NULL);
-    check_advice_as_nobody(dir, "tracker", WM_HEALTH_PARTLY, 1, 1, "containers", "PERFMON");
-    test_write_file(dir, "proc/sys/kernel/perf_event_paranoid", "3\n");
-    check_advice_as_nobody(dir, "tracker", WM_HEALTH_PARTLY, 13, 1, "forbids perf counters",
-                           "sudo sysctl kernel.perf_event_paranoid=2");
-    test_write_file(dir, "proc/sys/kernel/perf_event_paranoid", "-1 or so\n");
-    check_advice_as_nobody(dir, "tracker", WM_HEALTH_PARTLY, 38, 1, "containers",
-                           "PERFMON");
-
-    test_write_file(dir, "sys/class/hwmon/hwmon3/temp1_input", "45000\n");
-    test_write_file(dir, "sys/class/hwmon/hwmon3/temp2_input", "1\n");
-    check_advice_as_nobody(dir, "hwmon", WM_HEALTH_GOOD, 0, 0, "", NULL);
-    make_private(dir, "sys/class/hwmon/hwmon3/temp2_input", 0000);
-    check_advice_as_nobody(dir, "hwmon", WM_HEALTH_PARTLY, 0, 1,
-                           "hwmon3/temp2_input may not be read", "sudo chmod o+r ");
-
-    test_write_file(dir, "sys/bus/pci/devices/0000:01:00.0/vendor", "0x8086\n");
-    test_write_file(dir, "sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n");
-    test_write_file(dir, "sys/bus/pci/devices/0000:02:00.1/vendor", "0x10de\n");
-    test_write_file(dir, "sys/bus/pci/devices/0000:02:00.1/class", "0x040300\n");
-    check_advice_as_nobody(dir, "nvml", WM_HEALTH_ABSENT, 0, 0, "", NULL);
-    test_write_file(dir, "sys/bus/pci/devices/0000:02:00.0/vendor", "0x10de\n");
-    test_write_file(dir, "sys/bus/pci/devices/0000:02:00.0/class", "0x030200\n");
-    check_advice_as_nobody(dir, "nvml", WM_HEALTH_ABSENT, 0, 1, "on the PCI bus",
-                           "modprobe nvidia");
-    test_write_file(dir, "proc/driver/nvidia/version", "NVRM\n");
-    check_advice_as_nobody(dir, "nvml", WM_HEALTH_ABSENT, 0, 1, "container", "--gpus all");
-    check_advice_as_nobody(dir, "nvml", WM_HEALTH_GOOD, 0, 0, "", NULL);
-}
-
-/* A hostile tree: more denied files than are listed, names that would not fit. */
-static void test_advice_is_bounded(void **state)
-{
-    const char *dir = *state;
-    char path[600], name[200];
-
-    assert_int_equal(chmod(dir, 0755), 0);
-    memset(name, 'x', sizeof(name) - 1);
-    name[sizeof(name) - 1] = '\0';
-    for (int i = 0; i < 20; i++) {
-        snprintf(path, sizeof(path), "sys/class/hwmon/hwmon0/temp%d_input", i);
-        test_write_file(dir, path, "1\n");
-        make_private(dir, path, 0);
-    }
-    snprintf(path, sizeof(path), "sys/class/hwmon/hwmon%s/temp1_input", name);
-    test_write_file(dir, path, "1\n");
-    make_private(dir, path, 0);
-    check_advice_as_nobody(dir, "hwmon", WM_HEALTH_DENIED, 0, WM_ADVICE_MAX,
-                           "may not be read", "chmod");
-}
-
 static void test_printing(void **state)
 {
     struct wm_doctor *doctor = examine(*state, 10 * MS);
@@ -259,6 +157,41 @@ static void test_printing(void **state)
     assert_non_null(out);
     assert_int_equal(wm_doctor_print(doctor, WM_DOCTOR_JSON, out, &err), WM_EIO);
     fclose(out);
+    wm_doctor_free(doctor);
+}
+
+/* Allocations of Jansson, of which those from this number on fail. */
+static long json_made, json_fail_from;
+
+static void *allocate_json(size_t size)
+{
+    return json_made++ >= json_fail_from ? NULL : malloc(size);
+}
+
+/* Never a part of the findings that looks like all of them. */
+static void test_json_out_of_memory(void **state)
+{
+    struct wm_doctor *doctor = examine(*state, 10 * MS);
+    int status;
+    (void)state;
+
+    json_set_alloc_funcs(allocate_json, free);
+    for (json_fail_from = 0;; json_fail_from++) {
+        struct wm_error err;
+        FILE *out = fopen("/dev/null", "w");
+        assert_non_null(out);
+        json_made = 0;
+        status = wm_doctor_print(doctor, WM_DOCTOR_JSON, out, &err);
+        fclose(out);
+        if (json_made <= json_fail_from)
+            break;
+        if (status != WM_ENOMEM)
+            fail_msg("status %d without allocation %ld", status, json_fail_from);
+        assert_true(json_fail_from < 100000);
+    }
+    json_set_alloc_funcs(malloc, free);
+    assert_int_equal(status, WM_OK);
+    assert_true(json_fail_from > 50);
     wm_doctor_free(doctor);
 }
 
@@ -288,6 +221,12 @@ static void test_out_of_memory(void **state)
         assert_true(nth < 200);
     }
     wm_doctor_free(NULL);
+
+    struct wm_doctor *doctor = NULL;
+    test_fail_threads(true);
+    assert_int_equal(wm_doctor_examine(&config, 1, &doctor, &err), WM_ENOMEM);
+    test_fail_threads(false);
+    assert_null(doctor);
 }
 
 int main(void)
@@ -299,9 +238,8 @@ int main(void)
         cmocka_unit_test(test_pace_takes_the_median),
         IN_FOLDER(test_machine_with_nothing),
         IN_FOLDER(test_hwmon_alone),
-        IN_FOLDER(test_advice),
-        IN_FOLDER(test_advice_is_bounded),
         IN_FOLDER(test_printing),
+        IN_FOLDER(test_json_out_of_memory),
         IN_FOLDER(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
