@@ -66,6 +66,7 @@ static void fuzz_machine(const char *text)
     struct wm_proc_stat stat, counted;
     struct wm_meminfo meminfo;
     struct wm_loadavg loadavg;
+    struct wm_cpuinfo cpuinfo;
 
     int status = wm_parse_proc_stat(text, cpus, 4, &stat);
     require(wm_parse_proc_stat(text, NULL, 0, &counted) == status);
@@ -76,6 +77,9 @@ static void fuzz_machine(const char *text)
     }
     if (PARSE(wm_parse_meminfo, text, meminfo))
         require(meminfo.available <= meminfo.total);
+    if (PARSE(wm_parse_cpuinfo, text, cpuinfo))
+        require(strlen(cpuinfo.vendor) < sizeof(cpuinfo.vendor) &&
+                strlen(cpuinfo.name) < sizeof(cpuinfo.name));
     if (PARSE(wm_parse_loadavg, text, loadavg))
         require(loadavg.load1 >= 0 && loadavg.last_pid >= 0);
 }
@@ -83,13 +87,19 @@ static void fuzz_machine(const char *text)
 static void fuzz_list(const char *text)
 {
     pid_t pids[4];
+    uint32_t cpus[4];
     size_t count;
 
-    if (wm_parse_pid_list(text, pids, 4, &count) < 0)
-        return;
-    require(count <= strlen(text));
-    for (size_t i = 0; i < count && i < 4; i++)
-        require(pids[i] > 0);
+    if (wm_parse_pid_list(text, pids, 4, &count) == WM_OK) {
+        require(count <= strlen(text));
+        for (size_t i = 0; i < count && i < 4; i++)
+            require(pids[i] > 0);
+    }
+    if (wm_parse_cpu_list(text, cpus, 4, &count) == WM_OK) {
+        require(count <= 65536);
+        for (size_t i = 1; i < count && i < 4; i++)
+            require(cpus[i] > cpus[i - 1]);
+    }
 }
 
 /* Bytes of any kind, into any room, become whole characters. */

@@ -16,7 +16,8 @@
  * register themselves from constructors would save these lines and lose both,
  * and a static library would silently drop the ones nobody refers to. */
 static const struct wm_source_ops *const table[] = {
-    &wm_source_host, &wm_source_tree, &wm_source_hwmon, &wm_source_nvml, &wm_source_drm,
+    &wm_source_host, &wm_source_tree, &wm_source_hwmon,   &wm_source_rapl,
+    &wm_source_nvml, &wm_source_drm,  &wm_source_battery, &wm_source_estimate,
 };
 
 enum { TABLE_COUNT = sizeof(table) / sizeof(table[0]) };

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,26 +16,12 @@
 #include "base/base_file.h"
 #include "source/source_kernel_text.h"
 #include "source/source_ops.h"
+#include "source/source_proc_file.h"
 
 /* The kernel computes its load averages every 5 s; asking more often than this
  * shows nothing new. */
 #define LOAD_PERIOD_NS (5 * WM_NS_PER_S)
 #define LOAD_REREAD_NS WM_NS_PER_S
-
-#define FIRST_TEXT_SIZE ((size_t)8192)
-
-/* /proc/stat has some 50 bytes per core and 2 to 12 per interrupt; the largest
- * machines stay well below a megabyte. */
-#define MAX_TEXT_SIZE ((size_t)16 << 20)
-
-struct proc_file {
-    char path[128]; /* for messages */
-    bool is_open;
-    int fd;
-    char *text;
-    size_t size;
-    struct wm_error err; /* why the last read, or else the open, failed */
-};
 
 struct core {
     uint32_t number;
@@ -48,7 +33,7 @@ enum { CPU_TIME, MEMORY_USED, MEMORY_TOTAL, LOAD1, HOST_CHANNELS };
 
 struct host {
     double ticks_per_s;
-    struct proc_file stat, meminfo, loadavg;
+    struct wm_proc_file stat, meminfo, loadavg;
     struct core *cores; /* those online at open; the list is fixed from then on */
     size_t core_count;
     struct wm_cpu_ticks *ticks; /* those online now */
@@ -70,90 +55,10 @@ static const struct wm_channel host_channels[HOST_CHANNELS] = {
                 .period_ns = LOAD_PERIOD_NS },
 };
 
-static int grow_text(struct proc_file *file)
-{
-    size_t size = file->size ? file->size * 2 : FIRST_TEXT_SIZE;
-    if (size > MAX_TEXT_SIZE)
-        return wm_fail(&file->err, WM_EFORMAT, "%s: larger than %zu bytes", file->path,
-                       MAX_TEXT_SIZE);
-
-    char *text = realloc(file->text, size);
-    if (!text)
-        return wm_fail(&file->err, WM_ENOMEM, "%s: out of memory", file->path);
-    file->text = text;
-    file->size = size;
-    return WM_OK;
-}
-
-/* WM_ENOMEM, or WM_OK: another failure waits in file->err for the first read. */
-static int open_file(struct proc_file *file, const char *procfs, int dir, const char *name)
-{
-    snprintf(file->path, sizeof(file->path), "%s/%s", procfs, name);
-
-    int fd = wm_file_open_at(dir, name);
-    if (fd < 0) {
-        errno = -fd;
-        wm_fail_errno(&file->err, file->path);
-        return WM_OK;
-    }
-    file->fd = fd;
-    file->is_open = true;
-    return grow_text(file);
-}
-
-static void close_file(struct proc_file *file)
-{
-    if (file->is_open)
-        close(file->fd);
-    free(file->text);
-}
-
-static int read_file(struct proc_file *file)
-{
-    if (!file->is_open)
-        return file->err.status;
-
-    for (;;) {
-        ssize_t length = wm_file_reread(file->fd, file->text, file->size);
-        if (length < 0) {
-            errno = (int)-length;
-            return wm_fail_errno(&file->err, file->path);
-        }
-        if ((size_t)length + 1 < file->size)
-            return WM_OK;
-
-        int status = grow_text(file);
-        if (status < 0)
-            return status;
-    }
-}
-
-static int fail_format(struct proc_file *file)
-{
-    return wm_fail(&file->err, WM_EFORMAT, "%s: not what the kernel writes", file->path);
-}
-
-/* Reads /proc/stat; the cores that are online end up in host->ticks. */
+/* The cores that are online end up in host->ticks. */
 static int read_stat(struct host *host, struct wm_proc_stat *ret_stat)
 {
-    struct proc_file *file = &host->stat;
-    int status = read_file(file);
-    if (status < 0)
-        return status;
-
-    if (wm_parse_proc_stat(file->text, host->ticks, host->ticks_room, ret_stat) < 0)
-        return fail_format(file);
-    if (ret_stat->cpu_count <= host->ticks_room)
-        return WM_OK;
-
-    /* The first time, and when cores came online since. */
-    struct wm_cpu_ticks *ticks =
-        realloc(host->ticks, ret_stat->cpu_count * sizeof(*host->ticks));
-    if (!ticks)
-        return wm_fail(&file->err, WM_ENOMEM, "%s: out of memory", file->path);
-    host->ticks = ticks;
-    host->ticks_room = ret_stat->cpu_count;
-    return wm_parse_proc_stat(file->text, host->ticks, host->ticks_room, ret_stat);
+    return wm_proc_file_read_stat(&host->stat, &host->ticks, &host->ticks_room, ret_stat);
 }
 
 static int find_cores(struct host *host)
@@ -218,11 +123,11 @@ static int host_open(void *state, const struct wm_source_config *config,
         errno = -dir;
         return wm_fail_errno(err, config->procfs);
     }
-    status = open_file(&host->stat, config->procfs, dir, "stat");
+    status = wm_proc_file_open(&host->stat, config->procfs, dir, "stat");
     if (status == WM_OK)
-        status = open_file(&host->meminfo, config->procfs, dir, "meminfo");
+        status = wm_proc_file_open(&host->meminfo, config->procfs, dir, "meminfo");
     if (status == WM_OK)
-        status = open_file(&host->loadavg, config->procfs, dir, "loadavg");
+        status = wm_proc_file_open(&host->loadavg, config->procfs, dir, "loadavg");
     close(dir);
 
     if (status == WM_OK && !host->stat.is_open && !host->meminfo.is_open &&
@@ -304,10 +209,10 @@ static void read_cpu_times(struct host *host, struct wm_reading *readings)
 static void read_memory(struct host *host, struct wm_reading *readings)
 {
     struct wm_meminfo meminfo;
-    int status = read_file(&host->meminfo);
+    int status = wm_proc_file_read(&host->meminfo);
 
     if (status >= 0 && wm_parse_meminfo(host->meminfo.text, &meminfo) < 0)
-        status = fail_format(&host->meminfo);
+        status = wm_proc_file_fail_format(&host->meminfo);
     if (status < 0) {
         set_failure(host, readings, MEMORY_USED, status, host->meminfo.err.text);
         set_failure(host, readings, MEMORY_TOTAL, status, host->meminfo.err.text);
@@ -326,10 +231,10 @@ static void read_load(struct host *host, struct wm_reading *readings, int64_t no
         return;
     }
     host->load_read_ns = now_ns;
-    int status = read_file(&host->loadavg);
+    int status = wm_proc_file_read(&host->loadavg);
 
     if (status >= 0 && wm_parse_loadavg(host->loadavg.text, &loadavg) < 0)
-        status = fail_format(&host->loadavg);
+        status = wm_proc_file_fail_format(&host->loadavg);
     if (status < 0)
         set_failure(host, readings, LOAD1, status, host->loadavg.err.text);
     else
@@ -361,9 +266,9 @@ static void host_close(void *state)
 {
     struct host *host = state;
 
-    close_file(&host->stat);
-    close_file(&host->meminfo);
-    close_file(&host->loadavg);
+    wm_proc_file_close(&host->stat);
+    wm_proc_file_close(&host->meminfo);
+    wm_proc_file_close(&host->loadavg);
     free(host->cores);
     free(host->ticks);
     free(host->channels);

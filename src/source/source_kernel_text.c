@@ -392,3 +392,95 @@ int wm_parse_pid_list(const char *text, pid_t *pids, size_t room, size_t *ret_co
     *ret_count = count;
     return WM_OK;
 }
+
+/* Of one list, "10-11" or "8"; as many CPUs as the kernel can be built for. */
+static bool take_cpu_range(const char **at, uint64_t *ret_first, uint64_t *ret_last)
+{
+    const uint64_t most = 65535;
+
+    if (!wm_text_u64(*at, at, ret_first))
+        return false;
+    *ret_last = *ret_first;
+    if (**at == '-' && !wm_text_u64(*at + 1, at, ret_last))
+        return false;
+    return *ret_first <= *ret_last && *ret_last <= most;
+}
+
+int wm_parse_cpu_list(const char *text, uint32_t *cpus, size_t room, size_t *ret_count)
+{
+    uint64_t first, last, next = 0;
+    size_t count = 0;
+
+    while (*text != '\0' && *text != '\n') {
+        if (!take_cpu_range(&text, &first, &last) || first < next)
+            return WM_EFORMAT;
+        next = last + 1;
+        for (uint64_t cpu = first; cpu <= last; cpu++, count++) {
+            if (count < room)
+                cpus[count] = (uint32_t)cpu;
+        }
+        if (*text == ',' && text[1] >= '0' && text[1] <= '9')
+            text++;
+        else if (*text != '\n')
+            return WM_EFORMAT;
+    }
+    /* A list without its newline was cut. */
+    if (*text != '\n' || text[1] != '\0')
+        return WM_EFORMAT;
+    *ret_count = count;
+    return WM_OK;
+}
+
+/* The value of a line such as "cpu family\t: 6", or NULL for another key. */
+static const char *value_of(const char *line, const char *key)
+{
+    size_t length = strlen(key);
+
+    if (strncmp(line, key, length) != 0)
+        return NULL;
+    line = wm_text_skip_blanks(line + length);
+    return *line == ':' ? wm_text_skip_blanks(line + 1) : NULL;
+}
+
+static bool has_word(const char *line, const char *word)
+{
+    const char *end = line + strcspn(line, "\n");
+
+    while (line < end) {
+        size_t length = strcspn(line, " \t\n");
+        if (length == strlen(word) && strncmp(line, word, length) == 0)
+            return true;
+        line += length;
+        line += strspn(line, " \t");
+    }
+    return false;
+}
+
+int wm_parse_cpuinfo(const char *text, struct wm_cpuinfo *ret_cpuinfo)
+{
+    struct wm_cpuinfo info = { .vendor = "" };
+    const char *value, *line = text;
+
+    if (!value_of(text, "processor"))
+        return WM_EFORMAT;
+    while (line && *line != '\0' && *line != '\n') {
+        if ((value = value_of(line, "vendor_id")))
+            wm_text_line(info.vendor, sizeof(info.vendor), value);
+        else if ((value = value_of(line, "model name")))
+            wm_text_line(info.name, sizeof(info.name), value);
+        else if ((value = value_of(line, "cpu family")))
+            take_u64(&value, &info.family);
+        else if ((value = value_of(line, "model")))
+            take_u64(&value, &info.model);
+        else if ((value = value_of(line, "stepping")))
+            take_u64(&value, &info.stepping);
+        else if ((value = value_of(line, "flags"))) {
+            info.has_sgx = has_word(value, "sgx");
+            info.is_guest = has_word(value, "hypervisor");
+        } else if (value_of(line, "CPU implementer"))
+            info.is_arm = true;
+        line = next_line(line);
+    }
+    *ret_cpuinfo = info;
+    return WM_OK;
+}

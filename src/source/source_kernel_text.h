@@ -20,6 +20,7 @@
 #ifndef WM_SOURCE_KERNEL_TEXT_H
 #define WM_SOURCE_KERNEL_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -135,5 +136,25 @@ int wm_parse_boot_time(const char *text, uint64_t *ret_seconds);
 /* A list of pids with white space after each of them: /proc/PID/task/TID/children,
  * cgroup.procs. Fills pids[] with the first `room`; `ret_count` counts all. */
 int wm_parse_pid_list(const char *text, pid_t *pids, size_t room, size_t *ret_count);
+
+/* A list of CPUs such as "0-3,8,10-11" of cpumask or topology files, into
+ * cpus[0..room), in ascending order; `ret_count` counts all. The line may be empty. */
+int wm_parse_cpu_list(const char *text, uint32_t *cpus, size_t room, size_t *ret_count);
+
+/* What /proc/cpuinfo says of its first CPU. What is not there is empty or 0: ARM
+ * has none of the first five. */
+struct wm_cpuinfo {
+    char vendor[16]; /* "GenuineIntel" */
+    char name[80];   /* "Intel(R) Xeon(R) Gold 6226R CPU @ 2.90GHz"; valid UTF-8 */
+    uint64_t family; /* 6 */
+    uint64_t model;  /* 85 */
+    uint64_t stepping;
+    bool has_sgx;  /* among its flags */
+    bool is_guest; /* a virtual machine's; among the flags of x86 only */
+    bool is_arm;
+};
+
+/* The text may end within the second CPU or later. */
+int wm_parse_cpuinfo(const char *text, struct wm_cpuinfo *ret_cpuinfo);
 
 #endif

@@ -530,6 +530,131 @@ static void test_pid_list(void **state)
     }
 }
 
+static void test_cpu_list(void **state)
+{
+    static const struct {
+        const char *what;
+        const char *text;
+        int status;
+        size_t count;
+        uint32_t cpus[3];
+    } cases[] = {
+        { "one", "0\n", WM_OK, 1, { 0 } },
+        { "two sockets", "0,36\n", WM_OK, 2, { 0, 36 } },
+        { "a range", "4-6\n", WM_OK, 3, { 4, 5, 6 } },
+        { "both", "1-2,9\n", WM_OK, 3, { 1, 2, 9 } },
+        { "more than room", "0-127\n", WM_OK, 128, { 0, 1, 2 } },
+        { "the last that there can be", "65535\n", WM_OK, 1, { 65535 } },
+        { "none", "\n", WM_OK, 0, { 0 } },
+        { "empty", "", WM_EFORMAT, 0, { 0 } },
+        { "cut", "0-3", WM_EFORMAT, 0, { 0 } },
+        { "cut before a number", "0,\n", WM_EFORMAT, 0, { 0 } },
+        { "cut within a range", "0-\n", WM_EFORMAT, 0, { 0 } },
+        { "backwards", "3-1\n", WM_EFORMAT, 0, { 0 } },
+        { "twice", "0-3,3\n", WM_EFORMAT, 0, { 0 } },
+        { "descending", "4,2\n", WM_EFORMAT, 0, { 0 } },
+        { "negative", "-1\n", WM_EFORMAT, 0, { 0 } },
+        { "more than there can be", "0-65536\n", WM_EFORMAT, 0, { 0 } },
+        { "one that does not fit", "0-18446744073709551616\n", WM_EFORMAT, 0, { 0 } },
+        { "a mask", "00000003\n0\n", WM_EFORMAT, 0, { 0 } },
+        { "a stride", "0-7:2/4\n", WM_EFORMAT, 0, { 0 } },
+        { "blanks", "0, 2\n", WM_EFORMAT, 0, { 0 } },
+        { "letters", "all\n", WM_EFORMAT, 0, { 0 } },
+        { "binary", "\xff\xfe\n", WM_EFORMAT, 0, { 0 } },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint32_t cpus[3] = { 0 };
+        size_t count = 0;
+
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(wm_parse_cpu_list(cases[i].text, cpus, 3, &count),
+                         cases[i].status);
+        assert_int_equal(count, cases[i].count);
+        if (cases[i].status == WM_OK)
+            assert_memory_equal(cpus, cases[i].cpus, sizeof(cpus));
+    }
+}
+
+static void test_cpuinfo(void **state)
+{
+    static const struct {
+        const char *what;
+        const char *text;
+        int status;
+        struct wm_cpuinfo info;
+    } cases[] = {
+        { "Intel",
+          "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 106\n"
+          "model name\t: Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz\n"
+          "stepping\t: 6\nflags\t\t: fpu sgx_lc sgx aes\n\nprocessor\t: 1\nmodel\t\t: 7\n",
+          WM_OK,
+          { .vendor = "GenuineIntel",
+            .name = "Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz",
+            .family = 6,
+            .model = 106,
+            .stepping = 6,
+            .has_sgx = true } },
+        { "AMD, cut within the flags",
+          "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"
+          "model name\t: AMD EPYC\nflags\t\t: fpu vme sg",
+          WM_OK,
+          { .vendor = "AuthenticAMD", .name = "AMD EPYC", .family = 25, .model = 17 } },
+        { "a virtual machine",
+          "processor\t: 0\nstepping\t: x\nflags\t\t: fpu hypervisor lahf_lm\n",
+          WM_OK,
+          { .is_guest = true } },
+        { "no virtual machine",
+          "processor\t: 0\nflags\t\t: fpu hypervisor2\nbugs\t\t: hypervisor\n",
+          WM_OK,
+          { .family = 0 } },
+        { "sgx is a word",
+          "processor\t: 0\nflags\t\t: sgx_lc nosgx sgx2\n",
+          WM_OK,
+          { .family = 0 } },
+        { "sgx of another line",
+          "processor\t: 0\nflags\t\t: fpu\nbugs\t\t: sgx\n",
+          WM_OK,
+          { .family = 0 } },
+        { "ARM",
+          "processor\t: 0\nBogoMIPS\t: 108.00\nCPU implementer\t: 0x41\n",
+          WM_OK,
+          { .is_arm = true } },
+        { "RISC-V", "processor\t: 0\nhart\t: 1\n", WM_OK, { .family = 0 } },
+        { "no name after all", "processor\t: 0\nmodel name\t:\n", WM_OK, { .family = 0 } },
+        { "numbers that are none",
+          "processor\t: 0\ncpu family\t: six\nmodel\t\t: -1\n",
+          WM_OK,
+          { .family = 0 } },
+        { "a name of binary",
+          "processor\t: 0\nmodel name\t: \xff\n",
+          WM_OK,
+          { .name = "\xef\xbf\xbd" } },
+        { "empty", "", WM_EFORMAT, { .family = 0 } },
+        { "an empty line first", "\nprocessor\t: 0\n", WM_EFORMAT, { .family = 0 } },
+        { "not of CPUs", "MemTotal:       24684084 kB\n", WM_EFORMAT, { .family = 0 } },
+        { "no colon", "processor 0\n", WM_EFORMAT, { .family = 0 } },
+        { "binary", "\xff\xfe", WM_EFORMAT, { .family = 0 } },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_cpuinfo info = { .family = 0 };
+
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(wm_parse_cpuinfo(cases[i].text, &info), cases[i].status);
+        assert_string_equal(info.vendor, cases[i].info.vendor);
+        assert_string_equal(info.name, cases[i].info.name);
+        assert_int_equal(info.family, cases[i].info.family);
+        assert_int_equal(info.model, cases[i].info.model);
+        assert_int_equal(info.stepping, cases[i].info.stepping);
+        assert_int_equal(info.has_sgx, cases[i].info.has_sgx);
+        assert_int_equal(info.is_guest, cases[i].info.is_guest);
+        assert_int_equal(info.is_arm, cases[i].info.is_arm);
+    }
+}
+
 static char *load(const char *name)
 {
     char path[64];
@@ -629,6 +754,7 @@ int main(void)
         cmocka_unit_test(test_meminfo),   cmocka_unit_test(test_loadavg),
         cmocka_unit_test(test_status_kb), cmocka_unit_test(test_status_numbers),
         cmocka_unit_test(test_boot_time), cmocka_unit_test(test_pid_list),
+        cmocka_unit_test(test_cpu_list),  cmocka_unit_test(test_cpuinfo),
         cmocka_unit_test(test_captured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,6 +270,10 @@ static void check_processes(const struct wm_guarded *guarded, size_t unknown,
         bool is_unknown = processes[i].pid == 0;
         unknown -= is_unknown;
         assert_int_equal(processes[i].state, is_unknown ? unknown_state : WM_READING_OK);
+        if (is_unknown && unknown_state == WM_READING_STALE)
+            assert_string_equal(processes[i].why, "the driver did not answer");
+        else if (is_unknown)
+            assert_non_null(strstr(processes[i].why, "no memory"));
     }
     assert_int_equal(unknown, 0);
 }
