@@ -62,11 +62,24 @@ struct wm_tracker_options {
      * calling process, whose environment a command inherits. */
     pid_t visible_to;
 
+    /* What the CPUs take idle and at full load, "IDLE:MAX" in watts, for the estimate
+     * of their energy where nothing measures it. NULL: from what is published of
+     * machines like this one. */
+    const char *cpu_watts;
+
+    /* How long the machine is measured with nothing to do before a command is
+     * started, so that what it takes then is told apart; 0: not at all. Of no use
+     * with what runs already. */
+    int64_t baseline_ns;
+
     /* The calling process does nothing but tracking, so that all it uses is
      * the tracker's own cost. Otherwise that is what the tracker's functions
      * use, and its memory is not told apart from the program's. */
     bool own_process;
 };
+
+/* The longest baseline_ns. */
+#define WM_BASELINE_MAX_NS INT64_C(3600000000000)
 
 /* Limits of interval_ns. */
 #define WM_INTERVAL_MIN_NS INT64_C(1000000)
@@ -94,7 +107,8 @@ WM_API void wm_tracker_free(struct wm_tracker *tracker);
 WM_API int wm_tracker_add(struct wm_tracker *tracker, const char *name,
                           struct wm_error *err);
 
-/* Adds every source this build knows. WM_OK, or WM_EINVAL with an `err` that
+/* Adds every source this build knows; the estimate of CPU energy only where no other
+ * source has it, or where cpu_watts asks for it. WM_OK, or WM_EINVAL with an `err` that
  * lists what there is when the choice of GPUs is wrong. */
 WM_API int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err);
 
@@ -102,10 +116,18 @@ WM_API int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err);
 WM_API int wm_tracker_note(struct wm_tracker *tracker, const char *key, const char *value,
                            struct wm_error *err);
 
-/* Records the session to `target` (a file; its suffix names the format). It is
+/* Records the session to `target` (a file, whose suffix names the format, or the
+ * URL of a PostgreSQL database: postgresql://...). It is
  * opened by the start function, which fails when that cannot be done. */
 WM_API int wm_tracker_record(struct wm_tracker *tracker, const char *target,
                              enum wm_record_mode mode, struct wm_error *err);
+
+/* Reads the file at `path` when the tracker is stopped, in which the target writes
+ * numbers of its own, a JSON object per line with "time" (seconds since 1970, or RFC
+ * 3339) and numbers of any name; they are kept with the recording. What cannot be used
+ * of it, or that it is missing, is a remark in the report. */
+WM_API int wm_tracker_metrics(struct wm_tracker *tracker, const char *path,
+                              struct wm_error *err);
 
 /* Starts `argv` (ends with NULL; argv[0] is looked up in PATH) and the ticks.
  * WM_ENOENT: there is no such command; WM_EACCES: it cannot be executed. On any

@@ -2,11 +2,13 @@
 /* track_gpus.c - words about GPUs become a list of identities for each source. */
 #include "track/track_gpus.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_file.h"
+#include "gpu/gpu_open.h"
 #include "gpu/gpu_select.h"
 
 /* A source of GPUs, and the chosen ones among them. */
@@ -15,6 +17,7 @@ struct part {
     char *list; /* "GPU-7c1f...,GPU-93ab..."; NULL: none of them */
     size_t length;
     struct wm_error missing; /* why it found no GPU at all; else its status is WM_OK */
+    struct wm_error silent;  /* the same of a chosen GPU that does not answer */
 };
 
 struct wm_track_gpus {
@@ -112,29 +115,49 @@ static struct part *find_part(const struct wm_track_gpus *choice, const char *so
     return NULL;
 }
 
+static int add_remark(struct wm_track_gpus *choice, const char *text)
+{
+    size_t length = choice->remark ? strlen(choice->remark) : 0;
+    size_t room = length + strlen("; ") + strlen(text) + 1;
+    char *grown = realloc(choice->remark, room);
+
+    if (!grown)
+        return WM_ENOMEM;
+    snprintf(grown + length, room - length, "%s%s", length > 0 ? "; " : "", text);
+    choice->remark = grown;
+    return WM_OK;
+}
+
+/* A source is told identities, so that one without cannot be measured. */
+static int leave_out(struct wm_track_gpus *choice, struct part *part,
+                     const struct wm_gpus *gpus, size_t index)
+{
+    struct wm_gpu_value identity;
+    char text[400];
+
+    wm_gpus_get_any(gpus, index, WM_GPU_UUID, &identity);
+    wm_fail(&part->silent, WM_EIO, "GPU %zu does not answer: %s", index, identity.why);
+    snprintf(text, sizeof(text), "GPU %zu is not measured, as it does not answer: %s",
+             index, identity.why);
+    return add_remark(choice, text);
+}
+
 /* Tells each source the identities of the chosen GPUs that are its own. */
 static int hand_out(struct wm_track_gpus *choice, const struct wm_gpus *gpus,
                     const size_t *chosen, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    int status = WM_OK;
+
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
         const char *source = wm_gpu_text(gpus, chosen[i], WM_GPU_SOURCE);
         const char *identity = wm_gpu_text(gpus, chosen[i], WM_GPU_UUID);
         struct part *part = source ? find_part(choice, source) : NULL;
 
-        if (part && identity && append(part, identity) < 0)
-            return WM_ENOMEM;
+        if (part)
+            status = identity ? append(part, identity)
+                              : leave_out(choice, part, gpus, chosen[i]);
     }
-    return WM_OK;
-}
-
-static char *join(const char *one, const char *other)
-{
-    size_t room = strlen(one) + strlen(other) + sizeof("; ");
-    char *text = malloc(room);
-
-    if (text)
-        snprintf(text, room, "%s%s%s", one, one[0] && other[0] ? "; " : "", other);
-    return text;
+    return status;
 }
 
 /* `blind` says why the viewer's own environment could not be read; else empty. */
@@ -149,17 +172,21 @@ static int choose(struct wm_track_gpus *choice, const struct wm_gpus *gpus,
         return no_memory(err);
     int status = wm_gpu_select(gpus, choice->words, environment, chosen, &count, &remark,
                                &choice->trouble);
-    if (status == WM_EINVAL || status == WM_ENOMEM)
+    if (status == WM_EINVAL || status == WM_ENOMEM) {
         status = wm_fail(err, status, "%s", choice->trouble.text);
-    else if (status < 0)
-        status = WM_OK; /* kept for the sources */
-    else if (hand_out(choice, gpus, chosen, count) < 0)
-        status = no_memory(err);
-    if (status == WM_OK && (remark || blind[0])) {
-        choice->remark = join(blind, remark ? remark : "");
-        if (!choice->remark)
-            status = no_memory(err);
+        goto out;
     }
+    bool is_made = status == WM_OK; /* else the trouble is kept for the sources */
+
+    status = blind[0] ? add_remark(choice, blind) : WM_OK;
+    if (status == WM_OK && remark)
+        status = add_remark(choice, remark);
+    if (status == WM_OK && is_made)
+        status = hand_out(choice, gpus, chosen, count);
+    if (status < 0)
+        status = no_memory(err);
+
+out:
     free(chosen);
     return status;
 }
@@ -181,7 +208,7 @@ static int fill(struct wm_track_gpus *choice, pid_t viewer, struct wm_error *err
                  "which GPUs process %d sees is told by wattmeter's own environment: %s",
                  (int)viewer, why.text);
 
-    status = wm_gpus_open(NULL, &gpus, err);
+    status = wm_gpus_open_to_select(NULL, 0, choice->words, &gpus, err);
     if (status < 0)
         goto out;
     choice->present = wm_gpus_present(gpus);
@@ -237,6 +264,8 @@ int wm_track_gpus_of(const struct wm_track_gpus *gpus, const char *source,
         return wm_fail(err, part->missing.status, "%s", part->missing.text);
     if (part && gpus->trouble.status < 0)
         return wm_fail(err, gpus->trouble.status, "%s", gpus->trouble.text);
+    if (part && !part->list && part->silent.status < 0)
+        return wm_fail(err, part->silent.status, "%s", part->silent.text);
     if (part && !part->list)
         return wm_fail(err, WM_ENODEV, "none of its GPUs is among those chosen: %.100s",
                        gpus->words);

@@ -43,6 +43,7 @@ enum message_kind {
 struct message {
     enum message_kind kind;
     int number;
+    long inherited_kb; /* the high-water mark of memory that the command began with */
     int wait_status;
     int64_t ended_ns;
     struct rusage command, children, self;
@@ -54,6 +55,12 @@ static const char go[1], reap[1];
 /* How long a dead command waits to be reaped at most: the tracker may be gone
  * and yet its end of the socket be open, in some child that it forked. */
 enum { REAP_WAIT_MS = 10000 };
+
+/* What the command says of itself on its way. */
+struct progress {
+    int number;        /* -1 just before the exec, its errno should it fail */
+    long inherited_kb; /* its high-water mark of memory by then */
+};
 
 /* Everything the two new processes need, made ready before the fork. */
 struct plan {
@@ -140,24 +147,26 @@ static void restore_signals(const struct plan *plan)
     sigprocmask(SIG_SETMASK, &plan->old_mask, NULL);
 }
 
-/* `exec_fd` gets -1 just before the exec, and its errno should it fail. */
 _Noreturn static void be_command(const struct plan *plan, int exec_fd)
 {
-    int number = -1;
+    struct progress progress = { .number = -1 };
+    struct rusage usage = { 0 };
     char byte;
 
     /* No byte but the end: the tracker died or thought better of it. */
     if (recv(plan->channel_fd, &byte, 1, 0) != 1)
         _exit(126);
-    if (write(exec_fd, &number, sizeof(number)) != sizeof(number))
-        _exit(126);
     restore_signals(plan);
+    getrusage(RUSAGE_SELF, &usage);
+    progress.inherited_kb = usage.ru_maxrss;
+    if (write(exec_fd, &progress, sizeof(progress)) != sizeof(progress))
+        _exit(126);
     execvp(plan->path, plan->argv);
 
-    number = errno;
-    if (write(exec_fd, &number, sizeof(number)) != sizeof(number))
+    progress.number = errno;
+    if (write(exec_fd, &progress, sizeof(progress)) != sizeof(progress))
         _exit(126);
-    _exit(number == ENOENT ? 127 : 126);
+    _exit(progress.number == ENOENT ? 127 : 126);
 }
 
 static void tell(int channel_fd, const struct message *message)
@@ -192,26 +201,28 @@ static void keep_only(int *channel_fd, int *exec_fd)
 }
 
 /* False when the command is gone without having executed anything. */
-static bool watch_exec(int channel_fd, int exec_fd)
+static bool watch_exec(int channel_fd, int exec_fd, long *ret_inherited_kb)
 {
     struct message message = { .kind = MESSAGE_EXECUTED, .number = -1 };
-    int number;
+    struct progress progress;
     ssize_t got;
 
-    while ((got = read(exec_fd, &number, sizeof(number))) != 0) {
+    while ((got = read(exec_fd, &progress, sizeof(progress))) != 0) {
         if (got < 0 && errno != EINTR)
             break;
-        if (got == sizeof(number))
-            message.number = number == -1 ? 0 : number;
+        if (got == sizeof(progress)) {
+            message.number = progress.number == -1 ? 0 : progress.number;
+            *ret_inherited_kb = progress.inherited_kb;
+        }
     }
     close(exec_fd);
     tell(channel_fd, &message);
     return message.number == 0;
 }
 
-static void reap_until(pid_t command, int channel_fd)
+static void reap_until(pid_t command, int channel_fd, long inherited_kb)
 {
-    struct message message = { .kind = MESSAGE_ENDED };
+    struct message message = { .kind = MESSAGE_ENDED, .inherited_kb = inherited_kb };
     siginfo_t info = { 0 };
     char byte;
 
@@ -264,8 +275,9 @@ _Noreturn static void be_launcher(struct plan *plan)
 
     int channel_fd = plan->channel_fd, exec_fd = exec_pipe[0];
     keep_only(&channel_fd, &exec_fd);
-    if (watch_exec(channel_fd, exec_fd))
-        reap_until(command, channel_fd);
+    long inherited_kb = 0;
+    if (watch_exec(channel_fd, exec_fd, &inherited_kb))
+        reap_until(command, channel_fd, inherited_kb);
     else
         waitpid(command, NULL, 0);
     _exit(0);
@@ -404,9 +416,10 @@ int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
     ret_end->children_seconds = seconds_of(&end.children);
     ret_end->launcher_seconds = seconds_of(&end.self);
 
-    /* A high-water mark is inherited through fork and exec, so one that is not
-     * above the launcher's own may be the launcher's. */
-    bool own = end.command.ru_maxrss > end.self.ru_maxrss;
+    /* A high-water mark is inherited through exec, so one that is not above that of
+     * before may be no mark of the command's. */
+    bool own = end.command.ru_maxrss > end.inherited_kb;
+    ret_end->peak_rss_bound_bytes = (double)end.command.ru_maxrss * 1024;
     ret_end->peak_rss_bytes = own ? (double)end.command.ru_maxrss * 1024 : -1;
     return WM_OK;
 }

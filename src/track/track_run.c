@@ -270,3 +270,15 @@ int wm_run_add_source(struct wm_run *run, const char *name, bool available,
     run->sources[run->source_count++] = source;
     return WM_OK;
 }
+
+int wm_run_add_gpu_remark(struct wm_run *run, const char *remark, struct wm_error *err)
+{
+    const char *before = run->gpu_remark ? run->gpu_remark : "";
+    char *both = NULL;
+
+    if (asprintf(&both, "%s%s%s", before, before[0] ? "; " : "", remark) < 0)
+        return no_memory(err);
+    int status = set_text(&run->gpu_remark, both, err);
+    free(both);
+    return status;
+}

@@ -1,34 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* track_tick.c - reads every source once, and what only all of them together
- * can tell: which GPU memory belongs to the tree. */
+/* track_tick.c - reads every source once, and what only all of them together can
+ * tell. */
 #include "track/track_tick.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/base_file.h"
 #include "base/base_guard.h"
-#include "source/source_pidns.h"
 #include "source/source_round.h"
+#include "track/track_shares.h"
 
 /* How long one GPU holds up the others before it is given up; some more for the
  * round after it. */
 #define HELD_UP_NS (WM_GUARD_HANG_NS + 100 * WM_NS_PER_MS)
 
-enum { SOURCE_MAX = 16, GPU_MAX = 256 };
+enum { SOURCE_MAX = 16 };
 
+/* Whose CPU time it is: the first channels of all. */
 enum { MAIN, DESCENDANTS, TREE, MEMBER_COUNT };
 
 static const char *const member_names[MEMBER_COUNT] = { "main", "descendants", "tree" };
-
-/* One GPU: where its channels are, and what the tree has on it. */
-struct gpu {
-    const struct wm_channel *channel; /* the first of its source's channels */
-    size_t own_channel;               /* tree_memory_used */
-    double tree_bytes;
-    enum wm_reading_state state;
-};
 
 struct wm_ticker {
     struct wm_source *sources[SOURCE_MAX];
@@ -39,24 +31,14 @@ struct wm_ticker {
 
     struct wm_tree *tree;
     struct wm_account *account;
-    pid_t root;
     double own_cpu;             /* seconds of ours in the tracked process */
     double main_cpu, total_cpu; /* less those; what was told last */
-    bool foreign_pids;          /* drivers may speak of pids of another namespace */
-    struct wm_pidns *pidns;     /* and it tells which; else NULL */
 
     struct wm_channel *channels;
     struct wm_reading *readings;
-    size_t count, room;
-    size_t cpu_channel[MEMBER_COUNT];
-    size_t gpu_memory_channel[MEMBER_COUNT];
-    size_t first_tree_channel;
-
-    struct gpu gpus[GPU_MAX];
-    size_t gpu_count;
-    const char *last_device; /* asked for last, and what it is */
-    struct gpu *last_gpu;
-    size_t own_count; /* channels of the tracker itself */
+    size_t count;
+    size_t first_share_channel, first_tree_channel; /* the CPU times are before them */
+    struct wm_shares *shares;
 };
 
 int wm_ticker_new(struct wm_ticker **ret_ticker, struct wm_error *err)
@@ -65,7 +47,11 @@ int wm_ticker_new(struct wm_ticker **ret_ticker, struct wm_error *err)
 
     if (!ticker)
         return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
-    ticker->foreign_pids = wm_pidns_is_inner();
+    int status = wm_shares_new(&ticker->shares, err);
+    if (status < 0) {
+        free(ticker);
+        return status;
+    }
     *ret_ticker = ticker;
     return WM_OK;
 }
@@ -76,7 +62,7 @@ void wm_ticker_free(struct wm_ticker *ticker)
         return;
     for (size_t i = 0; i < ticker->source_count; i++)
         wm_source_close(ticker->sources[i]);
-    wm_pidns_close(ticker->pidns);
+    wm_shares_free(ticker->shares);
     free(ticker->channels);
     free(ticker->readings);
     free(ticker);
@@ -91,13 +77,23 @@ bool wm_ticker_has(const struct wm_ticker *ticker, const char *name)
     return false;
 }
 
-static bool is_first_of_gpu(const struct wm_source *source, size_t index)
+static bool is_cpu_energy(const struct wm_channel *channel)
 {
-    const struct wm_channel *channel = wm_source_channel(source, index);
+    return channel->device_kind == WM_DEVICE_CPU &&
+           (strcmp(channel->metric, "energy") == 0 ||
+            strcmp(channel->metric, "power") == 0);
+}
 
-    return channel->device_kind == WM_DEVICE_GPU &&
-           (index == 0 ||
-            strcmp(wm_source_channel(source, index - 1)->device, channel->device) != 0);
+bool wm_ticker_has_cpu_energy(const struct wm_ticker *ticker)
+{
+    for (size_t i = 0; i < ticker->source_count; i++) {
+        const struct wm_source *source = ticker->sources[i];
+        for (size_t k = 0; k < wm_source_channel_count(source); k++) {
+            if (is_cpu_energy(wm_source_channel(source, k)))
+                return true;
+        }
+    }
+    return false;
 }
 
 int wm_ticker_add(struct wm_ticker *ticker, struct wm_source *source, struct wm_error *err)
@@ -107,11 +103,7 @@ int wm_ticker_add(struct wm_ticker *ticker, struct wm_source *source, struct wm_
         return wm_fail(err, WM_EINVAL, "tracker: more than %d sources", SOURCE_MAX);
     }
     ticker->sources[ticker->source_count++] = source;
-
-    for (size_t i = 0; i < wm_source_channel_count(source); i++) {
-        if (is_first_of_gpu(source, i) && ticker->gpu_count < GPU_MAX)
-            ticker->gpus[ticker->gpu_count++].channel = wm_source_channel(source, i);
-    }
+    wm_shares_add_source(ticker->shares, source);
     return WM_OK;
 }
 
@@ -121,14 +113,13 @@ void wm_ticker_count_gpus(const struct wm_ticker *ticker, int *ret_chosen, int *
 
     for (size_t i = 0; i < ticker->source_count; i++)
         all += wm_source_device_count(ticker->sources[i]);
-    *ret_chosen = (int)ticker->gpu_count;
+    *ret_chosen = (int)wm_shares_gpu_count(ticker->shares);
     *ret_all = (int)all;
 }
 
-static size_t append(struct wm_ticker *ticker, const struct wm_channel *channel)
+static void append(struct wm_ticker *ticker, const struct wm_channel *channel)
 {
-    ticker->channels[ticker->count] = *channel;
-    return ticker->count++;
+    ticker->channels[ticker->count++] = *channel;
 }
 
 static void append_own(struct wm_ticker *ticker)
@@ -143,25 +134,10 @@ static void append_own(struct wm_ticker *ticker)
             .device_kind = WM_DEVICE_TREE,
             .kind = WM_COUNTER,
         };
-        ticker->cpu_channel[m] = append(ticker, &channel);
-        if (ticker->gpu_count == 0)
-            continue;
-        channel.metric = "gpu_memory";
-        channel.unit = "B";
-        channel.kind = WM_GAUGE;
-        channel.origin = ticker->gpus[0].channel->origin;
-        ticker->gpu_memory_channel[m] = append(ticker, &channel);
+        append(ticker, &channel);
     }
-    for (size_t i = 0; i < ticker->gpu_count; i++) {
-        struct wm_channel channel = *ticker->gpus[i].channel;
-        channel.source = "tracker";
-        channel.metric = "tree_memory_used";
-        channel.unit = "B";
-        channel.kind = WM_GAUGE;
-        channel.period_ns = 0;
-        ticker->gpus[i].own_channel = append(ticker, &channel);
-    }
-    ticker->own_count = ticker->count;
+    ticker->first_share_channel = ticker->count;
+    ticker->count += wm_shares_channels(ticker->shares, ticker->channels + ticker->count);
 }
 
 int wm_ticker_set_target(struct wm_ticker *ticker, struct wm_tree *tree, pid_t root,
@@ -169,7 +145,7 @@ int wm_ticker_set_target(struct wm_ticker *ticker, struct wm_tree *tree, pid_t r
 {
     const struct wm_channel *tree_channels;
     size_t tree_count = wm_tree_channels(tree, &tree_channels);
-    size_t room = 2 * MEMBER_COUNT + ticker->gpu_count + tree_count;
+    size_t room = MEMBER_COUNT + wm_shares_channels(ticker->shares, NULL) + tree_count;
 
     for (size_t i = 0; i < ticker->source_count; i++)
         room += wm_source_channel_count(ticker->sources[i]);
@@ -178,14 +154,10 @@ int wm_ticker_set_target(struct wm_ticker *ticker, struct wm_tree *tree, pid_t r
     if (!ticker->channels || !ticker->readings)
         return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
 
-    if (ticker->foreign_pids && own_numbers && ticker->gpu_count > 0) {
-        int status = wm_pidns_open(wm_env("WATTMETER_PROCFS", "/proc"), "/proc",
-                                   &ticker->pidns, err);
-        if (status < 0)
-            return status;
-    }
+    int status = wm_shares_set_target(ticker->shares, tree, root, own_numbers, err);
+    if (status < 0)
+        return status;
     ticker->tree = tree;
-    ticker->root = root;
     ticker->account = account;
     append_own(ticker);
     ticker->first_tree_channel = ticker->count;
@@ -227,116 +199,15 @@ void wm_ticker_read_tree(struct wm_ticker *ticker)
         ticker->main_cpu = main - own;
     if (ticker->main_cpu + total - main > ticker->total_cpu)
         ticker->total_cpu = ticker->main_cpu + total - main;
-    set(ticker, ticker->cpu_channel[MAIN], when_ns, ticker->main_cpu);
-    set(ticker, ticker->cpu_channel[DESCENDANTS], when_ns,
-        ticker->total_cpu - ticker->main_cpu);
-    set(ticker, ticker->cpu_channel[TREE], when_ns, ticker->total_cpu);
+    set(ticker, MAIN, when_ns, ticker->main_cpu);
+    set(ticker, DESCENDANTS, when_ns, ticker->total_cpu - ticker->main_cpu);
+    set(ticker, TREE, when_ns, ticker->total_cpu);
 }
 
 void wm_ticker_start_cpu(struct wm_ticker *ticker, int64_t when_ns)
 {
     for (int m = 0; m < MEMBER_COUNT; m++)
-        set(ticker, ticker->cpu_channel[m], when_ns, 0);
-}
-
-/* Processes come GPU by GPU, so that it mostly is the one of before. */
-static struct gpu *find_gpu(struct wm_ticker *ticker, const char *device)
-{
-    if (ticker->last_device == device)
-        return ticker->last_gpu;
-    ticker->last_device = device;
-    ticker->last_gpu = NULL;
-    for (size_t i = 0; i < ticker->gpu_count && !ticker->last_gpu; i++) {
-        if (strcmp(ticker->gpus[i].channel->device, device) == 0)
-            ticker->last_gpu = &ticker->gpus[i];
-    }
-    return ticker->last_gpu;
-}
-
-struct gpu_memory {
-    double main, tree;
-    size_t strangers, members;   /* processes that may not be in the tree, and that are */
-    enum wm_reading_state state; /* ok, or the first reason why not all is known */
-};
-
-/* Which of our processes it is, by our number; 0 where it is none, or nobody knows.
- * `ret_sure`: the number is no coincidence. */
-static pid_t number_of(const struct wm_ticker *ticker, const struct wm_gpu_process *process,
-                       bool *ret_sure)
-{
-    struct wm_pidns_process found;
-
-    *ret_sure = false;
-    if (!ticker->pidns)
-        return process->pid;
-    wm_pidns_find(ticker->pidns, process->pid, &found);
-    *ret_sure = found.answer == WM_PIDNS_OURS || found.answer == WM_PIDNS_OUTSIDE;
-    return found.ours;
-}
-
-static void add_gpu_process(struct wm_ticker *ticker, const struct wm_gpu_process *process,
-                            struct gpu_memory *memory)
-{
-    struct gpu *gpu = find_gpu(ticker, process->device);
-    if (!gpu)
-        return;
-
-    /* Pid 0 stands for "this GPU will not tell its processes". */
-    pid_t pid = 0;
-    if (process->pid != 0) {
-        bool sure;
-        pid = number_of(ticker, process, &sure);
-        if (pid == 0 || !wm_tree_contains(ticker->tree, pid)) {
-            memory->strangers += !sure;
-            return;
-        }
-    }
-    memory->members += pid != 0;
-    if (process->state != WM_READING_OK) {
-        gpu->state = process->state;
-        if (memory->state == WM_READING_OK)
-            memory->state = process->state;
-        return;
-    }
-    gpu->tree_bytes += process->memory_bytes;
-    memory->tree += process->memory_bytes;
-    if (pid == ticker->root)
-        memory->main += process->memory_bytes;
-}
-
-static void join_gpu_memory(struct wm_ticker *ticker, int64_t when_ns)
-{
-    struct gpu_memory memory = { .state = WM_READING_OK };
-
-    for (size_t i = 0; i < ticker->gpu_count; i++) {
-        ticker->gpus[i].tree_bytes = 0;
-        ticker->gpus[i].state = WM_READING_OK;
-    }
-    for (size_t i = 0; i < ticker->source_count; i++) {
-        const struct wm_gpu_process *processes = NULL;
-        size_t count = wm_source_gpu_processes(ticker->sources[i], &processes);
-        for (size_t k = 0; k < count; k++)
-            add_gpu_process(ticker, &processes[k], &memory);
-    }
-
-    /* In a container a driver may tell the host's pids. As long as none of them
-     * is one of ours, "none of ours" is not to be told from "not ours to match". */
-    if (ticker->foreign_pids && memory.strangers > 0 && memory.members == 0) {
-        memory.state = WM_READING_UNSUPPORTED;
-        for (size_t i = 0; i < ticker->gpu_count; i++)
-            ticker->gpus[i].state = WM_READING_UNSUPPORTED;
-    }
-
-    for (size_t i = 0; i < ticker->gpu_count; i++) {
-        const struct gpu *gpu = &ticker->gpus[i];
-        ticker->readings[gpu->own_channel] =
-            (struct wm_reading) { when_ns, gpu->tree_bytes, gpu->state };
-    }
-    const double values[MEMBER_COUNT] = { memory.main, memory.tree - memory.main,
-                                          memory.tree };
-    for (int m = 0; m < MEMBER_COUNT; m++)
-        ticker->readings[ticker->gpu_memory_channel[m]] =
-            (struct wm_reading) { when_ns, values[m], memory.state };
+        set(ticker, (size_t)m, when_ns, 0);
 }
 
 void wm_ticker_begin(struct wm_ticker *ticker)
@@ -388,8 +259,8 @@ void wm_ticker_read_sources(struct wm_ticker *ticker, enum wm_ticker_demand dema
         if (wm_source_is_guarded(ticker->sources[i]))
             read_source(ticker, i, deadline_ns, oldest_ns);
     }
-    if (ticker->gpu_count > 0)
-        join_gpu_memory(ticker, ticker->round_ns);
+    wm_shares_read(ticker->shares, ticker->round_ns,
+                   ticker->readings + ticker->first_share_channel);
 }
 
 int64_t wm_ticker_cpu_ns(const struct wm_ticker *ticker)
@@ -406,20 +277,12 @@ struct wm_tick wm_ticker_tick(const struct wm_ticker *ticker, int64_t when_ns)
     return (struct wm_tick) { when_ns, ticker->readings, ticker->count };
 }
 
-/* Of the GPU memory of the tree, which is the drivers' to tell. */
-static const char *why_own(const struct wm_ticker *ticker, size_t channel)
-{
-    if (ticker->readings[channel].state == WM_READING_STALE)
-        return "a GPU's driver did not answer";
-    return ticker->foreign_pids
-               ? "the GPU's driver tells processes by numbers of another pid namespace"
-               : "the GPU's driver does not tell the memory of its processes";
-}
-
 const char *wm_ticker_why(const struct wm_ticker *ticker, size_t channel)
 {
-    if (channel < ticker->own_count)
-        return why_own(ticker, channel);
+    if (channel < ticker->first_share_channel)
+        return NULL; /* CPU times are always there */
+    if (channel < ticker->first_tree_channel)
+        return wm_shares_why(ticker->shares, channel - ticker->first_share_channel);
     for (size_t i = ticker->source_count; i-- > 0;) {
         if (channel >= ticker->first_channel[i])
             return wm_source_why(ticker->sources[i], channel - ticker->first_channel[i]);

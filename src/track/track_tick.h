@@ -2,8 +2,8 @@
 /*
  * track_tick.h - all sources of a session, read together: one tick.
  *
- * The channels stand in one list: first the tracker's own (CPU time and GPU
- * memory of the tree), then the tree's, then source by source.
+ * The channels stand in one list: first the tracker's own (CPU time of the tree, and
+ * what it has of each GPU), then the tree's, then source by source.
  */
 #ifndef WM_TRACK_TICK_H
 #define WM_TRACK_TICK_H
@@ -63,6 +63,9 @@ const char *wm_ticker_why(const struct wm_ticker *ticker, size_t channel);
 
 /* Whether a source of that name has been added. */
 bool wm_ticker_has(const struct wm_ticker *ticker, const char *name);
+
+/* Whether a source that has been added knows the energy or the power of the CPUs. */
+bool wm_ticker_has_cpu_energy(const struct wm_ticker *ticker);
 
 /* Takes CPU time the tracker used in the tracked process itself out of it. */
 void wm_ticker_set_own_cpu(struct wm_ticker *ticker, int64_t own_ns);

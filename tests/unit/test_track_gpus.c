@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_track_gpus.c - the choice of GPUs as each source is told it. This file has
- * the inventory's functions in the place of gpu.c and gpu_select.c.
+ * the inventory's functions in the place of gpu.c and gpu_select.c. Two of NVIDIA's
+ * GPUs do not answer.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_error.h"
+#include "gpu/gpu_open.h"
 #include "gpu/gpu_select.h"
 #include "test.h"
 #include "track/track_gpus.h"
@@ -18,7 +20,11 @@ struct wm_gpus {
 
 static const struct {
     const char *source, *uuid;
-} machine[] = { { "nvml", "GPU-a" }, { "nvml", "GPU-b" }, { "drm", "0000:03:00.0" } };
+} machine[] = { { "nvml", "GPU-a" },
+                { "nvml", "GPU-b" },
+                { "drm", "0000:03:00.0" },
+                { "nvml", NULL },
+                { "nvml", NULL } };
 
 /* What the selection answers, and what it was asked. */
 static struct {
@@ -32,12 +38,15 @@ static struct {
 
 static struct wm_gpus only;
 
-int wm_gpus_open(const struct wm_source_config *config, struct wm_gpus **ret_gpus,
-                 struct wm_error *err)
+int wm_gpus_open_to_select(const struct wm_gpu_ops *const *table, size_t count,
+                           const char *words, struct wm_gpus **ret_gpus,
+                           struct wm_error *err)
 {
     void *probe = malloc(1); /* so that it can fail */
 
-    assert_null(config);
+    assert_null(table);
+    assert_int_equal(count, 0);
+    assert_non_null(words);
     if (!probe)
         return wm_fail(err, WM_ENOMEM, "no memory");
     free(probe);
@@ -58,7 +67,7 @@ size_t wm_gpus_present(const struct wm_gpus *gpus)
 
 const struct wm_gpu_looked *wm_gpus_looked(const struct wm_gpus *gpus, size_t index)
 {
-    static struct wm_gpu_looked looked[] = { { "nvml", 2, WM_OK, "" },
+    static struct wm_gpu_looked looked[] = { { "nvml", 4, WM_OK, "" },
                                              { "drm", 1, WM_OK, "" } };
 
     assert_ptr_equal(gpus, &only);
@@ -71,6 +80,15 @@ const char *wm_gpu_text(const struct wm_gpus *gpus, size_t index, enum wm_gpu_fi
 {
     assert_ptr_equal(gpus, &only);
     return field == WM_GPU_SOURCE ? machine[index].source : machine[index].uuid;
+}
+
+void wm_gpus_get_any(const struct wm_gpus *gpus, size_t index, enum wm_gpu_field field,
+                     struct wm_gpu_value *ret_value)
+{
+    assert_ptr_equal(gpus, &only);
+    assert_int_equal(field, WM_GPU_UUID);
+    assert_null(machine[index].uuid);
+    *ret_value = (struct wm_gpu_value) { .state = WM_READING_FAILED, .why = "is lost" };
 }
 
 int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
@@ -119,14 +137,16 @@ static void test_lists(void **state)
         size_t count;
         const char *nvml, *drm;
         const char *missing;
+        const char *remark;
     } rows[] = {
-        { "all", WM_OK, { 0, 1, 2 }, 3, "GPU-a,GPU-b", "0000:03:00.0", NULL },
+        { "all", WM_OK, { 0, 1, 2 }, 3, "GPU-a,GPU-b", "0000:03:00.0", NULL, NULL },
         { "one",
           WM_OK,
           { 1 },
           1,
           "GPU-b",
           "!none of its GPUs is among those chosen: words",
+          NULL,
           NULL },
         { "the other",
           WM_OK,
@@ -134,6 +154,7 @@ static void test_lists(void **state)
           1,
           "!none of its GPUs is among those chosen: words",
           "0000:03:00.0",
+          NULL,
           NULL },
         { "none",
           WM_OK,
@@ -141,17 +162,36 @@ static void test_lists(void **state)
           0,
           "!none of its GPUs is among those chosen: words",
           "!none of its GPUs is among those chosen: words",
+          NULL,
           NULL },
-        { "no card", WM_OK, { 0 }, 1, "GPU-a", "!no card here", "no card here" },
+        { "no card", WM_OK, { 0 }, 1, "GPU-a", "!no card here", "no card here", NULL },
         { "lost and no card",
           WM_EIO,
           { 0 },
           0,
           "!so it is",
           "!no card here",
-          "no card here" },
-        { "lost", WM_EIO, { 0 }, 0, "!so it is", "!so it is", NULL },
-        { "denied", WM_EACCES, { 0 }, 0, "!so it is", "!so it is", NULL },
+          "no card here",
+          NULL },
+        { "one of two answers",
+          WM_OK,
+          { 0, 3 },
+          2,
+          "GPU-a",
+          "!none of its GPUs is among those chosen: words",
+          NULL,
+          "GPU 3 is not measured, as it does not answer: is lost" },
+        { "those of one source do not answer",
+          WM_OK,
+          { 2, 3, 4 },
+          3,
+          "!GPU 4 does not answer: is lost",
+          "0000:03:00.0",
+          NULL,
+          "GPU 3 is not measured, as it does not answer: is lost; "
+          "GPU 4 is not measured, as it does not answer: is lost" },
+        { "lost", WM_EIO, { 0 }, 0, "!so it is", "!so it is", NULL, NULL },
+        { "denied", WM_EACCES, { 0 }, 0, "!so it is", "!so it is", NULL, NULL },
     };
 
     (void)state;
@@ -169,7 +209,10 @@ static void test_lists(void **state)
         check_list(gpus, "drm", rows[i].drm);
         check_list(gpus, "host", NULL);
         assert_int_equal(wm_track_gpus_present(gpus), ARRAY_LEN(machine));
-        assert_null(wm_track_gpus_remark(gpus));
+        if (rows[i].remark)
+            assert_string_equal(wm_track_gpus_remark(gpus), rows[i].remark);
+        else
+            assert_null(wm_track_gpus_remark(gpus));
         wm_track_gpus_free(gpus);
     }
 }
@@ -248,7 +291,8 @@ static void test_out_of_memory(void **state)
     memset(&answer, 0, sizeof(answer));
     answer.chosen[1] = 1;
     answer.chosen[2] = 2;
-    answer.count = 3;
+    answer.chosen[3] = 3;
+    answer.count = 4;
     answer.remark = "to be kept";
     for (long nth = 0; status == WM_ENOMEM; nth++) {
         struct wm_error err = { 0 };
@@ -261,7 +305,9 @@ static void test_out_of_memory(void **state)
     }
     assert_int_equal(status, WM_OK);
     check_list(gpus, "nvml", "GPU-a,GPU-b");
-    assert_string_equal(wm_track_gpus_remark(gpus), "to be kept");
+    assert_string_equal(
+        wm_track_gpus_remark(gpus),
+        "to be kept; GPU 3 is not measured, as it does not answer: is lost");
     wm_track_gpus_free(gpus);
     assert_int_equal(unsetenv("WATTMETER_PROCFS"), 0);
 }

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_loop.c - the tracker takes ticks on absolute deadlines, hands them to the
+ * recorder and to the analysis, and ends with a result. */
+#include "wattmeter/tracker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "record/record_metrics.h"
+#include "track/track_result.h"
+#include "track/track_state.h"
+
+/* How long a tick waits for drivers: never so long that the next one is late, nor
+ * that the end of the command is noticed late. The first and the last tick are
+ * worth more patience, as totals go from one to the other. */
+#define PATIENCE_NS (100 * WM_NS_PER_MS)
+#define PATIENCE_AT_ENDS_NS (250 * WM_NS_PER_MS)
+
+static void keep_gap(void *context, const struct wm_gap *gap)
+{
+    struct wm_tracker *tracker = context;
+
+    wm_analysis_gap(tracker->analysis, gap);
+    if (tracker->recorder)
+        wm_recorder_gap(tracker->recorder, gap);
+}
+
+void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns)
+{
+    struct wm_tick tick = wm_ticker_tick(tracker->ticker, when_ns);
+
+    for (size_t i = 0; i < tick.count; i++) {
+        const struct wm_reading *reading = &tick.readings[i];
+        const char *why = wm_gaps_opens(tracker->gaps, i, reading)
+                              ? wm_ticker_why(tracker->ticker, i)
+                              : NULL;
+        wm_gaps_note(tracker->gaps, i, reading, when_ns, why, keep_gap, tracker);
+    }
+    wm_analysis_tick(tracker->analysis, &tick);
+    if (tracker->recorder)
+        wm_recorder_tick(tracker->recorder, &tick);
+    tracker->result.ticks++;
+}
+
+int64_t wm_track_cost_ns(const struct wm_tracker *tracker)
+{
+    return tracker->cost_ns + wm_clock_thread_cpu_ns() - tracker->begun_ns +
+           wm_ticker_cpu_ns(tracker->ticker);
+}
+
+void wm_track_begin_work(struct wm_tracker *tracker)
+{
+    tracker->begun_ns = wm_clock_thread_cpu_ns();
+}
+
+void wm_track_end_work(struct wm_tracker *tracker)
+{
+    tracker->cost_ns += wm_clock_thread_cpu_ns() - tracker->begun_ns;
+}
+
+void wm_track_read_first(struct wm_tracker *tracker)
+{
+    wm_ticker_begin(tracker->ticker);
+    wm_ticker_read_sources(tracker->ticker, WM_TICKER_NEW, PATIENCE_AT_ENDS_NS);
+}
+
+static void take_tick(struct wm_tracker *tracker, int64_t when_ns,
+                      enum wm_ticker_demand demand, int64_t patience_ns)
+{
+    if (tracker->self)
+        wm_ticker_set_own_cpu(tracker->ticker,
+                              wm_track_cost_ns(tracker) - tracker->self_base_ns);
+    wm_ticker_begin(tracker->ticker);
+    wm_ticker_read_tree(tracker->ticker);
+    wm_ticker_read_sources(tracker->ticker, demand, patience_ns);
+    wm_track_hand_out(tracker, when_ns);
+}
+
+/* The deadlines stand fast: a tick that comes late moves no other one, and
+ * those it made impossible are counted. */
+static void take_due_tick(struct wm_tracker *tracker, int64_t now_ns)
+{
+    if (now_ns - tracker->due_ns > tracker->interval_ns / 2)
+        tracker->result.late_ticks++;
+    int64_t half_ns = tracker->interval_ns / 2;
+    take_tick(tracker, now_ns, WM_TICKER_RECENT,
+              half_ns < PATIENCE_NS ? half_ns : PATIENCE_NS);
+
+    tracker->due_ns += tracker->interval_ns;
+    int64_t after_ns = wm_clock_monotonic_ns();
+    if (after_ns >= tracker->due_ns) {
+        int64_t missed = (after_ns - tracker->due_ns) / tracker->interval_ns + 1;
+        tracker->result.missed_ticks += (uint64_t)missed;
+        tracker->due_ns += missed * tracker->interval_ns;
+    }
+}
+
+static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns)
+{
+    tracker->result.end_ns = now_ns;
+    wm_account_want_exact(tracker->account);
+    take_tick(tracker, now_ns, WM_TICKER_NEW, PATIENCE_AT_ENDS_NS);
+    tracker->state = WM_TRACKER_ENDED;
+}
+
+static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_error *err)
+{
+    struct pollfd fds[] = { { .fd = tracker->end_fd, .events = POLLIN },
+                            { .fd = tracker->wake_fd, .events = POLLIN } };
+    int64_t wait_ns = tracker->due_ns - wm_clock_monotonic_ns();
+
+    if (limit_ns >= 0 && wait_ns > limit_ns)
+        wait_ns = limit_ns;
+    if (wait_ns < 0)
+        wait_ns = 0;
+    struct timespec wait = { wait_ns / WM_NS_PER_S, wait_ns % WM_NS_PER_S };
+    int ready = ppoll(fds, 2, &wait, NULL);
+    int64_t now_ns = wm_clock_monotonic_ns();
+
+    if (ready < 0 && errno != EINTR)
+        return wm_fail_errno(err, "waiting for a tick");
+    uint64_t wakes;
+    if (ready > 0 && fds[1].revents && read(tracker->wake_fd, &wakes, sizeof(wakes)) < 0 &&
+        errno != EAGAIN)
+        return wm_fail_errno(err, "waiting for a tick: eventfd");
+    if (ready > 0 && fds[0].revents) {
+        take_last_tick(tracker, now_ns);
+        return WM_TRACKER_ENDED;
+    }
+    if (now_ns >= tracker->due_ns)
+        take_due_tick(tracker, now_ns);
+
+    size_t alive = 1;
+    if (tracker->end_fd < 0 && !tracker->self)
+        wm_tree_processes(tracker->tree, &alive);
+    if (alive == 0) {
+        tracker->result.end_ns = now_ns;
+        tracker->state = WM_TRACKER_ENDED;
+    }
+    return (int)tracker->state;
+}
+
+int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms, struct wm_error *err)
+{
+    if (tracker->state != WM_TRACKER_RUNNING)
+        return (int)tracker->state;
+
+    /* Where the whole process is ours its own clock tells the cost at the end. */
+    if (!tracker->own_process)
+        wm_track_begin_work(tracker);
+    int state = poll_once(tracker, timeout_ms < 0 ? -1 : timeout_ms * WM_NS_PER_MS, err);
+    if (!tracker->own_process)
+        wm_track_end_work(tracker);
+    return state;
+}
+
+static void *run_thread(void *context)
+{
+    struct wm_tracker *tracker = context;
+
+    while (!atomic_load(&tracker->stopping) &&
+           wm_tracker_poll(tracker, -1, NULL) == WM_TRACKER_RUNNING)
+        ;
+    return NULL;
+}
+
+int wm_tracker_run_thread(struct wm_tracker *tracker, struct wm_error *err)
+{
+    sigset_t all, old;
+
+    if (tracker->state != WM_TRACKER_RUNNING || tracker->has_thread)
+        return wm_fail(err, WM_EINVAL, "this tracker is not in a state to run a thread");
+
+    /* The program's signals are for its own threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int number = pthread_create(&tracker->thread, NULL, run_thread, tracker);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (number != 0) {
+        errno = number;
+        return wm_fail_errno(err, "starting the tracker's thread");
+    }
+    tracker->has_thread = true;
+    return WM_OK;
+}
+
+static void join_thread(struct wm_tracker *tracker)
+{
+    const uint64_t one = 1;
+
+    if (!tracker->has_thread)
+        return;
+    atomic_store(&tracker->stopping, true);
+    while (write(tracker->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+    pthread_join(tracker->thread, NULL);
+    tracker->has_thread = false;
+}
+
+/* -1, 0: not known, which is what an attached process's end always is. */
+static void note_exit(struct wm_tracker *tracker, int wait_status)
+{
+    tracker->result.exit_status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+    tracker->result.exit_signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+}
+
+static void end_command(struct wm_tracker *tracker)
+{
+    struct wm_launch_end end;
+    struct wm_result *result = &tracker->result;
+
+    if (!tracker->launch || wm_launch_reap(tracker->launch, &end, NULL) < 0)
+        return;
+    note_exit(tracker, end.wait_status);
+
+    /* The tracker may have been held up by a slow driver when the end came. */
+    if (end.ended_ns > tracker->start_ns && end.ended_ns < result->end_ns)
+        result->end_ns = end.ended_ns;
+    wm_account_finish(tracker->account, tracker->tree, end.children_seconds);
+    result->tool_cpu_seconds += end.launcher_seconds;
+    result->peak_rss_bytes = end.peak_rss_bytes;
+    result->peak_rss_bound_bytes = end.peak_rss_bound_bytes;
+}
+
+/* What the target has told of itself. */
+static int take_metrics(struct wm_tracker *tracker, struct wm_error *err)
+{
+    const struct wm_metrics_window window = {
+        .from_ns = tracker->start_ns,
+        .to_ns = tracker->result.end_ns,
+    };
+
+    if (!tracker->metrics_path)
+        return WM_OK;
+    return wm_metrics_read(tracker->metrics_path, &tracker->run, &window, &tracker->result,
+                           err);
+}
+
+/* WM_EIO where not all of it was recorded; the report says so too. */
+static int end_recording(struct wm_tracker *tracker, struct wm_error *err)
+{
+    struct wm_error trouble = { 0 };
+    struct wm_result *result = &tracker->result;
+
+    if (!tracker->recorder)
+        return WM_OK;
+    if (wm_recorder_finish(tracker->recorder, result, &trouble) < 0)
+        snprintf(result->recording_trouble, sizeof(result->recording_trouble), "%s",
+                 trouble.text);
+    wm_recorder_close(tracker->recorder);
+    tracker->recorder = NULL;
+    if (!result->recording_trouble[0])
+        return WM_OK;
+    return wm_fail(err, WM_EIO, "%s", result->recording_trouble);
+}
+
+/* Whether the target has ended since the last poll. */
+static bool has_ended(const struct wm_tracker *tracker)
+{
+    struct pollfd end = { .fd = tracker->end_fd, .events = POLLIN };
+
+    return tracker->state == WM_TRACKER_ENDED || (poll(&end, 1, 0) > 0 && end.revents);
+}
+
+int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
+{
+    struct wm_result *result = &tracker->result;
+
+    join_thread(tracker);
+    if (tracker->state == WM_TRACKER_STOPPED)
+        return WM_OK;
+    if (tracker->state == WM_TRACKER_NEW)
+        return wm_fail(err, WM_EINVAL, "this tracker has not been started");
+
+    wm_track_begin_work(tracker);
+    result->exit_status = -1;
+    result->peak_rss_bytes = result->peak_rss_bound_bytes = -1;
+    bool ended = has_ended(tracker);
+    if (tracker->state == WM_TRACKER_RUNNING) {
+        take_last_tick(tracker, wm_clock_monotonic_ns());
+
+        /* What runs on has used its CPU time up to the reading of it. */
+        if (!ended)
+            result->end_ns = wm_ticker_tick(tracker->ticker, 0).readings[0].when_ns;
+    }
+    if (ended)
+        end_command(tracker);
+    tracker->state = WM_TRACKER_STOPPED;
+
+    wm_gaps_close(tracker->gaps, keep_gap, tracker);
+    double own_seconds =
+        tracker->self ? (double)(wm_track_cost_ns(tracker) - tracker->self_base_ns) / 1e9
+                      : 0;
+    int status = wm_result_take_tree(result, tracker->tree, tracker->account, tracker->pid,
+                                     own_seconds, err);
+    if (tracker->recorder) {
+        wm_recorder_flush(tracker->recorder, result);
+        tracker->cost_ns += wm_recorder_cpu_ns(tracker->recorder);
+    }
+    wm_track_end_work(tracker);
+    wm_result_take_cost(result, tracker->cost_ns + wm_ticker_cpu_ns(tracker->ticker),
+                        tracker->own_process);
+    if (status == WM_OK)
+        status = take_metrics(tracker, err);
+    int recorded = end_recording(tracker, err);
+    wm_track_forget_target(tracker);
+    return status < 0 ? status : recorded;
+}

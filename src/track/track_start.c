@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_start.c - the tracker's start on a target: a command, a process that runs
+ * already, or the calling one; and its first tick. */
+#include "wattmeter/tracker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_file.h"
+#include "track/track_baseline.h"
+#include "track/track_run.h"
+#include "track/track_state.h"
+
+void wm_track_forget_target(struct wm_tracker *tracker)
+{
+    wm_recorder_close(tracker->recorder);
+    wm_gaps_free(tracker->gaps);
+    wm_account_free(tracker->account);
+    wm_launch_free(tracker->launch);
+    wm_tree_close(tracker->tree);
+    if (tracker->pid_fd >= 0)
+        close(tracker->pid_fd);
+    tracker->recorder = NULL;
+    tracker->gaps = NULL;
+    tracker->account = NULL;
+    tracker->launch = NULL;
+    tracker->tree = NULL;
+    tracker->pid_fd = tracker->end_fd = -1;
+}
+
+/* What all kinds of target have in common, once tree and account are there. */
+static int prepare(struct wm_tracker *tracker, const char *mode, bool own_numbers,
+                   struct wm_error *err)
+{
+    const struct wm_channel *channels;
+    size_t count;
+    struct wm_run *run = &tracker->run;
+
+    int status = wm_ticker_set_target(tracker->ticker, tracker->tree, tracker->pid,
+                                      own_numbers, tracker->account, err);
+    if (status < 0)
+        return status;
+    channels = wm_ticker_channels(tracker->ticker, &count);
+
+    run->mode = strdup(mode);
+    if (!run->mode)
+        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+    run->pid = tracker->pid;
+    wm_ticker_count_gpus(tracker->ticker, &run->expected_gpu_count, &run->gpu_count);
+    if (tracker->choice) /* sources without a chosen GPU are not there to be counted */
+        run->gpu_count = (int)wm_track_gpus_present(tracker->choice);
+    status = wm_run_describe(run, err);
+    if (status == WM_OK && tracker->baseline_ns > 0)
+        status = wm_track_baseline(tracker->ticker, run, tracker->baseline_ns, err);
+    if (status == WM_OK)
+        status = wm_gaps_new(count, &tracker->gaps, err);
+    if (status == WM_OK)
+        status = wm_analysis_new(run, channels, count, &tracker->analysis, err);
+    if (status == WM_OK && tracker->record_target)
+        status = wm_recorder_open(tracker->record_target, tracker->record_mode, run,
+                                  channels, count, &tracker->recorder, err);
+    return status;
+}
+
+static void set_running(struct wm_tracker *tracker, int64_t start_ns)
+{
+    tracker->start_ns = start_ns;
+    tracker->due_ns = start_ns + tracker->interval_ns;
+    tracker->state = WM_TRACKER_RUNNING;
+}
+
+/* `ret_released` says whether the command has been let go, so that a failure is
+ * that of its execution. */
+static int start_command(struct wm_tracker *tracker, const char *path, char *const argv[],
+                         bool *ret_released, struct wm_error *err)
+{
+    int status = wm_run_set_command(&tracker->run, argv, err);
+    if (status == WM_OK)
+        status = wm_account_new(&tracker->account, err);
+    if (status == WM_OK)
+        status = wm_launch_new(path, argv, &tracker->launch, err);
+    if (status < 0)
+        return status;
+
+    tracker->pid = wm_launch_command_pid(tracker->launch);
+    tracker->pid_fd = (int)syscall(SYS_pidfd_open, tracker->pid, 0);
+    tracker->end_fd =
+        tracker->pid_fd >= 0 ? tracker->pid_fd : wm_launch_end_fd(tracker->launch);
+    status = wm_tree_open("/proc", tracker->pid, &tracker->tree, err);
+    if (status == WM_OK) {
+        wm_tree_set_reaper(tracker->tree, wm_launch_launcher_pid(tracker->launch));
+        status =
+            wm_account_start_command(tracker->account, tracker->pid, tracker->tree, err);
+    }
+    if (status == WM_OK)
+        status = prepare(tracker, "run", true, err);
+    if (status < 0)
+        return status;
+
+    /* The machine's counters from just before the start, the processes from
+     * just after exec: before, the command's memory is a copy of ours. */
+    wm_track_read_first(tracker);
+    int64_t start_ns = wm_clock_monotonic_ns();
+    status = wm_launch_go(tracker->launch, err);
+    if (status < 0)
+        return status;
+    *ret_released = true;
+    status = wm_launch_wait_exec(tracker->launch, err);
+    if (status < 0)
+        return status;
+    wm_tree_executed(tracker->tree);
+    wm_ticker_read_tree(tracker->ticker);
+    wm_ticker_start_cpu(tracker->ticker, start_ns);
+    wm_track_hand_out(tracker, start_ns);
+    set_running(tracker, start_ns);
+    return WM_OK;
+}
+
+int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
+                             struct wm_error *err)
+{
+    char *path = NULL;
+
+    int status = wm_track_check_new(tracker, err);
+    if (status == WM_OK && !argv[0])
+        status = wm_fail(err, WM_EINVAL, "there is no command to start");
+    if (status == WM_OK)
+        status = wm_launch_find(argv[0], &path, err);
+    if (status < 0)
+        return status;
+
+    bool released = false;
+    wm_track_begin_work(tracker);
+    status = start_command(tracker, path, argv, &released, err);
+    free(path);
+    if (status < 0) {
+        wm_track_forget_target(tracker);
+        tracker->state = WM_TRACKER_STOPPED;
+    }
+
+    /* These two speak of the command; here it is a recording's file, say. */
+    if (!released && (status == WM_ENOENT || status == WM_EACCES)) {
+        status = WM_EIO;
+        if (err)
+            err->status = status;
+    }
+    wm_track_end_work(tracker);
+    return status;
+}
+
+/* In another /proc than our own the pid is not one we could wait for; there
+ * the ticks tell when the target is gone. */
+static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode,
+                         struct wm_error *err)
+{
+    const char *procfs = tracker->self ? "/proc" : wm_env("WATTMETER_PROCFS", "/proc");
+    bool own = wm_file_is_same(procfs, "/proc");
+
+    tracker->pid = pid;
+    if (own && !tracker->self) {
+        tracker->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        if (tracker->pid_fd < 0 && (errno == ESRCH || errno == EINVAL))
+            return wm_fail(err, WM_ENOENT, "there is no process %d", (int)pid);
+        tracker->end_fd = tracker->pid_fd;
+    }
+
+    int status = wm_tree_open(procfs, pid, &tracker->tree, err);
+    if (status < 0)
+        return status;
+    wm_tree_refresh(tracker->tree);
+    status = wm_account_new(&tracker->account, err);
+    if (status == WM_OK)
+        status = wm_account_start_tree(tracker->account, tracker->tree, own, err);
+    if (status == WM_OK)
+        status = wm_run_set_command_of(&tracker->run, procfs, pid, err);
+    if (status == WM_OK)
+        status = prepare(tracker, mode, own, err);
+    if (status < 0)
+        return status;
+
+    /* Opening a recording takes its time; what was used meanwhile is not ours. */
+    wm_track_read_first(tracker);
+    int64_t start_ns = wm_clock_monotonic_ns();
+    wm_tree_refresh(tracker->tree);
+    wm_tree_rebase(tracker->tree);
+    wm_account_rebase(tracker->account, tracker->tree);
+    tracker->self_base_ns = wm_track_cost_ns(tracker);
+    wm_ticker_read_tree(tracker->ticker);
+    wm_ticker_start_cpu(tracker->ticker, start_ns);
+    wm_track_hand_out(tracker, start_ns);
+    set_running(tracker, start_ns);
+    return WM_OK;
+}
+
+static int start_and_tidy(struct wm_tracker *tracker, pid_t pid, const char *mode,
+                          struct wm_error *err)
+{
+    wm_track_begin_work(tracker);
+    int status = start_running(tracker, pid, mode, err);
+    if (status < 0) {
+        wm_track_forget_target(tracker);
+        tracker->state = WM_TRACKER_STOPPED;
+    }
+    wm_track_end_work(tracker);
+    return status;
+}
+
+int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid, struct wm_error *err)
+{
+    int status = wm_track_check_new(tracker, err);
+
+    if (status == WM_OK && tracker->baseline_ns > 0)
+        status = wm_fail(err, WM_EINVAL, "a baseline needs a command that has not begun");
+    if (status == WM_OK && pid <= 0)
+        status = wm_fail(err, WM_EINVAL, "%d is no process", (int)pid);
+    return status < 0 ? status : start_and_tidy(tracker, pid, "attach", err);
+}
+
+int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *err)
+{
+    int status = wm_track_check_new(tracker, err);
+
+    if (status < 0)
+        return status;
+    tracker->self = true;
+    return start_and_tidy(tracker, getpid(), "self", err);
+}

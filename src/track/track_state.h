@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * track_state.h - the tracker itself, for the files that its functions are in:
+ * track.c (what is to be measured, and what came of it), track_start.c (on which
+ * target), track_loop.c (the ticks, to the end).
+ */
+#ifndef WM_TRACK_STATE_H
+#define WM_TRACK_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/analyze.h"
+#include "record/record.h"
+#include "track/track_gaps.h"
+#include "track/track_gpus.h"
+#include "track/track_launch.h"
+#include "track/track_tick.h"
+#include "wattmeter/tracker.h"
+
+struct wm_tracker {
+    enum wm_tracker_state state;
+    bool own_process, self;
+    char *gpus; /* as asked for */
+    pid_t visible_to;
+    char *cpu_watts; /* of an estimate, as asked for */
+    int64_t baseline_ns;
+    struct wm_track_gpus *choice; /* made when the first source is added */
+
+    char *record_target;
+    char *metrics_path; /* what the target writes of itself; NULL: nothing */
+    enum wm_record_mode record_mode;
+
+    struct wm_run run;
+    struct wm_result result;
+
+    struct wm_ticker *ticker;
+    struct wm_tree *tree;
+    struct wm_account *account;
+    struct wm_launch *launch; /* of a command only */
+    struct wm_recorder *recorder;
+    struct wm_analysis *analysis;
+    struct wm_gaps *gaps;
+
+    pid_t pid;
+    int pid_fd;  /* of the target; -1: this kernel has none, or it is not ours */
+    int end_fd;  /* readable when the target has ended; -1: ticks tell */
+    int wake_fd; /* an eventfd that ends the thread's waiting */
+
+    int64_t interval_ns;
+    int64_t start_ns;     /* of the first tick */
+    int64_t due_ns;       /* of the next one */
+    int64_t cost_ns;      /* CPU time in functions of the tracker that have returned, */
+    int64_t begun_ns;     /* and the thread's CPU clock when the one now at work began */
+    int64_t self_base_ns; /* the cost when the CPU time of "self" began to count */
+    pid_t owner;          /* a child that the program forks is not to touch it */
+
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool stopping;
+};
+
+/* WM_EINVAL when it has been started. */
+int wm_track_check_new(const struct wm_tracker *tracker, struct wm_error *err);
+
+/* Back to what it was before the start; a command at its gate ends there. */
+void wm_track_forget_target(struct wm_tracker *tracker);
+
+/* What is done between these two is the tracker's cost. */
+void wm_track_begin_work(struct wm_tracker *tracker);
+void wm_track_end_work(struct wm_tracker *tracker);
+
+/* What functions of the tracker have used up to now, and its sources' threads;
+ * between the two above. */
+int64_t wm_track_cost_ns(const struct wm_tracker *tracker);
+
+/* The parts of the first tick: all sources, which are worth some patience then; and
+ * what has been read, to the recorder and to the analysis. */
+void wm_track_read_first(struct wm_tracker *tracker);
+void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns);
+
+#endif
