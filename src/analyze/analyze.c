@@ -3,11 +3,15 @@
 #include "analyze/analyze.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/analyze_state.h"
+
+/* How many times a sensor has something new before its joules make a rate. */
+#define SENSOR_PERIODS 3.0
 
 static const enum wm_measurement cpu_measurements[WM_CPU_PART_COUNT] = {
     [WM_CPU_PART_SYSTEM] = WM_CPU_SYSTEM_SUM,
@@ -45,8 +49,20 @@ static struct wm_gpu_stats *find_gpu(struct wm_analysis *analysis, const char *d
         .memory_total = WM_NO_CHANNEL,
         .temperature = WM_NO_CHANNEL,
         .tree_memory = WM_NO_CHANNEL,
+        .tree_utilization = WM_NO_CHANNEL,
+        .share = { .idle_watts = NAN },
     };
     return gpu;
+}
+
+static const char *detail_of(const struct wm_analysis *analysis, const char *source)
+{
+    for (size_t i = 0; i < analysis->run->source_count; i++) {
+        const struct wm_source_status *status = &analysis->run->sources[i];
+        if (status->name && status->available && strcmp(status->name, source) == 0)
+            return status->detail;
+    }
+    return NULL;
 }
 
 static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
@@ -62,6 +78,7 @@ static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
         { "memory_total", offsetof(struct wm_gpu_stats, memory_total) },
         { "temperature", offsetof(struct wm_gpu_stats, temperature) },
         { "tree_memory_used", offsetof(struct wm_gpu_stats, tree_memory) },
+        { "tree_utilization", offsetof(struct wm_gpu_stats, tree_utilization) },
     };
     const struct wm_channel *channel = &analysis->channels[index];
 
@@ -70,8 +87,12 @@ static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
             continue;
         struct wm_gpu_stats *gpu = find_gpu(analysis, channel->device);
         *(size_t *)(void *)((char *)gpu + metrics[i].slot) = index;
-        if (gpu->energy == index || (gpu->power == index && gpu->energy == WM_NO_CHANNEL))
-            gpu->joules.period_ns = channel->period_ns;
+        if (gpu->energy == index)
+            wm_sensor_find(channel, detail_of(analysis, channel->source),
+                           &gpu->joules.counter_sensor);
+        if (gpu->power == index)
+            wm_sensor_find(channel, detail_of(analysis, channel->source),
+                           &gpu->joules.power_sensor);
     }
 }
 
@@ -89,7 +110,8 @@ int wm_analysis_new(const struct wm_run *run, const struct wm_channel *channels,
     analysis->count = count;
     analysis->stats = calloc(room, sizeof(*analysis->stats));
     analysis->gpus = calloc(room, sizeof(*analysis->gpus));
-    if (!analysis->stats || !analysis->gpus)
+    analysis->meters = calloc(room, sizeof(*analysis->meters));
+    if (!analysis->stats || !analysis->gpus || !analysis->meters)
         goto no_memory;
 
     for (size_t i = 0; i < count; i++) {
@@ -99,6 +121,8 @@ int wm_analysis_new(const struct wm_run *run, const struct wm_channel *channels,
             channels[i].device_kind == WM_DEVICE_CPU &&
             strcmp(channels[i].metric, "temperature") == 0;
     }
+    wm_meters_find(analysis);
+    wm_baselines_use(analysis);
 
     status = wm_timepoint_builder_new(run, channels, count, &analysis->timepoints, err);
     if (status < 0) {
@@ -118,6 +142,7 @@ void wm_analysis_free(struct wm_analysis *analysis)
     if (!analysis)
         return;
     wm_timepoint_builder_free(analysis->timepoints);
+    free(analysis->meters);
     free(analysis->gpus);
     free(analysis->stats);
     free(analysis);
@@ -137,6 +162,63 @@ static void add_to_sum(struct wm_reading *sum, const struct wm_reading *part)
         sum->state = WM_READING_NONE;
 }
 
+static double value_of(const struct wm_tick *tick, size_t channel)
+{
+    const struct wm_reading *reading = reading_of(tick, channel);
+
+    return reading && wm_stats_usable(reading) ? reading->value : NAN;
+}
+
+/* Where the driver does not tell whose the work is, memory stands for it. */
+static void share_gpu(const struct wm_analysis *analysis, struct wm_gpu_stats *gpu,
+                      const struct wm_tick *tick)
+{
+    double seconds =
+        analysis->ticks > 0 ? wm_stats_seconds(analysis->last_ns, tick->when_ns) : 0;
+    double hold = value_of(tick, gpu->tree_memory) / value_of(tick, gpu->memory_used);
+    double busy = value_of(tick, gpu->utilization);
+    double tree = value_of(tick, gpu->tree_utilization);
+    struct wm_work work = {
+        .seconds = seconds,
+        .capacity = seconds,
+        .busy = seconds * (busy < tree ? tree : busy),
+        .tree = seconds * (isnan(tree) ? busy * fmin(hold, 1) : tree),
+        .tree_hold = hold,
+    };
+    struct wm_energy_result so_far;
+
+    wm_energy_result(&gpu->joules, &so_far);
+    wm_share_add(&gpu->share, so_far.told, &work);
+}
+
+/* Joules become watts over a window in which each sensor had something new a few
+ * times. */
+static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    double shortest_s = (double)analysis->run->interval_ns / 1e9 / 2;
+    double joules = 0;
+
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        const struct wm_gpu_stats *gpu = &analysis->gpus[i];
+        joules += gpu->share.joules_now;
+        shortest_s = fmax(shortest_s, SENSOR_PERIODS * wm_energy_period_s(&gpu->joules));
+    }
+    for (size_t i = 0; i < analysis->meter_count; i++) {
+        const struct wm_meter_stats *meter = &analysis->meters[i];
+        if (!meter->counts)
+            continue;
+        joules += meter->share.joules_now;
+        shortest_s = fmax(shortest_s, SENSOR_PERIODS * wm_energy_period_s(&meter->joules));
+    }
+    if (analysis->ticks > 0) {
+        double seconds = wm_stats_seconds(analysis->last_ns, tick->when_ns);
+        if (seconds > 0)
+            wm_window_max_add(&analysis->power_max, (joules - analysis->joules) / seconds,
+                              seconds, shortest_s);
+    }
+    analysis->joules = joules;
+}
+
 static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
     struct wm_reading used = { .when_ns = tick->when_ns, .state = WM_READING_OK };
@@ -144,8 +226,10 @@ static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)
 
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         struct wm_gpu_stats *gpu = &analysis->gpus[i];
+        wm_energy_set_busy(&gpu->joules, value_of(tick, gpu->utilization));
         wm_energy_add(&gpu->joules, tick->when_ns, reading_of(tick, gpu->energy),
                       reading_of(tick, gpu->power));
+        share_gpu(analysis, gpu, tick);
         add_to_sum(&used, reading_of(tick, gpu->memory_used));
         add_to_sum(&utilization, reading_of(tick, gpu->utilization));
     }
@@ -196,6 +280,8 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
         stats->state = reading->state;
     }
     add_gpus(analysis, tick);
+    wm_meters_tick(analysis, tick);
+    add_power(analysis, tick);
     add_cpu_temperature(analysis, tick);
     add_cpu(analysis, tick);
 

@@ -187,3 +187,37 @@ void wm_build_silence(struct wm_report_builder *builder, size_t channel, const c
             silence->why, from.text, to.text, (unsigned long long)silence->count - 1,
             wm_plural(silence->count - 1), wm_build_number(silence->seconds).text);
 }
+
+uint64_t wm_build_missing_ticks(const struct wm_report_builder *builder, size_t channel)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+
+    return channel == WM_NO_CHANNEL
+               ? analysis->ticks
+               : analysis->ticks - analysis->stats[channel].gauge.count;
+}
+
+const char *wm_build_how_many_lack(struct wm_report_builder *builder, size_t channel)
+{
+    return wm_build_text(builder, "it was not told in %llu of %llu readings",
+                         (unsigned long long)wm_build_missing_ticks(builder, channel),
+                         (unsigned long long)builder->analysis->ticks);
+}
+
+bool wm_build_is_doubtful(const struct wm_report_builder *builder, size_t channel)
+{
+    if (channel == WM_NO_CHANNEL)
+        return false;
+    const struct wm_gauge_stats *gauge = &builder->analysis->stats[channel].gauge;
+    return gauge->count > 0 && gauge->max <= 0 &&
+           wm_build_missing_ticks(builder, channel) > 0;
+}
+
+struct wm_value wm_build_none_found(struct wm_report_builder *builder, size_t channel,
+                                    const char *lacking)
+{
+    const char *why = builder->analysis->stats[channel].why;
+
+    return wm_value_missing(wm_build_text(builder, "none was found, but %s%s%s", lacking,
+                                          why[0] ? ": " : "", why));
+}

@@ -56,6 +56,45 @@ struct wm_value wm_build_last(struct wm_report_builder *builder, size_t channel,
 struct wm_spread wm_build_spread(struct wm_report_builder *builder, size_t channel,
                                  const char *source);
 
+/* Ticks in which the channel told nothing; all, where there is none. */
+uint64_t wm_build_missing_ticks(const struct wm_report_builder *builder, size_t channel);
+const char *wm_build_how_many_lack(struct wm_report_builder *builder, size_t channel);
+
+/* Whether a channel found nothing, and at times could not tell: then "none" would
+ * say too much. `lacking` says how much is missing. */
+bool wm_build_is_doubtful(const struct wm_report_builder *builder, size_t channel);
+struct wm_value wm_build_none_found(struct wm_report_builder *builder, size_t channel,
+                                    const char *lacking);
+
+/* A device whose joules were counted. */
+struct wm_figure_of {
+    const char *label;
+    const struct wm_channel *channel; /* any of its */
+    size_t energy, power;             /* WM_NO_CHANNEL for what it lacks */
+    const struct wm_energy *joules;
+};
+
+/* Its energy, and remarks on it. */
+void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_of *device,
+                     struct wm_energy_figure *figure);
+
+/* Whose `energy` was, as it was divided tick by tick. */
+void wm_build_split(const struct wm_share *divided, const struct wm_value *energy,
+                    struct wm_energy_split *split);
+
+/* A sum over devices: it starts, each is added, it ends. What one of them does not
+ * know is unknown in the sum. */
+void wm_build_sum_start(struct wm_energy_sum *sum);
+void wm_build_sum_add_gpu(struct wm_energy_sum *sum, const struct wm_gpu_usage *gpu);
+void wm_build_sum_end(struct wm_energy_sum *sum);
+
+/* The energy of all that is no GPU, and of everything together; after
+ * wm_build_gpus(). */
+void wm_build_energy(struct wm_report_builder *builder);
+
+/* The sums over all GPUs that the report has by now. */
+void wm_build_gpu_sums(struct wm_report_builder *builder);
+
 /* Everything in the report that speaks of GPUs. */
 void wm_build_gpus(struct wm_report_builder *builder);
 

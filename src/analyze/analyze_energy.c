@@ -29,14 +29,53 @@
 
 #define SHORT_PERIODS 3.0
 
-static double period_s(const struct wm_energy *energy)
+/* A counter that shows nothing new for so many of its periods had nothing to count. */
+#define LATE_PERIODS 1.5
+
+/* A value that stands for most of a period is a new one that equals the last. */
+#define SAME_PERIODS 0.9
+
+static double counter_period_s(const struct wm_energy *energy)
 {
-    return (double)energy->period_ns / 1e9;
+    return wm_sensor_period_s(&energy->counter_sensor, &energy->counter_pace);
+}
+
+static double power_period_s(const struct wm_energy *energy)
+{
+    return wm_sensor_period_s(&energy->power_sensor, &energy->power_pace);
+}
+
+double wm_energy_period_s(const struct wm_energy *energy)
+{
+    return energy->counted ? counter_period_s(energy) : power_period_s(energy);
 }
 
 static bool there(const struct wm_reading *reading)
 {
     return reading && wm_stats_usable(reading) && reading->value >= 0;
+}
+
+static void add_swing(struct wm_energy_swing *swing, double watts, int64_t when_ns)
+{
+    if (swing->started) {
+        double difference = watts - swing->last;
+        swing->squares += difference * difference;
+        swing->count++;
+    }
+    swing->least = swing->started ? fmin(swing->least, watts) : watts;
+    swing->started = true;
+    swing->last = watts;
+    swing->last_ns = when_ns;
+}
+
+static void add_power_swing(struct wm_energy *energy, const struct wm_reading *power)
+{
+    struct wm_energy_swing *swing = &energy->power_swing;
+    double seconds = wm_stats_seconds(swing->last_ns, power->when_ns);
+
+    if (!swing->started || power->value != swing->last ||
+        seconds >= SAME_PERIODS * power_period_s(energy))
+        add_swing(swing, power->value, power->when_ns);
 }
 
 /* The integral of power since the last tick, and how much time it covers. */
@@ -60,6 +99,10 @@ static void add_power(struct wm_energy *energy, double tick_s,
     } else {
         energy->hole_s += tick_s;
     }
+    if (!energy->power_pace.started)
+        energy->first_power = power->value;
+    wm_sensor_pace_add(&energy->power_pace, power);
+    add_power_swing(energy, power);
     energy->powered = true;
     energy->power = power->value;
     energy->power_ns = power->when_ns;
@@ -79,9 +122,15 @@ static void fill(struct wm_energy *energy)
     energy->missing_s += fmax(energy->since_s - energy->since_covered_s, 0);
 }
 
+/* In whole nanoseconds, so that three periods are not less than three periods. */
+static bool is_fewer(double seconds, double periods, double period_s)
+{
+    return round(seconds * 1e9) < round(periods * period_s * 1e9);
+}
+
 static bool is_less_than(double seconds, double periods, const struct wm_energy *energy)
 {
-    return round(seconds * 1e9) < periods * (double)energy->period_ns;
+    return is_fewer(seconds, periods, wm_energy_period_s(energy));
 }
 
 static bool is_too_much(double watts, double max_power)
@@ -102,18 +151,116 @@ static void settle(struct wm_energy *energy)
     energy->suspect_count = 0;
 }
 
-static void count_increase(struct wm_energy *energy, double joules, double seconds)
+/* At the start: the counter stands for a moment of up to a period ago, and its first
+ * step is in part of the time before. By the power then, else by that of the step. */
+static struct wm_energy_edge start_edge(const struct wm_energy *energy)
 {
-    double watts = joules / fmax(fmax(seconds, period_s(energy)), SLOWEST_RENEWAL_S);
+    const struct wm_energy_start *start = &energy->start;
+    double period_s = counter_period_s(energy);
+    double seconds = wm_stats_seconds(start->from_ns, start->step_ns);
+    struct wm_energy_edge edge = { .lag_s = period_s / 2, .blur_s = period_s / 2 };
+
+    if (!start->stepped || period_s <= 0)
+        return (struct wm_energy_edge) { 0 };
+    if (start->tick_s < period_s) {
+        edge.blur_s = start->tick_s / 2;
+        edge.lag_s = fmin(fmax(period_s - (seconds - edge.blur_s), 0), period_s);
+    }
+    edge.watts = isnan(start->power) ? start->step / fmax(seconds, period_s) : start->power;
+    edge.watts = fmin(edge.watts, start->step / fmax(edge.lag_s, 1e-9));
+    return edge;
+}
+
+/* At the end: from the counter's last step to when it was last seen to change. */
+static struct wm_energy_edge end_edge(const struct wm_energy *energy)
+{
+    double half_s = fmin(energy->change_tick_s, counter_period_s(energy)) / 2;
+
+    if (!energy->start.stepped)
+        return (struct wm_energy_edge) { 0 };
+    return (struct wm_energy_edge) {
+        .lag_s = half_s,
+        .blur_s = half_s,
+        .watts = isnan(energy->change_power) ? energy->rate : energy->change_power,
+    };
+}
+
+/* And from there to when it was last seen. */
+static double joules_since(const struct wm_energy *energy)
+{
+    double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
+
+    if (!energy->start.stepped || counter_period_s(energy) <= 0)
+        return 0;
+    if (energy->since_covered_s > 0)
+        return energy->since_integral;
+    return is_less_than(seconds, LATE_PERIODS, energy) ? energy->rate * seconds : 0;
+}
+
+static double edge_joules(const struct wm_energy *energy)
+{
+    struct wm_energy_edge start = start_edge(energy), end = end_edge(energy);
+
+    return end.lag_s * end.watts - start.lag_s * start.watts;
+}
+
+/* What comes after is not joined to what has been counted. */
+static void end_count(struct wm_energy *energy)
+{
+    energy->total += edge_joules(energy);
+    energy->start.stepped = false;
+    fill(energy);
+}
+
+static void start_count(struct wm_energy *energy, const struct wm_reading *counter)
+{
+    energy->start = (struct wm_energy_start) {
+        .from_ns = counter->when_ns,
+        .power = energy->powered ? energy->power : NAN,
+    };
+}
+
+/* How many of its periods a step took can be told only to a whole one. */
+static double step_rate(const struct wm_energy *energy, double joules, double seconds)
+{
+    double period_s = counter_period_s(energy);
+
+    if (period_s > 0 && seconds < 5 * period_s)
+        seconds = fmax(round(seconds / period_s), 1) * period_s;
+    return seconds > 0 ? joules / seconds : 0;
+}
+
+static void note_step(struct wm_energy *energy, double joules, double seconds,
+                      const struct wm_reading *counter)
+{
+    double tick_s = wm_stats_seconds(energy->poll_ns, counter->when_ns);
+
+    energy->rate = step_rate(energy, joules, seconds);
+    energy->change_tick_s = tick_s;
+    energy->change_power = energy->powered ? energy->power : NAN;
+    if (energy->start.stepped) {
+        add_swing(&energy->counter_swing, energy->rate, counter->when_ns);
+        return;
+    }
+    energy->start.stepped = true;
+    energy->start.step = joules;
+    energy->start.step_ns = counter->when_ns;
+    energy->start.tick_s = tick_s;
+}
+
+/* False where it cannot be. */
+static bool count_increase(struct wm_energy *energy, double joules, double seconds)
+{
+    double watts =
+        joules / fmax(fmax(seconds, counter_period_s(energy)), SLOWEST_RENEWAL_S);
 
     if (watts > MOST_WATTS) {
         energy->implausible++;
-        fill(energy);
-        return;
+        return false;
     }
     energy->total += joules;
     if (!is_too_much(watts, energy->max_power))
-        return;
+        return true;
 
     if (energy->suspect_count == WM_ENERGY_SUSPECTS)
         settle(energy);
@@ -122,6 +269,7 @@ static void count_increase(struct wm_energy *energy, double joules, double secon
         .joules = joules,
         .fill = energy->since_integral,
     };
+    return true;
 }
 
 /* A driver was loaded anew, or a 32-bit counter ran over: how far it had got
@@ -129,7 +277,6 @@ static void count_increase(struct wm_energy *energy, double joules, double secon
 static void count_reset(struct wm_energy *energy, double value, double seconds)
 {
     energy->resets++;
-    fill(energy);
     if (energy->since_covered_s <= 0 &&
         value / fmax(seconds, SLOWEST_RENEWAL_S) <= MOST_WATTS)
         energy->total += value;
@@ -140,6 +287,7 @@ static void restart(struct wm_energy *energy, const struct wm_reading *counter)
     energy->counted = true;
     energy->count = counter->value;
     energy->change_ns = counter->when_ns;
+    energy->poll_ns = counter->when_ns;
     energy->since_s = 0;
     energy->since_integral = 0;
     energy->since_covered_s = 0;
@@ -151,33 +299,76 @@ static bool has_caught_up(const struct wm_energy *energy, double joules)
     return !energy->stalled || joules >= CAUGHT_UP * energy->since_integral;
 }
 
-static void add_counter(struct wm_energy *energy, const struct wm_reading *counter)
+static void add_change(struct wm_energy *energy, const struct wm_reading *counter)
 {
-    double value = counter->value;
+    double joules = counter->value - energy->count;
     double seconds = wm_stats_seconds(energy->change_ns, counter->when_ns);
+    bool counted = false;
 
-    if (!energy->counted) {
-        fill(energy);
-        restart(energy, counter);
-        return;
-    }
-    if (value == energy->count) {
-        if (energy->since_integral > 0 && seconds >= STALL_S &&
-            !is_less_than(seconds, STALL_PERIODS, energy))
-            energy->stalled = true;
-        return;
-    }
-
-    if (value < energy->count) {
-        count_reset(energy, value, seconds);
-    } else if (has_caught_up(energy, value - energy->count)) {
-        count_increase(energy, value - energy->count, seconds);
-    } else {
+    if (joules < 0)
+        count_reset(energy, counter->value, seconds);
+    else if (!has_caught_up(energy, joules))
         energy->stalls++;
-        fill(energy);
+    else
+        counted = count_increase(energy, joules, seconds);
+
+    if (counted) {
+        note_step(energy, joules, seconds, counter);
+    } else {
+        end_count(energy);
+        start_count(energy, counter);
     }
     energy->changes++;
     restart(energy, counter);
+}
+
+static void add_counter(struct wm_energy *energy, const struct wm_reading *counter)
+{
+    wm_sensor_pace_add(&energy->counter_pace, counter);
+    if (!energy->counted) {
+        fill(energy);
+        start_count(energy, counter);
+        restart(energy, counter);
+        return;
+    }
+    if (counter->value != energy->count) {
+        add_change(energy, counter);
+        return;
+    }
+
+    double seconds = wm_stats_seconds(energy->change_ns, counter->when_ns);
+    if (energy->since_integral > 0 && seconds >= STALL_S &&
+        !is_less_than(seconds, STALL_PERIODS, energy))
+        energy->stalled = true;
+    if (counter->when_ns > energy->poll_ns)
+        energy->poll_ns = counter->when_ns;
+}
+
+void wm_energy_set_busy(struct wm_energy *energy, double ratio)
+{
+    energy->has_busy = !isnan(ratio);
+    energy->busy = energy->has_busy ? fmin(fmax(ratio, 0), 1) : 0;
+}
+
+/* A sensor that looks at a part of the time may take that for the whole. How busy the
+ * device is says how much busier or idler than the rest that part may have been. */
+static void add_unseen(struct wm_energy *energy, double tick_s)
+{
+    const struct wm_sensor *sensor =
+        energy->counted ? &energy->counter_sensor : &energy->power_sensor;
+    double watts = energy->powered ? energy->power : energy->rate;
+    double seen = wm_sensor_seen(sensor, wm_energy_period_s(energy));
+    double work_missed = fmin(energy->busy, (1 - energy->busy) * (1 - seen) / seen);
+    double rest_missed = fmin(1 - energy->busy, energy->busy * (1 - seen) / seen);
+
+    if (!energy->has_busy)
+        return;
+    /* What it draws at work is in what the sensor did see of that. */
+    double times = fmin(1 / fmax(energy->busy - work_missed, 1e-9), WM_ENERGY_UNSEEN_TIMES);
+    energy->busy_known_s += tick_s;
+    energy->unseen += tick_s * work_missed * times * watts;
+    energy->unseen_s += tick_s * work_missed;
+    energy->unspent += tick_s * rest_missed * watts;
 }
 
 void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
@@ -191,6 +382,7 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
     energy->last_ns = when_ns;
 
     add_power(energy, tick_s, power);
+    add_unseen(energy, tick_s);
     energy->present = there(counter);
     if (energy->present)
         add_counter(energy, counter);
@@ -198,11 +390,23 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
 
 static void use_counter(struct wm_energy *energy, struct wm_energy_result *result)
 {
-    settle(energy);
-    if (!energy->present || energy->stalled)
-        fill(energy);
+    bool filled = !energy->present || energy->stalled;
 
-    result->joules = energy->total;
+    settle(energy);
+    result->start = start_edge(energy);
+    result->end = end_edge(energy);
+    result->told = energy->total - result->start.lag_s * result->start.watts;
+    if (!filled) {
+        energy->total += joules_since(energy);
+        result->end.lag_s += wm_stats_seconds(energy->change_ns, energy->poll_ns);
+    }
+    energy->total += edge_joules(energy);
+    if (filled) {
+        fill(energy);
+        result->told = energy->total;
+    }
+
+    result->joules = fmax(energy->total, 0);
     result->missing_s = energy->missing_s;
     result->filled_s = energy->filled_s;
     result->method = WM_ENERGY_COUNTER;
@@ -210,10 +414,34 @@ static void use_counter(struct wm_energy *energy, struct wm_energy_result *resul
         result->method = WM_ENERGY_COUNTER_FILLED;
 }
 
+/* What power shows was so long ago, on average: half of what it is the mean of, and
+ * half of the time for which it stands. */
+static double power_lag_s(const struct wm_energy *energy)
+{
+    double period_s = power_period_s(energy);
+    double window_s = energy->power_sensor.window_s;
+
+    return (period_s + (window_s > 0 ? window_s : period_s)) / 2;
+}
+
+/* The integral of power is that of a time which began and ended earlier. */
+static double shifted_integral(const struct wm_energy *energy)
+{
+    double lag_s = power_lag_s(energy);
+    double joules = energy->integral + lag_s * (energy->power - energy->first_power);
+
+    return fmin(fmax(joules, 0), energy->max_power * energy->covered_s);
+}
+
 static void use_integral(const struct wm_energy *energy, struct wm_energy_result *result)
 {
+    double lag_s = power_lag_s(energy);
+
     result->method = WM_ENERGY_INTEGRAL;
-    result->joules = energy->integral;
+    result->start = (struct wm_energy_edge) { lag_s, 0, energy->first_power };
+    result->end = (struct wm_energy_edge) { lag_s, 0, energy->power };
+    result->joules = shifted_integral(energy);
+    result->told = energy->integral;
     result->missing_s = energy->hole_s;
 }
 
@@ -227,7 +455,7 @@ static void compare(const struct wm_energy *energy, struct wm_energy_result *res
     result->checked = true;
     result->counter = result->joules;
     result->integral =
-        energy->integral / energy->covered_s * (result->span_s - result->missing_s);
+        shifted_integral(energy) / energy->covered_s * (result->span_s - result->missing_s);
     result->gap = fabs(result->counter - result->integral) / result->counter;
 }
 
@@ -241,7 +469,6 @@ void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *r
     bool had_nothing_to_count =
         energy->counted && energy->covered_s > 0 && energy->integral <= 0;
 
-    result.is_short = is_less_than(result.span_s, SHORT_PERIODS, energy);
     /* In less time than that even a counter that works may not move. */
     result.stuck =
         energy->stalled || (energy->counted && !moved && energy->since_integral > 0 &&
@@ -253,6 +480,10 @@ void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *r
     } else if (energy->covered_s > 0) {
         use_integral(&state, &result);
     }
+    result.period_s = wm_energy_period_s(energy);
+    if (result.method == WM_ENERGY_INTEGRAL)
+        result.period_s = fmax(power_period_s(energy), energy->power_sensor.window_s);
+    result.is_short = is_fewer(result.span_s, SHORT_PERIODS, result.period_s);
     result.resets = state.resets;
     result.implausible = state.implausible;
     result.stalls = state.stalls;

@@ -46,6 +46,10 @@ static struct wm_rss rss_of(struct wm_report_builder *builder, const char *label
     };
 }
 
+/* Ticks of a run that ended before the interval was over: one when the command has
+ * just begun, one when it is gone. */
+#define LOOKS_AT_ENDS 2
+
 static void raise(struct wm_value *value, double number)
 {
     if (!value->known || value->number < number)
@@ -72,6 +76,12 @@ static void build_memory(struct wm_report_builder *builder)
 
     /* The kernel saw the peak that may have been between two ticks. */
     double peak = report->result.peak_rss_bytes;
+    double bound = report->result.peak_rss_bound_bytes;
+    if (peak < 0 && bound > 0 && report->result.ticks <= LOOKS_AT_ENDS) {
+        peak = bound;
+        wm_build_remark(builder, "memory: the command ended before a second look at it; it "
+                                 "had no more than this");
+    }
     if (peak < 0)
         return;
     raise(&report->ram_combined.total, peak);
@@ -219,6 +229,8 @@ static void build_remarks(struct wm_report_builder *builder)
         wm_build_remark(builder, "GPUs: %s", report->run.gpu_remark);
     if (result->memory_note[0])
         wm_build_remark(builder, "memory: %s", result->memory_note);
+    if (result->metrics_note[0])
+        wm_build_remark(builder, "metrics: %s", result->metrics_note);
     wm_build_silence(builder,
                      wm_analysis_find(builder->analysis, "tree", "tree", "memory_total"),
                      "memory of the tree");
@@ -267,6 +279,7 @@ static struct wm_result unknown_result(const struct wm_analysis *analysis)
         .cpu_main_seconds = -1,
         .cpu_descendants_seconds = -1,
         .peak_rss_bytes = -1,
+        .peak_rss_bound_bytes = -1,
         .ticks = analysis->ticks,
     };
 }
@@ -299,6 +312,7 @@ int wm_analysis_report(const struct wm_analysis *analysis, const struct wm_resul
     build_cpu_temperature(&builder);
     build_remarks(&builder);
     wm_build_gpus(&builder);
+    wm_build_energy(&builder);
     if (builder.failed) {
         status = wm_fail(err, WM_ENOMEM, "report: out of memory");
         goto out;
@@ -325,8 +339,16 @@ void wm_report_free(struct wm_report *report)
     for (size_t i = 0; i < report->gpu_count; i++) {
         free(report->gpus[i].uuid);
         free(report->gpus[i].name);
+        free(report->gpus[i].label);
     }
     free(report->gpus);
+    for (size_t i = 0; i < report->device_count; i++) {
+        free(report->devices[i].name);
+        free(report->devices[i].model);
+        free(report->devices[i].source);
+    }
+    free(report->devices);
+    free(report->process_energies);
     free_texts(report->remarks, report->remark_count);
     free_texts(report->texts, report->text_count);
     wm_run_release(&report->run);

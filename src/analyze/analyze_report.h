@@ -33,14 +33,53 @@ struct wm_spread {
     struct wm_value mean, max; /* mean: weighted by time */
 };
 
+/* One device's energy. */
+struct wm_energy_figure {
+    struct wm_value energy;      /* J */
+    char method[64];             /* "counter", "integral of power", ... */
+    struct wm_value uncertainty; /* ratio: the truth lies within it 95 times of 100 */
+    double systematic, random;   /* what it is made of, where it is known: the sensor's */
+                                 /* own error, and all that is another in each run */
+    char sensor[128];            /* what is known of it: "H100: 25 of each 100 ms; ..." */
+    struct wm_value check;       /* relative gap between counter and integral */
+};
+
+/* Whose the energy was; the parts add up to it. */
+struct wm_energy_split {
+    struct wm_value tree; /* J, of the tracked processes, */
+    struct wm_value idle; /* of nobody: what the device takes with nothing to do, */
+    struct wm_value rest; /* and of all others */
+};
+
+/* What is no GPU: a CPU package or a part of one, memory, the platform. */
+struct wm_device_energy {
+    char *name; /* "package0" */
+    char *model;
+    char *source;
+    enum wm_device_kind kind;
+    enum wm_origin origin;
+    struct wm_energy_figure figure;
+    struct wm_energy_split split; /* of packages and memory */
+    struct wm_value power;        /* W on average */
+};
+
+/* A sum over devices. */
+struct wm_energy_sum {
+    struct wm_value energy;
+    struct wm_value uncertainty;
+    double systematic, random; /* as of a figure */
+    struct wm_energy_split split;
+    enum wm_origin origin; /* measured: all of it was */
+};
+
 struct wm_gpu_usage {
     int index; /* NVML's, not CUDA's */
     char *uuid;
     char *name;
+    char *label; /* "gpu0", "card1" */
     enum wm_origin origin;
-    struct wm_value energy;       /* J */
-    char energy_method[64];       /* "counter", "integral of power", ... */
-    struct wm_value energy_check; /* relative gap between counter and integral */
+    struct wm_energy_figure figure;
+    struct wm_energy_split split;
     struct wm_spread power;       /* W */
     struct wm_spread utilization; /* ratio */
     struct wm_spread memory;      /* B */
@@ -76,8 +115,16 @@ struct wm_report {
 
     struct wm_gpu_usage *gpus;
     size_t gpu_count;
-    struct wm_value gpu_energy; /* J, all chosen GPUs */
-    enum wm_origin gpu_energy_origin;
+    struct wm_energy_sum gpu_energy; /* all chosen GPUs */
+
+    struct wm_device_energy *devices; /* packages first, then their parts, memory, ... */
+    size_t device_count;
+    struct wm_energy_sum cpu_energy;  /* packages */
+    struct wm_energy_sum dram_energy; /* which no package includes */
+    struct wm_energy_sum energy;      /* of those three, whichever are known, */
+    bool energy_has_cpu, energy_has_dram, energy_has_gpus; /* namely */
+    struct wm_spread power;                                /* W, of the same */
+    struct wm_value *process_energies; /* J of the CPUs, of each of result.processes */
 
     char **remarks; /* what a reader has to know: short windows, gaps, losses */
     size_t remark_count;

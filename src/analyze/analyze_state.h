@@ -5,6 +5,7 @@
 
 #include "analyze/analyze.h"
 #include "analyze/analyze_energy.h"
+#include "analyze/analyze_meters.h"
 #include "analyze/analyze_stats.h"
 #include "record/record_timepoint.h"
 
@@ -32,8 +33,9 @@ struct wm_channel_stats {
 struct wm_gpu_stats {
     const char *device;
     size_t energy, power, utilization, memory_used, memory_total, temperature;
-    size_t tree_memory;
+    size_t tree_memory, tree_utilization;
     struct wm_energy joules;
+    struct wm_share share;
 };
 
 /* The parts of the CPU's use whose highest rate is looked for. */
@@ -55,10 +57,16 @@ struct wm_analysis {
     size_t gpu_count;
     struct wm_gauge_stats gpu_utilization_sum, gpu_memory_sum; /* over all GPUs */
 
+    struct wm_meter_stats *meters;
+    size_t meter_count;
+    struct wm_cpu_work cpu_work;
+
     struct wm_gauge_stats cpu_temperature; /* of the hottest sensor */
 
     struct wm_timepoint_builder *timepoints;
     struct wm_window_max cpu_max[WM_CPU_PART_COUNT]; /* percent of one core */
+    struct wm_window_max power_max;                  /* W of all that counts */
+    double joules;                                   /* of the same, at the last tick */
 
     uint64_t ticks;
     int64_t first_ns, last_ns;
@@ -68,5 +76,12 @@ struct wm_analysis {
  * WM_NO_CHANNEL if there is none. */
 size_t wm_analysis_find(const struct wm_analysis *analysis, const char *source,
                         const char *label, const char *metric);
+
+/* Any channel of the GPU that its source offers. */
+const struct wm_channel *wm_gpu_any_channel(const struct wm_analysis *analysis,
+                                            const struct wm_gpu_stats *gpu);
+
+/* Gives each device the idle power that was measured for the run, NAN without. */
+void wm_baselines_use(struct wm_analysis *analysis);
 
 #endif

@@ -169,9 +169,9 @@ static const struct row {
         .counter = { 0, 50, 50, 50, 50, 50, 50 },
         .power = { 100, 0, 0, 0, 0, 0, 0 },
         .method = WM_ENERGY_COUNTER,
-        .joules = 50,
+        .joules = 50 - 5, /* of before the start */
         .compared = true,
-        .gap = 0.5,
+        .gap = 1 - (25 - 10) / 45.0,
     },
     {
         .name = "stands still until the end, and power is not known",
@@ -436,9 +436,9 @@ static const struct row {
         .counter = { 0, 1, 41, 81, 121 },
         .power = { 10, 10, 20, 400, 400 },
         .method = WM_ENERGY_COUNTER,
-        .joules = 121,
+        .joules = 121 - 10 * 0.05 + 400 * 0.05,
         .compared = true,
-        .gap = 1 - (1 + 1.5 + 21 + 40) / 121.0,
+        .gap = 1 - (1 + 1.5 + 21 + 40 + 39) / 140.5,
     },
     {
         .name = "more jumps than can be kept in mind",
@@ -457,10 +457,9 @@ static const struct row {
         .counter = { 0, 10, 10 },
         .power = { 100, 100, 100 },
         .method = WM_ENERGY_COUNTER,
-        .joules = 10,
+        .joules = 0.2,
         .is_short = true,
         .compared = true,
-        .gap = 0.98,
     },
     {
         .name = "a hole in the counter costs nothing",
@@ -468,9 +467,9 @@ static const struct row {
         .counter = { 0, NONE, NONE, 330 },
         .power = { 100, 110, 120, 110 },
         .method = WM_ENERGY_COUNTER,
-        .joules = 330,
+        .joules = 330 - 100 * 0.05 + 110 * 0.05,
         .compared = true,
-        .gap = 5 / 330.0,
+        .gap = 5.5 / 330.5,
     },
     {
         .name = "a hole in power is not covered",
@@ -568,6 +567,30 @@ static const struct row {
         .compared = true,
     },
     {
+        /* 10 W before the start, 110 W from there on; the counter moves at 50 and at
+         * 150 ms. Of its first 6 J 0.5 J were before, and 5.5 J are to come. */
+        .name = "a load that begins with the run",
+        .step_ms = 20,
+        .ticks = 11,
+        .counter = { 0, 0, 0, 6, 6, 6, 6, 6, 17, 17, 17 },
+        .power = { 10, 10, 10, 60, 60, 60, 60, 60, 110, 110, 110 },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 22,
+        .is_short = true,
+        .compared = true,
+        .gap = 1 - (0.4 + 0.7 + 4.8 + 1.7 + 4.4 + 10) / 22,
+    },
+    {
+        .name = "the same without power: half of the first step, and half of another",
+        .step_ms = 20,
+        .ticks = 11,
+        .counter = { 0, 0, 0, 6, 6, 6, 6, 6, 17, 17, 17 },
+        .power = { NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 3 + 11 + 5.5,
+        .is_short = true,
+    },
+    {
         .name = "a run of less than three periods",
         .step_ms = 140,
         .ticks = 3,
@@ -602,7 +625,8 @@ static void test_rows(void **state)
         const struct row *row = &rows[i];
         int64_t step_ns = (row->step_ms ? row->step_ms : 1000) * 1000000;
         int64_t period_ms = row->period_ms ? row->period_ms : 100;
-        struct wm_energy energy = { .period_ns = period_ms > 0 ? period_ms * 1000000 : 0 };
+        struct wm_sensor sensor = { .period_ns = period_ms > 0 ? period_ms * 1000000 : 0 };
+        struct wm_energy energy = { .counter_sensor = sensor, .power_sensor = sensor };
         struct wm_energy_result result;
 
         for (size_t k = 0; k < row->ticks; k++) {
@@ -648,7 +672,9 @@ static void test_late_readings(void **state)
     (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct wm_energy with = { .period_ns = 100000000 }, without = with;
+        struct wm_sensor sensor = { .period_ns = 100000000 };
+        struct wm_energy with = { .counter_sensor = sensor, .power_sensor = sensor };
+        struct wm_energy without = with;
         struct wm_energy_result result;
 
         print_message("  %s\n", cases[i].name);
@@ -670,6 +696,28 @@ static void test_late_readings(void **state)
         assert_true(fabs(result.joules - cases[i].integral) < 1e-9);
         assert_true(fabs(result.missing_s - cases[i].integral_missing) < 1e-9);
     }
+}
+
+/* A sensor of power that tells the mean of the last second, ten times a second: when
+ * the load begins with the run, it takes a second to say so. */
+static void test_mean_of_a_second(void **state)
+{
+    struct wm_energy energy = {
+        .power_sensor = { .period_ns = 100000000, .window_s = 1 },
+    };
+    struct wm_energy_result result;
+
+    (void)state;
+    for (int k = 0; k <= 200; k++) {
+        int64_t when_ns = 777 + (int64_t)k * 20000000;
+        struct wm_reading power = reading_of(10 + 100 * fmin((k / 5) / 10.0, 1), when_ns);
+        wm_energy_add(&energy, when_ns, NULL, &power);
+        wm_energy_result(&energy, &result);
+        assert_int_equal(result.is_short, k < 150);
+    }
+    assert_int_equal(result.method, WM_ENERGY_INTEGRAL);
+    assert_true(fabs(result.joules - 4 * 110) < 1.5);
+    assert_true(fabs(result.told - (4 * 110 - 0.55 * 100)) < 1.5);
 }
 
 /* A GPU without the channel at all, and a clock that was tampered with. */
@@ -697,6 +745,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_late_readings),
+        cmocka_unit_test(test_mean_of_a_second),
         cmocka_unit_test(test_odd_input),
     };
 

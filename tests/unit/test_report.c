@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_report.c - what made-up sessions come to: values, reasons and remarks. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +75,7 @@ static struct wm_source_status all_there[] = {
 #define RESULT                                                                             \
     .end_ns = SESSION_START_NS + 4 * SECOND_NS, .cpu_total_seconds = -1,                   \
     .cpu_main_seconds = -1, .cpu_descendants_seconds = -1, .peak_rss_bytes = -1,           \
-    .ticks = 5
+    .peak_rss_bound_bytes = -1, .ticks = 5
 
 static const struct wm_result plain_result = { RESULT };
 static const struct wm_result exact_result = {
@@ -284,7 +285,7 @@ static const struct {
         "no driver, no sensor",
         { .run = { RUN(no_driver) }, .step_ns = SECOND_NS, .ticks = 2 },
         {
-            UNKNOWN(gpu_energy, "nvml: no NVIDIA driver"),
+            UNKNOWN(gpu_energy.energy, "nvml: no NVIDIA driver"),
             UNKNOWN(gpu_ram_capacity, "nvml: no NVIDIA driver"),
             UNKNOWN(gpu_ram_system, "nvml: no NVIDIA driver"),
             UNKNOWN(gpu_ram_main, "nvml: no NVIDIA driver"),
@@ -300,28 +301,28 @@ static const struct {
     {
         "no GPU chosen",
         { .run = { RUN(all_there), .gpu_count = 2 } },
-        { UNKNOWN(gpu_energy, "no GPU was chosen") },
+        { UNKNOWN(gpu_energy.energy, "no GPU was chosen") },
     },
     {
         "a driver without a GPU",
         { .run = { RUN(all_there) } },
-        { UNKNOWN(gpu_energy, "there is no GPU") },
+        { UNKNOWN(gpu_energy.energy, "there is no GPU") },
     },
     {
         "neither driver",
         { .run = { RUN(no_gpu_anywhere) } },
-        { UNKNOWN(gpu_energy, "nvml: no NVIDIA driver; drm: no GPU in /sys") },
+        { UNKNOWN(gpu_energy.energy, "nvml: no NVIDIA driver; drm: no GPU in /sys") },
     },
     {
         "the other driver, and no GPU chosen",
         { .run = { RUN(one_driver), .gpu_count = 1 } },
-        { UNKNOWN(gpu_energy, "no GPU was chosen") },
+        { UNKNOWN(gpu_energy.energy, "no GPU was chosen") },
     },
     {
         "nobody asked for GPUs",
         { .run = { .interval_ns = SECOND_NS } },
         {
-            UNKNOWN(gpu_energy, "no source of GPU readings"),
+            UNKNOWN(gpu_energy.energy, "no source of GPU readings"),
             UNKNOWN(ram_capacity, "host: not recorded"),
             UNKNOWN(cpu_system.max_hardware, "host: not recorded"),
         },
@@ -334,7 +335,7 @@ static const struct {
           .step_ns = SECOND_NS,
           .result = &plain_result },
         {
-            KNOWN(gpu_energy, 600),
+            KNOWN(gpu_energy.energy, 600),
             KNOWN(gpu_ram_capacity, 300),
             KNOWN(gpu_ram_system, 80),
             KNOWN(gpu_ram_main, 9),
@@ -356,11 +357,12 @@ static const struct {
           .gap_count = 1,
           .result = &plain_result },
         {
-            UNKNOWN(gpu_energy, "gpu1: the energy counter did not move"),
+            UNKNOWN(gpu_energy.energy, "gpu1: the energy counter did not move"),
             UNKNOWN(gpu_percentages.max_sum, "gpu1: not supported under MIG"),
             UNKNOWN(gpu_percentages.mean_hardware, "gpu1: not supported under MIG"),
-            UNKNOWN(gpu_ram_system, "never known for all GPUs at once"),
-            UNKNOWN(gpu_ram_capacity, "gpu0: nvml: has no such reading"),
+            UNKNOWN(gpu_ram_system, "never known for all GPUs at once: of 5 readings gpu0 "
+                                    "lacks 2, gpu1 lacks 3"),
+            UNKNOWN(gpu_ram_capacity, "gpu0, gpu1: nvml: has no such reading"),
         },
     },
 };
@@ -374,6 +376,38 @@ static void test_values(void **state)
             check_value(rows[i].name, report, &rows[i].expected[k]);
         wm_report_free(report);
     }
+}
+
+/* What the sensors themselves are off adds up, what is random does so in part. */
+static void test_uncertainty_of_a_sum(void **state)
+{
+    const struct session session = {
+        .run = { RUN(all_there) },
+        SERIES(gpu_series),
+        .ticks = 5,
+        .step_ns = SECOND_NS,
+        .result = &plain_result,
+    };
+    struct wm_report *report = session_report(&session);
+    const struct wm_energy_figure *one = &report->gpus[0].figure;
+    const struct wm_energy_figure *two = &report->gpus[1].figure;
+    const struct wm_energy_sum *sum = &report->gpu_energy;
+
+    (void)state;
+    assert_true(one->systematic > 0 && one->random > 0);
+    assert_true(fabs(one->uncertainty.number - hypot(one->systematic, one->random)) <
+                1e-12);
+    assert_true(fabs(600 * sum->systematic -
+                     (400 * one->systematic + 200 * two->systematic)) < 1e-9);
+    assert_true(fabs(600 * sum->random - hypot(400 * one->random, 200 * two->random)) <
+                1e-9);
+    assert_true(fabs(sum->uncertainty.number - hypot(sum->systematic, sum->random)) <
+                1e-12);
+    /* The total has the GPUs alone, and is no surer of them. */
+    assert_true(fabs(report->energy.uncertainty.number - sum->uncertainty.number) < 1e-12);
+    assert_string_equal(one->sensor,
+                        "H100: 25 of each 100 ms; new every 100 ms, as stated");
+    wm_report_free(report);
 }
 
 static void test_each_gpu(void **state)
@@ -393,10 +427,10 @@ static void test_each_gpu(void **state)
     assert_int_equal(report->gpus[1].index, 7);
     assert_string_equal(report->gpus[1].uuid, "GPU-00007");
     assert_string_equal(report->gpus[1].name, "NVIDIA H100");
-    assert_string_equal(report->gpus[1].energy_method, "counter");
-    assert_true(report->gpus[0].energy.number == 400);
-    assert_true(report->gpus[1].energy.number == 200);
-    assert_true(report->gpus[1].energy_check.known);
+    assert_string_equal(report->gpus[1].figure.method, "counter");
+    assert_true(report->gpus[0].figure.energy.number == 400);
+    assert_true(report->gpus[1].figure.energy.number == 200);
+    assert_true(report->gpus[1].figure.check.known);
     assert_true(report->gpus[1].power.mean.number == 50);
     assert_true(report->gpus[0].utilization.max.number == 1);
     assert_true(report->gpus[0].utilization.mean.number == 0.75);
@@ -404,7 +438,7 @@ static void test_each_gpu(void **state)
     assert_false(report->gpus[0].tree_memory_max.known);
     assert_true(report->gpus[1].tree_memory_max.number == 12);
     assert_false(report->gpus[0].temperature.mean.known);
-    assert_int_equal(report->gpu_energy_origin, WM_MEASURED);
+    assert_int_equal(report->gpu_energy.origin, WM_MEASURED);
     wm_report_free(report);
 }
 
@@ -420,43 +454,56 @@ static const struct wm_result punctual_result = {
     .missed_ticks = 9,
 };
 
+/* A board whose sensor looks at all of the time. */
+#define FULL_TIME(metric_, unit_, kind_)                                                   \
+    {                                                                                      \
+        .source = "nvml", .device = "GPU-00000", .label = "gpu0",                          \
+        .model = "NVIDIA GeForce RTX 3090", .metric = metric_, .unit = unit_,              \
+        .device_kind = WM_DEVICE_GPU, .kind = kind_, .period_ns = 100000000                \
+    }
+
 static const struct series stuck_series[] = {
-    { H100("0", "energy", "J", WM_COUNTER), { 5, 5, 5, 5, 5 } },
-    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+    { FULL_TIME("energy", "J", WM_COUNTER), { 5, 5, 5, 5, 5 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
 };
 static const struct series stall_series[] = {
-    { H100("0", "energy", "J", WM_COUNTER), { 5, 5, 5, 50, 150 } },
-    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+    { FULL_TIME("energy", "J", WM_COUNTER), { 5, 5, 5, 50, 150 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
 };
 static const struct series caught_up_series[] = {
-    { H100("0", "energy", "J", WM_COUNTER), { 5, 5, 5, 305, 405 } },
-    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+    { FULL_TIME("energy", "J", WM_COUNTER), { 5, 5, 5, 305, 405 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
 };
 static const struct series ended_series[] = {
-    { H100("0", "energy", "J", WM_COUNTER), { 5, 105, 205, 205, 205 } },
-    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+    { FULL_TIME("energy", "J", WM_COUNTER), { 5, 105, 205, 205, 205 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
 };
 static const struct series reset_series[] = {
-    { H100("0", "energy", "J", WM_COUNTER), { 500, 600, 50, 150, 250 } },
-    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+    { FULL_TIME("energy", "J", WM_COUNTER), { 500, 600, 50, 150, 250 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
 };
 static const struct series blind_reset_series[] = {
-    { H100("0", "energy", "J", WM_COUNTER), { 500, 600, 50, 150, 250 } },
+    { FULL_TIME("energy", "J", WM_COUNTER), { 500, 600, 50, 150, 250 } },
 };
 static const struct series jump_series[] = {
-    { H100("0", "energy", "J", WM_COUNTER), { 0, 100, 1e9, 1e9 + 100, 1e9 + 200 } },
-    { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+    { FULL_TIME("energy", "J", WM_COUNTER), { 0, 100, 1e9, 1e9 + 100, 1e9 + 200 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
 };
 static const struct series gap_series[] = {
-    { H100("0", "energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },
-    { H100("0", "power", "W", WM_GAUGE), { 120, 120, 120, 120, 120 } },
+    { FULL_TIME("energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 120, 120, 120, 120, 120 } },
 };
 static const struct series hole_series[] = {
-    { H100("0", "power", "W", WM_GAUGE), { 100, 100, MISSING, 100, 100 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, MISSING, 100, 100 } },
 };
 static const struct series late_series[] = {
-    { H100("0", "energy", "J", WM_COUNTER), { MISSING, 100, 200, 300, 400 } },
+    { FULL_TIME("energy", "J", WM_COUNTER), { MISSING, 100, 200, 300, 400 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+};
+static const struct series half_busy_series[] = {
+    { H100("0", "energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },
     { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+    { H100("0", "utilization", "ratio", WM_GAUGE), { 0.5, 0.5, 0.5, 0.5, 0.5 } },
 };
 
 /* Every remark that is due, and no other. */
@@ -560,7 +607,8 @@ static void test_remarks(void **state)
             .ticks = 5,
             .step_ns = SECOND_NS,
             .result = &plain_result },
-          { "gpu0: the energy counter jumped by more than the GPU can draw (1 time); the "
+          { "gpu0: the energy counter jumped by more than the device can draw (1 time); "
+            "the "
             "integral of power is used there" } },
         { "a gap of 20 %",
           { .run = { RUN(all_there) },
@@ -602,6 +650,13 @@ static void test_remarks(void **state)
             .step_ns = SECOND_NS,
             .result = &plain_result },
           { "gpu0: for 1 s without the energy counter the integral of power is used" } },
+        { "half busy before a sensor that looks at a quarter of the time",
+          { .run = { RUN(all_there) },
+            SERIES(half_busy_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { "gpu0: its sensor looks at a part of the time only" } },
     };
 
     (void)state;
@@ -617,6 +672,162 @@ static void test_remarks(void **state)
         }
         wm_report_free(report);
     }
+}
+
+/* The memory of the tree: of all of it, of its main process, and on three GPUs. */
+#define ON_TREE(label_) TRACKER(label_, "gpu_memory", "B", WM_GAUGE)
+#define ON_CARD                                                                            \
+    {                                                                                      \
+        .source = "tracker", .device = "0000:03:00.0", .label = "card1",                   \
+        .metric = "tree_memory_used", .unit = "B", .device_kind = WM_DEVICE_GPU            \
+    }
+#define NEVER                                                                              \
+    {                                                                                      \
+        MISSING, MISSING, MISSING, MISSING, MISSING                                        \
+    }
+
+/* What is said of the memory of the tree where some GPU does not tell it. */
+static void test_gpu_that_does_not_tell(void **state)
+{
+    static const struct {
+        const char *name;
+        struct series series[5];
+        size_t count, gap; /* the channel with the reason */
+        struct expected expected[5];
+        const char *remark;
+    } cases[] = {
+        { "one never does",
+          { { ON_TREE("tree"), NEVER },
+            { ON_TREE("main"), NEVER },
+            { TREE_ON_GPU("0"), { 0, 5, 5, 5, 0 } },
+            { TREE_ON_GPU("1"), NEVER } },
+          4,
+          3,
+          { UNKNOWN(gpu_ram_combined, "gpu1: will not tell"),
+            UNKNOWN(gpu_ram_main, "gpu1: will not tell"),
+            UNKNOWN(gpu_ram_descendants, "tracker: not recorded") },
+          NULL },
+        { "another vendor's never does",
+          { { ON_TREE("tree"), NEVER },
+            { TREE_ON_GPU("0"), { 0, 5, 5, 5, 0 } },
+            { ON_CARD, NEVER } },
+          3,
+          2,
+          { UNKNOWN(gpu_ram_combined, "card1: will not tell") },
+          NULL },
+        { "each for its own reason",
+          { { ON_TREE("tree"), NEVER }, { TREE_ON_GPU("0"), NEVER }, { ON_CARD, NEVER } },
+          3,
+          2,
+          { UNKNOWN(gpu_ram_combined, "gpu0: could not be read; card1: will not tell") },
+          NULL },
+        { "never all at once",
+          { { ON_TREE("tree"), NEVER },
+            { TREE_ON_GPU("0"), { 0, MISSING, 5, MISSING, MISSING } },
+            { TREE_ON_GPU("1"), { MISSING, 5, MISSING, 5, 5 } } },
+          3,
+          0,
+          { UNKNOWN(gpu_ram_combined, "never known for all GPUs at once: of 5 readings "
+                                      "gpu0 lacks 3, gpu1 lacks 2") },
+          NULL },
+        { "nothing was found, and one did not tell at times",
+          { { ON_TREE("tree"), { 0, MISSING, MISSING, 0, 0 } },
+            { ON_TREE("main"), { 0, MISSING, MISSING, 0, 0 } },
+            { TREE_ON_GPU("0"), { 0, 0, 0, 0, 0 } },
+            { TREE_ON_GPU("1"), { 0, MISSING, MISSING, 0, 0 } } },
+          4,
+          0,
+          { UNKNOWN(gpu_ram_combined,
+                    "none was found, but of 5 readings gpu1 lacks 2: will not tell"),
+            UNKNOWN(gpu_ram_main, "none was found, but of 5 readings gpu1 lacks 2") },
+          NULL },
+        { "some was found, and one did not tell at times",
+          { { ON_TREE("tree"), { 0, MISSING, 7, 0, 0 } },
+            { ON_TREE("main"), { 0, MISSING, 0, 0, 0 } },
+            { TREE_ON_GPU("0"), { 0, 0, 7, 0, 0 } },
+            { TREE_ON_GPU("1"), { 0, MISSING, 0, 0, 0 } } },
+          4,
+          0,
+          { KNOWN(gpu_ram_combined, 7),
+            UNKNOWN(gpu_ram_main, "none was found, but of 5 readings gpu1 lacks 1") },
+          "GPU memory: may have been more than is shown, as of 5 readings gpu1 lacks 1: "
+          "will not tell" },
+        { "nothing was found, and all was told",
+          { { ON_TREE("tree"), { 0, 0, 0, 0, 0 } }, { TREE_ON_GPU("0"), { 0 } } },
+          2,
+          0,
+          { KNOWN(gpu_ram_combined, 0) },
+          NULL },
+        { "a recording without a channel for each GPU",
+          { { ON_TREE("tree"), { 0, MISSING, 0, 0, 0 } },
+            { ON_TREE("main"), NEVER },
+            { H100("0", "power", "W", WM_GAUGE), { 1, 1, 1, 1, 1 } } },
+          3,
+          1,
+          { UNKNOWN(gpu_ram_combined, "none was found, but it was not told in 1 of 5"),
+            UNKNOWN(gpu_ram_main, "will not tell") },
+          NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct wm_gap gap = { .channel = cases[i].gap,
+                                    .state = WM_READING_DENIED,
+                                    .why = "will not tell" };
+        const struct session session = {
+            .run = { .interval_ns = SECOND_NS },
+            .series = cases[i].series,
+            .series_count = cases[i].count,
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .gaps = &gap,
+            .gap_count = 1,
+            .result = &plain_result,
+        };
+        struct wm_report *report = session_report(&session);
+        size_t found = 0;
+
+        for (size_t k = 0; cases[i].expected[k].name; k++)
+            check_value(cases[i].name, report, &cases[i].expected[k]);
+        for (size_t k = 0; k < report->remark_count; k++) {
+            found += strncmp(report->remarks[k], "GPU memory: ", 12) == 0;
+            if (cases[i].remark && strcmp(report->remarks[k], cases[i].remark) == 0)
+                found += 100;
+        }
+        if (found != (cases[i].remark ? 101 : 0))
+            fail_msg("%s: %zu", cases[i].name, found);
+        wm_report_free(report);
+    }
+}
+
+/* A long list of names ends in a number. */
+static void test_many_gpus_that_do_not_tell(void **state)
+{
+    static const struct series series[] = {
+        { H100("0", "power", "W", WM_GAUGE), { 0 } },
+        { H100("1", "power", "W", WM_GAUGE), { 0 } },
+        { H100("2", "power", "W", WM_GAUGE), { 0 } },
+        { H100("3", "power", "W", WM_GAUGE), { 0 } },
+        { H100("4", "power", "W", WM_GAUGE), { 0 } },
+        { H100("5", "power", "W", WM_GAUGE), { 0 } },
+        { H100("6", "power", "W", WM_GAUGE), { 0 } },
+        { H100("7", "power", "W", WM_GAUGE), { 0 } },
+        { H100("8", "power", "W", WM_GAUGE), { 0 } },
+        { H100("9", "power", "W", WM_GAUGE), { 0 } },
+    };
+    const struct session session = {
+        .run = { RUN(all_there) },
+        SERIES(series),
+        .ticks = 2,
+        .step_ns = SECOND_NS,
+    };
+    struct wm_report *report = session_report(&session);
+
+    (void)state;
+    assert_string_equal(report->gpu_ram_capacity.why,
+                        "gpu0, gpu1, gpu2, gpu3, gpu4, gpu5, gpu6, gpu7 and 2 more: "
+                        "nvml: has no such reading here");
+    wm_report_free(report);
 }
 
 static void test_methods_and_start(void **state)
@@ -711,7 +922,8 @@ static const struct session *session_named(const char *name)
 
 static void test_out_of_memory(void **state)
 {
-    static const char *const names[] = { "two GPUs of four", "neither driver" };
+    static const char *const names[] = { "two GPUs of four", "neither driver",
+                                         "what one GPU lacks, the sum lacks" };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -738,7 +950,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_each_gpu),
+        cmocka_unit_test(test_uncertainty_of_a_sum),
         cmocka_unit_test(test_remarks),
+        cmocka_unit_test(test_gpu_that_does_not_tell),
+        cmocka_unit_test(test_many_gpus_that_do_not_tell),
         cmocka_unit_test(test_methods_and_start),
         cmocka_unit_test(test_short_last_window),
         cmocka_unit_test(test_copies),

@@ -230,7 +230,11 @@ static const struct golden {
             .step_ns = SECOND_NS,
             .result = &tree_result,
         },
-        .style = { "gigabytes", "megabytes", "hours" },
+        .style = {
+            .ram_unit = "gigabytes",
+            .gpu_ram_unit = "megabytes",
+            .time_unit = "hours",
+        },
     },
     {
         .name = "gpus",
@@ -431,7 +435,8 @@ static void test_numbers(void **state)
           499.5e6 }, /* SI whatever is printed */
         { "gpus", "energy.gpus.1.index", WM_OK, 1 },
         { "gpus", "gpus.0.power.max", WM_OK, 300 },
-        { "gpus", "energy.cpu", WM_ENODEV, 0 },
+        { "gpus", "energy.cpu.total", WM_ENODEV, 0 },
+        { "gpus", "energy.attributed.tree", WM_OK, 796.061776061776 },
         { "one", "max_gpu_ram.main", WM_ENODEV, 0 },
         { "one", "max_ram.main.private_rss", WM_ENODEV, 0 },
         { "tree", "exit.status", WM_ENODEV, 0 },
@@ -480,12 +485,14 @@ static void test_simulated(void **state)
     for (char *line = strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
         bool is_gpu = strncmp(line, "GPU", 3) == 0 || strncmp(line, "  gpu", 5) == 0;
+        bool is_whole = strncmp(line, "Energy", 6) == 0 || strstr(line, "GPUs: ") ||
+                        strstr(line, " of the command");
         bool is_labelled = strstr(line, "SIMULATED") != NULL;
-        if (is_gpu != is_labelled)
+        if ((is_gpu || is_whole) != is_labelled)
             fail_msg("%s", line);
-        lines += is_gpu;
+        lines += is_gpu || is_whole;
     }
-    assert_int_equal(lines, 5);
+    assert_int_equal(lines, 8);
     free(text);
 
     json_t *root = parse(golden);

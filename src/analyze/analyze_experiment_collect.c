@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_experiment_collect.c - the values of one metric out of a recording.
+ *
+ * Energies are those of the report, tick by tick: the recording is read once to see
+ * which devices are known in the end, and once more for what they had used by each tick.
+ */
+#include "analyze/analyze_experiment.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_state.h"
+#include "record/read.h"
+#include "record/record_column.h"
+
+#define SENSOR_PERIODS 3.0
+
+/* What an energy is of: some kinds of device, or the one that is labelled so. */
+struct subject {
+    bool cpu, dram, gpu;
+    char label[64];
+    bool is_power;
+};
+
+/* A pass over a recording. */
+struct pass {
+    const struct wm_experiment_run *run;
+    struct wm_recording *recording;
+    const struct wm_channel *channels;
+    size_t count;
+    struct wm_analysis *analysis; /* NULL where none is needed */
+};
+
+static int pass_begin(struct pass *pass, const struct wm_experiment_run *run,
+                      bool with_analysis, struct wm_error *err)
+{
+    const struct wm_gap *gaps;
+
+    *pass = (struct pass) { .run = run };
+    int status = wm_recording_open(run->path, run->index, &pass->recording, err);
+    if (status < 0)
+        return status;
+    pass->channels = wm_recording_channels(pass->recording, &pass->count);
+    if (!with_analysis)
+        return WM_OK;
+    status = wm_analysis_new(wm_recording_run(pass->recording), pass->channels, pass->count,
+                             &pass->analysis, err);
+    if (status < 0)
+        return status;
+    size_t gap_count = wm_recording_gaps(pass->recording, &gaps);
+    for (size_t i = 0; i < gap_count; i++)
+        wm_analysis_gap(pass->analysis, &gaps[i]);
+    return WM_OK;
+}
+
+static void pass_end(struct pass *pass)
+{
+    wm_analysis_free(pass->analysis);
+    wm_recording_close(pass->recording);
+}
+
+static int pass_next(struct pass *pass, struct wm_tick *ret_tick, struct wm_error *err)
+{
+    int status = wm_recording_next(pass->recording, ret_tick, err);
+
+    if (status > 0 && pass->analysis)
+        wm_analysis_tick(pass->analysis, ret_tick);
+    return status;
+}
+
+static int64_t unix_of(const struct pass *pass, int64_t when_ns)
+{
+    const struct wm_run *run = wm_recording_run(pass->recording);
+
+    return run->anchor_unix_ns - run->anchor_ns + when_ns;
+}
+
+/* A tick in which nothing is known is a pause between two segments. */
+static bool is_pause(const struct wm_tick *tick)
+{
+    for (size_t i = 0; i < tick->count; i++) {
+        if (tick->readings[i].state == WM_READING_OK)
+            return false;
+    }
+    return true;
+}
+
+/* Makes the series with the first of its runs. */
+static int begin_series(const struct wm_experiment_run *run, const char *name,
+                        enum wm_series_kind kind, const char *unit,
+                        struct wm_series **series, struct wm_error *err)
+{
+    if (!*series)
+        return wm_series_new(name, kind, unit, series, err);
+    if ((*series)->kind != kind || strcmp((*series)->unit, unit) != 0)
+        return wm_fail(err, WM_EFORMAT,
+                       "%.64s is one thing in one run and another in the run %.40s", name,
+                       run->run.id ? run->run.id : "?");
+    wm_series_break(*series);
+    return WM_OK;
+}
+
+static bool ends_with(const char *text, const char *end, size_t *ret_length)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+
+    if (length <= end_length || strcmp(text + length - end_length, end) != 0)
+        return false;
+    *ret_length = length - end_length;
+    return true;
+}
+
+/* "energy", "gpu_power", "package0_energy". */
+static bool parse_subject(const char *metric, struct subject *ret_subject)
+{
+    struct subject subject = { .is_power = strcmp(metric, "power") == 0 };
+    size_t length = 0;
+
+    if (subject.is_power || strcmp(metric, "energy") == 0) {
+        subject.cpu = subject.dram = subject.gpu = true;
+    } else {
+        subject.is_power = ends_with(metric, "_power", &length);
+        if (!subject.is_power && !ends_with(metric, "_energy", &length))
+            return false;
+        if (length >= sizeof(subject.label))
+            return false;
+        memcpy(subject.label, metric, length);
+        subject.cpu = strcmp(subject.label, "cpu") == 0;
+        subject.dram = strcmp(subject.label, "dram") == 0;
+        subject.gpu = strcmp(subject.label, "gpu") == 0;
+    }
+    *ret_subject = subject;
+    return true;
+}
+
+/* The devices whose joules are added up; the rest of both arrays is false. */
+struct chosen {
+    bool *meters, *gpus;
+    size_t count;
+    bool has_subject; /* the machine has such devices, known or not */
+    enum wm_origin origin;
+    int64_t period_ns;
+};
+
+static bool is_known(const struct wm_energy *joules)
+{
+    struct wm_energy_result result;
+
+    wm_energy_result(joules, &result);
+    return result.method != WM_ENERGY_UNKNOWN;
+}
+
+static void choose_channel(struct chosen *chosen, const struct pass *pass, size_t energy,
+                           size_t power)
+{
+    const struct wm_channel *channel =
+        &pass->channels[energy != WM_NO_CHANNEL ? energy : power];
+
+    if (channel->period_ns > chosen->period_ns)
+        chosen->period_ns = channel->period_ns;
+    if (channel->origin > chosen->origin)
+        chosen->origin = channel->origin;
+    chosen->count++;
+}
+
+static bool is_of(const struct wm_meter_stats *meter, enum wm_device_kind kind,
+                  const char *source)
+{
+    return meter->channel->device_kind == kind &&
+           strcmp(meter->channel->source, source) == 0;
+}
+
+/* As in the report: of the first source that knows all of them. */
+static void choose_kind(struct chosen *chosen, const struct pass *pass,
+                        enum wm_device_kind kind)
+{
+    const struct wm_analysis *analysis = pass->analysis;
+    const char *source;
+
+    for (size_t k = 0; (source = wm_meter_source(k)) != NULL; k++) {
+        size_t found = 0, known = 0;
+        for (size_t i = 0; i < analysis->meter_count; i++) {
+            found += is_of(&analysis->meters[i], kind, source);
+            known += is_of(&analysis->meters[i], kind, source) &&
+                     is_known(&analysis->meters[i].joules);
+        }
+        chosen->has_subject |= found > 0;
+        if (found == 0 || known < found)
+            continue;
+        for (size_t i = 0; i < analysis->meter_count; i++) {
+            const struct wm_meter_stats *meter = &analysis->meters[i];
+            if (!is_of(meter, kind, source))
+                continue;
+            chosen->meters[i] = true;
+            choose_channel(chosen, pass, meter->energy, meter->power);
+        }
+        return;
+    }
+}
+
+static void choose_gpus(struct chosen *chosen, const struct pass *pass)
+{
+    const struct wm_analysis *analysis = pass->analysis;
+
+    chosen->has_subject |= analysis->gpu_count > 0;
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        if (!is_known(&analysis->gpus[i].joules))
+            return;
+    }
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        const struct wm_gpu_stats *gpu = &analysis->gpus[i];
+        chosen->gpus[i] = true;
+        choose_channel(chosen, pass, gpu->energy, gpu->power);
+    }
+}
+
+static void choose_label(struct chosen *chosen, const struct pass *pass, const char *label)
+{
+    const struct wm_analysis *analysis = pass->analysis;
+
+    for (size_t i = 0; i < analysis->meter_count; i++) {
+        const struct wm_meter_stats *meter = &analysis->meters[i];
+        if (strcmp(meter->channel->label, label) != 0)
+            continue;
+        chosen->has_subject = true;
+        chosen->meters[i] = chosen->count == 0 && is_known(&meter->joules);
+        if (chosen->meters[i])
+            choose_channel(chosen, pass, meter->energy, meter->power);
+    }
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        const struct wm_gpu_stats *gpu = &analysis->gpus[i];
+        if (strcmp(wm_gpu_any_channel(analysis, gpu)->label, label) != 0)
+            continue;
+        chosen->has_subject = true;
+        chosen->gpus[i] = chosen->count == 0 && is_known(&gpu->joules);
+        if (chosen->gpus[i])
+            choose_channel(chosen, pass, gpu->energy, gpu->power);
+    }
+}
+
+static int choose(struct chosen *chosen, const struct pass *pass,
+                  const struct subject *subject, struct wm_error *err)
+{
+    chosen->meters = calloc(pass->analysis->meter_count + 1, sizeof(bool));
+    chosen->gpus = calloc(pass->analysis->gpu_count + 1, sizeof(bool));
+    if (!chosen->meters || !chosen->gpus)
+        return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
+    if (subject->cpu)
+        choose_kind(chosen, pass, WM_DEVICE_CPU);
+    if (subject->dram)
+        choose_kind(chosen, pass, WM_DEVICE_DRAM);
+    if (subject->gpu)
+        choose_gpus(chosen, pass);
+    if (!subject->cpu && !subject->dram && !subject->gpu)
+        choose_label(chosen, pass, subject->label);
+    return WM_OK;
+}
+
+/* NAN while one of them is no number. */
+static double joules_now(const struct pass *pass, const struct chosen *chosen)
+{
+    const struct wm_analysis *analysis = pass->analysis;
+    struct wm_energy_result result;
+    double joules = 0;
+
+    for (size_t i = 0; i < analysis->meter_count; i++) {
+        if (!chosen->meters[i])
+            continue;
+        wm_energy_result(&analysis->meters[i].joules, &result);
+        joules += result.joules;
+    }
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        if (!chosen->gpus[i])
+            continue;
+        wm_energy_result(&analysis->gpus[i].joules, &result);
+        joules += result.joules;
+    }
+    return isfinite(joules) ? joules : NAN;
+}
+
+static int add_energies(struct pass *pass, const struct chosen *chosen,
+                        struct wm_series *series, struct wm_error *err)
+{
+    struct wm_tick tick;
+    int status;
+
+    while ((status = pass_next(pass, &tick, err)) > 0) {
+        double joules = joules_now(pass, chosen);
+        if (is_pause(&tick))
+            wm_series_break(series);
+        else if (!isnan(joules))
+            status = wm_series_add(series, unix_of(pass, tick.when_ns), joules, err);
+        if (status < 0)
+            return status;
+    }
+    return status;
+}
+
+static int look_ahead(const struct wm_experiment_run *run, const struct subject *subject,
+                      struct chosen *chosen, struct wm_error *err)
+{
+    struct wm_tick tick;
+    struct pass pass;
+
+    int status = pass_begin(&pass, run, true, err);
+    while (status == WM_OK && (status = pass_next(&pass, &tick, err)) > 0)
+        status = WM_OK;
+    if (status == WM_OK)
+        status = choose(chosen, &pass, subject, err);
+    pass_end(&pass);
+    return status;
+}
+
+static int collect_energy(const struct wm_experiment_run *run, const char *metric,
+                          const struct subject *subject, struct wm_series **series,
+                          struct wm_error *err)
+{
+    struct chosen chosen = { 0 };
+    struct pass pass = { 0 };
+
+    int status = look_ahead(run, subject, &chosen, err);
+    if (status == WM_OK && chosen.count == 0)
+        status = chosen.has_subject
+                     ? wm_fail(err, WM_ENODEV, "%.64s: its sensors told nothing", metric)
+                     : wm_fail(err, WM_ENOENT, "%.64s: no sensor knows it", metric);
+    if (status == WM_OK)
+        status = begin_series(run, metric, WM_SERIES_TOTAL, "J", series, err);
+    if (status == WM_OK) {
+        struct wm_series *made = *series;
+        double period_s = (double)chosen.period_ns / 1e9;
+        made->period_s = fmax(made->period_s, period_s);
+        made->origin = chosen.origin > made->origin ? chosen.origin : made->origin;
+        status = pass_begin(&pass, run, true, err);
+        if (status == WM_OK)
+            status = add_energies(&pass, &chosen, made, err);
+        pass_end(&pass);
+    }
+    free(chosen.meters);
+    free(chosen.gpus);
+    return status;
+}
+
+/* The points from `next` up to that time. */
+static int add_told(const struct pass *pass, const struct wm_metric *metric, size_t *next,
+                    int64_t to_ns, struct wm_series *series, struct wm_error *err)
+{
+    int status = WM_OK;
+
+    while (status == WM_OK && *next < metric->count &&
+           metric->points[*next].when_ns <= to_ns) {
+        const struct wm_metric_point *point = &metric->points[(*next)++];
+        status = wm_series_add(series, unix_of(pass, point->when_ns), point->value, err);
+    }
+    return status;
+}
+
+/* What the program wrote itself; a pause of the recording is one of it, too. */
+static int collect_told(struct pass *pass, const struct wm_metric *metric,
+                        struct wm_series **series, struct wm_error *err)
+{
+    struct wm_tick tick;
+    size_t next = 0;
+
+    int status = begin_series(pass->run, metric->name, WM_SERIES_GAUGE, "", series, err);
+    if (status < 0)
+        return status;
+    while ((status = pass_next(pass, &tick, err)) > 0) {
+        if (!is_pause(&tick))
+            continue;
+        status = add_told(pass, metric, &next, tick.when_ns, *series, err);
+        if (status < 0)
+            return status;
+        wm_series_break(*series);
+    }
+    return status < 0 ? status : add_told(pass, metric, &next, INT64_MAX, *series, err);
+}
+
+/* A gauge is not known from a missing reading to the next; a counter makes up for it. */
+static int collect_channel(struct pass *pass, const char *metric, size_t index,
+                           struct wm_series **series, struct wm_error *err)
+{
+    const struct wm_channel *channel = &pass->channels[index];
+    struct wm_counter_stats counter = { 0 };
+    struct wm_tick tick;
+
+    bool counts = channel->kind == WM_COUNTER;
+    int status = begin_series(pass->run, metric, counts ? WM_SERIES_TOTAL : WM_SERIES_GAUGE,
+                              channel->unit, series, err);
+    if (status < 0)
+        return status;
+    (*series)->period_s = fmax((*series)->period_s, (double)channel->period_ns / 1e9);
+    if (channel->origin > (*series)->origin)
+        (*series)->origin = channel->origin;
+    while ((status = pass_next(pass, &tick, err)) > 0) {
+        const struct wm_reading *reading = &tick.readings[index];
+        if (!wm_stats_usable(reading)) {
+            if (!counts || is_pause(&tick))
+                wm_series_break(*series);
+            continue;
+        }
+        wm_counter_add(&counter, reading);
+        status = wm_series_add(*series, unix_of(pass, reading->when_ns),
+                               counts ? counter.total : reading->value, err);
+        if (status < 0)
+            return status;
+    }
+    return status;
+}
+
+/* The channel with that column. */
+static int find_column(const struct pass *pass, const char *metric, size_t *ret_index,
+                       struct wm_error *err)
+{
+    struct wm_columns columns = { 0 };
+
+    int status = wm_columns_plan(pass->channels, pass->count, NULL, 0, &columns, err);
+    if (status == WM_OK)
+        status = wm_fail(err, WM_ENOENT, "%.64s: there is no such metric", metric);
+    for (size_t i = 0; status == WM_ENOENT && i < columns.count; i++) {
+        if (strcmp(columns.values[i], metric) == 0) {
+            *ret_index = i;
+            status = WM_OK;
+        }
+    }
+    wm_columns_release(&columns);
+    return status;
+}
+
+static const struct wm_metric *find_told(const struct pass *pass, const char *name)
+{
+    const struct wm_result *result = wm_recording_result(pass->recording);
+
+    for (size_t i = 0; result && i < result->metric_count; i++) {
+        if (strcmp(result->metrics[i].name, name) == 0)
+            return &result->metrics[i];
+    }
+    return NULL;
+}
+
+int wm_experiment_collect(const struct wm_experiment_run *run, const char *metric,
+                          struct wm_series **series, struct wm_error *err)
+{
+    const struct wm_metric *told;
+    struct subject subject;
+    struct pass pass;
+    size_t index = 0;
+    int status = WM_ENOENT;
+
+    bool is_energy = parse_subject(metric, &subject);
+    if (is_energy)
+        status = collect_energy(run, metric, &subject, series, err);
+    if (status != WM_ENOENT)
+        return status;
+    status = pass_begin(&pass, run, false, err);
+    if (status == WM_OK && (told = find_told(&pass, metric)) != NULL) {
+        status = collect_told(&pass, told, series, err);
+    } else if (status == WM_OK) {
+        status = find_column(&pass, metric, &index, err);
+        if (status == WM_OK)
+            status = collect_channel(&pass, metric, index, series, err);
+    }
+    pass_end(&pass);
+    return status == WM_ENOENT && is_energy
+               ? wm_fail(err, status, "%.64s: no sensor of this run knows it", metric)
+               : status;
+}
+
+/* A few of the names that there are, those that the program chose first. */
+static int no_such_metric(const struct wm_experiment *experiment, const char *metric,
+                          struct wm_error *err)
+{
+    const struct wm_experiment_run *run = &experiment->runs[experiment->count - 1];
+    char names[128] = "";
+    size_t used = 0;
+    struct pass pass;
+
+    if (pass_begin(&pass, run, false, NULL) == WM_OK) {
+        const struct wm_result *result = wm_recording_result(pass.recording);
+        for (size_t i = 0; result && i < result->metric_count && used < sizeof(names); i++)
+            used += (size_t)snprintf(names + used, sizeof(names) - used, ", %.32s",
+                                     result->metrics[i].name);
+    }
+    pass_end(&pass);
+    return wm_fail(err, WM_ENOENT,
+                   "there is no metric '%.60s'; there are energy, power and the columns of "
+                   "the recording%s",
+                   metric, names);
+}
+
+int wm_experiment_series(const struct wm_experiment *experiment, const char *metric,
+                         struct wm_series **ret_series, struct wm_error *err)
+{
+    struct wm_series *series = NULL, *rate = NULL;
+    struct subject subject;
+    struct wm_error why = { 0 };
+    int status = WM_OK, missing = WM_ENOENT;
+
+    for (size_t i = 0; i < experiment->count && status == WM_OK; i++) {
+        struct wm_error one;
+        status = wm_experiment_collect(&experiment->runs[i], metric, &series, &one);
+        if (status == WM_ENODEV || status == WM_ENOENT) {
+            if (missing == WM_ENOENT)
+                why = one;
+            missing = status == WM_ENODEV ? status : missing;
+            status = WM_OK;
+        } else if (status < 0) {
+            why = one;
+        }
+    }
+    if (status == WM_OK && (!series || series->count == 0)) {
+        wm_series_free(series);
+        if (missing == WM_ENOENT && !parse_subject(metric, &subject))
+            return no_such_metric(experiment, metric, err);
+        return wm_fail(err, missing, "%s",
+                       why.text[0] ? why.text : "the metric has no value");
+    }
+    if (status == WM_OK) {
+        series->zero_ns = experiment->zero_ns;
+        if (parse_subject(metric, &subject) && subject.is_power &&
+            series->kind == WM_SERIES_TOTAL)
+            status = wm_series_rate(series, SENSOR_PERIODS * series->period_s, metric, "W",
+                                    &rate, &why);
+    }
+    if (rate || status < 0)
+        wm_series_free(series);
+    if (status < 0)
+        return wm_fail(err, status, "%s", why.text);
+    *ret_series = rate ? rate : series;
+    return WM_OK;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_experiment_sum.c - what the runs of an experiment cost, each and together. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_build.h"
+#include "analyze/analyze_experiment.h"
+#include "record/read.h"
+
+static int out_of_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
+}
+
+static bool is_pause(const struct wm_tick *tick)
+{
+    for (size_t i = 0; i < tick->count; i++) {
+        if (tick->readings[i].state == WM_READING_OK)
+            return false;
+    }
+    return true;
+}
+
+/* Between two ticks that both tell something. */
+static int measure_time(struct wm_run_summary *summary, struct wm_error *err)
+{
+    struct wm_recording *recording;
+    struct wm_tick tick;
+    int64_t last_ns = 0;
+    bool in_segment = false;
+    double seconds = 0;
+
+    int status =
+        wm_recording_open(summary->run->path, summary->run->index, &recording, err);
+    if (status < 0)
+        return status;
+    while ((status = wm_recording_next(recording, &tick, err)) > 0) {
+        bool pause = is_pause(&tick);
+        if (!pause && in_segment)
+            seconds += wm_stats_seconds(last_ns, tick.when_ns);
+        summary->segments += !pause && !in_segment;
+        in_segment = !pause;
+        last_ns = tick.when_ns;
+    }
+    wm_recording_close(recording);
+    summary->seconds = summary->segments > 0 ? wm_value_known(seconds)
+                                             : wm_value_missing("no tick was taken");
+    return status;
+}
+
+static int make_report(struct wm_run_summary *summary, struct wm_error *err)
+{
+    struct wm_recording *recording;
+
+    int status =
+        wm_recording_open(summary->run->path, summary->run->index, &recording, err);
+    if (status < 0)
+        return status;
+    status = wm_report_from_recording(recording, &summary->report, err);
+    wm_recording_close(recording);
+    return status;
+}
+
+/* What of the energy is the machine's idling, and what the work's. */
+static void split(struct wm_run_summary *summary, double idle_watts)
+{
+    const struct wm_report *report = summary->report;
+    const struct wm_value *energy = &report->energy.energy;
+
+    if (!energy->known)
+        summary->idle = *energy;
+    else if (idle_watts > 0 && summary->seconds.known)
+        summary->idle = wm_value_known(idle_watts * summary->seconds.number);
+    else if (idle_watts > 0)
+        summary->idle = summary->seconds;
+    else if (report->run.baseline_count == 0)
+        summary->idle = wm_value_missing(
+            "what the machine takes idle was not measured (--baseline), nor given "
+            "(--idle-watts)");
+    else
+        summary->idle = report->energy.split.idle;
+    summary->dynamic = summary->idle.known
+                           ? wm_value_known(energy->number - summary->idle.number)
+                           : summary->idle;
+}
+
+static int summarize_run(const struct wm_experiment_run *run, double idle_watts,
+                         struct wm_run_summary *summary, struct wm_error *err)
+{
+    summary->run = run;
+    int status = make_report(summary, err);
+    if (status == WM_OK)
+        status = measure_time(summary, err);
+    if (status == WM_OK)
+        split(summary, idle_watts);
+    return status;
+}
+
+/* A part that is unknown leaves the sum unknown, for the same reason. */
+static void add(struct wm_value *sum, const struct wm_value *part)
+{
+    if (!sum->known)
+        return;
+    if (part->known)
+        sum->number += part->number;
+    else
+        *sum = *part;
+}
+
+static void add_run(struct wm_experiment_summary *sum, const struct wm_run_summary *run)
+{
+    const struct wm_report *report = run->report;
+    const struct wm_energy_sum *energy = &report->energy;
+    struct wm_value uncertain = energy->uncertainty;
+
+    /* The sensors are the same in each run, and so is what is wrong with them. */
+    if (uncertain.known && energy->energy.known)
+        uncertain.number *= energy->energy.number;
+    add(&sum->seconds, &run->seconds);
+    add(&sum->energy, &energy->energy);
+    add(&sum->uncertainty, &uncertain);
+    add(&sum->cpu, &report->cpu_energy.energy);
+    add(&sum->dram, &report->dram_energy.energy);
+    add(&sum->gpu, &report->gpu_energy.energy);
+    add(&sum->idle, &run->idle);
+    add(&sum->dynamic, &run->dynamic);
+    if (energy->origin > sum->origin)
+        sum->origin = energy->origin;
+}
+
+static void describe(struct wm_experiment_summary *sum, const struct wm_run *run)
+{
+    const char *description = wm_run_note(run, WM_NOTE_DESCRIPTION);
+    const char *model = wm_run_note(run, WM_NOTE_MODEL);
+
+    sum->description = description ? description : sum->description;
+    sum->model = model ? model : sum->model;
+}
+
+static struct wm_value per(const struct wm_value *joules, double count, const char *why)
+{
+    if (!joules->known)
+        return *joules;
+    return count > 0 ? wm_value_known(joules->number / count) : wm_value_missing(why);
+}
+
+static void divide_by_model(struct wm_experiment_summary *sum)
+{
+    const struct wm_model_card card = wm_model_card_read(sum->model ? sum->model : "{}");
+
+    sum->per_parameter =
+        per(&sum->energy, card.parameters, "the model card has no number of parameters");
+    size_t segments = 0;
+
+    /* In a folder of AIPowerMeter's each run is a segment. */
+    for (size_t i = 0; i < sum->run_count; i++)
+        segments += sum->runs[i].segments;
+    sum->per_flop = per(&sum->energy, card.flops * card.passes * (double)segments,
+                        "the model card has neither flops nor macs");
+}
+
+/* Where the run's energy begins: the first value has no other before it. */
+static bool begin_of(const struct wm_series *energy, int64_t unix_ns, double *ret_joules)
+{
+    for (size_t i = 0; i < wm_series_segment_count(energy); i++) {
+        struct wm_series_segment segment = wm_series_segment(energy, i);
+        if (segment.unix_ns[0] <= unix_ns &&
+            unix_ns <= segment.unix_ns[segment.count - 1]) {
+            *ret_joules = segment.values[0];
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_steps(struct wm_experiment_summary *sum, size_t run,
+                      const struct wm_series_segment *values,
+                      const struct wm_series *energy)
+{
+    double before = 0, now = 0;
+    bool has_before = begin_of(energy, values->unix_ns[0], &before);
+
+    for (size_t i = 0; i < values->count; i++) {
+        bool has_now = wm_series_at(energy, values->unix_ns[i], &now);
+        sum->steps[sum->step_count++] = (struct wm_step) {
+            .run = run,
+            .unix_ns = values->unix_ns[i],
+            .value = values->values[i],
+            .joules = has_now && has_before
+                          ? wm_value_known(now - before)
+                          : wm_value_missing("the energy was not known at that time"),
+        };
+        has_before = has_now;
+        before = now;
+    }
+}
+
+static void average_steps(struct wm_experiment_summary *sum)
+{
+    double joules = 0, count = 0;
+
+    for (size_t i = 0; i < sum->step_count; i++) {
+        if (!sum->steps[i].joules.known)
+            continue;
+        joules += sum->steps[i].joules.number;
+        count++;
+    }
+    sum->per_step = count > 0 ? wm_value_known(joules / count)
+                              : wm_value_missing("the energy was not known at any value");
+}
+
+/* In each run by itself, whose energies have nothing to do with those of the others. */
+static int step_run(const struct wm_experiment_run *run, size_t number, const char *metric,
+                    struct wm_experiment_summary *sum, bool *found, struct wm_error *err)
+{
+    struct wm_series *values = NULL, *energy = NULL;
+    struct wm_error why;
+
+    int status = wm_experiment_collect(run, metric, &values, &why);
+    if (status == WM_OK)
+        status = wm_experiment_collect(run, "energy", &energy, &why);
+    if ((status == WM_ENODEV || status == WM_ENOENT) && !values) {
+        status = WM_OK; /* this run has no such metric */
+    } else if (status < 0) {
+        status = wm_fail(err, status, "%s", why.text);
+    } else if (values->count > 0) {
+        void *grown =
+            realloc(sum->steps, (sum->step_count + values->count) * sizeof(*sum->steps));
+        *found = true;
+        if (grown)
+            sum->steps = grown;
+        else
+            status = out_of_memory(err);
+        for (size_t i = 0; status == WM_OK && i < wm_series_segment_count(values); i++) {
+            struct wm_series_segment segment = wm_series_segment(values, i);
+            add_steps(sum, number, &segment, energy);
+        }
+    }
+    wm_series_free(values);
+    wm_series_free(energy);
+    return status;
+}
+
+int wm_experiment_summarize(const struct wm_experiment *experiment, double idle_watts,
+                            const char *per_metric, struct wm_experiment_summary *summary,
+                            struct wm_error *err)
+{
+    const struct wm_value zero = { .known = true };
+    bool found = false;
+    int status = WM_OK;
+
+    *summary = (struct wm_experiment_summary) {
+        .seconds = zero,
+        .energy = zero,
+        .uncertainty = zero,
+        .cpu = zero,
+        .dram = zero,
+        .gpu = zero,
+        .idle = zero,
+        .dynamic = zero,
+    };
+    summary->runs = calloc(experiment->count, sizeof(*summary->runs));
+    if (!summary->runs)
+        return out_of_memory(err);
+    for (size_t i = 0; i < experiment->count && status == WM_OK; i++) {
+        struct wm_run_summary *run = &summary->runs[summary->run_count++];
+        status = summarize_run(&experiment->runs[i], idle_watts, run, err);
+        if (status < 0)
+            return status;
+        add_run(summary, run);
+        describe(summary, &experiment->runs[i].run);
+        if (per_metric)
+            status = step_run(&experiment->runs[i], i, per_metric, summary, &found, err);
+    }
+    if (status == WM_OK && per_metric && !found)
+        status =
+            wm_fail(err, WM_ENOENT, "--per: no run has the metric '%.60s'", per_metric);
+    if (summary->uncertainty.known && summary->energy.known && summary->energy.number > 0)
+        summary->uncertainty.number /= summary->energy.number;
+    divide_by_model(summary);
+    average_steps(summary);
+    return status;
+}
+
+void wm_experiment_summary_release(struct wm_experiment_summary *summary)
+{
+    for (size_t i = 0; i < summary->run_count; i++)
+        wm_report_free(summary->runs[i].report);
+    free(summary->runs);
+    free(summary->steps);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_meters.h - energy of everything but GPUs: CPU packages and their parts,
+ * memory, the platform; for src/analyze alone.
+ */
+#ifndef WM_ANALYZE_METERS_H
+#define WM_ANALYZE_METERS_H
+
+#include "analyze/analyze_energy.h"
+#include "analyze/analyze_share.h"
+#include "wattmeter/recording.h"
+
+struct wm_analysis;
+
+/* One device that energy or power is known of. */
+struct wm_meter_stats {
+    const struct wm_channel *channel; /* any of its */
+    size_t energy, power;             /* channels, or WM_NO_CHANNEL */
+    struct wm_energy joules;
+    struct wm_share share; /* of a package or of memory */
+    bool counts;           /* towards the energy of all together */
+};
+
+/* A counter of work that is looked at from tick to tick. */
+struct wm_work_counter {
+    size_t channel;
+    bool known; /* at the last tick */
+    double value;
+};
+
+/* What the CPUs did, as far as it can be told from one tick to the next. */
+struct wm_cpu_work {
+    struct wm_work_counter host, tree;
+    size_t memory_used, tree_memory; /* gauges */
+};
+
+/* Several sources may know the energy of the same CPUs and memory. The first of
+ * these that does counts; NULL past the last. */
+const char *wm_meter_source(size_t index);
+
+/* Whether a channel is one of such a device's. */
+bool wm_is_meter_channel(const struct wm_channel *channel);
+
+/* Fills in analysis->meters, which has room for all channels. */
+void wm_meters_find(struct wm_analysis *analysis);
+
+/* Before analysis->last_ns moves on to this tick. */
+void wm_meters_tick(struct wm_analysis *analysis, const struct wm_tick *tick);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_sensor.h - what is known of the sensors behind joules and watts: how often
+ * they have something new, how much of the time they look, and how far they are off.
+ *
+ *     struct wm_sensor sensor;
+ *     struct wm_sensor_pace pace = { 0 };
+ *     wm_sensor_find(channel, source_detail, &sensor);
+ *     wm_sensor_pace_add(&pace, reading);                     each tick
+ *     double period_s = wm_sensor_period_s(&sensor, &pace);
+ */
+#ifndef WM_ANALYZE_SENSOR_H
+#define WM_ANALYZE_SENSOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wattmeter/source.h"
+
+/* All zero: nothing is known, and nothing is held against it. */
+struct wm_sensor {
+    int64_t period_ns; /* something new so often, as published; 0: not known */
+    double window_s;   /* a value is the mean over so long before it; 0: a period */
+    double gain;       /* it may be off by this ratio, at k = 2, */
+    double offset_w;   /* and by so many watts */
+    const char *text;  /* what it is, for people: a constant; NULL: nothing */
+};
+
+/* Of the channel of a counter or of a power. `detail` is what its source says of
+ * itself; NULL where it says nothing. */
+void wm_sensor_find(const struct wm_channel *channel, const char *detail,
+                    struct wm_sensor *ret_sensor);
+
+/* The part of the time that goes into its values, 0 to 1. */
+double wm_sensor_seen(const struct wm_sensor *sensor, double period_s);
+
+/* How often a value was seen to change. All zero is the right start. */
+struct wm_sensor_pace {
+    bool started;
+    double value;
+    int64_t first_ns, last_ns, change_ns;
+    uint64_t polls, changes;
+    double sum_s, square_s; /* of the times from one change to the next */
+};
+
+/* Readings that have no value, or that stand for an earlier one, are left out. */
+void wm_sensor_pace_add(struct wm_sensor_pace *pace, const struct wm_reading *reading);
+
+/* How often it was looked at; 0: not twice. */
+double wm_sensor_pace_poll_s(const struct wm_sensor_pace *pace);
+
+/* Whether readings came often enough to see the period, and showed it clearly, or
+ * showed that it is shorter than published. */
+bool wm_sensor_is_measured(const struct wm_sensor *sensor,
+                           const struct wm_sensor_pace *pace);
+
+/* What was measured, else what was published; 0: neither. */
+double wm_sensor_period_s(const struct wm_sensor *sensor,
+                          const struct wm_sensor_pace *pace);
+
+#endif

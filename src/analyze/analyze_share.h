@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_share.h - whose joules they were: one device's energy, divided among the
+ * tracked tree, everybody else, and nobody (the device's idling).
+ *
+ *     struct wm_share share = { .shortest_s = 0.05, .idle_watts = NAN };
+ *     wm_share_add(&share, joules_so_far, &work);     each tick
+ *     wm_share_end(&share, joules);
+ *
+ * A device's energy moves in steps that are slower than ticks, and so do the
+ * counters of work. A step is divided by the work since the step before, and no
+ * window is shorter than `shortest_s`. However the joules are corrected later, the
+ * parts add up to them at every tick.
+ */
+#ifndef WM_ANALYZE_SHARE_H
+#define WM_ANALYZE_SHARE_H
+
+/* What was done on the device since the last tick; NAN for what is not known. */
+struct wm_work {
+    double seconds;
+    double capacity;  /* what it could have done: cores times seconds, */
+    double busy;      /* what it did, in the same unit, */
+    double tree;      /* and what the tracked tree did of that */
+    double tree_hold; /* the tree's part of what is used without work (memory), 0 to 1 */
+};
+
+struct wm_share {
+    double shortest_s;
+    double idle_watts; /* of the device with nothing to do; NAN: not measured */
+
+    double joules_now;       /* at the last tick, */
+    double joules;           /* and what of them is divided by now: */
+    double tree, idle, rest; /* these add up to it */
+
+    /* Since joules were divided. Only the time in which work was known counts
+     * for the shares of work, and `hold` is weighted by time. */
+    double seconds, known_s, capacity, busy, tree_work, hold_s, hold;
+    double unknown_joules; /* divided without knowing the work: all in `rest` */
+};
+
+/* `joules`: of the device since the start, as far as they are known by now. */
+void wm_share_add(struct wm_share *share, double joules, const struct wm_work *work);
+
+/* Divides what is left, up to the final `joules`. */
+void wm_share_end(struct wm_share *share, double joules);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_whole.c - the energy of everything that is no GPU, and of all together. */
+#include "analyze/analyze_build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The order in which devices are shown. */
+static const enum wm_device_kind kinds[] = {
+    WM_DEVICE_CPU, WM_DEVICE_CPU_PART, WM_DEVICE_DRAM, WM_DEVICE_PLATFORM, WM_DEVICE_OTHER,
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The part of the energy for which it may be unknown whose it was, before that is
+ * said of all of it; until then it counts as others'. */
+#define MOST_UNKNOWN 0.01
+
+void wm_build_split(const struct wm_share *divided, const struct wm_value *energy,
+                    struct wm_energy_split *split)
+{
+    struct wm_share share = *divided;
+
+    if (!energy->known) {
+        split->tree = split->idle = split->rest = *energy;
+        return;
+    }
+    wm_share_end(&share, energy->number);
+    if (share.unknown_joules > MOST_UNKNOWN * energy->number) {
+        split->tree = wm_value_missing("what the tracked processes did on it is not known");
+        split->idle = split->rest = split->tree;
+        return;
+    }
+    split->tree = wm_value_known(share.tree);
+    split->idle = wm_value_known(share.idle);
+    split->rest = wm_value_known(share.rest);
+}
+
+static void build_device(struct wm_report_builder *builder,
+                         const struct wm_meter_stats *meter,
+                         struct wm_device_energy *device)
+{
+    const struct wm_channel *channel = meter->channel;
+    const struct wm_figure_of of = {
+        .label = channel->label,
+        .channel = channel,
+        .energy = meter->energy,
+        .power = meter->power,
+        .joules = &meter->joules,
+    };
+
+    device->name = strdup(channel->label);
+    device->source = strdup(channel->source);
+    device->model = channel->model ? strdup(channel->model) : NULL;
+    if (!device->name || !device->source || (channel->model && !device->model))
+        builder->failed = true;
+    device->kind = channel->device_kind;
+    device->origin = channel->origin;
+    wm_build_figure(builder, &of, &device->figure);
+    wm_build_split(&meter->share, &device->figure.energy, &device->split);
+    device->power = device->figure.energy;
+    if (device->power.known) {
+        double seconds = wm_stats_seconds(meter->joules.first_ns, meter->joules.last_ns);
+        device->power.number /= seconds;
+        if (seconds <= 0)
+            device->power =
+                wm_value_missing("no time passed between the first tick and the last");
+    }
+}
+
+static void build_devices(struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    struct wm_report *report = builder->report;
+
+    report->devices = calloc(analysis->meter_count + 1, sizeof(*report->devices));
+    if (!report->devices) {
+        builder->failed = true;
+        return;
+    }
+    for (size_t k = 0; k < COUNT(kinds); k++) {
+        for (size_t i = 0; i < analysis->meter_count; i++) {
+            if (analysis->meters[i].channel->device_kind == kinds[k])
+                build_device(builder, &analysis->meters[i],
+                             &report->devices[report->device_count++]);
+        }
+    }
+}
+
+static void add_value(struct wm_value *sum, const struct wm_value *part)
+{
+    if (!sum->known)
+        return;
+    if (part->known)
+        sum->number += part->number;
+    else
+        *sum = *part;
+}
+
+/* A figure as a sum of one. */
+static struct wm_energy_sum sum_of(const struct wm_energy_figure *figure,
+                                   const struct wm_energy_split *split,
+                                   enum wm_origin origin)
+{
+    return (struct wm_energy_sum) {
+        .energy = figure->energy,
+        .uncertainty = figure->uncertainty,
+        .systematic = figure->systematic,
+        .random = figure->random,
+        .split = *split,
+        .origin = origin,
+    };
+}
+
+/* Sensors of one design err in one direction, so that their own errors add up; what
+ * is random cancels out in part. Until the sum ends they are joules, and squares of
+ * joules. */
+static void add_part(struct wm_energy_sum *sum, const struct wm_energy_sum *part)
+{
+    double random = part->random * part->energy.number;
+
+    sum->systematic += part->systematic * part->energy.number;
+    sum->random += random * random;
+    add_value(&sum->energy, &part->energy);
+    if (!part->energy.known || part->energy.number > 0)
+        add_value(&sum->uncertainty, &part->uncertainty);
+    add_value(&sum->split.tree, &part->split.tree);
+    add_value(&sum->split.idle, &part->split.idle);
+    add_value(&sum->split.rest, &part->split.rest);
+    if (part->origin > sum->origin)
+        sum->origin = part->origin;
+}
+
+void wm_build_sum_start(struct wm_energy_sum *sum)
+{
+    const struct wm_value zero = wm_value_known(0);
+
+    *sum = (struct wm_energy_sum) {
+        .energy = zero,
+        .uncertainty = zero,
+        .split = { zero, zero, zero },
+    };
+}
+
+void wm_build_sum_end(struct wm_energy_sum *sum)
+{
+    if (!sum->energy.known)
+        sum->uncertainty = sum->energy;
+    if (!sum->uncertainty.known)
+        return;
+    double joules = sum->energy.number;
+    if (joules <= 0) {
+        sum->uncertainty = wm_value_missing("no energy was seen to be used");
+        return;
+    }
+    sum->systematic /= joules;
+    sum->random = sqrt(sum->random) / joules;
+    sum->uncertainty.number = hypot(sum->systematic, sum->random);
+}
+
+void wm_build_sum_add_gpu(struct wm_energy_sum *sum, const struct wm_gpu_usage *gpu)
+{
+    struct wm_energy_sum part = sum_of(&gpu->figure, &gpu->split, gpu->origin);
+
+    add_part(sum, &part);
+}
+
+/* The devices of one kind that one source knows; false when it knows none. */
+static bool sum_source(const struct wm_report *report, enum wm_device_kind kind,
+                       const char *source, struct wm_energy_sum *sum)
+{
+    bool found = false;
+
+    wm_build_sum_start(sum);
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct wm_device_energy *device = &report->devices[i];
+        if (device->kind != kind || strcmp(device->source, source) != 0)
+            continue;
+        struct wm_energy_sum part = sum_of(&device->figure, &device->split, device->origin);
+        add_part(sum, &part);
+        found = true;
+    }
+    wm_build_sum_end(sum);
+    return found;
+}
+
+static void miss_sum(struct wm_energy_sum *sum, const char *why)
+{
+    struct wm_value missing = wm_value_missing(why);
+
+    *sum = (struct wm_energy_sum) {
+        .energy = missing,
+        .uncertainty = missing,
+        .split = { missing, missing, missing },
+    };
+}
+
+/* The first source that knows all of them, else the reason of the first that should. */
+static void sum_kind(struct wm_report_builder *builder, enum wm_device_kind kind,
+                     const char *why, struct wm_energy_sum *ret_sum)
+{
+    const char *source;
+    bool found = false;
+
+    miss_sum(ret_sum, why);
+    for (size_t i = 0; (source = wm_meter_source(i)) != NULL; i++) {
+        struct wm_energy_sum sum;
+        if (!sum_source(builder->report, kind, source, &sum))
+            continue;
+        if (!found || sum.energy.known)
+            *ret_sum = sum;
+        found = true;
+        if (sum.energy.known)
+            return;
+    }
+}
+
+/* RAPL is what should know it; the other sources are there for other things, too. */
+static const char *why_no_cpu(struct wm_report_builder *builder)
+{
+    const struct wm_run *run = builder->analysis->run;
+
+    for (size_t i = 0; i < run->source_count; i++) {
+        const struct wm_source_status *source = &run->sources[i];
+        if (source->name && strcmp(source->name, "rapl") == 0)
+            return wm_build_why(builder, WM_NO_CHANNEL, "rapl");
+    }
+    return "no source of CPU energy is read";
+}
+
+/* The energy of all that is known, and what that is. */
+static void add_known(struct wm_report *report, const struct wm_energy_sum *part, bool *has)
+{
+    *has = part->energy.known;
+    if (*has)
+        add_part(&report->energy, part);
+}
+
+static void build_power(struct wm_report *report, const struct wm_window_max *windows)
+{
+    double max = wm_window_max_value(windows);
+
+    report->power.mean = report->energy.energy;
+    if (report->power.mean.known && report->compute_time.known &&
+        report->compute_time.number > 0)
+        report->power.mean.number /= report->compute_time.number;
+    else if (report->power.mean.known)
+        report->power.mean = report->compute_time;
+    report->power.max = report->power.mean;
+    if (report->power.mean.known && max > report->power.mean.number)
+        report->power.max = wm_value_known(max);
+}
+
+/* What the tree used of the CPUs, by the CPU time of each process. */
+static void build_processes(struct wm_report_builder *builder)
+{
+    struct wm_report *report = builder->report;
+    const struct wm_result *result = &report->result;
+    const struct wm_value *tree = &report->cpu_energy.split.tree;
+
+    report->process_energies =
+        calloc(result->process_count + 1, sizeof(*report->process_energies));
+    if (!report->process_energies) {
+        builder->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < result->process_count; i++) {
+        struct wm_value *energy = &report->process_energies[i];
+        double seconds = result->processes[i].cpu_seconds;
+        *energy = tree->known ? report->cpu_total : *tree;
+        if (!energy->known)
+            continue;
+        double share = energy->number > 0 ? seconds / energy->number : 0;
+        *energy = wm_value_known(tree->number * (share < 1 ? share : 1));
+    }
+}
+
+/* By which model, and from what. */
+static void remark_estimate(struct wm_report_builder *builder)
+{
+    const struct wm_run *run = builder->analysis->run;
+    const struct wm_energy_sum *cpu = &builder->report->cpu_energy;
+
+    if (!cpu->energy.known || cpu->origin != WM_ESTIMATED)
+        return;
+    for (size_t i = 0; i < run->source_count; i++) {
+        const struct wm_source_status *source = &run->sources[i];
+        if (source->name && strcmp(source->name, "estimate") == 0 && source->detail)
+            wm_build_remark(builder, "CPU energy is not measured; it is %s",
+                            source->detail);
+    }
+}
+
+void wm_build_energy(struct wm_report_builder *builder)
+{
+    struct wm_report *report = builder->report;
+
+    build_devices(builder);
+    if (builder->failed)
+        return;
+    sum_kind(builder, WM_DEVICE_CPU, why_no_cpu(builder), &report->cpu_energy);
+    sum_kind(builder, WM_DEVICE_DRAM, "no source of memory energy is read",
+             &report->dram_energy);
+
+    wm_build_sum_start(&report->energy);
+    add_known(report, &report->cpu_energy, &report->energy_has_cpu);
+    add_known(report, &report->dram_energy, &report->energy_has_dram);
+    add_known(report, &report->gpu_energy, &report->energy_has_gpus);
+    wm_build_sum_end(&report->energy);
+    if (!report->energy_has_cpu && !report->energy_has_dram && !report->energy_has_gpus)
+        miss_sum(&report->energy,
+                 wm_build_text(builder, "%s; %s", report->cpu_energy.energy.why,
+                               report->gpu_energy.energy.why));
+    build_power(report, &builder->analysis->power_max);
+    build_processes(builder);
+    remark_estimate(builder);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_json_node.c - objects, numbers and reasons of a report in JSON. */
+#include "view/view_json_node.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "record/record_text.h"
+
+/* Above it a double does not tell one whole number from the next. */
+#define MOST_WHOLE 9007199254740992.0
+
+bool wm_json_put(const struct wm_json_node *node, const char *key, json_t *value)
+{
+    if (json_object_set_new(node->json, key, value) == 0)
+        return true;
+    node->view->failed = true;
+    return false;
+}
+
+void wm_json_text(const struct wm_json_node *node, const char *key, const char *text)
+{
+    wm_json_put(node, key, wm_text_json(text));
+}
+
+struct wm_json_node wm_json_node(const struct wm_json_node *parent, const char *key,
+                                 json_t *json)
+{
+    struct wm_json_node node = { .view = parent->view };
+
+    snprintf(node.path, sizeof(node.path), "%.60s%.30s.", parent->path, key);
+    if (wm_json_put(parent, key, json))
+        node.json = json;
+    return node;
+}
+
+struct wm_json_node wm_json_object(const struct wm_json_node *parent, const char *key)
+{
+    return wm_json_node(parent, key, json_object());
+}
+
+struct wm_json_node wm_json_append(const struct wm_json_node *array, size_t index)
+{
+    struct wm_json_node node = { .view = array->view };
+    json_t *json = json_object();
+
+    snprintf(node.path, sizeof(node.path), "%.60s%zu.", array->path, index);
+    if (json_array_append_new(array->json, json) == 0)
+        node.json = json;
+    else
+        array->view->failed = true;
+    return node;
+}
+
+void wm_json_missing(const struct wm_json_node *node, const char *key, const char *why)
+{
+    char path[160];
+
+    wm_json_put(node, key, json_null());
+    snprintf(path, sizeof(path), "%s%s", node->path, key);
+    if (json_object_set_new(node->view->why, path, wm_text_json(why ? why : "unknown")) !=
+        0)
+        node->view->failed = true;
+}
+
+json_t *wm_json_number(double value)
+{
+    if (value == floor(value) && fabs(value) <= MOST_WHOLE)
+        return json_integer((json_int_t)value);
+    return json_real(value);
+}
+
+void wm_json_value(const struct wm_json_node *node, const char *key,
+                   const struct wm_value *value)
+{
+    if (!value->known || !isfinite(value->number))
+        wm_json_missing(node, key, value->why);
+    else
+        wm_json_put(node, key, json_real(value->number));
+}
+
+void wm_json_whole(const struct wm_json_node *node, const char *key,
+                   const struct wm_value *value)
+{
+    if (!value->known || !isfinite(value->number))
+        wm_json_missing(node, key, value->why);
+    else
+        wm_json_put(node, key, wm_json_number(value->number));
+}
+
+void wm_json_bytes(const struct wm_json_node *node, const char *key,
+                   const struct wm_value *value, const struct wm_unit *unit)
+{
+    struct wm_value scaled = *value;
+
+    if (unit == wm_unit_bytes()) {
+        wm_json_whole(node, key, value);
+        return;
+    }
+    scaled.number /= unit->size;
+    wm_json_value(node, key, &scaled);
+}
+
+void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin)
+{
+    if (origin == WM_MEASURED)
+        return;
+    const char *word = origin == WM_SIMULATED ? "simulated" : "estimated";
+    wm_json_text(node, "origin", word);
+    wm_json_put(node, word, json_true());
+}
+
+void wm_json_spread(const struct wm_json_node *parent, const char *key, const char *unit,
+                    const struct wm_spread *spread)
+{
+    struct wm_json_node node = wm_json_object(parent, key);
+
+    wm_json_text(&node, "unit", unit);
+    wm_json_value(&node, "mean", &spread->mean);
+    wm_json_value(&node, "max", &spread->max);
+}

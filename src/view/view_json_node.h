@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_json_node.h - writing a report as JSON; for src/view alone.
+ *
+ * What is not known is null, and the object "why" of the view gets the reason under
+ * the path of the null. Memory that runs out is noted in the view; whatever has been
+ * built by then is thrown away in the end.
+ */
+#ifndef WM_VIEW_JSON_NODE_H
+#define WM_VIEW_JSON_NODE_H
+
+#include <stdbool.h>
+
+#include "view/view.h"
+
+struct wm_json_view {
+    const struct wm_report *report;
+    const struct wm_units *units;
+    json_t *why;
+    bool failed; /* out of memory: whatever has been built is thrown away */
+};
+
+/* An object or array of the report, and its path. */
+struct wm_json_node {
+    struct wm_json_view *view;
+    json_t *json;
+    char path[96];
+};
+
+/* Takes `value` over; false when it could not, and it is gone. */
+bool wm_json_put(const struct wm_json_node *node, const char *key, json_t *value);
+
+void wm_json_text(const struct wm_json_node *node, const char *key, const char *text);
+
+struct wm_json_node wm_json_node(const struct wm_json_node *parent, const char *key,
+                                 json_t *json);
+
+struct wm_json_node wm_json_object(const struct wm_json_node *parent, const char *key);
+
+struct wm_json_node wm_json_append(const struct wm_json_node *array, size_t index);
+
+void wm_json_missing(const struct wm_json_node *node, const char *key, const char *why);
+
+/* Whole numbers without a fraction; nothing is ever NaN in JSON. */
+json_t *wm_json_number(double value);
+
+/* A number of something continuous. */
+void wm_json_value(const struct wm_json_node *node, const char *key,
+                   const struct wm_value *value);
+
+/* Bytes, or a count. */
+void wm_json_whole(const struct wm_json_node *node, const char *key,
+                   const struct wm_value *value);
+
+void wm_json_bytes(const struct wm_json_node *node, const char *key,
+                   const struct wm_value *value, const struct wm_unit *unit);
+
+/* Beside each figure that was not measured. */
+void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin);
+
+void wm_json_spread(const struct wm_json_node *parent, const char *key, const char *unit,
+                    const struct wm_spread *spread);
+
+/* The energy of the run and of each device; in view_json_energy.c. */
+void wm_json_energy(const struct wm_json_node *root);
+void wm_json_gpu_identity(const struct wm_json_node *node, const struct wm_gpu_usage *gpu);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_text_line.h - lines of a report for people; for src/view alone. */
+#ifndef WM_VIEW_TEXT_LINE_H
+#define WM_VIEW_TEXT_LINE_H
+
+#include <stdio.h>
+
+#include "view/view.h"
+
+struct wm_text_view {
+    const struct wm_report *report;
+    const struct wm_units *units;
+    FILE *out;
+};
+
+/* A detail that is put together piece by piece; what does not fit is cut off. */
+struct wm_detail {
+    char text[512];
+};
+
+/* Each of these gives the text of a value, "n/a" where it is missing. */
+struct wm_quantity {
+    char text[WM_QUANTITY_SIZE];
+};
+
+/* One line of the report. Without a detail there are no blanks at its end. */
+void wm_line_print(const struct wm_text_view *view, const char *label, const char *figure,
+                   const char *detail);
+
+/* More on the line before. */
+void wm_line_more(const struct wm_text_view *view, const char *detail);
+
+void wm_line_add(struct wm_detail *detail, const char *separator, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin);
+
+void wm_line_missing(const struct wm_text_view *view, const char *label, const char *why);
+
+struct wm_quantity wm_line_bytes(const struct wm_value *value, const struct wm_unit *unit);
+
+struct wm_quantity wm_line_seconds(const struct wm_value *value);
+
+struct wm_quantity wm_line_number(const struct wm_value *value, double scale,
+                                  const char *suffix);
+
+struct wm_quantity wm_line_percent(const struct wm_value *value);
+
+struct wm_quantity wm_line_count(const struct wm_value *value);
+
+/* Names are anybody's: control characters could move the cursor or worse. */
+void wm_line_clean(char *out, size_t size, const char *text);
+
+/* What GPUs were used for, and the energy of everything; in view_text_energy.c. */
+void wm_line_gpus(const struct wm_text_view *view);
+void wm_line_energy(const struct wm_text_view *view);
+
+#endif

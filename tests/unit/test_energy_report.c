@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_energy_report.c - which devices count, what they come to, and whose it was. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_share.h"
+#include "session.h"
+
+/* Of a figure that sensors' edges may move a little. */
+#define NEARLY 0.01
+
+#define METER(source_, label_, kind_, origin_)                                             \
+    {                                                                                      \
+        .source = source_, .device = label_, .label = label_, .metric = "energy",          \
+        .unit = "J", .device_kind = kind_, .kind = WM_COUNTER, .origin = origin_,          \
+        .period_ns = 1000000                                                               \
+    }
+#define RAPL(label_, kind_) METER("rapl", label_, kind_, WM_MEASURED)
+
+/* Four cores half busy, half of that by the tree, which has a quarter of the memory. */
+#define LOAD                                                                               \
+    { HOST("cpu_time", "s", WM_COUNTER, 10000000), { 100, 102, 104, 106, 108 } },          \
+        { HOST("memory_used", "B", WM_GAUGE, 0), { 800, 800, 800, 800, 800 } },            \
+        { TRACKER("tree", "cpu_time", "s", WM_COUNTER), { 0, 1, 2, 3, 4 } },               \
+    {                                                                                      \
+        TREE("tree", "memory_total", "B"),                                                 \
+        {                                                                                  \
+            200, 200, 200, 200, 200                                                        \
+        }                                                                                  \
+    }
+
+static const struct series server[] = {
+    LOAD,
+    { RAPL("package0", WM_DEVICE_CPU), { 0, 10, 20, 30, 40 } },
+    { RAPL("package0_core", WM_DEVICE_CPU_PART), { 0, 8, 16, 24, 32 } },
+    { RAPL("package1", WM_DEVICE_CPU), { 7, 27, 47, 67, 87 } },
+    { RAPL("dram0", WM_DEVICE_DRAM), { 0, 4, 8, 12, 16 } },
+    { RAPL("psys", WM_DEVICE_PLATFORM), { 0, 50, 100, 150, 200 } },
+    { METER("hwmon", "socket0", WM_DEVICE_CPU, WM_MEASURED), { 0, 11, 22, 33, 44 } },
+};
+
+/* RAPL that stands still, as in a virtual machine. */
+static const struct series dead[] = {
+    LOAD,
+    { RAPL("package0", WM_DEVICE_CPU), { 5, 5, 5, 5, 5 } },
+    { METER("estimate", "cpu", WM_DEVICE_CPU, WM_ESTIMATED), { 0, 5, 10, 15, 20 } },
+};
+
+static const struct series only_dead[] = {
+    LOAD,
+    { RAPL("package0", WM_DEVICE_CPU), { 5, 5, 5, 5, 5 } },
+};
+
+#define NVIDIA(metric_, unit_, kind_) GPU("0", metric_, unit_, kind_, WM_MEASURED)
+#define GPU_LOAD                                                                           \
+    { NVIDIA("energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },                      \
+        { NVIDIA("utilization", "ratio", WM_GAUGE), { 0.5, 0.5, 0.5, 0.5, 0.5 } },         \
+        { NVIDIA("memory_used", "B", WM_GAUGE), { 40, 40, 40, 40, 40 } },                  \
+    {                                                                                      \
+        TREE_ON_GPU("0"),                                                                  \
+        {                                                                                  \
+            10, 10, 10, 10, 10                                                             \
+        }                                                                                  \
+    }
+
+/* Without the processes' use of it memory stands for it: a quarter of the work, and
+ * of the idling. */
+static const struct series gpu[] = { GPU_LOAD };
+
+static const struct series gpu_with_use[] = {
+    GPU_LOAD,
+    { { .source = "tracker",
+        .device = "GPU-00000",
+        .label = "gpu0",
+        .metric = "tree_utilization",
+        .unit = "ratio",
+        .device_kind = WM_DEVICE_GPU },
+      { 0.4, 0.4, 0.4, 0.4, 0.4 } },
+};
+
+static const struct series gpu_untold[] = {
+    { NVIDIA("energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },
+};
+
+#define SERIES(series_) series_, ARRAY_LEN(series_)
+#define UNKNOWN (-1)
+
+static const struct {
+    const char *name;
+    const struct series *series;
+    size_t count;
+    double cpu, dram, gpus, total;
+    enum wm_origin origin;
+    double tree, idle, rest;
+} rows[] = {
+    { "packages and memory, each once", SERIES(server), 120, 16, UNKNOWN, 136, WM_MEASURED,
+      34, 60, 42 },
+    { "a dead counter, and an estimate", SERIES(dead), 20, UNKNOWN, UNKNOWN, 20,
+      WM_ESTIMATED, 5, 10, 5 },
+    { "a dead counter", SERIES(only_dead), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, WM_MEASURED,
+      UNKNOWN, UNKNOWN, UNKNOWN },
+    { "a GPU shared by memory", SERIES(gpu), UNKNOWN, UNKNOWN, 400, 400, WM_MEASURED, 100,
+      150, 150 },
+    { "a GPU shared by use", SERIES(gpu_with_use), UNKNOWN, UNKNOWN, 400, 400, WM_MEASURED,
+      210, 150, 40 },
+    { "a GPU that does not tell whose", SERIES(gpu_untold), UNKNOWN, UNKNOWN, 400, 400,
+      WM_MEASURED, UNKNOWN, UNKNOWN, UNKNOWN },
+};
+
+static void check(const char *row, const char *what, const struct wm_value *value,
+                  double expected)
+{
+    if (value->known != (expected != UNKNOWN))
+        fail_msg("%s: %s is %sknown (%s)", row, what, value->known ? "" : "not ",
+                 value->known ? "" : value->why);
+    if (value->known && fabs(value->number - expected) > NEARLY * expected)
+        fail_msg("%s: %s is %.12g, not %.12g", row, what, value->number, expected);
+}
+
+static void check_sum(const char *row, const struct wm_energy_sum *sum)
+{
+    const struct wm_energy_split *split = &sum->split;
+
+    if (!sum->energy.known || !split->tree.known)
+        return;
+    double parts = split->tree.number + split->idle.number + split->rest.number;
+    if (fabs(parts - sum->energy.number) > 1e-9 * sum->energy.number)
+        fail_msg("%s: the parts are %.12g of %.12g", row, parts, sum->energy.number);
+}
+
+static struct wm_report *report_of(const struct series *series, size_t count)
+{
+    const struct wm_result result = {
+        .end_ns = SESSION_START_NS + 4 * SECOND_NS,
+        .cpu_total_seconds = -1,
+        .cpu_main_seconds = -1,
+        .cpu_descendants_seconds = -1,
+        .peak_rss_bytes = -1,
+        .ticks = 5,
+    };
+    const struct session session = {
+        .run = { .interval_ns = SECOND_NS, .core_count = 4, .anchor_ns = SESSION_START_NS },
+        .series = series,
+        .series_count = count,
+        .ticks = 5,
+        .step_ns = SECOND_NS,
+        .result = &result,
+    };
+
+    return session_report(&session);
+}
+
+static void test_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_report *report = report_of(rows[i].series, rows[i].count);
+        const char *row = rows[i].name;
+        check(row, "CPU", &report->cpu_energy.energy, rows[i].cpu);
+        check(row, "memory", &report->dram_energy.energy, rows[i].dram);
+        check(row, "GPUs", &report->gpu_energy.energy, rows[i].gpus);
+        check(row, "total", &report->energy.energy, rows[i].total);
+        check(row, "tree", &report->energy.split.tree, rows[i].tree);
+        check(row, "idle", &report->energy.split.idle, rows[i].idle);
+        check(row, "rest", &report->energy.split.rest, rows[i].rest);
+        check(row, "mean power", &report->power.mean,
+              rows[i].total == UNKNOWN ? UNKNOWN : rows[i].total / 4);
+        if (report->energy.energy.known && report->energy.origin != rows[i].origin)
+            fail_msg("%s: origin %d", row, (int)report->energy.origin);
+        check_sum(row, &report->energy);
+        check_sum(row, &report->cpu_energy);
+        check_sum(row, &report->dram_energy);
+        check_sum(row, &report->gpu_energy);
+        wm_report_free(report);
+    }
+}
+
+/* Packages, their parts, memory, the platform; each with its own figures. */
+static void test_devices(void **state)
+{
+    static const char *const names[] = { "package0",      "package1", "socket0",
+                                         "package0_core", "dram0",    "psys" };
+    struct wm_report *report = report_of(server, ARRAY_LEN(server));
+
+    (void)state;
+    assert_int_equal(report->device_count, ARRAY_LEN(names));
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        assert_string_equal(report->devices[i].name, names[i]);
+    assert_true(fabs(report->devices[1].figure.energy.number - 80) < 1);
+    assert_true(fabs(report->devices[1].power.number - 20) < 0.3);
+    assert_string_equal(report->devices[0].source, "rapl");
+    assert_true(report->energy_has_cpu);
+    assert_true(report->energy_has_dram);
+    assert_false(report->energy_has_gpus);
+    wm_report_free(report);
+}
+
+static double draw(void)
+{
+    return (double)rand() / RAND_MAX;
+}
+
+/* Whatever the workload, and however the joules were corrected meanwhile. */
+static void test_parts_add_up(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed <= 200; seed++) {
+        struct wm_share share = {
+            .shortest_s = seed % 3 ? 0.05 : 0,
+            .idle_watts = seed % 2 ? NAN : 20 * draw(),
+        };
+        double joules = 0, unknown = 0;
+
+        srand(seed);
+        for (int tick = 0; tick < 2000; tick++) {
+            double seconds = 0.02 * draw();
+            struct wm_work work = {
+                .seconds = seconds,
+                .capacity = 8 * seconds,
+                .busy = draw() < 0.05 ? NAN : 10 * seconds * draw(),
+                .tree = draw() < 0.05 ? NAN : 6 * seconds * draw(),
+                .tree_hold = draw() < 0.5 ? NAN : 1.5 * draw(),
+            };
+            joules += draw() < 0.3 ? 0 : 300 * seconds * (draw() - 0.02);
+            wm_share_add(&share, joules, &work);
+            double parts = share.tree + share.idle + share.rest;
+            if (fabs(parts - share.joules) > 1e-9 * fmax(1, fabs(share.joules)))
+                fail_msg("seed %u, tick %d: %.12g of %.12g", seed, tick, parts,
+                         share.joules);
+            unknown = fmax(unknown, share.unknown_joules);
+        }
+        wm_share_end(&share, joules);
+        assert_true(share.joules == joules);
+        assert_true(share.tree >= 0 && share.tree <= joules);
+    }
+}
+
+/* Two cores, 30 W with nothing to do, measured before; one is busy for the tree. */
+static void test_measured_idle(void **state)
+{
+    const struct wm_work work = { 0.1, 0.2, 0.1, 0.1, NAN };
+    struct wm_share share = { .idle_watts = 30 };
+
+    (void)state;
+    for (int tick = 1; tick <= 100; tick++)
+        wm_share_add(&share, 5 * tick, &work); /* 50 W */
+    assert_true(fabs(share.idle - 300) < 1e-9);
+    assert_true(fabs(share.tree - 200) < 1e-9);
+    assert_true(fabs(share.rest) < 1e-9);
+}
+
+/* Joules that come after work was unknown for a while are nobody's known. */
+static void test_unknown_work(void **state)
+{
+    const struct wm_work known = { 0.1, 0.2, 0.2, 0.1, NAN };
+    const struct wm_work unknown = { 0.1, 0.2, NAN, 0.1, NAN };
+    struct wm_share share = { .idle_watts = NAN };
+
+    (void)state;
+    wm_share_add(&share, 10, &known);
+    wm_share_add(&share, 30, &unknown);
+    wm_share_add(&share, 40, &known);
+    assert_true(share.unknown_joules == 20);
+    assert_true(share.tree == 10);
+    assert_true(share.rest == 30);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole),        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_parts_add_up), cmocka_unit_test(test_measured_idle),
+        cmocka_unit_test(test_unknown_work),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_uncertainty.c - whether the true joules lie within what is stated, 95 times of
+ * 100, and whether what is stated is no wider than it has to be: sensors as they are
+ * published, made-up loads, and many runs with random starts.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_uncertainty.h"
+#include "test.h"
+
+/* Of every stretch of a load: when it starts, its power, the joules until then. */
+#define MAX_STRETCHES 32768
+
+struct load {
+    double from[MAX_STRETCHES], watts[MAX_STRETCHES], joules[MAX_STRETCHES];
+    size_t count;
+    double busy_watts; /* from here on the device is busy */
+};
+
+/* A generator of its own, so that each run of the test is the same. */
+static uint64_t seed = 1;
+
+static double uniform(double low, double high)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return low + (high - low) * (double)(seed >> 11) / 9007199254740992.0;
+}
+
+static double spread_out(double low, double high)
+{
+    return low * pow(high / low, uniform(0, 1));
+}
+
+static double normal(double deviation)
+{
+    return deviation * sqrt(-2 * log(1 - uniform(0, 1))) * cos(6.283185307 * uniform(0, 1));
+}
+
+static void add_stretch(struct load *load, double from, double watts)
+{
+    size_t i = load->count;
+
+    assert_true(i < MAX_STRETCHES);
+    load->from[i] = from;
+    load->watts[i] = watts;
+    load->joules[i] =
+        i > 0 ? load->joules[i - 1] + load->watts[i - 1] * (from - load->from[i - 1]) : 0;
+    load->count++;
+}
+
+static size_t stretch_at(const struct load *load, double when)
+{
+    size_t low = 0, high = load->count;
+
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (load->from[middle] <= when)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static double joules_until(const struct load *load, double when)
+{
+    size_t i = stretch_at(load, when);
+
+    return load->joules[i] + load->watts[i] * (when - load->from[i]);
+}
+
+enum load_kind {
+    CONSTANT,
+    RAMP,
+    SQUARE_AT,   /* the period of the sensor, or half of it */
+    SQUARE_NEAR, /* within some percent */
+    SQUARE_OFF,
+    BURSTS,    /* some, with idling between them */
+    TELEGRAPH, /* on and off at random */
+    RUN,       /* from the start of the run to its end, idling before */
+    LOADS,
+};
+
+static const char *const load_names[LOADS] = {
+    "constant", "ramp",   "square, in step", "square, nearly in step",
+    "square",   "bursts", "telegraph",       "the run itself",
+};
+
+static void make_square(struct load *load, double period, double at, double until,
+                        const double *watts)
+{
+    double duty = uniform(0.1, 0.9), from = at - period * uniform(0, 1);
+
+    add_stretch(load, from - period, watts[0]);
+    for (; from < until; from += period) {
+        add_stretch(load, from, watts[1]);
+        add_stretch(load, from + duty * period, watts[0]);
+    }
+}
+
+static void make_load(struct load *load, enum load_kind kind, double period, double length)
+{
+    double idle = uniform(40, 90), busy = uniform(150, 600);
+    const double watts[2] = { idle, busy };
+    double until = length + period, at = -0.4 - 4 * period;
+
+    load->count = 0;
+    load->busy_watts = (idle + 10);
+    switch (kind) {
+    case CONSTANT:
+        add_stretch(load, at, uniform(0, 1) < 0.2 ? idle : busy);
+        break;
+    case RAMP:
+        for (int i = 0; i < 1000; i++)
+            add_stretch(load, at + (until - at) * i / 1000, 150 + (busy - 150) * i / 1000);
+        break;
+    case SQUARE_AT:
+        make_square(load, uniform(0, 1) < 0.7 ? period : period / 2, at, until, watts);
+        break;
+    case SQUARE_NEAR:
+        make_square(load, period * (1 + uniform(-0.04, 0.04)), at, until, watts);
+        break;
+    case SQUARE_OFF:
+        make_square(load, period * spread_out(0.08, 30), at, until, watts);
+        break;
+    case BURSTS:
+        add_stretch(load, at, idle);
+        for (at = length * uniform(0, 0.5); at < until; at += length * uniform(0.1, 1)) {
+            add_stretch(load, at, busy);
+            at += length * uniform(0.02, 0.4);
+            add_stretch(load, at, idle);
+        }
+        break;
+    case TELEGRAPH:
+        for (double dwell = period * spread_out(0.2, 20); at < until;
+             at -= dwell * log(1 - uniform(0, 1)))
+            add_stretch(load, at, watts[load->count % 2]);
+        break;
+    default:
+        add_stretch(load, at, idle);
+        add_stretch(load, 0, busy);
+        add_stretch(load, length, idle);
+    }
+}
+
+/* A sensor as it is built; how far it is off is drawn from what the table states. */
+struct build {
+    const char *name;
+    struct wm_channel channel;
+    const char *detail;
+    bool counts, has_power;
+    double period, window, latch; /* s; the last: how often power is renewed */
+};
+
+#define GPU(model_)                                                                        \
+    {                                                                                      \
+        .source = "nvml", .device = "g", .label = "gpu0", .model = model_,                 \
+        .metric = "energy", .unit = "J", .device_kind = WM_DEVICE_GPU, .kind = WM_COUNTER, \
+        .period_ns = 100000000                                                             \
+    }
+
+static const struct build builds[] = {
+    { "H100, counter", GPU("NVIDIA H100 80GB HBM3"), NULL, true, true, 0.1, 0.025, 0.1 },
+    { "A100, power", GPU("NVIDIA A100-SXM4-40GB"), NULL, false, true, 0.1, 0.025, 0.1 },
+    { "V100, counter", GPU("Tesla V100-SXM2-16GB"), NULL, true, true, 0.02, 0.01, 0.02 },
+    { "RTX 3090, counter", GPU("NVIDIA GeForce RTX 3090"), NULL, true, true, 0.1, 0.1,
+      0.1 },
+    { "RTX 3090, power", GPU("NVIDIA GeForce RTX 3090"), NULL, false, true, 0.1, 0.1, 0.1 },
+    { "L40S, mean of a second", GPU("NVIDIA L40S"), "power by nvmlDeviceGetPowerUsage",
+      false, true, 1, 1, 0.1 },
+    { "RAPL",
+      { .source = "rapl",
+        .device = "p",
+        .label = "package0",
+        .model = "Intel(R) Xeon(R)",
+        .metric = "energy",
+        .unit = "J",
+        .device_kind = WM_DEVICE_CPU,
+        .kind = WM_COUNTER,
+        .period_ns = 976563 },
+      NULL,
+      true,
+      false,
+      0.000976563,
+      0.000976563,
+      0 },
+    { "a latched counter",
+      { .source = "drm",
+        .device = "c",
+        .label = "card0",
+        .metric = "energy",
+        .unit = "J",
+        .device_kind = WM_DEVICE_GPU,
+        .kind = WM_COUNTER,
+        .period_ns = 100000000 },
+      NULL,
+      true,
+      false,
+      0.1,
+      0.1,
+      0 },
+};
+
+/* NVML's, at best. */
+#define BUSY_PERIOD_S (1.0 / 6)
+
+static struct wm_reading reading(double value, double when)
+{
+    return (struct wm_reading) {
+        .when_ns = (int64_t)((when + 100) * 1e9),
+        .value = value,
+        .state = WM_READING_OK,
+    };
+}
+
+static double mean_watts(const struct load *load, double until, double seconds)
+{
+    return (joules_until(load, until) - joules_until(load, until - seconds)) / seconds;
+}
+
+struct device {
+    const struct build *build;
+    const struct load *load;
+    double phase, gain, offset;
+    double counted_until, joules; /* of a counter that sees a part of the time */
+};
+
+static double latched(double when, double period, double phase)
+{
+    return floor((when - phase) / period) * period + phase;
+}
+
+static double counter_at(struct device *device, double when)
+{
+    const struct build *build = device->build;
+    double until = latched(when, build->period, device->phase);
+    double joules;
+
+    if (build->window >= build->period) {
+        joules = joules_until(device->load, until) + device->offset * (until + 10);
+        return floor(device->gain * joules * 1e4) / 1e4;
+    }
+    while (device->counted_until < until - build->period / 2) {
+        device->counted_until += build->period;
+        device->joules += build->period *
+                          (mean_watts(device->load, device->counted_until, build->window) +
+                           device->offset);
+    }
+    return floor(device->gain * device->joules * 1e3) / 1e3;
+}
+
+static double power_at(const struct device *device, double when)
+{
+    double until = latched(when, device->build->latch, device->phase);
+    double watts = mean_watts(device->load, until, device->build->window) + device->offset;
+
+    return floor(fmax(device->gain * watts, 0) * 1e3) / 1e3;
+}
+
+/* The part of the last sixth of a second in which there was work. */
+static double busy_at(const struct device *device, double when)
+{
+    const struct load *load = device->load;
+    double until = latched(when, BUSY_PERIOD_S, device->phase), busy = 0;
+    double from = until - BUSY_PERIOD_S;
+
+    for (size_t i = stretch_at(load, from); i < load->count && load->from[i] < until; i++) {
+        double end = i + 1 < load->count ? fmin(load->from[i + 1], until) : until;
+        if (load->watts[i] >= load->busy_watts)
+            busy += end - fmax(load->from[i], from);
+    }
+    return floor(100 * busy / BUSY_PERIOD_S) / 100;
+}
+
+struct outcome {
+    double error;  /* relative to the figure, and so is */
+    double stated; /* what is said of it */
+    bool known;
+};
+
+static struct outcome measure(const struct build *build, enum load_kind kind,
+                              double periods)
+{
+    static struct load load;
+    double length = periods * build->period;
+    double tick = spread_out(0.001, 0.1);
+    struct wm_energy energy = { 0 };
+    struct wm_energy_result result;
+    struct wm_uncertainty uncertainty;
+    struct wm_channel power_channel = build->channel;
+    bool is_gpu = strcmp(build->channel.source, "nvml") == 0;
+
+    power_channel.metric = "power";
+    power_channel.kind = WM_GAUGE;
+    wm_sensor_find(&build->channel, build->detail, &energy.counter_sensor);
+    wm_sensor_find(&power_channel, build->detail, &energy.power_sensor);
+    make_load(&load, kind, build->period, length);
+    struct device device = {
+        .build = build,
+        .load = &load,
+        .phase = build->period * uniform(-1, 0),
+        .gain = 1 + normal(energy.counter_sensor.gain / 2),
+        .offset = normal(energy.counter_sensor.offset_w / 2),
+    };
+    device.counted_until = latched(-1, build->period, device.phase);
+
+    /* A run has a tick at its start and one at its end. */
+    tick = fmin(tick, length);
+    for (double when = 0; when < length + tick; when += tick * uniform(0.97, 1.03)) {
+        double now = fmin(when, length);
+        struct wm_reading counter =
+            reading(build->counts ? counter_at(&device, now) : 0, now);
+        struct wm_reading power =
+            reading(build->has_power ? power_at(&device, now) : 0, now);
+        wm_energy_set_busy(&energy, is_gpu ? busy_at(&device, now) : NAN);
+        wm_energy_add(&energy, counter.when_ns, build->counts ? &counter : NULL,
+                      build->has_power ? &power : NULL);
+        if (now >= length)
+            break;
+    }
+    wm_energy_result(&energy, &result);
+    wm_uncertainty_find(&energy, &result, &uncertainty);
+
+    double truth = joules_until(&load, length) - joules_until(&load, 0);
+    if (result.method == WM_ENERGY_UNKNOWN || result.joules <= 0)
+        return (struct outcome) { 0 };
+    return (struct outcome) {
+        .error = (result.joules - truth) / result.joules,
+        .stated = wm_uncertainty_total(&uncertainty) / result.joules,
+        .known = true,
+    };
+}
+
+#define RUNS 100
+#define LEAST_HELD 0.95
+
+static void test_holds(void **state)
+{
+    unsigned all = 0, all_held = 0, by_load[LOADS] = { 0 }, by_load_held[LOADS] = { 0 };
+    bool good = true;
+
+    (void)state;
+    for (size_t b = 0; b < ARRAY_LEN(builds); b++) {
+        unsigned runs = 0, held = 0;
+        for (size_t k = 0; k < LOADS * RUNS; k++) {
+            enum load_kind kind = (enum load_kind)(k % LOADS);
+            struct outcome outcome = measure(&builds[b], kind, spread_out(1, 200));
+            if (!outcome.known)
+                continue;
+            bool holds = fabs(outcome.error) <= outcome.stated;
+            runs++;
+            held += holds;
+            by_load[kind]++;
+            by_load_held[kind] += holds;
+        }
+        print_message("  %-24s %5.1f %% of %u runs\n", builds[b].name, 100.0 * held / runs,
+                      runs);
+        good = good && held >= LEAST_HELD * runs;
+        all += runs;
+        all_held += held;
+    }
+    for (size_t i = 0; i < LOADS; i++)
+        print_message("  %-24s %5.1f %%\n", load_names[i],
+                      100.0 * by_load_held[i] / by_load[i]);
+    print_message("  all together: %.1f %%\n", 100.0 * all_held / all);
+    assert_true(good);
+    assert_true(all_held >= LEAST_HELD * all);
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* A load that a sensor has no trouble with, and long enough: what is stated is what
+ * the errors are. */
+static void test_is_not_wide(void **state)
+{
+    static const enum load_kind kinds[] = { CONSTANT, RAMP };
+    double errors[200], stated[ARRAY_LEN(errors)];
+
+    (void)state;
+    for (size_t b = 0; b < ARRAY_LEN(builds); b++) {
+        for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
+            struct outcome outcome = measure(&builds[b], kinds[i % ARRAY_LEN(kinds)], 30);
+            assert_true(outcome.known);
+            errors[i] = fabs(outcome.error);
+            stated[i] = outcome.stated;
+        }
+        qsort(errors, ARRAY_LEN(errors), sizeof(errors[0]), compare_numbers);
+        qsort(stated, ARRAY_LEN(stated), sizeof(stated[0]), compare_numbers);
+        double worst = errors[ARRAY_LEN(errors) * 95 / 100];
+        double median = stated[ARRAY_LEN(stated) / 2];
+        print_message("  %-24s states %4.1f %%, errs by %4.1f %%\n", builds[b].name,
+                      100 * median, 100 * worst);
+        assert_true(median >= worst / 2 && median <= 2 * worst);
+    }
+}
+
+static void test_table(void **state)
+{
+    static const struct {
+        const char *source, *model, *detail;
+        enum wm_kind kind;
+        enum wm_origin origin;
+        double period_ms, window_ms;
+    } rows[] = {
+        { "nvml", "NVIDIA H100 80GB HBM3", NULL, WM_COUNTER, WM_MEASURED, 100, 25 },
+        { "nvml", "NVIDIA H200", NULL, WM_COUNTER, WM_MEASURED, 100, 25 },
+        { "nvml", "NVIDIA H20", NULL, WM_COUNTER, WM_MEASURED, 100, 25 },
+        { "nvml", "NVIDIA GH200 480GB", NULL, WM_COUNTER, WM_MEASURED, 100, 25 },
+        { "nvml", "A100-PCIE-40GB", NULL, WM_COUNTER, WM_MEASURED, 100, 25 },
+        { "nvml", "NVIDIA A30", NULL, WM_COUNTER, WM_MEASURED, 100, 25 },
+        { "nvml", "NVIDIA A10G", NULL, WM_COUNTER, WM_MEASURED, 100, 100 },
+        { "nvml", "NVIDIA RTX A3000 Laptop GPU", NULL, WM_COUNTER, WM_MEASURED, 100, 100 },
+        { "nvml", "NVIDIA L4", NULL, WM_COUNTER, WM_MEASURED, 100, 100 },
+        { "nvml", "Tesla T4", NULL, WM_COUNTER, WM_MEASURED, 100, 100 },
+        { "nvml", "Quadro RTX 8000", NULL, WM_COUNTER, WM_MEASURED, 100, 20 },
+        { "nvml", "Quadro RTX 4000", NULL, WM_COUNTER, WM_MEASURED, 100, 100 },
+        { "nvml", "NVIDIA RTX 2000 Ada Generation", NULL, WM_COUNTER, WM_MEASURED, 100,
+          100 },
+        { "nvml", "Tesla P40", NULL, WM_COUNTER, WM_MEASURED, 20, 10 },
+        { "nvml", "Tesla V100-SXM2-32GB", NULL, WM_COUNTER, WM_MEASURED, 20, 10 },
+        /* Of what is not known the worst is assumed. */
+        { "nvml", "NVIDIA X9000", NULL, WM_COUNTER, WM_MEASURED, 100, 25 },
+        { "nvml", NULL, NULL, WM_COUNTER, WM_MEASURED, 100, 25 },
+        { "nvml", "", NULL, WM_COUNTER, WM_MEASURED, 100, 25 },
+        { "nvml", "[*?\\", NULL, WM_COUNTER, WM_MEASURED, 100, 25 },
+        /* What the older call means depends on the board. */
+        { "nvml", "NVIDIA H100", "power by POWER_INSTANT", WM_GAUGE, WM_MEASURED, 100, 25 },
+        { "nvml", "NVIDIA H100", "power by nvmlDeviceGetPowerUsage", WM_GAUGE, WM_MEASURED,
+          100, 1000 },
+        { "nvml", "NVIDIA H100", "power by nvmlDeviceGetPowerUsage", WM_COUNTER,
+          WM_MEASURED, 100, 25 },
+        { "nvml", "NVIDIA A100", "power by nvmlDeviceGetPowerUsage", WM_GAUGE, WM_MEASURED,
+          100, 25 },
+        /* A driver that is not real looks all the time. */
+        { "nvml", "SIMULATED H100", NULL, WM_COUNTER, WM_SIMULATED, 77, 0 },
+        { "rapl", "AMD EPYC", NULL, WM_COUNTER, WM_MEASURED, 77, 0 },
+        { "estimate", "AMD EPYC", NULL, WM_COUNTER, WM_ESTIMATED, 77, 0 },
+        { "something else", NULL, NULL, WM_GAUGE, WM_MEASURED, 77, 0 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct wm_channel channel = {
+            .source = rows[i].source,
+            .model = rows[i].model,
+            .device_kind = WM_DEVICE_GPU,
+            .kind = rows[i].kind,
+            .origin = rows[i].origin,
+            .period_ns = 77000000,
+        };
+        struct wm_sensor sensor;
+
+        print_message("  %s, %s\n", rows[i].source, rows[i].model ? rows[i].model : "NULL");
+        wm_sensor_find(&channel, rows[i].detail, &sensor);
+        assert_true(fabs((double)sensor.period_ns / 1e6 - rows[i].period_ms) < 1e-6);
+        assert_true(fabs(sensor.window_s * 1e3 - rows[i].window_ms) < 1e-6);
+        assert_int_equal(sensor.gain > 0, rows[i].origin != WM_SIMULATED);
+        assert_non_null(sensor.text);
+    }
+}
+
+/* What is seen of a sensor goes before what is published, where it is clear. */
+static void test_pace(void **state)
+{
+    static const struct {
+        const char *name;
+        double published_ms, true_ms, tick_ms, jitter;
+        size_t ticks;
+        double period_ms; /* that is believed */
+        bool measured;
+    } rows[] = {
+        { "as published", 100, 100, 10, 0, 300, 100, true },
+        { "slower", 100, 1000, 100, 0, 200, 1000, true },
+        { "faster", 100, 20, 4, 0, 300, 20, true },
+        { "faster than ticks", 100, 1, 20, 0, 100, 20, true },
+        { "not published", 0, 100, 10, 0, 300, 100, true },
+        { "ticks of a third of the period", 100, 50, 16, 0, 300, 50, true },
+        { "ticks as slow as the sensor", 100, 100, 100, 0, 300, 100, false },
+        { "ticks slower than the sensor", 100, 100, 1000, 0, 300, 100, false },
+        { "too few changes", 100, 120, 10, 0, 100, 100, false },
+        { "no beat", 100, 150, 10, 1.8, 300, 100, false },
+        { "no tick", 100, 100, 10, 0, 0, 100, false },
+        { "one tick", 100, 100, 10, 0, 1, 100, false },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct wm_sensor sensor = { .period_ns =
+                                              (int64_t)(rows[i].published_ms * 1e6) };
+        struct wm_sensor_pace pace = { 0 };
+        double value = 0, next_ms = rows[i].true_ms;
+
+        for (size_t k = 0; k < rows[i].ticks; k++) {
+            double now_ms = (double)k * rows[i].tick_ms;
+            for (; next_ms <= now_ms;
+                 next_ms += rows[i].true_ms * (1 + rows[i].jitter * uniform(-0.5, 0.5)))
+                value++;
+            struct wm_reading now = reading(value, now_ms / 1e3);
+            struct wm_reading lost = { .when_ns = now.when_ns, .value = -1 };
+            wm_sensor_pace_add(&pace, &now);
+            wm_sensor_pace_add(&pace, &lost);
+        }
+        double period_ms = 1e3 * wm_sensor_period_s(&sensor, &pace);
+        if (fabs(period_ms - rows[i].period_ms) > 0.03 * rows[i].period_ms)
+            fail_msg("%s: %g ms", rows[i].name, period_ms);
+        if (wm_sensor_is_measured(&sensor, &pace) != rows[i].measured)
+            fail_msg("%s: measured or not", rows[i].name);
+    }
+}
+
+static struct wm_uncertainty told(struct wm_energy *energy)
+{
+    struct wm_energy_result result;
+    struct wm_uncertainty uncertainty;
+
+    wm_energy_result(energy, &result);
+    wm_uncertainty_find(energy, &result, &uncertainty);
+    return uncertainty;
+}
+
+/* A counter of 100 W in steps of 100 ms, looked at each 50 ms. */
+static void count(struct wm_energy *energy, double from, double until, double busy)
+{
+    for (double when = from; when < until; when += 0.05) {
+        struct wm_reading counter = reading(100 * latched(when, 0.1, 0.013), when);
+        wm_energy_set_busy(energy, busy);
+        wm_energy_add(energy, counter.when_ns, &counter, NULL);
+    }
+}
+
+static void test_parts(void **state)
+{
+    const struct wm_sensor all = { .period_ns = 100000000, .gain = 0.05 };
+    const struct wm_sensor part = { .period_ns = 100000000, .window_s = 0.025 };
+    struct wm_energy energy = { .counter_sensor = all };
+    struct wm_uncertainty none, brief, lengthy;
+
+    (void)state;
+    /* No figure, no uncertainty. */
+    none = told(&energy);
+    assert_true(none.systematic == 0 && none.random == 0);
+
+    /* The ends of a run count for less in a longer one, the gain for as much. */
+    count(&energy, 0, 3, NAN);
+    brief = told(&energy);
+    count(&energy, 3, 60, NAN);
+    lengthy = told(&energy);
+    assert_true(fabs(brief.systematic - 0.05 * 300) < 1);
+    assert_true(fabs(lengthy.systematic - 0.05 * 6000) < 1);
+    assert_true(brief.random / 300 > 0.01 && lengthy.random / 6000 < 0.003);
+    assert_true(lengthy.unseen == 0);
+
+    /* Time that is missing is as uncertain as what was drawn in it. */
+    struct wm_reading lost = reading(NAN, 66);
+    wm_energy_add(&energy, lost.when_ns, &lost, NULL);
+    assert_true(fabs(told(&energy).random - 600) < 30);
+
+    /* A quarter of the time is seen: a device that is always busy hides nothing, one
+     * that is half busy may hide anything, and so may one that does not tell. */
+    static const struct {
+        double busy, least, most;
+    } rows[] = {
+        { 1, 0, 1e-9 },    { 0, 0, 1e-9 },    { 0.99, 0.01, 0.06 },
+        { 0.5, 0.5, 4.0 }, { NAN, 0.7, 0.8 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_energy partly = { .counter_sensor = part };
+        count(&partly, 0, 15, rows[i].busy);
+        double ratio = told(&partly).unseen / 1500;
+        if (!(ratio >= rows[i].least && ratio <= rows[i].most))
+            fail_msg("busy %g: %g", rows[i].busy, ratio);
+        /* No load stays in step for an hour. */
+        count(&partly, 15, 3600, rows[i].busy);
+        assert_true(told(&partly).unseen / 360000 <= fmax(ratio / 50, 1e-9));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_holds), cmocka_unit_test(test_is_not_wide),
+        cmocka_unit_test(test_table), cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_parts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
