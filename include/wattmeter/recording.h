@@ -11,7 +11,8 @@
  *     wm_recording_close(rec);
  *
  * The rules of source.h hold here too. A recording is read in one pass and in
- * bounded memory, however long it is.
+ * bounded memory, however long it is. Those of other tools are read as well: an
+ * AIPowerMeter folder, the CSV file of a power meter.
  */
 #ifndef WATTMETER_RECORDING_H
 #define WATTMETER_RECORDING_H
@@ -34,6 +35,8 @@ enum wm_record_mode {
     WM_RECORD_NEW,       /* it is left alone, and WM_EEXIST returned */
     WM_RECORD_OVERWRITE, /* it is replaced */
     WM_RECORD_APPEND,    /* the run is added to those in it (SQLite only) */
+    /* To a database that a URL names runs are added in any case; it is never
+     * overwritten, and a run that it has already is gone on with. */
 };
 
 /* One round of readings, all sources together, in the order of the channels. */
@@ -46,8 +49,9 @@ struct wm_tick {
 #define WM_LAST_RUN ((size_t)-1)
 
 /* Opens run number `run` (from 0) of the recording at `path`, of whatever
- * format; WM_LAST_RUN is the newest. A recording whose writer was killed opens
- * like any other and ends where its last whole tick ends. */
+ * format, or in the PostgreSQL database of that URL (postgresql://...); WM_LAST_RUN is the
+ * newest. A recording whose writer was killed opens like any other and ends where its last
+ * whole tick ends. */
 WM_API int wm_recording_open(const char *path, size_t run,
                              struct wm_recording **ret_recording, struct wm_error *err);
 
@@ -68,9 +72,17 @@ WM_API const struct wm_channel *wm_recording_channel(const struct wm_recording *
 WM_API int wm_recording_next(struct wm_recording *recording, struct wm_tick *ret_tick,
                              struct wm_error *err);
 
+/* Adds what an external power meter saw: the columns with watts of the CSV file at
+ * `path` become channels of `ret_joined`, labelled "meter" (or "meter1", "meter2",
+ * ...), with the meter's power at the time of each tick. `recording` stands at its
+ * start, and belongs to `ret_joined` from here on; after a failure it does not. */
+WM_API int wm_recording_join_meter(struct wm_recording *recording, const char *path,
+                                   struct wm_recording **ret_joined, struct wm_error *err);
+
 /* Writes the run that `recording` stands at the start of to `path`, in the
- * format that the suffix names (.sqlite, .csv, .json), and leaves it at its
- * end. `mode` says what may happen to a file that is there. */
+ * format that the suffix names (.sqlite, .csv, .json, .aipm) or to the PostgreSQL
+ * database of that URL, and leaves it at its end. `mode` says what may happen to a
+ * file that is there. */
 WM_API int wm_recording_export(struct wm_recording *recording, const char *path,
                                enum wm_record_mode mode, struct wm_error *err);
 

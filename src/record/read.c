@@ -4,18 +4,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base_file.h"
+#include "record/read_join.h"
 #include "record/record_ops.h"
 #include "record/record_text.h"
 
 static const struct wm_reader_ops *const readers[] = {
-    &wm_reader_sqlite,
-    &wm_reader_csv,
+    &wm_reader_sqlite, &wm_reader_csv,      &wm_reader_aipm,
+    &wm_reader_meter,  &wm_reader_postgres,
 };
 
 enum { READER_COUNT = sizeof(readers) / sizeof(readers[0]) };
@@ -27,12 +29,30 @@ struct wm_recording {
     const struct wm_reader_ops *ops;
     char *path;
     dev_t device;
-    ino_t inode;
+    ino_t inode; /* 0 where a URL leads */
     const struct wm_channel *channels;
     size_t channel_count;
     bool started;
     max_align_t state[];
 };
+
+/* The file that holds the recording at `path`, the caller's to free: that itself,
+ * or the one in a folder. NULL when out of memory. */
+static char *find_file(const char *path)
+{
+    struct stat info;
+    char *file = NULL;
+
+    if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode))
+        return strdup(path);
+    const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
+    if (asprintf(&file, "%s%s%s", path, slash, WM_AIPM_FILE) < 0)
+        return NULL;
+    if (access(file, F_OK) == 0)
+        return file;
+    free(file);
+    return strdup(path);
+}
 
 static int inspect(const char *path, struct stat *ret_info, struct wm_error *err)
 {
@@ -41,7 +61,8 @@ static int inspect(const char *path, struct stat *ret_info, struct wm_error *err
     if (stat(path, ret_info) < 0)
         return wm_fail_errno(err, shown);
     if (S_ISDIR(ret_info->st_mode))
-        return wm_fail(err, WM_EFORMAT, "%s: a folder, not a recording", shown);
+        return wm_fail(err, WM_EFORMAT,
+                       "%s: a folder without a " WM_AIPM_FILE ", not a recording", shown);
     if (!S_ISREG(ret_info->st_mode))
         return wm_fail(err, WM_EFORMAT, "%s: not a regular file", shown);
     return WM_OK;
@@ -59,13 +80,22 @@ static int find_reader(const char *path, const struct wm_reader_ops **ret_ops,
         return wm_fail_errno(err, shown);
     }
     for (size_t i = 0; i < READER_COUNT; i++) {
-        if (readers[i]->recognises(head, (size_t)length)) {
+        if (readers[i]->recognises && readers[i]->recognises(head, (size_t)length)) {
             *ret_ops = readers[i];
             return WM_OK;
         }
     }
     return wm_fail(err, WM_EFORMAT, "%s: %s", shown,
                    length == 0 ? "empty" : "not a recording of wattmeter");
+}
+
+static const struct wm_reader_ops *find_reader_of_url(const char *path)
+{
+    for (size_t i = 0; i < READER_COUNT; i++) {
+        if (readers[i]->is_target && readers[i]->is_target(path))
+            return readers[i];
+    }
+    return NULL;
 }
 
 int wm_reader_choose_run(const char *path, size_t run, size_t count, size_t *ret_index,
@@ -82,27 +112,31 @@ int wm_reader_choose_run(const char *path, size_t run, size_t count, size_t *ret
     return WM_OK;
 }
 
-int wm_recording_open(const char *path, size_t run, struct wm_recording **ret_recording,
-                      struct wm_error *err)
+/* Takes `file` over. */
+static int open_file(char *file, size_t run, struct wm_recording **ret_recording,
+                     struct wm_error *err)
 {
-    const struct wm_reader_ops *ops = NULL;
-    struct stat info;
+    const struct wm_reader_ops *ops = find_reader_of_url(file);
+    struct wm_recording *recording = NULL;
+    struct stat info = { 0 };
+    int status = WM_OK;
 
-    int status = inspect(path, &info, err);
-    if (status == WM_OK)
-        status = find_reader(path, &ops, err);
-    if (status < 0)
+    if (!ops) {
+        status = inspect(file, &info, err);
+        if (status == WM_OK)
+            status = find_reader(file, &ops, err);
+    }
+    if (status == WM_OK) {
+        recording = calloc(1, sizeof(*recording) + ops->state_size);
+        if (!recording)
+            status = wm_fail(err, WM_ENOMEM, "out of memory");
+    }
+    if (status < 0) {
+        free(file);
         return status;
-
-    struct wm_recording *recording = calloc(1, sizeof(*recording) + ops->state_size);
-    char *copy = strdup(path);
-    if (!recording || !copy) {
-        free(recording);
-        free(copy);
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
     }
     recording->ops = ops;
-    recording->path = copy;
+    recording->path = file;
     recording->device = info.st_dev;
     recording->inode = info.st_ino;
 
@@ -114,6 +148,58 @@ int wm_recording_open(const char *path, size_t run, struct wm_recording **ret_re
     recording->channel_count = ops->channels(recording->state, &recording->channels);
     *ret_recording = recording;
     return WM_OK;
+}
+
+int wm_recording_open(const char *path, size_t run, struct wm_recording **ret_recording,
+                      struct wm_error *err)
+{
+    char *file = find_file(path);
+
+    if (!file)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    return open_file(file, run, ret_recording, err);
+}
+
+int wm_recording_join_meter(struct wm_recording *recording, const char *path,
+                            struct wm_recording **ret_joined, struct wm_error *err)
+{
+    struct wm_recording *meter = NULL, *joined = NULL;
+
+    if (recording->started)
+        return wm_fail(err, WM_EINVAL, "the recording does not stand at its start");
+    if (find_reader_of_url(path))
+        return wm_fail(err, WM_EINVAL, "the readings of a meter are read from a file");
+    int status = wm_recording_open(path, WM_LAST_RUN, &meter, err);
+    if (status < 0)
+        return status;
+    if (meter->ops != &wm_reader_meter) {
+        status =
+            wm_fail(err, WM_EFORMAT, "%s: not the CSV file of a meter", wm_text_path(path));
+        goto out;
+    }
+    joined = calloc(1, sizeof(*joined) + wm_reader_join.state_size);
+    if (joined)
+        joined->path = strdup(recording->path);
+    if (!joined || !joined->path)
+        status = wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
+    else
+        status = wm_join_init(joined->state, recording, meter, path, err);
+    if (status < 0)
+        goto out;
+
+    joined->ops = &wm_reader_join;
+    joined->device = recording->device;
+    joined->inode = recording->inode;
+    joined->channel_count = joined->ops->channels(joined->state, &joined->channels);
+    *ret_joined = joined;
+    return WM_OK;
+
+out:
+    wm_recording_close(meter);
+    if (joined)
+        free(joined->path);
+    free(joined);
+    return status;
 }
 
 void wm_recording_close(struct wm_recording *recording)
@@ -179,7 +265,10 @@ bool wm_recording_at_start(const struct wm_recording *recording)
 bool wm_recording_is_at(const struct wm_recording *recording, const char *path)
 {
     struct stat info;
+    char *file = find_file(path);
 
-    return stat(path, &info) == 0 && info.st_dev == recording->device &&
-           info.st_ino == recording->inode;
+    bool is_same = recording->inode != 0 && file && stat(file, &info) == 0 &&
+                   info.st_dev == recording->device && info.st_ino == recording->inode;
+    free(file);
+    return is_same;
 }

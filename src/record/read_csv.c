@@ -6,23 +6,17 @@
  * edited by anybody: a last line without an end is dropped, anything else that
  * is not as it should be is named with its line.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/base_file.h"
 #include "base/base_number.h"
 #include "base/base_text.h"
 #include "record/record_channel.h"
 #include "record/record_csv.h"
+#include "record/record_lines.h"
 #include "record/record_ops.h"
 #include "record/record_text.h"
-
-/* Grows up to a line of the greatest length. */
-enum { BUFFER_MIN = 64 * 1024 };
 
 /* What the cells of a column are. */
 struct cell {
@@ -32,12 +26,7 @@ struct cell {
 
 struct csv_reader {
     const char *path; /* for messages */
-    int fd;
-    bool is_open;
-
-    char *buffer;
-    size_t room, start, end; /* what is in it and not used yet */
-    size_t line;             /* number of the line read last */
+    struct wm_lines lines;
 
     struct wm_run run;
     struct wm_result result;
@@ -67,79 +56,16 @@ static int out_of_memory(const struct csv_reader *reader, struct wm_error *err)
 
 static int wrong(const struct csv_reader *reader, const char *what, struct wm_error *err)
 {
-    return wm_fail(err, WM_EFORMAT, "%s: line %zu: %s", reader->path, reader->line, what);
+    return wm_fail(err, WM_EFORMAT, "%s: line %zu: %s", reader->path, reader->lines.number,
+                   what);
 }
 
 /* Puts the file in front of what went wrong with one of its cells. */
 static int wrong_cell(const struct csv_reader *reader, int status,
                       const struct wm_error *why, struct wm_error *err)
 {
-    return wm_fail(err, status, "%s: line %zu: %.150s", reader->path, reader->line,
+    return wm_fail(err, status, "%s: line %zu: %.150s", reader->path, reader->lines.number,
                    why->text);
-}
-
-static int make_room(struct csv_reader *reader, struct wm_error *err)
-{
-    if (reader->start > 0) {
-        memmove(reader->buffer, reader->buffer + reader->start,
-                reader->end - reader->start);
-        reader->end -= reader->start;
-        reader->start = 0;
-        return WM_OK;
-    }
-    if (reader->end < reader->room)
-        return WM_OK;
-
-    size_t room = reader->room > 0 ? 2 * reader->room : BUFFER_MIN;
-    char *grown = realloc(reader->buffer, room);
-    if (!grown)
-        return out_of_memory(reader, err);
-    reader->buffer = grown;
-    reader->room = room;
-    return WM_OK;
-}
-
-/* The next line, without its end but with a NUL: 1, or 0 past the last whole
- * one. It stands in the buffer, to be changed at will, until the next call. */
-static int read_line(struct csv_reader *reader, char **ret_line, size_t *ret_length,
-                     struct wm_error *err)
-{
-    size_t searched = reader->start;
-
-    reader->line++;
-    for (;;) {
-        char *start = reader->buffer + reader->start;
-        char *found = searched < reader->end
-                          ? memchr(reader->buffer + searched, '\n', reader->end - searched)
-                          : NULL;
-        size_t length = found ? (size_t)(found - start) : reader->end - reader->start;
-        if (length > WM_CSV_LINE_MAX)
-            return wrong(reader, "longer than 1 MiB", err);
-        if (found) {
-            reader->start += length + 1;
-            if (length > 0 && start[length - 1] == '\r')
-                length--;
-            start[length] = '\0';
-            *ret_line = start;
-            *ret_length = length;
-            return 1;
-        }
-
-        int status = make_room(reader, err);
-        if (status < 0)
-            return status;
-        searched = reader->end;
-        ssize_t got;
-        do
-            got =
-                read(reader->fd, reader->buffer + reader->end, reader->room - reader->end);
-        while (got < 0 && errno == EINTR);
-        if (got < 0)
-            return wm_fail_errno(err, reader->path);
-        if (got == 0)
-            return 0;
-        reader->end += (size_t)got;
-    }
 }
 
 /* Takes the cell at *cursor, without its quotes, and moves on to the next one;
@@ -279,7 +205,7 @@ static int use_column(struct csv_reader *reader, const char *name, bool *seen,
     size_t place = use ? (size_t)(use - reader->set.uses) : reader->set.use_count;
     if (seen[place])
         return wm_fail(err, WM_EFORMAT, "%s: line %zu: column '%.64s' stands there twice",
-                       reader->path, reader->line, name);
+                       reader->path, reader->lines.number, name);
     seen[place] = true;
     return WM_OK;
 }
@@ -300,7 +226,7 @@ static int use_columns(struct csv_reader *reader, char *line, bool *seen,
     for (size_t i = 0; i <= reader->set.use_count; i++) {
         if (!seen[i])
             return wm_fail(err, WM_EFORMAT, "%s: line %zu: column '%.64s' is missing",
-                           reader->path, reader->line,
+                           reader->path, reader->lines.number,
                            i < reader->set.use_count ? reader->set.uses[i].name
                                                      : "time_ns");
     }
@@ -325,7 +251,7 @@ static int read_front(struct csv_reader *reader, struct wm_error *err)
     size_t length = 0;
 
     for (int row = 0; row < 2; row++) {
-        int status = read_line(reader, &line, &length, err);
+        int status = wm_lines_next(&reader->lines, &line, &length, err);
         if (status < 0)
             return status;
         if (status == 0)
@@ -335,7 +261,7 @@ static int read_front(struct csv_reader *reader, struct wm_error *err)
     if (status < 0)
         return status;
 
-    status = read_line(reader, &line, &length, err);
+    status = wm_lines_next(&reader->lines, &line, &length, err);
     return status <= 0 ? status : read_header(reader, line, err);
 }
 
@@ -349,14 +275,7 @@ static int csv_open(void *state, const char *path, size_t run, struct wm_error *
     int status = wm_reader_choose_run(path, run, 1, &index, err);
     if (status < 0)
         return status;
-    reader->fd = wm_file_open_at(AT_FDCWD, path);
-    if (reader->fd < 0) {
-        errno = -reader->fd;
-        return wm_fail_errno(err, reader->path);
-    }
-    reader->is_open = true;
-
-    status = make_room(reader, err);
+    status = wm_lines_open(&reader->lines, path, WM_CSV_LINE_MAX, err);
     if (status == WM_OK)
         status = read_front(reader, err);
     if (status < 0)
@@ -441,8 +360,9 @@ static int read_cell(struct csv_reader *reader, size_t column, const char *text,
     if (good)
         return WM_OK;
     return wm_fail(err, WM_EFORMAT, "%s: line %zu, cell %zu: '%.*s' is not %s",
-                   reader->path, reader->line, column + 1, length < 32 ? (int)length : 32,
-                   text, cell->use == CELL_VALUE ? "a number" : "a time");
+                   reader->path, reader->lines.number, column + 1,
+                   length < 32 ? (int)length : 32, text,
+                   cell->use == CELL_VALUE ? "a number" : "a time");
 }
 
 static int read_row(struct csv_reader *reader, const char *line, size_t length,
@@ -479,7 +399,7 @@ static int csv_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
 
     if (reader->cell_count == 0)
         return 0;
-    int status = read_line(reader, &line, &length, err);
+    int status = wm_lines_next(&reader->lines, &line, &length, err);
     if (status <= 0)
         return status;
     status = read_row(reader, line, length, &when_ns, err);
@@ -508,9 +428,7 @@ static void csv_close(void *state)
 {
     struct csv_reader *reader = state;
 
-    if (reader->is_open)
-        close(reader->fd);
-    free(reader->buffer);
+    wm_lines_close(&reader->lines);
     free(reader->gaps);
     free(reader->cells);
     free(reader->clocks);

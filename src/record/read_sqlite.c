@@ -30,6 +30,7 @@ struct sqlite_reader {
     struct wm_channel_set set;
     struct wm_gap *gaps;
     size_t gap_count;
+    size_t gaps_seen; /* rows of the table that were looked at */
     struct wm_reading *readings;
     int64_t last_ns;
     bool ended;
@@ -258,6 +259,7 @@ static int add_gap(struct sqlite_reader *reader, sqlite3_stmt *statement, size_t
     const struct wm_column_use *use =
         column ? wm_channel_set_find(&reader->set, column) : NULL;
 
+    reader->gaps_seen++;
     if (!use || use->is_clock)
         return WM_OK;
     if (reader->gap_count == *room) {
@@ -275,20 +277,18 @@ static int add_gap(struct sqlite_reader *reader, sqlite3_stmt *statement, size_t
     return WM_OK;
 }
 
-static int load_gaps(struct sqlite_reader *reader, struct wm_error *err)
+static int load_gaps(struct sqlite_reader *reader, const char *sql, struct wm_error *err)
 {
     sqlite3_stmt *statement = NULL;
     int result = SQLITE_ROW;
     size_t room = 0;
 
-    int status = prepare(reader,
-                         "SELECT channel, from_ns, to_ns, state, why FROM gap WHERE run = ?"
-                         " ORDER BY from_ns LIMIT ?",
-                         &statement, err);
+    int status = prepare(reader, sql, &statement, err);
     if (status < 0)
         return status;
     sqlite3_bind_int64(statement, 1, reader->id);
     sqlite3_bind_int64(statement, 2, GAPS_MAX);
+    sqlite3_bind_int64(statement, 3, (sqlite3_int64)reader->gaps_seen);
     while (status == WM_OK && (result = sqlite3_step(statement)) == SQLITE_ROW)
         status = add_gap(reader, statement, &room, err);
     if (status == WM_OK && result != SQLITE_DONE)
@@ -299,7 +299,8 @@ static int load_gaps(struct sqlite_reader *reader, struct wm_error *err)
 
 /* The columns are named with their table: a bare name in quotes that is no
  * column is a string for SQLite. */
-static int prepare_samples(struct sqlite_reader *reader, struct wm_error *err)
+static int prepare_samples(struct sqlite_reader *reader, const char *condition,
+                           struct wm_error *err)
 {
     const struct wm_columns *columns = &reader->set.columns;
 
@@ -309,7 +310,8 @@ static int prepare_samples(struct sqlite_reader *reader, struct wm_error *err)
         sqlite3_str_appendf(sql, ", sample.\"%w\"", columns->clocks[i]);
     for (size_t i = 0; i < columns->count; i++)
         sqlite3_str_appendf(sql, ", sample.\"%w\"", columns->values[i]);
-    sqlite3_str_appendall(sql, " FROM sample WHERE sample.run = ? ORDER BY sample.time_ns");
+    sqlite3_str_appendf(sql, " FROM sample WHERE sample.run = ?%s ORDER BY sample.time_ns",
+                        condition);
     char *text = sqlite3_str_finish(sql);
     int status =
         text ? prepare(reader, text, &reader->samples, err) : out_of_memory(reader, err);
@@ -335,9 +337,12 @@ static int sqlite_open(void *state, const char *path, size_t run, struct wm_erro
     if (status == WM_OK)
         status = load_channels(reader, err);
     if (status == WM_OK)
-        status = load_gaps(reader, err);
+        status = load_gaps(reader,
+                           "SELECT channel, from_ns, to_ns, state, why FROM gap"
+                           " WHERE run = ? ORDER BY from_ns LIMIT ? OFFSET ?",
+                           err);
     if (status == WM_OK)
-        status = prepare_samples(reader, err);
+        status = prepare_samples(reader, "", err);
     if (status < 0)
         return status;
 
@@ -432,7 +437,10 @@ static int sqlite_next(void *state, struct wm_tick *ret_tick, struct wm_error *e
         return 0;
     int result = sqlite3_step(reader->samples);
     if (result == SQLITE_DONE) {
+        /* An open transaction would keep a writer from emptying its log. */
         reader->ended = true;
+        sqlite3_reset(reader->samples);
+        sqlite3_exec(reader->db, "COMMIT", NULL, NULL, NULL);
         return 0;
     }
     if (result != SQLITE_ROW)
@@ -454,6 +462,30 @@ static int sqlite_next(void *state, struct wm_tick *ret_tick, struct wm_error *e
         .count = reader->set.count,
     };
     return 1;
+}
+
+static int sqlite_more(void *state, struct wm_error *err)
+{
+    struct sqlite_reader *reader = state;
+
+    free(reader->gaps);
+    reader->gaps = NULL;
+    reader->gap_count = 0;
+    sqlite3_finalize(reader->samples);
+    reader->samples = NULL;
+    int status = wm_sql_exec(reader->db, "BEGIN", reader->path, err);
+    if (status == WM_OK)
+        status = load_gaps(reader,
+                           "SELECT channel, from_ns, to_ns, state, why FROM gap"
+                           " WHERE run = ? ORDER BY rowid LIMIT ? OFFSET ?",
+                           err);
+    if (status == WM_OK)
+        status = prepare_samples(reader, " AND sample.time_ns > ?", err);
+    if (status < 0)
+        return status;
+    sqlite3_bind_int64(reader->samples, 2, reader->last_ns);
+    reader->ended = false;
+    return WM_OK;
 }
 
 static void sqlite_close(void *state)
@@ -480,5 +512,6 @@ const struct wm_reader_ops wm_reader_sqlite = {
     .channels = sqlite_channels,
     .gaps = sqlite_gaps,
     .next = sqlite_next,
+    .more = sqlite_more,
     .close = sqlite_close,
 };

@@ -17,9 +17,9 @@
 
 /* Those whose suffix is the usual one first. */
 static const struct wm_recorder_ops *const formats[] = {
-    &wm_recorder_sqlite,
-    &wm_recorder_csv,
-    &wm_recorder_json,
+    &wm_recorder_sqlite, &wm_recorder_csv,
+    &wm_recorder_aipm, /* knows one name with the next one's suffix */
+    &wm_recorder_json,   &wm_recorder_postgres,
 };
 
 enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };
@@ -60,7 +60,12 @@ static bool ends_with(const char *text, const char *end)
 static const struct wm_recorder_ops *find_format(const char *target)
 {
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        for (const char *const *suffix = formats[i]->suffixes; *suffix; suffix++) {
+        if (formats[i]->is_target && formats[i]->is_target(target))
+            return formats[i];
+    }
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        const char *const *suffix = formats[i]->suffixes;
+        for (; suffix && *suffix; suffix++) {
             if (ends_with(target, *suffix))
                 return formats[i];
         }
@@ -76,8 +81,8 @@ static void list_suffixes(bool exporting, char *text, size_t size)
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         if (!formats[i]->survives_kill && !exporting)
             continue;
-        for (const char *const *suffix = formats[i]->suffixes; *suffix && used < size;
-             suffix++)
+        const char *const *suffix = formats[i]->suffixes;
+        for (; suffix && *suffix && used < size; suffix++)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "",
                                      *suffix);
     }
@@ -89,7 +94,7 @@ int wm_recorder_format(const char *target, bool exporting,
     const struct wm_recorder_ops *ops = find_format(target);
 
     if (!ops) {
-        char known[80];
+        char known[96];
         list_suffixes(exporting, known, sizeof(known));
         return wm_fail(err, WM_EINVAL, "%s: not the name of a recording; they end in %s",
                        wm_text_path(target), known);
@@ -98,7 +103,7 @@ int wm_recorder_format(const char *target, bool exporting,
         return wm_fail(err, WM_EINVAL,
                        "%s: %s is only written as a whole; record to %s and export it",
                        wm_text_path(target), ops->name, formats[0]->suffixes[0]);
-    *ret_ops = ops;
+    *ret_ops = exporting && ops->exporter ? ops->exporter : ops;
     return WM_OK;
 }
 
@@ -254,12 +259,12 @@ int wm_recorder_open(const char *target, enum wm_record_mode mode, const struct 
 
     struct wm_recorder *recorder = calloc(1, sizeof(*recorder));
     if (!recorder)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(target));
+        return wm_fail(err, WM_ENOMEM, "out of memory");
     recorder->last_ns = -1;
     recorder->gap_room = GAPS_MIN + 2 * count;
     recorder->gaps = calloc(recorder->gap_room, sizeof(*recorder->gaps));
     if (!recorder->gaps || init_lock(recorder) < 0)
-        status = wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(target));
+        status = wm_fail(err, WM_ENOMEM, "out of memory");
     if (status == WM_OK)
         status = wm_queue_init(&recorder->queue, count, err);
     if (status == WM_OK)
@@ -336,7 +341,10 @@ void wm_recorder_flush(struct wm_recorder *recorder, struct wm_result *result)
 
 int64_t wm_recorder_cpu_ns(const struct wm_recorder *recorder)
 {
-    return recorder->cpu_ns;
+    const struct wm_target *target = &recorder->target;
+
+    return recorder->cpu_ns +
+           (target->ops->cpu_ns ? target->ops->cpu_ns(target->state) : 0);
 }
 
 int wm_recorder_finish(struct wm_recorder *recorder, const struct wm_result *result,

@@ -33,7 +33,7 @@ struct wm_gap {
 
 struct wm_recorder;
 
-/* Opens `target`, whose suffix names the format, and writes what is known
+/* Opens `target`, a URL or a file whose suffix names the format, and writes what is known
  * before the first tick. Fails before it has touched anything that was there. */
 int wm_recorder_open(const char *target, enum wm_record_mode mode, const struct wm_run *run,
                      const struct wm_channel *channels, size_t count,
@@ -54,7 +54,7 @@ void wm_recorder_gap(struct wm_recorder *recorder, const struct wm_gap *gap);
  * `result->recording_trouble` and `result->lost_ticks`. */
 void wm_recorder_flush(struct wm_recorder *recorder, struct wm_result *result);
 
-/* CPU time that the recorder's thread has used. After wm_recorder_flush(). */
+/* CPU time that the recorder's threads have used. After wm_recorder_flush(). */
 int64_t wm_recorder_cpu_ns(const struct wm_recorder *recorder);
 
 /* Writes the result. After wm_recorder_flush(). Fails as well when the file has

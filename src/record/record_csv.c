@@ -114,7 +114,8 @@ static char *state_json(const struct csv *csv, const struct wm_result *result,
     return text;
 }
 
-/* The list of processes has no bound, and the cell has: the cheapest go. */
+/* The metrics and the list of processes have no bound, and the cell has: the metrics go
+ * as a whole, then the cheapest processes. */
 static char *fit_state(const struct csv *csv, const struct wm_result *result)
 {
     struct wm_result shown = result ? *result : (struct wm_result) { 0 };
@@ -127,7 +128,11 @@ static char *fit_state(const struct csv *csv, const struct wm_result *result)
         if (!text || quoted_length(text) <= STATE_SIZE)
             return text;
         free(text);
-        if (shown.process_count > 0)
+        if (shown.metric_count > 0) {
+            shown.metric_count = 0;
+            snprintf(shown.metrics_note, sizeof(shown.metrics_note),
+                     "a CSV file has no room for them");
+        } else if (shown.process_count > 0)
             shown.process_count--;
         else if (with_gaps)
             with_gaps = false;

@@ -15,7 +15,35 @@
 
 struct wm_recorder_ops {
     const char *name;
-    const char *const *suffixes; /* ".sqlite", ".db"; ends with NULL */
+    const char *const *suffixes; /* ".sqlite", ".db"; ends with NULL; for files */
+
+    /* A recording that is no file but named by a URL has these three instead of
+     * suffixes. The core then makes, replaces, watches and removes nothing: a run
+     * is added to what is there, and taking it out again, when it never got a
+     * tick, is close()'s.
+     *
+     * Whether `target` is such a URL. */
+    bool (*is_target)(const char *target);
+
+    /* Whether open() would succeed as far as can be said without changing
+     * anything there. */
+    int (*check)(const char *target, struct wm_error *err);
+
+    /* What messages call it: a URL may hold a password. The caller's to free;
+     * NULL when out of memory. */
+    char *(*shown)(const char *target);
+
+    /* What writes such a recording in one go, where that is done in another way;
+     * may be missing. */
+    const struct wm_recorder_ops *exporter;
+
+    /* A target of this format is a folder, which is made where it is missing, and
+     * this the file in it that the rest of this contract speaks of. NULL: a target
+     * is that file itself. */
+    const char *file;
+
+    /* Whether the file at `target` may be replaced; missing: any may. */
+    int (*may_replace)(const char *target, struct wm_error *err);
 
     /* What is added to a file's name for the files that belong to it: "-wal".
      * Ends with NULL; may be missing. */
@@ -47,6 +75,9 @@ struct wm_recorder_ops {
      * recording is whole after it. */
     int (*finish)(void *state, const struct wm_result *result, struct wm_error *err);
 
+    /* CPU time of threads that the format has of its own; may be missing. */
+    int64_t (*cpu_ns)(void *state);
+
     /* Copes with any state that open() can leave, all zero included. */
     void (*close)(void *state);
 };
@@ -54,8 +85,10 @@ struct wm_recorder_ops {
 struct wm_reader_ops {
     const char *name;
 
-    /* Whether a file that begins with these bytes is of this format. */
+    /* Whether a file that begins with these bytes is of this format, or whether
+     * a URL names one: a format has one of the two. */
     bool (*recognises)(const char *head, size_t length);
+    bool (*is_target)(const char *target);
 
     size_t state_size;
 
@@ -75,23 +108,35 @@ struct wm_reader_ops {
      * that are missing are all zero, WM_READING_NONE. */
     int (*next)(void *state, struct wm_tick *ret_tick, struct wm_error *err);
 
+    /* After the end: looks again, so that next() goes on with the ticks written
+     * since, and gaps() has the gaps written since. May be missing. */
+    int (*more)(void *state, struct wm_error *err);
+
     void (*close)(void *state);
 };
+
+/* The file in the folder of an AIPowerMeter recording. */
+#define WM_AIPM_FILE "power_metrics.json"
 
 /* Which of `count` runs is meant by `run`; WM_EINVAL when there is none. */
 int wm_reader_choose_run(const char *path, size_t run, size_t count, size_t *ret_index,
                          struct wm_error *err);
 
-/* The format that the suffix of `target` names; WM_EINVAL, with a list of those
- * there are, when it names none. `exporting`: whether the recording will be
- * written in one go, for which every format is good. */
+/* The format that `target`, a URL or the suffix of a file, names; WM_EINVAL, with a list of
+ * those there are, when it names none. `exporting`: whether the recording will be written
+ * in one go, for which every format is good. */
 int wm_recorder_format(const char *target, bool exporting,
                        const struct wm_recorder_ops **ret_ops, struct wm_error *err);
 
 extern const struct wm_recorder_ops wm_recorder_sqlite;
 extern const struct wm_recorder_ops wm_recorder_csv;
 extern const struct wm_recorder_ops wm_recorder_json;
+extern const struct wm_recorder_ops wm_recorder_aipm;
+extern const struct wm_recorder_ops wm_recorder_postgres;
 extern const struct wm_reader_ops wm_reader_sqlite;
 extern const struct wm_reader_ops wm_reader_csv;
+extern const struct wm_reader_ops wm_reader_aipm;
+extern const struct wm_reader_ops wm_reader_meter;
+extern const struct wm_reader_ops wm_reader_postgres;
 
 #endif

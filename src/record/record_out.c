@@ -97,6 +97,17 @@ off_t wm_out_position(const struct wm_out *out)
     return out->written + (off_t)out->used;
 }
 
+void wm_out_discard(struct wm_out *out)
+{
+    out->used = 0;
+    out->error = 0;
+    out->written = out->end;
+
+    /* Should this fail too, the next attempt writes over what is too much. */
+    int ignored = ftruncate(out->fd, out->end);
+    (void)ignored;
+}
+
 int wm_out_flush(struct wm_out *out, struct wm_error *err)
 {
     drain(out);
@@ -107,12 +118,7 @@ int wm_out_flush(struct wm_out *out, struct wm_error *err)
 
     errno = out->error;
     int status = wm_fail_errno(err, out->path);
-    out->error = 0;
-    out->written = out->end;
-
-    /* Should this fail too, the next attempt writes over what is too much. */
-    int ignored = ftruncate(out->fd, out->end);
-    (void)ignored;
+    wm_out_discard(out);
     return status;
 }
 

@@ -47,6 +47,9 @@ off_t wm_out_position(const struct wm_out *out);
  * success, and all that was put since then is gone. */
 int wm_out_flush(struct wm_out *out, struct wm_error *err);
 
+/* All that was put since the last flush is gone. */
+void wm_out_discard(struct wm_out *out);
+
 /* Writes over what is in the file. */
 int wm_out_overwrite(struct wm_out *out, off_t at, const char *bytes, size_t length,
                      struct wm_error *err);

@@ -11,11 +11,17 @@
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_text.h"
+#include "record/record_metrics.h"
 #include "record/record_text.h"
+
+/* Longer ones are cut off. */
+enum { NOTE_SIZE = 224 };
 
 enum member_type {
     MEMBER_STRING, /* char *; null when NULL */
@@ -54,6 +60,7 @@ static const struct member run_members[] = {
     { RUN(notes), .type = MEMBER_PAIRS, .count = offsetof(struct wm_run, note_count) },
     { RUN(environment), .type = MEMBER_PAIRS,
       .count = offsetof(struct wm_run, environment_count) },
+    { RUN(baseline_seconds), .type = MEMBER_DOUBLE },
     { RUN(gpu_remark), .type = MEMBER_STRING },
     { RUN(pid), .type = MEMBER_INT },
     { RUN(anchor_ns), .type = MEMBER_TIME },
@@ -73,6 +80,14 @@ static const struct member source_members[] = {
     { SOURCE(detail), .type = MEMBER_STRING },
 };
 
+#define BASELINE(name) .key = #name, .slot = offsetof(struct wm_baseline, name)
+
+static const struct member baseline_members[] = {
+    { BASELINE(source), .type = MEMBER_STRING },
+    { BASELINE(device), .type = MEMBER_STRING },
+    { BASELINE(watts), .type = MEMBER_DOUBLE },
+};
+
 #define RESULT(name) .key = #name, .slot = offsetof(struct wm_result, name)
 #define RESULT_TEXT(name)                                                                  \
     RESULT(name), .type = MEMBER_TEXT, .size = sizeof(((struct wm_result *)0)->name)
@@ -87,6 +102,7 @@ static const struct member result_members[] = {
     { RESULT_TEXT(cpu_method) },
     { RESULT_TEXT(memory_note) },
     { RESULT(peak_rss_bytes), .type = MEMBER_DOUBLE, .unknown_is_negative = true },
+    { RESULT(peak_rss_bound_bytes), .type = MEMBER_DOUBLE, .unknown_is_negative = true },
     { RESULT(peak_rss_is_main), .type = MEMBER_BOOL },
     { RESULT(ticks), .type = MEMBER_UINT64 },
     { RESULT(late_ticks), .type = MEMBER_UINT64 },
@@ -138,6 +154,9 @@ void wm_run_release(struct wm_run *run)
     for (size_t i = 0; i < run->source_count; i++)
         release_strings(source_members, COUNT(source_members), &run->sources[i]);
     free(run->sources);
+    for (size_t i = 0; i < run->baseline_count; i++)
+        release_strings(baseline_members, COUNT(baseline_members), &run->baselines[i]);
+    free(run->baselines);
     free_pairs(run->notes, run->note_count);
     free_pairs(run->environment, run->environment_count);
     release_strings(run_members, COUNT(run_members), run);
@@ -147,6 +166,7 @@ void wm_run_release(struct wm_run *run)
 void wm_result_release(struct wm_result *result)
 {
     free(result->processes);
+    wm_metrics_release(result);
     memset(result, 0, sizeof(*result));
 }
 
@@ -268,7 +288,11 @@ int wm_run_to_json(const struct wm_run *run, char **ret_text, struct wm_error *e
         object && json_object_set_new(object, "command", command_json(run)) == 0 &&
         json_object_set_new(object, "sources",
                             array_json(source_members, COUNT(source_members), run->sources,
-                                       sizeof(*run->sources), run->source_count)) == 0;
+                                       sizeof(*run->sources), run->source_count)) == 0 &&
+        json_object_set_new(object, "baselines",
+                            array_json(baseline_members, COUNT(baseline_members),
+                                       run->baselines, sizeof(*run->baselines),
+                                       run->baseline_count)) == 0;
 
     return print(object, whole, ret_text, err);
 }
@@ -282,6 +306,8 @@ int wm_result_to_json(const struct wm_result *result, char **ret_text, struct wm
                       array_json(peak_members, COUNT(peak_members), result->processes,
                                  sizeof(*result->processes), result->process_count)) == 0;
 
+    if (whole && (result->metric_count > 0 || result->metrics_note[0]))
+        whole = json_object_set_new(object, "metrics", wm_metrics_json(result)) == 0;
     return print(object, whole, ret_text, err);
 }
 
@@ -468,6 +494,20 @@ static int read_sources(const json_t *array, struct wm_run *run, struct wm_error
     return status;
 }
 
+static int read_baselines(const json_t *array, struct wm_run *run, struct wm_error *err)
+{
+    int status =
+        read_array(array, "baselines", sizeof(*run->baselines), &run->baselines, err);
+
+    for (size_t i = 0; status == WM_OK && i < json_array_size(array); i++) {
+        run->baseline_count = i + 1;
+        status =
+            read_object(baseline_members, COUNT(baseline_members), json_array_get(array, i),
+                        "baselines", &run->baselines[i], err);
+    }
+    return status;
+}
+
 static int read_processes(const json_t *array, struct wm_result *result,
                           struct wm_error *err)
 {
@@ -508,6 +548,8 @@ int wm_run_from_json(const char *text, struct wm_run *ret_run, struct wm_error *
         status = read_command(json_object_get(object, "command"), &run, err);
     if (status == WM_OK)
         status = read_sources(json_object_get(object, "sources"), &run, err);
+    if (status == WM_OK)
+        status = read_baselines(json_object_get(object, "baselines"), &run, err);
     json_decref(object);
 
     if (status < 0)
@@ -530,6 +572,8 @@ int wm_result_from_json(const char *text, struct wm_result *ret_result,
         read_object(result_members, COUNT(result_members), object, "result", &result, err);
     if (status == WM_OK)
         status = read_processes(json_object_get(object, "processes"), &result, err);
+    if (status == WM_OK)
+        status = wm_metrics_from_json(json_object_get(object, "metrics"), &result, err);
     json_decref(object);
 
     if (status < 0)
@@ -537,4 +581,98 @@ int wm_result_from_json(const char *text, struct wm_result *ret_result,
     else
         *ret_result = result;
     return status;
+}
+
+/* Through the JSON form, which holds every field already. */
+int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_error *err)
+{
+    char *text;
+
+    int status = wm_run_to_json(run, &text, err);
+    if (status < 0)
+        return status;
+    status = wm_run_from_json(text, ret_copy, err);
+    free(text);
+    return status;
+}
+
+int wm_result_copy(const struct wm_result *result, struct wm_result *ret_copy,
+                   struct wm_error *err)
+{
+    char *text;
+
+    int status = wm_result_to_json(result, &text, err);
+    if (status < 0)
+        return status;
+    status = wm_result_from_json(text, ret_copy, err);
+    free(text);
+    return status;
+}
+
+static struct wm_pair *find_note(struct wm_run *run, const char *key)
+{
+    for (size_t i = 0; i < run->note_count; i++) {
+        if (run->notes[i].key && strcmp(run->notes[i].key, key) == 0)
+            return &run->notes[i];
+    }
+    return NULL;
+}
+
+/* With a key, and no value yet. */
+static struct wm_pair *append_note(struct wm_run *run, const char *key)
+{
+    struct wm_pair *grown =
+        realloc(run->notes, (run->note_count + 1) * sizeof(*run->notes));
+
+    if (!grown)
+        return NULL;
+    run->notes = grown;
+    grown += run->note_count;
+    *grown = (struct wm_pair) { .key = strdup(key) };
+    if (!grown->key)
+        return NULL;
+    run->note_count++;
+    return grown;
+}
+
+int wm_run_set_note(struct wm_run *run, const char *key, const char *format, ...)
+{
+    char text[4 * NOTE_SIZE], value[NOTE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    wm_text_utf8(value, sizeof(value), text, strlen(text));
+
+    struct wm_pair *note = find_note(run, key);
+    if (!note)
+        note = append_note(run, key);
+    char *copy = note ? strdup(value) : NULL;
+    if (!copy)
+        return WM_ENOMEM;
+    free(note->value);
+    note->value = copy;
+    return WM_OK;
+}
+
+char *wm_run_command_line(const struct wm_run *run)
+{
+    size_t room = 1;
+
+    for (size_t i = 0; i < run->command_count; i++)
+        room += strlen(run->command[i]) + 1;
+    char *text = calloc(1, room);
+    if (!text)
+        return NULL;
+    for (size_t i = 0, used = 0; i < run->command_count; i++) {
+        size_t length = strlen(run->command[i]);
+        if (i > 0)
+            text[used++] = ' ';
+        memcpy(text + used, run->command[i], length);
+        used += length;
+    }
+    char *valid = wm_text_copy(text);
+    free(text);
+    return valid;
 }

@@ -35,6 +35,13 @@ struct wm_source_status {
     char *detail; /* what was read, or why there is nothing to read; may be NULL */
 };
 
+/* What a device took with nothing to do, measured before the run. */
+struct wm_baseline {
+    char *source;
+    char *device; /* as in its channels */
+    double watts;
+};
+
 /* All strings and arrays belong to the struct; any may be NULL and empty. */
 struct wm_run {
     char *id;      /* random UUID */
@@ -52,9 +59,12 @@ struct wm_run {
     size_t environment_count;
     struct wm_source_status *sources;
     size_t source_count;
-    char *gpu_remark;  /* on the choice of GPUs, for people */
-    pid_t pid;         /* of the target */
-    int64_t anchor_ns; /* CLOCK_MONOTONIC and the wall clock, read together */
+    struct wm_baseline *baselines;
+    size_t baseline_count;
+    double baseline_seconds; /* 0: none was measured */
+    char *gpu_remark;        /* on the choice of GPUs, for people */
+    pid_t pid;               /* of the target */
+    int64_t anchor_ns;       /* CLOCK_MONOTONIC and the wall clock, read together */
     int64_t anchor_unix_ns;
     int64_t interval_ns;
     int core_count;
@@ -74,6 +84,20 @@ struct wm_process_peak {
     int max_threads;
 };
 
+/* One value of a metric that the measured program writes itself; `order` is its place
+ * in what was read. */
+struct wm_metric_point {
+    int64_t when_ns; /* CLOCK_MONOTONIC, as in the ticks */
+    double value;
+    size_t order;
+};
+
+struct wm_metric {
+    char *name;
+    struct wm_metric_point *points; /* in the order of time */
+    size_t count, room;
+};
+
 struct wm_result {
     int64_t end_ns;  /* CLOCK_MONOTONIC when the target ended or tracking stopped */
     int exit_status; /* -1: unknown or killed */
@@ -82,7 +106,8 @@ struct wm_result {
     char cpu_method[160];  /* how cpu_* were had: "perf task-clock, inherited" */
     char memory_note[192]; /* what is uncertain about memory; empty if nothing */
     double peak_rss_bytes; /* the kernel's high-water mark of one process; < 0: unknown */
-    bool peak_rss_is_main; /* that process was the main one */
+    double peak_rss_bound_bytes; /* no process was larger; < 0: unknown */
+    bool peak_rss_is_main;       /* that process was the main one */
     uint64_t ticks, late_ticks, missed_ticks;
     double tool_cpu_seconds;
     double tool_max_rss_bytes;
@@ -91,10 +116,27 @@ struct wm_result {
     struct wm_process_peak *processes; /* dearest first */
     size_t process_count;              /* in `processes` */
     uint64_t processes_seen;           /* all that were ever in the tree */
+    struct wm_metric *metrics;         /* see record_metrics.h */
+    size_t metric_count;
+    char metrics_note[512]; /* what was wrong with their file; empty if nothing */
 };
 
 void wm_run_release(struct wm_run *run);
 void wm_result_release(struct wm_result *result);
+
+/* Copies that need their release; `ret_copy` is written on success only. */
+int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_error *err);
+int wm_result_copy(const struct wm_result *result, struct wm_result *ret_copy,
+                   struct wm_error *err);
+
+/* Adds a note, or gives the one with this key another value; one that is long is cut
+ * off. WM_ENOMEM is the only failure. */
+int wm_run_set_note(struct wm_run *run, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The arguments of the target separated by blanks, for people, as valid UTF-8; the
+ * caller's to free. NULL when out of memory. */
+char *wm_run_command_line(const struct wm_run *run);
 
 /* Compact JSON text, the caller's to free. */
 int wm_run_to_json(const struct wm_run *run, char **ret_text, struct wm_error *err);

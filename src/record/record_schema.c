@@ -29,6 +29,14 @@ static const char tables[] =
     " ram_system_capacity FLOAT, gpu_ram_system_capacity FLOAT, system_core_count INTEGER,"
     " n_expected_cores INTEGER, system_gpu_count INTEGER, n_expected_gpus INTEGER);";
 
+/* What the measured program told of itself, which is part of the result. */
+static const char metric_view[] =
+    "CREATE VIEW IF NOT EXISTS metric AS SELECT run.id AS run, series.key AS name,"
+    " json_extract(point.value, '$[0]') AS time_ns,"
+    " json_extract(point.value, '$[1]') AS value"
+    " FROM run, json_each(run.result, '$.metrics.series') AS series,"
+    " json_each(series.value) AS point";
+
 /* The columns of `sample` that there are already, some of them twice. */
 struct taken {
     struct wm_taken_column *columns;
@@ -226,26 +234,6 @@ static int create_tables(const struct wm_schema *schema, struct wm_error *err)
     return wm_sql_exec_made(schema->db, sqlite3_str_finish(sql), schema->path, err);
 }
 
-/* The arguments separated by blanks, for people; NULL when out of memory. */
-static char *command_line(const struct wm_run *run)
-{
-    size_t room = 1;
-
-    for (size_t i = 0; i < run->command_count; i++)
-        room += strlen(run->command[i]) + 1;
-    char *text = calloc(1, room);
-    if (!text)
-        return NULL;
-    for (size_t i = 0, used = 0; i < run->command_count; i++) {
-        size_t length = strlen(run->command[i]);
-        if (i > 0)
-            text[used++] = ' ';
-        memcpy(text + used, run->command[i], length);
-        used += length;
-    }
-    return text;
-}
-
 static int insert_run(struct wm_schema *schema, struct wm_error *err)
 {
     const struct wm_run *run = schema->run;
@@ -253,7 +241,7 @@ static int insert_run(struct wm_schema *schema, struct wm_error *err)
     char started[32], *info = NULL;
     int status;
 
-    char *command = command_line(run);
+    char *command = wm_run_command_line(run);
     if (!command)
         return out_of_memory(schema, err);
     wm_clock_rfc3339(run->anchor_unix_ns, started, sizeof(started));
@@ -359,6 +347,8 @@ static int begin_run(struct wm_schema *schema, struct wm_error *err)
                                schema->path, &count, err);
     if (status == WM_OK && count == 0)
         status = create_tables(schema, err);
+    if (status == WM_OK)
+        status = exec(schema, metric_view, err);
     if (status == WM_OK)
         status = plan_columns(schema, err);
     if (status == WM_OK)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_target.c - the file that a recording is written to. */
+/* record_target.c - the file, or what a URL names, that a recording is written
+ * to. */
 #include "record/record_target.h"
 
 #include <errno.h>
@@ -21,9 +22,10 @@ static int out_of_memory(const char *path, struct wm_error *err)
 static int exists_already(const struct wm_recorder_ops *ops, const char *path,
                           struct wm_error *err)
 {
-    return wm_fail(
-        err, WM_EEXIST, "%s: exists already; --overwrite replaces it%s", wm_text_path(path),
-        ops->can_append ? ", --append adds to it" : " (only .sqlite can be added to)");
+    return wm_fail(err, WM_EEXIST, "%s: exists already; --overwrite replaces it%s",
+                   wm_text_path(path),
+                   ops->can_append ? ", --append adds to it"
+                                   : " (only .sqlite and .aipm can be added to)");
 }
 
 /* The folder of `path`, with its last slash; "" for the working directory. */
@@ -32,6 +34,19 @@ static size_t folder_length(const char *path)
     const char *slash = strrchr(path, '/');
 
     return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* The file that a target comes to, the caller's to free; NULL when out of memory. */
+static char *target_file(const struct wm_recorder_ops *ops, const char *target)
+{
+    const char *name = target + folder_length(target);
+    char *path = NULL;
+
+    if (!ops->file || strcmp(name, ops->file) == 0)
+        return strdup(target);
+    if (asprintf(&path, "%s%s%s", target, *name ? "/" : "", ops->file) < 0)
+        return NULL;
+    return path;
 }
 
 static int check_folder(const char *path, struct wm_error *err)
@@ -65,11 +80,11 @@ static int check_file(const struct wm_recorder_ops *ops, const char *path,
         return wm_fail(err, WM_EINVAL, "%s: not a regular file", shown);
     if (mode == WM_RECORD_NEW || (mode == WM_RECORD_APPEND && !ops->can_append))
         return exists_already(ops, path, err);
+    if (mode == WM_RECORD_OVERWRITE && S_ISLNK(info.st_mode))
+        return wm_fail(err, WM_EINVAL, "%s: a symbolic link; name the file it points to",
+                       shown);
     if (mode == WM_RECORD_OVERWRITE)
-        return S_ISLNK(info.st_mode)
-                   ? wm_fail(err, WM_EINVAL,
-                             "%s: a symbolic link; name the file it points to", shown)
-                   : WM_OK;
+        return ops->may_replace ? ops->may_replace(path, err) : WM_OK;
 
     if (stat(path, &info) < 0)
         return wm_fail_errno(err, shown);
@@ -80,17 +95,79 @@ static int check_file(const struct wm_recorder_ops *ops, const char *path,
     return WM_OK;
 }
 
-int wm_target_check(const struct wm_recorder_ops *ops, const char *path,
-                    enum wm_record_mode mode, struct wm_error *err)
+static int check_mode_of_url(const char *shown, enum wm_record_mode mode,
+                             struct wm_error *err)
+{
+    if (mode != WM_RECORD_OVERWRITE)
+        return WM_OK;
+    return wm_fail(err, WM_EINVAL,
+                   "%s: --overwrite is for files; a run is added to a database, and "
+                   "replaces nothing",
+                   shown);
+}
+
+static int check_url(const struct wm_recorder_ops *ops, const char *url,
+                     enum wm_record_mode mode, struct wm_error *err)
+{
+    char *shown = ops->shown(url);
+    if (!shown)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    int status = check_mode_of_url(shown, mode, err);
+    free(shown);
+    return status < 0 ? status : ops->check(url, err);
+}
+
+/* The folder of `path` without its last slash, the caller's to free; NULL when out
+ * of memory. */
+static char *folder_of(const char *path)
+{
+    size_t length = folder_length(path);
+
+    return length > 1 ? strndup(path, length - 1) : strdup(length > 0 ? "/" : ".");
+}
+
+/* A folder that will be made needs one to be made in. */
+static int check_new_folder(const char *path, struct wm_error *err)
+{
+    struct stat info;
+    char *folder = folder_of(path);
+
+    if (!folder)
+        return out_of_memory(path, err);
+    bool missing = stat(folder, &info) < 0 && errno == ENOENT;
+    int status = check_folder(missing ? folder : path, err);
+    free(folder);
+    return status;
+}
+
+static int check_path(const struct wm_recorder_ops *ops, const char *path,
+                      enum wm_record_mode mode, struct wm_error *err)
 {
     struct stat info;
     int status = WM_OK;
+
+    if (ops->is_target)
+        return check_url(ops, path, mode, err);
 
     if (lstat(path, &info) == 0)
         status = check_file(ops, path, mode, info, err);
     else if (errno != ENOENT)
         status = wm_fail_errno(err, wm_text_path(path));
-    return status < 0 ? status : check_folder(path, err);
+    if (status < 0)
+        return status;
+    return ops->file ? check_new_folder(path, err) : check_folder(path, err);
+}
+
+int wm_target_check(const struct wm_recorder_ops *ops, const char *target,
+                    enum wm_record_mode mode, struct wm_error *err)
+{
+    char *path = target_file(ops, target);
+
+    if (!path)
+        return out_of_memory(target, err);
+    int status = check_path(ops, path, mode, err);
+    free(path);
+    return status;
 }
 
 /* `from` to `to`, each followed by `suffix`; `to` NULL: `from` is removed. */
@@ -167,6 +244,32 @@ static int make_file(struct wm_target *target, struct wm_error *err)
     return status;
 }
 
+/* One that is there is as good. */
+static int make_folder(struct wm_target *target, struct wm_error *err)
+{
+    char *folder = folder_of(target->path);
+    int status = WM_OK;
+
+    if (!folder)
+        return out_of_memory(target->path, err);
+    if (mkdir(folder, 0777) == 0)
+        target->made_folder = true;
+    else if (errno != EEXIST)
+        status = wm_fail_errno(err, wm_text_path(folder));
+    free(folder);
+    return status;
+}
+
+/* Unless there is something in it. */
+static void remove_folder(const struct wm_target *target)
+{
+    char *folder = folder_of(target->path);
+
+    if (folder)
+        rmdir(folder);
+    free(folder);
+}
+
 static int prepare_file(struct wm_target *target, enum wm_record_mode mode,
                         struct wm_error *err)
 {
@@ -196,22 +299,28 @@ int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *o
                    const struct wm_channel *channels, size_t count, struct wm_error *err)
 {
     struct wm_target target = { .ops = ops };
+    bool is_url = ops->is_target != NULL;
+    int status;
 
-    if (count > WM_CHANNELS_MAX)
-        return wm_fail(err, WM_EINVAL, "%s: %zu channels; a recording holds up to %d",
-                       wm_text_path(path), count, WM_CHANNELS_MAX);
-    int status = wm_target_check(ops, path, mode, err);
-    if (status < 0)
-        return status;
-
-    target.path = strdup(path);
+    target.path = is_url ? ops->shown(path) : target_file(ops, path);
     target.state = calloc(1, ops->state_size);
     if (!target.path || !target.state)
-        status = out_of_memory(path, err);
-    if (status == WM_OK)
+        status = wm_fail(err, WM_ENOMEM, "out of memory");
+    else if (count > WM_CHANNELS_MAX)
+        status = wm_fail(err, WM_EINVAL, "%s: %zu channels; a recording holds up to %d",
+                         wm_text_path(target.path), count, WM_CHANNELS_MAX);
+    else if (is_url)
+        status = check_mode_of_url(target.path, mode, err);
+    else
+        status = wm_target_check(ops, path, mode, err);
+
+    if (status == WM_OK && ops->file)
+        status = make_folder(&target, err);
+    if (status == WM_OK && !is_url)
         status = prepare_file(&target, mode, err);
     if (status == WM_OK)
-        status = ops->open(target.state, target.path, run, channels, count, err);
+        status =
+            ops->open(target.state, is_url ? path : target.path, run, channels, count, err);
     if (status < 0)
         wm_target_close(&target);
     else
@@ -226,12 +335,21 @@ void wm_target_keep(struct wm_target *target)
     free(target->aside);
     target->aside = NULL;
     target->made = false;
+    target->made_folder = false;
+}
+
+void wm_target_discard(struct wm_target *target)
+{
+    target->made = true;
 }
 
 int wm_target_verify(const struct wm_target *target, struct wm_error *err)
 {
     const char *shown = wm_text_path(target->path);
     struct stat info;
+
+    if (target->ops->is_target)
+        return WM_OK;
 
     if (stat(target->path, &info) < 0)
         return errno == ENOENT
@@ -252,6 +370,8 @@ void wm_target_close(struct wm_target *target)
     /* What others have put in its place is not ours to remove. */
     if (target->made && wm_target_verify(target, NULL) == WM_OK)
         move_all(target->ops, target->path, NULL);
+    if (target->made_folder)
+        remove_folder(target);
     if (target->aside && access(target->path, F_OK) < 0)
         move_all(target->ops, target->aside, target->path);
     free(target->aside);

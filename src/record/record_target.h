@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_target.h - the file that a recording is written to.
+ * record_target.h - the file, or what a URL names, that a recording is written to.
  *
  * A file of somebody else is never touched. One that is to be replaced is set
  * aside and comes back unless wm_target_keep() says that the new recording has
- * become one; the new one is removed in that case.
+ * become one; the new one is removed in that case. Where a URL leads is the
+ * format's own business.
  */
 #ifndef WM_RECORD_TARGET_H
 #define WM_RECORD_TARGET_H
@@ -16,9 +17,10 @@
 struct wm_target {
     const struct wm_recorder_ops *ops;
     void *state; /* of `ops` */
-    char *path;
+    char *path;  /* of the file, also where the target is a folder; what a URL is called */
     char *aside; /* where the file that was here is meanwhile; or NULL */
     bool made;   /* the file is ours, to be removed unless it is kept */
+    bool made_folder; /* and so is its folder */
     dev_t device;
     ino_t inode;
 };
@@ -36,6 +38,9 @@ int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *o
 
 /* The new recording stays, whatever comes. */
 void wm_target_keep(struct wm_target *target);
+
+/* The new recording goes after all, on wm_target_close(). */
+void wm_target_discard(struct wm_target *target);
 
 /* Whether the path still leads to the file that is being written. */
 int wm_target_verify(const struct wm_target *target, struct wm_error *err);

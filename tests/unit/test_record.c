@@ -121,7 +121,7 @@ static void test_refused(void **state)
     } cases[] = {
         { "no suffix", "run", WM_RECORD_NEW, WM_EINVAL,
           "end in .sqlite, .sqlite3, .db, .csv" },
-        { "nothing at all", "", WM_RECORD_NEW, WM_EINVAL, "end in" },
+        { "a folder without a name", ".", WM_RECORD_NEW, WM_EINVAL, "end in" },
         { "an unknown suffix", "run.txt", WM_RECORD_NEW, WM_EINVAL, "run.txt" },
         { "a suffix in the middle", "run.csv.gz", WM_RECORD_NEW, WM_EINVAL, "run.csv.gz" },
         { "JSON", "run.json", WM_RECORD_NEW, WM_EINVAL, "record to .sqlite and export" },
@@ -130,7 +130,8 @@ static void test_refused(void **state)
         { "a database is there", "mine.sqlite", WM_RECORD_NEW, WM_EEXIST,
           "--overwrite replaces it, --append adds to it" },
         { "adding to CSV", "mine.csv", WM_RECORD_APPEND, WM_EEXIST,
-          "exists already; --overwrite replaces it (only .sqlite can be added to)" },
+          "exists already; --overwrite replaces it (only .sqlite and .aipm can be added "
+          "to)" },
         { "adding to what is no database", "mine.sqlite", WM_RECORD_APPEND, WM_EFORMAT,
           "not a database" },
         { "no such folder", "no/run.csv", WM_RECORD_NEW, WM_ENOENT, "no such folder" },

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_aipm.c - hostile AIPowerMeter recordings; tests/data/aipm has seeds. */
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fuzz_recording.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[64];
+
+    int fd = memfd_create("power_metrics.json", MFD_CLOEXEC);
+    require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    fuzz_recording(path);
+    close(fd);
+    return 0;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_metrics.c - series of numbers that the measured program writes itself. */
+#include "record/record_metrics.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/base_clock.h"
+#include "record/read_aipm_json.h"
+#include "record/record_lines.h"
+#include "record/record_localtime.h"
+#include "record/record_text.h"
+
+enum {
+    LINE_MAX_LENGTH = 1024 * 1024,
+    BAD_LINES_SHOWN = 8, /* of more only the number is said */
+};
+
+/* What a time may lie outside of the run: one in whole seconds, and any, as two clocks
+ * are not read at the same moment. */
+#define SECOND_SLACK_NS WM_NS_PER_S
+#define SLACK_NS (10 * WM_NS_PER_MS)
+
+/* Beyond it nanoseconds would overflow; it is in the year 2100. */
+#define LATEST_S 4.1e9
+
+static struct wm_metric *find_metric(const struct wm_result *result, const char *name)
+{
+    for (size_t i = 0; i < result->metric_count; i++) {
+        if (strcmp(result->metrics[i].name, name) == 0)
+            return &result->metrics[i];
+    }
+    return NULL;
+}
+
+static struct wm_metric *add_metric(struct wm_result *result, const char *name)
+{
+    struct wm_metric *grown =
+        realloc(result->metrics, (result->metric_count + 1) * sizeof(*grown));
+
+    if (!grown)
+        return NULL;
+    result->metrics = grown;
+    grown += result->metric_count;
+    *grown = (struct wm_metric) { .name = strdup(name) };
+    if (!grown->name)
+        return NULL;
+    result->metric_count++;
+    return grown;
+}
+
+static int out_of_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "metrics: out of memory");
+}
+
+static size_t count_points(const struct wm_result *result)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < result->metric_count; i++)
+        count += result->metrics[i].count;
+    return count;
+}
+
+int wm_metrics_add(struct wm_result *result, const char *name, int64_t when_ns,
+                   double value, struct wm_error *err)
+{
+    struct wm_metric *metric = find_metric(result, name);
+
+    if (!isfinite(value) || when_ns < 0 || when_ns > WM_TIME_MAX_NS)
+        return wm_fail(err, WM_EINVAL, "no number");
+    if (name[0] == '\0' || strlen(name) > WM_METRIC_NAME_MAX)
+        return wm_fail(err, WM_EINVAL, "a name of more than %d bytes", WM_METRIC_NAME_MAX);
+    if ((!metric && result->metric_count == WM_METRICS_MAX) ||
+        count_points(result) == WM_METRIC_POINTS_MAX)
+        return wm_fail(err, WM_EINVAL, "more than %d values or %d names",
+                       WM_METRIC_POINTS_MAX, WM_METRICS_MAX);
+    if (!metric && !(metric = add_metric(result, name)))
+        return out_of_memory(err);
+    if (metric->count == metric->room) {
+        size_t room = metric->room > 0 ? 2 * metric->room : 16;
+        void *grown = realloc(metric->points, room * sizeof(*metric->points));
+        if (!grown)
+            return out_of_memory(err);
+        metric->points = grown;
+        metric->room = room;
+    }
+    metric->points[metric->count] = (struct wm_metric_point) {
+        .when_ns = when_ns,
+        .value = value,
+        .order = metric->count,
+    };
+    metric->count++;
+    return WM_OK;
+}
+
+/* Two of the same time stay as they came. */
+static int compare_points(const void *a, const void *b)
+{
+    const struct wm_metric_point *left = a, *right = b;
+
+    if (left->when_ns != right->when_ns)
+        return left->when_ns < right->when_ns ? -1 : 1;
+    return (left->order > right->order) - (left->order < right->order);
+}
+
+void wm_metrics_sort(struct wm_result *result)
+{
+    for (size_t i = 0; i < result->metric_count; i++) {
+        struct wm_metric *metric = &result->metrics[i];
+        if (metric->count > 1)
+            qsort(metric->points, metric->count, sizeof(*metric->points), compare_points);
+    }
+}
+
+void wm_metrics_release(struct wm_result *result)
+{
+    for (size_t i = 0; i < result->metric_count; i++) {
+        free(result->metrics[i].name);
+        free(result->metrics[i].points);
+    }
+    free(result->metrics);
+    result->metrics = NULL;
+    result->metric_count = 0;
+}
+
+/* While a file is read. */
+struct reading {
+    const struct wm_run *run;
+    struct wm_metrics_window window;
+    struct wm_result *result;
+    size_t lines, bad_lines, outside;
+};
+
+static void note(struct reading *reading, const char *separator, const char *text)
+{
+    char *all = reading->result->metrics_note;
+    size_t size = sizeof(reading->result->metrics_note), used = strlen(all);
+
+    snprintf(all + used, size - used, "%s%s", used > 0 ? separator : "", text);
+}
+
+static void note_bad_line(struct reading *reading, size_t number, const char *why)
+{
+    char text[96];
+
+    if (reading->bad_lines++ >= BAD_LINES_SHOWN)
+        return;
+    snprintf(text, sizeof(text), "line %zu: %.70s", number, why);
+    note(reading, "; ", text);
+}
+
+/* Why there is none, or NULL. */
+static const char *read_time(const json_t *value, int64_t *ret_unix_ns)
+{
+    if (!value)
+        return "no \"time\"";
+    if (json_is_number(value)) {
+        double seconds = json_number_value(value);
+        if (!(seconds > 0 && seconds < LATEST_S))
+            return "its time is not in seconds since 1970";
+        *ret_unix_ns = (int64_t)(seconds * 1e9);
+        return NULL;
+    }
+    if (json_is_string(value) &&
+        wm_localtime_parse_zoned(json_string_value(value), json_string_length(value), 0,
+                                 ret_unix_ns))
+        return NULL;
+    return "its time is neither in seconds since 1970 nor RFC 3339";
+}
+
+/* The same in the time of the run; false where the run was not there. */
+static bool place(const struct reading *reading, int64_t unix_ns, int64_t *ret_when_ns)
+{
+    const struct wm_metrics_window *window = &reading->window;
+    int64_t when_ns = unix_ns - reading->run->anchor_unix_ns + reading->run->anchor_ns;
+    int64_t slack_ns = unix_ns % WM_NS_PER_S == 0 ? SECOND_SLACK_NS : SLACK_NS;
+
+    if (when_ns < window->from_ns - slack_ns || when_ns > window->to_ns + slack_ns)
+        return false;
+    if (when_ns > window->to_ns)
+        when_ns = window->to_ns;
+    *ret_when_ns = when_ns < window->from_ns ? window->from_ns : when_ns;
+    return true;
+}
+
+/* What is no number in a line is not for us: names, texts, lists. */
+static int take_numbers(struct reading *reading, json_t *line, size_t number,
+                        int64_t when_ns, struct wm_error *err)
+{
+    bool has_number = false;
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(line, name, value)
+    {
+        struct wm_error why;
+        if (strcmp(name, "time") == 0 || !json_is_number(value))
+            continue;
+        has_number = true;
+        int status =
+            wm_metrics_add(reading->result, name, when_ns, json_number_value(value), &why);
+        if (status == WM_ENOMEM)
+            return out_of_memory(err);
+        if (status < 0) {
+            note_bad_line(reading, number, why.text);
+            return WM_OK;
+        }
+    }
+    if (!has_number)
+        note_bad_line(reading, number, "no number");
+    return WM_OK;
+}
+
+static int take_line(struct reading *reading, char *text, size_t length, size_t number,
+                     struct wm_error *err)
+{
+    int64_t unix_ns = 0, when_ns = 0;
+    json_t *line = NULL;
+    int status = WM_OK;
+
+    if (strspn(text, " \t\r") >= length)
+        return WM_OK;
+    reading->lines++;
+    if (wm_aipm_json(text, length, &line) < 0)
+        return out_of_memory(err);
+    const char *why = json_is_object(line)
+                          ? read_time(json_object_get(line, "time"), &unix_ns)
+                          : "not a JSON object";
+    if (why)
+        note_bad_line(reading, number, why);
+    else if (!place(reading, unix_ns, &when_ns))
+        reading->outside++;
+    else
+        status = take_numbers(reading, line, number, when_ns, err);
+    json_decref(line);
+    return status;
+}
+
+static int take_lines(struct reading *reading, struct wm_lines *lines, struct wm_error *err)
+{
+    struct wm_error why;
+    size_t length;
+    char *text;
+    int status, more;
+
+    while ((more = wm_lines_next(lines, &text, &length, &why)) > 0) {
+        status = take_line(reading, text, length, lines->number, err);
+        if (status < 0)
+            return status;
+    }
+    if (more < 0) {
+        note_bad_line(reading, lines->number, why.text);
+        return WM_OK;
+    }
+
+    /* A program that was killed leaves half a line, or one without its end. */
+    length = wm_lines_rest(lines, &text);
+    return length > 0 ? take_line(reading, text, length, lines->number, err) : WM_OK;
+}
+
+static void note_end(struct reading *reading)
+{
+    char text[96];
+
+    if (reading->bad_lines > BAD_LINES_SHOWN) {
+        snprintf(text, sizeof(text), "and %zu lines more that cannot be used",
+                 reading->bad_lines - BAD_LINES_SHOWN);
+        note(reading, "; ", text);
+    }
+    if (reading->outside > 0) {
+        snprintf(text, sizeof(text), "%zu of %zu lines are of another time than the run",
+                 reading->outside, reading->lines);
+        note(reading, "; ", text);
+    }
+    if (reading->lines == 0)
+        note(reading, "; ", "the file is empty");
+}
+
+int wm_metrics_read(const char *path, const struct wm_run *run,
+                    const struct wm_metrics_window *window, struct wm_result *result,
+                    struct wm_error *err)
+{
+    struct reading reading = { .run = run, .window = *window, .result = result };
+    struct wm_lines lines = { 0 };
+    struct wm_error why = { 0 };
+    struct stat info;
+
+    result->metrics_note[0] = '\0';
+
+    /* Nothing that could be waited for: a pipe has no end. */
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        note(&reading, "", "not a regular file");
+        return WM_OK;
+    }
+    int status = wm_lines_open(&lines, path, LINE_MAX_LENGTH, &why);
+    if (status == WM_OK) {
+        status = take_lines(&reading, &lines, err);
+        note_end(&reading);
+        wm_metrics_sort(result);
+    } else if (status == WM_ENOMEM) {
+        status = out_of_memory(err);
+    } else {
+        note(&reading, "", why.text);
+        status = WM_OK;
+    }
+    wm_lines_close(&lines);
+    return status;
+}
+
+static json_t *points_json(const struct wm_metric *metric)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < metric->count && array; i++) {
+        const struct wm_metric_point *point = &metric->points[i];
+        json_t *pair = json_pack("[If]", (json_int_t)point->when_ns, point->value);
+        if (json_array_append_new(array, pair) < 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    }
+    return array;
+}
+
+json_t *wm_metrics_json(const struct wm_result *result)
+{
+    json_t *series = json_object();
+
+    for (size_t i = 0; i < result->metric_count && series; i++) {
+        const struct wm_metric *metric = &result->metrics[i];
+        if (json_object_set_new(series, metric->name, points_json(metric)) < 0) {
+            json_decref(series);
+            series = NULL;
+        }
+    }
+    if (!series)
+        return NULL;
+    return json_pack("{s:o,s:o}", "series", series, "note",
+                     wm_text_json(result->metrics_note));
+}
+
+static int wrong(struct wm_error *err)
+{
+    return wm_fail(err, WM_EFORMAT, "'metrics' is not a set of series");
+}
+
+static int read_series(const char *name, const json_t *points, struct wm_result *result,
+                       struct wm_error *err)
+{
+    if (!json_is_array(points))
+        return wrong(err);
+    for (size_t i = 0; i < json_array_size(points); i++) {
+        const json_t *point = json_array_get(points, i);
+        const json_t *when = json_array_get(point, 0), *value = json_array_get(point, 1);
+        if (!json_is_integer(when) || !json_is_number(value))
+            return wrong(err);
+        int status = wm_metrics_add(result, name, json_integer_value(when),
+                                    json_number_value(value), err);
+        if (status < 0)
+            return status == WM_ENOMEM ? status : wrong(err);
+    }
+    return WM_OK;
+}
+
+int wm_metrics_from_json(const json_t *object, struct wm_result *result,
+                         struct wm_error *err)
+{
+    json_t *series = json_object_get(object, "series"), *points;
+    const char *text = json_string_value(json_object_get(object, "note")), *name;
+    int status = WM_OK;
+
+    if (!object || json_is_null(object))
+        return WM_OK;
+    if (!json_is_object(series))
+        return wrong(err);
+    snprintf(result->metrics_note, sizeof(result->metrics_note), "%s", text ? text : "");
+    json_object_foreach(series, name, points)
+    {
+        status = read_series(name, points, result, err);
+        if (status < 0)
+            return status;
+    }
+    wm_metrics_sort(result);
+    return WM_OK;
+}

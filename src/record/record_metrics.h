@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_metrics.h - what the measured program tells of itself: accuracy, latency,
+ * the number of the epoch. The series are part of the result of a run.
+ *
+ * They come from a file that the program writes, a JSON object per line:
+ *
+ *     {"time": 1795247379.25, "epoch": 1, "accuracy": 0.61}
+ *     {"time": "2026-11-21T08:49:40+01:00", "epoch": 2, "accuracy": 0.74}
+ */
+#ifndef WM_RECORD_METRICS_H
+#define WM_RECORD_METRICS_H
+
+#include <jansson.h>
+
+#include "record/record_run.h"
+
+/* Of all metrics of a run together, and the names and their length. */
+#define WM_METRIC_POINTS_MAX 100000
+#define WM_METRICS_MAX 1000
+#define WM_METRIC_NAME_MAX 128
+
+/* Adds one value, in the order of time or not. WM_EINVAL when it is beyond these
+ * limits or no number, else WM_ENOMEM. */
+int wm_metrics_add(struct wm_result *result, const char *name, int64_t when_ns,
+                   double value, struct wm_error *err);
+
+/* Puts the values of each metric into the order of time; due after the last one. */
+void wm_metrics_sort(struct wm_result *result);
+
+/* The moments of the run at which a value may be: CLOCK_MONOTONIC. A time without a
+ * fraction may be off by up to a second, and is moved to them; what lies outside
+ * otherwise is of another run that wrote to the same file. */
+struct wm_metrics_window {
+    int64_t from_ns, to_ns;
+};
+
+/* Adds what the file at `path` says to the result of the run, whose metrics_note says
+ * what was wrong with it: a missing file, and lines, by their numbers. WM_ENOMEM is
+ * the only failure. */
+int wm_metrics_read(const char *path, const struct wm_run *run,
+                    const struct wm_metrics_window *window, struct wm_result *result,
+                    struct wm_error *err);
+
+/* {"series": {"accuracy": [[when_ns, value], ...]}, "note": "..."}; NULL when out of
+ * memory. */
+json_t *wm_metrics_json(const struct wm_result *result);
+
+/* From there, or from what is missing or null. */
+int wm_metrics_from_json(const json_t *object, struct wm_result *result,
+                         struct wm_error *err);
+
+void wm_metrics_release(struct wm_result *result);
+
+#endif

@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Experiments as a user meets them: several runs under one name, in each kind of place,
+with a package that takes 40 W, a GPU that takes 300 W, and what the command writes."""
+
+import contextlib
+import csv
+import datetime
+import json
+import os
+import sqlite3
+import subprocess
+import threading
+import time
+
+import tap
+from postgres_server import Server
+from tap import Skip, case, near, wattmeter
+
+CPU_WATTS, GPU_WATTS = 40, 300
+WATTS = CPU_WATTS + GPU_WATTS
+
+# Three epochs of half a second.
+WORK = """
+import json, sys, time
+with open(sys.argv[1], "a") as out:
+    for epoch in (1, 2, 3):
+        time.sleep(0.5)
+        row = {"time": time.time(), "epoch": epoch, "accuracy": 0.5 + epoch / 10, "phase": "train"}
+        print(json.dumps(row), file=out, flush=True)
+"""
+
+
+@contextlib.contextmanager
+def machine(folder):
+    """The environment of a machine that takes as much, for as long as it is needed."""
+    zone = folder / "sys/class/powercap/intel-rapl:0"
+    zone.mkdir(parents=True, exist_ok=True)
+    (zone / "name").write_text("package-0\n")
+    (zone / "max_energy_range_uj").write_text("262143328850\n")
+    start, over = time.monotonic(), threading.Event()
+
+    def run():
+        with open(zone / "energy_uj", "r+", encoding="ascii") as counter:
+            while not over.wait(0.001):
+                counter.seek(0)
+                counter.write(f"{int((1 + CPU_WATTS * (time.monotonic() - start)) * 1e6):012d}\n")
+                counter.flush()
+
+    (zone / "energy_uj").write_text("000001000000\n")
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield tap.environment(
+            WATTMETER_SYSFS=str(folder / "sys"),
+            WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
+            FAKE_NVML_SCENARIO=str(tap.SOURCE / "tests/fake/scenarios/constant.json"),
+            XDG_STATE_HOME=str(folder / "state"))
+    finally:
+        over.set()
+        thread.join()
+
+
+def run_once(folder, target, env, *options, name="resnet"):
+    metrics = folder / "metrics.jsonl"
+    done = wattmeter("run", "-q", "-i", "20ms", "--experiment", target, "--name", name,
+                     "--metrics", metrics, *options, "--", "python3", "-c", WORK, metrics, env=env)
+    assert done.returncode == 0 and done.stderr == "", done
+
+
+def ask(*words, env=None):
+    done = wattmeter("experiment", *words, "--json", env=env)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def figure(verb, target, metric, *options):
+    return ask(verb, target, "resnet", metric, *options)
+
+
+def check_figures(target):
+    """What holds wherever the two runs are kept."""
+    for metric, watts in (("energy", WATTS), ("cpu_energy", CPU_WATTS), ("gpu_energy", GPU_WATTS),
+                          ("gpu0_energy", GPU_WATTS), ("power", WATTS)):
+        total = figure("total", target, metric)
+        assert total["unit"] == "J", total
+        assert 3.0 < total["seconds"] < 4.5, total  # and not the pause between the two
+        near(total["value"], watts * total["seconds"], 0.06 * watts * total["seconds"], metric)
+        average = figure("average", target, metric)
+        assert average["unit"] == "W", average
+        near(average["value"], total["value"] / total["seconds"], 1e-6 * watts, metric)
+        assert figure("max", target, metric)["value"] >= 0.9 * watts, metric
+
+    # 0.2 s of the first run, with its edges between two ticks.
+    part = figure("total", target, "energy", "--from", "0.503", "--to", "0.703")
+    near(part["seconds"], 0.2, 1e-6)
+    near(part["value"], 0.2 * WATTS, 0.1 * 0.2 * WATTS)
+
+    assert figure("max", target, "accuracy")["value"] == 0.8
+    mean = figure("average", target, "epoch")
+    near(mean["value"], 2, 0.02)
+    near(mean["seconds"], 2, 0.15)  # twice from the first to the third
+
+
+@case("two runs in an SQLite file: list, show, totals, averages, parts; as `report` has them")
+def _(folder):
+    target = folder / "r.sqlite"
+    (folder / "card.json").write_text('{"parameters": 1e6, "macs": 5e9, "passes": 3, "input_size": [1, 3, 8]}')
+    with machine(folder) as env:
+        run_once(folder, target, env, "--description", "ours")
+        time.sleep(1.2)
+        run_once(folder, target, env, "--model-card", folder / "card.json")
+    check_figures(target)
+
+    assert [(e["name"], e["runs"], e["description"]) for e in ask("list", target)["experiments"]] == [
+        ("resnet", 2, "ours")]
+    shown = ask("show", target, "resnet", "--per", "epoch", "--idle-watts", "100", "--price", "0.5",
+                "--currency", "EUR", "--carbon", "400", "--pue", "2")
+    reports = [json.loads(wattmeter("report", "--json", "--run", n, target).stdout) for n in (0, 1)]
+    for run, report in zip(shown["runs"], reports):
+        assert run["energy"]["total"] == report["energy"]["total"], (run, report["energy"])
+        assert report["notes"]["experiment"] == "resnet"
+        assert run["segments"] == 1
+        assert run["metrics"]["accuracy"] == {"values": 3, "first": 0.6, "last": 0.8}
+    energy = shown["energy"]
+    near(energy["total"], sum(r["energy"]["total"] for r in reports), 1e-6)
+    near(figure("total", target, "energy")["value"], energy["total"], 0.001 * energy["total"])
+    near(energy["cpu"] + energy["gpus"], energy["total"], 1e-6)
+    near(energy["without_idle"], energy["total"] - 100 * shown["seconds"], 1e-6)
+    near(energy["cost"]["amount"], energy["total"] / 3.6e6 * 0.5 * 2, 1e-9)
+    near(energy["co2e"]["amount"], energy["total"] / 3.6e6 * 400 * 2, 1e-6)
+    assert energy["uncertainty_percent"] > 0 and energy["dram"] is None
+    assert energy["origin"] == "simulated" and "energy.dram" in shown["why"], shown["why"]
+    near(shown["model"]["energy_per_parameter"], energy["total"] / 1e6, 1e-9)
+    near(shown["model"]["energy_per_flop"], energy["total"] / (2 * 3 * 1e10), 1e-15)
+    steps = shown["per"]["steps"]
+    assert [(s["run"], s["value"]) for s in steps] == [(r, e) for r in (0, 1) for e in (1, 2, 3)]
+    for step in steps[1:3] + steps[4:]:
+        near(step["energy"], 0.5 * WATTS, 0.12 * WATTS, step)
+    assert wattmeter("experiment", "show", target, "resnet").stdout.startswith("resnet: 2 runs\nours\n")
+
+    rows = sqlite3.connect(target).execute(
+        "SELECT run, name, value FROM metric WHERE name = 'epoch' ORDER BY time_ns").fetchall()
+    assert rows == [(run, "epoch", epoch) for run in (1, 2) for epoch in (1, 2, 3)], rows
+
+
+@case("in a folder: AIPowerMeter's files, one folder to a name, and the same figures")
+def _(folder):
+    target = f"{folder}/results/"
+    with machine(folder) as env:
+        run_once(folder, target, env)
+        time.sleep(1.2)
+        run_once(folder, target, env)
+        done = wattmeter("run", "-q", "-i", "20ms", "--experiment", target, "--name", "other one",
+                         "--", "sleep", "0.2", env=env)
+        assert done.returncode == 0, done
+    check_figures(target)
+    assert [(e["name"], e["runs"]) for e in ask("list", target)["experiments"]] == [
+        ("resnet", 1), ("other one", 1)]
+    shown = ask("show", target, "resnet")
+    assert shown["runs"][0]["segments"] == 2 and shown["energy"]["origin"] == "simulated", shown
+    records = json.loads((folder / "results/resnet/results_exp.json").read_text())
+    assert [r["epoch"] for r in records] == [1, 2, 3, 1, 2, 3], records
+    for record in records:
+        datetime.datetime.fromisoformat(record["end_training_epoch"])
+
+
+@case("in a PostgreSQL database")
+def _(folder):
+    done = wattmeter("report", "postgresql:///x?host=/nonexistent")
+    if "built without" in done.stderr:
+        raise Skip("built without libpq")
+    server = Server()
+    try:
+        target = server.new_database("experiments")
+        with machine(folder) as env:
+            run_once(folder, target, env)
+            time.sleep(1.2)
+            run_once(folder, target, env)
+        check_figures(target)
+        assert [(e["name"], e["runs"]) for e in ask("list", target)["experiments"]] == [("resnet", 2)]
+        assert server.sql("SELECT name, count(*), max(value) FROM wattmeter.metric"
+                          " GROUP BY name ORDER BY name", "experiments") == "accuracy|6|0.8\nepoch|6|3"
+    finally:
+        server.remove()
+
+
+@case("curves and two metrics on their times together: values, no lines across pauses, no flat ends")
+def _(folder):
+    target = folder / "r.sqlite"
+    with machine(folder) as env:
+        run_once(folder, target, env)
+        run_once(folder, target, env)
+    output = folder / "curve.csv"
+    done = wattmeter("experiment", "curve", target, "resnet", "epoch", "-o", output)
+    assert done.returncode == 0 and done.stdout == "", done
+    rows = list(csv.DictReader(output.open()))
+    assert [(row["epoch"], row["segment"]) for row in rows] == [
+        (e, s) for s in "01" for e in "123"], rows
+    assert wattmeter("experiment", "curve", target, "resnet", "epoch", "-o", output).returncode == 1
+
+    text = wattmeter("experiment", "interpolate", target, "resnet", "epoch", "energy").stdout
+    rows = list(csv.DictReader(text.splitlines()))
+    joules = [float(row["energy J"]) for row in rows if row["epoch"] and float(row["seconds"]) < 1.65]
+    assert joules == sorted(joules) and len(joules) > 20, joules
+    first = [row for row in rows if float(row["seconds"]) < 0.4]
+    assert first and all(row["epoch"] == "" for row in first), first
+    between = [float(row["epoch"]) for row in rows if row["epoch"]]
+    assert min(between) == 1 and max(between) == 3 and any(1.1 < v < 1.9 for v in between)
+    curves = ask("interpolate", target, "resnet", "epoch", "energy")
+    assert len(curves["seconds"]) == len(curves["curves"][0]["values"]) == len(rows)
+
+    # Absolute times, a part, and a column of the recording.
+    start = ask("list", target)["experiments"][0]["first_start"]
+    whole = figure("total", target, "gpu0_power_W")
+    part = figure("total", target, "gpu0_power_W", "--from", start, "--to", "0.5")
+    near(part["value"], 0.5 * GPU_WATTS, 0.05 * GPU_WATTS)
+    assert whole["value"] > 4 * part["value"]
+
+
+@case("attach, an own process that writes while it is measured")
+def _(folder):
+    target, metrics = folder / "r.sqlite", folder / "metrics.jsonl"
+    with machine(folder) as env:
+        process = subprocess.Popen(["python3", "-c", WORK, metrics])
+        done = wattmeter("attach", "-q", "-i", "20ms", "--experiment", target, "--name", "attached",
+                         "--metrics", metrics, process.pid, env=env)
+        process.wait()
+    assert done.returncode == 0, done
+    assert ask("show", target, "attached")["runs"][0]["metrics"]["epoch"]["last"] == 3
+
+
+@case("lines that cannot be used are said with their numbers, and cost nothing else")
+def _(folder):
+    target, metrics = folder / "r.sqlite", folder / "metrics.jsonl"
+    metrics.write_text('{"time": 1000000000, "epoch": 7}\n')
+    script = 'echo "{\\"time\\": $(date +%s.%N), \\"epoch\\": 1}"; echo nonsense; echo "{\\"epoch\\": 2}"; printf "{\\"ti"'
+    done = wattmeter("run", "--experiment", target, "--name", "x", "--metrics", metrics, "--",
+                     "sh", "-c", f"({script}) >> {metrics}")
+    assert done.returncode == 0, done
+    note = next(line for line in done.stderr.splitlines() if line.startswith("note: metrics: "))
+    for words in ("line 3: not a JSON object", 'line 4: no "time"', "line 5: not a JSON object",
+                  "1 of 5 lines are of another time"):
+        assert words in note, note
+    shown = ask("show", target, "x")
+    assert shown["runs"][0]["metrics"] == {"epoch": {"values": 1, "first": 1, "last": 1}}, shown
+
+    done = wattmeter("run", "--experiment", target, "--name", "x", "--metrics", folder / "none", "--", "true")
+    assert done.returncode == 0 and "note: metrics: " in done.stderr, done
+    assert "No such file" in done.stderr
+
+
+@case("an export keeps what the command told of itself")
+def _(folder):
+    first, second = folder / "a.sqlite", folder / "b.csv"
+    with machine(folder) as env:
+        run_once(folder, first, env)
+    assert wattmeter("export", first, "-o", second).returncode == 0
+    for path in (first, second):
+        assert figure("max", path, "epoch")["value"] == 3
+
+
+@case("wrong words, names, files and ranges are refused in one line, and nothing has run")
+def _(folder):
+    (folder / "bad.json").write_text('{"parameters": -1}')
+    mark, target = folder / "mark", folder / "r.sqlite"
+    for options, words in (
+            (["--experiment", target], "--name"),
+            (["--name", "x"], "--experiment is missing"),
+            (["--metrics", "m"], "--metrics"),
+            (["--experiment", target, "--name", "../x"], "name of an experiment"),
+            (["--experiment", target, "--name", "a/b"], "name of an experiment"),
+            (["--experiment", target, "--name", ""], "--name"),
+            (["--experiment", folder / "x.csv", "--name", "x"], "holds one run"),
+            (["--experiment", folder / "x", "--name", "x"], "x"),
+            (["--experiment", target, "--name", "x", "--record", folder / "y.sqlite"], "exclude"),
+            (["--experiment", target, "--name", "x", "--model-card", folder / "bad.json"], "parameters"),
+            (["--experiment", target, "--name", "x", "--model-card", folder / "none.json"], "none.json")):
+        done = wattmeter("run", *options, "--", "touch", mark)
+        assert done.returncode in (1, 2, 127) and len(done.stderr.splitlines()) == 1, (options, done)
+        assert words in done.stderr and not mark.exists() and not target.exists(), (options, done)
+
+    assert wattmeter("run", "-q", "--experiment", target, "--name", "x", "--", "true").returncode == 0
+    for words, status, said in (
+            (["dance", target], 2, "not dance"),
+            (["show", target], 2, "usage"),
+            (["total", target, "x"], 2, "usage"),
+            (["list", target, "x"], 2, "usage"),
+            (["show", target, "y"], 1, "there are: x"),
+            (["total", target, "x", "nothing"], 1, "no metric 'nothing'"),
+            (["show", target, "x", "--per", "epoch"], 1, "epoch"),
+            (["show", target, "x", "--from", "1"], 2, "--from"),
+            (["total", target, "x", "tree_threads", "--from", "soon"], 2, "soon"),
+            (["total", target, "x", "tree_threads", "--from", "-1"], 2, "-1"),
+            (["total", target, "x", "tree_threads", "--from", "2", "--to", "1"], 2, "before"),
+            (["total", target, "x", "tree_threads", "--from", "1000"], 1, "no value"),
+            (["list", folder / "none.sqlite"], 1, "none.sqlite"),
+            (["list", folder / "bad.json"], 1, "bad.json")):
+        done = wattmeter("experiment", *words)
+        assert done.returncode == status and len(done.stderr.splitlines()) == 1, (words, done)
+        assert said in done.stderr and done.stdout == "", (words, done)
+
+
+@case("one damaged recording in a folder hides no other")
+def _(folder):
+    target = f"{folder}/results/"
+    for name in ("one", "two"):
+        assert wattmeter("run", "-q", "--experiment", target, "--name", name, "--", "sleep", "0.3").returncode == 0
+    (folder / "results/one/power_metrics.json").write_bytes(os.urandom(1000))
+    listed = ask("list", target)
+    assert [e["name"] for e in listed["experiments"]] == ["two"] and listed["unreadable"] == 1, listed
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_record_aipm.c - folders in AIPowerMeter's form: what is in them, and what
+ * becomes of those that are there already. A new case is a new row. */
+#include "test_record_fixture.h"
+
+#include <jansson.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analyze/analyze_stats.h"
+#include "base/base_file.h"
+
+#define END "\"END OF RECORDING SEGMENT\"\n"
+
+enum {
+    PACKAGE0,
+    PACKAGE1,
+    CORE,
+    UNCORE,
+    DRAM,
+    PSYS,
+    GPU3_ENERGY,
+    GPU3_POWER,
+    GPU3_USE,
+    GPU3_MEMORY,
+    GPU5_POWER,
+    TREE_CPU,
+    TREE_MEMORY,
+    HOST_CPU,
+    HOST_MEMORY,
+    BATTERY,
+    CHANNELS,
+};
+
+#define CHANNEL(device_, label_, metric_, unit_, device_kind_, kind_)                      \
+    {                                                                                      \
+        .source = "test", .device = device_, .label = label_, .metric = metric_,           \
+        .unit = unit_, .device_kind = device_kind_, .kind = kind_                          \
+    }
+
+static const struct wm_channel channels[CHANNELS] = {
+    CHANNEL("package-0", "package0", "energy", "J", WM_DEVICE_CPU, WM_COUNTER),
+    CHANNEL("package-1", "package1", "energy", "J", WM_DEVICE_CPU, WM_COUNTER),
+    CHANNEL("package-0/core", "package0_core", "energy", "J", WM_DEVICE_CPU_PART,
+            WM_COUNTER),
+    CHANNEL("package-0/uncore", "package0_uncore", "energy", "J", WM_DEVICE_CPU_PART,
+            WM_COUNTER),
+    CHANNEL("dram-0", "dram0", "power", "W", WM_DEVICE_DRAM, WM_GAUGE),
+    CHANNEL("psys", "psys", "energy", "J", WM_DEVICE_PLATFORM, WM_COUNTER),
+    CHANNEL("GPU-a", "gpu3", "energy", "J", WM_DEVICE_GPU, WM_COUNTER),
+    CHANNEL("GPU-a", "gpu3", "power", "W", WM_DEVICE_GPU, WM_GAUGE),
+    CHANNEL("GPU-a", "gpu3", "utilization", "ratio", WM_DEVICE_GPU, WM_GAUGE),
+    CHANNEL("GPU-a", "gpu3", "memory_used", "B", WM_DEVICE_GPU, WM_GAUGE),
+    CHANNEL("GPU-b", "gpu5", "power", "W", WM_DEVICE_GPU, WM_GAUGE),
+    CHANNEL("tree", "tree", "cpu_time", "s", WM_DEVICE_TREE, WM_COUNTER),
+    CHANNEL("tree", "tree", "memory_total", "B", WM_DEVICE_TREE, WM_GAUGE),
+    CHANNEL("host", "host", "cpu_time", "s", WM_DEVICE_HOST, WM_COUNTER),
+    CHANNEL("host", "host", "memory_used", "B", WM_DEVICE_HOST, WM_GAUGE),
+    CHANNEL("BAT0", "BAT0", "power", "W", WM_DEVICE_PLATFORM, WM_GAUGE),
+};
+
+/* Tick number `n`, two seconds after the one before. */
+static struct wm_tick make_tick(size_t n, struct wm_reading *readings)
+{
+    static const double steps[CHANNELS] = {
+        [PACKAGE0] = 60, [PACKAGE1] = 40, [CORE] = 50,         [UNCORE] = 2,
+        [PSYS] = 200,    [TREE_CPU] = 1,  [GPU3_ENERGY] = 300, [HOST_CPU] = 4,
+    };
+    static const double values[CHANNELS] = {
+        [DRAM] = 7,        [GPU3_POWER] = 999,  [GPU3_USE] = 0.5,    [GPU3_MEMORY] = 1e9,
+        [GPU5_POWER] = 30, [TREE_MEMORY] = 2e9, [HOST_MEMORY] = 8e9, [BATTERY] = 5,
+    };
+    int64_t when_ns = 1000000000 + (int64_t)n * 2000000000;
+
+    for (size_t i = 0; i < CHANNELS; i++)
+        readings[i] = (struct wm_reading) {
+            .when_ns = when_ns,
+            .value =
+                channels[i].kind == WM_COUNTER ? 1000 + (double)n * steps[i] : values[i],
+            .state = WM_READING_OK,
+        };
+    return (struct wm_tick) { when_ns, readings, CHANNELS };
+}
+
+static int set_zone(void **state)
+{
+    setenv("TZ", "UTC", 1);
+    tzset();
+    return test_make_dir(state);
+}
+
+/* `missing`: a channel that has no value in tick 1, and none in tick 2 unless it is
+ * a counter; CHANNELS: none is. */
+static int record(const char *path, enum wm_record_mode mode, size_t ticks, size_t missing,
+                  struct wm_error *err)
+{
+    struct wm_recorder *recorder = NULL;
+    struct wm_result result = fixture_result();
+    struct wm_reading readings[CHANNELS];
+
+    int status =
+        wm_recorder_open(path, mode, fixture_run(), channels, CHANNELS, &recorder, err);
+    if (status < 0)
+        return status;
+    for (size_t n = 0; n < ticks; n++) {
+        struct wm_tick tick = make_tick(n, readings);
+        if (missing < CHANNELS && n == 1)
+            readings[missing].state = WM_READING_FAILED;
+        wm_recorder_tick(recorder, &tick);
+    }
+    wm_recorder_flush(recorder, &result);
+    status = wm_recorder_finish(recorder, &result, err);
+    wm_recorder_close(recorder);
+    return status;
+}
+
+static char *slurp(const char *path)
+{
+    struct wm_error err = { 0 };
+    size_t length;
+    char *text = NULL;
+
+    assert_ok(wm_file_slurp(path, 1 << 20, &text, &length, &err));
+    return text;
+}
+
+/* Line number `n` as JSON. */
+static json_t *load_line(const char *path, size_t n)
+{
+    char *text = slurp(path), *line = text;
+
+    for (; n > 0; n--) {
+        line = strchr(line, '\n');
+        assert_non_null(line);
+        line++;
+    }
+    json_t *value = json_loadb(line, strcspn(line, "\n"), JSON_DECODE_ANY, NULL);
+    free(text);
+    assert_non_null(value);
+    return value;
+}
+
+/* "cpu.intel_power"; NAN where there is none, or null. */
+static double number_at(const json_t *record, const char *path)
+{
+    const json_t *value = json_object_get(record, "metrics");
+    char word[64];
+
+    while (*path) {
+        size_t length = strcspn(path, ".");
+        snprintf(word, sizeof(word), "%.*s", (int)length, path);
+        value = json_object_get(value, word);
+        path += length + (path[length] == '.');
+    }
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void test_values(void **state)
+{
+    static const struct {
+        const char *path;
+        double value;
+    } cases[] = {
+        { "cpu.intel_power", 50 },
+        { "cpu.total_cpu_power", 25 },
+        { "cpu.uncore_power", 1 },
+        { "cpu.total_dram_power", 7 },
+        { "cpu.psys_power", 100 },
+        { "cpu.total_mem_use", 8e9 },
+        { "cpu.per_process_cpu_uses.4711", 0.25 },
+        { "cpu.absolute_cpu_time_per_pid.4711", 1 },
+        { "cpu.per_process_mem_use_abs.4711", 2e9 },
+        { "cpu.per_process_mem_use_percent.4711", 0.25 },
+        { "cpu.per_process_mem_use_uss.4711", NAN },
+        { "cpu.rel_intel_power.4711", 12.5 },
+        { "cpu.per_process_cpu_power.4711", 6.25 },
+        { "gpu.nvidia_power", 180 },
+        { "gpu.per_gpu_nvidia_power.3", 150 },
+        { "gpu.per_gpu_nvidia_power.5", 30 },
+        { "gpu.nvidia_memory", NAN },
+        { "gpu.per_gpu_nvidia_memory.3", 1e9 },
+        { "gpu.per_gpu_nvidia_memory.5", NAN },
+        { "gpu.nvidia_use_rate", NAN },
+        { "gpu.per_gpu_nvidia_use_rate.3", 50 },
+    };
+    const char *file = fixture_path(state, "exp/power_metrics.json");
+    struct wm_error err = { 0 };
+
+    assert_ok(record(fixture_path(state, "exp/"), WM_RECORD_NEW, 3, CHANNELS, &err));
+    for (size_t line = 0; line < 2; line++) {
+        json_t *value = load_line(file, line);
+        const char *date = json_string_value(json_object_get(value, "date"));
+        assert_string_equal(date, line == 0 ? "2026-11-21 07:49:41.215924"
+                                            : "2026-11-21 07:49:43.215924");
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+            double number = number_at(value, cases[i].path);
+            print_message("  %s\n", cases[i].path);
+            if (isnan(cases[i].value))
+                assert_true(isnan(number));
+            else
+                assert_near(number, cases[i].value, 1e-9);
+        }
+        json_decref(value);
+    }
+    json_t *end = load_line(file, 2);
+    assert_string_equal(json_string_value(end), "END OF RECORDING SEGMENT");
+    json_decref(end);
+
+    json_t *metadata = load_line(fixture_path(state, "exp/metadata.json"), 0);
+    assert_string_equal(json_string_value(json_object_get(metadata, "description")),
+                        "train.py --name a \"b\", c\nd caf\xc3\xa9");
+    assert_string_equal(json_string_value(json_object_get(metadata, "date")),
+                        "2026-11-21 07:49:39.215924");
+    json_decref(metadata);
+}
+
+/* A channel that fails in one tick: what is not known is left out, and a counter
+ * makes up for it in the next one. */
+static void test_missing(void **state)
+{
+    static const struct {
+        const char *what;
+        size_t channel;
+        const char *path;
+        double first, second;
+    } cases[] = {
+        { "one package of two", PACKAGE0, "cpu.intel_power", NAN, 50 },
+        { "its share", PACKAGE0, "cpu.rel_intel_power.4711", NAN, 12.5 },
+        { "psys is no -1", PSYS, "cpu.psys_power", NAN, 100 },
+        { "a gauge", DRAM, "cpu.total_dram_power", NAN, 7 },
+        { "CPU time", TREE_CPU, "cpu.absolute_cpu_time_per_pid.4711", NAN, 2 },
+        { "a GPU", GPU3_ENERGY, "gpu.per_gpu_nvidia_power.3", NAN, 150 },
+        { "all GPUs", GPU5_POWER, "gpu.nvidia_power", NAN, 180 },
+        { "the one that is there", GPU5_POWER, "gpu.per_gpu_nvidia_power.3", 150, 150 },
+        { "memory of the machine", HOST_MEMORY, "cpu.per_process_mem_use_percent.4711", NAN,
+          0.25 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_error err = { 0 };
+        char name[32];
+        print_message("  %s\n", cases[i].what);
+        snprintf(name, sizeof(name), "%zu.aipm", i);
+        const char *path = fixture_path(state, name);
+        assert_ok(record(path, WM_RECORD_NEW, 3, cases[i].channel, &err));
+        strcat(name, "/power_metrics.json");
+        for (size_t line = 0; line < 2; line++) {
+            json_t *value = load_line(fixture_path(state, name), line);
+            double expected = line == 0 ? cases[i].first : cases[i].second;
+            double number = number_at(value, cases[i].path);
+            if (isnan(expected))
+                assert_true(isnan(number));
+            else
+                assert_near(number, expected, 1e-9);
+            json_decref(value);
+        }
+    }
+}
+
+/* What our reader makes of it: the joules of the counters, the first window too. */
+static void test_read_back(void **state)
+{
+    const char *path = fixture_path(state, "exp.aipm");
+    struct wm_recording *recording = NULL;
+    struct wm_gauge_stats watts = { 0 };
+    struct wm_error err = { 0 };
+    struct wm_tick tick;
+
+    assert_ok(record(path, WM_RECORD_NEW, 50, CHANNELS, &err));
+    assert_ok(wm_recording_open(path, WM_LAST_RUN, &recording, &err));
+    assert_string_equal(wm_recording_run(recording)->command[0], "train.py");
+    assert_string_equal(wm_recording_run(recording)->host, "node1");
+    for (size_t i = 0; i < wm_recording_channel_count(recording); i++) {
+        const struct wm_channel *channel = wm_recording_channel(recording, i);
+        assert_true(strcmp(channel->label, "psys") != 0 ||
+                    channel->device_kind == WM_DEVICE_PLATFORM);
+    }
+    assert_string_equal(wm_recording_channel(recording, 0)->label, "package");
+    while (wm_recording_next(recording, &tick, &err) > 0)
+        wm_gauge_add(&watts, &tick.readings[0]);
+    assert_near(watts.integral, 49 * 100, 1e-3);
+    wm_recording_close(recording);
+}
+
+static void test_targets(void **state)
+{
+    static const struct {
+        const char *what, *target;
+        enum wm_record_mode mode;
+        int status;
+        const char *complains_of; /* or the file that is there */
+    } cases[] = {
+        { "a folder to be made", "new/", WM_RECORD_NEW, WM_OK, "new/power_metrics.json" },
+        { "by its suffix", "new.aipm", WM_RECORD_NEW, WM_OK,
+          "new.aipm/power_metrics.json" },
+        { "by the file's name", "named/power_metrics.json", WM_RECORD_NEW, WM_OK,
+          "named/power_metrics.json" },
+        { "one that is there", "empty/", WM_RECORD_NEW, WM_OK, "empty/power_metrics.json" },
+        { "ours, again", "ours/", WM_RECORD_NEW, WM_EEXIST, "--append adds to it" },
+        { "ours, replaced", "ours/", WM_RECORD_OVERWRITE, WM_OK,
+          "ours/power_metrics.json" },
+        { "ours, added to", "ours/", WM_RECORD_APPEND, WM_OK, "ours/power_metrics.json" },
+        { "theirs, again", "theirs/", WM_RECORD_NEW, WM_EEXIST, "exists already" },
+        { "theirs, replaced", "theirs/", WM_RECORD_OVERWRITE, WM_EEXIST,
+          "not made by wattmeter" },
+        { "theirs, added to", "theirs/", WM_RECORD_APPEND, WM_OK,
+          "theirs/power_metrics.json" },
+        { "cut off, added to", "cut/", WM_RECORD_APPEND, WM_EFORMAT, "cut off" },
+        { "no folder to make it in", "no/where/", WM_RECORD_NEW, WM_ENOENT,
+          "no such folder" },
+        { "a file in its place", "file.aipm", WM_RECORD_NEW, WM_EIO, "Not a directory" },
+        { "a folder in the file's place", "odd/", WM_RECORD_OVERWRITE, WM_EINVAL,
+          "not a regular file" },
+        { "a link, replaced", "link/", WM_RECORD_OVERWRITE, WM_EINVAL, "symbolic link" },
+    };
+    struct wm_error err = { 0 };
+
+    assert_ok(record(fixture_path(state, "ours/"), WM_RECORD_NEW, 3, CHANNELS, &err));
+    assert_int_equal(mkdir(fixture_path(state, "empty"), 0755), 0);
+    test_write_file(*state, "theirs/power_metrics.json",
+                    "{\"date\": \"2022-01-01 00:00:00\", \"metrics\": {}}\n");
+    test_write_file(*state, "theirs/metadata.json", "{\"description\": \"mine\"}");
+    test_write_file(*state, "theirs/results_exp.json", "[]");
+    test_write_file(*state, "cut/power_metrics.json", "{\"date\": \"2022-");
+    test_write_file(*state, "file.aipm", "x");
+    test_write_file(*state, "odd/power_metrics.json/x", "x");
+    test_write_file(*state, "link/x", "x");
+    assert_int_equal(symlink("x", fixture_path(state, "link/power_metrics.json")), 0);
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("  %s\n", cases[i].what);
+        int status =
+            record(fixture_path(state, cases[i].target), cases[i].mode, 3, CHANNELS, &err);
+        if (status == WM_OK && cases[i].status == WM_OK) {
+            assert_int_equal(access(fixture_path(state, cases[i].complains_of), F_OK), 0);
+            continue;
+        }
+        if (cases[i].status != WM_EIO && status != cases[i].status)
+            fail_msg("%d: %s", status, err.text);
+        if (status >= 0 || !strstr(err.text, cases[i].complains_of))
+            fail_msg("%d: %s", status, err.text);
+    }
+    char *text = slurp(fixture_path(state, "theirs/metadata.json"));
+    assert_string_equal(text, "{\"description\": \"mine\"}");
+    free(text);
+    text = slurp(fixture_path(state, "cut/power_metrics.json"));
+    assert_string_equal(text, "{\"date\": \"2022-");
+    free(text);
+    assert_int_equal(access(fixture_path(state, "theirs/results_exp.json"), F_OK), 0);
+}
+
+/* A segment that a kill left open is ended before another one begins. */
+static void test_append(void **state)
+{
+    static const struct {
+        const char *what, *there;
+        size_t ends;
+    } cases[] = {
+        { "nothing there", "", 1 },
+        { "ended", "{\"date\": \"2022-01-01 00:00:00\", \"metrics\": {}}\n" END, 2 },
+        { "not ended", "{\"date\": \"2022-01-01 00:00:00\", \"metrics\": {}}\n", 2 },
+        { "short", "{}\n", 2 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_error err = { 0 };
+        size_t ends = 0;
+        print_message("  %s\n", cases[i].what);
+        test_write_file(*state, "exp/power_metrics.json", cases[i].there);
+        assert_ok(record(fixture_path(state, "exp/"), WM_RECORD_APPEND, 4, CHANNELS, &err));
+        char *text = slurp(fixture_path(state, "exp/power_metrics.json"));
+        assert_memory_equal(text, cases[i].there, strlen(cases[i].there));
+        for (const char *at = text; (at = strstr(at, END)) != NULL; at++)
+            ends++;
+        assert_int_equal(ends, cases[i].ends);
+        assert_string_equal(text + strlen(text) - strlen(END), END);
+        free(text);
+    }
+}
+
+/* A recorder that never gets a tick leaves nothing behind, and takes nothing. */
+static void test_no_tick(void **state)
+{
+    struct wm_recorder *recorder = NULL;
+    struct wm_error err = { 0 };
+
+    assert_ok(wm_recorder_open(fixture_path(state, "new/"), WM_RECORD_NEW, fixture_run(),
+                               channels, CHANNELS, &recorder, &err));
+    wm_recorder_close(recorder);
+    assert_int_equal(access(fixture_path(state, "new"), F_OK), -1);
+
+    assert_ok(record(fixture_path(state, "ours/"), WM_RECORD_NEW, 3, CHANNELS, &err));
+    char *before = slurp(fixture_path(state, "ours/power_metrics.json"));
+    assert_ok(wm_recorder_open(fixture_path(state, "ours/"), WM_RECORD_OVERWRITE,
+                               fixture_run(), channels, CHANNELS, &recorder, &err));
+    wm_recorder_close(recorder);
+    char *after = slurp(fixture_path(state, "ours/power_metrics.json"));
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+
+    test_write_file(*state, "kept/mine.txt", "x");
+    assert_ok(wm_recorder_open(fixture_path(state, "kept/"), WM_RECORD_NEW, fixture_run(),
+                               channels, CHANNELS, &recorder, &err));
+    wm_recorder_close(recorder);
+    assert_int_equal(access(fixture_path(state, "kept/mine.txt"), F_OK), 0);
+    assert_int_equal(access(fixture_path(state, "kept/power_metrics.json"), F_OK), -1);
+}
+
+static void test_no_memory(void **state)
+{
+    const char *from = fixture_path(state, "a.csv"), *to = fixture_path(state, "b.aipm"),
+               *file = fixture_path(state, "b.aipm/power_metrics.json");
+    struct wm_error err = { 0 };
+    int status = WM_ENOMEM;
+
+    record_fixture(from, WM_RECORD_NEW, 5);
+    for (long nth = 0; status == WM_ENOMEM; nth++) {
+        struct wm_recording *recording = NULL;
+        assert_true(nth < 1000);
+        assert_ok(wm_recording_open(from, WM_LAST_RUN, &recording, &err));
+        test_fail_allocation(nth);
+        status = wm_recording_export(recording, to, WM_RECORD_NEW, &err);
+        test_fail_allocation(-1);
+        wm_recording_close(recording);
+        assert_true(status == WM_OK || status == WM_ENOMEM);
+        assert_int_equal(access(file, F_OK), status == WM_OK ? 0 : -1);
+    }
+    assert_ok(status);
+}
+
+int main(void)
+{
+#define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_zone, test_remove_dir)
+    const struct CMUnitTest tests[] = {
+        WITH_DIR(test_values),    WITH_DIR(test_missing), WITH_DIR(test_read_back),
+        WITH_DIR(test_targets),   WITH_DIR(test_append),  WITH_DIR(test_no_tick),
+        WITH_DIR(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
