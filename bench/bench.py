@@ -26,7 +26,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 WATTMETER = str(BUILD / "wattmeter")
-SPAWN, TARGET, FLOOR = (str(BUILD / "bench" / name) for name in ("spawn", "target", "floor"))
+SPAWN, TARGET, FLOOR, SNIPPET = (
+    str(BUILD / "bench" / name) for name in ("spawn", "target", "floor", "snippet"))
 GPU_TRACKER = "gpu-tracker==5.0.1"
 ENVIRONMENT = {**os.environ, "WATTMETER_NVML": "/nonexistent"}
 FAKE_NVML = BUILD / "tests" / "fake" / "libnvidia-ml.so.1"
@@ -283,6 +284,27 @@ def measure_cluster():
     return Table(title, "%", 100, 0.02, rows, "at 10 Hz, with the fake driver's own time")
 
 
+def measure_snippets(scratch):
+    """A start and a stop of a meter, with what it may have to read."""
+    zone = scratch / "sys" / "class" / "powercap" / "intel-rapl:0"
+    zone.mkdir(parents=True)
+    for name, text in (("name", "package-0"), ("energy_uj", "5"), ("max_energy_range_uj", "262143328850")):
+        (zone / name).write_text(text + "\n")
+    package = {"WATTMETER_SYSFS": str(scratch / "sys")}
+    gpu = {"WATTMETER_SYSFS": str(scratch), "WATTMETER_NVML": str(FAKE_NVML)}
+    rows = []
+    for name, extra in (("one package, as a file", package),
+                        ("nothing to read", {"WATTMETER_SYSFS": str(scratch)}),
+                        ("one GPU, of the fake driver", gpu)):
+        if extra is gpu and not FAKE_NVML.exists():
+            rows.append(Row(name, why="the fake driver is not built"))
+            continue
+        done = subprocess.run([SNIPPET, "3000"], env={**ENVIRONMENT, **extra}, check=True,
+                              capture_output=True, text=True)
+        rows.append(Row(name, [float(line) for line in done.stdout.split()]))
+    return Table("A snippet's start and stop", "us", 1e6, None, rows)
+
+
 def median_interval(samples):
     """About 95 % confidence for the median, from the order of the samples."""
     ordered = sorted(samples)
@@ -377,6 +399,7 @@ def main():
             measure_cluster,
             measure_slowdown,
             lambda: measure_memory(peers, scratch),
+            lambda: measure_snippets(scratch),
         ):
             tables.append(measure())
             tables[-1].print()
