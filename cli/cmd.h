@@ -57,6 +57,13 @@ struct cmd_streams {
 /* The exit status of the process. `run` and `attach` know others. */
 enum { CMD_DONE = 0, CMD_FAILED = 1, CMD_MISUSED = 2 };
 
+/* What a command can do whose first operand says which. */
+struct cmd_verb {
+    const char *name;
+    const char *operands; /* after it */
+    const char *help;
+};
+
 struct cmd {
     const char *name;
     const char *summary; /* one line */
@@ -67,6 +74,8 @@ struct cmd {
     const char *operands; /* as in the synopsis: "RECORDING"; NULL: there are none */
     size_t operands_slot;
     size_t operands_min, operands_max;
+
+    const struct cmd_verb *verbs; /* ends with a zeroed entry; NULL: there are none */
 
     /* The first operand begins somebody else's command line, in which nothing
      * is an option of ours. */

@@ -23,9 +23,10 @@ static const struct cmd_option attach_options[] = {
       .max = "36500d" },
     { 0 },
 };
-static const struct cmd_option *const options[] = { attach_options, measure_options,
-                                                    output_options, output_unit_options,
-                                                    NULL };
+static const struct cmd_option *const options[] = {
+    attach_options,      measure_options,      measure_experiment_options, output_options,
+    output_unit_options, output_price_options, output_carbon_options,      NULL
+};
 
 /* A signal that comes between a look at the flag and the wait is noticed so late
  * at most. */

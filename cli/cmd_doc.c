@@ -91,7 +91,13 @@ static void print_command_page(const struct cmd *cmd)
     if (cmd->operands)
         print_line(" ", cmd->operands, "");
     print_line("\n.SH DESCRIPTION\n", cmd->summary, "\n.PP\n");
-    print_line("", cmd->details, "\n.SH OPTIONS\n");
+    print_line("", cmd->details, "\n");
+    for (const struct cmd_verb *verb = cmd->verbs; verb && verb->name; verb++) {
+        print_line(".TP\n\\fB", verb->name, "\\fR \\fI");
+        print_line("", verb->operands, "\\fR\n");
+        print_line("", verb->help, ".\n");
+    }
+    fputs(".SH OPTIONS\n", stdout);
     for (size_t i = 0; (option = cmd_option_at(cmd, i)) != NULL; i++)
         print_option(option);
     print_settings();
@@ -154,7 +160,7 @@ static bool takes_value(const struct cmd_option *option)
 
 static bool takes_file(const struct cmd_option *option)
 {
-    return option->placeholder && strcmp(option->placeholder, "FILE") == 0;
+    return option->placeholder && strncmp(option->placeholder, "FILE", 4) == 0;
 }
 
 static bool takes_anything(const struct cmd_option *option)
@@ -203,7 +209,14 @@ static void print_completion_of(const struct cmd *cmd)
     print_after(cmd, takes_anything, "compopt +o default; return");
     fputs("        *) [[ $cur == -* ]] && words=\"", stdout);
     print_names(cmd, is_any, " ");
-    fputs(" --help\" ;;\n        esac\n        ;;\n", stdout);
+    fputs(" --help\" ;;\n        esac\n", stdout);
+    if (cmd->verbs) {
+        fputs("        ((COMP_CWORD == 2)) && [[ $cur != -* ]] && words=\"", stdout);
+        for (const struct cmd_verb *verb = cmd->verbs; verb->name; verb++)
+            printf("%s%s", verb == cmd->verbs ? "" : " ", verb->name);
+        fputs("\"\n", stdout);
+    }
+    fputs("        ;;\n", stdout);
 }
 
 static void print_bash(const struct cmd *const table[])

@@ -3,7 +3,8 @@
 #include "output.h"
 
 struct export_args {
-    const char *path;
+    struct output_args output; /* its style alone: the factors of CO2e */
+    const char *path, *codecarbon;
     struct cmd_count run;
     bool overwrite, append;
     struct cmd_list recording;
@@ -16,8 +17,13 @@ static const struct cmd_option export_options[] = {
       .name = "output",
       .type = CMD_STRING,
       .slot = EXPORT(path),
+      .placeholder = "FILE|URL",
+      .help = "where to: .sqlite, .csv, .json, .aipm, or postgresql://..." },
+    { .name = "codecarbon",
+      .type = CMD_STRING,
+      .slot = EXPORT(codecarbon),
       .placeholder = "FILE",
-      .help = "where to; the suffix names the format: .sqlite, .csv, .json" },
+      .help = "instead: a row of totals for CodeCarbon's emissions.csv" },
     { .name = "run",
       .type = CMD_COUNT,
       .slot = EXPORT(run),
@@ -33,12 +39,27 @@ static const struct cmd_option export_options[] = {
       .help = "add the run to a recording that exists" },
     { 0 },
 };
-static const struct cmd_option *const options[] = { export_options, NULL };
+static const struct cmd_option *const options[] = { export_options, output_carbon_options,
+                                                    NULL };
 
 static int misused(const char *text, const struct cmd_streams *io)
 {
     fprintf(io->chat, "wattmeter export: %s\n", text);
     return CMD_MISUSED;
+}
+
+static int write_codecarbon(const struct export_args *args, struct wm_recording *recording,
+                            enum wm_record_mode mode, struct wm_error *err)
+{
+    struct wm_report *report;
+
+    int status = wm_report_from_recording(recording, &report, err);
+    if (status < 0)
+        return status;
+    status = wm_report_write_codecarbon(report, args->codecarbon, mode, &args->output.style,
+                                        err);
+    wm_report_free(report);
+    return status;
 }
 
 static int run_export(const void *opaque, const struct cmd_streams *io)
@@ -49,8 +70,12 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
     struct wm_error err;
     enum wm_record_mode mode = WM_RECORD_NEW;
 
-    if (!args->path)
+    if (!args->path && !args->codecarbon)
         return misused("--output FILE is missing", io);
+    if (args->path && args->codecarbon)
+        return misused("--output and --codecarbon exclude each other", io);
+    if (args->codecarbon && output_is_same_file(args->codecarbon, args->recording.words[0]))
+        return misused("--codecarbon: is the recording itself", io);
     if (args->append && args->overwrite)
         return misused("--append and --overwrite exclude each other", io);
     if (args->append)
@@ -59,7 +84,9 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
         mode = WM_RECORD_OVERWRITE;
 
     int status = wm_recording_open(args->recording.words[0], run, &recording, &err);
-    if (status == WM_OK)
+    if (status == WM_OK && args->codecarbon)
+        status = write_codecarbon(args, recording, mode, &err);
+    else if (status == WM_OK)
         status = wm_recording_export(recording, args->path, mode, &err);
     wm_recording_close(recording);
     return status < 0 ? output_failure("export", &err, io) : CMD_DONE;
@@ -70,7 +97,13 @@ const struct cmd cmd_export = {
     .summary = "Write a recording in another format.",
     .details =
         "The suffix of FILE names the format. The new recording gives the same report "
-        "as the old one; JSON is for other programs and is not read back.",
+        "as the old one; JSON is for other programs and is not read back. A run that is in "
+        "the database of URL already is gone on with where it ends there; so are spools "
+        "loaded that a run left behind because its server was away.\n"
+        "\n"
+        "--codecarbon writes the totals of the run as one row, as CodeCarbon does, with "
+        "the "
+        "CO2e that --carbon says; --append adds it to the rows of a file that is there.",
     .example = "wattmeter export run.sqlite -o run.csv",
     .operands = "RECORDING",
     .operands_slot = offsetof(struct export_args, recording),

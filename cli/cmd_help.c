@@ -7,6 +7,9 @@
 #define COLUMNS 80
 #define HELP_COLUMN 28
 
+/* Of the overview, which fits a screen; each command's own help has one, too. */
+#define EXAMPLES 4
+
 /* Prints `text` word by word; lines after the first begin at `indent`, where the
  * cursor stands already. */
 static void print_wrapped(FILE *out, const char *text, int indent)
@@ -55,6 +58,12 @@ void cmd_print_help(const struct cmd *cmd, FILE *out)
     cmd_print_synopsis(cmd, out);
     fprintf(out, "\n%s\n\n", cmd->summary);
 
+    for (const struct cmd_verb *verb = cmd->verbs; verb && verb->name; verb++) {
+        snprintf(name, sizeof(name), "  %s %s", verb->name, verb->operands);
+        print_column(out, name, verb->help);
+    }
+    if (cmd->verbs)
+        fputc('\n', out);
     for (size_t i = 0; (o = cmd_option_at(cmd, i)) != NULL; i++) {
         char letter[] = { '-', o->letter, ',', ' ', '\0' };
         snprintf(name, sizeof(name), "  %s--%s%s%s", o->letter ? letter : "    ", o->name,
@@ -70,12 +79,12 @@ void cmd_print_overview(const struct cmd *const table[], FILE *out)
     fprintf(out, "usage: wattmeter COMMAND [OPTIONS]\n"
                  "What a computation costs: time, CPU, memory, GPU, watts and joules.\n\n");
     for (size_t i = 0; table[i]; i++)
-        fprintf(out, "  %-10s%s\n", table[i]->name, table[i]->summary);
+        fprintf(out, "  %-11s%s\n", table[i]->name, table[i]->summary);
     fprintf(out, "\n"
                  "  wattmeter COMMAND --help tells the options of a command.\n"
                  "  wattmeter --version tells which version this is.\n\n"
                  "examples:\n");
-    for (size_t i = 0; table[i]; i++)
+    for (size_t i = 0; table[i] && i < EXAMPLES; i++)
         fprintf(out, "  %s\n", table[i]->example);
     fprintf(out,
             "\nAn option can also be set in the environment (WATTMETER_INTERVAL=1s) or in\n"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c - `wattmeter report`: the report of a recording. */
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "output.h"
 
 struct report_args {
     struct output_args output;
     struct cmd_count run;
+    const char *meter;
     struct cmd_list recording;
 };
 
@@ -17,10 +17,17 @@ static const struct cmd_option report_options[] = {
       .slot = offsetof(struct report_args, run),
       .placeholder = "N",
       .help = "run number N of the recording, from 0 (the newest)" },
+    { .name = "meter",
+      .type = CMD_STRING,
+      .slot = offsetof(struct report_args, meter),
+      .placeholder = "FILE.csv",
+      .help = "join the power that an external meter saw, by the time of day" },
     { 0 },
 };
-static const struct cmd_option *const options[] = { report_options, output_options,
-                                                    output_unit_options, NULL };
+static const struct cmd_option *const options[] = {
+    report_options,       output_options,        output_unit_options,
+    output_price_options, output_carbon_options, NULL
+};
 
 static int run_report(const void *opaque, const struct cmd_streams *io)
 {
@@ -34,16 +41,16 @@ static int run_report(const void *opaque, const struct cmd_streams *io)
     if (code != CMD_DONE)
         return code;
 
-    struct stat from, to;
-    if (args->output.path && stat(args->recording.words[0], &from) == 0 &&
-        stat(args->output.path, &to) == 0 && from.st_dev == to.st_dev &&
-        from.st_ino == to.st_ino) {
+    if (args->output.path &&
+        output_is_same_file(args->output.path, args->recording.words[0])) {
         fprintf(io->chat, "wattmeter report: %s: is the recording itself\n",
                 args->output.path);
         return CMD_MISUSED;
     }
 
     int status = wm_recording_open(args->recording.words[0], run, &recording, &err);
+    if (status == WM_OK && args->meter)
+        status = wm_recording_join_meter(recording, args->meter, &recording, &err);
     if (status == WM_OK)
         status = wm_report_from_recording(recording, &report, &err);
     wm_recording_close(recording);

@@ -10,8 +10,21 @@ struct run_args {
     struct cmd_list command;
 };
 
-static const struct cmd_option *const options[] = { measure_options, output_options,
-                                                    output_unit_options, NULL };
+static const struct cmd_option run_options[] = {
+    { .name = "baseline",
+      .type = CMD_DURATION,
+      .slot = offsetof(struct run_args, measure.baseline_ns),
+      .placeholder = "TIME",
+      .help = "measure the idle machine so long before the command starts",
+      .min = "100ms",
+      .max = "1h" },
+    { 0 },
+};
+
+static const struct cmd_option *const options[] = {
+    measure_options,     run_options,          measure_experiment_options, output_options,
+    output_unit_options, output_price_options, output_carbon_options,      NULL
+};
 
 /* As a shell has it. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
@@ -48,6 +61,9 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
     int state;
 
     measure_catch_signals();
+    if (args->measure.baseline_ns > 0 && !args->measure.quiet)
+        fprintf(io->chat, "wattmeter run: measuring the idle machine for %g s\n",
+                (double)args->measure.baseline_ns / 1e9);
     if (wm_tracker_start_command(tracker, args->command.words, &err) < 0)
         return start_failure(&err, io);
     measure_forward_signals(tracker);

@@ -8,6 +8,7 @@ extern const struct cmd cmd_info;
 extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_report;
 extern const struct cmd cmd_export;
+extern const struct cmd cmd_experiment;
 
 /* A line for each: clang-format would fill the lines. */
 /* clang-format off */
@@ -18,6 +19,7 @@ const struct cmd *const cmd_table[] = {
     &cmd_doctor,
     &cmd_report,
     &cmd_export,
+    &cmd_experiment,
     NULL,
 };
 /* clang-format on */

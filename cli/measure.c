@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wattmeter/experiment.h"
+
 #define MEASURE(member) offsetof(struct measure_args, member)
 
 const struct cmd_option measure_options[] = {
@@ -21,8 +23,8 @@ const struct cmd_option measure_options[] = {
     { .name = "record",
       .type = CMD_STRING,
       .slot = MEASURE(record),
-      .placeholder = "FILE",
-      .help = "keep every reading in FILE (.sqlite, .csv)" },
+      .placeholder = "FILE|URL",
+      .help = "keep every reading in FILE (.sqlite, .csv, .aipm) or postgresql://..." },
     { .name = "append",
       .type = CMD_FLAG,
       .slot = MEASURE(append),
@@ -45,11 +47,47 @@ const struct cmd_option measure_options[] = {
       .placeholder = "LIST",
       .help = "GPUs to measure: all, visible, none, or a list: 0,2, GPU-7c1f, card1 (all)",
       .words = "all visible none" },
+    { .name = "cpu-watts",
+      .type = CMD_STRING,
+      .slot = MEASURE(cpu_watts),
+      .placeholder = "IDLE:MAX",
+      .help = "estimate CPU energy from watts idle and at full load, where no counter is" },
     { .name = "note",
       .type = CMD_LIST,
       .slot = MEASURE(notes),
       .placeholder = "KEY=VALUE",
       .help = "keep a note with the run; may be repeated" },
+    { 0 },
+};
+
+const struct cmd_option measure_experiment_options[] = {
+    { .name = "experiment",
+      .type = CMD_STRING,
+      .slot = MEASURE(experiment),
+      .placeholder = "FILE|DIR/|URL",
+      .help =
+          "record it as one more run of --name: in FILE.sqlite, DIR/, postgresql://..." },
+    { .name = "name",
+      .type = CMD_STRING,
+      .slot = MEASURE(name),
+      .placeholder = "NAME",
+      .help = "of the experiment" },
+    { .name = "description",
+      .type = CMD_STRING,
+      .slot = MEASURE(description),
+      .placeholder = "TEXT",
+      .help = "what the experiment is about" },
+    { .name = "model-card",
+      .type = CMD_STRING,
+      .slot = MEASURE(model_card),
+      .placeholder = "FILE.json",
+      .help = "of the model: parameters, flops or macs, passes, input_size" },
+    { .name = "metrics",
+      .type = CMD_STRING,
+      .slot = MEASURE(metrics),
+      .placeholder = "FILE.jsonl",
+      .help =
+          "keep the numbers that the command writes there: {\"time\": ..., \"loss\": 1}" },
     { 0 },
 };
 
@@ -70,6 +108,20 @@ static int check(const char *name, const struct measure_args *args,
     if (args->record && args->output.path && strcmp(args->record, args->output.path) == 0)
         return misused(name, io,
                        "the report cannot be written over the recording: ", args->record);
+    if (args->experiment && args->record)
+        return misused(name, io, "--experiment and --record exclude each other", "");
+    if (args->experiment && !args->name)
+        return misused(name, io, "--experiment needs a --name", "");
+    if (!args->experiment && (args->name || args->description || args->model_card))
+        return misused(name, io,
+                       "--name, --description and --model-card are of an experiment: "
+                       "--experiment is missing",
+                       "");
+    if (args->metrics && !args->record && !args->experiment)
+        return misused(name, io,
+                       "--metrics is kept with a recording: --record or --experiment is "
+                       "missing",
+                       "");
     for (size_t i = 0; i < args->notes.count; i++) {
         const char *note = args->notes.words[i];
         if (note[0] == '=' || !strchr(note, '='))
@@ -96,6 +148,23 @@ static int add_notes(struct wm_tracker *tracker, const struct cmd_list *notes,
     return status;
 }
 
+/* As one more run of the experiment, if there is one. */
+static int add_experiment(struct wm_tracker *tracker, const struct measure_args *args,
+                          struct wm_error *err)
+{
+    const struct wm_experiment_setup setup = {
+        .target = args->experiment,
+        .name = args->name,
+        .description = args->description,
+        .model_card = args->model_card,
+    };
+    int status = args->experiment ? wm_tracker_experiment(tracker, &setup, err) : WM_OK;
+
+    if (status == WM_OK && args->metrics)
+        status = wm_tracker_metrics(tracker, args->metrics, err);
+    return status;
+}
+
 static enum wm_record_mode record_mode(const struct measure_args *args)
 {
     if (args->append)
@@ -110,6 +179,8 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
         .interval_ns = args->interval_ns,
         .expected_cores = args->expected_cores,
         .gpus = args->gpus,
+        .cpu_watts = args->cpu_watts,
+        .baseline_ns = args->baseline_ns,
         .visible_to = pid,
         .own_process = true,
     };
@@ -127,6 +198,8 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
         status = add_notes(tracker, &args->notes, &err);
     if (status == WM_OK && args->record)
         status = wm_tracker_record(tracker, args->record, record_mode(args), &err);
+    if (status == WM_OK)
+        status = add_experiment(tracker, args, &err);
     if (status < 0) {
         wm_tracker_free(tracker);
         return output_failure(name, &err, io);

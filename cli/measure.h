@@ -16,10 +16,14 @@ struct measure_args {
     bool append, quiet;
     double expected_cores;
     const char *gpus;
+    const char *cpu_watts;
+    int64_t baseline_ns; /* of `run` alone */
     struct cmd_list notes;
+    const char *experiment, *name, *description, *model_card, *metrics;
 };
 
 extern const struct cmd_option measure_options[];
+extern const struct cmd_option measure_experiment_options[];
 
 /* Checks all that can be wrong before anything is started, and makes the tracker;
  * the caller frees it. `pid` is the process to attach to, and 0 for a command.

@@ -52,6 +52,40 @@ const struct cmd_option output_unit_options[] = {
     { 0 },
 };
 
+const struct cmd_option output_carbon_options[] = {
+    { .name = "carbon",
+      .type = CMD_NUMBER,
+      .slot = offsetof(struct output_args, style.carbon_g_per_kwh),
+      .placeholder = "GRAMS",
+      .help = "CO2e of a kWh, in grams; 0: none is computed (0)",
+      .min = "0",
+      .max = "100000" },
+    { .name = "pue",
+      .type = CMD_NUMBER,
+      .slot = offsetof(struct output_args, style.pue),
+      .placeholder = "RATIO",
+      .help = "of a data centre: multiplies cost and CO2e (1)",
+      .min = "1",
+      .max = "100" },
+    { 0 },
+};
+
+const struct cmd_option output_price_options[] = {
+    { .name = "price",
+      .type = CMD_NUMBER,
+      .slot = offsetof(struct output_args, style.price_per_kwh),
+      .placeholder = "AMOUNT",
+      .help = "price of a kWh; 0: no cost is computed (0)",
+      .min = "0",
+      .max = "1000000" },
+    { .name = "currency",
+      .type = CMD_STRING,
+      .slot = offsetof(struct output_args, style.currency),
+      .placeholder = "NAME",
+      .help = "what the price is in: EUR" },
+    { 0 },
+};
+
 int output_failure(const char *name, const struct wm_error *err,
                    const struct cmd_streams *io)
 {
@@ -111,6 +145,14 @@ int output_check(const char *name, const struct output_args *args,
     if (wm_report_style_check(&args->style, &err) < 0)
         return output_failure(name, &err, io);
     return args->path ? output_check_path(name, args->path, args->overwrite, io) : CMD_DONE;
+}
+
+bool output_is_same_file(const char *path, const char *other)
+{
+    struct stat one, two;
+
+    return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
 }
 
 /* Devices and pipes are there already and cannot be replaced. */

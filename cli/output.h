@@ -16,6 +16,8 @@ struct output_args {
 
 extern const struct cmd_option output_options[]; /* all but the style */
 extern const struct cmd_option output_unit_options[];
+extern const struct cmd_option output_carbon_options[];
+extern const struct cmd_option output_price_options[];
 
 /* Says "wattmeter NAME: text"; the status of the process for it. */
 int output_failure(const char *name, const struct wm_error *err,
@@ -29,6 +31,9 @@ int output_check_path(const char *name, const char *path, bool overwrite,
 /* The same for the path and the units in `args`. */
 int output_check(const char *name, const struct output_args *args,
                  const struct cmd_streams *io);
+
+/* Whether both paths lead to one file that is there. */
+bool output_is_same_file(const char *path, const char *other);
 
 /* Opens args->path, which was checked, for writing; NULL, with errno, when it cannot.
  * A file that came into being since then is left alone. `ret_made`: there was none

@@ -37,11 +37,19 @@ enum wm_report_format {
 /* How a report is printed; all zero is right for nearly everybody. A unit is
  * one of gpu_tracker's words: bytes, kilobytes, megabytes, gigabytes,
  * terabytes (powers of 1000); seconds, minutes, hours, days. NULL is bytes and
- * seconds in JSON, and whatever reads best in text. */
+ * seconds in JSON, and whatever reads best in text.
+ *
+ * With a price or the grams of CO2e of a kilowatt-hour, the report also has what its
+ * energy comes to in money or in CO2e; 0 is not given. */
 struct wm_report_style {
     const char *ram_unit;
     const char *gpu_ram_unit;
     const char *time_unit;
+    double price_per_kwh;    /* up to 1000000, */
+    const char *currency;    /* in these: "EUR"; up to 15 bytes; NULL: not said */
+    double carbon_g_per_kwh; /* up to 100000 */
+    double pue;              /* power usage effectiveness of the data centre, 1 to 100, by
+                              * which cost and CO2e are multiplied; 0: 1 */
 };
 
 /* Reads the rest of `recording`, which stands at the start of its run. */
@@ -51,8 +59,8 @@ WM_API int wm_report_from_recording(struct wm_recording *recording,
 /* Accepts NULL. */
 WM_API void wm_report_free(struct wm_report *report);
 
-/* Whether every unit in `style` is a known one; the error names the wrong word
- * and lists the right ones. */
+/* Whether every unit in `style` is a known one, which the error lists otherwise, and
+ * every number within its range. */
 WM_API int wm_report_style_check(const struct wm_report_style *style, struct wm_error *err);
 
 /* `style` may be NULL. WM_EIO when `out` did not take all of it. */
@@ -60,8 +68,18 @@ WM_API int wm_report_print(const struct wm_report *report, enum wm_report_format
                            const struct wm_report_style *style, FILE *out,
                            struct wm_error *err);
 
-/* One number by its path in the JSON report, in SI base units:
- * "compute_time.time", "energy.gpus.0.energy". WM_ENOENT where there is no such
+/* Adds one row to the file at `path`, which is what CodeCarbon calls emissions.csv:
+ * energy in kWh, CO2e in kg, both multiplied by the `pue` of `style`, which may be
+ * NULL. What is not known is left empty; docs/report.md has the columns. A file that
+ * is there is left alone (WM_EEXIST), replaced, or gets the row at its end, as `mode`
+ * says; WM_EINVAL when its columns are not CodeCarbon's. */
+WM_API int wm_report_write_codecarbon(const struct wm_report *report, const char *path,
+                                      enum wm_record_mode mode,
+                                      const struct wm_report_style *style,
+                                      struct wm_error *err);
+
+/* One number by its path in the JSON report, in SI base units and without cost and
+ * CO2e: "compute_time.time", "energy.gpus.0.energy". WM_ENOENT where there is no such
  * number, WM_ENODEV where it is null. */
 WM_API int wm_report_number(const struct wm_report *report, const char *path,
                             double *ret_value);

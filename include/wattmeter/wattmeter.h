@@ -4,7 +4,9 @@
 #define WATTMETER_WATTMETER_H
 
 #include "wattmeter/doctor.h"
+#include "wattmeter/energy.h"
 #include "wattmeter/error.h"
+#include "wattmeter/experiment.h"
 #include "wattmeter/gpu.h"
 #include "wattmeter/recording.h"
 #include "wattmeter/report.h"

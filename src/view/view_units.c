@@ -72,6 +72,8 @@ int wm_units_of_style(const struct wm_report_style *style, struct wm_units *ret_
         if (status == WM_OK)
             status = find_unit(time_units, COUNT(time_units), style->time_unit, "time",
                                &units.time, err);
+        if (status == WM_OK)
+            status = wm_tariff_of_style(style, &units.tariff, err);
     }
     if (status == WM_OK)
         *ret_units = units;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/base_error.h"
+#include "view/view_tariff.h"
 #include "wattmeter/report.h"
 
 struct wm_unit {
@@ -15,12 +16,14 @@ struct wm_unit {
     double size;        /* in bytes or seconds */
 };
 
-/* The units of a style; NULL for those it leaves open. */
+/* The units of a style, NULL for those it leaves open, and what a kilowatt-hour is in
+ * money and CO2e. */
 struct wm_units {
     const struct wm_unit *ram, *gpu_ram, *time;
+    struct wm_tariff tariff;
 };
 
-/* WM_EINVAL for a word that is no unit. `style` may be NULL. */
+/* WM_EINVAL for a word that is no unit and a number out of range. `style` may be NULL. */
 int wm_units_of_style(const struct wm_report_style *style, struct wm_units *ret_units,
                       struct wm_error *err);
 

@@ -566,6 +566,43 @@ static void test_words_of_units(void **state)
     assert_int_equal(found, 5 + 5 + 4);
 }
 
+/* The bounds of factors are those of the library. */
+static void test_bounds_of_factors(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } rows[] = {
+        { "price", offsetof(struct wm_report_style, price_per_kwh) },
+        { "carbon", offsetof(struct wm_report_style, carbon_g_per_kwh) },
+        { "pue", offsetof(struct wm_report_style, pue) },
+    };
+    const struct cmd *run = cmd_find(cmd_table, "run");
+    const struct cmd_option *option;
+    size_t found = 0;
+
+    (void)state;
+    for (size_t i = 0; (option = cmd_option_at(run, i)) != NULL; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
+            struct wm_report_style style = { 0 };
+            double *factor = (double *)(void *)((char *)&style + rows[k].offset);
+            double most;
+
+            if (strcmp(option->name, rows[k].name) != 0)
+                continue;
+            assert_true(cmd_parse_number(option->min, factor));
+            assert_int_equal(wm_report_style_check(&style, NULL), WM_OK);
+            assert_true(cmd_parse_number(option->max, &most));
+            *factor = most;
+            assert_int_equal(wm_report_style_check(&style, NULL), WM_OK);
+            *factor = most * 1.001;
+            assert_int_equal(wm_report_style_check(&style, NULL), WM_EINVAL);
+            found++;
+        }
+    }
+    assert_int_equal(found, ARRAY_LEN(rows));
+}
+
 /* What is wrong is said before anything is done: none of these starts a command. */
 static void test_refusals(void **state)
 {
@@ -590,6 +627,28 @@ static void test_refusals(void **state)
         { "run|--record|x.txt|nothing-to-run", "x.txt", CMD_MISUSED },
         { "run|--record|none/x.csv|nothing-to-run", "none", CMD_FAILED },
         { "run|-i|2h|nothing-to-run", "out of range", CMD_MISUSED },
+        { "run|--price|-0.3|nothing-to-run", "'-0.3' is not a number", CMD_MISUSED },
+        { "run|--price|nan|nothing-to-run", "'nan' is not a number", CMD_MISUSED },
+        { "run|--price|inf|nothing-to-run", "'inf' is not a number", CMD_MISUSED },
+        { "run|--price|1e300|nothing-to-run", "'1e300' is not a number", CMD_MISUSED },
+        { "run|--price|0,30|nothing-to-run", "'0,30' is not a number", CMD_MISUSED },
+        { "run|--price|cheap|nothing-to-run", "'cheap' is not a number", CMD_MISUSED },
+        { "run|--price|1000001|nothing-to-run", "out of range", CMD_MISUSED },
+        { "run|--price=|nothing-to-run", "an empty word is not AMOUNT", CMD_MISUSED },
+        { "run|--currency|E R|nothing-to-run", "currency: has a blank", CMD_MISUSED },
+        { "run|--currency=|nothing-to-run", "an empty word is not NAME", CMD_MISUSED },
+        { "attach|--carbon|-380|1", "'-380' is not a number", CMD_MISUSED },
+        { "attach|--carbon|100001|1", "out of range", CMD_MISUSED },
+        { "report|--pue|0.9|none", "'0.9' is out of range, which is 1 to 100",
+          CMD_MISUSED },
+        { "report|--pue|0|none", "'0' is out of range", CMD_MISUSED },
+        { "report|--pue|NaN|none", "'NaN' is not a number", CMD_MISUSED },
+        { "export|--codecarbon|x.csv|-o|x.csv|none", "exclude each other", CMD_MISUSED },
+        { "export|--codecarbon|there|there", "is the recording itself", CMD_MISUSED },
+        { "export|--codecarbon|x.csv|--carbon|x|none", "'x' is not a number", CMD_MISUSED },
+        { "export|--codecarbon|x.csv|--pue|0.1|none", "out of range", CMD_MISUSED },
+        { "export|--codecarbon|x.csv|none", "none: ", CMD_FAILED },
+        { "export|--codecarbon|x.csv|there", "there: ", CMD_FAILED },
         { "attach|0", "'0' is not the number of a process", CMD_MISUSED },
         { "attach|-1", "there is no option '-1'", CMD_MISUSED },
         { "attach|12x", "'12x' is not", CMD_MISUSED },
@@ -685,6 +744,7 @@ int main(void)
         IN_FOLDER(test_help),
         IN_FOLDER(test_tables),
         cmocka_unit_test(test_words_of_units),
+        cmocka_unit_test(test_bounds_of_factors),
         IN_FOLDER(test_refusals),
         IN_FOLDER(test_full_disk),
         IN_FOLDER(test_out_of_memory),

@@ -12,7 +12,8 @@
 
 static void test_table(void **state)
 {
-    static const char *const expected[] = { "host", "tree", "hwmon", "nvml", "drm" };
+    static const char *const expected[] = { "host", "tree", "hwmon",   "rapl",
+                                            "nvml", "drm",  "battery", "estimate" };
     size_t count = 0, found = 0;
     const char *name;
     (void)state;

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_experiment.c - `wattmeter experiment`: what the runs under one name come to. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "wattmeter/experiment.h"
+
+struct experiment_args {
+    struct output_args output;
+    const char *from, *to, *per;
+    double idle_watts;
+    struct cmd_list words;
+};
+
+#define EXPERIMENT(member) offsetof(struct experiment_args, member)
+
+static const struct cmd_option experiment_options[] = {
+    { .name = "from",
+      .type = CMD_STRING,
+      .slot = EXPERIMENT(from),
+      .placeholder = "TIME",
+      .help = "only from then on: seconds after the first start, or 2026-11-21T08:48:21Z" },
+    { .name = "to",
+      .type = CMD_STRING,
+      .slot = EXPERIMENT(to),
+      .placeholder = "TIME",
+      .help = "only up to then" },
+    { .name = "per",
+      .type = CMD_STRING,
+      .slot = EXPERIMENT(per),
+      .placeholder = "METRIC",
+      .help = "with show: the energy from each value of METRIC to the next" },
+    { .name = "idle-watts",
+      .type = CMD_NUMBER,
+      .slot = EXPERIMENT(idle_watts),
+      .placeholder = "WATTS",
+      .help = "with show: what the machine takes idle (what --baseline measured)",
+      .min = "0",
+      .max = "1000000" },
+    { 0 },
+};
+static const struct cmd_option *const options[] = { experiment_options, output_options,
+                                                    output_price_options,
+                                                    output_carbon_options, NULL };
+
+/* What a verb works with; `experiment` is NULL for the one that needs none. */
+struct work {
+    const struct experiment_args *args;
+    const struct wm_experiment *experiment;
+    struct wm_range range;
+    FILE *out;
+};
+
+static enum wm_report_format format_of(const struct work *work)
+{
+    return work->args->output.json ? WM_REPORT_JSON : WM_REPORT_TEXT;
+}
+
+static int do_list(const struct work *work, struct wm_error *err)
+{
+    return wm_experiment_print_list(work->args->words.words[1], format_of(work), work->out,
+                                    err);
+}
+
+static int do_show(const struct work *work, struct wm_error *err)
+{
+    const struct wm_experiment_style style = {
+        .report = work->args->output.style,
+        .idle_watts = work->args->idle_watts,
+        .per = work->args->per,
+    };
+
+    return wm_experiment_print(work->experiment, format_of(work), &style, work->out, err);
+}
+
+static int do_figure(const struct work *work, enum wm_figure_kind kind,
+                     struct wm_error *err)
+{
+    struct wm_series *series;
+
+    int status =
+        wm_experiment_series(work->experiment, work->args->words.words[3], &series, err);
+    if (status < 0)
+        return status;
+    status =
+        wm_series_print_figure(series, kind, &work->range, format_of(work), work->out, err);
+    wm_series_free(series);
+    return status;
+}
+
+static int do_total(const struct work *work, struct wm_error *err)
+{
+    return do_figure(work, WM_FIGURE_TOTAL, err);
+}
+
+static int do_average(const struct work *work, struct wm_error *err)
+{
+    return do_figure(work, WM_FIGURE_AVERAGE, err);
+}
+
+static int do_max(const struct work *work, struct wm_error *err)
+{
+    return do_figure(work, WM_FIGURE_MAX, err);
+}
+
+/* All metrics from the fourth word on. */
+static int do_curves(const struct work *work, struct wm_error *err)
+{
+    const struct cmd_list *words = &work->args->words;
+    struct wm_series *series[2] = { 0 };
+    const struct wm_series *shown[2];
+    size_t count = words->count - 3;
+    int status = WM_OK;
+
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        status =
+            wm_experiment_series(work->experiment, words->words[3 + i], &series[i], err);
+        shown[i] = series[i];
+    }
+    if (status == WM_OK)
+        status =
+            wm_series_print(shown, count, &work->range, format_of(work), work->out, err);
+    for (size_t i = 0; i < count; i++)
+        wm_series_free(series[i]);
+    return status;
+}
+
+static const struct cmd_verb verbs[] = {
+    { "list", "TARGET", "the experiments there are, with their runs" },
+    { "show", "TARGET NAME", "time, energy, cost and metrics, of each run and of all" },
+    { "total", "TARGET NAME METRIC", "how much it grew, or the area under its curve" },
+    { "average", "TARGET NAME METRIC", "its mean over the time that it is known for" },
+    { "max", "TARGET NAME METRIC", "its highest value; of an energy the highest power" },
+    { "curve", "TARGET NAME METRIC", "all its values, as CSV" },
+    { "interpolate", "TARGET NAME METRIC METRIC", "two on their times together, as CSV" },
+    { 0 },
+};
+
+/* In the order of `verbs`. */
+static const struct {
+    size_t words; /* with the verb itself */
+    bool has_range;
+    int (*run)(const struct work *work, struct wm_error *err);
+} actions[] = {
+    { 2, false, do_list },   { 3, false, do_show }, { 4, true, do_total },
+    { 4, true, do_average }, { 4, true, do_max },   { 4, true, do_curves },
+    { 5, true, do_curves },
+};
+
+enum { VERB_COUNT = sizeof(actions) / sizeof(actions[0]) };
+
+static int misused(const struct cmd_streams *io, const char *what, const char *word)
+{
+    fprintf(io->chat, "wattmeter experiment: %s%s\n", what, word);
+    return CMD_MISUSED;
+}
+
+static int check(const struct experiment_args *args, const struct cmd_streams *io,
+                 size_t *ret_verb)
+{
+    size_t verb = 0;
+
+    while (verb < VERB_COUNT && strcmp(args->words.words[0], verbs[verb].name) != 0)
+        verb++;
+    if (verb == VERB_COUNT)
+        return misused(io,
+                       "it can list, show, total, average, max, curve, interpolate, "
+                       "not ",
+                       args->words.words[0]);
+    if (args->words.count != actions[verb].words) {
+        fprintf(io->chat, "wattmeter experiment: usage: wattmeter experiment %s %s\n",
+                verbs[verb].name, verbs[verb].operands);
+        return CMD_MISUSED;
+    }
+    if ((args->from || args->to) && !actions[verb].has_range)
+        return misused(io, "there is no --from and --to with ", verbs[verb].name);
+    if ((args->per || args->idle_watts > 0) && actions[verb].run != do_show)
+        return misused(io, "there is no --per and --idle-watts with ", verbs[verb].name);
+    *ret_verb = verb;
+    return output_check("experiment", &args->output, io);
+}
+
+static int find_range(struct work *work, struct wm_error *err)
+{
+    const struct experiment_args *args = work->args;
+    int status = WM_OK;
+
+    if (args->from)
+        status =
+            wm_experiment_time(work->experiment, args->from, &work->range.from_ns, err);
+    if (status == WM_OK && args->to)
+        status = wm_experiment_time(work->experiment, args->to, &work->range.to_ns, err);
+    if (status == WM_OK && args->to && work->range.to_ns < work->range.from_ns) {
+        snprintf(err->text, sizeof(err->text), "--to is before --from");
+        status = err->status = WM_EINVAL;
+    }
+    return status;
+}
+
+static int work_on(struct work *work, size_t verb, struct wm_error *err)
+{
+    const struct cmd_list *words = &work->args->words;
+    struct wm_experiment *experiment = NULL;
+
+    if (actions[verb].words == 2)
+        return actions[verb].run(work, err);
+    int status = wm_experiment_open(words->words[1], words->words[2], &experiment, err);
+    if (status < 0)
+        return status;
+    work->experiment = experiment;
+    status = find_range(work, err);
+    if (status == WM_OK)
+        status = actions[verb].run(work, err);
+    wm_experiment_close(experiment);
+    return status;
+}
+
+static int run_experiment(const void *opaque, const struct cmd_streams *io)
+{
+    const struct experiment_args *args = opaque;
+    struct work work = { .args = args, .out = io->out };
+    struct wm_error err = { 0 };
+    bool made = false;
+    size_t verb = 0;
+
+    int code = check(args, io, &verb);
+    if (code != CMD_DONE)
+        return code;
+    if (args->output.path && !(work.out = output_open(&args->output, &made))) {
+        fprintf(io->chat, "wattmeter experiment: %s: %s\n", args->output.path,
+                strerror(errno));
+        return CMD_FAILED;
+    }
+    int status = work_on(&work, verb, &err);
+    if (args->output.path && fclose(work.out) != 0 && status == WM_OK) {
+        snprintf(err.text, sizeof(err.text), "%s: %s", args->output.path, strerror(errno));
+        status = err.status = WM_EIO;
+    }
+    if (status < 0 && made)
+        unlink(args->output.path); /* rather nothing than half of it */
+    return status < 0 ? output_failure("experiment", &err, io) : CMD_DONE;
+}
+
+const struct cmd cmd_experiment = {
+    .name = "experiment",
+    .summary = "Say what the runs of an experiment come to.",
+    .details =
+        "TARGET and NAME are those that the runs were recorded with (run --experiment "
+        "TARGET --name NAME); NAME is - for runs without one. METRIC is energy, "
+        "cpu_energy, dram_energy, gpu_energy or that of one device (package0_energy); the "
+        "power of the same (power, cpu_power); a column of the recording; or a number that "
+        "the command wrote itself (run --metrics).\n"
+        "\n"
+        "Time between two runs, or between two segments of one, counts for nothing. "
+        "--output replaces no file unless --overwrite is given.",
+    .example = "wattmeter experiment show results.sqlite resnet --per epoch",
+    .verbs = verbs,
+    .operands = "VERB TARGET [NAME [METRIC...]]",
+    .operands_slot = EXPERIMENT(words),
+    .operands_min = 2,
+    .operands_max = 5,
+    .options = options,
+    .args_size = sizeof(struct experiment_args),
+    .run = run_experiment,
+};
