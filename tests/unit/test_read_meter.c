@@ -180,19 +180,17 @@ static void test_hostile_rows(void **state)
     struct wm_recording *recording = NULL;
     struct wm_error err = { 0 };
     struct found found;
-    size_t length = (1 << 20) + 100;
-    char *text = malloc(length + 64);
+    enum { LENGTH = (1 << 20) + 100 };
+    static char text[LENGTH + 64];
 
-    assert_non_null(text);
     size_t used = (size_t)sprintf(text, "time,W\n100,1\n101,1\n");
-    memset(text + used, '7', length);
-    strcpy(text + used + length, "\n");
+    memset(text + used, '7', LENGTH);
+    strcpy(text + used + LENGTH, "\n");
     test_write_file(*state, "m.csv", text);
     assert_int_equal(
         wm_recording_open(fixture_path(state, "m.csv"), WM_LAST_RUN, &recording, &err),
         WM_EFORMAT);
     assert_non_null(strstr(err.text, "line 4: longer than 1 MiB"));
-    free(text);
 
     static const char nul[] = "time,W\n100,1\n101,1\0,2\n102,1\n";
     FILE *file = fopen(fixture_path(state, "m.csv"), "w");
