@@ -182,6 +182,8 @@ static void choose_kind(struct chosen *chosen, const struct pass *pass,
 
     for (size_t k = 0; (source = wm_meter_source(k)) != NULL; k++) {
         size_t found = 0, known = 0;
+        if (!wm_meter_may_count(analysis, source, kind))
+            continue;
         for (size_t i = 0; i < analysis->meter_count; i++) {
             found += is_of(&analysis->meters[i], kind, source);
             known += is_of(&analysis->meters[i], kind, source) &&

@@ -18,6 +18,19 @@ const char *wm_meter_source(size_t index)
     return index < sizeof(sources) / sizeof(sources[0]) ? sources[index] : NULL;
 }
 
+bool wm_meter_may_count(const struct wm_analysis *analysis, const char *source,
+                        enum wm_device_kind kind)
+{
+    if (kind != WM_DEVICE_DRAM || strcmp(source, "estimate") != 0)
+        return true;
+    for (size_t i = 0; i < analysis->meter_count; i++) {
+        const struct wm_channel *channel = analysis->meters[i].channel;
+        if (channel->device_kind == WM_DEVICE_CPU && channel->origin != WM_ESTIMATED)
+            return false;
+    }
+    return true;
+}
+
 bool wm_is_meter_channel(const struct wm_channel *channel)
 {
     switch (channel->device_kind) {
@@ -60,6 +73,8 @@ static void choose(struct wm_analysis *analysis, enum wm_device_kind kind)
     bool found = false;
 
     for (size_t k = 0; !found && (source = wm_meter_source(k)) != NULL; k++) {
+        if (!wm_meter_may_count(analysis, source, kind))
+            continue;
         for (size_t i = 0; i < analysis->meter_count; i++) {
             struct wm_meter_stats *meter = &analysis->meters[i];
             meter->counts |= meter->channel->device_kind == kind &&

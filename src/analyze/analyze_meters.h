@@ -38,6 +38,11 @@ struct wm_cpu_work {
  * these that does counts; NULL past the last. */
 const char *wm_meter_source(size_t index);
 
+/* Whether that source's devices of a kind may count at all: an estimate of the
+ * memory is not added to the measured energy of the CPUs. */
+bool wm_meter_may_count(const struct wm_analysis *analysis, const char *source,
+                        enum wm_device_kind kind);
+
 /* Whether a channel is one of such a device's. */
 bool wm_is_meter_channel(const struct wm_channel *channel);
 

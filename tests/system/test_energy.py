@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""CPU energy of a machine whose every joule is known: packages that follow a curve of
+power, counters that run over, are set back or are dead, and whose the energy was."""
+
+import contextlib
+import sqlite3
+import threading
+import time
+
+import tap
+from tap import case, near, wattmeter
+
+RANGE_J = 262143.32885
+
+CURVES = {
+    "constant": lambda t: 50.0 * t,
+    # 20 W and 80 W by turns, in step with the ticks and not.
+    "square of 100 ms": lambda t: square(t, 0.1),
+    "square of 37 ms": lambda t: square(t, 0.037),
+    "ramp": lambda t: 10 * t + 20 * t * t,
+}
+
+
+def square(t, period):
+    whole, part = divmod(t, period)
+    return whole * period * 50 + (20 * part if part < period / 2 else 10 * period + 80 * (part - period / 2))
+
+
+class Zone:
+    """A zone of powercap, whose counter a thread moves on every millisecond."""
+
+    def __init__(self, root, number, name, joules, first=1.0):
+        self.path = root / f"class/powercap/intel-rapl:{number}"
+        self.path.mkdir(parents=True)
+        (self.path / "name").write_text(name + "\n")
+        (self.path / "max_energy_range_uj").write_text("262143328850\n")
+        self.joules, self.first, self.lost = joules, first, 0.0
+        self.counter = open(self.path / "energy_uj", "w", encoding="ascii")
+        self.move(0)
+
+    def move(self, seconds):
+        value = (self.first + self.joules(seconds) - self.lost) % (RANGE_J + 1e-6)
+        self.counter.seek(0)
+        self.counter.write(f"{int(value * 1e6):012d}\n")
+        self.counter.flush()
+
+
+@contextlib.contextmanager
+def machine(folder, *zones):
+    """The start of the curves, and the environment in which wattmeter sees the zones."""
+    over, start = threading.Event(), time.monotonic()
+
+    def run():
+        while not over.wait(0.001):
+            for zone in zones:
+                zone.move(time.monotonic() - start)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield start, tap.environment(WATTMETER_SYSFS=str(folder / "sys"), WATTMETER_NVML="/none")
+    finally:
+        over.set()
+        thread.join()
+        for zone in zones:
+            zone.counter.close()
+
+
+def measure(folder, env, *words, options=()):
+    """The report, and the moments of its first and last tick."""
+    output, recording = folder / "r.json", folder / "r.sqlite"
+    done = wattmeter("run", "--json", "-o", output, "--overwrite", "--record", recording, *options, "--",
+                     *words, env=env)
+    assert done.returncode == 0, done
+    with contextlib.closing(sqlite3.connect(recording)) as db:
+        first, last = db.execute("SELECT min(time_ns), max(time_ns) FROM sample").fetchone()
+    return tap.json.loads(output.read_text()), first / 1e9, last / 1e9
+
+
+def held(figure, expected, what):
+    """Whether the truth is where the report says that it is."""
+    most = figure["uncertainty_percent"] / 100 * figure["energy"]
+    assert figure["uncertainty_percent"] < 15, (what, figure)
+    near(figure["energy"], expected, most, what)
+
+
+@case("known curves of power give the known joules, within the uncertainty that is told")
+def _(folder):
+    for number, (name, joules) in enumerate(CURVES.items()):
+        place = folder / str(number)
+        zone = Zone(place / "sys", 0, "package-0", joules)
+        with machine(place, zone) as (start, env):
+            time.sleep(0.2)
+            r, first, last = measure(place, env, "sleep", "2")
+        package = r["energy"]["cpu"]["packages"][0]
+        assert package["name"] == "package0" and package["method"] == "counter", package
+        held(package, joules(last - start) - joules(first - start), name)
+        near(r["energy"]["total"], package["energy"], 1e-9, name)
+
+
+@case("a counter that runs over, and two packages")
+def _(folder):
+    zones = (Zone(folder / "sys", 0, "package-0", CURVES["constant"], first=RANGE_J - 40),
+             Zone(folder / "sys", 1, "package-1", CURVES["ramp"]))
+    with machine(folder, *zones) as (start, env):
+        r, first, last = measure(folder, env, "sleep", "1.5")
+    packages = r["energy"]["cpu"]["packages"]
+    for package, zone in zip(packages, zones):
+        held(package, zone.joules(last - start) - zone.joules(first - start), package["name"])
+    near(r["energy"]["cpu"]["total"], sum(p["energy"] for p in packages), 1e-9)
+    assert not [x for x in r["remarks"] if "package" in x], r["remarks"]
+
+
+@case("a counter that is set back: no negative and no huge joule, and the report says so")
+def _(folder):
+    zone = Zone(folder / "sys", 0, "package-0", CURVES["constant"], first=5000.0)
+    with machine(folder, zone) as (start, env):
+        def reset():
+            zone.lost = zone.first + zone.joules(time.monotonic() - start)
+        timer = threading.Timer(1.0, reset)
+        timer.start()
+        r, first, last = measure(folder, env, "sleep", "2")
+        timer.join()
+    package = r["energy"]["cpu"]["packages"][0]
+    whole = 50 * (last - first)
+    assert 0.8 * whole < package["energy"] < 1.01 * whole, (whole, package)
+    assert any("package0" in x for x in r["remarks"]), r["remarks"]
+
+
+@case("a counter that is dead has no energy")
+def _(folder):
+    zone = Zone(folder / "sys", 0, "package-0", lambda t: 0.0)
+    with machine(folder, zone) as (_, env):
+        r, _, _ = measure(folder, env, "sleep", "1.5")
+    assert r["energy"]["cpu"]["total"] is None, r["energy"]
+    assert "move" in r["why"]["energy.cpu.packages.0.energy"], r["why"]
+
+
+@case("parts of a package and the board are shown, and not added")
+def _(folder):
+    zones = (Zone(folder / "sys", 0, "package-0", CURVES["constant"]),
+             Zone(folder / "sys", "0:0", "uncore", lambda t: 30 * t),
+             Zone(folder / "sys", "0:1", "dram", lambda t: 4 * t),
+             Zone(folder / "sys", 1, "psys", lambda t: 90 * t))
+    with machine(folder, *zones) as (start, env):
+        r, first, last = measure(folder, env, "sleep", "1")
+    energy = r["energy"]
+    seconds = last - first
+    near(energy["cpu"]["total"], 50 * seconds, 3)
+    near(energy["cpu"]["parts"][0]["energy"], 30 * seconds, 3)
+    near(energy["cpu"]["dram"][0]["energy"], 4 * seconds, 1)
+    near(energy["cpu"]["psys"][0]["energy"], 90 * seconds, 5)
+    near(energy["total"], energy["cpu"]["total"] + energy["cpu"]["dram"][0]["energy"], 1e-9)
+    assert energy["covers"] == ["cpu", "dram"], energy["covers"]
+
+
+@case("a baseline: what the machine takes idle is nobody's, and the parts add up")
+def _(folder):
+    zone = Zone(folder / "sys", 0, "package-0", CURVES["constant"])
+    with machine(folder, zone) as (_, env):
+        begin = time.monotonic()
+        done = wattmeter("run", "--json", "--baseline", "1s", "--", "sleep", "1", env=env)
+        spent = time.monotonic() - begin
+    assert 2 < spent < 4, spent
+    assert "measuring the idle machine for 1 s" in done.stderr, done.stderr
+    energy = tap.json.loads(done.stdout)["energy"]
+    parts = energy["attributed"]
+    near(sum(parts.values()), energy["total"], 1e-9 * energy["total"])
+    near(parts["idle"], energy["total"], 0.05 * energy["total"], "all of it was taken idle, too")
+
+    refused = wattmeter("run", "--baseline", "2h", "--", "true", env=env)
+    assert refused.returncode == 2 and "baseline" in refused.stderr, refused
+
+
+@case("the estimate is there only where nothing measures, or where it is asked for; and says so")
+def _(folder):
+    zone = Zone(folder / "sys", 0, "package-0", CURVES["constant"])
+    with machine(folder, zone) as (_, env):
+        r, _, _ = measure(folder, env, "sleep", "0.3")
+        assert [p["source"] for p in r["energy"]["cpu"]["packages"]] == ["rapl"], r["energy"]
+        r, _, _ = measure(folder / "sys", env, "sleep", "0.3", options=("--cpu-watts", "10:40"))
+        packages = r["energy"]["cpu"]["packages"]
+        assert sorted(p["source"] for p in packages) == ["estimate", "rapl"], packages
+        near(r["energy"]["cpu"]["total"], 50 * r["compute_time"]["time"], 2)
+        assert "origin" not in r["energy"], r["energy"]
+
+    (folder / "empty").mkdir()
+    alone = tap.environment(WATTMETER_SYSFS=str(folder / "empty"), WATTMETER_NVML="/none")
+    r, _, _ = measure(folder / "empty", alone, "sleep", "0.3", options=("--cpu-watts", "10:40"))
+    seconds = r["compute_time"]["time"]
+    package = r["energy"]["cpu"]["packages"][0]
+    assert package["origin"] == "estimated" and package["method"] == "model", package
+    assert 9 * seconds < package["energy"] < 41 * seconds, (seconds, package)
+    assert r["energy"]["estimated"] is True, r["energy"]
+
+    for wrong in ("10", "40:10", "-1:5", "a:b", "1:1e9", ""):
+        refused = wattmeter("run", "--cpu-watts", wrong, "--", "touch", folder / "ran", env=alone)
+        assert refused.returncode == 2 and refused.stderr.count("\n") == 1, (wrong, refused)
+    assert not (folder / "ran").exists()
+
+
+if __name__ == "__main__":
+    tap.main()
