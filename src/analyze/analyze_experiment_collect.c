@@ -180,7 +180,7 @@ static void choose_kind(struct chosen *chosen, const struct pass *pass,
     const struct wm_analysis *analysis = pass->analysis;
     const char *source;
 
-    for (size_t k = 0; (source = wm_meter_source(k)) != NULL; k++) {
+    for (size_t k = 0; (source = wm_energy_source(k)) != NULL; k++) {
         size_t found = 0, known = 0;
         if (!wm_meter_may_count(analysis, source, kind))
             continue;

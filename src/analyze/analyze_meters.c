@@ -11,13 +11,6 @@
  * a step is 2 %. */
 #define SHARE_WINDOW_S 0.5
 
-const char *wm_meter_source(size_t index)
-{
-    static const char *const sources[] = { "rapl", "hwmon", "aipowermeter", "estimate" };
-
-    return index < sizeof(sources) / sizeof(sources[0]) ? sources[index] : NULL;
-}
-
 bool wm_meter_may_count(const struct wm_analysis *analysis, const char *source,
                         enum wm_device_kind kind)
 {
@@ -72,7 +65,7 @@ static void choose(struct wm_analysis *analysis, enum wm_device_kind kind)
     const char *source;
     bool found = false;
 
-    for (size_t k = 0; !found && (source = wm_meter_source(k)) != NULL; k++) {
+    for (size_t k = 0; !found && (source = wm_energy_source(k)) != NULL; k++) {
         if (!wm_meter_may_count(analysis, source, kind))
             continue;
         for (size_t i = 0; i < analysis->meter_count; i++) {

@@ -8,6 +8,7 @@
 
 #include "analyze/analyze_energy.h"
 #include "analyze/analyze_share.h"
+#include "source/source_energy.h"
 #include "wattmeter/recording.h"
 
 struct wm_analysis;
@@ -33,10 +34,6 @@ struct wm_cpu_work {
     struct wm_work_counter host, tree;
     size_t memory_used, tree_memory; /* gauges */
 };
-
-/* Several sources may know the energy of the same CPUs and memory. The first of
- * these that does counts; NULL past the last. */
-const char *wm_meter_source(size_t index);
 
 /* Whether that source's devices of a kind may count at all: an estimate of the
  * memory is not added to the measured energy of the CPUs. */

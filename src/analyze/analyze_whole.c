@@ -204,7 +204,7 @@ static void sum_kind(struct wm_report_builder *builder, enum wm_device_kind kind
     bool found = false;
 
     miss_sum(ret_sum, why);
-    for (size_t i = 0; (source = wm_meter_source(i)) != NULL; i++) {
+    for (size_t i = 0; (source = wm_energy_source(i)) != NULL; i++) {
         struct wm_energy_sum sum;
         if (!wm_meter_may_count(builder->analysis, source, kind) ||
             !sum_source(builder->report, kind, source, &sum))

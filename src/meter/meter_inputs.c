@@ -121,7 +121,7 @@ static int open_cpus(struct wm_meter_inputs *inputs, const struct wm_meter_optio
     const struct wm_source_config config = { .cpu_watts = options->cpu_watts };
     const char *name;
 
-    for (size_t i = 0; (name = wm_meter_source(i)) != NULL; i++) {
+    for (size_t i = 0; (name = wm_energy_source(i)) != NULL; i++) {
         bool is_estimate = strcmp(name, "estimate") == 0;
 
         /* Some can be read in recordings only. */

@@ -109,7 +109,7 @@ static void sum_kind(const struct wm_meter_inputs *inputs,
     const char *source;
 
     miss(inputs, kind, ret_sum);
-    for (size_t i = 0; (source = wm_meter_source(i)) != NULL; i++) {
+    for (size_t i = 0; (source = wm_energy_source(i)) != NULL; i++) {
         struct wm_meter_energy sum;
         if (sum_devices(inputs, devices, kind, source, &sum) == 0)
             continue;

@@ -28,6 +28,7 @@
 #include "record/record_ops.h"
 #include "record/record_out.h"
 #include "record/record_text.h"
+#include "source/source_energy.h"
 
 #define SEGMENT_END "\"END OF RECORDING SEGMENT\"\n"
 
@@ -169,10 +170,40 @@ static struct device *find_device(struct aipm *aipm, const struct wm_channel *ch
     return device;
 }
 
+static bool has_source(const struct aipm *aipm, const char *source,
+                       enum wm_device_kind kind)
+{
+    for (size_t i = 0; i < aipm->count; i++) {
+        if (aipm->channels[i].device_kind == kind &&
+            strcmp(aipm->channels[i].source, source) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a better source knows the same CPUs or memory, which must not count twice. */
+static bool is_second(const struct aipm *aipm, const struct wm_channel *channel)
+{
+    const char *source;
+
+    if (channel->device_kind != WM_DEVICE_CPU && channel->device_kind != WM_DEVICE_DRAM)
+        return false;
+    for (size_t i = 0; (source = wm_energy_source(i)) != NULL; i++) {
+        if (strcmp(channel->source, source) == 0)
+            return false;
+        if (has_source(aipm, source, channel->device_kind))
+            return true;
+    }
+    return false;
+}
+
 static void use_device_channel(struct aipm *aipm, size_t index)
 {
     const struct wm_channel *channel = &aipm->channels[index];
     const char *metric = channel->metric;
+
+    if (is_second(aipm, channel))
+        return;
 
     if (strcmp(metric, "energy") == 0)
         find_device(aipm, channel)->energy = index;

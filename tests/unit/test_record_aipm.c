@@ -30,12 +30,15 @@ enum {
     HOST_CPU,
     HOST_MEMORY,
     BATTERY,
+    ESTIMATE, /* of the packages, which must not count twice */
     CHANNELS,
 };
 
 #define CHANNEL(device_, label_, metric_, unit_, device_kind_, kind_)                      \
+    SOURCED("rapl", device_, label_, metric_, unit_, device_kind_, kind_)
+#define SOURCED(source_, device_, label_, metric_, unit_, device_kind_, kind_)             \
     {                                                                                      \
-        .source = "test", .device = device_, .label = label_, .metric = metric_,           \
+        .source = source_, .device = device_, .label = label_, .metric = metric_,          \
         .unit = unit_, .device_kind = device_kind_, .kind = kind_                          \
     }
 
@@ -58,14 +61,15 @@ static const struct wm_channel channels[CHANNELS] = {
     CHANNEL("host", "host", "cpu_time", "s", WM_DEVICE_HOST, WM_COUNTER),
     CHANNEL("host", "host", "memory_used", "B", WM_DEVICE_HOST, WM_GAUGE),
     CHANNEL("BAT0", "BAT0", "power", "W", WM_DEVICE_PLATFORM, WM_GAUGE),
+    SOURCED("estimate", "cpu-estimate", "cpu", "energy", "J", WM_DEVICE_CPU, WM_COUNTER),
 };
 
 /* Tick number `n`, two seconds after the one before. */
 static struct wm_tick make_tick(size_t n, struct wm_reading *readings)
 {
     static const double steps[CHANNELS] = {
-        [PACKAGE0] = 60, [PACKAGE1] = 40, [CORE] = 50,         [UNCORE] = 2,
-        [PSYS] = 200,    [TREE_CPU] = 1,  [GPU3_ENERGY] = 300, [HOST_CPU] = 4,
+        [PACKAGE0] = 60, [PACKAGE1] = 40,     [CORE] = 50,    [UNCORE] = 2,    [PSYS] = 200,
+        [TREE_CPU] = 1,  [GPU3_ENERGY] = 300, [HOST_CPU] = 4, [ESTIMATE] = 77,
     };
     static const double values[CHANNELS] = {
         [DRAM] = 7,        [GPU3_POWER] = 999,  [GPU3_USE] = 0.5,    [GPU3_MEMORY] = 1e9,
