@@ -169,20 +169,29 @@ static double value_of(const struct wm_tick *tick, size_t channel)
     return reading && wm_stats_usable(reading) ? reading->value : NAN;
 }
 
+/* NAN while one of them is not known, or there is nothing to have a part of. */
+static double part_of(double part, double whole)
+{
+    if (isnan(part) || !(whole > 0))
+        return NAN;
+    return part < whole ? part / whole : 1;
+}
+
 /* Where the driver does not tell whose the work is, memory stands for it. */
 static void share_gpu(const struct wm_analysis *analysis, struct wm_gpu_stats *gpu,
                       const struct wm_tick *tick)
 {
     double seconds =
         analysis->ticks > 0 ? wm_stats_seconds(analysis->last_ns, tick->when_ns) : 0;
-    double hold = value_of(tick, gpu->tree_memory) / value_of(tick, gpu->memory_used);
+    double hold =
+        part_of(value_of(tick, gpu->tree_memory), value_of(tick, gpu->memory_used));
     double busy = value_of(tick, gpu->utilization);
     double tree = value_of(tick, gpu->tree_utilization);
     struct wm_work work = {
         .seconds = seconds,
         .capacity = seconds,
         .busy = seconds * (busy < tree ? tree : busy),
-        .tree = seconds * (isnan(tree) ? busy * fmin(hold, 1) : tree),
+        .tree = seconds * (isnan(tree) ? busy * hold : tree),
         .tree_hold = hold,
     };
     struct wm_energy_result so_far;

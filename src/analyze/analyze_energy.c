@@ -273,12 +273,16 @@ static bool count_increase(struct wm_energy *energy, double joules, double secon
 }
 
 /* A driver was loaded anew, or a 32-bit counter ran over: how far it had got
- * nobody knows. What it shows now is the least that was used since. */
+ * nobody knows. What it shows now is the least that was used since, if it began at 0:
+ * one that went back a little shows far more. */
 static void count_reset(struct wm_energy *energy, double value, double seconds)
 {
+    double span_s = wm_stats_seconds(energy->first_ns, energy->last_ns);
+    double usual = span_s > 0 ? energy->total / span_s : 0;
+
     energy->resets++;
     if (energy->since_covered_s <= 0 &&
-        value / fmax(seconds, SLOWEST_RENEWAL_S) <= MOST_WATTS)
+        value / fmax(seconds, SLOWEST_RENEWAL_S) <= MOST_TIMES * usual)
         energy->total += value;
 }
 

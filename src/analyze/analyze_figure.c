@@ -164,6 +164,7 @@ void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_o
         return;
     }
     figure->energy = wm_value_known(energy.joules);
+    figure->covered_s = energy.span_s - energy.missing_s;
     wm_uncertainty_find(device->joules, &energy, &uncertainty);
     build_uncertainty(&energy, &uncertainty, figure);
     describe_sensor(device->joules, energy.method, figure);

@@ -102,8 +102,8 @@ void wm_meters_find(struct wm_analysis *analysis)
     work->tree_memory = wm_analysis_find(analysis, "tree", "tree", "memory_total");
 }
 
-/* How far a counter has come since the last tick that told; NAN while unknown. A
- * tick that does not tell costs nothing: the next one makes up for it. */
+/* How far a counter has come since the last tick; NAN where one of the two did not
+ * tell, as joules may be divided at any of them. */
 static double advance(struct wm_work_counter *counter, const struct wm_tick *tick)
 {
     double step = NAN;
@@ -111,11 +111,12 @@ static double advance(struct wm_work_counter *counter, const struct wm_tick *tic
     if (counter->channel == WM_NO_CHANNEL)
         return NAN;
     const struct wm_reading *reading = &tick->readings[counter->channel];
-    if (!wm_stats_usable(reading))
-        return counter->known ? 0 : NAN;
-    if (counter->known)
+    bool was_known = counter->known;
+    counter->known = wm_stats_usable(reading);
+    if (!counter->known)
+        return NAN;
+    if (was_known)
         step = fmax(reading->value - counter->value, 0);
-    counter->known = true;
     counter->value = reading->value;
     return step;
 }

@@ -36,6 +36,7 @@ struct wm_spread {
 /* One device's energy. */
 struct wm_energy_figure {
     struct wm_value energy;      /* J */
+    double covered_s;            /* the time that it covers */
     char method[64];             /* "counter", "integral of power", ... */
     struct wm_value uncertainty; /* ratio: the truth lies within it 95 times of 100 */
     double systematic, random;   /* what it is made of, where it is known: the sensor's */

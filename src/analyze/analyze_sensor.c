@@ -33,6 +33,13 @@ static const struct {
     bool averages; /* the older call tells the mean over a second */
     const char *text;
 } nvidia[] = {
+    /* Before A100, whose name some of these contain. */
+    { { "*RTX 30[0-9]*", "*RTX A[0-9]*", "*A2", "*A10", "*A10-*", "*A10G*", "*A10M*",
+        "*A16*", "*A40*" },
+      100 * MS,
+      0.100,
+      true,
+      "Ampere GA10x: all of each 100 ms" },
     { { "*A100*", "*A800*", "*A30", "*A30-*", "*A30X*" },
       100 * MS,
       0.025,
@@ -71,12 +78,6 @@ static const struct {
       0.100,
       false,
       "Turing: all of each 100 ms" },
-    { { "*RTX 30[0-9]*", "*RTX A[0-9]*", "*A2", "*A10", "*A10-*", "*A10G*", "*A10M*",
-        "*A16*", "*A40*" },
-      100 * MS,
-      0.100,
-      true,
-      "Ampere GA10x: all of each 100 ms" },
     /* Anything else: as little as any is known to see. */
     { { "*" }, 100 * MS, 0.025, true, "not in the table: taken to see 25 of each 100 ms" },
 };

@@ -61,9 +61,10 @@ static void build_device(struct wm_report_builder *builder,
     wm_build_split(&meter->share, &device->figure.energy, &device->split);
     device->power = device->figure.energy;
     if (device->power.known) {
-        double seconds = wm_stats_seconds(meter->joules.first_ns, meter->joules.last_ns);
-        device->power.number /= seconds;
-        if (seconds <= 0)
+        double seconds = device->figure.covered_s;
+        if (seconds > 0)
+            device->power.number /= seconds;
+        else
             device->power =
                 wm_value_missing("no time passed between the first tick and the last");
     }
@@ -238,9 +239,33 @@ static void add_known(struct wm_report *report, const struct wm_energy_sum *part
         add_part(&report->energy, part);
 }
 
-static void build_power(struct wm_report *report, const struct wm_window_max *windows)
+/* Whether what was watched for its highest power is what the energy is of. Which
+ * source tells the truth shows at the end only. */
+static bool is_of_the_same(const struct wm_report_builder *builder)
 {
-    double max = wm_window_max_value(windows);
+    const struct wm_analysis *analysis = builder->analysis;
+    const struct wm_report *report = builder->report;
+    bool has_cpu = false, has_dram = false;
+
+    for (size_t i = 0; i < analysis->meter_count; i++) {
+        const struct wm_meter_stats *meter = &analysis->meters[i];
+        struct wm_energy_result energy;
+        if (!meter->counts)
+            continue;
+        wm_energy_result(&meter->joules, &energy);
+        if (energy.method == WM_ENERGY_UNKNOWN)
+            return false;
+        has_cpu |= meter->channel->device_kind == WM_DEVICE_CPU;
+        has_dram |= meter->channel->device_kind == WM_DEVICE_DRAM;
+    }
+    return has_cpu == report->energy_has_cpu && has_dram == report->energy_has_dram &&
+           (analysis->gpu_count > 0) == report->energy_has_gpus;
+}
+
+static void build_power(struct wm_report_builder *builder)
+{
+    struct wm_report *report = builder->report;
+    double max = wm_window_max_value(&builder->analysis->power_max);
 
     report->power.mean = report->energy.energy;
     if (report->power.mean.known && report->compute_time.known &&
@@ -251,6 +276,9 @@ static void build_power(struct wm_report *report, const struct wm_window_max *wi
     report->power.max = report->power.mean;
     if (report->power.mean.known && max > report->power.mean.number)
         report->power.max = wm_value_known(max);
+    if (report->power.mean.known && !is_of_the_same(builder))
+        report->power.max =
+            wm_value_missing("what was watched for it turned out not to tell its energy");
 }
 
 /* What the tree used of the CPUs, by the CPU time of each process. */
@@ -293,6 +321,19 @@ static void remark_estimate(struct wm_report_builder *builder)
     }
 }
 
+/* An estimate for CPUs that has none for memory is of both together. */
+static bool has_memory_in_cpu(const struct wm_report *report)
+{
+    bool has_own = false;
+
+    if (!report->cpu_energy.energy.known || report->cpu_energy.origin != WM_ESTIMATED)
+        return false;
+    for (size_t i = 0; i < report->device_count; i++)
+        has_own |= report->devices[i].kind == WM_DEVICE_DRAM &&
+                   strcmp(report->devices[i].source, "estimate") == 0;
+    return !has_own;
+}
+
 void wm_build_energy(struct wm_report_builder *builder)
 {
     struct wm_report *report = builder->report;
@@ -306,14 +347,15 @@ void wm_build_energy(struct wm_report_builder *builder)
 
     wm_build_sum_start(&report->energy);
     add_known(report, &report->cpu_energy, &report->energy_has_cpu);
-    add_known(report, &report->dram_energy, &report->energy_has_dram);
+    if (!has_memory_in_cpu(report))
+        add_known(report, &report->dram_energy, &report->energy_has_dram);
     add_known(report, &report->gpu_energy, &report->energy_has_gpus);
     wm_build_sum_end(&report->energy);
     if (!report->energy_has_cpu && !report->energy_has_dram && !report->energy_has_gpus)
         miss_sum(&report->energy,
                  wm_build_text(builder, "%s; %s", report->cpu_energy.energy.why,
                                report->gpu_energy.energy.why));
-    build_power(report, &builder->analysis->power_max);
+    build_power(builder);
     build_processes(builder);
     remark_estimate(builder);
 }

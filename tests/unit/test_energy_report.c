@@ -80,6 +80,22 @@ static const struct series gpu_with_use[] = {
 
 static const struct series gpu_untold[] = {
     { NVIDIA("energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },
+    { NVIDIA("utilization", "ratio", WM_GAUGE), { 0.5, 0.5, 0.5, 0.5, 0.5 } },
+    { NVIDIA("memory_used", "B", WM_GAUGE), { 40, 40, 40, 40, 40 } },
+};
+
+/* Whose the work was is not known for half of the time. */
+static const struct series untold[] = {
+    { HOST("cpu_time", "s", WM_COUNTER, 10000000), { 100, 102, MISSING, 106, 108 } },
+    { TRACKER("tree", "cpu_time", "s", WM_COUNTER), { 0, 1, 2, 3, 4 } },
+    { RAPL("package0", WM_DEVICE_CPU), { 0, 10, 20, 30, 40 } },
+};
+
+/* Counters of memory beside an estimate that includes it. */
+static const struct series included[] = {
+    LOAD,
+    { METER("estimate", "cpu", WM_DEVICE_CPU, WM_ESTIMATED), { 0, 5, 10, 15, 20 } },
+    { RAPL("dram0", WM_DEVICE_DRAM), { 0, 4, 8, 12, 16 } },
 };
 
 #define SERIES(series_) series_, ARRAY_LEN(series_)
@@ -92,19 +108,24 @@ static const struct {
     double cpu, dram, gpus, total;
     enum wm_origin origin;
     double tree, idle, rest;
+    bool has_max; /* the highest power is known */
 } rows[] = {
     { "packages and memory, each once", SERIES(server), 120, 16, UNKNOWN, 136, WM_MEASURED,
-      34, 60, 42 },
+      34, 60, 42, true },
     { "a dead counter, and an estimate", SERIES(dead), 20, UNKNOWN, UNKNOWN, 20,
-      WM_ESTIMATED, 5, 10, 5 },
+      WM_ESTIMATED, 5, 10, 5, false },
     { "a dead counter", SERIES(only_dead), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, WM_MEASURED,
-      UNKNOWN, UNKNOWN, UNKNOWN },
+      UNKNOWN, UNKNOWN, UNKNOWN, false },
     { "a GPU shared by memory", SERIES(gpu), UNKNOWN, UNKNOWN, 400, 400, WM_MEASURED, 100,
-      150, 150 },
+      150, 150, true },
     { "a GPU shared by use", SERIES(gpu_with_use), UNKNOWN, UNKNOWN, 400, 400, WM_MEASURED,
-      210, 150, 40 },
+      210, 150, 40, true },
     { "a GPU that does not tell whose", SERIES(gpu_untold), UNKNOWN, UNKNOWN, 400, 400,
-      WM_MEASURED, UNKNOWN, UNKNOWN, UNKNOWN },
+      WM_MEASURED, UNKNOWN, UNKNOWN, UNKNOWN, true },
+    { "work that is not known at times", SERIES(untold), 40, UNKNOWN, UNKNOWN, 40,
+      WM_MEASURED, UNKNOWN, UNKNOWN, UNKNOWN, true },
+    { "an estimate that includes the memory", SERIES(included), 20, 16, UNKNOWN, 20,
+      WM_ESTIMATED, 5, 10, 5, false },
 };
 
 static void check(const char *row, const char *what, const struct wm_value *value,
@@ -167,6 +188,11 @@ static void test_whole(void **state)
               rows[i].total == UNKNOWN ? UNKNOWN : rows[i].total / 4);
         if (report->energy.energy.known && report->energy.origin != rows[i].origin)
             fail_msg("%s: origin %d", row, (int)report->energy.origin);
+        if (report->power.max.known != rows[i].has_max)
+            fail_msg("%s: the highest power is %sknown", row,
+                     report->power.max.known ? "" : "not ");
+        if (report->power.max.known && report->power.max.number < rows[i].total / 4)
+            fail_msg("%s: %g W at most", row, report->power.max.number);
         check_sum(row, &report->energy);
         check_sum(row, &report->cpu_energy);
         check_sum(row, &report->dram_energy);
