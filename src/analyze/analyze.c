@@ -200,32 +200,47 @@ static void share_gpu(const struct wm_analysis *analysis, struct wm_gpu_stats *g
     wm_share_add(&gpu->share, so_far.told, &work);
 }
 
-/* Joules become watts over a window in which each sensor had something new a few
- * times. */
+/* What all that counts has come to at a tick. */
+struct whole {
+    double joules;
+    double shortest_s; /* in which each sensor had something new a few times */
+    bool is_told; /* none has made us wait for its joules, which come in one heap then */
+};
+
+static void add_to_whole(struct whole *whole, const struct wm_energy *energy, double joules)
+{
+    bool has_told = energy->counted || energy->covered_s > 0 || energy->powered;
+
+    whole->joules += joules;
+    whole->shortest_s =
+        fmax(whole->shortest_s, SENSOR_PERIODS * wm_energy_period_s(energy));
+    if (has_told)
+        whole->is_told &= energy->counted ? energy->present : energy->powered;
+}
+
 static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
-    double shortest_s = (double)analysis->run->interval_ns / 1e9 / 2;
-    double joules = 0;
+    struct whole whole = {
+        .shortest_s = (double)analysis->run->interval_ns / 1e9 / 2,
+        .is_told = true,
+    };
 
-    for (size_t i = 0; i < analysis->gpu_count; i++) {
-        const struct wm_gpu_stats *gpu = &analysis->gpus[i];
-        joules += gpu->share.joules_now;
-        shortest_s = fmax(shortest_s, SENSOR_PERIODS * wm_energy_period_s(&gpu->joules));
-    }
+    for (size_t i = 0; i < analysis->gpu_count; i++)
+        add_to_whole(&whole, &analysis->gpus[i].joules, analysis->gpus[i].share.joules_now);
     for (size_t i = 0; i < analysis->meter_count; i++) {
         const struct wm_meter_stats *meter = &analysis->meters[i];
-        if (!meter->counts)
-            continue;
-        joules += meter->share.joules_now;
-        shortest_s = fmax(shortest_s, SENSOR_PERIODS * wm_energy_period_s(&meter->joules));
+        if (meter->counts)
+            add_to_whole(&whole, &meter->joules, meter->share.joules_now);
     }
-    if (analysis->ticks > 0) {
-        double seconds = wm_stats_seconds(analysis->last_ns, tick->when_ns);
-        if (seconds > 0)
-            wm_window_max_add(&analysis->power_max, (joules - analysis->joules) / seconds,
-                              seconds, shortest_s);
-    }
-    analysis->joules = joules;
+    if (!whole.is_told)
+        return;
+    double seconds = wm_stats_seconds(analysis->told_ns, tick->when_ns);
+    if (analysis->has_told && seconds > 0)
+        wm_window_max_add(&analysis->power_max, (whole.joules - analysis->joules) / seconds,
+                          seconds, whole.shortest_s);
+    analysis->has_told = true;
+    analysis->told_ns = tick->when_ns;
+    analysis->joules = whole.joules;
 }
 
 static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)

@@ -17,6 +17,9 @@
  * is from the truth. */
 #define MOST_MISSING 0.1
 
+/* The part of the time that a figure has to cover to be one. */
+#define LEAST_COVERED 0.01
+
 static const char *const method_texts[] = {
     [WM_ENERGY_UNKNOWN] = "",
     [WM_ENERGY_COUNTER] = "counter",
@@ -33,6 +36,17 @@ static const char *why_no_energy(struct wm_report_builder *builder,
     if (energy->powered || energy->max_power > 0)
         return "there is no energy counter, and power was not read twice in a row";
     return wm_build_why(builder, channel, source);
+}
+
+static const char *why_not_covered(struct wm_report_builder *builder,
+                                   const struct wm_figure_of *device)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    size_t channel = device->energy != WM_NO_CHANNEL ? device->energy : device->power;
+    const char *why = analysis->stats[channel].why;
+
+    return wm_build_text(builder, "it was not known long enough for a figure%s%s",
+                         why[0] ? ": " : "", why);
 }
 
 static void remark_counter(struct wm_report_builder *builder, const char *label,
@@ -157,6 +171,13 @@ void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_o
     figure->check = wm_value_missing("counter and power were not both there");
     if (energy.checked)
         figure->check = wm_value_known(energy.gap);
+    if (energy.method != WM_ENERGY_UNKNOWN &&
+        energy.span_s - energy.missing_s <= LEAST_COVERED * energy.span_s) {
+        figure->method[0] = '\0';
+        figure->uncertainty = wm_value_missing("there is no figure");
+        figure->energy = wm_value_missing(why_not_covered(builder, device));
+        return;
+    }
     if (energy.method == WM_ENERGY_UNKNOWN) {
         figure->uncertainty = wm_value_missing("there is no figure");
         figure->energy = wm_value_missing(

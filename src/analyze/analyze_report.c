@@ -68,6 +68,15 @@ static void build_memory(struct wm_report_builder *builder)
     report->ram_descendants = rss_of(builder, "descendants");
     report->ram_combined = rss_of(builder, "tree");
 
+    /* Right after its begin a command has nothing of its own yet. */
+    if (report->complete && report->result.ticks <= LOOKS_AT_ENDS) {
+        struct wm_value missing =
+            wm_value_missing("nobody looked between its begin and its end");
+        report->ram_main.private_ = report->ram_main.shared = missing;
+        report->ram_descendants.private_ = report->ram_descendants.shared = missing;
+        report->ram_combined.private_ = report->ram_combined.shared = missing;
+    }
+
     /* The tree has at least what one of its parts has, when its own is not known. */
     if (report->ram_main.total.known)
         raise(&report->ram_combined.total, report->ram_main.total.number);

@@ -67,6 +67,7 @@ struct wm_device_energy {
 /* A sum over devices. */
 struct wm_energy_sum {
     struct wm_value energy;
+    double watts; /* on average while it was known */
     struct wm_value uncertainty;
     double systematic, random; /* as of a figure */
     struct wm_energy_split split;

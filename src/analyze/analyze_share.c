@@ -3,6 +3,7 @@
 #include "analyze/analyze_share.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 static double ratio(double part, double whole)
 {
@@ -28,7 +29,8 @@ static void divide(struct wm_share *share, double joules)
         share->unknown_joules += step;
     } else {
         double idle = step * idle_ratio(share, step);
-        double held = share->hold_s > 0 ? share->hold / share->hold_s : 0;
+        bool is_measured = !isnan(share->idle_watts);
+        double held = share->hold_s > 0 && !is_measured ? share->hold / share->hold_s : 0;
         share->tree += (step - idle) * ratio(share->tree_work, share->busy) + idle * held;
         share->idle += idle * (1 - held);
     }

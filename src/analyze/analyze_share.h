@@ -21,7 +21,8 @@ struct wm_work {
     double capacity;  /* what it could have done: cores times seconds, */
     double busy;      /* what it did, in the same unit, */
     double tree;      /* and what the tracked tree did of that */
-    double tree_hold; /* the tree's part of what is used without work (memory), 0 to 1 */
+    double tree_hold; /* the tree's part of what it keeps awake (memory), 0 to 1; where */
+                      /* idling was measured, it was with nothing kept awake */
 };
 
 struct wm_share {

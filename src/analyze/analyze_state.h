@@ -66,7 +66,9 @@ struct wm_analysis {
     struct wm_timepoint_builder *timepoints;
     struct wm_window_max cpu_max[WM_CPU_PART_COUNT]; /* percent of one core */
     struct wm_window_max power_max;                  /* W of all that counts */
-    double joules;                                   /* of the same, at the last tick */
+    bool has_told;   /* all of it told its joules at a tick, */
+    int64_t told_ns; /* the last of which was this, */
+    double joules;   /* and these are they */
 
     uint64_t ticks;
     int64_t first_ns, last_ns;

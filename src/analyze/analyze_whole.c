@@ -109,6 +109,9 @@ static struct wm_energy_sum sum_of(const struct wm_energy_figure *figure,
         .uncertainty = figure->uncertainty,
         .systematic = figure->systematic,
         .random = figure->random,
+        .watts = figure->energy.known && figure->covered_s > 0
+                     ? figure->energy.number / figure->covered_s
+                     : 0,
         .split = *split,
         .origin = origin,
     };
@@ -123,6 +126,7 @@ static void add_part(struct wm_energy_sum *sum, const struct wm_energy_sum *part
 
     sum->systematic += part->systematic * part->energy.number;
     sum->random += random * random;
+    sum->watts += part->watts;
     add_value(&sum->energy, &part->energy);
     if (!part->energy.known || part->energy.number > 0)
         add_value(&sum->uncertainty, &part->uncertainty);
@@ -268,11 +272,8 @@ static void build_power(struct wm_report_builder *builder)
     double max = wm_window_max_value(&builder->analysis->power_max);
 
     report->power.mean = report->energy.energy;
-    if (report->power.mean.known && report->compute_time.known &&
-        report->compute_time.number > 0)
-        report->power.mean.number /= report->compute_time.number;
-    else if (report->power.mean.known)
-        report->power.mean = report->compute_time;
+    if (report->power.mean.known)
+        report->power.mean.number = report->energy.watts;
     report->power.max = report->power.mean;
     if (report->power.mean.known && max > report->power.mean.number)
         report->power.max = wm_value_known(max);

@@ -121,6 +121,9 @@ static void print_split(const struct wm_text_view *view, const struct wm_energy_
     }
     if (detail.text[0])
         wm_line_add_origin(&detail, sum->origin);
+    else if (!split->tree.known)
+        wm_line_add(&detail, "", "how much of it the command's was: n/a (%s)",
+                    split->tree.why);
     wm_line_more(view, detail.text);
 }
 

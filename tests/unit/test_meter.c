@@ -360,6 +360,46 @@ static void test_estimate_beside_counters(void **state)
     check_close(meter, 0);
 }
 
+/* After a pause in which the counter may have run over it fails once. It works, and the
+ * next snippets have its figure and not another kind of one. */
+static void test_estimate_beside_a_pause(void **state)
+{
+    const struct wm_meter_options options = { .cpu_watts = "10:30", .estimate = true };
+    struct wm_meter *meter = open_meter(&options);
+
+    set_counter(*state, "0", 1001000000);
+    uint64_t id = start(meter, NULL);
+    sleep_s(0.02);
+    set_counter(*state, "0", 1002000000);
+    struct wm_meter_reading cost = stop(meter, id);
+    assert_int_equal(cost.cpu.origin, WM_MEASURED);
+
+    /* Nobody knows how far it came, which a jump tells like a long time does. */
+    set_counter(*state, "0", 200000000000);
+    id = start(meter, NULL);
+    set_counter(*state, "0", 200000500000);
+    cost = stop(meter, id);
+    assert_true(cost.cpu.state != WM_READING_OK);
+    check_close(meter, 0);
+}
+
+/* The graphics unit of an APU has the power of the package, which counts once. */
+static void test_apu(void **state)
+{
+    struct wm_meter_reading cost;
+    (void)state;
+
+    setenv("WATTMETER_SYSFS", test_source_path("tests/data/sys-drm/amd-apu"), 1);
+    setenv("WATTMETER_PROCFS", test_source_path("tests/data/proc-drm/amd-apu"), 1);
+    struct wm_meter *meter = open_meter(NULL);
+    uint64_t id = start(meter, NULL);
+    sleep_s(0.3);
+    cost = stop(meter, id);
+    check_missing(&cost.gpu, WM_READING_UNSUPPORTED,
+                  "card1: its power is that of the CPU package");
+    check_close(meter, 0);
+}
+
 static void test_gpus(void **state)
 {
     static const struct {
@@ -1134,6 +1174,8 @@ int main(void)
         ON_NOTHING(test_machine_without_sensors),
         ON_NOTHING(test_estimate),
         ON_RAPL(test_estimate_beside_counters),
+        ON_RAPL(test_estimate_beside_a_pause),
+        ON_NOTHING(test_apu),
         ON_NOTHING(test_gpus),
         ON_NOTHING(test_short_burst),
         ON_NOTHING(test_interval_checks_the_counter),

@@ -151,8 +151,8 @@ static void test_machines(void **state)
           "card1",
           "AMD GPU 1002:15bf",
           "card1: amdgpu at 0000:c4:00.0, an APU, whose power is that of its CPU too",
-          { LACKS(APU, "energy", "amdgpu tells no energy"), GIVES(APU, "power", 14.25),
-            GIVES(APU, "utilization", 0.23),
+          { LACKS(APU, "energy", "its power is that of the CPU package"),
+            GIVES(APU, "power", 14.25), GIVES(APU, "utilization", 0.23),
             GIVES(APU, "memory_used", 402653184.0 + 2147483648.0),
             GIVES(APU, "memory_total", 536870912.0 + 16106127360.0),
             GIVES(APU, "temperature", 48) },
@@ -278,6 +278,18 @@ static void test_channels(void **state)
         assert_int_equal(channel->origin, WM_MEASURED);
         assert_int_equal(channel->period_ns, is_memory ? 0 : WM_NS_PER_MS);
         assert_true(readings[i].when_ns == readings[0].when_ns);
+    }
+    wm_source_close(source);
+
+    /* An APU's power is beside what is added up, under the same name. */
+    source = open_trees(test_source_path("tests/data/sys-drm/amd-apu"),
+                        test_source_path("tests/data/proc-drm/amd-apu"), NULL);
+    for (size_t i = 0; i < wm_source_channel_count(source); i++) {
+        const struct wm_channel *channel = wm_source_channel(source, i);
+        bool is_power = strcmp(channel->metric, "power") == 0;
+        assert_int_equal(channel->device_kind, is_power ? WM_DEVICE_OTHER : WM_DEVICE_GPU);
+        assert_string_equal(channel->device, APU);
+        assert_string_equal(channel->label, "card1");
     }
     wm_source_close(source);
 

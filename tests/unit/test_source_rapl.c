@@ -604,6 +604,9 @@ static struct {
     size_t count;
     int refuse;      /* errno of each open; 0: none */
     uint64_t absent; /* an event of this config is not there */
+    int blocked_cpu; /* opens on it fail with `blocked`, those of the config if given */
+    int blocked;     /* errno; 0: none */
+    uint64_t blocked_config;
     uint64_t alone;  /* an event of this config joins no group */
     bool is_offline; /* reads end at once, as those of a CPU that went offline */
 } kernel;
@@ -612,6 +615,10 @@ static int fake_open(const struct perf_event_attr *attr, int cpu, int group)
 {
     errno = kernel.refuse;
     if (kernel.refuse)
+        return -1;
+    errno = kernel.blocked;
+    if (kernel.blocked && cpu == kernel.blocked_cpu &&
+        (!kernel.blocked_config || kernel.blocked_config == attr->config))
         return -1;
     errno = attr->config == kernel.absent ? ENOENT : EINVAL;
     if (attr->config == kernel.absent || (group >= 0 && attr->config == kernel.alone) ||
@@ -745,6 +752,83 @@ static void test_perf_groups(void **state)
         assert_int_equal(set.counters[i].die, i / 2);
     }
     wm_rapl_set_release(&set);
+}
+
+/* What cannot be opened of one package is told to fail: all that is left would pass for
+ * all packages. The rest is read as ever. */
+static void test_perf_blocked(void **state)
+{
+    static const struct {
+        const char *what;
+        int cpu, number;
+        uint64_t config;          /* 0: each event of that CPU */
+        size_t count, failed;     /* counters, and the first that fails */
+        size_t failed_count;      /* how many fail, side by side */
+        size_t leader, followers; /* one that reads others, too */
+    } cases[] = {
+        { "the second package, too many files", 4, EMFILE, 0, 5, 3, 2, 0, 2 },
+        { "the second package, its CPU is going", 4, ENODEV, 0, 5, 3, 2, 0, 2 },
+        { "the second package, in use", 4, EBUSY, 0, 5, 3, 2, 0, 2 },
+        { "the first package, which leads no group", 0, EMFILE, 2, 5, 0, 1, 1, 1 },
+        { "one between others ends their group", 0, EMFILE, 3, 5, 1, 1, 3, 1 },
+        { "a package of which the kernel knows nothing", 4, EINVAL, 2, 5, 3, 1, 0, 2 },
+        { "memory that only one package has", 4, EINVAL, 3, 4, 4, 0, 0, 2 },
+    };
+
+    make_tree(*state, perf_tree);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_rapl_places places = perf_places(*state);
+        size_t open_files = count_open_files();
+        const struct wm_rapl_way *way = NULL;
+        struct wm_rapl_set set = { 0 };
+        struct wm_error err;
+
+        print_message("  %s\n", cases[i].what);
+        kernel.blocked_cpu = cases[i].cpu;
+        kernel.blocked = cases[i].number;
+        kernel.blocked_config = cases[i].config;
+        if (wm_rapl_find(&places, &set, &way, &err) < 0)
+            fail_msg("%s", err.text);
+        assert_int_equal(set.count, cases[i].count);
+        assert_int_equal(set.counters[cases[i].leader].followers, cases[i].followers);
+        for (size_t k = 0; k < set.count; k += 1 + set.counters[k].followers)
+            way->read(&places, &set.counters[k]);
+        for (size_t k = 0; k < set.count; k++) {
+            const struct wm_rapl_counter *counter = &set.counters[k];
+            bool fails =
+                k >= cases[i].failed && k - cases[i].failed < cases[i].failed_count;
+
+            assert_int_equal(counter->err.status < 0, fails);
+            if (fails)
+                assert_non_null(strstr(counter->err.text, strerror(cases[i].number)));
+        }
+        wm_rapl_set_release(&set);
+        assert_int_equal(count_open_files(), open_files);
+    }
+}
+
+/* A way in which nothing can be opened, or no package, is not taken before another. */
+static void test_blocked_way(void **state)
+{
+    struct wm_rapl_places places = perf_places(*state);
+    const struct wm_rapl_way *way = NULL;
+    struct wm_rapl_set set = { 0 };
+    struct wm_error err;
+
+    make_tree(*state, perf_tree);
+    test_write_file(*state, PMU("cpumask"), "0\n");
+    kernel.blocked = EMFILE;
+    assert_int_equal(wm_rapl_find(&places, &set, &way, &err), WM_EIO);
+    assert_non_null(strstr(err.text, "energy-pkg of CPU 0: Too many open files"));
+
+    test_write_file(*state, ZONE("intel-rapl:0", "name"), "package-0\n");
+    test_write_file(*state, ZONE("intel-rapl:0", "energy_uj"), "1\n");
+    for (uint64_t config = 0; config <= 2; config += 2) {
+        kernel.blocked_config = config;
+        assert_int_equal(wm_rapl_find(&places, &set, &way, NULL), WM_OK);
+        assert_string_equal(way->name, "powercap");
+        wm_rapl_set_release(&set);
+    }
 }
 
 /* Linux 6.9 has AMD's package in the mask once for each die. */
@@ -1085,7 +1169,39 @@ static void test_bad_msr(void **state)
             fail_msg("%s", err.text);
         wm_rapl_set_release(&set);
         assert_int_equal(wm_rapl_find(&places, &set, &way, &err), WM_ENODEV);
+        assert_non_null(strstr(err.text, "no RAPL: perf events: no perf events: "));
+        assert_non_null(strstr(err.text, "; powercap: there is no "));
         assert_int_equal(test_remove_dir(state), 0);
+    }
+}
+
+/* The register of one package cannot be read: it fails, and is not left out. */
+static void test_msr_blocked(void **state)
+{
+    for (unsigned blocked = 0; blocked <= 2; blocked += 2) {
+        struct wm_rapl_places places = msr_places(*state, "GenuineIntel", 6, 0x97);
+        size_t open_files = count_open_files();
+        struct wm_rapl_set set = { 0 };
+
+        make_tree(*state, two_packages);
+        for (unsigned cpu = 0; cpu < 4; cpu += 2) {
+            set_register(*state, cpu, 0x606, 0xa0e03);
+            if (cpu != blocked)
+                set_register(*state, cpu, 0x611, 1);
+        }
+        assert_int_equal(wm_rapl_msr.find(&set, &places, NULL), WM_OK);
+        assert_int_equal(set.count, 2);
+        for (size_t i = 0; i < 2; i++) {
+            bool fails = i == blocked / 2;
+
+            wm_rapl_msr.read(&places, &set.counters[i]);
+            assert_int_equal(set.counters[i].package, i);
+            assert_int_equal(set.counters[i].err.status, fails ? WM_EIO : WM_OK);
+        }
+        wm_rapl_set_release(&set);
+        assert_int_equal(count_open_files(), open_files);
+        assert_int_equal(test_remove_dir(state), 0);
+        assert_int_equal(test_make_dir(state), 0);
     }
 }
 
@@ -1185,6 +1301,8 @@ int main(void)
         IN_SCRATCH(test_allocation_failures),
         IN_SCRATCH(test_perf),
         IN_SCRATCH(test_perf_groups),
+        IN_SCRATCH(test_perf_blocked),
+        IN_SCRATCH(test_blocked_way),
         IN_SCRATCH(test_perf_cores),
         IN_SCRATCH(test_perf_amd_dies),
         IN_SCRATCH(test_perf_allocation_failures),
@@ -1193,6 +1311,7 @@ int main(void)
         IN_SCRATCH(test_msr_intel),
         IN_SCRATCH(test_msr_amd),
         cmocka_unit_test(test_bad_msr),
+        IN_SCRATCH(test_msr_blocked),
         IN_SCRATCH(test_filter),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_this_machine),
