@@ -239,6 +239,9 @@ static void take_channel(struct wm_meter_inputs *inputs, const struct wm_channel
         input = new_input(inputs, channel);
     if (!input)
         return;
+    /* An APU's power has the GPU's name and is not the GPU's. */
+    if (channel->device_kind != input->told.kind)
+        return;
     if (strcmp(channel->metric, "energy") == 0) {
         input->energy = index;
         wm_sensor_find(channel, detail, &input->counter_sensor);
@@ -330,6 +333,8 @@ static void watch_counter(struct wm_meter_input *input, const struct wm_reading 
     if (!reading)
         return;
     if (!wm_stats_usable(reading)) {
+        /* After a pause in which it may have run over a counter fails once. */
+        input->has_worked = input->has_worked && input->is_counted;
         input->is_alive = input->is_counted = false;
         return;
     }
@@ -337,10 +342,11 @@ static void watch_counter(struct wm_meter_input *input, const struct wm_reading 
         int64_t still_ns = reading->when_ns - input->moved_ns;
         if (still_ns > STALL_NS &&
             still_ns / STALL_PERIODS > input->counter_sensor.period_ns)
-            input->is_alive = false;
+            input->is_alive = input->has_worked = false;
         return;
     }
     input->is_alive = input->is_counted;
+    input->has_worked |= input->is_alive;
     input->is_counted = true;
     input->count = reading->value;
     input->moved_ns = reading->when_ns;

@@ -25,6 +25,7 @@ struct wm_meter_input {
 
     /* Its counter. */
     bool is_alive;   /* it has been seen to move, and not to stand still since */
+    bool has_worked; /* the same, but that a single reading failed is forgiven */
     bool is_counted; /* `count` is what it said last, and `moved_ns` since when */
     double count;
     int64_t moved_ns;

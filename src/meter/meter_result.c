@@ -94,7 +94,7 @@ static bool is_measured(const struct wm_meter_inputs *inputs, enum wm_device_kin
     for (size_t i = 0; i < wm_meter_inputs_count(inputs); i++) {
         const struct wm_meter_input *input = wm_meter_input(inputs, i);
         if (input->told.kind == kind && input->told.origin != WM_ESTIMATED &&
-            input->is_alive)
+            input->has_worked)
             return true;
     }
     return false;

@@ -252,13 +252,29 @@ static enum wm_origin origin_of(const struct wm_drm_card *card, enum wm_drm_metr
                : WM_MEASURED;
 }
 
+/* What the sensor of an APU sees is inside the energy of the CPU package, or is all of
+ * it: a sensor beside the GPU, which is added to nothing. */
+static enum wm_device_kind kind_of(const struct wm_drm_card *card,
+                                   enum wm_drm_metric metric)
+{
+    return card->integrated && metric == WM_DRM_POWER ? WM_DEVICE_OTHER : WM_DEVICE_GPU;
+}
+
+/* So the GPU has no energy of its own, whatever the driver tells. */
+static bool has_no_energy(const struct wm_drm_card *card, enum wm_drm_metric metric)
+{
+    return card->integrated && metric == WM_DRM_ENERGY;
+}
+
 static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric)
 {
     const struct wm_drm_card *card = &drm->cards[place];
     struct slot *slot = &drm->slots[drm->channel_count];
 
     *slot = (struct slot) { .card = place, .metric = metric };
-    if (metric == WM_DRM_ENERGY && card->metrics_status == WM_EFORMAT)
+    if (has_no_energy(card, metric))
+        wm_fail(&slot->err, WM_ENODEV, "its power is that of the CPU package");
+    else if (metric == WM_DRM_ENERGY && card->metrics_status == WM_EFORMAT)
         slot->err = card->metrics_err;
     else if (card->sensors[metric].way == WM_DRM_NOT_AT_ALL)
         wm_fail(&slot->err, WM_ENODEV, "%s tells no %s of this GPU", card->driver,
@@ -270,7 +286,7 @@ static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric
         .model = card->model,
         .metric = metrics[metric].name,
         .unit = metrics[metric].unit,
-        .device_kind = WM_DEVICE_GPU,
+        .device_kind = kind_of(card, metric),
         .kind = metrics[metric].kind,
         .origin = origin_of(card, metric),
         .period_ns = period_of(card, metric),
@@ -387,6 +403,8 @@ static enum wm_reading_state read_slot(struct drm *drm, struct slot *slot,
 {
     struct wm_drm_card *card = &drm->cards[slot->card];
 
+    if (has_no_energy(card, slot->metric))
+        return WM_READING_UNSUPPORTED; /* why is there since open */
     switch (card->sensors[slot->metric].way) {
     case WM_DRM_NOT_AT_ALL:
         return WM_READING_UNSUPPORTED; /* why is there since open */

@@ -13,6 +13,7 @@
 #include "base/base_file.h"
 #include "base/base_number.h"
 #include "base/base_text.h"
+#include "source/source_rapl_total.h"
 
 #define WINDOW_S 0.5
 
@@ -203,11 +204,19 @@ static void begin_window(struct wm_cpu_estimate *estimate, int64_t when_ns, doub
     estimate->window_joules = estimate->joules;
 }
 
+static void begin(struct wm_cpu_estimate *estimate, int64_t when_ns, double busy_s)
+{
+    estimate->start_j = wm_total_beginning(estimate->start_j);
+    estimate->joules = estimate->start_j;
+    estimate->is_lost = false;
+    begin_window(estimate, when_ns, busy_s);
+}
+
 void wm_cpu_estimate_start(struct wm_cpu_estimate *estimate,
                            const struct wm_cpu_model *model, int64_t when_ns, double busy_s)
 {
     *estimate = (struct wm_cpu_estimate) { .model = model };
-    begin_window(estimate, when_ns, busy_s);
+    begin(estimate, when_ns, busy_s);
 }
 
 int wm_cpu_estimate_add(struct wm_cpu_estimate *estimate, int64_t when_ns, double busy_s,
@@ -221,9 +230,16 @@ int wm_cpu_estimate_add(struct wm_cpu_estimate *estimate, int64_t when_ns, doubl
 
     if (busy < -cpus * LATE_S || busy > room + cpus * LATE_S) {
         begin_window(estimate, when_ns, busy_s);
+        estimate->is_lost = true;
         return wm_fail(err, WM_EIO,
                        "the CPUs' busy time went from %.2f to %.2f s in %.2f s",
                        busy_s - busy, busy_s, seconds);
+    }
+
+    if (estimate->is_lost) {
+        begin(estimate, when_ns, busy_s);
+        *ret_joules = estimate->joules;
+        return WM_OK;
     }
 
     /* What was counted late is used in the windows that follow. */

@@ -65,15 +65,18 @@ struct wm_cpu_estimate {
     double window_busy_s;             /* busy time until then, as far as it has been used */
     double window_joules;
     double joules;
+    double start_j; /* what they began with, as in struct wm_rapl_total */
+    bool is_lost;   /* the last step: the total must begin again */
 };
 
 void wm_cpu_estimate_start(struct wm_cpu_estimate *estimate,
                            const struct wm_cpu_model *model, int64_t when_ns,
                            double busy_s);
 
-/* Joules since the start. `busy_s` is a total of all CPUs, of which `cpu_count` are
- * online. Where it has gone back, or has come further than time has, the estimate
- * says so once (WM_EIO) and goes on from there, without what was before. */
+/* Joules since the start, which is at a microjoule. `busy_s` is a total of all CPUs, of
+ * which `cpu_count` are online. Where it has gone back, or has come further than time
+ * has, the estimate says so (WM_EIO) and begins again with the next value that is good,
+ * a trifle lower than ever before: what was lost must not pass for nothing. */
 int wm_cpu_estimate_add(struct wm_cpu_estimate *estimate, int64_t when_ns, double busy_s,
                         size_t cpu_count, double *ret_joules, struct wm_error *err);
 

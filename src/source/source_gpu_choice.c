@@ -105,6 +105,25 @@ static size_t find_word(const struct choice *choice, struct word word,
     return place;
 }
 
+/* Of "0" and "0=GPU-7c1f...". False where the word is neither; else `ret_identity` is
+ * what follows, of no length where nothing does. */
+static bool split_place(struct word word, size_t count, size_t *ret_place,
+                        struct word *ret_identity)
+{
+    const char *equals = memchr(word.text, '=', word.length);
+    size_t length = equals ? (size_t)(equals - word.text) : word.length;
+    uint64_t place;
+
+    if (length == 0 || !is_number((struct word) { word.text, length }) ||
+        !wm_text_u64(word.text, NULL, &place) || place >= count)
+        return false;
+    *ret_place = (size_t)place;
+    *ret_identity = (struct word) { word.text + length, 0 };
+    if (equals)
+        *ret_identity = (struct word) { equals + 1, word.length - length - 1 };
+    return true;
+}
+
 static int choose(const struct choice *choice, struct word word, bool *chosen,
                   struct wm_error *err)
 {

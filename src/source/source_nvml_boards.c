@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/base_clock.h"
 #include "base/base_guard.h"
@@ -162,6 +163,15 @@ static size_t hear(struct nvml_boards *boards, enum nvml_question question,
     return heard;
 }
 
+/* Nothing tells when a call comes back that was given up, and rounds of the other GPUs
+ * alone end at once. */
+static void sleep_until(int64_t when_ns)
+{
+    const struct timespec when = { when_ns / WM_NS_PER_S, when_ns % WM_NS_PER_S };
+
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
+}
+
 /* Keeps the guard, and with it a thread, only for a call that is under way. */
 static void dismiss_guard(struct nvml_boards *boards)
 {
@@ -193,9 +203,13 @@ int nvml_boards_ask(struct nvml_boards *boards, enum nvml_question question,
         status = wm_guard_start(boards->guard, err);
         if (status < 0)
             break;
-        wm_guard_wait(boards->guard, now_ns + LOOK_NS);
+        int64_t look_ns = now_ns + LOOK_NS;
+        wm_guard_wait(boards->guard, look_ns);
+        size_t heard = hear(boards, question, which, &left);
+        if (left > 0 && heard == 0)
+            sleep_until(look_ns);
         now_ns = wm_clock_monotonic_ns();
-        if (hear(boards, question, which, &left) > 0)
+        if (heard > 0)
             heard_ns = now_ns;
         else if (enough && now_ns - heard_ns > WM_GUARD_HANG_NS && enough(context))
             break;

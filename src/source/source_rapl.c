@@ -73,35 +73,43 @@ static int perf_event_open(const struct perf_event_attr *attr, int cpu, int grou
 
 static const struct wm_rapl_perf_calls perf_calls = { perf_event_open, read };
 
+/* One that can be read. */
 static bool has_package(const struct wm_rapl_set *set)
 {
     for (size_t i = 0; i < set->count; i++) {
-        if (set->counters[i].domain == WM_RAPL_PACKAGE)
+        if (set->counters[i].domain == WM_RAPL_PACKAGE && set->counters[i].fd >= 0)
             return true;
     }
     return false;
+}
+
+static void add_why(char *list, size_t size, const char *name, const char *why)
+{
+    size_t length = strlen(list);
+
+    snprintf(list + length, size - length, "%s%s%s%s", length > 0 ? "; " : "", name,
+             name[0] ? ": " : "", why);
 }
 
 /* The reason for people, of what each way said. A missing right comes first, and of
  * the msr device, which is for root, only where nothing else is there. */
 static int fail_all(const struct wm_error *whys, struct wm_error *err)
 {
-    const struct wm_error *perf = &whys[0], *powercap = &whys[1], *msr = &whys[2];
+    char list[220] = ""; /* shorter than a text, for what is said beside it */
 
-    if (powercap->status == WM_EACCES && perf->status == WM_EACCES)
-        return wm_fail(err, WM_EACCES, "%s; %s; rapl-permissions.sh can grant it",
-                       powercap->text, perf->text);
     for (size_t i = 0; i < WAY_COUNT; i++) {
-        if (whys[i].status == WM_EACCES)
-            return wm_fail(err, WM_EACCES, "%s; rapl-permissions.sh can grant it",
-                           whys[i].text);
+        if (whys[i].status == WM_EACCES && (ways[i] != &wm_rapl_msr || !list[0]))
+            add_why(list, sizeof(list), "", whys[i].text);
     }
+    if (list[0])
+        return wm_fail(err, WM_EACCES, "%s; rapl-permissions.sh can grant it", list);
     for (size_t i = 0; i < WAY_COUNT; i++) {
         if (whys[i].status != WM_ENODEV && whys[i].status != WM_ENOENT)
             return wm_fail(err, whys[i].status, "%s", whys[i].text);
     }
-    return wm_fail(err, WM_ENODEV, "no RAPL: %s; %s; %s", powercap->text, perf->text,
-                   msr->text);
+    for (size_t i = 0; i < WAY_COUNT; i++)
+        add_why(list, sizeof(list), ways[i]->name, whys[i].text);
+    return wm_fail(err, WM_ENODEV, "no RAPL: %s", list);
 }
 
 /* A way without a package, such as one that has nothing but psys, is taken only

@@ -109,6 +109,9 @@ int wm_rapl_set_add(struct wm_rapl_set *set, const struct wm_rapl_counter *count
 bool wm_rapl_set_has(const struct wm_rapl_set *set, enum wm_rapl_domain domain,
                      uint32_t package, int die);
 
+/* Whether one at least was opened. */
+bool wm_rapl_set_can_be_read(const struct wm_rapl_set *set);
+
 /* AMD, and Hygon, whose CPUs are theirs. */
 bool wm_rapl_is_amd(const struct wm_cpuinfo *cpu);
 

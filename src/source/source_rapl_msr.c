@@ -120,7 +120,8 @@ static int fail_open(int number, const char *path, struct wm_error *err)
     return wm_fail_errno(err, path);
 }
 
-/* Adds the register of that CPU, where it has one. */
+/* Adds the register of that CPU, where it has one. Each package has one of its own: if
+ * that cannot be read it fails, rather than go missing from the sum of all. */
 static int add_register(struct wm_rapl_set *set, const struct wm_rapl_places *places,
                         const struct domain *domain, const struct wm_rapl_cpu *cpu,
                         uint64_t unit, struct wm_error *err)
@@ -138,10 +139,13 @@ static int add_register(struct wm_rapl_set *set, const struct wm_rapl_places *pl
     counter.fd = open_msr(places, cpu->cpu, path, sizeof(path));
     if (counter.fd < 0)
         return fail_open(counter.fd, path, err);
-    if (read_register(counter.fd, counter.offset, &counter.value) < 0) {
+    int status = read_register(counter.fd, counter.offset, &counter.value);
+    if (status < 0) {
         close(counter.fd);
-        return WM_OK;
+        counter.fd = status;
     }
+    if (status == -EIO && domain->domain != WM_RAPL_PACKAGE)
+        return WM_OK;
     snprintf(counter.name, sizeof(counter.name), "register 0x%" PRIx64 " of %s",
              (uint64_t)domain->offset, path);
     return wm_rapl_set_add(set, &counter, err);
@@ -248,7 +252,7 @@ static int msr_find(struct wm_rapl_set *set, const struct wm_rapl_places *places
     free(cpus);
     if (status == WM_OK && is_amd)
         status = add_cores(set, places, online, err);
-    if (status == WM_OK && set->count == 0)
+    if (status == WM_OK && !wm_rapl_set_can_be_read(set))
         return wm_fail(err, WM_ENODEV, "this CPU has no energy register");
     return status;
 }
@@ -259,7 +263,9 @@ static void msr_read(const struct wm_rapl_places *places, struct wm_rapl_counter
     (void)places;
 
     counter->err.status = WM_OK;
-    int status = read_register(counter->fd, counter->offset, &value);
+    int status = counter->fd;
+    if (counter->fd >= 0)
+        status = read_register(counter->fd, counter->offset, &value);
     counter->value = value & COUNTED;
     if (status == WM_OK)
         return;

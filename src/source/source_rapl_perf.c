@@ -132,6 +132,12 @@ static bool is_refused(int fd)
     return fd == -EACCES || fd == -EPERM;
 }
 
+/* The kernel has no such event, which is not to say that it cannot open it now. */
+static bool is_unknown(int fd)
+{
+    return fd == -ENOENT || fd == -EINVAL || fd == -EOPNOTSUPP;
+}
+
 /* Says which right is missing: the paranoia is only read where the user has not got
  * CAP_PERFMON. */
 static int fail_refused(const struct wm_rapl_places *places, struct wm_error *err)
@@ -149,13 +155,15 @@ static int fail_refused(const struct wm_rapl_places *places, struct wm_error *er
     return wm_fail(err, WM_EACCES, "perf events are forbidden here, as containers do");
 }
 
-/* The events of one CPU, as one group. An event that may not join starts the next
- * one; one that the kernel does not take is left out. */
+/* The events of one CPU, as one group. An event that may not join starts the next one;
+ * one that the kernel does not know is left out. Each package has one of its own: where
+ * that, or any other, cannot be opened it fails, rather than go missing from the sum of
+ * all. */
 static int add_events(struct wm_rapl_set *set, const struct wm_rapl_places *places,
                       const struct pmu *pmu, const struct wm_rapl_cpu *cpu,
                       struct wm_error *err)
 {
-    size_t leader = set->count;
+    size_t leader = set->count; /* or where the next will be */
 
     for (size_t i = 0; i < pmu->event_count; i++) {
         const struct event *event = &pmu->events[i];
@@ -180,7 +188,7 @@ static int add_events(struct wm_rapl_set *set, const struct wm_rapl_places *plac
         }
         if (is_refused(counter.fd))
             return fail_refused(places, err);
-        if (counter.fd < 0)
+        if (is_unknown(counter.fd) && event->domain != WM_RAPL_PACKAGE)
             continue;
         counter.unit_j = known.unit_j;
         snprintf(counter.name, sizeof(counter.name), "perf event %s of CPU %" PRIu32,
@@ -191,7 +199,7 @@ static int add_events(struct wm_rapl_set *set, const struct wm_rapl_places *plac
         if (joins)
             set->counters[leader].followers++;
         else
-            leader = set->count - 1;
+            leader = counter.fd < 0 ? set->count : set->count - 1;
     }
     return WM_OK;
 }
@@ -218,9 +226,12 @@ static int find_packages(struct wm_rapl_set *set, const struct wm_rapl_places *p
         status = add_events(set, places, &pmu, &cpus[i], err);
     }
     free(cpus);
-    if (status == WM_OK && set->count == 0)
+    if (status < 0 || wm_rapl_set_can_be_read(set))
+        return status;
+    if (set->count == 0 || is_unknown(set->counters[0].fd))
         return wm_fail(err, WM_ENODEV, "perf PMU power has no event that can be opened");
-    return status;
+    errno = -set->counters[0].fd;
+    return wm_fail_errno(err, set->counters[0].name);
 }
 
 /* That cores cannot be read costs nothing but them. */
@@ -261,8 +272,12 @@ static void perf_read(const struct wm_rapl_places *places, struct wm_rapl_counte
     size_t count = 1 + counter->followers;
     size_t size = (1 + count) * sizeof(values[0]);
 
-    ssize_t length = places->perf->read(counter->fd, values, size);
-    int number = length < 0 ? errno : 0;
+    ssize_t length = -1;
+    int number = -counter->fd;
+    if (counter->fd >= 0) {
+        length = places->perf->read(counter->fd, values, size);
+        number = errno;
+    }
     for (size_t i = 0; i < count; i++) {
         struct wm_rapl_counter *one = &counter[i];
 

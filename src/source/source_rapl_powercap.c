@@ -281,10 +281,8 @@ static int add_zone(struct class *class, const struct zone *zone, struct wm_erro
 
 static int conclude(const struct class *class, size_t zone_count, struct wm_error *err)
 {
-    for (size_t i = 0; i < class->set->count; i++) {
-        if (class->set->counters[i].fd >= 0)
-            return WM_OK;
-    }
+    if (wm_rapl_set_can_be_read(class->set))
+        return WM_OK;
     if (class->denied.status != WM_OK)
         return wm_fail(err, WM_EACCES, "%s", class->denied.text);
     if (class->hidden > 0)

@@ -67,6 +67,15 @@ bool wm_rapl_set_has(const struct wm_rapl_set *set, enum wm_rapl_domain domain,
     return false;
 }
 
+bool wm_rapl_set_can_be_read(const struct wm_rapl_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->counters[i].fd >= 0)
+            return true;
+    }
+    return false;
+}
+
 bool wm_rapl_is_amd(const struct wm_cpuinfo *cpu)
 {
     return strcmp(cpu->vendor, "AuthenticAMD") == 0 ||

@@ -13,8 +13,6 @@
 #define DEAD_AFTER_NS WM_NS_PER_S
 #define DEAD_AFTER_LOOKS 5
 
-/* Where a total begins: above 0, so that there is less to begin again with. Each new
- * beginning lies a little below the one before, for 10^12 times. */
 #define FIRST_J 1e-6
 #define LESS_J 1e-18
 
@@ -59,9 +57,14 @@ static void count(struct wm_rapl_total *total, uint64_t step)
     total->units += step;
 }
 
+double wm_total_beginning(double before)
+{
+    return before > 0 ? before - LESS_J : FIRST_J;
+}
+
 static void begin(struct wm_rapl_total *total)
 {
-    total->start_j = total->started ? total->start_j - LESS_J : FIRST_J;
+    total->start_j = wm_total_beginning(total->start_j);
     total->started = true;
     total->is_lost = false;
     total->units = 0;

@@ -45,6 +45,11 @@ struct wm_rapl_total {
 int wm_rapl_total_add(struct wm_rapl_total *total, uint64_t value, int64_t when_ns,
                       struct wm_error *err);
 
+/* Where a total begins: above 0, so that there is less to begin again with. `before` is
+ * where it began last, 0 if it never did; each new beginning lies a little below, for
+ * 10^12 times. */
+double wm_total_beginning(double before);
+
 double wm_rapl_total_joules(const struct wm_rapl_total *total);
 
 #endif

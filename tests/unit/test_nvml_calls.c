@@ -90,7 +90,7 @@ static int answer_samples(nvml_device device, struct nvml_process_sample *sample
     int status = driver.status;
     if (status == NVML_SUCCESS && *count < driver.sample_count)
         status = NVML_ERROR_INSUFFICIENT_SIZE;
-    if (status == NVML_SUCCESS)
+    if (status == NVML_SUCCESS && driver.sample_count > 0)
         memcpy(samples, driver.samples, driver.sample_count * sizeof(*samples));
     *count = driver.claimed ? driver.claimed : driver.sample_count;
     return status;
