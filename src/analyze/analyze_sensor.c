@@ -116,6 +116,7 @@ static const struct {
     { "rapl", WM_DEVICE_DRAM, "*", 0.20, "RAPL, memory" },
     { "rapl", WM_DEVICE_PLATFORM, "*", 0.10, "RAPL, platform" },
     { "drm", WM_DEVICE_GPU, "*", 0.10, "the GPU's own sensor" },
+    { "drm", WM_DEVICE_OTHER, "*", 0.10, "the sensor of CPU and GPU together" },
     { "hwmon", WM_DEVICE_CPU, "*", 0.10, "a sensor of the board" },
     { "hwmon", WM_DEVICE_CPU_PART, "*", 0.10, "a sensor of the board" },
     { "hwmon", WM_DEVICE_DRAM, "*", 0.10, "a sensor of the board" },

@@ -105,25 +105,6 @@ static size_t find_word(const struct choice *choice, struct word word,
     return place;
 }
 
-/* Of "0" and "0=GPU-7c1f...". False where the word is neither; else `ret_identity` is
- * what follows, of no length where nothing does. */
-static bool split_place(struct word word, size_t count, size_t *ret_place,
-                        struct word *ret_identity)
-{
-    const char *equals = memchr(word.text, '=', word.length);
-    size_t length = equals ? (size_t)(equals - word.text) : word.length;
-    uint64_t place;
-
-    if (length == 0 || !is_number((struct word) { word.text, length }) ||
-        !wm_text_u64(word.text, NULL, &place) || place >= count)
-        return false;
-    *ret_place = (size_t)place;
-    *ret_identity = (struct word) { word.text + length, 0 };
-    if (equals)
-        *ret_identity = (struct word) { equals + 1, word.length - length - 1 };
-    return true;
-}
-
 static int choose(const struct choice *choice, struct word word, bool *chosen,
                   struct wm_error *err)
 {
@@ -170,10 +151,59 @@ struct list {
     size_t count;
 };
 
+/* The place that "0" and "0=GPU-7c1f" begin with, and where it ends in the word. */
+static size_t scan_place(struct word word, size_t count, size_t *ret_length)
+{
+    const char *end;
+    uint64_t place;
+
+    if (word.length == 0 || !wm_text_u64(word.text, &end, &place) || place >= count)
+        return WM_GPU_FITS_NONE;
+    *ret_length = (size_t)(end - word.text);
+    if (*ret_length < word.length && *end != '=')
+        return WM_GPU_FITS_NONE;
+    return (size_t)place;
+}
+
+bool wm_gpu_choice_places(const char *words, size_t count, bool *ret_places)
+{
+    bool all_begin_so = words != NULL;
+
+    for (size_t i = 0; i < count; i++)
+        ret_places[i] = false;
+    for (const char *rest = words; rest && all_begin_so;) {
+        size_t length = strcspn(rest, ","), digits;
+        size_t place = scan_place(trimmed(rest, length), count, &digits);
+
+        all_begin_so = place != WM_GPU_FITS_NONE;
+        if (all_begin_so)
+            ret_places[place] = true;
+        rest = rest[length] == ',' ? rest + length + 1 : NULL;
+    }
+    return all_begin_so;
+}
+
+/* "0=GPU-7c1f". One that has not said who it is may be the one that is meant. */
+static size_t find_place(const struct list *list, struct word word)
+{
+    size_t digits;
+    size_t place = scan_place(word, list->count, &digits);
+
+    if (place == WM_GPU_FITS_NONE || digits == word.length)
+        return WM_GPU_FITS_NONE;
+    const char *id = list->gpus[place].text, *meant = word.text + digits + 1;
+    size_t length = word.length - digits - 1;
+    bool is_it = strncmp(id, meant, length) == 0 && id[length] == '\0';
+    return is_it || !id[0] ? place : WM_GPU_FITS_NONE;
+}
+
 static size_t find_beginning(const void *context, const char *word, size_t length)
 {
     const struct list *list = context;
-    size_t found = WM_GPU_FITS_NONE;
+    size_t found = find_place(list, (struct word) { word, length });
+
+    if (found != WM_GPU_FITS_NONE)
+        return found;
 
     for (size_t i = 0; i < list->count; i++) {
         if (strncmp(list->gpus[i].text, word, length) != 0)

@@ -22,9 +22,14 @@ bool wm_gpu_choice_is_none(const char *words);
  * an identity, or a comma list of places in the driver's order, identities and
  * beginnings of them that fit one GPU only. Naming a GPU twice is no mistake.
  * WM_EINVAL says which word is wrong and what there is; WM_EIO: the GPU that
- * was asked for is one without identity. */
+ * was asked for is one without identity. "0=GPU-7c1f..." is the GPU in that place if it
+ * has that identity. */
 int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
                   bool *chosen, struct wm_error *err);
+
+/* Whether each of `words` begins with a place, so that no other GPU needs to be asked
+ * who it is; then ret_places[0..count) are those. */
+bool wm_gpu_choice_places(const char *words, size_t count, bool *ret_places);
 
 /* What else a GPU may be called: the place of the one that `word`, which is neither
  * a place nor a whole identity, means; or one of the two below. A comma, a blank or

@@ -177,6 +177,7 @@ struct nvml {
     const struct nvml_library *library; /* the boards' */
     const struct nvml_api *api;         /* the library's */
     struct wm_gpu_id *ids;              /* of the boards, as far as they have answered */
+    bool *asked;                        /* of the boards: who they are */
     bool *chosen;                       /* of the boards */
     struct gpu *gpus;                   /* the chosen ones that have an identity */
     size_t gpu_count;
@@ -244,7 +245,7 @@ static int explain_no_gpu(const struct nvml *nvml, int status, struct wm_error *
     if (status != WM_EIO)
         return status;
     for (size_t i = 0; i < nvml->board_count; i++) {
-        if (identity_status(nvml, i) != NVML_ERROR_NO_PERMISSION)
+        if (nvml->asked[i] && identity_status(nvml, i) != NVML_ERROR_NO_PERMISSION)
             return status;
     }
     return wm_fail(err, WM_EACCES,
@@ -259,11 +260,14 @@ static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *er
     struct wish wish = { nvml, words };
 
     nvml->ids = calloc(nvml->board_count, sizeof(*nvml->ids));
+    nvml->asked = calloc(nvml->board_count, sizeof(*nvml->asked));
     nvml->chosen = calloc(nvml->board_count, sizeof(*nvml->chosen));
-    if (!nvml->ids || !nvml->chosen)
+    if (!nvml->ids || !nvml->asked || !nvml->chosen)
         return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
-    int status =
-        nvml_boards_ask(nvml->boards, NVML_IDENTITY, NULL, is_choice_made, &wish, err);
+    if (!wm_gpu_choice_places(words, nvml->board_count, nvml->asked))
+        memset(nvml->asked, true, nvml->board_count * sizeof(*nvml->asked));
+    int status = nvml_boards_ask(nvml->boards, NVML_IDENTITY, nvml->asked, is_choice_made,
+                                 &wish, err);
     if (status == WM_OK)
         status = choose(nvml, words, err);
     if (status == WM_OK)
@@ -357,6 +361,8 @@ static void describe(struct nvml *nvml)
     describe_power(nvml);
     for (size_t i = 0; i < nvml->board_count; i++) {
         int status = identity_status(nvml, i);
+        if (!nvml->asked[i])
+            continue;
         if (status != NVML_SUCCESS)
             add_detail(nvml, ", gpu%zu does not answer (%s)", i,
                        nvml_text(nvml->library, status));
@@ -620,6 +626,7 @@ static void nvml_close(void *state)
     free(nvml->channels);
     free(nvml->gpus);
     free(nvml->chosen);
+    free(nvml->asked);
     free(nvml->ids);
 }
 

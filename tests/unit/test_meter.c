@@ -379,7 +379,7 @@ static void test_estimate_beside_a_pause(void **state)
     id = start(meter, NULL);
     set_counter(*state, "0", 200000500000);
     cost = stop(meter, id);
-    assert_true(cost.cpu.state != WM_READING_OK);
+    assert_true(cost.cpu.state != WM_READING_OK || cost.cpu.origin == WM_MEASURED);
     check_close(meter, 0);
 }
 
