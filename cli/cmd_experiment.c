@@ -36,7 +36,7 @@ static const struct cmd_option experiment_options[] = {
       .type = CMD_NUMBER,
       .slot = EXPERIMENT(idle_watts),
       .placeholder = "WATTS",
-      .help = "with show: what the machine takes idle (what --baseline measured)",
+      .help = "with show: what all that the energy covers takes idle",
       .min = "0",
       .max = "1000000" },
     { 0 },

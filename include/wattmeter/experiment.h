@@ -68,7 +68,7 @@ WM_API void wm_experiment_close(struct wm_experiment *experiment);
 /* How an experiment is printed; all zero is right for nearly everybody. */
 struct wm_experiment_style {
     struct wm_report_style report; /* units, money and CO2e */
-    double idle_watts; /* what the machine takes with nothing to do; 0: as measured */
+    double idle_watts; /* what all that the energy covers takes idle; 0: as measured */
     const char *per;   /* a metric: energy from each of its values to the next */
 };
 
@@ -83,7 +83,8 @@ WM_API int wm_experiment_print(const struct wm_experiment *experiment,
 WM_API int wm_experiment_time(const struct wm_experiment *experiment, const char *text,
                               int64_t *ret_unix_ns, struct wm_error *err);
 
-/* One metric over all runs. `metric` is an energy ("energy", "cpu_energy",
+/* One metric over all runs; an energy has to be of the same kinds of device in each run
+ * that knows it, or there is no value. `metric` is an energy ("energy", "cpu_energy",
  * "dram_energy", "gpu_energy", "package0_energy"), the power of the same
  * ("cpu_power"), a column of the recording, or what the measured program wrote
  * itself. WM_ENOENT, with a list of what there is; WM_ENODEV, with the reason, when
@@ -148,7 +149,7 @@ WM_API int wm_series_print_figure(const struct wm_series *series, enum wm_figure
 
 /* Prints the values of one series, or of several on all their times together: between
  * two values of a segment by straight lines, outside of them nothing. As text it is
- * CSV. */
+ * CSV. WM_EINVAL: `count` is 0. */
 WM_API int wm_series_print(const struct wm_series *const series[], size_t count,
                            const struct wm_range *range, enum wm_report_format format,
                            FILE *out, struct wm_error *err);

@@ -32,6 +32,15 @@
 /* A counter that shows nothing new for so many of its periods had nothing to count. */
 #define LATE_PERIODS 1.5
 
+/* But one that has had so many steps, and never so far apart, may be broken. */
+#define LEAST_STEPS 3
+
+/* Where power is not known: a look that is shorter by so much than the one before it
+ * tells a counter that runs on from one that waits for its period. The joules of the
+ * former are as much fewer, give or take some. */
+#define SHORT_LOOK 0.75
+#define RUNS_ON 1.25
+
 /* A value that stands for most of a period is a new one that equals the last. */
 #define SAME_PERIODS 0.9
 
@@ -48,6 +57,17 @@ static double power_period_s(const struct wm_energy *energy)
 double wm_energy_period_s(const struct wm_energy *energy)
 {
     return energy->counted ? counter_period_s(energy) : power_period_s(energy);
+}
+
+/* The same as far as it matters at the ends: a counter that was seen to be faster
+ * cannot lag by more. */
+static double lag_period_s(const struct wm_energy *energy)
+{
+    double period_s = counter_period_s(energy);
+
+    if (energy->bound_s <= 0)
+        return period_s;
+    return fmin(period_s, fmax(energy->bound_s, energy->quiet_s));
 }
 
 static bool there(const struct wm_reading *reading)
@@ -156,11 +176,11 @@ static void settle(struct wm_energy *energy)
 static struct wm_energy_edge start_edge(const struct wm_energy *energy)
 {
     const struct wm_energy_start *start = &energy->start;
-    double period_s = counter_period_s(energy);
+    double period_s = lag_period_s(energy);
     double seconds = wm_stats_seconds(start->from_ns, start->step_ns);
     struct wm_energy_edge edge = { .lag_s = period_s / 2, .blur_s = period_s / 2 };
 
-    if (!start->stepped || period_s <= 0)
+    if (start->steps == 0 || period_s <= 0)
         return (struct wm_energy_edge) { 0 };
     if (start->tick_s < period_s) {
         edge.blur_s = start->tick_s / 2;
@@ -174,9 +194,9 @@ static struct wm_energy_edge start_edge(const struct wm_energy *energy)
 /* At the end: from the counter's last step to when it was last seen to change. */
 static struct wm_energy_edge end_edge(const struct wm_energy *energy)
 {
-    double half_s = fmin(energy->change_tick_s, counter_period_s(energy)) / 2;
+    double half_s = fmin(energy->change_tick_s, lag_period_s(energy)) / 2;
 
-    if (!energy->start.stepped)
+    if (energy->start.steps == 0)
         return (struct wm_energy_edge) { 0 };
     return (struct wm_energy_edge) {
         .lag_s = half_s,
@@ -190,11 +210,25 @@ static double joules_since(const struct wm_energy *energy)
 {
     double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
 
-    if (!energy->start.stepped || counter_period_s(energy) <= 0)
+    if (energy->start.steps == 0 || counter_period_s(energy) <= 0)
         return 0;
     if (energy->since_covered_s > 0)
         return energy->since_integral;
     return is_less_than(seconds, LATE_PERIODS, energy) ? energy->rate * seconds : 0;
+}
+
+/* A counter that has moved all the time, and no longer does: it had nothing to count,
+ * or it is broken, and hides as much as is usual. */
+static double frozen_joules(const struct wm_energy *energy)
+{
+    double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
+    double usual_s = fmax(counter_period_s(energy), energy->longest_s);
+    double moved_s = wm_stats_seconds(energy->first_ns, energy->change_ns);
+
+    if (energy->start.steps < LEAST_STEPS || energy->since_covered_s > 0 ||
+        seconds <= LATE_PERIODS * usual_s)
+        return 0;
+    return seconds * fmax(energy->rate, energy->total / fmax(moved_s, usual_s));
 }
 
 static double edge_joules(const struct wm_energy *energy)
@@ -208,7 +242,7 @@ static double edge_joules(const struct wm_energy *energy)
 static void end_count(struct wm_energy *energy)
 {
     energy->total += edge_joules(energy);
-    energy->start.stepped = false;
+    energy->start.steps = 0;
     fill(energy);
 }
 
@@ -220,10 +254,48 @@ static void start_count(struct wm_energy *energy, const struct wm_reading *count
     };
 }
 
+/* The least power that a step can have been made of; NAN: not known. A mean of longer
+ * than the counter's period says nothing of its last step. */
+static double least_power(const struct wm_energy *energy)
+{
+    double before = energy->start.steps > 0 ? energy->change_power : energy->start.power;
+
+    if (!energy->powered || energy->power_sensor.window_s > counter_period_s(energy))
+        return NAN;
+    return isnan(before) ? NAN : fmin(energy->power, before);
+}
+
+/* Between two changes that were seen there were as many periods at least, and one
+ * period is in a step at least. */
+static void bound_period(struct wm_energy *energy, double joules, double seconds,
+                         double tick_s, int64_t when_ns)
+{
+    const struct wm_energy_start *start = &energy->start;
+    double bound_s = energy->bound_s > 0 ? energy->bound_s : INFINITY;
+    double watts = least_power(energy);
+
+    if (start->steps > 0) {
+        double since_first_s = wm_stats_seconds(start->step_ns, when_ns) + start->tick_s;
+        bound_s = fmin(bound_s, since_first_s / (double)start->steps);
+        bound_s = fmin(bound_s, seconds + energy->change_tick_s);
+    }
+    if (watts > 0)
+        bound_s = fmin(bound_s, joules / watts);
+    else if (isnan(watts) && start->steps > 0 && energy->poll_ns == energy->change_ns &&
+             tick_s <= SHORT_LOOK * energy->change_tick_s &&
+             joules <= RUNS_ON * tick_s * energy->rate)
+        bound_s = fmin(bound_s, joules / energy->rate);
+
+    energy->bound_s = isfinite(bound_s) ? bound_s : 0;
+    energy->quiet_s =
+        fmax(energy->quiet_s, wm_stats_seconds(energy->change_ns, energy->poll_ns));
+    energy->longest_s = fmax(energy->longest_s, seconds);
+}
+
 /* How many of its periods a step took can be told only to a whole one. */
 static double step_rate(const struct wm_energy *energy, double joules, double seconds)
 {
-    double period_s = counter_period_s(energy);
+    double period_s = lag_period_s(energy);
 
     if (period_s > 0 && seconds < 5 * period_s)
         seconds = fmax(round(seconds / period_s), 1) * period_s;
@@ -235,14 +307,14 @@ static void note_step(struct wm_energy *energy, double joules, double seconds,
 {
     double tick_s = wm_stats_seconds(energy->poll_ns, counter->when_ns);
 
+    bound_period(energy, joules, seconds, tick_s, counter->when_ns);
     energy->rate = step_rate(energy, joules, seconds);
     energy->change_tick_s = tick_s;
     energy->change_power = energy->powered ? energy->power : NAN;
-    if (energy->start.stepped) {
+    if (energy->start.steps++ > 0) {
         add_swing(&energy->counter_swing, energy->rate, counter->when_ns);
         return;
     }
-    energy->start.stepped = true;
     energy->start.step = joules;
     energy->start.step_ns = counter->when_ns;
     energy->start.tick_s = tick_s;
@@ -281,6 +353,8 @@ static void count_reset(struct wm_energy *energy, double value, double seconds)
     double usual = span_s > 0 ? energy->total / span_s : 0;
 
     energy->resets++;
+    energy->shown = 0;
+    energy->told = 0;
     if (energy->since_covered_s <= 0 &&
         value / fmax(seconds, SLOWEST_RENEWAL_S) <= MOST_TIMES * usual)
         energy->total += value;
@@ -375,23 +449,6 @@ static void add_unseen(struct wm_energy *energy, double tick_s)
     energy->unspent += tick_s * rest_missed * watts;
 }
 
-void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
-                   const struct wm_reading *counter, const struct wm_reading *power)
-{
-    double tick_s = energy->started ? wm_stats_seconds(energy->last_ns, when_ns) : 0;
-
-    if (!energy->started)
-        energy->first_ns = when_ns;
-    energy->started = true;
-    energy->last_ns = when_ns;
-
-    add_power(energy, tick_s, power);
-    add_unseen(energy, tick_s);
-    energy->present = there(counter);
-    if (energy->present)
-        add_counter(energy, counter);
-}
-
 static void use_counter(struct wm_energy *energy, struct wm_energy_result *result)
 {
     bool filled = !energy->present || energy->stalled;
@@ -401,6 +458,7 @@ static void use_counter(struct wm_energy *energy, struct wm_energy_result *resul
     result->end = end_edge(energy);
     result->told = energy->total - result->start.lag_s * result->start.watts;
     if (!filled) {
+        result->frozen = frozen_joules(energy);
         energy->total += joules_since(energy);
         result->end.lag_s += wm_stats_seconds(energy->change_ns, energy->poll_ns);
     }
@@ -491,5 +549,37 @@ void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *r
     result.resets = state.resets;
     result.implausible = state.implausible;
     result.stalls = state.stalls;
+    result.raised = fmax(energy->shown - result.joules, 0);
+    result.joules += result.raised;
+    result.told = fmax(result.told, energy->told);
     *ret_result = result;
+}
+
+/* From one tick to the next. */
+static void keep_up(struct wm_energy *energy)
+{
+    struct wm_energy_result result;
+
+    wm_energy_result(energy, &result);
+    energy->shown = result.joules;
+    energy->told = result.told;
+}
+
+void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
+                   const struct wm_reading *counter, const struct wm_reading *power)
+{
+    double tick_s = energy->started ? wm_stats_seconds(energy->last_ns, when_ns) : 0;
+
+    if (!energy->started)
+        energy->first_ns = when_ns;
+    energy->started = true;
+    energy->last_ns = when_ns;
+
+    add_power(energy, tick_s, power);
+    add_unseen(energy, tick_s);
+    energy->present = there(counter);
+    if (energy->present)
+        add_counter(energy, counter);
+    if (energy->counted)
+        keep_up(energy);
 }

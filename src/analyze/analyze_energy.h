@@ -17,7 +17,8 @@
  *
  * What a sensor shows is always of some time ago. Of the counter's first step only
  * the part after the start counts, and after its last step the power goes on to
- * the end.
+ * the end. That is a guess, but the joules of a counter that never goes backwards are
+ * never fewer than at an earlier tick.
  */
 #ifndef WM_ANALYZE_ENERGY_H
 #define WM_ANALYZE_ENERGY_H
@@ -46,7 +47,7 @@ struct wm_energy_suspect {
 struct wm_energy_start {
     int64_t from_ns; /* the first reading, */
     double power;    /* and the power then; NAN: not known */
-    bool stepped;    /* it has increased since then: */
+    uint64_t steps;  /* how often it has increased since then: */
     double step;     /* by how much at first, */
     int64_t step_ns; /* when that was seen, */
     double tick_s;   /* and how long nobody had looked before */
@@ -103,6 +104,13 @@ struct wm_energy {
     double change_tick_s; /* how long nobody had looked before it, */
     double change_power;  /* and the power then; NAN: not known */
 
+    /* How often the counter has something new, by what was seen of it: no more seldom
+     * than that, if not 0; and looks for so long in a row showed nothing new. */
+    double bound_s, quiet_s;
+    double longest_s; /* from one change to the next */
+
+    double shown, told; /* the most that results have said since it last went backwards */
+
     /* Since the counter last changed, or since the start: the time, and the
      * integral of power with the part of the time that it covers. */
     double since_s, since_integral, since_covered_s;
@@ -129,7 +137,9 @@ enum wm_energy_method {
 struct wm_energy_result {
     enum wm_energy_method method;
     double joules;
-    double told; /* the same without what is guessed at the end: never more than shown */
+    double told;   /* the same without what is guessed at the end */
+    double raised; /* of the joules: so as not to be fewer than at an earlier tick */
+    double frozen; /* joules that a counter may hide that does not move at the end */
     struct wm_energy_edge start, end;
     double span_s;            /* from the first tick to the last */
     double missing_s;         /* how much of it the figure leaves out */

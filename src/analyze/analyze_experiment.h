@@ -45,10 +45,25 @@ int wm_experiment_list_load(const char *target, struct wm_experiment_list *list,
                             struct wm_error *err);
 void wm_experiment_list_release(struct wm_experiment_list *list);
 
+/* A tick in which nothing is known is a pause between two segments. */
+bool wm_experiment_is_pause(const struct wm_tick *tick);
+
+/* The kinds of device that an energy is the sum of. */
+struct wm_cover {
+    bool cpu, dram, gpus;
+};
+
+/* Whether the energies of two runs are of different kinds, so that their sum would be
+ * one of nothing; `why` is then which run lacks what. */
+bool wm_cover_differs(const struct wm_cover *one, size_t one_run,
+                      const struct wm_cover *other, size_t other_run, char why[64]);
+
 /* Adds the values of one metric in one run to `series`, which is made with the first
- * of them. WM_ENOENT: this run has no such metric; WM_ENODEV: nor any value of it. */
+ * of them; `ret_cover` is what an energy is of, nothing for another metric. WM_ENOENT:
+ * this run has no such metric; WM_ENODEV: nor any value of it. */
 int wm_experiment_collect(const struct wm_experiment_run *run, const char *metric,
-                          struct wm_series **series, struct wm_error *err);
+                          struct wm_series **series, struct wm_cover *ret_cover,
+                          struct wm_error *err);
 
 /* One run in the summary. */
 struct wm_run_summary {
@@ -56,6 +71,7 @@ struct wm_run_summary {
     struct wm_report *report;
     struct wm_value seconds; /* without pauses */
     size_t segments;
+    struct wm_cover cover;
     struct wm_value idle, dynamic; /* J; the energy is both together */
 };
 
@@ -71,7 +87,9 @@ struct wm_experiment_summary {
     struct wm_run_summary *runs;
     size_t run_count;
     struct wm_value seconds, energy, uncertainty, cpu, dram, gpu, idle, dynamic;
-    enum wm_origin origin;
+    enum wm_origin origin, cpu_origin, dram_origin, gpu_origin;
+    struct wm_cover cover;   /* of the energy, which is of the same in each run */
+    const char *unlike;      /* why it is not, and so unknown; NULL: it is */
     const char *description; /* of the newest run that has one; NULL: none has */
     const char *model;       /* the card, as JSON text; the same */
     struct wm_value per_parameter, per_flop; /* J */

@@ -78,8 +78,7 @@ static int64_t unix_of(const struct pass *pass, int64_t when_ns)
     return run->anchor_unix_ns - run->anchor_ns + when_ns;
 }
 
-/* A tick in which nothing is known is a pause between two segments. */
-static bool is_pause(const struct wm_tick *tick)
+bool wm_experiment_is_pause(const struct wm_tick *tick)
 {
     for (size_t i = 0; i < tick->count; i++) {
         if (tick->readings[i].state == WM_READING_OK)
@@ -141,6 +140,7 @@ struct chosen {
     bool *meters, *gpus;
     size_t count;
     bool has_subject; /* the machine has such devices, known or not */
+    struct wm_cover cover;
     enum wm_origin origin;
     int64_t period_ns;
 };
@@ -173,8 +173,8 @@ static bool is_of(const struct wm_meter_stats *meter, enum wm_device_kind kind,
            strcmp(meter->channel->source, source) == 0;
 }
 
-/* As in the report: of the first source that knows all of them. */
-static void choose_kind(struct chosen *chosen, const struct pass *pass,
+/* As in the report: of the first source that knows all of them; false: none does. */
+static bool choose_kind(struct chosen *chosen, const struct pass *pass,
                         enum wm_device_kind kind)
 {
     const struct wm_analysis *analysis = pass->analysis;
@@ -199,24 +199,26 @@ static void choose_kind(struct chosen *chosen, const struct pass *pass,
             chosen->meters[i] = true;
             choose_channel(chosen, pass, meter->energy, meter->power);
         }
-        return;
+        return true;
     }
+    return false;
 }
 
-static void choose_gpus(struct chosen *chosen, const struct pass *pass)
+static bool choose_gpus(struct chosen *chosen, const struct pass *pass)
 {
     const struct wm_analysis *analysis = pass->analysis;
 
     chosen->has_subject |= analysis->gpu_count > 0;
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         if (!is_known(&analysis->gpus[i].joules))
-            return;
+            return false;
     }
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         const struct wm_gpu_stats *gpu = &analysis->gpus[i];
         chosen->gpus[i] = true;
         choose_channel(chosen, pass, gpu->energy, gpu->power);
     }
+    return analysis->gpu_count > 0;
 }
 
 static void choose_label(struct chosen *chosen, const struct pass *pass, const char *label)
@@ -243,6 +245,20 @@ static void choose_label(struct chosen *chosen, const struct pass *pass, const c
     }
 }
 
+/* As in the report: an estimate for CPUs that has none for memory is of both. */
+static bool has_memory_in_cpu(const struct chosen *chosen, const struct pass *pass)
+{
+    const struct wm_analysis *analysis = pass->analysis;
+
+    if (!chosen->cover.cpu || chosen->origin != WM_ESTIMATED)
+        return false;
+    for (size_t i = 0; i < analysis->meter_count; i++) {
+        if (is_of(&analysis->meters[i], WM_DEVICE_DRAM, "estimate"))
+            return false;
+    }
+    return true;
+}
+
 static int choose(struct chosen *chosen, const struct pass *pass,
                   const struct subject *subject, struct wm_error *err)
 {
@@ -251,11 +267,11 @@ static int choose(struct chosen *chosen, const struct pass *pass,
     if (!chosen->meters || !chosen->gpus)
         return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
     if (subject->cpu)
-        choose_kind(chosen, pass, WM_DEVICE_CPU);
-    if (subject->dram)
-        choose_kind(chosen, pass, WM_DEVICE_DRAM);
+        chosen->cover.cpu = choose_kind(chosen, pass, WM_DEVICE_CPU);
+    if (subject->dram && !has_memory_in_cpu(chosen, pass))
+        chosen->cover.dram = choose_kind(chosen, pass, WM_DEVICE_DRAM);
     if (subject->gpu)
-        choose_gpus(chosen, pass);
+        chosen->cover.gpus = choose_gpus(chosen, pass);
     if (!subject->cpu && !subject->dram && !subject->gpu)
         choose_label(chosen, pass, subject->label);
     return WM_OK;
@@ -291,7 +307,7 @@ static int add_energies(struct pass *pass, const struct chosen *chosen,
 
     while ((status = pass_next(pass, &tick, err)) > 0) {
         double joules = joules_now(pass, chosen);
-        if (is_pause(&tick))
+        if (wm_experiment_is_pause(&tick))
             wm_series_break(series);
         else if (!isnan(joules))
             status = wm_series_add(series, unix_of(pass, tick.when_ns), joules, err);
@@ -318,7 +334,7 @@ static int look_ahead(const struct wm_experiment_run *run, const struct subject 
 
 static int collect_energy(const struct wm_experiment_run *run, const char *metric,
                           const struct subject *subject, struct wm_series **series,
-                          struct wm_error *err)
+                          struct wm_cover *ret_cover, struct wm_error *err)
 {
     struct chosen chosen = { 0 };
     struct pass pass = { 0 };
@@ -335,6 +351,7 @@ static int collect_energy(const struct wm_experiment_run *run, const char *metri
         double period_s = (double)chosen.period_ns / 1e9;
         made->period_s = fmax(made->period_s, period_s);
         made->origin = chosen.origin > made->origin ? chosen.origin : made->origin;
+        *ret_cover = chosen.cover;
         status = pass_begin(&pass, run, true, err);
         if (status == WM_OK)
             status = add_energies(&pass, &chosen, made, err);
@@ -370,7 +387,7 @@ static int collect_told(struct pass *pass, const struct wm_metric *metric,
     if (status < 0)
         return status;
     while ((status = pass_next(pass, &tick, err)) > 0) {
-        if (!is_pause(&tick))
+        if (!wm_experiment_is_pause(&tick))
             continue;
         status = add_told(pass, metric, &next, tick.when_ns, *series, err);
         if (status < 0)
@@ -399,7 +416,7 @@ static int collect_channel(struct pass *pass, const char *metric, size_t index,
     while ((status = pass_next(pass, &tick, err)) > 0) {
         const struct wm_reading *reading = &tick.readings[index];
         if (!wm_stats_usable(reading)) {
-            if (!counts || is_pause(&tick))
+            if (!counts || wm_experiment_is_pause(&tick))
                 wm_series_break(*series);
             continue;
         }
@@ -443,7 +460,8 @@ static const struct wm_metric *find_told(const struct pass *pass, const char *na
 }
 
 int wm_experiment_collect(const struct wm_experiment_run *run, const char *metric,
-                          struct wm_series **series, struct wm_error *err)
+                          struct wm_series **series, struct wm_cover *ret_cover,
+                          struct wm_error *err)
 {
     const struct wm_metric *told;
     struct subject subject;
@@ -451,9 +469,10 @@ int wm_experiment_collect(const struct wm_experiment_run *run, const char *metri
     size_t index = 0;
     int status = WM_ENOENT;
 
+    *ret_cover = (struct wm_cover) { 0 };
     bool is_energy = parse_subject(metric, &subject);
     if (is_energy)
-        status = collect_energy(run, metric, &subject, series, err);
+        status = collect_energy(run, metric, &subject, series, ret_cover, err);
     if (status != WM_ENOENT)
         return status;
     status = pass_begin(&pass, run, false, err);
@@ -468,6 +487,18 @@ int wm_experiment_collect(const struct wm_experiment_run *run, const char *metri
     return status == WM_ENOENT && is_energy
                ? wm_fail(err, status, "%.64s: no sensor of this run knows it", metric)
                : status;
+}
+
+/* Whether `cover` is what that of the first run with the metric is. */
+static int check_cover(const struct wm_cover *first, size_t first_run,
+                       const struct wm_cover *cover, size_t run, struct wm_error *err)
+{
+    char why[64];
+
+    if (!wm_cover_differs(first, first_run, cover, run, why))
+        return WM_OK;
+    return wm_fail(err, WM_ENODEV, "%s; ask for cpu_energy, dram_energy or gpu_energy",
+                   why);
 }
 
 /* A few of the names that there are, those that the program chose first. */
@@ -497,22 +528,31 @@ int wm_experiment_series(const struct wm_experiment *experiment, const char *met
 {
     struct wm_series *series = NULL, *rate = NULL;
     struct subject subject;
+    struct wm_cover first = { 0 }, cover;
     struct wm_error why = { 0 };
+    size_t first_run = experiment->count;
     int status = WM_OK, missing = WM_ENOENT;
 
     for (size_t i = 0; i < experiment->count && status == WM_OK; i++) {
         struct wm_error one;
-        status = wm_experiment_collect(&experiment->runs[i], metric, &series, &one);
-        if (status == WM_ENODEV || status == WM_ENOENT) {
+        status = wm_experiment_collect(&experiment->runs[i], metric, &series, &cover, &one);
+        if (status == WM_OK && first_run < i) {
+            status = check_cover(&first, first_run, &cover, i, &why);
+        } else if (status == WM_OK) {
+            first = cover;
+            first_run = i;
+        } else if (status == WM_ENODEV || status == WM_ENOENT) {
             if (missing == WM_ENOENT)
                 why = one;
             missing = status == WM_ENODEV ? status : missing;
             status = WM_OK;
-        } else if (status < 0) {
+        } else {
             why = one;
         }
     }
     if (status == WM_OK && (!series || series->count == 0)) {
+        if (series)
+            missing = WM_ENODEV;
         wm_series_free(series);
         if (missing == WM_ENOENT && !parse_subject(metric, &subject))
             return no_such_metric(experiment, metric, err);

@@ -14,15 +14,6 @@ static int out_of_memory(struct wm_error *err)
     return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
 }
 
-static bool is_pause(const struct wm_tick *tick)
-{
-    for (size_t i = 0; i < tick->count; i++) {
-        if (tick->readings[i].state == WM_READING_OK)
-            return false;
-    }
-    return true;
-}
-
 /* Between two ticks that both tell something. */
 static int measure_time(struct wm_run_summary *summary, struct wm_error *err)
 {
@@ -37,7 +28,7 @@ static int measure_time(struct wm_run_summary *summary, struct wm_error *err)
     if (status < 0)
         return status;
     while ((status = wm_recording_next(recording, &tick, err)) > 0) {
-        bool pause = is_pause(&tick);
+        bool pause = wm_experiment_is_pause(&tick);
         if (!pause && in_segment)
             seconds += wm_stats_seconds(last_ns, tick.when_ns);
         summary->segments += !pause && !in_segment;
@@ -81,9 +72,13 @@ static void split(struct wm_run_summary *summary, double idle_watts)
             "(--idle-watts)");
     else
         summary->idle = report->energy.split.idle;
-    summary->dynamic = summary->idle.known
-                           ? wm_value_known(energy->number - summary->idle.number)
-                           : summary->idle;
+    if (!summary->idle.known)
+        summary->dynamic = summary->idle;
+    else if (idle_watts > 0 && summary->idle.number > energy->number)
+        summary->dynamic = wm_value_missing(
+            "the energy is less than what --idle-watts makes in that time");
+    else
+        summary->dynamic = wm_value_known(fmax(energy->number - summary->idle.number, 0));
 }
 
 static int summarize_run(const struct wm_experiment_run *run, double idle_watts,
@@ -93,9 +88,57 @@ static int summarize_run(const struct wm_experiment_run *run, double idle_watts,
     int status = make_report(summary, err);
     if (status == WM_OK)
         status = measure_time(summary, err);
-    if (status == WM_OK)
-        split(summary, idle_watts);
-    return status;
+    if (status < 0)
+        return status;
+    const struct wm_report *report = summary->report;
+    summary->cover = (struct wm_cover) {
+        .cpu = report->energy_has_cpu,
+        .dram = report->energy_has_dram,
+        .gpus = report->energy_has_gpus,
+    };
+    split(summary, idle_watts);
+    return WM_OK;
+}
+
+bool wm_cover_differs(const struct wm_cover *one, size_t one_run,
+                      const struct wm_cover *other, size_t other_run, char why[64])
+{
+    const struct {
+        bool one, other;
+        const char *name;
+    } parts[] = {
+        { one->cpu, other->cpu, "CPU" },
+        { one->dram, other->dram, "memory" },
+        { one->gpus, other->gpus, "GPU" },
+    };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (parts[i].one == parts[i].other)
+            continue;
+        snprintf(why, 64, "run %zu knows no %s energy", parts[i].one ? other_run : one_run,
+                 parts[i].name);
+        return true;
+    }
+    return false;
+}
+
+/* Whether the energy of this run can be added to those before it. */
+static int check_cover(struct wm_experiment_summary *sum, size_t index,
+                       struct wm_error *err)
+{
+    struct wm_run_summary *run = &sum->runs[index];
+    struct wm_report_builder builder = { .report = run->report };
+    size_t first = 0;
+    char why[64];
+
+    if (sum->unlike || !run->report->energy.energy.known)
+        return WM_OK;
+    while (!sum->runs[first].report->energy.energy.known)
+        first++;
+    if (!wm_cover_differs(&sum->runs[first].cover, first, &run->cover, index, why))
+        return WM_OK;
+    sum->unlike = wm_build_text(&builder, "%s", why);
+    return builder.failed ? out_of_memory(err) : WM_OK;
 }
 
 /* A part that is unknown leaves the sum unknown, for the same reason. */
@@ -107,6 +150,12 @@ static void add(struct wm_value *sum, const struct wm_value *part)
         sum->number += part->number;
     else
         *sum = *part;
+}
+
+static void take_origin(enum wm_origin *origin, const struct wm_energy_sum *part)
+{
+    if (part->origin > *origin)
+        *origin = part->origin;
 }
 
 static void add_run(struct wm_experiment_summary *sum, const struct wm_run_summary *run)
@@ -126,8 +175,22 @@ static void add_run(struct wm_experiment_summary *sum, const struct wm_run_summa
     add(&sum->gpu, &report->gpu_energy.energy);
     add(&sum->idle, &run->idle);
     add(&sum->dynamic, &run->dynamic);
-    if (energy->origin > sum->origin)
-        sum->origin = energy->origin;
+    take_origin(&sum->origin, energy);
+    take_origin(&sum->cpu_origin, &report->cpu_energy);
+    take_origin(&sum->dram_origin, &report->dram_energy);
+    take_origin(&sum->gpu_origin, &report->gpu_energy);
+}
+
+/* What is of all runs together. */
+static void end_sum(struct wm_experiment_summary *sum)
+{
+    if (sum->unlike && sum->energy.known)
+        sum->energy = sum->uncertainty = sum->idle = sum->dynamic =
+            wm_value_missing(sum->unlike);
+    if (sum->energy.known)
+        sum->cover = sum->runs[0].cover;
+    if (sum->uncertainty.known && sum->energy.known && sum->energy.number > 0)
+        sum->uncertainty.number /= sum->energy.number;
 }
 
 static void describe(struct wm_experiment_summary *sum, const struct wm_run *run)
@@ -146,18 +209,26 @@ static struct wm_value per(const struct wm_value *joules, double count, const ch
     return count > 0 ? wm_value_known(joules->number / count) : wm_value_missing(why);
 }
 
+/* There each run of a name is one more segment; elsewhere a segment ends with a pause
+ * of the same run. AIPowerMeter's format is the one that is a folder or JSON. */
+static bool is_aipm(const struct wm_experiment_run *run)
+{
+    const char *suffix = strrchr(run->path, '.');
+
+    return wm_experiment_is_folder(run->path) || (suffix && strcmp(suffix, ".json") == 0);
+}
+
 static void divide_by_model(struct wm_experiment_summary *sum)
 {
     const struct wm_model_card card = wm_model_card_read(sum->model ? sum->model : "{}");
 
     sum->per_parameter =
         per(&sum->energy, card.parameters, "the model card has no number of parameters");
-    size_t segments = 0;
+    size_t runs = 0;
 
-    /* In a folder of AIPowerMeter's each run is a segment. */
     for (size_t i = 0; i < sum->run_count; i++)
-        segments += sum->runs[i].segments;
-    sum->per_flop = per(&sum->energy, card.flops * card.passes * (double)segments,
+        runs += is_aipm(sum->runs[i].run) ? sum->runs[i].segments : 1;
+    sum->per_flop = per(&sum->energy, card.flops * card.passes * (double)runs,
                         "the model card has neither flops nor macs");
 }
 
@@ -207,8 +278,28 @@ static void average_steps(struct wm_experiment_summary *sum)
         joules += sum->steps[i].joules.number;
         count++;
     }
+    if (sum->unlike) {
+        sum->per_step = wm_value_missing(sum->unlike);
+        return;
+    }
     sum->per_step = count > 0 ? wm_value_known(joules / count)
                               : wm_value_missing("the energy was not known at any value");
+}
+
+/* Of a run that knows none the series is empty. */
+static int collect_joules(const struct wm_experiment_run *run, struct wm_series **energy,
+                          struct wm_error *err)
+{
+    struct wm_cover cover;
+
+    int status = wm_experiment_collect(run, "energy", energy, &cover, err);
+    if (status < 0 && status != WM_ENODEV && status != WM_ENOENT)
+        return status;
+    if (status == WM_OK && (*energy)->kind == WM_SERIES_TOTAL)
+        return WM_OK;
+    wm_series_free(*energy); /* what the program calls so is not ours */
+    *energy = NULL;
+    return wm_series_new("energy", WM_SERIES_TOTAL, "J", energy, err);
 }
 
 /* In each run by itself, whose energies have nothing to do with those of the others. */
@@ -216,13 +307,15 @@ static int step_run(const struct wm_experiment_run *run, size_t number, const ch
                     struct wm_experiment_summary *sum, bool *found, struct wm_error *err)
 {
     struct wm_series *values = NULL, *energy = NULL;
+    struct wm_cover cover;
     struct wm_error why;
 
-    int status = wm_experiment_collect(run, metric, &values, &why);
+    int status = wm_experiment_collect(run, metric, &values, &cover, &why);
+    bool has_metric = status != WM_ENODEV && status != WM_ENOENT;
     if (status == WM_OK)
-        status = wm_experiment_collect(run, "energy", &energy, &why);
-    if ((status == WM_ENODEV || status == WM_ENOENT) && !values) {
-        status = WM_OK; /* this run has no such metric */
+        status = collect_joules(run, &energy, &why);
+    if (!has_metric) {
+        status = WM_OK;
     } else if (status < 0) {
         status = wm_fail(err, status, "%s", why.text);
     } else if (values->count > 0) {
@@ -271,14 +364,14 @@ int wm_experiment_summarize(const struct wm_experiment *experiment, double idle_
             return status;
         add_run(summary, run);
         describe(summary, &experiment->runs[i].run);
-        if (per_metric)
+        status = check_cover(summary, i, err);
+        if (status == WM_OK && per_metric)
             status = step_run(&experiment->runs[i], i, per_metric, summary, &found, err);
     }
     if (status == WM_OK && per_metric && !found)
         status =
             wm_fail(err, WM_ENOENT, "--per: no run has the metric '%.60s'", per_metric);
-    if (summary->uncertainty.known && summary->energy.known && summary->energy.number > 0)
-        summary->uncertainty.number /= summary->energy.number;
+    end_sum(summary);
     divide_by_model(summary);
     average_steps(summary);
     return status;

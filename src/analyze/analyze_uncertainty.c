@@ -150,8 +150,8 @@ static double gap_squares(const struct figure *figure)
     double breaks = (double)(result->resets + result->implausible + result->stalls);
 
     return square(FILLED * result->filled_s * figure->watts) +
-           square(result->missing_s * figure->watts) +
-           breaks * square(figure->period_s * figure->watts);
+           square(result->missing_s * figure->watts) + square(result->frozen) +
+           square(result->raised) + breaks * square(figure->period_s * figure->watts);
 }
 
 /* Whether counter and power differ by more than runs of that length may. */

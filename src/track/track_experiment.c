@@ -12,8 +12,9 @@ int wm_tracker_experiment(struct wm_tracker *tracker,
 {
     char *card = NULL, *path = NULL;
 
-    int status = setup->model_card ? wm_model_card_load(setup->model_card, &card, err)
-                                   : wm_track_check_new(tracker, err);
+    int status = wm_track_check_new(tracker, err);
+    if (status == WM_OK && setup->model_card)
+        status = wm_model_card_load(setup->model_card, &card, err);
     if (status == WM_OK)
         status = wm_experiment_make_place(setup->target, setup->name, &path, err);
     if (status == WM_OK)

@@ -33,9 +33,10 @@ int wm_view_dump(json_t *root, FILE *out, struct wm_error *err)
     return wm_view_flush(out, err);
 }
 
-static void print_energy(const struct wm_text_view *view, const char *label,
-                         const struct wm_value *joules, const struct wm_value *uncertainty,
-                         enum wm_origin origin)
+/* An energy of several kinds of device; `uncertainty` and `cover` may be NULL. */
+static void print_whole(const struct wm_text_view *view, const char *label,
+                        const struct wm_value *joules, const struct wm_value *uncertainty,
+                        enum wm_origin origin, const struct wm_cover *cover)
 {
     char figure[WM_QUANTITY_SIZE], watt_hours[WM_QUANTITY_SIZE];
     struct wm_detail detail = { "" };
@@ -49,8 +50,24 @@ static void print_energy(const struct wm_text_view *view, const char *label,
     if (uncertainty && uncertainty->known)
         wm_line_add(&detail, "", "±%s", wm_line_number(uncertainty, 100, " %").text);
     wm_line_add(&detail, "; ", "%s", watt_hours);
+    if (cover) {
+        struct wm_detail covered = { "" };
+        if (cover->cpu)
+            wm_line_add(&covered, "", "CPU");
+        if (cover->dram)
+            wm_line_add(&covered, ", ", "memory");
+        if (cover->gpus)
+            wm_line_add(&covered, ", ", "GPUs");
+        wm_line_add(&detail, "; ", "%s", covered.text);
+    }
     wm_line_add_origin(&detail, origin);
     wm_line_print(view, label, figure, detail.text);
+}
+
+static void print_energy(const struct wm_text_view *view, const char *label,
+                         const struct wm_value *joules, enum wm_origin origin)
+{
+    print_whole(view, label, joules, NULL, origin, NULL);
 }
 
 static void print_tariff(const struct wm_text_view *view,
@@ -119,8 +136,9 @@ static void print_runs(const struct wm_text_view *view,
         char command[NAME_SIZE];
         struct wm_detail detail = { "" };
         snprintf(label, sizeof(label), "  run %zu", i);
-        print_energy(view, label, &run->report->energy.energy,
-                     &run->report->energy.uncertainty, run->report->energy.origin);
+        print_whole(view, label, &run->report->energy.energy,
+                    &run->report->energy.uncertainty, run->report->energy.origin,
+                    &run->cover);
         wm_clock_rfc3339(run->run->start_unix_ns, start, sizeof(start));
         if (run->seconds.known)
             wm_view_duration(duration, run->seconds.number, view->units->time);
@@ -179,7 +197,7 @@ static void print_steps(const struct wm_text_view *view, const char *per,
         wm_view_prefixed(figure, step->joules.number, "J");
         wm_line_print(view, label, figure, detail.text);
     }
-    print_energy(view, "  on average", &summary->per_step, NULL, summary->origin);
+    print_energy(view, "  on average", &summary->per_step, summary->origin);
 }
 
 void wm_view_experiment_text(const struct wm_experiment_view *shown, FILE *out)
@@ -202,13 +220,14 @@ void wm_view_experiment_text(const struct wm_experiment_view *shown, FILE *out)
     } else {
         wm_line_missing(&view, "Time", summary->seconds.why);
     }
-    print_energy(&view, "Energy", &summary->energy, &summary->uncertainty, summary->origin);
-    print_energy(&view, "  CPU", &summary->cpu, NULL, summary->origin);
-    print_energy(&view, "  memory", &summary->dram, NULL, summary->origin);
-    print_energy(&view, "  GPUs", &summary->gpu, NULL, summary->origin);
+    print_whole(&view, "Energy", &summary->energy, &summary->uncertainty, summary->origin,
+                &summary->cover);
+    print_energy(&view, "  CPU", &summary->cpu, summary->cpu_origin);
+    print_energy(&view, "  memory", &summary->dram, summary->dram_origin);
+    print_energy(&view, "  GPUs", &summary->gpu, summary->gpu_origin);
     if (summary->dynamic.known) {
         wm_view_prefixed(text, summary->idle.number, "J");
-        wm_line_add(&detail, "", "%s less, which the machine takes idle", text);
+        wm_line_add(&detail, "", "%s less, which the same takes idle", text);
         wm_view_prefixed(text, summary->dynamic.number, "J");
         wm_line_print(&view, "  of the work", text, detail.text);
     } else {

@@ -21,6 +21,9 @@ void wm_view_experiment_text(const struct wm_experiment_view *view, FILE *out);
 /* The caller's; NULL when out of memory. */
 json_t *wm_view_experiment_json(const struct wm_experiment_view *view);
 
+/* "measured", "estimated" or "simulated". */
+const char *wm_view_origin_word(enum wm_origin origin);
+
 /* Writes JSON, which is taken over, and NULL is out of memory. */
 int wm_view_dump(json_t *root, FILE *out, struct wm_error *err);
 

@@ -29,8 +29,34 @@ static void put_percent(const struct wm_json_node *node, const struct wm_value *
 /* Of one run or of all. */
 struct energies {
     const struct wm_value *total, *uncertainty, *cpu, *dram, *gpu, *idle, *dynamic;
-    enum wm_origin origin;
+    enum wm_origin origin, cpu_origin, dram_origin, gpu_origin;
+    struct wm_cover cover;
 };
+
+/* What the total is the sum of, and whether each part was measured. */
+static void put_parts(const struct wm_json_node *node, const struct energies *energies)
+{
+    struct wm_json_node covers = wm_json_node(node, "covers", json_array());
+    struct wm_json_node origins = wm_json_object(node, "origins");
+    const struct {
+        const char *name;
+        const struct wm_value *energy;
+        enum wm_origin origin;
+        bool covered;
+    } parts[] = {
+        { "cpu", energies->cpu, energies->cpu_origin, energies->cover.cpu },
+        { "dram", energies->dram, energies->dram_origin, energies->cover.dram },
+        { "gpus", energies->gpu, energies->gpu_origin, energies->cover.gpus },
+    };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (parts[i].covered &&
+            json_array_append_new(covers.json, json_string(parts[i].name)) != 0)
+            node->view->failed = true;
+        if (parts[i].energy->known)
+            wm_json_text(&origins, parts[i].name, wm_view_origin_word(parts[i].origin));
+    }
+}
 
 static struct wm_json_node put_energies(const struct wm_json_node *parent,
                                         const struct energies *energies)
@@ -44,6 +70,7 @@ static struct wm_json_node put_energies(const struct wm_json_node *parent,
     wm_json_value(&node, "cpu", energies->cpu);
     wm_json_value(&node, "dram", energies->dram);
     wm_json_value(&node, "gpus", energies->gpu);
+    put_parts(&node, energies);
     wm_json_value(&node, "idle", energies->idle);
     wm_json_value(&node, "without_idle", energies->dynamic);
     return node;
@@ -110,6 +137,10 @@ static void put_run(const struct wm_json_node *array, size_t index,
         .idle = &run->idle,
         .dynamic = &run->dynamic,
         .origin = report->energy.origin,
+        .cpu_origin = report->cpu_energy.origin,
+        .dram_origin = report->dram_energy.origin,
+        .gpu_origin = report->gpu_energy.origin,
+        .cover = run->cover,
     };
 
     wm_json_text(&node, "id", report->run.id);
@@ -172,6 +203,10 @@ json_t *wm_view_experiment_json(const struct wm_experiment_view *shown)
         .idle = &summary->idle,
         .dynamic = &summary->dynamic,
         .origin = summary->origin,
+        .cpu_origin = summary->cpu_origin,
+        .dram_origin = summary->dram_origin,
+        .gpu_origin = summary->gpu_origin,
+        .cover = summary->cover,
     };
 
     wm_json_text(&root, "experiment", shown->experiment->name);

@@ -20,7 +20,7 @@ static const char *const words[] = {
     [WM_FIGURE_MAX] = "max",
 };
 
-static const char *origin_word(enum wm_origin origin)
+const char *wm_view_origin_word(enum wm_origin origin)
 {
     static const char *const origins[] = { "measured", "estimated", "simulated" };
 
@@ -38,7 +38,7 @@ static json_t *figure_json(const struct wm_series *series, enum wm_figure_kind k
     return json_pack("{s:o,s:s,s:o,s:s,s:o,s:b,s:s}", "metric", wm_text_json(series->name),
                      "figure", words[kind], "value", number_json(figure->value), "unit",
                      figure->unit, "seconds", number_json(figure->seconds), "is_short",
-                     (int)figure->is_short, "origin", origin_word(series->origin));
+                     (int)figure->is_short, "origin", wm_view_origin_word(series->origin));
 }
 
 static void print_figure(const struct wm_series *series, const struct wm_figure *figure,
@@ -142,8 +142,8 @@ static json_t *values_json(const struct wm_series *series, const int64_t *times,
         }
     }
     return json_pack("{s:o,s:o,s:s,s:o}", "metric", wm_text_json(series->name), "unit",
-                     wm_text_json(series->unit), "origin", origin_word(series->origin),
-                     "values", array);
+                     wm_text_json(series->unit), "origin",
+                     wm_view_origin_word(series->origin), "values", array);
 }
 
 static json_t *curves_json(const struct wm_series *const series[], size_t count,
@@ -176,6 +176,8 @@ int wm_series_print(const struct wm_series *const series[], size_t count,
     int64_t *times = NULL;
     size_t time_count = 0;
 
+    if (count == 0)
+        return wm_fail(err, WM_EINVAL, "there is no series to print");
     int status = wm_series_union(series, count, range, &times, &time_count, err);
     if (status < 0)
         return status;

@@ -720,6 +720,126 @@ static void test_mean_of_a_second(void **state)
     assert_true(fabs(result.told - (4 * 110 - 0.55 * 100)) < 1.5);
 }
 
+/* A GPU whose counter is new at other times than the ticks, and its power with it. */
+struct ticking {
+    double period_s, phase, tick_s, end_s;
+    bool has_power, is_uneven;
+};
+
+static double watts_at(const struct ticking *ticking, double when)
+{
+    if (!ticking->is_uneven)
+        return 300;
+    return fmod(when + 10, 0.37) < 0.2 ? 500 : 20;
+}
+
+/* By the millisecond: the load takes no other steps. */
+static double joules_between(const struct ticking *ticking, double from, double until)
+{
+    double joules = 0;
+
+    for (double when = from; when < until - 1e-9; when += 0.001)
+        joules += fmin(0.001, until - when) * watts_at(ticking, when);
+    return joules;
+}
+
+/* Checks that the figures never fall, and returns the last one. */
+static double run_ticking(const struct ticking *ticking)
+{
+    struct wm_sensor sensor = { .period_ns = 100000000 };
+    struct wm_energy energy = { .counter_sensor = sensor, .power_sensor = sensor };
+    struct wm_energy_result result = { 0 };
+    double joules = 0, told = 0, shown = 5000, until = -ticking->phase;
+    bool is_last = false;
+
+    for (unsigned k = 0; !is_last; k++) {
+        double when = k * ticking->tick_s;
+        is_last = when >= ticking->end_s - 1e-9;
+        when = fmin(when, ticking->end_s);
+        for (; until + ticking->period_s <= when + 1e-9; until += ticking->period_s)
+            shown += joules_between(ticking, until, until + ticking->period_s);
+
+        int64_t when_ns = 777 + (int64_t)round(when * 1e9);
+        struct wm_reading counter = reading_of(shown, when_ns);
+        struct wm_reading power = reading_of(watts_at(ticking, until - 0.0005), when_ns);
+        wm_energy_add(&energy, when_ns, &counter, ticking->has_power ? &power : NULL);
+        wm_energy_result(&energy, &result);
+        if (result.joules < joules || result.told < told)
+            fail_msg("%g ms, ticks of %g ms, at %g s: %g J, told %g J, after %g J, %g J",
+                     1e3 * ticking->period_s, 1e3 * ticking->tick_s, when, result.joules,
+                     result.told, joules, told);
+        joules = result.joules;
+        told = result.told;
+    }
+    return joules;
+}
+
+/* Of a counter as slow as the ticks, or where the last tick is odd, a period is in
+ * doubt; a faster one is known to a percent. */
+static void check_ticking(const struct ticking *ticking, bool is_odd)
+{
+    double joules = run_ticking(ticking), truth = 300 * ticking->end_s;
+    bool is_in_doubt = ticking->period_s >= ticking->tick_s || is_odd;
+    double most = 0.01 * truth;
+
+    if (is_in_doubt && ticking->period_s > 0.001)
+        most += 300 * ticking->period_s;
+    if (!ticking->is_uneven && fabs(joules - truth) > most)
+        fail_msg("%g ms, %g ms into it, ticks of %g ms, %g s: %g J, not %g J",
+                 1e3 * ticking->period_s, 1e3 * ticking->phase, 1e3 * ticking->tick_s,
+                 ticking->end_s, joules, truth);
+}
+
+/* The table says 100 ms of each of them, and the run ends some time after a tick. */
+static void test_pace_that_is_seen(void **state)
+{
+    static const double periods[] = { 0.001, 0.02, 0.1 }, ticks[] = { 0.02, 0.1 };
+    static const double lengths[] = { 0.3, 1, 3 }, odd[] = { 0, 0.002, 0.011, 0.032 };
+    struct ticking ticking = { 0 };
+
+    (void)state;
+    for (size_t p = 0; p < ARRAY_LEN(periods); p++) {
+        for (size_t i = 0; i < ARRAY_LEN(ticks) * ARRAY_LEN(lengths) * ARRAY_LEN(odd);
+             i++) {
+            size_t o = i / ARRAY_LEN(ticks) / ARRAY_LEN(lengths);
+            ticking.period_s = periods[p];
+            ticking.tick_s = ticks[i % ARRAY_LEN(ticks)];
+            ticking.end_s = lengths[i / ARRAY_LEN(ticks) % ARRAY_LEN(lengths)] + odd[o];
+            for (int k = 0; k < 20; k++) {
+                ticking.phase = k / 4 * ticking.period_s / 5;
+                ticking.has_power = k % 2;
+                ticking.is_uneven = k / 2 % 2;
+                check_ticking(&ticking, o > 0);
+            }
+        }
+    }
+}
+
+/* A load that ends right after a tick: what was taken to go on did not, and what was
+ * said of it remains. A counter that goes backwards promises nothing. */
+static void test_never_fewer(void **state)
+{
+    static const double counters[] = { 0, 30, 60, 60.1, 60.2, 95 };
+    struct wm_sensor sensor = { .period_ns = 100000000 };
+    struct wm_energy energy = { .counter_sensor = sensor };
+    struct wm_energy_result result;
+    double before = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
+        struct wm_reading counter = reading_of(counters[i], 777 + (int64_t)i * 90000000);
+        wm_energy_add(&energy, counter.when_ns, &counter, NULL);
+        wm_energy_result(&energy, &result);
+        assert_true(result.joules >= before && result.told <= result.joules);
+        assert_int_equal(result.raised > 0, i == 3 || i == 4);
+        before = result.joules;
+    }
+    struct wm_reading counter = reading_of(1, 777 + 540000000);
+    wm_energy_add(&energy, counter.when_ns, &counter, NULL);
+    wm_energy_result(&energy, &result);
+    assert_true(result.raised == 0);
+}
+
 /* A GPU without the channel at all, and a clock that was tampered with. */
 static void test_odd_input(void **state)
 {
@@ -746,6 +866,8 @@ int main(void)
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_late_readings),
         cmocka_unit_test(test_mean_of_a_second),
+        cmocka_unit_test(test_pace_that_is_seen),
+        cmocka_unit_test(test_never_fewer),
         cmocka_unit_test(test_odd_input),
     };
 

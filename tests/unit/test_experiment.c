@@ -3,11 +3,14 @@
  * in a folder, and one of ours; and what is left when memory runs out. */
 #include "wattmeter/experiment.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "record/record.h"
 #include "test.h"
 
 #define AIPM test_source_path("tests/data/aipm")
@@ -138,6 +141,455 @@ static void test_times(void **state)
     wm_experiment_close(experiment);
 }
 
+enum { CHANNELS = 4, TICKS = 6, RUNS = 3 };
+
+#define COUNTER(source_, label_, kind_, origin_)                                           \
+    {                                                                                      \
+        .source = source_, .device = label_, .label = label_, .metric = "energy",          \
+        .unit = "J", .device_kind = kind_, .kind = WM_COUNTER, .origin = origin_,          \
+        .period_ns = 1000000                                                               \
+    }
+
+static const struct wm_channel load = {
+    .source = "host",
+    .device = "host",
+    .label = "host",
+    .metric = "load1",
+    .unit = "count",
+    .device_kind = WM_DEVICE_HOST,
+    .kind = WM_GAUGE,
+};
+static const struct wm_channel cpu =
+    COUNTER("rapl", "package0", WM_DEVICE_CPU, WM_MEASURED);
+static const struct wm_channel guess =
+    COUNTER("estimate", "cpu", WM_DEVICE_CPU, WM_ESTIMATED);
+static const struct wm_channel dram = COUNTER("rapl", "dram0", WM_DEVICE_DRAM, WM_MEASURED);
+static const struct wm_channel gpu = COUNTER("nvml", "gpu0", WM_DEVICE_GPU, WM_SIMULATED);
+
+/* A run of five seconds in which each of its devices takes 10 W, and which writes an
+ * epoch at 1.5 s and 3.5 s. */
+struct made_run {
+    const struct wm_channel *devices[CHANNELS]; /* up to the first NULL */
+    size_t pause; /* the tick without a value; 0: none; TICKS: each */
+};
+
+static void make_run(const char *path, const struct made_run *made, size_t number)
+{
+    static struct wm_pair notes[] = { { (char *)"model",
+                                        (char *)"{\"parameters\":10,\"flops\":5}" } };
+    static struct wm_metric_point points[] = { { 2500000000, 1, 0 }, { 4500000000, 2, 1 } };
+    static struct wm_metric metric = { (char *)"epoch", points, 2, 2 };
+    const struct wm_run run = {
+        .id = (char *)"run",
+        .mode = (char *)"run",
+        .notes = notes,
+        .note_count = 1,
+        .anchor_ns = 1000000000,
+        .anchor_unix_ns = INT64_C(1700000000000000000) + (int64_t)number * 1000000000000,
+        .interval_ns = 1000000000,
+        .core_count = 1,
+    };
+    struct wm_result result = { .end_ns = 6000000000,
+                                .metrics = &metric,
+                                .metric_count = 1 };
+    struct wm_channel channels[CHANNELS] = { load };
+    struct wm_recorder *recorder = NULL;
+    struct wm_error err = { 0 };
+    size_t count = 1;
+
+    while (count < CHANNELS && made->devices[count - 1]) {
+        channels[count] = *made->devices[count - 1];
+        count++;
+    }
+    if (wm_recorder_open(path, WM_RECORD_APPEND, &run, channels, count, &recorder, &err) <
+        0)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < TICKS; i++) {
+        struct wm_reading readings[CHANNELS];
+        int64_t when_ns = (int64_t)(i + 1) * 1000000000;
+        bool is_silent = made->pause == TICKS || (i > 0 && i == made->pause);
+        for (size_t k = 0; k < count; k++)
+            readings[k] = (struct wm_reading) {
+                .when_ns = when_ns,
+                .value = k == 0 ? 1 : 10 * (double)i,
+                .state = is_silent ? WM_READING_FAILED : WM_READING_OK,
+            };
+        wm_recorder_tick(recorder, &(struct wm_tick) { when_ns, readings, count });
+    }
+    wm_recorder_flush(recorder, &result);
+    assert_int_equal(wm_recorder_finish(recorder, &result, &err), WM_OK);
+    wm_recorder_close(recorder);
+}
+
+/* All runs under one name, the caller's to close; the file is gone by the next call. */
+static struct wm_experiment *make_experiment(const char *dir, const struct made_run *made,
+                                             size_t count)
+{
+    struct wm_experiment *experiment = NULL;
+    struct wm_error err = { 0 };
+    char path[256];
+
+    snprintf(path, sizeof(path), "%s/r.sqlite", dir);
+    unlink(path);
+    for (size_t i = 0; i < count; i++)
+        make_run(path, &made[i], i);
+    if (wm_experiment_open(path, "-", &experiment, &err) < 0)
+        fail_msg("%s", err.text);
+    return experiment;
+}
+
+static char *print(const struct wm_experiment *experiment, enum wm_report_format format,
+                   const struct wm_experiment_style *style)
+{
+    struct wm_error err = { 0 };
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    if (wm_experiment_print(experiment, format, style, out, &err) < 0)
+        fail_msg("%s", err.text);
+    fclose(out);
+    return text;
+}
+
+/* The caller's to release. */
+static json_t *show(const struct wm_experiment *experiment,
+                    const struct wm_experiment_style *style)
+{
+    char *text = print(experiment, WM_REPORT_JSON, style);
+    json_t *root = json_loads(text, 0, NULL);
+
+    assert_non_null(root);
+    free(text);
+    return root;
+}
+
+/* A number, or NAN and the reason for there being none. */
+static double number_of(const json_t *root, const char *object, const char *key,
+                        const char **ret_why)
+{
+    const json_t *value = json_object_get(json_object_get(root, object), key);
+    char path[64];
+
+    snprintf(path, sizeof(path), "%s.%s", object, key);
+    *ret_why = json_string_value(json_object_get(json_object_get(root, "why"), path));
+    if (!value || (json_is_null(value) && !*ret_why))
+        fail_msg("%s is missing", path);
+    return json_is_null(value) ? NAN : json_number_value(value);
+}
+
+static void expect(const json_t *root, const char *object, const char *key, double number,
+                   const char *why)
+{
+    const char *said;
+    double value = number_of(root, object, key, &said);
+
+    print_message("    %s: %g, %s\n", key, value, said ? said : "");
+    if (why) {
+        assert_true(isnan(value));
+        assert_non_null(strstr(said, why));
+    } else {
+        assert_true(fabs(value - number) <= 1e-6);
+    }
+}
+
+static void test_covers(void **state)
+{
+    static const char no_gpu[] = "run 1 knows no GPU energy";
+    static const struct {
+        struct made_run runs[RUNS];
+        size_t count;
+        double total;
+        const char *why, *covers;
+    } cases[] = {
+        { { { { &cpu }, 0 }, { { &cpu }, 0 } }, 2, 100, NULL, "[\"cpu\"]" },
+        { { { { &cpu, &dram, &gpu }, 0 } }, 1, 150, NULL, "[\"cpu\",\"dram\",\"gpus\"]" },
+        { { { { &cpu, &gpu }, 0 }, { { &cpu }, 0 } }, 2, 0, no_gpu, "[]" },
+        { { { { &cpu }, 0 }, { { &cpu, &gpu }, 0 } },
+          2,
+          0,
+          "run 0 knows no GPU energy",
+          "[]" },
+        { { { { &cpu, &gpu }, 0 }, { { &gpu }, 0 } }, 2, 0, "run 1 knows no CPU", "[]" },
+        { { { { &cpu }, 0 }, { { &cpu }, 0 }, { { &cpu, &dram }, 0 } },
+          3,
+          0,
+          "run 0 knows no memory energy",
+          "[]" },
+        { { { { &cpu }, 0 }, { { NULL }, 0 } }, 2, 0, "no source of CPU energy", "[]" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct wm_experiment_style style = { .per = "epoch" };
+        struct wm_experiment *experiment =
+            make_experiment(*state, cases[i].runs, cases[i].count);
+        json_t *root = show(experiment, &style);
+        print_message("  %zu\n", i);
+        expect(root, "energy", "total", cases[i].total, cases[i].why);
+        char *covers = json_dumps(
+            json_object_get(json_object_get(root, "energy"), "covers"), JSON_COMPACT);
+        assert_non_null(covers);
+        assert_string_equal(covers, cases[i].covers);
+        free(covers);
+        if (cases[i].why && strncmp(cases[i].why, "run", 3) == 0) {
+            struct wm_series *series = NULL;
+            struct wm_error err = { 0 };
+            expect(root, "energy", "without_idle", 0, cases[i].why);
+            expect(root, "model", "energy_per_flop", 0, cases[i].why);
+            expect(root, "per", "energy_mean", 0, cases[i].why);
+            assert_int_equal(wm_experiment_series(experiment, "energy", &series, &err),
+                             WM_ENODEV);
+            assert_non_null(strstr(err.text, cases[i].why));
+        }
+        json_decref(root);
+        wm_experiment_close(experiment);
+    }
+}
+
+/* The metric is what the summary has, whatever of it counts. */
+static void test_metric_is_the_summary(void **state)
+{
+    static const struct {
+        struct made_run run;
+        double total;
+    } cases[] = {
+        { { { &cpu, &dram, &gpu }, 0 }, 150 },
+        { { { &guess, &gpu }, 0 }, 100 },
+        { { { &guess, &dram }, 0 }, 50 }, /* such an estimate has the memory in it */
+        { { { &cpu, &guess }, 0 }, 50 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_experiment *experiment = make_experiment(*state, &cases[i].run, 1);
+        struct wm_series *series = NULL;
+        struct wm_figure figure;
+        json_t *root = show(experiment, NULL);
+        expect(root, "energy", "total", cases[i].total, NULL);
+        json_decref(root);
+        assert_int_equal(wm_experiment_series(experiment, "energy", &series, NULL), WM_OK);
+        assert_int_equal(wm_series_figure(series, WM_FIGURE_TOTAL, NULL, &figure, NULL),
+                         WM_OK);
+        assert_float_equal(figure.value, cases[i].total, 1e-6);
+        wm_series_free(series);
+        wm_experiment_close(experiment);
+    }
+}
+
+/* Of one kind they can be added: there is nothing else in them. */
+static void test_same_kind_of_unlike_runs(void **state)
+{
+    static const struct made_run runs[] = { { { &cpu, &gpu }, 0 }, { { &cpu }, 0 } };
+    struct wm_experiment *experiment = make_experiment(*state, runs, 2);
+    struct wm_series *series = NULL;
+    struct wm_figure figure;
+    json_t *root = show(experiment, NULL);
+
+    expect(root, "energy", "cpu", 100, NULL);
+    json_decref(root);
+    assert_int_equal(wm_experiment_series(experiment, "cpu_energy", &series, NULL), WM_OK);
+    assert_int_equal(wm_series_figure(series, WM_FIGURE_TOTAL, NULL, &figure, NULL), WM_OK);
+    assert_float_equal(figure.value, 100, 1e-6);
+    wm_series_free(series);
+    wm_experiment_close(experiment);
+}
+
+/* A metric that is there, and never had a value. */
+static void test_silent_metric(void **state)
+{
+    static const struct made_run runs[] = { { { &cpu }, TICKS } };
+    static const struct {
+        const char *metric;
+        int status;
+    } cases[] = {
+        { "host_load1", WM_ENODEV }, { "package0_energy_J", WM_ENODEV },
+        { "energy", WM_ENODEV },     { "host_load2", WM_ENOENT },
+        { "gpu_energy", WM_ENOENT },
+    };
+    struct wm_experiment *experiment = make_experiment(*state, runs, 1);
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_series *series = NULL;
+        struct wm_error err = { 0 };
+        int status = wm_experiment_series(experiment, cases[i].metric, &series, &err);
+        print_message("  %s: %s\n", cases[i].metric, err.text);
+        assert_int_equal(status, cases[i].status);
+    }
+    wm_experiment_close(experiment);
+}
+
+static void test_idle_watts(void **state)
+{
+    static const struct made_run runs[] = { { { &cpu }, 0 } };
+    static const struct {
+        double watts, rest;
+        const char *why;
+    } cases[] = {
+        { 4, 30, NULL },
+        { 10, 0, NULL },
+        { 11, 0, "--idle-watts" },
+        { 1e6, 0, "--idle-watts" },
+    };
+    struct wm_experiment *experiment = make_experiment(*state, runs, 1);
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct wm_experiment_style style = { .idle_watts = cases[i].watts };
+        json_t *root = show(experiment, &style);
+        print_message("  %g W\n", cases[i].watts);
+        expect(root, "energy", "idle", 5 * cases[i].watts, NULL);
+        expect(root, "energy", "without_idle", cases[i].rest, cases[i].why);
+        json_decref(root);
+    }
+    wm_experiment_close(experiment);
+}
+
+/* A pause in a run makes no second run of it. */
+static void test_per_flop(void **state)
+{
+    static const struct made_run runs[] = { { { &cpu }, 2 }, { { &cpu }, 0 } };
+    struct wm_experiment *experiment = make_experiment(*state, runs, 2);
+    json_t *root = show(experiment, NULL);
+    const json_t *first = json_array_get(json_object_get(root, "runs"), 0);
+    const char *why;
+
+    assert_int_equal(json_integer_value(json_object_get(first, "segments")), 2);
+    expect(root, "model", "energy_per_flop", number_of(root, "energy", "total", &why) / 10,
+           NULL);
+    json_decref(root);
+    wm_experiment_close(experiment);
+}
+
+/* In a folder of AIPowerMeter's each segment is one. */
+static void test_per_flop_of_segments(void **state)
+{
+    char text[4096] = "";
+    struct wm_experiment *experiment = NULL;
+    size_t used = 0;
+    const char *why;
+
+    for (size_t i = 0; i < 6; i++) {
+        used +=
+            (size_t)snprintf(text + used, sizeof(text) - used,
+                             "{\"date\": \"2023-06-01 12:00:0%zu\", \"metrics\": {\"cpu\": "
+                             "{\"intel_power\": 10.0, \"total_cpu_power\": 9.0}}}\n",
+                             i);
+        if (i == 2)
+            used += (size_t)snprintf(text + used, sizeof(text) - used,
+                                     "{\"date\": \"2023-06-01 12:00:02.1\", \"metrics\": "
+                                     "\"END OF RECORDING SEGMENT\"}\n");
+    }
+    test_write_file(*state, "x/power_metrics.json", text);
+    test_write_file(*state, "x/metadata.json",
+                    "{\"wattmeter\": {\"notes\": {\"model\": \"{\\\"flops\\\":5}\"}}}");
+    assert_int_equal(wm_experiment_open(*state, "x", &experiment, NULL), WM_OK);
+    json_t *root = show(experiment, NULL);
+    const json_t *first = json_array_get(json_object_get(root, "runs"), 0);
+    assert_int_equal(json_integer_value(json_object_get(first, "segments")), 2);
+    expect(root, "model", "energy_per_flop", number_of(root, "energy", "total", &why) / 10,
+           NULL);
+    json_decref(root);
+    wm_experiment_close(experiment);
+}
+
+static void test_steps_of_a_run_without_energy(void **state)
+{
+    static const struct made_run runs[] = { { { NULL }, 0 }, { { &cpu }, 0 } };
+    const struct wm_experiment_style style = { .per = "epoch" };
+    struct wm_experiment *experiment = make_experiment(*state, runs, 2);
+    json_t *root = show(experiment, &style);
+    const json_t *steps = json_object_get(json_object_get(root, "per"), "steps");
+
+    assert_int_equal(json_array_size(steps), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *joules = json_object_get(json_array_get(steps, i), "energy");
+        assert_true(i < 2 ? json_is_null(joules) : json_number_value(joules) > 14);
+    }
+    expect(root, "per", "energy_mean", 17.5, NULL);
+    json_decref(root);
+
+    char *text = print(experiment, WM_REPORT_TEXT, &style);
+    assert_non_null(strstr(text, "the energy was not known at that time"));
+    free(text);
+    wm_experiment_close(experiment);
+}
+
+static bool is_in_line(const char *line, const char *word)
+{
+    const char *found = strstr(line, word);
+
+    return found && found < line + strcspn(line, "\n");
+}
+
+static void test_origins(void **state)
+{
+    static const struct made_run runs[] = { { { &cpu, &gpu }, 0 } };
+    struct wm_experiment *experiment = make_experiment(*state, runs, 1);
+    json_t *root = show(experiment, NULL);
+    const json_t *energy = json_object_get(root, "energy");
+    const json_t *origins = json_object_get(energy, "origins");
+    const json_t *run = json_array_get(json_object_get(root, "runs"), 0);
+
+    assert_string_equal(json_string_value(json_object_get(energy, "origin")), "simulated");
+    assert_string_equal(json_string_value(json_object_get(origins, "cpu")), "measured");
+    assert_string_equal(json_string_value(json_object_get(origins, "gpus")), "simulated");
+    assert_null(json_object_get(origins, "dram"));
+    assert_true(
+        json_equal(json_object_get(json_object_get(run, "energy"), "origins"), origins));
+    json_decref(root);
+
+    char *text = print(experiment, WM_REPORT_TEXT, NULL);
+    const char *cpu_line = strstr(text, "\n  CPU"), *gpu_line = strstr(text, "\n  GPUs");
+    assert_non_null(cpu_line);
+    assert_non_null(gpu_line);
+    assert_false(is_in_line(cpu_line + 1, "SIMULATED"));
+    assert_true(is_in_line(gpu_line + 1, "SIMULATED"));
+    assert_non_null(strstr(text, "CPU, GPUs"));
+    free(text);
+    wm_experiment_close(experiment);
+}
+
+static void test_no_series(void **state)
+{
+    static const enum wm_report_format formats[] = { WM_REPORT_TEXT, WM_REPORT_JSON };
+    FILE *null = fopen("/dev/null", "w");
+    struct wm_error err;
+    (void)state;
+
+    assert_non_null(null);
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+        assert_int_equal(wm_series_print(NULL, 0, NULL, formats[i], null, &err), WM_EINVAL);
+    fclose(null);
+}
+
+/* A tracker that has been started is refused before anything is read or made. */
+static void test_started_tracker(void **state)
+{
+    const char *const cards[] = { NULL, "card.json", "nothing.json" };
+    const struct wm_tracker_options options = { .interval_ns = 100000000 };
+    struct wm_tracker *tracker = NULL;
+    struct wm_error err = { 0 };
+    char target[256], card[256];
+
+    test_write_file(*state, "card.json", "{}");
+    snprintf(target, sizeof(target), "%s/results/", (const char *)*state);
+    assert_int_equal(wm_tracker_new(&options, &tracker, &err), WM_OK);
+    assert_int_equal(wm_tracker_start_self(tracker, &err), WM_OK);
+    for (size_t i = 0; i < ARRAY_LEN(cards); i++) {
+        snprintf(card, sizeof(card), "%s/%s", (const char *)*state,
+                 cards[i] ? cards[i] : "");
+        const struct wm_experiment_setup setup = {
+            .target = target,
+            .name = "x",
+            .model_card = cards[i] ? card : NULL,
+        };
+        assert_int_equal(wm_tracker_experiment(tracker, &setup, &err), WM_EINVAL);
+        assert_non_null(strstr(err.text, "started already"));
+        assert_int_not_equal(access(target, F_OK), 0);
+    }
+    assert_true(wm_tracker_stop(tracker, &err) >= 0);
+    wm_tracker_free(tracker);
+}
+
 /* From opening to the last line of each form. */
 static int do_everything(FILE *out, struct wm_error *err)
 {
@@ -191,6 +643,31 @@ static void test_out_of_memory(void **state)
     fclose(null);
 }
 
+/* The same where a step has no energy and the runs cannot be added. */
+static void test_unlike_out_of_memory(void **state)
+{
+    static const struct made_run runs[] = { { { NULL }, 0 },
+                                            { { &cpu, &gpu }, 0 },
+                                            { { &cpu }, 0 } };
+    const struct wm_experiment_style style = { .per = "epoch" };
+    struct wm_experiment *experiment = make_experiment(*state, runs, 3);
+    FILE *null = fopen("/dev/null", "w");
+
+    assert_non_null(null);
+    test_fail_allocation(-1);
+    assert_int_equal(wm_experiment_print(experiment, WM_REPORT_JSON, &style, null, NULL),
+                     WM_OK);
+    long made = test_fail_allocation(-1);
+    for (long nth = 0; nth < made; nth += 1 + nth / 100) {
+        test_fail_allocation(nth);
+        int status = wm_experiment_print(experiment, WM_REPORT_JSON, &style, null, NULL);
+        test_fail_allocation(-1);
+        assert_int_equal(status, WM_ENOMEM);
+    }
+    fclose(null);
+    wm_experiment_close(experiment);
+}
+
 static void test_full_disk(void **state)
 {
     FILE *full = fopen("/dev/full", "w");
@@ -203,12 +680,30 @@ static void test_full_disk(void **state)
     fclose(full);
 }
 
+#define IN_FOLDER(test)                                                                    \
+    cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),          cmocka_unit_test(test_open),
-        cmocka_unit_test(test_figures),       cmocka_unit_test(test_times),
-        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_times),
+        IN_FOLDER(test_covers),
+        IN_FOLDER(test_metric_is_the_summary),
+        IN_FOLDER(test_same_kind_of_unlike_runs),
+        IN_FOLDER(test_silent_metric),
+        IN_FOLDER(test_idle_watts),
+        IN_FOLDER(test_per_flop),
+        IN_FOLDER(test_per_flop_of_segments),
+        IN_FOLDER(test_steps_of_a_run_without_energy),
+        IN_FOLDER(test_origins),
+        cmocka_unit_test(test_no_series),
+        IN_FOLDER(test_started_tracker),
+        cmocka_unit_test(test_out_of_memory),
+        IN_FOLDER(test_unlike_out_of_memory),
+        cmocka_unit_test(test_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -619,12 +619,65 @@ static void test_parts(void **state)
     }
 }
 
+/* 40 W in steps that come all the time, and then no more: whether that may hide what
+ * went on is in the uncertainty, and a counter that takes its time is not suspected. */
+static void test_frozen(void **state)
+{
+    static const struct {
+        const char *name;
+        double period, tick, frozen_at, end;
+        double paused_at, paused_until; /* it caught up then */
+        bool has_power, suspected;
+    } rows[] = {
+        { "for most of a second", 0.001, 0.1, 0.7, 1.6, 0, 0, false, true },
+        { "at fast ticks", 0.001, 0.02, 0.7, 1.6, 0, 0, false, true },
+        { "for some ticks", 0.001, 0.1, 1.3, 1.6, 0, 0, false, true },
+        { "for long", 0.001, 0.1, 0.7, 5, 0, 0, false, true },
+        { "a slow one", 0.1, 0.02, 0.9, 1.6, 0, 0, false, true },
+        { "with its power", 0.001, 0.1, 0.7, 1.6, 0, 0, true, false },
+        { "not at all", 0.001, 0.1, 9, 1.6, 0, 0, false, false },
+        { "a slow one that moves", 0.1, 0.02, 9, 1.59, 0, 0, false, false },
+        { "as it did before", 0.001, 0.1, 2.0, 2.5, 0.5, 1.2, false, false },
+        { "before it had steps enough", 0.001, 0.1, 0.2, 1.6, 0, 0, false, false },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_sensor sensor = { .period_ns = (int64_t)(1e9 * rows[i].period),
+                                    .gain = 0.05 };
+        struct wm_energy energy = { .counter_sensor = sensor, .power_sensor = sensor };
+        struct wm_energy_result result;
+        struct wm_uncertainty uncertainty;
+
+        for (int k = 0; k <= (int)round(rows[i].end / rows[i].tick); k++) {
+            double when = k * rows[i].tick, until = fmin(when, rows[i].frozen_at);
+            if (when >= rows[i].paused_at && when < rows[i].paused_until)
+                until = rows[i].paused_at;
+            struct wm_reading counter =
+                reading(40 * latched(until + 1, rows[i].period, 0.0001), when);
+            struct wm_reading power = reading(40, when);
+            wm_energy_add(&energy, counter.when_ns, &counter,
+                          rows[i].has_power ? &power : NULL);
+        }
+        wm_energy_result(&energy, &result);
+        wm_uncertainty_find(&energy, &result, &uncertainty);
+
+        double error = 40 * result.span_s - result.joules;
+        if (rows[i].suspected != (result.frozen > 0))
+            fail_msg("%s: suspected of %g J", rows[i].name, result.frozen);
+        if (rows[i].suspected && fabs(error) > wm_uncertainty_total(&uncertainty))
+            fail_msg("%s: off by %g J, not by %g J at most", rows[i].name, error,
+                     wm_uncertainty_total(&uncertainty));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_holds), cmocka_unit_test(test_is_not_wide),
-        cmocka_unit_test(test_table), cmocka_unit_test(test_gains),
-        cmocka_unit_test(test_pace),  cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_holds),  cmocka_unit_test(test_is_not_wide),
+        cmocka_unit_test(test_table),  cmocka_unit_test(test_gains),
+        cmocka_unit_test(test_pace),   cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_frozen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
