@@ -89,6 +89,15 @@ static bool parse_range_value(enum cmd_type type, const char *word, double *ret_
     return true;
 }
 
+/* A value of its type but for the sign, which none has: it is out of range rather than
+ * no number. */
+static bool is_negative(const struct cmd_option *option, const char *word)
+{
+    double value;
+
+    return word[0] == '-' && parse_range_value(option->type, word + 1, &value);
+}
+
 static bool in_range(const struct cmd_option *option, const char *word)
 {
     double value, min, max;
@@ -155,16 +164,17 @@ bool cmd_set_value(const struct cmd_option *option, char *word, char *args, char
         [CMD_COUNT] = "a whole number",
     };
 
-    if (!set_slot(option->type, word, args + option->slot)) {
+    bool is_set = set_slot(option->type, word, args + option->slot);
+    if (option->min && (is_set ? !in_range(option, word) : is_negative(option, word))) {
+        snprintf(problem, size, "'%.60s' is out of range, which is %s to %s", word,
+                 option->min, option->max);
+        return false;
+    }
+    if (!is_set) {
         if (word[0])
             snprintf(problem, size, "'%.60s' is not %s", word, kinds[option->type]);
         else
             snprintf(problem, size, "an empty word is not %s", option->placeholder);
-        return false;
-    }
-    if (option->min && !in_range(option, word)) {
-        snprintf(problem, size, "'%.60s' is out of range, which is %s to %s", word,
-                 option->min, option->max);
         return false;
     }
     return true;

@@ -570,6 +570,8 @@ static void fill_result(struct aipm_reader *reader, const struct survey *survey)
         .cpu_method = "AIPowerMeter, without what ran between its windows",
         .peak_rss_bytes = -1,
         .peak_rss_bound_bytes = -1,
+        .tool_cpu_seconds = -1,
+        .tool_max_rss_bytes = -1,
         .ticks = reader->records + reader->bad_lines,
         .lost_ticks = reader->bad_lines,
     };

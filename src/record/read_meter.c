@@ -316,6 +316,8 @@ static int meter_open(void *state, const char *path, size_t run, struct wm_error
         .cpu_descendants_seconds = -1,
         .peak_rss_bytes = -1,
         .peak_rss_bound_bytes = -1,
+        .tool_cpu_seconds = -1,
+        .tool_max_rss_bytes = -1,
     };
     return status;
 }

@@ -5,7 +5,8 @@
  * of its latest generation.
  *
  * Its powers are averages over the window: the increase of the energy counter by
- * the time, or what a device without one says of its power. The tracked processes
+ * the time, or what a device says of its power that has none, or one that has not
+ * moved yet: it may be dead, and is not 0 W. The tracked processes
  * are one process there, the one that was started. A tick without any reading ends
  * a segment.
  */
@@ -58,6 +59,7 @@ static const char *const part_keys[PART_COUNT] = {
 /* A counter, as it was in the last window. */
 struct before {
     bool there;
+    bool has_moved; /* in this segment */
     double value;
     int64_t when_ns;
 };
@@ -472,7 +474,10 @@ static double watts_of(const struct record *record, const struct device *device)
 
     if (device->energy == NONE)
         return value_of(record, device->power);
-    return increase_of(record, device->energy, &seconds) / seconds;
+    double joules = increase_of(record, device->energy, &seconds);
+    if (joules <= 0 && !record->aipm->before[device->energy].has_moved)
+        return value_of(record, device->power);
+    return joules / seconds;
 }
 
 /* All of them or none: a part would pass for the whole. */
@@ -680,8 +685,13 @@ static int put_tick(struct aipm *aipm, const struct wm_tick *tick, struct wm_err
     aipm->progress.started = true;
     for (size_t i = 0; i < tick->count; i++) {
         const struct wm_reading *reading = &tick->readings[i];
-        if (reading->state == WM_READING_OK && isfinite(reading->value))
-            aipm->before[i] = (struct before) { true, reading->value, reading->when_ns };
+        struct before *before = &aipm->before[i];
+        if (reading->state != WM_READING_OK || !isfinite(reading->value))
+            continue;
+        before->has_moved |= before->there && reading->value != before->value;
+        before->there = true;
+        before->value = reading->value;
+        before->when_ns = reading->when_ns;
     }
     return status;
 }

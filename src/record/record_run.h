@@ -109,8 +109,8 @@ struct wm_result {
     double peak_rss_bound_bytes; /* no process was larger; < 0: unknown */
     bool peak_rss_is_main;       /* that process was the main one */
     uint64_t ticks, late_ticks, missed_ticks;
-    double tool_cpu_seconds;
-    double tool_max_rss_bytes;
+    double tool_cpu_seconds;           /* < 0: unknown, as are late and missed ticks then */
+    double tool_max_rss_bytes;         /* < 0: unknown */
     char recording_trouble[256];       /* empty if the recording is whole */
     uint64_t lost_ticks;               /* not in the recording */
     struct wm_process_peak *processes; /* dearest first */

@@ -210,8 +210,8 @@ static int open_in_time(struct wm_guard *opener, const struct driver *driver,
     if (status < 0)
         return status;
     if (!wm_guard_wait(opener, wm_clock_monotonic_ns() + WM_GUARDED_OPEN_NS))
-        return wm_fail(err, WM_EIO, "%s: the driver has not answered for %d s",
-                       driver->ops->name, (int)(WM_GUARDED_OPEN_NS / WM_NS_PER_S));
+        return wm_fail(err, WM_EIO, "the driver has not answered for %d s",
+                       (int)(WM_GUARDED_OPEN_NS / WM_NS_PER_S));
     if (driver->status < 0 && err)
         *err = driver->err;
     return driver->status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* track_gpus.c - words about GPUs become a list of identities for each source. */
+/* track_gpus.c - words about GPUs become a list for each source. */
 #include "track/track_gpus.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 /* A source of GPUs, and the chosen ones among them. */
 struct part {
     char *source;
-    char *list; /* "GPU-7c1f...,GPU-93ab..."; NULL: none of them */
+    char *list; /* "0=GPU-7c1f...,1=GPU-93ab..."; NULL: none of them */
     size_t length;
     struct wm_error missing; /* why it found no GPU at all; else its status is WM_OK */
     struct wm_error silent;  /* the same of a chosen GPU that does not answer */
@@ -69,18 +69,22 @@ static int read_environment(pid_t pid, struct environment *ret_environment,
     return WM_OK;
 }
 
-static int append(struct part *part, const char *identity)
+/* NVIDIA's GPUs come first, so that their places are the driver's. To look for an
+ * identity alone it would have to ask all of them. */
+static int append(struct part *part, size_t place, const char *identity)
 {
-    size_t comma = part->list != NULL, added = strlen(identity);
-    char *grown = realloc(part->list, part->length + comma + added + 1);
+    char text[24] = "";
+
+    if (strcmp(part->source, "nvml") == 0)
+        snprintf(text, sizeof(text), "%zu=", place);
+    size_t room = part->length + strlen(",") + strlen(text) + strlen(identity) + 1;
+    char *grown = realloc(part->list, room);
 
     if (!grown)
         return WM_ENOMEM;
-    if (comma)
-        grown[part->length++] = ',';
-    memcpy(grown + part->length, identity, added + 1);
+    part->length += (size_t)snprintf(grown + part->length, room - part->length, "%s%s%s",
+                                     part->list ? "," : "", text, identity);
     part->list = grown;
-    part->length += added;
     return WM_OK;
 }
 
@@ -154,7 +158,7 @@ static int hand_out(struct wm_track_gpus *choice, const struct wm_gpus *gpus,
         struct part *part = source ? find_part(choice, source) : NULL;
 
         if (part)
-            status = identity ? append(part, identity)
+            status = identity ? append(part, chosen[i], identity)
                               : leave_out(choice, part, gpus, chosen[i]);
     }
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * track_gpus.h - the choice of GPUs: made once, over all GPUs of the machine, and
- * told to each source in identities of its own GPUs. A source alone knows nothing of
+ * told to each source in words for its own GPUs. A source alone knows nothing of
  * the others' GPUs, so "0" would mean one GPU to each of them.
  */
 #ifndef WM_TRACK_GPUS_H

@@ -252,7 +252,8 @@ static void put_sources(const struct wm_json_node *root)
         struct wm_json_node source =
             wm_json_object(&node, status->name ? status->name : "");
         wm_json_put(&source, "available", json_boolean(status->available));
-        wm_json_text(&source, status->available ? "detail" : "why", status->detail);
+        if (status->detail)
+            wm_json_text(&source, status->available ? "detail" : "why", status->detail);
     }
 }
 
@@ -277,21 +278,23 @@ static void put_tool(const struct wm_json_node *root)
     wm_json_text(&node, "version", report->run.version);
     wm_json_put(&node, "interval", json_real((double)report->run.interval_ns / 1e9));
     wm_json_put(&node, "ticks", json_integer((json_int_t)result->ticks));
-    if (report->complete) {
-        wm_json_put(&node, "late_ticks", json_integer((json_int_t)result->late_ticks));
-        wm_json_put(&node, "missed_ticks", json_integer((json_int_t)result->missed_ticks));
-        wm_json_put(&node, "cpu_seconds", json_real(result->tool_cpu_seconds));
-        if (result->tool_max_rss_bytes >= 0)
-            wm_json_put(&node, "max_rss", wm_json_number(result->tool_max_rss_bytes));
-        else
-            wm_json_missing(&node, "max_rss",
-                            "it is not told apart from the program's own");
+    const char *why = !report->complete              ? "the recording ends without a result"
+                      : result->tool_cpu_seconds < 0 ? "the recording does not tell"
+                                                     : NULL;
+    if (why) {
+        static const char *const unknown[] = { "late_ticks", "missed_ticks", "cpu_seconds",
+                                               "max_rss" };
+        for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+            wm_json_missing(&node, unknown[i], why);
         return;
     }
-    static const char *const unknown[] = { "late_ticks", "missed_ticks", "cpu_seconds",
-                                           "max_rss" };
-    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
-        wm_json_missing(&node, unknown[i], "the recording ends without a result");
+    wm_json_put(&node, "late_ticks", json_integer((json_int_t)result->late_ticks));
+    wm_json_put(&node, "missed_ticks", json_integer((json_int_t)result->missed_ticks));
+    wm_json_put(&node, "cpu_seconds", json_real(result->tool_cpu_seconds));
+    if (result->tool_max_rss_bytes >= 0)
+        wm_json_put(&node, "max_rss", wm_json_number(result->tool_max_rss_bytes));
+    else
+        wm_json_missing(&node, "max_rss", "it is not told apart from the program's own");
 }
 
 static void put_recording(const struct wm_json_node *root)

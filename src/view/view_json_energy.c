@@ -27,13 +27,15 @@ static void put_figure(const struct wm_json_node *node,
                        const struct wm_energy_figure *figure)
 {
     wm_json_value(node, "energy", &figure->energy);
-    wm_json_text(node, "method", figure->method[0] ? figure->method : NULL);
+    if (figure->method[0])
+        wm_json_text(node, "method", figure->method);
     put_uncertainty(node, &figure->uncertainty);
     if (figure->uncertainty.known) {
         wm_json_put(node, "systematic_percent", json_real(100 * figure->systematic));
         wm_json_put(node, "random_percent", json_real(100 * figure->random));
     }
-    wm_json_text(node, "sensor", figure->sensor[0] ? figure->sensor : NULL);
+    if (figure->sensor[0])
+        wm_json_text(node, "sensor", figure->sensor);
     if (figure->check.known)
         wm_json_value(node, "check", &figure->check);
 }

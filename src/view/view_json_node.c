@@ -20,7 +20,10 @@ bool wm_json_put(const struct wm_json_node *node, const char *key, json_t *value
 
 void wm_json_text(const struct wm_json_node *node, const char *key, const char *text)
 {
-    wm_json_put(node, key, wm_text_json(text));
+    if (text)
+        wm_json_put(node, key, wm_text_json(text));
+    else
+        wm_json_missing(node, key, "not told");
 }
 
 struct wm_json_node wm_json_node(const struct wm_json_node *parent, const char *key,

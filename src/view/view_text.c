@@ -284,28 +284,30 @@ static void print_tool(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
     const struct wm_result *result = &report->result;
+    const bool is_known = report->complete && result->tool_cpu_seconds >= 0;
     char cpu[WM_QUANTITY_SIZE], memory[WM_QUANTITY_SIZE], interval[WM_QUANTITY_SIZE];
 
     interval_text(interval, report->run.interval_ns);
     fputs("wattmeter", view->out);
     if (report->run.version)
         fprintf(view->out, " %s", report->run.version);
-    if (report->complete) {
+    if (is_known) {
         wm_view_duration(cpu, result->tool_cpu_seconds, NULL);
         fprintf(view->out, " used %s of CPU time", cpu);
     }
-    if (report->complete && result->tool_max_rss_bytes >= 0) {
+    if (is_known && result->tool_max_rss_bytes >= 0) {
         wm_view_bytes(memory, result->tool_max_rss_bytes, NULL);
         fprintf(view->out, " and %s", memory);
     }
     fprintf(view->out, "; %llu ticks, one every %s", (unsigned long long)result->ticks,
             interval);
-    if (report->complete)
+    if (is_known)
         fprintf(view->out, ", %llu late, %llu missed",
                 (unsigned long long)result->late_ticks,
                 (unsigned long long)result->missed_ticks);
     else
-        fputs("; its own cost is n/a (it was killed)", view->out);
+        fprintf(view->out, "; its own cost is n/a (%s)",
+                report->complete ? "the recording does not tell" : "it was killed");
     fputc('\n', view->out);
 }
 

@@ -262,6 +262,81 @@ static void test_missing(void **state)
     }
 }
 
+/* A counter that moves by so much before each tick. Until it does nobody knows whether
+ * it is dead, and what it then tells is all there. */
+static void test_still_counter(void **state)
+{
+    enum { TICKS = 5 };
+    static const struct {
+        const char *what;
+        size_t channel;
+        double steps[TICKS];
+        const char *path;
+        double watts[TICKS - 1];
+    } cases[] = {
+        { "dead", PSYS, { 0 }, "cpu.psys_power", { NAN, NAN, NAN, NAN } },
+        { "late", PSYS, { 0, 0, 0, 200, 200 }, "cpu.psys_power", { NAN, NAN, 100, 100 } },
+        { "0 W later on",
+          PSYS,
+          { 0, 200, 0, 0, 200 },
+          "cpu.psys_power",
+          { 100, 0, 0, 100 } },
+        { "set back", PSYS, { 0, -7, 0, 200, 0 }, "cpu.psys_power", { NAN, 0, 100, 0 } },
+        { "one package of two",
+          PACKAGE0,
+          { 0, 0, 60, 0, 60 },
+          "cpu.intel_power",
+          { NAN, 50, 20, 50 } },
+        { "its share",
+          PACKAGE0,
+          { 0 },
+          "cpu.rel_intel_power.4711",
+          { NAN, NAN, NAN, NAN } },
+        { "a GPU has its power",
+          GPU3_ENERGY,
+          { 0 },
+          "gpu.per_gpu_nvidia_power.3",
+          { 999, 999, 999, 999 } },
+        { "time is no energy",
+          TREE_CPU,
+          { 0 },
+          "cpu.absolute_cpu_time_per_pid.4711",
+          { 0, 0, 0, 0 } },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_recorder *recorder = NULL;
+        struct wm_reading readings[CHANNELS];
+        struct wm_error err = { 0 };
+        double joules = 1000;
+        char name[32];
+
+        print_message("  %s\n", cases[i].what);
+        snprintf(name, sizeof(name), "%zu.aipm", i);
+        assert_ok(wm_recorder_open(fixture_path(state, name), WM_RECORD_NEW, fixture_run(),
+                                   channels, CHANNELS, &recorder, &err));
+        for (size_t n = 0; n < TICKS; n++) {
+            struct wm_tick tick = make_tick(n, readings);
+            joules += cases[i].steps[n];
+            readings[cases[i].channel].value = joules;
+            wm_recorder_tick(recorder, &tick);
+        }
+        assert_ok(wm_recorder_finish(recorder, NULL, &err));
+        wm_recorder_close(recorder);
+
+        strcat(name, "/power_metrics.json");
+        for (size_t line = 0; line < TICKS - 1; line++) {
+            json_t *value = load_line(fixture_path(state, name), line);
+            double number = number_at(value, cases[i].path);
+            if (isnan(cases[i].watts[line]))
+                assert_true(isnan(number));
+            else
+                assert_near(number, cases[i].watts[line], 1e-9);
+            json_decref(value);
+        }
+    }
+}
+
 /* What our reader makes of it: the joules of the counters, the first window too. */
 static void test_read_back(void **state)
 {
@@ -438,9 +513,9 @@ int main(void)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_zone, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        WITH_DIR(test_values),    WITH_DIR(test_missing), WITH_DIR(test_read_back),
-        WITH_DIR(test_targets),   WITH_DIR(test_append),  WITH_DIR(test_no_tick),
-        WITH_DIR(test_no_memory),
+        WITH_DIR(test_values),    WITH_DIR(test_missing),   WITH_DIR(test_still_counter),
+        WITH_DIR(test_read_back), WITH_DIR(test_targets),   WITH_DIR(test_append),
+        WITH_DIR(test_no_tick),   WITH_DIR(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

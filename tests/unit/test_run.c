@@ -133,7 +133,8 @@ static void test_unknown(void **state)
     assert_true(result.cpu_total_seconds == -1);
     assert_true(result.cpu_descendants_seconds == -1);
     assert_true(result.peak_rss_bytes == -1);
-    assert_true(result.tool_cpu_seconds == 0);
+    assert_true(result.tool_cpu_seconds == -1);
+    assert_true(result.tool_max_rss_bytes == -1);
     free(text);
 }
 

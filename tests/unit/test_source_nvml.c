@@ -212,8 +212,18 @@ static void test_choice(void **state)
         { "GPU-aaaa1", WM_OK, "gpu0 " },
         { "GPU-bb", WM_OK, "gpu3 " }, /* exact, though gpu2 begins so too */
         { "GPU-bb3,0", WM_OK, "gpu0 gpu2 " },
+        { "0=GPU-aaaa1111", WM_OK, "gpu0 " },
+        { "3=GPU-bb, 1=GPU-aaaa2222 ,0", WM_OK, "gpu0 gpu1 gpu3 " },
+        { "3=GPU-bb,GPU-bb33", WM_OK, "gpu2 gpu3 " },
         { "none", WM_ENODEV, "GPUs were switched off with --gpu none" },
         { "4", WM_EIO, "GPU 4 is there, but does not answer" },
+        { "4=GPU-cc", WM_EIO, "GPU 4 is there, but does not answer" },
+        { "1=GPU-aaaa1111", WM_EINVAL, "'1=GPU-aaaa1111' is no GPU of this machine" },
+        { "0=GPU-aaaa", WM_EINVAL, "'0=GPU-aaaa' is no GPU of this machine" },
+        { "2=GPU-bb", WM_EINVAL, "'2=GPU-bb' is no GPU of this machine" },
+        { "5=GPU-bb", WM_EINVAL, "'5=GPU-bb' is no GPU of this machine" },
+        { "0=", WM_EINVAL, "'0=' is no GPU of this machine" },
+        { "=GPU-bb", WM_EINVAL, "'=GPU-bb' is no GPU of this machine" },
         { "5", WM_EINVAL,
           "'5' is not the number of a GPU; GPUs here: 0 (GPU-aaaa1111), "
           "1 (GPU-aaaa2222), 2 (GPU-bb33), 3 (GPU-bb), 4 (does not answer)" },

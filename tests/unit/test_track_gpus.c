@@ -139,12 +139,12 @@ static void test_lists(void **state)
         const char *missing;
         const char *remark;
     } rows[] = {
-        { "all", WM_OK, { 0, 1, 2 }, 3, "GPU-a,GPU-b", "0000:03:00.0", NULL, NULL },
+        { "all", WM_OK, { 0, 1, 2 }, 3, "0=GPU-a,1=GPU-b", "0000:03:00.0", NULL, NULL },
         { "one",
           WM_OK,
           { 1 },
           1,
-          "GPU-b",
+          "1=GPU-b",
           "!none of its GPUs is among those chosen: words",
           NULL,
           NULL },
@@ -164,7 +164,7 @@ static void test_lists(void **state)
           "!none of its GPUs is among those chosen: words",
           NULL,
           NULL },
-        { "no card", WM_OK, { 0 }, 1, "GPU-a", "!no card here", "no card here", NULL },
+        { "no card", WM_OK, { 0 }, 1, "0=GPU-a", "!no card here", "no card here", NULL },
         { "lost and no card",
           WM_EIO,
           { 0 },
@@ -177,7 +177,7 @@ static void test_lists(void **state)
           WM_OK,
           { 0, 3 },
           2,
-          "GPU-a",
+          "0=GPU-a",
           "!none of its GPUs is among those chosen: words",
           NULL,
           "GPU 3 is not measured, as it does not answer: is lost" },
@@ -304,7 +304,7 @@ static void test_out_of_memory(void **state)
         assert_in_range(nth, 0, 100);
     }
     assert_int_equal(status, WM_OK);
-    check_list(gpus, "nvml", "GPU-a,GPU-b");
+    check_list(gpus, "nvml", "0=GPU-a,1=GPU-b");
     assert_string_equal(
         wm_track_gpus_remark(gpus),
         "to be kept; GPU 3 is not measured, as it does not answer: is lost");

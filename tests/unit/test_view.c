@@ -400,19 +400,65 @@ static void assert_reasons(json_t *node, const char *path, const json_t *why)
 
 static void test_nulls_have_reasons(void **state)
 {
-    static const char *const sections[] = {
-        "max_ram",  "max_gpu_ram", "cpu_utilization", "gpu_utilization", "compute_time",
-        "cpu_time", "gpus",        "temperature",     "processes",       "tool",
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        json_t *root = parse(&goldens[i]), *why = json_object_get(root, "why");
+        print_message("  %s\n", goldens[i].name);
+        json_object_del(json_object_get(root, "exit"), "signal");
+        assert_reasons(root, "", why);
+        json_decref(root);
+    }
+}
+
+#define RAPL(index_)                                                                       \
+    {                                                                                      \
+        .source = "rapl", .device = "package-" index_, .label = "package" index_,          \
+        .metric = "energy", .unit = "J", .device_kind = WM_DEVICE_CPU, .kind = WM_COUNTER  \
+    }
+
+/* A GPU of which nothing is known but that it is there, in a recording that says nothing
+ * of who made it. */
+static void test_unknown(void **state)
+{
+    static const struct series series[] = {
+        { GPU("0", "power", "W", WM_GAUGE, WM_MEASURED), { MISSING, MISSING } },
+        { RAPL("0"), { MISSING, MISSING } },
+    };
+    struct wm_result result = one_result;
+    const struct golden unknown = {
+        .session = {
+            .run = { RUN(one_command, gpu_sources), .gpu_count = 1 },
+            .series = series,
+            .series_count = ARRAY_LEN(series),
+            .ticks = 2,
+            .step_ns = SECOND_NS,
+            .result = &result,
+        },
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        json_t *root = parse(&goldens[i]);
-        json_t *why = json_object_get(root, "why");
-        for (size_t k = 0; k < ARRAY_LEN(sections); k++)
-            assert_reasons(json_object_get(root, sections[k]), sections[k], why);
-        json_decref(root);
-    }
+    result.tool_cpu_seconds = -1;
+    result.tool_max_rss_bytes = -1;
+    json_t *root = parse(&unknown), *why = json_object_get(root, "why");
+    json_object_del(json_object_get(root, "exit"), "signal");
+    assert_reasons(root, "", why);
+    json_t *tool = json_object_get(root, "tool");
+    assert_true(json_is_null(json_object_get(tool, "cpu_seconds")));
+    assert_true(json_is_null(json_object_get(tool, "max_rss")));
+    assert_string_equal(json_string_value(json_object_get(why, "tool.cpu_seconds")),
+                        "the recording does not tell");
+    json_t *energy = json_object_get(root, "energy");
+    json_t *gpu = json_array_get(json_object_get(energy, "gpus"), 0);
+    assert_non_null(gpu);
+    assert_null(json_object_get(gpu, "method"));
+    assert_null(json_object_get(gpu, "sensor"));
+    json_decref(root);
+
+    char *text = print(&unknown, WM_REPORT_TEXT);
+    assert_non_null(strstr(text,
+                           "\nwattmeter 0.1.0; 2 ticks, one every 100 ms; its own cost "
+                           "is n/a (the recording does not tell)\n"));
+    free(text);
 }
 
 static void test_numbers(void **state)
@@ -590,6 +636,7 @@ int main(void)
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_seed_structure),
         cmocka_unit_test(test_nulls_have_reasons),
+        cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_simulated),
         cmocka_unit_test(test_text_is_clean),
