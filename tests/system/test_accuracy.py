@@ -233,6 +233,7 @@ def _(folder):
     target = subprocess.Popen([PYTHON, "-c", "while True: pass"])
     try:
         time.sleep(0.3)
+        rates = []
         for i in range(5):
             output = folder / "r.json"
             done = wattmeter("attach", "--json", "--overwrite", "-o", output, "--record", folder / "r.sqlite",
@@ -241,9 +242,12 @@ def _(folder):
             r = tap.json.loads(output.read_text())
             assert r["compute_time"]["time"] >= 0.019, r["compute_time"]
 
-            # Two clocks are read a moment apart, in a sanitized build a long one.
-            most = 150 if tap.SANITIZED else 110
-            assert r["cpu_utilization"]["main"]["max_sum_percent"] <= most, r["cpu_utilization"]
+            rates.append(r["cpu_utilization"]["main"]["max_sum_percent"])
+
+        # Two clocks are read a moment apart, in a sanitized build a long one; and one
+        # time in five somebody may have come in between.
+        most = 150 if tap.SANITIZED else 110
+        assert sorted(rates)[3] <= most, rates
     finally:
         target.kill()
         target.wait()
