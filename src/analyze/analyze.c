@@ -148,7 +148,7 @@ void wm_analysis_free(struct wm_analysis *analysis)
     free(analysis);
 }
 
-static const struct wm_reading *reading_of(const struct wm_tick *tick, size_t channel)
+const struct wm_reading *wm_tick_reading(const struct wm_tick *tick, size_t channel)
 {
     return channel == WM_NO_CHANNEL ? NULL : &tick->readings[channel];
 }
@@ -162,9 +162,9 @@ static void add_to_sum(struct wm_reading *sum, const struct wm_reading *part)
         sum->state = WM_READING_NONE;
 }
 
-static double value_of(const struct wm_tick *tick, size_t channel)
+double wm_tick_value(const struct wm_tick *tick, size_t channel)
 {
-    const struct wm_reading *reading = reading_of(tick, channel);
+    const struct wm_reading *reading = wm_tick_reading(tick, channel);
 
     return reading && wm_stats_usable(reading) ? reading->value : NAN;
 }
@@ -183,10 +183,10 @@ static void share_gpu(const struct wm_analysis *analysis, struct wm_gpu_stats *g
 {
     double seconds =
         analysis->ticks > 0 ? wm_stats_seconds(analysis->last_ns, tick->when_ns) : 0;
-    double hold =
-        part_of(value_of(tick, gpu->tree_memory), value_of(tick, gpu->memory_used));
-    double busy = value_of(tick, gpu->utilization);
-    double tree = value_of(tick, gpu->tree_utilization);
+    double hold = part_of(wm_tick_value(tick, gpu->tree_memory),
+                          wm_tick_value(tick, gpu->memory_used));
+    double busy = wm_tick_value(tick, gpu->utilization);
+    double tree = wm_tick_value(tick, gpu->tree_utilization);
     struct wm_work work = {
         .seconds = seconds,
         .capacity = seconds,
@@ -250,12 +250,12 @@ static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)
 
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         struct wm_gpu_stats *gpu = &analysis->gpus[i];
-        wm_energy_set_busy(&gpu->joules, value_of(tick, gpu->utilization));
-        wm_energy_add(&gpu->joules, tick->when_ns, reading_of(tick, gpu->energy),
-                      reading_of(tick, gpu->power));
+        wm_energy_set_busy(&gpu->joules, wm_tick_value(tick, gpu->utilization));
+        wm_energy_add(&gpu->joules, tick->when_ns, wm_tick_reading(tick, gpu->energy),
+                      wm_tick_reading(tick, gpu->power));
         share_gpu(analysis, gpu, tick);
-        add_to_sum(&used, reading_of(tick, gpu->memory_used));
-        add_to_sum(&utilization, reading_of(tick, gpu->utilization));
+        add_to_sum(&used, wm_tick_reading(tick, gpu->memory_used));
+        add_to_sum(&utilization, wm_tick_reading(tick, gpu->utilization));
     }
     if (analysis->gpu_count > 0) {
         wm_gauge_add(&analysis->gpu_memory_sum, &used);

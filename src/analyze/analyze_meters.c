@@ -121,13 +121,6 @@ static double advance(struct wm_work_counter *counter, const struct wm_tick *tic
     return step;
 }
 
-static double gauge_at(const struct wm_tick *tick, size_t channel)
-{
-    if (channel == WM_NO_CHANNEL || !wm_stats_usable(&tick->readings[channel]))
-        return NAN;
-    return tick->readings[channel].value;
-}
-
 static struct wm_work cpu_work(struct wm_analysis *analysis, const struct wm_tick *tick,
                                double seconds)
 {
@@ -144,20 +137,15 @@ static struct wm_work cpu_work(struct wm_analysis *analysis, const struct wm_tic
 static struct wm_work memory_work(const struct wm_analysis *analysis,
                                   const struct wm_tick *tick, double seconds)
 {
-    double used = gauge_at(tick, analysis->cpu_work.memory_used);
+    double used = wm_tick_value(tick, analysis->cpu_work.memory_used);
 
     return (struct wm_work) {
         .seconds = seconds,
         .capacity = seconds * used,
         .busy = seconds * used,
-        .tree = seconds * gauge_at(tick, analysis->cpu_work.tree_memory),
+        .tree = seconds * wm_tick_value(tick, analysis->cpu_work.tree_memory),
         .tree_hold = NAN,
     };
-}
-
-static const struct wm_reading *reading_of(const struct wm_tick *tick, size_t channel)
-{
-    return channel == WM_NO_CHANNEL ? NULL : &tick->readings[channel];
 }
 
 void wm_meters_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
@@ -172,8 +160,8 @@ void wm_meters_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
     for (size_t i = 0; i < analysis->meter_count; i++) {
         struct wm_meter_stats *meter = &analysis->meters[i];
         struct wm_energy_result so_far;
-        wm_energy_add(&meter->joules, tick->when_ns, reading_of(tick, meter->energy),
-                      reading_of(tick, meter->power));
+        wm_energy_add(&meter->joules, tick->when_ns, wm_tick_reading(tick, meter->energy),
+                      wm_tick_reading(tick, meter->power));
         bool is_memory = meter->channel->device_kind == WM_DEVICE_DRAM;
         if (!is_memory && meter->channel->device_kind != WM_DEVICE_CPU)
             continue;

@@ -252,32 +252,6 @@ static void build_remarks(struct wm_report_builder *builder)
                         wm_build_number((double)report->run.interval_ns / 1e6).text);
 }
 
-/* Through their JSON form, which holds every field already. */
-static int copy_run(const struct wm_run *run, struct wm_run *ret_copy, struct wm_error *err)
-{
-    char *text;
-
-    int status = wm_run_to_json(run, &text, err);
-    if (status < 0)
-        return status;
-    status = wm_run_from_json(text, ret_copy, err);
-    free(text);
-    return status;
-}
-
-static int copy_result(const struct wm_result *result, struct wm_result *ret_copy,
-                       struct wm_error *err)
-{
-    char *text;
-
-    int status = wm_result_to_json(result, &text, err);
-    if (status < 0)
-        return status;
-    status = wm_result_from_json(text, ret_copy, err);
-    free(text);
-    return status;
-}
-
 /* What is known of a run whose recorder was killed. */
 static struct wm_result unknown_result(const struct wm_analysis *analysis)
 {
@@ -303,14 +277,14 @@ int wm_analysis_report(const struct wm_analysis *analysis, const struct wm_resul
     if (!report)
         return wm_fail(err, WM_ENOMEM, "report: out of memory");
 
-    status = copy_run(analysis->run, &report->run, err);
+    status = wm_run_copy(analysis->run, &report->run, err);
     if (status < 0)
         goto out;
     report->complete = result != NULL;
     if (!result) {
         report->result = unknown_result(analysis);
     } else {
-        status = copy_result(result, &report->result, err);
+        status = wm_result_copy(result, &report->result, err);
         if (status < 0)
             goto out;
     }

@@ -79,6 +79,11 @@ struct wm_analysis {
 size_t wm_analysis_find(const struct wm_analysis *analysis, const char *source,
                         const char *label, const char *metric);
 
+/* The reading of a channel; NULL of WM_NO_CHANNEL. And its value, NAN where there is
+ * none. */
+const struct wm_reading *wm_tick_reading(const struct wm_tick *tick, size_t channel);
+double wm_tick_value(const struct wm_tick *tick, size_t channel);
+
 /* Any channel of the GPU that its source offers. */
 const struct wm_channel *wm_gpu_any_channel(const struct wm_analysis *analysis,
                                             const struct wm_gpu_stats *gpu);
