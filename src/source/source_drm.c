@@ -74,16 +74,26 @@ static void append(char *list, size_t size, const char *separator, const char *t
     snprintf(list + length, size - length, "%s%s", length > 0 ? separator : "", text);
 }
 
+enum { CLASS_PATH_SIZE = 256 };
+
+static int list_cards(const char *sysfs, char path[CLASS_PATH_SIZE],
+                      long numbers[WM_DRM_CARDS], size_t *ret_count, struct wm_error *err)
+{
+    int length = snprintf(path, CLASS_PATH_SIZE, "%s/class/drm", sysfs);
+
+    if (length < 0 || length >= CLASS_PATH_SIZE)
+        return wm_fail(err, WM_EINVAL, "too long a path: %s", sysfs);
+    return wm_drm_list_cards(path, numbers, ret_count, err);
+}
+
 static int find_cards(struct drm *drm, const char *sysfs, struct wm_error *err)
 {
     long numbers[WM_DRM_CARDS];
     struct wm_drm_card *cards[WM_DRM_CARDS];
-    char path[256], why[96];
+    char path[CLASS_PATH_SIZE], why[96];
     size_t count = 0;
 
-    if ((size_t)snprintf(path, sizeof(path), "%s/class/drm", sysfs) >= sizeof(path))
-        return wm_fail(err, WM_EINVAL, "too long a path: %s", sysfs);
-    int status = wm_drm_list_cards(path, numbers, &count, err);
+    int status = list_cards(sysfs, path, numbers, &count, err);
     if (status < 0)
         return status;
 
@@ -311,13 +321,23 @@ static void add_card(struct drm *drm, size_t place)
     append(drm->detail, sizeof(drm->detail), "; ", text);
 }
 
+static int drm_look(const struct wm_source_config *config, struct wm_error *err)
+{
+    const struct drm none = { 0 };
+    long numbers[WM_DRM_CARDS];
+    char path[CLASS_PATH_SIZE];
+    size_t count = 0;
+
+    if (wm_gpu_choice_is_none(config->gpus))
+        return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
+    int status = list_cards(config->sysfs, path, numbers, &count, err);
+    return status == WM_OK && count == 0 ? fail_no_gpu(&none, config->sysfs, err) : status;
+}
+
 static int drm_open(void *state, const struct wm_source_config *config,
                     struct wm_error *err)
 {
     struct drm *drm = state;
-
-    if (wm_gpu_choice_is_none(config->gpus))
-        return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
 
     drm->cards = calloc(WM_DRM_CARDS, sizeof(*drm->cards));
     drm->verdicts = calloc(WM_DRM_CARDS, sizeof(*drm->verdicts));
@@ -504,6 +524,7 @@ const struct wm_source_ops wm_source_drm = {
     .summary =
         "AMD and Intel GPUs: energy, power, utilization, memory, temperature, processes",
     .state_size = sizeof(struct drm),
+    .look = drm_look,
     .open = drm_open,
     .channels = drm_channels,
     .parts = drm_parts,

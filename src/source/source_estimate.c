@@ -56,7 +56,7 @@ static int read_busy(struct estimate *estimate, double *ret_busy_s, size_t *ret_
 /* The first CPU's lines are enough, and without them too there is an average. */
 static void read_cpuinfo(int dir, struct wm_cpuinfo *cpuinfo)
 {
-    char text[8192];
+    char text[4096];
 
     if (wm_file_read_at(dir, "cpuinfo", text, sizeof(text)) > 0)
         wm_parse_cpuinfo(text, cpuinfo);

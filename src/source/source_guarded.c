@@ -233,11 +233,14 @@ int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_conf
 {
     struct wm_guard *opener = NULL;
     struct driver *driver = NULL;
-    struct wm_guarded *guarded = calloc(1, sizeof(*guarded));
 
+    int status = ops->look ? ops->look(config, err) : WM_OK;
+    if (status < 0)
+        return status;
+    struct wm_guarded *guarded = calloc(1, sizeof(*guarded));
     if (!guarded)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
-    int status = new_driver(ops, config, &driver, err);
+    status = new_driver(ops, config, &driver, err);
     if (status == WM_OK) {
         status =
             wm_guard_new(1, open_driver, close_unless_handed_over, driver, &opener, err);

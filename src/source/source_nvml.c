@@ -371,13 +371,17 @@ static void describe(struct nvml *nvml)
     }
 }
 
+static int nvml_look(const struct wm_source_config *config, struct wm_error *err)
+{
+    if (wm_gpu_choice_is_none(config->gpus))
+        return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
+    return nvml_library_look(config->nvml, err);
+}
+
 static int nvml_open(void *state, const struct wm_source_config *config,
                      struct wm_error *err)
 {
     struct nvml *nvml = state;
-
-    if (wm_gpu_choice_is_none(config->gpus))
-        return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
 
     atomic_flag_clear(&nvml->starting);
     int status = nvml_boards_open(config->nvml, &nvml->boards, err);
@@ -634,6 +638,7 @@ const struct wm_source_ops wm_source_nvml = {
     .name = "nvml",
     .summary = "NVIDIA GPUs: energy, power, utilization, memory, temperature, processes",
     .state_size = sizeof(struct nvml),
+    .look = nvml_look,
     .open = nvml_open,
     .channels = nvml_channels,
     .parts = nvml_parts,

@@ -209,15 +209,31 @@ static void describe(struct nvml_library *library, const char *name)
              library->version[0] ? library->version : "unknown", name);
 }
 
+static int load(const char *name, void **ret_handle, struct wm_error *err)
+{
+    *ret_handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    return *ret_handle ? WM_OK : fail_library(name, err);
+}
+
+int nvml_library_look(const char *name, struct wm_error *err)
+{
+    void *handle;
+    int status = load(name ? name : default_library, &handle, err);
+
+    if (status == WM_OK)
+        dlclose(handle);
+    return status;
+}
+
 int nvml_library_open(struct nvml_library *library, const char *name, struct wm_error *err)
 {
     if (!name)
         name = default_library;
-    library->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!library->handle)
-        return fail_library(name, err);
+    int status = load(name, &library->handle, err);
+    if (status < 0)
+        return status;
 
-    int status = bind_symbols(library->handle, &library->api, err);
+    status = bind_symbols(library->handle, &library->api, err);
     if (status < 0)
         return status;
 

@@ -120,6 +120,9 @@ struct nvml_symbol {
 /* NULL past the last one. */
 const struct nvml_symbol *nvml_library_symbol(size_t index);
 
+/* Whether there is a library of that name; nothing of it is called. */
+int nvml_library_look(const char *name, struct wm_error *err);
+
 /* Loads NVML into the zeroed `library` and starts it. `name` may be NULL: the
  * driver's own, where the loader finds it. WM_ENODEV: no driver here. Close what
  * open leaves in any case. */

@@ -25,6 +25,11 @@ struct wm_source_ops {
      * whatever it has built so far, so there is nothing to undo in here. */
     int (*open)(void *state, const struct wm_source_config *config, struct wm_error *err);
 
+    /* Fails where there is nothing that open() could open, and finds that out
+     * without a call of the driver: most machines then do without the thread that
+     * open() of a backend in parts takes. May be missing. */
+    int (*look)(const struct wm_source_config *config, struct wm_error *err);
+
     /* The channels found by open(); borrowed, fixed until close(). All
      * channels of one device stand together. */
     size_t (*channels)(const void *state, const struct wm_channel **ret_channels);

@@ -208,20 +208,33 @@ static bool is_first_thread(const char *sysfs, uint32_t cpu)
 }
 
 static int add_cores(struct wm_rapl_set *set, const struct wm_rapl_places *places,
-                     const char *online, struct wm_error *err)
+                     const uint32_t *cpus, size_t count, uint64_t unit,
+                     struct wm_error *err)
 {
     static const struct domain domain = { WM_RAPL_CORE, AMD_CORE };
-    uint32_t *cpus = NULL;
-    uint64_t unit = 0;
-    size_t count = 0;
+    int status = WM_OK;
 
-    int status = wm_rapl_cpu_list(online, &cpus, &count, err);
-    if (status == WM_OK)
-        status = read_unit(set, places, cpus[0], &unit, err);
     for (size_t i = 0; i < count && status == WM_OK; i++) {
         struct wm_rapl_cpu core = { cpus[i], cpus[i], WM_RAPL_NO_DIE };
         if (is_first_thread(places->sysfs, cpus[i]))
             status = add_register(set, places, &domain, &core, unit, err);
+    }
+    return status;
+}
+
+static int add_packages(struct wm_rapl_set *set, const struct wm_rapl_places *places,
+                        const char *online, struct wm_error *err)
+{
+    struct wm_rapl_cpu *cpus = NULL;
+    size_t count = 0;
+
+    int status = wm_rapl_cpus(places->sysfs, online, &cpus, &count, err);
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        /* AMD's packages have one register, and their dies are other things. */
+        if (wm_rapl_is_amd(&places->cpu))
+            cpus[i].die = WM_RAPL_NO_DIE;
+        if (!wm_rapl_set_has(set, WM_RAPL_PACKAGE, cpus[i].package, cpus[i].die))
+            status = add_package(set, places, &cpus[i], err);
     }
     free(cpus);
     return status;
@@ -230,10 +243,10 @@ static int add_cores(struct wm_rapl_set *set, const struct wm_rapl_places *place
 static int msr_find(struct wm_rapl_set *set, const struct wm_rapl_places *places,
                     struct wm_error *err)
 {
-    struct wm_rapl_cpu *cpus = NULL;
-    bool is_amd = wm_rapl_is_amd(&places->cpu);
+    uint32_t *cpus = NULL;
     char online[512];
     size_t count = 0;
+    uint64_t unit = 0;
 
     if (!places->dev)
         return wm_fail(err, WM_ENODEV, "no msr device: %s is not this machine's /sys",
@@ -241,17 +254,15 @@ static int msr_find(struct wm_rapl_set *set, const struct wm_rapl_places *places
     if (!is_known(&places->cpu))
         return wm_fail(err, WM_ENODEV, "the registers of this CPU are not known");
     snprintf(online, sizeof(online), "%s/devices/system/cpu/online", places->sysfs);
-    int status = wm_rapl_cpus(places->sysfs, online, &cpus, &count, err);
-    for (size_t i = 0; i < count && status == WM_OK; i++) {
-        /* AMD's packages have one register, and their dies are other things. */
-        if (is_amd)
-            cpus[i].die = WM_RAPL_NO_DIE;
-        if (!wm_rapl_set_has(set, WM_RAPL_PACKAGE, cpus[i].package, cpus[i].die))
-            status = add_package(set, places, &cpus[i], err);
-    }
+    int status = wm_rapl_cpu_list(online, &cpus, &count, err);
+    /* Most machines end here, before each CPU is asked where it sits. */
+    if (status == WM_OK)
+        status = read_unit(set, places, cpus[0], &unit, err);
+    if (status == WM_OK)
+        status = add_packages(set, places, online, err);
+    if (status == WM_OK && wm_rapl_is_amd(&places->cpu))
+        status = add_cores(set, places, cpus, count, unit, err);
     free(cpus);
-    if (status == WM_OK && is_amd)
-        status = add_cores(set, places, online, err);
     if (status == WM_OK && !wm_rapl_set_can_be_read(set))
         return wm_fail(err, WM_ENODEV, "this CPU has no energy register");
     return status;

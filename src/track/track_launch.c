@@ -330,7 +330,6 @@ int wm_launch_new(const char *path, char *const argv[], struct wm_launch **ret_l
                   struct wm_error *err)
 {
     struct plan plan = { .path = path, .argv = argv };
-    struct message forked;
 
     struct wm_launch *launch = calloc(1, sizeof(*launch));
     if (!launch)
@@ -341,14 +340,21 @@ int wm_launch_new(const char *path, char *const argv[], struct wm_launch **ret_l
 
     int status = launch->name ? fork_launcher(launch, &plan, err)
                               : wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
-    if (status == WM_OK && (!hear(launch, MESSAGE_FORKED, &forked) || forked.number == 0))
-        status = wm_fail(err, WM_EIO, "starting the command: no process could be made");
     if (status < 0) {
         wm_launch_free(launch);
         return status;
     }
-    launch->command = forked.number;
     *ret_launch = launch;
+    return WM_OK;
+}
+
+int wm_launch_wait_fork(struct wm_launch *launch, struct wm_error *err)
+{
+    struct message forked;
+
+    if (!hear(launch, MESSAGE_FORKED, &forked) || forked.number == 0)
+        return wm_fail(err, WM_EIO, "starting the command: no process could be made");
+    launch->command = forked.number;
     return WM_OK;
 }
 

@@ -33,10 +33,13 @@ struct wm_launch_end {
  * WM_EACCES: there is, but it cannot be executed. The caller frees it. */
 int wm_launch_find(const char *name, char **ret_path, struct wm_error *err);
 
-/* Forks the launcher and the command, which stops at its gate. `path` is what
- * is executed. */
+/* Forks the launcher, which forks the command, which stops at its gate. `path` is
+ * what is executed. */
 int wm_launch_new(const char *path, char *const argv[], struct wm_launch **ret_launch,
                   struct wm_error *err);
+
+/* Waits until the command is there; before, it has no pid. */
+int wm_launch_wait_fork(struct wm_launch *launch, struct wm_error *err);
 
 pid_t wm_launch_command_pid(const struct wm_launch *launch);
 pid_t wm_launch_launcher_pid(const struct wm_launch *launch);

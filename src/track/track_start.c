@@ -53,8 +53,7 @@ static int prepare(struct wm_tracker *tracker, const char *mode, bool own_number
     wm_ticker_count_gpus(tracker->ticker, &run->expected_gpu_count, &run->gpu_count);
     if (tracker->choice) /* sources without a chosen GPU are not there to be counted */
         run->gpu_count = (int)wm_track_gpus_present(tracker->choice);
-    status = wm_run_describe(run, err);
-    if (status == WM_OK && tracker->baseline_ns > 0)
+    if (tracker->baseline_ns > 0)
         status = wm_track_baseline(tracker->ticker, run, tracker->baseline_ns, err);
     if (status == WM_OK)
         status = wm_gaps_new(count, &tracker->gaps, err);
@@ -83,6 +82,10 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
         status = wm_account_new(&tracker->account, err);
     if (status == WM_OK)
         status = wm_launch_new(path, argv, &tracker->launch, err);
+    if (status == WM_OK) /* while the processes are made */
+        status = wm_run_describe(&tracker->run, err);
+    if (status == WM_OK)
+        status = wm_launch_wait_fork(tracker->launch, err);
     if (status < 0)
         return status;
 
@@ -177,6 +180,8 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
         status = wm_account_start_tree(tracker->account, tracker->tree, own, err);
     if (status == WM_OK)
         status = wm_run_set_command_of(&tracker->run, procfs, pid, err);
+    if (status == WM_OK)
+        status = wm_run_describe(&tracker->run, err);
     if (status == WM_OK)
         status = prepare(tracker, mode, own, err);
     if (status < 0)

@@ -89,7 +89,8 @@ static struct wm_launch *launch(char *const argv[])
     char *path = NULL;
 
     assert_int_equal(wm_launch_find(argv[0], &path, &err), WM_OK);
-    if (wm_launch_new(path, argv, &launch, &err) < 0)
+    if (wm_launch_new(path, argv, &launch, &err) < 0 ||
+        wm_launch_wait_fork(launch, &err) < 0)
         fail_msg("%s", err.text);
     free(path);
     return launch;
