@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read_sqlite.c - reading back recordings in an SQLite database. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,9 @@ static int open_database(struct sqlite_reader *reader, const char *path,
 {
     int result = SQLITE_OK;
 
+    int status = wm_sqlite_load(err);
+    if (status < 0)
+        return status;
     for (size_t i = 0; i < WAY_COUNT; i++) {
         result = open_way(reader, path, &ways[i]);
         int kind = result & 0xff;
@@ -138,10 +142,9 @@ static int check_tables(const struct sqlite_reader *reader, struct wm_error *err
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         sqlite3_int64 count = 0;
         char sql[96];
-        sqlite3_snprintf(
-            sizeof(sql), sql,
-            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = %Q",
-            tables[i]);
+        snprintf(sql, sizeof(sql),
+                 "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '%s'",
+                 tables[i]);
         int status = wm_sql_number(reader->db, sql, reader->path, &count, err);
         if (status < 0)
             return status;
@@ -492,8 +495,10 @@ static void sqlite_close(void *state)
 {
     struct sqlite_reader *reader = state;
 
-    sqlite3_finalize(reader->samples);
-    sqlite3_close(reader->db);
+    if (reader->db) {
+        sqlite3_finalize(reader->samples);
+        sqlite3_close(reader->db);
+    }
     free(reader->gaps);
     free(reader->readings);
     wm_channel_set_release(&reader->set);

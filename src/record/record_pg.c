@@ -12,6 +12,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_text.h"
+#include "record/record_sqlite_library.h"
 #include "record/record_url.h"
 
 enum {
@@ -245,6 +246,8 @@ int wm_pg_open(struct wm_pg *pg, const char *url, const atomic_bool *give_up,
 {
     *pg = (struct wm_pg) { .give_up = give_up, .patience_ns = WM_PG_PATIENCE_NS };
     int status = wm_libpq_load(&pg->library, err);
+    if (status == WM_OK) /* what SQL is put together with */
+        status = wm_sqlite_load(err);
     if (status == WM_OK)
         status = check_url(pg, url, err);
     if (status < 0)

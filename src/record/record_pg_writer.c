@@ -284,8 +284,10 @@ void wm_pg_writer_close(struct wm_pg_writer *writer)
     wm_pg_close(&writer->pg);
     wm_timepoint_builder_free(writer->builder);
     wm_columns_release(&writer->run.columns);
-    sqlite3_free(writer->copy_sample);
-    sqlite3_free(writer->copy_data);
+    if (writer->copy_sample)
+        sqlite3_free(writer->copy_sample);
+    if (writer->copy_data)
+        sqlite3_free(writer->copy_data);
     free(writer->row);
     *writer = (struct wm_pg_writer) { 0 };
 }

@@ -3,9 +3,8 @@
 #ifndef WM_RECORD_SQL_H
 #define WM_RECORD_SQL_H
 
-#include <sqlite3.h>
-
 #include "base/base_error.h"
+#include "record/record_sqlite_library.h"
 
 /* Says in the file's header that it is ours: "WMtr". */
 #define WM_SQL_APPLICATION_ID 0x574d7472

@@ -81,8 +81,11 @@ static int open_database(struct database *database, const char *target, bool *re
 {
     struct wm_schema *schema = &database->schema;
     sqlite3_int64 tables = 0;
-
     char name[4096];
+
+    int status = wm_sqlite_load(err);
+    if (status < 0)
+        return status;
     int result = sqlite3_open_v2(wm_sql_file_name(target, name), &schema->db,
                                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (result != SQLITE_OK)
@@ -90,8 +93,8 @@ static int open_database(struct database *database, const char *target, bool *re
     sqlite3_busy_timeout(schema->db, BUSY_MS);
     exec(database, "PRAGMA cache_size = -512", NULL); /* KiB; it only ever appends */
 
-    int status = wm_sql_number(schema->db, "SELECT count(*) FROM sqlite_master",
-                               schema->path, &tables, err);
+    status = wm_sql_number(schema->db, "SELECT count(*) FROM sqlite_master", schema->path,
+                           &tables, err);
     if (status == WM_OK && tables > 0)
         status = wm_sql_check_format(schema->db, schema->path, err);
     database->is_ours = status == WM_OK;
@@ -269,10 +272,8 @@ static int sqlite_finish(void *state, const struct wm_result *result, struct wm_
     return WM_OK;
 }
 
-static void sqlite_close(void *state)
+static void close_database(struct database *database)
 {
-    struct database *database = state;
-
     sqlite3_finalize(database->sample);
     sqlite3_finalize(database->data);
     sqlite3_finalize(database->gap);
@@ -282,6 +283,14 @@ static void sqlite_close(void *state)
     if (database->is_ours)
         exec(database, "PRAGMA journal_mode = DELETE", NULL);
     sqlite3_close(database->schema.db);
+}
+
+static void sqlite_close(void *state)
+{
+    struct database *database = state;
+
+    if (database->schema.db)
+        close_database(database);
     wm_timepoint_builder_free(database->builder);
     wm_timepoint_builder_free(database->before);
     wm_columns_release(&database->schema.columns);

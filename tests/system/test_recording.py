@@ -69,6 +69,34 @@ def _(folder):
     assert done.returncode == 0, done
 
 
+@case("without SQLite a command and a CSV recording are as ever, and what needs it says so first")
+def _(folder):
+    path, started = folder / "r.sqlite", folder / "started"
+    wattmeter("run", "-q", "--record", path, "--", "true")
+    before = path.read_bytes()
+    # What the loader finds in place of it is no library.
+    hidden = folder / "hidden"
+    hidden.mkdir()
+    (hidden / "libsqlite3.so.0").touch()
+    env = tap.environment(LD_LIBRARY_PATH=str(hidden))
+
+    for command in (["--version"], ["run", "-q", "--", "true"],
+                    ["run", "-q", "--record", folder / "r.csv", "--", "true"], ["report", folder / "r.csv"]):
+        done = wattmeter(*command, env=env)
+        assert done.returncode == 0, done
+    for command in (["run", "--record", folder / "new.sqlite", "--", "touch", started],
+                    ["run", "--record", path, "--overwrite", "--", "touch", started],
+                    ["run", "--experiment", path, "--name", "x", "--", "touch", started],
+                    ["experiment", "list", path], ["report", path],
+                    ["export", path, "-o", folder / "out.csv"],
+                    ["export", folder / "r.csv", "-o", folder / "out.sqlite"]):
+        done = wattmeter(*command, env=env)
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done
+        assert "no SQLite (Debian: libsqlite3-0)" in done.stderr, done
+    assert path.read_bytes() == before
+    assert sorted(p.name for p in folder.iterdir()) == ["hidden", "r.csv", "r.sqlite"]
+
+
 @case("what is no recording is refused in one line")
 def _(folder):
     cases = {"empty.sqlite": b"", "text.sqlite": b"hello\n" * 1000, "page.sqlite": b"SQLite format 3\0" + b"\0" * 5000,
