@@ -20,6 +20,7 @@
 
 #include "base/base_error.h"
 #include "record/record_run.h"
+#include "region/region_calls.h"
 #include "wattmeter/recording.h"
 
 /* A time in which a channel had no value. */
@@ -29,6 +30,24 @@ struct wm_gap {
     int64_t to_ns;   /* the last one */
     enum wm_reading_state state;
     char why[96];
+};
+
+/* A call of a region that is over. */
+struct wm_region_record {
+    int64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */
+    uint32_t path, thread;
+    bool is_open; /* it never ended: stop_ns is when this became known */
+};
+
+/* Calls, with the paths and threads that are new since the batch before. Paths and
+ * threads are counted from 0, and none is left out. */
+struct wm_region_batch {
+    const struct wm_region_path *paths; /* of first_path and so on */
+    const struct wm_region_thread *threads;
+    const struct wm_region_record *calls;
+    uint32_t first_path, path_count;
+    uint32_t first_thread, thread_count;
+    size_t call_count;
 };
 
 struct wm_recorder;
@@ -50,8 +69,15 @@ void wm_recorder_tick(struct wm_recorder *recorder, const struct wm_tick *tick);
 /* Copies the gap; called when it is over, or at the end for one still open. */
 void wm_recorder_gap(struct wm_recorder *recorder, const struct wm_gap *gap);
 
+/* Copies the calls. Never fails and never waits for the disk; those that the queue has no
+ * room for are counted as lost. */
+void wm_recorder_regions(struct wm_recorder *recorder, const struct wm_region_batch *batch);
+
+/* Whether the queue has room for so many calls now: whoever can wait does. */
+bool wm_recorder_has_room(const struct wm_recorder *recorder, size_t calls);
+
 /* Writes out the queue, stops the thread, and puts what was lost, and why, into
- * `result->recording_trouble` and `result->lost_ticks`. */
+ * `result->recording_trouble`, `result->lost_ticks` and `result->lost_regions`. */
 void wm_recorder_flush(struct wm_recorder *recorder, struct wm_result *result);
 
 /* CPU time that the recorder's threads have used. After wm_recorder_flush(). */

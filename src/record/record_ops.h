@@ -71,6 +71,10 @@ struct wm_recorder_ops {
     /* Same rules. */
     int (*gap)(void *state, const struct wm_gap *gap, struct wm_error *err);
 
+    /* Adds regions that ended, or broke off. Same rules. Missing: the format keeps
+     * none. */
+    int (*regions)(void *state, const struct wm_region_batch *batch, struct wm_error *err);
+
     /* Adds the result, NULL for a run that was exported without one; the
      * recording is whole after it. */
     int (*finish)(void *state, const struct wm_result *result, struct wm_error *err);

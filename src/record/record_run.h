@@ -112,7 +112,10 @@ struct wm_result {
     double tool_cpu_seconds;           /* < 0: unknown, as are late and missed ticks then */
     double tool_max_rss_bytes;         /* < 0: unknown */
     char recording_trouble[256];       /* empty if the recording is whole */
-    uint64_t lost_ticks;               /* not in the recording */
+    uint64_t lost_ticks;               /* not in the recording, */
+    uint64_t lost_regions;             /* nor these calls */
+    uint64_t stray_regions;            /* ends of regions that nothing had begun */
+    uint64_t dropped_regions;          /* events that the rings had no room for */
     struct wm_process_peak *processes; /* dearest first */
     size_t process_count;              /* in `processes` */
     uint64_t processes_seen;           /* all that were ever in the tree */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analysis.h - a session's timepoints, all of them and those inside the calls of each
+ * block of code: what gpu_tracker calls sub-tracking analysis, for its files and for
+ * recordings of ours alike.
+ *
+ *     struct wm_analysis_input input = { .tracking = "tracking.csv",
+ *                                        .sub_tracking = files, .sub_tracking_count = 1 };
+ *     if (wm_block_analysis_new(&input, &analysis, &err) == WM_OK)
+ *         wm_block_analysis_print(analysis, WM_ANALYSIS_TEXT, stdout, &err);
+ *     wm_block_analysis_free(analysis);
+ *
+ * The rules of source.h hold here too.
+ */
+#ifndef WATTMETER_ANALYSIS_H
+#define WATTMETER_ANALYSIS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "wattmeter/api.h"
+#include "wattmeter/error.h"
+#include "wattmeter/recording.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct wm_block_analysis;
+
+struct wm_analysis_input {
+    const char *tracking;            /* a tracking file of gpu_tracker's, or a recording */
+    size_t run;                      /* of a recording; WM_LAST_RUN */
+    const char *const *sub_tracking; /* sub-tracking files, read as one; none: the */
+    size_t sub_tracking_count;       /* regions of the recording */
+};
+
+enum wm_analysis_format {
+    WM_ANALYSIS_TEXT,             /* for people */
+    WM_ANALYSIS_JSON,             /* docs/analysis.md has the structure */
+    WM_ANALYSIS_GPU_TRACKER_TEXT, /* gpu_tracker's own layouts, byte by byte */
+    WM_ANALYSIS_GPU_TRACKER_JSON,
+};
+
+WM_API int wm_block_analysis_new(const struct wm_analysis_input *input,
+                                 struct wm_block_analysis **ret_analysis,
+                                 struct wm_error *err);
+
+/* Accepts NULL. */
+WM_API void wm_block_analysis_free(struct wm_block_analysis *analysis);
+
+/* WM_EIO when `out` did not take all of it. */
+WM_API int wm_block_analysis_print(const struct wm_block_analysis *analysis,
+                                   enum wm_analysis_format format, FILE *out,
+                                   struct wm_error *err);
+
+/* Joins sub-tracking files of one format (by their suffix, .csv or .sqlite) into the new
+ * file `target`. One path that is a folder stands for the files in it. */
+WM_API int wm_sub_tracking_combine(const char *const *paths, size_t count,
+                                   const char *target, struct wm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

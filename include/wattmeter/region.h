@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region.h - named blocks of code, told to whoever measures the program.
+ *
+ *     wm_region_begin("epoch");
+ *     for (int i = 0; i < count; i++) {
+ *         WM_REGION("batch");            ends with the block it stands in
+ *         train(i);
+ *     }
+ *     wm_region_end();
+ *
+ * Under `wattmeter run` the report then has what each of them cost. Without a
+ * measurement the calls do nothing, and with WATTMETER_REGIONS=FILE.csv (or .sqlite) in the
+ * environment they write a sub-tracking file as gpu_tracker does. No call fails, prints,
+ * takes a lock that others hold for long, or, in the common case, makes a system call. All
+ * of them may be called from any thread; each thread has a stack of regions of its own. In
+ * a signal handler they must not be called. After fork() the child begins with no region
+ * open.
+ *
+ * A name is copied at once; names longer than WM_REGION_NAME_MAX bytes are cut off there.
+ * From Fortran the functions are called through bind(C); docs/regions.md has the lines.
+ */
+#ifndef WATTMETER_REGION_H
+#define WATTMETER_REGION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wattmeter/api.h"
+#include "wattmeter/error.h"
+#include "wattmeter/recording.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WM_REGION_NAME_MAX 8191
+
+/* Opens a region inside those that this thread has open. NULL is the empty name. */
+WM_API void wm_region_begin(const char *name);
+
+/* Closes the one that this thread opened last. One too many is counted and reported. */
+WM_API void wm_region_end(void);
+
+/* Opens a region that lies in no other and may be closed by any thread of this process, in
+ * any order: a request that is under way, say. The number is never 0. */
+WM_API uint64_t wm_region_start(const char *name);
+WM_API void wm_region_stop(uint64_t region);
+
+/* Whether anybody listens. For programs that would have to compute a name. */
+WM_API bool wm_region_is_on(void);
+
+/* A sub-tracking file of gpu_tracker: rows of process_id, code_block_name, position (0
+ * start, 1 stop) and timestamp (seconds since 1970). Several processes and threads may
+ * write to one file; a row is there when the call returns. */
+struct wm_region_file;
+
+/* The suffix is .csv or .sqlite. */
+WM_API int wm_region_file_open(const char *path, enum wm_record_mode mode,
+                               struct wm_region_file **ret_file, struct wm_error *err);
+
+/* `unix_seconds` NAN: now. */
+WM_API int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_stop,
+                                double unix_seconds, struct wm_error *err);
+
+/* Accepts NULL. */
+WM_API void wm_region_file_close(struct wm_region_file *file);
+
+#ifdef __cplusplus
+}
+
+struct wm_region_scope {
+    explicit wm_region_scope(const char *name)
+    {
+        wm_region_begin(name);
+    }
+    ~wm_region_scope()
+    {
+        wm_region_end();
+    }
+    wm_region_scope(const wm_region_scope &) = delete;
+    wm_region_scope &operator=(const wm_region_scope &) = delete;
+};
+#define WM_REGION(name) ::wm_region_scope WM_REGION_UNIQUE(wm_region_scope_, __LINE__)(name)
+#elif defined(__GNUC__)
+static inline void wm_region_leave(const char *const *name)
+{
+    (void)name;
+    wm_region_end();
+}
+#define WM_REGION(name)                                                                    \
+    __attribute__((cleanup(wm_region_leave), unused)) const char *const WM_REGION_UNIQUE(  \
+        wm_region_scope_, __LINE__) = (wm_region_begin(name), "")
+#endif
+#define WM_REGION_UNIQUE(prefix, line) WM_REGION_UNIQUE_(prefix, line)
+#define WM_REGION_UNIQUE_(prefix, line) prefix##line
+
+#endif

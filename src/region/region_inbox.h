@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_inbox.h - the tracker's end of the rings: what the threads of the measured
+ * processes wrote, merged into one stream in the order of time.
+ *
+ * An inbox is a folder in memory (/dev/shm). Its path goes to the measured program in
+ * WATTMETER_REGIONS; each thread that opens a region makes a ring there (region_ring.h). A
+ * ring outlives its writer, so nothing is lost with a process that is killed.
+ */
+#ifndef WM_REGION_INBOX_H
+#define WM_REGION_INBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/base_error.h"
+
+/* The environment's name for where regions go. */
+#define WM_REGIONS_VARIABLE "WATTMETER_REGIONS"
+
+struct wm_region_inbox;
+
+enum wm_region_event_kind {
+    WM_REGION_BEGINS, /* on the thread's stack */
+    WM_REGION_ENDS,   /* whatever is on top of it; `name` and `id` are 0 */
+    WM_REGION_STARTS, /* by itself, */
+    WM_REGION_STOPS,  /* and this one of them, perhaps of another thread; `name` is 0 */
+    WM_REGION_GONE,   /* the thread is: what its stack holds never ended; and with the last
+                       * of a process, what it has started */
+};
+
+struct wm_region_event {
+    int64_t when_ns; /* CLOCK_MONOTONIC */
+    enum wm_region_event_kind kind;
+    uint32_t thread; /* for wm_region_inbox_thread() */
+    uint32_t name;   /* for wm_region_inbox_name() */
+    uint64_t id;     /* of STARTS and STOPS: which, within the process */
+};
+
+struct wm_region_thread {
+    pid_t pid, tid;   /* as the process itself knows them */
+    uint32_t process; /* the same number for all threads of a process, and no other */
+};
+
+/* Makes the folder, open to this user alone. */
+int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err);
+
+/* Removes the folder. Accepts NULL. In a child of fork(): see wm_region_inbox_forget(). */
+void wm_region_inbox_free(struct wm_region_inbox *inbox);
+
+/* Frees the memory and leaves the folder alone. */
+void wm_region_inbox_forget(struct wm_region_inbox *inbox);
+
+/* The value of WATTMETER_REGIONS. */
+const char *wm_region_inbox_path(const struct wm_region_inbox *inbox);
+
+/* Becomes readable when a ring is half full, so that draining is due before the tick. */
+int wm_region_inbox_fd(const struct wm_region_inbox *inbox);
+
+/* Takes an event; negative stops the draining, and the event comes again. */
+typedef int wm_region_take(void *context, const struct wm_region_event *event);
+
+/* Hands out, in the order of time over all threads, the events up to `*ret_complete_ns`;
+ * whatever comes later is later than that. `is_last`: nothing is waited for, the writers
+ * are gone or are given up. */
+int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, wm_region_take *take,
+                          void *context, int64_t *ret_complete_ns, struct wm_error *err);
+
+/* Both are fixed once they were handed out; numbers count from 0. */
+const char *wm_region_inbox_name(const struct wm_region_inbox *inbox, uint32_t name);
+struct wm_region_thread wm_region_inbox_thread(const struct wm_region_inbox *inbox,
+                                               uint32_t thread);
+
+/* Events that found no room, for a ring stayed full too long. */
+uint64_t wm_region_inbox_lost(const struct wm_region_inbox *inbox);
+
+#endif
