@@ -29,10 +29,10 @@
  * it, tens of microseconds as a rule, and 0.1 s at most for a GPU driver that hangs.
  * None may be called in a signal handler.
  *
- * A device that has no counter of energy, or one that has not been seen to move yet,
- * is read every 0.1 s while a snippet runs, and counters that run over every 20 s. A
- * thread of the meter's does that, with all signals blocked; it begins with the first
- * snippet.
+ * A device that has no counter of energy, one that has not been seen to move yet, or
+ * one whose sensor looks at a part of the time only (A100, H100) is read every 0.1 s
+ * while a snippet runs, and counters that run over every 20 s. A thread of the meter's
+ * does that, with all signals blocked; it begins with the first snippet.
  *
  * After a fork() a meter belongs to the parent. In the child its functions return
  * WM_EINVAL, and wm_meter_close() does nothing; the child opens one of its own.
@@ -62,7 +62,8 @@ struct wm_meter_options {
     /* Which GPUs of all vendors, as wm_gpu_select() in gpu.h has it. NULL: all. */
     const char *gpus;
 
-    /* What nothing measures of CPUs and memory is estimated, and labelled so. */
+    /* What nothing measures of CPUs is estimated, and their memory with them, and
+     * labelled so. */
     bool estimate;
     const char *cpu_watts; /* "IDLE:MAX" of all CPUs for that; implies `estimate` */
 
@@ -109,7 +110,7 @@ struct wm_meter_reading {
     double elapsed_s;
     struct wm_meter_energy cpu;  /* of all packages */
     struct wm_meter_energy dram; /* of all memory, which no package includes */
-    struct wm_meter_energy gpu;  /* of all chosen GPUs */
+    struct wm_meter_energy gpu;  /* of all chosen GPUs, but for those in a CPU */
 };
 
 /* Opens everything that knows the energy of CPUs, memory and GPUs. A machine where
@@ -142,7 +143,7 @@ WM_API const struct wm_meter_device *wm_meter_device(const struct wm_meter *mete
                                                      size_t index);
 
 /* What a person should know of the choice of GPUs, such as one that does not answer
- * and is not measured; NULL where there is nothing. */
+ * and is not measured, or is left out of the sum; NULL where there is nothing. */
 WM_API const char *wm_meter_remark(const struct wm_meter *meter);
 
 /* Starts a snippet. `name` is for the file; it may be NULL, and of a long one the

@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze_region_totals.h"
 #include "analyze/analyze_state.h"
-
-/* How many times a sensor has something new before its joules make a rate. */
-#define SENSOR_PERIODS 3.0
 
 static const enum wm_measurement cpu_measurements[WM_CPU_PART_COUNT] = {
     [WM_CPU_PART_SYSTEM] = WM_CPU_SYSTEM_SUM,
@@ -110,8 +108,8 @@ int wm_analysis_new(const struct wm_run *run, const struct wm_channel *channels,
     analysis->count = count;
     analysis->stats = calloc(room, sizeof(*analysis->stats));
     analysis->gpus = calloc(room, sizeof(*analysis->gpus));
-    analysis->meters = calloc(room, sizeof(*analysis->meters));
-    if (!analysis->stats || !analysis->gpus || !analysis->meters)
+    analysis->devices = calloc(room, sizeof(*analysis->devices));
+    if (!analysis->stats || !analysis->gpus || !analysis->devices)
         goto no_memory;
 
     for (size_t i = 0; i < count; i++) {
@@ -121,7 +119,7 @@ int wm_analysis_new(const struct wm_run *run, const struct wm_channel *channels,
             channels[i].device_kind == WM_DEVICE_CPU &&
             strcmp(channels[i].metric, "temperature") == 0;
     }
-    wm_meters_find(analysis);
+    wm_devices_find(analysis);
     wm_baselines_use(analysis);
 
     status = wm_timepoint_builder_new(run, channels, count, &analysis->timepoints, err);
@@ -142,7 +140,8 @@ void wm_analysis_free(struct wm_analysis *analysis)
     if (!analysis)
         return;
     wm_timepoint_builder_free(analysis->timepoints);
-    free(analysis->meters);
+    wm_regions_free(analysis->regions);
+    free(analysis->devices);
     free(analysis->gpus);
     free(analysis->stats);
     free(analysis);
@@ -213,7 +212,7 @@ static void add_to_whole(struct whole *whole, const struct wm_energy *energy, do
 
     whole->joules += joules;
     whole->shortest_s =
-        fmax(whole->shortest_s, SENSOR_PERIODS * wm_energy_period_s(energy));
+        fmax(whole->shortest_s, WM_SENSOR_PERIODS * wm_energy_period_s(energy));
     if (has_told)
         whole->is_told &= energy->counted ? energy->present : energy->powered;
 }
@@ -227,10 +226,10 @@ static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
 
     for (size_t i = 0; i < analysis->gpu_count; i++)
         add_to_whole(&whole, &analysis->gpus[i].joules, analysis->gpus[i].share.joules_now);
-    for (size_t i = 0; i < analysis->meter_count; i++) {
-        const struct wm_meter_stats *meter = &analysis->meters[i];
-        if (meter->counts)
-            add_to_whole(&whole, &meter->joules, meter->share.joules_now);
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        const struct wm_device_stats *device = &analysis->devices[i];
+        if (device->counts)
+            add_to_whole(&whole, &device->joules, device->share.joules_now);
     }
     if (!whole.is_told)
         return;
@@ -277,21 +276,31 @@ static void add_cpu_temperature(struct wm_analysis *analysis, const struct wm_ti
     wm_gauge_add(&analysis->cpu_temperature, &hottest);
 }
 
-static void add_cpu(struct wm_analysis *analysis, const struct wm_tick *tick)
+static void add_cpu(struct wm_analysis *analysis, const struct wm_tick *tick,
+                    const struct wm_timepoint *point)
 {
     double shortest_s = (double)analysis->run->interval_ns / 1e9 / 2;
-    struct wm_timepoint point;
-
-    if (!wm_timepoint_next(analysis->timepoints, tick, &point))
-        return;
     double seconds = wm_stats_seconds(analysis->last_ns, tick->when_ns);
     for (size_t i = 0; i < WM_CPU_PART_COUNT; i++)
-        wm_window_max_add(&analysis->cpu_max[i], point.values[cpu_measurements[i]], seconds,
-                          shortest_s);
+        wm_window_max_add(&analysis->cpu_max[i], point->values[cpu_measurements[i]],
+                          seconds, shortest_s);
+}
+
+static void add_regions(struct wm_analysis *analysis, const struct wm_tick *tick,
+                        const struct wm_timepoint *point)
+{
+    struct wm_region_totals totals;
+
+    if (!analysis->regions)
+        return;
+    wm_region_totals_find(analysis, tick, &totals);
+    wm_regions_tick(analysis->regions, &totals, point);
 }
 
 void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
+    struct wm_timepoint point;
+
     assert(tick->count == analysis->count);
 
     for (size_t i = 0; i < analysis->count; i++) {
@@ -304,10 +313,13 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
         stats->state = reading->state;
     }
     add_gpus(analysis, tick);
-    wm_meters_tick(analysis, tick);
+    wm_devices_tick(analysis, tick);
     add_power(analysis, tick);
     add_cpu_temperature(analysis, tick);
-    add_cpu(analysis, tick);
+    bool has_point = wm_timepoint_next(analysis->timepoints, tick, &point);
+    if (has_point)
+        add_cpu(analysis, tick, &point);
+    add_regions(analysis, tick, has_point ? &point : NULL);
 
     if (analysis->ticks++ == 0)
         analysis->first_ns = tick->when_ns;
@@ -332,4 +344,24 @@ void wm_analysis_gap(struct wm_analysis *analysis, const struct wm_gap *gap)
     snprintf(stats->why, sizeof(stats->why), "%s", gap->why);
     if (gap->state == WM_READING_STALE)
         add_silence(&stats->silence, gap);
+}
+
+int wm_analysis_regions_start(struct wm_analysis *analysis, struct wm_error *err)
+{
+    assert(analysis->ticks == 0 && !analysis->regions);
+
+    return wm_regions_new(&analysis->regions, err);
+}
+
+int wm_analysis_edge(struct wm_analysis *analysis, const struct wm_region_edge *edge,
+                     pid_t pid, const struct wm_region_paths *paths, struct wm_error *err)
+{
+    if (wm_regions_edge(analysis->regions, edge, pid, paths) < 0)
+        return wm_fail(err, WM_ENOMEM, "regions: out of memory");
+    return WM_OK;
+}
+
+void wm_analysis_regions_complete(struct wm_analysis *analysis, int64_t when_ns)
+{
+    wm_regions_complete(analysis->regions, when_ns);
 }

@@ -8,6 +8,7 @@
 #ifndef WM_ANALYZE_H
 #define WM_ANALYZE_H
 
+#include "analyze/analyze_regions.h"
 #include "analyze/analyze_report.h"
 #include "record/record.h"
 
@@ -25,6 +26,18 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick);
 
 /* Reasons for missing values; those of one channel in order of time. */
 void wm_analysis_gap(struct wm_analysis *analysis, const struct wm_gap *gap);
+
+/* Regions are taken in from here on, of a run that has not had a tick; without it there
+ * are none. */
+int wm_analysis_regions_start(struct wm_analysis *analysis, struct wm_error *err);
+
+/* The next edge of a call, in the order of time, by the rules of wm_regions_edge(): a
+ * tick comes before the edges that are later, however late these are known. */
+int wm_analysis_edge(struct wm_analysis *analysis, const struct wm_region_edge *edge,
+                     pid_t pid, const struct wm_region_paths *paths, struct wm_error *err);
+
+/* All edges up to that time have been handed in; INT64_MAX at the end. */
+void wm_analysis_regions_complete(struct wm_analysis *analysis, int64_t when_ns);
 
 /* `result` is NULL when the writer of a recording was killed. The report owns
  * copies of all it needs. */

@@ -27,15 +27,15 @@ static int add_baseline(struct wm_run *run, const struct wm_channel *channel,
 int wm_analysis_baselines(const struct wm_analysis *analysis, struct wm_run *ret_run,
                           struct wm_error *err)
 {
-    size_t room = analysis->meter_count + analysis->gpu_count + 1;
+    size_t room = analysis->device_count + analysis->gpu_count + 1;
     int status = WM_OK;
 
     ret_run->baselines = calloc(room, sizeof(*ret_run->baselines));
     if (!ret_run->baselines)
         return wm_fail(err, WM_ENOMEM, "baseline: out of memory");
-    for (size_t i = 0; i < analysis->meter_count && status == WM_OK; i++)
-        status = add_baseline(ret_run, analysis->meters[i].channel,
-                              &analysis->meters[i].joules, err);
+    for (size_t i = 0; i < analysis->device_count && status == WM_OK; i++)
+        status = add_baseline(ret_run, analysis->devices[i].channel,
+                              &analysis->devices[i].joules, err);
     for (size_t i = 0; i < analysis->gpu_count && status == WM_OK; i++)
         status = add_baseline(ret_run, wm_gpu_any_channel(analysis, &analysis->gpus[i]),
                               &analysis->gpus[i].joules, err);
@@ -56,10 +56,10 @@ static double watts_of(const struct wm_run *run, const char *source, const char 
 
 void wm_baselines_use(struct wm_analysis *analysis)
 {
-    for (size_t i = 0; i < analysis->meter_count; i++) {
-        struct wm_meter_stats *meter = &analysis->meters[i];
-        meter->share.idle_watts =
-            watts_of(analysis->run, meter->channel->source, meter->channel->device);
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        struct wm_device_stats *device = &analysis->devices[i];
+        device->share.idle_watts =
+            watts_of(analysis->run, device->channel->source, device->channel->device);
     }
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         struct wm_gpu_stats *gpu = &analysis->gpus[i];

@@ -16,14 +16,22 @@
 #include "base/base_error.h"
 #include "record/record_timepoint.h"
 
-/* Of a series: n, and with it the moments of Welford's method. */
+/* Of a series: n, and with it the moments of Welford's method. The sum is kept with what
+ * was lost in rounding it, so that the mean is right to its last digit: printed figures end
+ * in a tie more often than one would think. */
 struct wm_block_stats {
     uint64_t count;
     double min, max, mean, m2;
-    double sum;
+    double sum, lost;
 };
 
 void wm_block_stats_add(struct wm_block_stats *stats, double value); /* NAN is left out */
+
+/* 0 without values. */
+double wm_block_stats_sum(const struct wm_block_stats *stats);
+
+/* NAN without values. */
+double wm_block_stats_mean(const struct wm_block_stats *stats);
 
 /* The sample standard deviation (n - 1); NAN below two values. */
 double wm_block_stats_std(const struct wm_block_stats *stats);

@@ -23,6 +23,9 @@ struct wm_value wm_value_known(double number);
 /* `why` belongs to the report or is a constant. */
 struct wm_value wm_value_missing(const char *why);
 
+/* A part that is unknown leaves the sum unknown, for the same reason. */
+void wm_value_add(struct wm_value *sum, const struct wm_value *part);
+
 /* A text that lives as long as the report. */
 const char *wm_build_text(struct wm_report_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -82,11 +85,15 @@ void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_o
 void wm_build_split(const struct wm_share *divided, const struct wm_value *energy,
                     struct wm_energy_split *split);
 
-/* A sum over devices: it starts, each is added, it ends. What one of them does not
- * know is unknown in the sum. */
+/* A sum over devices, or of such sums: it starts, each is added, it ends. What one of
+ * them does not know is unknown in the sum. */
 void wm_build_sum_start(struct wm_energy_sum *sum);
+void wm_build_sum_add(struct wm_energy_sum *sum, const struct wm_energy_sum *part);
 void wm_build_sum_add_gpu(struct wm_energy_sum *sum, const struct wm_gpu_usage *gpu);
 void wm_build_sum_end(struct wm_energy_sum *sum);
+
+/* Nothing of it is known. */
+void wm_build_sum_miss(struct wm_energy_sum *sum, const char *why);
 
 /* The energy of all that is no GPU, and of everything together; after
  * wm_build_gpus(). */
@@ -97,5 +104,9 @@ void wm_build_gpu_sums(struct wm_report_builder *builder);
 
 /* Everything in the report that speaks of GPUs. */
 void wm_build_gpus(struct wm_report_builder *builder);
+
+/* What regions cost; after wm_build_energy(). And what they take in the report. */
+void wm_build_regions(struct wm_report_builder *builder);
+void wm_region_report_release(struct wm_region_report *regions);
 
 #endif

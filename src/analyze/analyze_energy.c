@@ -27,8 +27,6 @@
  * of a stall are known to a period only. */
 #define CAUGHT_UP 0.8
 
-#define SHORT_PERIODS 3.0
-
 /* A counter that shows nothing new for so many of its periods had nothing to count. */
 #define LATE_PERIODS 1.5
 
@@ -40,6 +38,12 @@
  * former are as much fewer, give or take some. */
 #define SHORT_LOOK 0.75
 #define RUNS_ON 1.25
+
+/* How busy a device was is told of the time before, and of so much at most. */
+#define BUSY_S 1.0
+
+/* The part of the time that a figure has to cover to be one. */
+#define LEAST_COVERED 0.01
 
 /* A value that stands for most of a period is a new one that equals the last. */
 #define SAME_PERIODS 0.9
@@ -166,6 +170,8 @@ static void settle(struct wm_energy *energy)
         if (!is_too_much(suspect->watts, energy->max_power))
             continue;
         energy->total += suspect->fill - suspect->joules;
+        energy->filled_s += suspect->covered_s;
+        energy->missing_s += fmax(suspect->seconds - suspect->covered_s, 0);
         energy->implausible++;
     }
     energy->suspect_count = 0;
@@ -340,6 +346,8 @@ static bool count_increase(struct wm_energy *energy, double joules, double secon
         .watts = watts,
         .joules = joules,
         .fill = energy->since_integral,
+        .seconds = energy->since_s,
+        .covered_s = energy->since_covered_s,
     };
     return true;
 }
@@ -441,6 +449,7 @@ static void add_unseen(struct wm_energy *energy, double tick_s)
 
     if (!energy->has_busy)
         return;
+    tick_s = fmin(tick_s, BUSY_S);
     /* What it draws at work is in what the sensor did see of that. */
     double times = fmin(1 / fmax(energy->busy - work_missed, 1e-9), WM_ENERGY_UNSEEN_TIMES);
     energy->busy_known_s += tick_s;
@@ -521,6 +530,12 @@ static void compare(const struct wm_energy *energy, struct wm_energy_result *res
     result->gap = fabs(result->counter - result->integral) / result->counter;
 }
 
+bool wm_energy_is_known(const struct wm_energy_result *result)
+{
+    return result->method != WM_ENERGY_UNKNOWN &&
+           result->span_s - result->missing_s > LEAST_COVERED * result->span_s;
+}
+
 void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *ret_result)
 {
     struct wm_energy state = *energy;
@@ -534,7 +549,7 @@ void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *r
     /* In less time than that even a counter that works may not move. */
     result.stuck =
         energy->stalled || (energy->counted && !moved && energy->since_integral > 0 &&
-                            !is_less_than(energy->since_s, SHORT_PERIODS, energy));
+                            !is_less_than(energy->since_s, WM_SENSOR_PERIODS, energy));
 
     if (moved || had_nothing_to_count) {
         use_counter(&state, &result);
@@ -545,7 +560,7 @@ void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *r
     result.period_s = wm_energy_period_s(energy);
     if (result.method == WM_ENERGY_INTEGRAL)
         result.period_s = fmax(power_period_s(energy), energy->power_sensor.window_s);
-    result.is_short = is_fewer(result.span_s, SHORT_PERIODS, result.period_s);
+    result.is_short = is_fewer(result.span_s, WM_SENSOR_PERIODS, result.period_s);
     result.resets = state.resets;
     result.implausible = state.implausible;
     result.stalls = state.stalls;

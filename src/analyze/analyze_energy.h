@@ -38,9 +38,10 @@
 #define WM_ENERGY_UNSEEN_TIMES 6.0
 
 struct wm_energy_suspect {
-    double watts;  /* the power that the jump implies */
-    double joules; /* of the jump */
-    double fill;   /* the integral of power instead */
+    double watts;              /* the power that the jump implies */
+    double joules;             /* of the jump */
+    double fill;               /* the integral of power instead, */
+    double seconds, covered_s; /* since when, and how much of that time it covers */
 };
 
 /* Where counting begins. The counter stands then for a moment of up to a period ago. */
@@ -157,7 +158,7 @@ struct wm_energy_result {
 };
 
 /* The part of the time in which the device had something to do, or NAN; from the next
- * wm_energy_add() on. */
+ * wm_energy_add() on. It is taken to be of the last second before a tick at most. */
 void wm_energy_set_busy(struct wm_energy *energy, double ratio);
 
 /* NULL for what the device does not offer. */
@@ -169,5 +170,8 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
 double wm_energy_period_s(const struct wm_energy *energy);
 
 void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *ret_result);
+
+/* Whether there is a figure: one that leaves out nearly all of the time is none. */
+bool wm_energy_is_known(const struct wm_energy_result *result);
 
 #endif

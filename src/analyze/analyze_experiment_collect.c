@@ -12,18 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze_experiment_choose.h"
 #include "analyze/analyze_state.h"
 #include "record/read.h"
 #include "record/record_column.h"
-
-#define SENSOR_PERIODS 3.0
-
-/* What an energy is of: some kinds of device, or the one that is labelled so. */
-struct subject {
-    bool cpu, dram, gpu;
-    char label[64];
-    bool is_power;
-};
 
 /* A pass over a recording. */
 struct pass {
@@ -113,9 +105,9 @@ static bool ends_with(const char *text, const char *end, size_t *ret_length)
 }
 
 /* "energy", "gpu_power", "package0_energy". */
-static bool parse_subject(const char *metric, struct subject *ret_subject)
+static bool parse_subject(const char *metric, struct wm_experiment_subject *ret_subject)
 {
-    struct subject subject = { .is_power = strcmp(metric, "power") == 0 };
+    struct wm_experiment_subject subject = { .is_power = strcmp(metric, "power") == 0 };
     size_t length = 0;
 
     if (subject.is_power || strcmp(metric, "energy") == 0) {
@@ -135,178 +127,14 @@ static bool parse_subject(const char *metric, struct subject *ret_subject)
     return true;
 }
 
-/* The devices whose joules are added up; the rest of both arrays is false. */
-struct chosen {
-    bool *meters, *gpus;
-    size_t count;
-    bool has_subject; /* the machine has such devices, known or not */
-    struct wm_cover cover;
-    enum wm_origin origin;
-    int64_t period_ns;
-};
-
-static bool is_known(const struct wm_energy *joules)
-{
-    struct wm_energy_result result;
-
-    wm_energy_result(joules, &result);
-    return result.method != WM_ENERGY_UNKNOWN;
-}
-
-static void choose_channel(struct chosen *chosen, const struct pass *pass, size_t energy,
-                           size_t power)
-{
-    const struct wm_channel *channel =
-        &pass->channels[energy != WM_NO_CHANNEL ? energy : power];
-
-    if (channel->period_ns > chosen->period_ns)
-        chosen->period_ns = channel->period_ns;
-    if (channel->origin > chosen->origin)
-        chosen->origin = channel->origin;
-    chosen->count++;
-}
-
-static bool is_of(const struct wm_meter_stats *meter, enum wm_device_kind kind,
-                  const char *source)
-{
-    return meter->channel->device_kind == kind &&
-           strcmp(meter->channel->source, source) == 0;
-}
-
-/* As in the report: of the first source that knows all of them; false: none does. */
-static bool choose_kind(struct chosen *chosen, const struct pass *pass,
-                        enum wm_device_kind kind)
-{
-    const struct wm_analysis *analysis = pass->analysis;
-    const char *source;
-
-    for (size_t k = 0; (source = wm_energy_source(k)) != NULL; k++) {
-        size_t found = 0, known = 0;
-        if (!wm_meter_may_count(analysis, source, kind))
-            continue;
-        for (size_t i = 0; i < analysis->meter_count; i++) {
-            found += is_of(&analysis->meters[i], kind, source);
-            known += is_of(&analysis->meters[i], kind, source) &&
-                     is_known(&analysis->meters[i].joules);
-        }
-        chosen->has_subject |= found > 0;
-        if (found == 0 || known < found)
-            continue;
-        for (size_t i = 0; i < analysis->meter_count; i++) {
-            const struct wm_meter_stats *meter = &analysis->meters[i];
-            if (!is_of(meter, kind, source))
-                continue;
-            chosen->meters[i] = true;
-            choose_channel(chosen, pass, meter->energy, meter->power);
-        }
-        return true;
-    }
-    return false;
-}
-
-static bool choose_gpus(struct chosen *chosen, const struct pass *pass)
-{
-    const struct wm_analysis *analysis = pass->analysis;
-
-    chosen->has_subject |= analysis->gpu_count > 0;
-    for (size_t i = 0; i < analysis->gpu_count; i++) {
-        if (!is_known(&analysis->gpus[i].joules))
-            return false;
-    }
-    for (size_t i = 0; i < analysis->gpu_count; i++) {
-        const struct wm_gpu_stats *gpu = &analysis->gpus[i];
-        chosen->gpus[i] = true;
-        choose_channel(chosen, pass, gpu->energy, gpu->power);
-    }
-    return analysis->gpu_count > 0;
-}
-
-static void choose_label(struct chosen *chosen, const struct pass *pass, const char *label)
-{
-    const struct wm_analysis *analysis = pass->analysis;
-
-    for (size_t i = 0; i < analysis->meter_count; i++) {
-        const struct wm_meter_stats *meter = &analysis->meters[i];
-        if (strcmp(meter->channel->label, label) != 0)
-            continue;
-        chosen->has_subject = true;
-        chosen->meters[i] = chosen->count == 0 && is_known(&meter->joules);
-        if (chosen->meters[i])
-            choose_channel(chosen, pass, meter->energy, meter->power);
-    }
-    for (size_t i = 0; i < analysis->gpu_count; i++) {
-        const struct wm_gpu_stats *gpu = &analysis->gpus[i];
-        if (strcmp(wm_gpu_any_channel(analysis, gpu)->label, label) != 0)
-            continue;
-        chosen->has_subject = true;
-        chosen->gpus[i] = chosen->count == 0 && is_known(&gpu->joules);
-        if (chosen->gpus[i])
-            choose_channel(chosen, pass, gpu->energy, gpu->power);
-    }
-}
-
-/* As in the report: an estimate for CPUs that has none for memory is of both. */
-static bool has_memory_in_cpu(const struct chosen *chosen, const struct pass *pass)
-{
-    const struct wm_analysis *analysis = pass->analysis;
-
-    if (!chosen->cover.cpu || chosen->origin != WM_ESTIMATED)
-        return false;
-    for (size_t i = 0; i < analysis->meter_count; i++) {
-        if (is_of(&analysis->meters[i], WM_DEVICE_DRAM, "estimate"))
-            return false;
-    }
-    return true;
-}
-
-static int choose(struct chosen *chosen, const struct pass *pass,
-                  const struct subject *subject, struct wm_error *err)
-{
-    chosen->meters = calloc(pass->analysis->meter_count + 1, sizeof(bool));
-    chosen->gpus = calloc(pass->analysis->gpu_count + 1, sizeof(bool));
-    if (!chosen->meters || !chosen->gpus)
-        return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
-    if (subject->cpu)
-        chosen->cover.cpu = choose_kind(chosen, pass, WM_DEVICE_CPU);
-    if (subject->dram && !has_memory_in_cpu(chosen, pass))
-        chosen->cover.dram = choose_kind(chosen, pass, WM_DEVICE_DRAM);
-    if (subject->gpu)
-        chosen->cover.gpus = choose_gpus(chosen, pass);
-    if (!subject->cpu && !subject->dram && !subject->gpu)
-        choose_label(chosen, pass, subject->label);
-    return WM_OK;
-}
-
-/* NAN while one of them is no number. */
-static double joules_now(const struct pass *pass, const struct chosen *chosen)
-{
-    const struct wm_analysis *analysis = pass->analysis;
-    struct wm_energy_result result;
-    double joules = 0;
-
-    for (size_t i = 0; i < analysis->meter_count; i++) {
-        if (!chosen->meters[i])
-            continue;
-        wm_energy_result(&analysis->meters[i].joules, &result);
-        joules += result.joules;
-    }
-    for (size_t i = 0; i < analysis->gpu_count; i++) {
-        if (!chosen->gpus[i])
-            continue;
-        wm_energy_result(&analysis->gpus[i].joules, &result);
-        joules += result.joules;
-    }
-    return isfinite(joules) ? joules : NAN;
-}
-
-static int add_energies(struct pass *pass, const struct chosen *chosen,
+static int add_energies(struct pass *pass, const struct wm_experiment_chosen *chosen,
                         struct wm_series *series, struct wm_error *err)
 {
     struct wm_tick tick;
     int status;
 
     while ((status = pass_next(pass, &tick, err)) > 0) {
-        double joules = joules_now(pass, chosen);
+        double joules = wm_experiment_joules(pass->analysis, chosen);
         if (wm_experiment_is_pause(&tick))
             wm_series_break(series);
         else if (!isnan(joules))
@@ -317,8 +145,9 @@ static int add_energies(struct pass *pass, const struct chosen *chosen,
     return status;
 }
 
-static int look_ahead(const struct wm_experiment_run *run, const struct subject *subject,
-                      struct chosen *chosen, struct wm_error *err)
+static int look_ahead(const struct wm_experiment_run *run,
+                      const struct wm_experiment_subject *subject,
+                      struct wm_experiment_chosen *chosen, struct wm_error *err)
 {
     struct wm_tick tick;
     struct pass pass;
@@ -327,16 +156,17 @@ static int look_ahead(const struct wm_experiment_run *run, const struct subject 
     while (status == WM_OK && (status = pass_next(&pass, &tick, err)) > 0)
         status = WM_OK;
     if (status == WM_OK)
-        status = choose(chosen, &pass, subject, err);
+        status = wm_experiment_choose(pass.analysis, subject, chosen, err);
     pass_end(&pass);
     return status;
 }
 
 static int collect_energy(const struct wm_experiment_run *run, const char *metric,
-                          const struct subject *subject, struct wm_series **series,
-                          struct wm_cover *ret_cover, struct wm_error *err)
+                          const struct wm_experiment_subject *subject,
+                          struct wm_series **series, struct wm_cover *ret_cover,
+                          struct wm_error *err)
 {
-    struct chosen chosen = { 0 };
+    struct wm_experiment_chosen chosen = { 0 };
     struct pass pass = { 0 };
 
     int status = look_ahead(run, subject, &chosen, err);
@@ -348,8 +178,7 @@ static int collect_energy(const struct wm_experiment_run *run, const char *metri
         status = begin_series(run, metric, WM_SERIES_TOTAL, "J", series, err);
     if (status == WM_OK) {
         struct wm_series *made = *series;
-        double period_s = (double)chosen.period_ns / 1e9;
-        made->period_s = fmax(made->period_s, period_s);
+        made->period_s = fmax(made->period_s, chosen.period_s);
         made->origin = chosen.origin > made->origin ? chosen.origin : made->origin;
         *ret_cover = chosen.cover;
         status = pass_begin(&pass, run, true, err);
@@ -357,8 +186,7 @@ static int collect_energy(const struct wm_experiment_run *run, const char *metri
             status = add_energies(&pass, &chosen, made, err);
         pass_end(&pass);
     }
-    free(chosen.meters);
-    free(chosen.gpus);
+    wm_experiment_chosen_release(&chosen);
     return status;
 }
 
@@ -464,7 +292,7 @@ int wm_experiment_collect(const struct wm_experiment_run *run, const char *metri
                           struct wm_error *err)
 {
     const struct wm_metric *told;
-    struct subject subject;
+    struct wm_experiment_subject subject;
     struct pass pass;
     size_t index = 0;
     int status = WM_ENOENT;
@@ -527,7 +355,7 @@ int wm_experiment_series(const struct wm_experiment *experiment, const char *met
                          struct wm_series **ret_series, struct wm_error *err)
 {
     struct wm_series *series = NULL, *rate = NULL;
-    struct subject subject;
+    struct wm_experiment_subject subject;
     struct wm_cover first = { 0 }, cover;
     struct wm_error why = { 0 };
     size_t first_run = experiment->count;
@@ -563,8 +391,8 @@ int wm_experiment_series(const struct wm_experiment *experiment, const char *met
         series->zero_ns = experiment->zero_ns;
         if (parse_subject(metric, &subject) && subject.is_power &&
             series->kind == WM_SERIES_TOTAL)
-            status = wm_series_rate(series, SENSOR_PERIODS * series->period_s, metric, "W",
-                                    &rate, &why);
+            status = wm_series_rate(series, WM_SENSOR_PERIODS * series->period_s, metric,
+                                    "W", &rate, &why);
     }
     if (rate || status < 0)
         wm_series_free(series);

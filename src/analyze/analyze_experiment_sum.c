@@ -141,56 +141,42 @@ static int check_cover(struct wm_experiment_summary *sum, size_t index,
     return builder.failed ? out_of_memory(err) : WM_OK;
 }
 
-/* A part that is unknown leaves the sum unknown, for the same reason. */
-static void add(struct wm_value *sum, const struct wm_value *part)
-{
-    if (!sum->known)
-        return;
-    if (part->known)
-        sum->number += part->number;
-    else
-        *sum = *part;
-}
-
 static void take_origin(enum wm_origin *origin, const struct wm_energy_sum *part)
 {
     if (part->origin > *origin)
         *origin = part->origin;
 }
 
-static void add_run(struct wm_experiment_summary *sum, const struct wm_run_summary *run)
+static void add_run(struct wm_experiment_summary *sum, const struct wm_run_summary *run,
+                    struct wm_energy_sum *energy)
 {
     const struct wm_report *report = run->report;
-    const struct wm_energy_sum *energy = &report->energy;
-    struct wm_value uncertain = energy->uncertainty;
 
-    /* The sensors are the same in each run, and so is what is wrong with them. */
-    if (uncertain.known && energy->energy.known)
-        uncertain.number *= energy->energy.number;
-    add(&sum->seconds, &run->seconds);
-    add(&sum->energy, &energy->energy);
-    add(&sum->uncertainty, &uncertain);
-    add(&sum->cpu, &report->cpu_energy.energy);
-    add(&sum->dram, &report->dram_energy.energy);
-    add(&sum->gpu, &report->gpu_energy.energy);
-    add(&sum->idle, &run->idle);
-    add(&sum->dynamic, &run->dynamic);
-    take_origin(&sum->origin, energy);
+    wm_build_sum_add(energy, &report->energy);
+    wm_value_add(&sum->seconds, &run->seconds);
+    wm_value_add(&sum->cpu, &report->cpu_energy.energy);
+    wm_value_add(&sum->dram, &report->dram_energy.energy);
+    wm_value_add(&sum->gpu, &report->gpu_energy.energy);
+    wm_value_add(&sum->idle, &run->idle);
+    wm_value_add(&sum->dynamic, &run->dynamic);
     take_origin(&sum->cpu_origin, &report->cpu_energy);
     take_origin(&sum->dram_origin, &report->dram_energy);
     take_origin(&sum->gpu_origin, &report->gpu_energy);
 }
 
-/* What is of all runs together. */
-static void end_sum(struct wm_experiment_summary *sum)
+/* What is of all runs together. The sensors are the same in each run, and so is what is
+ * wrong with them. */
+static void end_sum(struct wm_experiment_summary *sum, struct wm_energy_sum *energy)
 {
+    wm_build_sum_end(energy);
+    sum->energy = energy->energy;
+    sum->uncertainty = energy->uncertainty;
+    sum->origin = energy->origin;
     if (sum->unlike && sum->energy.known)
         sum->energy = sum->uncertainty = sum->idle = sum->dynamic =
             wm_value_missing(sum->unlike);
     if (sum->energy.known)
         sum->cover = sum->runs[0].cover;
-    if (sum->uncertainty.known && sum->energy.known && sum->energy.number > 0)
-        sum->uncertainty.number /= sum->energy.number;
 }
 
 static void describe(struct wm_experiment_summary *sum, const struct wm_run *run)
@@ -341,13 +327,13 @@ int wm_experiment_summarize(const struct wm_experiment *experiment, double idle_
                             struct wm_error *err)
 {
     const struct wm_value zero = { .known = true };
+    struct wm_energy_sum energy;
     bool found = false;
     int status = WM_OK;
 
+    wm_build_sum_start(&energy);
     *summary = (struct wm_experiment_summary) {
         .seconds = zero,
-        .energy = zero,
-        .uncertainty = zero,
         .cpu = zero,
         .dram = zero,
         .gpu = zero,
@@ -362,7 +348,7 @@ int wm_experiment_summarize(const struct wm_experiment *experiment, double idle_
         status = summarize_run(&experiment->runs[i], idle_watts, run, err);
         if (status < 0)
             return status;
-        add_run(summary, run);
+        add_run(summary, run, &energy);
         describe(summary, &experiment->runs[i].run);
         status = check_cover(summary, i, err);
         if (status == WM_OK && per_metric)
@@ -371,7 +357,7 @@ int wm_experiment_summarize(const struct wm_experiment *experiment, double idle_
     if (status == WM_OK && per_metric && !found)
         status =
             wm_fail(err, WM_ENOENT, "--per: no run has the metric '%.60s'", per_metric);
-    end_sum(summary);
+    end_sum(summary, &energy);
     divide_by_model(summary);
     average_steps(summary);
     return status;

@@ -17,9 +17,6 @@
  * is from the truth. */
 #define MOST_MISSING 0.1
 
-/* The part of the time that a figure has to cover to be one. */
-#define LEAST_COVERED 0.01
-
 static const char *const method_texts[] = {
     [WM_ENERGY_UNKNOWN] = "",
     [WM_ENERGY_COUNTER] = "counter",
@@ -171,8 +168,7 @@ void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_o
     figure->check = wm_value_missing("counter and power were not both there");
     if (energy.checked)
         figure->check = wm_value_known(energy.gap);
-    if (energy.method != WM_ENERGY_UNKNOWN &&
-        energy.span_s - energy.missing_s <= LEAST_COVERED * energy.span_s) {
+    if (energy.method != WM_ENERGY_UNKNOWN && !wm_energy_is_known(&energy)) {
         figure->method[0] = '\0';
         figure->uncertainty = wm_value_missing("there is no figure");
         figure->energy = wm_value_missing(why_not_covered(builder, device));

@@ -122,9 +122,7 @@ static void build_without_gpus(struct wm_report_builder *builder)
     struct wm_report *report = builder->report;
     struct wm_value missing = wm_value_missing(why_no_gpu(builder));
 
-    report->gpu_energy = (struct wm_energy_sum) { .energy = missing,
-                                                  .uncertainty = missing,
-                                                  .split = { missing, missing, missing } };
+    wm_build_sum_miss(&report->gpu_energy, missing.why);
     report->gpu_ram_capacity = report->gpu_ram_system = missing;
     report->gpu_ram_main = report->gpu_ram_descendants = report->gpu_ram_combined = missing;
     report->gpu_percentages =

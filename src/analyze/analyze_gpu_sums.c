@@ -201,6 +201,44 @@ static void remark_tree_memory(struct wm_report_builder *builder)
                     tree_lacks(builder, channel), why[0] ? ": " : "", why);
 }
 
+/* One that is a part of a processor has its power in that of the CPU, which is added
+ * up elsewhere. */
+static void remark_left_out(struct wm_report_builder *builder, size_t count)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    struct list list = { 0 };
+
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        if (analysis->gpus[i].is_in_cpu)
+            add_name(&list, builder, i);
+    }
+    end_names(&list);
+    wm_build_remark(builder, "GPU energy leaves out %s: %s power is part of the CPU's",
+                    list.text, count == 1 ? "its" : "their");
+}
+
+static void sum_energies(struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    struct wm_report *report = builder->report;
+    size_t left_out = 0;
+
+    for (size_t i = 0; i < analysis->gpu_count; i++)
+        left_out += analysis->gpus[i].is_in_cpu;
+    bool is_all = left_out == analysis->gpu_count;
+
+    wm_build_sum_start(&report->gpu_energy);
+    for (size_t i = 0; i < report->gpu_count; i++) {
+        if (is_all || !analysis->gpus[i].is_in_cpu)
+            wm_build_sum_add_gpu(&report->gpu_energy, &report->gpus[i]);
+    }
+    wm_build_sum_end(&report->gpu_energy);
+    if (!report->gpu_energy.energy.known)
+        report->gpu_energy.energy = sum_over_gpus(builder, &energy_part);
+    else if (left_out > 0 && !is_all)
+        remark_left_out(builder, left_out);
+}
+
 void wm_build_gpu_sums(struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
@@ -209,12 +247,7 @@ void wm_build_gpu_sums(struct wm_report_builder *builder)
     double gpus = analysis->run->expected_gpu_count > 0 ? analysis->run->expected_gpu_count
                                                         : (double)report->gpu_count;
 
-    wm_build_sum_start(&report->gpu_energy);
-    for (size_t i = 0; i < report->gpu_count; i++)
-        wm_build_sum_add_gpu(&report->gpu_energy, &report->gpus[i]);
-    wm_build_sum_end(&report->gpu_energy);
-    if (!report->gpu_energy.energy.known)
-        report->gpu_energy.energy = sum_over_gpus(builder, &energy_part);
+    sum_energies(builder);
     report->gpu_ram_capacity = sum_over_gpus(builder, &capacity_part);
 
     if (analysis->gpu_memory_sum.count > 0)

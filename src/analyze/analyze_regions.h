@@ -3,18 +3,33 @@
  * analyze_regions.h - what the regions of a run cost: per name, and per path of the tree of
  * calls.
  *
+ *     wm_regions_tick(regions, &totals, &timepoint);      each tick,
+ *     wm_regions_edge(regions, &edge, paths);             then the edges around it,
+ *     wm_regions_complete(regions, when_ns);              and up to when they are known
+ *
  * Between two ticks a device is taken to run evenly, so what it used is given to a region
  * by the time that the region was open (any call of it, each moment once): that is all
  * that happened meanwhile, whoever did it. What a path has of its own adds up over the
- * paths: each moment is shared evenly by the innermost open regions of all threads, and a
- * moment without any belongs to none, which is the rest.
+ * paths: each moment is shared evenly by the innermost open regions of all threads and the
+ * calls that were started by themselves, and a moment without any belongs to none, which
+ * is the rest.
+ *
+ * Whoever hands the same ticks and edges in gets the same figures to the last bit, however
+ * the two are mixed and whatever the order of edges at one moment.
  */
 #ifndef WM_ANALYZE_REGIONS_H
 #define WM_ANALYZE_REGIONS_H
 
 #include "analyze/analyze_blocks.h"
+#include "analyze/analyze_region_share.h"
 #include "region/region_calls.h"
 #include "wattmeter/recording.h"
+
+/* Paths from this number on are taken together, as one without a parent. */
+#define WM_REGIONS_MOST 4096
+
+/* So many ticks wait for their edges at most; then the oldest no longer does. */
+#define WM_REGIONS_WAITING 256
 
 struct wm_regions;
 
@@ -23,24 +38,69 @@ int wm_regions_new(struct wm_regions **ret_regions, struct wm_error *err);
 /* Accepts NULL. */
 void wm_regions_free(struct wm_regions *regions);
 
-/* The next edge in the order of time; `path` of it, and of its parents on request. Later
- * than the last wm_regions_complete(). WM_ENOMEM is the only failure. */
-int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
-                    const struct wm_region_path *path);
-
-/* What has been used up to a tick, as running totals. NAN: not known at this tick. */
-struct wm_region_totals {
-    int64_t when_ns;
-    double cpu_s;                /* CPU time of the tree */
-    double cpu_j, dram_j, gpu_j; /* energy of the machine's, */
-    double tree_j;               /* and what of it is the tree's, */
+/* What numbers of paths stand for. */
+struct wm_region_paths {
+    const struct wm_region_path *(*find)(const void *context, uint32_t path);
+    const void *context;
 };
 
-/* Keeps a tick until the edges up to it are known. `timepoint` may be NULL. */
-int wm_regions_tick(struct wm_regions *regions, const struct wm_region_totals *totals,
-                    const struct wm_timepoint *timepoint);
+/* The next edge in the order of time; later than the last wm_regions_complete(). `pid` is
+ * that of the process. WM_ENOMEM is the only failure. */
+int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
+                    pid_t pid, const struct wm_region_paths *paths);
+
+/* What has been used up to a tick, as running totals. NAN: not known at this tick. A
+ * resource that nobody measures has the period NAN. */
+struct wm_region_totals {
+    int64_t when_ns;
+    double used[WM_REGION_RESOURCES];
+    double period_s[WM_REGION_RESOURCES]; /* of its slowest sensor */
+};
+
+/* Keeps a tick until the edges up to it are known; those that are later come after it.
+ * `timepoint` may be NULL. Allocates nothing. */
+void wm_regions_tick(struct wm_regions *regions, const struct wm_region_totals *totals,
+                     const struct wm_timepoint *timepoint);
 
 /* All edges up to that time have been handed in. */
 void wm_regions_complete(struct wm_regions *regions, int64_t when_ns);
+
+struct wm_region_cost {
+    double seconds;
+    struct wm_region_use uses[WM_REGION_RESOURCES];
+};
+
+/* A name or a path; belongs to the regions. */
+struct wm_region_figures {
+    const char *name;
+    const struct wm_block *block; /* its `name` is not meant for people */
+    size_t of_name;               /* number of the name that a path has */
+    uint32_t parent;              /* number of the path around a path */
+    uint32_t depth;
+    bool is_free;
+    uint64_t openings; /* times from no call open to one at least */
+    struct wm_region_cost open, own;
+};
+
+size_t wm_regions_path_count(const struct wm_regions *regions);
+size_t wm_regions_name_count(const struct wm_regions *regions);
+
+/* Everything up to now of path number `path`, which is WM_REGIONS_MOST of those that are
+ * taken together; false where no call had it. `wholes` is what was used in all, which the
+ * own parts of all paths and the rest add up to; one for each resource. */
+bool wm_regions_path(const struct wm_regions *regions, uint32_t path,
+                     const struct wm_region_whole *wholes,
+                     struct wm_region_figures *ret_figures);
+
+/* The same of a name, which is below wm_regions_name_count(). */
+void wm_regions_name(const struct wm_regions *regions, size_t name,
+                     const struct wm_region_whole *wholes,
+                     struct wm_region_figures *ret_figures);
+void wm_regions_rest(const struct wm_regions *regions, const struct wm_region_whole *wholes,
+                     struct wm_region_cost *ret_rest);
+
+/* That had a region open. */
+size_t wm_regions_thread_count(const struct wm_regions *regions);
+size_t wm_regions_process_count(const struct wm_regions *regions);
 
 #endif

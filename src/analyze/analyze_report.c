@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/analyze_build.h"
+#include "analyze/analyze_region_replay.h"
 #include "base/base_clock.h"
 #include "record/read.h"
 
@@ -226,8 +227,8 @@ static void build_remarks(struct wm_report_builder *builder)
 
     if (!report->complete)
         wm_build_remark(builder,
-                        "the recording ends without a result: wattmeter was killed; "
-                        "figures reach to its last tick");
+                        "the recording ends without a result: it is still being written, "
+                        "or wattmeter was killed; figures reach to its last tick");
     if (result->recording_trouble[0])
         wm_build_remark(builder, "recording: %s", result->recording_trouble);
     if (result->lost_ticks > 0)
@@ -296,6 +297,7 @@ int wm_analysis_report(const struct wm_analysis *analysis, const struct wm_resul
     build_remarks(&builder);
     wm_build_gpus(&builder);
     wm_build_energy(&builder);
+    wm_build_regions(&builder);
     if (builder.failed) {
         status = wm_fail(err, WM_ENOMEM, "report: out of memory");
         goto out;
@@ -332,6 +334,7 @@ void wm_report_free(struct wm_report *report)
     }
     free(report->devices);
     free(report->process_energies);
+    wm_region_report_release(&report->regions);
     free_texts(report->remarks, report->remark_count);
     free_texts(report->texts, report->text_count);
     wm_run_release(&report->run);
@@ -339,13 +342,31 @@ void wm_report_free(struct wm_report *report)
     free(report);
 }
 
+/* Each tick, and the edges of regions up to it. */
+static int take_recording(struct wm_analysis *analysis, struct wm_recording *recording,
+                          struct wm_region_replay *replay, struct wm_error *err)
+{
+    struct wm_tick tick;
+    int status;
+
+    while ((status = wm_recording_next(recording, &tick, err)) > 0) {
+        wm_analysis_tick(analysis, &tick);
+        if (replay)
+            status = wm_region_replay_until(replay, tick.when_ns, err);
+        if (status < 0)
+            return status;
+    }
+    return status == WM_OK && replay ? wm_region_replay_until(replay, INT64_MAX, err)
+                                     : status;
+}
+
 int wm_report_from_recording(struct wm_recording *recording, struct wm_report **ret_report,
                              struct wm_error *err)
 {
-    const struct wm_gap *gaps;
+    struct wm_region_replay *replay = NULL;
     struct wm_analysis *analysis;
-    struct wm_tick tick;
-    size_t count;
+    const struct wm_gap *gaps;
+    size_t count, run;
 
     if (!wm_recording_at_start(recording))
         return wm_fail(err, WM_EINVAL, "the recording does not stand at its start");
@@ -360,11 +381,14 @@ int wm_report_from_recording(struct wm_recording *recording, struct wm_report **
     for (size_t i = 0; i < gap_count; i++)
         wm_analysis_gap(analysis, &gaps[i]);
 
-    while ((status = wm_recording_next(recording, &tick, err)) > 0)
-        wm_analysis_tick(analysis, &tick);
+    const char *path = wm_recording_origin(recording, &run);
+    status = wm_region_replay_open(analysis, path, run, &replay, err);
+    if (status == WM_OK)
+        status = take_recording(analysis, recording, replay, err);
     if (status == WM_OK)
         status =
             wm_analysis_report(analysis, wm_recording_result(recording), ret_report, err);
+    wm_region_replay_close(replay);
     wm_analysis_free(analysis);
     return status;
 }

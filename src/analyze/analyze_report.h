@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/analyze_blocks.h"
 #include "record/record_run.h"
 #include "wattmeter/report.h"
 
@@ -90,6 +91,44 @@ struct wm_gpu_usage {
     struct wm_spread temperature;    /* celsius */
 };
 
+/* What was used in the time of a region, and how far it may be off. */
+struct wm_region_value {
+    struct wm_value value;
+    struct wm_value uncertainty; /* ratio: the truth lies within it 95 times of 100 */
+};
+
+struct wm_region_spending {
+    double seconds;
+    struct wm_region_value cpu_time; /* s, of the tracked processes */
+    struct wm_region_value energy;   /* J, of what wm_report.energy is, */
+    struct wm_region_value cpu_energy, dram_energy, gpu_energy; /* of its parts, */
+    struct wm_region_value tree_energy; /* and of the tracked processes */
+};
+
+#define WM_NO_REGION ((size_t)-1)
+
+/* All calls of one name, or of one place in the tree of calls. */
+struct wm_region_usage {
+    char *name;
+    struct wm_block block; /* its `name` is NULL */
+    size_t parent;         /* of a place: index of the one around it, or WM_NO_REGION; */
+    size_t children;       /* how many are right inside, */
+    uint32_t depth;        /* and how far in it is */
+    bool is_free;          /* of calls that were started by themselves */
+    bool is_short;         /* for what its energy was told by */
+    struct wm_region_spending open; /* whatever went on meanwhile, */
+    struct wm_region_spending own;  /* and its share, inner regions not counted */
+};
+
+struct wm_region_report {
+    struct wm_region_usage *names; /* in the order in which they were first seen */
+    size_t name_count;
+    struct wm_region_usage *paths; /* the same; parents before what is inside */
+    size_t path_count;
+    struct wm_region_spending rest; /* of no region */
+    size_t threads, processes;
+};
+
 struct wm_report {
     struct wm_run run; /* the report's own copies */
     struct wm_result result;
@@ -126,6 +165,7 @@ struct wm_report {
     struct wm_energy_sum energy;      /* of those three, whichever are known, */
     bool energy_has_cpu, energy_has_dram, energy_has_gpus; /* namely */
     struct wm_spread power;                                /* W, of the same */
+    struct wm_region_report regions;
     struct wm_value *process_energies; /* J of the CPUs, of each of result.processes */
 
     char **remarks; /* what a reader has to know: short windows, gaps, losses */

@@ -146,7 +146,39 @@ static void find_other(const struct wm_channel *channel, struct wm_sensor *senso
 }
 
 /* As source_nvml_power.c names the call whose meaning depends on the board. */
-#define OLDER_CALL "nvmlDeviceGetPowerUsage"
+#define OLDER_CALL "power by nvmlDeviceGetPowerUsage"
+#define OTHER_FIELDS ", averages of the whole module"
+
+/* Whether a list such as "gpu1 gpu3)" has the label. */
+static bool has_label(const char *list, const char *label)
+{
+    size_t length = strlen(label);
+
+    for (;;) {
+        size_t word = strcspn(list, " )");
+        if (word == length && strncmp(list, label, length) == 0)
+            return true;
+        if (list[word] != ' ')
+            return false;
+        list += word + 1;
+    }
+}
+
+/* Where the boards differ their labels stand behind the call: "power by POWER_INSTANT
+ * (gpu0), power by nvmlDeviceGetPowerUsage (gpu1)". */
+static bool uses_older_call(const char *detail, const char *label)
+{
+    const char *at = detail;
+
+    while (at && (at = strstr(at, OLDER_CALL)) != NULL) {
+        at += strlen(OLDER_CALL);
+        if (strncmp(at, OTHER_FIELDS, strlen(OTHER_FIELDS)) == 0)
+            at += strlen(OTHER_FIELDS);
+        if (strncmp(at, " (", 2) != 0 || has_label(at + 2, label))
+            return true;
+    }
+    return false;
+}
 
 void wm_sensor_find(const struct wm_channel *channel, const char *detail,
                     struct wm_sensor *ret_sensor)
@@ -164,7 +196,7 @@ void wm_sensor_find(const struct wm_channel *channel, const char *detail,
     } else {
         find_other(channel, &sensor);
     }
-    if (averages && channel->kind == WM_GAUGE && detail && strstr(detail, OLDER_CALL)) {
+    if (averages && channel->kind == WM_GAUGE && uses_older_call(detail, channel->label)) {
         sensor.window_s = 1;
         sensor.text = "the mean over a second";
     }

@@ -17,6 +17,10 @@
 
 #include "wattmeter/source.h"
 
+/* So often a sensor has to have had something new before its joules make a rate, or more
+ * than a rough figure. */
+#define WM_SENSOR_PERIODS 3.0
+
 /* All zero: nothing is known, and nothing is held against it. */
 struct wm_sensor {
     int64_t period_ns; /* something new so often, as published; 0: not known */

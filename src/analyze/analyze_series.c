@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze_sensor.h"
 #include "analyze/analyze_stats.h"
-
-/* How many times a sensor has something new before its joules make a rate. */
-#define SENSOR_PERIODS 3.0
 
 static int out_of_memory(struct wm_error *err)
 {
@@ -238,7 +236,7 @@ static int highest_rate(const struct wm_series *series, const struct wm_range *r
 {
     struct wm_series *rate = NULL;
 
-    int status = wm_series_rate(series, SENSOR_PERIODS * series->period_s, series->name,
+    int status = wm_series_rate(series, WM_SENSOR_PERIODS * series->period_s, series->name,
                                 series->unit, &rate, err);
     if (status < 0)
         return status;
@@ -259,7 +257,7 @@ int wm_series_figure(const struct wm_series *series, enum wm_figure_kind kind,
     int status = WM_OK;
 
     unit_of(series, kind, &figure);
-    figure.is_short = sums.seconds < SENSOR_PERIODS * series->period_s;
+    figure.is_short = sums.seconds < WM_SENSOR_PERIODS * series->period_s;
     figure.value = total;
     if (kind == WM_FIGURE_AVERAGE)
         figure.value = sums.seconds > 0 ? total / sums.seconds

@@ -4,8 +4,9 @@
 #define WM_ANALYZE_STATE_H
 
 #include "analyze/analyze.h"
+#include "analyze/analyze_devices.h"
 #include "analyze/analyze_energy.h"
-#include "analyze/analyze_meters.h"
+#include "analyze/analyze_regions.h"
 #include "analyze/analyze_stats.h"
 #include "record/record_timepoint.h"
 
@@ -34,6 +35,7 @@ struct wm_gpu_stats {
     const char *device;
     size_t energy, power, utilization, memory_used, memory_total, temperature;
     size_t tree_memory, tree_utilization;
+    bool is_in_cpu; /* a part of a processor, which its power is a part of, too */
     struct wm_energy joules;
     struct wm_share share;
 };
@@ -57,8 +59,8 @@ struct wm_analysis {
     size_t gpu_count;
     struct wm_gauge_stats gpu_utilization_sum, gpu_memory_sum; /* over all GPUs */
 
-    struct wm_meter_stats *meters;
-    size_t meter_count;
+    struct wm_device_stats *devices;
+    size_t device_count;
     struct wm_cpu_work cpu_work;
 
     struct wm_gauge_stats cpu_temperature; /* of the hottest sensor */
@@ -69,6 +71,9 @@ struct wm_analysis {
     bool has_told;   /* all of it told its joules at a tick, */
     int64_t told_ns; /* the last of which was this, */
     double joules;   /* and these are they */
+
+    struct wm_regions *regions;            /* NULL: none are taken in */
+    bool region_told[WM_REGION_RESOURCES]; /* energies that have been known */
 
     uint64_t ticks;
     int64_t first_ns, last_ns;

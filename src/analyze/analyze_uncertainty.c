@@ -107,31 +107,45 @@ static double edge_squares(const struct figure *figure, const struct wm_energy_e
            square(watts * inside_s);
 }
 
+/* How far values differ, as a square: as they did, and before a few of them have been
+ * seen in part as if the device had been on and off by chance. */
+static double difference_squares(const struct figure *figure)
+{
+    double count = (double)figure->swing->count;
+    double doubt = fmax(1 - count / STEADY_STEPS, 0);
+
+    return (figure->swing->squares + doubt * 2 * square(figure->watts)) /
+           fmax(count + doubt, 1);
+}
+
 /* Where a sensor, or our looking at it, sees a part of the time only, and the load
- * takes no notice of when. */
+ * takes no notice of when. A counter looks on while nobody reads it. */
 static double sampling_squares(const struct figure *figure)
 {
     double seen = wm_sensor_seen(figure->sensor, figure->period_s);
+    double spacing_s = figure->swing->count > 0 ? figure->spacing_s : figure->period_s;
 
     if (figure->is_integral)
         seen = fmin(window_s(figure) / fmax(figure->spacing_s, 1e-9), 1);
-    return square(K) * (1 - seen) * square(figure->difference) / 2 * figure->seconds *
-           figure->spacing_s;
+    return square(K) * (1 - seen) * difference_squares(figure) / 2 * figure->seconds *
+           spacing_s;
 }
 
 /* What was drawn besides what the sensor saw, or was not drawn though it seemed so, if
- * the load is in step with it. Where nobody knows how busy the device was, the time
- * that is not seen may have been idle. */
+ * the load is in step with it. While nobody knows how busy the device was, it may have
+ * been as at other times, or idle in the time that is not seen. */
 static double most_unseen(const struct figure *figure)
 {
     const struct wm_energy *energy = figure->energy;
     double most = fmax(figure->most_watts, WM_ENERGY_UNSEEN_TIMES * figure->swing->least);
     double joules = fmax(fmin(energy->unseen, energy->unseen_s * most), energy->unspent);
     double seen = wm_sensor_seen(figure->sensor, figure->period_s);
+    double known = figure->result->span_s > 0
+                       ? fmin(energy->busy_known_s / figure->result->span_s, 1)
+                       : 0;
+    double idle = (1 - known) * (1 - seen) * figure->result->joules;
 
-    if (energy->busy_known_s <= 0)
-        return (1 - seen) * figure->result->joules;
-    return joules * figure->result->span_s / energy->busy_known_s;
+    return known > 0 ? fmax(joules / known, joules + idle) : idle;
 }
 
 /* Values that differ as they would by chance say that it is not in step. */

@@ -38,16 +38,16 @@ void wm_build_split(const struct wm_share *divided, const struct wm_value *energ
 }
 
 static void build_device(struct wm_report_builder *builder,
-                         const struct wm_meter_stats *meter,
+                         const struct wm_device_stats *stats,
                          struct wm_device_energy *device)
 {
-    const struct wm_channel *channel = meter->channel;
+    const struct wm_channel *channel = stats->channel;
     const struct wm_figure_of of = {
         .label = channel->label,
         .channel = channel,
-        .energy = meter->energy,
-        .power = meter->power,
-        .joules = &meter->joules,
+        .energy = stats->energy,
+        .power = stats->power,
+        .joules = &stats->joules,
     };
 
     device->name = strdup(channel->label);
@@ -58,7 +58,7 @@ static void build_device(struct wm_report_builder *builder,
     device->kind = channel->device_kind;
     device->origin = channel->origin;
     wm_build_figure(builder, &of, &device->figure);
-    wm_build_split(&meter->share, &device->figure.energy, &device->split);
+    wm_build_split(&stats->share, &device->figure.energy, &device->split);
     device->power = device->figure.energy;
     if (device->power.known) {
         double seconds = device->figure.covered_s;
@@ -70,33 +70,41 @@ static void build_device(struct wm_report_builder *builder,
     }
 }
 
+/* A GPU in a processor whose power nothing tells stands with the GPUs, and why it has no
+ * energy is said there. */
+static bool is_said_with_gpus(const struct wm_analysis *analysis,
+                              const struct wm_device_stats *device)
+{
+    struct wm_energy_result energy;
+
+    wm_energy_result(&device->joules, &energy);
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        if (analysis->gpus[i].is_in_cpu && energy.method == WM_ENERGY_UNKNOWN &&
+            device->channel->device_kind == WM_DEVICE_OTHER &&
+            strcmp(analysis->gpus[i].device, device->channel->device) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void build_devices(struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
     struct wm_report *report = builder->report;
 
-    report->devices = calloc(analysis->meter_count + 1, sizeof(*report->devices));
+    report->devices = calloc(analysis->device_count + 1, sizeof(*report->devices));
     if (!report->devices) {
         builder->failed = true;
         return;
     }
     for (size_t k = 0; k < COUNT(kinds); k++) {
-        for (size_t i = 0; i < analysis->meter_count; i++) {
-            if (analysis->meters[i].channel->device_kind == kinds[k])
-                build_device(builder, &analysis->meters[i],
+        for (size_t i = 0; i < analysis->device_count; i++) {
+            if (analysis->devices[i].channel->device_kind == kinds[k] &&
+                !is_said_with_gpus(analysis, &analysis->devices[i]))
+                build_device(builder, &analysis->devices[i],
                              &report->devices[report->device_count++]);
         }
     }
-}
-
-static void add_value(struct wm_value *sum, const struct wm_value *part)
-{
-    if (!sum->known)
-        return;
-    if (part->known)
-        sum->number += part->number;
-    else
-        *sum = *part;
 }
 
 /* A figure as a sum of one. */
@@ -120,19 +128,19 @@ static struct wm_energy_sum sum_of(const struct wm_energy_figure *figure,
 /* Sensors of one design err in one direction, so that their own errors add up; what
  * is random cancels out in part. Until the sum ends they are joules, and squares of
  * joules. */
-static void add_part(struct wm_energy_sum *sum, const struct wm_energy_sum *part)
+void wm_build_sum_add(struct wm_energy_sum *sum, const struct wm_energy_sum *part)
 {
     double random = part->random * part->energy.number;
 
     sum->systematic += part->systematic * part->energy.number;
     sum->random += random * random;
     sum->watts += part->watts;
-    add_value(&sum->energy, &part->energy);
+    wm_value_add(&sum->energy, &part->energy);
     if (!part->energy.known || part->energy.number > 0)
-        add_value(&sum->uncertainty, &part->uncertainty);
-    add_value(&sum->split.tree, &part->split.tree);
-    add_value(&sum->split.idle, &part->split.idle);
-    add_value(&sum->split.rest, &part->split.rest);
+        wm_value_add(&sum->uncertainty, &part->uncertainty);
+    wm_value_add(&sum->split.tree, &part->split.tree);
+    wm_value_add(&sum->split.idle, &part->split.idle);
+    wm_value_add(&sum->split.rest, &part->split.rest);
     if (part->origin > sum->origin)
         sum->origin = part->origin;
 }
@@ -168,29 +176,25 @@ void wm_build_sum_add_gpu(struct wm_energy_sum *sum, const struct wm_gpu_usage *
 {
     struct wm_energy_sum part = sum_of(&gpu->figure, &gpu->split, gpu->origin);
 
-    add_part(sum, &part);
+    wm_build_sum_add(sum, &part);
 }
 
-/* The devices of one kind that one source knows; false when it knows none. */
-static bool sum_source(const struct wm_report *report, enum wm_device_kind kind,
+/* The devices of one kind that one source knows. */
+static void sum_source(const struct wm_report *report, enum wm_device_kind kind,
                        const char *source, struct wm_energy_sum *sum)
 {
-    bool found = false;
-
     wm_build_sum_start(sum);
     for (size_t i = 0; i < report->device_count; i++) {
         const struct wm_device_energy *device = &report->devices[i];
         if (device->kind != kind || strcmp(device->source, source) != 0)
             continue;
         struct wm_energy_sum part = sum_of(&device->figure, &device->split, device->origin);
-        add_part(sum, &part);
-        found = true;
+        wm_build_sum_add(sum, &part);
     }
     wm_build_sum_end(sum);
-    return found;
 }
 
-static void miss_sum(struct wm_energy_sum *sum, const char *why)
+void wm_build_sum_miss(struct wm_energy_sum *sum, const char *why)
 {
     struct wm_value missing = wm_value_missing(why);
 
@@ -201,25 +205,21 @@ static void miss_sum(struct wm_energy_sum *sum, const char *why)
     };
 }
 
-/* The first source that knows all of them, else the reason of the first that should. */
+/* Of the source that counts; where none does, `why`. */
 static void sum_kind(struct wm_report_builder *builder, enum wm_device_kind kind,
-                     const char *why, struct wm_energy_sum *ret_sum)
+                     const char *why, struct wm_energy_choice *ret_choice,
+                     struct wm_energy_sum *ret_sum)
 {
-    const char *source;
-    bool found = false;
+    const struct wm_energy_offers offers = wm_devices_offers(builder->analysis);
 
-    miss_sum(ret_sum, why);
-    for (size_t i = 0; (source = wm_energy_source(i)) != NULL; i++) {
-        struct wm_energy_sum sum;
-        if (!wm_meter_may_count(builder->analysis, source, kind) ||
-            !sum_source(builder->report, kind, source, &sum))
-            continue;
-        if (!found || sum.energy.known)
-            *ret_sum = sum;
-        found = true;
-        if (sum.energy.known)
-            return;
-    }
+    wm_energy_choose(&offers, kind, ret_choice);
+    if (ret_choice->source)
+        sum_source(builder->report, kind, ret_choice->source, ret_sum);
+    else if (ret_choice->is_refused)
+        wm_build_sum_miss(ret_sum, "an estimate of the memory is not added to the measured "
+                                   "energy of the CPUs");
+    else
+        wm_build_sum_miss(ret_sum, why);
 }
 
 /* RAPL is what should know it; the other sources are there for other things, too. */
@@ -240,7 +240,7 @@ static void add_known(struct wm_report *report, const struct wm_energy_sum *part
 {
     *has = part->energy.known;
     if (*has)
-        add_part(&report->energy, part);
+        wm_build_sum_add(&report->energy, part);
 }
 
 /* Whether what was watched for its highest power is what the energy is of. Which
@@ -249,21 +249,23 @@ static bool is_of_the_same(const struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
     const struct wm_report *report = builder->report;
-    bool has_cpu = false, has_dram = false;
+    bool has_cpu = false, has_dram = false, has_gpus = false;
 
-    for (size_t i = 0; i < analysis->meter_count; i++) {
-        const struct wm_meter_stats *meter = &analysis->meters[i];
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        const struct wm_device_stats *device = &analysis->devices[i];
         struct wm_energy_result energy;
-        if (!meter->counts)
+        if (!device->counts)
             continue;
-        wm_energy_result(&meter->joules, &energy);
-        if (energy.method == WM_ENERGY_UNKNOWN)
+        wm_energy_result(&device->joules, &energy);
+        if (!wm_energy_is_known(&energy))
             return false;
-        has_cpu |= meter->channel->device_kind == WM_DEVICE_CPU;
-        has_dram |= meter->channel->device_kind == WM_DEVICE_DRAM;
+        has_cpu |= device->channel->device_kind == WM_DEVICE_CPU;
+        has_dram |= device->channel->device_kind == WM_DEVICE_DRAM;
     }
+    for (size_t i = 0; i < analysis->gpu_count; i++)
+        has_gpus |= !analysis->gpus[i].is_in_cpu;
     return has_cpu == report->energy_has_cpu && has_dram == report->energy_has_dram &&
-           (analysis->gpu_count > 0) == report->energy_has_gpus;
+           has_gpus == report->energy_has_gpus;
 }
 
 static void build_power(struct wm_report_builder *builder)
@@ -322,40 +324,28 @@ static void remark_estimate(struct wm_report_builder *builder)
     }
 }
 
-/* An estimate for CPUs that has none for memory is of both together. */
-static bool has_memory_in_cpu(const struct wm_report *report)
-{
-    bool has_own = false;
-
-    if (!report->cpu_energy.energy.known || report->cpu_energy.origin != WM_ESTIMATED)
-        return false;
-    for (size_t i = 0; i < report->device_count; i++)
-        has_own |= report->devices[i].kind == WM_DEVICE_DRAM &&
-                   strcmp(report->devices[i].source, "estimate") == 0;
-    return !has_own;
-}
-
 void wm_build_energy(struct wm_report_builder *builder)
 {
     struct wm_report *report = builder->report;
+    struct wm_energy_choice cpus, memory;
 
     build_devices(builder);
     if (builder->failed)
         return;
-    sum_kind(builder, WM_DEVICE_CPU, why_no_cpu(builder), &report->cpu_energy);
-    sum_kind(builder, WM_DEVICE_DRAM, "no source of memory energy is read",
+    sum_kind(builder, WM_DEVICE_CPU, why_no_cpu(builder), &cpus, &report->cpu_energy);
+    sum_kind(builder, WM_DEVICE_DRAM, "no source of memory energy is read", &memory,
              &report->dram_energy);
 
     wm_build_sum_start(&report->energy);
     add_known(report, &report->cpu_energy, &report->energy_has_cpu);
-    if (!has_memory_in_cpu(report))
+    if (!cpus.has_memory)
         add_known(report, &report->dram_energy, &report->energy_has_dram);
     add_known(report, &report->gpu_energy, &report->energy_has_gpus);
     wm_build_sum_end(&report->energy);
     if (!report->energy_has_cpu && !report->energy_has_dram && !report->energy_has_gpus)
-        miss_sum(&report->energy,
-                 wm_build_text(builder, "%s; %s", report->cpu_energy.energy.why,
-                               report->gpu_energy.energy.why));
+        wm_build_sum_miss(&report->energy,
+                          wm_build_text(builder, "%s; %s", report->cpu_energy.energy.why,
+                                        report->gpu_energy.energy.why));
     build_power(builder);
     build_processes(builder);
     remark_estimate(builder);

@@ -2,6 +2,7 @@
 /* base_clock.c - the clocks, as plain nanoseconds. */
 #include "base/base_clock.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -31,6 +32,19 @@ int64_t wm_clock_thread_cpu_ns(void)
 int64_t wm_clock_process_cpu_ns(void)
 {
     return now_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+bool wm_clock_from_seconds(double unix_seconds, int64_t *ret_unix_ns)
+{
+    static const double latest = 4611686018; /* 2^62 ns */
+
+    if (!(unix_seconds >= 0 && unix_seconds <= latest))
+        return false;
+
+    /* As one product it would be rounded to steps wider than those of the seconds. */
+    double whole = floor(unix_seconds);
+    *ret_unix_ns = (int64_t)whole * WM_NS_PER_S + llround((unix_seconds - whole) * 1e9);
+    return true;
 }
 
 void wm_clock_rfc3339(int64_t unix_ns, char *text, size_t size)

@@ -4,6 +4,7 @@
 #ifndef WM_BASE_CLOCK_H
 #define WM_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,11 @@ int64_t wm_clock_unix_ns(void);
 /* CPU time used by the calling thread, and by the calling process. */
 int64_t wm_clock_thread_cpu_ns(void);
 int64_t wm_clock_process_cpu_ns(void);
+
+/* Seconds since 1970, as others write them, in nanoseconds. What is later stays later, and
+ * from April 1970 on, where the steps of a double are wider than one, what differs goes on
+ * differing. False for what is no time between 1970 and 2116. */
+bool wm_clock_from_seconds(double unix_seconds, int64_t *ret_unix_ns);
 
 /* "2026-11-21T08:48:21.123Z" (RFC 3339, UTC); `size` is at least 32. */
 void wm_clock_rfc3339(int64_t unix_ns, char *text, size_t size);

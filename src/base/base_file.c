@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_text.h"
+
 int wm_file_open_at(int dir, const char *path)
 {
     int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -50,6 +52,30 @@ ssize_t wm_file_read_at(int dir, const char *path, char *text, size_t size)
         return -number;
     text[length] = '\0';
     return (ssize_t)length;
+}
+
+bool wm_file_read_line(int dir, const char *path, char *line, size_t size)
+{
+    char text[256];
+
+    line[0] = '\0';
+    return wm_file_read_at(dir, path, text, sizeof(text)) > 0 &&
+           wm_text_line(line, size, text) > 0;
+}
+
+DIR *wm_file_open_folder(int dir, const char *path)
+{
+    int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+
+    DIR *folder = fdopendir(fd);
+    if (!folder) {
+        int number = errno;
+        close(fd);
+        errno = number;
+    }
+    return folder;
 }
 
 int wm_file_slurp(const char *path, size_t limit, char **ret_text, size_t *ret_length,
@@ -98,6 +124,29 @@ int wm_file_slurp(const char *path, size_t limit, char **ret_text, size_t *ret_l
 out:
     free(text);
     close(fd);
+    return status;
+}
+
+int wm_file_head(const char *path, char *head, size_t size, size_t *ret_length,
+                 struct wm_error *err)
+{
+    struct stat info;
+
+    /* Asked for before it is opened: a pipe would wait for its writer. */
+    if (stat(path, &info) < 0)
+        return wm_fail_errno(err, path);
+    if (!S_ISREG(info.st_mode))
+        return wm_fail(err, WM_EFORMAT, "%s: not a regular file", path);
+    int fd = wm_file_open_at(AT_FDCWD, path);
+    if (fd < 0) {
+        errno = -fd;
+        return wm_fail_errno(err, path);
+    }
+    ssize_t got = pread(fd, head, size, 0);
+    int status = got < 0 ? wm_fail_errno(err, path) : WM_OK;
+    close(fd);
+    if (status == WM_OK)
+        *ret_length = (size_t)got;
     return status;
 }
 

@@ -3,6 +3,7 @@
 #ifndef WM_BASE_FILE_H
 #define WM_BASE_FILE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -24,10 +25,25 @@ ssize_t wm_file_reread(int fd, char *text, size_t size);
 /* Opens, reads up to the end or to `size`, and closes; returns as above. */
 ssize_t wm_file_read_at(int dir, const char *path, char *text, size_t size);
 
+/* The first line of a small file, as sysfs has them, without the blanks around it and
+ * as valid UTF-8. False, with `line` empty, where there is no such file or nothing in
+ * its first line. */
+bool wm_file_read_line(int dir, const char *path, char *line, size_t size);
+
+/* Opens a folder for readdir(), close-on-exec, and by a descriptor of its own, so that
+ * "." reads `dir` from its start. NULL, with errno set, where there is none; to be
+ * closed with closedir(). */
+DIR *wm_file_open_folder(int dir, const char *path);
+
 /* Reads a whole file of at most `limit` bytes into new memory, NUL-terminated.
  * The caller frees it. WM_EFORMAT when it is larger. */
 int wm_file_slurp(const char *path, size_t limit, char **ret_text, size_t *ret_length,
                   struct wm_error *err);
+
+/* Reads what fits into head[0..size) from the start of a regular file, by which its format
+ * is told; WM_EFORMAT when it is of another kind. */
+int wm_file_head(const char *path, char *head, size_t size, size_t *ret_length,
+                 struct wm_error *err);
 
 /* Whether two paths lead to the same file or folder. */
 bool wm_file_is_same(const char *path, const char *other);

@@ -13,12 +13,38 @@
 #define EXACT_MAX (UINT64_C(1) << 53)
 #define EXACT_POWER_MAX 22
 
+/* So many digits fit into 64 bits, as does ten to that power. */
+#define WHOLE_DIGITS 19
+
 /* The longest number worth reading: the largest double with all its digits. */
 #define LONGEST 400
 
 static const double powers[EXACT_POWER_MAX + 1] = {
     1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+};
+
+static const uint64_t whole_powers[WHOLE_DIGITS + 1] = {
+    UINT64_C(1),
+    UINT64_C(10),
+    UINT64_C(100),
+    UINT64_C(1000),
+    UINT64_C(10000),
+    UINT64_C(100000),
+    UINT64_C(1000000),
+    UINT64_C(10000000),
+    UINT64_C(100000000),
+    UINT64_C(1000000000),
+    UINT64_C(10000000000),
+    UINT64_C(100000000000),
+    UINT64_C(1000000000000),
+    UINT64_C(10000000000000),
+    UINT64_C(100000000000000),
+    UINT64_C(1000000000000000),
+    UINT64_C(10000000000000000),
+    UINT64_C(100000000000000000),
+    UINT64_C(1000000000000000000),
+    UINT64_C(10000000000000000000),
 };
 
 static bool is_digit(char c)
@@ -132,12 +158,34 @@ static bool parse_slowly(const char *text, size_t length, double *ret_value)
     return true;
 }
 
+/* The double nearest to mantissa / 10^decimals, as strtod() finds it, for what other
+ * programs write with all 17 digits; neither is 0. The quotient has 62 bits at least, and
+ * its last one also stands for all that is left over, so it is rounded once. False where
+ * the compiler has no such wide numbers. */
+static bool divide(uint64_t mantissa, int decimals, double *ret_value)
+{
+#ifdef __SIZEOF_INT128__
+    __extension__ typedef unsigned __int128 wide;
+    uint64_t divisor = whole_powers[decimals];
+    int up = __builtin_clzll(mantissa), down = __builtin_clzll(divisor);
+
+    wide dividend = (wide)(mantissa << up) << 63;
+    divisor <<= down;
+    uint64_t quotient = (uint64_t)(dividend / divisor);
+    quotient |= (wide)quotient * divisor != dividend;
+    *ret_value = ldexp((double)quotient, down - up - 63);
+    return true;
+#else
+    (void)mantissa, (void)decimals, (void)ret_value;
+    return false;
+#endif
+}
+
 bool wm_number_parse(const char *text, size_t length, double *ret_value)
 {
     const char *c = text, *end = text + length;
     uint64_t mantissa = 0;
-    int power = 0, digits = 0;
-    bool exact = FLT_EVAL_METHOD == 0;
+    int power = 0, digits = 0, significant = 0;
     bool negative = false;
 
     if (length > LONGEST)
@@ -152,9 +200,8 @@ bool wm_number_parse(const char *text, size_t length, double *ret_value)
         }
         digits++;
         power -= fraction;
-        if (mantissa > (EXACT_MAX - 9) / 10)
-            exact = false;
-        else
+        significant += mantissa > 0 || *c != '0';
+        if (significant <= WHOLE_DIGITS)
             mantissa = mantissa * 10 + (uint64_t)(*c - '0');
     }
     if (digits == 0)
@@ -175,11 +222,15 @@ bool wm_number_parse(const char *text, size_t length, double *ret_value)
     if (c != end)
         return false;
 
-    /* Both exact, so their product or quotient is the nearest double. */
-    if (!exact || power > EXACT_POWER_MAX || power < -EXACT_POWER_MAX)
-        return parse_slowly(text, length, ret_value);
+    bool is_fast = significant <= WHOLE_DIGITS && FLT_EVAL_METHOD == 0;
     double value = (double)mantissa;
-    value = power < 0 ? value / powers[-power] : value * powers[power];
+    if (is_fast && mantissa <= EXACT_MAX && abs(power) <= EXACT_POWER_MAX) {
+        /* Both exact, so their product or quotient is the nearest double. */
+        value = power < 0 ? value / powers[-power] : value * powers[power];
+    } else if (!is_fast || power > 0 || power < -WHOLE_DIGITS ||
+               !divide(mantissa, -power, &value)) {
+        return parse_slowly(text, length, ret_value);
+    }
     *ret_value = negative ? -value : value;
     return true;
 }

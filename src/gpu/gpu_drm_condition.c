@@ -4,12 +4,12 @@
 #include "gpu/gpu_drm_look.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_file.h"
 #include "gpu/gpu_drm_text.h"
 
 enum { NAME_SIZE = 40, NAMES_MAX = 64, PWM_MAX = 100000 };
@@ -32,13 +32,9 @@ static void list_names(const struct wm_drm_look *look, const char *path, const c
     struct dirent *entry;
 
     ret_names->count = 0;
-    int fd = openat(look->board->dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-    if (!folder) {
-        if (fd >= 0)
-            close(fd);
+    DIR *folder = wm_file_open_folder(look->board->dir, path);
+    if (!folder)
         return;
-    }
     while ((entry = readdir(folder)) != NULL && ret_names->count < NAMES_MAX) {
         size_t length = strlen(entry->d_name);
         if (length < NAME_SIZE && length > strlen(start) + strlen(end) &&

@@ -201,13 +201,9 @@ static void tell_display(struct wm_drm_look *look)
     bool active = false;
 
     snprintf(prefix, sizeof(prefix), "%s-", look->board->card.label);
-    int fd = openat(look->board->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-    if (!folder) {
-        if (fd >= 0)
-            close(fd);
+    DIR *folder = wm_file_open_folder(look->board->dir, ".");
+    if (!folder)
         return;
-    }
     while ((entry = readdir(folder)) != NULL) {
         if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
             continue;

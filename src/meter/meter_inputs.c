@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_meters.h"
 #include "analyze/analyze_stats.h"
 #include "base/base_clock.h"
+#include "source/source_energy.h"
 #include "source/source_round.h"
 #include "track/track_gpus.h"
 
@@ -239,9 +239,11 @@ static void take_channel(struct wm_meter_inputs *inputs, const struct wm_channel
         input = new_input(inputs, channel);
     if (!input)
         return;
-    /* An APU's power has the GPU's name and is not the GPU's. */
-    if (channel->device_kind != input->told.kind)
+    /* An integrated GPU's power has its name and is not the GPU's. */
+    if (channel->device_kind != input->told.kind) {
+        input->is_in_cpu |= channel->device_kind == WM_DEVICE_OTHER;
         return;
+    }
     if (strcmp(channel->metric, "energy") == 0) {
         input->energy = index;
         wm_sensor_find(channel, detail, &input->counter_sensor);
@@ -273,6 +275,28 @@ static int find_inputs(struct wm_meter_inputs *inputs, struct wm_error *err)
     return WM_OK;
 }
 
+/* GPUs that the sum over GPUs is without, unless all are like them. */
+static void remark_left_out(struct wm_meter_inputs *inputs)
+{
+    size_t gpus = 0, left_out = 0;
+    char text[256] = "GPU energy leaves out";
+
+    for (size_t i = 0; i < inputs->input_count; i++) {
+        const struct wm_meter_input *input = &inputs->inputs[i];
+        size_t length = strlen(text);
+        gpus += input->told.kind == WM_DEVICE_GPU;
+        if (!input->is_in_cpu)
+            continue;
+        snprintf(text + length, sizeof(text) - length, "%s %s", left_out++ > 0 ? "," : "",
+                 input->told.label);
+    }
+    size_t length = strlen(text);
+    snprintf(text + length, sizeof(text) - length, ": %s power is part of the CPU's",
+             left_out == 1 ? "its" : "their");
+    if (left_out > 0 && left_out < gpus)
+        note_remark(inputs, text);
+}
+
 int wm_meter_inputs_open(const struct wm_meter_options *options,
                          struct wm_meter_inputs **ret_inputs, struct wm_error *err)
 {
@@ -285,6 +309,8 @@ int wm_meter_inputs_open(const struct wm_meter_options *options,
         status = open_gpus(inputs, options->gpus, err);
     if (status == WM_OK)
         status = find_inputs(inputs, err);
+    if (status == WM_OK)
+        remark_left_out(inputs);
     if (status < 0) {
         wm_meter_inputs_close(inputs);
         return status;
@@ -398,10 +424,19 @@ bool wm_meter_input_needs_power(const struct wm_meter_input *input)
     return input->power != WM_METER_NO_CHANNEL && !input->is_alive;
 }
 
-bool wm_meter_inputs_need_power(const struct wm_meter_inputs *inputs)
+static bool sees_a_part(const struct wm_meter_input *input)
+{
+    const struct wm_sensor *sensor = &input->counter_sensor;
+
+    return input->energy != WM_METER_NO_CHANNEL &&
+           wm_sensor_seen(sensor, (double)sensor->period_ns / 1e9) < 1;
+}
+
+bool wm_meter_inputs_need_steps(const struct wm_meter_inputs *inputs)
 {
     for (size_t i = 0; i < inputs->input_count; i++) {
-        if (wm_meter_input_needs_power(&inputs->inputs[i]))
+        const struct wm_meter_input *input = &inputs->inputs[i];
+        if (wm_meter_input_needs_power(input) || sees_a_part(input))
             return true;
     }
     return false;

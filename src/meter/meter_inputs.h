@@ -22,6 +22,7 @@ struct wm_meter_input {
     struct wm_meter_device told;
     size_t energy, power, utilization, temperature; /* or WM_METER_NO_CHANNEL */
     struct wm_sensor counter_sensor, power_sensor;
+    bool is_in_cpu; /* a GPU whose power is a part of the CPU's */
 
     /* Its counter. */
     bool is_alive;   /* it has been seen to move, and not to stand still since */
@@ -62,8 +63,10 @@ const char *wm_meter_inputs_why(const struct wm_meter_inputs *inputs, size_t cha
  * is not known to work. */
 bool wm_meter_input_needs_power(const struct wm_meter_input *input);
 
-/* Whether that holds for any. */
-bool wm_meter_inputs_need_power(const struct wm_meter_inputs *inputs);
+/* Whether a device has to be read all the time, and not at both ends only: for its
+ * power, or as its sensor looks at a part of the time. Then how far values differ, and
+ * how busy the device is all along, says how far off the joules may be. */
+bool wm_meter_inputs_need_steps(const struct wm_meter_inputs *inputs);
 
 /* Why there is no device of the kind: the status and the reason. */
 const struct wm_error *wm_meter_inputs_lack(const struct wm_meter_inputs *inputs,

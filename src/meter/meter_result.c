@@ -3,11 +3,12 @@
  * the same, the best one that can tell. */
 #include "meter/meter_result.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/analyze_meters.h"
 #include "analyze/analyze_stats.h"
+#include "source/source_energy.h"
 
 const char *wm_meter_method_name(enum wm_meter_method method)
 {
@@ -20,46 +21,56 @@ const char *wm_meter_method_name(enum wm_meter_method method)
     return (size_t)method < sizeof(names) / sizeof(names[0]) ? names[method] : "";
 }
 
-/* Errors of gain do not cancel out, so uncertainties are added as they are. */
-static void add(struct wm_meter_energy *sum, const struct wm_meter_energy *part)
+/* A sum while it is made. Sensors of one design err in one direction, so that their own
+ * errors add up; what is random cancels out in part. */
+struct sum {
+    struct wm_meter_energy energy;
+    double systematic, random_squares;
+};
+
+static void add(struct sum *sum, const struct wm_meter_energy *part,
+                const struct wm_uncertainty *uncertainty)
 {
-    if (sum->state != WM_READING_OK)
+    struct wm_meter_energy *energy = &sum->energy;
+
+    if (energy->state != WM_READING_OK)
         return;
     if (part->state != WM_READING_OK) {
-        *sum = *part;
+        *energy = *part;
         return;
     }
-    sum->joules += part->joules;
-    sum->uncertainty += part->uncertainty;
-    sum->is_short |= part->is_short;
-    if (sum->method == WM_METER_NO_METHOD)
-        sum->method = part->method;
-    else if (sum->method != part->method)
-        sum->method = WM_METER_MIXED;
-    if (part->origin > sum->origin)
-        sum->origin = part->origin;
+    energy->joules += part->joules;
+    sum->systematic += uncertainty->systematic;
+    sum->random_squares += uncertainty->random * uncertainty->random;
+    energy->uncertainty = sqrt(sum->systematic * sum->systematic + sum->random_squares);
+    energy->is_short |= part->is_short;
+    if (energy->method == WM_METER_NO_METHOD)
+        energy->method = part->method;
+    else if (energy->method != part->method)
+        energy->method = WM_METER_MIXED;
+    if (part->origin > energy->origin)
+        energy->origin = part->origin;
 }
 
-/* The devices of a kind, of one source or (NULL) of all; how many. */
-static size_t sum_devices(const struct wm_meter_inputs *inputs,
-                          const struct wm_meter_energy *devices, enum wm_device_kind kind,
-                          const char *source, struct wm_meter_energy *ret_sum)
+/* What is added up: the devices of a window. */
+struct parts {
+    const struct wm_meter_window *window;
+    const struct wm_meter_inputs *inputs;
+    const struct wm_meter_energy *devices;
+};
+
+/* CPUs or memory of one source. */
+static void sum_source(const struct parts *parts, enum wm_device_kind kind,
+                       const char *source, struct wm_meter_energy *ret_sum)
 {
-    struct wm_meter_energy sum = { .state = WM_READING_OK };
-    size_t count = 0;
+    struct sum sum = { .energy.state = WM_READING_OK };
 
-    for (size_t i = 0; i < wm_meter_inputs_count(inputs); i++) {
-        const struct wm_meter_device *told = &wm_meter_input(inputs, i)->told;
-        if (told->kind != kind || (source && strcmp(told->source, source) != 0))
-            continue;
-        add(&sum, &devices[i]);
-        count++;
+    for (size_t i = 0; i < wm_meter_inputs_count(parts->inputs); i++) {
+        const struct wm_meter_device *told = &wm_meter_input(parts->inputs, i)->told;
+        if (told->kind == kind && strcmp(told->source, source) == 0)
+            add(&sum, &parts->devices[i], &parts->window->spans[i].uncertainty);
     }
-    if (count == 0)
-        return 0;
-
-    *ret_sum = sum;
-    return count;
+    *ret_sum = sum.energy;
 }
 
 static enum wm_reading_state state_of(int status)
@@ -100,34 +111,69 @@ static bool is_measured(const struct wm_meter_inputs *inputs, enum wm_device_kin
     return false;
 }
 
-/* The first source that knows all of them, else the reason of the first that should. */
-static void sum_kind(const struct wm_meter_inputs *inputs,
-                     const struct wm_meter_energy *devices, enum wm_device_kind kind,
-                     struct wm_meter_energy *ret_sum)
+static struct wm_energy_offer offer_of(const void *list, size_t index)
 {
-    bool found = false;
-    const char *source;
+    const struct parts *parts = list;
+    const struct wm_meter_device *told = &wm_meter_input(parts->inputs, index)->told;
+    bool is_wanted =
+        told->origin != WM_ESTIMATED || !is_measured(parts->inputs, told->kind);
 
-    miss(inputs, kind, ret_sum);
-    for (size_t i = 0; (source = wm_energy_source(i)) != NULL; i++) {
-        struct wm_meter_energy sum;
-        if (sum_devices(inputs, devices, kind, source, &sum) == 0)
-            continue;
-        if (found && sum.origin == WM_ESTIMATED && is_measured(inputs, kind))
-            continue;
-        if (!found || sum.state == WM_READING_OK)
-            *ret_sum = sum;
-        found = true;
-        if (sum.state == WM_READING_OK)
-            return;
-    }
+    return (struct wm_energy_offer) {
+        .source = told->source,
+        .kind = told->kind,
+        .origin = told->origin,
+        .is_known = is_wanted && parts->devices[index].state == WM_READING_OK,
+    };
 }
 
-void wm_meter_result(const struct wm_meter_window *window,
-                     const struct wm_meter_inputs *inputs,
+/* Of the source that counts. */
+static void sum_kind(const struct parts *parts, enum wm_device_kind kind,
+                     struct wm_meter_energy *ret_sum)
+{
+    const struct wm_energy_offers offers = { parts, wm_meter_inputs_count(parts->inputs),
+                                             offer_of };
+    struct wm_energy_choice choice;
+
+    wm_energy_choose(&offers, kind, &choice);
+    if (choice.source) {
+        sum_source(parts, kind, choice.source, ret_sum);
+        return;
+    }
+    miss(parts->inputs, kind, ret_sum);
+    if (choice.is_refused)
+        snprintf(ret_sum->why, sizeof(ret_sum->why),
+                 "an estimate of the memory is not added to the measured energy of the "
+                 "CPUs");
+}
+
+/* All of them, but for those whose power is a part of the CPU's, unless all are so. */
+static void sum_gpus(const struct parts *parts, struct wm_meter_energy *ret_sum)
+{
+    struct sum sum = { .energy.state = WM_READING_OK }, left_out = sum;
+    size_t count = 0, left_out_count = 0;
+
+    for (size_t i = 0; i < wm_meter_inputs_count(parts->inputs); i++) {
+        const struct wm_meter_input *input = wm_meter_input(parts->inputs, i);
+        if (input->told.kind != WM_DEVICE_GPU)
+            continue;
+        add(input->is_in_cpu ? &left_out : &sum, &parts->devices[i],
+            &parts->window->spans[i].uncertainty);
+        count += !input->is_in_cpu;
+        left_out_count += input->is_in_cpu;
+    }
+    if (count > 0)
+        *ret_sum = sum.energy;
+    else if (left_out_count > 0)
+        *ret_sum = left_out.energy;
+    else
+        miss(parts->inputs, WM_DEVICE_GPU, ret_sum);
+}
+
+void wm_meter_result(struct wm_meter_window *window, const struct wm_meter_inputs *inputs,
                      struct wm_meter_reading *ret_reading,
                      struct wm_meter_energy *ret_devices)
 {
+    const struct parts parts = { window, inputs, ret_devices };
     struct wm_meter_reading *reading = ret_reading;
 
     for (size_t i = 0; i < wm_meter_inputs_count(inputs); i++)
@@ -135,8 +181,7 @@ void wm_meter_result(const struct wm_meter_window *window,
     *reading = (struct wm_meter_reading) {
         .elapsed_s = wm_stats_seconds(window->first_ns, window->last_ns),
     };
-    sum_kind(inputs, ret_devices, WM_DEVICE_CPU, &reading->cpu);
-    sum_kind(inputs, ret_devices, WM_DEVICE_DRAM, &reading->dram);
-    if (sum_devices(inputs, ret_devices, WM_DEVICE_GPU, NULL, &reading->gpu) == 0)
-        miss(inputs, WM_DEVICE_GPU, &reading->gpu);
+    sum_kind(&parts, WM_DEVICE_CPU, &reading->cpu);
+    sum_kind(&parts, WM_DEVICE_DRAM, &reading->dram);
+    sum_gpus(&parts, &reading->gpu);
 }

@@ -6,8 +6,7 @@
 #include "meter/meter_window.h"
 
 /* Fills in one entry of `ret_devices` per device, and their sums. */
-void wm_meter_result(const struct wm_meter_window *window,
-                     const struct wm_meter_inputs *inputs,
+void wm_meter_result(struct wm_meter_window *window, const struct wm_meter_inputs *inputs,
                      struct wm_meter_reading *ret_reading,
                      struct wm_meter_energy *ret_devices);
 

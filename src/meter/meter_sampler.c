@@ -8,8 +8,9 @@
 #include "base/base_clock.h"
 #include "meter/meter_state.h"
 
-/* How often power is read that has to be integrated. */
-#define POWER_STEP_NS (100 * WM_NS_PER_MS)
+/* How often a device is read whose power has to be integrated, or whose sensor looks at
+ * a part of the time. */
+#define STEP_NS (100 * WM_NS_PER_MS)
 
 int wm_meter_make_condition(pthread_cond_t *condition)
 {
@@ -53,7 +54,7 @@ static int64_t step_of(const struct wm_meter *meter)
 {
     if (meter->interval_ns > 0)
         return meter->interval_ns;
-    return wm_meter_inputs_need_power(meter->inputs) ? POWER_STEP_NS : WM_METER_KEEP_NS;
+    return wm_meter_inputs_need_steps(meter->inputs) ? STEP_NS : WM_METER_KEEP_NS;
 }
 
 static void sample(struct wm_meter *meter)

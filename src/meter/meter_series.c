@@ -11,13 +11,19 @@
 #include "meter/meter_state.h"
 #include "wattmeter/tracker.h"
 
+/* A figure of the last row. */
+struct told {
+    double joules;
+    enum wm_origin origin;
+};
+
 struct wm_meter_series {
     struct wm_meter *meter;
     int64_t interval_ns;
     struct wm_snippet *snippet;
     struct wm_meter_window *copy;   /* of the snippet's, with an end */
     struct wm_meter_gauges *gauges; /* one per device */
-    double *told;                   /* J in the last row: one per device, and the sums */
+    struct told *told;              /* one per device, and the sums */
     struct wm_meter_host *host;
     struct wm_meter_table *table;
 
@@ -76,14 +82,17 @@ static void look_at_gpus(struct wm_meter_series *series, struct wm_meter_gauges 
 }
 
 /* What a counter is taken to have done since its last step is a guess, and less may
- * come out in the end: the total of a row is never less than that of the one before. */
-static void keep_up(struct wm_meter_energy *energy, double *told)
+ * come out in the end: the total of a row is never less than that of the one before. A
+ * figure of another kind has nothing to do with that one. */
+static void keep_up(struct wm_meter_energy *energy, struct told *told)
 {
     if (energy->state != WM_READING_OK)
         return;
-    if (energy->joules < *told)
-        energy->joules = *told;
-    *told = energy->joules;
+    if (energy->origin == told->origin && energy->joules < told->joules) {
+        energy->uncertainty += told->joules - energy->joules;
+        energy->joules = told->joules;
+    }
+    *told = (struct told) { energy->joules, energy->origin };
 }
 
 static void keep_all_up(struct wm_meter_series *series, struct wm_meter_reading *reading)

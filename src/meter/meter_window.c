@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "analyze/analyze_stats.h"
-#include "analyze/analyze_uncertainty.h"
 #include "base/base_clock.h"
 
 /* After so long a sensor of power has seen enough of a load for a counter to be
@@ -163,14 +162,14 @@ static void miss_all(struct wm_meter_energy *energy, const struct wm_meter_input
     }
 }
 
-void wm_meter_window_device(const struct wm_meter_window *window,
+void wm_meter_window_device(struct wm_meter_window *window,
                             const struct wm_meter_inputs *inputs, size_t index,
                             struct wm_meter_energy *ret_energy)
 {
     const struct wm_meter_input *input = wm_meter_input(inputs, index);
     const struct wm_energy *sum = &window->spans[index].energy;
+    struct wm_uncertainty *uncertainty = &window->spans[index].uncertainty;
     struct wm_energy_result result;
-    struct wm_uncertainty uncertainty;
     char text[96];
 
     wm_energy_result(sum, &result);
@@ -184,11 +183,11 @@ void wm_meter_window_device(const struct wm_meter_window *window,
         miss_channel(ret_energy, inputs, input, text);
         return;
     }
-    wm_uncertainty_find(sum, &result, &uncertainty);
+    wm_uncertainty_find(sum, &result, uncertainty);
     *ret_energy = (struct wm_meter_energy) {
         .state = WM_READING_OK,
         .joules = result.joules,
-        .uncertainty = wm_uncertainty_total(&uncertainty),
+        .uncertainty = wm_uncertainty_total(uncertainty),
         .method = method_of(result.method),
         .origin = input->told.origin,
         .is_short = result.is_short,

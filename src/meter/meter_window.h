@@ -15,12 +15,14 @@
 #define WM_METER_WINDOW_H
 
 #include "analyze/analyze_energy.h"
+#include "analyze/analyze_uncertainty.h"
 #include "meter/meter_inputs.h"
 
 /* One device. */
 struct wm_meter_span {
     struct wm_energy energy;
     struct wm_reading first_counter, first_power; /* until there is a second reading */
+    struct wm_uncertainty uncertainty;            /* of the joules last told of it */
 };
 
 struct wm_meter_window {
@@ -43,7 +45,7 @@ void wm_meter_window_add(struct wm_meter_window *window,
                          const struct wm_meter_inputs *inputs, enum wm_meter_moment moment);
 
 /* What one device took, from the first reading to the last. */
-void wm_meter_window_device(const struct wm_meter_window *window,
+void wm_meter_window_device(struct wm_meter_window *window,
                             const struct wm_meter_inputs *inputs, size_t index,
                             struct wm_meter_energy *ret_energy);
 

@@ -262,8 +262,9 @@ static enum wm_origin origin_of(const struct wm_drm_card *card, enum wm_drm_metr
                : WM_MEASURED;
 }
 
-/* What the sensor of an APU sees is inside the energy of the CPU package, or is all of
- * it: a sensor beside the GPU, which is added to nothing. */
+/* What the sensor of an integrated GPU sees is inside the energy of the CPU package, or
+ * is all of it: a sensor beside the GPU, which is added to nothing. Where there is no
+ * sensor the channel still tells this. */
 static enum wm_device_kind kind_of(const struct wm_drm_card *card,
                                    enum wm_drm_metric metric)
 {
@@ -317,7 +318,8 @@ static void add_card(struct drm *drm, size_t place)
     }
     snprintf(text, sizeof(text), "%s: %s%s%s%s", card->label, card->driver,
              card->slot[0] ? " at " : "", card->slot,
-             card->integrated ? ", an APU, whose power is that of its CPU too" : "");
+             card->integrated ? ", integrated, so that its power is that of the CPU too"
+                              : "");
     append(drm->detail, sizeof(drm->detail), "; ", text);
 }
 

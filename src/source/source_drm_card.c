@@ -2,6 +2,7 @@
 /* source_drm_card.c - which graphics cards there are, and who each of them is. */
 #include "source/source_drm_card.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -54,27 +55,6 @@ static bool is_among(const char *driver, const char *const *list, size_t count)
     return false;
 }
 
-void wm_drm_read_line(int dir, const char *name, char *line, size_t size)
-{
-    char text[256];
-
-    line[0] = '\0';
-    if (wm_file_read_at(dir, name, text, sizeof(text)) > 0)
-        wm_text_line(line, size, text);
-}
-
-DIR *wm_drm_open_folder(int dir, const char *name)
-{
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-
-    DIR *folder = fdopendir(fd);
-    if (!folder)
-        close(fd);
-    return folder;
-}
-
 /* "0000:03:00.0", the domain having four digits or more. */
 static bool is_slot(const char *text)
 {
@@ -121,7 +101,7 @@ static bool read_serial(int dir, char *identity, size_t size)
 {
     char line[64];
 
-    wm_drm_read_line(dir, "device/unique_id", line, sizeof(line));
+    wm_file_read_line(dir, "device/unique_id", line, sizeof(line));
     size_t length = strlen(line);
     if (length < 8 || length > 32 || strspn(line, "0123456789abcdefABCDEF") != length ||
         strspn(line, "0") == length)
@@ -151,7 +131,7 @@ static void identify(struct wm_drm_card *card, int dir)
                  : device[0]   ? device
                                : card->label);
 
-    wm_drm_read_line(dir, "device/product_name", card->model, sizeof(card->model));
+    wm_file_read_line(dir, "device/product_name", card->model, sizeof(card->model));
     if (card->model[0])
         return;
     if (uevent.has_ids)
@@ -166,7 +146,7 @@ static long find_render(int dir)
     struct dirent *entry;
     long found = -1;
 
-    DIR *folder = wm_drm_open_folder(dir, "device/drm");
+    DIR *folder = wm_file_open_folder(dir, "device/drm");
     if (!folder)
         return -1;
     while ((entry = readdir(folder)) != NULL) {

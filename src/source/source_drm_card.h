@@ -6,7 +6,6 @@
 #ifndef WM_SOURCE_DRM_CARD_H
 #define WM_SOURCE_DRM_CARD_H
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,7 +51,7 @@ struct wm_drm_card {
     char identity[96]; /* unique among the cards, and the same after a reboot */
     char model[96];
     char hwmon[64];  /* "device/hwmon/hwmon3/"; empty where there is none */
-    bool integrated; /* surely an APU: its power is that of the CPU too */
+    bool integrated; /* surely a part of a processor, whose power is its power */
 
     struct wm_drm_sensor {
         enum wm_drm_way way;
@@ -128,11 +127,5 @@ void wm_drm_tell_apart(struct wm_drm_card *const *cards, size_t count);
 
 /* Finds out how the card tells each metric, and opens the files for it. */
 void wm_drm_card_open_sensors(struct wm_drm_card *card, int dir);
-
-/* Leaves `line` empty where there is no such file or nothing in it. */
-void wm_drm_read_line(int dir, const char *name, char *line, size_t size);
-
-/* NULL where there is no such folder. */
-DIR *wm_drm_open_folder(int dir, const char *name);
 
 #endif

@@ -9,6 +9,7 @@
  */
 #include "source/source_drm_card.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -140,7 +141,7 @@ static bool find_hwmon(const struct wm_drm_card *card, int dir, char *ret_folder
     struct dirent *entry;
     bool found = false;
 
-    DIR *folder = wm_drm_open_folder(dir, "device/hwmon");
+    DIR *folder = wm_file_open_folder(dir, "device/hwmon");
     if (!folder)
         return false;
     while ((entry = readdir(folder)) != NULL) {
@@ -149,7 +150,7 @@ static bool find_hwmon(const struct wm_drm_card *card, int dir, char *ret_folder
         if (strncmp(entry->d_name, "hwmon", 5) != 0 || strlen(entry->d_name) > 20)
             continue;
         snprintf(name, sizeof(name), "%.20s/name", entry->d_name);
-        wm_drm_read_line(dirfd(folder), name, line, sizeof(line));
+        wm_file_read_line(dirfd(folder), name, line, sizeof(line));
         if (strcmp(line, card->driver) != 0)
             continue;
         snprintf(path, sizeof(path), "device/hwmon/%.20s/", entry->d_name);
@@ -175,7 +176,7 @@ unsigned wm_drm_find_sensor(int dir, const char *folder, const char *kind,
         if (faccessat(dir, path, F_OK, 0) != 0)
             continue;
         snprintf(path, sizeof(path), "%s%s%u_label", folder, kind, number);
-        wm_drm_read_line(dir, path, label, sizeof(label));
+        wm_file_read_line(dir, path, label, sizeof(label));
         for (size_t i = 0; i < best && labels[i]; i++) {
             if (strcmp(label, labels[i]) == 0) {
                 best = i;
@@ -323,12 +324,23 @@ static void fill_gaps(struct wm_drm_card *card)
         card->sensors[WM_DRM_MEMORY_USED].way = WM_DRM_BY_CLIENTS;
 }
 
+/* Intel's are always at the same place. In a virtual machine another card may be, which
+ * has sensors of its own. */
+static bool is_in_intel_cpu(const struct wm_drm_card *card)
+{
+    return (strcmp(card->driver, "i915") == 0 || strcmp(card->driver, "xe") == 0) &&
+           strcmp(card->slot, "0000:00:02.0") == 0 &&
+           card->sensors[WM_DRM_ENERGY].way == WM_DRM_NOT_AT_ALL &&
+           card->sensors[WM_DRM_POWER].way == WM_DRM_NOT_AT_ALL;
+}
+
 void wm_drm_card_open_sensors(struct wm_drm_card *card, int dir)
 {
     open_file(&card->sleep_file, dir, "", "device/power/runtime_status");
     open_gpu_metrics(card, dir);
     open_offers(card, dir);
     open_hwmon(card, dir);
+    card->integrated |= is_in_intel_cpu(card);
     fill_gaps(card);
 }
 

@@ -1,13 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_energy.h - which sources know the energy of CPUs and memory. */
+/*
+ * source_energy.h - which sources know the energy of CPUs and memory, and which of
+ * several that do counts.
+ *
+ *     const struct wm_energy_offers offers = { channels, channel_count, offer_of };
+ *     struct wm_energy_choice cpus;
+ *     wm_energy_choose(&offers, WM_DEVICE_CPU, &cpus);
+ */
 #ifndef WM_SOURCE_ENERGY_H
 #define WM_SOURCE_ENERGY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Several sources may know the energy of the same CPUs and memory. The first of
- * these that does counts; NULL past the last. Not each of them can be opened: the
- * channels of some are in recordings only. */
+#include "wattmeter/source.h"
+
+/* Several sources may know the energy of the same CPUs and memory; NULL past the last,
+ * the best first. Not each of them can be opened: the channels of some are in
+ * recordings only. */
 const char *wm_energy_source(size_t index);
+
+/* A device that a source has energy or power of. */
+struct wm_energy_offer {
+    const char *source;
+    enum wm_device_kind kind;
+    enum wm_origin origin;
+    bool is_known; /* its energy; true where that is not known yet */
+};
+
+/* A list of such, in whatever form the caller has them. */
+struct wm_energy_offers {
+    const void *list;
+    size_t count;
+    struct wm_energy_offer (*offer)(const void *list, size_t index);
+};
+
+struct wm_energy_choice {
+    const char *source; /* all of whose devices of that kind count; NULL: none has any */
+    bool is_known;      /* the energy of all these */
+    bool is_estimated;  /* of one of them at least */
+    bool has_memory;    /* of CPUs: the memory's is in it */
+    bool is_refused;    /* of memory: there is an estimate, but the CPUs' is measured */
+};
+
+/* For CPUs or memory: the first source that knows all its devices of that kind, else
+ * the first that has any. An estimate for CPUs that has none for memory is of both
+ * together. An estimate for memory does not count beside another source's CPUs: it is
+ * a part of a model of the whole, and they may have measured some of the same. */
+void wm_energy_choose(const struct wm_energy_offers *offers, enum wm_device_kind kind,
+                      struct wm_energy_choice *ret_choice);
 
 #endif

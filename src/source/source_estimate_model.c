@@ -66,11 +66,10 @@ static int choose_given(const char *text, struct wm_cpu_model *model, struct wm_
 
 static bool read_line(int dir, const char *zone, const char *name, char *line, size_t size)
 {
-    char path[300], text[64];
+    char path[300];
 
     return (size_t)snprintf(path, sizeof(path), "%s/%s", zone, name) < sizeof(path) &&
-           wm_file_read_at(dir, path, text, sizeof(text)) > 0 &&
-           wm_text_line(line, size, text) > 0;
+           wm_file_read_line(dir, path, line, size);
 }
 
 static bool read_watts(int dir, const char *zone, const char *name, double *ret_watts)

@@ -67,9 +67,6 @@ void wm_hwmon_sort(struct wm_hwmon_sensors *sensors);
  * number among equals as a suffix. For a sorted list. */
 void wm_hwmon_tell_apart(struct wm_hwmon_sensors *sensors);
 
-/* Leaves `line` empty where there is no such file or nothing in it. */
-void wm_hwmon_read_line(int dir, const char *name, char *line, size_t size);
-
 /* The device behind the folder: "coretemp.0" or "0000:00:18.3", which unlike the
  * number of hwmonN outlasts a reboot; the driver's name where there is no link. */
 void wm_hwmon_name_device(int dir, const char *driver, char *name, size_t size);

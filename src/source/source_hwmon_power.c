@@ -100,14 +100,14 @@ static void read_label(int dir, const struct attribute *attribute, char *label, 
     char name[48], chip[32];
 
     snprintf(name, sizeof(name), "%s%" PRIu64 "_label", stem, attribute->number);
-    wm_hwmon_read_line(dir, name, label, size);
+    wm_file_read_line(dir, name, label, size);
     if (label[0] != '\0')
         return;
     snprintf(name, sizeof(name), "%s%" PRIu64 "_oem_info", stem, attribute->number);
-    wm_hwmon_read_line(dir, name, label, size);
+    wm_file_read_line(dir, name, label, size);
     if (label[0] != '\0')
         return;
-    wm_hwmon_read_line(dir, "label", chip, sizeof(chip));
+    wm_file_read_line(dir, "label", chip, sizeof(chip));
     snprintf(label, size, "%s%s%s%" PRIu64, chip, chip[0] ? " " : "", attribute->stem,
              attribute->number);
 }
@@ -119,7 +119,7 @@ static int64_t read_period(int dir, const char *name)
     const char *end;
     uint64_t milliseconds;
 
-    wm_hwmon_read_line(dir, name, line, sizeof(line));
+    wm_file_read_line(dir, name, line, sizeof(line));
     if (!wm_text_u64(line, &end, &milliseconds) || *end != '\0' ||
         milliseconds > MAX_PERIOD_MS)
         return 0;
@@ -182,13 +182,9 @@ static int add_sensors(const struct chip *chip, struct wm_hwmon_sensors *sensors
     struct dirent *entry;
     int status = WM_OK;
 
-    int fd = openat(chip->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-    if (!folder) {
-        if (fd >= 0)
-            close(fd);
+    DIR *folder = wm_file_open_folder(chip->dir, ".");
+    if (!folder)
         return WM_OK;
-    }
     while (status == WM_OK && sensors->count < MAX_SENSORS &&
            (entry = readdir(folder)) != NULL) {
         if (parse_attribute(entry->d_name, &attribute) &&
@@ -218,9 +214,9 @@ static int find_in_hwmon(DIR *folder, const char *path, struct wm_hwmon_sensors 
     size_t before = sensors->count;
     struct chip chip = { .dir = dirfd(folder) };
 
-    wm_hwmon_read_line(chip.dir, "name", chip.driver, sizeof(chip.driver));
+    wm_file_read_line(chip.dir, "name", chip.driver, sizeof(chip.driver));
     if (chip.driver[0] == '\0')
-        wm_hwmon_read_line(chip.dir, "device/name", chip.driver, sizeof(chip.driver));
+        wm_file_read_line(chip.dir, "device/name", chip.driver, sizeof(chip.driver));
     if (chip.driver[0] == '\0' || wm_hwmon_is_elsewhere(chip.driver) ||
         is_battery(chip.dir))
         return WM_OK;

@@ -14,18 +14,6 @@
 
 #define FIRST_ROOM ((size_t)8)
 
-static DIR *open_folder(int dir, const char *name)
-{
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-
-    DIR *folder = fdopendir(fd);
-    if (!folder)
-        close(fd);
-    return folder;
-}
-
 int wm_hwmon_scan(struct wm_hwmon_sensors *sensors, const char *sysfs, const char *class,
                   const char *prefix, wm_hwmon_find *find, struct wm_error *err)
 {
@@ -35,7 +23,7 @@ int wm_hwmon_scan(struct wm_hwmon_sensors *sensors, const char *sysfs, const cha
 
     if ((size_t)snprintf(path, sizeof(path), "%s/class/%s", sysfs, class) >= sizeof(path))
         return wm_fail(err, WM_EINVAL, "%s: too long a path", sysfs);
-    DIR *all = open_folder(AT_FDCWD, path);
+    DIR *all = wm_file_open_folder(AT_FDCWD, path);
     if (!all)
         return errno == ENOENT || errno == ENOTDIR ? WM_OK : wm_fail_errno(err, path);
 
@@ -44,7 +32,7 @@ int wm_hwmon_scan(struct wm_hwmon_sensors *sensors, const char *sysfs, const cha
 
         if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
             continue;
-        DIR *folder = open_folder(dirfd(all), entry->d_name);
+        DIR *folder = wm_file_open_folder(dirfd(all), entry->d_name);
         if (!folder)
             continue;
         snprintf(folder_path, sizeof(folder_path), "%s/%.31s", path, entry->d_name);
@@ -113,15 +101,6 @@ void wm_hwmon_tell_apart(struct wm_hwmon_sensors *sensors)
             snprintf(identity + length, sizeof(sensors->list[i].identity) - length, ".%zu",
                      equals);
     }
-}
-
-void wm_hwmon_read_line(int dir, const char *name, char *line, size_t size)
-{
-    char text[128];
-
-    line[0] = '\0';
-    if (wm_file_read_at(dir, name, text, sizeof(text)) > 0)
-        wm_text_line(line, size, text);
 }
 
 /* Behind a mirrored thermal zone stands another number that changes,

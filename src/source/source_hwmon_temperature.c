@@ -125,7 +125,7 @@ static bool find_best(DIR *folder, const struct chip *chip, uint64_t *ret_number
         if (!parse_input_name(entry->d_name, &number))
             continue;
         snprintf(file, sizeof(file), "temp%" PRIu64 "_label", number);
-        wm_hwmon_read_line(dirfd(folder), file, label, sizeof(label));
+        wm_file_read_line(dirfd(folder), file, label, sizeof(label));
 
         size_t rank = rank_label(chip, label);
         if (rank == MAX_LABELS || rank > best || (rank == best && number > best_number))
@@ -160,7 +160,7 @@ static int find_in_hwmon(DIR *folder, const char *path, struct wm_hwmon_sensors 
     char driver[32], device[64], label[64], value[48];
     uint64_t number;
 
-    wm_hwmon_read_line(dirfd(folder), "name", driver, sizeof(driver));
+    wm_file_read_line(dirfd(folder), "name", driver, sizeof(driver));
     size_t rank = find_chip(driver);
     if (sensors->count == MAX_SENSORS || rank == ARRAY_LEN(chips) ||
         !find_best(folder, &chips[rank], &number, label, sizeof(label)))
@@ -182,7 +182,7 @@ static int find_in_zone(DIR *folder, const char *path, struct wm_hwmon_sensors *
 {
     char type[160];
 
-    wm_hwmon_read_line(dirfd(folder), "type", type, sizeof(type));
+    wm_file_read_line(dirfd(folder), "type", type, sizeof(type));
     size_t rank = find_zone(type);
     if (sensors->count == MAX_SENSORS || rank == ARRAY_LEN(zones))
         return WM_OK;

@@ -48,13 +48,10 @@ struct known_event {
 
 static bool read_line(const char *folder, const char *name, char *line, size_t size)
 {
-    char path[512], text[64];
+    char path[512];
 
-    line[0] = '\0';
     snprintf(path, sizeof(path), "%s/%s", folder, name);
-    if (wm_file_read_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
-        return false;
-    return wm_text_line(line, size, text) > 0;
+    return wm_file_read_line(AT_FDCWD, path, line, size);
 }
 
 static int open_pmu(const char *sysfs, const char *name, struct pmu *pmu,

@@ -45,18 +45,6 @@ struct class
     struct wm_error denied; /* the first one; its status is WM_OK where there is none */
 };
 
-static DIR *open_folder(int dir, const char *name)
-{
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-
-    DIR *folder = fdopendir(fd);
-    if (!folder)
-        close(fd);
-    return folder;
-}
-
 /* Whether `name` is "<prefix><number>", and which. */
 static bool parse_zone(const char *name, const char *prefix, uint64_t *ret_number)
 {
@@ -82,7 +70,7 @@ static int list_zones(int dir, const char *const *starts, size_t start_count,
 {
     struct dirent *entry;
     size_t count = 0;
-    DIR *folder = open_folder(dir, ".");
+    DIR *folder = wm_file_open_folder(dir, ".");
 
     if (!folder)
         return wm_fail_errno(err, "powercap");
@@ -100,16 +88,6 @@ static int list_zones(int dir, const char *const *starts, size_t start_count,
     qsort(zones, count, sizeof(*zones), compare_zones);
     *ret_count = count;
     return WM_OK;
-}
-
-/* Leaves `line` empty where there is no such file or nothing in it. */
-static void read_line(int dir, const char *name, char *line, size_t size)
-{
-    char text[64];
-
-    line[0] = '\0';
-    if (wm_file_read_at(dir, name, text, sizeof(text)) > 0)
-        wm_text_line(line, size, text);
 }
 
 /* "package-1" or, where a package has several, "package-1-die-0". "psys-1" is that
@@ -170,7 +148,7 @@ static uint64_t read_range(int dir)
     const char *end;
     uint64_t range;
 
-    read_line(dir, "max_energy_range_uj", line, sizeof(line));
+    wm_file_read_line(dir, "max_energy_range_uj", line, sizeof(line));
     if (!wm_text_u64(line, &end, &range) || *end != '\0' || range < LEAST_RANGE_UJ ||
         range > INT64_MAX)
         return 0;
@@ -220,7 +198,7 @@ static int add_part(struct class *class, int dir, const char *path,
     int own = openat(dir, part->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (own < 0)
         return WM_OK;
-    read_line(own, "name", name, sizeof(name));
+    wm_file_read_line(own, "name", name, sizeof(name));
     snprintf(folder, sizeof(folder), "%s%s", path, part->name);
     if (parse_part(&class->places->cpu, name, &counter.domain))
         status = add_counter(class, own, folder, &counter, err);
@@ -264,7 +242,7 @@ static int add_zone(struct class *class, const struct zone *zone, struct wm_erro
                     class->path, zone->name);
         return WM_OK;
     }
-    read_line(dir, "name", name, sizeof(name));
+    wm_file_read_line(dir, "name", name, sizeof(name));
     bool is_known = parse_name(name, &counter);
     /* AMD's register is one per package; some kernels list it for each die. */
     if (wm_rapl_is_amd(&class->places->cpu))

@@ -51,6 +51,20 @@ static const struct series only_dead[] = {
     { RAPL("package0", WM_DEVICE_CPU), { 5, 5, 5, 5, 5 } },
 };
 
+static const struct series dead_with_memory[] = {
+    LOAD,
+    { RAPL("package0", WM_DEVICE_CPU), { 5, 5, 5, 5, 5 } },
+    { METER("estimate", "cpu", WM_DEVICE_CPU, WM_ESTIMATED), { 0, 5, 10, 15, 20 } },
+    { METER("estimate", "dram", WM_DEVICE_DRAM, WM_ESTIMATED), { 0, 2, 4, 6, 8 } },
+};
+
+static const struct series guessed_memory[] = {
+    LOAD,
+    { RAPL("package0", WM_DEVICE_CPU), { 0, 10, 20, 30, 40 } },
+    { METER("estimate", "cpu", WM_DEVICE_CPU, WM_ESTIMATED), { 0, 5, 10, 15, 20 } },
+    { METER("estimate", "dram", WM_DEVICE_DRAM, WM_ESTIMATED), { 0, 2, 4, 6, 8 } },
+};
+
 #define NVIDIA(metric_, unit_, kind_) GPU("0", metric_, unit_, kind_, WM_MEASURED)
 #define GPU_LOAD                                                                           \
     { NVIDIA("energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },                      \
@@ -82,6 +96,47 @@ static const struct series gpu_untold[] = {
     { NVIDIA("energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },
     { NVIDIA("utilization", "ratio", WM_GAUGE), { 0.5, 0.5, 0.5, 0.5, 0.5 } },
     { NVIDIA("memory_used", "B", WM_GAUGE), { 40, 40, 40, 40, 40 } },
+};
+
+/* A GPU that is a part of the processor: whatever its power, it is not the GPU's. */
+#define INTEGRATED(metric_, unit_, kind_, device_kind_)                                    \
+    {                                                                                      \
+        .source = "drm", .device = "0000:00:02.0", .label = "card1", .model = "Intel GPU", \
+        .metric = metric_, .unit = unit_, .device_kind = device_kind_, .kind = kind_       \
+    }
+#define INTEGRATED_GPU                                                                     \
+    { INTEGRATED("energy", "J", WM_COUNTER, WM_DEVICE_GPU),                                \
+      { MISSING, MISSING, MISSING, MISSING, MISSING } },                                   \
+        { INTEGRATED("utilization", "ratio", WM_GAUGE, WM_DEVICE_GPU),                     \
+          { 0.1, 0.1, 0.1, 0.1, 0.1 } },                                                   \
+    {                                                                                      \
+        INTEGRATED("power", "W", WM_GAUGE, WM_DEVICE_OTHER),                               \
+        {                                                                                  \
+            3, 3, 3, 3, 3                                                                  \
+        }                                                                                  \
+    }
+
+static const struct series laptop[] = {
+    LOAD,
+    { RAPL("package0", WM_DEVICE_CPU), { 0, 10, 20, 30, 40 } },
+    INTEGRATED_GPU,
+    GPU_LOAD,
+};
+
+static const struct series untold_laptop[] = {
+    LOAD,
+    { RAPL("package0", WM_DEVICE_CPU), { 0, 10, 20, 30, 40 } },
+    { INTEGRATED("utilization", "ratio", WM_GAUGE, WM_DEVICE_GPU),
+      { 0.1, 0.1, 0.1, 0.1, 0.1 } },
+    { INTEGRATED("power", "W", WM_GAUGE, WM_DEVICE_OTHER),
+      { MISSING, MISSING, MISSING, MISSING, MISSING } },
+    GPU_LOAD,
+};
+
+static const struct series integrated[] = {
+    LOAD,
+    { RAPL("package0", WM_DEVICE_CPU), { 0, 10, 20, 30, 40 } },
+    INTEGRATED_GPU,
 };
 
 /* Whose the work was is not known for half of the time. */
@@ -116,6 +171,14 @@ static const struct {
       WM_ESTIMATED, 5, 10, 5, false },
     { "a dead counter", SERIES(only_dead), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, WM_MEASURED,
       UNKNOWN, UNKNOWN, UNKNOWN, false },
+    { "a dead counter, and an estimate of the memory too", SERIES(dead_with_memory), 20, 8,
+      UNKNOWN, 28, WM_ESTIMATED, 7, 10, 11, false },
+    { "measured CPUs, and an estimate of the memory", SERIES(guessed_memory), 40, UNKNOWN,
+      UNKNOWN, 40, WM_MEASURED, 10, 20, 10, true },
+    { "a GPU in the processor and another one", SERIES(laptop), 40, UNKNOWN, 400, 440,
+      WM_MEASURED, 110, 170, 160, true },
+    { "a GPU in the processor alone", SERIES(integrated), 40, UNKNOWN, UNKNOWN, 40,
+      WM_MEASURED, 10, 20, 10, true },
     { "a GPU shared by memory", SERIES(gpu), UNKNOWN, UNKNOWN, 400, 400, WM_MEASURED, 100,
       150, 150, true },
     { "a GPU shared by use", SERIES(gpu_with_use), UNKNOWN, UNKNOWN, 400, 400, WM_MEASURED,
@@ -261,6 +324,37 @@ static void test_parts_add_up(void **state)
     }
 }
 
+/* What a sum is without is said, with the reason. */
+static void test_left_out(void **state)
+{
+    struct wm_report *report = report_of(guessed_memory, ARRAY_LEN(guessed_memory));
+
+    (void)state;
+    assert_non_null(strstr(report->dram_energy.energy.why, "an estimate of the memory"));
+    wm_report_free(report);
+
+    /* Its sensor is one of the other devices, if it tells anything. */
+    report = report_of(laptop, ARRAY_LEN(laptop));
+    assert_int_equal(report->device_count, 2);
+    wm_report_free(report);
+    report = report_of(untold_laptop, ARRAY_LEN(untold_laptop));
+    assert_int_equal(report->device_count, 1);
+    assert_int_equal(report->gpu_count, 2);
+    wm_report_free(report);
+
+    report = report_of(laptop, ARRAY_LEN(laptop));
+    assert_int_equal(report->remark_count > 0, 1);
+    assert_string_equal(report->remarks[report->remark_count - 1],
+                        "GPU energy leaves out card1: its power is part of the CPU's");
+    wm_report_free(report);
+
+    /* Where there is no other GPU nothing is left out of it. */
+    report = report_of(integrated, ARRAY_LEN(integrated));
+    for (size_t i = 0; i < report->remark_count; i++)
+        assert_null(strstr(report->remarks[i], "leaves out"));
+    wm_report_free(report);
+}
+
 /* Two cores, 30 W with nothing to do, measured before; one is busy for the tree. */
 static void test_measured_idle(void **state)
 {
@@ -296,7 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),        cmocka_unit_test(test_devices),
         cmocka_unit_test(test_parts_add_up), cmocka_unit_test(test_measured_idle),
-        cmocka_unit_test(test_unknown_work),
+        cmocka_unit_test(test_unknown_work), cmocka_unit_test(test_left_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/analyze_series.h"
 #include "record/record.h"
 #include "test.h"
 
@@ -141,7 +142,7 @@ static void test_times(void **state)
     wm_experiment_close(experiment);
 }
 
-enum { CHANNELS = 4, TICKS = 6, RUNS = 3 };
+enum { CHANNELS = 5, TICKS = 6, IDLE = 7, RUNS = 3 };
 
 #define COUNTER(source_, label_, kind_, origin_)                                           \
     {                                                                                      \
@@ -166,12 +167,58 @@ static const struct wm_channel guess =
 static const struct wm_channel dram = COUNTER("rapl", "dram0", WM_DEVICE_DRAM, WM_MEASURED);
 static const struct wm_channel gpu = COUNTER("nvml", "gpu0", WM_DEVICE_GPU, WM_SIMULATED);
 
+static const struct wm_channel board = {
+    .source = "nvml",
+    .device = "gpu1",
+    .label = "gpu1",
+    .model = "NVIDIA H100",
+    .metric = "energy",
+    .unit = "J",
+    .device_kind = WM_DEVICE_GPU,
+    .kind = WM_COUNTER,
+    .period_ns = 1000000,
+};
+static const struct wm_channel slow_cpu = {
+    .source = "hwmon",
+    .device = "socket0",
+    .label = "socket0",
+    .metric = "energy",
+    .unit = "J",
+    .device_kind = WM_DEVICE_CPU,
+    .kind = WM_COUNTER,
+    .period_ns = 500000000,
+};
+static const struct wm_channel slow_power = {
+    .source = "hwmon",
+    .device = "socket0",
+    .label = "socket0",
+    .metric = "power",
+    .unit = "W",
+    .device_kind = WM_DEVICE_CPU,
+    .period_ns = 500000000,
+};
+static const struct wm_channel in_cpu = COUNTER("drm", "card0", WM_DEVICE_GPU, WM_MEASURED);
+static const struct wm_channel in_cpu_power =
+    COUNTER("drm", "card0", WM_DEVICE_OTHER, WM_MEASURED);
+static const struct wm_channel guessed_dram =
+    COUNTER("estimate", "dram", WM_DEVICE_DRAM, WM_ESTIMATED);
+
 /* A run of five seconds in which each of its devices takes 10 W, and which writes an
  * epoch at 1.5 s and 3.5 s. */
 struct made_run {
     const struct wm_channel *devices[CHANNELS]; /* up to the first NULL */
-    size_t pause; /* the tick without a value; 0: none; TICKS: each */
+    size_t pause; /* the tick without a value; 0: none; TICKS: each; IDLE: none, but */
+                  /* the devices take nothing */
 };
+
+static double value_at(const struct wm_channel *channel, size_t tick, bool is_idle)
+{
+    if (channel->device_kind == WM_DEVICE_HOST)
+        return 1;
+    if (is_idle)
+        return 0;
+    return channel->kind == WM_COUNTER ? 10 * (double)tick : 10;
+}
 
 static void make_run(const char *path, const struct made_run *made, size_t number)
 {
@@ -211,7 +258,7 @@ static void make_run(const char *path, const struct made_run *made, size_t numbe
         for (size_t k = 0; k < count; k++)
             readings[k] = (struct wm_reading) {
                 .when_ns = when_ns,
-                .value = k == 0 ? 1 : 10 * (double)i,
+                .value = value_at(&channels[k], i, made->pause == IDLE),
                 .state = is_silent ? WM_READING_FAILED : WM_READING_OK,
             };
         wm_recorder_tick(recorder, &(struct wm_tick) { when_ns, readings, count });
@@ -305,6 +352,13 @@ static void test_covers(void **state)
     } cases[] = {
         { { { { &cpu }, 0 }, { { &cpu }, 0 } }, 2, 100, NULL, "[\"cpu\"]" },
         { { { { &cpu, &dram, &gpu }, 0 } }, 1, 150, NULL, "[\"cpu\",\"dram\",\"gpus\"]" },
+        /* The estimate's memory is not added to what is measured. */
+        { { { { &cpu, &guess, &guessed_dram }, 0 }, { { &cpu }, 0 } },
+          2,
+          100,
+          NULL,
+          "[\"cpu\"]" },
+        { { { { &guess, &guessed_dram }, 0 } }, 1, 100, NULL, "[\"cpu\",\"dram\"]" },
         { { { { &cpu, &gpu }, 0 }, { { &cpu }, 0 } }, 2, 0, no_gpu, "[]" },
         { { { { &cpu }, 0 }, { { &cpu, &gpu }, 0 } },
           2,
@@ -347,6 +401,70 @@ static void test_covers(void **state)
     }
 }
 
+/* The uncertainty of all runs, or of one of them, as a ratio. */
+static double uncertainty_of(const json_t *root, size_t run)
+{
+    const json_t *of =
+        run < RUNS ? json_array_get(json_object_get(root, "runs"), run) : root;
+
+    return json_number_value(
+               json_object_get(json_object_get(of, "energy"), "uncertainty_percent")) /
+           100;
+}
+
+/* The sensor is off by the same in each run, and the rest by something else. A run in
+ * which nothing was used has no part in it. */
+static void test_uncertainty(void **state)
+{
+    static const struct made_run runs[] = {
+        { { &slow_cpu, &slow_power }, 0 },
+        { { &slow_cpu, &slow_power }, 0 },
+        { { &slow_cpu, &slow_power }, IDLE },
+    };
+    static const struct {
+        const char *name;
+        size_t first, count, busy;
+    } cases[] = {
+        { "one run", 0, 1, 1 },
+        { "two runs", 0, 2, 2 },
+        { "and an idle one", 0, 3, 2 },
+        { "one and an idle one", 1, 2, 1 },
+    };
+    const struct wm_experiment_style style = { 0 };
+    const double gain = 0.1; /* of the sensor */
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_experiment *experiment =
+            make_experiment(*state, &runs[cases[i].first], cases[i].count);
+        json_t *root = show(experiment, &style);
+        double one = uncertainty_of(root, 0), all = uncertainty_of(root, RUNS);
+
+        print_message("  %s: %g of %g\n", cases[i].name, all, one);
+        double random = sqrt(one * one - gain * gain);
+        assert_true(random > 0.01);
+        random /= sqrt((double)cases[i].busy);
+        assert_true(fabs(all - hypot(gain, random)) < 1e-4);
+        json_decref(root);
+        wm_experiment_close(experiment);
+    }
+}
+
+/* How often a sensor has something new is what is known of it, as in the report, and not
+ * how often its channel may change. */
+static void test_period(void **state)
+{
+    static const struct made_run run = { { &board }, 0 };
+    struct wm_experiment *experiment = make_experiment(*state, &run, 1);
+    struct wm_series *series = NULL;
+    struct wm_error err = { 0 };
+
+    if (wm_experiment_series(experiment, "gpu_energy", &series, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_true(fabs(series->period_s - 0.1) < 1e-9);
+    wm_series_free(series);
+    wm_experiment_close(experiment);
+}
+
 /* The metric is what the summary has, whatever of it counts. */
 static void test_metric_is_the_summary(void **state)
 {
@@ -358,6 +476,10 @@ static void test_metric_is_the_summary(void **state)
         { { { &guess, &gpu }, 0 }, 100 },
         { { { &guess, &dram }, 0 }, 50 }, /* such an estimate has the memory in it */
         { { { &cpu, &guess }, 0 }, 50 },
+        { { { &cpu, &guess, &guessed_dram }, 0 }, 50 },
+        { { { &guess, &guessed_dram }, 0 }, 100 },
+        { { { &cpu, &gpu, &in_cpu, &in_cpu_power }, 0 }, 100 },
+        { { { &cpu, &in_cpu_power }, 0 }, 50 },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -691,6 +813,8 @@ int main(void)
         cmocka_unit_test(test_figures),
         cmocka_unit_test(test_times),
         IN_FOLDER(test_covers),
+        IN_FOLDER(test_uncertainty),
+        IN_FOLDER(test_period),
         IN_FOLDER(test_metric_is_the_summary),
         IN_FOLDER(test_same_kind_of_unlike_runs),
         IN_FOLDER(test_silent_metric),

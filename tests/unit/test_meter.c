@@ -360,6 +360,36 @@ static void test_estimate_beside_counters(void **state)
     check_close(meter, 0);
 }
 
+/* An estimate of the memory is not added to measured CPUs, and stands beside estimated
+ * ones. */
+static void test_estimated_memory(void **state)
+{
+    const struct wm_meter_options options = { .cpu_watts = "10:30" };
+
+    test_write_file(
+        *state, "proc/meminfo",
+        "MemTotal: 67108864 kB\nMemFree: 60000000 kB\nMemAvailable: 60000000 kB\n");
+    struct wm_meter *meter = open_meter(&options);
+    uint64_t id = start(meter, NULL);
+    sleep_s(0.1);
+    struct wm_meter_reading cost = stop(meter, id);
+    assert_int_equal(cost.cpu.origin, WM_ESTIMATED);
+    bool has_memory = cost.dram.state == WM_READING_OK;
+    check_close(meter, 0);
+
+    make_zone(*state, "0", "package-0\n");
+    meter = open_meter(&options);
+    id = start(meter, NULL);
+    sleep_s(0.1);
+    set_counter(*state, "0", 1000000000 + 1000000);
+    cost = stop(meter, id);
+    check_joules(&cost.cpu, 1, 0.01);
+    assert_int_equal(cost.cpu.origin, WM_MEASURED);
+    assert_true(has_memory);
+    check_missing(&cost.dram, WM_READING_UNSUPPORTED, "an estimate of the memory");
+    check_close(meter, 0);
+}
+
 /* After a pause in which the counter may have run over it fails once. It works, and the
  * next snippets have its figure and not another kind of one. */
 static void test_estimate_beside_a_pause(void **state)
@@ -400,6 +430,61 @@ static void test_apu(void **state)
     check_close(meter, 0);
 }
 
+/* One that is a part of the processor leaves the sum to the others. */
+static void test_integrated_gpu(void **state)
+{
+    make_gpus(*state, "{\"gpus\": [{\"power\": 300, \"energy\": {\"start\": 1000}}]}");
+    setenv("WATTMETER_SYSFS", test_source_path("tests/data/sys-drm/intel-integrated"), 1);
+    setenv("WATTMETER_PROCFS", test_source_path("tests/data/proc-drm/intel-integrated"), 1);
+    struct wm_meter *meter = open_meter(NULL);
+    uint64_t id = start(meter, NULL);
+    sleep_s(0.5);
+    struct wm_meter_reading cost = stop(meter, id);
+    check_joules(&cost.gpu, 300 * cost.elapsed_s, 0.1 * 300 * cost.elapsed_s);
+    assert_non_null(wm_meter_remark(meter));
+    assert_non_null(strstr(wm_meter_remark(meter),
+                           "GPU energy leaves out card0: its power is part of the CPU's"));
+    check_close(meter, 0);
+}
+
+/* An H100 looks at a quarter of the time, so what it does all along has to be known:
+ * how busy it is at the end says nothing of the rest. */
+static void test_sensor_that_sees_a_part(void **state)
+{
+    static const struct {
+        const char *name, *utilization;
+        double least, most; /* the uncertainty, as a ratio */
+    } cases[] = {
+        { "busy all the time", "1", 0.05, 0.25 },
+        { "half busy, and busy at the end",
+          "{\"shape\": \"step\", \"points\": [[0, 0.5], [1.5, 1]]}", 0.5, 10 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char json[300];
+        print_message("  %s\n", cases[i].name);
+        snprintf(json, sizeof(json),
+                 "{\"gpus\": [{\"name\": \"NVIDIA H100\", \"power\": 300, "
+                 "\"utilization\": %s}]}",
+                 cases[i].utilization);
+        make_gpus(*state, json);
+        struct wm_meter *meter = open_meter(NULL);
+        uint64_t id = start(meter, NULL);
+        sleep_s(0.3);
+        stop(meter, id);
+        /* By now its counter is known to work. */
+        id = start(meter, NULL);
+        sleep_s(1.6);
+        struct wm_meter_reading cost = stop(meter, id);
+        assert_int_equal(cost.gpu.state, WM_READING_OK);
+        assert_int_equal(cost.gpu.method, WM_METER_COUNTER);
+        double ratio = cost.gpu.uncertainty / cost.gpu.joules;
+        if (ratio < cases[i].least || ratio > cases[i].most)
+            fail_msg("%s: uncertain by %g", cases[i].name, ratio);
+        check_close(meter, 0);
+    }
+}
+
 static void test_gpus(void **state)
 {
     static const struct {
@@ -435,6 +520,25 @@ static void test_gpus(void **state)
         assert_int_equal(cost.gpu.origin, WM_SIMULATED);
         check_close(meter, 0);
     }
+}
+
+/* What is random cancels out in part; these sensors have no error of their own. */
+static void test_uncertainty_of_a_sum(void **state)
+{
+    struct wm_meter_energy devices[MAX_DEVICES];
+    struct wm_meter_reading cost;
+
+    make_gpus(*state, "{\"gpus\": [{\"power\": 300}, {\"power\": 200}]}");
+    struct wm_meter *meter = open_meter(NULL);
+    uint64_t id = start(meter, NULL);
+    sleep_s(0.5);
+    assert_int_equal(wm_meter_stop(meter, id, &cost, devices, NULL), WM_OK);
+    assert_int_equal(wm_meter_device_count(meter), 2);
+    check_joules(&cost.gpu, 500 * cost.elapsed_s, 0.1 * 500 * cost.elapsed_s);
+    assert_true(devices[0].uncertainty > 0 && devices[1].uncertainty > 0);
+    double expected = hypot(devices[0].uncertainty, devices[1].uncertainty);
+    assert_true(fabs(cost.gpu.uncertainty - expected) < 1e-9);
+    check_close(meter, 0);
 }
 
 /* Before and after a burst the GPU is idle, and nobody looks meanwhile. */
@@ -973,6 +1077,29 @@ static void test_run(void **state)
     check_close(meter, 0);
 }
 
+/* A counter that begins to move late: its rows are not held to the estimate of before. */
+static void test_run_from_estimate_to_counter(void **state)
+{
+    const struct wm_meter_options options = { .cpu_watts = "500:600" };
+    char path[300], last[MAX_CELLS][40];
+    double elapsed[MAX_ROWS];
+
+    snprintf(path, sizeof(path), "%s/rows.csv", (const char *)*state);
+    struct wm_meter *meter = open_meter(&options);
+    assert_int_equal(wm_meter_run(meter, path, 50000000, NULL), WM_OK);
+    sleep_s(0.3);
+    set_counter(*state, "0", 1007000000);
+    sleep_s(0.1);
+    assert_int_equal(wm_meter_halt(meter, NULL), WM_OK);
+    char *text = read_file(path);
+    assert_non_null(strstr(text, "estimated"));
+    free(text);
+    check_rows(path, true, 15, elapsed, MAX_ROWS, last);
+    if (fabs(strtod(last[1], NULL) - 7) > 0.5)
+        fail_msg("%s J", last[1]);
+    check_close(meter, 0);
+}
+
 static void test_run_in_seed_format(void **state)
 {
     const struct wm_meter_options options = { .seed_format = true,
@@ -1175,8 +1302,12 @@ int main(void)
         ON_NOTHING(test_estimate),
         ON_RAPL(test_estimate_beside_counters),
         ON_RAPL(test_estimate_beside_a_pause),
+        ON_NOTHING(test_estimated_memory),
         ON_NOTHING(test_apu),
+        ON_NOTHING(test_integrated_gpu),
+        ON_NOTHING(test_sensor_that_sees_a_part),
         ON_NOTHING(test_gpus),
+        ON_NOTHING(test_uncertainty_of_a_sum),
         ON_NOTHING(test_short_burst),
         ON_NOTHING(test_interval_checks_the_counter),
         ON_NOTHING(test_gpu_that_is_lost),
@@ -1191,6 +1322,7 @@ int main(void)
         ON_RAPL(test_files),
         ON_RAPL(test_disk_that_is_full),
         ON_RAPL(test_run),
+        ON_RAPL(test_run_from_estimate_to_counter),
         ON_RAPL(test_run_in_seed_format),
         ON_NOTHING(test_run_without_sensors),
         ON_RAPL(test_threads),

@@ -150,7 +150,8 @@ static void test_machines(void **state)
           6,
           "card1",
           "AMD GPU 1002:15bf",
-          "card1: amdgpu at 0000:c4:00.0, an APU, whose power is that of its CPU too",
+          "card1: amdgpu at 0000:c4:00.0, integrated, so that its power is that of the CPU "
+          "too",
           { LACKS(APU, "energy", "its power is that of the CPU package"),
             GIVES(APU, "power", 14.25), GIVES(APU, "utilization", 0.23),
             GIVES(APU, "memory_used", 402653184.0 + 2147483648.0),
@@ -176,8 +177,9 @@ static void test_machines(void **state)
           6,
           "card0",
           "Intel GPU 8086:9a49",
-          "card0: i915 at 0000:00:02.0",
-          { LACKS(IGPU, "energy", "i915 tells no energy"),
+          "card0: i915 at 0000:00:02.0, integrated, so that its power is that of the CPU "
+          "too",
+          { LACKS(IGPU, "energy", "its power is that of the CPU package"),
             LACKS(IGPU, "power", "i915 tells no power"), GIVES(IGPU, "utilization", 0),
             GIVES(IGPU, "memory_used", 270336 * 1024.0),
             LACKS(IGPU, "memory_total", "i915 tells no memory_total"),
@@ -200,7 +202,9 @@ static void test_machines(void **state)
           13,
           "card0",
           "Intel GPU 8086:7d55",
-          "card0: xe at 0000:00:02.0; card1: xe at 0000:03:00.0",
+          "card0: xe at 0000:00:02.0, integrated, so that its power is that of the CPU "
+          "too; "
+          "card1: xe at 0000:03:00.0",
           { GIVES(IGPU, "memory_used", 65536 * 1024.0), GIVES(ARC, "energy", 912.345678),
             GIVES(ARC, "utilization", 0), GIVES(ARC, "memory_used", 1072568 * 1024.0),
             GIVES(ARC, "memory_total", 12884901888), GIVES(ARC, "temperature", 51),
@@ -281,16 +285,40 @@ static void test_channels(void **state)
     }
     wm_source_close(source);
 
-    /* An APU's power is beside what is added up, under the same name. */
-    source = open_trees(test_source_path("tests/data/sys-drm/amd-apu"),
-                        test_source_path("tests/data/proc-drm/amd-apu"), NULL);
-    for (size_t i = 0; i < wm_source_channel_count(source); i++) {
-        const struct wm_channel *channel = wm_source_channel(source, i);
-        bool is_power = strcmp(channel->metric, "power") == 0;
-        assert_int_equal(channel->device_kind, is_power ? WM_DEVICE_OTHER : WM_DEVICE_GPU);
-        assert_string_equal(channel->device, APU);
-        assert_string_equal(channel->label, "card1");
+    /* The power of an integrated GPU is beside what is added up, under the same name. */
+    static const struct {
+        const char *machine, *device, *label;
+    } integrated[] = {
+        { "amd-apu", APU, "card1" },
+        { "intel-integrated", IGPU, "card0" },
+    };
+    for (size_t k = 0; k < ARRAY_LEN(integrated); k++) {
+        char sysfs[64], procfs[64];
+        snprintf(sysfs, sizeof(sysfs), "tests/data/sys-drm/%s", integrated[k].machine);
+        snprintf(procfs, sizeof(procfs), "tests/data/proc-drm/%s", integrated[k].machine);
+        source = open_trees(test_source_path(sysfs), test_source_path(procfs), NULL);
+        for (size_t i = 0; i < wm_source_channel_count(source); i++) {
+            const struct wm_channel *channel = wm_source_channel(source, i);
+            bool is_power = strcmp(channel->metric, "power") == 0;
+            assert_int_equal(channel->device_kind,
+                             is_power ? WM_DEVICE_OTHER : WM_DEVICE_GPU);
+            assert_string_equal(channel->device, integrated[k].device);
+            assert_string_equal(channel->label, integrated[k].label);
+        }
+        wm_source_close(source);
     }
+
+    /* Another card at the same place, as a virtual machine may have it. */
+    char passed[300];
+    const char *dir = *state;
+    test_write_file(dir, "sys/class/drm/card0/device/uevent",
+                    "DRIVER=xe\nPCI_SLOT_NAME=0000:00:02.0\n");
+    test_write_file(dir, "sys/class/drm/card0/device/hwmon/hwmon1/name", "xe\n");
+    test_write_file(dir, "sys/class/drm/card0/device/hwmon/hwmon1/energy1_input", "5000\n");
+    snprintf(passed, sizeof(passed), "%s/sys", dir);
+    source = open_trees(passed, dir, NULL);
+    assert_int_equal(wm_source_channel(source, find(source, IGPU, "power"))->device_kind,
+                     WM_DEVICE_GPU);
     wm_source_close(source);
 
     /* Sums over clients count shared buffers twice, and say so. */
@@ -1160,7 +1188,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_machines),
-        cmocka_unit_test(test_channels),
+        IN_SCRATCH(test_channels),
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_choice_of_files),
         cmocka_unit_test(test_gpu_metrics),

@@ -12,7 +12,7 @@
 #include "test.h"
 
 /* Of every stretch of a load: when it starts, its power, the joules until then. */
-#define MAX_STRETCHES 32768
+#define MAX_STRETCHES 65536
 
 struct load {
     double from[MAX_STRETCHES], watts[MAX_STRETCHES], joules[MAX_STRETCHES];
@@ -283,12 +283,13 @@ struct outcome {
     bool known;
 };
 
+/* A tick of 0: readings at both ends alone, as a meter has that reads no power. */
 static struct outcome measure(const struct build *build, enum load_kind kind,
-                              double periods)
+                              double periods, double tick)
 {
     static struct load load;
     double length = periods * build->period;
-    double tick = spread_out(0.001, 0.1);
+    bool has_power = build->has_power && tick > 0;
     struct wm_energy energy = { 0 };
     struct wm_energy_result result;
     struct wm_uncertainty uncertainty;
@@ -310,16 +311,15 @@ static struct outcome measure(const struct build *build, enum load_kind kind,
     device.counted_until = latched(-1, build->period, device.phase);
 
     /* A run has a tick at its start and one at its end. */
-    tick = fmin(tick, length);
+    tick = fmin(tick > 0 ? tick : length, length);
     for (double when = 0; when < length + tick; when += tick * uniform(0.97, 1.03)) {
         double now = fmin(when, length);
         struct wm_reading counter =
             reading(build->counts ? counter_at(&device, now) : 0, now);
-        struct wm_reading power =
-            reading(build->has_power ? power_at(&device, now) : 0, now);
+        struct wm_reading power = reading(has_power ? power_at(&device, now) : 0, now);
         wm_energy_set_busy(&energy, is_gpu ? busy_at(&device, now) : NAN);
         wm_energy_add(&energy, counter.when_ns, build->counts ? &counter : NULL,
-                      build->has_power ? &power : NULL);
+                      has_power ? &power : NULL);
         if (now >= length)
             break;
     }
@@ -338,6 +338,7 @@ static struct outcome measure(const struct build *build, enum load_kind kind,
 
 #define RUNS 100
 #define LEAST_HELD 0.95
+#define FEW_RUNS 100
 
 static void test_holds(void **state)
 {
@@ -349,7 +350,8 @@ static void test_holds(void **state)
         unsigned runs = 0, held = 0;
         for (size_t k = 0; k < LOADS * RUNS; k++) {
             enum load_kind kind = (enum load_kind)(k % LOADS);
-            struct outcome outcome = measure(&builds[b], kind, spread_out(1, 200));
+            struct outcome outcome =
+                measure(&builds[b], kind, spread_out(1, 200), spread_out(0.001, 0.1));
             if (!outcome.known)
                 continue;
             bool holds = fabs(outcome.error) <= outcome.stated;
@@ -372,6 +374,50 @@ static void test_holds(void **state)
     assert_true(all_held >= LEAST_HELD * all);
 }
 
+/* Ticks that are far apart, down to readings at both ends alone. A load that is in step
+ * with the sensor is a case of its own there: how busy the device was is not known for
+ * most of the time, and that it drew several times what was seen is not allowed for. */
+static void test_holds_with_few_readings(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t build;
+        double least_tick, most_tick; /* s; 0: readings at both ends alone */
+        double least_s, most_s;       /* of the run */
+        double in_step;               /* how often it holds then */
+    } rows[] = {
+        { "H100, counter, both ends alone", 0, 0, 0, 0.3, 10, 0.65 },
+        { "H100, counter, both ends", 0, 60, 60, 0.3, 10, 0.85 },
+        { "H100, counter, seconds", 0, 1, 5, 2, 60, 0.85 },
+        { "A100, power, seconds", 1, 1, 5, 2, 60, 0.85 },
+        { "V100, counter, both ends alone", 2, 0, 0, 0.3, 10, 0.65 },
+        { "V100, counter, seconds", 2, 1, 5, 2, 20, 0.85 },
+    };
+    bool good = true;
+
+    (void)state;
+    for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+        const struct build *build = &builds[rows[r].build];
+        unsigned runs[2] = { 0 }, held[2] = { 0 }; /* in step, and not */
+        for (size_t k = 0; k < LOADS * FEW_RUNS; k++) {
+            enum load_kind kind = (enum load_kind)(k % LOADS);
+            double length = spread_out(rows[r].least_s, rows[r].most_s), tick = 0;
+            if (rows[r].least_tick > 0)
+                tick = spread_out(rows[r].least_tick, rows[r].most_tick);
+            struct outcome outcome = measure(build, kind, length / build->period, tick);
+            if (!outcome.known)
+                continue;
+            runs[kind != SQUARE_AT]++;
+            held[kind != SQUARE_AT] += fabs(outcome.error) <= outcome.stated;
+        }
+        print_message("  %-32s %5.1f %%, in step %5.1f %%\n", rows[r].name,
+                      100.0 * held[1] / runs[1], 100.0 * held[0] / runs[0]);
+        good = good && runs[0] + runs[1] >= LOADS * FEW_RUNS / 2 &&
+               held[1] >= LEAST_HELD * runs[1] && held[0] >= rows[r].in_step * runs[0];
+    }
+    assert_true(good);
+}
+
 static int compare_numbers(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
@@ -389,7 +435,8 @@ static void test_is_not_wide(void **state)
     (void)state;
     for (size_t b = 0; b < ARRAY_LEN(builds); b++) {
         for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
-            struct outcome outcome = measure(&builds[b], kinds[i % ARRAY_LEN(kinds)], 30);
+            struct outcome outcome = measure(&builds[b], kinds[i % ARRAY_LEN(kinds)], 30,
+                                             spread_out(0.001, 0.1));
             assert_true(outcome.known);
             errors[i] = fabs(outcome.error);
             stated[i] = outcome.stated;
@@ -442,6 +489,23 @@ static void test_table(void **state)
           WM_MEASURED, 100, 25 },
         { "nvml", "NVIDIA A100", "power by nvmlDeviceGetPowerUsage", WM_GAUGE, WM_MEASURED,
           100, 25 },
+        /* Of boards that differ each has its own: the channel is gpu1's. */
+        { "nvml", "NVIDIA H100",
+          "power by POWER_INSTANT (gpu1), power by nvmlDeviceGetPowerUsage (gpu0 gpu11)",
+          WM_GAUGE, WM_MEASURED, 100, 25 },
+        { "nvml", "NVIDIA H100",
+          "power by POWER_INSTANT (gpu0), power by nvmlDeviceGetPowerUsage (gpu3 gpu1 "
+          "gpu4)",
+          WM_GAUGE, WM_MEASURED, 100, 1000 },
+        { "nvml", "NVIDIA H100",
+          "power by nvmlDeviceGetPowerUsage (gpu0), power by nvmlDeviceGetPowerUsage, "
+          "averages of the whole module (gpu1)",
+          WM_GAUGE, WM_MEASURED, 100, 1000 },
+        { "nvml", "NVIDIA H100",
+          "power by nvmlDeviceGetPowerUsage, gpu4 does not answer (gone)", WM_GAUGE,
+          WM_MEASURED, 100, 1000 },
+        { "nvml", "NVIDIA H100", "power by nvmlDeviceGetPowerUsage (gpu0 gp", WM_GAUGE,
+          WM_MEASURED, 100, 25 },
         /* A driver that is not real looks all the time. */
         { "nvml", "SIMULATED H100", NULL, WM_COUNTER, WM_SIMULATED, 77, 0 },
         { "rapl", "AMD EPYC", NULL, WM_COUNTER, WM_MEASURED, 77, 0 },
@@ -453,6 +517,7 @@ static void test_table(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct wm_channel channel = {
             .source = rows[i].source,
+            .label = "gpu1",
             .model = rows[i].model,
             .device_kind =
                 strcmp(rows[i].source, "nvml") == 0 ? WM_DEVICE_GPU : WM_DEVICE_CPU,
@@ -492,6 +557,7 @@ static void test_gains(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct wm_channel channel = {
             .source = rows[i].source,
+            .label = "gpu1",
             .model = rows[i].model,
             .device_kind = rows[i].kind,
         };
@@ -599,6 +665,16 @@ static void test_parts(void **state)
     wm_energy_add(&energy, lost.when_ns, &lost, NULL);
     assert_true(fabs(told(&energy).random - 600) < 30);
 
+    /* What it did is known of a second before each tick, and of the rest of the time
+     * nothing. */
+    struct wm_energy rare = { .counter_sensor = part };
+    for (int k = 0; k <= 3; k++) {
+        struct wm_reading counter = reading(500 * k, 5 * k);
+        wm_energy_set_busy(&rare, 1);
+        wm_energy_add(&rare, counter.when_ns, &counter, NULL);
+    }
+    assert_true(fabs(told(&rare).unseen - 0.8 * 0.75 * 1500) < 1);
+
     /* A quarter of the time is seen: a device that is always busy hides nothing, one
      * that is half busy may hide anything, and so may one that does not tell. */
     static const struct {
@@ -674,10 +750,10 @@ static void test_frozen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_holds),  cmocka_unit_test(test_is_not_wide),
-        cmocka_unit_test(test_table),  cmocka_unit_test(test_gains),
-        cmocka_unit_test(test_pace),   cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_holds),       cmocka_unit_test(test_holds_with_few_readings),
+        cmocka_unit_test(test_is_not_wide), cmocka_unit_test(test_table),
+        cmocka_unit_test(test_gains),       cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_parts),       cmocka_unit_test(test_frozen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

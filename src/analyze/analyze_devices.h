@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyze_meters.h - energy of everything but GPUs: CPU packages and their parts,
+ * analyze_devices.h - energy of everything but GPUs: CPU packages and their parts,
  * memory, the platform; for src/analyze alone.
  */
-#ifndef WM_ANALYZE_METERS_H
-#define WM_ANALYZE_METERS_H
+#ifndef WM_ANALYZE_DEVICES_H
+#define WM_ANALYZE_DEVICES_H
 
 #include "analyze/analyze_energy.h"
 #include "analyze/analyze_share.h"
@@ -14,7 +14,7 @@
 struct wm_analysis;
 
 /* One device that energy or power is known of. */
-struct wm_meter_stats {
+struct wm_device_stats {
     const struct wm_channel *channel; /* any of its */
     size_t energy, power;             /* channels, or WM_NO_CHANNEL */
     struct wm_energy joules;
@@ -35,18 +35,20 @@ struct wm_cpu_work {
     size_t memory_used, tree_memory; /* gauges */
 };
 
-/* Whether that source's devices of a kind may count at all: an estimate of the
- * memory is not added to the measured energy of the CPUs. */
-bool wm_meter_may_count(const struct wm_analysis *analysis, const char *source,
-                        enum wm_device_kind kind);
+/* Which sources know what by now. It is looked up in the analysis when it is asked. */
+struct wm_energy_offers wm_devices_offers(const struct wm_analysis *analysis);
+
+/* Whether a device is of that kind and that source; `source` may be NULL. */
+bool wm_device_is(const struct wm_device_stats *device, enum wm_device_kind kind,
+                  const char *source);
 
 /* Whether a channel is one of such a device's. */
-bool wm_is_meter_channel(const struct wm_channel *channel);
+bool wm_is_device_channel(const struct wm_channel *channel);
 
-/* Fills in analysis->meters, which has room for all channels. */
-void wm_meters_find(struct wm_analysis *analysis);
+/* Fills in analysis->devices, which has room for all channels; after the GPUs. */
+void wm_devices_find(struct wm_analysis *analysis);
 
 /* Before analysis->last_ns moves on to this tick. */
-void wm_meters_tick(struct wm_analysis *analysis, const struct wm_tick *tick);
+void wm_devices_tick(struct wm_analysis *analysis, const struct wm_tick *tick);
 
 #endif

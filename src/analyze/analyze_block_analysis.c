@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_block_analysis.c - joins the timepoints of a session with the calls of its
+ * blocks, both streams in the order of time, in one pass.
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/analyze_block_results.h"
+#include "analyze/analyze_blocks.h"
+#include "analyze/analyze_edges.h"
+#include "record/record_calls.h"
+#include "record/record_timepoints.h"
+#include "wattmeter/analysis.h"
+
+/* Of a call that was not opened in the blocks. */
+#define NO_CALL UINT64_MAX
+
+struct wm_block_analysis {
+    struct wm_block_results *results;
+};
+
+struct join {
+    struct wm_timepoints *timepoints;
+    struct wm_calls *calls; /* NULL: there are none */
+    struct wm_edges *edges; /* likewise */
+    struct wm_blocks *blocks;
+
+    struct wm_call_edge edge; /* the next one */
+    bool has_edge;
+    int64_t last_ns; /* of all that was seen */
+};
+
+static int no_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "analysis: out of memory");
+}
+
+/* A recording of ours has the calls in it; a tracking file of gpu_tracker's has none. */
+static int open_calls(struct join *join, const struct wm_analysis_input *input,
+                      struct wm_error *err)
+{
+    int status = WM_ENODEV;
+
+    if (input->sub_tracking_count > 0)
+        status = wm_calls_open_files(input->sub_tracking, input->sub_tracking_count,
+                                     &join->calls, err);
+    else if (wm_timepoints_is_recording(join->timepoints))
+        status = wm_calls_open_recording(input->tracking, input->run, &join->calls, err);
+
+    if (status == WM_OK)
+        return wm_edges_new(join->calls, &join->edges, err);
+    return input->sub_tracking_count == 0 && status == WM_ENODEV ? WM_OK : status;
+}
+
+static int next_edge(struct join *join, struct wm_error *err)
+{
+    int status = wm_edges_next(join->edges, &join->edge, err);
+
+    join->has_edge = status > 0;
+    return status < 0 ? status : WM_OK;
+}
+
+/* Of a call in gpu_tracker's files that never ended nobody knows how long it went on, so
+ * it has no timepoints, as there; in a recording it went on up to its end. */
+static bool is_lost(const struct wm_call *call)
+{
+    return call->is_open && call->path == WM_REGION_NO_PATH;
+}
+
+static int open_call(struct join *join, struct wm_error *err)
+{
+    const struct wm_call_edge *edge = &join->edge;
+    uint64_t call;
+    size_t block;
+
+    if (wm_blocks_find(join->blocks, edge->call.name, &block) < 0 ||
+        wm_blocks_open(join->blocks, block, edge->when_ns, &call) < 0)
+        return no_memory(err);
+    if (is_lost(&edge->call)) {
+        wm_blocks_close(join->blocks, call, edge->when_ns, NAN);
+        call = NO_CALL;
+    }
+    wm_edges_mark(join->edges, call);
+    return WM_OK;
+}
+
+static int take_edge(struct join *join, struct wm_error *err)
+{
+    const struct wm_call_edge *edge = &join->edge;
+    int status = WM_OK;
+
+    if (edge->when_ns != WM_EDGES_END && edge->when_ns > join->last_ns)
+        join->last_ns = edge->when_ns;
+    if (edge->kind == WM_REGION_OPENS)
+        status = open_call(join, err);
+    else if (edge->kind == WM_REGION_CLOSES)
+        wm_blocks_close(join->blocks, edge->mark, edge->when_ns, edge->call.seconds);
+    else if (edge->mark != NO_CALL)
+        wm_blocks_close(join->blocks, edge->mark, join->last_ns, NAN);
+    return status < 0 ? status : next_edge(join, err);
+}
+
+/* Ends are inclusive: at the time of the timepoint calls open before it and close after
+ * it. */
+static bool is_before(const struct wm_call_edge *edge, int64_t when_ns)
+{
+    return edge->when_ns < when_ns ||
+           (edge->when_ns == when_ns && edge->kind == WM_REGION_OPENS);
+}
+
+/* WM_OK, WM_TIMEPOINTS_ANEW, or what failed. */
+static int join_all(struct join *join, struct wm_error *err)
+{
+    struct wm_timepoint timepoint;
+    int status = join->edges ? next_edge(join, err) : WM_OK;
+    int more = 0;
+
+    join->last_ns = INT64_MIN;
+    while (status == WM_OK &&
+           (more = wm_timepoints_next(join->timepoints, &timepoint, err)) == 1) {
+        while (status == WM_OK && join->has_edge &&
+               is_before(&join->edge, timepoint.when_ns))
+            status = take_edge(join, err);
+        wm_blocks_timepoint(join->blocks, &timepoint);
+        if (timepoint.when_ns > join->last_ns)
+            join->last_ns = timepoint.when_ns;
+    }
+    if (status < 0 || more != 0)
+        return status < 0 ? status : more;
+    while (status == WM_OK && join->has_edge)
+        status = take_edge(join, err);
+    return status;
+}
+
+/* All but the timepoints. */
+static void forget(struct join *join)
+{
+    wm_blocks_free(join->blocks);
+    wm_edges_free(join->edges);
+    wm_calls_close(join->calls);
+    *join = (struct join) { .timepoints = join->timepoints };
+}
+
+static int join_once(struct join *join, const struct wm_analysis_input *input,
+                     struct wm_error *err)
+{
+    int status = open_calls(join, input, err);
+
+    if (status == WM_OK)
+        status = wm_blocks_new(&join->blocks, err);
+    if (status == WM_OK)
+        status = join_all(join, err);
+    return status;
+}
+
+static int analyze(struct join *join, const struct wm_analysis_input *input,
+                   struct wm_block_results **ret_results, struct wm_error *err)
+{
+    int status = wm_timepoints_open(input->tracking, input->run, &join->timepoints, err);
+
+    if (status == WM_OK)
+        status = join_once(join, input, err);
+    if (status == WM_TIMEPOINTS_ANEW) {
+        forget(join);
+        status = join_once(join, input, err);
+        assert(status != WM_TIMEPOINTS_ANEW);
+    }
+    if (status < 0)
+        return status;
+
+    uint64_t stray = join->calls ? wm_calls_stray(join->calls) : 0;
+    return wm_block_results_new(join->blocks, wm_timepoints_static(join->timepoints), stray,
+                                ret_results, err);
+}
+
+int wm_block_analysis_new(const struct wm_analysis_input *input,
+                          struct wm_block_analysis **ret_analysis, struct wm_error *err)
+{
+    struct wm_block_analysis *analysis = calloc(1, sizeof(*analysis));
+    struct join join = { 0 };
+
+    if (!analysis)
+        return no_memory(err);
+    int status = analyze(&join, input, &analysis->results, err);
+    forget(&join);
+    wm_timepoints_close(join.timepoints);
+    if (status < 0) {
+        wm_block_analysis_free(analysis);
+        return status;
+    }
+    *ret_analysis = analysis;
+    return WM_OK;
+}
+
+void wm_block_analysis_free(struct wm_block_analysis *analysis)
+{
+    if (!analysis)
+        return;
+    wm_block_results_free(analysis->results);
+    free(analysis);
+}
+
+const struct wm_block_results *
+wm_block_analysis_results(const struct wm_block_analysis *analysis)
+{
+    return analysis->results;
+}
+
+int wm_sub_tracking_combine(const char *const *paths, size_t count, const char *target,
+                            struct wm_error *err)
+{
+    return wm_calls_combine(paths, count, target, err);
+}

@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_block_results.c - results of an analysis of blocks, and their JSON. */
+#include "analyze/analyze_block_results.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/record_text.h"
+
+static int no_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "analysis: out of memory");
+}
+
+static struct wm_block_figures figures_of(const struct wm_block_stats *stats)
+{
+    if (stats->count == 0)
+        return (struct wm_block_figures) { NAN, NAN, NAN, NAN, NAN };
+    return (struct wm_block_figures) { .min = stats->min,
+                                       .max = stats->max,
+                                       .mean = wm_block_stats_mean(stats),
+                                       .std = wm_block_stats_std(stats),
+                                       .total = NAN };
+}
+
+static void put_usage(const struct wm_block_stats *stats,
+                      struct wm_block_figures ret_usage[WM_MEASUREMENT_COUNT])
+{
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        ret_usage[i] = figures_of(&stats[i]);
+}
+
+static int copy_block(const struct wm_block *block, struct wm_block_result *result)
+{
+    result->name = strdup(block->name);
+    result->timepoints = block->timepoints;
+    result->calls = block->calls;
+    result->nonempty_calls = block->nonempty_calls;
+    result->unfinished = block->unfinished;
+    result->open_s = block->open_s;
+    result->time = figures_of(&block->time);
+    result->time.total = wm_block_stats_sum(&block->time);
+    memcpy(result->histogram, block->histogram, sizeof(result->histogram));
+    put_usage(block->usage, result->usage);
+    return result->name ? WM_OK : WM_ENOMEM;
+}
+
+static int by_name(const void *one, const void *other)
+{
+    const struct wm_block_result *a = one, *b = other;
+
+    return strcmp(a->name, b->name);
+}
+
+static void sort_blocks(struct wm_block_results *results)
+{
+    if (results->count > 1)
+        qsort(results->blocks, results->count, sizeof(*results->blocks), by_name);
+}
+
+int wm_block_results_new(const struct wm_blocks *blocks,
+                         const struct wm_static_data *static_data, uint64_t stray,
+                         struct wm_block_results **ret_results, struct wm_error *err)
+{
+    struct wm_block_results *results = calloc(1, sizeof(*results));
+    size_t count = wm_blocks_count(blocks);
+
+    if (!results)
+        return no_memory(err);
+    results->static_data = *static_data;
+    results->stray = stray;
+    put_usage(wm_blocks_overall(blocks, &results->timepoints), results->overall);
+
+    if (count > 0)
+        results->blocks = calloc(count, sizeof(*results->blocks));
+    bool failed = count > 0 && !results->blocks;
+    while (!failed && results->count < count) {
+        const struct wm_block *block = wm_blocks_get(blocks, results->count);
+        failed = copy_block(block, &results->blocks[results->count]) < 0;
+        results->count++;
+    }
+    if (failed) {
+        wm_block_results_free(results);
+        return no_memory(err);
+    }
+    sort_blocks(results);
+    *ret_results = results;
+    return WM_OK;
+}
+
+void wm_block_results_free(struct wm_block_results *results)
+{
+    if (!results)
+        return;
+    for (size_t i = 0; i < results->count; i++)
+        free(results->blocks[i].name);
+    free(results->blocks);
+    free(results);
+}
+
+struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, size_t index)
+{
+    const struct wm_static_entry entries[WM_STATIC_DATA_COUNT] = {
+        { "ram_unit", data->ram_unit, NAN, false },
+        { "gpu_ram_unit", data->gpu_ram_unit, NAN, false },
+        { "time_unit", data->time_unit, NAN, false },
+        { "ram_system_capacity", NULL, data->ram_capacity, false },
+        { "gpu_ram_system_capacity", NULL, data->gpu_ram_capacity, false },
+        { "system_core_count", NULL, data->system_cores, true },
+        { "n_expected_cores", NULL, data->expected_cores, true },
+        { "system_gpu_count", NULL, data->gpus, true },
+        { "n_expected_gpus", NULL, data->expected_gpus, true },
+    };
+    struct wm_static_entry entry = entries[index];
+
+    if (entry.is_whole && entry.number < 0)
+        entry.number = NAN;
+    return entry;
+}
+
+/* An object under construction; what fails is seen at the end. */
+struct writer {
+    bool details, failed;
+    json_t *why; /* path of what is null, and the reason; NULL without details */
+};
+
+static void put(struct writer *writer, json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) != 0)
+        writer->failed = true;
+}
+
+static void put_count(struct writer *writer, json_t *object, const char *key,
+                      uint64_t count)
+{
+    put(writer, object, key, json_integer((json_int_t)count));
+}
+
+static void put_number(struct writer *writer, json_t *object, const char *key, double value)
+{
+    put(writer, object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+static void put_why(struct writer *writer, const char *path, const char *key,
+                    const char *why)
+{
+    char name[128];
+
+    if (!writer->details)
+        return;
+    snprintf(name, sizeof(name), "%s%s%s", path, path[0] ? "." : "", key);
+    put(writer, writer->why, name, json_string(why));
+}
+
+static json_t *json_figures(struct writer *writer, const struct wm_block_figures *figures)
+{
+    json_t *json = json_object();
+
+    put_number(writer, json, "min", figures->min);
+    put_number(writer, json, "max", figures->max);
+    put_number(writer, json, "mean", figures->mean);
+    put_number(writer, json, "std", figures->std);
+    return json;
+}
+
+/* One reason for all measurements where it is the same for all. */
+static void put_usage_why(struct writer *writer, const struct wm_block_figures *usage,
+                          uint64_t timepoints, const char *path, const char *key)
+{
+    char inner[96];
+
+    snprintf(inner, sizeof(inner), "%s%s%s", path, path[0] ? "." : "", key);
+    if (timepoints == 0)
+        put_why(writer, path, key, "there is no timepoint in it");
+    if (timepoints == 1)
+        put_why(writer, path, key, "a single timepoint has no standard deviation");
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 1; i++) {
+        const char *name = wm_measurement_name((enum wm_measurement)i);
+        if (isnan(usage[i].mean))
+            put_why(writer, inner, name, "no timepoint has it");
+        else if (isnan(usage[i].std))
+            put_why(writer, inner, name, "a single value has no standard deviation");
+    }
+}
+
+static json_t *json_usage(struct writer *writer, const struct wm_block_figures *usage)
+{
+    json_t *json = json_object();
+
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        put(writer, json, wm_measurement_name((enum wm_measurement)i),
+            json_figures(writer, &usage[i]));
+    return json;
+}
+
+static json_t *json_static_data(struct writer *writer, const struct wm_static_data *data)
+{
+    json_t *json = json_object();
+
+    for (size_t i = 0; i < WM_STATIC_DATA_COUNT; i++) {
+        struct wm_static_entry entry = wm_static_data_entry(data, i);
+        if (entry.text)
+            put(writer, json, entry.key, wm_text_json(entry.text));
+        else if (isnan(entry.number))
+            put(writer, json, entry.key, json_null());
+        else if (entry.is_whole)
+            put(writer, json, entry.key, json_integer((json_int_t)entry.number));
+        else
+            put_number(writer, json, entry.key, entry.number);
+        if (!entry.text && isnan(entry.number))
+            put_why(writer, "static_data", entry.key, "it is not known");
+    }
+    return json;
+}
+
+static json_t *json_histogram(struct writer *writer, const uint64_t *histogram)
+{
+    json_t *json = json_array();
+
+    for (size_t i = 0; i < WM_BLOCK_BUCKETS; i++) {
+        if (histogram[i] == 0)
+            continue;
+        json_t *bucket = json_object();
+        bool is_last = i + 1 == WM_BLOCK_BUCKETS;
+        put_number(writer, bucket, "up_to", is_last ? NAN : ldexp(1e-6, (int)i));
+        put_count(writer, bucket, "calls", histogram[i]);
+        if (json_array_append_new(json, bucket) != 0)
+            writer->failed = true;
+    }
+    return json;
+}
+
+static json_t *json_time(struct writer *writer, const struct wm_block_result *block,
+                         const char *path)
+{
+    json_t *json = json_figures(writer, &block->time);
+
+    put_number(writer, json, "total", block->time.total);
+    if (block->calls == 0)
+        put_why(writer, path, "compute_time", "no call of it ended");
+    if (block->calls == 1)
+        put_why(writer, path, "compute_time.std",
+                "a single call has no standard deviation");
+    if (!writer->details)
+        return json;
+    put(writer, json, "unit", json_string("seconds"));
+    put_number(writer, json, "open", block->open_s);
+    put(writer, json, "histogram", json_histogram(writer, block->histogram));
+    return json;
+}
+
+static json_t *json_block(struct writer *writer, const struct wm_block_result *block,
+                          size_t index)
+{
+    json_t *json = json_object();
+    char path[64];
+
+    snprintf(path, sizeof(path), "code_block_results.%zu", index);
+    put(writer, json, "name", wm_text_json(block->name));
+    put_count(writer, json, "num_timepoints", block->timepoints);
+    put_count(writer, json, "num_calls", block->calls);
+    put_count(writer, json, "num_non_empty_calls", block->nonempty_calls);
+    if (writer->details)
+        put_count(writer, json, "num_unfinished_calls", block->unfinished);
+    put(writer, json, "compute_time", json_time(writer, block, path));
+    put(writer, json, "resource_usage", json_usage(writer, block->usage));
+    put_usage_why(writer, block->usage, block->timepoints, path, "resource_usage");
+    return json;
+}
+
+json_t *wm_block_results_json(const struct wm_block_results *results, bool details)
+{
+    struct writer writer = { .details = details };
+    json_t *root = json_object();
+    json_t *blocks = json_array();
+
+    if (details) {
+        writer.why = json_object();
+        put_count(&writer, root, "num_timepoints", results->timepoints);
+        put_count(&writer, root, "num_stray_stops", results->stray);
+    }
+    put(&writer, root, "overall", json_usage(&writer, results->overall));
+    put_usage_why(&writer, results->overall, results->timepoints, "", "overall");
+    put(&writer, root, "static_data", json_static_data(&writer, &results->static_data));
+    put(&writer, root, "code_block_results", blocks);
+    for (size_t i = 0; i < results->count && !writer.failed; i++) {
+        if (json_array_append_new(blocks, json_block(&writer, &results->blocks[i], i)) != 0)
+            writer.failed = true;
+    }
+    if (details)
+        put(&writer, root, "why", writer.why);
+
+    if (writer.failed) {
+        json_decref(root);
+        return NULL;
+    }
+    return root;
+}
+
+/* What is being read, for its messages. */
+struct reader {
+    const char *name;
+    struct wm_error *err;
+};
+
+static int wrong(const struct reader *reader, const char *what)
+{
+    return wm_fail(reader->err, WM_EFORMAT, "%s: not the JSON of an analysis: %.60s",
+                   wm_text_path(reader->name), what);
+}
+
+static int read_count(const struct reader *reader, const json_t *object, const char *key,
+                      bool may_miss, uint64_t *ret_count)
+{
+    const json_t *value = json_object_get(object, key);
+
+    *ret_count = 0;
+    if (!value && may_miss)
+        return WM_OK;
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return wrong(reader, key);
+    *ret_count = (uint64_t)json_integer_value(value);
+    return WM_OK;
+}
+
+static int read_number(const struct reader *reader, const json_t *object, const char *key,
+                       double *ret_number)
+{
+    const json_t *value = json_object_get(object, key);
+
+    *ret_number = NAN;
+    if (!value || json_is_null(value))
+        return WM_OK;
+    if (!json_is_number(value))
+        return wrong(reader, key);
+    *ret_number = json_number_value(value);
+    return WM_OK;
+}
+
+static int read_figures(const struct reader *reader, const json_t *json, const char *what,
+                        struct wm_block_figures *ret_figures)
+{
+    if (json && !json_is_object(json))
+        return wrong(reader, what);
+
+    int status = read_number(reader, json, "min", &ret_figures->min);
+    if (status == WM_OK)
+        status = read_number(reader, json, "max", &ret_figures->max);
+    if (status == WM_OK)
+        status = read_number(reader, json, "mean", &ret_figures->mean);
+    if (status == WM_OK)
+        status = read_number(reader, json, "std", &ret_figures->std);
+    if (status == WM_OK)
+        status = read_number(reader, json, "total", &ret_figures->total);
+    return status;
+}
+
+static int read_usage(const struct reader *reader, const json_t *json, const char *what,
+                      struct wm_block_figures *ret_usage)
+{
+    if (!json_is_object(json))
+        return wrong(reader, what);
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        const char *name = wm_measurement_name((enum wm_measurement)i);
+        int status = read_figures(reader, json_object_get(json, name), name, &ret_usage[i]);
+        if (status < 0)
+            return status;
+    }
+    return WM_OK;
+}
+
+static int read_unit(const struct reader *reader, const json_t *object, const char *key,
+                     char ret_unit[16])
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (!json_is_string(value) || json_string_length(value) > 15)
+        return wrong(reader, key);
+    memcpy(ret_unit, json_string_value(value), json_string_length(value) + 1);
+    return WM_OK;
+}
+
+static int read_whole(const struct reader *reader, const json_t *object, const char *key,
+                      int *ret_whole)
+{
+    double number;
+
+    int status = read_number(reader, object, key, &number);
+    *ret_whole = number >= 0 && number <= 1e9 ? (int)number : -1;
+    return status;
+}
+
+static int read_static_data(const struct reader *reader, const json_t *json,
+                            struct wm_static_data *data)
+{
+    if (!json_is_object(json))
+        return wrong(reader, "static_data");
+
+    int status = read_unit(reader, json, "ram_unit", data->ram_unit);
+    if (status == WM_OK)
+        status = read_unit(reader, json, "gpu_ram_unit", data->gpu_ram_unit);
+    if (status == WM_OK)
+        status = read_unit(reader, json, "time_unit", data->time_unit);
+    if (status == WM_OK)
+        status = read_number(reader, json, "ram_system_capacity", &data->ram_capacity);
+    if (status == WM_OK)
+        status =
+            read_number(reader, json, "gpu_ram_system_capacity", &data->gpu_ram_capacity);
+    if (status == WM_OK)
+        status = read_whole(reader, json, "system_core_count", &data->system_cores);
+    if (status == WM_OK)
+        status = read_whole(reader, json, "n_expected_cores", &data->expected_cores);
+    if (status == WM_OK)
+        status = read_whole(reader, json, "system_gpu_count", &data->gpus);
+    if (status == WM_OK)
+        status = read_whole(reader, json, "n_expected_gpus", &data->expected_gpus);
+    return status;
+}
+
+/* Calls of our own JSON; `up_to` is the bucket's own limit, null for the last. */
+static int read_histogram(const struct reader *reader, const json_t *json,
+                          uint64_t *ret_histogram)
+{
+    size_t index;
+    json_t *bucket;
+
+    json_array_foreach(json, index, bucket)
+    {
+        double up_to;
+        uint64_t calls;
+        int status = read_number(reader, bucket, "up_to", &up_to);
+        if (status == WM_OK)
+            status = read_count(reader, bucket, "calls", false, &calls);
+        if (status < 0)
+            return status;
+        double exponent = isnan(up_to) ? WM_BLOCK_BUCKETS - 1 : round(log2(up_to * 1e6));
+        if (!(exponent >= 0 && exponent < WM_BLOCK_BUCKETS))
+            return wrong(reader, "histogram");
+        ret_histogram[(size_t)exponent] = calls;
+    }
+    return WM_OK;
+}
+
+static int read_time(const struct reader *reader, const json_t *json,
+                     struct wm_block_result *result)
+{
+    if (!json_is_object(json))
+        return wrong(reader, "compute_time");
+
+    int status = read_figures(reader, json, "compute_time", &result->time);
+    if (status == WM_OK)
+        status = read_number(reader, json, "open", &result->open_s);
+    if (status == WM_OK)
+        status =
+            read_histogram(reader, json_object_get(json, "histogram"), result->histogram);
+    return status;
+}
+
+static int read_block(const struct reader *reader, const json_t *json,
+                      struct wm_block_result *result)
+{
+    const json_t *name = json_object_get(json, "name");
+
+    if (!json_is_string(name))
+        return wrong(reader, "name");
+    result->name = strdup(json_string_value(name));
+    if (!result->name)
+        return no_memory(reader->err);
+
+    int status = read_count(reader, json, "num_timepoints", false, &result->timepoints);
+    if (status == WM_OK)
+        status = read_count(reader, json, "num_calls", false, &result->calls);
+    if (status == WM_OK)
+        status =
+            read_count(reader, json, "num_non_empty_calls", false, &result->nonempty_calls);
+    if (status == WM_OK)
+        status =
+            read_count(reader, json, "num_unfinished_calls", true, &result->unfinished);
+    if (status == WM_OK)
+        status = read_time(reader, json_object_get(json, "compute_time"), result);
+    if (status == WM_OK)
+        status = read_usage(reader, json_object_get(json, "resource_usage"),
+                            "resource_usage", result->usage);
+    return status;
+}
+
+static int read_blocks(const struct reader *reader, const json_t *json,
+                       struct wm_block_results *results)
+{
+    size_t count = json_array_size(json);
+
+    if (!json_is_array(json))
+        return wrong(reader, "code_block_results");
+    if (count == 0)
+        return WM_OK;
+    results->blocks = calloc(count, sizeof(*results->blocks));
+    if (!results->blocks)
+        return no_memory(reader->err);
+    while (results->count < count) {
+        size_t index = results->count++;
+        int status =
+            read_block(reader, json_array_get(json, index), &results->blocks[index]);
+        if (status < 0)
+            return status;
+    }
+    sort_blocks(results);
+    return WM_OK;
+}
+
+static int read_results(const struct reader *reader, const json_t *root,
+                        struct wm_block_results *results)
+{
+    if (!json_is_object(root))
+        return wrong(reader, "no object");
+
+    int status =
+        read_usage(reader, json_object_get(root, "overall"), "overall", results->overall);
+    if (status == WM_OK)
+        status = read_count(reader, root, "num_timepoints", true, &results->timepoints);
+    if (status == WM_OK)
+        status = read_count(reader, root, "num_stray_stops", true, &results->stray);
+    if (status == WM_OK)
+        status = read_static_data(reader, json_object_get(root, "static_data"),
+                                  &results->static_data);
+    if (status == WM_OK)
+        status = read_blocks(reader, json_object_get(root, "code_block_results"), results);
+    return status;
+}
+
+/* Python writes NaN and Infinity, which are not JSON; null says the same here. */
+static char *without_nan(const char *text, size_t length, size_t *ret_length)
+{
+    static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
+    char *copy = malloc(2 * length + 1); /* NaN grows by a byte */
+    size_t used = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; copy && i < length;) {
+        size_t skip = 0;
+        for (size_t w = 0; w < sizeof(words) / sizeof(words[0]) && !in_string; w++) {
+            size_t size = strlen(words[w]);
+            if (skip == 0 && length - i >= size && memcmp(text + i, words[w], size) == 0)
+                skip = size;
+        }
+        if (skip > 0) {
+            memcpy(copy + used, "null", 4);
+            used += 4;
+            i += skip;
+            continue;
+        }
+        if (text[i] == '"')
+            in_string = !in_string;
+        if (in_string && text[i] == '\\' && i + 1 < length)
+            copy[used++] = text[i++];
+        copy[used++] = text[i++];
+    }
+    *ret_length = used;
+    return copy;
+}
+
+int wm_block_results_parse(const char *text, size_t length, const char *name,
+                           struct wm_block_results **ret_results, struct wm_error *err)
+{
+    const struct reader reader = { name, err };
+    json_error_t trouble;
+    size_t used;
+    char *copy = without_nan(text, length, &used);
+
+    if (!copy)
+        return no_memory(err);
+    json_t *root = json_loadb(copy, used, 0, &trouble);
+    free(copy);
+    if (!root && json_error_code(&trouble) == json_error_out_of_memory)
+        return no_memory(err);
+    if (!root)
+        return wm_fail(err, WM_EFORMAT, "%s: line %d: not JSON: %.80s", wm_text_path(name),
+                       trouble.line, trouble.text);
+
+    struct wm_block_results *results = calloc(1, sizeof(*results));
+    int status = results ? read_results(&reader, root, results) : no_memory(err);
+    json_decref(root);
+    if (status < 0) {
+        wm_block_results_free(results);
+        return status;
+    }
+    *ret_results = results;
+    return WM_OK;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_blocks.c - blocks of code: their calls and the timepoints inside them.
+ *
+ * Between two moments at which a block opens or closes, all timepoints lie in the same
+ * blocks. They are summed up once, as a stretch, and the stretch is merged into each of
+ * these blocks when it is over: so a timepoint costs the same whatever is open.
+ */
+#include "analyze/analyze_blocks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_SLOT SIZE_MAX
+#define FIRST_BUCKETS 64 /* of the table of names; a power of two */
+
+/* A call that is open, or a place for one. */
+struct call {
+    size_t block;
+    uint64_t timepoints_before; /* of all, when it opened */
+    size_t next_free;
+};
+
+/* A block while it is being filled. */
+struct live_block {
+    struct wm_block seen;
+    uint64_t hash;
+    size_t open_calls;
+    size_t open_index;    /* in `open`, while there are any */
+    int64_t open_from_ns; /* since then */
+};
+
+/* The timepoints since a block opened or closed last. */
+struct stretch {
+    uint64_t timepoints;
+    struct wm_block_stats usage[WM_MEASUREMENT_COUNT];
+};
+
+struct wm_blocks {
+    struct live_block **list;
+    size_t count, capacity;
+    size_t *names; /* hash table of block + 1; 0: nothing there */
+    size_t name_capacity;
+
+    size_t *open; /* blocks with a call that is open; has room for `capacity` */
+    size_t open_count;
+
+    struct call *calls;
+    size_t call_count, call_capacity;
+    size_t free_call; /* NO_SLOT: none */
+
+    struct stretch *stretch;
+    struct stretch *overall; /* of all before it */
+};
+
+/* Knuth's: the sum of two numbers, and exactly what its rounding lost. */
+static void add_exactly(struct wm_block_stats *stats, double value)
+{
+    double sum = stats->sum + value;
+    double part = sum - stats->sum;
+
+    stats->lost += (stats->sum - (sum - part)) + (value - part);
+    stats->sum = sum;
+}
+
+void wm_block_stats_add(struct wm_block_stats *stats, double value)
+{
+    if (isnan(value))
+        return;
+
+    if (stats->count == 0) {
+        stats->min = value;
+        stats->max = value;
+    }
+    if (value < stats->min)
+        stats->min = value;
+    if (value > stats->max)
+        stats->max = value;
+    stats->count++;
+    add_exactly(stats, value);
+
+    double delta = value - stats->mean;
+    stats->mean += delta / (double)stats->count;
+    stats->m2 += delta * (value - stats->mean);
+}
+
+double wm_block_stats_sum(const struct wm_block_stats *stats)
+{
+    return stats->sum + stats->lost;
+}
+
+double wm_block_stats_mean(const struct wm_block_stats *stats)
+{
+    return stats->count > 0 ? wm_block_stats_sum(stats) / (double)stats->count : NAN;
+}
+
+double wm_block_stats_std(const struct wm_block_stats *stats)
+{
+    if (stats->count < 2)
+        return NAN;
+    return sqrt(fmax(stats->m2, 0) / (double)(stats->count - 1));
+}
+
+/* Chan's formula for the moments of two series together. */
+static void merge_stats(struct wm_block_stats *into, const struct wm_block_stats *more)
+{
+    if (more->count == 0)
+        return;
+    if (into->count == 0) {
+        *into = *more;
+        return;
+    }
+
+    double share = (double)more->count / (double)(into->count + more->count);
+    double delta = more->mean - into->mean;
+    into->m2 += more->m2 + delta * delta * share * (double)into->count;
+    into->mean += delta * share;
+    add_exactly(into, more->sum);
+    into->lost += more->lost;
+    into->count += more->count;
+    if (more->min < into->min)
+        into->min = more->min;
+    if (more->max > into->max)
+        into->max = more->max;
+}
+
+static void merge_usage(struct wm_block_stats *into, const struct wm_block_stats *more)
+{
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        merge_stats(&into[i], &more[i]);
+}
+
+/* What is read of the blocks includes the stretch that is not over; ending it changes
+ * nothing that could be seen, which is why the readers may. */
+static void end_stretch(const struct wm_blocks *blocks)
+{
+    struct stretch *stretch = blocks->stretch;
+
+    if (stretch->timepoints == 0)
+        return;
+    for (size_t i = 0; i < blocks->open_count; i++) {
+        struct wm_block *block = &blocks->list[blocks->open[i]]->seen;
+        block->timepoints += stretch->timepoints;
+        merge_usage(block->usage, stretch->usage);
+    }
+    blocks->overall->timepoints += stretch->timepoints;
+    merge_usage(blocks->overall->usage, stretch->usage);
+    memset(stretch, 0, sizeof(*stretch));
+}
+
+int wm_blocks_new(struct wm_blocks **ret_blocks, struct wm_error *err)
+{
+    struct wm_blocks *blocks = calloc(1, sizeof(*blocks));
+
+    if (blocks) {
+        blocks->free_call = NO_SLOT;
+        blocks->stretch = calloc(1, sizeof(*blocks->stretch));
+        blocks->overall = calloc(1, sizeof(*blocks->overall));
+        blocks->names = calloc(FIRST_BUCKETS, sizeof(*blocks->names));
+        blocks->name_capacity = FIRST_BUCKETS;
+    }
+    if (!blocks || !blocks->stretch || !blocks->overall || !blocks->names) {
+        wm_blocks_free(blocks);
+        return wm_fail(err, WM_ENOMEM, "blocks: out of memory");
+    }
+    *ret_blocks = blocks;
+    return WM_OK;
+}
+
+void wm_blocks_free(struct wm_blocks *blocks)
+{
+    if (!blocks)
+        return;
+    for (size_t i = 0; i < blocks->count; i++) {
+        free(blocks->list[i]->seen.name);
+        free(blocks->list[i]);
+    }
+    free(blocks->list);
+    free(blocks->names);
+    free(blocks->open);
+    free(blocks->calls);
+    free(blocks->stretch);
+    free(blocks->overall);
+    free(blocks);
+}
+
+static uint64_t hash_name(const char *name)
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+        hash = (hash ^ *c) * 1099511628211u;
+    return hash;
+}
+
+/* Where the block of that name is in the table, or where it belongs. */
+static size_t find_bucket(const struct wm_blocks *blocks, const char *name, uint64_t hash)
+{
+    size_t mask = blocks->name_capacity - 1;
+    size_t bucket = (size_t)hash & mask;
+
+    while (blocks->names[bucket] != 0) {
+        const struct live_block *block = blocks->list[blocks->names[bucket] - 1];
+        if (block->hash == hash && strcmp(block->seen.name, name) == 0)
+            break;
+        bucket = (bucket + 1) & mask;
+    }
+    return bucket;
+}
+
+/* Keeps the table of names at most half full. */
+static int grow_names(struct wm_blocks *blocks)
+{
+    if (blocks->count < blocks->name_capacity / 2)
+        return WM_OK;
+
+    size_t capacity = blocks->name_capacity * 2;
+    size_t *names = calloc(capacity, sizeof(*names));
+    if (!names)
+        return WM_ENOMEM;
+    for (size_t i = 0; i < blocks->count; i++) {
+        size_t bucket = (size_t)blocks->list[i]->hash & (capacity - 1);
+        while (names[bucket] != 0)
+            bucket = (bucket + 1) & (capacity - 1);
+        names[bucket] = i + 1;
+    }
+    free(blocks->names);
+    blocks->names = names;
+    blocks->name_capacity = capacity;
+    return WM_OK;
+}
+
+static int grow_list(struct wm_blocks *blocks)
+{
+    if (blocks->count < blocks->capacity)
+        return WM_OK;
+
+    size_t capacity = blocks->capacity ? blocks->capacity * 2 : 16;
+    struct live_block **list = realloc(blocks->list, capacity * sizeof(*list));
+    if (!list)
+        return WM_ENOMEM;
+    blocks->list = list;
+    size_t *open = realloc(blocks->open, capacity * sizeof(*open));
+    if (!open)
+        return WM_ENOMEM;
+    blocks->open = open;
+    blocks->capacity = capacity;
+    return WM_OK;
+}
+
+int wm_blocks_find(struct wm_blocks *blocks, const char *name, size_t *ret_block)
+{
+    uint64_t hash = hash_name(name);
+    size_t bucket = find_bucket(blocks, name, hash);
+
+    if (blocks->names[bucket] != 0) {
+        *ret_block = blocks->names[bucket] - 1;
+        return WM_OK;
+    }
+    if (grow_names(blocks) < 0 || grow_list(blocks) < 0)
+        return WM_ENOMEM;
+
+    struct live_block *block = calloc(1, sizeof(*block));
+    if (!block)
+        return WM_ENOMEM;
+    block->seen.name = strdup(name);
+    if (!block->seen.name) {
+        free(block);
+        return WM_ENOMEM;
+    }
+    block->hash = hash;
+    blocks->list[blocks->count++] = block;
+    blocks->names[find_bucket(blocks, name, hash)] = blocks->count;
+    *ret_block = blocks->count - 1;
+    return WM_OK;
+}
+
+static int take_call(struct wm_blocks *blocks, size_t *ret_slot)
+{
+    if (blocks->free_call != NO_SLOT) {
+        *ret_slot = blocks->free_call;
+        blocks->free_call = blocks->calls[*ret_slot].next_free;
+        return WM_OK;
+    }
+    if (blocks->call_count == blocks->call_capacity) {
+        size_t capacity = blocks->call_capacity ? blocks->call_capacity * 2 : 64;
+        struct call *calls = realloc(blocks->calls, capacity * sizeof(*calls));
+        if (!calls)
+            return WM_ENOMEM;
+        blocks->calls = calls;
+        blocks->call_capacity = capacity;
+    }
+    *ret_slot = blocks->call_count++;
+    return WM_OK;
+}
+
+static uint64_t timepoints_so_far(const struct wm_blocks *blocks)
+{
+    return blocks->overall->timepoints + blocks->stretch->timepoints;
+}
+
+int wm_blocks_open(struct wm_blocks *blocks, size_t block, int64_t when_ns,
+                   uint64_t *ret_call)
+{
+    struct live_block *live = blocks->list[block];
+    size_t slot;
+
+    if (take_call(blocks, &slot) < 0)
+        return WM_ENOMEM;
+    blocks->calls[slot] =
+        (struct call) { .block = block, .timepoints_before = timepoints_so_far(blocks) };
+    if (live->open_calls++ == 0) {
+        end_stretch(blocks);
+        live->open_from_ns = when_ns;
+        live->open_index = blocks->open_count;
+        blocks->open[blocks->open_count++] = block;
+    }
+    *ret_call = slot;
+    return WM_OK;
+}
+
+/* The last call of it that was open is over. */
+static void close_block(struct wm_blocks *blocks, struct live_block *live, int64_t when_ns)
+{
+    end_stretch(blocks);
+    if (when_ns > live->open_from_ns)
+        live->seen.open_s +=
+            (double)((uint64_t)when_ns - (uint64_t)live->open_from_ns) / 1e9;
+
+    size_t last = blocks->open[--blocks->open_count];
+    blocks->open[live->open_index] = last;
+    blocks->list[last]->open_index = live->open_index;
+}
+
+/* The first power of two of a microsecond that is not below the time. */
+static size_t time_bucket(double seconds)
+{
+    double us = seconds * 1e6;
+    int exponent;
+
+    if (us <= 1)
+        return 0;
+    if (isinf(us))
+        return WM_BLOCK_BUCKETS - 1;
+    if (frexp(us, &exponent) == 0.5)
+        exponent--;
+    return exponent < WM_BLOCK_BUCKETS ? (size_t)exponent : WM_BLOCK_BUCKETS - 1;
+}
+
+void wm_blocks_close(struct wm_blocks *blocks, uint64_t call, int64_t when_ns,
+                     double seconds)
+{
+    struct call *closed = &blocks->calls[call];
+    struct live_block *live = blocks->list[closed->block];
+
+    if (isnan(seconds)) {
+        live->seen.unfinished++;
+    } else {
+        live->seen.calls++;
+        live->seen.nonempty_calls += timepoints_so_far(blocks) != closed->timepoints_before;
+        live->seen.histogram[time_bucket(seconds)]++;
+        wm_block_stats_add(&live->seen.time, seconds);
+    }
+    if (--live->open_calls == 0)
+        close_block(blocks, live, when_ns);
+
+    closed->next_free = blocks->free_call;
+    blocks->free_call = (size_t)call;
+}
+
+void wm_blocks_timepoint(struct wm_blocks *blocks, const struct wm_timepoint *timepoint)
+{
+    struct stretch *stretch = blocks->stretch;
+
+    stretch->timepoints++;
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        wm_block_stats_add(&stretch->usage[i], timepoint->values[i]);
+}
+
+const struct wm_block_stats *wm_blocks_overall(const struct wm_blocks *blocks,
+                                               uint64_t *ret_timepoints)
+{
+    end_stretch(blocks);
+    *ret_timepoints = blocks->overall->timepoints;
+    return blocks->overall->usage;
+}
+
+size_t wm_blocks_count(const struct wm_blocks *blocks)
+{
+    return blocks->count;
+}
+
+const struct wm_block *wm_blocks_get(const struct wm_blocks *blocks, size_t block)
+{
+    end_stretch(blocks);
+    return &blocks->list[block]->seen;
+}
