@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include "measure.h"
+#include "nvtx.h"
 
 struct run_args {
     struct measure_args measure;
     struct cmd_list command;
+    bool nvtx;
 };
 
 static const struct cmd_option run_options[] = {
@@ -18,6 +20,10 @@ static const struct cmd_option run_options[] = {
       .help = "measure the idle machine so long before the command starts",
       .min = "100ms",
       .max = "1h" },
+    { .name = "nvtx",
+      .type = CMD_FLAG,
+      .slot = offsetof(struct run_args, nvtx),
+      .help = "the command's NVTX ranges are regions, too" },
     { 0 },
 };
 
@@ -87,7 +93,9 @@ static int run_run(const void *opaque, const struct cmd_streams *io)
     const struct run_args *args = opaque;
     struct wm_tracker *tracker;
 
-    int code = measure_prepare("run", &args->measure, 0, io, &tracker);
+    int code = args->nvtx ? nvtx_inject("run", io) : CMD_DONE;
+    if (code == CMD_DONE)
+        code = measure_prepare("run", &args->measure, 0, io, &tracker);
     if (code != CMD_DONE)
         return code;
     code = track(args, io, tracker);

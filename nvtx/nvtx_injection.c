@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvtx_injection.c - the ranges of a program that uses NVTX become regions, without a
+ * change of it.
+ *
+ * The NVTX headers that are compiled into a program load the library that
+ * NVTX_INJECTION64_PATH names when the program makes its first NVTX call, and take the
+ * functions that InitializeInjectionNvtx2() puts into their tables. A range that is pushed
+ * is a region on the thread's stack; one that is started is a region by itself. It is
+ * called as the range is, after its domain and before its category: "NCCL: ncclAllReduce
+ * [ring]".
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nvtx_abi.h"
+#include "wattmeter/region.h"
+
+enum { NAME_ROOM = WM_REGION_NAME_MAX + 1 };
+
+/* What NVTX's calls answer when they have nothing better. */
+enum { NO_LEVEL = -2 };
+
+struct category {
+    struct category *next;
+    uint32_t number;
+    char name[];
+};
+
+/* A registered string, as a range of that name is called. */
+struct text {
+    struct text *next;
+    char *name; /* without a domain; a part of `full` */
+    char full[];
+};
+
+struct domain {
+    _Atomic(struct category *) categories; /* the latest name first */
+    struct text *texts;
+    char name[]; /* empty: the default domain */
+};
+
+/* Ranges are pushed and popped domain by domain, and regions are not. One that is popped
+ * while a later one of another domain is open ends with that. */
+struct frame {
+    struct domain *domain;
+    bool is_popped;
+};
+
+struct stack {
+    struct frame *frames;
+    size_t depth, room;
+};
+
+static struct domain *default_domain;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what is registered */
+static pthread_key_t stack_key;
+static _Thread_local struct stack *own_stack;
+
+static struct domain *domain_of(void *handle)
+{
+    return handle ? handle : default_domain;
+}
+
+/* UTF-8 of a wide text, cut off between two characters where it is too long. */
+static void narrow(const wchar_t *wide, char *text, size_t size)
+{
+    size_t length = 0;
+
+    for (; *wide; wide++) {
+        uint32_t code = (uint32_t)*wide;
+        char bytes[4];
+        size_t count = 0;
+
+        if (code >= 0x110000 || (code >= 0xd800 && code < 0xe000))
+            code = 0xfffd;
+        if (code < 0x80) {
+            bytes[count++] = (char)code;
+        } else {
+            size_t more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+            static const unsigned char leads[] = { 0, 0xc0, 0xe0, 0xf0 };
+            bytes[count++] = (char)(leads[more] | code >> 6 * more);
+            while (more-- > 0)
+                bytes[count++] = (char)(0x80 | (code >> 6 * more & 0x3f));
+        }
+        if (length + count >= size)
+            break;
+        memcpy(text + length, bytes, count);
+        length += count;
+    }
+    text[length] = '\0';
+}
+
+static const char *category_name(struct domain *domain, uint32_t number)
+{
+    struct category *category = atomic_load(&domain->categories);
+
+    while (category && category->number != number)
+        category = category->next;
+    return category ? category->name : NULL;
+}
+
+static void append(char room[NAME_ROOM], const char *text)
+{
+    size_t length = strlen(room);
+    size_t more = strnlen(text, NAME_ROOM - 1 - length);
+
+    memcpy(room + length, text, more);
+    room[length + more] = '\0';
+}
+
+static void append_wide(char room[NAME_ROOM], const wchar_t *text)
+{
+    size_t length = strlen(room);
+
+    narrow(text, room + length, NAME_ROOM - length);
+}
+
+static void append_message(char room[NAME_ROOM], const struct nvtx_event *event)
+{
+    if (event->message_type == NVTX_MESSAGE_ASCII && event->message.ascii)
+        append(room, event->message.ascii);
+    else if (event->message_type == NVTX_MESSAGE_UNICODE && event->message.unicode)
+        append_wide(room, event->message.unicode);
+    else if (event->message_type == NVTX_MESSAGE_REGISTERED && event->message.registered)
+        append(room, ((const struct text *)event->message.registered)->name);
+}
+
+static void append_category(char room[NAME_ROOM], struct domain *domain, uint32_t category)
+{
+    const char *name = category_name(domain, category);
+    char number[16];
+
+    snprintf(number, sizeof(number), "%u", category);
+    append(room, " [");
+    append(room, name ? name : number);
+    append(room, "]");
+}
+
+/* The name of a range; a text that is there already, or written to `room`. */
+static const char *range_name(struct domain *domain, const struct nvtx_event *event,
+                              char room[NAME_ROOM])
+{
+    if (!event || event->size < NVTX_EVENT_SIZE)
+        return domain->name;
+    if (event->category == 0 && event->message_type == NVTX_MESSAGE_REGISTERED &&
+        event->message.registered)
+        return ((const struct text *)event->message.registered)->full;
+    if (event->category == 0 && event->message_type == NVTX_MESSAGE_ASCII &&
+        !domain->name[0])
+        return event->message.ascii;
+
+    room[0] = '\0';
+    if (domain->name[0]) {
+        append(room, domain->name);
+        append(room, ": ");
+    }
+    append_message(room, event);
+    if (event->category != 0)
+        append_category(room, domain, event->category);
+    return room;
+}
+
+static void free_stack(void *opaque)
+{
+    struct stack *stack = opaque;
+
+    own_stack = NULL;
+    free(stack->frames);
+    free(stack);
+}
+
+static struct stack *thread_stack(void)
+{
+    if (!own_stack) {
+        own_stack = calloc(1, sizeof(*own_stack));
+        if (own_stack)
+            pthread_setspecific(stack_key, own_stack);
+    }
+    return own_stack;
+}
+
+static int level_of(const struct stack *stack, const struct domain *domain, size_t depth)
+{
+    int level = 0;
+
+    for (size_t i = 0; i < depth; i++)
+        level += stack->frames[i].domain == domain && !stack->frames[i].is_popped;
+    return level;
+}
+
+static int push(struct domain *domain, const char *name)
+{
+    struct stack *stack = thread_stack();
+
+    if (!stack)
+        return NO_LEVEL;
+    if (stack->depth == stack->room) {
+        size_t room = stack->room > 0 ? 2 * stack->room : 32;
+        struct frame *frames = realloc(stack->frames, room * sizeof(*frames));
+        if (!frames)
+            return NO_LEVEL;
+        stack->frames = frames;
+        stack->room = room;
+    }
+    int level = level_of(stack, domain, stack->depth);
+    stack->frames[stack->depth++] = (struct frame) { .domain = domain };
+    wm_region_begin(name);
+    return level;
+}
+
+static int pop(struct domain *domain)
+{
+    struct stack *stack = thread_stack();
+    size_t i = stack ? stack->depth : 0;
+
+    while (i > 0 &&
+           (stack->frames[i - 1].domain != domain || stack->frames[i - 1].is_popped))
+        i--;
+    if (i == 0)
+        return NO_LEVEL;
+    stack->frames[i - 1].is_popped = true;
+    int level = level_of(stack, domain, i - 1);
+    while (stack->depth > 0 && stack->frames[stack->depth - 1].is_popped) {
+        stack->depth--;
+        wm_region_end();
+    }
+    return level;
+}
+
+/* A child has none of its parent's regions open. */
+static void forget_stack(void)
+{
+    if (own_stack)
+        own_stack->depth = 0;
+}
+
+static uint64_t domain_range_start_ex(void *handle, const struct nvtx_event *event)
+{
+    char room[NAME_ROOM];
+
+    return wm_region_start(range_name(domain_of(handle), event, room));
+}
+
+static void domain_range_end(void *handle, uint64_t range)
+{
+    (void)handle;
+    wm_region_stop(range);
+}
+
+static int domain_range_push_ex(void *handle, const struct nvtx_event *event)
+{
+    char room[NAME_ROOM];
+    struct domain *domain = domain_of(handle);
+
+    return push(domain, range_name(domain, event, room));
+}
+
+static int domain_range_pop(void *handle)
+{
+    return pop(domain_of(handle));
+}
+
+static uint64_t range_start_ex(const struct nvtx_event *event)
+{
+    return domain_range_start_ex(NULL, event);
+}
+
+static uint64_t range_start_a(const char *name)
+{
+    return wm_region_start(name);
+}
+
+static uint64_t range_start_w(const wchar_t *name)
+{
+    char text[NAME_ROOM];
+
+    narrow(name ? name : L"", text, sizeof(text));
+    return wm_region_start(text);
+}
+
+static void range_end(uint64_t range)
+{
+    wm_region_stop(range);
+}
+
+static int range_push_ex(const struct nvtx_event *event)
+{
+    return domain_range_push_ex(NULL, event);
+}
+
+static int range_push_a(const char *name)
+{
+    return push(default_domain, name);
+}
+
+static int range_push_w(const wchar_t *name)
+{
+    char text[NAME_ROOM];
+
+    narrow(name ? name : L"", text, sizeof(text));
+    return push(default_domain, text);
+}
+
+static int range_pop(void)
+{
+    return pop(default_domain);
+}
+
+static void domain_name_category_a(void *handle, uint32_t number, const char *name)
+{
+    struct domain *domain = domain_of(handle);
+    size_t size = strlen(name ? name : "") + 1;
+    struct category *category = malloc(sizeof(*category) + size);
+
+    if (!category)
+        return;
+    category->number = number;
+    memcpy(category->name, name ? name : "", size);
+    pthread_mutex_lock(&lock);
+    category->next = atomic_load(&domain->categories);
+    atomic_store(&domain->categories, category);
+    pthread_mutex_unlock(&lock);
+}
+
+static void domain_name_category_w(void *handle, uint32_t number, const wchar_t *name)
+{
+    char text[NAME_ROOM];
+
+    narrow(name ? name : L"", text, sizeof(text));
+    domain_name_category_a(handle, number, text);
+}
+
+static void name_category_a(uint32_t number, const char *name)
+{
+    domain_name_category_a(NULL, number, name);
+}
+
+static void name_category_w(uint32_t number, const wchar_t *name)
+{
+    domain_name_category_w(NULL, number, name);
+}
+
+static void *domain_register_string_a(void *handle, const char *name)
+{
+    struct domain *domain = domain_of(handle);
+    size_t size = strlen(domain->name) + strlen(": ") + strlen(name ? name : "") + 1;
+    struct text *text = malloc(sizeof(*text) + size);
+
+    if (!text)
+        return NULL;
+    int prefix =
+        snprintf(text->full, size, "%s%s", domain->name, domain->name[0] ? ": " : "");
+    text->name = text->full + prefix;
+    snprintf(text->name, size - (size_t)prefix, "%s", name ? name : "");
+    pthread_mutex_lock(&lock);
+    text->next = domain->texts;
+    domain->texts = text;
+    pthread_mutex_unlock(&lock);
+    return text;
+}
+
+static void *domain_register_string_w(void *handle, const wchar_t *name)
+{
+    char text[NAME_ROOM];
+
+    narrow(name ? name : L"", text, sizeof(text));
+    return domain_register_string_a(handle, text);
+}
+
+static void *domain_create_a(const char *name)
+{
+    size_t size = strlen(name ? name : "") + 1;
+    struct domain *domain = calloc(1, sizeof(*domain) + size);
+
+    if (domain)
+        memcpy(domain->name, name ? name : "", size);
+    return domain;
+}
+
+static void *domain_create_w(const wchar_t *name)
+{
+    char text[NAME_ROOM];
+
+    narrow(name ? name : L"", text, sizeof(text));
+    return domain_create_a(text);
+}
+
+static void domain_destroy(void *handle)
+{
+    struct domain *domain = handle;
+
+    if (!domain)
+        return;
+    for (struct category *c = atomic_load(&domain->categories), *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    for (struct text *t = domain->texts, *next; t; t = next) {
+        next = t->next;
+        free(t);
+    }
+    free(domain);
+}
+
+struct entry {
+    unsigned place;
+    nvtx_function *function;
+};
+
+#define ENTRY(place_, function_)                                                           \
+    {                                                                                      \
+        place_, (nvtx_function *)(function_)                                               \
+    }
+
+static const struct entry core[] = {
+    ENTRY(NVTX_RANGE_START_EX, range_start_ex),
+    ENTRY(NVTX_RANGE_START_A, range_start_a),
+    ENTRY(NVTX_RANGE_START_W, range_start_w),
+    ENTRY(NVTX_RANGE_END, range_end),
+    ENTRY(NVTX_RANGE_PUSH_EX, range_push_ex),
+    ENTRY(NVTX_RANGE_PUSH_A, range_push_a),
+    ENTRY(NVTX_RANGE_PUSH_W, range_push_w),
+    ENTRY(NVTX_RANGE_POP, range_pop),
+    ENTRY(NVTX_NAME_CATEGORY_A, name_category_a),
+    ENTRY(NVTX_NAME_CATEGORY_W, name_category_w),
+};
+
+static const struct entry core2[] = {
+    ENTRY(NVTX_DOMAIN_RANGE_START_EX, domain_range_start_ex),
+    ENTRY(NVTX_DOMAIN_RANGE_END, domain_range_end),
+    ENTRY(NVTX_DOMAIN_RANGE_PUSH_EX, domain_range_push_ex),
+    ENTRY(NVTX_DOMAIN_RANGE_POP, domain_range_pop),
+    ENTRY(NVTX_DOMAIN_NAME_CATEGORY_A, domain_name_category_a),
+    ENTRY(NVTX_DOMAIN_NAME_CATEGORY_W, domain_name_category_w),
+    ENTRY(NVTX_DOMAIN_REGISTER_STRING_A, domain_register_string_a),
+    ENTRY(NVTX_DOMAIN_REGISTER_STRING_W, domain_register_string_w),
+    ENTRY(NVTX_DOMAIN_CREATE_A, domain_create_a),
+    ENTRY(NVTX_DOMAIN_CREATE_W, domain_create_w),
+    ENTRY(NVTX_DOMAIN_DESTROY, domain_destroy),
+};
+
+static bool fill(const struct nvtx_callbacks *callbacks, int module,
+                 const struct entry *entries, size_t count)
+{
+    nvtx_function ***table = NULL;
+    unsigned size = 0;
+
+    if (!callbacks->module_functions(module, &table, &size) || !table)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].place < size && table[entries[i].place])
+            *table[entries[i].place] = entries[i].function;
+    }
+    return true;
+}
+
+static void make_once(void)
+{
+    if (pthread_key_create(&stack_key, free_stack) != 0 ||
+        pthread_atfork(NULL, NULL, forget_stack) != 0)
+        return;
+    default_domain = domain_create_a("");
+}
+
+/* Called once by each module of the program that has NVTX compiled in. */
+__attribute__((visibility("default"))) int
+InitializeInjectionNvtx2(nvtx_get_table *get_table);
+
+int InitializeInjectionNvtx2(nvtx_get_table *get_table)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, make_once);
+    const struct nvtx_callbacks *callbacks = get_table(NVTX_TABLE_CALLBACKS);
+    if (!default_domain || !callbacks || callbacks->size < sizeof(*callbacks))
+        return 0;
+    return fill(callbacks, NVTX_MODULE_CORE, core, sizeof(core) / sizeof(core[0])) &&
+           fill(callbacks, NVTX_MODULE_CORE2, core2, sizeof(core2) / sizeof(core2[0]));
+}

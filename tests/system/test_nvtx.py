@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""NVTX ranges as regions, of a program that NVIDIA's own client (package nvtx) marks."""
+
+import subprocess
+import sys
+
+import tap
+from tap import WATTMETER, case
+
+try:
+    import nvtx
+except ImportError:
+    print("nvtx is not installed (python3 -m pip install nvtx)")
+    sys.exit(77)
+
+if b"__asan_init" in (tap.BUILD / "libwattmeter-nvtx.so").read_bytes():
+    print("the library is built with a sanitizer, which Python cannot load")
+    sys.exit(77)
+
+PROGRAM = """
+import nvtx, os, threading, time
+
+@nvtx.annotate("decorated", color="blue")
+def decorated():
+    time.sleep(0.002)
+
+for _ in range(5):
+    with nvtx.annotate("epoch"):
+        for _ in range(3):
+            with nvtx.annotate("batch", category="training"):
+                decorated()
+
+with nvtx.annotate("all-reduce", domain="comm"):
+    with nvtx.annotate("inside"):
+        time.sleep(0.01)
+
+first = nvtx.start_range("request 1")
+second = nvtx.start_range("request 2", domain="server")
+nvtx.end_range(first)
+nvtx.end_range(second)
+
+# Domains have stacks of their own, which may interleave.
+nvtx.push_range("outer", domain="a")
+nvtx.push_range("inner", domain="b")
+nvtx.pop_range(domain="a")
+nvtx.pop_range(domain="b")
+nvtx.pop_range(domain="a")
+
+def work():
+    for _ in range(100):
+        with nvtx.annotate("threaded"):
+            pass
+threads = [threading.Thread(target=work) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+
+if os.fork() == 0:
+    with nvtx.annotate("child"):
+        pass
+    os._exit(0)
+os.wait()
+nvtx.push_range("unfinished")
+"""
+
+
+def regions(program, *options):
+    report = tap.report(sys.executable, "-c", program, options=["--nvtx", *options],
+                        env=tap.environment(PYTHONPATH=":".join(sys.path)))
+    assert report["exit"]["status"] == 0, report["exit"]
+    return report["regions"]
+
+
+@case("pushed, started and decorated ranges, with domains, categories and threads")
+def _(folder):
+    told = regions(PROGRAM)
+    names = {entry["name"]: entry for entry in told["by_name"]}
+    calls = {name: entry["calls"] for name, entry in names.items()}
+    expected = {"epoch": 5, "batch [training]": 15, "decorated": 15, "comm: all-reduce": 1,
+                "inside": 1, "request 1": 1, "server: request 2": 1, "a: outer": 1,
+                "b: inner": 1, "threaded": 400, "child": 1, "unfinished": 0}
+    assert calls == expected, calls
+    assert names["unfinished"]["unfinished"] == 1
+    assert told["stray"] == 0 and told["lost"] == 0 and told["dropped"] == 0, told
+    assert names["decorated"]["compute_time"]["min"] >= 0.002
+    assert names["epoch"]["compute_time"]["total"] >= 0.030
+
+
+@case("the call tree is that of the program")
+def _(folder):
+    told = regions(PROGRAM)
+    paths = told["by_path"]
+    tree = set()
+    for entry in paths:
+        chain, at = [], entry
+        while at:
+            chain.insert(0, at["name"])
+            at = paths[at["parent"]] if at["parent"] is not None else None
+        tree.add(" > ".join(chain))
+    assert "epoch > batch [training] > decorated" in tree, tree
+    assert "comm: all-reduce > inside" in tree, tree
+    assert "threaded" in tree and "request 1" in tree, tree
+
+
+@case("without a measurement the ranges do nothing")
+def _(folder):
+    path = str(tap.BUILD / "libwattmeter-nvtx.so")
+    done = subprocess.run([sys.executable, "-c", PROGRAM], timeout=60,
+                          env=tap.environment(PYTHONPATH=":".join(sys.path),
+                                              NVTX_INJECTION64_PATH=path),
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done
+
+
+@case("another tool's injection is not pushed aside")
+def _(folder):
+    done = subprocess.run([WATTMETER, "run", "--nvtx", "--", "true"], timeout=60,
+                          env=tap.environment(NVTX_INJECTION64_PATH="/opt/nsys/lib.so"),
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and "/opt/nsys/lib.so" in done.stderr, done
+
+
+tap.main()
