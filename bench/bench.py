@@ -23,11 +23,13 @@ import sys
 import tempfile
 import time
 
+import sessions
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 WATTMETER = str(BUILD / "wattmeter")
-SPAWN, TARGET, FLOOR, SNIPPET = (
-    str(BUILD / "bench" / name) for name in ("spawn", "target", "floor", "snippet"))
+SPAWN, TARGET, FLOOR, SNIPPET, REGION = (
+    str(BUILD / "bench" / name) for name in ("spawn", "target", "floor", "snippet", "region"))
 GPU_TRACKER = "gpu-tracker==5.0.1"
 ENVIRONMENT = {**os.environ, "WATTMETER_NVML": "/nonexistent"}
 FAKE_NVML = BUILD / "tests" / "fake" / "libnvidia-ml.so.1"
@@ -305,6 +307,22 @@ def measure_snippets(scratch):
     return Table("A snippet's start and stop", "us", 1e6, None, rows)
 
 
+def measure_regions(scratch):
+    """A region's begin and end; each sample is the mean of many, one after the other."""
+    rows = {"with a tracker": ("ring", 40), "floor: two readings of the clock": ("clock", 40),
+            "without a tracker": ("off", 40), "to a CSV file": ("file", 5), "to an SQLite file": ("file", 5)}
+    files = {"to a CSV file": scratch / "regions.csv", "to an SQLite file": scratch / "regions.sqlite"}
+    samples = {name: [] for name in rows}
+    for _ in range(5):
+        for name, (mode, rounds) in random.sample(list(rows.items()), len(rows)):
+            extra = {"WATTMETER_REGIONS": str(files[name])} if name in files else {}
+            done = subprocess.run([REGION, mode, str(rounds)], env={**ENVIRONMENT, **extra}, check=True,
+                                  capture_output=True, text=True)
+            samples[name] += [float(line) for line in done.stdout.split()]
+    return Table("Region begin + end", "ns", 1e9, 60e-9,
+                 [Row(name, values) for name, values in samples.items()])
+
+
 def median_interval(samples):
     """About 95 % confidence for the median, from the order of the samples."""
     ordered = sorted(samples)
@@ -369,6 +387,61 @@ def measure_memory(peers, scratch):
     return Table("Memory at its peak, the largest process of the tool", "MB", 1e-6, 8e6, rows)
 
 
+def analyze_once(argv):
+    """Seconds, and the bytes that it had at its peak."""
+    began = time.monotonic()
+    process = subprocess.Popen(argv, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"{shlex.join(argv)}: status {process.returncode}")
+    return time.monotonic() - began, usage.ru_maxrss * 1024
+
+
+def measure_analysis(peers, scratch, suffix):
+    """The whole command, from files as gpu_tracker writes them. Its own analysis of SQLite
+    fails beyond some 1000 calls."""
+    timepoints, marks = scratch / "tracking.sqlite", scratch / "calls.sqlite"
+    if not marks.exists():
+        sessions.write_tracking(timepoints, 36000)
+        sessions.write_sub_tracking(marks, 36000, 10000)
+    if suffix == ".csv":
+        sessions.write_csv(timepoints.with_suffix(suffix), timepoints, with_static=True)
+        sessions.write_csv(marks.with_suffix(suffix), marks, with_static=False)
+    timepoints, marks = timepoints.with_suffix(suffix), marks.with_suffix(suffix)
+    ours = [WATTMETER, "analyze", str(timepoints), "--regions", str(marks)]
+    rows = [Row("wattmeter", [analyze_once(ours)[0] for _ in range(15)])]
+    for name, prefix, why in peers:
+        if name != "gpu_tracker" or suffix != ".csv":
+            continue
+        argv = prefix and [*prefix, "sub-track", "analyze", f"--tf={timepoints}", f"--stf={marks}"]
+        rows.append(Row(name, [analyze_once(argv)[0]] if argv else [], why))
+    return Table(f"Analysis of 36,000 timepoints and 10,000 calls, {suffix}", "ms", 1e3, 60e-3,
+                 rows)
+
+
+def measure_large_analysis():
+    """Files of 1.8 GB, which are kept under build/bench."""
+    title = "Analysis of 10 million timepoints and a million calls, .sqlite"
+    folder = BUILD / "bench" / "large"
+    timepoints, marks, ready = folder / "t.sqlite", folder / "calls.sqlite", folder / "ready"
+    if not ready.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        if shutil.disk_usage(folder).free < 6e9:
+            row = Row("wattmeter", why="there is no room for its files")
+            return Table(title, "s", 1, 5.0, [row])
+        print("writing the files of a large session under build/bench, once", flush=True)
+        sessions.write_tracking(timepoints, 10_000_000)
+        sessions.write_sub_tracking(marks, 10_000_000, 1_000_000)
+        ready.touch()
+    argv = [WATTMETER, "analyze", str(timepoints), "--regions", str(marks)]
+    samples = [analyze_once(argv) for _ in range(3)]
+    return Table(title, "s", 1, 5.0, [Row("wattmeter", [one[0] for one in samples])],
+                 f"{max(one[1] for one in samples) / 1e6:.0f} MB at its peak; from the page cache")
+
+
 def cpu_model():
     with open("/proc/cpuinfo", encoding="utf-8") as text:
         for line in text:
@@ -400,6 +473,10 @@ def main():
             measure_slowdown,
             lambda: measure_memory(peers, scratch),
             lambda: measure_snippets(scratch),
+            lambda: measure_regions(scratch),
+            lambda: measure_analysis(peers, scratch, ".csv"),
+            lambda: measure_analysis(peers, scratch, ".sqlite"),
+            measure_large_analysis,
         ):
             tables.append(measure())
             tables[-1].print()

@@ -4,7 +4,7 @@
 
 struct export_args {
     struct output_args output; /* its style alone: the factors of CO2e */
-    const char *path, *codecarbon;
+    const char *path, *codecarbon, *sub_tracking;
     struct cmd_count run;
     bool overwrite, append;
     struct cmd_list recording;
@@ -24,6 +24,11 @@ static const struct cmd_option export_options[] = {
       .slot = EXPORT(codecarbon),
       .placeholder = "FILE",
       .help = "instead: a row of totals for CodeCarbon's emissions.csv" },
+    { .name = "sub-tracking",
+      .type = CMD_STRING,
+      .slot = EXPORT(sub_tracking),
+      .placeholder = "FILE",
+      .help = "instead: the regions for gpu_tracker, .csv or .sqlite" },
     { .name = "run",
       .type = CMD_COUNT,
       .slot = EXPORT(run),
@@ -70,10 +75,11 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
     struct wm_error err;
     enum wm_record_mode mode = WM_RECORD_NEW;
 
-    if (!args->path && !args->codecarbon)
+    int targets = !!args->path + !!args->codecarbon + !!args->sub_tracking;
+    if (targets == 0)
         return misused("--output FILE is missing", io);
-    if (args->path && args->codecarbon)
-        return misused("--output and --codecarbon exclude each other", io);
+    if (targets > 1)
+        return misused("--output, --codecarbon and --sub-tracking exclude each other", io);
     if (args->codecarbon && output_is_same_file(args->codecarbon, args->recording.words[0]))
         return misused("--codecarbon: is the recording itself", io);
     if (args->append && args->overwrite)
@@ -86,6 +92,9 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
     int status = wm_recording_open(args->recording.words[0], run, &recording, &err);
     if (status == WM_OK && args->codecarbon)
         status = write_codecarbon(args, recording, mode, &err);
+    else if (status == WM_OK && args->sub_tracking)
+        status =
+            wm_recording_export_sub_tracking(recording, args->sub_tracking, mode, &err);
     else if (status == WM_OK)
         status = wm_recording_export(recording, args->path, mode, &err);
     wm_recording_close(recording);
@@ -103,7 +112,10 @@ const struct cmd cmd_export = {
         "\n"
         "--codecarbon writes the totals of the run as one row, as CodeCarbon does, with "
         "the "
-        "CO2e that --carbon says; --append adds it to the rows of a file that is there.",
+        "CO2e that --carbon says; --append adds it to the rows of a file that is there.\n"
+        "\n"
+        "--sub-tracking writes the regions of the run as gpu_tracker's sub-tracking file; "
+        "an SQLite or CSV recording is the tracking file that goes with it.",
     .example = "wattmeter export run.sqlite -o run.csv",
     .operands = "RECORDING",
     .operands_slot = offsetof(struct export_args, recording),

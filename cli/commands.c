@@ -8,6 +8,8 @@ extern const struct cmd cmd_info;
 extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_report;
 extern const struct cmd cmd_export;
+extern const struct cmd cmd_analyze;
+extern const struct cmd cmd_combine;
 extern const struct cmd cmd_experiment;
 
 /* A line for each: clang-format would fill the lines. */
@@ -19,6 +21,8 @@ const struct cmd *const cmd_table[] = {
     &cmd_doctor,
     &cmd_report,
     &cmd_export,
+    &cmd_analyze,
+    &cmd_combine,
     &cmd_experiment,
     NULL,
 };

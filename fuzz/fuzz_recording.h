@@ -54,6 +54,41 @@ static inline void require_tick(const struct wm_tick *tick, int64_t last_ns)
     }
 }
 
+/* Every path lies in one before it, and every call in what has been told of. */
+static inline void require_batch(const struct wm_region_batch *batch)
+{
+    uint32_t paths = batch->first_path + batch->path_count;
+    uint32_t threads = batch->first_thread + batch->thread_count;
+
+    for (uint32_t i = 0; i < batch->path_count; i++) {
+        const struct wm_region_path *path = &batch->paths[i];
+        require(path->name &&
+                (path->parent == WM_REGION_NO_PATH ? path->depth == 0
+                                                   : path->parent < batch->first_path + i));
+    }
+    for (size_t i = 0; i < batch->call_count; i++) {
+        const struct wm_region_record *call = &batch->calls[i];
+        require(call->path < paths && call->thread < threads && is_time(call->start_ns) &&
+                is_time(call->stop_ns) && call->start_ns <= call->stop_ns);
+    }
+}
+
+static inline void require_regions(struct wm_recording *recording)
+{
+    struct wm_region_batch batch;
+    struct wm_error err = { 0 };
+    uint32_t paths = 0, threads = 0;
+    int status;
+
+    while ((status = wm_recording_regions(recording, &batch, &err)) > 0) {
+        require(batch.first_path == paths && batch.first_thread == threads);
+        require_batch(&batch);
+        paths += batch.path_count;
+        threads += batch.thread_count;
+    }
+    require(status == 0 || (err.status == status && err.text[0] != '\0'));
+}
+
 /* Whether it was a recording. A failure has to be told in words. */
 static inline bool fuzz_recording(const char *path)
 {
@@ -74,6 +109,7 @@ static inline bool fuzz_recording(const char *path)
         last_ns = tick.when_ns;
     }
     require(status == 0 || (err.status == status && err.text[0] != '\0'));
+    require_regions(recording);
     wm_recording_close(recording);
     return true;
 }

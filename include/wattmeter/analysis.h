@@ -4,11 +4,14 @@
  * block of code: what gpu_tracker calls sub-tracking analysis, for its files and for
  * recordings of ours alike.
  *
- *     struct wm_analysis_input input = { .tracking = "tracking.csv",
+ *     const char *files[] = { "sub-tracking.csv" };
+ *     struct wm_analysis_input input = { .tracking = "tracking.csv", .run = WM_LAST_RUN,
  *                                        .sub_tracking = files, .sub_tracking_count = 1 };
- *     if (wm_block_analysis_new(&input, &analysis, &err) == WM_OK)
+ *     struct wm_block_analysis *analysis;
+ *     if (wm_block_analysis_new(&input, &analysis, &err) == WM_OK) {
  *         wm_block_analysis_print(analysis, WM_ANALYSIS_TEXT, stdout, &err);
- *     wm_block_analysis_free(analysis);
+ *         wm_block_analysis_free(analysis);
+ *     }
  *
  * The rules of source.h hold here too.
  */
@@ -38,8 +41,8 @@ struct wm_analysis_input {
 enum wm_analysis_format {
     WM_ANALYSIS_TEXT,             /* for people */
     WM_ANALYSIS_JSON,             /* docs/analysis.md has the structure */
-    WM_ANALYSIS_GPU_TRACKER_TEXT, /* gpu_tracker's own layouts, byte by byte */
-    WM_ANALYSIS_GPU_TRACKER_JSON,
+    WM_ANALYSIS_GPU_TRACKER_TEXT, /* gpu_tracker's own layouts, byte by byte, without the */
+    WM_ANALYSIS_GPU_TRACKER_JSON, /* line end that it adds on the screen */
 };
 
 WM_API int wm_block_analysis_new(const struct wm_analysis_input *input,

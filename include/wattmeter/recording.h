@@ -50,8 +50,8 @@ struct wm_tick {
 
 /* Opens run number `run` (from 0) of the recording at `path`, of whatever
  * format, or in the PostgreSQL database of that URL (postgresql://...); WM_LAST_RUN is the
- * newest. A recording whose writer was killed opens like any other and ends where its last
- * whole tick ends. */
+ * newest, or all of an AIPowerMeter folder, whose segments are its runs. A recording whose
+ * writer was killed opens like any other and ends where its last whole tick ends. */
 WM_API int wm_recording_open(const char *path, size_t run,
                              struct wm_recording **ret_recording, struct wm_error *err);
 
@@ -85,6 +85,13 @@ WM_API int wm_recording_join_meter(struct wm_recording *recording, const char *p
  * file that is there. */
 WM_API int wm_recording_export(struct wm_recording *recording, const char *path,
                                enum wm_record_mode mode, struct wm_error *err);
+
+/* Writes the regions of the run to `path`, whose suffix is .csv or .sqlite, as
+ * gpu_tracker's sub-tracking file to the tracking file that an SQLite or CSV recording is.
+ * WM_ENODEV where there are none. WM_RECORD_APPEND is refused. */
+WM_API int wm_recording_export_sub_tracking(struct wm_recording *recording,
+                                            const char *path, enum wm_record_mode mode,
+                                            struct wm_error *err);
 
 #ifdef __cplusplus
 }

@@ -3,9 +3,9 @@
  * region.h - named blocks of code, told to whoever measures the program.
  *
  *     wm_region_begin("epoch");
- *     for (int i = 0; i < count; i++) {
- *         WM_REGION("batch");            ends with the block it stands in
- *         train(i);
+ *     for (int i = 0; i < 100; i++) {
+ *         WM_REGION("batch"); // ends with the block it stands in
+ *         train();
  *     }
  *     wm_region_end();
  *

@@ -3,12 +3,14 @@
 #ifndef WATTMETER_WATTMETER_H
 #define WATTMETER_WATTMETER_H
 
+#include "wattmeter/analysis.h"
 #include "wattmeter/doctor.h"
 #include "wattmeter/energy.h"
 #include "wattmeter/error.h"
 #include "wattmeter/experiment.h"
 #include "wattmeter/gpu.h"
 #include "wattmeter/recording.h"
+#include "wattmeter/region.h"
 #include "wattmeter/report.h"
 #include "wattmeter/source.h"
 #include "wattmeter/tracker.h"

@@ -14,6 +14,7 @@
 #include "record/read_join.h"
 #include "record/record_ops.h"
 #include "record/record_text.h"
+#include "record/record_url.h"
 
 static const struct wm_reader_ops *const readers[] = {
     &wm_reader_sqlite, &wm_reader_csv,      &wm_reader_aipm,
@@ -22,12 +23,13 @@ static const struct wm_reader_ops *const readers[] = {
 
 enum { READER_COUNT = sizeof(readers) / sizeof(readers[0]) };
 
-/* How much of a file has to be known to tell its format. */
-enum { HEAD_SIZE = 512 };
+/* How much of a file has to be known to tell its format: some begin with comments. */
+enum { HEAD_SIZE = 4096 };
 
 struct wm_recording {
     const struct wm_reader_ops *ops;
     char *path;
+    size_t run;
     dev_t device;
     ino_t inode; /* 0 where a URL leads */
     const struct wm_channel *channels;
@@ -137,6 +139,7 @@ static int open_file(char *file, size_t run, struct wm_recording **ret_recording
     }
     recording->ops = ops;
     recording->path = file;
+    recording->run = run;
     recording->device = info.st_dev;
     recording->inode = info.st_ino;
 
@@ -188,6 +191,7 @@ int wm_recording_join_meter(struct wm_recording *recording, const char *path,
         goto out;
 
     joined->ops = &wm_reader_join;
+    joined->run = recording->run;
     joined->device = recording->device;
     joined->inode = recording->inode;
     joined->channel_count = joined->ops->channels(joined->state, &joined->channels);
@@ -255,6 +259,25 @@ size_t wm_recording_gaps(const struct wm_recording *recording,
                          const struct wm_gap **ret_gaps)
 {
     return recording->ops->gaps(recording->state, ret_gaps);
+}
+
+int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch *ret_batch,
+                         struct wm_error *err)
+{
+    const struct wm_reader_ops *ops = recording->ops;
+
+    return ops->regions ? ops->regions(recording->state, ret_batch, err) : 0;
+}
+
+const char *wm_recording_path(const struct wm_recording *recording)
+{
+    return recording->inode != 0 ? recording->path : WM_URL_HIDDEN;
+}
+
+const char *wm_recording_origin(const struct wm_recording *recording, size_t *ret_run)
+{
+    *ret_run = recording->run;
+    return recording->path;
 }
 
 bool wm_recording_at_start(const struct wm_recording *recording)

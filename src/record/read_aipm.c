@@ -12,15 +12,18 @@
  * The file is read twice: what it holds (channels, segments) has to be known
  * before the first tick. Lines that cannot be read, pauses and a clock that was
  * set back end a segment: nothing is integrated across them.
+ *
+ * The last run of a file is all of it, as AIPowerMeter has it. What stands before each
+ * end of a recording segment is a run as well, where there is more than one of them.
  */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_clock.h"
 #include "base/base_number.h"
-#include "record/read_aipm_json.h"
 #include "record/read_aipm_metrics.h"
 #include "record/read_aipm_run.h"
 #include "record/record_aipm_results.h"
@@ -28,9 +31,13 @@
 #include "record/record_lines.h"
 #include "record/record_localtime.h"
 #include "record/record_ops.h"
+#include "record/record_python_json.h"
 #include "record/record_text.h"
 
 #define SEGMENT_END "END OF RECORDING SEGMENT"
+
+/* In place of a run's number: all that the file holds. */
+#define WHOLE ((size_t)-1)
 
 /* A line has a few numbers for each process. */
 enum { LINE_MAX_LENGTH = 16 * 1024 * 1024 };
@@ -78,10 +85,15 @@ struct aipm_reader {
     struct wm_gap *gaps;
     size_t gap_count, gap_room;
 
+    size_t chosen, part_count; /* which run is read, or WHOLE */
+    size_t part;               /* the run that the file has come to, */
+    bool in_part;              /* and whether there was anything of it */
+
     int64_t spacing_ns; /* the usual one; 0: unknown */
     struct timeline timeline;
     bool in_rest; /* behind the last whole line */
-    uint64_t records, bad_lines, segments, set_back;
+    uint64_t records, bad_lines, segments, set_back, same_dates;
+    bool has_package; /* the file speaks of the packages, with a number or not */
     size_t first_bad_line;
     bool is_torn; /* its last line is */
 
@@ -95,10 +107,15 @@ struct aipm_reader {
  * end. */
 static bool aipm_recognises(const char *head, size_t length)
 {
+    static const char mark[] = "\xef\xbb\xbf";
     static const char *const starts[] = { "\"date\"", "\"metrics\"" };
     static const char end[] = "\"" SEGMENT_END "\"";
     size_t at = 0;
 
+    if (length >= sizeof(mark) - 1 && memcmp(head, mark, sizeof(mark) - 1) == 0) {
+        head += sizeof(mark) - 1;
+        length -= sizeof(mark) - 1;
+    }
     if (length >= sizeof(end) - 1 && memcmp(head, end, sizeof(end) - 1) == 0)
         return true;
     if (length == 0 || head[at++] != '{')
@@ -147,23 +164,43 @@ static bool is_blank(const char *text, size_t length)
     return strspn(text, " \t\r\n") >= length;
 }
 
+static bool is_end(const char *text, size_t length)
+{
+    static const char end[] = "\"" SEGMENT_END "\"";
+    size_t start = strspn(text, " \t");
+
+    return length - start >= sizeof(end) - 1 &&
+           memcmp(text + start, end, sizeof(end) - 1) == 0 &&
+           is_blank(text + start + sizeof(end) - 1, length - start - (sizeof(end) - 1));
+}
+
+/* Whether a line is of the run that is read; which one that is follows from the ends of
+ * segments, and from lines that look like records. */
+static bool follow_parts(struct aipm_reader *reader, const char *text, size_t length)
+{
+    if (is_end(text, length)) {
+        reader->part += reader->in_part;
+        reader->in_part = false;
+        return true;
+    }
+    reader->in_part |= text[strspn(text, " \t")] == '{' && text[length - 1] == '}';
+    return reader->chosen == WHOLE || reader->part == reader->chosen;
+}
+
 /* What a line comes to: 1 and a record; 0 for anything else. */
 static int take_line(struct aipm_reader *reader, char *text, size_t length, bool is_whole,
                      struct record *ret_record, struct wm_error *err)
 {
     json_t *line = NULL;
 
-    if (is_blank(text, length))
+    if (is_blank(text, length) || !follow_parts(reader, text, length))
         return 0;
-    if (wm_aipm_json(text, length, &line) < 0)
-        return out_of_memory(reader, err);
-
-    const char *word = json_string_value(line);
-    if (word && strcmp(word, SEGMENT_END) == 0) {
-        json_decref(line);
+    if (is_end(text, length)) {
         end_segment(reader, "a pause between two segments of the recording");
         return 0;
     }
+    if (wm_python_json(text, length, &line) < 0)
+        return out_of_memory(reader, err);
     if (take_record(reader, line, ret_record))
         return 1;
     if (!is_whole) {
@@ -176,6 +213,11 @@ static int take_line(struct aipm_reader *reader, char *text, size_t length, bool
     return 0;
 }
 
+static bool is_past_chosen(const struct aipm_reader *reader)
+{
+    return reader->chosen != WHOLE && reader->part > reader->chosen;
+}
+
 /* 1 and the next record, whose `line` is the caller's; 0 past the last one. */
 static int next_record(struct aipm_reader *reader, struct record *ret_record,
                        struct wm_error *err)
@@ -184,7 +226,7 @@ static int next_record(struct aipm_reader *reader, struct record *ret_record,
     size_t length;
     char *text;
 
-    while (!reader->in_rest && status == 0) {
+    while (!reader->in_rest && status == 0 && !is_past_chosen(reader)) {
         status = wm_lines_next(&reader->lines, &text, &length, err);
         if (status < 0)
             return status;
@@ -199,13 +241,39 @@ static int next_record(struct aipm_reader *reader, struct record *ret_record,
 static int rewind_records(struct aipm_reader *reader, struct wm_error *err)
 {
     reader->timeline = (struct timeline) { 0 };
+    reader->part = 0;
+    reader->in_part = false;
     reader->in_rest = false;
     reader->is_torn = false;
     reader->bad_lines = 0;
     reader->records = 0;
     reader->segments = 0;
     reader->set_back = 0;
+    reader->same_dates = 0;
     return wm_lines_rewind(&reader->lines, err);
+}
+
+/* The lines are not read any closer than it takes to tell the runs apart. */
+static int count_parts(struct aipm_reader *reader, struct wm_error *err)
+{
+    size_t length;
+    char *text;
+    int status;
+
+    reader->chosen = WHOLE;
+    while ((status = wm_lines_next(&reader->lines, &text, &length, err)) > 0) {
+        if (!is_blank(text, length))
+            follow_parts(reader, text, length);
+    }
+    if (status < 0)
+        return status;
+    length = wm_lines_rest(&reader->lines, &text);
+    if (!is_blank(text, length))
+        follow_parts(reader, text, length);
+    reader->part_count = reader->part + reader->in_part;
+    if (reader->part_count == 0)
+        reader->part_count = 1;
+    return rewind_records(reader, err);
 }
 
 /* Why this record begins a segment, after another one; NULL: it does not. */
@@ -245,8 +313,10 @@ static int place_record(struct aipm_reader *reader, int64_t date_ns,
 
     if (timeline->started && !why) {
         /* A record in the same microsecond as the last. */
-        if (placed.when_ns <= timeline->when_ns)
+        if (placed.when_ns <= timeline->when_ns) {
             placed.when_ns = timeline->when_ns + 1;
+            reader->same_dates++;
+        }
     } else {
         int64_t earliest_ns = why ? placed.hole_ns + 1 : 0;
         if (placed.when_ns <= earliest_ns) {
@@ -378,6 +448,7 @@ struct survey {
     const char *generation;
     int64_t first_ns;
     int64_t end_ns;
+    int64_t next_ns; /* when the next run begins */
 };
 
 /* What we have written beside the metrics: of which kinds of device they were not
@@ -404,6 +475,7 @@ static int survey_record(struct aipm_reader *reader, const struct record *record
     if (wm_aipm_discover(&reader->set, record->metrics) < 0)
         return out_of_memory(reader, err);
     take_origins(reader, record->line);
+    reader->has_package |= wm_aipm_has_package(record->metrics);
     if (!survey->generation)
         survey->generation = wm_aipm_generation(record->metrics);
 
@@ -441,6 +513,25 @@ static int survey_file(struct aipm_reader *reader, struct survey *survey,
         return wm_fail(err, WM_EFORMAT, "%s: none of its metrics is one of AIPowerMeter's",
                        reader->path);
     return spread_gaps(reader, err);
+}
+
+/* What comes behind the run that is read is no part of it. */
+static int find_next_run(struct aipm_reader *reader, struct survey *survey,
+                         struct wm_error *err)
+{
+    struct record record;
+
+    survey->next_ns = INT64_MAX;
+    if (!is_past_chosen(reader))
+        return WM_OK;
+    reader->chosen++;
+    int status = next_record(reader, &record, err);
+    reader->chosen--;
+    if (status > 0) {
+        survey->next_ns = record.date_ns - reader->spacing_ns;
+        json_decref(record.line);
+    }
+    return status < 0 ? status : WM_OK;
 }
 
 /* A number for a note: four digits behind the point, and none that say nothing. */
@@ -547,6 +638,12 @@ static int fill_run(struct aipm_reader *reader, const char *path,
     run->gpu_count = count_gpus(reader);
     run->expected_gpu_count = run->gpu_count;
     bool is_ours = run->version != NULL;
+
+    /* What is known of the runs is known of the first. */
+    if (reader->chosen != WHOLE && reader->chosen > 0) {
+        free(run->id);
+        run->id = NULL;
+    }
     if (add_sources(reader) < 0 || note_windows(reader, &survey->windows) < 0 ||
         note_times(reader, survey->first_ns) < 0 ||
         (!is_ours && note_origin(reader, survey) < 0))
@@ -554,14 +651,56 @@ static int fill_run(struct aipm_reader *reader, const char *path,
     return wm_aipm_read_notes(path, run, err);
 }
 
+static void add_trouble(struct aipm_reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add_trouble(struct aipm_reader *reader, const char *format, ...)
+{
+    char *text = reader->result.recording_trouble;
+    size_t size = sizeof(reader->result.recording_trouble), used = strlen(text);
+    va_list arguments;
+
+    used += (size_t)snprintf(text + used, size - used, "%s", used > 0 ? "; " : "");
+    if (used >= size)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
+static bool has_channel(const struct aipm_reader *reader, const char *label)
+{
+    for (size_t i = 0; i < reader->set.count; i++) {
+        if (strcmp(reader->set.channels[i].label, label) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void say_trouble(struct aipm_reader *reader)
+{
+    if (reader->bad_lines > 0)
+        add_trouble(reader, "line %zu cannot be read", reader->first_bad_line);
+    if (reader->set_back > 0)
+        add_trouble(reader,
+                    "the clock was set back (%llu times), and later times are moved on",
+                    (unsigned long long)reader->set_back);
+    if (reader->spacing_ns == 0 && reader->same_dates > 0)
+        add_trouble(reader, "its records have one date: how long they took is not known");
+    if (reader->has_package && !has_channel(reader, "package"))
+        add_trouble(reader, "none of its intel_power is a number that can be used");
+    if (reader->set.odd_gpu[0])
+        add_trouble(reader, "GPU '%s' has no number and is left out", reader->set.odd_gpu);
+    if (reader->is_torn)
+        add_trouble(reader, "its last line is cut off and left out");
+    if (reader->set.left_out > 0)
+        add_trouble(reader, "only the first %zu channels are read", reader->set.count);
+}
+
 /* Always there: AIPowerMeter's recordings say nothing of how they ended. */
 static void fill_result(struct aipm_reader *reader, const struct survey *survey)
 {
-    struct wm_result *result = &reader->result;
-    char *text = result->recording_trouble;
-    size_t size = sizeof(result->recording_trouble), used = 0;
-
-    *result = (struct wm_result) {
+    reader->result = (struct wm_result) {
         .end_ns = survey->end_ns,
         .exit_status = -1,
         .cpu_total_seconds = -1,
@@ -575,23 +714,7 @@ static void fill_result(struct aipm_reader *reader, const struct survey *survey)
         .ticks = reader->records + reader->bad_lines,
         .lost_ticks = reader->bad_lines,
     };
-    if (reader->bad_lines > 0)
-        used += (size_t)snprintf(text + used, size - used, "line %zu cannot be read; ",
-                                 reader->first_bad_line);
-    if (reader->set_back > 0)
-        used += (size_t)snprintf(text + used, size - used,
-                                 "the clock was set back (%llu times), and later times are "
-                                 "moved on; ",
-                                 (unsigned long long)reader->set_back);
-    if (reader->is_torn)
-        used += (size_t)snprintf(text + used, size - used,
-                                 "its last line is cut off and left out; ");
-    if (reader->set.left_out > 0)
-        used +=
-            (size_t)snprintf(text + used, size - used,
-                             "only the first %zu channels are read; ", reader->set.count);
-    if (used > 0)
-        text[used - 2] = '\0';
+    say_trouble(reader);
 }
 
 /* The channels have no period: a sensor's value lags behind by about that much, and
@@ -620,32 +743,42 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
 
     reader->path = wm_text_path(path);
     reader->placed = (struct placed) { -1, -1, -1, NULL };
-    int status = wm_reader_choose_run(path, run, 1, &index, err);
-    if (status == WM_OK)
-        status = wm_aipm_channels_init(&reader->set, err);
+    int status = wm_aipm_channels_init(&reader->set, err);
     if (status == WM_OK)
         status = wm_lines_open(&reader->lines, path, LINE_MAX_LENGTH, err);
+    if (status == WM_OK)
+        status = count_parts(reader, err);
+    if (status == WM_OK)
+        status = wm_reader_choose_run(path, run, reader->part_count, &index, err);
     if (status == WM_OK)
         status = find_spacing(reader, err);
     if (status == WM_OK)
         status = rewind_records(reader, err);
+    if (status == WM_OK && run != WM_LAST_RUN && reader->part_count > 1)
+        reader->chosen = index;
     if (status == WM_OK)
         status = survey_file(reader, &survey, err);
     if (status == WM_OK)
         status = make_buffers(reader, err);
     if (status == WM_OK)
         status = fill_run(reader, path, &survey, err);
+    if (status == WM_OK) {
+        fill_result(reader, &survey);
+        status = find_next_run(reader, &survey, err);
+    }
     if (status < 0)
         return status;
-    fill_result(reader, &survey);
-    status = wm_aipm_read_results(path, &reader->run, &reader->result, err);
+    const struct wm_metrics_window window = {
+        reader->chosen == WHOLE || reader->chosen == 0 ? INT64_MIN : survey.first_ns,
+        survey.next_ns,
+    };
+    status = wm_aipm_read_results(path, &reader->run, &window, &reader->result, err);
     return status < 0 ? status : rewind_records(reader, err);
 }
 
 static size_t aipm_run_count(const void *state)
 {
-    (void)state;
-    return 1;
+    return ((const struct aipm_reader *)state)->part_count;
 }
 
 static const struct wm_run *aipm_run(const void *state)

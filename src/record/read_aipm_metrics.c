@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_text.h"
 #include "record/record_column.h"
 #include "record/record_text.h"
 
@@ -153,18 +154,38 @@ static bool read_sum(const json_t *object, double *ret_sum)
     return true;
 }
 
+static void note_odd_gpu(struct wm_aipm_channels *set, const char *key)
+{
+    if (set->odd_gpu[0])
+        return;
+    wm_text_utf8(set->odd_gpu, sizeof(set->odd_gpu), key[0] ? key : "?",
+                 strlen(key) + !key[0]);
+    wm_text_clean(set->odd_gpu);
+}
+
+/* AIPowerMeter numbers them. */
+static bool read_gpu_number(const char *key, unsigned int *ret_number)
+{
+    const char *end;
+    uint64_t number;
+
+    if (!wm_text_u64(key, &end, &number) || *end || number >= GPUS_MAX)
+        return false;
+    *ret_number = (unsigned int)number;
+    return true;
+}
+
 static void take_gpu(struct taker *taker, const struct rule *rule, const char *key,
                      const json_t *value)
 {
+    unsigned int gpu;
     char name[16];
-    char *end;
     double number;
 
-    if (!isdigit((unsigned char)key[0]) || strlen(key) > 4)
+    if (!read_gpu_number(key, &gpu)) {
+        note_odd_gpu(taker->set, key);
         return;
-    unsigned long gpu = strtoul(key, &end, 10);
-    if (*end != '\0' || gpu >= GPUS_MAX)
-        return;
+    }
     if (rule->form == FORM_PER_GPU ? !read_number(value, &number)
                                    : !read_sum(value, &number))
         return;
@@ -172,7 +193,7 @@ static void take_gpu(struct taker *taker, const struct rule *rule, const char *k
     number *= rule->scale;
     if (strcmp(rule->unit, "ratio") == 0)
         number = fmin(number, 1);
-    snprintf(name, sizeof(name), "gpu%lu", gpu);
+    snprintf(name, sizeof(name), "gpu%u", gpu);
     struct finding finding = {
         .channel = {
             .source = rule->source,
@@ -422,6 +443,11 @@ double wm_aipm_package_watts(const json_t *metrics)
     double watts;
 
     return read_number(json_object_get(cpu, "intel_power"), &watts) ? watts : NAN;
+}
+
+bool wm_aipm_has_package(const json_t *metrics)
+{
+    return json_object_get(json_object_get(metrics, "cpu"), "intel_power") != NULL;
 }
 
 const char *wm_aipm_generation(const json_t *metrics)

@@ -7,6 +7,7 @@
 #define WM_READ_AIPM_METRICS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/base_error.h"
 #include "wattmeter/source.h"
@@ -15,8 +16,9 @@
 struct wm_aipm_channels {
     struct wm_channel *channels;
     size_t count, room;
-    json_t *index;   /* the place of each in `channels`, by "device metric" */
-    size_t left_out; /* values of channels beyond the most that a recording holds */
+    json_t *index;    /* the place of each in `channels`, by "device metric" */
+    char odd_gpu[24]; /* the first of them that is called by no number, or "" */
+    size_t left_out;  /* values of channels beyond the most that a recording holds */
 };
 
 int wm_aipm_channels_init(struct wm_aipm_channels *set, struct wm_error *err);
@@ -35,6 +37,9 @@ void wm_aipm_values(const struct wm_aipm_channels *set, const json_t *metrics,
 /* The power of all packages in one record, which is what AIPowerMeter calls the
  * power of the CPU; NAN where it is missing. */
 double wm_aipm_package_watts(const json_t *metrics);
+
+/* Whether the record speaks of that at all. */
+bool wm_aipm_has_package(const json_t *metrics);
 
 /* Which generation of AIPowerMeter wrote such a record, for people; NULL where it
  * does not show. */

@@ -6,35 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base_file.h"
-#include "record/read_aipm_json.h"
+#include "record/record_beside.h"
+#include "record/record_python_json.h"
 #include "record/record_text.h"
-
-/* Of a file beside the recording. */
-enum { FILE_MAX = 16 * 1024 * 1024 };
 
 static int out_of_memory(const char *path, struct wm_error *err)
 {
     return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
 }
 
-/* The text of a file in the folder of `path`; NULL where it cannot be had. */
-static int slurp_beside(const char *path, const char *name, char **ret_text,
-                        size_t *ret_length, struct wm_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    char *beside = NULL;
-
-    *ret_text = NULL;
-    *ret_length = 0;
-    if (asprintf(&beside, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name) < 0)
-        return out_of_memory(path, err);
-    int status = wm_file_slurp(beside, FILE_MAX, ret_text, ret_length, NULL);
-    free(beside);
-    return status == WM_ENOMEM ? out_of_memory(path, err) : WM_OK;
-}
-
-/* The same as JSON. */
+/* A file beside the recording as JSON; NULL where there is none. */
 static int load_beside(const char *path, const char *name, json_t **ret_value,
                        struct wm_error *err)
 {
@@ -42,8 +23,8 @@ static int load_beside(const char *path, const char *name, json_t **ret_value,
     size_t length;
 
     *ret_value = NULL;
-    int status = slurp_beside(path, name, &text, &length, err);
-    if (text && wm_aipm_json(text, length, ret_value) < 0)
+    int status = wm_beside_read(path, name, &text, &length, err);
+    if (text && wm_python_json(text, length, ret_value) < 0)
         status = out_of_memory(path, err);
     free(text);
     return status;
@@ -113,7 +94,7 @@ static int note_result_lines(const char *path, struct wm_run *run, char *text,
     for (char *line = text; *line && status == WM_OK;) {
         size_t length = strcspn(line, "\n");
         json_t *value = NULL;
-        if (wm_aipm_json(line, length, &value) < 0)
+        if (wm_python_json(line, length, &value) < 0)
             status = out_of_memory(path, err);
         if (json_is_object(value)) {
             json_decref(last);
@@ -137,11 +118,11 @@ static int note_results(const char *path, struct wm_run *run, struct wm_error *e
     char *text;
     size_t length;
 
-    int status = slurp_beside(path, "results_exp.json", &text, &length, err);
+    int status = wm_beside_read(path, "results_exp.json", &text, &length, err);
     if (!text)
         return status;
 
-    int loaded = wm_aipm_json(text, length, &whole);
+    int loaded = wm_python_json(text, length, &whole);
     if (loaded < 0)
         status = out_of_memory(path, err);
     if (loaded == 0 || json_object_get(whole, "metrics")) {

@@ -10,12 +10,15 @@
 #include "record/record_column.h"
 #include "record/record_text.h"
 
-/* A tick of the meter, copied. */
+/* A tick, copied. */
 struct moment {
     bool there;
-    int64_t unix_ns;
+    int64_t when_ns;
     struct wm_reading *readings;
 };
+
+/* A run shorter than so many periods of the meter has no figure to rely on. */
+enum { SHORT_PERIODS = 3 };
 
 struct join {
     struct wm_recording *recording, *meter;
@@ -24,10 +27,12 @@ struct join {
     bool has_result;
     struct wm_channel *channels;
     size_t own_count, meter_count; /* of the channels */
-    struct wm_reading *readings;
-    struct moment before, after; /* on both sides of the tick */
+    struct wm_reading *readings;   /* of a tick that is given out */
+    int64_t last_ns;               /* when that was; -1: there was none */
+    struct moment next;            /* tick of the recording */
+    struct moment before, after;   /* ticks of the meter, on both sides of a tick */
     bool meter_ended;
-    uint64_t joined; /* ticks for which the meter had something to say */
+    uint64_t ticks, joined; /* for how many the meter had something to say */
 };
 
 static int out_of_memory(struct wm_error *err)
@@ -35,9 +40,26 @@ static int out_of_memory(struct wm_error *err)
     return wm_fail(err, WM_ENOMEM, "meter: out of memory");
 }
 
-static int64_t unix_time(const struct wm_run *run, int64_t when_ns)
+/* How far the meter's time is behind that of the recording. */
+static int64_t shift_of(const struct join *join)
 {
-    return run->anchor_unix_ns - run->anchor_ns + when_ns;
+    const struct wm_run *meter = wm_recording_run(join->meter);
+
+    return meter->anchor_unix_ns - meter->anchor_ns + join->run.anchor_ns -
+           join->run.anchor_unix_ns;
+}
+
+/* Elsewhere the meter says of what time a reading is, and lags behind by nothing. Where
+ * there are hardly any that is not enough: their period says so. */
+static int64_t period_of(const struct join *join)
+{
+    const struct wm_run *run = wm_recording_run(join->recording);
+    const struct wm_result *result = wm_recording_result(join->recording);
+    int64_t period_ns = wm_recording_run(join->meter)->interval_ns;
+
+    return result && (result->end_ns - run->anchor_ns) / SHORT_PERIODS < period_ns
+               ? period_ns
+               : 0;
 }
 
 static int make_buffers(struct join *join, struct wm_error *err)
@@ -48,17 +70,20 @@ static int make_buffers(struct join *join, struct wm_error *err)
 
     join->channels = calloc(own + meter, sizeof(*join->channels));
     join->readings = calloc(own + meter, sizeof(*join->readings));
+    join->next.readings = calloc(own, sizeof(*join->next.readings));
     join->before.readings = calloc(meter, sizeof(*join->before.readings));
     join->after.readings = calloc(meter, sizeof(*join->after.readings));
-    if (!join->channels || !join->readings || !join->before.readings ||
-        !join->after.readings)
+    if (!join->channels || !join->readings || !join->next.readings ||
+        !join->before.readings || !join->after.readings)
         return out_of_memory(err);
     channels = wm_recording_channels(join->recording, &count);
     for (size_t i = 0; i < own; i++)
         join->channels[i] = channels[i];
     channels = wm_recording_channels(join->meter, &count);
-    for (size_t i = 0; i < meter; i++)
+    for (size_t i = 0; i < meter; i++) {
         join->channels[own + i] = channels[i];
+        join->channels[own + i].period_ns = period_of(join);
+    }
     return WM_OK;
 }
 
@@ -69,6 +94,7 @@ static void free_buffers(struct join *join)
     wm_result_release(&join->result);
     free(join->channels);
     free(join->readings);
+    free(join->next.readings);
     free(join->before.readings);
     free(join->after.readings);
     *join = (struct join) { 0 };
@@ -84,6 +110,7 @@ int wm_join_init(void *state, struct wm_recording *recording, struct wm_recordin
         .meter = meter,
         .own_count = wm_recording_channel_count(recording),
         .meter_count = wm_recording_channel_count(meter),
+        .last_ns = -1,
     };
     if (join->own_count + join->meter_count > WM_CHANNELS_MAX)
         return wm_fail(err, WM_EINVAL,
@@ -131,13 +158,38 @@ static size_t join_gaps(const void *state, const struct wm_gap **ret_gaps)
     return wm_recording_gaps(((const struct join *)state)->recording, ret_gaps);
 }
 
-/* Reads the meter until one of its readings is not before `unix_ns`. */
-static int follow_meter(struct join *join, int64_t unix_ns, struct wm_error *err)
+static int read_next(struct join *join, struct wm_error *err)
 {
-    const struct wm_run *run = wm_recording_run(join->meter);
     struct wm_tick tick;
 
-    while (!join->meter_ended && (!join->after.there || join->after.unix_ns < unix_ns)) {
+    int status = wm_recording_next(join->recording, &tick, err);
+    join->next.there = status > 0;
+    if (status <= 0)
+        return status;
+    join->next.when_ns = tick.when_ns;
+    memcpy(join->next.readings, tick.readings, tick.count * sizeof(*tick.readings));
+    return status;
+}
+
+/* In the time of the recording. */
+static void copy_meter(const struct join *join, const struct wm_tick *tick,
+                       struct moment *to)
+{
+    int64_t shift_ns = shift_of(join);
+
+    to->when_ns = tick->when_ns + shift_ns;
+    for (size_t i = 0; i < tick->count; i++) {
+        to->readings[i] = tick->readings[i];
+        to->readings[i].when_ns += shift_ns;
+    }
+}
+
+/* Reads the meter until one of its ticks is not before `when_ns`. */
+static int follow_meter(struct join *join, int64_t when_ns, struct wm_error *err)
+{
+    struct wm_tick tick;
+
+    while (!join->meter_ended && (!join->after.there || join->after.when_ns < when_ns)) {
         int status = wm_recording_next(join->meter, &tick, err);
         if (status < 0)
             return status;
@@ -146,47 +198,57 @@ static int follow_meter(struct join *join, int64_t unix_ns, struct wm_error *err
         join->after = passed;
         join->after.there = status > 0;
         join->meter_ended = status == 0;
-        if (status == 0)
-            break;
-        join->after.unix_ns = unix_time(run, tick.when_ns);
-        memcpy(join->after.readings, tick.readings, tick.count * sizeof(*tick.readings));
+        if (status > 0)
+            copy_meter(join, &tick, &join->after);
     }
     return WM_OK;
 }
 
-static struct wm_reading meter_reading(const struct join *join, size_t channel,
-                                       int64_t unix_ns, int64_t when_ns)
+/* On the straight line from one reading of the meter to the next. */
+static struct wm_reading reading_between(const struct wm_reading *left,
+                                         const struct wm_reading *right, int64_t when_ns)
 {
-    const struct moment *before = &join->before, *after = &join->after;
-    const struct wm_reading *right = &after->readings[channel];
-    struct wm_reading reading = { 0 };
+    struct wm_reading reading = { when_ns, left->value, WM_READING_OK };
 
-    if (!after->there || right->state != WM_READING_OK)
-        return reading;
-    reading = (struct wm_reading) { when_ns, right->value, WM_READING_OK };
-    if (after->unix_ns == unix_ns)
-        return reading;
-
-    const struct wm_reading *left = &before->readings[channel];
-    if (!before->there || left->state != WM_READING_OK || before->unix_ns > unix_ns)
-        return (struct wm_reading) { 0 };
-    double part =
-        (double)(unix_ns - before->unix_ns) / (double)(after->unix_ns - before->unix_ns);
-    reading.value = left->value + part * (right->value - left->value);
+    if (right->when_ns > left->when_ns)
+        reading.value += (double)(when_ns - left->when_ns) /
+                         (double)(right->when_ns - left->when_ns) *
+                         (right->value - left->value);
     return reading;
 }
 
-/* The last reading of the meter may be the very time of the tick. */
-static void join_meter(struct join *join, int64_t when_ns)
+/* The meter's newest reading, with its own time, so that the line goes through what it
+ * said and its steps show. The first one and the last are for the very ends of the
+ * recording. `shown` is what was given out at the tick before. */
+static struct wm_reading meter_reading(const struct join *join, size_t channel,
+                                       const struct wm_reading *shown, int64_t when_ns,
+                                       bool is_last)
 {
-    int64_t unix_ns = unix_time(&join->run, when_ns);
+    const struct moment *before = &join->before, *after = &join->after;
+    const struct wm_reading *right = &after->readings[channel], *newest = right;
+    bool goes_on = shown->state == WM_READING_OK;
+
+    if (!after->there || right->state != WM_READING_OK)
+        return (struct wm_reading) { 0 };
+    if (after->when_ns > when_ns)
+        newest = &before->readings[channel];
+    if (newest != right && (!before->there || newest->state != WM_READING_OK))
+        return (struct wm_reading) { 0 };
+    if (is_last || join->last_ns < 0 || (!goes_on && newest->when_ns < join->last_ns))
+        return reading_between(newest, right, when_ns);
+    return goes_on && newest->when_ns <= shown->when_ns ? *shown : *newest;
+}
+
+static void join_meter(struct join *join, int64_t when_ns, bool is_last)
+{
     bool known = false;
 
     for (size_t i = 0; i < join->meter_count; i++) {
         struct wm_reading *reading = &join->readings[join->own_count + i];
-        *reading = meter_reading(join, i, unix_ns, when_ns);
+        *reading = meter_reading(join, i, reading, when_ns, is_last);
         known = known || reading->state == WM_READING_OK;
     }
+    join->ticks++;
     join->joined += known;
 }
 
@@ -198,6 +260,16 @@ static void add_trouble(struct wm_result *result, const char *text)
     if (text[0])
         snprintf(trouble + used, sizeof(result->recording_trouble) - used, "%s%s",
                  used > 0 ? "; " : "", text);
+}
+
+/* Where something is missing the meter's rest says why: a file that is not in order
+ * looks as if it had ended. */
+static void read_rest(struct join *join)
+{
+    struct wm_tick tick;
+
+    while (join->joined < join->ticks && !join->meter_ended)
+        join->meter_ended = wm_recording_next(join->meter, &tick, NULL) <= 0;
 }
 
 /* What went wrong on both sides. */
@@ -212,9 +284,11 @@ static int finish(struct join *join, struct wm_error *err)
     if (status < 0)
         return status;
     join->has_result = true;
+    read_rest(join);
     if (join->joined == 0)
         add_trouble(&join->result,
-                    "the meter has no reading from the time of the recording");
+                    "the meter has no reading that can be used from the time of the "
+                    "recording");
     if (meter)
         add_trouble(&join->result, meter->recording_trouble);
     return WM_OK;
@@ -223,20 +297,24 @@ static int finish(struct join *join, struct wm_error *err)
 static int join_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
 {
     struct join *join = state;
-    struct wm_tick tick;
+    int status = join->last_ns < 0 ? read_next(join, err) : WM_OK;
 
-    int status = wm_recording_next(join->recording, &tick, err);
-    if (status == 0)
+    if (status >= 0 && !join->next.there)
         return finish(join, err);
-    if (status > 0)
-        status = follow_meter(join, unix_time(&join->run, tick.when_ns), err);
+    if (status >= 0)
+        status = follow_meter(join, join->next.when_ns, err);
     if (status < 0)
         return status;
 
-    memcpy(join->readings, tick.readings, tick.count * sizeof(*tick.readings));
-    join_meter(join, tick.when_ns);
+    int64_t when_ns = join->next.when_ns;
+    memcpy(join->readings, join->next.readings, join->own_count * sizeof(*join->readings));
+    status = read_next(join, err);
+    if (status < 0)
+        return status;
+    join_meter(join, when_ns, status == 0);
+    join->last_ns = when_ns;
     *ret_tick = (struct wm_tick) {
-        .when_ns = tick.when_ns,
+        .when_ns = when_ns,
         .readings = join->readings,
         .count = join->own_count + join->meter_count,
     };
@@ -252,6 +330,12 @@ static void join_close(void *state)
     free_buffers(join);
 }
 
+static int join_regions(void *state, struct wm_region_batch *ret_batch,
+                        struct wm_error *err)
+{
+    return wm_recording_regions(((struct join *)state)->recording, ret_batch, err);
+}
+
 const struct wm_reader_ops wm_reader_join = {
     .name = "a recording and a meter",
     .state_size = sizeof(struct join),
@@ -261,5 +345,6 @@ const struct wm_reader_ops wm_reader_join = {
     .channels = join_channels,
     .gaps = join_gaps,
     .next = join_next,
+    .regions = join_regions,
     .close = join_close,
 };

@@ -4,7 +4,8 @@
  * the first, and what a meter saw at each of those ticks.
  *
  * The two are brought together by the time of day: that of the first comes from
- * its anchor. Between two readings of the meter a straight line holds; outside of
+ * its anchor. A tick has the meter's newest reading, with the time of that; the first
+ * and the last tick have what the straight line between two readings says. Outside of
  * them, and where the meter itself has a hole, nothing is known.
  */
 #ifndef WM_READ_JOIN_H

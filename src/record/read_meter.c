@@ -2,18 +2,21 @@
 /*
  * read_meter.c - the CSV file of an external power meter: a header that names its
  * columns and their units ("timestamp,power_W"), or what wattmetre-read writes for
- * AIPowerMeter (omegawatt.csv: a free line before the header, a flag for rows that
- * are good).
+ * AIPowerMeter (omegawatt.csv: a flag for rows that are good). Free lines may stand
+ * before the header.
  *
- * Rows are left out where they cannot be read, and the recording says how many.
- * Where more than three periods of the meter are missing nothing is known of the
- * time between.
+ * Rows are left out where they cannot be read, and single values too, for which the
+ * column's last one stands a while; the recording says how many. Where more than three
+ * periods of the meter are missing nothing is known of the time between.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_file.h"
 #include "base/base_number.h"
+#include "base/base_text.h"
 #include "record/read_meter_columns.h"
 #include "record/record_lines.h"
 #include "record/record_ops.h"
@@ -26,6 +29,12 @@ enum { SPACINGS_MAX = 1024 };
 
 enum { LONGEST_SPACINGS = 3 };
 
+/* The header is one of so many lines. */
+enum { HEADER_LINES = 20 };
+
+/* What a message shows of a cell or of a name. */
+enum { SHOWN_SIZE = 33 };
+
 /* What a row comes to. */
 enum row {
     ROW_GOOD,
@@ -36,19 +45,23 @@ enum row {
 struct meter_reader {
     const char *path; /* for messages */
     struct wm_lines lines;
-    struct wm_meter_columns columns;
+    struct wm_meter_csv_columns columns;
     char *header;       /* the names in `columns` */
     size_t header_line; /* where it stands */
     struct wm_run run;
     struct wm_result result;
     struct wm_channel *channels;
     char (*labels)[16];
-    struct wm_reading *readings, *none;
-    int64_t period_ns; /* 0: unknown */
-    int64_t when_ns;   /* of the last good row; -1: there was none */
-    int64_t row_ns;    /* of the row in `readings` that is due; -1: none is */
-    size_t first_bad_line;
-    uint64_t marked;
+    struct wm_reading *row;    /* as it stands in the file */
+    struct wm_reading *latest; /* the last value of each column */
+    struct wm_reading *shown;  /* as they were last given out */
+    int64_t period_ns;         /* 0: unknown */
+    int64_t when_ns;           /* of the last good row; -1: there was none */
+    int64_t row_ns;            /* of the row in `row` that is due; -1: none is */
+    char fault[128];           /* what is wrong with the last row that is bad, */
+    char first_fault[128];     /* and with the first, */
+    char value_fault[128];     /* and with the first value that cannot be used */
+    uint64_t bad_values, marked;
 };
 
 static int out_of_memory(const struct meter_reader *reader, struct wm_error *err)
@@ -56,36 +69,132 @@ static int out_of_memory(const struct meter_reader *reader, struct wm_error *err
     return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->path);
 }
 
-/* The header is the first line, or the second. Cut off by the end of `head` it
- * may still be recognised by its first columns. */
+static bool is_comment(const char *line)
+{
+    return line[strspn(line, " \t\r")] == '\0' || line[0] == '#';
+}
+
+static bool is_header(char *line, struct wm_meter_csv_columns *ret_columns)
+{
+    return wm_meter_csv_read_header(line, ret_columns) &&
+           (ret_columns->powers > 0 || ret_columns->bare);
+}
+
+/* Windows writes such files, too. */
+static bool is_utf16(const char *head, size_t length)
+{
+    return length >= 2 &&
+           (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0);
+}
+
+/* Old spreadsheets end lines by CR alone. */
+static char find_line_end(const char *head, size_t length)
+{
+    return memchr(head, '\r', length) && !memchr(head, '\n', length) ? '\r' : '\n';
+}
+
+/* Whether a table with times begins here, or one without names: it may be a meter's,
+ * and is worth a better message than that it is nothing at all. */
+static bool may_be_table(char *line)
+{
+    struct wm_meter_csv_columns columns;
+    char copy[4097];
+
+    snprintf(copy, sizeof(copy), "%s", line);
+    return (wm_meter_csv_read_header(line, &columns) && columns.count > 1) ||
+           wm_meter_csv_is_row(copy);
+}
+
+/* Cut off by the end of `head` a header may still be recognised by its first columns. */
 static bool meter_recognises(const char *head, size_t length)
 {
-    for (int line = 0; line < 2 && length > 0; line++) {
-        const char *end = memchr(head, '\n', length);
-        size_t line_length = end ? (size_t)(end - head) : length;
-        struct wm_meter_columns columns;
-        char copy[513];
+    char end = find_line_end(head, length), copy[4097];
+    bool is_first = true;
+
+    if (is_utf16(head, length))
+        return true;
+    if (length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
+        head += 3;
+        length -= 3;
+    }
+    for (int line = 0; line < HEADER_LINES && length > 0; line++) {
+        const char *found = memchr(head, end, length);
+        size_t line_length = found ? (size_t)(found - head) : length;
+        struct wm_meter_csv_columns columns;
 
         if (line_length >= sizeof(copy) || memchr(head, '\0', line_length))
             return false;
         memcpy(copy, head, line_length);
         copy[line_length] = '\0';
-        if (wm_meter_read_header(copy, &columns) && (columns.powers > 0 || columns.bare))
+        if (is_header(copy, &columns))
             return true;
-        if (!end)
+        memcpy(copy, head, line_length);
+        if (is_first && !is_comment(copy)) {
+            if (may_be_table(copy))
+                return true;
+            is_first = false;
+        }
+        if (!found)
             return false;
-        head = end + 1;
+        head = found + 1;
         length -= line_length + 1;
     }
     return false;
 }
 
-static int read_header(struct meter_reader *reader, struct wm_error *err)
+/* Up to `length` bytes of what somebody else wrote, in a message. */
+static const char *show(const char *text, size_t length, char shown[SHOWN_SIZE])
+{
+    wm_text_utf8(shown, SHOWN_SIZE, text, length);
+    wm_text_clean(shown);
+    return shown;
+}
+
+/* Why the table that begins with `line` is no meter's. */
+static int wrong_header(const struct meter_reader *reader, char *line, size_t number,
+                        struct wm_error *err)
+{
+    struct wm_meter_csv_columns columns;
+    char shown[SHOWN_SIZE], last[SHOWN_SIZE];
+
+    if (line && wm_meter_csv_read_header(line, &columns) && columns.count > 1) {
+        const char *name = columns.columns[columns.count - 1].name;
+        return wm_fail(
+            err, WM_EFORMAT,
+            "%s: not a recording, nor a meter's CSV: line %zu has no column of watts "
+            "between '%s' and '%s'; name it "
+            "power_W, power_mW or power_kW",
+            reader->path, number,
+            show(columns.columns[0].name, strlen(columns.columns[0].name), shown),
+            show(name, strlen(name), last));
+    }
+    return wm_fail(err, WM_EFORMAT,
+                   "%s: not a recording, nor a meter's CSV: no header with a time and "
+                   "watts, as 'time,power_W'",
+                   reader->path);
+}
+
+static int choose_line_end(struct meter_reader *reader, const char *path,
+                           struct wm_error *err)
+{
+    char head[4096];
+
+    ssize_t length = wm_file_read_at(AT_FDCWD, path, head, sizeof(head));
+    if (length > 0 && is_utf16(head, (size_t)length))
+        return wm_fail(err, WM_EFORMAT, "%s: is in UTF-16; save it as UTF-8", reader->path);
+    if (length > 0)
+        reader->lines.line_end = find_line_end(head, (size_t)length);
+    return WM_OK;
+}
+
+/* Takes the header, or the line that should be one: the first that is no comment. */
+static int find_header(struct meter_reader *reader, char **ret_first, size_t *ret_number,
+                       struct wm_error *err)
 {
     size_t length;
     char *line;
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < HEADER_LINES; i++) {
         int status = wm_lines_next(&reader->lines, &line, &length, err);
         if (status < 0)
             return status;
@@ -95,20 +204,37 @@ static int read_header(struct meter_reader *reader, struct wm_error *err)
         reader->header = strdup(line);
         if (!reader->header)
             return out_of_memory(reader, err);
-        if (wm_meter_read_header(reader->header, &reader->columns) &&
-            (reader->columns.powers > 0 || reader->columns.bare))
-            break;
-        reader->columns = (struct wm_meter_columns) { 0 };
+        if (is_header(reader->header, &reader->columns))
+            return WM_OK;
+        reader->columns = (struct wm_meter_csv_columns) { 0 };
+        if (!*ret_first && !is_comment(line)) {
+            *ret_first = strdup(line);
+            *ret_number = reader->lines.number;
+            if (!*ret_first)
+                return out_of_memory(reader, err);
+        }
     }
-    if (reader->columns.powers > 0)
-        return WM_OK;
-    if (reader->columns.bare)
-        return wm_fail(
-            err, WM_EFORMAT,
-            "%s: line %zu: what unit has '%.64s'? Name the column %.64s_W, _mW or "
-            "_kW",
-            reader->path, reader->lines.number, reader->columns.bare, reader->columns.bare);
-    return wm_fail(err, WM_EFORMAT, "%s: no header with a time and watts", reader->path);
+    return WM_OK;
+}
+
+static int read_header(struct meter_reader *reader, struct wm_error *err)
+{
+    char *first = NULL, shown[SHOWN_SIZE];
+    size_t number = 0;
+
+    int status = find_header(reader, &first, &number, err);
+    const char *bare = reader->columns.bare;
+    if (status == WM_OK && reader->columns.powers == 0 && bare) {
+        show(bare, strlen(bare), shown);
+        status =
+            wm_fail(err, WM_EFORMAT,
+                    "%s: line %zu: what unit has '%s'? Name the column %s_W, _mW or _kW",
+                    reader->path, reader->lines.number, shown, shown);
+    } else if (status == WM_OK && reader->columns.powers == 0) {
+        status = wrong_header(reader, first, number, err);
+    }
+    free(first);
+    return status;
 }
 
 /* Less than nothing is no power that was drawn. */
@@ -124,37 +250,110 @@ static struct wm_reading read_power(const char *cell, size_t length, double scal
     return reading;
 }
 
-/* Into `readings`, which get their time later. */
+/* Says what is wrong with a cell, as text[0..size). */
+static void describe(const struct meter_reader *reader, const char *name, const char *cell,
+                     size_t length, const char *what, char *text, size_t size)
+{
+    char shown[SHOWN_SIZE], column[SHOWN_SIZE];
+
+    snprintf(text, size, "line %zu: column '%s': '%s' is no %s", reader->lines.number,
+             show(name, strlen(name), column), show(cell, length, shown), what);
+}
+
+/* An empty cell is missing and not wrong. */
+static struct wm_reading take_power(struct meter_reader *reader, const char *name,
+                                    const char *cell, size_t length, double scale)
+{
+    struct wm_reading reading = read_power(cell, length, scale);
+
+    if (reading.state != WM_READING_OK && length > 0 && reader->bad_values++ == 0)
+        describe(reader, name, cell, length, "power", reader->value_fault,
+                 sizeof(reader->value_fault));
+    return reading;
+}
+
+/* Into `row`, whose readings get their time later. */
 static enum row read_row(struct meter_reader *reader, char *line, int64_t *ret_when_ns)
 {
-    const struct wm_meter_columns *columns = &reader->columns;
+    const struct wm_meter_csv_columns *columns = &reader->columns;
     enum row row = ROW_GOOD;
     char *cursor = line;
     size_t place = 0, column = 0;
 
     for (; cursor && column < columns->count; column++) {
-        const struct wm_meter_column *meant = &columns->columns[column];
+        const struct wm_meter_csv_column *meant = &columns->columns[column];
         size_t length;
-        const char *cell = wm_meter_next_cell(&cursor, columns->separator, &length);
-        if (meant->use == WM_METER_TIME &&
-            !wm_meter_read_time(cell, length, meant->scale,
-                                reader->when_ns >= 0 ? reader->when_ns : 0, ret_when_ns))
-            return ROW_BAD;
-        if (meant->use == WM_METER_IS_GOOD && (length != 4 || memcmp(cell, "true", 4) != 0))
+        char *cell = wm_meter_csv_next_cell(&cursor, columns->separator, &length);
+        if (meant->use == WM_METER_CSV_IS_GOOD &&
+            (length != 4 || memcmp(cell, "true", 4) != 0))
             row = ROW_MARKED;
-        if (meant->use == WM_METER_POWER)
-            reader->readings[place++] = read_power(cell, length, meant->scale);
+        if (meant->use == WM_METER_CSV_TIME || meant->use == WM_METER_CSV_POWER)
+            wm_meter_csv_make_point(cell, length, columns->separator);
+        if (meant->use == WM_METER_CSV_TIME &&
+            !wm_meter_csv_read_time(cell, length, meant->scale,
+                                    reader->when_ns >= 0 ? reader->when_ns : 0,
+                                    ret_when_ns)) {
+            describe(reader, meant->name, cell, length,
+                     "time since 1970, nor a date as 2026-03-07T18:45:00Z", reader->fault,
+                     sizeof(reader->fault));
+            return ROW_BAD;
+        }
+        if (meant->use == WM_METER_CSV_POWER)
+            reader->row[place++] =
+                take_power(reader, meant->name, cell, length, meant->scale);
     }
-    return cursor || column < columns->count ? ROW_BAD : row;
+    if (!cursor && column == columns->count)
+        return row;
+    snprintf(reader->fault, sizeof(reader->fault),
+             "line %zu: not as many cells as the header has names (%zu)",
+             reader->lines.number, columns->count);
+    return ROW_BAD;
 }
 
-static void note_bad_row(struct meter_reader *reader)
+/* A row that is good by itself has its place behind the last. */
+static enum row place_row(struct meter_reader *reader, char *line, size_t length,
+                          int64_t *ret_when_ns)
 {
-    if (reader->result.lost_ticks++ == 0)
-        reader->first_bad_line = reader->lines.number;
+    if (strlen(line) != length) {
+        snprintf(reader->fault, sizeof(reader->fault), "line %zu: has a NUL in it",
+                 reader->lines.number);
+        return ROW_BAD;
+    }
+    enum row row = read_row(reader, line, ret_when_ns);
+    if (row == ROW_GOOD && *ret_when_ns <= reader->when_ns) {
+        snprintf(reader->fault, sizeof(reader->fault),
+                 "line %zu: is not later than the one before", reader->lines.number);
+        return ROW_BAD;
+    }
+    return row;
 }
 
-/* 1 and the time of the next good row, which is in `readings`; 0 past the last. */
+/* What has been left out so far: whoever reads no further is told, too. */
+static void say_trouble(struct meter_reader *reader)
+{
+    struct wm_result *result = &reader->result;
+    char *text = result->recording_trouble;
+    size_t size = sizeof(result->recording_trouble), used = 0;
+
+    text[0] = '\0';
+    if (result->lost_ticks > 0)
+        used +=
+            (size_t)snprintf(text, size, "the meter's %s (%llu row%s left out)",
+                             reader->first_fault, (unsigned long long)result->lost_ticks,
+                             result->lost_ticks == 1 ? " is" : "s are");
+    if (reader->bad_values > 0 && used < size)
+        used += (size_t)snprintf(text + used, size - used,
+                                 "%sthe meter's %s (%llu value%s left out)",
+                                 used > 0 ? "; " : "", reader->value_fault,
+                                 (unsigned long long)reader->bad_values,
+                                 reader->bad_values == 1 ? " is" : "s are");
+    if (reader->marked > 0 && used < size)
+        snprintf(text + used, size - used,
+                 "%sthe meter marks %llu of its readings as not good: left out",
+                 used > 0 ? "; " : "", (unsigned long long)reader->marked);
+}
+
+/* 1 and the time of the next good row, which is in `row`; 0 past the last. */
 static int next_row(struct meter_reader *reader, int64_t *ret_when_ns, struct wm_error *err)
 {
     size_t length;
@@ -164,17 +363,21 @@ static int next_row(struct meter_reader *reader, int64_t *ret_when_ns, struct wm
         int status = wm_lines_next(&reader->lines, &line, &length, err);
         if (status <= 0)
             return status;
-        if (strspn(line, " \t") >= length)
+        if (strspn(line, " \t") >= length || line[0] == '#')
             continue;
 
-        enum row row =
-            strlen(line) == length ? read_row(reader, line, ret_when_ns) : ROW_BAD;
+        uint64_t bad_values = reader->bad_values;
+        enum row row = place_row(reader, line, length, ret_when_ns);
         reader->result.ticks++;
         if (row == ROW_MARKED)
             reader->marked++;
-        else if (row == ROW_BAD || *ret_when_ns <= reader->when_ns)
-            note_bad_row(reader);
-        else
+        else if (row == ROW_BAD && reader->result.lost_ticks++ == 0)
+            memcpy(reader->first_fault, reader->fault, sizeof(reader->fault));
+        if (row != ROW_GOOD)
+            reader->bad_values = bad_values;
+        if (row != ROW_GOOD || reader->bad_values > bad_values)
+            say_trouble(reader);
+        if (row == ROW_GOOD)
             break;
     }
     reader->when_ns = *ret_when_ns;
@@ -211,9 +414,8 @@ static int find_period(struct meter_reader *reader, int64_t *ret_first_ns,
     }
     free(spacings);
     if (status >= 0 && before_ns < 0)
-        return reader->first_bad_line > 0
-                   ? wm_fail(err, WM_EFORMAT, "%s: line %zu: not a row of its table",
-                             reader->path, reader->first_bad_line)
+        return reader->first_fault[0]
+                   ? wm_fail(err, WM_EFORMAT, "%s: %s", reader->path, reader->first_fault)
                    : wm_fail(err, WM_EFORMAT, "%s: holds no reading", reader->path);
     return status < 0 ? status : WM_OK;
 }
@@ -227,6 +429,7 @@ static int start_again(struct meter_reader *reader, struct wm_error *err)
     reader->when_ns = -1;
     reader->result.ticks = 0;
     reader->result.lost_ticks = 0;
+    reader->bad_values = 0;
     reader->marked = 0;
     int status = wm_lines_rewind(&reader->lines, err);
     while (status >= 0 && reader->lines.number < reader->header_line)
@@ -234,28 +437,48 @@ static int start_again(struct meter_reader *reader, struct wm_error *err)
     return status < 0 ? status : WM_OK;
 }
 
+static int make_buffers(struct meter_reader *reader, struct wm_error *err)
+{
+    size_t count = reader->columns.powers;
+
+    reader->channels = calloc(count, sizeof(*reader->channels));
+    reader->labels = calloc(count, sizeof(*reader->labels));
+    reader->row = calloc(count, sizeof(*reader->row));
+    reader->latest = calloc(count, sizeof(*reader->latest));
+    reader->shown = calloc(count, sizeof(*reader->shown));
+    return reader->channels && reader->labels && reader->row && reader->latest &&
+                   reader->shown
+               ? WM_OK
+               : out_of_memory(reader, err);
+}
+
+/* Two columns of one name are two devices. */
+static bool has_device(const struct meter_reader *reader, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(reader->channels[i].device, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* They have no period: what a sensor shows lags behind by about that much, but here
  * the meter says of what time its readings are. */
 static int make_channels(struct meter_reader *reader, struct wm_error *err)
 {
-    const struct wm_meter_columns *columns = &reader->columns;
+    const struct wm_meter_csv_columns *columns = &reader->columns;
     size_t place = 0;
 
-    reader->channels = calloc(columns->powers, sizeof(*reader->channels));
-    reader->labels = calloc(columns->powers, sizeof(*reader->labels));
-    reader->readings = calloc(columns->powers, sizeof(*reader->readings));
-    reader->none = calloc(columns->powers, sizeof(*reader->none));
-    if (!reader->channels || !reader->labels || !reader->readings || !reader->none)
-        return out_of_memory(reader, err);
-
-    for (size_t i = 0; i < columns->count; i++) {
-        if (columns->columns[i].use != WM_METER_POWER)
+    int status = make_buffers(reader, err);
+    for (size_t i = 0; i < columns->count && status == WM_OK; i++) {
+        const char *name = columns->columns[i].name;
+        if (columns->columns[i].use != WM_METER_CSV_POWER)
             continue;
         snprintf(reader->labels[place], sizeof(reader->labels[place]),
                  columns->powers > 1 ? "meter%zu" : "meter", place + 1);
         reader->channels[place] = (struct wm_channel) {
             .source = "meter",
-            .device = columns->columns[i].name,
+            .device = has_device(reader, place, name) ? reader->labels[place] : name,
             .label = reader->labels[place],
             .metric = "power",
             .unit = "W",
@@ -264,7 +487,7 @@ static int make_channels(struct meter_reader *reader, struct wm_error *err)
         };
         place++;
     }
-    return WM_OK;
+    return status;
 }
 
 static int fill_run(struct meter_reader *reader, int64_t first_ns, struct wm_error *err)
@@ -297,6 +520,8 @@ static int meter_open(void *state, const char *path, size_t run, struct wm_error
     int status = wm_reader_choose_run(path, run, 1, &index, err);
     if (status == WM_OK)
         status = wm_lines_open(&reader->lines, path, LINE_MAX_LENGTH, err);
+    if (status == WM_OK)
+        status = choose_line_end(reader, path, err);
     if (status == WM_OK)
         status = read_header(reader, err);
     if (status == WM_OK)
@@ -353,50 +578,64 @@ static size_t meter_gaps(const void *state, const struct wm_gap **ret_gaps)
     return 0;
 }
 
-/* At the end, when everything has been seen. */
-static void say_trouble(struct meter_reader *reader)
+/* Whether too much time has passed since the last value of a column. */
+static bool is_long_ago(const struct meter_reader *reader, size_t column)
 {
-    struct wm_result *result = &reader->result;
-    char *text = result->recording_trouble;
-    size_t size = sizeof(result->recording_trouble), used = 0;
+    return reader->period_ns > 0 && reader->latest[column].state == WM_READING_OK &&
+           (reader->row_ns - reader->latest[column].when_ns) / LONGEST_SPACINGS >
+               reader->period_ns;
+}
 
-    text[0] = '\0';
-    if (result->lost_ticks > 0)
-        used = (size_t)snprintf(text, size, "line %zu of the meter cannot be used",
-                                reader->first_bad_line);
-    if (reader->marked > 0)
-        snprintf(text + used, size - used,
-                 "%sthe meter marks %llu of its readings as not good: left out",
-                 used > 0 ? "; " : "", (unsigned long long)reader->marked);
+/* Ends, right behind the last tick, the lines of columns that nothing is known of until
+ * the value that is due now. False where there is no such column. */
+static bool make_hole(struct meter_reader *reader)
+{
+    bool has_hole = false;
+
+    for (size_t i = 0; i < reader->columns.powers; i++) {
+        if (reader->shown[i].state != WM_READING_OK || !is_long_ago(reader, i))
+            continue;
+        reader->shown[i] = (struct wm_reading) { 0 };
+        has_hole = true;
+    }
+    return has_hole;
+}
+
+/* A value that cannot be used leaves the last one standing, which has its own time. */
+static void show_row(struct meter_reader *reader)
+{
+    for (size_t i = 0; i < reader->columns.powers; i++) {
+        struct wm_reading *row = &reader->row[i];
+        if (row->state == WM_READING_OK) {
+            row->when_ns = reader->row_ns;
+            reader->shown[i] = *row;
+            reader->latest[i] = *row;
+        } else if (is_long_ago(reader, i)) {
+            reader->shown[i] = (struct wm_reading) { 0 };
+        }
+    }
 }
 
 static int meter_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
 {
     struct meter_reader *reader = state;
     int64_t before_ns = reader->when_ns;
-    struct wm_tick tick = { .readings = reader->readings, .count = reader->columns.powers };
+    struct wm_tick tick = { .readings = reader->shown, .count = reader->columns.powers };
 
     if (reader->row_ns < 0) {
         int status = next_row(reader, &reader->row_ns, err);
-        if (status == 0)
-            say_trouble(reader);
         if (status <= 0) {
             reader->row_ns = -1;
             return status;
         }
-        for (size_t i = 0; i < tick.count; i++) {
-            if (reader->readings[i].state == WM_READING_OK)
-                reader->readings[i].when_ns = reader->row_ns;
-        }
         reader->result.end_ns = reader->row_ns;
-        if (before_ns >= 0 && reader->period_ns > 0 &&
-            (reader->row_ns - before_ns) / LONGEST_SPACINGS > reader->period_ns) {
+        if (before_ns >= 0 && make_hole(reader)) {
             tick.when_ns = before_ns + 1;
-            tick.readings = reader->none;
             *ret_tick = tick;
             return 1;
         }
     }
+    show_row(reader);
     tick.when_ns = reader->row_ns;
     reader->row_ns = -1;
     *ret_tick = tick;
@@ -413,8 +652,9 @@ static void meter_close(void *state)
     free(reader->header);
     free(reader->channels);
     free(reader->labels);
-    free(reader->readings);
-    free(reader->none);
+    free(reader->row);
+    free(reader->latest);
+    free(reader->shown);
 }
 
 const struct wm_reader_ops wm_reader_meter = {

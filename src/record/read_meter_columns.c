@@ -100,10 +100,11 @@ static bool is_bare_power(const char *name)
     return is_word(words, name, strlen(name));
 }
 
-const char *wm_meter_next_cell(char **cursor, char separator, size_t *ret_length)
+char *wm_meter_csv_next_cell(char **cursor, char separator, size_t *ret_length)
 {
-    char *start = *cursor;
-    char *end = strchr(start, separator);
+    char *start = *cursor + strspn(*cursor, separator == '\t' ? " " : " \t");
+    char *quote = *start == '"' ? strchr(start + 1, '"') : NULL;
+    char *end = strchr(quote ? quote : start, separator);
 
     *cursor = end ? end + 1 : NULL;
     if (!end)
@@ -116,6 +117,14 @@ const char *wm_meter_next_cell(char **cursor, char separator, size_t *ret_length
     return start;
 }
 
+void wm_meter_csv_make_point(char *cell, size_t length, char separator)
+{
+    char *comma = memchr(cell, ',', length);
+
+    if (comma && separator != ',' && !memchr(cell, '.', length))
+        *comma = '.';
+}
+
 static char find_separator(const char *header)
 {
     size_t at = strcspn(header, ",;\t");
@@ -123,33 +132,48 @@ static char find_separator(const char *header)
     return header[at] ? header[at] : ',';
 }
 
-bool wm_meter_read_header(char *header, struct wm_meter_columns *ret_columns)
+bool wm_meter_csv_read_header(char *header, struct wm_meter_csv_columns *ret_columns)
 {
-    struct wm_meter_columns *found = ret_columns;
+    struct wm_meter_csv_columns *found = ret_columns;
     char *cursor = header;
     bool has_time = false;
 
-    *found = (struct wm_meter_columns) { .separator = find_separator(header) };
-    while (cursor && found->count < WM_METER_COLUMNS_MAX) {
-        struct wm_meter_column *column = &found->columns[found->count++];
+    *found = (struct wm_meter_csv_columns) { .separator = find_separator(header) };
+    while (cursor && found->count < WM_METER_CSV_COLUMNS_MAX) {
+        struct wm_meter_csv_column *column = &found->columns[found->count++];
         size_t length;
-        char *name = (char *)wm_meter_next_cell(&cursor, found->separator, &length);
+        char *name = wm_meter_csv_next_cell(&cursor, found->separator, &length);
         name[length] = '\0';
         name += *name == '#';
         column->name = name;
         if (!has_time && is_time(name, &column->scale)) {
-            column->use = WM_METER_TIME;
+            column->use = WM_METER_CSV_TIME;
             has_time = true;
         } else if (strcmp(name, "frame_is_ok") == 0) {
-            column->use = WM_METER_IS_GOOD;
+            column->use = WM_METER_CSV_IS_GOOD;
         } else if (is_power(name, &column->scale)) {
-            column->use = WM_METER_POWER;
+            column->use = WM_METER_CSV_POWER;
             found->powers++;
         } else if (is_bare_power(name)) {
             found->bare = name;
         }
     }
     return has_time && !cursor;
+}
+
+bool wm_meter_csv_is_row(char *line)
+{
+    char separator = find_separator(line), *cursor = line;
+    size_t count = 0, length;
+    double number;
+
+    for (; cursor; count++) {
+        char *cell = wm_meter_csv_next_cell(&cursor, separator, &length);
+        wm_meter_csv_make_point(cell, length, separator);
+        if (!wm_number_parse(cell, length, &number))
+            return false;
+    }
+    return count > 1;
 }
 
 static size_t count_digits(const char *text, size_t length)
@@ -186,8 +210,8 @@ static bool read_decimal(const char *cell, size_t length, double scale, int64_t 
     return true;
 }
 
-bool wm_meter_read_time(const char *cell, size_t length, double scale, int64_t after_ns,
-                        int64_t *ret_unix_ns)
+bool wm_meter_csv_read_time(const char *cell, size_t length, double scale, int64_t after_ns,
+                            int64_t *ret_unix_ns)
 {
     double number;
 

@@ -9,6 +9,7 @@
 #include "record/record_ops.h"
 #include "record/record_pg.h"
 #include "record/record_pg_schema.h"
+#include "record/record_regions.h"
 #include "record/record_sql.h"
 #include "record/record_text.h"
 #include "record/record_url.h"
@@ -16,6 +17,9 @@
 /* As in SQLite: what a hostile database could make us take up. */
 #define VALUE_MAX "16777216"
 #define GAPS_MAX "65536"
+
+/* Calls in a batch. */
+enum { CALLS_AT_ONCE = 4096 };
 
 /* A server may have to sort before it gives the first row. */
 #define SORT_PATIENCE_NS (INT64_C(120) * 1000 * 1000 * 1000)
@@ -33,6 +37,10 @@ struct postgres_reader {
     struct wm_reading *readings;
     int64_t last_ns;
     bool ended;
+    const char *url;
+    struct wm_pg region_pg; /* a connection of their own, beside that of the ticks */
+    struct wm_regions_part regions;
+    bool has_calls, regions_ended;
 };
 
 static int out_of_memory(const struct postgres_reader *reader, struct wm_error *err)
@@ -215,6 +223,7 @@ static int postgres_open(void *state, const char *path, size_t run, struct wm_er
     bool is_there = false;
 
     reader->last_ns = -1;
+    reader->url = path;
     int status = wm_pg_open(&reader->pg, path, NULL, err);
     reader->pg.patience_ns = SORT_PATIENCE_NS;
 
@@ -366,11 +375,148 @@ static int postgres_next(void *state, struct wm_tick *ret_tick, struct wm_error 
     return 1;
 }
 
+static bool is_true(const struct wm_pg_rows *rows, int row, int column)
+{
+    const char *text = wm_pg_rows_text(rows, row, column);
+
+    return text && text[0] == 't';
+}
+
+static int read_path(struct postgres_reader *reader, const struct wm_pg_rows *rows,
+                     int number, struct wm_error *err)
+{
+    const struct wm_regions_row row = {
+        .number = wm_pg_rows_number(rows, number, 0, -1),
+        .parent = wm_pg_rows_number(rows, number, 1, -1),
+        .name = wm_pg_rows_text(rows, number, 2),
+        .is_free = is_true(rows, number, 3),
+    };
+
+    return wm_regions_read_path(&reader->regions, &row, err);
+}
+
+static int read_thread(struct postgres_reader *reader, const struct wm_pg_rows *rows,
+                       int number, struct wm_error *err)
+{
+    const struct wm_regions_row row = {
+        .number = wm_pg_rows_number(rows, number, 0, -1),
+        .pid = wm_pg_rows_number(rows, number, 1, -1),
+        .tid = wm_pg_rows_number(rows, number, 2, -1),
+        .process = wm_pg_rows_number(rows, number, 3, -1),
+    };
+
+    return wm_regions_read_thread(&reader->regions, &row, err);
+}
+
+static int load_rows(struct postgres_reader *reader, const char *table, const char *sql,
+                     int (*read)(struct postgres_reader *, const struct wm_pg_rows *, int,
+                                 struct wm_error *),
+                     struct wm_error *err)
+{
+    const char *const texts[] = { reader->id };
+    struct wm_pg_rows rows = { 0 };
+    struct wm_error why;
+
+    int status = wm_pg_query(&reader->region_pg, sql, texts, 1, &rows, err);
+    if (status < 0)
+        return status;
+    for (int row = 0; row < wm_pg_rows_count(&rows) && status == WM_OK; row++)
+        status = read(reader, &rows, row, &why);
+    wm_pg_rows_free(&rows);
+    return status < 0 ? wrong_row(reader, table, status, &why, err) : WM_OK;
+}
+
+/* 1, or 0 in a database of before there were regions. */
+static int begin_regions(struct postgres_reader *reader, struct wm_error *err)
+{
+    const char *const texts[] = { reader->id };
+    struct wm_pg *pg = &reader->region_pg;
+    bool has_regions = false;
+
+    int status = wm_pg_open(pg, reader->url, NULL, err);
+    pg->patience_ns = SORT_PATIENCE_NS;
+    if (status == WM_OK)
+        status = wm_pg_exec(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err);
+    if (status == WM_OK)
+        status = wm_pg_has_regions(pg, &has_regions, err);
+    if (status < 0 || !has_regions)
+        return status;
+    status = load_rows(reader, "region_path",
+                       "SELECT id, parent, CASE WHEN octet_length(name) <= " VALUE_MAX
+                       " THEN name END, is_free FROM " WM_PG_SCHEMA
+                       ".region_path WHERE run = $1 ORDER BY id",
+                       read_path, err);
+    if (status == WM_OK)
+        status = load_rows(reader, "region_thread",
+                           "SELECT id, pid, tid, process FROM " WM_PG_SCHEMA
+                           ".region_thread WHERE run = $1 ORDER BY id",
+                           read_thread, err);
+    if (status == WM_OK)
+        status = wm_pg_send(pg,
+                            "SELECT path, thread, start_ns, stop_ns,"
+                            " is_open::integer::bigint FROM " WM_PG_SCHEMA
+                            ".region_call WHERE run = $1 ORDER BY stop_ns",
+                            texts, 1, err);
+    return status < 0 ? status : 1;
+}
+
+static int64_t integer_at(const struct wm_pg_rows *row, int column)
+{
+    uint64_t bits;
+
+    return wm_pg_rows_bits(row, column, WM_PG_INT8, &bits) ? (int64_t)bits : -1;
+}
+
+/* 1, or 0 past the last one. */
+static int next_call(struct postgres_reader *reader, struct wm_error *err)
+{
+    struct wm_pg_rows row = { 0 };
+    struct wm_error why;
+
+    int status = wm_pg_next(&reader->region_pg, &row, err);
+    if (status <= 0)
+        return status;
+    const struct wm_regions_row call = {
+        .path = integer_at(&row, 0),
+        .thread = integer_at(&row, 1),
+        .start_ns = integer_at(&row, 2),
+        .stop_ns = integer_at(&row, 3),
+        .is_open = integer_at(&row, 4),
+    };
+    status = wm_regions_read_call(&reader->regions, &call, &why);
+    wm_pg_rows_free(&row);
+    return status < 0 ? wrong_row(reader, "region_call", status, &why, err) : 1;
+}
+
+static int postgres_regions(void *state, struct wm_region_batch *ret_batch,
+                            struct wm_error *err)
+{
+    struct postgres_reader *reader = state;
+    int status = 1;
+
+    if (reader->regions_ended)
+        return 0;
+    wm_regions_part_next(&reader->regions);
+    if (!reader->has_calls) {
+        status = begin_regions(reader, err);
+        reader->has_calls = status > 0;
+    }
+    while (status > 0 && reader->regions.call_count < CALLS_AT_ONCE)
+        status = next_call(reader, err);
+    reader->regions_ended = status <= 0;
+    if (status < 0)
+        return status;
+    *ret_batch = wm_regions_part_batch(&reader->regions);
+    return !wm_regions_part_is_empty(&reader->regions);
+}
+
 static void postgres_close(void *state)
 {
     struct postgres_reader *reader = state;
 
     wm_pg_close(&reader->pg);
+    wm_pg_close(&reader->region_pg);
+    wm_regions_part_release(&reader->regions);
     free(reader->gaps);
     free(reader->readings);
     wm_channel_set_release(&reader->set);
@@ -389,5 +535,6 @@ const struct wm_reader_ops wm_reader_postgres = {
     .channels = postgres_channels,
     .gaps = postgres_gaps,
     .next = postgres_next,
+    .regions = postgres_regions,
     .close = postgres_close,
 };

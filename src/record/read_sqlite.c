@@ -7,6 +7,7 @@
 
 #include "record/record_channel.h"
 #include "record/record_ops.h"
+#include "record/record_regions.h"
 #include "record/record_sql.h"
 #include "record/record_text.h"
 
@@ -18,6 +19,9 @@ enum {
     VALUE_MAX = 16 * 1024 * 1024, /* bytes in one value */
     GAPS_MAX = 65536,             /* later ones are left out */
 };
+
+/* Calls in a batch. */
+enum { CALLS_AT_ONCE = 4096 };
 
 struct sqlite_reader {
     const char *path; /* for messages */
@@ -35,6 +39,10 @@ struct sqlite_reader {
     struct wm_reading *readings;
     int64_t last_ns;
     bool ended;
+    sqlite3_stmt *calls;
+    sqlite3_int64 last_call; /* the row of the one that was read last */
+    struct wm_regions_part regions;
+    bool regions_ended;
 };
 
 /* Ways to open a database that is not to be changed, and what each is for. */
@@ -134,12 +142,11 @@ static int prepare(const struct sqlite_reader *reader, const char *sql,
     return wm_sql_prepare(reader->db, sql, reader->path, ret_statement, err);
 }
 
-/* A view could take for ever to answer. */
-static int check_tables(const struct sqlite_reader *reader, struct wm_error *err)
+/* A view could take for ever to answer. 1 when all of them are tables. */
+static int has_tables(const struct sqlite_reader *reader, const char *const *tables,
+                      size_t table_count, struct wm_error *err)
 {
-    static const char *const tables[] = { "run", "channel", "sample", "gap" };
-
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+    for (size_t i = 0; i < table_count; i++) {
         sqlite3_int64 count = 0;
         char sql[96];
         snprintf(sql, sizeof(sql),
@@ -148,11 +155,20 @@ static int check_tables(const struct sqlite_reader *reader, struct wm_error *err
         int status = wm_sql_number(reader->db, sql, reader->path, &count, err);
         if (status < 0)
             return status;
-        if (count != 1)
-            return wm_fail(err, WM_EFORMAT, "%s: there is no table %s", reader->path,
-                           tables[i]);
+        if (count != 1) {
+            wm_fail(err, WM_EFORMAT, "%s: there is no table %s", reader->path, tables[i]);
+            return 0;
+        }
     }
-    return WM_OK;
+    return 1;
+}
+
+static int check_tables(const struct sqlite_reader *reader, struct wm_error *err)
+{
+    static const char *const tables[] = { "run", "channel", "sample", "gap" };
+
+    int status = has_tables(reader, tables, sizeof(tables) / sizeof(tables[0]), err);
+    return status == 0 ? WM_EFORMAT : status < 0 ? status : WM_OK;
 }
 
 static const char *text_at(sqlite3_stmt *statement, int column)
@@ -488,7 +504,154 @@ static int sqlite_more(void *state, struct wm_error *err)
         return status;
     sqlite3_bind_int64(reader->samples, 2, reader->last_ns);
     reader->ended = false;
+    reader->regions_ended = false;
     return WM_OK;
+}
+
+static int64_t integer_at(sqlite3_stmt *statement, int column)
+{
+    return sqlite3_column_type(statement, column) == SQLITE_INTEGER
+               ? sqlite3_column_int64(statement, column)
+               : -1;
+}
+
+static int read_path(struct sqlite_reader *reader, sqlite3_stmt *statement,
+                     struct wm_error *err)
+{
+    const struct wm_regions_row row = {
+        .number = integer_at(statement, 0),
+        .parent = integer_at(statement, 1),
+        .name = text_at(statement, 2),
+        .is_free = integer_at(statement, 3),
+    };
+
+    return wm_regions_read_path(&reader->regions, &row, err);
+}
+
+static int read_thread(struct sqlite_reader *reader, sqlite3_stmt *statement,
+                       struct wm_error *err)
+{
+    const struct wm_regions_row row = {
+        .number = integer_at(statement, 0),
+        .pid = integer_at(statement, 1),
+        .tid = integer_at(statement, 2),
+        .process = integer_at(statement, 3),
+    };
+
+    return wm_regions_read_thread(&reader->regions, &row, err);
+}
+
+static int read_call(struct sqlite_reader *reader, sqlite3_stmt *statement,
+                     struct wm_error *err)
+{
+    const struct wm_regions_row row = {
+        .path = integer_at(statement, 1),
+        .thread = integer_at(statement, 2),
+        .start_ns = integer_at(statement, 3),
+        .stop_ns = integer_at(statement, 4),
+        .is_open = integer_at(statement, 5),
+    };
+
+    reader->last_call = integer_at(statement, 0);
+    return wm_regions_read_call(&reader->regions, &row, err);
+}
+
+/* Reads the rows of the run from number `first` on. */
+static int load_rows(struct sqlite_reader *reader, const char *table, const char *sql,
+                     uint32_t first,
+                     int (*read)(struct sqlite_reader *, sqlite3_stmt *, struct wm_error *),
+                     struct wm_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int result = SQLITE_ROW;
+    struct wm_error why;
+
+    int status = prepare(reader, sql, &statement, err);
+    if (status < 0)
+        return status;
+    sqlite3_bind_int64(statement, 1, reader->id);
+    sqlite3_bind_int64(statement, 2, first);
+    while (status == WM_OK && (result = sqlite3_step(statement)) == SQLITE_ROW)
+        status = read(reader, statement, &why);
+    if (status < 0)
+        status = wrong_row(reader, table, status, &why, err);
+    else if (result != SQLITE_DONE)
+        status = fail(reader, result, err);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* Begins with the calls that have not been read yet, and reads the paths and threads that
+ * they may need. 0 in a file of before there were regions. */
+static int begin_regions(struct sqlite_reader *reader, struct wm_error *err)
+{
+    static const char *const tables[] = { "region_path", "region_thread", "region_call" };
+
+    int status = has_tables(reader, tables, sizeof(tables) / sizeof(tables[0]), err);
+    if (status <= 0)
+        return status;
+    if (sqlite3_get_autocommit(reader->db))
+        status = wm_sql_exec(reader->db, "BEGIN", reader->path, err);
+    if (status >= 0)
+        status = load_rows(reader, tables[0],
+                           "SELECT id, parent, name, is_free FROM region_path"
+                           " WHERE run = ? AND id >= ? ORDER BY id",
+                           wm_regions_part_next_path(&reader->regions), read_path, err);
+    if (status >= 0)
+        status = load_rows(reader, tables[1],
+                           "SELECT id, pid, tid, process FROM region_thread"
+                           " WHERE run = ? AND id >= ? ORDER BY id",
+                           wm_regions_part_next_thread(&reader->regions), read_thread, err);
+    if (status >= 0)
+        status = prepare(reader,
+                         "SELECT rowid, path, thread, start_ns, stop_ns, is_open"
+                         " FROM region_call WHERE rowid > ? AND run = ? ORDER BY rowid",
+                         &reader->calls, err);
+    if (status < 0)
+        return status;
+    sqlite3_bind_int64(reader->calls, 1, reader->last_call);
+    sqlite3_bind_int64(reader->calls, 2, reader->id);
+    return 1;
+}
+
+static void end_regions(struct sqlite_reader *reader)
+{
+    sqlite3_finalize(reader->calls);
+    reader->calls = NULL;
+    reader->regions_ended = true;
+    if (reader->ended && !sqlite3_get_autocommit(reader->db))
+        sqlite3_exec(reader->db, "COMMIT", NULL, NULL, NULL);
+}
+
+static int sqlite_regions(void *state, struct wm_region_batch *ret_batch,
+                          struct wm_error *err)
+{
+    struct sqlite_reader *reader = state;
+    int result = SQLITE_ROW, status = 1;
+    struct wm_error why;
+
+    if (reader->regions_ended)
+        return 0;
+    wm_regions_part_next(&reader->regions);
+    if (!reader->calls)
+        status = begin_regions(reader, err);
+    if (status == 0)
+        reader->regions_ended = true;
+    if (status <= 0)
+        return status;
+
+    while (reader->regions.call_count < CALLS_AT_ONCE &&
+           (result = sqlite3_step(reader->calls)) == SQLITE_ROW) {
+        status = read_call(reader, reader->calls, &why);
+        if (status < 0)
+            return wrong_row(reader, "region_call", status, &why, err);
+    }
+    if (result != SQLITE_ROW && result != SQLITE_DONE)
+        return fail(reader, result, err);
+    if (result == SQLITE_DONE)
+        end_regions(reader);
+    *ret_batch = wm_regions_part_batch(&reader->regions);
+    return !wm_regions_part_is_empty(&reader->regions);
 }
 
 static void sqlite_close(void *state)
@@ -497,10 +660,12 @@ static void sqlite_close(void *state)
 
     if (reader->db) {
         sqlite3_finalize(reader->samples);
+        sqlite3_finalize(reader->calls);
         sqlite3_close(reader->db);
     }
     free(reader->gaps);
     free(reader->readings);
+    wm_regions_part_release(&reader->regions);
     wm_channel_set_release(&reader->set);
     wm_run_release(&reader->run);
     wm_result_release(&reader->result);
@@ -517,6 +682,7 @@ const struct wm_reader_ops wm_reader_sqlite = {
     .channels = sqlite_channels,
     .gaps = sqlite_gaps,
     .next = sqlite_next,
+    .regions = sqlite_regions,
     .more = sqlite_more,
     .close = sqlite_close,
 };

@@ -12,6 +12,7 @@
 
 #include "base/base_clock.h"
 #include "record/record_queue.h"
+#include "record/record_regions.h"
 #include "record/record_target.h"
 #include "record/record_text.h"
 
@@ -30,6 +31,9 @@ enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };
 /* At the end of a run every channel may have a gap to report at once. */
 enum { GAPS_MIN = 256 };
 
+/* Of regions, that wait; as many again are being written. */
+enum { CALLS_MAX = 32768 };
+
 struct wm_recorder {
     struct wm_target target;
     pthread_t thread;
@@ -43,9 +47,13 @@ struct wm_recorder {
     struct wm_queue queue;
     struct wm_gap *gaps;
     size_t gap_room, gap_count, gap_done; /* those before `gap_done` are written */
+    struct wm_regions_part waiting;       /* regions, */
+    struct wm_regions_part taken;      /* and those from before, until they are written */
+    uint64_t given;                    /* calls, and so many of them */
+    uint64_t waiting_from, taken_from; /* before the first one in each part */
     bool stop;
     int64_t last_ns; /* of the latest tick */
-    uint64_t lost_ticks, lost_gaps;
+    uint64_t lost_ticks, lost_gaps, lost_regions;
     int64_t cpu_ns;          /* used by the thread */
     struct wm_error trouble; /* why writing failed the last time */
 };
@@ -144,6 +152,41 @@ static bool write_batch(struct wm_recorder *recorder)
     return true;
 }
 
+/* What was taken stays so until it is written: none of the paths and threads may be
+ * left out. */
+static bool write_regions(struct wm_recorder *recorder)
+{
+    struct wm_target *target = &recorder->target;
+    struct wm_error err = { 0 };
+
+    if (wm_regions_part_is_empty(&recorder->taken)) {
+        struct wm_regions_part empty = recorder->taken;
+        recorder->taken = recorder->waiting;
+        empty.first_path = wm_regions_part_next_path(&recorder->taken);
+        empty.first_thread = wm_regions_part_next_thread(&recorder->taken);
+        recorder->waiting = empty;
+        recorder->taken_from = recorder->waiting_from;
+    }
+    const struct wm_region_batch batch = wm_regions_part_batch(&recorder->taken);
+
+    pthread_mutex_unlock(&recorder->lock);
+    bool written = target->ops->regions(target->state, &batch, &err) == WM_OK;
+    pthread_mutex_lock(&recorder->lock);
+
+    if (!written) {
+        recorder->trouble = err;
+        return false;
+    }
+    wm_regions_part_clear(&recorder->taken);
+    return true;
+}
+
+static bool has_regions(const struct wm_recorder *recorder)
+{
+    return !wm_regions_part_is_empty(&recorder->taken) ||
+           !wm_regions_part_is_empty(&recorder->waiting);
+}
+
 static bool write_gap(struct wm_recorder *recorder)
 {
     struct wm_target *target = &recorder->target;
@@ -168,6 +211,10 @@ static bool write_all(struct wm_recorder *recorder)
         if (!write_batch(recorder))
             return false;
     }
+    while (has_regions(recorder)) {
+        if (!write_regions(recorder))
+            return false;
+    }
     while (recorder->gap_done < recorder->gap_count) {
         if (!write_gap(recorder))
             return false;
@@ -175,6 +222,12 @@ static bool write_all(struct wm_recorder *recorder)
     recorder->gap_done = 0;
     recorder->gap_count = 0;
     return true;
+}
+
+static bool is_much(const struct wm_recorder *recorder)
+{
+    return recorder->queue.length >= recorder->queue.batch_max ||
+           recorder->waiting.call_count >= CALLS_MAX / 2;
 }
 
 static void wait_for_more(struct wm_recorder *recorder, bool failed)
@@ -187,8 +240,7 @@ static void wait_for_more(struct wm_recorder *recorder, bool failed)
     int result = 0;
 
     /* After a failure a full queue is no reason to try again at once. */
-    while (result == 0 && !recorder->stop &&
-           (failed || recorder->queue.length < recorder->queue.batch_max))
+    while (result == 0 && !recorder->stop && (failed || !is_much(recorder)))
         result = pthread_cond_timedwait(&recorder->wake, &recorder->lock, &until);
 }
 
@@ -307,6 +359,81 @@ void wm_recorder_gap(struct wm_recorder *recorder, const struct wm_gap *gap)
     pthread_mutex_unlock(&recorder->lock);
 }
 
+static void add_paths(struct wm_regions_part *part, const struct wm_region_batch *batch)
+{
+    uint32_t next;
+
+    while ((next = wm_regions_part_next_path(part)) >= batch->first_path &&
+           next - batch->first_path < batch->path_count) {
+        if (wm_regions_part_add_path(part, &batch->paths[next - batch->first_path]) < 0)
+            return;
+    }
+}
+
+static void add_threads(struct wm_regions_part *part, const struct wm_region_batch *batch)
+{
+    uint32_t next;
+
+    while ((next = wm_regions_part_next_thread(part)) >= batch->first_thread &&
+           next - batch->first_thread < batch->thread_count) {
+        if (wm_regions_part_add_thread(part, batch->threads[next - batch->first_thread]) <
+            0)
+            return;
+    }
+}
+
+static void add_call(struct wm_recorder *recorder, const struct wm_region_record *call)
+{
+    struct wm_regions_part *part = &recorder->waiting;
+
+    if (part->call_count == 0)
+        recorder->waiting_from = recorder->given;
+    recorder->given++;
+    if (part->call_count >= CALLS_MAX || call->path >= wm_regions_part_next_path(part) ||
+        call->thread >= wm_regions_part_next_thread(part) ||
+        wm_regions_part_add_call(part, call) < 0)
+        recorder->lost_regions++;
+}
+
+void wm_recorder_regions(struct wm_recorder *recorder, const struct wm_region_batch *batch)
+{
+    pthread_mutex_lock(&recorder->lock);
+    bool was_much = is_much(recorder);
+    if (recorder->target.ops->regions) {
+        add_paths(&recorder->waiting, batch);
+        add_threads(&recorder->waiting, batch);
+        for (size_t i = 0; i < batch->call_count; i++)
+            add_call(recorder, &batch->calls[i]);
+    } else {
+        recorder->given += batch->call_count;
+    }
+    if (!was_much && is_much(recorder))
+        pthread_cond_signal(&recorder->wake);
+    pthread_mutex_unlock(&recorder->lock);
+}
+
+bool wm_recorder_has_room(struct wm_recorder *recorder, size_t calls)
+{
+    if (!recorder->target.ops->regions)
+        return true;
+    pthread_mutex_lock(&recorder->lock);
+    size_t waiting = recorder->waiting.call_count;
+    pthread_mutex_unlock(&recorder->lock);
+    return waiting == 0 || calls <= CALLS_MAX - waiting;
+}
+
+uint64_t wm_recorder_regions_settled(struct wm_recorder *recorder)
+{
+    pthread_mutex_lock(&recorder->lock);
+    uint64_t settled = recorder->given;
+    if (recorder->taken.call_count > 0)
+        settled = recorder->taken_from;
+    else if (recorder->waiting.call_count > 0)
+        settled = recorder->waiting_from;
+    pthread_mutex_unlock(&recorder->lock);
+    return settled;
+}
+
 static void stop_thread(struct wm_recorder *recorder)
 {
     if (!recorder->has_thread)
@@ -326,12 +453,14 @@ void wm_recorder_flush(struct wm_recorder *recorder, struct wm_result *result)
 
     stop_thread(recorder);
     result->lost_ticks = recorder->lost_ticks + recorder->queue.length;
+    result->lost_regions =
+        recorder->lost_regions + recorder->taken.call_count + recorder->waiting.call_count;
     result->recording_trouble[0] = '\0';
 
     if (wm_target_verify(&recorder->target, &err) < 0)
         recorder->trouble = err;
-    else if (result->lost_ticks == 0 && recorder->lost_gaps == 0 &&
-             recorder->gap_count == 0)
+    else if (result->lost_ticks == 0 && result->lost_regions == 0 &&
+             recorder->lost_gaps == 0 && recorder->gap_count == 0)
         return; /* what failed once went well later */
     else if (recorder->trouble.text[0] == '\0')
         wm_fail(&recorder->trouble, WM_EIO, "%s: could not be written fast enough", path);
@@ -368,6 +497,8 @@ void wm_recorder_close(struct wm_recorder *recorder)
     stop_thread(recorder);
     wm_target_close(&recorder->target);
     wm_queue_release(&recorder->queue);
+    wm_regions_part_release(&recorder->waiting);
+    wm_regions_part_release(&recorder->taken);
     free(recorder->gaps);
     if (recorder->has_lock) {
         pthread_cond_destroy(&recorder->wake);

@@ -39,8 +39,8 @@ struct wm_region_record {
     bool is_open; /* it never ended: stop_ns is when this became known */
 };
 
-/* Calls, with the paths and threads that are new since the batch before. Paths and
- * threads are counted from 0, and none is left out. */
+/* Calls in the order of their stops, with the paths and threads that are new since the
+ * batch before. Paths and threads are counted from 0, and none is left out. */
 struct wm_region_batch {
     const struct wm_region_path *paths; /* of first_path and so on */
     const struct wm_region_thread *threads;
@@ -73,8 +73,13 @@ void wm_recorder_gap(struct wm_recorder *recorder, const struct wm_gap *gap);
  * room for are counted as lost. */
 void wm_recorder_regions(struct wm_recorder *recorder, const struct wm_region_batch *batch);
 
-/* Whether the queue has room for so many calls now: whoever can wait does. */
-bool wm_recorder_has_room(const struct wm_recorder *recorder, size_t calls);
+/* Whether the queue has room for so many calls now, or is empty: whoever can wait
+ * does. */
+bool wm_recorder_has_room(struct wm_recorder *recorder, size_t calls);
+
+/* How many of the calls that were given first need not be kept by the giver any more:
+ * they are in the file, or lost. */
+uint64_t wm_recorder_regions_settled(struct wm_recorder *recorder);
 
 /* Writes out the queue, stops the thread, and puts what was lost, and why, into
  * `result->recording_trouble`, `result->lost_ticks` and `result->lost_regions`. */

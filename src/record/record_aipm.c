@@ -5,8 +5,8 @@
  * of its latest generation.
  *
  * Its powers are averages over the window: the increase of the energy counter by
- * the time, or what a device says of its power that has none, or one that has not
- * moved yet: it may be dead, and is not 0 W. The tracked processes
+ * the time, or what a device says of its power that has none, or one that tells nothing
+ * of the window: it may be dead, and is not 0 W. The tracked processes
  * are one process there, the one that was started. A tick without any reading ends
  * a segment.
  */
@@ -17,13 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
-#include "base/base_file.h"
 #include "base/base_text.h"
 #include "record/record_aipm_results.h"
+#include "record/record_beside.h"
 #include "record/record_channel.h"
 #include "record/record_localtime.h"
 #include "record/record_ops.h"
@@ -31,12 +32,11 @@
 #include "record/record_text.h"
 #include "source/source_energy.h"
 
+#define METADATA "metadata.json"
 #define SEGMENT_END "\"END OF RECORDING SEGMENT\"\n"
 
 /* In place of a channel's index: there is no such channel. */
 #define NONE ((size_t)-1)
-
-enum { METADATA_MAX = 16 * 1024 * 1024 };
 
 enum part {
     PART_PACKAGE,
@@ -65,7 +65,8 @@ struct before {
 };
 
 struct device {
-    const char *device; /* of its channels */
+    const struct wm_channel *channel; /* the first of its */
+    enum wm_origin origin;            /* the worst of its channels' */
     enum part part;
     int number; /* of a GPU */
     size_t energy, power, utilization, memory;
@@ -98,17 +99,6 @@ static const char *const suffixes[] = { ".aipm", "/", WM_AIPM_FILE, NULL };
 static int out_of_memory(const struct aipm *aipm, struct wm_error *err)
 {
     return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(aipm->path));
-}
-
-/* A file in the folder of `path`, the caller's to free; NULL when out of memory. */
-static char *beside(const char *path, const char *name)
-{
-    const char *slash = strrchr(path, '/');
-    char *result = NULL;
-
-    if (asprintf(&result, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name) < 0)
-        return NULL;
-    return result;
 }
 
 static enum part part_of(const struct wm_channel *channel)
@@ -154,14 +144,14 @@ static struct device *find_device(struct aipm *aipm, const struct wm_channel *ch
         struct device *device = &aipm->devices[i];
         gpus += device->part == PART_GPU;
         if (device->part == part_of(channel) &&
-            strcmp(device->device, channel->device) == 0)
+            strcmp(device->channel->device, channel->device) == 0)
             return device;
     }
 
     struct device *device = &aipm->devices[aipm->device_count++];
     int number = gpu_number(channel->label);
     *device = (struct device) {
-        .device = channel->device,
+        .channel = channel,
         .part = part_of(channel),
         .number = number >= 0 ? number : gpus,
         .energy = NONE,
@@ -172,24 +162,45 @@ static struct device *find_device(struct aipm *aipm, const struct wm_channel *ch
     return device;
 }
 
+/* Whether it says what the CPUs or the memory draw. */
+static bool is_metered(const struct wm_channel *channel, enum wm_device_kind kind)
+{
+    return channel->device_kind == kind && (strcmp(channel->metric, "energy") == 0 ||
+                                            strcmp(channel->metric, "power") == 0);
+}
+
 static bool has_source(const struct aipm *aipm, const char *source,
                        enum wm_device_kind kind)
 {
     for (size_t i = 0; i < aipm->count; i++) {
-        if (aipm->channels[i].device_kind == kind &&
+        if (is_metered(&aipm->channels[i], kind) &&
             strcmp(aipm->channels[i].source, source) == 0)
             return true;
     }
     return false;
 }
 
-/* Whether a better source knows the same CPUs or memory, which must not count twice. */
+static bool has_measured_cpu(const struct aipm *aipm)
+{
+    for (size_t i = 0; i < aipm->count; i++) {
+        if (is_metered(&aipm->channels[i], WM_DEVICE_CPU) &&
+            aipm->channels[i].origin != WM_ESTIMATED)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a better source knows the same CPUs or memory, which must not count twice. An
+ * estimate of the memory is not added to CPUs that were measured. */
 static bool is_second(const struct aipm *aipm, const struct wm_channel *channel)
 {
     const char *source;
 
     if (channel->device_kind != WM_DEVICE_CPU && channel->device_kind != WM_DEVICE_DRAM)
         return false;
+    if (channel->device_kind == WM_DEVICE_DRAM &&
+        strcmp(channel->source, "estimate") == 0 && has_measured_cpu(aipm))
+        return true;
     for (size_t i = 0; (source = wm_energy_source(i)) != NULL; i++) {
         if (strcmp(channel->source, source) == 0)
             return false;
@@ -199,24 +210,35 @@ static bool is_second(const struct aipm *aipm, const struct wm_channel *channel)
     return false;
 }
 
+/* Where the index of a channel of its device is kept; NULL for one of no use here. */
+static size_t *place_of(struct aipm *aipm, const struct wm_channel *channel)
+{
+    const char *metric = channel->metric;
+
+    if (strcmp(metric, "energy") == 0)
+        return &find_device(aipm, channel)->energy;
+    if (strcmp(metric, "power") == 0)
+        return &find_device(aipm, channel)->power;
+    if (part_of(channel) != PART_GPU)
+        return NULL;
+    if (strcmp(metric, "utilization") == 0)
+        return &find_device(aipm, channel)->utilization;
+    if (strcmp(metric, "memory_used") == 0)
+        return &find_device(aipm, channel)->memory;
+    return NULL;
+}
+
 static void use_device_channel(struct aipm *aipm, size_t index)
 {
     const struct wm_channel *channel = &aipm->channels[index];
-    const char *metric = channel->metric;
+    size_t *place = is_second(aipm, channel) ? NULL : place_of(aipm, channel);
 
-    if (is_second(aipm, channel))
+    if (!place)
         return;
-
-    if (strcmp(metric, "energy") == 0)
-        find_device(aipm, channel)->energy = index;
-    else if (strcmp(metric, "power") == 0)
-        find_device(aipm, channel)->power = index;
-    else if (part_of(channel) != PART_GPU)
-        return;
-    else if (strcmp(metric, "utilization") == 0)
-        find_device(aipm, channel)->utilization = index;
-    else if (strcmp(metric, "memory_used") == 0)
-        find_device(aipm, channel)->memory = index;
+    *place = index;
+    struct device *device = find_device(aipm, channel);
+    if (channel->origin > device->origin)
+        device->origin = channel->origin;
 }
 
 static void use_other_channel(struct aipm *aipm, size_t index)
@@ -260,23 +282,49 @@ static void use_channels(struct aipm *aipm)
 /* Whether wattmeter wrote the metadata of the folder that `path` lies in. */
 static bool is_ours(const char *path)
 {
-    char *name = beside(path, "metadata.json"), *text = NULL;
-    size_t length = 0;
     json_t *metadata = NULL;
+    size_t length = 0;
+    char *text = NULL;
 
-    if (name && wm_file_slurp(name, METADATA_MAX, &text, &length, NULL) == WM_OK)
+    if (wm_beside_read(path, METADATA, &text, &length, NULL) == WM_OK && text)
         metadata = json_loadb(text, length, 0, NULL);
     bool ours = json_is_object(json_object_get(metadata, "wattmeter"));
     json_decref(metadata);
     free(text);
-    free(name);
     return ours;
+}
+
+static int is_in_use(const char *path, struct wm_error *err)
+{
+    return wm_fail(err, WM_EEXIST, "%s: another wattmeter is recording to it",
+                   wm_text_path(path));
+}
+
+/* Two that write to one file would write over each other. File systems without locks
+ * are taken as they are. */
+static int lock(int fd, const char *path, struct wm_error *err)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return is_in_use(path, err);
+    return WM_OK;
+}
+
+/* Whether nobody is writing to it now. */
+static int check_unused(const char *path, struct wm_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+    if (fd < 0)
+        return wm_fail_errno(err, wm_text_path(path));
+    int status = lock(fd, path, err);
+    close(fd);
+    return status;
 }
 
 static int aipm_may_replace(const char *target, struct wm_error *err)
 {
     if (is_ours(target))
-        return WM_OK;
+        return check_unused(target, err);
     return wm_fail(err, WM_EEXIST,
                    "%s: was not made by wattmeter and is not replaced; --append adds to it",
                    wm_text_path(target));
@@ -319,6 +367,8 @@ static int aipm_open(void *state, const char *target, const struct wm_run *run,
     use_channels(aipm);
 
     int status = wm_out_open(&aipm->out, target, err);
+    if (status == WM_OK)
+        status = lock(aipm->out.fd, target, err);
     if (status < 0)
         return status;
     if (fstat(aipm->out.fd, &info) < 0)
@@ -366,52 +416,27 @@ static char *metadata_text(const struct aipm *aipm)
     return text;
 }
 
-static int write_file(const char *path, const char *text, struct wm_error *err)
+static bool has_metadata(const char *path)
 {
-    struct wm_out out;
+    char *name = wm_beside_path(path, METADATA);
 
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
-    if (fd < 0)
-        return wm_fail_errno(err, wm_text_path(path));
-    close(fd);
-    int status = wm_out_open(&out, path, err);
-    if (status == WM_OK) {
-        wm_out_text(&out, text);
-        status = wm_out_flush(&out, err);
-    }
-    wm_out_close(&out);
-    return status;
+    bool has = name && access(name, F_OK) == 0;
+    free(name);
+    return has;
 }
 
-/* Whole or not at all. What others have put there stays. */
+/* What others have put there stays. */
 static int write_metadata(struct aipm *aipm, struct wm_error *err)
 {
-    char *name = beside(aipm->path, "metadata.json"), *new_name = NULL, *text = NULL;
     int status = WM_OK;
 
-    if (!name || asprintf(&new_name, "%s.%ld", name, (long)getpid()) < 0) {
-        new_name = NULL;
-        status = out_of_memory(aipm, err);
-        goto out;
+    if (!has_metadata(aipm->path) || (!aipm->is_appended && is_ours(aipm->path))) {
+        char *text = metadata_text(aipm);
+        status = text ? wm_beside_write(aipm->path, METADATA, text, err)
+                      : out_of_memory(aipm, err);
+        free(text);
     }
-    if (access(name, F_OK) == 0 && (aipm->is_appended || !is_ours(aipm->path)))
-        goto out;
-    text = metadata_text(aipm);
-    if (!text) {
-        status = out_of_memory(aipm, err);
-        goto out;
-    }
-    status = write_file(new_name, text, err);
-    if (status == WM_OK && rename(new_name, name) < 0)
-        status = wm_fail_errno(err, wm_text_path(name));
-    if (status < 0)
-        unlink(new_name);
-
-out:
     aipm->has_metadata = status == WM_OK;
-    free(text);
-    free(new_name);
-    free(name);
     return status;
 }
 
@@ -468,14 +493,15 @@ static double increase_of(const struct record *record, size_t channel, double *r
     return value - before->value;
 }
 
+/* Where the counter tells nothing (it is not there after all, was set back, or has not
+ * moved yet and may be dead), what the device says of its power stands in. */
 static double watts_of(const struct record *record, const struct device *device)
 {
-    double seconds = 0;
+    double seconds = 0, joules = NAN;
 
-    if (device->energy == NONE)
-        return value_of(record, device->power);
-    double joules = increase_of(record, device->energy, &seconds);
-    if (joules <= 0 && !record->aipm->before[device->energy].has_moved)
+    if (device->energy != NONE)
+        joules = increase_of(record, device->energy, &seconds);
+    if (isnan(joules) || (joules <= 0 && !record->aipm->before[device->energy].has_moved))
         return value_of(record, device->power);
     return joules / seconds;
 }
@@ -594,20 +620,26 @@ static bool has_gpu(const struct aipm *aipm)
 }
 
 /* {"cpu": "estimated"}, beside the metrics, where AIPowerMeter does not look: what of
- * them was not measured, by kind of device. NULL where all was. */
+ * them was not measured, by kind of device, and the worst of each kind. NULL where all
+ * was. */
 static json_t *origins_json(const struct aipm *aipm)
 {
+    enum wm_origin worst[WM_DEVICE_OTHER + 1] = { WM_MEASURED };
     json_t *origins = NULL;
 
-    for (size_t i = 0; i < aipm->count; i++) {
-        const struct wm_channel *channel = &aipm->channels[i];
-        const char *kind = wm_word(WM_WORDS_DEVICE_KIND, (int)channel->device_kind);
-        if (channel->origin == WM_MEASURED)
+    for (size_t i = 0; i < aipm->device_count; i++) {
+        const struct device *device = &aipm->devices[i];
+        enum wm_origin *known = &worst[device->channel->device_kind];
+        if (device->origin > *known)
+            *known = device->origin;
+    }
+    for (int kind = 0; kind <= WM_DEVICE_OTHER; kind++) {
+        if (worst[kind] == WM_MEASURED)
             continue;
         if (!origins)
             origins = json_object();
-        json_object_set_new(origins, kind,
-                            json_string(wm_word(WM_WORDS_ORIGIN, (int)channel->origin)));
+        json_object_set_new(origins, wm_word(WM_WORDS_DEVICE_KIND, kind),
+                            json_string(wm_word(WM_WORDS_ORIGIN, (int)worst[kind])));
     }
     return origins;
 }

@@ -2,17 +2,16 @@
 /* record_aipm_results.c - an experiment's own numbers, as AIPowerMeter keeps them. */
 #include "record/record_aipm_results.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "record/read_aipm_json.h"
+#include "record/record_beside.h"
 #include "record/record_localtime.h"
 #include "record/record_metrics.h"
-#include "record/record_out.h"
+#include "record/record_python_json.h"
 #include "record/record_text.h"
 
 #define RESULTS "results_exp.json"
@@ -23,17 +22,6 @@ enum { FILE_MAX = 16 * 1024 * 1024 };
 static int out_of_memory(const char *path, struct wm_error *err)
 {
     return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
-}
-
-/* The caller's to free; NULL when out of memory. */
-static char *results_path(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *name = NULL;
-
-    if (asprintf(&name, "%.*s" RESULTS, slash ? (int)(slash - path) + 1 : 0, path) < 0)
-        return NULL;
-    return name;
 }
 
 /* What there is of the array already; a new one where there is no file. */
@@ -50,7 +38,7 @@ static int load_array(const char *name, json_t **ret_array, struct wm_error *err
     int status = wm_file_slurp(name, FILE_MAX, &text, &length, err);
     if (status < 0)
         return status;
-    int loaded = wm_aipm_json(text, length, &array);
+    int loaded = wm_python_json(text, length, &array);
     free(text);
     if (loaded < 0)
         return out_of_memory(name, err);
@@ -118,37 +106,18 @@ static int add_records(json_t *array, const char *path, const struct wm_run *run
     return status;
 }
 
-static int write_array(const char *name, const json_t *array, struct wm_error *err)
+static int write_array(const char *path, const json_t *array, struct wm_error *err)
 {
-    char *text = json_dumps(array,
-                            JSON_ENSURE_ASCII | JSON_INDENT(1) | JSON_REAL_PRECISION(15)),
-         *new_name = NULL;
-    struct wm_out out = { .fd = -1 };
-    int status = WM_OK;
+    static const size_t style =
+        JSON_ENSURE_ASCII | JSON_INDENT(1) | JSON_REAL_PRECISION(15);
+    char *dumped = json_dumps(array, style), *text = NULL;
+    int status;
 
-    if (!text || asprintf(&new_name, "%s.%ld", name, (long)getpid()) < 0) {
-        free(text);
-        return out_of_memory(name, err);
-    }
-    int fd = open(new_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
-    if (fd < 0) {
-        status = wm_fail_errno(err, wm_text_path(new_name));
-    } else {
-        close(fd);
-        status = wm_out_open(&out, new_name, err);
-        if (status == WM_OK) {
-            wm_out_text(&out, text);
-            wm_out_text(&out, "\n");
-            status = wm_out_flush(&out, err);
-        }
-        wm_out_close(&out);
-        if (status == WM_OK && rename(new_name, name) < 0)
-            status = wm_fail_errno(err, wm_text_path(name));
-        if (status < 0)
-            unlink(new_name);
-    }
-    free(new_name);
+    if (dumped && asprintf(&text, "%s\n", dumped) < 0)
+        text = NULL;
+    status = text ? wm_beside_write(path, RESULTS, text, err) : out_of_memory(path, err);
     free(text);
+    free(dumped);
     return status;
 }
 
@@ -159,14 +128,14 @@ int wm_aipm_write_results(const char *path, const struct wm_run *run,
 
     if (result->metric_count == 0)
         return WM_OK;
-    char *name = results_path(path);
+    char *name = wm_beside_path(path, RESULTS);
     if (!name)
         return out_of_memory(path, err);
     int status = load_array(name, &array, err);
     if (status == WM_OK)
         status = add_records(array, path, run, result, err);
     if (status == WM_OK)
-        status = write_array(name, array, err);
+        status = write_array(path, array, err);
     json_decref(array);
     free(name);
     return status;
@@ -175,6 +144,7 @@ int wm_aipm_write_results(const char *path, const struct wm_run *run,
 /* While records are read; their local times only grow. */
 struct reading {
     const struct wm_run *run;
+    const struct wm_metrics_window *window;
     struct wm_result *result;
     int64_t last_unix_ns;
 };
@@ -206,6 +176,9 @@ static int take_record(struct reading *reading, json_t *record)
         !wm_localtime_parse_zoned(json_string_value(time), json_string_length(time),
                                   reading->last_unix_ns, &reading->last_unix_ns))
         return WM_OK;
+    if (reading->last_unix_ns < reading->window->from_ns ||
+        reading->last_unix_ns >= reading->window->to_ns)
+        return WM_OK;
     int64_t when_ns = reading->last_unix_ns - run->anchor_unix_ns + run->anchor_ns;
     int status = take_numbers(reading, record, when_ns);
     return status < 0 ? status
@@ -221,7 +194,7 @@ static int take_lines(struct reading *reading, char *text)
         size_t length = strcspn(line, "\n");
         bool is_last = line[length] == '\0';
         json_t *record = NULL;
-        if (wm_aipm_json(line, length, &record) < 0)
+        if (wm_python_json(line, length, &record) < 0)
             status = WM_ENOMEM;
         else
             status = take_record(reading, record);
@@ -251,21 +224,19 @@ static int take_all(struct reading *reading, json_t *whole)
 }
 
 int wm_aipm_read_results(const char *path, const struct wm_run *run,
-                         struct wm_result *result, struct wm_error *err)
+                         const struct wm_metrics_window *window, struct wm_result *result,
+                         struct wm_error *err)
 {
-    struct reading reading = { .run = run, .result = result };
-    char *name = results_path(path), *text = NULL;
+    struct reading reading = { .run = run, .window = window, .result = result };
+    char *text = NULL;
     json_t *whole = NULL;
     size_t length = 0;
     int status = WM_OK;
 
-    if (!name || wm_file_slurp(name, FILE_MAX, &text, &length, NULL) == WM_ENOMEM) {
-        free(name);
-        return out_of_memory(path, err);
-    }
-    free(name);
+    if (wm_beside_read(path, RESULTS, &text, &length, err) < 0)
+        return WM_ENOMEM;
     if (text) {
-        int loaded = wm_aipm_json(text, length, &whole);
+        int loaded = wm_python_json(text, length, &whole);
         bool has_lines = loaded == 0 || json_object_get(whole, "metrics");
         status = loaded < 0  ? WM_ENOMEM
                  : has_lines ? take_lines(&reading, text)

@@ -10,6 +10,7 @@
 #ifndef WM_RECORD_AIPM_RESULTS_H
 #define WM_RECORD_AIPM_RESULTS_H
 
+#include "record/record_metrics.h"
 #include "record/record_run.h"
 
 /* Adds the metrics of the result to the file beside the recording at `path`. The file is
@@ -18,9 +19,11 @@
 int wm_aipm_write_results(const char *path, const struct wm_run *run,
                           const struct wm_result *result, struct wm_error *err);
 
-/* Adds what the file beside the recording at `path` says to the metrics of the result.
- * One that is not there, or cannot be read, costs nothing. */
+/* Adds what the file beside the recording at `path` says of the time from `from_ns` until
+ * before `to_ns`, since 1970, to the metrics of the result. One that is not there, or
+ * cannot be read, costs nothing. */
 int wm_aipm_read_results(const char *path, const struct wm_run *run,
-                         struct wm_result *result, struct wm_error *err);
+                         const struct wm_metrics_window *window, struct wm_result *result,
+                         struct wm_error *err);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "region/region_calls.h"
+#include "wattmeter/recording.h"
 
 struct wm_call {
     const char *name;          /* good until the next one */
@@ -32,10 +33,14 @@ struct wm_calls;
 int wm_calls_open_files(const char *const *paths, size_t count, struct wm_calls **ret_calls,
                         struct wm_error *err);
 
-/* The regions of a run of one of our recordings; they are streamed. WM_ENODEV: there are
+/* The regions of a run of one of our recordings, in bounded memory. WM_ENODEV: there are
  * none. */
 int wm_calls_open_recording(const char *path, size_t run, struct wm_calls **ret_calls,
                             struct wm_error *err);
+
+/* The same for one that is open, whatever tick it stands at. */
+int wm_calls_of_recording(struct wm_recording *recording, struct wm_calls **ret_calls,
+                          struct wm_error *err);
 
 /* 1 and `ret_call`, 0 past the last one. */
 int wm_calls_next(struct wm_calls *calls, struct wm_call *ret_call, struct wm_error *err);

@@ -45,8 +45,10 @@ struct csv {
     struct wm_timepoint_builder *before; /* the builder at the start of a batch */
     struct wm_out out;
     off_t static_at, state_at;
-    bool has_static; /* the capacities are written */
-    char *gaps;      /* objects, each followed by a comma */
+    bool has_static;     /* the capacities are written */
+    double ram, gpu_ram; /* as they are written; NAN: not known yet */
+    int format;
+    char *gaps; /* objects, each followed by a comma */
     size_t gaps_length;
     uint64_t gaps_left_out;
 };
@@ -81,19 +83,19 @@ static size_t quoted_length(const char *text)
     return length;
 }
 
-/* The cells up to wattmeter_format, blanks after it. NAN: not known yet. */
-static void format_static(const struct wm_run *run, double ram, double gpu_ram,
-                          char text[STATIC_SIZE + 1])
+/* The cells up to wattmeter_format, blanks after it. */
+static void format_static(const struct csv *csv, char text[STATIC_SIZE + 1])
 {
+    const struct wm_run *run = csv->run;
     char ram_text[WM_NUMBER_SIZE], gpu_ram_text[WM_NUMBER_SIZE], cores[WM_NUMBER_SIZE];
     char cells[STATIC_SIZE + 1];
 
-    wm_number_format(ram, ram_text);
-    wm_number_format(gpu_ram, gpu_ram_text);
+    wm_number_format(csv->ram, ram_text);
+    wm_number_format(csv->gpu_ram, gpu_ram_text);
     wm_number_format(run->expected_cores > 0 ? run->expected_cores : NAN, cores);
     snprintf(cells, sizeof(cells), "bytes,bytes,seconds,%s,%s,%d,%s,%d,%d,%d", ram_text,
              gpu_ram_text, run->core_count, cores, run->gpu_count, run->expected_gpu_count,
-             WM_RECORDING_FORMAT);
+             csv->format);
     snprintf(text, STATIC_SIZE + 1, "%-*s", STATIC_SIZE, cells);
 }
 
@@ -175,7 +177,7 @@ static void put_header(struct csv *csv, const char *run, const char *channels)
     wm_out_text(out, WM_CSV_STATIC WM_CSV_STATIC_OURS "\r\n");
 
     csv->static_at = wm_out_position(out);
-    format_static(csv->run, NAN, NAN, text);
+    format_static(csv, text);
     wm_out_text(out, text);
     wm_out_text(out, ",");
     put_quoted(out, run);
@@ -187,6 +189,7 @@ static void put_header(struct csv *csv, const char *run, const char *channels)
         wm_out_text(out, " ");
     wm_out_text(out, "\"\r\n");
 
+    wm_out_text(out, WM_CSV_REGION ",");
     for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
         wm_out_text(out, wm_measurement_name((enum wm_measurement)i));
         wm_out_text(out, ",");
@@ -241,6 +244,9 @@ static int csv_open(void *state, const char *target, const struct wm_run *run,
     csv->path = wm_text_path(target);
     csv->run = run;
     csv->count = count;
+    csv->ram = NAN;
+    csv->gpu_ram = NAN;
+    csv->format = WM_RECORDING_FORMAT;
     csv->gaps = calloc(1, GAPS_SIZE + 1);
     if (!csv->gaps)
         return out_of_memory(csv, err);
@@ -277,6 +283,7 @@ static void put_tick(struct csv *csv, const struct wm_tick *tick)
     const struct wm_columns *columns = &csv->columns;
     struct wm_out *out = &csv->out;
 
+    wm_out_text(out, ",,,,,"); /* nothing of regions */
     put_timepoint(csv, tick);
     wm_out_text(out, ",");
     wm_out_int(out, tick->when_ns);
@@ -294,16 +301,21 @@ static void put_tick(struct csv *csv, const struct wm_tick *tick)
     wm_out_text(out, "\r\n");
 }
 
-/* The capacities are readings too, and so not known before a tick is. */
-static int write_static(struct csv *csv, const struct wm_tick *tick, struct wm_error *err)
+static int write_static(struct csv *csv, struct wm_error *err)
 {
     char text[STATIC_SIZE + 1];
-    double ram, gpu_ram;
 
-    wm_timepoint_capacities(csv->builder, tick, &ram, &gpu_ram);
-    format_static(csv->run, ram, gpu_ram, text);
-    int status = wm_out_overwrite(&csv->out, csv->static_at, text, STATIC_SIZE, err);
-    csv->has_static = status == WM_OK && !isnan(ram) && !isnan(gpu_ram);
+    format_static(csv, text);
+    return wm_out_overwrite(&csv->out, csv->static_at, text, STATIC_SIZE, err);
+}
+
+/* They are readings too, and so not known before a tick is. */
+static int write_capacities(struct csv *csv, const struct wm_tick *tick,
+                            struct wm_error *err)
+{
+    wm_timepoint_capacities(csv->builder, tick, &csv->ram, &csv->gpu_ram);
+    int status = write_static(csv, err);
+    csv->has_static = status == WM_OK && !isnan(csv->ram) && !isnan(csv->gpu_ram);
     return status;
 }
 
@@ -315,7 +327,7 @@ static int csv_write(void *state, const struct wm_tick *ticks, size_t count,
 
     wm_timepoint_builder_copy(csv->before, csv->builder);
     if (!csv->has_static && count > 0)
-        status = write_static(csv, &ticks[0], err);
+        status = write_capacities(csv, &ticks[0], err);
     for (size_t i = 0; i < count && status == WM_OK; i++)
         put_tick(csv, &ticks[i]);
     if (status == WM_OK)
@@ -356,6 +368,82 @@ static int csv_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
     return status;
 }
 
+/* A negative number is an empty cell. */
+static void put_region(struct wm_out *out, enum wm_csv_region kind,
+                       const int64_t numbers[WM_CSV_REGION_CELLS - 1])
+{
+    wm_out_int(out, kind);
+    for (int i = 0; i < WM_CSV_REGION_CELLS - 1; i++) {
+        wm_out_text(out, ",");
+        if (numbers[i] >= 0)
+            wm_out_int(out, numbers[i]);
+    }
+    wm_out_text(out, "\r\n");
+}
+
+static void put_name(struct wm_out *out, const char *name, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        int64_t numbers[WM_CSV_REGION_CELLS - 1] = { 0 };
+        for (int i = 0; i < WM_CSV_REGION_CELLS - 1; i++) {
+            for (int byte = 0; byte < WM_CSV_NAME_BYTES; byte++, at++)
+                numbers[i] = numbers[i] << 8 | (at < length ? (unsigned char)name[at] : 0);
+        }
+        put_region(out, WM_CSV_NAME, numbers);
+    }
+}
+
+static int put_path(struct csv *csv, uint32_t number, const struct wm_region_path *path,
+                    struct wm_error *err)
+{
+    bool has_parent = path->parent != WM_REGION_NO_PATH;
+    char *name = wm_text_copy(path->name);
+
+    if (!name)
+        return out_of_memory(csv, err);
+    size_t length = strlen(name);
+    put_region(&csv->out, WM_CSV_PATH,
+               (const int64_t[]) { number, has_parent ? (int64_t)path->parent : -1,
+                                   path->is_free, (int64_t)length });
+    put_name(&csv->out, name, length);
+    free(name);
+    return WM_OK;
+}
+
+static int csv_regions(void *state, const struct wm_region_batch *batch,
+                       struct wm_error *err)
+{
+    struct csv *csv = state;
+    struct wm_out *out = &csv->out;
+    int status = WM_OK;
+
+    if (csv->format != WM_CSV_FORMAT_REGIONS) {
+        csv->format = WM_CSV_FORMAT_REGIONS;
+        status = write_static(csv, err);
+        if (status < 0)
+            csv->format = WM_RECORDING_FORMAT;
+    }
+    for (uint32_t i = 0; i < batch->path_count && status == WM_OK; i++)
+        status = put_path(csv, batch->first_path + i, &batch->paths[i], err);
+    if (status < 0) {
+        wm_out_discard(out);
+        return status;
+    }
+    for (uint32_t i = 0; i < batch->thread_count; i++) {
+        const struct wm_region_thread *thread = &batch->threads[i];
+        put_region(out, WM_CSV_THREAD,
+                   (const int64_t[]) { batch->first_thread + i, thread->pid, thread->tid,
+                                       thread->process });
+    }
+    for (size_t i = 0; i < batch->call_count; i++) {
+        const struct wm_region_record *call = &batch->calls[i];
+        put_region(
+            out, call->is_open ? WM_CSV_OPEN : WM_CSV_CALL,
+            (const int64_t[]) { call->path, call->thread, call->start_ns, call->stop_ns });
+    }
+    return wm_out_flush(out, err);
+}
+
 static int csv_finish(void *state, const struct wm_result *result, struct wm_error *err)
 {
     struct csv *csv = state;
@@ -383,6 +471,7 @@ const struct wm_recorder_ops wm_recorder_csv = {
     .open = csv_open,
     .write = csv_write,
     .gap = csv_gap,
+    .regions = csv_regions,
     .finish = csv_finish,
     .close = csv_close,
 };

@@ -21,6 +21,38 @@ enum {
     WM_CSV_STATIC_COUNT,
 };
 
+/* A file with regions has rows that earlier versions take for damage, and so says that it
+ * is of a format after theirs. */
+#define WM_CSV_FORMAT_REGIONS 2
+
+/* The first columns from the third line on. They are empty in the row of a tick; where the
+ * first is not, the row ends behind them and is about regions. They are numbers, names too,
+ * for gpu_tracker computes with every column that there is:
+ *
+ *     kind            1              2            3               4
+ *     WM_CSV_PATH     its number     the parent   1: it is free   bytes of its name
+ *     WM_CSV_NAME     6 bytes each of the name of the path above, the first one the highest
+ *     WM_CSV_THREAD   its number     pid          tid             number of the process
+ *     WM_CSV_CALL     path           thread       start_ns        stop_ns
+ *     WM_CSV_OPEN     the same of one that never ended
+ */
+#define WM_CSV_REGION                                                                      \
+    "wattmeter_region,wattmeter_region_1,wattmeter_region_2,wattmeter_region_3,"           \
+    "wattmeter_region_4"
+
+enum wm_csv_region {
+    WM_CSV_PATH = 1,
+    WM_CSV_NAME,
+    WM_CSV_THREAD,
+    WM_CSV_CALL,
+    WM_CSV_OPEN,
+};
+
+enum {
+    WM_CSV_REGION_CELLS = 5, /* with the kind */
+    WM_CSV_NAME_BYTES = 6,   /* in a number, which is exact as a double too */
+};
+
 /* The longest line, without its end. */
 #define WM_CSV_LINE_MAX ((size_t)1 << 20)
 

@@ -33,6 +33,22 @@ static int copy_ticks(struct wm_recording *recording, const struct wm_target *ta
     return status == 0 && queue->length > 0 ? write_batch(target, queue, err) : status;
 }
 
+static int copy_regions(struct wm_recording *recording, const struct wm_target *target,
+                        struct wm_error *err)
+{
+    struct wm_region_batch batch;
+    int status = 0;
+
+    if (!target->ops->regions)
+        return WM_OK;
+    while ((status = wm_recording_regions(recording, &batch, err)) > 0) {
+        status = target->ops->regions(target->state, &batch, err);
+        if (status < 0)
+            return status;
+    }
+    return status;
+}
+
 static int copy_all(struct wm_recording *recording, const struct wm_target *target,
                     struct wm_error *err)
 {
@@ -43,6 +59,8 @@ static int copy_all(struct wm_recording *recording, const struct wm_target *targ
     if (status == WM_OK)
         status = copy_ticks(recording, target, &queue, err);
     wm_queue_release(&queue);
+    if (status == WM_OK)
+        status = copy_regions(recording, target, err);
 
     size_t count = wm_recording_gaps(recording, &gaps);
     for (size_t i = 0; i < count && status == WM_OK; i++)

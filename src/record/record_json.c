@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * record_json.c - a whole run as one JSON document, written by export: the
- * ticks first, then the gaps, then the result.
+ * ticks first, then the regions, the gaps, the result.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@ struct json {
     const char *path; /* for messages */
     struct wm_columns columns;
     struct wm_out out;
-    bool has_ticks, has_gaps;
+    bool has_ticks, has_regions, has_calls, has_gaps;
+    json_t *paths, *threads; /* of regions: they stand behind the calls */
 };
 
 static const char *const suffixes[] = { ".json", NULL };
@@ -42,6 +43,10 @@ static int json_open(void *state, const char *target, const struct wm_run *run,
     char *run_text = NULL, *channel_text = NULL;
 
     json->path = wm_text_path(target);
+    json->paths = json_array();
+    json->threads = json_array();
+    if (!json->paths || !json->threads)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", json->path);
     int status = wm_columns_plan(channels, count, NULL, 0, &json->columns, err);
     if (status == WM_OK)
         status = wm_run_to_json(run, &run_text, err);
@@ -112,11 +117,87 @@ static int json_write(void *state, const struct wm_tick *ticks, size_t count,
     return wm_out_flush(&json->out, err);
 }
 
-static void begin_gaps(struct json *json)
+static void begin_regions(struct json *json)
 {
-    if (!json->has_gaps)
-        wm_out_text(&json->out, "\n],\n\"gaps\":[");
+    if (!json->has_regions)
+        wm_out_text(&json->out, "\n],\n\"regions\":{\"calls\":[");
+    json->has_regions = true;
+}
+
+static int keep_paths(struct json *json, const struct wm_region_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->path_count; i++) {
+        const struct wm_region_path *path = &batch->paths[i];
+        json_t *parent = path->parent == WM_REGION_NO_PATH
+                             ? json_null()
+                             : json_integer((json_int_t)path->parent);
+        json_t *object = json_pack("{s:o, s:o, s:b}", "name", wm_text_json(path->name),
+                                   "parent", parent, "is_free", path->is_free);
+        if (json_array_append_new(json->paths, object) < 0)
+            return WM_ENOMEM;
+    }
+    for (uint32_t i = 0; i < batch->thread_count; i++) {
+        const struct wm_region_thread *thread = &batch->threads[i];
+        json_t *object =
+            json_pack("{s:i, s:i, s:I}", "pid", (int)thread->pid, "tid", (int)thread->tid,
+                      "process", (json_int_t)thread->process);
+        if (json_array_append_new(json->threads, object) < 0)
+            return WM_ENOMEM;
+    }
+    return WM_OK;
+}
+
+static int json_regions(void *state, const struct wm_region_batch *batch,
+                        struct wm_error *err)
+{
+    struct json *json = state;
+    struct wm_out *out = &json->out;
+
+    if (keep_paths(json, batch) < 0)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", json->path);
+    begin_regions(json);
+    for (size_t i = 0; i < batch->call_count; i++) {
+        const struct wm_region_record *call = &batch->calls[i];
+        wm_out_text(out, json->has_calls ? ",\n[" : "\n[");
+        json->has_calls = true;
+        wm_out_int(out, call->path);
+        wm_out_text(out, ",");
+        wm_out_int(out, call->thread);
+        wm_out_text(out, ",");
+        wm_out_int(out, call->start_ns);
+        wm_out_text(out, ",");
+        wm_out_int(out, call->stop_ns);
+        wm_out_text(out, call->is_open ? ",true]" : ",false]");
+    }
+    return wm_out_flush(out, err);
+}
+
+static int put_array(struct json *json, const json_t *array, struct wm_error *err)
+{
+    char *text = json_dumps(array, JSON_COMPACT);
+
+    if (!text)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", json->path);
+    wm_out_text(&json->out, text);
+    free(text);
+    return WM_OK;
+}
+
+static int begin_gaps(struct json *json, struct wm_error *err)
+{
+    struct wm_out *out = &json->out;
+
+    if (json->has_gaps)
+        return WM_OK;
+    begin_regions(json);
+    wm_out_text(out, "\n],\n\"paths\":");
+    int status = put_array(json, json->paths, err);
+    wm_out_text(out, ",\n\"threads\":");
+    if (status == WM_OK)
+        status = put_array(json, json->threads, err);
+    wm_out_text(out, "},\n\"gaps\":[");
     json->has_gaps = true;
+    return status;
 }
 
 static int json_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
@@ -130,11 +211,11 @@ static int json_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
     if (!text)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", json->path);
 
-    begin_gaps(json);
+    int status = begin_gaps(json, err);
     wm_out_text(&json->out, first ? "\n" : ",\n");
     wm_out_text(&json->out, text);
     free(text);
-    return wm_out_flush(&json->out, err);
+    return status < 0 ? status : wm_out_flush(&json->out, err);
 }
 
 static int json_finish(void *state, const struct wm_result *result, struct wm_error *err)
@@ -142,10 +223,11 @@ static int json_finish(void *state, const struct wm_result *result, struct wm_er
     struct json *json = state;
     char *text = NULL;
 
-    int status = result ? wm_result_to_json(result, &text, err) : WM_OK;
+    int status = begin_gaps(json, err);
+    if (status == WM_OK && result)
+        status = wm_result_to_json(result, &text, err);
     if (status < 0)
         return status;
-    begin_gaps(json);
     wm_out_text(&json->out, "\n],\n\"result\":");
     wm_out_text(&json->out, text ? text : "null");
     wm_out_text(&json->out, "}\n");
@@ -159,6 +241,8 @@ static void json_close(void *state)
     struct json *json = state;
 
     wm_out_close(&json->out);
+    json_decref(json->paths);
+    json_decref(json->threads);
     wm_columns_release(&json->columns);
 }
 
@@ -169,6 +253,7 @@ const struct wm_recorder_ops wm_recorder_json = {
     .open = json_open,
     .write = json_write,
     .gap = json_gap,
+    .regions = json_regions,
     .finish = json_finish,
     .close = json_close,
 };

@@ -43,7 +43,11 @@ static int make_room(struct wm_lines *lines, struct wm_error *err)
 int wm_lines_open(struct wm_lines *lines, const char *path, size_t limit,
                   struct wm_error *err)
 {
-    *lines = (struct wm_lines) { .path = wm_text_path(path), .limit = limit };
+    *lines = (struct wm_lines) {
+        .path = wm_text_path(path),
+        .limit = limit,
+        .line_end = '\n',
+    };
     lines->fd = wm_file_open_at(AT_FDCWD, path);
     if (lines->fd < 0) {
         errno = -lines->fd;
@@ -78,6 +82,13 @@ static int read_more(struct wm_lines *lines, struct wm_error *err)
     return got > 0;
 }
 
+/* Of the first line; how much of it is that mark. */
+static size_t mark_length(const struct wm_lines *lines, const char *line, size_t length)
+{
+    return lines->number == 1 && length >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3
+                                                                                     : 0;
+}
+
 int wm_lines_next(struct wm_lines *lines, char **ret_line, size_t *ret_length,
                   struct wm_error *err)
 {
@@ -87,8 +98,9 @@ int wm_lines_next(struct wm_lines *lines, char **ret_line, size_t *ret_length,
     for (;;) {
         char *start = lines->buffer + lines->start;
         size_t there = lines->end - lines->start;
-        char *found =
-            there > searched ? memchr(start + searched, '\n', there - searched) : NULL;
+        char *found = there > searched
+                          ? memchr(start + searched, lines->line_end, there - searched)
+                          : NULL;
         size_t length = found ? (size_t)(found - start) : there;
         if (length > lines->limit)
             return wm_fail(err, WM_EFORMAT, "%s: line %zu: longer than %zu MiB",
@@ -98,8 +110,9 @@ int wm_lines_next(struct wm_lines *lines, char **ret_line, size_t *ret_length,
             if (length > 0 && start[length - 1] == '\r')
                 length--;
             start[length] = '\0';
-            *ret_line = start;
-            *ret_length = length;
+            size_t mark = mark_length(lines, start, length);
+            *ret_line = start + mark;
+            *ret_length = length - mark;
             return 1;
         }
         searched = there;
@@ -109,11 +122,31 @@ int wm_lines_next(struct wm_lines *lines, char **ret_line, size_t *ret_length,
     }
 }
 
+int wm_lines_skip(struct wm_lines *lines, struct wm_error *err)
+{
+    for (;;) {
+        const char *start = lines->buffer + lines->start;
+        const char *found = memchr(start, lines->line_end, lines->end - lines->start);
+        if (found) {
+            lines->start += (size_t)(found - start) + 1;
+            return 1;
+        }
+        lines->start = 0;
+        lines->end = 0;
+        int status = read_more(lines, err);
+        if (status <= 0)
+            return status;
+    }
+}
+
 size_t wm_lines_rest(struct wm_lines *lines, char **ret_rest)
 {
-    lines->buffer[lines->end] = '\0';
-    *ret_rest = lines->buffer + lines->start;
-    return lines->end - lines->start;
+    char *rest = lines->buffer + lines->start;
+    size_t length = lines->end - lines->start, mark = mark_length(lines, rest, length);
+
+    rest[length] = '\0';
+    *ret_rest = rest + mark;
+    return length - mark;
 }
 
 int wm_lines_rewind(struct wm_lines *lines, struct wm_error *err)

@@ -20,6 +20,7 @@ struct wm_lines {
     char *buffer;
     size_t room, start, end; /* what is in it and not used yet */
     size_t limit;            /* of a line's length */
+    char line_end;           /* '\n'; the owner may choose '\r' before the first line */
     size_t number;           /* of the line read last, from 1 */
 };
 
@@ -30,9 +31,13 @@ int wm_lines_open(struct wm_lines *lines, const char *path, size_t limit,
 void wm_lines_close(struct wm_lines *lines);
 
 /* The next line, without its end but with a NUL: 1, or 0 past the last whole
- * one. It stands in the buffer, to be changed at will, until the next call. */
+ * one. It stands in the buffer, to be changed at will, until the next call. The
+ * mark that Windows puts before UTF-8 is left out. WM_EFORMAT: it is too long. */
 int wm_lines_next(struct wm_lines *lines, char **ret_line, size_t *ret_length,
                   struct wm_error *err);
+
+/* Past a line that was too long: 1, or 0 where the file ends in it. */
+int wm_lines_skip(struct wm_lines *lines, struct wm_error *err);
 
 /* After the last whole line: what follows it, with a NUL, as above. Its length;
  * 0 where the file ends with a line. */

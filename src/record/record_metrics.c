@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 
 #include "base/base_clock.h"
-#include "record/read_aipm_json.h"
 #include "record/record_lines.h"
 #include "record/record_localtime.h"
+#include "record/record_python_json.h"
 #include "record/record_text.h"
 
 enum {
@@ -73,7 +73,9 @@ int wm_metrics_add(struct wm_result *result, const char *name, int64_t when_ns,
 
     if (!isfinite(value) || when_ns < 0 || when_ns > WM_TIME_MAX_NS)
         return wm_fail(err, WM_EINVAL, "no number");
-    if (name[0] == '\0' || strlen(name) > WM_METRIC_NAME_MAX)
+    if (name[0] == '\0')
+        return wm_fail(err, WM_EINVAL, "a number without a name");
+    if (strlen(name) > WM_METRIC_NAME_MAX)
         return wm_fail(err, WM_EINVAL, "a name of more than %d bytes", WM_METRIC_NAME_MAX);
     if ((!metric && result->metric_count == WM_METRICS_MAX) ||
         count_points(result) == WM_METRIC_POINTS_MAX)
@@ -188,10 +190,12 @@ static bool place(const struct reading *reading, int64_t unix_ns, int64_t *ret_w
     return true;
 }
 
-/* What is no number in a line is not for us: names, texts, lists. */
+/* What is no number in a line is not for us: names, texts, lists. A number that cannot be
+ * used costs itself alone. */
 static int take_numbers(struct reading *reading, json_t *line, size_t number,
                         int64_t when_ns, struct wm_error *err)
 {
+    struct wm_error first = { 0 };
     bool has_number = false;
     const char *name;
     json_t *value;
@@ -206,13 +210,13 @@ static int take_numbers(struct reading *reading, json_t *line, size_t number,
             wm_metrics_add(reading->result, name, when_ns, json_number_value(value), &why);
         if (status == WM_ENOMEM)
             return out_of_memory(err);
-        if (status < 0) {
-            note_bad_line(reading, number, why.text);
-            return WM_OK;
-        }
+        if (status < 0 && first.text[0] == '\0')
+            first = why;
     }
     if (!has_number)
         note_bad_line(reading, number, "no number");
+    else if (first.text[0])
+        note_bad_line(reading, number, first.text);
     return WM_OK;
 }
 
@@ -226,7 +230,7 @@ static int take_line(struct reading *reading, char *text, size_t length, size_t 
     if (strspn(text, " \t\r") >= length)
         return WM_OK;
     reading->lines++;
-    if (wm_aipm_json(text, length, &line) < 0)
+    if (wm_python_json(text, length, &line) < 0)
         return out_of_memory(err);
     const char *why = json_is_object(line)
                           ? read_time(json_object_get(line, "time"), &unix_ns)
@@ -241,21 +245,40 @@ static int take_line(struct reading *reading, char *text, size_t length, size_t 
     return status;
 }
 
+/* 1 behind a line that was too long; 0 where nothing more can be read. */
+static int pass_long_line(struct reading *reading, struct wm_lines *lines,
+                          const struct wm_error *trouble)
+{
+    struct wm_error why = *trouble;
+    int status = 0;
+
+    if (trouble->status == WM_EFORMAT) {
+        reading->lines++;
+        note_bad_line(reading, lines->number, "longer than 1 MiB");
+        status = wm_lines_skip(lines, &why);
+        if (status >= 0)
+            return status;
+    }
+    if (why.status == WM_ENOMEM)
+        return WM_ENOMEM;
+    note_bad_line(reading, lines->number, why.text);
+    return 0;
+}
+
 static int take_lines(struct reading *reading, struct wm_lines *lines, struct wm_error *err)
 {
     struct wm_error why;
     size_t length;
     char *text;
-    int status, more;
+    int status;
 
-    while ((more = wm_lines_next(lines, &text, &length, &why)) > 0) {
-        status = take_line(reading, text, length, lines->number, err);
+    while ((status = wm_lines_next(lines, &text, &length, &why)) != 0) {
+        if (status > 0)
+            status = take_line(reading, text, length, lines->number, err);
+        else if ((status = pass_long_line(reading, lines, &why)) == 0)
+            return WM_OK;
         if (status < 0)
-            return status;
-    }
-    if (more < 0) {
-        note_bad_line(reading, lines->number, why.text);
-        return WM_OK;
+            return status == WM_ENOMEM ? out_of_memory(err) : status;
     }
 
     /* A program that was killed leaves half a line, or one without its end. */

@@ -112,8 +112,14 @@ struct wm_reader_ops {
      * that are missing are all zero, WM_READING_NONE. */
     int (*next)(void *state, struct wm_tick *ret_tick, struct wm_error *err);
 
+    /* The next regions, in the order in which they were written, wherever next()
+     * is: 1 and what is borrowed until the next call; 0 past the last. Missing:
+     * the format keeps none. */
+    int (*regions)(void *state, struct wm_region_batch *ret_batch, struct wm_error *err);
+
     /* After the end: looks again, so that next() goes on with the ticks written
-     * since, and gaps() has the gaps written since. May be missing. */
+     * since, and regions() with the regions, and gaps() has the gaps written since.
+     * May be missing. */
     int (*more)(void *state, struct wm_error *err);
 
     void (*close)(void *state);
@@ -137,6 +143,7 @@ extern const struct wm_recorder_ops wm_recorder_csv;
 extern const struct wm_recorder_ops wm_recorder_json;
 extern const struct wm_recorder_ops wm_recorder_aipm;
 extern const struct wm_recorder_ops wm_recorder_postgres;
+extern const struct wm_recorder_ops wm_exporter_postgres;
 extern const struct wm_reader_ops wm_reader_sqlite;
 extern const struct wm_reader_ops wm_reader_csv;
 extern const struct wm_reader_ops wm_reader_aipm;

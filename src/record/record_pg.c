@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/base_sqlite.h"
 #include "base/base_text.h"
-#include "record/record_sqlite_library.h"
 #include "record/record_url.h"
 
 enum {

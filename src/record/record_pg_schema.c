@@ -43,8 +43,6 @@ static const char tables[] =
     "CREATE TABLE " WM_PG_SCHEMA ".gap (" OF_RUN ", channel text, from_ns bigint,"
     " to_ns bigint, state text, why text,"
     " ordinal bigint GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (run, channel, from_ns));"
-    "CREATE TABLE " WM_PG_SCHEMA ".region (" OF_RUN ", pid integer, tid integer, name text,"
-    " start_ns bigint, stop_ns bigint, depth integer);"
     "CREATE TABLE " WM_PG_SCHEMA ".static_data (" OF_RUN " PRIMARY KEY, ram_unit text,"
     " gpu_ram_unit text, time_unit text, ram_system_capacity double precision,"
     " gpu_ram_system_capacity double precision, system_core_count integer,"
@@ -58,6 +56,26 @@ static const char tables[] =
     " FROM " WM_PG_SCHEMA ".run,"
     " json_each(run.result -> 'metrics' -> 'series') AS series,"
     " json_array_elements(series.value) AS point (value);";
+
+/* A call is a row of numbers, for there may be millions. `region_mark` says up to which of
+ * them the server has a run's, in the order of their stops: that stop, and how many stop
+ * then. */
+static const char region_tables[] =
+    "CREATE TABLE " WM_PG_SCHEMA ".region_path (" OF_RUN ", id bigint, parent bigint,"
+    " name text, depth bigint, is_free boolean, PRIMARY KEY (run, id));"
+    "CREATE TABLE " WM_PG_SCHEMA ".region_thread (" OF_RUN ", id bigint, pid integer,"
+    " tid integer, process bigint, PRIMARY KEY (run, id));"
+    "CREATE TABLE " WM_PG_SCHEMA ".region_call (" OF_RUN ", path bigint, thread bigint,"
+    " start_ns bigint, stop_ns bigint, is_open boolean);"
+    "CREATE INDEX ON " WM_PG_SCHEMA ".region_call (run);"
+    "CREATE TABLE " WM_PG_SCHEMA ".region_mark (" OF_RUN " PRIMARY KEY, stop_ns bigint,"
+    " calls bigint);";
+
+static const char region_view[] =
+    "CREATE VIEW " WM_PG_SCHEMA ".region AS SELECT c.run, t.pid, t.tid, p.name, c.start_ns,"
+    " c.stop_ns, p.depth, c.is_open AS open FROM " WM_PG_SCHEMA ".region_call c"
+    " LEFT JOIN " WM_PG_SCHEMA ".region_path p ON p.run = c.run AND p.id = c.path"
+    " LEFT JOIN " WM_PG_SCHEMA ".region_thread t ON t.run = c.run AND t.id = c.thread";
 
 static int out_of_memory(const struct wm_pg *pg, struct wm_error *err)
 {
@@ -113,6 +131,18 @@ int wm_pg_check_format(struct wm_pg *pg, bool *ret_is_there, struct wm_error *er
     return is_ours ? check_version(pg, err) : WM_OK;
 }
 
+int wm_pg_check(const char *url, struct wm_error *err)
+{
+    struct wm_pg pg = { 0 };
+    bool is_there = false;
+
+    int status = wm_pg_open(&pg, url, NULL, err);
+    if (status == WM_OK)
+        status = wm_pg_check_format(&pg, &is_there, err);
+    wm_pg_close(&pg);
+    return status;
+}
+
 /* SQL is put together with SQLite's texts, which know how to quote a name. */
 static int make_tables(struct wm_pg *pg, struct wm_error *err)
 {
@@ -150,6 +180,53 @@ static int make_tables(struct wm_pg *pg, struct wm_error *err)
     status = text ? wm_pg_exec(pg, text, err) : out_of_memory(pg, err);
     sqlite3_free(text);
     return status;
+}
+
+int wm_pg_has_regions(struct wm_pg *pg, bool *ret_has, struct wm_error *err)
+{
+    struct wm_pg_rows rows = { 0 };
+
+    int status =
+        wm_pg_query(pg, "SELECT to_regclass('" WM_PG_SCHEMA ".region_call') IS NOT NULL",
+                    NULL, 0, &rows, err);
+    if (status < 0)
+        return status;
+    *ret_has = is_true(&rows, 0);
+    wm_pg_rows_free(&rows);
+    return WM_OK;
+}
+
+/* A database of earlier versions has an empty table where the view is now. One that has
+ * something in it is not ours, and stays. */
+static int make_region_tables(struct wm_pg *pg, struct wm_error *err)
+{
+    struct wm_pg_rows rows = { 0 };
+    bool has_regions = false;
+
+    int status = wm_pg_has_regions(pg, &has_regions, err);
+    if (status < 0 || has_regions)
+        return status;
+    status = wm_pg_exec(pg, region_tables, err);
+    if (status == WM_OK)
+        status =
+            wm_pg_query(pg, "SELECT to_regclass('" WM_PG_SCHEMA ".region') IS NOT NULL",
+                        NULL, 0, &rows, err);
+    if (status < 0)
+        return status;
+    bool is_there = is_true(&rows, 0);
+    wm_pg_rows_free(&rows);
+    if (is_there) {
+        status = wm_pg_query(pg, "SELECT count(*) > 0 FROM " WM_PG_SCHEMA ".region", NULL,
+                             0, &rows, err);
+        if (status < 0)
+            return status;
+        bool is_used = is_true(&rows, 0);
+        wm_pg_rows_free(&rows);
+        if (is_used)
+            return WM_OK;
+        status = wm_pg_exec(pg, "DROP TABLE " WM_PG_SCHEMA ".region", err);
+    }
+    return status < 0 ? status : wm_pg_exec(pg, region_view, err);
 }
 
 /* A name that is too long keeps its beginning, and gets a number made from all
@@ -434,11 +511,14 @@ static int begin_run(struct wm_pg *pg, struct wm_pg_run *run, struct wm_error *e
     if (status == WM_OK && !is_there)
         status = make_tables(pg, err);
     if (status == WM_OK)
+        status = make_region_tables(pg, err);
+    if (status == WM_OK)
         status = find_run(pg, run, err);
     if (status < 0)
         return status;
 
-    if (run->id[0] != '\0')
+    run->is_new = run->id[0] == '\0';
+    if (!run->is_new)
         return check_channels(pg, run, err);
     status = make_columns(pg, run, err);
     if (status == WM_OK)
@@ -458,7 +538,10 @@ int wm_pg_begin_run(struct wm_pg *pg, struct wm_pg_run *run, struct wm_error *er
         status = wm_pg_exec(pg, "BEGIN; " LOCK, err);
     if (status == WM_OK)
         status = begin_run(pg, run, err);
-    return status < 0 ? status : wm_pg_exec(pg, "COMMIT", err);
+    if (status == WM_OK)
+        status = wm_pg_exec(pg, "COMMIT", err);
+    run->is_new &= status == WM_OK;
+    return status;
 }
 
 int wm_pg_delete_run(struct wm_pg *pg, const struct wm_pg_run *run, struct wm_error *err)

@@ -17,11 +17,18 @@ struct wm_pg_run {
     char id[24];               /* of the run, in decimal */
     struct wm_columns columns; /* of `sample` */
     int64_t last_ns;           /* the newest tick that is there; -1: none */
+    bool is_new;               /* it was not there, and is now */
 };
 
 /* WM_EFORMAT unless the database holds recordings of a version that we know, or
  * none at all. */
 int wm_pg_check_format(struct wm_pg *pg, bool *ret_is_there, struct wm_error *err);
+
+/* The same for the database of that URL. */
+int wm_pg_check(const char *url, struct wm_error *err);
+
+/* Whether it has the tables of regions, which came later than the others. */
+int wm_pg_has_regions(struct wm_pg *pg, bool *ret_has, struct wm_error *err);
 
 /* Makes the tables unless they are there, and describes the run, all or nothing.
  * A run that is there already, by its `id`, is gone on with. The first three

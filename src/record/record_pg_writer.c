@@ -5,11 +5,13 @@
 
 #include <endian.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "record/record_channel.h"
 #include "record/record_sql.h"
+#include "record/record_text.h"
 #include "record/record_timepoint.h"
 
 /* What a COPY in binary begins and ends with. */
@@ -42,11 +44,32 @@ static int prepare(struct wm_pg_writer *writer, struct wm_error *err)
     writer->copy_sample = sqlite3_str_finish(sample);
     writer->copy_data = sqlite3_str_finish(data);
 
+    /* A row of regions is shorter than one of gpu_tracker's. */
     if (widest < WM_MEASUREMENT_COUNT + 1)
         widest = WM_MEASUREMENT_COUNT + 1;
     writer->row = malloc(2 + (2 + widest) * FIELD_SIZE);
     if (!writer->copy_sample || !writer->copy_data || !writer->row)
         return out_of_memory(writer, err);
+    return WM_OK;
+}
+
+static int find_mark(struct wm_pg_writer *writer, struct wm_error *err)
+{
+    const char *const texts[] = { writer->run.id };
+    struct wm_pg_rows rows = { 0 };
+
+    int status = wm_pg_query(&writer->pg,
+                             "SELECT stop_ns, calls FROM " WM_PG_SCHEMA
+                             ".region_mark WHERE run = $1",
+                             texts, 1, &rows, err);
+    if (status < 0)
+        return status;
+    if (wm_pg_rows_count(&rows) > 0) {
+        writer->mark_ns = wm_pg_rows_number(&rows, 0, 0, -1);
+        writer->mark_calls = wm_pg_rows_number(&rows, 0, 1, 0);
+    }
+    wm_pg_rows_free(&rows);
+    wm_pg_writer_resume(writer);
     return WM_OK;
 }
 
@@ -57,10 +80,13 @@ int wm_pg_writer_open(struct wm_pg_writer *writer, const char *url,
     *writer = (struct wm_pg_writer) {
         .run = { .run = run, .channels = channels, .count = count },
         .built_ns = -1,
+        .mark_ns = -1,
     };
     int status = wm_pg_open(&writer->pg, url, give_up, err);
     if (status == WM_OK)
         status = wm_pg_begin_run(&writer->pg, &writer->run, err);
+    if (status == WM_OK)
+        status = find_mark(writer, err);
     if (status == WM_OK)
         status = wm_timepoint_builder_new(run, channels, count, &writer->builder, err);
     return status < 0 ? status : prepare(writer, err);
@@ -166,14 +192,21 @@ static int copy_samples(struct wm_pg_writer *writer, const struct wm_tick *ticks
     return status < 0 ? status : end_rows(writer, err);
 }
 
-/* A tick may come once more, where a new spool begins with the last of the old. */
+/* A tick may come once more, where a new spool begins with the last of the old. Two
+ * within a microsecond, as at a hole, have one time in the seconds of `data`, which has
+ * the first of them. */
 static bool build(struct wm_pg_writer *writer, const struct wm_tick *tick,
                   struct wm_timepoint *ret_timepoint)
 {
-    if (tick->when_ns <= writer->built_ns)
+    const struct wm_run *run = writer->run.run;
+    int64_t before_ns = writer->built_ns;
+
+    if (tick->when_ns <= before_ns)
         return false;
     writer->built_ns = tick->when_ns;
-    return wm_timepoint_next(writer->builder, tick, ret_timepoint);
+    return wm_timepoint_next(writer->builder, tick, ret_timepoint) &&
+           wm_timepoint_unix_seconds(run, tick->when_ns) >
+               wm_timepoint_unix_seconds(run, before_ns);
 }
 
 static int copy_data(struct wm_pg_writer *writer, const struct wm_tick *ticks, size_t count,
@@ -256,6 +289,178 @@ int wm_pg_writer_gaps(struct wm_pg_writer *writer, const struct wm_gap *gaps, si
                            texts, 2, err);
     free(json);
     return status;
+}
+
+void wm_pg_writer_resume(struct wm_pg_writer *writer)
+{
+    writer->is_resuming = writer->mark_ns >= 0;
+    writer->skipped_calls = 0;
+}
+
+static char *paths_to_json(const struct wm_region_batch *batch)
+{
+    json_t *array = json_array();
+    bool whole = array != NULL;
+
+    for (uint32_t i = 0; i < batch->path_count && whole; i++) {
+        const struct wm_region_path *path = &batch->paths[i];
+        json_t *parent = path->parent == WM_REGION_NO_PATH
+                             ? json_null()
+                             : json_integer((json_int_t)path->parent);
+        json_t *object =
+            json_pack("{s:I, s:o, s:o, s:I, s:b}", "id", (json_int_t)batch->first_path + i,
+                      "parent", parent, "name", wm_text_json(path->name), "depth",
+                      (json_int_t)path->depth, "is_free", path->is_free);
+        whole = json_array_append_new(array, object) == 0;
+    }
+    char *text = whole ? json_dumps(array, JSON_COMPACT) : NULL;
+    json_decref(array);
+    return text;
+}
+
+static char *threads_to_json(const struct wm_region_batch *batch)
+{
+    json_t *array = json_array();
+    bool whole = array != NULL;
+
+    for (uint32_t i = 0; i < batch->thread_count && whole; i++) {
+        const struct wm_region_thread *thread = &batch->threads[i];
+        json_t *object =
+            json_pack("{s:I, s:i, s:i, s:I}", "id", (json_int_t)batch->first_thread + i,
+                      "pid", (int)thread->pid, "tid", (int)thread->tid, "process",
+                      (json_int_t)thread->process);
+        whole = json_array_append_new(array, object) == 0;
+    }
+    char *text = whole ? json_dumps(array, JSON_COMPACT) : NULL;
+    json_decref(array);
+    return text;
+}
+
+/* Takes `json` over. */
+static int insert_json(struct wm_pg_writer *writer, const char *sql, char *json,
+                       struct wm_error *err)
+{
+    if (!json)
+        return out_of_memory(writer, err);
+    const char *const texts[] = { writer->run.id, json };
+    int status = wm_pg_run(&writer->pg, sql, texts, 2, err);
+    free(json);
+    return status;
+}
+
+static int insert_paths(struct wm_pg_writer *writer, const struct wm_region_batch *batch,
+                        struct wm_error *err)
+{
+    static const char paths[] =
+        "INSERT INTO " WM_PG_SCHEMA ".region_path (run, id, parent, name, depth, is_free)"
+        " SELECT $1::bigint, (p->>'id')::bigint, (p->>'parent')::bigint, p->>'name',"
+        " (p->>'depth')::bigint, (p->>'is_free')::boolean"
+        " FROM json_array_elements($2::json) AS list (p) ON CONFLICT DO NOTHING";
+    static const char threads[] =
+        "INSERT INTO " WM_PG_SCHEMA ".region_thread (run, id, pid, tid, process)"
+        " SELECT $1::bigint, (t->>'id')::bigint, (t->>'pid')::integer,"
+        " (t->>'tid')::integer, (t->>'process')::bigint"
+        " FROM json_array_elements($2::json) AS list (t) ON CONFLICT DO NOTHING";
+    int status = WM_OK;
+
+    if (batch->path_count > 0)
+        status = insert_json(writer, paths, paths_to_json(batch), err);
+    if (status == WM_OK && batch->thread_count > 0)
+        status = insert_json(writer, threads, threads_to_json(batch), err);
+    return status;
+}
+
+static char *put_bool(char *at, bool value)
+{
+    uint32_t length = htobe32(1);
+    char byte = value;
+
+    return put(put(at, &length, sizeof(length)), &byte, sizeof(byte));
+}
+
+static size_t call_row(const struct wm_pg_writer *writer,
+                       const struct wm_region_record *call)
+{
+    char *at = put_count(writer->row, 6);
+
+    at = put_int(at, run_number(writer));
+    at = put_int(at, call->path);
+    at = put_int(at, call->thread);
+    at = put_int(at, call->start_ns);
+    at = put_int(at, call->stop_ns);
+    at = put_bool(at, call->is_open);
+    return (size_t)(at - writer->row);
+}
+
+static int copy_calls(struct wm_pg_writer *writer, const struct wm_region_record *calls,
+                      size_t count, struct wm_error *err)
+{
+    int status = begin_rows(writer,
+                            "COPY " WM_PG_SCHEMA ".region_call (run, path, thread,"
+                            " start_ns, stop_ns, is_open) FROM STDIN (FORMAT binary)",
+                            err);
+
+    for (size_t i = 0; i < count && status == WM_OK; i++)
+        status = wm_pg_copy(&writer->pg, writer->row, call_row(writer, &calls[i]), err);
+    return status < 0 ? status : end_rows(writer, err);
+}
+
+/* In the transaction of the calls themselves, so that the two cannot differ. */
+static int write_mark(struct wm_pg_writer *writer, const struct wm_region_record *calls,
+                      size_t count, struct wm_error *err)
+{
+    int64_t stop_ns = calls[count - 1].stop_ns;
+    int64_t same = writer->mark_ns == stop_ns ? writer->mark_calls : 0;
+    char stop[24], number[24];
+
+    for (size_t i = count; i > 0 && calls[i - 1].stop_ns == stop_ns; i--)
+        same++;
+    snprintf(stop, sizeof(stop), "%lld", (long long)stop_ns);
+    snprintf(number, sizeof(number), "%lld", (long long)same);
+    const char *const texts[] = { writer->run.id, stop, number };
+    int status = wm_pg_run(&writer->pg,
+                           "INSERT INTO " WM_PG_SCHEMA ".region_mark VALUES ($1, $2, $3)"
+                           " ON CONFLICT (run) DO UPDATE SET stop_ns = $2, calls = $3",
+                           texts, 3, err);
+    if (status == WM_OK) {
+        writer->mark_ns = stop_ns;
+        writer->mark_calls = same;
+    }
+    return status;
+}
+
+/* How many of the calls are there already. */
+static size_t skip_calls(struct wm_pg_writer *writer, const struct wm_region_batch *batch)
+{
+    size_t count = 0;
+
+    for (; writer->is_resuming && count < batch->call_count; count++) {
+        int64_t stop_ns = batch->calls[count].stop_ns;
+        if (stop_ns > writer->mark_ns ||
+            (stop_ns == writer->mark_ns && writer->skipped_calls == writer->mark_calls)) {
+            writer->is_resuming = false;
+            break;
+        }
+        writer->skipped_calls += stop_ns == writer->mark_ns;
+    }
+    return count;
+}
+
+int wm_pg_writer_regions(struct wm_pg_writer *writer, const struct wm_region_batch *batch,
+                         struct wm_error *err)
+{
+    size_t skipped = skip_calls(writer, batch);
+    const struct wm_region_record *calls = batch->calls + skipped;
+    size_t count = batch->call_count - skipped;
+
+    int status = wm_pg_exec(&writer->pg, "BEGIN", err);
+    if (status == WM_OK)
+        status = insert_paths(writer, batch, err);
+    if (status == WM_OK && count > 0)
+        status = copy_calls(writer, calls, count, err);
+    if (status == WM_OK && count > 0)
+        status = write_mark(writer, calls, count, err);
+    return status < 0 ? status : wm_pg_exec(&writer->pg, "COMMIT", err);
 }
 
 int wm_pg_writer_result(struct wm_pg_writer *writer, const struct wm_result *result,

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_postgres.c - recordings in a PostgreSQL database.
+ * record_postgres.c - recordings in a PostgreSQL database, while the ticks go on.
  *
  * Every tick goes to a spool on the disk first, an SQLite recording like any
  * other, and from there to the server, in a thread of its own. So a server that
  * is slow, hangs or goes away delays and loses nothing, and a kill costs what it
  * costs an SQLite recording. The spool is removed once the server has it all.
- *
- * An export has its recording already, and goes to the server directly.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,6 +19,7 @@
 #include "record/record_ops.h"
 #include "record/record_pg_writer.h"
 #include "record/record_queue.h"
+#include "record/record_regions.h"
 #include "record/record_spool.h"
 #include "record/record_target.h"
 #include "record/record_text.h"
@@ -56,6 +55,11 @@ struct live {
     struct wm_target spool;    /* `ops` is NULL while there is none */
     struct wm_reading *newest; /* the tick that a new spool begins with */
     int64_t newest_ns;         /* -1: there is no tick yet */
+
+    /* All paths and threads, and the calls that stop last: a new spool begins with them
+     * too, for the server's mark is told by how many there are. */
+    struct wm_regions_part regions;
+    bool must_keep_spool; /* there was no memory for them */
     bool finished;
 
     /* The shipper's own, and before and after its time the recorder's. */
@@ -81,18 +85,6 @@ struct live {
     int64_t cpu_ns;
     struct wm_error trouble; /* why shipping failed the last time */
 };
-
-static int postgres_check(const char *target, struct wm_error *err)
-{
-    struct wm_pg pg = { 0 };
-    bool is_there = false;
-
-    int status = wm_pg_open(&pg, target, NULL, err);
-    if (status == WM_OK)
-        status = wm_pg_check_format(&pg, &is_there, err);
-    wm_pg_close(&pg);
-    return status;
-}
 
 /* What follows runs in the shipper's thread. */
 
@@ -130,6 +122,7 @@ static int read_spool(struct live *live, uint64_t generation, struct wm_error *e
         return reader_ops->more(live->reader, err);
     close_reader(live);
     live->reader_generation = generation;
+    wm_pg_writer_resume(&live->writer);
     live->reader = calloc(1, reader_ops->state_size);
     if (!live->reader)
         return wm_fail(err, WM_ENOMEM, "out of memory");
@@ -187,6 +180,20 @@ static int ship_gaps(struct live *live, struct wm_error *err)
     return status;
 }
 
+static int ship_regions(struct live *live, struct wm_error *err)
+{
+    struct wm_region_batch batch;
+    int status;
+
+    while ((status = reader_ops->regions(live->reader, &batch, err)) > 0) {
+        status = wm_pg_writer_regions(&live->writer, &batch, err);
+        if (status < 0)
+            break;
+        note_progress(live);
+    }
+    return status;
+}
+
 /* Ships all that has been written up to now. */
 static int ship(struct live *live, struct wm_error *err)
 {
@@ -202,6 +209,8 @@ static int ship(struct live *live, struct wm_error *err)
         status = read_spool(live, generation, err);
         if (status == WM_OK)
             status = ship_ticks(live, err);
+        if (status == WM_OK)
+            status = ship_regions(live, err);
         if (status == WM_OK)
             status = ship_gaps(live, err);
     }
@@ -393,6 +402,9 @@ static int open_spool(struct live *live, struct wm_error *err)
     const struct wm_tick newest = { live->newest_ns, live->newest, live->count };
     if (live->newest_ns >= 0)
         status = live->spool.ops->write(live->spool.state, &newest, 1, err);
+    const struct wm_region_batch regions = wm_regions_part_batch(&live->regions);
+    if (status == WM_OK && !wm_regions_part_is_empty(&live->regions))
+        status = live->spool.ops->regions(live->spool.state, &regions, err);
     if (status < 0) {
         wm_target_close(&live->spool);
         return status;
@@ -420,6 +432,11 @@ static bool is_spool_large(const struct live *live)
     return stat(live->spool_path, &info) == 0 && info.st_size > SPOOL_LARGE;
 }
 
+static bool may_drop_spool(const struct live *live)
+{
+    return live->spool.ops && !live->must_keep_spool;
+}
+
 static int postgres_write(void *state, const struct wm_tick *ticks, size_t count,
                           struct wm_error *err)
 {
@@ -427,12 +444,12 @@ static int postgres_write(void *state, const struct wm_tick *ticks, size_t count
 
     if (count == 0)
         return WM_OK;
-    if (live->spool.ops && is_spool_large(live) && is_all_shipped(live))
+    if (may_drop_spool(live) && is_spool_large(live) && is_all_shipped(live))
         drop_spool(live);
     int status = spool_ticks(live, ticks, count, err);
 
     /* On a full disk what the server has already makes room for the rest. */
-    if (status < 0 && live->spool.ops && await_all_shipped(live)) {
+    if (status < 0 && may_drop_spool(live) && await_all_shipped(live)) {
         drop_spool(live);
         status = spool_ticks(live, ticks, count, err);
     }
@@ -442,6 +459,65 @@ static int postgres_write(void *state, const struct wm_tick *ticks, size_t count
     wm_target_keep(&live->spool);
     memcpy(live->newest, ticks[count - 1].readings, live->count * sizeof(*live->newest));
     live->newest_ns = ticks[count - 1].when_ns;
+    note_written(live);
+    return WM_OK;
+}
+
+/* What a new spool has to begin with. The calls that stop last are added to those from
+ * before. */
+static int keep_regions(struct live *live, const struct wm_region_batch *batch)
+{
+    struct wm_regions_part *part = &live->regions;
+    size_t first = batch->call_count;
+    int status = WM_OK;
+
+    for (uint32_t i = 0; i < batch->path_count && status == WM_OK; i++)
+        status = wm_regions_part_add_path(part, &batch->paths[i]);
+    for (uint32_t i = 0; i < batch->thread_count && status == WM_OK; i++)
+        status = wm_regions_part_add_thread(part, batch->threads[i]);
+    while (first > 0 &&
+           batch->calls[first - 1].stop_ns == batch->calls[batch->call_count - 1].stop_ns)
+        first--;
+    for (size_t i = first; i < batch->call_count && status == WM_OK; i++)
+        status = wm_regions_part_add_call(part, &batch->calls[i]);
+    return status;
+}
+
+/* Forgets the calls that others have stopped after. */
+static void forget_calls(struct wm_regions_part *part)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < part->call_count; i++) {
+        if (part->calls[i].stop_ns == part->calls[part->call_count - 1].stop_ns)
+            part->calls[kept++] = part->calls[i];
+    }
+    part->call_count = kept;
+}
+
+static int spool_regions(struct live *live, const struct wm_region_batch *batch,
+                         struct wm_error *err)
+{
+    int status = live->spool.ops ? WM_OK : open_spool(live, err);
+
+    return status < 0 ? status : live->spool.ops->regions(live->spool.state, batch, err);
+}
+
+static int postgres_regions(void *state, const struct wm_region_batch *batch,
+                            struct wm_error *err)
+{
+    struct live *live = state;
+
+    int status = spool_regions(live, batch, err);
+    if (status < 0 && may_drop_spool(live) && await_all_shipped(live)) {
+        drop_spool(live);
+        status = spool_regions(live, batch, err);
+    }
+    if (status < 0)
+        return status;
+    if (keep_regions(live, batch) < 0)
+        live->must_keep_spool = true;
+    forget_calls(&live->regions);
     note_written(live);
     return WM_OK;
 }
@@ -583,93 +659,25 @@ static void postgres_close(void *state)
         pthread_cond_destroy(&live->shipped);
     }
     wm_queue_release(&live->batch);
+    wm_regions_part_release(&live->regions);
     free(live->newest);
     free(live->spool_path);
     free(live->url);
 }
 
-/* Gaps come one by one, and are sent together: the server may be far away. */
-struct export
-{
-    struct wm_pg_writer writer;
-    struct wm_gap gaps[GAPS_AT_ONCE];
-    size_t gap_count;
-};
-
-static int export_open(void *state, const char *target, const struct wm_run *run,
-                       const struct wm_channel *channels, size_t count,
-                       struct wm_error *err)
-{
-    struct export *export = state;
-
-    return wm_pg_writer_open(&export->writer, target, run, channels, count, NULL, err);
-}
-
-static int export_write(void *state, const struct wm_tick *ticks, size_t count,
-                        struct wm_error *err)
-{
-    struct export *export = state;
-
-    return wm_pg_writer_ticks(&export->writer, ticks, count, err);
-}
-
-static int export_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
-{
-    struct export *export = state;
-
-    export->gaps[export->gap_count++] = *gap;
-    if (export->gap_count < GAPS_AT_ONCE)
-        return WM_OK;
-    export->gap_count = 0;
-    return wm_pg_writer_gaps(&export->writer, export->gaps, GAPS_AT_ONCE, err);
-}
-
-static int export_finish(void *state, const struct wm_result *result, struct wm_error *err)
-{
-    struct export *export = state;
-    int status = WM_OK;
-
-    if (export->gap_count > 0)
-        status = wm_pg_writer_gaps(&export->writer, export->gaps, export->gap_count, err);
-    if (status == WM_OK && result)
-        status = wm_pg_writer_result(&export->writer, result, err);
-    return status;
-}
-
-static void export_close(void *state)
-{
-    struct export *export = state;
-
-    wm_pg_writer_close(&export->writer);
-}
-
-static const struct wm_recorder_ops exporter = {
-    .name = "PostgreSQL",
-    .is_target = wm_url_is_postgres,
-    .check = postgres_check,
-    .shown = wm_pg_shown,
-    .can_append = true,
-    .survives_kill = true,
-    .state_size = sizeof(struct export),
-    .open = export_open,
-    .write = export_write,
-    .gap = export_gap,
-    .finish = export_finish,
-    .close = export_close,
-};
-
 const struct wm_recorder_ops wm_recorder_postgres = {
     .name = "PostgreSQL",
     .is_target = wm_url_is_postgres,
-    .check = postgres_check,
+    .check = wm_pg_check,
     .shown = wm_pg_shown,
-    .exporter = &exporter,
+    .exporter = &wm_exporter_postgres,
     .can_append = true,
     .survives_kill = true,
     .state_size = sizeof(struct live),
     .open = postgres_open,
     .write = postgres_write,
     .gap = postgres_gap,
+    .regions = postgres_regions,
     .finish = postgres_finish,
     .cpu_ns = postgres_cpu_ns,
     .close = postgres_close,

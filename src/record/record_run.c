@@ -111,6 +111,9 @@ static const struct member result_members[] = {
     { RESULT(tool_max_rss_bytes), .type = MEMBER_DOUBLE, .unknown_is_negative = true },
     { RESULT_TEXT(recording_trouble) },
     { RESULT(lost_ticks), .type = MEMBER_UINT64 },
+    { RESULT(lost_regions), .type = MEMBER_UINT64 },
+    { RESULT(stray_regions), .type = MEMBER_UINT64 },
+    { RESULT(dropped_regions), .type = MEMBER_UINT64 },
     { RESULT(processes_seen), .type = MEMBER_UINT64 },
 };
 

@@ -23,8 +23,6 @@ static const char tables[] =
     " period_ns INTEGER, clock_column TEXT, PRIMARY KEY (run, ordinal));"
     "CREATE TABLE gap (run INTEGER NOT NULL, channel TEXT NOT NULL, from_ns INTEGER,"
     " to_ns INTEGER, state TEXT, why TEXT);"
-    "CREATE TABLE region (run INTEGER NOT NULL, pid INTEGER, tid INTEGER, name TEXT,"
-    " start_ns INTEGER, stop_ns INTEGER, depth INTEGER);"
     "CREATE TABLE static_data (ram_unit VARCHAR, gpu_ram_unit VARCHAR, time_unit VARCHAR,"
     " ram_system_capacity FLOAT, gpu_ram_system_capacity FLOAT, system_core_count INTEGER,"
     " n_expected_cores INTEGER, system_gpu_count INTEGER, n_expected_gpus INTEGER);";
@@ -36,6 +34,23 @@ static const char metric_view[] =
     " json_extract(point.value, '$[1]') AS value"
     " FROM run, json_each(run.result, '$.metrics.series') AS series,"
     " json_each(series.value) AS point";
+
+/* A call is a row of numbers, for there may be millions. An older file has none of these,
+ * and an empty table where the view is now. */
+static const char region_tables[] =
+    "CREATE TABLE IF NOT EXISTS region_path (run INTEGER NOT NULL, id INTEGER NOT NULL,"
+    " parent INTEGER, name TEXT, depth INTEGER, is_free INTEGER, PRIMARY KEY (run, id))"
+    " WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS region_thread (run INTEGER NOT NULL, id INTEGER NOT NULL,"
+    " pid INTEGER, tid INTEGER, process INTEGER, PRIMARY KEY (run, id)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS region_call (run INTEGER NOT NULL, path INTEGER,"
+    " thread INTEGER, start_ns INTEGER, stop_ns INTEGER, is_open INTEGER);"
+    "CREATE VIEW IF NOT EXISTS region AS SELECT region_call.run AS run, pid, tid, name,"
+    " start_ns, stop_ns, depth, is_open AS open FROM region_call"
+    " LEFT JOIN region_path ON region_path.run = region_call.run"
+    " AND region_path.id = region_call.path"
+    " LEFT JOIN region_thread ON region_thread.run = region_call.run"
+    " AND region_thread.id = region_call.thread;";
 
 /* The columns of `sample` that there are already, some of them twice. */
 struct taken {
@@ -338,6 +353,24 @@ int wm_schema_static_data(const struct wm_schema *schema, double ram, double gpu
     return status;
 }
 
+/* The table of earlier versions was never written to. One that has something in it is not
+ * ours, and stays. */
+static int create_region_tables(const struct wm_schema *schema, struct wm_error *err)
+{
+    sqlite3_int64 is_old = 0, is_used = 0;
+
+    int status = wm_sql_number(
+        schema->db,
+        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'region'",
+        schema->path, &is_old, err);
+    if (status == WM_OK && is_old)
+        status = wm_sql_number(schema->db, "SELECT count(*) FROM region", schema->path,
+                               &is_used, err);
+    if (status == WM_OK && is_old && !is_used)
+        status = exec(schema, "DROP TABLE region", err);
+    return status < 0 ? status : exec(schema, region_tables, err);
+}
+
 static int begin_run(struct wm_schema *schema, struct wm_error *err)
 {
     sqlite3_int64 count = 0;
@@ -349,6 +382,8 @@ static int begin_run(struct wm_schema *schema, struct wm_error *err)
         status = create_tables(schema, err);
     if (status == WM_OK)
         status = exec(schema, metric_view, err);
+    if (status == WM_OK)
+        status = create_region_tables(schema, err);
     if (status == WM_OK)
         status = plan_columns(schema, err);
     if (status == WM_OK)

@@ -4,7 +4,7 @@
 #define WM_RECORD_SQL_H
 
 #include "base/base_error.h"
-#include "record/record_sqlite_library.h"
+#include "base/base_sqlite.h"
 
 /* Says in the file's header that it is ours: "WMtr". */
 #define WM_SQL_APPLICATION_ID 0x574d7472

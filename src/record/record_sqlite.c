@@ -26,6 +26,7 @@ struct database {
     struct wm_timepoint_builder *before; /* the builder at the start of a batch */
     bool has_static;                     /* the capacities are written */
     sqlite3_stmt *sample, *data, *gap;   /* their insert statements */
+    sqlite3_stmt *path, *thread, *call;  /* those of regions */
 };
 
 static const char *const suffixes[] = { ".sqlite", ".sqlite3", ".db", NULL };
@@ -72,8 +73,18 @@ static int prepare_inserts(struct database *database, struct wm_error *err)
                      &database->data, err);
     if (status < 0)
         return status;
-    return prepare(database, "INSERT INTO gap VALUES (?, ?, ?, ?, ?, ?)", &database->gap,
-                   err);
+    status =
+        prepare(database, "INSERT INTO gap VALUES (?, ?, ?, ?, ?, ?)", &database->gap, err);
+    if (status == WM_OK)
+        status = prepare(database, "INSERT INTO region_path VALUES (?, ?, ?, ?, ?, ?)",
+                         &database->path, err);
+    if (status == WM_OK)
+        status = prepare(database, "INSERT INTO region_thread VALUES (?, ?, ?, ?, ?)",
+                         &database->thread, err);
+    if (status == WM_OK)
+        status = prepare(database, "INSERT INTO region_call VALUES (?, ?, ?, ?, ?, ?)",
+                         &database->call, err);
+    return status;
 }
 
 static int open_database(struct database *database, const char *target, bool *ret_is_new,
@@ -187,6 +198,17 @@ static int insert_static(struct database *database, const struct wm_tick *tick,
     return wm_schema_static_data(&database->schema, ram, gpu_ram, err);
 }
 
+/* Takes back what a transaction has done up to a failure. */
+static int end_transaction(const struct database *database, int status,
+                           struct wm_error *err)
+{
+    if (status == WM_OK)
+        status = exec(database, "COMMIT", err);
+    if (status < 0 && !sqlite3_get_autocommit(database->schema.db))
+        exec(database, "ROLLBACK", NULL);
+    return status;
+}
+
 static int sqlite_write(void *state, const struct wm_tick *ticks, size_t count,
                         struct wm_error *err)
 {
@@ -202,11 +224,8 @@ static int sqlite_write(void *state, const struct wm_tick *ticks, size_t count,
         if (status == WM_OK)
             status = insert_data(database, &ticks[i], err);
     }
-    if (status == WM_OK)
-        status = exec(database, "COMMIT", err);
+    status = end_transaction(database, status, err);
     if (status < 0) {
-        if (!sqlite3_get_autocommit(database->schema.db))
-            exec(database, "ROLLBACK", NULL);
         wm_timepoint_builder_copy(database->builder, database->before);
         database->has_static = had_static;
     }
@@ -230,6 +249,65 @@ static int sqlite_gap(void *state, const struct wm_gap *gap, struct wm_error *er
     if (status == WM_OK)
         status = wm_sql_bind_text(statement, 6, gap->why, schema->path, err);
     return status < 0 ? status : wm_sql_run(statement, schema->path, err);
+}
+
+static int insert_path(const struct database *database, uint32_t number,
+                       const struct wm_region_path *path, struct wm_error *err)
+{
+    sqlite3_stmt *statement = database->path;
+
+    sqlite3_bind_int64(statement, 1, database->schema.id);
+    sqlite3_bind_int64(statement, 2, number);
+    if (path->parent == WM_REGION_NO_PATH)
+        sqlite3_bind_null(statement, 3);
+    else
+        sqlite3_bind_int64(statement, 3, path->parent);
+    sqlite3_bind_int64(statement, 5, path->depth);
+    sqlite3_bind_int(statement, 6, path->is_free);
+    int status = wm_sql_bind_text(statement, 4, path->name, database->schema.path, err);
+    return status < 0 ? status : wm_sql_run(statement, database->schema.path, err);
+}
+
+static int insert_thread(const struct database *database, uint32_t number,
+                         struct wm_region_thread thread, struct wm_error *err)
+{
+    sqlite3_stmt *statement = database->thread;
+
+    sqlite3_bind_int64(statement, 1, database->schema.id);
+    sqlite3_bind_int64(statement, 2, number);
+    sqlite3_bind_int64(statement, 3, thread.pid);
+    sqlite3_bind_int64(statement, 4, thread.tid);
+    sqlite3_bind_int64(statement, 5, thread.process);
+    return wm_sql_run(statement, database->schema.path, err);
+}
+
+static int insert_call(const struct database *database, const struct wm_region_record *call,
+                       struct wm_error *err)
+{
+    sqlite3_stmt *statement = database->call;
+
+    sqlite3_bind_int64(statement, 2, call->path);
+    sqlite3_bind_int64(statement, 3, call->thread);
+    sqlite3_bind_int64(statement, 4, call->start_ns);
+    sqlite3_bind_int64(statement, 5, call->stop_ns);
+    sqlite3_bind_int(statement, 6, call->is_open);
+    return wm_sql_run(statement, database->schema.path, err);
+}
+
+static int sqlite_regions(void *state, const struct wm_region_batch *batch,
+                          struct wm_error *err)
+{
+    struct database *database = state;
+
+    int status = exec(database, "BEGIN IMMEDIATE", err);
+    for (uint32_t i = 0; i < batch->path_count && status == WM_OK; i++)
+        status = insert_path(database, batch->first_path + i, &batch->paths[i], err);
+    for (uint32_t i = 0; i < batch->thread_count && status == WM_OK; i++)
+        status = insert_thread(database, batch->first_thread + i, batch->threads[i], err);
+    sqlite3_bind_int64(database->call, 1, database->schema.id);
+    for (size_t i = 0; i < batch->call_count && status == WM_OK; i++)
+        status = insert_call(database, &batch->calls[i], err);
+    return end_transaction(database, status, err);
 }
 
 static int update_result(const struct database *database, const struct wm_result *result,
@@ -277,6 +355,9 @@ static void close_database(struct database *database)
     sqlite3_finalize(database->sample);
     sqlite3_finalize(database->data);
     sqlite3_finalize(database->gap);
+    sqlite3_finalize(database->path);
+    sqlite3_finalize(database->thread);
+    sqlite3_finalize(database->call);
 
     /* Without a log a database can be read where nothing can be written. Only
      * the last writer can do that; for the others it fails. */
@@ -306,6 +387,7 @@ const struct wm_recorder_ops wm_recorder_sqlite = {
     .open = sqlite_open,
     .write = sqlite_write,
     .gap = sqlite_gap,
+    .regions = sqlite_regions,
     .finish = sqlite_finish,
     .close = sqlite_close,
 };

@@ -24,7 +24,10 @@ int wm_timepoints_open(const char *path, size_t run, struct wm_timepoints **ret_
                        struct wm_error *err);
 
 /* In the units of wm_timepoints_static(), times since 1970 in UTC, in the order of time. 1
- * and `ret_timepoint`, 0 past the last one. */
+ * and `ret_timepoint`, 0 past the last one. WM_TIMEPOINTS_ANEW, once at most: the file is
+ * not in that order, which comes of a clock that was set back; what was handed out so far
+ * is void, and from the next call on they come anew, from the first one, sorted. */
+#define WM_TIMEPOINTS_ANEW 2
 int wm_timepoints_next(struct wm_timepoints *timepoints, struct wm_timepoint *ret_timepoint,
                        struct wm_error *err);
 

@@ -67,10 +67,25 @@ typedef int wm_region_take(void *context, const struct wm_region_event *event);
 int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, wm_region_take *take,
                           void *context, int64_t *ret_complete_ns, struct wm_error *err);
 
-/* Both are fixed once they were handed out; numbers count from 0. */
+/* Both are fixed once they were handed out. Names count from 0; a thread's number is that
+ * of its ring's file, and not each need come. */
 const char *wm_region_inbox_name(const struct wm_region_inbox *inbox, uint32_t name);
 struct wm_region_thread wm_region_inbox_thread(const struct wm_region_inbox *inbox,
                                                uint32_t thread);
+
+/* What a thread's ring calls a name from now on: what is still in a ring can be read by
+ * another (region_left.h) only with that. */
+typedef int wm_region_take_name(void *context, uint32_t thread, uint32_t local,
+                                uint32_t number, const char *name);
+
+/* Has `take` told of each before there is room again in the ring; its answer counts for
+ * nothing. */
+void wm_region_inbox_watch_names(struct wm_region_inbox *inbox, wm_region_take_name *take,
+                                 void *context);
+
+/* Tells of all that hold now. What `take` said. */
+int wm_region_inbox_each_name(const struct wm_region_inbox *inbox,
+                              wm_region_take_name *take, void *context);
 
 /* Events that found no room, for a ring stayed full too long. */
 uint64_t wm_region_inbox_lost(const struct wm_region_inbox *inbox);

@@ -331,6 +331,7 @@ json_t *wm_view_json(const struct wm_report *report, const struct wm_units *unit
     put_gpus(&root);
     put_temperature(&root);
     put_processes(&root);
+    wm_json_regions(&root);
     put_host(&root);
     put_start(&root);
     put_pairs(&root, "notes", report->run.notes, report->run.note_count);

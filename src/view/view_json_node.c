@@ -31,7 +31,7 @@ struct wm_json_node wm_json_node(const struct wm_json_node *parent, const char *
 {
     struct wm_json_node node = { .view = parent->view };
 
-    snprintf(node.path, sizeof(node.path), "%.60s%.30s.", parent->path, key);
+    snprintf(node.path, sizeof(node.path), "%.72s%.50s.", parent->path, key);
     if (wm_json_put(parent, key, json))
         node.json = json;
     return node;
@@ -47,7 +47,7 @@ struct wm_json_node wm_json_append(const struct wm_json_node *array, size_t inde
     struct wm_json_node node = { .view = array->view };
     json_t *json = json_object();
 
-    snprintf(node.path, sizeof(node.path), "%.60s%zu.", array->path, index);
+    snprintf(node.path, sizeof(node.path), "%.72s%zu.", array->path, index);
     if (json_array_append_new(array->json, json) == 0)
         node.json = json;
     else
@@ -57,7 +57,7 @@ struct wm_json_node wm_json_append(const struct wm_json_node *array, size_t inde
 
 void wm_json_missing(const struct wm_json_node *node, const char *key, const char *why)
 {
-    char path[160];
+    char path[192];
 
     wm_json_put(node, key, json_null());
     snprintf(path, sizeof(path), "%s%s", node->path, key);

@@ -24,7 +24,7 @@ struct wm_json_view {
 struct wm_json_node {
     struct wm_json_view *view;
     json_t *json;
-    char path[96];
+    char path[128];
 };
 
 /* Takes `value` over; false when it could not, and it is gone. */
@@ -64,5 +64,8 @@ void wm_json_spread(const struct wm_json_node *parent, const char *key, const ch
 /* The energy of the run and of each device; in view_json_energy.c. */
 void wm_json_energy(const struct wm_json_node *root);
 void wm_json_gpu_identity(const struct wm_json_node *node, const struct wm_gpu_usage *gpu);
+
+/* What regions cost, where there are any; in view_json_regions.c. */
+void wm_json_regions(const struct wm_json_node *root);
 
 #endif

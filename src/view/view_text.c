@@ -327,6 +327,7 @@ void wm_view_text(const struct wm_report *report, const struct wm_units *units, 
     print_machine(&view);
     print_notes(&view);
     print_processes(&view);
+    wm_line_regions(&view);
     print_remarks(&view);
     print_tool(&view);
 }

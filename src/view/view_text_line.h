@@ -55,4 +55,7 @@ void wm_line_clean(char *out, size_t size, const char *text);
 void wm_line_gpus(const struct wm_text_view *view);
 void wm_line_energy(const struct wm_text_view *view);
 
+/* What regions cost, where there are any; in view_text_regions.c. */
+void wm_line_regions(const struct wm_text_view *view);
+
 #endif

@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-from tap import SOURCE, WATTMETER, case, main
+from tap import BUILD, SOURCE, WATTMETER, case, main
 
 END = "END OF RECORDING SEGMENT"
 GPU_METRICS = ("nvidia_memory", "nvidia_power", "nvidia_use_rate")
@@ -230,6 +230,104 @@ def join(_folder):
     assert "joined by the time of day" in json.loads(done.stdout)["notes"]["meter"]
     done = wattmeter("report", "--meter", str(OLD), str(OLD))
     assert done.returncode == 1 and "not the CSV file of a meter" in done.stderr
+
+
+@case("two that record to one folder: the second is refused, and nothing is lost")
+def two_writers(folder):
+    live = f"{folder}/live/"
+    first = subprocess.Popen([WATTMETER, "run", "-q", "-i", "50ms", "--record", live, "--", "sleep", "2"])
+    while not os.path.exists(live + "power_metrics.json"):
+        assert first.poll() is None
+    for option in ("--append", "--overwrite"):
+        done = wattmeter("run", "-q", "--record", live, option, "--", "touch", str(folder / "mark"))
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done
+        assert "live" in done.stderr, done
+    assert not (folder / "mark").exists()
+    done = wattmeter("run", "-q", "--experiment", f"{folder}/", "--name", "live", "--", "true")
+    assert done.returncode == 1 and "another wattmeter is recording to it" in done.stderr, done
+    assert first.wait(timeout=30) == 0
+    assert 30 < len(Results(folder / "live").series["absolute_cpu_time_per_pid"]) <= 41
+    done = wattmeter("run", "-q", "--record", live, "--append", "--", "true")
+    assert done.returncode == 0, done
+
+
+@case("one that was killed is in nobody's way")
+def killed(folder):
+    live = f"{folder}/live/"
+    first = subprocess.Popen([WATTMETER, "run", "-q", "-i", "50ms", "--record", live, "--", "sleep", "3"])
+    while not os.path.exists(live + "metadata.json") or not os.path.getsize(live + "power_metrics.json"):
+        assert first.poll() is None
+    first.kill()
+    first.wait()
+    done = wattmeter("run", "-q", "-i", "50ms", "--record", live, "--append", "--", "sleep", "0.2")
+    assert done.returncode == 0, done
+    assert len(Results(folder / "live").ends) == 1
+
+
+@case("a GPU without an energy counter keeps its power, recorded and exported")
+def no_energy(folder):
+    fake = {"WATTMETER_NVML": str(BUILD / "tests/fake/libnvidia-ml.so.1"),
+            "FAKE_NVML_SCENARIO": str(SOURCE / "tests/fake/scenarios/no_energy.json")}
+    for name in ("live.aipm", "live.sqlite"):
+        done = wattmeter("run", "--json", "-i", "50ms", "--record", str(folder / name), "-o",
+                         str(folder / "report.json"), "--overwrite", "--", "sleep", "1", **fake)
+        assert done.returncode == 0, done
+    exported(folder / "live.sqlite", folder / "exported.aipm")
+    live = json.loads((folder / "report.json").read_text())["energy"]["gpus"][0]["energy"]
+    assert live > 100, live
+    for name in ("live.aipm", "exported.aipm"):
+        done = wattmeter("report", "--json", str(folder / name))
+        again = json.loads(done.stdout)["energy"]["gpus"][0]["energy"]
+        assert is_near(again, live, 0.1), (name, again, live)
+
+
+def meter_file(folder, rows):
+    path = folder / "meter.csv"
+    path.write_text("time,power_W\n" + "".join(f"{when},{watts}\n" for when, watts in rows))
+    return str(path)
+
+
+def with_meter(folder, rows):
+    source = DATA / "aipm" / "head"
+    document, ticks = samples(source, folder)
+    anchor = (document["run"]["anchor_unix_ns"] - document["run"]["anchor_ns"]) / 1e9
+    start, end = (anchor + ticks[i]["time_ns"] / 1e9 for i in (0, -1))
+    done = wattmeter("report", "--json", "--meter", meter_file(folder, rows(start, end)), str(source))
+    assert done.returncode == 0, done
+    found = json.loads(done.stdout)
+    meters = [device for device in found["energy"]["other"] if device["source"] == "meter"]
+    return found["remarks"], meters[0], end - start
+
+
+@case("a meter that is slower than the run: a rough figure, and it says so")
+def slow_meter(folder):
+    for step in (1000, 60):
+        remarks, meter, seconds = with_meter(
+            folder, lambda start, end: [(f"{start + 0.1 + k * step:.6f}", 100 + 200 * (k % 2))
+                                        for k in range(-2, 4)])
+        assert any("shorter than three updates" in remark for remark in remarks), remarks
+        assert meter["uncertainty_percent"] > 50, (step, seconds, meter)
+
+
+@case("what cannot be used of a meter is told, even where nothing is left of it")
+def meter_troubles(folder):
+    def rows(watts, backwards=False):
+        def make(start, end):
+            times = [start - 1 + 0.2 * k for k in range(int((end - start + 2) / 0.2) + 1)]
+            return [(f"{when:.6f}", watts(k)) for k, when in
+                    enumerate(reversed(times) if backwards else times)]
+        return make
+
+    for make, said in ((rows(lambda k: 100, True), "line 3: is not later than the one before"),
+                       (rows(lambda k: "100 W"), "column 'power_W': '100 W' is no power")):
+        remarks, meter, _ = with_meter(folder, make)
+        assert any("no reading that can be used" in r and said in r for r in remarks), remarks
+        assert meter["energy"] is None
+
+    # Now and then a value: the line goes on.
+    remarks, meter, seconds = with_meter(folder, rows(lambda k: "NaN" if k % 3 == 2 else 100))
+    assert is_near(meter["energy"], 100 * seconds, 1e-3), (meter, seconds)
+    assert any("'NaN' is no power" in remark for remark in remarks), remarks
 
 
 if __name__ == "__main__":

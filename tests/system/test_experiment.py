@@ -156,9 +156,18 @@ def _(folder):
         assert done.returncode == 0, done
     check_figures(target)
     assert [(e["name"], e["runs"]) for e in ask("list", target)["experiments"]] == [
-        ("resnet", 1), ("other one", 1)]
+        ("resnet", 2), ("other one", 1)]
     shown = ask("show", target, "resnet")
-    assert shown["runs"][0]["segments"] == 2 and shown["energy"]["origin"] == "simulated", shown
+    assert shown["energy"]["origin"] == "simulated", shown
+    assert 0 < shown["energy"]["uncertainty_percent"] < 30, shown["energy"]
+    for run in shown["runs"]:
+        assert run["segments"] == 1 and run["metrics"]["epoch"]["values"] == 3, run
+
+    # The folder as a whole is what AIPowerMeter takes it for; each run is there as well.
+    place = f"{target}/resnet"
+    parts = [json.loads(wattmeter("report", "--json", "--run", n, place).stdout) for n in (0, 1)]
+    whole = json.loads(wattmeter("report", "--json", place).stdout)
+    near(sum(part["energy"]["total"] for part in parts), whole["energy"]["total"], 0.05)
     records = json.loads((folder / "results/resnet/results_exp.json").read_text())
     assert [r["epoch"] for r in records] == [1, 2, 3, 1, 2, 3], records
     for record in records:

@@ -8,11 +8,13 @@ environment is all it takes.
 
 import csv
 import math
+import shutil
 import sqlite3
 import sys
+from itertools import zip_longest
 
 import tap
-from tap import case, near
+from tap import case, near, wattmeter
 
 try:
     from gpu_tracker import SubTrackingAnalyzer
@@ -41,8 +43,8 @@ def rows_of_csv(path):
         reader = csv.reader(file)
         next(reader), next(reader)
         header = next(reader)
-        rows = [{name: float(cell) if cell else None for name, cell in zip(header, row)}
-                for row in reader]
+        rows = [{name: float(cell) if cell else None
+                 for name, cell in zip_longest(header, row, fillvalue="")} for row in reader]
     return [row for row in rows if row["timestamp"] is not None]
 
 
@@ -119,6 +121,78 @@ def _(folder):
 def _(folder):
     path = SAMPLES / "v1.sqlite"
     check(path, rows_of_sqlite(path), folder)
+
+
+MS = 1000000
+ANCHOR = 1000 * MS  # the first tick, by the clock of the recording
+
+# A whole, in which a function calls itself; two threads at once in one block; a process of
+# its own. (path, thread, start, stop) in ms; the last one never ended.
+PATHS = [(0, None, "whole"), (1, 0, "recursion"), (2, 1, "recursion"), (3, None, "threads")]
+THREADS = [(0, 4711, 4711), (1, 4711, 4720), (2, 5000, 5000)]
+CALLS = [(2, 0, 250, 450), (1, 0, 150, 650), (3, 1, 320, 720), (3, 0, 300, 900),
+         (0, 0, 50, 1050), (3, 2, 100, 1200), (3, 2, 1300, 1300), (3, 1, 750, 1400),
+         (0, 0, 1250, 1500)]
+
+
+def add_regions(path):
+    """Puts the regions above into a recording that has none."""
+    database = sqlite3.connect(path)
+    database.executescript("DELETE FROM region_path; DELETE FROM region_thread;"
+                           " DELETE FROM region_call")
+    database.executemany("INSERT INTO region_path (run, id, parent, name, is_free)"
+                         " VALUES (1, ?, ?, ?, 0)", PATHS)
+    database.executemany("INSERT INTO region_thread (run, id, pid, tid, process)"
+                         " VALUES (1, ?, ?, ?, 0)", THREADS)
+    database.executemany(
+        "INSERT INTO region_call (run, path, thread, start_ns, stop_ns, is_open)"
+        " VALUES (1, ?, ?, ?, ?, ?)",
+        [(path, thread, ANCHOR + start * MS, ANCHOR + stop * MS, i + 1 == len(CALLS))
+         for i, (path, thread, start, stop) in enumerate(CALLS)])
+    database.commit()
+    database.close()
+
+
+def check_regions(recording, sub_tracking, rows, to_s):
+    results = SubTrackingAnalyzer(str(recording), str(sub_tracking)).sub_tracking_results()
+    names = {name for _, _, name in PATHS}
+    assert {block.name for block in results.code_block_results} == names
+    for block in results.code_block_results:
+        calls = [(to_s(start), to_s(stop)) for path, _, start, stop in CALLS[:-1]
+                 if PATHS[path][2] == block.name]
+        inside = [row for row in rows if any(start <= row["timestamp"] <= stop
+                                             for start, stop in calls)]
+        assert block.num_calls == len(calls), (block.name, block.num_calls)
+        assert block.num_timepoints == len(inside), (block.name, block.num_timepoints)
+        check_statistics(block.resource_usage, inside)
+        times = [stop - start for start, stop in calls]
+        for statistic, value in (("min", min(times)), ("max", max(times)),
+                                 ("total", sum(times))):
+            near(block.compute_time[statistic], value, 1e-5, f"{block.name} {statistic}")
+
+
+@case("gpu_tracker reads our regions as a sub-tracking file")
+def _(folder):
+    first = folder / "run.sqlite"
+    shutil.copy(SAMPLES / "v1-regions.sqlite", first)
+    add_regions(first)
+    second = folder / "run.csv"
+    assert wattmeter("export", first, "-o", second).returncode == 0
+    for recording, rows in ((first, rows_of_sqlite(first)), (second, rows_of_csv(second))):
+        anchor = rows[0]["timestamp"] - 0.1  # the first row is that of the second tick
+        sub_tracking = folder / f"blocks{recording.suffix}"
+        done = wattmeter("export", recording, "--sub-tracking", sub_tracking)
+        assert done.returncode == 0, done.stderr
+        check_regions(recording, sub_tracking, rows, lambda ms: anchor + ms / 1e3)
+
+    # Row by row the same, and nothing of the one that never ended.
+    with open(folder / "blocks.csv", newline="") as file:
+        written = [(int(pid), name, int(position), float(when))
+                   for pid, name, position, when in list(csv.reader(file))[1:]]
+    database = sqlite3.connect(folder / "blocks.sqlite")
+    assert written == list(database.execute("SELECT * FROM data"))
+    database.close()
+    assert len(written) == 2 * (len(CALLS) - 1)
 
 
 if __name__ == "__main__":

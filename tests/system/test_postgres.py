@@ -160,6 +160,34 @@ def _(folder):
     assert server().sql("SELECT count(*) FROM wattmeter.run", name) == "3"
 
 
+@case("a recording with pauses is exported, as the same figures")
+def _(folder):
+    url, name = database()
+    (folder / "meter.csv").write_text("time,W\n100,1\n101,1\n102,1\n200,1\n201,1\n")
+    for source in (tap.SOURCE / "tests/data/aipm/generation1", folder / "meter.csv"):
+        done = wattmeter("export", source, "-o", url)
+        assert done.returncode == 0, done
+        assert report_of(url) == report_of(source)
+    assert server().sql("SELECT count(*) FROM wattmeter.sample WHERE run ="
+                        " (SELECT max(id) FROM wattmeter.run)", name) == "6"
+
+
+@case("an export that fails leaves no run behind that nothing was delivered of")
+def _(folder):
+    url, name = database()
+    source = tap.SOURCE / "tests/data/aipm/generation1"
+    assert wattmeter("export", source, "-o", url).returncode == 0
+    server().sql("CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS"
+                 " $$ BEGIN RAISE EXCEPTION 'not today'; END $$", name)
+    server().sql("CREATE TRIGGER no BEFORE INSERT ON wattmeter.sample FOR EACH ROW"
+                 " EXECUTE FUNCTION no()", name)
+    for _ in range(2):
+        done = wattmeter("export", source, "-o", url)
+        assert done.returncode == 1 and "not today" in done.stderr, done
+        assert server().sql("SELECT count(*) FROM wattmeter.run", name) == "1"
+    assert report_of(url) == report_of(source)
+
+
 @case("a command that cannot be started leaves neither run nor spool")
 def _(folder):
     url, name = database()
@@ -218,6 +246,72 @@ def _(folder):
     done = end(run)
     assert done.returncode == 0, done
     assert_whole(folder, url, name)
+
+
+REGIONS = ("SELECT count(*), count(DISTINCT start_ns), sum(stop_ns), sum(depth), count(name),"
+           " sum(tid) FROM %sregion")
+SAMPLE = tap.SOURCE / "tests" / "data" / "recordings" / "v1-regions.sqlite"
+
+
+def regions_of_file(path):
+    database = sqlite3.connect(path)
+    rows = list(database.execute("SELECT path, thread, start_ns, stop_ns, is_open"
+                                 " FROM region_call ORDER BY 1, 2, 3, 4"))
+    paths = list(database.execute("SELECT id, parent, name, depth, is_free FROM region_path"))
+    threads = list(database.execute("SELECT id, pid, tid, process FROM region_thread"))
+    database.close()
+    return rows, paths, threads
+
+
+@case("regions go there and back; the same run once more adds nothing")
+def _(folder):
+    url, name = database()
+    for _ in range(2):
+        done = wattmeter("export", SAMPLE, "-o", url)
+        assert done.returncode == 0, done
+        assert server().sql("SELECT count(*) FROM wattmeter.region", name) == "7"
+    assert wattmeter("export", url, "-o", folder / "back.sqlite").returncode == 0
+    assert regions_of_file(folder / "back.sqlite") == regions_of_file(SAMPLE)
+    open_ones = server().sql("SELECT count(*) FROM wattmeter.region WHERE open", name)
+    assert open_ones == "3", open_ones
+
+
+@case("a database of before there were regions gets their tables")
+def _(folder):
+    url, name = database()
+    record(folder, url, "true")
+    old = ("DROP VIEW wattmeter.region; DROP TABLE wattmeter.region_call, wattmeter.region_path,"
+           " wattmeter.region_thread, wattmeter.region_mark; CREATE TABLE wattmeter.region"
+           " (run bigint NOT NULL REFERENCES wattmeter.run ON DELETE CASCADE, pid integer,"
+           " tid integer, name text, start_ns bigint, stop_ns bigint, depth integer)")
+    server().sql(old, name)
+    assert wattmeter("report", url).returncode == 0
+    assert wattmeter("export", url, "-o", folder / "old.sqlite").returncode == 0
+    assert wattmeter("export", SAMPLE, "-o", url).returncode == 0
+    assert server().sql("SELECT count(*) FROM wattmeter.region", name) == "7"
+
+
+@case("connections cut again and again: every region is there once")
+def _(folder):
+    url, name = database()
+    count = 200000
+    run = subprocess.Popen([tap.BUILD / "tests/system/record_regions", url, str(count)],
+                           env=environment(folder))
+    until = time.monotonic() + 4
+    while time.monotonic() < until and run.poll() is None:
+        time.sleep(0.4)
+        server().sql(f"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                     f" WHERE datname = '{name}' AND application_name = 'wattmeter'")
+    assert run.wait(60) == 0
+    assert not spools(folder)
+    stops = sum(1000000000 + n // 700 * 700 for n in range(count))
+    expected = [count, count, stops, (count + 1) // 3, count, count // 2 * 3]
+    found = [int(x) for x in server().sql(REGIONS % "wattmeter.", name).split("|")]
+    assert found == expected, (found, expected)
+    assert wattmeter("export", url, "-o", folder / "a.sqlite").returncode == 0
+    lite = sqlite3.connect(folder / "a.sqlite")
+    assert list(lite.execute(REGIONS % "").fetchone()) == expected
+    lite.close()
 
 
 @case("a server that hangs holds up the end for a bounded time; the spool is told and loads")

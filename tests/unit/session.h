@@ -37,6 +37,9 @@ struct session {
     const struct wm_gap *gaps;
     size_t gap_count;
     const struct wm_result *result; /* NULL: the writer was killed */
+    const struct wm_region_edge *edges;
+    size_t edge_count;
+    const struct wm_region_path *paths;
 };
 
 #define TRACKER(label_, metric_, unit_, kind_)                                             \
@@ -72,6 +75,26 @@ struct session {
         .metric = "tree_memory_used", .unit = "B", .device_kind = WM_DEVICE_GPU,           \
         .kind = WM_GAUGE                                                                   \
     }
+
+static inline const struct wm_region_path *session_path(const void *context, uint32_t path)
+{
+    return &((const struct wm_region_path *)context)[path];
+}
+
+static inline void session_feed_regions(const struct session *session,
+                                        struct wm_analysis *analysis)
+{
+    const struct wm_region_paths paths = { session_path, session->paths };
+    struct wm_error err;
+
+    for (size_t i = 0; i < session->edge_count; i++)
+        assert_int_equal(wm_analysis_edge(analysis, &session->edges[i],
+                                          4242 + (pid_t)session->edges[i].thread / 2,
+                                          &paths, &err),
+                         WM_OK);
+    if (session->edge_count > 0)
+        wm_analysis_regions_complete(analysis, INT64_MAX);
+}
 
 static inline void session_feed(const struct session *session, struct wm_analysis *analysis)
 {
@@ -109,8 +132,13 @@ static inline int session_try_report(const struct session *session,
         wm_analysis_new(&session->run, channels, session->series_count, &analysis, err);
     if (status < 0)
         return status;
-    session_feed(session, analysis);
-    status = wm_analysis_report(analysis, session->result, ret_report, err);
+    if (session->edge_count > 0)
+        status = wm_analysis_regions_start(analysis, err);
+    if (status == WM_OK) {
+        session_feed(session, analysis);
+        session_feed_regions(session, analysis);
+        status = wm_analysis_report(analysis, session->result, ret_report, err);
+    }
     wm_analysis_free(analysis);
     return status;
 }

@@ -97,6 +97,69 @@ static void test_read_at(void **state)
     close(fd);
 }
 
+static void test_read_line(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *content; /* NULL: there is no such file */
+        const char *line;    /* NULL: none */
+    } rows[] = {
+        { "a line", "package-0\n", "package-0" },
+        { "without an end", "package-0", "package-0" },
+        { "blanks around it", " \t package 0 \t\n", "package 0" },
+        { "of two lines the first", "one\ntwo\n", "one" },
+        { "as much as fits", "0123456789abcdef\n", "0123456789a" },
+        { "no UTF-8", "a\xff\n", "a\xef\xbf\xbd" },
+        { "no file", NULL, NULL },
+        { "an empty file", "", NULL },
+        { "an empty first line", "\ntwo\n", NULL },
+        { "blanks alone", "  \n", NULL },
+    };
+    const char *dir = *state;
+    char line[12];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        print_message("  %s\n", rows[i].name);
+        if (rows[i].content)
+            test_write_file(dir, "line", rows[i].content);
+        memset(line, '#', sizeof(line));
+        bool found = wm_file_read_line(
+            AT_FDCWD, path_in(dir, rows[i].content ? "line" : "none"), line, sizeof(line));
+        assert_int_equal(found, rows[i].line != NULL);
+        assert_string_equal(line, rows[i].line ? rows[i].line : "");
+    }
+    assert_false(wm_file_read_line(AT_FDCWD, dir, line, sizeof(line)));
+    assert_string_equal(line, "");
+}
+
+static void test_open_folder(void **state)
+{
+    const char *dir = *state;
+    struct dirent *entry;
+    bool found = false;
+
+    test_write_file(dir, "here", "text");
+    DIR *folder = wm_file_open_folder(AT_FDCWD, dir);
+    assert_non_null(folder);
+    assert_true(fcntl(dirfd(folder), F_GETFD) & FD_CLOEXEC);
+    while ((entry = readdir(folder)) != NULL)
+        found |= strcmp(entry->d_name, "here") == 0;
+    assert_true(found);
+
+    /* The same folder once more, from its start. */
+    DIR *again = wm_file_open_folder(dirfd(folder), ".");
+    assert_non_null(again);
+    assert_non_null(readdir(again));
+    closedir(again);
+
+    errno = 0;
+    assert_null(wm_file_open_folder(dirfd(folder), "none"));
+    assert_int_equal(errno, ENOENT);
+    assert_null(wm_file_open_folder(dirfd(folder), "here"));
+    assert_int_equal(errno, ENOTDIR);
+    closedir(folder);
+}
+
 static void write_size(const char *dir, size_t size)
 {
     char *text = malloc(size + 1);
@@ -195,7 +258,8 @@ int main(void)
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(test_open_at),        IN_SCRATCH(test_reread),
-        IN_SCRATCH(test_read_at),        IN_SCRATCH(test_slurp),
+        IN_SCRATCH(test_read_at),        IN_SCRATCH(test_read_line),
+        IN_SCRATCH(test_open_folder),    IN_SCRATCH(test_slurp),
         IN_SCRATCH(test_slurp_failures), cmocka_unit_test(test_env),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -421,7 +421,19 @@ static void test_tolerated(void **state)
                                      "{\"per_gpu_power_draw\": {\"x\": 1, \"\": 2, \"-1\": "
                                      "3, \"99999\": 4, \"1x\": 5, \"all\": 6}}}}\n" WATTS(
                                          "2022-01-01 00:00:02", "4"),
+          3, 10, "GPU 'x' has no number" },
+        { "marked as UTF-8",
+          "\xef\xbb\xbf" WATTS("2022-01-01 00:00:00", "2")
+              WATTS("2022-01-01 00:00:02", "4"),
           3, 10, "" },
+        { "one date",
+          WATTS("2022-01-01 00:00:00", "2") WATTS("2022-01-01 00:00:00", "4")
+              WATTS("2022-01-01 00:00:00", "4"),
+          3, 0, "its records have one date" },
+        { "packages without a number",
+          CPU("2022-01-01 00:00:00", "\"intel_power\": -1, \"psys_power\": 2")
+              CPU("2022-01-01 00:00:02", "\"intel_power\": null, \"psys_power\": 4"),
+          3, 10, "none of its intel_power" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -493,7 +505,7 @@ static void test_refused(void **state)
         { "a huge line", HEAD("2022-01-01 00:00:00"), "                ", 1 << 20, "}\n",
           "longer than 16 MiB" },
         { "a number beyond a double", WATTS("2022-01-01 00:00:00", "1e999"), "", 0, "",
-          "line 1" },
+          "none of its metrics" },
         { "bytes that are no UTF-8", HEAD("2022-01-01 00:00:00") "{\"\xff\": 1}}\n", "", 0,
           "", "line 1" },
         { "times that go round and round", WATTS("1971-01-01 00:00:00", "1"),
@@ -516,6 +528,63 @@ static void test_refused(void **state)
         assert_null(recording);
         free(text);
     }
+}
+
+/* Ends of recording segments tell the runs of a file apart. */
+static void test_runs(void **state)
+{
+    static const char text[] =
+        END WATTS("2022-01-01 00:00:00", "2") WATTS("2022-01-01 00:00:02", "4") END
+        "\n" END "junk\n" WATTS("2022-01-01 00:10:00", "10")
+            END WATTS("2022-01-01 00:20:00", "10")
+                WATTS("2022-01-01 00:20:02", "30") "{\"date\": \"2022-";
+    static const struct {
+        size_t run, ticks;
+        double joules;
+        size_t values; /* of the metric */
+        double value;  /* the first */
+        const char *trouble;
+    } cases[] = {
+        { 0, 3, 2 * 2 + 6, 1, 1, "" },
+        { 1, 2, 2 * 10, 2, 2, "line 7 cannot be read" },
+        { 2, 3, 2 * 10 + 40, 1, 4, "its last line is cut off" },
+        { WM_LAST_RUN, 10, 10 + 20 + 60, 4, 1, "line 7 cannot be read" },
+    };
+    const char *path = fixture_path(state, "exp");
+    struct wm_error err = { 0 };
+    struct wm_recording *recording = NULL;
+
+    test_write_file(*state, "exp/power_metrics.json", text);
+    test_write_file(*state, "exp/metadata.json",
+                    "{\"wattmeter\": {\"id\": \"one\", \"host\": \"node1\"}}");
+    test_write_file(*state, "exp/results_exp.json",
+                    "[{\"end_training_epoch\": \"2022-01-01 00:00:01\", \"a\": 1},"
+                    " {\"end_training_epoch\": \"2022-01-01 00:09:59\", \"a\": 2},"
+                    " {\"end_training_epoch\": \"2022-01-01 00:10:00\", \"a\": 3},"
+                    " {\"end_training_epoch\": \"2022-01-01 00:20:01\", \"a\": 4}]");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("  %zd\n", (ssize_t)cases[i].run);
+        assert_ok(wm_recording_open(path, cases[i].run, &recording, &err));
+        const struct wm_run *run = wm_recording_run(recording);
+        const struct wm_result *result = wm_recording_result(recording);
+        assert_int_equal(wm_recording_run_count(recording), 3);
+        assert_string_equal(run->host, "node1");
+        assert_string_equal(run->id ? run->id : "",
+                            i == 0 || cases[i].run == WM_LAST_RUN ? "one" : "");
+        struct found *found = read_all(recording);
+        assert_int_equal(found->ticks, cases[i].ticks);
+        assert_near(found->gauges[0].integral, cases[i].joules, 1e-6);
+        assert_int_equal(result->metric_count, 1);
+        assert_int_equal(result->metrics[0].count, cases[i].values);
+        assert_near(result->metrics[0].points[0].value, cases[i].value, 0);
+        if (cases[i].trouble[0] ? !strstr(result->recording_trouble, cases[i].trouble)
+                                : result->recording_trouble[0] != '\0')
+            fail_msg("trouble: '%s'", result->recording_trouble);
+        wm_recording_close(recording);
+        free(found);
+    }
+    assert_int_equal(wm_recording_open(path, 3, &recording, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "the last one is 2"));
 }
 
 /* At each length the file is one that a killed recorder may have left. */
@@ -673,7 +742,7 @@ int main(void)
         WITH_DIR(test_no_number), WITH_DIR(test_tolerated),
         WITH_DIR(test_refused),   WITH_DIR(test_truncated),
         WITH_DIR(test_notes),     cmocka_unit_test(test_local_time),
-        WITH_DIR(test_no_memory),
+        WITH_DIR(test_no_memory), WITH_DIR(test_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

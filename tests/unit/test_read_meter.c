@@ -96,17 +96,45 @@ static void test_good(void **state)
         { "three periods are no hole", "time,W\n100,1\n101,1\n102,1\n105,1\n", 1, 4,
           INT64_C(100000000000), 5, "" },
         { "an empty cell", "time,W\n100,1\n101,1\n102,\n103,1\n104,1\n", 1, 5,
-          INT64_C(100000000000), 2, "" },
+          INT64_C(100000000000), 4, "" },
+        { "an empty cell at first", "time,W\n100,\n101,1\n102,1\n", 1, 3,
+          INT64_C(100000000000), 1, "" },
+        { "an empty cell at last", "time,W\n100,1\n101,1\n102,\n", 1, 3,
+          INT64_C(100000000000), 1, "" },
+        { "every third", "time,W\n100,1\n101,1\n102,NaN\n103,1\n104,1\n105,NaN\n106,1\n", 1,
+          7, INT64_C(100000000000), 6,
+          "line 4: column 'W': 'NaN' is no power (2 values are left out)" },
+        { "one column, and not its neighbour",
+          "time,W,mW\n100,1,1\n101,,1\n102,1,1\n103,1,1\n", 2, 4, INT64_C(100000000000), 3,
+          "" },
         { "less than nothing", "time,W\n100,1\n101,-1\n102,1\n103,1\n", 1, 4,
+          INT64_C(100000000000), 3, "line 3: column 'W': '-1' is no power" },
+        { "a unit behind the number", "time,W\n100,1\n101,1 W\n102,1\n", 1, 3,
+          INT64_C(100000000000), 2, "'1 W' is no power" },
+        { "a hole in one column", "time,W\n100,1\n101,1\n102,\n103,\n104,\n105,1\n106,1\n",
+          1, 8, INT64_C(100000000000), 2, "" },
+        { "marked as UTF-8", "\xef\xbb\xbftime,W\n100,1\n101,1\n", 1, 2,
+          INT64_C(100000000000), 1, "" },
+        { "CR alone", "time,W\r100,1\r101,1\r", 1, 2, INT64_C(100000000000), 1, "" },
+        { "comments", "# a\n# b, c\n# time and W\ntime,W\n100,1\n# d\n101,1\n", 1, 2,
+          INT64_C(100000000000), 1, "" },
+        { "a decimal comma", "time;W\n100,5;1,5\n101,5;1,5\n", 1, 2, INT64_C(100500000000),
+          1.5, "" },
+        { "one in quotes", "time,W\n100,1\n\"101\",\"1,5\"\n102,1\n", 1, 3,
+          INT64_C(100000000000), 2, "line 3: column 'W': '1,5' is no power" },
+        { "a name in quotes", "\"time\",\"all, of it (W)\"\n100,1\n101,1\n", 1, 2,
+          INT64_C(100000000000), 1, "" },
+        { "two columns of one name", "time,watts,watts\n100,1,7\n101,1,7\n", 2, 2,
           INT64_C(100000000000), 1, "" },
         { "no numbers",
-          "time,W\n100,1\n101,NaN\n102,inf\n103,0x10\n104,1e999\n105,1\n106,1\n", 1, 7,
-          INT64_C(100000000000), 1, "" },
+          "time,W\n100,1\n101,NaN\n102,inf\n103,0x10\n104,1e999\n105,1\n106,1\n", 1, 8,
+          INT64_C(100000000000), 1, "'NaN' is no power (4 values" },
         { "rows that cannot be read",
           "time,W\n100,1\nhello\n101,1,1\n,1\n-5,1\n99e99,1\n101,1\n", 1, 2,
           INT64_C(100000000000), 1, "line 3" },
         { "a clock that was set back", "time,W\n100,1\n101,1\n50,1\n51,1\n102,1\n", 1, 3,
-          INT64_C(100000000000), 2, "line 4" },
+          INT64_C(100000000000), 2,
+          "line 4: is not later than the one before (2 rows are left out)" },
         { "the same time twice", "time,W\n100,1\n100,5\n101,1\n", 1, 2,
           INT64_C(100000000000), 1, "line 3" },
         { "blank lines", "time,W\n\n100,1\n  \n101,1\n", 1, 2, INT64_C(100000000000), 1,
@@ -147,15 +175,28 @@ static void test_refused(void **state)
         { "empty", "", "empty" },
         { "text", "hello\n", "not a recording" },
         { "no time", "power_W\n1\n", "not a recording" },
-        { "no watts", "time,volts\n1,2\n", "not a recording" },
+        { "no watts", "time,volts\n1,2\n",
+          "line 1 has no column of watts between 'time' and 'volts'" },
+        { "megawatts", "# of all\ntime,a,power_MW\n1,2,3\n",
+          "line 2 has no column of watts between 'time' and 'power_MW'" },
+        { "energy", "time,kWh\n1,2\n", "no column of watts" },
         { "watts of what unit", "time,power\n1,2\n", "line 1: what unit has 'power'" },
-        { "a unit that is none", "time,power_X\n1,2\n", "not a recording" },
-        { "no header", "100,10\n101,10\n", "not a recording" },
+        { "a unit that is none", "time,power_X\n1,2\n", "no column of watts" },
+        { "no header", "100,10\n101,10\n", "no header with a time and watts" },
+        { "numbers alone", "1\n2\n", "not a recording of wattmeter" },
+        { "UTF-16", "\xff\xfet\0i\0m\0e\0", "is in UTF-16" },
+        { "a date of another kind", "when,time,W\n1,21.11.2026 08:48:21,1\n",
+          "line 2: column 'time': '21.11.2026 08:48:21' is no time" },
+        { "milliseconds without a unit", "time,W\n1795250901123,1\n",
+          "'1795250901123' is no time" },
+        { "rows of another width", "time,W\n1,1,1\n", "line 2: not as many cells" },
         { "a header alone", "time,W\n", "holds no reading" },
         { "a torn row alone", "time,W\n100,1", "holds no reading" },
-        { "rows that are none", "time,W\nx,y\n\xff\xfe\n", "line 2: not a row" },
+        { "rows that are none", "time,W\nx,y\n\xff\xfe\n",
+          "line 2: column 'time': 'x' is no time" },
+        { "names for a terminal", "time\x1b[31m,W\nx,y\n", "not a recording" },
+        { "cells for a terminal", "time,W\n\x1b[31m,1\n", "'?[31m' is no time" },
         { "omegawatt of bad frames", OMEGA "100,false,230,1,10,1\n", "holds no reading" },
-        { "omegawatt with the header in the third line", "a\n" OMEGA, "not a recording" },
         { "nothing but separators", ",,,,,,\n,,,,,\n", "not a recording" },
         { "binary",
           "\x7f"
@@ -220,11 +261,15 @@ static void test_join(void **state)
     } cases[] = {
         { "before and after", -1, 0.05, 100, -1, 21, 120, 2 * (120 + 140) / 2.0, "" },
         { "slower than the ticks", -1, 1, 6, -1, 21, 120, 260, "" },
-        { "from the middle on", 1.05, 0.1, 100, -1, 10, 131, 0, "" },
+        { "from the middle on", 1.05, 0.1, 100, -1, 10, 130.5, 0, "" },
         { "up to the middle", -2, 0.1, 31, -1, 11, 120, 0, "" },
         { "one row is missing", -1, 0.2, 40, 10, 21, 120, 260, "" },
-        { "long before", -1000, 0.5, 100, -1, 0, 0, 0, "no reading from the time" },
-        { "long after", 1000, 0.5, 100, -1, 0, 0, 0, "no reading from the time" },
+        { "long before", -1000, 0.5, 100, -1, 0, 0, 0, "no reading that can be used" },
+        { "long after", 1000, 0.5, 100, -1, 0, 0, 0, "no reading that can be used" },
+        { "slower than the run", -1, 3.1, 2, -1, 21, 120, 260, "" },
+        { "much slower", -10, 20, 2, -1, 21, 120, 260, "" },
+        { "backwards", 2.05, -0.05, 60, -1, 0, 0, 0,
+          "not later than the one before (59 rows" },
     };
     const char *path = fixture_path(state, "a.sqlite");
 
@@ -262,6 +307,65 @@ static void test_join(void **state)
         if (cases[i].trouble[0] ? !strstr(found.trouble, cases[i].trouble)
                                 : found.trouble[0] != '\0')
             fail_msg("trouble: '%s'", found.trouble);
+        wm_recording_close(recording);
+    }
+}
+
+/* The meter's readings keep their own times, so that their steps show; the ends of the
+ * recording are on the line between two of them. Of a run that is too short for the
+ * meter its channel says how often that looks. */
+static void test_join_times(void **state)
+{
+    static const struct {
+        const char *what;
+        double step_s;
+        size_t ticks;
+        double times[6]; /* of the readings that differ, after the first tick */
+        double period_s;
+    } cases[] = {
+        { "a few in the run", 0.5, 21, { 0, 0.25, 0.75, 1.25, 1.75, 2 }, 0 },
+        { "three at most", 0.7, 21, { 0, 0.25, 0.95, 1.65, 2 }, 0.7 },
+        { "one in the run", 5, 21, { 0, 0.25, 2 }, 5 },
+        { "one tick", 0.5, 1, { 0 }, 0 },
+    };
+    const char *path = fixture_path(state, "a.csv");
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_recording *recording = NULL;
+        struct wm_error err = { 0 };
+        struct wm_tick tick;
+        char text[4096];
+        size_t used = (size_t)sprintf(text, "time_ns,power_W\n"), seen = 0;
+        int64_t last_ns = -1, first_ns = -1;
+        print_message("  %s\n", cases[i].what);
+        for (int row = -2; row < 6; row++)
+            used += (size_t)sprintf(text + used, "%lld,%d\n",
+                                    1795247379215924301 + 250000000 +
+                                        llround(row * cases[i].step_s * 1e9),
+                                    100 + row);
+        test_write_file(*state, "m.csv", text);
+        record_fixture(path, i > 0 ? WM_RECORD_OVERWRITE : WM_RECORD_NEW, cases[i].ticks);
+        assert_ok(wm_recording_open(path, WM_LAST_RUN, &recording, &err));
+        assert_ok(wm_recording_join_meter(recording, fixture_path(state, "m.csv"),
+                                          &recording, &err));
+        const struct wm_channel *channel =
+            wm_recording_channel(recording, FIXTURE_CHANNELS);
+        assert_near((double)channel->period_ns / 1e9, cases[i].period_s, 1e-9);
+        while (wm_recording_next(recording, &tick, &err) > 0) {
+            const struct wm_reading *reading = &tick.readings[FIXTURE_CHANNELS];
+            if (first_ns < 0)
+                first_ns = tick.when_ns;
+            assert_int_equal(reading->state, WM_READING_OK);
+            assert_true(reading->when_ns <= tick.when_ns && reading->when_ns >= last_ns);
+            if (reading->when_ns == last_ns)
+                continue;
+            assert_true(seen < ARRAY_LEN(cases[i].times));
+            assert_near((double)(reading->when_ns - first_ns) / 1e9, cases[i].times[seen],
+                        1e-6);
+            last_ns = reading->when_ns;
+            seen++;
+        }
+        assert_true(seen == ARRAY_LEN(cases[i].times) || cases[i].times[seen] == 0);
         wm_recording_close(recording);
     }
 }
@@ -330,8 +434,9 @@ int main(void)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_zone, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        WITH_DIR(test_good), WITH_DIR(test_refused),      WITH_DIR(test_hostile_rows),
-        WITH_DIR(test_join), WITH_DIR(test_join_refused), WITH_DIR(test_no_memory),
+        WITH_DIR(test_good),       WITH_DIR(test_refused),      WITH_DIR(test_hostile_rows),
+        WITH_DIR(test_join),       WITH_DIR(test_join_refused), WITH_DIR(test_no_memory),
+        WITH_DIR(test_join_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "analyze/analyze_stats.h"
 #include "base/base_file.h"
+#include "record/record_aipm_results.h"
 
 #define END "\"END OF RECORDING SEGMENT\"\n"
 
@@ -234,7 +235,8 @@ static void test_missing(void **state)
         { "psys is no -1", PSYS, "cpu.psys_power", NAN, 100 },
         { "a gauge", DRAM, "cpu.total_dram_power", NAN, 7 },
         { "CPU time", TREE_CPU, "cpu.absolute_cpu_time_per_pid.4711", NAN, 2 },
-        { "a GPU", GPU3_ENERGY, "gpu.per_gpu_nvidia_power.3", NAN, 150 },
+        { "a GPU has its power meanwhile", GPU3_ENERGY, "gpu.per_gpu_nvidia_power.3", 999,
+          150 },
         { "all GPUs", GPU5_POWER, "gpu.nvidia_power", NAN, 180 },
         { "the one that is there", GPU5_POWER, "gpu.per_gpu_nvidia_power.3", 150, 150 },
         { "memory of the machine", HOST_MEMORY, "cpu.per_process_mem_use_percent.4711", NAN,
@@ -297,6 +299,11 @@ static void test_still_counter(void **state)
           { 0 },
           "gpu.per_gpu_nvidia_power.3",
           { 999, 999, 999, 999 } },
+        { "a GPU's was set back",
+          GPU3_ENERGY,
+          { 0, 200, -7, 200, 0 },
+          "gpu.per_gpu_nvidia_power.3",
+          { 100, 999, 100, 0 } },
         { "time is no energy",
           TREE_CPU,
           { 0 },
@@ -335,6 +342,174 @@ static void test_still_counter(void **state)
             json_decref(value);
         }
     }
+}
+
+/* A GPU whose driver has no counter after all. */
+static void test_no_counter(void **state)
+{
+    struct wm_recorder *recorder = NULL;
+    struct wm_reading readings[CHANNELS];
+    struct wm_error err = { 0 };
+
+    assert_ok(wm_recorder_open(fixture_path(state, "exp/"), WM_RECORD_NEW, fixture_run(),
+                               channels, CHANNELS, &recorder, &err));
+    for (size_t n = 0; n < 4; n++) {
+        struct wm_tick tick = make_tick(n, readings);
+        readings[GPU3_ENERGY] = (struct wm_reading) { .state = WM_READING_UNSUPPORTED };
+        wm_recorder_tick(recorder, &tick);
+    }
+    assert_ok(wm_recorder_finish(recorder, NULL, &err));
+    wm_recorder_close(recorder);
+    for (size_t line = 0; line < 3; line++) {
+        json_t *value = load_line(fixture_path(state, "exp/power_metrics.json"), line);
+        assert_near(number_at(value, "gpu.per_gpu_nvidia_power.3"), 999, 0);
+        assert_near(number_at(value, "gpu.nvidia_power"), 1029, 0);
+        json_decref(value);
+    }
+}
+
+/* Which of several sources is written, and what is said of where it comes from. */
+static void test_sources(void **state)
+{
+    enum { MOST = 5 };
+#define ESTIMATED(label_, device_kind_)                                                    \
+    {                                                                                      \
+        .source = "estimate", .device = label_, .label = label_, .metric = "energy",       \
+        .unit = "J", .device_kind = device_kind_, .kind = WM_COUNTER,                      \
+        .origin = WM_ESTIMATED                                                             \
+    }
+#define RAPL(label_, device_kind_)                                                         \
+    CHANNEL(label_, label_, "energy", "J", device_kind_, WM_COUNTER)
+#define TEMPERATURE                                                                        \
+    SOURCED("hwmon", "coretemp", "cpu_package0", "temperature", "celsius", WM_DEVICE_CPU,  \
+            WM_GAUGE)
+    static const struct {
+        const char *what;
+        struct wm_channel channels[MOST];
+        size_t count;
+        double cpu, dram; /* steps of 10 J, 20 J... in a second; NAN: none is written */
+        const char *origin;
+    } cases[] = {
+        { "a temperature is no energy",
+          { TEMPERATURE, ESTIMATED("cpu", WM_DEVICE_CPU),
+            ESTIMATED("ram", WM_DEVICE_DRAM) },
+          3,
+          20,
+          30,
+          "{\"cpu\":\"estimated\",\"dram\":\"estimated\"}" },
+        { "an estimate beside what was measured",
+          { RAPL("package0", WM_DEVICE_CPU), TEMPERATURE, ESTIMATED("cpu", WM_DEVICE_CPU),
+            ESTIMATED("ram", WM_DEVICE_DRAM) },
+          4,
+          10,
+          NAN,
+          "null" },
+        { "the same the other way round",
+          { ESTIMATED("cpu", WM_DEVICE_CPU), ESTIMATED("ram", WM_DEVICE_DRAM),
+            RAPL("package0", WM_DEVICE_CPU), RAPL("dram0", WM_DEVICE_DRAM) },
+          4,
+          30,
+          40,
+          "null" },
+        { "the worst of a kind",
+          { ESTIMATED("cpu", WM_DEVICE_CPU), ESTIMATED("cpu2", WM_DEVICE_CPU),
+            RAPL("dram0", WM_DEVICE_DRAM) },
+          3,
+          30,
+          30,
+          "{\"cpu\":\"estimated\"}" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_recorder *recorder = NULL;
+        struct wm_error err = { 0 };
+        char name[64];
+        print_message("  %s\n", cases[i].what);
+        snprintf(name, sizeof(name), "%zu.aipm", i);
+        assert_ok(wm_recorder_open(fixture_path(state, name), WM_RECORD_NEW, fixture_run(),
+                                   cases[i].channels, cases[i].count, &recorder, &err));
+        for (size_t n = 0; n < 3; n++) {
+            struct wm_reading readings[MOST];
+            int64_t when_ns = (int64_t)(n + 1) * 1000000000;
+            for (size_t channel = 0; channel < cases[i].count; channel++)
+                readings[channel] =
+                    (struct wm_reading) { when_ns, (double)(10 * (channel + 1) * (n + 1)),
+                                          WM_READING_OK };
+            const struct wm_tick tick = { when_ns, readings, cases[i].count };
+            wm_recorder_tick(recorder, &tick);
+        }
+        assert_ok(wm_recorder_finish(recorder, NULL, &err));
+        wm_recorder_close(recorder);
+
+        strcat(name, "/power_metrics.json");
+        json_t *value = load_line(fixture_path(state, name), 1);
+        double cpu = number_at(value, "cpu.intel_power");
+        double dram = number_at(value, "cpu.total_dram_power");
+        json_t *origin = json_object_get(value, "origin");
+        char *text = json_dumps(origin ? origin : json_null(),
+                                JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
+        assert_near(cpu, cases[i].cpu, 0);
+        assert_true(isnan(cases[i].dram) ? isnan(dram) : dram == cases[i].dram);
+        assert_string_equal(text, cases[i].origin);
+        free(text);
+        json_decref(value);
+    }
+}
+
+/* Of two writers the second is told, however it wants to write. */
+static void test_two_writers(void **state)
+{
+    static const enum wm_record_mode modes[] = { WM_RECORD_APPEND, WM_RECORD_OVERWRITE };
+    const char *path = fixture_path(state, "exp/");
+    struct wm_recorder *recorder = NULL;
+    struct wm_reading readings[CHANNELS];
+    struct wm_error err = { 0 };
+
+    assert_ok(record(path, WM_RECORD_NEW, 3, CHANNELS, &err));
+    assert_ok(wm_recorder_open(path, WM_RECORD_APPEND, fixture_run(), channels, CHANNELS,
+                               &recorder, &err));
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        assert_int_equal(record(path, modes[i], 3, CHANNELS, &err), WM_EEXIST);
+        assert_non_null(strstr(err.text, "another wattmeter is recording to it"));
+    }
+    for (size_t n = 0; n < 3; n++) {
+        struct wm_tick tick = make_tick(n, readings);
+        wm_recorder_tick(recorder, &tick);
+    }
+    assert_ok(wm_recorder_finish(recorder, NULL, &err));
+    wm_recorder_close(recorder);
+    assert_ok(record(path, WM_RECORD_APPEND, 3, CHANNELS, &err));
+
+    char *text = slurp(fixture_path(state, "exp/power_metrics.json"));
+    size_t lines = 0;
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    assert_int_equal(lines, 3 * 3);
+    free(text);
+}
+
+/* What a kill has left behind is in nobody's way, and what is made is as open as the
+ * recording. */
+static void test_left_behind(void **state)
+{
+    const char *file = fixture_path(state, "exp/power_metrics.json");
+    struct stat recording, metadata;
+    struct wm_result result = { 0 };
+    struct wm_error err = { 0 };
+    char name[64];
+
+    snprintf(name, sizeof(name), "exp/metadata.json.%ld", (long)getpid());
+    test_write_file(*state, name, "{");
+    snprintf(name, sizeof(name), "exp/results_exp.json.%ld", (long)getpid());
+    test_write_file(*state, name, "[");
+    assert_ok(record(fixture_path(state, "exp/"), WM_RECORD_NEW, 3, CHANNELS, &err));
+    assert_int_equal(stat(file, &recording), 0);
+    assert_int_equal(stat(fixture_path(state, "exp/metadata.json"), &metadata), 0);
+    assert_int_equal(metadata.st_mode, recording.st_mode);
+    assert_ok(wm_metrics_add(&result, "a", 1000000000, 1, &err));
+    assert_ok(wm_aipm_write_results(file, fixture_run(), &result, &err));
+    assert_int_equal(access(fixture_path(state, "exp/results_exp.json"), F_OK), 0);
+    wm_result_release(&result);
 }
 
 /* What our reader makes of it: the joules of the counters, the first window too. */
@@ -513,9 +688,10 @@ int main(void)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_zone, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        WITH_DIR(test_values),    WITH_DIR(test_missing),   WITH_DIR(test_still_counter),
-        WITH_DIR(test_read_back), WITH_DIR(test_targets),   WITH_DIR(test_append),
-        WITH_DIR(test_no_tick),   WITH_DIR(test_no_memory),
+        WITH_DIR(test_values),    WITH_DIR(test_missing),     WITH_DIR(test_still_counter),
+        WITH_DIR(test_read_back), WITH_DIR(test_targets),     WITH_DIR(test_append),
+        WITH_DIR(test_no_tick),   WITH_DIR(test_no_memory),   WITH_DIR(test_no_counter),
+        WITH_DIR(test_sources),   WITH_DIR(test_two_writers), WITH_DIR(test_left_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,22 @@ static void test_lines(void **state)
         { "no number", "{\"time\": 1800000001, \"a\": \"1\"}\n", 0, 0,
           "line 1: no number" },
         { "a name without letters", "{\"time\": 1800000001, \"\": 1}\n", 0, 0,
-          "line 1: a name" },
+          "line 1: a number without a name" },
+        { "one without a name costs itself alone",
+          "{\"time\": 1800000001, \"\": 1, \"a\": 2}\n", 1, 1,
+          "line 1: a number without a name" },
+        { "too large for a double", "{\"time\": 1800000001, \"b\": 1e999, \"a\": 1}\n", 1,
+          1, NULL },
+        { "too large below zero", "{\"time\": 1800000001, \"a\": 1, \"b\": -1e999}\n", 1, 1,
+          NULL },
+        { "an integer of Python's",
+          "{\"time\": 1800000001, \"a\": 123456789012345678901234567890}\n", 1, 1, NULL },
+        { "digits in a text are left alone",
+          "{\"time\": 1800000001, \"1e999\": 1, \"b\": \"\\\"1e999\", \"c\": 1e999}\n", 1,
+          1, NULL },
+        { "marked as UTF-8", "\xef\xbb\xbf{\"time\": 1800000001, \"a\": 1}\n", 1, 1, NULL },
+        { "marked, and no end of the line", "\xef\xbb\xbf{\"time\": 1800000001, \"a\": 1}",
+          1, 1, NULL },
         { "of yesterday", "{\"time\": 1799913601, \"a\": 1}\n", 0, 0,
           "1 of 1 lines are of another" },
         { "of tomorrow", "{\"time\": 1800086401, \"a\": 1}\n", 0, 0,
@@ -93,6 +108,45 @@ static void test_lines(void **state)
             assert_string_equal(result.metrics_note, "");
         wm_result_release(&result);
     }
+}
+
+/* A line that is too long, first, in the middle or last, costs itself alone. */
+static void test_long_lines(void **state)
+{
+    enum { LENGTH = (3 << 20) + 7 };
+    static const struct {
+        const char *what, *before, *after;
+        size_t values;
+        const char *note;
+    } cases[] = {
+        { "first", "", "\n{\"time\": 1800000001, \"a\": 1}\n", 1,
+          "line 1: longer than 1 MiB" },
+        { "in the middle", "{\"time\": 1800000001, \"a\": 1}\n",
+          "\n{\"time\": 1800000002, \"a\": 1}\nx\n", 2,
+          "line 2: longer than 1 MiB; line 4: not a JSON object" },
+        { "last", "{\"time\": 1800000001, \"a\": 1}\n", "\n", 1,
+          "line 2: longer than 1 MiB" },
+        { "cut off", "{\"time\": 1800000001, \"a\": 1}\n", "", 1,
+          "line 2: longer than 1 MiB" },
+        { "alone", "", "\n", 0, "line 1: longer than 1 MiB" },
+    };
+    char *text = malloc(LENGTH + 256);
+
+    assert_non_null(text);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        size_t used = strlen(cases[i].before);
+        memcpy(text, cases[i].before, used);
+        memset(text + used, 'x', LENGTH);
+        strcpy(text + used + LENGTH, cases[i].after);
+        struct wm_result result = read_text(*state, text);
+        print_message("  %s: %s\n", cases[i].what, result.metrics_note);
+        assert_int_equal(result.metric_count, cases[i].values > 0);
+        if (cases[i].values > 0)
+            assert_int_equal(result.metrics[0].count, cases[i].values);
+        assert_string_equal(result.metrics_note, cases[i].note);
+        wm_result_release(&result);
+    }
+    free(text);
 }
 
 static void test_times_and_order(void **state)
@@ -237,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lines, test_make_dir, test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_long_lines, test_make_dir, test_remove_dir),
         cmocka_unit_test_setup_teardown(test_times_and_order, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_files, test_make_dir, test_remove_dir),

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_sqlite.h"
 #include "record/record_ops.h"
-#include "record/record_sqlite_library.h"
 
 enum { THREADS = 8 };
 

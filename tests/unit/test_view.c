@@ -187,6 +187,79 @@ static const struct wm_result gpu_result = {
     .processes_seen = 1,
 };
 
+/* Regions of that run, by milliseconds. */
+#define AT_MS(ms_) (SESSION_START_NS + (ms_)*INT64_C(1000000))
+#define OPENS(ms_, path_, thread_)                                                         \
+    {                                                                                      \
+        .when_ns = AT_MS(ms_), .start_ns = AT_MS(ms_), .path = path_, .thread = thread_    \
+    }
+#define CLOSES(ms_, path_, thread_, start_)                                                \
+    {                                                                                      \
+        .when_ns = AT_MS(ms_), .start_ns = AT_MS(start_), .path = path_,                   \
+        .thread = thread_, .kind = WM_REGION_CLOSES                                        \
+    }
+static const struct wm_region_path region_paths[] = {
+    { "epoch", WM_REGION_NO_PATH, 0, false },
+    { "batch", 0, 1, false },
+    { "load, \"decode\"\n\x1b[31m", 1, 2, false },
+    { "request", WM_REGION_NO_PATH, 0, true },
+    { "checkpoint, of which the name is longer than any column of a table can be", 0, 1,
+      false },
+};
+static const struct wm_region_edge region_edges[] = {
+    OPENS(10, 0, 0),
+    OPENS(20, 1, 0),
+    OPENS(30, 2, 0),
+    CLOSES(60, 2, 0, 30),
+    OPENS(500, 3, 2),
+    CLOSES(1020, 1, 0, 20),
+    OPENS(1020, 1, 0),
+    CLOSES(1500, 3, 2, 500),
+    OPENS(2000, 2, 0),
+    CLOSES(2010, 2, 0, 2000),
+    CLOSES(3400, 1, 0, 1020),
+    OPENS(3500, 4, 0),
+    { .when_ns = AT_MS(4900),
+      .start_ns = AT_MS(3500),
+      .path = 4,
+      .kind = WM_REGION_BREAKS_OFF },
+    { .when_ns = AT_MS(4900),
+      .start_ns = AT_MS(10),
+      .path = 0,
+      .kind = WM_REGION_BREAKS_OFF },
+};
+
+static const struct series region_series[] = {
+    { HOST("cpu_time", "s", WM_COUNTER, 10000000), { 50, 51.5, 53, 54.75, 56.5, 58 } },
+    { TRACKER("tree", "cpu_time", "s", WM_COUNTER), { 0, 0.9, 1.8, 2.7, 3.6, 4.5 } },
+    { TREE("tree", "memory_total", "B"), { GIGAS(1), GIGAS(2), GIGAS(2.5), GIGAS(2.5) } },
+    { { .source = "rapl",
+        .device = "package-0",
+        .label = "package0",
+        .model = "Intel(R) Xeon(R)",
+        .metric = "energy",
+        .unit = "J",
+        .device_kind = WM_DEVICE_CPU,
+        .kind = WM_COUNTER,
+        .period_ns = 1000000 },
+      { 900, 1000, 1130, 1240, 1330, 1420 } },
+};
+static const struct wm_result region_result = {
+    .end_ns = SESSION_START_NS + 5 * SECOND_NS,
+    .cpu_total_seconds = 4.5,
+    .cpu_main_seconds = 4.5,
+    .cpu_descendants_seconds = 0,
+    .cpu_method = "perf task-clock, inherited",
+    .peak_rss_bytes = -1,
+    .ticks = 6,
+    .tool_cpu_seconds = 0.0223,
+    .tool_max_rss_bytes = MEGAS(6.1),
+    .processes_seen = 1,
+    .lost_regions = 3,
+    .stray_regions = 1,
+    .dropped_regions = 12,
+};
+
 static const struct golden {
     const char *name;
     struct session session;
@@ -247,6 +320,33 @@ static const struct golden {
             .gaps = gpu_gaps,
             .gap_count = ARRAY_LEN(gpu_gaps),
             .result = &gpu_result,
+        },
+    },
+    {
+        .name = "regions",
+        .session = {
+            .run = { RUN(train_command, no_gpu_sources) },
+            .series = region_series,
+            .series_count = ARRAY_LEN(region_series),
+            .ticks = 6,
+            .step_ns = SECOND_NS,
+            .result = &region_result,
+            .edges = region_edges,
+            .edge_count = ARRAY_LEN(region_edges),
+            .paths = region_paths,
+        },
+    },
+    {
+        .name = "regions-killed",
+        .session = {
+            .run = { RUN(tree_command, no_gpu_sources) },
+            .series = tree_series,
+            .series_count = ARRAY_LEN(tree_series),
+            .ticks = 4,
+            .step_ns = SECOND_NS,
+            .edges = region_edges,
+            .edge_count = 6,
+            .paths = region_paths,
         },
     },
     {

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_analyze.c - `wattmeter analyze`: a session and the blocks of code in it. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "wattmeter/analysis.h"
+
+struct analyze_args {
+    struct output_args output; /* but its style */
+    const char *format;
+    struct cmd_count run;
+    struct cmd_list regions;
+    struct cmd_list recording;
+};
+
+#define ANALYZE(member) offsetof(struct analyze_args, member)
+
+static const struct cmd_option analyze_options[] = {
+    { .name = "regions",
+      .type = CMD_LIST,
+      .slot = ANALYZE(regions),
+      .placeholder = "FILE",
+      .help = "calls of blocks, .csv or .sqlite; may be repeated" },
+    { .name = "run",
+      .type = CMD_COUNT,
+      .slot = ANALYZE(run),
+      .placeholder = "N",
+      .help = "run number N of the recording, from 0 (the newest)" },
+    { .name = "format",
+      .type = CMD_STRING,
+      .slot = ANALYZE(format),
+      .placeholder = "FORMAT",
+      .help = "text, json, gpu-tracker or gpu-tracker-json (text)",
+      .words = "text json gpu-tracker gpu-tracker-json" },
+    { 0 },
+};
+static const struct cmd_option *const options[] = { analyze_options, output_options, NULL };
+
+static const struct format {
+    const char *name;
+    enum wm_analysis_format format;
+} formats[] = {
+    { "text", WM_ANALYSIS_TEXT },
+    { "json", WM_ANALYSIS_JSON },
+    { "gpu-tracker", WM_ANALYSIS_GPU_TRACKER_TEXT },
+    { "gpu-tracker-json", WM_ANALYSIS_GPU_TRACKER_JSON },
+};
+
+static int find_format(const struct analyze_args *args, const struct cmd_streams *io,
+                       enum wm_analysis_format *ret_format)
+{
+    *ret_format = args->output.json ? WM_ANALYSIS_JSON : WM_ANALYSIS_TEXT;
+    if (!args->format)
+        return CMD_DONE;
+    if (args->output.json) {
+        fprintf(io->chat, "wattmeter analyze: --json and --format exclude each other\n");
+        return CMD_MISUSED;
+    }
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        if (strcmp(args->format, formats[i].name) == 0) {
+            *ret_format = formats[i].format;
+            return CMD_DONE;
+        }
+    }
+    fprintf(io->chat, "wattmeter analyze: --format: there is no '%s'; there are: %s\n",
+            args->format, analyze_options[2].words);
+    return CMD_MISUSED;
+}
+
+/* What is read must not be overwritten. */
+static int check_output(const struct analyze_args *args, const struct cmd_streams *io)
+{
+    const char *path = args->output.path;
+    bool is_input = path && output_is_same_file(path, args->recording.words[0]);
+
+    for (size_t i = 0; path && i < args->regions.count; i++)
+        is_input = is_input || output_is_same_file(path, args->regions.words[i]);
+    if (is_input) {
+        fprintf(io->chat, "wattmeter analyze: %s: is what is to be analyzed\n", path);
+        return CMD_MISUSED;
+    }
+    return output_check("analyze", &args->output, io);
+}
+
+static int print_file(const struct analyze_args *args, enum wm_analysis_format format,
+                      const struct wm_block_analysis *analysis,
+                      const struct cmd_streams *io)
+{
+    const char *path = args->output.path;
+    bool made = false;
+    FILE *file = output_open(&args->output, &made);
+    struct wm_error err;
+
+    if (!file) {
+        fprintf(io->chat, "wattmeter analyze: %s: %s\n", path, strerror(errno));
+        return CMD_FAILED;
+    }
+    int status = wm_block_analysis_print(analysis, format, file, &err);
+    if (fclose(file) != 0 && status == WM_OK) {
+        snprintf(err.text, sizeof(err.text), "%s: %s", path, strerror(errno));
+        status = err.status = WM_EIO;
+    }
+    if (status < 0 && made)
+        unlink(path); /* rather nothing than half of it */
+    return status < 0 ? output_failure("analyze", &err, io) : CMD_DONE;
+}
+
+static int print(const struct analyze_args *args, enum wm_analysis_format format,
+                 const struct wm_block_analysis *analysis, const struct cmd_streams *io)
+{
+    struct wm_error err;
+
+    if (args->output.path)
+        return print_file(args, format, analysis, io);
+    if (wm_block_analysis_print(analysis, format, io->out, &err) < 0)
+        return output_failure("analyze", &err, io);
+    /* As gpu_tracker's print() does on the screen, and not in a file. */
+    if (format == WM_ANALYSIS_GPU_TRACKER_TEXT || format == WM_ANALYSIS_GPU_TRACKER_JSON)
+        fputc('\n', io->out);
+    return CMD_DONE;
+}
+
+static int run_analyze(const void *opaque, const struct cmd_streams *io)
+{
+    const struct analyze_args *args = opaque;
+    const struct wm_analysis_input input = {
+        .tracking = args->recording.words[0],
+        .run = args->run.given ? (size_t)args->run.value : WM_LAST_RUN,
+        .sub_tracking = (const char *const *)args->regions.words,
+        .sub_tracking_count = args->regions.count,
+    };
+    struct wm_block_analysis *analysis;
+    enum wm_analysis_format format;
+    struct wm_error err;
+
+    int code = find_format(args, io, &format);
+    if (code == CMD_DONE)
+        code = check_output(args, io);
+    if (code != CMD_DONE)
+        return code;
+
+    if (wm_block_analysis_new(&input, &analysis, &err) < 0)
+        return output_failure("analyze", &err, io);
+    code = print(args, format, analysis, io);
+    wm_block_analysis_free(analysis);
+    return code;
+}
+
+const struct cmd cmd_analyze = {
+    .name = "analyze",
+    .summary = "Statistics of a session and of its blocks of code.",
+    .details =
+        "The timepoints of RECORDING, all of them and those inside the calls of each "
+        "block. RECORDING is one of ours or a tracking file of gpu_tracker's; the calls "
+        "are the regions of the recording, or with --regions those of sub-tracking files, "
+        "which are read as one.\n"
+        "\n"
+        "gpu-tracker and gpu-tracker-json are gpu_tracker's own layouts. Its standard "
+        "deviation is that of a sample (n - 1) here, as in its documents.",
+    .example = "wattmeter analyze tracking.csv --regions sub-tracking.csv",
+    .operands = "RECORDING",
+    .operands_slot = ANALYZE(recording),
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .args_size = sizeof(struct analyze_args),
+    .run = run_analyze,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_combine.c - `wattmeter combine`: several sub-tracking files in one. */
+#include "output.h"
+#include "wattmeter/analysis.h"
+
+struct combine_args {
+    const char *path;
+    struct cmd_list files;
+};
+
+static const struct cmd_option combine_options[] = {
+    { .letter = 'o',
+      .name = "output",
+      .type = CMD_STRING,
+      .slot = offsetof(struct combine_args, path),
+      .placeholder = "FILE",
+      .help = "the new file, .csv or .sqlite, as the others are" },
+    { 0 },
+};
+static const struct cmd_option *const options[] = { combine_options, NULL };
+
+static int run_combine(const void *opaque, const struct cmd_streams *io)
+{
+    const struct combine_args *args = opaque;
+    struct wm_error err;
+
+    if (!args->path) {
+        fprintf(io->chat, "wattmeter combine: --output FILE is missing\n");
+        return CMD_MISUSED;
+    }
+    if (wm_sub_tracking_combine((const char *const *)args->files.words, args->files.count,
+                                args->path, &err) < 0)
+        return output_failure("combine", &err, io);
+    return CMD_DONE;
+}
+
+const struct cmd cmd_combine = {
+    .name = "combine",
+    .summary = "Join sub-tracking files into one.",
+    .details =
+        "Each process of a program may have written a file of its own. The rows are "
+        "those of the files, in the order given and unchanged; a single PATH that is "
+        "a folder stands for the files in it. `wattmeter analyze` reads several "
+        "files as one too.",
+    .example = "wattmeter combine -o all.csv 4711.csv 4712.csv",
+    .operands = "PATH...",
+    .operands_slot = offsetof(struct combine_args, files),
+    .operands_min = 1,
+    .operands_max = SIZE_MAX,
+    .options = options,
+    .args_size = sizeof(struct combine_args),
+    .run = run_combine,
+};

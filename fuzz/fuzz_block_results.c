@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_block_results.c - hostile JSON of an analysis of blocks; tests/data/blocks and
+ * tests/data/gpu_tracker have seeds. What is accepted can be printed in every form, and
+ * comes back unchanged when it is written again. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_block_results.h"
+#include "view/view_blocks.h"
+#include "view/view_python_json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static char *print(const struct wm_block_results *results, bool details)
+{
+    json_t *root = wm_block_results_json(results, details);
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    require(root && out);
+    wm_view_python_json(root, out);
+    json_decref(root);
+    require(fclose(out) == 0);
+    return text;
+}
+
+static void again(const struct wm_block_results *results, bool details)
+{
+    char *first = print(results, details), *second;
+    struct wm_block_results *read;
+    struct wm_error err;
+
+    require(wm_block_results_parse(first, strlen(first), "fuzz", &read, &err) == WM_OK);
+    second = print(read, details);
+    require(strcmp(first, second) == 0);
+    wm_block_results_free(read);
+    free(first);
+    free(second);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct wm_block_results *results;
+    struct wm_error err = { 0 };
+
+    if (wm_block_results_parse((const char *)data, size, "fuzz", &results, &err) < 0) {
+        require(err.text[0] != '\0');
+        return 0;
+    }
+    FILE *out = fopen("/dev/null", "w");
+    require(out != NULL);
+    wm_view_blocks_text(results, out);
+    require(wm_view_blocks_gpu_tracker(results, out) == WM_OK);
+    fclose(out);
+    again(results, false);
+    again(results, true);
+    wm_block_results_free(results);
+    return 0;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_calls_rows.c - calls out of the rows of sub-tracking files. */
+#include "record/record_calls_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* In the place of a process: the series has no rows, but owns the name. */
+enum { NO_PROCESS = -1 };
+
+/* A row is its time, with a minus (also before a zero) where it is a stop. */
+struct wm_call_series {
+    char *name;
+    uint64_t hash;
+    pid_t pid;
+    bool is_disordered; /* an earlier time came after a later one */
+    double *rows;
+    size_t count, room;
+};
+
+struct ordered_row {
+    double row;
+    size_t order;
+};
+
+/* The calls of a series that are open, innermost last, by their numbers. */
+struct stack {
+    size_t *calls;
+    size_t count, room;
+};
+
+void wm_call_rows_release(struct wm_call_rows *rows)
+{
+    for (size_t i = 0; i < rows->series_count; i++) {
+        if (rows->series[i].pid == NO_PROCESS)
+            free(rows->series[i].name);
+        free(rows->series[i].rows);
+    }
+    free(rows->series);
+    free(rows->slots);
+    free(rows->calls);
+    *rows = (struct wm_call_rows) { 0 };
+}
+
+/* The array with room for one element more, NULL when out of memory. */
+static void *make_room(void *array, size_t count, size_t *room, size_t first, size_t size)
+{
+    if (count < *room)
+        return array;
+    size_t more = *room > 0 ? 2 * *room : first;
+    void *grown = realloc(array, more * size);
+    if (grown)
+        *room = more;
+    return grown;
+}
+
+/* FNV-1a, begun where nobody who writes a file can know. */
+static uint64_t hash_of(const struct wm_call_rows *rows, pid_t pid, const char *name)
+{
+    uint64_t hash = rows->seed ^ (uint64_t)pid * UINT64_C(0x9e3779b97f4a7c15);
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    return hash ^ hash >> 32;
+}
+
+static bool is_of(const struct wm_call_series *series, pid_t pid, const char *name)
+{
+    return series->pid == pid && strcmp(series->name, name) == 0;
+}
+
+/* Its slot, or the empty one where it belongs. */
+static uint32_t *find_slot(const struct wm_call_rows *rows, uint64_t hash, pid_t pid,
+                           const char *name)
+{
+    size_t at = hash & (rows->slot_count - 1);
+
+    for (; rows->slots[at] != 0; at = (at + 1) & (rows->slot_count - 1)) {
+        const struct wm_call_series *series = &rows->series[rows->slots[at] - 1];
+        if (series->hash == hash && is_of(series, pid, name))
+            break;
+    }
+    return &rows->slots[at];
+}
+
+/* Keeps the table less than half full. */
+static int make_slots(struct wm_call_rows *rows)
+{
+    if (2 * (rows->series_count + 1) < rows->slot_count)
+        return WM_OK;
+    if (rows->slot_count == 0 &&
+        getrandom(&rows->seed, sizeof(rows->seed), GRND_NONBLOCK) < 0)
+        rows->seed = (uintptr_t)rows;
+
+    size_t count = rows->slot_count > 0 ? 2 * rows->slot_count : 64;
+    uint32_t *slots = calloc(count, sizeof(*slots));
+    if (!slots)
+        return WM_ENOMEM;
+    for (size_t i = 0; i < rows->series_count; i++) {
+        size_t at = rows->series[i].hash & (count - 1);
+        while (slots[at] != 0)
+            at = (at + 1) & (count - 1);
+        slots[at] = (uint32_t)i + 1;
+    }
+    free(rows->slots);
+    rows->slots = slots;
+    rows->slot_count = count;
+    return WM_OK;
+}
+
+/* The number of the series, which is made where there is none; a name is copied once, and
+ * all series of it share the copy. */
+static int find_series(struct wm_call_rows *rows, pid_t pid, const char *name,
+                       size_t *ret_index)
+{
+    size_t owner = 0;
+
+    if (make_slots(rows) < 0)
+        return WM_ENOMEM;
+    uint64_t hash = hash_of(rows, pid, name);
+    uint32_t found = *find_slot(rows, hash, pid, name);
+    if (found != 0) {
+        *ret_index = found - 1;
+        return WM_OK;
+    }
+    if (pid != NO_PROCESS && find_series(rows, NO_PROCESS, name, &owner) < 0)
+        return WM_ENOMEM;
+    if (rows->series_count == UINT32_MAX || make_slots(rows) < 0)
+        return WM_ENOMEM;
+    struct wm_call_series *series = make_room(rows->series, rows->series_count,
+                                              &rows->series_room, 16, sizeof(*series));
+    if (!series)
+        return WM_ENOMEM;
+    rows->series = series;
+    char *text = pid == NO_PROCESS ? strdup(name) : rows->series[owner].name;
+    if (!text)
+        return WM_ENOMEM;
+    rows->series[rows->series_count] = (struct wm_call_series) {
+        .name = text,
+        .hash = hash,
+        .pid = pid,
+    };
+    *find_slot(rows, hash, pid, text) = (uint32_t)++rows->series_count;
+    *ret_index = rows->series_count - 1;
+    return WM_OK;
+}
+
+int wm_call_rows_add(struct wm_call_rows *rows, pid_t pid, const char *name, bool is_stop,
+                     double seconds)
+{
+    if (rows->series_count == 0 || !is_of(&rows->series[rows->last], pid, name)) {
+        if (find_series(rows, pid, name, &rows->last) < 0)
+            return WM_ENOMEM;
+    }
+    struct wm_call_series *series = &rows->series[rows->last];
+    double *grown =
+        make_room(series->rows, series->count, &series->room, 4, sizeof(*grown));
+    if (!grown)
+        return WM_ENOMEM;
+    series->rows = grown;
+    if (series->count > 0 && seconds < fabs(series->rows[series->count - 1]))
+        series->is_disordered = true;
+    series->rows[series->count++] = copysign(seconds, is_stop ? -1 : 1);
+    rows->starts += !is_stop;
+    return WM_OK;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct ordered_row *left = a, *right = b;
+
+    if (fabs(left->row) != fabs(right->row))
+        return fabs(left->row) < fabs(right->row) ? -1 : 1;
+    return (left->order > right->order) - (left->order < right->order);
+}
+
+static int sort_rows(struct wm_call_series *series)
+{
+    if (!series->is_disordered)
+        return WM_OK;
+    struct ordered_row *ordered = calloc(series->count, sizeof(*ordered));
+    if (!ordered)
+        return WM_ENOMEM;
+    for (size_t i = 0; i < series->count; i++)
+        ordered[i] = (struct ordered_row) { series->rows[i], i };
+    qsort(ordered, series->count, sizeof(*ordered), compare_rows);
+    for (size_t i = 0; i < series->count; i++)
+        series->rows[i] = ordered[i].row;
+    free(ordered);
+    return WM_OK;
+}
+
+static void end_call(struct wm_paired_call *call, double when)
+{
+    call->stop = when;
+    call->is_open = false;
+}
+
+/* A stop before any start waits for one of the same time: together they are a call that
+ * took no time, put down the wrong way round. */
+static int pair_series(struct wm_call_rows *rows, const struct wm_call_series *series,
+                       struct stack *stack)
+{
+    uint64_t early = 0;
+    double last = -1;
+
+    stack->count = 0;
+    for (size_t i = 0; i < series->count; i++) {
+        double when = fabs(series->rows[i]);
+        if (when != last) {
+            rows->stray += early;
+            early = 0;
+            last = when;
+        }
+        if (signbit(series->rows[i])) {
+            if (stack->count > 0)
+                end_call(&rows->calls[stack->calls[--stack->count]], when);
+            else
+                early++;
+            continue;
+        }
+        struct wm_paired_call *call = &rows->calls[rows->call_count++];
+        *call = (struct wm_paired_call) {
+            .start = when,
+            .name = series->name,
+            .pid = series->pid,
+            .is_open = true,
+        };
+        if (early > 0) {
+            early--;
+            end_call(call, when);
+            continue;
+        }
+        size_t *grown =
+            make_room(stack->calls, stack->count, &stack->room, 64, sizeof(*grown));
+        if (!grown)
+            return WM_ENOMEM;
+        stack->calls = grown;
+        stack->calls[stack->count++] = rows->call_count - 1;
+    }
+    rows->stray += early;
+    return WM_OK;
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+    const struct wm_paired_call *left = a, *right = b;
+
+    if (left->start != right->start)
+        return left->start < right->start ? -1 : 1;
+    if (left->is_open != right->is_open)
+        return left->is_open ? -1 : 1;
+    if (left->stop != right->stop)
+        return left->stop > right->stop ? -1 : 1;
+    if (left->pid != right->pid)
+        return left->pid < right->pid ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
+int wm_call_rows_pair(struct wm_call_rows *rows)
+{
+    struct stack stack = { 0 };
+    int status = WM_OK;
+
+    rows->calls = calloc(rows->starts + 1, sizeof(*rows->calls));
+    if (!rows->calls)
+        return WM_ENOMEM;
+    for (size_t i = 0; i < rows->series_count && status == WM_OK; i++) {
+        struct wm_call_series *series = &rows->series[i];
+        status = sort_rows(series);
+        if (status == WM_OK)
+            status = pair_series(rows, series, &stack);
+        free(series->rows);
+        series->rows = NULL;
+        series->count = 0;
+    }
+    free(stack.calls);
+    if (status == WM_OK && rows->call_count > 0)
+        qsort(rows->calls, rows->call_count, sizeof(*rows->calls), compare_calls);
+    return status;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_export_sub_tracking.c - the regions of a recording as gpu_tracker's sub-tracking
+ * file.
+ *
+ * Its reader knows processes and names, no threads: of a name in a process it takes the
+ * first two rows for a call, the next two for another. So calls of a name that overlap, of
+ * two threads or in a recursion, stand there under numbers of processes of their own, and
+ * one that never ended is left out.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_map.h"
+#include "record/read.h"
+#include "record/record_calls.h"
+#include "record/record_out.h"
+#include "record/record_sql.h"
+#include "record/record_target.h"
+#include "record/record_text.h"
+#include "record/record_timepoint.h"
+
+/* From one number of a process to the next that stands for it; no pid is as large. */
+#define LANE_STEP INT64_C(10000000)
+
+/* A row of the file is a start or a stop. */
+struct sub_file {
+    const char *path; /* for messages */
+    struct wm_out out;
+    sqlite3 *db;
+    sqlite3_stmt *insert;
+};
+
+/* Calls of one name in one process that do not overlap. */
+struct lane {
+    double stop_s; /* of the last one */
+    uint32_t next; /* WM_MAP_NONE */
+};
+
+struct lanes {
+    struct wm_map first; /* by name and process */
+    struct lane *all;
+    size_t count, room;
+};
+
+/* The number of each name, and with it what names there are. */
+struct names {
+    struct wm_map map;
+    char **all;
+    size_t count, room;
+};
+
+static int out_of_memory(const struct sub_file *file, struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "%s: out of memory", file->path);
+}
+
+static void csv_close(void *state)
+{
+    wm_out_close(&((struct sub_file *)state)->out);
+}
+
+static int csv_open(void *state, const char *path, const struct wm_run *run,
+                    const struct wm_channel *channels, size_t count, struct wm_error *err)
+{
+    struct sub_file *file = state;
+
+    (void)run, (void)channels, (void)count;
+    file->path = wm_text_path(path);
+    int status = wm_out_open(&file->out, path, err);
+    if (status == WM_OK)
+        wm_out_text(&file->out, "process_id,code_block_name,position,timestamp\r\n");
+    return status;
+}
+
+static void csv_row(struct wm_out *out, int64_t process, const char *name, int position,
+                    double seconds)
+{
+    bool quoted = strpbrk(name, ",\"\r\n") != NULL || name[0] == '\0';
+
+    wm_out_int(out, process);
+    wm_out_text(out, quoted ? ",\"" : ",");
+    for (const char *c = name; *c; c++)
+        wm_out_bytes(out, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1);
+    wm_out_text(out, quoted ? "\"," : ",");
+    wm_out_int(out, position);
+    wm_out_text(out, ",");
+    wm_out_number(out, seconds);
+    wm_out_text(out, "\r\n");
+}
+
+static void sqlite_close(void *state)
+{
+    struct sub_file *file = state;
+
+    if (file->db) {
+        sqlite3_finalize(file->insert);
+        sqlite3_close(file->db);
+    }
+}
+
+static int sqlite_open(void *state, const char *path, const struct wm_run *run,
+                       const struct wm_channel *channels, size_t count,
+                       struct wm_error *err)
+{
+    struct sub_file *file = state;
+    char name[4096];
+
+    (void)run, (void)channels, (void)count;
+    file->path = wm_text_path(path);
+    int status = wm_sqlite_load(err);
+    if (status < 0)
+        return status;
+    int result = sqlite3_open_v2(wm_sql_file_name(path, name), &file->db,
+                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (result != SQLITE_OK)
+        return wm_sql_fail(file->db, result, file->path, err);
+    status = wm_sql_exec(file->db,
+                         "PRAGMA journal_mode = MEMORY; BEGIN;"
+                         "CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR,"
+                         " position INTEGER, timestamp FLOAT)",
+                         file->path, err);
+    return status < 0 ? status
+                      : wm_sql_prepare(file->db, "INSERT INTO data VALUES (?, ?, ?, ?)",
+                                       file->path, &file->insert, err);
+}
+
+static const struct wm_recorder_ops csv_ops = {
+    .name = "sub-tracking",
+    .state_size = sizeof(struct sub_file),
+    .open = csv_open,
+    .close = csv_close,
+};
+
+static const struct wm_recorder_ops sqlite_ops = {
+    .name = "sub-tracking",
+    .state_size = sizeof(struct sub_file),
+    .open = sqlite_open,
+    .close = sqlite_close,
+};
+
+static int write_row(struct sub_file *file, int64_t process, const char *name, int position,
+                     double seconds, struct wm_error *err)
+{
+    if (!file->db) {
+        csv_row(&file->out, process, name, position, seconds);
+        return WM_OK;
+    }
+    sqlite3_bind_int64(file->insert, 1, process);
+    sqlite3_bind_text(file->insert, 2, name, -1, SQLITE_STATIC);
+    sqlite3_bind_int(file->insert, 3, position);
+    sqlite3_bind_double(file->insert, 4, seconds);
+    return wm_sql_run(file->insert, file->path, err);
+}
+
+static int finish(struct sub_file *file, struct wm_error *err)
+{
+    if (file->db)
+        return wm_sql_exec(file->db, "COMMIT", file->path, err);
+    int status = wm_out_flush(&file->out, err);
+    return status < 0 ? status : wm_out_sync(&file->out, err);
+}
+
+static void *reserve(void *array, size_t count, size_t *room, size_t size)
+{
+    size_t more = *room > 0 ? 2 * *room : 16;
+
+    if (count < *room)
+        return array;
+    void *grown = realloc(array, more * size);
+    if (grown)
+        *room = more;
+    return grown;
+}
+
+/* The number of the name and its text in UTF-8, or WM_MAP_NONE: out of memory. */
+static uint32_t find_name(struct names *names, const char *name, const char **ret_text)
+{
+    char *copy = wm_text_copy(name);
+    uint64_t hash = copy ? wm_map_hash(copy, strlen(copy)) : 0, nth = 0;
+    uint32_t found;
+
+    while (copy && (found = wm_map_find(&names->map, hash, nth)) != WM_MAP_NONE) {
+        if (strcmp(names->all[found], copy) == 0) {
+            free(copy);
+            *ret_text = names->all[found];
+            return found;
+        }
+        nth++;
+    }
+    void *grown = reserve(names->all, names->count, &names->room, sizeof(*names->all));
+    if (grown)
+        names->all = grown;
+    if (!copy || !grown || wm_map_reserve(&names->map) < 0) {
+        free(copy);
+        return WM_MAP_NONE;
+    }
+    found = (uint32_t)names->count++;
+    names->all[found] = copy;
+    wm_map_put(&names->map, hash, nth, found);
+    *ret_text = copy;
+    return found;
+}
+
+static int add_lane(struct lanes *lanes, double stop_s)
+{
+    void *grown = reserve(lanes->all, lanes->count, &lanes->room, sizeof(*lanes->all));
+
+    if (!grown)
+        return WM_ENOMEM;
+    lanes->all = grown;
+    lanes->all[lanes->count++] = (struct lane) { stop_s, WM_MAP_NONE };
+    return WM_OK;
+}
+
+/* How many calls of that name and process go on at that time, and takes the first place
+ * that is free. Negative: out of memory. */
+static int64_t find_lane(struct lanes *lanes, uint32_t name, pid_t pid, double start_s,
+                         double stop_s)
+{
+    uint32_t at = wm_map_find(&lanes->first, name, (uint64_t)pid), last = WM_MAP_NONE;
+    int64_t number = 0;
+
+    for (; at != WM_MAP_NONE; last = at, at = lanes->all[at].next, number++) {
+        if (lanes->all[at].stop_s <= start_s) {
+            lanes->all[at].stop_s = stop_s;
+            return number;
+        }
+    }
+    if (wm_map_reserve(&lanes->first) < 0 || add_lane(lanes, stop_s) < 0)
+        return WM_ENOMEM;
+    if (last == WM_MAP_NONE)
+        wm_map_put(&lanes->first, name, (uint64_t)pid, (uint32_t)lanes->count - 1);
+    else
+        lanes->all[last].next = (uint32_t)lanes->count - 1;
+    return number;
+}
+
+static int write_call(struct sub_file *file, const struct wm_run *run,
+                      const struct wm_call *call, struct names *names, struct lanes *lanes,
+                      struct wm_error *err)
+{
+    double start_s = wm_timepoint_unix_seconds(run, call->monotonic_start_ns);
+    double stop_s = wm_timepoint_unix_seconds(run, call->monotonic_stop_ns);
+    const char *text = NULL;
+
+    if (call->is_open)
+        return WM_OK;
+    uint32_t name = find_name(names, call->name, &text);
+    if (name == WM_MAP_NONE)
+        return out_of_memory(file, err);
+    int64_t lane = find_lane(lanes, name, call->pid, start_s, stop_s);
+    if (lane < 0)
+        return out_of_memory(file, err);
+    int64_t process = call->pid + lane * LANE_STEP;
+    int status = write_row(file, process, text, 0, start_s, err);
+    return status < 0 ? status : write_row(file, process, text, 1, stop_s, err);
+}
+
+static int write_calls(struct sub_file *file, const struct wm_run *run,
+                       struct wm_calls *calls, struct wm_error *err)
+{
+    struct names names = { 0 };
+    struct lanes lanes = { 0 };
+    struct wm_call call;
+    int status;
+
+    while ((status = wm_calls_next(calls, &call, err)) > 0) {
+        status = write_call(file, run, &call, &names, &lanes, err);
+        if (status < 0)
+            break;
+    }
+    for (size_t i = 0; i < names.count; i++)
+        free(names.all[i]);
+    free(names.all);
+    free(lanes.all);
+    wm_map_release(&names.map);
+    wm_map_release(&lanes.first);
+    return status < 0 ? status : finish(file, err);
+}
+
+static int choose_ops(const char *path, const struct wm_recorder_ops **ret_ops,
+                      struct wm_error *err)
+{
+    const char *dot = strrchr(path, '.');
+
+    if (dot && strcmp(dot, ".csv") == 0)
+        *ret_ops = &csv_ops;
+    else if (dot && strcmp(dot, ".sqlite") == 0)
+        *ret_ops = &sqlite_ops;
+    else
+        return wm_fail(err, WM_EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite",
+                       wm_text_path(path));
+    return WM_OK;
+}
+
+int wm_recording_export_sub_tracking(struct wm_recording *recording, const char *path,
+                                     enum wm_record_mode mode, struct wm_error *err)
+{
+    const struct wm_recorder_ops *ops = NULL;
+    struct wm_calls *calls = NULL;
+    struct wm_target target;
+
+    int status = choose_ops(path, &ops, err);
+    if (status == WM_OK && mode == WM_RECORD_APPEND)
+        status = wm_fail(err, WM_EINVAL,
+                         "%s: nothing is added to a sub-tracking file; `wattmeter combine`"
+                         " joins several",
+                         wm_text_path(path));
+    if (status == WM_OK && wm_recording_is_at(recording, path))
+        status = wm_fail(err, WM_EINVAL, "%s: is the recording itself", wm_text_path(path));
+    if (status == WM_OK)
+        status = wm_calls_of_recording(recording, &calls, err);
+    if (status < 0)
+        return status;
+    status = wm_target_open(&target, ops, path, mode, NULL, NULL, 0, err);
+    if (status == WM_OK) {
+        status = write_calls(target.state, wm_recording_run(recording), calls, err);
+        if (status == WM_OK)
+            wm_target_keep(&target);
+        wm_target_close(&target);
+    }
+    wm_calls_close(calls);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_regions.h - a batch of regions that grows: what waits to be written, and what
+ * has been read. Each name is copied.
+ *
+ * All zero is an empty one.
+ */
+#ifndef WM_RECORD_REGIONS_H
+#define WM_RECORD_REGIONS_H
+
+#include "record/record.h"
+
+struct wm_regions_part {
+    struct wm_region_path *paths;
+    struct wm_region_thread *threads;
+    struct wm_region_record *calls;
+    uint32_t first_path, first_thread; /* the numbers of paths[0] and threads[0] */
+    size_t old_paths, old_threads;     /* that were in an earlier batch */
+    size_t path_count, path_room;
+    size_t thread_count, thread_room;
+    size_t call_count, call_room;
+};
+
+/* The number that the next path, and the next thread, gets. */
+uint32_t wm_regions_part_next_path(const struct wm_regions_part *part);
+uint32_t wm_regions_part_next_thread(const struct wm_regions_part *part);
+
+/* WM_ENOMEM is the only failure; nothing has changed then. */
+int wm_regions_part_add_path(struct wm_regions_part *part,
+                             const struct wm_region_path *path);
+int wm_regions_part_add_thread(struct wm_regions_part *part,
+                               struct wm_region_thread thread);
+int wm_regions_part_add_call(struct wm_regions_part *part,
+                             const struct wm_region_record *call);
+
+bool wm_regions_part_is_empty(const struct wm_regions_part *part);
+
+/* Borrowed. */
+struct wm_region_batch wm_regions_part_batch(const struct wm_regions_part *part);
+
+/* Begins the next batch, and forgets what is in this one... */
+void wm_regions_part_clear(struct wm_regions_part *part);
+
+/* ...but for its paths and threads. */
+void wm_regions_part_next(struct wm_regions_part *part);
+
+void wm_regions_part_release(struct wm_regions_part *part);
+
+/* Bytes of a name in a file; what a program tells of itself is shorter. */
+enum { WM_REGIONS_NAME_MAX = 65536 };
+
+/* What a file says of a path, a thread and a call, from which it is made; -1: nothing. */
+struct wm_regions_row {
+    int64_t number; /* of the path or thread */
+    int64_t parent, is_free;
+    const char *name; /* may be NULL */
+    int64_t pid, tid, process;
+    int64_t path, thread, start_ns, stop_ns, is_open;
+};
+
+/* Add it to a part that has kept all its paths. WM_EFORMAT for what makes no sense: a path
+ * below one that comes later, a call of a path or thread that is not there. */
+int wm_regions_read_path(struct wm_regions_part *part, const struct wm_regions_row *row,
+                         struct wm_error *err);
+int wm_regions_read_thread(struct wm_regions_part *part, const struct wm_regions_row *row,
+                           struct wm_error *err);
+int wm_regions_read_call(struct wm_regions_part *part, const struct wm_regions_row *row,
+                         struct wm_error *err);
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* region_file.c - sub-tracking files of gpu_tracker, row by row: what is common to both
+ * kinds, and CSV. */
+#include "region/region_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_number.h"
+#include "base/base_text.h"
+#include "region/region_ring.h"
+
+/* What gpu_tracker writes, as Python's csv module does. */
+#define HEADER "process_id,code_block_name,position,timestamp"
+#define LINE_END "\r\n"
+
+enum {
+    /* What is not UTF-8 becomes three bytes, */
+    NAME_SIZE = 3 * WM_REGION_NAME_MAX + 1,
+    /* a quote two, and there are numbers and commas. */
+    ROW_SIZE = 2 * NAME_SIZE + 2 * WM_NUMBER_SIZE + 64,
+    /* For most rows no memory is asked for. */
+    SHORT_NAME = 128,
+};
+
+static const struct wm_region_file_ops csv;
+static const struct wm_region_file_ops *const formats[] = { &csv, &wm_region_file_sqlite };
+
+struct wm_region_file {
+    const struct wm_region_file_ops *ops;
+    union wm_region_file_state state;
+    char path[];
+};
+
+static int out_of_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "out of memory");
+}
+
+static const struct wm_region_file_ops *find_format(const char *path)
+{
+    const char *suffix = strrchr(path, '.');
+
+    for (size_t i = 0; suffix && i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (strcmp(suffix, formats[i]->suffix) == 0)
+            return formats[i];
+    return NULL;
+}
+
+/* Makes way for a file that is to be replaced, or says why there cannot be one. */
+static int check_path(const struct wm_region_file_ops *ops, const char *path,
+                      enum wm_record_mode mode, struct wm_error *err)
+{
+    struct stat info;
+
+    if (lstat(path, &info) < 0)
+        return errno == ENOENT ? WM_OK : wm_fail_errno(err, path);
+    if (mode == WM_RECORD_NEW)
+        return wm_fail(err, WM_EEXIST, "%s: exists already", path);
+    if (mode == WM_RECORD_APPEND)
+        return WM_OK;
+    if (!S_ISREG(info.st_mode))
+        return wm_fail(err, WM_EINVAL, "%s: not a regular file", path);
+    return ops->remove(path, err);
+}
+
+int wm_region_file_open(const char *path, enum wm_record_mode mode,
+                        struct wm_region_file **ret_file, struct wm_error *err)
+{
+    size_t size = strlen(path) + 1;
+
+    const struct wm_region_file_ops *ops = find_format(path);
+    if (!ops)
+        return wm_fail(err, WM_EINVAL, "%s: the suffix is neither .csv nor .sqlite", path);
+    int status = check_path(ops, path, mode, err);
+    if (status < 0)
+        return status;
+    struct wm_region_file *file = calloc(1, sizeof(*file) + size);
+    if (!file)
+        return out_of_memory(err);
+    file->ops = ops;
+    memcpy(file->path, path, size);
+    status = ops->open(&file->state, file->path, mode == WM_RECORD_APPEND, err);
+    if (status < 0) {
+        wm_region_file_close(file);
+        return status;
+    }
+    *ret_file = file;
+    return WM_OK;
+}
+
+void wm_region_file_close(struct wm_region_file *file)
+{
+    if (!file)
+        return;
+    file->ops->close(&file->state);
+    free(file);
+}
+
+static double now_s(void)
+{
+    return (double)wm_clock_unix_ns() / 1e9;
+}
+
+int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_stop,
+                         double unix_seconds, struct wm_error *err)
+{
+    char brief[3 * SHORT_NAME + 1], *clean = brief;
+    double when_s = isnan(unix_seconds) ? now_s() : unix_seconds;
+
+    if (isinf(when_s))
+        return wm_fail(err, WM_EINVAL, "%s: infinity is no time", file->path);
+    if (!name)
+        name = "";
+    size_t length = wm_region_name_length(name);
+    if (length > SHORT_NAME) {
+        clean = malloc(NAME_SIZE);
+        if (!clean)
+            return out_of_memory(err);
+    }
+    length = wm_text_utf8(clean, clean == brief ? sizeof(brief) : NAME_SIZE, name, length);
+    const struct wm_region_row row = {
+        .pid = getpid(),
+        .name = clean,
+        .name_length = length,
+        .position = is_stop,
+        .when_s = when_s,
+    };
+    int status = file->ops->write(&file->state, file->path, &row, err);
+    if (clean != brief)
+        free(clean);
+    return status;
+}
+
+static int csv_remove(const char *path, struct wm_error *err)
+{
+    return unlink(path) < 0 ? wm_fail_errno(err, path) : WM_OK;
+}
+
+/* In one piece: of several writers none may come between. */
+static int append(int fd, const char *path, const char *text, size_t length,
+                  struct wm_error *err)
+{
+    ssize_t written;
+
+    do
+        written = write(fd, text, length);
+    while (written < 0 && errno == EINTR);
+    if (written < 0)
+        return wm_fail_errno(err, path);
+    if ((size_t)written < length)
+        return wm_fail(err, WM_EIO, "%s: no room for a whole row", path);
+    return WM_OK;
+}
+
+/* What a file begins with decides whether rows are added to it. */
+static int check_header(int fd, const char *path, off_t size, struct wm_error *err)
+{
+    char text[sizeof(HEADER LINE_END)] = "";
+    char last = '\n';
+
+    ssize_t got = pread(fd, text, sizeof(text) - 1, 0);
+    if (got < 0 || pread(fd, &last, 1, size - 1) < 0)
+        return wm_fail_errno(err, path);
+    size_t length = strcspn(text, LINE_END);
+    if (length != strlen(HEADER) || strncmp(text, HEADER, length) != 0)
+        return wm_fail(err, WM_EFORMAT, "%s: not a sub-tracking file; nothing is added",
+                       path);
+    return last == '\n' ? WM_OK : append(fd, path, LINE_END, strlen(LINE_END), err);
+}
+
+static int csv_begin(int fd, const char *path, struct wm_error *err)
+{
+    static const char header[] = HEADER LINE_END;
+    struct stat info;
+
+    if (fstat(fd, &info) < 0)
+        return wm_fail_errno(err, path);
+    if (!S_ISREG(info.st_mode))
+        return wm_fail(err, WM_EINVAL, "%s: not a regular file", path);
+    if (info.st_size > 0)
+        return check_header(fd, path, info.st_size, err);
+    return append(fd, path, header, strlen(header), err);
+}
+
+static int csv_open(union wm_region_file_state *state, const char *path, bool may_exist,
+                    struct wm_error *err)
+{
+    int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+    state->fd = open(path, flags | (may_exist ? 0 : O_EXCL), 0666);
+    if (state->fd < 0)
+        return wm_fail_errno(err, path);
+
+    /* Of two that find it empty one writes the header. */
+    while (flock(state->fd, LOCK_EX) < 0 && errno == EINTR)
+        ;
+    int status = csv_begin(state->fd, path, err);
+    flock(state->fd, LOCK_UN);
+    return status;
+}
+
+static void csv_close(union wm_region_file_state *state)
+{
+    if (state->fd >= 0)
+        close(state->fd);
+}
+
+/* Quotes where Python's csv does. */
+static size_t put_name(char *text, const struct wm_region_row *row)
+{
+    size_t length = 0;
+
+    if (!strpbrk(row->name, ",\"\r\n")) {
+        memcpy(text, row->name, row->name_length);
+        return row->name_length;
+    }
+    text[length++] = '"';
+    for (size_t i = 0; i < row->name_length; i++) {
+        if (row->name[i] == '"')
+            text[length++] = '"';
+        text[length++] = row->name[i];
+    }
+    text[length++] = '"';
+    return length;
+}
+
+/* As Python prints a float of such a size: never without a point. */
+static size_t put_time(char *text, double when_s)
+{
+    size_t length = wm_number_format(when_s, text);
+
+    if (strcspn(text, ".e") == length) {
+        memcpy(text + length, ".0", sizeof(".0"));
+        length += 2;
+    }
+    return length;
+}
+
+static size_t put_row(char *text, const struct wm_region_row *row)
+{
+    size_t length = (size_t)snprintf(text, 32, "%ld,", (long)row->pid);
+
+    length += put_name(text + length, row);
+    length += (size_t)snprintf(text + length, 8, ",%d,", row->position);
+    length += put_time(text + length, row->when_s);
+    memcpy(text + length, LINE_END, strlen(LINE_END));
+    return length + strlen(LINE_END);
+}
+
+static int csv_write(union wm_region_file_state *state, const char *path,
+                     const struct wm_region_row *row, struct wm_error *err)
+{
+    char brief[6 * SHORT_NAME + 2 * WM_NUMBER_SIZE + 64], *text = brief;
+
+    if (row->name_length > 3 * SHORT_NAME) {
+        text = malloc(ROW_SIZE);
+        if (!text)
+            return out_of_memory(err);
+    }
+    size_t length = put_row(text, row);
+    int status = append(state->fd, path, text, length, err);
+    if (text != brief)
+        free(text);
+    return status;
+}
+
+static const struct wm_region_file_ops csv = {
+    .suffix = ".csv",
+    .remove = csv_remove,
+    .open = csv_open,
+    .write = csv_write,
+    .close = csv_close,
+};

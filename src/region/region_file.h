@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* region_file.h - what a kind of sub-tracking file provides. */
+#ifndef WM_REGION_FILE_H
+#define WM_REGION_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/base_error.h"
+
+struct wm_region_row {
+    pid_t pid;
+    const char *name; /* valid UTF-8 */
+    size_t name_length;
+    int position;  /* 0 start, 1 stop */
+    double when_s; /* since 1970, finite */
+};
+
+union wm_region_file_state {
+    int fd;
+    struct wm_region_database *database;
+};
+
+struct wm_region_file_ops {
+    const char *suffix;
+
+    /* Removes a file that is to be replaced, with what belongs to it. */
+    int (*remove)(const char *path, struct wm_error *err);
+
+    /* Makes the file, or finds one to add rows to. On failure close() comes all the
+     * same; the state was all zero. */
+    int (*open)(union wm_region_file_state *state, const char *path, bool may_exist,
+                struct wm_error *err);
+
+    /* From any thread. */
+    int (*write)(union wm_region_file_state *state, const char *path,
+                 const struct wm_region_row *row, struct wm_error *err);
+
+    void (*close)(union wm_region_file_state *state);
+};
+
+extern const struct wm_region_file_ops wm_region_file_sqlite;
+
+#endif

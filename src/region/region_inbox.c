@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_inbox.c - the rings of all threads, merged in the order of time.
+ *
+ * Events are handed out of the rings themselves: nothing is sorted beforehand or kept
+ * aside, so that the memory for it is that of the rings. What is younger than a
+ * millisecond waits for the next time, for a thread may be about to write something that
+ * is older; see wm_region_writer_enter().
+ */
+#include "region/region_inbox.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_text.h"
+#include "region/region_folder.h"
+#include "region/region_intern.h"
+#include "region/region_source.h"
+
+#define MARGIN_NS WM_NS_PER_MS
+
+/* Files that were not announced are looked for so often. */
+#define SEARCH_NS WM_NS_PER_S
+
+/* Whether threads are still there is asked for so often, */
+#define CHECK_NS (50 * WM_NS_PER_MS)
+
+enum {
+    CHECKS = 16,         /* for so many of them, and an eighth */
+    RELEASE_AFTER = 256, /* events; a full ring may be waiting for room */
+    SOURCES_MAX = 32768, /* a process may have 65530 mappings */
+    NUMBERS_MAX = 1 << 24,
+    THREADS_AT_A_TIME = 1 << 12,
+};
+
+struct wm_region_inbox {
+    struct wm_region_folder folder;
+    struct wm_region_interned names;
+    wm_region_take_name *take_name;
+    void *name_context;
+
+    struct wm_region_source **sources; /* by their numbers */
+    size_t source_count, source_room;
+    struct wm_region_source **heap; /* those that have an event, the earliest on top */
+    size_t heap_count;
+
+    /* What is known of all threads, those that are gone too. */
+    struct wm_region_thread *threads[NUMBERS_MAX / THREADS_AT_A_TIME];
+
+    uint64_t ready;      /* rings that were announced when they were last looked for */
+    int64_t searched_ns; /* when that was */
+    int64_t checked_ns;
+    size_t check_next;   /* index */
+    size_t new_sources;  /* since threads were last asked for */
+    int64_t complete_ns; /* handed out up to here */
+    uint64_t progress;
+    uint64_t lost_before; /* by rings that are gone */
+};
+
+static int out_of_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "regions: out of memory");
+}
+
+int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err)
+{
+    struct wm_region_inbox *inbox = calloc(1, sizeof(*inbox));
+    if (!inbox)
+        return out_of_memory(err);
+    int status = wm_region_folder_make(&inbox->folder, err);
+    if (status < 0) {
+        free(inbox);
+        return status;
+    }
+    *ret_inbox = inbox;
+    return WM_OK;
+}
+
+void wm_region_inbox_forget(struct wm_region_inbox *inbox)
+{
+    if (!inbox)
+        return;
+    for (size_t i = 0; i < inbox->source_count; i++)
+        wm_region_source_close(inbox->sources[i]);
+    for (size_t i = 0; i < sizeof(inbox->threads) / sizeof(inbox->threads[0]); i++)
+        free(inbox->threads[i]);
+    wm_region_interned_clear(&inbox->names);
+    wm_region_folder_close(&inbox->folder);
+    free(inbox->sources);
+    free(inbox->heap);
+    free(inbox);
+}
+
+void wm_region_inbox_free(struct wm_region_inbox *inbox)
+{
+    if (!inbox)
+        return;
+    wm_region_folder_remove(&inbox->folder);
+    wm_region_inbox_forget(inbox);
+}
+
+const char *wm_region_inbox_path(const struct wm_region_inbox *inbox)
+{
+    return inbox->folder.path;
+}
+
+int wm_region_inbox_fd(const struct wm_region_inbox *inbox)
+{
+    return inbox->folder.wake_fd;
+}
+
+void wm_region_inbox_watch_names(struct wm_region_inbox *inbox, wm_region_take_name *take,
+                                 void *context)
+{
+    inbox->take_name = take;
+    inbox->name_context = context;
+}
+
+int wm_region_inbox_each_name(const struct wm_region_inbox *inbox,
+                              wm_region_take_name *take, void *context)
+{
+    for (size_t i = 0; i < inbox->source_count; i++) {
+        const struct wm_region_source *source = inbox->sources[i];
+        for (uint32_t local = 0; local < WM_RING_NAMES; local++) {
+            uint32_t number = source->names[local];
+            if (number == WM_REGION_NAMELESS)
+                continue;
+            int status =
+                take(context, source->number, local, number, inbox->names.texts[number]);
+            if (status < 0)
+                return status;
+        }
+    }
+    return WM_OK;
+}
+
+const char *wm_region_inbox_name(const struct wm_region_inbox *inbox, uint32_t name)
+{
+    return inbox->names.texts[name];
+}
+
+struct wm_region_thread wm_region_inbox_thread(const struct wm_region_inbox *inbox,
+                                               uint32_t thread)
+{
+    return inbox->threads[thread / THREADS_AT_A_TIME][thread % THREADS_AT_A_TIME];
+}
+
+uint64_t wm_region_inbox_lost(const struct wm_region_inbox *inbox)
+{
+    uint64_t lost = inbox->lost_before + atomic_load(&inbox->folder.control->lost);
+
+    for (size_t i = 0; i < inbox->source_count; i++)
+        lost += inbox->sources[i]->lost;
+    return lost;
+}
+
+static int intern(void *context, uint32_t thread, uint32_t local, const char *name,
+                  size_t length, uint32_t *ret_number)
+{
+    struct wm_region_inbox *inbox = context;
+
+    int status = wm_region_interned_add(&inbox->names, name, length, ret_number);
+    if (status == WM_OK && inbox->take_name)
+        inbox->take_name(inbox->name_context, thread, local, *ret_number,
+                         inbox->names.texts[*ret_number]);
+    return status;
+}
+
+/* The index of the first source whose number is not below this one. */
+static size_t position_of(const struct wm_region_inbox *inbox, uint32_t number)
+{
+    size_t low = 0, high = inbox->source_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (inbox->sources[middle]->number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int make_room(struct wm_region_inbox *inbox)
+{
+    if (inbox->source_count < inbox->source_room)
+        return WM_OK;
+    size_t room = inbox->source_room > 0 ? 2 * inbox->source_room : 16;
+    void *sources = realloc(inbox->sources, room * sizeof(*inbox->sources));
+    if (!sources)
+        return WM_ENOMEM;
+    inbox->sources = sources;
+    void *heap = realloc(inbox->heap, room * sizeof(*inbox->heap));
+    if (!heap)
+        return WM_ENOMEM;
+    inbox->heap = heap;
+    inbox->source_room = room;
+    return WM_OK;
+}
+
+static int keep_thread(struct wm_region_inbox *inbox, const struct wm_region_source *source)
+{
+    struct wm_region_thread **some = &inbox->threads[source->number / THREADS_AT_A_TIME];
+
+    if (!*some)
+        *some = calloc(THREADS_AT_A_TIME, sizeof(**some));
+    if (!*some)
+        return WM_ENOMEM;
+    (*some)[source->number % THREADS_AT_A_TIME] = source->thread;
+    return WM_OK;
+}
+
+static int add_source(struct wm_region_inbox *inbox, uint32_t number)
+{
+    size_t at = position_of(inbox, number);
+    struct wm_region_source *source = NULL;
+
+    if (at < inbox->source_count && inbox->sources[at]->number == number)
+        return WM_OK;
+    int status = make_room(inbox);
+    if (status == WM_OK)
+        status = wm_region_source_open(inbox->folder.fd, number, &source);
+    if (status == WM_OK)
+        status = keep_thread(inbox, source);
+    if (status < 0) {
+        wm_region_source_close(source);
+        return status;
+    }
+    memmove(inbox->sources + at + 1, inbox->sources + at,
+            (inbox->source_count - at) * sizeof(*inbox->sources));
+    inbox->sources[at] = source;
+    inbox->source_count++;
+    inbox->new_sources++;
+    source->quiet_ns = inbox->complete_ns;
+    return WM_OK;
+}
+
+/* What is no ring, and bears the name of one, goes. */
+static int add_file(struct wm_region_inbox *inbox, const char *name)
+{
+    const char *end = NULL;
+    uint64_t number = 0;
+
+    if (!wm_text_u64(name, &end, &number) || *end != '\0')
+        return WM_OK;
+    if (inbox->source_count >= SOURCES_MAX)
+        return WM_OK;
+    int status = number < NUMBERS_MAX ? add_source(inbox, (uint32_t)number) : WM_EFORMAT;
+    if (status == WM_EFORMAT)
+        unlinkat(inbox->folder.fd, name, 0);
+    return status == WM_ENOMEM ? status : WM_OK;
+}
+
+static int search(struct wm_region_inbox *inbox)
+{
+    const struct dirent *entry;
+    int status = WM_OK;
+
+    int fd = openat(inbox->folder.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        return WM_OK; /* the next search may do better */
+    }
+    while (status == WM_OK && (entry = readdir(dir)))
+        status = add_file(inbox, entry->d_name);
+    closedir(dir);
+    return status;
+}
+
+static int search_if_due(struct wm_region_inbox *inbox, bool is_last, int64_t now_ns)
+{
+    uint64_t ready = atomic_load(&inbox->folder.control->rings_ready);
+
+    if (!is_last && ready == inbox->ready && now_ns - inbox->searched_ns < SEARCH_NS)
+        return WM_OK;
+    int status = search(inbox);
+    if (status == WM_OK) {
+        inbox->ready = ready;
+        inbox->searched_ns = now_ns;
+    }
+    return status;
+}
+
+/* Of those that are idle: what is written is handed out first. */
+static void check_some(struct wm_region_inbox *inbox, int64_t now_ns)
+{
+    size_t checks = 2 * inbox->new_sources;
+
+    if (now_ns - inbox->checked_ns >= CHECK_NS) {
+        checks += CHECKS + inbox->source_count / 8;
+        inbox->checked_ns = now_ns;
+    }
+    inbox->new_sources = 0;
+    if (checks > inbox->source_count)
+        checks = inbox->source_count;
+    for (; checks > 0; checks--) {
+        if (inbox->check_next >= inbox->source_count)
+            inbox->check_next = 0;
+        struct wm_region_source *source = inbox->sources[inbox->check_next++];
+        if (source->taken == source->written && source->gone_ns == 0)
+            wm_region_source_check(source, inbox->folder.fd, now_ns);
+    }
+}
+
+static bool is_before(const struct wm_region_source *a, const struct wm_region_source *b)
+{
+    if (a->next.when_ns != b->next.when_ns)
+        return a->next.when_ns < b->next.when_ns;
+    return a->number < b->number;
+}
+
+static void sift_down(struct wm_region_inbox *inbox, size_t at)
+{
+    struct wm_region_source **heap = inbox->heap;
+
+    for (size_t child; (child = 2 * at + 1) < inbox->heap_count; at = child) {
+        if (child + 1 < inbox->heap_count && is_before(heap[child + 1], heap[child]))
+            child++;
+        if (!is_before(heap[child], heap[at]))
+            return;
+        struct wm_region_source *moved = heap[at];
+        heap[at] = heap[child];
+        heap[child] = moved;
+    }
+}
+
+/* The earliest but that on top; NULL: there is none. */
+static const struct wm_region_source *second(const struct wm_region_inbox *inbox)
+{
+    struct wm_region_source *const *heap = inbox->heap;
+
+    if (inbox->heap_count < 2)
+        return NULL;
+    return inbox->heap_count > 2 && is_before(heap[2], heap[1]) ? heap[2] : heap[1];
+}
+
+static void make_progress(struct wm_region_inbox *inbox)
+{
+    atomic_store_explicit(&inbox->folder.control->progress, ++inbox->progress,
+                          memory_order_relaxed);
+}
+
+static void release(struct wm_region_inbox *inbox, struct wm_region_source *source)
+{
+    wm_region_source_release(source);
+    make_progress(inbox);
+}
+
+/* A round of draining. */
+struct round {
+    int64_t now_ns;
+    int64_t
+        until_ns; /* handed out are events up to here; later ones may be in the making */
+    wm_region_take *take;
+    void *context;
+};
+
+static int peek(struct wm_region_inbox *inbox, struct wm_region_source *source,
+                struct round *round)
+{
+    int status =
+        wm_region_source_peek(source, inbox->complete_ns + 1, round->now_ns, intern, inbox);
+
+    /* What it is writing is not older than what it wrote last; should it be as old, it will
+     * be taken for a nanosecond younger. */
+    if (status == 0 && source->is_writing) {
+        int64_t safe_ns =
+            source->last_ns > source->quiet_ns ? source->last_ns : source->quiet_ns;
+        if (safe_ns < round->until_ns)
+            round->until_ns = safe_ns;
+    }
+    return status;
+}
+
+/* Looks at each ring, and puts those that have an event on the heap. */
+static int gather(struct wm_region_inbox *inbox, struct round *round)
+{
+    inbox->heap_count = 0;
+    for (size_t i = 0; i < inbox->source_count; i++) {
+        struct wm_region_source *source = inbox->sources[i];
+        int status = peek(inbox, source, round);
+        if (status < 0)
+            return status;
+        if (status > 0)
+            inbox->heap[inbox->heap_count++] = source;
+    }
+    for (size_t i = inbox->heap_count / 2; i-- > 0;)
+        sift_down(inbox, i);
+    return WM_OK;
+}
+
+/* Hands out what the ring on top has before the others have their turn. What was handed out
+ * is given back, whatever happens. */
+static int run(struct wm_region_inbox *inbox, struct round *round)
+{
+    struct wm_region_source *source = inbox->heap[0];
+    const struct wm_region_source *other = second(inbox);
+    size_t count = 0;
+    int status;
+
+    do {
+        status = round->take(round->context, &source->next);
+        if (status < 0)
+            break;
+        wm_region_source_next(source);
+        if (++count % RELEASE_AFTER == 0)
+            release(inbox, source);
+        status = peek(inbox, source, round);
+    } while (status > 0 && source->next.when_ns <= round->until_ns &&
+             (!other || is_before(source, other)));
+    if (count > 0)
+        release(inbox, source);
+    if (status == 0)
+        inbox->heap[0] = inbox->heap[--inbox->heap_count];
+    sift_down(inbox, 0);
+    return status < 0 ? status : WM_OK;
+}
+
+static void remove_finished(struct wm_region_inbox *inbox)
+{
+    char name[16];
+    size_t kept = 0;
+
+    for (size_t i = 0; i < inbox->source_count; i++) {
+        struct wm_region_source *source = inbox->sources[i];
+        if (!source->is_over) {
+            inbox->sources[kept++] = source;
+            continue;
+        }
+        snprintf(name, sizeof(name), "%lu", (unsigned long)source->number);
+        unlinkat(inbox->folder.fd, name, 0);
+        inbox->lost_before += source->lost;
+        wm_region_source_close(source);
+        atomic_fetch_add(&inbox->folder.control->rings_gone, 1);
+    }
+    inbox->source_count = kept;
+}
+
+static void empty_wake(const struct wm_region_inbox *inbox)
+{
+    char bytes[4096];
+
+    while (read(inbox->folder.wake_fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes))
+        ;
+}
+
+static void look_at_all(struct wm_region_inbox *inbox, bool is_last, struct round *round)
+{
+    for (size_t i = 0; i < inbox->source_count; i++) {
+        struct wm_region_source *source = inbox->sources[i];
+        wm_region_source_look(source, inbox->folder.fd, round->now_ns);
+        if (is_last)
+            source->is_writing = false;
+    }
+    /* Now is later than all that was seen. */
+    if (is_last) {
+        round->now_ns = round->until_ns = wm_clock_monotonic_ns();
+        for (size_t i = 0; i < inbox->source_count; i++)
+            if (inbox->sources[i]->gone_ns == 0)
+                inbox->sources[i]->gone_ns = round->now_ns;
+    } else {
+        check_some(inbox, round->now_ns);
+    }
+}
+
+static int drain(struct wm_region_inbox *inbox, bool is_last, struct round *round)
+{
+    int status = search_if_due(inbox, is_last, round->now_ns);
+
+    if (status < 0)
+        return status;
+    look_at_all(inbox, is_last, round);
+    status = gather(inbox, round);
+    while (status == WM_OK && inbox->heap_count > 0 &&
+           inbox->heap[0]->next.when_ns <= round->until_ns)
+        status = run(inbox, round);
+    return status;
+}
+
+int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, wm_region_take *take,
+                          void *context, int64_t *ret_complete_ns, struct wm_error *err)
+{
+    struct round round = { .take = take, .context = context };
+
+    empty_wake(inbox);
+    round.now_ns = wm_clock_monotonic_ns();
+    round.until_ns = round.now_ns - MARGIN_NS;
+    int status = drain(inbox, is_last, &round);
+    remove_finished(inbox);
+    if (status < 0)
+        return wm_fail(err, status, "regions: %s",
+                       status == WM_ENOMEM ? "out of memory" : "they cannot be taken");
+
+    /* A thread that lost its processor in the middle of an event holds all others up until
+     * it has it back. They are to have patience. */
+    if (round.until_ns < round.now_ns - MARGIN_NS)
+        make_progress(inbox);
+    if (round.until_ns > inbox->complete_ns)
+        inbox->complete_ns = round.until_ns;
+    for (size_t i = 0; i < inbox->source_count; i++)
+        if (!inbox->sources[i]->is_writing)
+            inbox->sources[i]->quiet_ns = inbox->complete_ns;
+    *ret_complete_ns = inbox->complete_ns;
+    return WM_OK;
+}

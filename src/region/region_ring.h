@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_ring.h - what a measured program and its tracker share: the files in the inbox's
+ * folder.
+ *
+ *     control     what all have in common; the tracker holds a lock on it (flock)
+ *     wake        a FIFO; a byte in it asks for draining before it is time
+ *     0, 1, ...   a ring per thread and program, numbered by control.rings_made
+ *
+ * A ring is made under a name with a dot before it, and renamed when it is ready. Its
+ * thread locks it (flock), maps it and closes it: the mapping holds the lock, so that it
+ * is gone when the thread or the program is, by whatever way, and a program that closes
+ * descriptors which are not its own breaks nothing. A child of fork() does not get the
+ * mapping.
+ *
+ * One thread writes a ring and one inbox reads it. Positions count slots from the ring's
+ * beginning and never wrap; the slot of position p is events[p % capacity]. The capacity
+ * doubles while the ring is filled for the first time, up to `size`, so that memory is
+ * reserved as it is needed: what does not fit into a full /dev/shm stops the growth and
+ * is not found out by SIGBUS.
+ *
+ * Each end takes what it reads here for the word of a stranger.
+ */
+#ifndef WM_REGION_RING_H
+#define WM_REGION_RING_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "wattmeter/region.h"
+
+#define WM_RING_VERSION 1
+#define WM_RING_MAGIC UINT64_C(0x31676e69726d7777)    /* "wwmring1" */
+#define WM_CONTROL_MAGIC UINT64_C(0x31746c63726d7777) /* "wwmrclt1" */
+
+/* The folder's name goes on with the user's number and six random characters. */
+#define WM_INBOX_PREFIX "wattmeter-"
+
+/* Longest path of a folder, and of a file in it. */
+enum { WM_FOLDER_SIZE = 256, WM_RING_PATH_SIZE = WM_FOLDER_SIZE + 24 };
+
+/* The names of the other files. */
+#define WM_CONTROL_FILE "control"
+#define WM_WAKE_FILE "wake"
+
+/* Slots; powers of two. */
+enum {
+    WM_RING_CAPACITY_MIN = 1 << 10,
+    WM_RING_SIZE_MAX = 1 << 16,
+    WM_RING_NAMES = 256, /* that a ring knows at one time */
+};
+
+enum wm_ring_kind {
+    WM_RING_NAME = 1, /* value: its number here; when_ns: its length; its bytes follow in
+                       * slots of their own */
+    WM_RING_BEGIN,    /* value: the name's number */
+    WM_RING_END,      /* value: 0 */
+    WM_RING_START,    /* value: the name's number; the next slot's `what` is its id */
+    WM_RING_STOP,     /* value: the id */
+};
+
+/* Ids of what is started by itself have so many bits. */
+enum { WM_RING_VALUE_BITS = 56 };
+
+struct wm_ring_event {
+    int64_t when_ns; /* CLOCK_MONOTONIC */
+    uint64_t what;   /* the kind, and a value 8 bits further up */
+};
+
+struct wm_ring {
+    /* Written before the ring has its name. */
+    uint64_t magic;
+    uint32_t version;
+    int32_t pid, tid;
+    uint32_t process; /* a number that no other process of this inbox has */
+    uint64_t size;    /* greatest capacity */
+
+    /* The thread's. `sequence` is twice the position behind the last event; one more from
+     * before the clock is read for the next until that is there. */
+    _Alignas(64) _Atomic uint64_t sequence;
+    _Atomic uint64_t capacity;
+    _Atomic uint64_t lost;     /* events that found no room */
+    _Atomic int64_t closed_ns; /* when the thread ended, or 0 */
+
+    /* The inbox's. */
+    _Alignas(64) _Atomic uint64_t taken; /* position up to which there is room again */
+};
+
+/* Where events begin: a page that a hole may be next to. */
+enum { WM_RING_EVENTS_AT = 4096 };
+
+struct wm_ring_control {
+    uint64_t magic;
+    uint32_t version;
+    int32_t pid; /* of the tracker, as it knows itself */
+    _Alignas(64) _Atomic uint64_t rings_made;
+    _Atomic uint64_t rings_ready; /* those that have their name */
+    _Atomic uint64_t processes;
+    _Atomic uint64_t lost; /* events of threads that could not make a ring */
+    _Alignas(64) _Atomic uint64_t rings_gone;
+    _Atomic uint64_t progress; /* moves while events are taken out of any ring */
+    _Atomic uint32_t is_closed;
+};
+
+_Static_assert(sizeof(struct wm_ring) <= WM_RING_EVENTS_AT, "events begin behind it");
+_Static_assert(sizeof(struct wm_ring_event) == 16, "the layout is shared");
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a lock would be in one process only");
+
+static inline size_t wm_ring_bytes(uint64_t capacity)
+{
+    return WM_RING_EVENTS_AT + (size_t)capacity * sizeof(struct wm_ring_event);
+}
+
+static inline uint64_t wm_ring_slots_of_name(size_t length)
+{
+    return (length + sizeof(struct wm_ring_event) - 1) / sizeof(struct wm_ring_event);
+}
+
+/* The length of a name, or of as much of it as is taken, which ends with a whole
+ * character of UTF-8. */
+static inline size_t wm_region_name_length(const char *name)
+{
+    size_t length = strnlen(name, WM_REGION_NAME_MAX + 1);
+
+    if (length <= WM_REGION_NAME_MAX)
+        return length;
+    length = WM_REGION_NAME_MAX;
+    for (int i = 0; i < 3 && ((unsigned char)name[length] & 0xc0) == 0x80; i++)
+        length--;
+    return length;
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_source.h - a ring, as the inbox reads it. Whatever is in it may be garbage: then
+ * it is given up, and what had been read by then stands. Only a file that is cut short
+ * while it is read would end the tracker; whoever can do that is this user, who can do so
+ * in simpler ways.
+ */
+#ifndef WM_REGION_SOURCE_H
+#define WM_REGION_SOURCE_H
+
+#include <stdbool.h>
+
+#include "base/base_error.h"
+#include "region/region_inbox.h"
+#include "region/region_ring.h"
+
+enum { WM_REGION_NAMELESS = UINT32_MAX };
+
+/* Gives a name that a ring tells a number; WM_ENOMEM. */
+typedef int wm_region_intern(void *context, uint32_t thread, uint32_t local,
+                             const char *name, size_t length, uint32_t *ret_number);
+
+struct wm_region_source {
+    struct wm_ring *ring;
+    const struct wm_ring_event *events;
+    size_t bytes;    /* that are mapped */
+    uint32_t number; /* of the ring, and of the thread */
+    struct wm_region_thread thread;
+    uint64_t size, capacity; /* checked */
+    uint64_t taken, written; /* positions: read up to, written up to */
+    uint64_t lost;
+    int64_t last_ns; /* of the event that was read last */
+    int64_t gone_ns; /* when it was seen to be written no more; 0: it may be */
+    bool is_broken;
+
+    /* An event is being written, which may be as old as the last one, and as `quiet_ns`. */
+    bool is_writing;
+    int64_t quiet_ns;
+    uint64_t stuck_sequence; /* since stuck_ns */
+    int64_t stuck_ns;
+
+    /* The next event, when `has_next`; it takes so many slots. */
+    struct wm_region_event next;
+    bool has_next;
+    bool has_spoken; /* one was handed out, */
+    bool is_over;    /* and the thread's last one */
+    uint64_t next_slots;
+
+    uint32_t names[WM_RING_NAMES]; /* WM_REGION_NAMELESS: not told yet */
+};
+
+/* Maps the ring's file in the folder. WM_EFORMAT where it is none; others may be tried
+ * again. */
+int wm_region_source_open(int folder, uint32_t number,
+                          struct wm_region_source **ret_source);
+
+/* Accepts NULL. */
+void wm_region_source_close(struct wm_region_source *source);
+
+/* Looks at what has been written up to now. */
+void wm_region_source_look(struct wm_region_source *source, int folder, int64_t now_ns);
+
+/* Whether nobody writes it any more; if so what is written now is all. */
+void wm_region_source_check(struct wm_region_source *source, int folder, int64_t now_ns);
+
+/* Reads up to the next event, of which the time is between `floor_ns` and `now_ns`.
+ * 1, 0 where there is none, or WM_ENOMEM. */
+int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int64_t now_ns,
+                          wm_region_intern *intern, void *context);
+
+/* It was handed out. */
+void wm_region_source_next(struct wm_region_source *source);
+
+/* Gives the room back of all that was handed out. */
+void wm_region_source_release(struct wm_region_source *source);
+
+#endif

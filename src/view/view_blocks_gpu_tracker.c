@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_blocks_gpu_tracker.c - an analysis of blocks in gpu_tracker's layout. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "view/view_blocks.h"
+#include "view/view_columns.h"
+#include "view/view_gpu_tracker_table.h"
+
+/* Its tables are one tab deeper than their titles, and a tab is eight columns from where
+ * it stands; these are the blanks that its documents show. */
+#define BLOCK_INDENT 4
+#define OUTER_TABLE_INDENT 4
+#define TIME_TABLE_INDENT 12
+
+enum { STATISTICS = 4, TIME_STATISTICS = 5 };
+
+static const char *const statistics[TIME_STATISTICS] = { "min", "max", "mean", "std",
+                                                         "total" };
+
+static void put_statistics(const struct wm_block_figures *figures, double *ret_cells)
+{
+    ret_cells[0] = figures->min;
+    ret_cells[1] = figures->max;
+    ret_cells[2] = figures->mean;
+    ret_cells[3] = figures->std;
+}
+
+static int print_usage(const struct wm_block_figures *usage, int indent, FILE *out)
+{
+    const char *names[WM_MEASUREMENT_COUNT];
+    double cells[WM_MEASUREMENT_COUNT * STATISTICS];
+    const struct wm_gpu_tracker_table table = {
+        .indent = indent,
+        .rows = names,
+        .row_count = WM_MEASUREMENT_COUNT,
+        .columns = statistics,
+        .column_count = STATISTICS,
+        .cells = cells,
+    };
+
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        names[i] = wm_measurement_name((enum wm_measurement)i);
+        put_statistics(&usage[i], &cells[i * STATISTICS]);
+    }
+    return wm_view_gpu_tracker_table(&table, out);
+}
+
+static int print_time(const struct wm_block_figures *time, FILE *out)
+{
+    double cells[TIME_STATISTICS];
+    const struct wm_gpu_tracker_table table = {
+        .indent = TIME_TABLE_INDENT,
+        .row_count = 1,
+        .columns = statistics,
+        .column_count = TIME_STATISTICS,
+        .cells = cells,
+    };
+
+    put_statistics(time, cells);
+    cells[STATISTICS] = time->total;
+    return wm_view_gpu_tracker_table(&table, out);
+}
+
+static void format_entry(const struct wm_static_entry *entry,
+                         char text[WM_GPU_TRACKER_NUMBER_SIZE])
+{
+    if (entry->text)
+        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, " %s", entry->text);
+    else if (entry->is_whole && entry->number == entry->number)
+        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, " %.0f", entry->number);
+    else
+        wm_view_gpu_tracker_number(text, entry->number,
+                                   wm_view_gpu_tracker_decimals(entry->number));
+}
+
+/* A table whose columns are of many kinds, for which pandas leaves less room. */
+static void print_static_data(const struct wm_static_data *data, FILE *out)
+{
+    char text[WM_GPU_TRACKER_NUMBER_SIZE];
+
+    for (int line = 0; line < 2; line++) {
+        fprintf(out, "%*s", OUTER_TABLE_INDENT, "");
+        for (size_t i = 0; i < WM_STATIC_DATA_COUNT; i++) {
+            struct wm_static_entry entry = wm_static_data_entry(data, i);
+            int width = wm_view_width(entry.key);
+            format_entry(&entry, text);
+            if (wm_view_width(text) > width)
+                width = wm_view_width(text);
+            fputc(' ', out);
+            wm_view_right(out, line == 0 ? entry.key : text, width);
+        }
+        fputc('\n', out);
+    }
+}
+
+static int print_block(const struct wm_block_result *block, FILE *out)
+{
+    static const char format[] = "%*s%-20s %" PRIu64 "\n";
+
+    fprintf(out, "%*s%-20s %s\n", BLOCK_INDENT, "", "Name:", block->name);
+    fprintf(out, format, BLOCK_INDENT, "", "Num Timepoints:", block->timepoints);
+    fprintf(out, format, BLOCK_INDENT, "", "Num Calls:", block->calls);
+    fprintf(out, format, BLOCK_INDENT, "", "Num Non Empty Calls:", block->nonempty_calls);
+    fprintf(out, "%*sCompute Time:\n", BLOCK_INDENT, "");
+    int status = print_time(&block->time, out);
+    fprintf(out, "%*sResource Usage:\n", BLOCK_INDENT, "");
+    if (status == WM_OK)
+        status = print_usage(block->usage, TIME_TABLE_INDENT, out);
+    fputc('\n', out);
+    return status;
+}
+
+int wm_view_blocks_gpu_tracker(const struct wm_block_results *results, FILE *out)
+{
+    fputs("Overall:\n", out);
+    int status = print_usage(results->overall, OUTER_TABLE_INDENT, out);
+
+    fputs("Static Data:\n", out);
+    print_static_data(&results->static_data, out);
+    fputs("Code Block Results:\n", out);
+    for (size_t i = 0; i < results->count && status == WM_OK; i++)
+        status = print_block(&results->blocks[i], out);
+    return status;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_gpu_tracker_table.c - what pandas makes of a table of numbers. */
+#include "view/view_gpu_tracker_table.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_error.h"
+#include "view/view_columns.h"
+
+#define MOST_DECIMALS 6
+
+/* The locale's decimal point may be any string; between the digits there is nothing
+ * else. */
+static void put_point(char *text)
+{
+    char *end = text;
+    bool in_point = false;
+
+    for (const char *c = text; *c; c++) {
+        bool plain = (*c >= '0' && *c <= '9') || *c == '-' || *c == ' ';
+        if (plain)
+            *end++ = *c;
+        else if (!in_point)
+            *end++ = '.';
+        in_point = !plain;
+    }
+    *end = '\0';
+}
+
+void wm_view_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], double value,
+                                int decimals)
+{
+    if (isnan(value)) {
+        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, "NaN");
+    } else if (isinf(value)) {
+        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, value < 0 ? "-inf" : " inf");
+    } else {
+        /* Six first: rounded once, and then cut where zeros are. */
+        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, "% .*f", MOST_DECIMALS, value);
+        put_point(text);
+        text[strlen(text) - (size_t)(MOST_DECIMALS - decimals)] = '\0';
+    }
+}
+
+int wm_view_gpu_tracker_decimals(double value)
+{
+    char text[WM_GPU_TRACKER_NUMBER_SIZE];
+    int decimals = MOST_DECIMALS;
+
+    if (!isfinite(value))
+        return 1;
+    wm_view_gpu_tracker_number(text, value, MOST_DECIMALS);
+    for (size_t last = strlen(text) - 1; text[last] == '0' && decimals > 1; last--)
+        decimals--;
+    return decimals;
+}
+
+struct layout {
+    int width, decimals;
+};
+
+static struct layout lay_out(const struct wm_gpu_tracker_table *table, size_t column)
+{
+    struct layout layout = { .width = wm_view_width(table->columns[column]) + 1,
+                             .decimals = 1 };
+    char text[WM_GPU_TRACKER_NUMBER_SIZE];
+
+    for (size_t row = 0; row < table->row_count; row++) {
+        double value = table->cells[row * table->column_count + column];
+        int decimals = wm_view_gpu_tracker_decimals(value);
+        if (decimals > layout.decimals)
+            layout.decimals = decimals;
+    }
+    for (size_t row = 0; row < table->row_count; row++) {
+        wm_view_gpu_tracker_number(text, table->cells[row * table->column_count + column],
+                                   layout.decimals);
+        if ((int)strlen(text) > layout.width)
+            layout.width = (int)strlen(text);
+    }
+    return layout;
+}
+
+static void print_row(const struct wm_gpu_tracker_table *table,
+                      const struct layout *layouts, size_t row, FILE *out)
+{
+    char text[WM_GPU_TRACKER_NUMBER_SIZE];
+
+    for (size_t column = 0; column < table->column_count; column++) {
+        wm_view_gpu_tracker_number(text, table->cells[row * table->column_count + column],
+                                   layouts[column].decimals);
+        fputc(' ', out);
+        wm_view_right(out, text, layouts[column].width);
+    }
+    fputc('\n', out);
+}
+
+int wm_view_gpu_tracker_table(const struct wm_gpu_tracker_table *table, FILE *out)
+{
+    struct layout *layouts = calloc(table->column_count + 1, sizeof(*layouts));
+    int index_width = 0;
+
+    if (!layouts)
+        return WM_ENOMEM;
+    for (size_t row = 0; table->rows && row < table->row_count; row++) {
+        int width = wm_view_width(table->rows[row]);
+        index_width = width > index_width ? width : index_width;
+    }
+
+    fprintf(out, "%*s", table->indent + index_width, "");
+    for (size_t column = 0; column < table->column_count; column++) {
+        layouts[column] = lay_out(table, column);
+        fputc(' ', out);
+        wm_view_right(out, table->columns[column], layouts[column].width);
+    }
+    fputc('\n', out);
+    for (size_t row = 0; row < table->row_count; row++) {
+        fprintf(out, "%*s", table->indent, "");
+        wm_view_left(out, table->rows ? table->rows[row] : "", index_width);
+        print_row(table, layouts, row, out);
+    }
+    free(layouts);
+    return WM_OK;
+}

@@ -1,0 +1,444 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`wattmeter analyze` and `wattmeter combine` on files as gpu_tracker writes them.
+
+What they should come to is computed here once more, from the definitions and without
+any cleverness, and printed by gpu_tracker's rules.
+"""
+
+import csv
+import json
+import math
+import random
+import sqlite3
+import statistics
+
+import tap
+from tap import case, wattmeter
+
+MEASUREMENTS = (
+    "main_ram descendants_ram combined_ram system_ram main_gpu_ram descendants_gpu_ram"
+    " combined_gpu_ram system_gpu_ram gpu_sum_utilization_percent"
+    " gpu_hardware_utilization_percent main_n_threads descendants_n_threads"
+    " combined_n_threads cpu_system_sum_utilization_percent"
+    " cpu_system_hardware_utilization_percent cpu_main_sum_utilization_percent"
+    " cpu_main_hardware_utilization_percent cpu_descendants_sum_utilization_percent"
+    " cpu_descendants_hardware_utilization_percent cpu_combined_sum_utilization_percent"
+    " cpu_combined_hardware_utilization_percent").split()
+STATIC = {"ram_unit": "gigabytes", "gpu_ram_unit": "gigabytes", "time_unit": "hours",
+          "ram_system_capacity": 67.254166528, "gpu_ram_system_capacity": 16.376,
+          "system_core_count": 12, "n_expected_cores": 12, "system_gpu_count": 1,
+          "n_expected_gpus": 1}
+START = 1795247379.25
+
+
+# Files, as gpu_tracker writes them.
+
+def sql_type(value):
+    return {str: "VARCHAR", int: "INTEGER", float: "FLOAT"}[type(value)]
+
+
+def write_table(path, table, names, rows):
+    database = sqlite3.connect(path)
+    columns = ", ".join(f"{name} {sql_type(value)}" for name, value in zip(names, rows[0]))
+    database.execute(f"CREATE TABLE {table} ({columns})")
+    marks = ", ".join("?" * len(names))
+    database.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+    database.commit()
+    database.close()
+
+
+def write_tracking(path, timepoints):
+    """Timepoints are (timestamp, values)."""
+    names = [*MEASUREMENTS, "timestamp"]
+    rows = [[*values, stamp] for stamp, values in timepoints]
+    if path.suffix == ".sqlite":
+        write_table(path, "static_data", list(STATIC), [list(STATIC.values())])
+        write_table(path, "data", names, rows)
+        return path
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(STATIC)
+        writer.writerow(STATIC.values())
+        writer.writerow(names)
+        writer.writerows(rows)
+    return path
+
+
+def write_marks(path, marks):
+    """Marks are (pid, name, position, timestamp)."""
+    names = ("process_id", "code_block_name", "position", "timestamp")
+    if path.suffix == ".sqlite":
+        write_table(path, "data", names, marks)
+        return path
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        writer.writerows(marks)
+    return path
+
+
+def made_timepoints(count, seed=1):
+    made = random.Random(seed)
+    stamp, timepoints = START, []
+    for _ in range(count):
+        values = [round(made.uniform(0, 120), 6) for _ in MEASUREMENTS]
+        for index, name in enumerate(MEASUREMENTS):
+            if name.endswith("_threads"):
+                values[index] = made.randrange(1, 16)
+            if name.startswith("descendants") or "gpu_" in name and made.random() < 0.5:
+                values[index] = 0 if name.endswith("_threads") else 0.0
+        timepoints.append((stamp, values))
+        stamp += made.uniform(0.1, 0.2)
+    return timepoints
+
+
+def made_calls(blocks, length, seed=2):
+    """Calls of one process that follow each other, per block; both ends are sometimes
+    the time of a timepoint."""
+    made = random.Random(seed)
+    calls = {}
+    for name, pids in blocks.items():
+        for pid in pids:
+            stamp = START + made.uniform(-0.5, 0.5)
+            while stamp < START + length:
+                stop = stamp + made.choice((0.01, 0.3, 1.25))
+                calls.setdefault(name, []).append((pid, stamp, stop))
+                stamp = stop + made.choice((0.001, 0.125, 0.5))
+    return calls
+
+
+def marks_of(calls):
+    marks = [(pid, name, position, stamp) for name, pairs in calls.items()
+             for pid, start, stop in pairs for position, stamp in ((0, start), (1, stop))]
+    return sorted(marks, key=lambda mark: mark[3])
+
+
+# What it should come to.
+
+def figures(values):
+    if not values:
+        return dict.fromkeys(("min", "max", "mean", "std"))
+    return {"min": min(values), "max": max(values), "mean": statistics.fmean(values),
+            "std": statistics.stdev(values) if len(values) > 1 else None}
+
+
+def usage(timepoints):
+    return {name: figures([values[index] for _, values in timepoints])
+            for index, name in enumerate(MEASUREMENTS)}
+
+
+def expected(timepoints, calls):
+    blocks = []
+    for name in sorted(calls):
+        pairs = calls[name]
+        inside = [point for point in timepoints
+                  if any(start <= point[0] <= stop for _, start, stop in pairs)]
+        times = [stop - start for _, start, stop in pairs]
+        blocks.append({
+            "name": name, "num_timepoints": len(inside), "num_calls": len(pairs),
+            "num_non_empty_calls": sum(
+                any(start <= stamp <= stop for stamp, _ in timepoints)
+                for _, start, stop in pairs),
+            "compute_time": figures(times) | {"total": math.fsum(times)},
+            "resource_usage": usage(inside)})
+    return {"overall": usage(timepoints), "static_data": STATIC, "code_block_results": blocks}
+
+
+# gpu_tracker's layout.
+
+def cell(value):
+    return "NaN" if value is None else f"{value: .6f}"
+
+
+def column(header, values):
+    cells = [cell(value) for value in values]
+    while all(text == "NaN" or text.endswith("0") and not text.endswith(".0")
+              for text in cells) and any(text != "NaN" for text in cells):
+        cells = [text if text == "NaN" else text[:-1] for text in cells]
+    width = max(len(header) + 1, *map(len, cells))
+    return [" " + text.rjust(width) for text in (header, *cells)]
+
+
+def table(indent, rows, index=None):
+    """Rows are dictionaries with the same keys."""
+    names = ["", *(index or [""])]
+    width = max(map(len, names))
+    columns = [column(header, [row[header] for row in rows]) for header in rows[0]]
+    return [" " * indent + name.ljust(width) + "".join(cells)
+            for name, *cells in zip(names, *columns)]
+
+
+def static_table(data):
+    lines = ["    ", "    "]
+    for key, value in data.items():
+        text = cell(value).rstrip("0") if isinstance(value, float) else f" {value}"
+        width = max(len(key), len(text))
+        lines = [lines[0] + " " + key.rjust(width), lines[1] + " " + text.rjust(width)]
+    return lines
+
+
+def text_of(results):
+    lines = ["Overall:", *table(4, list(results["overall"].values()), MEASUREMENTS),
+             "Static Data:", *static_table(results["static_data"]), "Code Block Results:"]
+    for block in results["code_block_results"]:
+        lines += [f"    Name:                {block['name']}",
+                  f"    Num Timepoints:      {block['num_timepoints']}",
+                  f"    Num Calls:           {block['num_calls']}",
+                  f"    Num Non Empty Calls: {block['num_non_empty_calls']}",
+                  "    Compute Time:", *table(12, [block["compute_time"]]),
+                  "    Resource Usage:",
+                  *table(12, list(block["resource_usage"].values()), MEASUREMENTS), ""]
+    return "\n".join(lines) + "\n"
+
+
+def same(value, wanted, path=""):
+    """Numbers up to the last bits, everything else exactly."""
+    if isinstance(wanted, dict):
+        for key in wanted:
+            same(value[key], wanted[key], f"{path}.{key}")
+    elif isinstance(wanted, list):
+        assert len(value) == len(wanted), f"{path}: {len(value)}, not {len(wanted)}"
+        for index, item in enumerate(wanted):
+            same(value[index], item, f"{path}.{index}")
+    elif isinstance(wanted, float):
+        assert value is not None and math.isclose(value, wanted, rel_tol=1e-9, abs_tol=1e-9), (
+            f"{path}: {value}, not {wanted}")
+    else:
+        assert value == wanted, f"{path}: {value!r}, not {wanted!r}"
+
+
+def analyze(*arguments):
+    done = wattmeter("analyze", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "", done.stderr
+    return done.stdout
+
+
+def regions(*files):
+    return [word for file in files for word in ("--regions", file)]
+
+
+BLOCKS = {"my-code-block": [100], "my-function": [100, 101, 102], "train.py:7": [101]}
+
+
+def session(folder, tracking=".csv", marks=".csv", count=300):
+    """The two files, and what they come to."""
+    timepoints = made_timepoints(count)
+    calls = made_calls(BLOCKS, timepoints[-1][0] - START)
+    # One call begins and ends where timepoints are, one has none, one has a single one.
+    calls["my-code-block"] += [(7, timepoints[3][0], timepoints[9][0])]
+    calls["nothing"] = [(7, START - 20, START - 10)]
+    calls["one"] = [(7, timepoints[5][0], timepoints[5][0])]
+    return (write_tracking(folder / f"tracking{tracking}", timepoints),
+            write_marks(folder / f"sub-tracking{marks}", marks_of(calls)),
+            expected(timepoints, calls))
+
+
+@case("gpu_tracker's text, byte by byte, of CSV and SQLite files in any mixture")
+def gpu_tracker_text(folder):
+    for tracking in (".csv", ".sqlite"):
+        for marks in (".csv", ".sqlite"):
+            inner = folder / (tracking + marks)
+            inner.mkdir()
+            timepoints, blocks, wanted = session(inner, tracking, marks)
+            printed = analyze(timepoints, "--regions", blocks, "--format", "gpu-tracker")
+            assert printed == text_of(wanted) + "\n", f"{tracking} {marks}:\n{printed}"
+
+
+@case("JSON: ours, and gpu_tracker's")
+def as_json(folder):
+    timepoints, blocks, wanted = session(folder)
+    ours = json.loads(analyze(timepoints, "--regions", blocks, "--json"))
+    same(ours, wanted)
+    assert ours["num_timepoints"] == 300 and ours["num_stray_stops"] == 0
+    nothing = next(block for block in ours["code_block_results"] if block["name"] == "nothing")
+    index = ours["code_block_results"].index(nothing)
+    assert ours["why"][f"code_block_results.{index}.resource_usage"]
+    for block in ours["code_block_results"]:
+        counted = sum(bucket["calls"] for bucket in block["compute_time"]["histogram"])
+        assert counted == block["num_calls"]
+        assert block["compute_time"]["unit"] == "seconds"
+        assert block["num_unfinished_calls"] == 0
+    assert json.loads(analyze(timepoints, "--regions", blocks, "--format", "json")) == ours
+
+    text = analyze(timepoints, "--regions", blocks, "--format", "gpu-tracker-json")
+    theirs = json.loads(text)
+    same(theirs, wanted)
+    assert list(theirs) == ["overall", "static_data", "code_block_results"]
+    assert text == json.dumps(theirs, indent=1) + "\n"
+
+
+@case("the time in which a block was open counts what overlaps once")
+def open_time(folder):
+    tracking = write_tracking(folder / "t.csv", made_timepoints(50))
+    marks = write_marks(folder / "m.csv", [
+        (1, "a", 0, START), (2, "a", 0, START + 1), (1, "a", 1, START + 2),
+        (2, "a", 1, START + 4), (1, "a", 0, START + 5), (1, "a", 1, START + 5.5)])
+    block = json.loads(analyze(tracking, "--regions", marks, "--json"))["code_block_results"][0]
+    assert block["num_calls"] == 3
+    same(block["compute_time"]["open"], 4.5)
+    same(block["compute_time"]["total"], 5.5)
+
+
+@case("several files are read as one, and combine makes one of them")
+def several_files(folder):
+    timepoints = made_timepoints(200)
+    tracking = write_tracking(folder / "tracking.csv", timepoints)
+    calls = made_calls(BLOCKS, timepoints[-1][0] - START)
+    by_pid = {pid: [mark for mark in marks_of(calls) if mark[0] == pid] for pid in (100, 101, 102)}
+    wanted = text_of(expected(timepoints, calls)) + "\n"
+    for suffix in (".csv", ".sqlite"):
+        inner = folder / suffix[1:]
+        inner.mkdir()
+        files = [write_marks(inner / f"{pid}{suffix}", marks) for pid, marks in by_pid.items()]
+        assert analyze(tracking, *regions(*files), "--format", "gpu-tracker") == wanted
+        for number, paths in enumerate((files, [inner])):
+            target = folder / f"all{number}{suffix}"
+            done = wattmeter("combine", "-o", target, *paths)
+            assert done.returncode == 0 and done.stdout == "" and done.stderr == "", done
+            assert analyze(tracking, *regions(target), "--format", "gpu-tracker") == wanted
+            done = wattmeter("combine", "-o", target, *paths)
+            assert done.returncode == 1, "an existing target was taken"
+            assert str(target.name) in done.stderr
+    mixed = [folder / "csv" / "100.csv", folder / "sqlite" / "101.sqlite",
+             folder / "csv" / "102.csv"]
+    assert analyze(tracking, *regions(*mixed), "--format", "gpu-tracker") == wanted
+
+
+@case("names with commas, quotes, line ends, SQL, four kilobytes")
+def hostile_names(folder):
+    names = ["a,b", 'a "quoted" name', "two\nlines", "x'; DROP TABLE data; --", "ä µ \U0001f980",
+             "n" * 4096, " ", "a:1", "%s%n", "NaN", "-1"]
+    timepoints = made_timepoints(60)
+    calls = {name: [(1, START + index, START + index + 2.5)] for index, name in enumerate(names)}
+    wanted = expected(timepoints, calls)
+    for suffix in (".csv", ".sqlite"):
+        tracking = write_tracking(folder / f"t{suffix}", timepoints)
+        marks = write_marks(folder / f"m{suffix}", marks_of(calls))
+        same(json.loads(analyze(tracking, "--regions", marks, "--json")), wanted)
+        text = analyze(tracking, "--regions", marks, "--format", "gpu-tracker")
+        assert text == text_of(wanted) + "\n"
+        assert "\x1b" not in analyze(tracking, "--regions", marks)
+
+
+@case("a call that never ended, a stop without a start, two starts")
+def broken_calls(folder):
+    timepoints = made_timepoints(100)
+    tracking = write_tracking(folder / "t.csv", timepoints)
+    whole = {"a": [(1, START + 1, START + 3)], "b": [(2, START + 2, START + 4)]}
+    wanted = expected(timepoints, whole)
+    marks = marks_of(whole)
+    unfinished = [*marks, (1, "a", 0, START + 5)]
+    stray = [(3, "b", 1, START + 0.5), *marks]
+    only = [*marks, (9, "lonely", 0, START + 1)]
+    for rows, unfinished_a, strays in ((unfinished, 1, 0), (stray, 0, 1), (only, 0, 0)):
+        for suffix in (".csv", ".sqlite"):
+            path = write_marks(folder / f"m{len(rows)}{unfinished_a}{strays}{suffix}", rows)
+            got = json.loads(analyze(tracking, "--regions", path, "--json"))
+            same(got["code_block_results"][:2], wanted["code_block_results"])
+            assert got["code_block_results"][0]["num_unfinished_calls"] == unfinished_a
+            assert got["num_stray_stops"] == strays
+            assert analyze(tracking, "--regions", path)
+            assert analyze(tracking, "--regions", path, "--format", "gpu-tracker")
+    lonely = got["code_block_results"][2]
+    assert lonely["num_calls"] == 0 and lonely["num_unfinished_calls"] == 1
+    assert lonely["num_timepoints"] == 0 and lonely["compute_time"]["mean"] is None
+
+    # Calls of one name in one process nest: the inner one is the one that ends first.
+    twice = write_marks(folder / "twice.csv", [
+        (1, "a", 0, START), (1, "a", 0, START + 1), (1, "a", 1, START + 2),
+        (1, "a", 1, START + 5)])
+    block = json.loads(analyze(tracking, "--regions", twice, "--json"))["code_block_results"][0]
+    assert block["num_calls"] == 2
+    same(block["compute_time"], {"min": 1.0, "max": 5.0, "total": 6.0, "open": 5.0})
+
+
+@case("timepoints that a clock set back has put out of order")
+def clock_set_back(folder):
+    timepoints = made_timepoints(200)
+    calls = made_calls(BLOCKS, timepoints[-1][0] - START)
+    wanted = text_of(expected(timepoints, calls)) + "\n"
+    marks = write_marks(folder / "m.csv", marks_of(calls))
+    for number, rows in enumerate((timepoints[120:] + timepoints[:120], timepoints[::-1])):
+        for suffix in (".csv", ".sqlite"):
+            tracking = write_tracking(folder / f"t{number}{suffix}", rows)
+            printed = analyze(tracking, "--regions", marks, "--format", "gpu-tracker")
+            assert printed == wanted, f"{number} {suffix}"
+
+
+@case("without blocks there is what all timepoints come to")
+def no_blocks(folder):
+    timepoints = made_timepoints(40)
+    tracking = write_tracking(folder / "t.csv", timepoints)
+    wanted = expected(timepoints, {})
+    empty = write_marks(folder / "m.csv", [])
+    for options in ((), ("--regions", empty)):
+        assert analyze(tracking, *options, "--format", "gpu-tracker") == text_of(wanted) + "\n"
+    assert "Timepoints   40\nBlocks       0\n" in analyze(tracking)
+
+
+@case("recordings of ours: their ticks, with the blocks of a sub-tracking file")
+def our_recordings(folder):
+    for name in ("v1.csv", "v1.sqlite"):
+        recording = tap.SOURCE / "tests" / "data" / "recordings" / name
+        got = json.loads(analyze(recording, "--json"))
+        assert got["num_timepoints"] > 0, name
+        assert got["static_data"]["ram_unit"] == "bytes"
+        assert analyze(recording).startswith("Timepoints")
+
+
+@case("-o writes a file, and never over what is to be analyzed")
+def output(folder):
+    tracking, marks, wanted = session(folder)
+    target = folder / "out.txt"
+    words = (tracking, "--regions", marks, "--format", "gpu-tracker", "-o", target)
+    assert analyze(*words) == ""
+    assert target.read_text() == text_of(wanted), "the file has what str() is"
+    done = wattmeter("analyze", *words)
+    assert done.returncode == 1 and "exists" in done.stderr
+    assert analyze(*words, "--overwrite") == ""
+    for path in (tracking, marks):
+        before = path.read_bytes()
+        done = wattmeter("analyze", tracking, "--regions", marks, "--overwrite", "-o", path)
+        assert done.returncode == 2, done
+        assert path.read_bytes() == before
+    done = wattmeter("analyze", tracking, "--regions", marks, "-o", folder / "no" / "x")
+    assert done.returncode == 1
+
+
+@case("what is wrong is said, in one line")
+def refusals(folder):
+    tracking, marks, _ = session(folder)
+    text = folder / "notes.txt"
+    text.write_text("no table\n")
+    header = folder / "header.csv"
+    header.write_text("pid,name\n1,a\n")
+    wrong = (
+        (1, ("analyze", folder / "nothing.csv")),
+        (1, ("analyze", folder)),
+        (1, ("analyze", tracking, "--regions", folder / "nothing.csv")),
+        (1, ("analyze", tracking, "--regions", header)),
+        (1, ("analyze", tracking, "--regions", text)),
+        (1, ("analyze", text, "--regions", marks)),
+        (2, ("analyze",)),
+        (2, ("analyze", tracking, marks)),
+        (2, ("analyze", tracking, "--format", "xml")),
+        (2, ("analyze", tracking, "--format", "json", "--json")),
+        (2, ("combine", marks)),
+        (2, ("combine", "-o", folder / "x.csv")),
+        (None, ("combine", "-o", folder / "x.csv", folder / "nothing.csv")),
+        (None, ("combine", "-o", folder / "x.sqlite", marks)),
+        (None, ("combine", "-o", folder / "x.txt", marks)),
+    )
+    for status, words in wrong:
+        done = wattmeter(*words)
+        assert done.returncode == status or status is None and done.returncode in (1, 2), (
+            words, done)
+        assert done.stdout == ""
+        assert done.stderr.startswith("wattmeter") and done.stderr.count("\n") == 1, done.stderr
+    assert not (folder / "x.csv").exists() and not (folder / "x.sqlite").exists()
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_analyze_blocks.c - timepoints inside calls: cases computed by hand, and many random
+ * ones beside an oracle that looks at each pair of a timepoint and a call.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_blocks.h"
+#include "test.h"
+
+enum { MOST_CALLS = 40, MOST_TIMEPOINTS = 60 };
+
+#define BROKEN_OFF NAN
+
+struct made_call {
+    const char *name;
+    int64_t start_ns, stop_ns;
+    double seconds; /* 0: what lies between the two */
+};
+
+struct made_timepoint {
+    int64_t when_ns;
+    double value; /* of main_ram; the others follow from it */
+};
+
+struct made {
+    struct made_call calls[MOST_CALLS];
+    size_t call_count;
+    struct made_timepoint timepoints[MOST_TIMEPOINTS];
+    size_t timepoint_count;
+};
+
+/* An event of the stream; at equal times in the order of the kinds. */
+struct event {
+    int64_t when_ns;
+    enum { OPENS, TIMEPOINT, CLOSES } kind;
+    size_t index;
+};
+
+static int in_order(const void *one, const void *other)
+{
+    const struct event *a = one, *b = other;
+
+    if (a->when_ns != b->when_ns)
+        return a->when_ns < b->when_ns ? -1 : 1;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static double seconds_of(const struct made_call *call)
+{
+    return call->seconds != 0 ? call->seconds
+                              : (double)(call->stop_ns - call->start_ns) / 1e9;
+}
+
+static struct wm_timepoint timepoint_of(const struct made_timepoint *made)
+{
+    struct wm_timepoint timepoint = { .when_ns = made->when_ns };
+
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        timepoint.values[i] = made->value * (double)(i + 1);
+    return timepoint;
+}
+
+static struct wm_blocks *feed(const struct made *made)
+{
+    struct event events[2 * MOST_CALLS + MOST_TIMEPOINTS];
+    uint64_t keys[MOST_CALLS];
+    struct wm_blocks *blocks;
+    size_t count = 0;
+
+    for (size_t i = 0; i < made->call_count; i++) {
+        events[count++] = (struct event) { made->calls[i].start_ns, OPENS, i };
+        events[count++] = (struct event) { made->calls[i].stop_ns, CLOSES, i };
+    }
+    for (size_t i = 0; i < made->timepoint_count; i++)
+        events[count++] = (struct event) { made->timepoints[i].when_ns, TIMEPOINT, i };
+    qsort(events, count, sizeof(events[0]), in_order);
+
+    assert_int_equal(wm_blocks_new(&blocks, NULL), WM_OK);
+    for (size_t i = 0; i < count; i++) {
+        size_t index = events[i].index, block;
+        if (events[i].kind == OPENS) {
+            assert_int_equal(wm_blocks_find(blocks, made->calls[index].name, &block),
+                             WM_OK);
+            assert_int_equal(wm_blocks_open(blocks, block, events[i].when_ns, &keys[index]),
+                             WM_OK);
+        } else if (events[i].kind == CLOSES) {
+            wm_blocks_close(blocks, keys[index], events[i].when_ns,
+                            seconds_of(&made->calls[index]));
+        } else {
+            struct wm_timepoint timepoint = timepoint_of(&made->timepoints[index]);
+            wm_blocks_timepoint(blocks, &timepoint);
+        }
+    }
+    return blocks;
+}
+
+static const struct wm_block *block_of(struct wm_blocks *blocks, const char *name)
+{
+    size_t block;
+
+    assert_int_equal(wm_blocks_find(blocks, name, &block), WM_OK);
+    return wm_blocks_get(blocks, block);
+}
+
+/* The block "a" of each case; `mean` and `std` of main_ram. */
+static const struct hand_case {
+    const char *name;
+    struct made made;
+    uint64_t calls, unfinished, nonempty, timepoints;
+    double time_total, open_s, min, max, mean, std;
+} hand_cases[] = {
+    { "one call, both ends are inclusive",
+      { { { "a", 10, 20, 0 } },
+        1,
+        { { 9, 1 }, { 10, 2 }, { 15, 4 }, { 20, 6 }, { 21, 7 } },
+        5 },
+      1,
+      0,
+      1,
+      3,
+      10e-9,
+      10e-9,
+      2,
+      6,
+      4,
+      2 },
+    { "a call of no length at the time of a timepoint",
+      { { { "a", 10, 10, 0 } }, 1, { { 9, 1 }, { 10, 2 }, { 11, 3 } }, 3 },
+      1,
+      0,
+      1,
+      1,
+      0,
+      0,
+      2,
+      2,
+      2,
+      NAN },
+    { "one call ends where the next begins: the timepoint there counts once, for both",
+      { { { "a", 10, 20, 0 }, { "a", 20, 30, 0 } }, 2, { { 20, 5 } }, 1 },
+      2,
+      0,
+      2,
+      1,
+      20e-9,
+      20e-9,
+      5,
+      5,
+      5,
+      NAN },
+    { "calls that overlap: the union",
+      { { { "a", 10, 30, 0 }, { "a", 20, 40, 0 } },
+        2,
+        { { 15, 1 }, { 25, 2 }, { 35, 3 }, { 45, 9 } },
+        4 },
+      2,
+      0,
+      2,
+      3,
+      40e-9,
+      30e-9,
+      1,
+      3,
+      2,
+      1 },
+    { "recursion: the inner call adds time, no timepoint",
+      { { { "a", 10, 40, 0 }, { "a", 20, 30, 0 } }, 2, { { 25, 1 }, { 35, 3 } }, 2 },
+      2,
+      0,
+      2,
+      2,
+      40e-9,
+      30e-9,
+      1,
+      3,
+      2,
+      M_SQRT2 },
+    { "another block meanwhile changes nothing",
+      { { { "a", 10, 40, 0 }, { "b", 5, 20, 0 }, { "b", 30, 35, 0 } },
+        3,
+        { { 7, 100 }, { 12, 2 }, { 33, 4 }, { 38, 6 } },
+        4 },
+      1,
+      0,
+      1,
+      3,
+      30e-9,
+      30e-9,
+      2,
+      6,
+      4,
+      2 },
+    { "a call without a timepoint beside one with",
+      { { { "a", 10, 12, 0 }, { "a", 20, 30, 0 } }, 2, { { 25, 3 } }, 1 },
+      2,
+      0,
+      1,
+      1,
+      12e-9,
+      12e-9,
+      3,
+      3,
+      3,
+      NAN },
+    { "no timepoint at all",
+      { { { "a", 10, 12, 0 } }, 1, { { 0, 0 } }, 0 },
+      1,
+      0,
+      0,
+      0,
+      2e-9,
+      2e-9,
+      NAN,
+      NAN,
+      NAN,
+      NAN },
+    { "a call that broke off: its timepoints count, its time does not",
+      { { { "a", 10, 20, 0 }, { "a", 30, 50, BROKEN_OFF } },
+        2,
+        { { 15, 1 }, { 40, 3 } },
+        2 },
+      1,
+      1,
+      1,
+      2,
+      10e-9,
+      30e-9,
+      1,
+      3,
+      2,
+      M_SQRT2 },
+    { "nothing but a call that broke off",
+      { { { "a", 30, 50, BROKEN_OFF } }, 1, { { 40, 3 } }, 1 },
+      0,
+      1,
+      0,
+      1,
+      0,
+      20e-9,
+      3,
+      3,
+      3,
+      NAN },
+    { "values that are not known are left out, their timepoints count",
+      { { { "a", 10, 50, 0 } }, 1, { { 20, NAN }, { 30, 4 }, { 40, NAN }, { 50, 6 } }, 4 },
+      1,
+      0,
+      1,
+      4,
+      40e-9,
+      40e-9,
+      4,
+      6,
+      5,
+      M_SQRT2 },
+    { "two timepoints at one time count twice",
+      { { { "a", 10, 20, 0 } }, 1, { { 10, 1 }, { 10, 3 } }, 2 },
+      1,
+      0,
+      1,
+      2,
+      10e-9,
+      10e-9,
+      1,
+      3,
+      2,
+      M_SQRT2 },
+    { "the time is what the file says, not what lies between",
+      { { { "a", 10, 20, 2.5 } }, 1, { { 10, 1 } }, 1 },
+      1,
+      0,
+      1,
+      1,
+      2.5,
+      10e-9,
+      1,
+      1,
+      1,
+      NAN },
+    { "negative values and times before 1970",
+      { { { "a", -20, -10, 0 } }, 1, { { -20, -1 }, { -10, -3 }, { 0, 8 } }, 3 },
+      1,
+      0,
+      1,
+      2,
+      10e-9,
+      10e-9,
+      -3,
+      -1,
+      -2,
+      M_SQRT2 },
+};
+
+static void assert_near(double value, double expected)
+{
+    if (isnan(expected))
+        assert_true(isnan(value));
+    else if (!(fabs(value - expected) <= 1e-9 * fmax(fabs(expected), 1e-3)))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+static void assert_stats(const struct wm_block_stats *stats, double min, double max,
+                         double mean, double std)
+{
+    if (isnan(mean)) {
+        assert_int_equal(stats->count, 0);
+        return;
+    }
+    assert_near(stats->min, min);
+    assert_near(stats->max, max);
+    assert_near(wm_block_stats_mean(stats), mean);
+    assert_near(wm_block_stats_std(stats), std);
+}
+
+static void test_by_hand(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(hand_cases); i++) {
+        const struct hand_case *c = &hand_cases[i];
+        struct wm_blocks *blocks = feed(&c->made);
+        const struct wm_block *block = block_of(blocks, "a");
+
+        print_message("  %s\n", c->name);
+        assert_int_equal(block->calls, c->calls);
+        assert_int_equal(block->unfinished, c->unfinished);
+        assert_int_equal(block->nonempty_calls, c->nonempty);
+        assert_int_equal(block->timepoints, c->timepoints);
+        assert_near(block->time.sum, c->time_total);
+        assert_near(block->open_s, c->open_s);
+        assert_stats(&block->usage[WM_MAIN_RAM], c->min, c->max, c->mean, c->std);
+        assert_stats(&block->usage[WM_DESCENDANTS_RAM], 2 * c->min, 2 * c->max, 2 * c->mean,
+                     2 * c->std);
+        wm_blocks_free(blocks);
+    }
+}
+
+/* By powers of two of a microsecond. */
+static void test_histogram(void **state)
+{
+    static const struct {
+        double seconds;
+        size_t bucket;
+    } rows[] = {
+        { -1, 0 },       { 0, 0 },       { 1e-9, 0 },      { 1e-6, 0 },  { 1.01e-6, 1 },
+        { 2e-6, 1 },     { 2.01e-6, 2 }, { 4e-6, 2 },      { 1e-3, 10 }, { 1.024e-3, 10 },
+        { 1.03e-3, 11 }, { 1, 20 },      { 1.048576, 20 }, { 1.05, 21 }, { 3600, 32 },
+        { 1e6, 39 },     { 1e300, 39 },  { INFINITY, 39 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct made made = { { { "a", 1, 2, 0 } }, 1, { { 0, 0 } }, 0 };
+        struct wm_blocks *blocks = feed(&made);
+        uint64_t call;
+        assert_int_equal(wm_blocks_open(blocks, 0, 5, &call), WM_OK);
+        wm_blocks_close(blocks, call, 6, rows[i].seconds);
+        const struct wm_block *block = wm_blocks_get(blocks, 0);
+        uint64_t expected = rows[i].bucket == 0 ? 2 : 1; /* the call of `made` is there */
+        if (block->histogram[rows[i].bucket] != expected)
+            fail_msg("%g s is not in bucket %zu", rows[i].seconds, rows[i].bucket);
+        wm_blocks_free(blocks);
+    }
+}
+
+static void test_stats(void **state)
+{
+    struct wm_block_stats stats = { 0 };
+
+    (void)state;
+    assert_true(isnan(wm_block_stats_std(&stats)));
+    assert_true(isnan(wm_block_stats_mean(&stats)));
+    assert_true(wm_block_stats_sum(&stats) == 0);
+    wm_block_stats_add(&stats, NAN);
+    assert_int_equal(stats.count, 0);
+    wm_block_stats_add(&stats, 0.1);
+    assert_true(isnan(wm_block_stats_std(&stats)));
+    for (int i = 0; i < 1000; i++)
+        wm_block_stats_add(&stats, 0.1);
+    assert_true(stats.mean == 0.1);
+    assert_true(wm_block_stats_std(&stats) == 0);
+
+    /* What each addition loses adds up to the right sum. */
+    stats = (struct wm_block_stats) { 0 };
+    wm_block_stats_add(&stats, 1e16);
+    for (int i = 0; i < 1000; i++)
+        wm_block_stats_add(&stats, 1);
+    assert_true(wm_block_stats_sum(&stats) == 1e16 + 1000);
+
+    /* Far from zero, where sums of squares would lose everything. */
+    stats = (struct wm_block_stats) { 0 };
+    for (int i = 0; i < 1000; i++)
+        wm_block_stats_add(&stats, 1e9 + (i % 2));
+    assert_near(stats.mean, 1e9 + 0.5);
+    assert_true(fabs(wm_block_stats_std(&stats) - 0.5 * sqrt(1000.0 / 999)) < 1e-6);
+}
+
+/* As the definition has it: each timepoint against each call. */
+static void assert_as_defined(const struct made *made, struct wm_blocks *blocks,
+                              const char *name)
+{
+    const struct wm_block *block = block_of(blocks, name);
+    double values[MOST_TIMEPOINTS], sum = 0, squares = 0, min = NAN, max = NAN;
+    uint64_t calls = 0, unfinished = 0, nonempty = 0, timepoints = 0;
+    double time = 0;
+    size_t count = 0;
+
+    for (size_t t = 0; t < made->timepoint_count; t++) {
+        bool inside = false;
+        for (size_t i = 0; i < made->call_count; i++)
+            inside = inside || (strcmp(made->calls[i].name, name) == 0 &&
+                                made->calls[i].start_ns <= made->timepoints[t].when_ns &&
+                                made->timepoints[t].when_ns <= made->calls[i].stop_ns);
+        timepoints += inside;
+        if (inside && !isnan(made->timepoints[t].value))
+            values[count++] = made->timepoints[t].value;
+    }
+    for (size_t i = 0; i < made->call_count; i++) {
+        const struct made_call *call = &made->calls[i];
+        bool has = false;
+        if (strcmp(call->name, name) != 0)
+            continue;
+        for (size_t t = 0; t < made->timepoint_count; t++)
+            has = has || (call->start_ns <= made->timepoints[t].when_ns &&
+                          made->timepoints[t].when_ns <= call->stop_ns);
+        if (isnan(call->seconds)) {
+            unfinished++;
+            continue;
+        }
+        calls++;
+        nonempty += has;
+        time += seconds_of(call);
+    }
+    for (size_t i = 0; i < count; i++) {
+        sum += values[i];
+        min = fmin(min, values[i]);
+        max = fmax(max, values[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        squares += pow(values[i] - sum / (double)count, 2);
+
+    assert_int_equal(block->calls, calls);
+    assert_int_equal(block->unfinished, unfinished);
+    assert_int_equal(block->nonempty_calls, nonempty);
+    assert_int_equal(block->timepoints, timepoints);
+    assert_near(block->time.sum, time);
+    assert_int_equal(block->usage[WM_MAIN_RAM].count, count);
+    assert_stats(&block->usage[WM_MAIN_RAM], min, max,
+                 count > 0 ? sum / (double)count : NAN,
+                 count > 1 ? sqrt(squares / (double)(count - 1)) : NAN);
+}
+
+static void test_random(void **state)
+{
+    static const char *const names[] = { "a", "b", "c", "a:b", "" };
+
+    (void)state;
+    srandom(20260);
+    for (int round = 0; round < 3000; round++) {
+        struct made made = { .call_count = (size_t)random() % MOST_CALLS,
+                             .timepoint_count = (size_t)random() % MOST_TIMEPOINTS };
+        /* Short spans, so that times are often equal. */
+        long span = 5 + random() % 100;
+        for (size_t i = 0; i < made.call_count; i++) {
+            struct made_call *call = &made.calls[i];
+            call->name = names[(size_t)random() % ARRAY_LEN(names)];
+            call->start_ns = random() % span;
+            call->stop_ns = call->start_ns + random() % (random() % 4 ? 10 : span);
+            call->seconds = random() % 10 ? 0 : BROKEN_OFF;
+        }
+        for (size_t i = 0; i < made.timepoint_count; i++) {
+            made.timepoints[i].when_ns = random() % span;
+            made.timepoints[i].value =
+                random() % 8 ? (double)(random() % 2000) / 8 - 100 : NAN;
+        }
+
+        struct wm_blocks *blocks = feed(&made);
+        size_t known = wm_blocks_count(blocks);
+        uint64_t timepoints;
+        for (size_t i = 0; i < ARRAY_LEN(names); i++)
+            assert_as_defined(&made, blocks, names[i]);
+        assert_true(known <= ARRAY_LEN(names));
+        wm_blocks_overall(blocks, &timepoints);
+        assert_int_equal(timepoints, made.timepoint_count);
+        wm_blocks_free(blocks);
+    }
+}
+
+/* What is asked for in between is true then, and changes nothing later. */
+static void test_asked_in_between(void **state)
+{
+    struct wm_blocks *blocks;
+    struct wm_timepoint timepoint = { .when_ns = 1, .values = { 1 } };
+    uint64_t call, timepoints;
+    size_t block;
+
+    (void)state;
+    assert_int_equal(wm_blocks_new(&blocks, NULL), WM_OK);
+    assert_int_equal(wm_blocks_find(blocks, "a", &block), WM_OK);
+    assert_int_equal(wm_blocks_open(blocks, block, 0, &call), WM_OK);
+    for (uint64_t i = 1; i <= 5; i++) {
+        timepoint.values[0] = (double)i;
+        wm_blocks_timepoint(blocks, &timepoint);
+        assert_int_equal(wm_blocks_get(blocks, block)->timepoints, i);
+        assert_int_equal(wm_blocks_overall(blocks, &timepoints)->count, i);
+        assert_int_equal(timepoints, i);
+    }
+    wm_blocks_close(blocks, call, 9, 9e-9);
+    assert_stats(&wm_blocks_get(blocks, block)->usage[0], 1, 5, 3, sqrt(2.5));
+    wm_blocks_free(blocks);
+}
+
+static void test_many_names(void **state)
+{
+    struct wm_blocks *blocks;
+    char name[32];
+    size_t block;
+
+    (void)state;
+    assert_int_equal(wm_blocks_new(&blocks, NULL), WM_OK);
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < 5000; i++) {
+            snprintf(name, sizeof(name), "block %zu", i);
+            assert_int_equal(wm_blocks_find(blocks, name, &block), WM_OK);
+            assert_int_equal(block, i);
+        }
+    }
+    assert_int_equal(wm_blocks_count(blocks), 5000);
+    assert_string_equal(wm_blocks_get(blocks, 4711)->name, "block 4711");
+    wm_blocks_free(blocks);
+}
+
+static int fill(struct wm_blocks *blocks)
+{
+    char name[32];
+    uint64_t call;
+    size_t block;
+
+    for (size_t i = 0; i < 200; i++) {
+        snprintf(name, sizeof(name), "block %zu", i);
+        if (wm_blocks_find(blocks, name, &block) < 0 ||
+            wm_blocks_open(blocks, block, (int64_t)i, &call) < 0)
+            return WM_ENOMEM;
+    }
+    return WM_OK;
+}
+
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    int status = WM_ENOMEM;
+    for (long nth = 0; status != WM_OK; nth++) {
+        struct wm_blocks *blocks = NULL;
+        assert_true(nth < 1000);
+        test_fail_allocation(nth);
+        status = wm_blocks_new(&blocks, NULL);
+        if (status == WM_OK)
+            status = fill(blocks);
+        test_fail_allocation(-1);
+        assert_true(status == WM_OK || status == WM_ENOMEM);
+        wm_blocks_free(blocks);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_histogram),
+        cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_asked_in_between),
+        cmocka_unit_test(test_many_names),
+        cmocka_unit_test(test_out_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_analyze_edges.c - calls in the order of their starts as edges in the order of
+ * time. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_edges.h"
+#include "record/record_calls_ops.h"
+#include "test.h"
+
+#define OPEN INT64_MIN /* as a stop: it never ended */
+
+struct made_call {
+    int64_t start_ns, stop_ns;
+};
+
+/* Calls out of a table, which may break. */
+struct table {
+    struct wm_calls calls;
+    const struct made_call *made;
+    size_t count, next;
+    size_t broken_at;
+    char name[32];
+};
+
+static int next_of_table(struct wm_calls *calls, struct wm_call *ret_call,
+                         struct wm_error *err)
+{
+    struct table *table = (struct table *)calls;
+
+    if (table->next == table->broken_at)
+        return wm_fail(err, WM_EIO, "the table is broken");
+    if (table->next == table->count)
+        return 0;
+    const struct made_call *made = &table->made[table->next];
+    snprintf(table->name, sizeof(table->name), "%zu", table->next);
+    *ret_call = (struct wm_call) {
+        .name = table->name,
+        .start_ns = made->start_ns,
+        .stop_ns = made->stop_ns,
+        .is_open = made->stop_ns == OPEN,
+        .path = WM_REGION_NO_PATH,
+        .seconds = (double)table->next,
+    };
+    table->next++;
+    return 1;
+}
+
+static const struct wm_calls_ops table_ops = { .next = next_of_table };
+
+static struct table table_of(const struct made_call *made, size_t count)
+{
+    return (struct table) {
+        .calls = { &table_ops }, .made = made, .count = count, .broken_at = SIZE_MAX
+    };
+}
+
+/* Edges as text: "+0@10" opens call 0, "-0@20" closes it, "!0" breaks off. */
+static int edges_text(struct table *table, char *text, size_t size, struct wm_error *err)
+{
+    struct wm_call_edge edge;
+    struct wm_edges *edges = NULL;
+    size_t used = 0;
+
+    text[0] = '\0';
+    int status = wm_edges_new(&table->calls, &edges, err);
+    while (status == WM_OK && (status = wm_edges_next(edges, &edge, err)) > 0) {
+        char *end = text + used;
+        status = WM_OK;
+        if (edge.kind == WM_REGION_OPENS) {
+            assert_non_null(edge.call.name);
+            assert_int_equal(edge.mark, 0);
+            wm_edges_mark(edges, strtoull(edge.call.name, NULL, 10) + 100);
+            snprintf(end, size - used, "+%s@%lld ", edge.call.name,
+                     (long long)edge.when_ns);
+        } else {
+            assert_null(edge.call.name);
+            assert_true((double)edge.mark == edge.call.seconds + 100);
+            if (edge.kind == WM_REGION_CLOSES)
+                snprintf(end, size - used, "-%g@%lld ", edge.call.seconds,
+                         (long long)edge.when_ns);
+            else
+                snprintf(end, size - used, "!%g ", edge.call.seconds);
+            assert_int_equal(edge.when_ns == WM_EDGES_END,
+                             edge.kind == WM_REGION_BREAKS_OFF);
+        }
+        used += strlen(end);
+    }
+    if (used > 0)
+        text[used - 1] = '\0';
+    wm_edges_free(edges);
+    return status;
+}
+
+static const struct edges_case {
+    const char *name;
+    struct made_call made[6];
+    size_t count;
+    const char *expected;
+} cases[] = {
+    { "nothing", { { 0, 0 } }, 0, "" },
+    { "one", { { 10, 20 } }, 1, "+0@10 -0@20" },
+    { "one of no length", { { 10, 10 } }, 1, "+0@10 -0@10" },
+    { "one after the other", { { 10, 20 }, { 30, 40 } }, 2, "+0@10 -0@20 +1@30 -1@40" },
+    { "one begins where the other ends: it opens first",
+      { { 10, 20 }, { 20, 30 } },
+      2,
+      "+0@10 +1@20 -0@20 -1@30" },
+    { "nested", { { 10, 40 }, { 20, 30 } }, 2, "+0@10 +1@20 -1@30 -0@40" },
+    { "nested, and both end at once: the inner one first",
+      { { 10, 40 }, { 20, 40 }, { 30, 40 } },
+      3,
+      "+0@10 +1@20 +2@30 -2@40 -1@40 -0@40" },
+    { "crossing", { { 10, 30 }, { 20, 40 } }, 2, "+0@10 +1@20 -0@30 -1@40" },
+    { "many starts at once",
+      { { 10, 13 }, { 10, 11 }, { 10, 12 } },
+      3,
+      "+0@10 +1@10 +2@10 -1@11 -2@12 -0@13" },
+    { "one that never ended comes last",
+      { { 10, OPEN }, { 20, 30 }, { 40, 50 } },
+      3,
+      "+0@10 +1@20 -1@30 +2@40 -2@50 !0" },
+    { "several that never ended: the inner ones first",
+      { { 10, OPEN }, { 20, OPEN } },
+      2,
+      "+0@10 +1@20 !1 !0" },
+    { "a clock that was set back: closed where it opened",
+      { { 10, 40 }, { 20, 5 } },
+      2,
+      "+0@10 +1@20 -1@20 -0@40" },
+    { "before 1970", { { -20, -10 }, { -15, 5 } }, 2, "+0@-20 +1@-15 -0@-10 -1@5" },
+};
+
+static void test_cases(void **state)
+{
+    char text[512];
+    struct wm_error err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct table table = table_of(cases[i].made, cases[i].count);
+        print_message("  %s\n", cases[i].name);
+        assert_int_equal(edges_text(&table, text, sizeof(text), &err), WM_OK);
+        assert_string_equal(text, cases[i].expected);
+    }
+}
+
+static void test_bad(void **state)
+{
+    static const struct made_call backwards[] = { { 10, 20 }, { 9, 30 } };
+    static const struct made_call much_later[] = { { 10, 20 }, { 15, 16 }, { 14, 30 } };
+    struct table table = table_of(backwards, ARRAY_LEN(backwards));
+    struct wm_error err;
+    char text[512];
+
+    (void)state;
+    assert_int_equal(edges_text(&table, text, sizeof(text), &err), WM_EFORMAT);
+    table = table_of(much_later, ARRAY_LEN(much_later));
+    assert_int_equal(edges_text(&table, text, sizeof(text), &err), WM_EFORMAT);
+    for (size_t broken = 0; broken <= 2; broken++) {
+        table = table_of(backwards, ARRAY_LEN(backwards));
+        table.broken_at = broken;
+        assert_int_equal(edges_text(&table, text, sizeof(text), &err),
+                         broken < 2 ? WM_EIO : WM_EFORMAT);
+    }
+    wm_edges_free(NULL);
+}
+
+static int by_start(const void *one, const void *other)
+{
+    const struct made_call *a = one, *b = other;
+
+    return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+/* Many at once: in order, none lost, each closed once and where it ends. */
+static void test_random(void **state)
+{
+    enum { MOST = 300 };
+    struct made_call made[MOST];
+
+    (void)state;
+    srandom(7);
+    for (int round = 0; round < 500; round++) {
+        size_t count = (size_t)random() % MOST;
+        size_t opened = 0, closed = 0, broken_off = 0, open = 0;
+        int64_t last_ns = INT64_MIN;
+        bool is_closed[MOST] = { false };
+        struct wm_call_edge edge;
+        struct wm_edges *edges;
+        int status;
+
+        for (size_t i = 0; i < count; i++) {
+            made[i].start_ns = random() % 200;
+            made[i].stop_ns = made[i].start_ns + random() % 50;
+            if (random() % 20 == 0) {
+                made[i].stop_ns = OPEN;
+                open++;
+            }
+        }
+        qsort(made, count, sizeof(made[0]), by_start);
+        struct table table = table_of(made, count);
+        assert_int_equal(wm_edges_new(&table.calls, &edges, NULL), WM_OK);
+        while ((status = wm_edges_next(edges, &edge, NULL)) > 0) {
+            assert_true(edge.when_ns >= last_ns);
+            last_ns = edge.when_ns;
+            if (edge.kind == WM_REGION_OPENS) {
+                wm_edges_mark(edges, opened++);
+                continue;
+            }
+            assert_true(edge.mark < opened);
+            assert_false(is_closed[edge.mark]);
+            is_closed[edge.mark] = true;
+            closed += edge.kind == WM_REGION_CLOSES;
+            broken_off += edge.kind == WM_REGION_BREAKS_OFF;
+            if (edge.kind == WM_REGION_CLOSES)
+                assert_int_equal(edge.when_ns, made[edge.mark].stop_ns);
+        }
+        assert_int_equal(status, WM_OK);
+        assert_int_equal(opened, count);
+        assert_int_equal(broken_off, open);
+        assert_int_equal(closed, count - open);
+        wm_edges_free(edges);
+    }
+}
+
+static void test_out_of_memory(void **state)
+{
+    static const struct made_call made[] = { { 10, 20 }, { 12, 14 } };
+    struct wm_error err;
+    char text[256];
+
+    (void)state;
+    for (long nth = 0; nth < 2; nth++) {
+        struct table table = table_of(made, ARRAY_LEN(made));
+        struct wm_edges *edges = NULL;
+        struct wm_call_edge edge;
+        test_fail_allocation(nth);
+        int status = wm_edges_new(&table.calls, &edges, &err);
+        while (status == WM_OK && wm_edges_next(edges, &edge, &err) > 0)
+            ;
+        if (status == WM_OK)
+            status = wm_edges_next(edges, &edge, &err);
+        test_fail_allocation(-1);
+        assert_int_equal(status, WM_ENOMEM);
+        assert_non_null(strstr(err.text, "out of memory"));
+        wm_edges_free(edges);
+    }
+    struct table table = table_of(made, ARRAY_LEN(made));
+    assert_int_equal(edges_text(&table, text, sizeof(text), &err), WM_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_out_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_analyze_region_share.c - whether the true joules of a region lie within what is
+ * stated, 95 times of 100: made-up loads that go with the region, against it, or in step
+ * with its calls, ticks of 100 ms, and counters that are renewed at a pace of their own.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/analyze_regions.h"
+#include "test.h"
+
+#define MOST_EDGES 65536
+
+/* A generator of its own, so that each run of the test is the same. */
+static uint64_t seed = 1;
+
+static double uniform(double low, double high)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return low + (high - low) * (double)(seed >> 11) / 9007199254740992.0;
+}
+
+static double spread_out(double low, double high)
+{
+    return low * pow(high / low, uniform(0, 1));
+}
+
+/* Times at which the power changes, and the joules until then. */
+struct load {
+    double from[MOST_EDGES], watts[MOST_EDGES], joules[MOST_EDGES];
+    size_t count;
+};
+
+static void add_power(struct load *load, double from, double watts)
+{
+    size_t i = load->count;
+
+    if (i > 0 && from < load->from[i - 1])
+        from = load->from[i - 1];
+    assert_true(i < MOST_EDGES);
+    load->from[i] = from;
+    load->watts[i] = watts;
+    load->joules[i] =
+        i > 0 ? load->joules[i - 1] + load->watts[i - 1] * (from - load->from[i - 1]) : 0;
+    load->count++;
+}
+
+static double joules_until(const struct load *load, double when)
+{
+    size_t low = 0, high = load->count;
+
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (load->from[middle] <= when)
+            low = middle;
+        else
+            high = middle;
+    }
+    return load->joules[low] + load->watts[low] * (when - load->from[low]);
+}
+
+/* The calls of the region, one after the other. */
+struct calls {
+    double start[MOST_EDGES / 16], stop[MOST_EDGES / 16];
+    size_t count;
+    double end; /* of the run */
+};
+
+enum schedule {
+    ONCE,
+    AT_RANDOM,  /* anywhere */
+    AT_A_BEAT,  /* of any period */
+    WITH_TICKS, /* of a period that ticks keep step with */
+    MANY,       /* and short, anywhere */
+    SCHEDULES,
+};
+
+static const char *const schedule_names[] = { "once", "at random", "at a beat",
+                                              "with the ticks", "many" };
+
+static void make_calls(struct calls *calls, enum schedule schedule, double length)
+{
+    double at = uniform(0.5, 2);
+    size_t count = schedule == ONCE ? 1 : (size_t)spread_out(2, 60);
+    double gap = length * spread_out(0.2, 20), tick_beat = 0.1;
+
+    calls->count = 0;
+    if (schedule == MANY) {
+        count = 1500;
+        gap = spread_out(0.05, 0.4);
+    }
+    if (schedule == WITH_TICKS) {
+        while (tick_beat < 1.2 * length)
+            tick_beat += 0.1;
+        if (length < 0.02 && uniform(0, 1) < 0.5)
+            tick_beat = uniform(0, 1) < 0.5 ? 0.05 : 0.025;
+        gap = tick_beat - length;
+    }
+    while (calls->count < count && at < 600) {
+        calls->start[calls->count] = at;
+        calls->stop[calls->count++] = at + length;
+        at += length + (schedule == AT_RANDOM || schedule == MANY
+                            ? -gap * log(1 - uniform(0, 1))
+                            : gap);
+    }
+    calls->end = calls->stop[calls->count - 1] + uniform(0.5, 2);
+}
+
+enum load_kind {
+    CONSTANT,
+    BUSY_INSIDE,
+    IDLE_INSIDE,
+    SQUARE_INSIDE, /* from the start of each call */
+    SQUARE,        /* of any period */
+    BURST_FIRST,   /* each call begins with one, */
+    BURST_LAST,    /* or ends with one */
+    LOADS,
+};
+
+static const char *const load_names[] = { "constant",      "busy inside", "idle inside",
+                                          "square inside", "square",      "burst first",
+                                          "burst last" };
+
+static void make_load(struct load *load, enum load_kind kind, const struct calls *calls)
+{
+    double idle = uniform(40, 90), busy = uniform(150, 600);
+    double outside = uniform(0, 1) < 0.8 ? idle : busy;
+    double length = calls->stop[0] - calls->start[0];
+    double period = fmax(length * spread_out(0.05, 2), calls->end / 20000);
+    double burst = uniform(0.05, 0.6) * length;
+
+    load->count = 0;
+    add_power(load, -10,
+              kind == IDLE_INSIDE     ? busy
+              : kind == SQUARE_INSIDE ? outside
+                                      : idle);
+    if (kind == CONSTANT)
+        return;
+    if (kind == SQUARE) {
+        double duty = uniform(0.1, 0.9);
+        period = spread_out(fmax(0.005, calls->end / 20000), 5);
+        for (double at = -5 * uniform(0, 1); at < calls->end + 1; at += period) {
+            add_power(load, at, busy);
+            add_power(load, at + duty * period, idle);
+        }
+        return;
+    }
+    for (size_t i = 0; i < calls->count; i++) {
+        double start = calls->start[i], stop = calls->stop[i];
+        switch (kind) {
+        case IDLE_INSIDE:
+            add_power(load, start, idle);
+            add_power(load, stop, busy);
+            break;
+        case SQUARE_INSIDE:
+            for (double at = start; at < stop; at += period) {
+                add_power(load, at, busy);
+                add_power(load, fmin(at + period / 2, stop), idle);
+            }
+            add_power(load, stop, outside);
+            break;
+        case BURST_FIRST:
+            add_power(load, start, busy);
+            add_power(load, start + burst, idle);
+            break;
+        case BURST_LAST:
+            add_power(load, stop - burst, busy);
+            add_power(load, stop, idle);
+            break;
+        default:
+            add_power(load, start, busy);
+            add_power(load, stop, idle);
+        }
+    }
+}
+
+static int64_t ns_of(double when)
+{
+    return (int64_t)((when + 100) * 1e9);
+}
+
+static const struct wm_region_path path = { "region", WM_REGION_NO_PATH, 0, false };
+
+static const struct wm_region_path *find_path(const void *context, uint32_t number)
+{
+    (void)context;
+    (void)number;
+    return &path;
+}
+
+static const struct wm_region_paths paths = { find_path, NULL };
+
+static void edge(struct wm_regions *regions, const struct calls *calls, size_t i,
+                 bool closes)
+{
+    const struct wm_region_edge made = {
+        .when_ns = ns_of(closes ? calls->stop[i] : calls->start[i]),
+        .start_ns = ns_of(calls->start[i]),
+        .kind = closes ? WM_REGION_CLOSES : WM_REGION_OPENS,
+    };
+
+    assert_int_equal(wm_regions_edge(regions, &made, 1, &paths), WM_OK);
+}
+
+struct sensor {
+    const char *name;
+    double period;
+};
+
+static const struct sensor sensors[] = {
+    { "RAPL, 1 ms", 0.000976563 },
+    { "a GPU, 100 ms", 0.1 },
+    { "a fast GPU, 20 ms", 0.02 },
+};
+
+struct outcome {
+    double truth, error, stated;
+    bool is_short;
+};
+
+/* What a counter shows is off by as much. */
+#define NOISE_J 0.02
+
+static struct outcome measure(const struct sensor *sensor, enum schedule schedule,
+                              enum load_kind kind, double length)
+{
+    static struct load load;
+    static struct calls calls;
+    struct wm_regions *regions;
+    struct wm_error err;
+    double phase = uniform(0, sensor->period), truth = 0, first = 0, last = -1, noise = 0;
+    size_t starts = 0, stops = 0;
+    bool is_first = true;
+
+    make_calls(&calls, schedule, length);
+    make_load(&load, kind, &calls);
+    assert_int_equal(wm_regions_new(&regions, &err), WM_OK);
+    for (double when = 0;; when += 0.1 * uniform(0.999, 1.01)) {
+        when = fmin(when, calls.end);
+        double latch = floor((when - phase) / sensor->period) * sensor->period + phase;
+        double joules = joules_until(&load, latch);
+        if (latch != last)
+            noise = uniform(-NOISE_J, NOISE_J);
+        last = latch;
+        if (is_first)
+            first = joules;
+        struct wm_region_totals totals = { .when_ns = ns_of(when) };
+        for (int r = 0; r < WM_REGION_RESOURCES; r++) {
+            totals.used[r] = NAN;
+            totals.period_s[r] = NAN;
+        }
+        totals.used[WM_REGION_GPU_ENERGY] = joules - first + noise;
+        totals.period_s[WM_REGION_GPU_ENERGY] = sensor->period;
+        wm_regions_tick(regions, &totals, NULL);
+        for (;;) {
+            bool can_start = starts < calls.count && calls.start[starts] <= when;
+            bool can_stop = stops < starts && calls.stop[stops] <= when;
+            if (can_start && (!can_stop || calls.start[starts] <= calls.stop[stops]))
+                edge(regions, &calls, starts++, false);
+            else if (can_stop)
+                edge(regions, &calls, stops++, true);
+            else
+                break;
+        }
+        wm_regions_complete(regions, totals.when_ns);
+        is_first = false;
+        if (when >= calls.end)
+            break;
+    }
+    for (size_t i = 0; i < calls.count; i++)
+        truth += joules_until(&load, calls.stop[i]) - joules_until(&load, calls.start[i]);
+
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    for (int r = 0; r < WM_REGION_RESOURCES; r++)
+        wholes[r] = (struct wm_region_whole) { .used = NAN, .most = NAN };
+    wholes[WM_REGION_GPU_ENERGY].used =
+        joules_until(&load, calls.end) - joules_until(&load, 0);
+    struct wm_region_figures figures;
+    assert_true(wm_regions_path(regions, 0, wholes, &figures));
+    const struct wm_region_use *use = &figures.open.uses[WM_REGION_GPU_ENERGY];
+    wm_regions_free(regions);
+    return (struct outcome) {
+        .truth = truth,
+        .error = use->used - truth,
+        .stated = hypot(use->systematic, use->random),
+        .is_short = use->is_short,
+    };
+}
+
+#define RUNS 60
+#define LEAST_HELD 0.95
+#define DECADES 4
+
+struct tally {
+    unsigned runs, held;
+};
+
+static void count(struct tally *tally, bool held)
+{
+    tally->runs++;
+    tally->held += held;
+}
+
+static bool is_good(const char *name, const struct tally *tally)
+{
+    print_message("  %-20s %5.1f %% of %u\n", name, 100.0 * tally->held / tally->runs,
+                  tally->runs);
+    return tally->held >= LEAST_HELD * tally->runs;
+}
+
+/* Regions of a millisecond to ten seconds. */
+static void test_holds(void **state)
+{
+    static const char *const decade_names[DECADES] = { "1 to 10 ms", "10 to 100 ms",
+                                                       "100 ms to 1 s", "1 to 10 s" };
+    struct tally by_sensor[ARRAY_LEN(sensors)] = { 0 }, by_load[LOADS] = { 0 };
+    struct tally by_schedule[SCHEDULES] = { 0 }, by_decade[DECADES] = { 0 };
+    bool good = true;
+
+    (void)state;
+    for (size_t run = 0; run < RUNS * ARRAY_LEN(sensors) * LOADS * SCHEDULES; run++) {
+        size_t sensor = run % ARRAY_LEN(sensors);
+        enum load_kind kind = (enum load_kind)(run / ARRAY_LEN(sensors) % LOADS);
+        enum schedule schedule =
+            (enum schedule)(run / ARRAY_LEN(sensors) / LOADS % SCHEDULES);
+        double decade = uniform(0, DECADES);
+        struct outcome outcome =
+            measure(&sensors[sensor], schedule, kind, 0.001 * pow(10, decade));
+        bool held = fabs(outcome.error) <= outcome.stated;
+        count(&by_sensor[sensor], held);
+        count(&by_load[kind], held);
+        count(&by_schedule[schedule], held);
+        count(&by_decade[(size_t)decade], held);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(sensors); i++)
+        good = is_good(sensors[i].name, &by_sensor[i]) && good;
+    for (size_t i = 0; i < LOADS; i++)
+        good = is_good(load_names[i], &by_load[i]) && good;
+    for (size_t i = 0; i < SCHEDULES; i++)
+        good = is_good(schedule_names[i], &by_schedule[i]) && good;
+    for (size_t i = 0; i < DECADES; i++)
+        good = is_good(decade_names[i], &by_decade[i]) && good;
+    assert_true(good);
+}
+
+/* What is stated has to be of some use where the region is long or there are many calls
+ * and a steady load. */
+static void test_is_not_wide(void **state)
+{
+    static const struct {
+        enum schedule schedule;
+        enum load_kind kind;
+        double length, most; /* the last: of what is stated, relative */
+    } rows[] = {
+        { ONCE, CONSTANT, 10, 0.01 },       { ONCE, BUSY_INSIDE, 10, 0.03 },
+        { ONCE, SQUARE_INSIDE, 10, 0.05 },  { ONCE, BUSY_INSIDE, 1, 0.25 },
+        { AT_RANDOM, BUSY_INSIDE, 3, 0.1 }, { MANY, CONSTANT, 0.01, 0.1 },
+        { MANY, SQUARE, 0.01, 0.6 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        double sum = 0;
+        for (int run = 0; run < RUNS; run++) {
+            struct outcome outcome =
+                measure(&sensors[0], rows[i].schedule, rows[i].kind, rows[i].length);
+            sum += outcome.stated / outcome.truth;
+        }
+        print_message("  %s, %s, %g s: %.1f %%\n", load_names[rows[i].kind],
+                      schedule_names[rows[i].schedule], rows[i].length, 100 * sum / RUNS);
+        assert_true(sum / RUNS <= rows[i].most);
+    }
+}
+
+/* What is shorter than three steps of what the sensor or a tick tells is said to be. */
+static void test_short_is_said(void **state)
+{
+    static const struct {
+        size_t sensor;
+        double length;
+        bool is_short;
+    } rows[] = {
+        { 0, 0.001, true }, { 0, 0.25, true }, { 0, 0.4, false },
+        { 1, 0.25, true },  { 1, 0.5, false }, { 1, 5, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct outcome outcome =
+            measure(&sensors[rows[i].sensor], AT_A_BEAT, CONSTANT, rows[i].length);
+        assert_int_equal(outcome.is_short, rows[i].is_short);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_holds),
+        cmocka_unit_test(test_is_not_wide),
+        cmocka_unit_test(test_short_is_said),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_analyze_regions.c - time and energy of regions: what is whose, that it adds up, and
+ * that it does not matter in which pieces ticks and edges come. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_regions.h"
+#include "test.h"
+
+#define MS INT64_C(1000000)
+
+/* Paths by number: "A", "A" > "B", "A" > "A", "C", the same name by itself, and as many
+ * more as are wanted. */
+static const struct wm_region_path known_paths[] = {
+    { "A", WM_REGION_NO_PATH, 0, false },
+    { "B", 0, 1, false },
+    { "A", 0, 1, false },
+    { "C", WM_REGION_NO_PATH, 0, false },
+    { "A", WM_REGION_NO_PATH, 0, true },
+    { "B", 2, 2, false },
+};
+
+enum { A, AB, AA, C, FREE, AAB };
+
+static const struct wm_region_path *find_path(const void *context, uint32_t path)
+{
+    static const struct wm_region_path more = { "more", 0, 1, false };
+
+    (void)context;
+    return path < ARRAY_LEN(known_paths) ? &known_paths[path] : &more;
+}
+
+static const struct wm_region_paths paths = { find_path, NULL };
+
+static void assert_near(double value, double expected, double most)
+{
+    if (!(fabs(value - expected) <= most))
+        fail_msg("%.12g is not %.12g", value, expected);
+}
+
+static struct wm_regions *new_regions(void)
+{
+    struct wm_regions *regions = NULL;
+    struct wm_error err;
+
+    assert_int_equal(wm_regions_new(&regions, &err), WM_OK);
+    return regions;
+}
+
+static void give_edge(struct wm_regions *regions, const struct wm_region_edge *edge)
+{
+    assert_int_equal(wm_regions_edge(regions, edge, 100 + (pid_t)edge->thread / 2, &paths),
+                     WM_OK);
+}
+
+/* CPU time and GPU energy, where given; nobody measures the rest. */
+static struct wm_region_totals totals_at(int64_t when_ns, double cpu_s, double gpu_j)
+{
+    struct wm_region_totals totals = { .when_ns = when_ns };
+
+    for (int i = 0; i < WM_REGION_RESOURCES; i++)
+        totals.used[i] = totals.period_s[i] = NAN;
+    totals.used[WM_REGION_CPU_TIME] = cpu_s;
+    totals.period_s[WM_REGION_CPU_TIME] = 0;
+    totals.used[WM_REGION_GPU_ENERGY] = gpu_j;
+    totals.period_s[WM_REGION_GPU_ENERGY] = 0.1;
+    return totals;
+}
+
+static void fill_wholes(struct wm_region_whole wholes[WM_REGION_RESOURCES], double cpu_s,
+                        double gpu_j)
+{
+    for (int i = 0; i < WM_REGION_RESOURCES; i++)
+        wholes[i] = (struct wm_region_whole) { .used = NAN, .most = NAN };
+    wholes[WM_REGION_CPU_TIME].used = cpu_s;
+    wholes[WM_REGION_GPU_ENERGY].used = gpu_j;
+}
+
+/* What is done in each of the tables: an edge at a time in ms. */
+struct step {
+    int ms;
+    uint32_t path, thread;
+    enum wm_region_edge_kind kind;
+    int start_ms;
+};
+
+#define OPENS(ms_, path_, thread_)                                                         \
+    {                                                                                      \
+        .ms = ms_, .path = path_, .thread = thread_, .kind = WM_REGION_OPENS,              \
+        .start_ms = ms_                                                                    \
+    }
+#define CLOSES(ms_, path_, thread_, start_)                                                \
+    {                                                                                      \
+        .ms = ms_, .path = path_, .thread = thread_, .kind = WM_REGION_CLOSES,             \
+        .start_ms = start_                                                                 \
+    }
+#define BREAKS(ms_, path_, thread_, start_)                                                \
+    {                                                                                      \
+        .ms = ms_, .path = path_, .thread = thread_, .kind = WM_REGION_BREAKS_OFF,         \
+        .start_ms = start_                                                                 \
+    }
+
+struct expected {
+    uint32_t path;
+    double open_ms, own_ms, open_j, own_j;
+    unsigned calls, unfinished;
+};
+
+/* A second with ticks at 0, 500 and 1000 ms, at which 0, 100 and 400 J had been used. */
+static const struct {
+    const char *name;
+    struct step steps[12];
+    struct expected expected[4];
+    double rest_ms, rest_j;
+} rows[] = {
+    { "one call",
+      { OPENS(100, A, 0), CLOSES(350, A, 0, 100) },
+      { { A, 250, 250, 50, 50, 1, 0 } },
+      750,
+      350 },
+    { "across a tick",
+      { OPENS(400, A, 0), CLOSES(600, A, 0, 400) },
+      { { A, 200, 200, 80, 80, 1, 0 } },
+      800,
+      320 },
+    { "inside another",
+      { OPENS(0, A, 0), OPENS(100, AB, 0), CLOSES(200, AB, 0, 100), OPENS(300, AB, 0),
+        CLOSES(400, AB, 0, 300), CLOSES(500, A, 0, 0) },
+      { { A, 500, 300, 100, 60, 1, 0 }, { AB, 200, 200, 40, 40, 2, 0 } },
+      500,
+      300 },
+    { "two threads share",
+      { OPENS(0, A, 0), OPENS(0, C, 1), CLOSES(250, C, 1, 0), CLOSES(500, A, 0, 0) },
+      { { A, 500, 375, 100, 75, 1, 0 }, { C, 250, 125, 50, 25, 1, 0 } },
+      500,
+      300 },
+    { "two threads in one region count once",
+      { OPENS(0, A, 0), OPENS(100, A, 1), CLOSES(200, A, 0, 0), CLOSES(300, A, 1, 100) },
+      { { A, 300, 300, 60, 60, 2, 0 } },
+      700,
+      340 },
+    { "in itself",
+      { OPENS(0, A, 0), OPENS(100, AA, 0), CLOSES(200, AA, 0, 100), CLOSES(250, A, 0, 0) },
+      { { A, 250, 150, 50, 30, 1, 0 }, { AA, 100, 100, 20, 20, 1, 0 } },
+      750,
+      350 },
+    { "started by themselves, overlapping",
+      { OPENS(0, FREE, 0), OPENS(100, FREE, 0), OPENS(100, C, 1), CLOSES(200, FREE, 0, 0),
+        CLOSES(200, C, 1, 100), CLOSES(300, FREE, 0, 100) },
+      { { FREE, 300, 100 + 200 / 3.0 + 100, 60, 20 + 40 / 3.0 + 20, 2, 0 },
+        { C, 100, 100 / 3.0, 20, 20 / 3.0, 1, 0 } },
+      700,
+      340 },
+    { "never ended",
+      { OPENS(250, A, 0), OPENS(250, AB, 0), BREAKS(500, AB, 0, 250),
+        BREAKS(500, A, 0, 250) },
+      { { A, 250, 0, 50, 0, 0, 1 }, { AB, 250, 250, 50, 50, 0, 1 } },
+      750,
+      350 },
+    { "the call around it is lost",
+      { OPENS(0, AB, 0), OPENS(0, C, 1), CLOSES(250, AB, 0, 0), CLOSES(250, C, 1, 0) },
+      { { AB, 250, 125, 50, 25, 1, 0 }, { C, 250, 125, 50, 25, 1, 0 } },
+      750,
+      350 },
+    { "stops that nothing started",
+      { CLOSES(100, A, 0, 50), OPENS(100, C, 0), CLOSES(150, A, 0, 100),
+        CLOSES(200, C, 1, 100), CLOSES(300, C, 0, 100), CLOSES(400, C, 0, 100) },
+      { { C, 200, 200, 40, 40, 1, 0 } },
+      800,
+      360 },
+    { "of no length",
+      { OPENS(500, A, 0), CLOSES(500, A, 0, 500), OPENS(500, A, 0),
+        CLOSES(500, A, 0, 500) },
+      { { A, 0, 0, 0, 0, 2, 0 } },
+      1000,
+      400 },
+    { "back in time",
+      { OPENS(300, A, 0), OPENS(200, AB, 0), CLOSES(400, AB, 0, 200),
+        CLOSES(350, A, 0, 300) },
+      { { A, 100, 0, 20, 0, 1, 0 }, { AB, 100, 100, 20, 20, 1, 0 } },
+      900,
+      380 },
+};
+
+static void feed_rows(struct wm_regions *regions, const struct step *steps, size_t count)
+{
+    static const double joules[] = { 0, 100, 400 };
+
+    for (int i = 0; i < 3; i++) {
+        struct wm_region_totals totals = totals_at(i * 500 * MS, NAN, joules[i]);
+        wm_regions_tick(regions, &totals, NULL);
+    }
+    for (size_t i = 0; i < count && (i == 0 || steps[i].ms > 0 || steps[i].path > 0); i++) {
+        const struct wm_region_edge edge = {
+            .when_ns = steps[i].ms * MS,
+            .start_ns = steps[i].start_ms * MS,
+            .path = steps[i].path,
+            .thread = steps[i].thread,
+            .kind = steps[i].kind,
+        };
+        give_edge(regions, &edge);
+    }
+    wm_regions_complete(regions, INT64_MAX);
+}
+
+static void test_rows(void **state)
+{
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+
+    (void)state;
+    fill_wholes(wholes, NAN, 400);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_regions *regions = new_regions();
+        struct wm_region_figures figures;
+        struct wm_region_cost rest;
+        print_message("  %s\n", rows[i].name);
+        feed_rows(regions, rows[i].steps, ARRAY_LEN(rows[i].steps));
+        for (size_t k = 0; k < ARRAY_LEN(rows[i].expected); k++) {
+            const struct expected *expected = &rows[i].expected[k];
+            if (expected->calls + expected->unfinished == 0)
+                break;
+            assert_true(wm_regions_path(regions, expected->path, wholes, &figures));
+            assert_int_equal(figures.block->calls, expected->calls);
+            assert_int_equal(figures.block->unfinished, expected->unfinished);
+            assert_near(figures.open.seconds * 1e3, expected->open_ms, 1e-6);
+            assert_near(figures.own.seconds * 1e3, expected->own_ms, 1e-6);
+            assert_near(figures.open.uses[WM_REGION_GPU_ENERGY].used, expected->open_j,
+                        1e-6);
+            assert_near(figures.own.uses[WM_REGION_GPU_ENERGY].used, expected->own_j, 1e-6);
+            assert_true(isnan(figures.own.uses[WM_REGION_CPU_ENERGY].used));
+            assert_true(isnan(figures.own.uses[WM_REGION_CPU_TIME].used));
+            assert_near(figures.block->open_s * 1e3, expected->open_ms, 1e-6);
+        }
+        wm_regions_rest(regions, wholes, &rest);
+        assert_near(rest.seconds * 1e3, rows[i].rest_ms, 1e-6);
+        assert_near(rest.uses[WM_REGION_GPU_ENERGY].used, rows[i].rest_j, 1e-6);
+        wm_regions_free(regions);
+    }
+}
+
+/* Of a name all paths together, each moment once. */
+static void test_names(void **state)
+{
+    static const struct step steps[] = {
+        OPENS(0, A, 0),           OPENS(100, AA, 0),         OPENS(150, AAB, 0),
+        CLOSES(200, AAB, 0, 150), CLOSES(250, AA, 0, 100),   CLOSES(300, A, 0, 0),
+        OPENS(300, FREE, 1),      CLOSES(400, FREE, 1, 300),
+    };
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    struct wm_region_figures figures;
+    struct wm_regions *regions = new_regions();
+
+    (void)state;
+    fill_wholes(wholes, NAN, 400);
+    feed_rows(regions, steps, ARRAY_LEN(steps));
+    assert_int_equal(wm_regions_path_count(regions), 4);
+    assert_int_equal(wm_regions_name_count(regions), 2);
+    assert_int_equal(wm_regions_thread_count(regions), 2);
+    assert_int_equal(wm_regions_process_count(regions), 1);
+    wm_regions_name(regions, 0, wholes, &figures);
+    assert_string_equal(figures.name, "A");
+    assert_int_equal(figures.block->calls, 3);
+    assert_near(figures.open.seconds, 0.4, 1e-9);
+    assert_near(figures.own.seconds, 0.35, 1e-9);
+    assert_near(figures.open.uses[WM_REGION_GPU_ENERGY].used, 80, 1e-9);
+    assert_near(figures.own.uses[WM_REGION_GPU_ENERGY].used, 70, 1e-9);
+    assert_int_equal(figures.openings, 1);
+    wm_regions_free(regions);
+}
+
+/* A generator of its own, so that each run of the test is the same. */
+static uint64_t seed = 1;
+
+static double uniform(double low, double high)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return low + (high - low) * (double)(seed >> 11) / 9007199254740992.0;
+}
+
+static int below(int count)
+{
+    return (int)uniform(0, count);
+}
+
+#define MOST_EDGES 4000
+#define THREADS 6
+#define MOST_DEEP 12
+#define TICKS 200
+
+/* A run of threads that call, recurse and start things, and its ticks. */
+struct workload {
+    struct wm_region_path paths[MOST_EDGES];
+    size_t path_count;
+    struct wm_region_edge edges[MOST_EDGES];
+    size_t edge_count;
+    struct wm_region_totals ticks[TICKS];
+    struct wm_timepoint points[TICKS];
+};
+
+static const struct wm_region_path *workload_path(const void *context, uint32_t path)
+{
+    return &((const struct workload *)context)->paths[path];
+}
+
+static uint32_t child_path(struct workload *load, uint32_t parent, bool is_free)
+{
+    static const char *const names[] = { "a", "b", "c", "d" };
+    const char *name = names[below(ARRAY_LEN(names))];
+
+    for (uint32_t i = 0; i < load->path_count; i++) {
+        const struct wm_region_path *path = &load->paths[i];
+        if (path->parent == parent && path->is_free == is_free &&
+            strcmp(path->name, name) == 0)
+            return i;
+    }
+    load->paths[load->path_count] = (struct wm_region_path) {
+        name, parent, parent == WM_REGION_NO_PATH ? 0 : load->paths[parent].depth + 1,
+        is_free
+    };
+    return (uint32_t)load->path_count++;
+}
+
+struct open {
+    uint32_t path;
+    int64_t start_ns;
+};
+
+static void add_edge(struct workload *load, int64_t when_ns, int64_t start_ns,
+                     uint32_t path, uint32_t thread, enum wm_region_edge_kind kind)
+{
+    load->edges[load->edge_count++] = (struct wm_region_edge) {
+        .when_ns = when_ns,
+        .start_ns = start_ns,
+        .path = path,
+        .thread = thread,
+        .kind = kind,
+    };
+}
+
+static void make_workload(struct workload *load)
+{
+    struct open stacks[THREADS][MOST_DEEP], started[MOST_DEEP];
+    int depths[THREADS] = { 0 }, started_count = 0;
+    int64_t now = 0;
+    double cpu = 0, joules = 0;
+
+    memset(load, 0, sizeof(*load));
+    while (load->edge_count < MOST_EDGES - THREADS * MOST_DEEP - MOST_DEEP) {
+        /* Often at the same moment as another, or as a tick. */
+        now += uniform(0, 1) < 0.3 ? 0 : below(9) * 250000;
+        uint32_t thread = (uint32_t)below(THREADS);
+        int *depth = &depths[thread];
+        struct open *stack = stacks[thread];
+        double what = uniform(0, 1);
+        if (what < 0.1 && started_count < MOST_DEEP) {
+            struct open call = { child_path(load, WM_REGION_NO_PATH, true), now };
+            started[started_count++] = call;
+            add_edge(load, now, now, call.path, 0, WM_REGION_OPENS);
+        } else if (what < 0.2 && started_count > 0) {
+            int i = below(started_count);
+            add_edge(load, now, started[i].start_ns, started[i].path, 0, WM_REGION_CLOSES);
+            started[i] = started[--started_count];
+        } else if (what < 0.6 && *depth < MOST_DEEP) {
+            uint32_t parent = *depth > 0 ? stack[*depth - 1].path : WM_REGION_NO_PATH;
+            stack[*depth] = (struct open) { child_path(load, parent, false), now };
+            add_edge(load, now, now, stack[*depth].path, thread, WM_REGION_OPENS);
+            ++*depth;
+        } else if (*depth > 0) {
+            --*depth;
+            add_edge(load, now, stack[*depth].start_ns, stack[*depth].path, thread,
+                     uniform(0, 1) < 0.05 ? WM_REGION_BREAKS_OFF : WM_REGION_CLOSES);
+        }
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        while (depths[i]-- > 0)
+            add_edge(load, now, stacks[i][depths[i]].start_ns, stacks[i][depths[i]].path, i,
+                     WM_REGION_BREAKS_OFF);
+    }
+    while (started_count-- > 0)
+        add_edge(load, now, started[started_count].start_ns, started[started_count].path, 0,
+                 WM_REGION_BREAKS_OFF);
+
+    for (int i = 0; i < TICKS; i++) {
+        int64_t when_ns = now / TICKS * i / 250000 * 250000;
+        load->ticks[i] = totals_at(when_ns, uniform(0, 1) < 0.1 ? NAN : cpu,
+                                   uniform(0, 1) < 0.2 ? NAN : joules);
+        load->points[i].when_ns = when_ns;
+        for (int k = 0; k < WM_MEASUREMENT_COUNT; k++)
+            load->points[i].values[k] = uniform(0, 100);
+        cpu += uniform(0, 0.1);
+        joules += uniform(0, 50);
+    }
+}
+
+static void give(struct wm_regions *regions, const struct workload *load,
+                 const struct wm_region_edge *edge)
+{
+    const struct wm_region_paths of_load = { workload_path, load };
+
+    assert_int_equal(wm_regions_edge(regions, edge, (pid_t)edge->thread, &of_load), WM_OK);
+}
+
+/* As a tracker does: each tick, and what is known by then of edges now and then. */
+static struct wm_regions *feed_live(const struct workload *load)
+{
+    struct wm_regions *regions = new_regions();
+    size_t next = 0;
+
+    for (int i = 0; i < TICKS; i++) {
+        wm_regions_tick(regions, &load->ticks[i], &load->points[i]);
+        if (below(3) > 0)
+            continue;
+        int64_t until_ns = load->ticks[i].when_ns - below(5) * MS;
+        while (next < load->edge_count && load->edges[next].when_ns <= until_ns)
+            give(regions, load, &load->edges[next++]);
+        wm_regions_complete(regions, until_ns);
+    }
+    while (next < load->edge_count)
+        give(regions, load, &load->edges[next++]);
+    wm_regions_complete(regions, INT64_MAX);
+    return regions;
+}
+
+/* What opens comes first, in any order. */
+static int compare_edges(const void *left, const void *right)
+{
+    const struct wm_region_edge *one = left, *other = right;
+
+    if (one->when_ns != other->when_ns)
+        return one->when_ns < other->when_ns ? -1 : 1;
+    bool opens = one->kind == WM_REGION_OPENS, other_opens = other->kind == WM_REGION_OPENS;
+    if (opens != other_opens)
+        return opens ? -1 : 1;
+    if (one->path != other->path)
+        return one->path > other->path ? -1 : 1;
+    if (one->thread != other->thread)
+        return one->thread > other->thread ? -1 : 1;
+    return (one->start_ns > other->start_ns) - (one->start_ns < other->start_ns);
+}
+
+/* As a recording is read. */
+static struct wm_regions *feed_stored(struct workload *load)
+{
+    struct wm_regions *regions = new_regions();
+    size_t next = 0;
+
+    qsort(load->edges, load->edge_count, sizeof(load->edges[0]), compare_edges);
+    for (int i = 0; i < TICKS; i++) {
+        wm_regions_tick(regions, &load->ticks[i], &load->points[i]);
+        while (next < load->edge_count &&
+               load->edges[next].when_ns <= load->ticks[i].when_ns)
+            give(regions, load, &load->edges[next++]);
+        wm_regions_complete(regions, load->ticks[i].when_ns);
+    }
+    while (next < load->edge_count)
+        give(regions, load, &load->edges[next++]);
+    wm_regions_complete(regions, INT64_MAX);
+    return regions;
+}
+
+static void assert_same_cost(const struct wm_region_cost *one,
+                             const struct wm_region_cost *other)
+{
+    assert_memory_equal(&one->seconds, &other->seconds, sizeof(double));
+    for (int i = 0; i < WM_REGION_RESOURCES; i++) {
+        const struct wm_region_use *left = &one->uses[i], *right = &other->uses[i];
+        assert_int_equal(isnan(left->used), isnan(right->used));
+        if (isnan(left->used))
+            continue;
+        assert_memory_equal(&left->used, &right->used, sizeof(double));
+        assert_memory_equal(&left->random, &right->random, sizeof(double));
+        assert_memory_equal(&left->systematic, &right->systematic, sizeof(double));
+        assert_int_equal(left->is_short, right->is_short);
+    }
+}
+
+static void assert_same_block(const struct wm_block *one, const struct wm_block *other)
+{
+    struct wm_block left = *one, right = *other;
+
+    left.name = right.name = NULL;
+    assert_memory_equal(&left, &right, sizeof(left));
+}
+
+static void test_adds_up_and_is_the_same(void **state)
+{
+    static struct workload load;
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+
+    (void)state;
+    for (int run = 0; run < 20; run++) {
+        make_workload(&load);
+        const double cpu_s = 25, gpu_j = 6000;
+        fill_wholes(wholes, cpu_s, gpu_j);
+        int64_t end_ns = load.edges[load.edge_count - 1].when_ns;
+        struct wm_regions *live = feed_live(&load), *stored = feed_stored(&load);
+        struct wm_region_figures figures, others;
+        struct wm_region_cost rest, other_rest;
+        wm_regions_rest(live, wholes, &rest);
+        wm_regions_rest(stored, wholes, &other_rest);
+        assert_same_cost(&rest, &other_rest);
+        double seconds = rest.seconds, cpu = rest.uses[WM_REGION_CPU_TIME].used,
+               gpu = rest.uses[WM_REGION_GPU_ENERGY].used;
+        for (uint32_t i = 0; i < load.path_count; i++) {
+            assert_true(wm_regions_path(live, i, wholes, &figures));
+            assert_true(wm_regions_path(stored, i, wholes, &others));
+            assert_same_cost(&figures.open, &others.open);
+            assert_same_cost(&figures.own, &others.own);
+            assert_same_block(figures.block, others.block);
+            assert_string_equal(figures.name, others.name);
+            assert_near(figures.block->open_s, figures.open.seconds, 1e-9);
+            assert_true(figures.own.seconds <= figures.open.seconds + 1e-9);
+            seconds += figures.own.seconds;
+            cpu += figures.own.uses[WM_REGION_CPU_TIME].used;
+            gpu += figures.own.uses[WM_REGION_GPU_ENERGY].used;
+            wm_regions_name(live, figures.of_name, wholes, &figures);
+            wm_regions_name(stored, others.of_name, wholes, &others);
+            assert_same_cost(&figures.open, &others.open);
+            assert_same_cost(&figures.own, &others.own);
+            assert_same_block(figures.block, others.block);
+        }
+        assert_near(seconds, (double)end_ns / 1e9, 1e-9 * seconds);
+        assert_near(cpu, cpu_s, 1e-9 * cpu_s);
+        assert_near(gpu, gpu_j, 1e-9 * gpu_j);
+        wm_regions_free(live);
+        wm_regions_free(stored);
+    }
+}
+
+/* A timepoint at the moment of a start or a stop is inside. */
+static void test_timepoints(void **state)
+{
+    static const struct {
+        int start_ms, stop_ms;
+        unsigned timepoints, nonempty;
+    } calls[] = {
+        { 500, 600, 1, 1 }, { 400, 500, 1, 1 }, { 500, 500, 1, 1 }, { 501, 999, 0, 0 },
+        { 0, 1000, 3, 1 },  { 600, 700, 0, 0 }, { 499, 501, 1, 1 }, { 1000, 1500, 1, 1 },
+    };
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+
+    (void)state;
+    fill_wholes(wholes, NAN, NAN);
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        struct wm_regions *regions = new_regions();
+        struct wm_region_figures figures;
+        struct wm_region_edge edge = { .when_ns = calls[i].start_ms * MS,
+                                       .start_ns = calls[i].start_ms * MS };
+        for (int tick = 0; tick < 3; tick++) {
+            struct wm_region_totals totals = totals_at(tick * 500 * MS, NAN, NAN);
+            struct wm_timepoint point = { .when_ns = totals.when_ns };
+            wm_regions_tick(regions, &totals, &point);
+        }
+        /* One of the same thread that ends when this one begins. */
+        struct wm_region_edge before = { .when_ns = 0, .path = C };
+        give_edge(regions, &before);
+        before = (struct wm_region_edge) { .when_ns = edge.when_ns,
+                                           .path = C,
+                                           .kind = WM_REGION_CLOSES };
+        give_edge(regions, &before);
+        give_edge(regions, &edge);
+        edge.when_ns = calls[i].stop_ms * MS;
+        edge.kind = WM_REGION_CLOSES;
+        give_edge(regions, &edge);
+        wm_regions_complete(regions, INT64_MAX);
+        assert_true(wm_regions_path(regions, A, wholes, &figures));
+        assert_int_equal(figures.block->timepoints, calls[i].timepoints);
+        assert_int_equal(figures.block->nonempty_calls, calls[i].nonempty);
+        wm_regions_free(regions);
+    }
+}
+
+/* Beyond some thousand paths the rest is one. */
+static void test_many_paths(void **state)
+{
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    struct wm_regions *regions = new_regions();
+    struct wm_region_figures figures;
+
+    (void)state;
+    fill_wholes(wholes, NAN, NAN);
+    for (uint32_t i = 10; i < WM_REGIONS_MOST + 100; i++) {
+        struct wm_region_edge edge = { .when_ns = 2 * i * MS, .path = i };
+        edge.start_ns = edge.when_ns;
+        give_edge(regions, &edge);
+        edge.when_ns += MS;
+        edge.kind = WM_REGION_CLOSES;
+        give_edge(regions, &edge);
+    }
+    wm_regions_complete(regions, INT64_MAX);
+    assert_int_equal(wm_regions_path_count(regions), WM_REGIONS_MOST - 10 + 2);
+    assert_true(wm_regions_path(regions, WM_REGIONS_MOST, wholes, &figures));
+    assert_string_equal(figures.name, "(further regions)");
+    assert_int_equal(figures.block->calls, 100);
+    assert_near(figures.own.seconds, 0.1, 1e-9);
+    assert_false(wm_regions_path(regions, 1, wholes, &figures));
+    wm_regions_free(regions);
+}
+
+/* Ticks whose edges never come do not wait for ever. */
+static void test_waiting_is_bounded(void **state)
+{
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    struct wm_regions *regions = new_regions();
+    struct wm_region_figures figures;
+    struct wm_region_cost rest;
+
+    (void)state;
+    fill_wholes(wholes, NAN, 10 * WM_REGIONS_WAITING);
+    for (int i = 0; i <= 10 * WM_REGIONS_WAITING; i++) {
+        struct wm_region_totals totals = totals_at(i * 100 * MS, NAN, i);
+        wm_regions_tick(regions, &totals, NULL);
+    }
+    /* Known far too late: it begins when it is known. */
+    struct wm_region_edge edge = { .when_ns = 50 * MS, .start_ns = 50 * MS };
+    give_edge(regions, &edge);
+    edge.when_ns = INT64_C(100) * 10 * WM_REGIONS_WAITING * MS;
+    edge.kind = WM_REGION_CLOSES;
+    give_edge(regions, &edge);
+    wm_regions_complete(regions, INT64_MAX);
+    assert_true(wm_regions_path(regions, A, wholes, &figures));
+    wm_regions_rest(regions, wholes, &rest);
+    double own = figures.own.uses[WM_REGION_GPU_ENERGY].used;
+    assert_near(own, WM_REGIONS_WAITING, 1.5);
+    assert_near(own + rest.uses[WM_REGION_GPU_ENERGY].used, 10 * WM_REGIONS_WAITING, 1e-6);
+    wm_regions_free(regions);
+}
+
+/* What a sensor tells after the last tick is of the last stretch, and a resource that
+ * falls silent is given out in the end. */
+static void test_last_words(void **state)
+{
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    struct wm_regions *regions = new_regions();
+    struct wm_region_figures figures;
+
+    (void)state;
+    for (int i = 0; i <= 100; i++) {
+        struct wm_region_totals totals =
+            totals_at(i * 100 * MS, i <= 10 ? (double)i : NAN, i);
+        wm_regions_tick(regions, &totals, NULL);
+    }
+    struct wm_region_edge edge = { .when_ns = 5000 * MS, .start_ns = 5000 * MS };
+    give_edge(regions, &edge);
+    wm_regions_complete(regions, INT64_MAX);
+    fill_wholes(wholes, 100, 110);
+    assert_true(wm_regions_path(regions, A, wholes, &figures));
+    assert_near(figures.open.uses[WM_REGION_GPU_ENERGY].used, 50 + 10, 1e-9);
+    assert_near(figures.open.uses[WM_REGION_CPU_TIME].used, 90 * 5 / 9.0, 1e-9);
+    wm_regions_free(regions);
+}
+
+static void test_no_memory(void **state)
+{
+    static struct workload load;
+    bool done = false;
+
+    (void)state;
+    make_workload(&load);
+    for (long nth = 0; !done; nth++) {
+        const struct wm_region_paths of_load = { workload_path, &load };
+        struct wm_regions *regions = NULL;
+        struct wm_error err;
+        test_fail_allocation(nth);
+        int status = wm_regions_new(&regions, &err);
+        for (size_t i = 0; i < 300 && status == WM_OK; i++)
+            status = wm_regions_edge(regions, &load.edges[i], 1, &of_load);
+        test_fail_allocation(-1);
+        assert_true(status == WM_OK || status == WM_ENOMEM);
+        done = status == WM_OK;
+        if (regions)
+            wm_regions_complete(regions, INT64_MAX);
+        wm_regions_free(regions);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_adds_up_and_is_the_same),
+        cmocka_unit_test(test_timepoints),
+        cmocka_unit_test(test_many_paths),
+        cmocka_unit_test(test_waiting_is_bounded),
+        cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_no_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,801 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_region_inbox.c - regions from the call to the inbox: of threads and processes that
+ * end in every way, of rings that are full, and of rings that are none. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "region/region_inbox.h"
+#include "region/region_local.h"
+#include "region/region_ring.h"
+#include "wattmeter/region.h"
+
+/* What came, as text: "0(name 0) 0[name #1 1# 0!" for begin, end, start, stop, gone, with
+ * the thread before it and where `names` is false nothing else. */
+struct log {
+    struct wm_region_inbox *inbox;
+    char text[4096];
+    size_t length;
+    int64_t last_ns;
+    uint32_t first_thread; /* 0 in the text */
+    bool has_first;
+    long refuse_from; /* events from here on; -1: none */
+    long count;
+};
+
+static void add(struct log *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add(struct log *log, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(log->text + log->length, sizeof(log->text) - log->length, format,
+                           arguments);
+    va_end(arguments);
+    assert_in_range(length, 0, sizeof(log->text) - log->length - 1);
+    log->length += (size_t)length;
+}
+
+static int take(void *context, const struct wm_region_event *event)
+{
+    struct log *log = context;
+    static const char marks[] = { '(', ')', '[', ']', '!' };
+    const char *name = "";
+
+    if (log->refuse_from >= 0 && log->count >= log->refuse_from)
+        return WM_EIO;
+    log->count++;
+    assert_true(event->when_ns >= log->last_ns);
+    log->last_ns = event->when_ns;
+    if (!log->has_first) {
+        log->first_thread = event->thread;
+        log->has_first = true;
+    }
+    assert_in_range(event->kind, 0, ARRAY_LEN(marks) - 1);
+    if (event->kind == WM_REGION_BEGINS || event->kind == WM_REGION_STARTS)
+        name = wm_region_inbox_name(log->inbox, event->name);
+    if (log->length < sizeof(log->text) / 2)
+        add(log, "%s%u%c%s", log->length > 0 ? " " : "", event->thread - log->first_thread,
+            marks[event->kind], name);
+    return 0;
+}
+
+static int make_inbox(void **state)
+{
+    struct log *log = calloc(1, sizeof(*log));
+    struct wm_error err;
+
+    if (!log || wm_region_inbox_new(&log->inbox, &err) < 0)
+        return -1;
+    log->refuse_from = -1;
+    *state = log;
+    return wm_region_listen(wm_region_inbox_path(log->inbox), &err);
+}
+
+static int free_inbox(void **state)
+{
+    struct log *log = *state;
+    char path[WM_FOLDER_SIZE];
+
+    snprintf(path, sizeof(path), "%s", wm_region_inbox_path(log->inbox));
+    wm_region_inbox_free(log->inbox);
+    free(log);
+    return access(path, F_OK) == 0 ? -1 : wm_region_listen(NULL, NULL);
+}
+
+static void drain(struct log *log, bool is_last)
+{
+    struct wm_error err;
+    int64_t complete_ns = 0;
+
+    usleep(2000);
+    if (wm_region_inbox_drain(log->inbox, is_last, take, log, &complete_ns, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_true(log->last_ns <= complete_ns);
+}
+
+/* All there is from the beginning to the end. */
+static void expect(struct log *log, const char *text)
+{
+    drain(log, true);
+    assert_string_equal(log->text, text);
+}
+
+static pid_t run_child(void (*body)(void *context), void *context)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        body(context);
+        _exit(0);
+    }
+    return pid;
+}
+
+static void join(pid_t pid)
+{
+    int status = 0;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+}
+
+static void run_thread(void *(*body)(void *context), void *context)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, body, context), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void test_names(void **state)
+{
+    char text[64];
+    char longest[WM_REGION_NAME_MAX + 100];
+
+    wm_region_begin("a, \"b\"\n; DROP TABLE data");
+    wm_region_begin(NULL);
+    wm_region_end();
+    wm_region_end();
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof(text), "same place %d", i % 2);
+        wm_region_begin(text);
+        wm_region_end();
+    }
+    wm_region_begin("\xff");
+    wm_region_end();
+    expect(*state,
+           "0(a, \"b\"\n; DROP TABLE data 0( 0) 0) 0(same place 0 0) 0(same place 1 "
+           "0) 0(same place 0 0) 0(\xef\xbf\xbd 0) 0!");
+
+    /* "é" lies across the limit. */
+    memset(longest, 'x', sizeof(longest));
+    memcpy(longest + WM_REGION_NAME_MAX - 1, "\xc3\xa9", 2);
+    longest[sizeof(longest) - 1] = '\0';
+    assert_int_equal(wm_region_name_length(longest), WM_REGION_NAME_MAX - 1);
+    longest[WM_REGION_NAME_MAX] = '\0';
+    assert_int_equal(wm_region_name_length(longest), WM_REGION_NAME_MAX);
+}
+
+static int take_length(void *context, const struct wm_region_event *event)
+{
+    struct log *log = context;
+
+    if (event->kind == WM_REGION_BEGINS)
+        log->count += (long)strlen(wm_region_inbox_name(log->inbox, event->name));
+    return 0;
+}
+
+/* More names, and longer ones, than a ring knows at one time. */
+static void test_many_names(void **state)
+{
+    struct log *log = *state;
+    char name[WM_REGION_NAME_MAX + 2];
+    int64_t complete_ns;
+    long sum = 0;
+
+    for (int i = 0; i < 2000; i++) {
+        int length = i % 50 == 0 ? WM_REGION_NAME_MAX + 1 : i % 400;
+        memset(name, 'a' + i % 26, (size_t)length);
+        name[length] = '\0';
+        sum += length > WM_REGION_NAME_MAX ? WM_REGION_NAME_MAX : length;
+        wm_region_begin(name);
+        wm_region_end();
+    }
+    assert_int_equal(
+        wm_region_inbox_drain(log->inbox, true, take_length, log, &complete_ns, NULL),
+        WM_OK);
+    assert_int_equal(log->count, sum);
+    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+}
+
+static void test_strays(void **state)
+{
+    wm_region_end();
+    wm_region_stop(12345);
+    wm_region_begin("a");
+    wm_region_begin("a");
+    wm_region_end();
+    expect(*state, "0) 0] 0(a 0(a 0) 0!");
+}
+
+static void test_errno(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        errno = 4711;
+        wm_region_begin(i % 2 == 0 ? "even" : "odd");
+        wm_region_end();
+        assert_int_equal(errno, 4711);
+    }
+}
+
+static void *stop_it(void *context)
+{
+    wm_region_begin("in the thread");
+    wm_region_stop(*(uint64_t *)context);
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    struct log *log = *state;
+    uint64_t region = wm_region_start("request");
+
+    assert_int_not_equal(region, 0);
+    assert_int_not_equal(wm_region_start("another"), region);
+    run_thread(stop_it, &region);
+    drain(log, false);
+    /* The thread is gone, and what is told of it comes. */
+    for (int i = 0; i < 100 && !strchr(log->text, '!'); i++)
+        drain(log, false);
+    expect(log, "0[request 0[another 1(in the thread 1] 1! 0!");
+}
+
+static void die_inside(void *context)
+{
+    (void)context;
+    wm_region_begin("outer");
+    wm_region_begin("inner");
+    wm_region_end();
+    kill(getpid(), SIGKILL);
+}
+
+static void exec_inside(void *context)
+{
+    (void)context;
+    wm_region_begin("before exec");
+    execlp("true", "true", (char *)NULL);
+}
+
+static void exit_inside(void *context)
+{
+    (void)context;
+    wm_region_begin("exit");
+}
+
+static void test_ends_of_processes(void **state)
+{
+    static const struct {
+        const char *name;
+        void (*body)(void *context);
+        const char *expected;
+    } cases[] = {
+        { "killed", die_inside, "0(outer 0(inner 0) 0!" },
+        { "exec", exec_inside, "0(before exec 0!" },
+        { "exit", exit_inside, "0(exit 0!" },
+    };
+    struct log *log = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        log->length = 0;
+        log->text[0] = '\0';
+        log->has_first = false;
+        join(run_child(cases[i].body, NULL));
+        for (int tries = 0; tries < 200 && !strchr(log->text, '!'); tries++)
+            drain(log, false);
+        if (strcmp(log->text, cases[i].expected) != 0)
+            fail_msg("%s: %s", cases[i].name, log->text);
+    }
+
+    /* Nothing is left of them. */
+    struct stat info;
+    char path[WM_RING_PATH_SIZE];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof(path), "%s/%d", wm_region_inbox_path(log->inbox), i);
+        assert_int_equal(stat(path, &info), -1);
+    }
+}
+
+static void be_child(void *context)
+{
+    (void)context;
+    wm_region_end(); /* of the parent's: here it is one too many */
+    wm_region_begin("child");
+    wm_region_end();
+}
+
+static void test_fork(void **state)
+{
+    struct log *log = *state;
+
+    wm_region_begin("parent");
+    join(run_child(be_child, NULL));
+    wm_region_end();
+    expect(log, "0(parent 1) 1(child 1) 0) 0! 1!");
+    struct wm_region_thread parent = wm_region_inbox_thread(log->inbox, log->first_thread);
+    struct wm_region_thread child =
+        wm_region_inbox_thread(log->inbox, log->first_thread + 1);
+    assert_int_equal(parent.pid, getpid());
+    assert_int_equal(parent.tid, gettid());
+    assert_int_not_equal(child.pid, parent.pid);
+    assert_int_not_equal(child.process, parent.process);
+}
+
+static void close_everything(void *context)
+{
+    (void)context;
+    wm_region_begin("first");
+    for (int fd = 3; fd < 1024; fd++)
+        close(fd);
+    wm_region_end();
+    for (int i = 0; i < 5000; i++) { /* the ring has to grow */
+        wm_region_begin("second");
+        wm_region_end();
+    }
+    usleep(150000); /* longer than the inbox takes to notice that a thread is gone */
+    wm_region_begin("third");
+}
+
+static void test_closed_descriptors(void **state)
+{
+    struct log *log = *state;
+
+    pid_t pid = run_child(close_everything, NULL);
+    for (int i = 0; i < 40; i++)
+        drain(log, false);
+    assert_null(strchr(log->text, '!'));
+    join(pid);
+    drain(log, true);
+    assert_int_equal(log->count, 2 + 10000 + 1 + 1);
+    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+}
+
+/* The tracker does not drain: what there is no room for is counted, and pairs stay. */
+static void test_full(void **state)
+{
+    struct log *log = *state;
+    struct pollfd wake = { .fd = wm_region_inbox_fd(log->inbox), .events = POLLIN };
+    int64_t before_ns = wm_clock_monotonic_ns();
+
+    wm_region_begin("outermost");
+    wm_region_end();
+    assert_int_equal(poll(&wake, 1, 0), 0);
+    wm_region_begin("outer");
+    for (int i = 0; i < WM_RING_SIZE_MAX; i++) {
+        wm_region_begin("call");
+        wm_region_end();
+    }
+    assert_int_equal(poll(&wake, 1, 0), 1);
+    assert_true(wm_clock_monotonic_ns() - before_ns < 10 * WM_NS_PER_S);
+    uint64_t lost = 2 * WM_RING_SIZE_MAX;
+    wm_region_begin("lost");
+    drain(log, false);
+    wm_region_begin("there again");
+    wm_region_end();
+    wm_region_end();
+    wm_region_end();
+    wm_region_begin("after");
+    wm_region_end();
+    drain(log, true);
+    lost = wm_region_inbox_lost(log->inbox);
+    assert_true(lost > 0 && lost % 2 == 0);
+    assert_int_equal((uint64_t)log->count + lost,
+                     2 + 2 + 2 * WM_RING_SIZE_MAX + 2 + 2 + 2 + 1);
+}
+
+/* A tracker that is dead is not waited for. */
+static void test_dead_tracker(void **state)
+{
+    struct log *log = *state;
+    char path[WM_RING_PATH_SIZE], moved[WM_RING_PATH_SIZE];
+    int64_t before_ns;
+
+    snprintf(path, sizeof(path), "%s/control", wm_region_inbox_path(log->inbox));
+    snprintf(moved, sizeof(moved), "%s/.control", wm_region_inbox_path(log->inbox));
+    wm_region_begin("outer");
+    assert_int_equal(rename(path, moved), 0);
+    before_ns = wm_clock_monotonic_ns();
+    for (int i = 0; i < 2 * WM_RING_SIZE_MAX; i++) {
+        wm_region_begin("call");
+        wm_region_end();
+    }
+    assert_true(wm_clock_monotonic_ns() - before_ns < WM_NS_PER_S);
+    assert_true(wm_region_is_on());
+}
+
+static void test_take_again(void **state)
+{
+    struct log *log = *state;
+    struct wm_error err;
+    int64_t complete_ns = 4711;
+
+    for (int i = 0; i < 3; i++) {
+        wm_region_begin("call");
+        wm_region_end();
+    }
+    usleep(2000);
+    for (log->refuse_from = 0; log->refuse_from < 7; log->refuse_from++)
+        assert_int_equal(
+            wm_region_inbox_drain(log->inbox, true, take, log, &complete_ns, &err), WM_EIO);
+    assert_int_equal(complete_ns, 4711);
+    log->refuse_from = -1;
+    expect(log, "0(call 0) 0(call 0) 0(call 0) 0!");
+}
+
+static int add_local(void *context, uint32_t thread, uint32_t local, uint32_t number,
+                     const char *name)
+{
+    struct log *log = context;
+
+    (void)thread, (void)local, (void)number;
+    add(log, "<%s>", name);
+    return 0;
+}
+
+static void test_watch_names(void **state)
+{
+    struct log *log = *state;
+    struct log each = { .refuse_from = -1 };
+
+    wm_region_inbox_watch_names(log->inbox, add_local, log);
+    wm_region_begin("one");
+    wm_region_begin("two");
+    wm_region_end();
+    wm_region_begin("two");
+    drain(log, false);
+    assert_int_equal(wm_region_inbox_each_name(log->inbox, add_local, &each), 0);
+    assert_true(strcmp(each.text, "<one><two>") == 0 ||
+                strcmp(each.text, "<two><one>") == 0);
+    expect(log, "<one> 0(one<two> 0(two 0) 0(two 0!");
+}
+
+/* Another tracker in the same process. */
+static void test_listen(void **state)
+{
+    struct log *log = *state, other = { .refuse_from = -1 };
+    struct wm_error err;
+
+    wm_region_begin("before");
+    assert_int_equal(wm_region_inbox_new(&other.inbox, &err), WM_OK);
+    assert_string_not_equal(wm_region_inbox_path(other.inbox),
+                            wm_region_inbox_path(log->inbox));
+    assert_int_equal(wm_region_listen(wm_region_inbox_path(other.inbox), &err), WM_OK);
+    wm_region_begin("after");
+    wm_region_end();
+    expect(log, "0(before 0!");
+    expect(&other, "0(after 0) 0!");
+    assert_int_equal(wm_region_listen(NULL, &err), WM_OK);
+    assert_false(wm_region_is_on());
+    wm_region_begin("nowhere");
+    wm_region_end();
+    assert_int_not_equal(wm_region_start("nowhere"), 0);
+    wm_region_inbox_free(other.inbox);
+
+    static const char *const bad[] = { "", "relative", "/nonexistent", "/tmp",
+                                       "/dev/null" };
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_true(wm_region_listen(bad[i], &err) < 0);
+        assert_true(strlen(err.text) > 0);
+    }
+}
+
+static void use_environment(void *context)
+{
+    setenv(WM_REGIONS_VARIABLE, context, 1);
+    if (wm_region_listen(NULL, NULL) < 0 || !wm_region_is_on())
+        _exit(1);
+    wm_region_begin("by the environment");
+    wm_region_end();
+}
+
+static void test_environment(void **state)
+{
+    struct log *log = *state;
+    char path[WM_FOLDER_SIZE];
+
+    snprintf(path, sizeof(path), "%s", wm_region_inbox_path(log->inbox));
+    join(run_child(use_environment, path));
+    expect(log, "0(by the environment 0) 0!");
+}
+
+/* A tracker that closes ends the program's regions too. */
+static void test_closed(void **state)
+{
+    struct log *log = *state, other = { .refuse_from = -1 };
+
+    assert_int_equal(wm_region_inbox_new(&other.inbox, NULL), WM_OK);
+    assert_int_equal(wm_region_listen(wm_region_inbox_path(other.inbox), NULL), WM_OK);
+    wm_region_inbox_free(other.inbox);
+    assert_true(wm_region_is_on()); /* nobody has looked yet */
+    wm_region_begin("too late");
+    wm_region_end();
+    assert_false(wm_region_is_on());
+    drain(log, true);
+    assert_string_equal(log->text, "");
+}
+
+/* A made ring with something wrong in it. */
+struct bad_ring {
+    const char *name;
+    struct wm_ring head;
+    struct wm_ring_event events[4];
+    size_t size;          /* of the file; 0: as it should be */
+    const char *expected; /* what comes of it all the same */
+};
+
+#define HEAD(version_, size_, capacity_, sequence_)                                        \
+    {                                                                                      \
+        .magic = WM_RING_MAGIC, .version = version_, .size = size_, .capacity = capacity_, \
+        .sequence = sequence_                                                              \
+    }
+#define SOUND(sequence)                                                                    \
+    HEAD(WM_RING_VERSION, WM_RING_CAPACITY_MIN, WM_RING_CAPACITY_MIN, sequence)
+#define NAMED                                                                              \
+    { 1, 1 << 8 | WM_RING_NAME },                                                          \
+    {                                                                                      \
+        'n', 0                                                                             \
+    }
+#define BEGUN(when)                                                                        \
+    {                                                                                      \
+        when, 1 << 8 | WM_RING_BEGIN                                                       \
+    }
+
+static void write_ring(const char *folder, const char *name, const struct bad_ring *ring)
+{
+    char path[WM_RING_PATH_SIZE];
+    size_t size = ring->size > 0 ? ring->size : wm_ring_bytes(WM_RING_CAPACITY_MIN);
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(posix_fallocate(fd, 0, (off_t)size), 0);
+    assert_int_equal(pwrite(fd, &ring->head, sizeof(ring->head), 0), sizeof(ring->head));
+    if (size > WM_RING_EVENTS_AT)
+        assert_int_equal(pwrite(fd, ring->events, sizeof(ring->events), WM_RING_EVENTS_AT),
+                         sizeof(ring->events));
+    assert_int_equal(close(fd), 0);
+}
+
+static void test_bad_rings(void **state)
+{
+    static const struct bad_ring cases[] = {
+        { "good", SOUND(6), { NAMED, BEGUN(5) }, 0, "0(n 0!" },
+        { "magic", { .magic = 1 }, { { 0, 0 } }, 0, "" },
+        { "version",
+          HEAD(99, WM_RING_CAPACITY_MIN, WM_RING_CAPACITY_MIN, 6),
+          { NAMED, BEGUN(5) },
+          0,
+          "" },
+        { "size no power",
+          HEAD(WM_RING_VERSION, 1025, WM_RING_CAPACITY_MIN, 6),
+          { NAMED, BEGUN(5) },
+          0,
+          "" },
+        { "size huge",
+          HEAD(WM_RING_VERSION, UINT64_C(1) << 60, WM_RING_CAPACITY_MIN, 0),
+          { { 0, 0 } },
+          0,
+          "" },
+        { "size 0",
+          HEAD(WM_RING_VERSION, 0, WM_RING_CAPACITY_MIN, 0),
+          { { 0, 0 } },
+          0,
+          "" },
+        { "file too short", SOUND(6), { { 0, 0 } }, 4096, "" },
+        { "file of a byte", SOUND(6), { { 0, 0 } }, 1, "" },
+        { "more than it holds", SOUND(UINT64_MAX), { NAMED }, 0, "" },
+        { "capacity 0",
+          HEAD(WM_RING_VERSION, WM_RING_CAPACITY_MIN, 0, 6000),
+          { NAMED },
+          0,
+          "" },
+        { "capacity huge",
+          HEAD(WM_RING_VERSION, WM_RING_CAPACITY_MIN, 1 << 20, 6000),
+          { NAMED },
+          0,
+          "" },
+        { "unknown kind", SOUND(8), { NAMED, BEGUN(5), { 6, 77 } }, 0, "0(n 0!" },
+        { "kind 0", SOUND(2), { { 6, 0 } }, 0, "" },
+        { "no such name", SOUND(2), { BEGUN(5) }, 0, "" },
+        { "name's number", SOUND(4), { { 1, 256 << 8 | WM_RING_NAME } }, 0, "" },
+        { "begin's number", SOUND(2), { { 1, UINT64_MAX << 8 | WM_RING_BEGIN } }, 0, "" },
+        { "name too long", SOUND(8), { { 8192, 1 << 8 | WM_RING_NAME } }, 0, "" },
+        { "name below 0", SOUND(8), { { -1, 1 << 8 | WM_RING_NAME } }, 0, "" },
+        { "half a name", SOUND(4), { { 17, 1 << 8 | WM_RING_NAME } }, 0, "" },
+        { "half a start", SOUND(6), { NAMED, { 5, 1 << 8 | WM_RING_START } }, 0, "" },
+        { "time goes back", SOUND(8), { NAMED, BEGUN(9), BEGUN(5) }, 0, "0(n 0(n 0!" },
+        { "time below 0", SOUND(6), { NAMED, BEGUN(INT64_MIN) }, 0, "0(n 0!" },
+        { "time to come", SOUND(6), { NAMED, BEGUN(INT64_MAX) }, 0, "0(n 0!" },
+        { "in the middle of one", SOUND(7), { NAMED, BEGUN(5) }, 0, "0(n 0!" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct log log = { .refuse_from = -1 };
+        char path[WM_RING_PATH_SIZE];
+        assert_int_equal(wm_region_inbox_new(&log.inbox, NULL), WM_OK);
+        write_ring(wm_region_inbox_path(log.inbox), "7", &cases[i]);
+        snprintf(path, sizeof(path), "%s/7", wm_region_inbox_path(log.inbox));
+        drain(&log, false);
+        drain(&log, true);
+        if (strcmp(log.text, cases[i].expected) != 0)
+            fail_msg("%s: %s", cases[i].name, log.text);
+        if (access(path, F_OK) == 0)
+            fail_msg("%s: it is still there", cases[i].name);
+        wm_region_inbox_free(log.inbox);
+    }
+}
+
+/* A thread that stopped in the middle of an event, as in a debugger: what others did later
+ * waits for it, but not for long. */
+static void test_stuck(void **state)
+{
+    static const struct bad_ring stuck = { "stuck", SOUND(7), { NAMED, BEGUN(5) }, 0, "" };
+    struct log *log = *state;
+    const char *folder = wm_region_inbox_path(log->inbox);
+    char path[WM_RING_PATH_SIZE];
+
+    wm_region_begin("a");
+    snprintf(path, sizeof(path), "%s/900", folder);
+    write_ring(folder, "900", &stuck);
+    int fd = open(path, O_RDWR);
+    assert_true(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    log->first_thread = 0;
+    log->has_first = true;
+    int64_t before_ns = wm_clock_monotonic_ns();
+    while (!strstr(log->text, "0(a"))
+        drain(log, false);
+    int64_t waited_ns = wm_clock_monotonic_ns() - before_ns;
+    assert_true(waited_ns > 900 * WM_NS_PER_MS && waited_ns < 10 * WM_NS_PER_S);
+    assert_string_equal(log->text, "900(n 0(a");
+
+    /* It goes on after all: what it does is late, and in order. */
+    const uint64_t sequence = 8;
+    const struct wm_ring_event late = { 6, WM_RING_END };
+    assert_int_equal(pwrite(fd, &late, sizeof(late), WM_RING_EVENTS_AT + 3 * sizeof(late)),
+                     sizeof(late));
+    assert_int_equal(
+        pwrite(fd, &sequence, sizeof(sequence), offsetof(struct wm_ring, sequence)),
+        sizeof(sequence));
+    drain(log, false);
+    assert_string_equal(log->text, "900(n 0(a 900)");
+    close(fd);
+}
+
+static void test_strange_files(void **state)
+{
+    struct log *log = *state;
+    struct stat info;
+    char path[WM_RING_PATH_SIZE];
+    const char *folder = wm_region_inbox_path(log->inbox);
+
+    assert_int_equal(stat(folder, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    snprintf(path, sizeof(path), "%s/5", folder);
+    assert_int_equal(symlink("/dev/zero", path), 0);
+    snprintf(path, sizeof(path), "%s/6", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(path, sizeof(path), "%s/99999999999999999999", folder);
+    assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
+    snprintf(path, sizeof(path), "%s/16777216", folder);
+    assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
+    wm_region_begin("a");
+    wm_region_end();
+    expect(log, "0(a 0) 0!");
+}
+
+static void test_out_of_memory(void **state)
+{
+    struct log *log = *state;
+    int64_t complete_ns;
+    struct wm_error err = { 0 };
+    struct wm_region_inbox *inbox = NULL;
+    int status = WM_ENOMEM;
+
+    test_fail_allocation(0);
+    assert_int_equal(wm_region_inbox_new(&inbox, &err), WM_ENOMEM);
+    assert_null(inbox);
+    test_fail_allocation(-1);
+    wm_region_begin("a");
+    wm_region_begin("b");
+    usleep(2000);
+    long nth = 0;
+    for (; status == WM_ENOMEM && nth < 50; nth++) {
+        test_fail_allocation(nth);
+        status = wm_region_inbox_drain(log->inbox, true, take, log, &complete_ns, &err);
+        test_fail_allocation(-1);
+        assert_true(status == WM_OK || err.status == WM_ENOMEM);
+    }
+    assert_true(nth > 3);
+    assert_int_equal(status, WM_OK);
+    expect(log, "0(a 0(b 0!");
+}
+
+static void *begin_without_memory(void *context)
+{
+    test_fail_allocation(0);
+    wm_region_begin("a");
+    wm_region_end();
+    test_fail_allocation(-1);
+    wm_region_begin(context);
+    wm_region_end();
+    return NULL;
+}
+
+static void test_thread_without_memory(void **state)
+{
+    run_thread(begin_without_memory, "b");
+    expect(*state, "0(b 0) 0!");
+}
+
+static void test_stale_folders(void **state)
+{
+    static const struct {
+        const char *name;
+        bool is_old, has_tracker, is_left;
+    } cases[] = {
+        { "dead and old", true, false, false },
+        { "dead", false, false, true },
+        { "old", true, true, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char folder[64], control[80];
+        struct wm_region_inbox *inbox;
+        const struct timespec old[2] = { { .tv_sec = 1000000000 },
+                                         { .tv_sec = 1000000000 } };
+        snprintf(folder, sizeof(folder), "/dev/shm/wattmeter-%u-XXXXXX", geteuid());
+        assert_non_null(mkdtemp(folder));
+        snprintf(control, sizeof(control), "%s/control", folder);
+        int fd = open(control, O_RDWR | O_CREAT, 0600);
+        assert_true(fd >= 0);
+        if (cases[i].has_tracker)
+            assert_int_equal(flock(fd, LOCK_EX), 0);
+        if (cases[i].is_old)
+            assert_int_equal(utimensat(AT_FDCWD, folder, old, 0), 0);
+        assert_int_equal(wm_region_inbox_new(&inbox, NULL), WM_OK);
+        wm_region_inbox_free(inbox);
+        if ((access(folder, F_OK) == 0) != cases[i].is_left)
+            fail_msg("%s", cases[i].name);
+        unlink(control);
+        rmdir(folder);
+        close(fd);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_inbox, free_inbox)
+    const struct CMUnitTest tests[] = {
+        TEST(test_names),
+        TEST(test_many_names),
+        TEST(test_strays),
+        TEST(test_errno),
+        TEST(test_threads),
+        TEST(test_ends_of_processes),
+        TEST(test_fork),
+        TEST(test_closed_descriptors),
+        TEST(test_full),
+        TEST(test_dead_tracker),
+        TEST(test_take_again),
+        TEST(test_watch_names),
+        TEST(test_listen),
+        TEST(test_environment),
+        TEST(test_closed),
+        cmocka_unit_test(test_bad_rings),
+        TEST(test_stuck),
+        TEST(test_strange_files),
+        TEST(test_out_of_memory),
+        TEST(test_thread_without_memory),
+        cmocka_unit_test(test_stale_folders),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

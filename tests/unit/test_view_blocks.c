@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_view_blocks.c - an analysis of blocks in every form: gpu_tracker's tables as its
+ * documents print them (tests/data/gpu_tracker), ours as in tests/data/blocks, which
+ * WM_UPDATE_GOLDEN=1 writes anew; and its JSON read back.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_block_results.h"
+#include "base/base_file.h"
+#include "test.h"
+#include "view/view_blocks.h"
+#include "view/view_experiment.h"
+#include "view/view_gpu_tracker_table.h"
+#include "view/view_python_json.h"
+
+enum form { TEXT, JSON, GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
+
+static char *print(const struct wm_block_results *results, enum form form)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    json_t *json = form == GPU_TRACKER_JSON ? wm_block_results_json(results, false) : NULL;
+
+    assert_non_null(out);
+    if (form == TEXT)
+        wm_view_blocks_text(results, out);
+    else if (form == JSON)
+        assert_int_equal(wm_view_dump(wm_block_results_json(results, true), out, NULL),
+                         WM_OK);
+    else if (form == GPU_TRACKER_TEXT)
+        assert_int_equal(wm_view_blocks_gpu_tracker(results, out), WM_OK);
+    else
+        wm_view_python_json(json, out);
+    json_decref(json);
+    fclose(out);
+    return text;
+}
+
+static char *slurp(const char *relative)
+{
+    char *text;
+    struct wm_error err;
+    size_t length;
+
+    if (wm_file_slurp(test_source_path(relative), 1 << 20, &text, &length, &err) < 0)
+        fail_msg("%s", err.text);
+    return text;
+}
+
+static struct wm_block_results *parse(const char *text)
+{
+    struct wm_block_results *results;
+    struct wm_error err;
+
+    if (wm_block_results_parse(text, strlen(text), "made.json", &results, &err) < 0)
+        fail_msg("%s", err.text);
+    return results;
+}
+
+/* What gpu_tracker's documents print, out of the numbers in it. */
+static void test_seed(void **state)
+{
+    char *json = slurp("tests/data/gpu_tracker/analysis.json");
+    char *text = slurp("tests/data/gpu_tracker/analysis.txt");
+    struct wm_block_results *results = parse(json);
+    char *printed;
+
+    (void)state;
+    printed = print(results, GPU_TRACKER_TEXT);
+    assert_string_equal(printed, text);
+    free(printed);
+    printed = print(results, GPU_TRACKER_JSON);
+    assert_string_equal(printed, json);
+    free(printed);
+
+    assert_int_equal(results->count, 2);
+    assert_string_equal(results->blocks[1].name, "my-function");
+    assert_int_equal(results->blocks[1].nonempty_calls, 3);
+    assert_true(results->blocks[0].time.std == 0.120147);
+    assert_true(results->blocks[0].usage[WM_CPU_MAIN_SUM].mean == 96.583333);
+    assert_int_equal(results->static_data.system_cores, 12);
+    assert_string_equal(results->static_data.ram_unit, "gigabytes");
+    wm_block_results_free(results);
+    free(json);
+    free(text);
+}
+
+static const struct wm_static_data gigabytes = { "gigabytes", "gigabytes", "hours",
+                                                 67.254166,   16.376,      12,
+                                                 12,          1,           1 };
+static const struct wm_static_data unknown = { "bytes", "bytes", "seconds", 13e9, NAN,
+                                               8,       -1,      -1,        -1 };
+
+static void timepoint(struct wm_blocks *blocks, int64_t when_ns, double value)
+{
+    struct wm_timepoint made = { .when_ns = when_ns };
+
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        made.values[i] = i == WM_SYSTEM_GPU_RAM ? NAN : value * (double)(i + 1);
+    wm_blocks_timepoint(blocks, &made);
+}
+
+/* Opens a call, gives it timepoints, and closes it. */
+static void call(struct wm_blocks *blocks, const char *name, int64_t start_ns,
+                 double seconds, int timepoints)
+{
+    uint64_t key;
+    size_t block;
+
+    assert_int_equal(wm_blocks_find(blocks, name, &block), WM_OK);
+    assert_int_equal(wm_blocks_open(blocks, block, start_ns, &key), WM_OK);
+    for (int i = 0; i < timepoints; i++)
+        timepoint(blocks, start_ns + i, 0.125 * (i + 1));
+    wm_blocks_close(blocks, key,
+                    start_ns + (isnan(seconds) ? 1000 : (int64_t)(seconds * 1e9)), seconds);
+}
+
+static void make_several(struct wm_blocks *blocks)
+{
+    timepoint(blocks, 1, 0.25);
+    call(blocks, "train", 100, 2.25, 3);
+    call(blocks, "load", INT64_C(3000000000), 0.000004, 0);
+    call(blocks, "train", INT64_C(4000000000), 2.75, 2);
+    call(blocks, "train", INT64_C(9000000000), NAN, 1);
+    call(blocks, "train.py:7", INT64_C(10000000000), 1.5, 1);
+}
+
+/* Names that are to do harm, and blocks without anything. */
+static void make_hostile(struct wm_blocks *blocks)
+{
+    char long_name[4097];
+
+    memset(long_name, 'x', sizeof(long_name) - 1);
+    long_name[sizeof(long_name) - 1] = '\0';
+    call(blocks, "", 1, 0.5, 0);
+    call(blocks, "a,b \"c\"\n'; DROP TABLE data; --", 2, 1e-7, 0);
+    call(blocks, "\x1b]0;gotcha\a", 3, 4e5, 0);
+    call(blocks, "Träumerei \U0001f980", 4, NAN, 0);
+    call(blocks, "\xff\xfe broken", 5, 1, 1);
+    call(blocks, long_name, 6, 3, 0);
+}
+
+static void make_nothing(struct wm_blocks *blocks)
+{
+    (void)blocks;
+}
+
+static const struct golden {
+    const char *name;
+    void (*make)(struct wm_blocks *blocks);
+    const struct wm_static_data *static_data;
+    uint64_t stray;
+} goldens[] = {
+    { "several", make_several, &gigabytes, 0 },
+    { "hostile", make_hostile, &unknown, 2 },
+    { "nothing", make_nothing, &unknown, 0 },
+};
+
+static struct wm_block_results *results_of(const struct golden *golden)
+{
+    struct wm_block_results *results;
+    struct wm_blocks *blocks;
+
+    assert_int_equal(wm_blocks_new(&blocks, NULL), WM_OK);
+    golden->make(blocks);
+    assert_int_equal(
+        wm_block_results_new(blocks, golden->static_data, golden->stray, &results, NULL),
+        WM_OK);
+    wm_blocks_free(blocks);
+    return results;
+}
+
+static void compare(const struct golden *golden, const struct wm_block_results *results,
+                    enum form form, const char *suffix)
+{
+    char relative[128];
+    char *text = print(results, form);
+
+    snprintf(relative, sizeof(relative), "tests/data/blocks/%s.%s", golden->name, suffix);
+    if (getenv("WM_UPDATE_GOLDEN")) {
+        FILE *file = fopen(test_source_path(relative), "w");
+        assert_non_null(file);
+        assert_true(fputs(text, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+    }
+    char *expected = slurp(relative);
+    if (strcmp(text, expected) != 0)
+        fail_msg("%s differs from what is printed:\n%s", relative, text);
+    free(expected);
+    free(text);
+}
+
+static void test_golden(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        struct wm_block_results *results = results_of(&goldens[i]);
+        compare(&goldens[i], results, TEXT, "txt");
+        compare(&goldens[i], results, JSON, "json");
+        compare(&goldens[i], results, GPU_TRACKER_TEXT, "gpu_tracker.txt");
+        compare(&goldens[i], results, GPU_TRACKER_JSON, "gpu_tracker.json");
+        wm_block_results_free(results);
+    }
+}
+
+/* What is read back prints the same. */
+static void test_round_trip(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        struct wm_block_results *results = results_of(&goldens[i]);
+        for (enum form form = JSON; form <= GPU_TRACKER_JSON; form += 2) {
+            char *text = print(results, form);
+            struct wm_block_results *again = parse(text);
+            char *printed = print(again, form);
+            assert_string_equal(printed, text);
+            free(printed);
+            free(text);
+            wm_block_results_free(again);
+        }
+        wm_block_results_free(results);
+    }
+}
+
+/* gpu_tracker writes NaN where we write null; in a name it stays. */
+static void test_python_nan(void **state)
+{
+    static const char text[] =
+        "{\"overall\": {\"main_ram\": {\"min\": NaN, \"max\": Infinity, \"mean\": "
+        "-Infinity,\n"
+        "\"std\":NaN}}, \"static_data\": {\"ram_unit\": \"bytes\", \"gpu_ram_unit\": "
+        "\"bytes\", \"time_unit\": \"days\", \"ram_system_capacity\": NaN},"
+        "\"code_block_results\": [{\"name\": \"NaN \\\" NaN\", \"num_timepoints\": 0,"
+        "\"num_calls\": 1, \"num_non_empty_calls\": 0, \"compute_time\": {\"min\": 1, "
+        "\"total\": 1.5}, \"resource_usage\": {}}]}";
+    struct wm_block_results *results = parse(text);
+
+    (void)state;
+    assert_true(isnan(results->overall[WM_MAIN_RAM].min));
+    assert_true(isnan(results->overall[WM_MAIN_RAM].max));
+    assert_true(isnan(results->overall[WM_SYSTEM_RAM].mean));
+    assert_true(isnan(results->static_data.ram_capacity));
+    assert_int_equal(results->static_data.gpus, -1);
+    assert_string_equal(results->blocks[0].name, "NaN \" NaN");
+    assert_true(results->blocks[0].time.min == 1);
+    assert_true(isnan(results->blocks[0].time.std));
+    assert_true(results->blocks[0].time.total == 1.5);
+    wm_block_results_free(results);
+}
+
+#define STATIC                                                                             \
+    "\"static_data\": {\"ram_unit\": \"bytes\", \"gpu_ram_unit\": \"bytes\", "             \
+    "\"time_unit\": \"days\"}"
+#define BLOCK(rest)                                                                        \
+    "{\"overall\": {}, " STATIC ", \"code_block_results\": [{\"name\": \"a\"" rest "}]}"
+#define COUNTS ", \"num_timepoints\": 0, \"num_calls\": 1, \"num_non_empty_calls\": 0"
+
+static const struct {
+    const char *text, *why;
+} bad_rows[] = {
+    { "", "not JSON" },
+    { "{", "not JSON" },
+    { "[]", "no object" },
+    { "null", "not JSON" },
+    { "{\"overall\": 1}", "overall" },
+    { "{\"overall\": []}", "overall" },
+    { "{}", "overall" },
+    { "{\"overall\": {\"main_ram\": 3}}", "main_ram" },
+    { "{\"overall\": {\"main_ram\": {\"min\": \"3\"}}}", "min" },
+    { "{\"overall\": {}}", "static_data" },
+    { "{\"overall\": {}, \"num_timepoints\": -1}", "num_timepoints" },
+    { "{\"overall\": {}, \"num_stray_stops\": 1.5}", "num_stray_stops" },
+    { "{\"overall\": {}, \"static_data\": {}}", "ram_unit" },
+    { "{\"overall\": {}, \"static_data\": {\"ram_unit\": 5}}", "ram_unit" },
+    { "{\"overall\": {}, \"static_data\": {\"ram_unit\": \"sixteen bytes ok\"}}",
+      "ram_unit" },
+    { "{\"overall\": {}, " STATIC "}", "code_block_results" },
+    { "{\"overall\": {}, " STATIC ", \"code_block_results\": {}}", "code_block_results" },
+    { "{\"overall\": {}, " STATIC ", \"code_block_results\": [1]}", "name" },
+    { "{\"overall\": {}, " STATIC ", \"code_block_results\": [{\"name\": null}]}", "name" },
+    { BLOCK(""), "num_timepoints" },
+    { BLOCK(", \"num_timepoints\": -5"), "num_timepoints" },
+    { BLOCK(", \"num_timepoints\": 5, \"num_calls\": 1e3"), "num_calls" },
+    { BLOCK(COUNTS), "compute_time" },
+    { BLOCK(COUNTS ", \"compute_time\": []"), "compute_time" },
+    { BLOCK(COUNTS ", \"compute_time\": {\"total\": {}}"), "total" },
+    { BLOCK(COUNTS ", \"compute_time\": {}"), "resource_usage" },
+    { BLOCK(COUNTS ", \"compute_time\": {\"histogram\": [1]}"), "calls" },
+    { BLOCK(COUNTS ", \"compute_time\": {\"histogram\": [{\"up_to\": 0, \"calls\": 1}]}"),
+      "histogram" },
+    { BLOCK(COUNTS ", \"compute_time\": {\"histogram\": [{\"up_to\": 1e300, \"calls\": "
+                   "1}]}"),
+      "histogram" },
+    { BLOCK(COUNTS ", \"num_unfinished_calls\": null"), "num_unfinished_calls" },
+};
+
+static void test_bad(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad_rows); i++) {
+        const char *text = bad_rows[i].text;
+        struct wm_block_results *results;
+        struct wm_error err = { 0 };
+        assert_int_equal(
+            wm_block_results_parse(text, strlen(text), "bad.json", &results, &err),
+            WM_EFORMAT);
+        if (!strstr(err.text, bad_rows[i].why) || !strstr(err.text, "bad.json"))
+            fail_msg("%s: \"%s\" does not say \"%s\"", text, err.text, bad_rows[i].why);
+    }
+}
+
+static const struct table_case {
+    const char *name;
+    struct wm_gpu_tracker_table table;
+    const char *expected;
+} table_cases[] = {
+    { "zeros that all of a column end in are cut, and one decimal stays",
+      { 2, (const char *const[]) { "a", "long" }, 2,
+        (const char *const[]) { "x", "y", "z" }, 3,
+        (const double[]) { 1, 0.5, 1.25, 20, 0.25, 100.125 } },
+      "           x     y        z\n"
+      "  a      1.0  0.50    1.250\n"
+      "  long  20.0  0.25  100.125\n" },
+    { "a header that is longer than the numbers has a blank before it",
+      { 0, NULL, 1, (const char *const[]) { "session one", "B" }, 2,
+        (const double[]) { 0, 0.42992 } },
+      "  session one        B\n"
+      "          0.0  0.42992\n" },
+    { "a sign takes the place of the blank",
+      { 0, NULL, 1, (const char *const[]) { "x" }, 1, (const double[]) { -12.5 } },
+      "     x\n"
+      " -12.5\n" },
+    { "nothing known",
+      { 0, NULL, 1, (const char *const[]) { "min", "mean" }, 2,
+        (const double[]) { NAN, NAN } },
+      "  min  mean\n"
+      "  NaN   NaN\n" },
+    { "known and not known in one column",
+      { 0, (const char *const[]) { "a", "b" }, 2, (const char *const[]) { "x" }, 1,
+        (const double[]) { NAN, 1.5 } },
+      "     x\n"
+      "a  NaN\n"
+      "b  1.5\n" },
+    { "six decimals, rounded",
+      { 0, NULL, 1, (const char *const[]) { "x", "y", "z" }, 3,
+        (const double[]) { 1.0 / 3, 2.0 / 3, 4e-7 } },
+      "         x         y    z\n"
+      "  0.333333  0.666667  0.0\n" },
+    { "bytes",
+      { 0, NULL, 1, (const char *const[]) { "x" }, 1, (const double[]) { 67254166528 } },
+      "              x\n"
+      "  67254166528.0\n" },
+    { "a column holds characters, not bytes",
+      { 0, (const char *const[]) { "µ", "ab" }, 2, (const char *const[]) { "größe" }, 1,
+        (const double[]) { 1, 2 } },
+      "    größe\n"
+      "µ     1.0\n"
+      "ab    2.0\n" },
+    { "no rows", { 4, NULL, 0, (const char *const[]) { "x" }, 1, NULL }, "      x\n" },
+};
+
+static void test_table(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(table_cases); i++) {
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        assert_non_null(out);
+        print_message("  %s\n", table_cases[i].name);
+        assert_int_equal(wm_view_gpu_tracker_table(&table_cases[i].table, out), WM_OK);
+        fclose(out);
+        assert_string_equal(text, table_cases[i].expected);
+        free(text);
+    }
+}
+
+static void test_python_numbers(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } rows[] = {
+        { 0, "0.0" },
+        { 1, "1.0" },
+        { -1.5, "-1.5" },
+        { 16.376, "16.376" },
+        { 0.1 + 0.2, "0.30000000000000004" },
+        { 0.0001, "0.0001" },
+        { 0.00012345, "0.00012345" },
+        { 0.00001, "1e-05" },
+        { 2.867e-05, "2.867e-05" },
+        { 1e-300, "1e-300" },
+        { 1e15, "1000000000000000.0" },
+        { 9999999999999998, "9999999999999998.0" },
+        { 1e16, "1e+16" },
+        { 1.25e22, "1.25e+22" },
+        { 67000000000, "67000000000.0" },
+        { 1795247379.2159243, "1795247379.2159243" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[WM_PYTHON_NUMBER_SIZE];
+        wm_view_python_number(text, rows[i].value);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+static void test_python_json(void **state)
+{
+    static const char text[] = "{\"a\": [], \"b\": {}, \"c\": [1, true, false, null], "
+                               "\"d\\n\\\"\\\\\\u0001\\u007f\\u00e4\\ud83e\\udd80\": -2.5}";
+    static const char expected[] =
+        "{\n \"a\": [],\n \"b\": {},\n \"c\": [\n  1,\n  true,\n  false,\n  null\n ],\n"
+        " \"d\\n\\\"\\\\\\u0001\x7f\\u00e4\\ud83e\\udd80\": -2.5\n}";
+    json_t *root = json_loads(text, 0, NULL);
+    char *printed = NULL;
+    size_t size;
+    FILE *out = open_memstream(&printed, &size);
+
+    (void)state;
+    assert_non_null(out);
+    wm_view_python_json(root, out);
+    fclose(out);
+    assert_string_equal(printed, expected);
+    free(printed);
+    json_decref(root);
+}
+
+static void test_out_of_memory(void **state)
+{
+    char *json = slurp("tests/data/gpu_tracker/analysis.json");
+    int status = WM_ENOMEM;
+
+    (void)state;
+    for (long nth = 0; status == WM_ENOMEM; nth++) {
+        struct wm_block_results *results = NULL;
+        assert_true(nth < 5000);
+        test_fail_allocation(nth);
+        status = wm_block_results_parse(json, strlen(json), "made.json", &results, NULL);
+        test_fail_allocation(-1);
+        wm_block_results_free(results);
+    }
+    assert_int_equal(status, WM_OK);
+    free(json);
+
+    struct wm_blocks *blocks;
+    assert_int_equal(wm_blocks_new(&blocks, NULL), WM_OK);
+    make_several(blocks);
+    status = WM_ENOMEM;
+    for (long nth = 0; status == WM_ENOMEM; nth++) {
+        struct wm_block_results *results = NULL;
+        json_t *root = NULL;
+        assert_true(nth < 20000);
+        test_fail_allocation(nth);
+        status = wm_block_results_new(blocks, &unknown, 0, &results, NULL);
+        if (status == WM_OK) {
+            root = wm_block_results_json(results, true);
+            status = root ? WM_OK : WM_ENOMEM;
+        }
+        test_fail_allocation(-1);
+        json_decref(root);
+        wm_block_results_free(results);
+    }
+    assert_int_equal(status, WM_OK);
+    wm_blocks_free(blocks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_seed),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_python_nan),
+        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_python_numbers),
+        cmocka_unit_test(test_python_json),
+        cmocka_unit_test(test_out_of_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
