@@ -131,15 +131,17 @@ WM_API int wm_tracker_metrics(struct wm_tracker *tracker, const char *path,
 
 /* Starts `argv` (ends with NULL; argv[0] is looked up in PATH) and the ticks.
  * WM_ENOENT: there is no such command; WM_EACCES: it cannot be executed. On any
- * failure the command has not run, not even begun. */
+ * failure the command has not run, not even begun. Its regions (region.h) are measured
+ * too: WATTMETER_REGIONS is set for it, unless that names a file already. */
 WM_API int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
                                     struct wm_error *err);
 
-/* Starts on a process that runs already, and on its descendants. */
+/* Starts on a process that runs already, and on its descendants; without regions. */
 WM_API int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid,
                                 struct wm_error *err);
 
-/* Starts on the calling process; what the tracker itself uses is taken out. */
+/* Starts on the calling process; what the tracker itself uses is taken out. Its regions
+ * are measured from here on. */
 WM_API int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *err);
 
 /* The process the tracker was started on; 0 before the start. */

@@ -237,6 +237,8 @@ static void build_remarks(struct wm_report_builder *builder)
                         (unsigned long long)result->ticks);
     if (report->run.gpu_remark)
         wm_build_remark(builder, "GPUs: %s", report->run.gpu_remark);
+    if (report->run.regions_remark)
+        wm_build_remark(builder, "regions: %s", report->run.regions_remark);
     if (result->memory_note[0])
         wm_build_remark(builder, "memory: %s", result->memory_note);
     if (result->metrics_note[0])

@@ -12,6 +12,7 @@
 
 #include "base/base_file.h"
 #include "record/read_join.h"
+#include "record/read_left.h"
 #include "record/record_ops.h"
 #include "record/record_text.h"
 #include "record/record_url.h"
@@ -32,9 +33,9 @@ struct wm_recording {
     size_t run;
     dev_t device;
     ino_t inode; /* 0 where a URL leads */
-    const struct wm_channel *channels;
-    size_t channel_count;
     bool started;
+    struct wm_left left; /* regions of a tracker that was killed, */
+    bool has_left;       /* once they have been read */
     max_align_t state[];
 };
 
@@ -148,7 +149,6 @@ static int open_file(char *file, size_t run, struct wm_recording **ret_recording
         wm_recording_close(recording);
         return status;
     }
-    recording->channel_count = ops->channels(recording->state, &recording->channels);
     *ret_recording = recording;
     return WM_OK;
 }
@@ -194,7 +194,6 @@ int wm_recording_join_meter(struct wm_recording *recording, const char *path,
     joined->run = recording->run;
     joined->device = recording->device;
     joined->inode = recording->inode;
-    joined->channel_count = joined->ops->channels(joined->state, &joined->channels);
     *ret_joined = joined;
     return WM_OK;
 
@@ -206,29 +205,42 @@ out:
     return status;
 }
 
+void wm_reader_head_release(struct wm_reader_head *head)
+{
+    wm_run_release(&head->run);
+    wm_result_release(&head->result);
+    free(head->gaps);
+}
+
+static const struct wm_reader_head *head_of(const struct wm_recording *recording)
+{
+    return (const struct wm_reader_head *)recording->state;
+}
+
 void wm_recording_close(struct wm_recording *recording)
 {
     if (!recording)
         return;
     recording->ops->close(recording->state);
+    wm_left_release(&recording->left);
     free(recording->path);
     free(recording);
 }
 
 size_t wm_recording_run_count(const struct wm_recording *recording)
 {
-    return recording->ops->run_count(recording->state);
+    return head_of(recording)->run_count;
 }
 
 size_t wm_recording_channel_count(const struct wm_recording *recording)
 {
-    return recording->channel_count;
+    return head_of(recording)->channel_count;
 }
 
 const struct wm_channel *wm_recording_channel(const struct wm_recording *recording,
                                               size_t index)
 {
-    return &recording->channels[index];
+    return &head_of(recording)->channels[index];
 }
 
 int wm_recording_next(struct wm_recording *recording, struct wm_tick *ret_tick,
@@ -240,25 +252,28 @@ int wm_recording_next(struct wm_recording *recording, struct wm_tick *ret_tick,
 
 const struct wm_run *wm_recording_run(const struct wm_recording *recording)
 {
-    return recording->ops->run(recording->state);
+    return &head_of(recording)->run;
 }
 
 const struct wm_result *wm_recording_result(const struct wm_recording *recording)
 {
-    return recording->ops->result(recording->state);
+    const struct wm_reader_head *head = head_of(recording);
+
+    return head->has_result ? &head->result : NULL;
 }
 
 const struct wm_channel *wm_recording_channels(const struct wm_recording *recording,
                                                size_t *ret_count)
 {
-    *ret_count = recording->channel_count;
-    return recording->channels;
+    *ret_count = head_of(recording)->channel_count;
+    return head_of(recording)->channels;
 }
 
 size_t wm_recording_gaps(const struct wm_recording *recording,
                          const struct wm_gap **ret_gaps)
 {
-    return recording->ops->gaps(recording->state, ret_gaps);
+    *ret_gaps = head_of(recording)->gaps;
+    return head_of(recording)->gap_count;
 }
 
 int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch *ret_batch,
@@ -266,7 +281,19 @@ int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch 
 {
     const struct wm_reader_ops *ops = recording->ops;
 
-    return ops->regions ? ops->regions(recording->state, ret_batch, err) : 0;
+    if (!ops->regions)
+        return 0;
+    int status = ops->regions(recording->state, ret_batch, err);
+    if (status < 0 || recording->has_left || wm_recording_result(recording) ||
+        ops == &wm_reader_join) /* which asks another recording */
+        return status;
+    if (status > 0) {
+        int noted = wm_left_note(&recording->left, ret_batch, err);
+        return noted < 0 ? noted : status;
+    }
+    status = wm_left_read(&recording->left, wm_recording_run(recording), ret_batch, err);
+    recording->has_left = status > 0;
+    return status;
 }
 
 const char *wm_recording_path(const struct wm_recording *recording)

@@ -76,18 +76,16 @@ struct placed {
 };
 
 struct aipm_reader {
+    struct wm_reader_head head;
     const char *path; /* for messages */
     struct wm_lines lines;
-    struct wm_run run;
-    struct wm_result result;
     struct wm_aipm_channels set;
     enum wm_origin origins[WM_DEVICE_OTHER + 1]; /* by kind of device */
-    struct wm_gap *gaps;
-    size_t gap_count, gap_room;
+    size_t gap_room;
 
-    size_t chosen, part_count; /* which run is read, or WHOLE */
-    size_t part;               /* the run that the file has come to, */
-    bool in_part;              /* and whether there was anything of it */
+    size_t chosen; /* which run is read, or WHOLE */
+    size_t part;   /* the run that the file has come to, */
+    bool in_part;  /* and whether there was anything of it */
 
     int64_t spacing_ns; /* the usual one; 0: unknown */
     struct timeline timeline;
@@ -270,9 +268,9 @@ static int count_parts(struct aipm_reader *reader, struct wm_error *err)
     length = wm_lines_rest(&reader->lines, &text);
     if (!is_blank(text, length))
         follow_parts(reader, text, length);
-    reader->part_count = reader->part + reader->in_part;
-    if (reader->part_count == 0)
-        reader->part_count = 1;
+    reader->head.run_count = reader->part + reader->in_part;
+    if (reader->head.run_count == 0)
+        reader->head.run_count = 1;
     return rewind_records(reader, err);
 }
 
@@ -402,14 +400,14 @@ static void add_window(struct first_windows *windows, const struct placed *place
 static int add_gaps(struct aipm_reader *reader, const struct placed *placed,
                     struct wm_error *err)
 {
-    if (placed->hole_ns < 0 || reader->gap_count == GAPS_MAX)
+    if (placed->hole_ns < 0 || reader->head.gap_count == GAPS_MAX)
         return WM_OK;
-    if (reader->gap_count == reader->gap_room) {
+    if (reader->head.gap_count == reader->gap_room) {
         size_t room = reader->gap_room > 0 ? 2 * reader->gap_room : 16;
-        struct wm_gap *grown = realloc(reader->gaps, room * sizeof(*grown));
+        struct wm_gap *grown = realloc(reader->head.gaps, room * sizeof(*grown));
         if (!grown)
             return out_of_memory(reader, err);
-        reader->gaps = grown;
+        reader->head.gaps = grown;
         reader->gap_room = room;
     }
     struct wm_gap gap = {
@@ -418,7 +416,7 @@ static int add_gaps(struct aipm_reader *reader, const struct placed *placed,
         .state = WM_READING_FAILED,
     };
     snprintf(gap.why, sizeof(gap.why), "%s", placed->why);
-    reader->gaps[reader->gap_count++] = gap;
+    reader->head.gaps[reader->head.gap_count++] = gap;
     return WM_OK;
 }
 
@@ -426,20 +424,20 @@ static int add_gaps(struct aipm_reader *reader, const struct placed *placed,
 static int spread_gaps(struct aipm_reader *reader, struct wm_error *err)
 {
     size_t most = GAPS_MAX / reader->set.count;
-    if (reader->gap_count > most)
-        reader->gap_count = most;
-    size_t count = reader->gap_count * reader->set.count;
+    if (reader->head.gap_count > most)
+        reader->head.gap_count = most;
+    size_t count = reader->head.gap_count * reader->set.count;
     struct wm_gap *gaps = calloc(count + 1, sizeof(*gaps));
 
     if (!gaps)
         return out_of_memory(reader, err);
     for (size_t i = 0; i < count; i++) {
-        gaps[i] = reader->gaps[i % reader->gap_count];
-        gaps[i].channel = i / reader->gap_count;
+        gaps[i] = reader->head.gaps[i % reader->head.gap_count];
+        gaps[i].channel = i / reader->head.gap_count;
     }
-    free(reader->gaps);
-    reader->gaps = gaps;
-    reader->gap_count = count;
+    free(reader->head.gaps);
+    reader->head.gaps = gaps;
+    reader->head.gap_count = count;
     return WM_OK;
 }
 
@@ -546,10 +544,10 @@ static int note_windows(struct aipm_reader *reader, const struct first_windows *
     char seconds[WM_NUMBER_SIZE], joules[WM_NUMBER_SIZE], each[WM_NUMBER_SIZE];
 
     if (windows->count == 0)
-        return wm_run_set_note(&reader->run, "first window",
+        return wm_run_set_note(&reader->head.run, "first window",
                                "unknown and left out: no record follows another");
     return wm_run_set_note(
-        &reader->run, "first window",
+        &reader->head.run, "first window",
         "added: %s s, %s J of the packages; a record stands for the time before it, and "
         "%s s (the usual spacing) are put before the first one of %s%llu segment%s",
         note_number(windows->seconds, seconds), note_number(windows->joules, joules),
@@ -563,14 +561,14 @@ static int note_times(struct aipm_reader *reader, int64_t unix_ns)
     char zone[WM_LOCALTIME_SIZE];
 
     wm_localtime_zone(unix_ns, zone);
-    return wm_run_set_note(&reader->run, "times",
+    return wm_run_set_note(&reader->head.run, "times",
                            "local, without a zone; taken as %s, that of this reader (TZ)",
                            zone);
 }
 
 static int note_origin(struct aipm_reader *reader, const struct survey *survey)
 {
-    return wm_run_set_note(&reader->run, "recorded by", "AIPowerMeter, generation %s",
+    return wm_run_set_note(&reader->head.run, "recorded by", "AIPowerMeter, generation %s",
                            survey->generation ? survey->generation : "unknown");
 }
 
@@ -607,8 +605,8 @@ static int add_sources(struct aipm_reader *reader)
 
     for (size_t i = 0; i < reader->set.count && status == WM_OK; i++) {
         const char *name = reader->set.channels[i].source;
-        if (!has_source(&reader->run, name))
-            status = add_source(&reader->run, name);
+        if (!has_source(&reader->head.run, name))
+            status = add_source(&reader->head.run, name);
     }
     return status;
 }
@@ -627,7 +625,7 @@ static int count_gpus(const struct aipm_reader *reader)
 static int fill_run(struct aipm_reader *reader, const char *path,
                     const struct survey *survey, struct wm_error *err)
 {
-    struct wm_run *run = &reader->run;
+    struct wm_run *run = &reader->head.run;
 
     int status = wm_aipm_read_run(path, run, err);
     if (status < 0)
@@ -656,8 +654,8 @@ static void add_trouble(struct aipm_reader *reader, const char *format, ...)
 
 static void add_trouble(struct aipm_reader *reader, const char *format, ...)
 {
-    char *text = reader->result.recording_trouble;
-    size_t size = sizeof(reader->result.recording_trouble), used = strlen(text);
+    char *text = reader->head.result.recording_trouble;
+    size_t size = sizeof(reader->head.result.recording_trouble), used = strlen(text);
     va_list arguments;
 
     used += (size_t)snprintf(text + used, size - used, "%s", used > 0 ? "; " : "");
@@ -700,7 +698,7 @@ static void say_trouble(struct aipm_reader *reader)
 /* Always there: AIPowerMeter's recordings say nothing of how they ended. */
 static void fill_result(struct aipm_reader *reader, const struct survey *survey)
 {
-    reader->result = (struct wm_result) {
+    reader->head.result = (struct wm_result) {
         .end_ns = survey->end_ns,
         .exit_status = -1,
         .cpu_total_seconds = -1,
@@ -723,6 +721,9 @@ static int make_buffers(struct aipm_reader *reader, struct wm_error *err)
 {
     size_t count = reader->set.count;
 
+    reader->head.has_result = true;
+    reader->head.channels = reader->set.channels;
+    reader->head.channel_count = reader->set.count;
     reader->record = calloc(count + 1, sizeof(*reader->record));
     reader->shown = calloc(count + 1, sizeof(*reader->shown));
     reader->totals = calloc(count + 1, sizeof(*reader->totals));
@@ -749,12 +750,12 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
     if (status == WM_OK)
         status = count_parts(reader, err);
     if (status == WM_OK)
-        status = wm_reader_choose_run(path, run, reader->part_count, &index, err);
+        status = wm_reader_choose_run(path, run, reader->head.run_count, &index, err);
     if (status == WM_OK)
         status = find_spacing(reader, err);
     if (status == WM_OK)
         status = rewind_records(reader, err);
-    if (status == WM_OK && run != WM_LAST_RUN && reader->part_count > 1)
+    if (status == WM_OK && run != WM_LAST_RUN && reader->head.run_count > 1)
         reader->chosen = index;
     if (status == WM_OK)
         status = survey_file(reader, &survey, err);
@@ -772,39 +773,9 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
         reader->chosen == WHOLE || reader->chosen == 0 ? INT64_MIN : survey.first_ns,
         survey.next_ns,
     };
-    status = wm_aipm_read_results(path, &reader->run, &window, &reader->result, err);
+    status =
+        wm_aipm_read_results(path, &reader->head.run, &window, &reader->head.result, err);
     return status < 0 ? status : rewind_records(reader, err);
-}
-
-static size_t aipm_run_count(const void *state)
-{
-    return ((const struct aipm_reader *)state)->part_count;
-}
-
-static const struct wm_run *aipm_run(const void *state)
-{
-    return &((const struct aipm_reader *)state)->run;
-}
-
-static const struct wm_result *aipm_result(const void *state)
-{
-    return &((const struct aipm_reader *)state)->result;
-}
-
-static size_t aipm_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct aipm_reader *reader = state;
-
-    *ret_channels = reader->set.channels;
-    return reader->set.count;
-}
-
-static size_t aipm_gaps(const void *state, const struct wm_gap **ret_gaps)
-{
-    const struct aipm_reader *reader = state;
-
-    *ret_gaps = reader->gaps;
-    return reader->gap_count;
 }
 
 /* 1, or 0 past the last record. */
@@ -880,9 +851,7 @@ static void aipm_close(void *state)
 
     wm_lines_close(&reader->lines);
     wm_aipm_channels_release(&reader->set);
-    wm_run_release(&reader->run);
-    wm_result_release(&reader->result);
-    free(reader->gaps);
+    wm_reader_head_release(&reader->head);
     free(reader->record);
     free(reader->shown);
     free(reader->totals);
@@ -893,11 +862,6 @@ const struct wm_reader_ops wm_reader_aipm = {
     .recognises = aipm_recognises,
     .state_size = sizeof(struct aipm_reader),
     .open = aipm_open,
-    .run_count = aipm_run_count,
-    .run = aipm_run,
-    .result = aipm_result,
-    .channels = aipm_channels,
-    .gaps = aipm_gaps,
     .next = aipm_next,
     .close = aipm_close,
 };

@@ -29,16 +29,12 @@ struct cell {
 enum { CALLS_AT_ONCE = 4096 };
 
 struct csv_reader {
+    struct wm_reader_head head;
     const char *file;
     const char *path; /* the same for messages */
     struct wm_lines lines;
 
-    struct wm_run run;
-    struct wm_result result;
-    bool has_result;
     struct wm_channel_set set;
-    struct wm_gap *gaps;
-    size_t gap_count;
 
     struct cell *cells;
     size_t cell_count; /* 0: there are no ticks */
@@ -126,13 +122,13 @@ static int read_gaps(struct csv_reader *reader, const json_t *array, struct wm_e
 {
     size_t count = json_array_size(array);
 
-    reader->gaps = calloc(count + 1, sizeof(*reader->gaps));
-    if (!reader->gaps)
+    reader->head.gaps = calloc(count + 1, sizeof(*reader->head.gaps));
+    if (!reader->head.gaps)
         return out_of_memory(reader, err);
     for (size_t i = 0; i < count; i++) {
         if (wm_gap_from_json(&reader->set, json_array_get(array, i),
-                             &reader->gaps[reader->gap_count]))
-            reader->gap_count++;
+                             &reader->head.gaps[reader->head.gap_count]))
+            reader->head.gap_count++;
     }
     return WM_OK;
 }
@@ -147,11 +143,11 @@ static int read_result(struct csv_reader *reader, const json_t *object,
     char *text = json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY);
     if (!text)
         return out_of_memory(reader, err);
-    int status = wm_result_from_json(text, &reader->result, &why);
+    int status = wm_result_from_json(text, &reader->head.result, &why);
     free(text);
     if (status < 0)
         return wrong_cell(reader, status, &why, err);
-    reader->has_result = true;
+    reader->head.has_result = true;
     return WM_OK;
 }
 
@@ -183,7 +179,7 @@ static int read_static(struct csv_reader *reader, char *line, struct wm_error *e
     int status = read_format(reader, cells[WM_CSV_FORMAT], err);
     if (status < 0)
         return status;
-    status = wm_run_from_json(cells[WM_CSV_RUN], &reader->run, &why);
+    status = wm_run_from_json(cells[WM_CSV_RUN], &reader->head.run, &why);
     if (status == WM_OK)
         status = wm_channel_set_from_json(&reader->set, cells[WM_CSV_CHANNELS], &why);
     if (status < 0)
@@ -318,42 +314,11 @@ static int csv_open(void *state, const char *path, size_t run, struct wm_error *
     if (status < 0)
         return status;
     reader->clocks = calloc(reader->set.columns.clock_count + 1, sizeof(*reader->clocks));
+    reader->head.run_count = 1;
+    reader->head.channels = reader->set.channels;
+    reader->head.channel_count = reader->set.count;
     reader->readings = calloc(reader->set.count + 1, sizeof(*reader->readings));
     return reader->clocks && reader->readings ? WM_OK : out_of_memory(reader, err);
-}
-
-static size_t csv_run_count(const void *state)
-{
-    (void)state;
-    return 1;
-}
-
-static const struct wm_run *csv_run(const void *state)
-{
-    return &((const struct csv_reader *)state)->run;
-}
-
-static const struct wm_result *csv_result(const void *state)
-{
-    const struct csv_reader *reader = state;
-
-    return reader->has_result ? &reader->result : NULL;
-}
-
-static size_t csv_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct csv_reader *reader = state;
-
-    *ret_channels = reader->set.channels;
-    return reader->set.count;
-}
-
-static size_t csv_gaps(const void *state, const struct wm_gap **ret_gaps)
-{
-    const struct csv_reader *reader = state;
-
-    *ret_gaps = reader->gaps;
-    return reader->gap_count;
 }
 
 static bool parse_time(const char *text, size_t length, int64_t *ret_ns)
@@ -669,13 +634,11 @@ static void csv_close(void *state)
     wm_lines_close(&reader->region_lines);
     wm_regions_part_release(&reader->regions);
     free(reader->name);
-    free(reader->gaps);
     free(reader->cells);
     free(reader->clocks);
     free(reader->readings);
     wm_channel_set_release(&reader->set);
-    wm_run_release(&reader->run);
-    wm_result_release(&reader->result);
+    wm_reader_head_release(&reader->head);
 }
 
 const struct wm_reader_ops wm_reader_csv = {
@@ -683,11 +646,6 @@ const struct wm_reader_ops wm_reader_csv = {
     .recognises = csv_recognises,
     .state_size = sizeof(struct csv_reader),
     .open = csv_open,
-    .run_count = csv_run_count,
-    .run = csv_run,
-    .result = csv_result,
-    .channels = csv_channels,
-    .gaps = csv_gaps,
     .next = csv_next,
     .regions = csv_regions,
     .close = csv_close,

@@ -21,17 +21,15 @@ struct moment {
 enum { SHORT_PERIODS = 3 };
 
 struct join {
+    struct wm_reader_head head;
     struct wm_recording *recording, *meter;
-    struct wm_run run;
-    struct wm_result result;
-    bool has_result;
     struct wm_channel *channels;
     size_t own_count, meter_count; /* of the channels */
     struct wm_reading *readings;   /* of a tick that is given out */
     int64_t last_ns;               /* when that was; -1: there was none */
     struct moment next;            /* tick of the recording */
     struct moment before, after;   /* ticks of the meter, on both sides of a tick */
-    bool meter_ended;
+    bool meter_ended, ended;
     uint64_t ticks, joined; /* for how many the meter had something to say */
 };
 
@@ -45,8 +43,8 @@ static int64_t shift_of(const struct join *join)
 {
     const struct wm_run *meter = wm_recording_run(join->meter);
 
-    return meter->anchor_unix_ns - meter->anchor_ns + join->run.anchor_ns -
-           join->run.anchor_unix_ns;
+    return meter->anchor_unix_ns - meter->anchor_ns + join->head.run.anchor_ns -
+           join->head.run.anchor_unix_ns;
 }
 
 /* Elsewhere the meter says of what time a reading is, and lags behind by nothing. Where
@@ -87,11 +85,42 @@ static int make_buffers(struct join *join, struct wm_error *err)
     return WM_OK;
 }
 
+/* What is known of the recording, before and after its ticks. */
+static int copy_result(struct join *join, struct wm_error *err)
+{
+    const struct wm_result *own = wm_recording_result(join->recording);
+
+    if (!own)
+        return WM_OK;
+    wm_result_release(&join->head.result);
+    join->head.result = (struct wm_result) { 0 };
+    int status = wm_result_copy(own, &join->head.result, err);
+    join->head.has_result = status == WM_OK;
+    return status;
+}
+
+static int fill_head(struct join *join, struct wm_error *err)
+{
+    struct wm_reader_head *head = &join->head;
+    const struct wm_gap *gaps = NULL;
+
+    head->run_count = wm_recording_run_count(join->recording);
+    head->channels = join->channels;
+    head->channel_count = join->own_count + join->meter_count;
+    size_t count = wm_recording_gaps(join->recording, &gaps);
+    head->gaps = calloc(count + 1, sizeof(*head->gaps));
+    if (!head->gaps)
+        return out_of_memory(err);
+    for (; head->gap_count < count; head->gap_count++)
+        head->gaps[head->gap_count] = gaps[head->gap_count];
+    int status = wm_run_copy(wm_recording_run(join->recording), &head->run, err);
+    return status < 0 ? status : copy_result(join, err);
+}
+
 /* All but the recordings, which only a success makes ours. */
 static void free_buffers(struct join *join)
 {
-    wm_run_release(&join->run);
-    wm_result_release(&join->result);
+    wm_reader_head_release(&join->head);
     free(join->channels);
     free(join->readings);
     free(join->next.readings);
@@ -118,44 +147,14 @@ int wm_join_init(void *state, struct wm_recording *recording, struct wm_recordin
 
     int status = make_buffers(join, err);
     if (status == WM_OK)
-        status = wm_run_copy(wm_recording_run(recording), &join->run, err);
+        status = fill_head(join, err);
     if (status == WM_OK &&
-        wm_run_set_note(&join->run, "meter", "%s, joined by the time of day",
+        wm_run_set_note(&join->head.run, "meter", "%s, joined by the time of day",
                         wm_text_path(name)) < 0)
         status = out_of_memory(err);
     if (status < 0)
         free_buffers(join);
     return status;
-}
-
-static size_t join_run_count(const void *state)
-{
-    return wm_recording_run_count(((const struct join *)state)->recording);
-}
-
-static const struct wm_run *join_run(const void *state)
-{
-    return &((const struct join *)state)->run;
-}
-
-static const struct wm_result *join_result(const void *state)
-{
-    const struct join *join = state;
-
-    return join->has_result ? &join->result : wm_recording_result(join->recording);
-}
-
-static size_t join_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct join *join = state;
-
-    *ret_channels = join->channels;
-    return join->own_count + join->meter_count;
-}
-
-static size_t join_gaps(const void *state, const struct wm_gap **ret_gaps)
-{
-    return wm_recording_gaps(((const struct join *)state)->recording, ret_gaps);
 }
 
 static int read_next(struct join *join, struct wm_error *err)
@@ -275,22 +274,21 @@ static void read_rest(struct join *join)
 /* What went wrong on both sides. */
 static int finish(struct join *join, struct wm_error *err)
 {
-    const struct wm_result *own = wm_recording_result(join->recording);
     const struct wm_result *meter = wm_recording_result(join->meter);
 
-    if (!own || join->has_result)
+    if (join->ended)
         return WM_OK;
-    int status = wm_result_copy(own, &join->result, err);
-    if (status < 0)
+    int status = copy_result(join, err);
+    if (status < 0 || !join->head.has_result)
         return status;
-    join->has_result = true;
+    join->ended = true;
     read_rest(join);
     if (join->joined == 0)
-        add_trouble(&join->result,
+        add_trouble(&join->head.result,
                     "the meter has no reading that can be used from the time of the "
                     "recording");
     if (meter)
-        add_trouble(&join->result, meter->recording_trouble);
+        add_trouble(&join->head.result, meter->recording_trouble);
     return WM_OK;
 }
 
@@ -339,11 +337,6 @@ static int join_regions(void *state, struct wm_region_batch *ret_batch,
 const struct wm_reader_ops wm_reader_join = {
     .name = "a recording and a meter",
     .state_size = sizeof(struct join),
-    .run_count = join_run_count,
-    .run = join_run,
-    .result = join_result,
-    .channels = join_channels,
-    .gaps = join_gaps,
     .next = join_next,
     .regions = join_regions,
     .close = join_close,

@@ -43,13 +43,12 @@ enum row {
 };
 
 struct meter_reader {
+    struct wm_reader_head head;
     const char *path; /* for messages */
     struct wm_lines lines;
     struct wm_meter_csv_columns columns;
     char *header;       /* the names in `columns` */
     size_t header_line; /* where it stands */
-    struct wm_run run;
-    struct wm_result result;
     struct wm_channel *channels;
     char (*labels)[16];
     struct wm_reading *row;    /* as it stands in the file */
@@ -331,7 +330,7 @@ static enum row place_row(struct meter_reader *reader, char *line, size_t length
 /* What has been left out so far: whoever reads no further is told, too. */
 static void say_trouble(struct meter_reader *reader)
 {
-    struct wm_result *result = &reader->result;
+    struct wm_result *result = &reader->head.result;
     char *text = result->recording_trouble;
     size_t size = sizeof(result->recording_trouble), used = 0;
 
@@ -368,10 +367,10 @@ static int next_row(struct meter_reader *reader, int64_t *ret_when_ns, struct wm
 
         uint64_t bad_values = reader->bad_values;
         enum row row = place_row(reader, line, length, ret_when_ns);
-        reader->result.ticks++;
+        reader->head.result.ticks++;
         if (row == ROW_MARKED)
             reader->marked++;
-        else if (row == ROW_BAD && reader->result.lost_ticks++ == 0)
+        else if (row == ROW_BAD && reader->head.result.lost_ticks++ == 0)
             memcpy(reader->first_fault, reader->fault, sizeof(reader->fault));
         if (row != ROW_GOOD)
             reader->bad_values = bad_values;
@@ -427,8 +426,8 @@ static int start_again(struct meter_reader *reader, struct wm_error *err)
     char *line;
 
     reader->when_ns = -1;
-    reader->result.ticks = 0;
-    reader->result.lost_ticks = 0;
+    reader->head.result.ticks = 0;
+    reader->head.result.lost_ticks = 0;
     reader->bad_values = 0;
     reader->marked = 0;
     int status = wm_lines_rewind(&reader->lines, err);
@@ -470,6 +469,10 @@ static int make_channels(struct meter_reader *reader, struct wm_error *err)
     size_t place = 0;
 
     int status = make_buffers(reader, err);
+    reader->head.run_count = 1;
+    reader->head.has_result = true;
+    reader->head.channels = reader->channels;
+    reader->head.channel_count = columns->powers;
     for (size_t i = 0; i < columns->count && status == WM_OK; i++) {
         const char *name = columns->columns[i].name;
         if (columns->columns[i].use != WM_METER_CSV_POWER)
@@ -492,7 +495,7 @@ static int make_channels(struct meter_reader *reader, struct wm_error *err)
 
 static int fill_run(struct meter_reader *reader, int64_t first_ns, struct wm_error *err)
 {
-    struct wm_run *run = &reader->run;
+    struct wm_run *run = &reader->head.run;
 
     run->anchor_ns = first_ns;
     run->anchor_unix_ns = first_ns;
@@ -534,7 +537,7 @@ static int meter_open(void *state, const char *path, size_t run, struct wm_error
         status = fill_run(reader, first_ns, err);
     if (status == WM_OK)
         status = start_again(reader, err);
-    reader->result = (struct wm_result) {
+    reader->head.result = (struct wm_result) {
         .exit_status = -1,
         .cpu_total_seconds = -1,
         .cpu_main_seconds = -1,
@@ -545,37 +548,6 @@ static int meter_open(void *state, const char *path, size_t run, struct wm_error
         .tool_max_rss_bytes = -1,
     };
     return status;
-}
-
-static size_t meter_run_count(const void *state)
-{
-    (void)state;
-    return 1;
-}
-
-static const struct wm_run *meter_run(const void *state)
-{
-    return &((const struct meter_reader *)state)->run;
-}
-
-static const struct wm_result *meter_result(const void *state)
-{
-    return &((const struct meter_reader *)state)->result;
-}
-
-static size_t meter_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct meter_reader *reader = state;
-
-    *ret_channels = reader->channels;
-    return reader->columns.powers;
-}
-
-static size_t meter_gaps(const void *state, const struct wm_gap **ret_gaps)
-{
-    (void)state;
-    *ret_gaps = NULL;
-    return 0;
 }
 
 /* Whether too much time has passed since the last value of a column. */
@@ -628,7 +600,7 @@ static int meter_next(void *state, struct wm_tick *ret_tick, struct wm_error *er
             reader->row_ns = -1;
             return status;
         }
-        reader->result.end_ns = reader->row_ns;
+        reader->head.result.end_ns = reader->row_ns;
         if (before_ns >= 0 && make_hole(reader)) {
             tick.when_ns = before_ns + 1;
             *ret_tick = tick;
@@ -647,8 +619,7 @@ static void meter_close(void *state)
     struct meter_reader *reader = state;
 
     wm_lines_close(&reader->lines);
-    wm_run_release(&reader->run);
-    wm_result_release(&reader->result);
+    wm_reader_head_release(&reader->head);
     free(reader->header);
     free(reader->channels);
     free(reader->labels);
@@ -662,11 +633,6 @@ const struct wm_reader_ops wm_reader_meter = {
     .recognises = meter_recognises,
     .state_size = sizeof(struct meter_reader),
     .open = meter_open,
-    .run_count = meter_run_count,
-    .run = meter_run,
-    .result = meter_result,
-    .channels = meter_channels,
-    .gaps = meter_gaps,
     .next = meter_next,
     .close = meter_close,
 };

@@ -25,15 +25,10 @@ enum { CALLS_AT_ONCE = 4096 };
 #define SORT_PATIENCE_NS (INT64_C(120) * 1000 * 1000 * 1000)
 
 struct postgres_reader {
+    struct wm_reader_head head;
     struct wm_pg pg;
     char id[24]; /* of the run */
-    size_t run_count;
-    struct wm_run run;
-    struct wm_result result;
-    bool has_result;
     struct wm_channel_set set;
-    struct wm_gap *gaps;
-    size_t gap_count;
     struct wm_reading *readings;
     int64_t last_ns;
     bool ended;
@@ -66,10 +61,10 @@ static int read_run(struct postgres_reader *reader, const struct wm_pg_rows *row
     struct wm_error why;
 
     snprintf(reader->id, sizeof(reader->id), "%s", id ? id : "");
-    int status = wm_run_from_json(info ? info : "", &reader->run, &why);
+    int status = wm_run_from_json(info ? info : "", &reader->head.run, &why);
     if (status == WM_OK && result) {
-        status = wm_result_from_json(result, &reader->result, &why);
-        reader->has_result = status == WM_OK;
+        status = wm_result_from_json(result, &reader->head.result, &why);
+        reader->head.has_result = status == WM_OK;
     }
     return status < 0 ? wrong_row(reader, "run", status, &why, err) : WM_OK;
 }
@@ -81,7 +76,7 @@ static int count_runs(struct postgres_reader *reader, struct wm_error *err)
     int status = wm_pg_query(&reader->pg, "SELECT count(*) FROM " WM_PG_SCHEMA ".run", NULL,
                              0, &result, err);
     if (status == WM_OK)
-        reader->run_count = (size_t)wm_pg_rows_number(&result, 0, 0, -1);
+        reader->head.run_count = (size_t)wm_pg_rows_number(&result, 0, 0, -1);
     wm_pg_rows_free(&result);
     return status;
 }
@@ -98,8 +93,8 @@ static int load_run(struct postgres_reader *reader, size_t run, struct wm_error 
 
     int status = count_runs(reader, err);
     if (status == WM_OK)
-        status =
-            wm_reader_choose_run(reader->pg.shown, run, reader->run_count, &index, err);
+        status = wm_reader_choose_run(reader->pg.shown, run, reader->head.run_count, &index,
+                                      err);
     if (status < 0)
         return status;
     snprintf(offset, sizeof(offset), "%zu", index);
@@ -169,11 +164,11 @@ static void add_gap(struct postgres_reader *reader, const struct wm_pg_rows *row
         column ? wm_channel_set_find(&reader->set, column) : NULL;
 
     if (use && !use->is_clock &&
-        wm_gap_init(&reader->gaps[reader->gap_count], use->index,
+        wm_gap_init(&reader->head.gaps[reader->head.gap_count], use->index,
                     wm_pg_rows_number(rows, row, 1, -1),
                     wm_pg_rows_number(rows, row, 2, -1), wm_pg_rows_text(rows, row, 3),
                     wm_pg_rows_text(rows, row, 4)))
-        reader->gap_count++;
+        reader->head.gap_count++;
 }
 
 static int load_gaps(struct postgres_reader *reader, struct wm_error *err)
@@ -188,8 +183,9 @@ static int load_gaps(struct postgres_reader *reader, struct wm_error *err)
                              texts, 1, &rows, err);
     if (status < 0)
         return status;
-    reader->gaps = calloc((size_t)wm_pg_rows_count(&rows) + 1, sizeof(*reader->gaps));
-    if (!reader->gaps)
+    reader->head.gaps =
+        calloc((size_t)wm_pg_rows_count(&rows) + 1, sizeof(*reader->head.gaps));
+    if (!reader->head.gaps)
         status = out_of_memory(reader, err);
     for (int row = 0; row < wm_pg_rows_count(&rows) && status == WM_OK; row++)
         add_gap(reader, &rows, row);
@@ -248,41 +244,10 @@ static int postgres_open(void *state, const char *path, size_t run, struct wm_er
     if (status < 0)
         return status;
 
+    reader->head.channels = reader->set.channels;
+    reader->head.channel_count = reader->set.count;
     reader->readings = calloc(reader->set.count + 1, sizeof(*reader->readings));
     return reader->readings ? WM_OK : out_of_memory(reader, err);
-}
-
-static size_t postgres_run_count(const void *state)
-{
-    return ((const struct postgres_reader *)state)->run_count;
-}
-
-static const struct wm_run *postgres_run(const void *state)
-{
-    return &((const struct postgres_reader *)state)->run;
-}
-
-static const struct wm_result *postgres_result(const void *state)
-{
-    const struct postgres_reader *reader = state;
-
-    return reader->has_result ? &reader->result : NULL;
-}
-
-static size_t postgres_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct postgres_reader *reader = state;
-
-    *ret_channels = reader->set.channels;
-    return reader->set.count;
-}
-
-static size_t postgres_gaps(const void *state, const struct wm_gap **ret_gaps)
-{
-    const struct postgres_reader *reader = state;
-
-    *ret_gaps = reader->gaps;
-    return reader->gap_count;
 }
 
 static int wrong_value(const struct postgres_reader *reader, const char *column,
@@ -517,11 +482,9 @@ static void postgres_close(void *state)
     wm_pg_close(&reader->pg);
     wm_pg_close(&reader->region_pg);
     wm_regions_part_release(&reader->regions);
-    free(reader->gaps);
     free(reader->readings);
     wm_channel_set_release(&reader->set);
-    wm_run_release(&reader->run);
-    wm_result_release(&reader->result);
+    wm_reader_head_release(&reader->head);
 }
 
 const struct wm_reader_ops wm_reader_postgres = {
@@ -529,11 +492,6 @@ const struct wm_reader_ops wm_reader_postgres = {
     .is_target = wm_url_is_postgres,
     .state_size = sizeof(struct postgres_reader),
     .open = postgres_open,
-    .run_count = postgres_run_count,
-    .run = postgres_run,
-    .result = postgres_result,
-    .channels = postgres_channels,
-    .gaps = postgres_gaps,
     .next = postgres_next,
     .regions = postgres_regions,
     .close = postgres_close,

@@ -24,17 +24,12 @@ enum {
 enum { CALLS_AT_ONCE = 4096 };
 
 struct sqlite_reader {
+    struct wm_reader_head head;
     const char *path; /* for messages */
     sqlite3 *db;
     sqlite3_stmt *samples;
     sqlite3_int64 id; /* of the run */
-    size_t run_count;
-    struct wm_run run;
-    struct wm_result result;
-    bool has_result;
     struct wm_channel_set set;
-    struct wm_gap *gaps;
-    size_t gap_count;
     size_t gaps_seen; /* rows of the table that were looked at */
     struct wm_reading *readings;
     int64_t last_ns;
@@ -184,10 +179,10 @@ static int read_run(struct sqlite_reader *reader, sqlite3_stmt *statement,
     struct wm_error why;
 
     reader->id = sqlite3_column_int64(statement, 0);
-    int status = wm_run_from_json(info ? info : "", &reader->run, &why);
+    int status = wm_run_from_json(info ? info : "", &reader->head.run, &why);
     if (status == WM_OK && result) {
-        status = wm_result_from_json(result, &reader->result, &why);
-        reader->has_result = status == WM_OK;
+        status = wm_result_from_json(result, &reader->head.result, &why);
+        reader->head.has_result = status == WM_OK;
     }
     return status < 0 ? wrong_row(reader, "run", status, &why, err) : WM_OK;
 }
@@ -209,7 +204,7 @@ static int load_run(struct sqlite_reader *reader, size_t run, struct wm_error *e
     if (status < 0)
         return status;
 
-    reader->run_count = (size_t)count;
+    reader->head.run_count = (size_t)count;
     sqlite3_bind_int64(statement, 1, (sqlite3_int64)index);
     int result = sqlite3_step(statement);
     status =
@@ -281,18 +276,18 @@ static int add_gap(struct sqlite_reader *reader, sqlite3_stmt *statement, size_t
     reader->gaps_seen++;
     if (!use || use->is_clock)
         return WM_OK;
-    if (reader->gap_count == *room) {
+    if (reader->head.gap_count == *room) {
         size_t more = *room > 0 ? 2 * *room : 64;
-        void *grown = realloc(reader->gaps, more * sizeof(*reader->gaps));
+        void *grown = realloc(reader->head.gaps, more * sizeof(*reader->head.gaps));
         if (!grown)
             return out_of_memory(reader, err);
-        reader->gaps = grown;
+        reader->head.gaps = grown;
         *room = more;
     }
-    if (wm_gap_init(&reader->gaps[reader->gap_count], use->index,
+    if (wm_gap_init(&reader->head.gaps[reader->head.gap_count], use->index,
                     sqlite3_column_int64(statement, 1), sqlite3_column_int64(statement, 2),
                     text_at(statement, 3), text_at(statement, 4)))
-        reader->gap_count++;
+        reader->head.gap_count++;
     return WM_OK;
 }
 
@@ -365,41 +360,10 @@ static int sqlite_open(void *state, const char *path, size_t run, struct wm_erro
     if (status < 0)
         return status;
 
+    reader->head.channels = reader->set.channels;
+    reader->head.channel_count = reader->set.count;
     reader->readings = calloc(reader->set.count + 1, sizeof(*reader->readings));
     return reader->readings ? WM_OK : out_of_memory(reader, err);
-}
-
-static size_t sqlite_run_count(const void *state)
-{
-    return ((const struct sqlite_reader *)state)->run_count;
-}
-
-static const struct wm_run *sqlite_run(const void *state)
-{
-    return &((const struct sqlite_reader *)state)->run;
-}
-
-static const struct wm_result *sqlite_result(const void *state)
-{
-    const struct sqlite_reader *reader = state;
-
-    return reader->has_result ? &reader->result : NULL;
-}
-
-static size_t sqlite_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct sqlite_reader *reader = state;
-
-    *ret_channels = reader->set.channels;
-    return reader->set.count;
-}
-
-static size_t sqlite_gaps(const void *state, const struct wm_gap **ret_gaps)
-{
-    const struct sqlite_reader *reader = state;
-
-    *ret_gaps = reader->gaps;
-    return reader->gap_count;
 }
 
 static int wrong_value(const struct sqlite_reader *reader, const char *column,
@@ -487,9 +451,9 @@ static int sqlite_more(void *state, struct wm_error *err)
 {
     struct sqlite_reader *reader = state;
 
-    free(reader->gaps);
-    reader->gaps = NULL;
-    reader->gap_count = 0;
+    free(reader->head.gaps);
+    reader->head.gaps = NULL;
+    reader->head.gap_count = 0;
     sqlite3_finalize(reader->samples);
     reader->samples = NULL;
     int status = wm_sql_exec(reader->db, "BEGIN", reader->path, err);
@@ -663,12 +627,10 @@ static void sqlite_close(void *state)
         sqlite3_finalize(reader->calls);
         sqlite3_close(reader->db);
     }
-    free(reader->gaps);
     free(reader->readings);
     wm_regions_part_release(&reader->regions);
     wm_channel_set_release(&reader->set);
-    wm_run_release(&reader->run);
-    wm_result_release(&reader->result);
+    wm_reader_head_release(&reader->head);
 }
 
 const struct wm_reader_ops wm_reader_sqlite = {
@@ -676,11 +638,6 @@ const struct wm_reader_ops wm_reader_sqlite = {
     .recognises = sqlite_recognises,
     .state_size = sizeof(struct sqlite_reader),
     .open = sqlite_open,
-    .run_count = sqlite_run_count,
-    .run = sqlite_run,
-    .result = sqlite_result,
-    .channels = sqlite_channels,
-    .gaps = sqlite_gaps,
     .next = sqlite_next,
     .regions = sqlite_regions,
     .more = sqlite_more,

@@ -162,52 +162,31 @@ static struct device *find_device(struct aipm *aipm, const struct wm_channel *ch
     return device;
 }
 
-/* Whether it says what the CPUs or the memory draw. */
-static bool is_metered(const struct wm_channel *channel, enum wm_device_kind kind)
+static struct wm_energy_offer offer_of(const void *list, size_t index)
 {
-    return channel->device_kind == kind && (strcmp(channel->metric, "energy") == 0 ||
-                                            strcmp(channel->metric, "power") == 0);
+    const struct wm_channel *channel = &((const struct wm_channel *)list)[index];
+    bool is_metered =
+        strcmp(channel->metric, "energy") == 0 || strcmp(channel->metric, "power") == 0;
+
+    return (struct wm_energy_offer) {
+        .source = channel->source,
+        .kind = is_metered ? channel->device_kind : WM_DEVICE_OTHER,
+        .origin = channel->origin,
+        .is_known = true,
+    };
 }
 
-static bool has_source(const struct aipm *aipm, const char *source,
-                       enum wm_device_kind kind)
-{
-    for (size_t i = 0; i < aipm->count; i++) {
-        if (is_metered(&aipm->channels[i], kind) &&
-            strcmp(aipm->channels[i].source, source) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool has_measured_cpu(const struct aipm *aipm)
-{
-    for (size_t i = 0; i < aipm->count; i++) {
-        if (is_metered(&aipm->channels[i], WM_DEVICE_CPU) &&
-            aipm->channels[i].origin != WM_ESTIMATED)
-            return true;
-    }
-    return false;
-}
-
-/* Whether a better source knows the same CPUs or memory, which must not count twice. An
- * estimate of the memory is not added to CPUs that were measured. */
+/* Whether another source counts for the same CPUs or memory, which must not count
+ * twice. */
 static bool is_second(const struct aipm *aipm, const struct wm_channel *channel)
 {
-    const char *source;
+    const struct wm_energy_offers offers = { aipm->channels, aipm->count, offer_of };
+    struct wm_energy_choice choice;
 
     if (channel->device_kind != WM_DEVICE_CPU && channel->device_kind != WM_DEVICE_DRAM)
         return false;
-    if (channel->device_kind == WM_DEVICE_DRAM &&
-        strcmp(channel->source, "estimate") == 0 && has_measured_cpu(aipm))
-        return true;
-    for (size_t i = 0; (source = wm_energy_source(i)) != NULL; i++) {
-        if (strcmp(channel->source, source) == 0)
-            return false;
-        if (has_source(aipm, source, channel->device_kind))
-            return true;
-    }
-    return false;
+    wm_energy_choose(&offers, channel->device_kind, &choice);
+    return !choice.source || strcmp(channel->source, choice.source) != 0;
 }
 
 /* Where the index of a channel of its device is kept; NULL for one of no use here. */

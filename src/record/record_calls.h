@@ -20,7 +20,7 @@ struct wm_call {
     bool is_open;              /* never ended */
     uint32_t path, thread; /* of a recording's; WM_REGION_NO_PATH and 0 of other files */
     int64_t monotonic_start_ns, monotonic_stop_ns; /* CLOCK_MONOTONIC, of a recording's */
-    double seconds;        /* its time, by the file's own numbers */
+    double seconds;                                /* its time, by the file's own numbers */
 };
 
 struct wm_calls;

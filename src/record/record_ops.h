@@ -86,6 +86,23 @@ struct wm_recorder_ops {
     void (*close)(void *state);
 };
 
+/* What can be said of a recording before its first tick; the first member of the state
+ * of each reader, which has it filled in once open() has succeeded. The rest is the
+ * reader's own, to be kept up by next() and more(). */
+struct wm_reader_head {
+    size_t run_count;
+    struct wm_run run;
+    struct wm_result result;
+    bool has_result;                   /* false: the writer was killed, or still writes */
+    const struct wm_channel *channels; /* the reader releases these */
+    size_t channel_count;
+    struct wm_gap *gaps;
+    size_t gap_count;
+};
+
+/* All but the channels. */
+void wm_reader_head_release(struct wm_reader_head *head);
+
 struct wm_reader_ops {
     const char *name;
 
@@ -94,19 +111,11 @@ struct wm_reader_ops {
     bool (*recognises)(const char *head, size_t length);
     bool (*is_target)(const char *target);
 
-    size_t state_size;
+    size_t state_size; /* begins with a struct wm_reader_head */
 
     /* `run` counts from 0 or is WM_LAST_RUN; `path` outlives the reader. When
      * open fails, close() is called. */
     int (*open)(void *state, const char *path, size_t run, struct wm_error *err);
-
-    size_t (*run_count)(const void *state);
-
-    /* Borrowed, as is the result, which is NULL when the writer was killed. */
-    const struct wm_run *(*run)(const void *state);
-    const struct wm_result *(*result)(const void *state);
-    size_t (*channels)(const void *state, const struct wm_channel **ret_channels);
-    size_t (*gaps)(const void *state, const struct wm_gap **ret_gaps);
 
     /* As wm_recording_next(); each tick is later than the one before. Readings
      * that are missing are all zero, WM_READING_NONE. */
@@ -118,7 +127,7 @@ struct wm_reader_ops {
     int (*regions)(void *state, struct wm_region_batch *ret_batch, struct wm_error *err);
 
     /* After the end: looks again, so that next() goes on with the ticks written
-     * since, and regions() with the regions, and gaps() has the gaps written since.
+     * since, and regions() with the regions, and the head has the gaps written since.
      * May be missing. */
     int (*more)(void *state, struct wm_error *err);
 

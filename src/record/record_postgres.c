@@ -167,8 +167,9 @@ static int ship_ticks(struct live *live, struct wm_error *err)
 
 static int ship_gaps(struct live *live, struct wm_error *err)
 {
-    const struct wm_gap *gaps = NULL;
-    size_t count = reader_ops->gaps(live->reader, &gaps);
+    const struct wm_reader_head *head = live->reader;
+    const struct wm_gap *gaps = head->gaps;
+    size_t count = head->gap_count;
     int status = WM_OK;
 
     for (size_t i = 0; i < count && status == WM_OK; i += GAPS_AT_ONCE) {

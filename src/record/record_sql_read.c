@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     BUSY_MS = 2000,               /* for a writer that is just changing the structure */
@@ -95,4 +96,20 @@ int wm_sql_check_table(sqlite3 *db, const char *name, const char *path,
     if (status == WM_OK && count != 1)
         status = wm_fail(err, WM_EFORMAT, "%s: there is no table %s", path, name);
     return status;
+}
+
+int64_t wm_sql_most_rows(const char *path, int columns)
+{
+    static const char *const suffixes[] = { "", "-wal" };
+    int64_t bytes = 0;
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        char name[4096];
+        struct stat info;
+        int length = snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+        if (length < (int)sizeof(name) && stat(name, &info) == 0)
+            bytes += info.st_size;
+    }
+    /* A row has its length, its number, and the length and types of its columns. */
+    return bytes / (columns + 3);
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "record/record_sql.h"
 
@@ -23,5 +24,9 @@ int wm_sql_open_to_read(const char *path, const char *shown, sqlite3 **ret_db,
  * for ever to answer. */
 int wm_sql_check_table(sqlite3 *db, const char *name, const char *path,
                        struct wm_error *err);
+
+/* More rows of so many columns the file at `path` and its log have no room for. A scan of a
+ * database whose pages point back at each other would go on for ever. */
+int64_t wm_sql_most_rows(const char *path, int columns);
 
 #endif

@@ -111,6 +111,7 @@ static int open_sqlite(struct wm_sub_tracking *file, const char *path, struct wm
                                 "SELECT data.process_id, data.code_block_name,"
                                 " data.position, data.timestamp FROM data NOT INDEXED",
                                 file->path, &file->rows, err);
+    file->most_rows = wm_sql_most_rows(path, WM_SUB_COLUMNS);
     return status;
 }
 
@@ -136,11 +137,13 @@ static int next_sqlite(struct wm_sub_tracking *file, struct wm_sub_row *ret_row,
         return 0;
     if (result != SQLITE_ROW)
         return wm_sql_fail(file->db, result, file->path, err);
-    file->row++;
+    if (file->row++ == file->most_rows)
+        return wm_fail(err, WM_EFORMAT, "%s: table data: more rows than it has room for",
+                       file->path);
     for (int i = 0; i < WM_SUB_COLUMNS; i++) {
         if (!set_value(ret_row, i, file->rows))
-            return wm_fail(err, WM_EFORMAT, "%s: table data, row %zu: %s is not %s",
-                           file->path, file->row, wm_sub_names[i], expected[i]);
+            return wm_fail(err, WM_EFORMAT, "%s: table data, row %lld: %s is not %s",
+                           file->path, (long long)file->row, wm_sub_names[i], expected[i]);
     }
     return 1;
 }

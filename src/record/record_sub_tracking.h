@@ -31,7 +31,7 @@ struct wm_sub_tracking {
     size_t places[WM_SUB_COLUMNS], columns;
     sqlite3 *db; /* SQLite; NULL: CSV */
     sqlite3_stmt *rows;
-    size_t row; /* how many of them were read */
+    int64_t row, most_rows; /* how many of them were read, and can be */
 };
 
 struct wm_sub_row {

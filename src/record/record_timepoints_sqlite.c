@@ -17,9 +17,6 @@
 #include "record/record_timepoints_ahead.h"
 #include "record/record_timepoints_ops.h"
 
-/* No row of so many columns takes fewer bytes: its length, number and types. */
-enum { ROW_BYTES_MIN = WM_TIMEPOINT_COLUMNS + 2 };
-
 /* Not `rowid`, which some column may be called. */
 #define IN_RANGE " WHERE data._rowid_ BETWEEN ? AND ?"
 
@@ -31,6 +28,7 @@ struct sqlite {
     char *sql;
     bool has_range; /* rows are found by their numbers, from first to last */
     sqlite3_int64 first, last;
+    int64_t row_count, most_rows; /* were read, and can be */
     bool is_sorted;
     struct wm_ahead *rows; /* NULL: there are none */
     int64_t last_ns;
@@ -99,10 +97,10 @@ static int load_static(struct sqlite *sqlite, struct wm_error *err)
 
 /* Whether the numbers of the rows run from `first` to `last` without great holes. A table
  * without such numbers has another order; one with holes could be made so that looking
- * for its rows never ends. */
+ * for its rows never ends, and how many pages there are is what a hostile file says. */
 static int find_range(struct sqlite *sqlite, struct wm_error *err)
 {
-    sqlite3_int64 pages = 0, page_size = 0, hidden = 0;
+    sqlite3_int64 hidden = 0;
 
     int status = number(sqlite,
                         "SELECT count(*) FROM pragma_table_info('data')"
@@ -110,30 +108,31 @@ static int find_range(struct sqlite *sqlite, struct wm_error *err)
                         &hidden, err);
     if (status < 0 || hidden > 0)
         return status;
-    if (number(sqlite, "SELECT min(_rowid_) FROM data", &sqlite->first, NULL) < 0 ||
-        number(sqlite, "SELECT max(_rowid_) FROM data", &sqlite->last, NULL) < 0)
-        return WM_OK;
-    status = number(sqlite, "PRAGMA page_count", &pages, err);
-    if (status == WM_OK)
-        status = number(sqlite, "PRAGMA page_size", &page_size, err);
-    sqlite->has_range = status == WM_OK && sqlite->first >= 0 && sqlite->last > 0 &&
-                        sqlite->last - sqlite->first < pages * page_size / ROW_BYTES_MIN;
-    return status;
+    if (number(sqlite, "SELECT min(_rowid_) FROM data", &sqlite->first, NULL) == WM_OK &&
+        number(sqlite, "SELECT max(_rowid_) FROM data", &sqlite->last, NULL) == WM_OK)
+        sqlite->has_range = sqlite->first >= 0 && sqlite->last >= sqlite->first &&
+                            sqlite->last - sqlite->first < sqlite->most_rows;
+    return WM_OK;
 }
 
 /* Begins with the first row, as they stand there or sorted. */
 static int begin(struct sqlite *sqlite, struct wm_error *err)
 {
     bool has_range = sqlite->has_range && !sqlite->is_sorted;
-    const char *tail = has_range ? IN_RANGE : "";
 
-    /* NOT INDEXED: in the order in which they were written, whatever index there is. */
+    /* NOT INDEXED: in the order in which they were written, whatever index there is.
+     * OFFSET 0: else SQLite would sort all rows first and count them afterwards. */
     sqlite3_str *sql = sqlite3_str_new(sqlite->db);
-    sqlite3_str_appendall(sql, "SELECT data.timestamp");
+    sqlite3_str_appendall(sql, sqlite->is_sorted ? "SELECT * FROM (" : "");
+    sqlite3_str_appendall(sql, "SELECT data.timestamp AS time");
     for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
         sqlite3_str_appendf(sql, ", data.%s", wm_measurement_name((enum wm_measurement)i));
-    sqlite3_str_appendf(sql, " FROM data NOT INDEXED%s",
-                        sqlite->is_sorted ? " ORDER BY data.timestamp" : tail);
+    sqlite3_str_appendall(sql, " FROM data NOT INDEXED");
+    if (has_range)
+        sqlite3_str_appendall(sql, IN_RANGE);
+    else
+        sqlite3_str_appendf(sql, " LIMIT %lld OFFSET 0", (long long)sqlite->most_rows + 1);
+    sqlite3_str_appendall(sql, sqlite->is_sorted ? ") ORDER BY time" : "");
     sqlite3_free(sqlite->sql);
     sqlite->sql = sqlite3_str_finish(sql);
     if (!sqlite->sql)
@@ -157,6 +156,7 @@ static int sort(struct sqlite *sqlite, struct wm_error *err)
     sqlite->rows = NULL;
     sqlite->is_sorted = true;
     sqlite->last_ns = 0;
+    sqlite->row_count = 0;
     int status = begin(sqlite, err);
     return status < 0 ? status : 2;
 }
@@ -169,6 +169,9 @@ static int sqlite_next(struct wm_timepoints *timepoints, struct wm_timepoint *re
     int status = sqlite->rows ? wm_ahead_next(sqlite->rows, ret_timepoint, err) : 0;
     if (status <= 0)
         return status;
+    if (sqlite->row_count++ == sqlite->most_rows)
+        return wm_fail(err, WM_EFORMAT, "%s: table data: more rows than it has room for",
+                       sqlite->shown);
     if (ret_timepoint->when_ns < sqlite->last_ns) {
         /* Our own times are those of a clock that nobody sets. */
         if (sqlite->base.is_recording || sqlite->is_sorted)
@@ -224,6 +227,7 @@ static int load_data(struct sqlite *sqlite, struct wm_error *err)
     if (status < 0 || count == 0)
         return status;
     status = wm_sql_check_table(sqlite->db, "data", sqlite->shown, err);
+    sqlite->most_rows = wm_sql_most_rows(sqlite->path, WM_TIMEPOINT_COLUMNS);
     if (status == WM_OK)
         status = find_range(sqlite, err);
     return status < 0 ? status : begin(sqlite, err);

@@ -116,6 +116,9 @@ static int make_control(struct wm_region_folder *folder, struct wm_error *err)
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, folder->control_fd, 0);
     if (control == MAP_FAILED)
         return wm_fail_errno(err, folder->path);
+
+    /* A mapping holds the lock too; in a child it would outlive us. */
+    madvise(control, size, MADV_DONTFORK);
     folder->control = control;
     folder->control->magic = WM_CONTROL_MAGIC;
     folder->control->version = WM_RING_VERSION;
@@ -151,8 +154,6 @@ int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
         status = make_wake(folder, err);
     if (status < 0)
         wm_region_folder_remove(folder);
-    else
-        remove_stale(parent);
     return status;
 }
 
@@ -163,6 +164,7 @@ void wm_region_folder_remove(struct wm_region_folder *folder)
     if (folder->fd >= 0)
         remove_files(folder->fd);
     rmdir(folder->path);
+    remove_stale(MEMORY_FOLDER); /* not at the start, where a command waits */
     wm_region_folder_close(folder);
 }
 

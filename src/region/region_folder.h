@@ -13,10 +13,10 @@ struct wm_region_folder {
 };
 
 /* Makes it, in memory if possible, with `control`, which is locked, and `wake`. On failure
- * nothing is left behind. Removes what trackers left behind that died a day ago. */
+ * nothing is left behind. */
 int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err);
 
-/* Closes it, and removes it. */
+/* Closes it, and removes it, and what trackers left behind that died a day ago. */
 void wm_region_folder_remove(struct wm_region_folder *folder);
 
 /* Closes it. */

@@ -49,8 +49,9 @@ struct message {
     struct rusage command, children, self;
 };
 
-/* To the launcher: a byte for each. The command itself takes the first. */
-static const char go[1], reap[1];
+/* To the launcher. What opens the gate is taken by the command itself: a text, which is
+ * the value of a variable or empty. */
+static const char reap[1];
 
 /* How long a dead command waits to be reaped at most: the tracker may be gone
  * and yet its end of the socket be open, in some child that it forked. */
@@ -66,6 +67,9 @@ struct progress {
 struct plan {
     const char *path;
     char *const *argv;
+    char **environment;
+    char **slot;    /* the last of it, which has a variable, or NULL as yet; */
+    char *late;     /* and what it becomes: "NAME=", and room for a value */
     int channel_fd; /* the launcher's end */
     sigset_t old_mask;
     struct sigaction old_child_action; /* of SIGCHLD */
@@ -147,21 +151,34 @@ static void restore_signals(const struct plan *plan)
     sigprocmask(SIG_SETMASK, &plan->old_mask, NULL);
 }
 
+/* False when the tracker died or thought better of it. */
+static bool pass_gate(const struct plan *plan)
+{
+    char value[WM_LAUNCH_VALUE_MAX + 1];
+    ssize_t got = recv(plan->channel_fd, value, sizeof(value), 0);
+
+    if (got < 1 || value[got - 1] != '\0')
+        return false;
+    if (got > 1) {
+        memcpy(strchr(plan->late, '=') + 1, value, (size_t)got);
+        *plan->slot = plan->late;
+    }
+    return true;
+}
+
 _Noreturn static void be_command(const struct plan *plan, int exec_fd)
 {
     struct progress progress = { .number = -1 };
     struct rusage usage = { 0 };
-    char byte;
 
-    /* No byte but the end: the tracker died or thought better of it. */
-    if (recv(plan->channel_fd, &byte, 1, 0) != 1)
+    if (!pass_gate(plan))
         _exit(126);
     restore_signals(plan);
     getrusage(RUSAGE_SELF, &usage);
     progress.inherited_kb = usage.ru_maxrss;
     if (write(exec_fd, &progress, sizeof(progress)) != sizeof(progress))
         _exit(126);
-    execvp(plan->path, plan->argv);
+    execvpe(plan->path, plan->argv, plan->environment);
 
     progress.number = errno;
     if (write(exec_fd, &progress, sizeof(progress)) != sizeof(progress))
@@ -326,8 +343,35 @@ static int fork_launcher(struct wm_launch *launch, struct plan *plan, struct wm_
     return WM_OK;
 }
 
-int wm_launch_new(const char *path, char *const argv[], struct wm_launch **ret_launch,
-                  struct wm_error *err)
+/* Ours, with a slot for the variable at its end. */
+static int plan_environment(struct plan *plan, const char *variable, struct wm_error *err)
+{
+    char *const *all = wm_env_all();
+    size_t length = strlen(variable), count = 0, kept = 0;
+
+    while (all[count])
+        count++;
+    plan->environment = calloc(count + 2, sizeof(*plan->environment));
+    plan->late = malloc(length + sizeof("=") + WM_LAUNCH_VALUE_MAX);
+    if (!plan->environment || !plan->late)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", plan->path);
+
+    char *old = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(all[i], variable, length) == 0 && all[i][length] == '=')
+            old = all[i];
+        else
+            plan->environment[kept++] = all[i];
+    }
+    plan->slot = &plan->environment[kept];
+    *plan->slot = old;
+    memcpy(plan->late, variable, length);
+    memcpy(plan->late + length, "=", sizeof("="));
+    return WM_OK;
+}
+
+int wm_launch_new(const char *path, char *const argv[], const char *variable,
+                  struct wm_launch **ret_launch, struct wm_error *err)
 {
     struct plan plan = { .path = path, .argv = argv };
 
@@ -338,8 +382,13 @@ int wm_launch_new(const char *path, char *const argv[], struct wm_launch **ret_l
     launch->launcher = -1;
     launch->name = strdup(argv[0]);
 
-    int status = launch->name ? fork_launcher(launch, &plan, err)
-                              : wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+    int status = launch->name ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+    if (status == WM_OK)
+        status = plan_environment(&plan, variable, err);
+    if (status == WM_OK)
+        status = fork_launcher(launch, &plan, err);
+    free(plan.environment);
+    free(plan.late);
     if (status < 0) {
         wm_launch_free(launch);
         return status;
@@ -373,9 +422,14 @@ int wm_launch_end_fd(const struct wm_launch *launch)
     return launch->channel_fd;
 }
 
-int wm_launch_go(struct wm_launch *launch, struct wm_error *err)
+int wm_launch_go(struct wm_launch *launch, const char *value, struct wm_error *err)
 {
-    if (send(launch->channel_fd, go, sizeof(go), MSG_NOSIGNAL) < 0)
+    const char *text = value ? value : "";
+    size_t length = strlen(text);
+
+    if (length > WM_LAUNCH_VALUE_MAX)
+        return wm_fail(err, WM_EINVAL, "starting the command: too long a value");
+    if (send(launch->channel_fd, text, length + 1, MSG_NOSIGNAL) < 0)
         return wm_fail_errno(err, "starting the command");
     return WM_OK;
 }

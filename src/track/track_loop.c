@@ -91,6 +91,9 @@ static void take_due_tick(struct wm_tracker *tracker, int64_t now_ns)
     take_tick(tracker, now_ns, WM_TICKER_RECENT,
               half_ns < PATIENCE_NS ? half_ns : PATIENCE_NS);
 
+    if (tracker->regions)
+        wm_track_regions_drain(tracker->regions);
+
     tracker->due_ns += tracker->interval_ns;
     int64_t after_ns = wm_clock_monotonic_ns();
     if (after_ns >= tracker->due_ns) {
@@ -111,15 +114,21 @@ static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns)
 static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_error *err)
 {
     struct pollfd fds[] = { { .fd = tracker->end_fd, .events = POLLIN },
-                            { .fd = tracker->wake_fd, .events = POLLIN } };
+                            { .fd = tracker->wake_fd, .events = POLLIN },
+                            { .fd = -1, .events = POLLIN } };
     int64_t wait_ns = tracker->due_ns - wm_clock_monotonic_ns();
+    int64_t regions_ns = INT64_MAX;
 
+    if (tracker->regions)
+        fds[2].fd = wm_track_regions_fd(tracker->regions, &regions_ns);
+    if (wait_ns > regions_ns)
+        wait_ns = regions_ns;
     if (limit_ns >= 0 && wait_ns > limit_ns)
         wait_ns = limit_ns;
     if (wait_ns < 0)
         wait_ns = 0;
     struct timespec wait = { wait_ns / WM_NS_PER_S, wait_ns % WM_NS_PER_S };
-    int ready = ppoll(fds, 2, &wait, NULL);
+    int ready = ppoll(fds, 3, &wait, NULL);
     int64_t now_ns = wm_clock_monotonic_ns();
 
     if (ready < 0 && errno != EINTR)
@@ -134,6 +143,8 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
     }
     if (now_ns >= tracker->due_ns)
         take_due_tick(tracker, now_ns);
+    else if (tracker->regions && (regions_ns < INT64_MAX || (ready > 0 && fds[2].revents)))
+        wm_track_regions_drain(tracker->regions);
 
     size_t alive = 1;
     if (tracker->end_fd < 0 && !tracker->self)
@@ -293,6 +304,8 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
     tracker->state = WM_TRACKER_STOPPED;
 
     wm_gaps_close(tracker->gaps, keep_gap, tracker);
+    if (tracker->regions)
+        wm_track_regions_finish(tracker->regions, result->end_ns, result);
     double own_seconds =
         tracker->self ? (double)(wm_track_cost_ns(tracker) - tracker->self_base_ns) / 1e9
                       : 0;

@@ -271,6 +271,11 @@ int wm_run_add_source(struct wm_run *run, const char *name, bool available,
     return WM_OK;
 }
 
+int wm_run_set_regions_remark(struct wm_run *run, const char *remark, struct wm_error *err)
+{
+    return set_text(&run->regions_remark, remark, err);
+}
+
 int wm_run_add_gpu_remark(struct wm_run *run, const char *remark, struct wm_error *err)
 {
     const char *before = run->gpu_remark ? run->gpu_remark : "";

@@ -4,6 +4,7 @@
 #include "wattmeter/tracker.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -18,6 +19,7 @@
 void wm_track_forget_target(struct wm_tracker *tracker)
 {
     wm_recorder_close(tracker->recorder);
+    wm_track_regions_free(tracker->regions);
     wm_gaps_free(tracker->gaps);
     wm_account_free(tracker->account);
     wm_launch_free(tracker->launch);
@@ -25,6 +27,7 @@ void wm_track_forget_target(struct wm_tracker *tracker)
     if (tracker->pid_fd >= 0)
         close(tracker->pid_fd);
     tracker->recorder = NULL;
+    tracker->regions = NULL;
     tracker->gaps = NULL;
     tracker->account = NULL;
     tracker->launch = NULL;
@@ -65,8 +68,44 @@ static int prepare(struct wm_tracker *tracker, const char *mode, bool own_number
     return status;
 }
 
-static void set_running(struct wm_tracker *tracker, int64_t start_ns)
+/* Without regions the rest is as good; the report says why there are none. Where the user
+ * has the program write its regions into a file, that is left alone. */
+static int make_regions(struct wm_tracker *tracker, struct wm_error *err)
 {
+    const char *file = wm_track_regions_file();
+    struct wm_error why = { 0 };
+    char text[512];
+
+    if (file) {
+        snprintf(text, sizeof(text),
+                 "the program writes them to %s, as " WM_REGIONS_VARIABLE " says", file);
+        return wm_run_set_regions_remark(&tracker->run, text, err);
+    }
+    int status = wm_track_regions_new(&tracker->regions, &why);
+    if (status == WM_OK && tracker->self)
+        status = wm_track_regions_listen(tracker->regions, &why);
+    if (status < 0) {
+        wm_track_regions_free(tracker->regions);
+        tracker->regions = NULL;
+        return wm_run_set_regions_remark(&tracker->run, why.text, err);
+    }
+    tracker->run.regions_folder = strdup(wm_track_regions_path(tracker->regions));
+    return tracker->run.regions_folder ? WM_OK
+                                       : wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+}
+
+/* The first tick, with what was read for it before. What regions take is made as late as
+ * this, as the command runs by now; where there is no memory for it there are none. */
+static void begin(struct wm_tracker *tracker, int64_t start_ns)
+{
+    wm_ticker_read_tree(tracker->ticker);
+    wm_ticker_start_cpu(tracker->ticker, start_ns);
+    if (tracker->regions && wm_track_regions_set_takers(tracker->regions, tracker->analysis,
+                                                        tracker->recorder, NULL) < 0) {
+        wm_track_regions_free(tracker->regions);
+        tracker->regions = NULL;
+    }
+    wm_track_hand_out(tracker, start_ns);
     tracker->start_ns = start_ns;
     tracker->due_ns = start_ns + tracker->interval_ns;
     tracker->state = WM_TRACKER_RUNNING;
@@ -81,9 +120,11 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status == WM_OK)
         status = wm_account_new(&tracker->account, err);
     if (status == WM_OK)
-        status = wm_launch_new(path, argv, &tracker->launch, err);
+        status = wm_launch_new(path, argv, WM_REGIONS_VARIABLE, &tracker->launch, err);
     if (status == WM_OK) /* while the processes are made */
         status = wm_run_describe(&tracker->run, err);
+    if (status == WM_OK)
+        status = make_regions(tracker, err);
     if (status == WM_OK)
         status = wm_launch_wait_fork(tracker->launch, err);
     if (status < 0)
@@ -108,7 +149,9 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
      * just after exec: before, the command's memory is a copy of ours. */
     wm_track_read_first(tracker);
     int64_t start_ns = wm_clock_monotonic_ns();
-    status = wm_launch_go(tracker->launch, err);
+    status = wm_launch_go(tracker->launch,
+                          tracker->regions ? wm_track_regions_path(tracker->regions) : NULL,
+                          err);
     if (status < 0)
         return status;
     *ret_released = true;
@@ -116,10 +159,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status < 0)
         return status;
     wm_tree_executed(tracker->tree);
-    wm_ticker_read_tree(tracker->ticker);
-    wm_ticker_start_cpu(tracker->ticker, start_ns);
-    wm_track_hand_out(tracker, start_ns);
-    set_running(tracker, start_ns);
+    begin(tracker, start_ns);
     return WM_OK;
 }
 
@@ -182,6 +222,8 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
         status = wm_run_set_command_of(&tracker->run, procfs, pid, err);
     if (status == WM_OK)
         status = wm_run_describe(&tracker->run, err);
+    if (status == WM_OK && tracker->self)
+        status = make_regions(tracker, err);
     if (status == WM_OK)
         status = prepare(tracker, mode, own, err);
     if (status < 0)
@@ -194,10 +236,7 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
     wm_tree_rebase(tracker->tree);
     wm_account_rebase(tracker->account, tracker->tree);
     tracker->self_base_ns = wm_track_cost_ns(tracker);
-    wm_ticker_read_tree(tracker->ticker);
-    wm_ticker_start_cpu(tracker->ticker, start_ns);
-    wm_track_hand_out(tracker, start_ns);
-    set_running(tracker, start_ns);
+    begin(tracker, start_ns);
     return WM_OK;
 }
 

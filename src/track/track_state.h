@@ -17,6 +17,7 @@
 #include "track/track_gaps.h"
 #include "track/track_gpus.h"
 #include "track/track_launch.h"
+#include "track/track_regions.h"
 #include "track/track_tick.h"
 #include "wattmeter/tracker.h"
 
@@ -43,6 +44,7 @@ struct wm_tracker {
     struct wm_recorder *recorder;
     struct wm_analysis *analysis;
     struct wm_gaps *gaps;
+    struct wm_track_regions *regions; /* NULL: they are not to be had */
 
     pid_t pid;
     int pid_fd;  /* of the target; -1: this kernel has none, or it is not ours */

@@ -82,8 +82,8 @@ def _(folder):
     assert calls == expected, calls
     assert names["unfinished"]["unfinished"] == 1
     assert told["stray"] == 0 and told["lost"] == 0 and told["dropped"] == 0, told
-    assert names["decorated"]["compute_time"]["min"] >= 0.002
-    assert names["epoch"]["compute_time"]["total"] >= 0.030
+    assert names["decorated"]["time"]["min"] >= 0.002
+    assert names["epoch"]["time"]["total"] >= 0.030
 
 
 @case("the call tree is that of the program")

@@ -496,6 +496,53 @@ static void test_sqlite(void **state)
 #undef ROWS
 }
 
+/* Lets each page that points at others point at the next such page alone, so that a scan
+ * would read the last of them more often than anybody can wait for. */
+static void tangle(const char *path)
+{
+    enum { PAGE = 512, INNER = 5 };
+    char *bytes = NULL;
+    unsigned char *last = NULL;
+    size_t length = 0;
+    int pages = 0;
+
+    assert_int_equal(wm_file_slurp(path, 1 << 24, &bytes, &length, NULL), WM_OK);
+    for (size_t page = 2; page * PAGE <= length && pages < 15; page++) {
+        unsigned char *inner = (unsigned char *)bytes + (page - 1) * PAGE;
+        if (inner[0] != INNER)
+            continue;
+        int cells = last ? last[3] << 8 | last[4] : -1;
+        for (int i = -1; i < cells; i++) {
+            /* The one on the right stands in the page's head, the others in its cells. */
+            int at = i < 0 ? 8 : last[12 + 2 * i] << 8 | last[13 + 2 * i];
+            last[at + 2] = (unsigned char)(page >> 8);
+            last[at + 3] = (unsigned char)page;
+        }
+        last = inner;
+        pages++;
+    }
+    assert_true(pages > 4);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+    free(bytes);
+}
+
+static void test_tangled(void **state)
+{
+    const char *path = in_dir(state, "a.sqlite");
+    struct wm_error err = { 0 };
+    char text[64];
+
+    write_database(path, "PRAGMA page_size = 512;" TABLE
+                         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                         " WHERE i < 20000) INSERT INTO data SELECT 7, 'a', 1, i FROM n");
+    tangle(path);
+    assert_int_equal(calls_of(&path, 1, text, sizeof(text), &err), WM_EFORMAT);
+    assert_non_null(strstr(err.text, "more rows than it has room for"));
+}
+
 static void test_mixed(void **state)
 {
     const char *const paths[] = { in_dir(state, "a.csv"), in_dir(state, "b.sqlite") };
@@ -739,16 +786,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        TEST(test_pairs),          TEST(test_headers),
-        TEST(test_broken),         TEST(test_nul),
-        TEST(test_cut_anywhere),   TEST(test_real),
-        TEST(test_close_times),    TEST(test_long_names),
-        TEST(test_endless_row),    TEST(test_many),
-        TEST(test_sqlite),         TEST(test_mixed),
-        TEST(test_no_file),        TEST(test_memory),
-        TEST(test_combine_csv),    TEST(test_combine_folder),
-        TEST(test_combine_sqlite), TEST(test_combine_refused),
-        TEST(test_combine_memory),
+        TEST(test_pairs),           TEST(test_headers),
+        TEST(test_broken),          TEST(test_nul),
+        TEST(test_cut_anywhere),    TEST(test_real),
+        TEST(test_close_times),     TEST(test_long_names),
+        TEST(test_endless_row),     TEST(test_many),
+        TEST(test_sqlite),          TEST(test_tangled),
+        TEST(test_mixed),           TEST(test_no_file),
+        TEST(test_memory),          TEST(test_combine_csv),
+        TEST(test_combine_folder),  TEST(test_combine_sqlite),
+        TEST(test_combine_refused), TEST(test_combine_memory),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -466,6 +466,78 @@ static void test_many_rows(void **state)
     assert_int_equal(rows, 200000);
 }
 
+/* Lets each page that points at others point at the next such page alone, so that a scan
+ * would read the last of them more often than anybody can wait for. */
+static void tangle(const char *path)
+{
+    enum { PAGE = 512, INNER = 5 };
+    char *bytes = NULL;
+    unsigned char *last = NULL;
+    size_t length = 0;
+    int pages = 0;
+
+    assert_int_equal(wm_file_slurp(path, 1 << 24, &bytes, &length, NULL), WM_OK);
+    for (size_t page = 2; page * PAGE <= length && pages < 15; page++) {
+        unsigned char *inner = (unsigned char *)bytes + (page - 1) * PAGE;
+        if (inner[0] != INNER)
+            continue;
+        int cells = last ? last[3] << 8 | last[4] : -1;
+        for (int i = -1; i < cells; i++) {
+            /* The one on the right stands in the page's head, the others in its cells. */
+            int at = i < 0 ? 8 : last[12 + 2 * i] << 8 | last[13 + 2 * i];
+            last[at + 2] = (unsigned char)(page >> 8);
+            last[at + 3] = (unsigned char)page;
+        }
+        last = inner;
+        pages++;
+    }
+    assert_true(pages > 4);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+    free(bytes);
+}
+
+/* Read as they stand, and sorted. */
+static void test_tangled(void **state)
+{
+    static const char *const times[] = { "1", "1000000 - i" };
+    const char *path = in_dir(state, "a.sqlite");
+    char sql[1024];
+    size_t rows;
+    double sum;
+
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        struct wm_error err = { 0 };
+        snprintf(
+            sql, sizeof(sql),
+            "PRAGMA page_size = 512; VACUUM;"
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <"
+            " 9000) INSERT INTO data SELECT i, 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
+            " %s FROM n; UPDATE data SET rowid = -rowid",
+            times[i]);
+        write_database(path, tables("FLOAT", sql));
+        tangle(path);
+        assert_int_equal(read_many(path, &rows, &sum, &err), WM_EFORMAT);
+        if (!strstr(err.text, "more rows than it has room for"))
+            fail_msg("%s", err.text);
+    }
+}
+
+/* A tree of pages of which the last row has a smaller number than the first. */
+static void test_last_before_first(void **state)
+{
+    static char text[65536];
+    struct wm_error err = { 0 };
+    (void)state;
+
+    int status = rows_of(
+        test_source_path("tests/data/gpu_tracker/tracking/last-before-first.sqlite"),
+        WM_LAST_RUN, text, sizeof(text), &err);
+    assert_true(status == 0 || (status == WM_EFORMAT && err.text[0] != '\0'));
+}
+
 /* A writer was killed, or is still at it; and nothing can be written beside the file. */
 static void test_log(void **state)
 {
@@ -678,6 +750,8 @@ int main(void)
         TEST(test_sqlite),
         TEST(test_broken_sqlite),
         TEST(test_many_rows),
+        TEST(test_tangled),
+        cmocka_unit_test(test_last_before_first),
         TEST(test_log),
         TEST(test_recordings),
         cmocka_unit_test(test_old_recordings),

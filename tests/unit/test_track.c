@@ -225,6 +225,31 @@ static void test_self_in_thread(void **state)
     wm_tracker_free(tracker);
 }
 
+/* They come to the tracker as long as it runs; with the next one it is the same. */
+static void test_self_regions(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        struct wm_tracker *tracker = new_tracker(2 * MILLISECOND);
+        assert_false(wm_region_is_on());
+        assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+        assert_int_equal(wm_tracker_run_thread(tracker, NULL), WM_OK);
+        assert_true(wm_region_is_on());
+        wm_region_begin("outer");
+        for (int i = 0; i < 20000; i++) {
+            WM_REGION("inner");
+        }
+        wm_region_end();
+        wm_region_end();
+        assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+        assert_true(number(tracker, "regions.threads") == 1);
+        assert_true(number(tracker, "regions.stray") == 1);
+        assert_true(number(tracker, "regions.dropped") == 0);
+        wm_tracker_free(tracker);
+    }
+    assert_false(wm_region_is_on());
+}
+
 /* The threads that ask drivers are the tracker's cost as well, and only once. */
 static void test_self_with_gpus(void **state)
 {
@@ -477,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_failed_starts),
         cmocka_unit_test(test_unknown_source),
         cmocka_unit_test(test_self_in_thread),
+        cmocka_unit_test(test_self_regions),
         cmocka_unit_test_setup_teardown(test_self_with_gpus, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test(test_stop_early),

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_regions.c - drains the rings; see track_regions.h. */
+#include "track/track_regions.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/base_clock.h"
+#include "base/base_file.h"
+#include "region/region_journal.h"
+#include "region/region_local.h"
+
+/* Calls that are given to the recorder at a time. */
+enum { BATCH_MAX = 512 };
+
+/* How long the rings are left alone for a recording that has no room and makes none: a
+ * program waits four times as long for room in a full ring before it gives up. At the end
+ * nobody waits any more. */
+#define HOLD_NS (500 * WM_NS_PER_MS)
+#define HOLD_AT_END_NS (2 * WM_NS_PER_S)
+#define HOLD_STEP_NS WM_NS_PER_MS
+
+struct wm_track_regions {
+    struct wm_region_inbox *inbox;
+    bool is_local; /* the calling process's regions come here */
+    struct wm_region_calls *calls;
+    struct wm_analysis *analysis;
+    struct wm_recorder *recorder; /* NULL: none */
+
+    /* What keeps calls until the recorder has written them; made with the first ring. */
+    struct wm_region_journal *journal;
+    bool no_journal;   /* it could not be made */
+    bool is_journaled; /* the event that comes again is in it already */
+
+    struct wm_region_record batch[BATCH_MAX];
+    size_t count;
+    bool has_room;           /* for that batch */
+    uint32_t paths, threads; /* that the recorder has been told of */
+    uint64_t given;          /* calls */
+
+    int64_t held_ns;     /* since when the recording has had no room, or 0 */
+    int64_t hold_max_ns; /* how long that is borne */
+    bool is_holding;     /* the last draining stopped for it */
+};
+
+int wm_track_regions_new(struct wm_track_regions **ret_regions, struct wm_error *err)
+{
+    struct wm_track_regions *regions = calloc(1, sizeof(*regions));
+    if (!regions)
+        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+    regions->hold_max_ns = HOLD_NS;
+
+    int status = wm_region_calls_new(&regions->calls, err);
+    if (status == WM_OK)
+        status = wm_region_inbox_new(&regions->inbox, err);
+    if (status < 0) {
+        wm_track_regions_free(regions);
+        return status;
+    }
+    *ret_regions = regions;
+    return WM_OK;
+}
+
+void wm_track_regions_free(struct wm_track_regions *regions)
+{
+    if (!regions)
+        return;
+    if (regions->is_local)
+        wm_region_listen(NULL, NULL);
+    wm_region_journal_free(regions->journal);
+    wm_region_calls_free(regions->calls);
+    wm_region_inbox_free(regions->inbox);
+    free(regions);
+}
+
+const char *wm_track_regions_path(const struct wm_track_regions *regions)
+{
+    return wm_region_inbox_path(regions->inbox);
+}
+
+const char *wm_track_regions_file(void)
+{
+    const char *value = wm_env(WM_REGIONS_VARIABLE, "");
+    const char *suffix = strrchr(value, '.');
+
+    return suffix && (strcmp(suffix, ".csv") == 0 || strcmp(suffix, ".sqlite") == 0) ? value
+                                                                                     : NULL;
+}
+
+int wm_track_regions_listen(struct wm_track_regions *regions, struct wm_error *err)
+{
+    int status = wm_region_listen(wm_region_inbox_path(regions->inbox), err);
+
+    regions->is_local = status == WM_OK;
+    return status;
+}
+
+/* The journal exists as soon as there is anything for it. */
+static struct wm_region_journal *journal(struct wm_track_regions *regions)
+{
+    if (!regions->journal && !regions->no_journal && regions->recorder)
+        regions->no_journal = wm_region_journal_new(wm_region_inbox_path(regions->inbox),
+                                                    &regions->journal, NULL) < 0;
+    return regions->journal;
+}
+
+static int note_name(void *context, uint32_t thread, uint32_t local, uint32_t number,
+                     const char *name)
+{
+    struct wm_region_journal *to = journal(context);
+
+    if (to)
+        wm_region_journal_add_name(to, thread, local, number, name);
+    return WM_OK;
+}
+
+int wm_track_regions_set_takers(struct wm_track_regions *regions,
+                                struct wm_analysis *analysis, struct wm_recorder *recorder,
+                                struct wm_error *err)
+{
+    regions->analysis = analysis;
+    regions->recorder = recorder;
+    if (recorder)
+        wm_region_inbox_watch_names(regions->inbox, note_name, regions);
+    return wm_analysis_regions_start(analysis, err);
+}
+
+/* Whether the recording has to be waited for, with which draining stops. */
+static bool hold(struct wm_track_regions *regions)
+{
+    int64_t now_ns = wm_clock_monotonic_ns();
+
+    if (regions->held_ns == 0)
+        regions->held_ns = now_ns;
+    regions->is_holding = now_ns - regions->held_ns < regions->hold_max_ns;
+    return regions->is_holding;
+}
+
+static void give_batch(struct wm_track_regions *regions)
+{
+    enum { PART = 64 };
+    const struct wm_region_calls *calls = regions->calls;
+    size_t path_count = wm_region_calls_path_count(calls);
+    size_t thread_count = wm_region_calls_thread_count(calls);
+    struct wm_region_path paths[PART];
+    struct wm_region_thread threads[PART];
+
+    if (!regions->recorder)
+        return;
+    do {
+        struct wm_region_batch batch = {
+            .paths = paths,
+            .threads = threads,
+            .first_path = regions->paths,
+            .first_thread = regions->threads,
+        };
+        while (regions->paths < path_count && batch.path_count < PART)
+            paths[batch.path_count++] = *wm_region_calls_path(calls, regions->paths++);
+        while (regions->threads < thread_count && batch.thread_count < PART)
+            threads[batch.thread_count++] =
+                wm_region_calls_thread(calls, regions->threads++);
+        if (regions->paths == path_count && regions->threads == thread_count) {
+            batch.calls = regions->batch;
+            batch.call_count = regions->count;
+            regions->given += regions->count;
+            regions->count = 0;
+            regions->has_room = false;
+        }
+        if (batch.path_count + batch.thread_count + batch.call_count > 0)
+            wm_recorder_regions(regions->recorder, &batch);
+    } while (regions->count > 0 || regions->paths < path_count ||
+             regions->threads < thread_count);
+}
+
+/* Room for a whole batch is made sure of before its first call is in it: for as long as it
+ * is not given away the room does not get less. */
+static bool find_room(struct wm_track_regions *regions)
+{
+    if (regions->has_room)
+        return true;
+    if (wm_recorder_has_room(regions->recorder, BATCH_MAX))
+        regions->held_ns = 0;
+    else if (hold(regions))
+        return false;
+    regions->has_room = true;
+    return true;
+}
+
+static const struct wm_region_path *find_path(const void *calls, uint32_t path)
+{
+    return wm_region_calls_path(calls, path);
+}
+
+static int take_edge(void *context, const struct wm_region_edge *edge)
+{
+    struct wm_track_regions *regions = context;
+    const struct wm_region_paths paths = { .find = find_path, .context = regions->calls };
+    bool is_over = edge->kind != WM_REGION_OPENS;
+
+    if (is_over && regions->recorder && !find_room(regions))
+        return WM_EIO;
+    int status = wm_analysis_edge(regions->analysis, edge,
+                                  wm_region_calls_thread(regions->calls, edge->thread).pid,
+                                  &paths, NULL);
+    if (status < 0 || !is_over || !regions->recorder)
+        return status;
+    regions->batch[regions->count++] = (struct wm_region_record) {
+        .start_ns = edge->start_ns,
+        .stop_ns = edge->when_ns,
+        .path = edge->path,
+        .thread = edge->thread,
+        .is_open = edge->kind == WM_REGION_BREAKS_OFF,
+    };
+    if (regions->count == BATCH_MAX)
+        give_batch(regions);
+    return WM_OK;
+}
+
+/* Of which `written` are in the recording. */
+static void settle(struct wm_track_regions *regions, uint64_t written)
+{
+    wm_region_journal_settle(regions->journal, regions->inbox, regions->calls,
+                             regions->given + regions->count, written);
+}
+
+/* False when there is no room in it, which there will be with the recording's progress. */
+static bool write_down(struct wm_track_regions *regions,
+                       const struct wm_region_event *event, struct wm_region_thread thread,
+                       const char *name)
+{
+    struct wm_region_journal *to = regions->is_journaled ? NULL : journal(regions);
+
+    while (to && !wm_region_journal_add(to, event, thread, name)) {
+        if (hold(regions))
+            return false;
+        settle(regions, UINT64_MAX);
+    }
+    regions->is_journaled = true;
+    return true;
+}
+
+static int take_event(void *context, const struct wm_region_event *event)
+{
+    struct wm_track_regions *regions = context;
+    struct wm_region_thread thread = wm_region_inbox_thread(regions->inbox, event->thread);
+    bool is_named = event->kind == WM_REGION_BEGINS || event->kind == WM_REGION_STARTS;
+    const char *name = is_named ? wm_region_inbox_name(regions->inbox, event->name) : NULL;
+
+    if (!write_down(regions, event, thread, name))
+        return WM_EIO;
+    int status =
+        wm_region_calls_event(regions->calls, event, thread, name, take_edge, regions);
+    if (status == WM_OK)
+        regions->is_journaled = false;
+    return status;
+}
+
+/* Up to `ret_complete_ns`, unless it had to stop. */
+static int drain(struct wm_track_regions *regions, bool is_last, int64_t *ret_complete_ns)
+{
+    regions->is_holding = false;
+    int status = wm_region_inbox_drain(regions->inbox, is_last, take_event, regions,
+                                       ret_complete_ns, NULL);
+    if (regions->count > 0)
+        give_batch(regions);
+    if (status == WM_OK)
+        wm_analysis_regions_complete(regions->analysis, *ret_complete_ns);
+
+    /* An event that comes again would be in the journal, but not yet in the calls. */
+    if (regions->journal && !regions->is_journaled)
+        settle(regions, wm_recorder_regions_settled(regions->recorder));
+    return status;
+}
+
+void wm_track_regions_drain(struct wm_track_regions *regions)
+{
+    int64_t complete_ns;
+
+    drain(regions, false, &complete_ns);
+}
+
+int wm_track_regions_fd(const struct wm_track_regions *regions, int64_t *ret_wait_ns)
+{
+    if (!regions->is_holding)
+        return wm_region_inbox_fd(regions->inbox);
+    *ret_wait_ns = HOLD_STEP_NS;
+    return -1;
+}
+
+static void wait_a_moment(void)
+{
+    const struct timespec moment = { .tv_nsec = HOLD_STEP_NS };
+
+    nanosleep(&moment, NULL);
+}
+
+void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
+                             struct wm_result *result)
+{
+    int64_t complete_ns = end_ns;
+
+    regions->hold_max_ns = HOLD_AT_END_NS;
+    while (drain(regions, true, &complete_ns) < 0 && regions->is_holding)
+        wait_a_moment();
+    if (complete_ns < end_ns)
+        complete_ns = end_ns;
+    while (wm_region_calls_end(regions->calls, complete_ns + 1, take_edge, regions) < 0 &&
+           regions->is_holding)
+        wait_a_moment();
+    give_batch(regions);
+    wm_analysis_regions_complete(regions->analysis, INT64_MAX);
+    result->stray_regions = wm_region_calls_stray(regions->calls);
+    result->dropped_regions = wm_region_inbox_lost(regions->inbox);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * track_regions.h - the target's regions on their way from the rings into the analysis and
+ * the recording.
+ *
+ * Everything goes to the analysis at once. The recording may be slow: then what is in the
+ * rings is left there for a moment, which is the only thing that ever holds up the target,
+ * and after that it is the recording that loses calls, and counts them. What the recording
+ * does not have yet is in a journal beside the rings, so that it is found there should the
+ * tracker be killed.
+ */
+#ifndef WM_TRACK_REGIONS_H
+#define WM_TRACK_REGIONS_H
+
+#include "analyze/analyze.h"
+#include "record/record.h"
+
+struct wm_track_regions;
+
+/* Makes the folder for the rings. */
+int wm_track_regions_new(struct wm_track_regions **ret_regions, struct wm_error *err);
+
+/* Removes the folder. Accepts NULL. */
+void wm_track_regions_free(struct wm_track_regions *regions);
+
+/* The folder: the value of WM_REGIONS_VARIABLE. */
+const char *wm_track_regions_path(const struct wm_track_regions *regions);
+
+/* Whether the user has set WM_REGIONS_VARIABLE to a file that the program is to write its
+ * regions to, and to which. */
+const char *wm_track_regions_file(void);
+
+/* Has the calling process's own regions come here, until these are freed. */
+int wm_track_regions_listen(struct wm_track_regions *regions, struct wm_error *err);
+
+/* Where regions go to; both outlive them. `recorder` may be NULL. */
+int wm_track_regions_set_takers(struct wm_track_regions *regions,
+                                struct wm_analysis *analysis, struct wm_recorder *recorder,
+                                struct wm_error *err);
+
+/* Takes what is in the rings. */
+void wm_track_regions_drain(struct wm_track_regions *regions);
+
+/* Becomes readable when draining is due; -1 while it has to wait for the recording, and
+ * then it is to be tried again after `*ret_wait_ns`. */
+int wm_track_regions_fd(const struct wm_track_regions *regions, int64_t *ret_wait_ns);
+
+/* Takes all that is left, after the last tick. What is open then broke off at `end_ns`, or
+ * later. */
+void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
+                             struct wm_result *result);
+
+#endif
