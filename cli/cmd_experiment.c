@@ -157,6 +157,12 @@ static int misused(const struct cmd_streams *io, const char *what, const char *w
     return CMD_MISUSED;
 }
 
+static bool has_tariff(const struct wm_report_style *style)
+{
+    return style->price_per_kwh > 0 || style->currency || style->carbon_g_per_kwh > 0 ||
+           style->pue > 0;
+}
+
 static int check(const struct experiment_args *args, const struct cmd_streams *io,
                  size_t *ret_verb)
 {
@@ -178,6 +184,9 @@ static int check(const struct experiment_args *args, const struct cmd_streams *i
         return misused(io, "there is no --from and --to with ", verbs[verb].name);
     if ((args->per || args->idle_watts > 0) && actions[verb].run != do_show)
         return misused(io, "there is no --per and --idle-watts with ", verbs[verb].name);
+    if (actions[verb].run != do_show && has_tariff(&args->output.style))
+        return misused(io, "there is no --price, --currency, --carbon and --pue with ",
+                       verbs[verb].name);
     *ret_verb = verb;
     return output_check("experiment", &args->output, io);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_export.c - `wattmeter export`: a recording in another format. */
+#include <string.h>
+
 #include "output.h"
 
 struct export_args {
@@ -54,15 +56,22 @@ static int misused(const char *text, const struct cmd_streams *io)
 }
 
 static int write_codecarbon(const struct export_args *args, struct wm_recording *recording,
-                            enum wm_record_mode mode, struct wm_error *err)
+                            enum wm_record_mode mode, const struct cmd_streams *io,
+                            struct wm_error *err)
 {
     struct wm_report *report;
+    double joules, percent;
 
     int status = wm_report_from_recording(recording, &report, err);
     if (status < 0)
         return status;
     status = wm_report_write_codecarbon(report, args->codecarbon, mode, &args->output.style,
                                         err);
+    if (status == WM_OK && wm_report_number(report, "energy.total", &joules) == WM_OK &&
+        joules > 0 &&
+        wm_report_number(report, "energy.uncertainty_percent", &percent) == WM_ENODEV)
+        fprintf(io->chat, "wattmeter export: the energy leaves out a part of the time, and "
+                          "the row says 'incomplete'\n");
     wm_report_free(report);
     return status;
 }
@@ -82,6 +91,8 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
         return misused("--output, --codecarbon and --sub-tracking exclude each other", io);
     if (args->codecarbon && output_is_same_file(args->codecarbon, args->recording.words[0]))
         return misused("--codecarbon: is the recording itself", io);
+    if (args->codecarbon && strcmp(args->codecarbon, "-") == 0)
+        return misused("--codecarbon: '-' is no file", io);
     if (args->append && args->overwrite)
         return misused("--append and --overwrite exclude each other", io);
     if (args->append)
@@ -91,7 +102,7 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
 
     int status = wm_recording_open(args->recording.words[0], run, &recording, &err);
     if (status == WM_OK && args->codecarbon)
-        status = write_codecarbon(args, recording, mode, &err);
+        status = write_codecarbon(args, recording, mode, io, &err);
     else if (status == WM_OK && args->sub_tracking)
         status =
             wm_recording_export_sub_tracking(recording, args->sub_tracking, mode, &err);

@@ -54,6 +54,8 @@ static int start_failure(const struct wm_error *err, const struct cmd_streams *i
 {
     int code = output_failure("run", err, io);
 
+    if (measure_early_signal() > 0)
+        return 128 + measure_early_signal();
     if (err->status == WM_ENOENT)
         return NOT_FOUND;
     return err->status == WM_EACCES ? NOT_EXECUTABLE : code;

@@ -262,6 +262,11 @@ void measure_forward_signals(const struct wm_tracker *tracker)
         wm_tracker_signal(tracker, early_signal);
 }
 
+int measure_early_signal(void)
+{
+    return early_signal;
+}
+
 bool measure_is_interrupted(void)
 {
     return interrupted;

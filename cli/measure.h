@@ -39,6 +39,9 @@ void measure_catch_signals(void);
  * a terminal (Ctrl-C) do not: it has sent them to the target as well. */
 void measure_forward_signals(const struct wm_tracker *tracker);
 
+/* The signal that came before there was a target to send it on to, or 0. */
+int measure_early_signal(void);
+
 /* Whether a signal came that asks a process to end. */
 bool measure_is_interrupted(void);
 

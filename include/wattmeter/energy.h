@@ -88,9 +88,10 @@ enum wm_meter_method {
     WM_METER_FILLED,    /* a counter, and the integral of power where that has gaps */
     WM_METER_INTEGRAL,  /* the integral of power */
     WM_METER_MIXED,     /* a sum of figures with several methods */
+    WM_METER_MODEL,     /* an estimate: nothing measured it */
 };
 
-/* "", "counter", "filled", "integral", "mixed". */
+/* "", "counter", "filled", "integral", "mixed", "model". */
 WM_API const char *wm_meter_method_name(enum wm_meter_method method);
 
 /* The energy of a device, or of several together. */

@@ -118,6 +118,12 @@ struct wm_figure {
     double seconds; /* for which it is known in the range, without pauses */
     char unit[32];  /* "J", "W", "accuracy s" */
     bool is_short;  /* fewer than three updates of its sensor: a rough figure */
+
+    /* Of an energy or a power of it, over all of the time: the truth lies within this
+     * ratio 95 times of 100. NAN: not known. */
+    double uncertainty;
+    double missing_s;  /* of an energy: for so long a device of it was not known */
+    size_t unfinished; /* runs whose recording ends without a result */
 };
 
 /* Where the range begins or ends between two values a straight line joins them.

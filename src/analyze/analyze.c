@@ -53,7 +53,7 @@ static struct wm_gpu_stats *find_gpu(struct wm_analysis *analysis, const char *d
     return gpu;
 }
 
-static const char *detail_of(const struct wm_analysis *analysis, const char *source)
+const char *wm_analysis_detail(const struct wm_analysis *analysis, const char *source)
 {
     for (size_t i = 0; i < analysis->run->source_count; i++) {
         const struct wm_source_status *status = &analysis->run->sources[i];
@@ -86,10 +86,10 @@ static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
         struct wm_gpu_stats *gpu = find_gpu(analysis, channel->device);
         *(size_t *)(void *)((char *)gpu + metrics[i].slot) = index;
         if (gpu->energy == index)
-            wm_sensor_find(channel, detail_of(analysis, channel->source),
+            wm_sensor_find(channel, wm_analysis_detail(analysis, channel->source),
                            &gpu->joules.counter_sensor);
         if (gpu->power == index)
-            wm_sensor_find(channel, detail_of(analysis, channel->source),
+            wm_sensor_find(channel, wm_analysis_detail(analysis, channel->source),
                            &gpu->joules.power_sensor);
     }
 }
@@ -217,7 +217,7 @@ static void add_to_whole(struct whole *whole, const struct wm_energy *energy, do
         whole->is_told &= energy->counted ? energy->present : energy->powered;
 }
 
-static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
+static struct whole whole_of(const struct wm_analysis *analysis)
 {
     struct whole whole = {
         .shortest_s = (double)analysis->run->interval_ns / 1e9 / 2,
@@ -231,6 +231,18 @@ static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
         if (device->counts)
             add_to_whole(&whole, &device->joules, device->share.joules_now);
     }
+    return whole;
+}
+
+double wm_analysis_power_window_s(const struct wm_analysis *analysis)
+{
+    return whole_of(analysis).shortest_s;
+}
+
+static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    struct whole whole = whole_of(analysis);
+
     if (!whole.is_told)
         return;
     double seconds = wm_stats_seconds(analysis->told_ns, tick->when_ns);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_state.h"
+#include "analyze/analyze_build.h"
 
 static int add_baseline(struct wm_run *run, const struct wm_channel *channel,
                         const struct wm_energy *joules, struct wm_error *err)
@@ -66,4 +66,52 @@ void wm_baselines_use(struct wm_analysis *analysis)
         const struct wm_channel *channel = wm_gpu_any_channel(analysis, gpu);
         gpu->share.idle_watts = watts_of(analysis->run, channel->source, gpu->device);
     }
+}
+
+/* Two stretches of the same idling differ by so much. */
+#define MOST_EXCESS 0.05
+
+/* The part of the CPUs' time that a command has to take before energy beyond the idling
+ * must have been its, and the part of the energy that is none. */
+#define LEAST_WORK 0.05
+#define NO_ENERGY 0.01
+
+/* A command that was at work took more than the idle machine. */
+static bool is_work_unseen(const struct wm_report_builder *builder,
+                           const struct wm_share *divided,
+                           const struct wm_energy_figure *figure)
+{
+    const struct wm_report *report = builder->report;
+    double room = figure->covered_s * builder->analysis->run->core_count;
+
+    return report->cpu_total.known && room > 0 &&
+           report->cpu_total.number > LEAST_WORK * room &&
+           divided->tree < NO_ENERGY * figure->energy.number;
+}
+
+void wm_build_baseline(struct wm_report_builder *builder, const struct wm_figure_of *device,
+                       const struct wm_share *divided,
+                       const struct wm_energy_figure *figure, struct wm_value *ret_idle,
+                       struct wm_energy_split *split)
+{
+    double idle = divided->idle_watts;
+
+    *ret_idle = wm_value_missing("no baseline was measured");
+    if (isnan(idle))
+        return;
+    *ret_idle = wm_value_known(idle);
+    if (!split->tree.known || figure->covered_s <= 0)
+        return;
+    double watts = figure->energy.number / figure->covered_s;
+    bool is_more = idle > watts * (1 + MOST_EXCESS + figure->random);
+    if (!is_more && !(device->channel->device_kind == WM_DEVICE_CPU &&
+                      is_work_unseen(builder, divided, figure)))
+        return;
+    wm_build_remark(
+        builder,
+        "%s: it took %s W in the baseline and %s W in the run: the machine was "
+        "not idle then, and how much of the energy is the command's is not known",
+        device->label, wm_build_number(idle).text, wm_build_number(watts).text);
+    split->tree = split->idle = split->rest =
+        wm_value_missing("the machine was not idle in the baseline");
 }

@@ -81,9 +81,17 @@ struct wm_figure_of {
 void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_of *device,
                      struct wm_energy_figure *figure);
 
-/* Whose `energy` was, as it was divided tick by tick. */
+/* Whose `energy` was, as it was divided tick by tick; `why` where it is not known what
+ * it would be divided by. */
 void wm_build_split(const struct wm_share *divided, const struct wm_value *energy,
-                    struct wm_energy_split *split);
+                    const char *why, struct wm_energy_split *split);
+
+/* What the baseline said of the device, and that its energy cannot be divided by it
+ * where that cannot be right. */
+void wm_build_baseline(struct wm_report_builder *builder, const struct wm_figure_of *device,
+                       const struct wm_share *divided,
+                       const struct wm_energy_figure *figure, struct wm_value *ret_idle,
+                       struct wm_energy_split *split);
 
 /* A sum over devices, or of such sums: it starts, each is added, it ends. What one of
  * them does not know is unknown in the sum. */

@@ -11,6 +11,9 @@
  * a step is 2 %. */
 #define SHARE_WINDOW_S 0.5
 
+/* Over so many of them it says how busy the CPUs are. */
+#define BUSY_WINDOW_S 0.1
+
 bool wm_is_device_channel(const struct wm_channel *channel)
 {
     switch (channel->device_kind) {
@@ -121,17 +124,19 @@ void wm_devices_find(struct wm_analysis *analysis)
         if (!wm_is_device_channel(channel))
             continue;
         struct wm_device_stats *device = find_device(analysis, channel);
+        const char *detail = wm_analysis_detail(analysis, channel->source);
         if (strcmp(channel->metric, "energy") == 0) {
             device->energy = i;
-            wm_sensor_find(channel, NULL, &device->joules.counter_sensor);
+            wm_sensor_find(channel, detail, &device->joules.counter_sensor);
         } else {
             device->power = i;
-            wm_sensor_find(channel, NULL, &device->joules.power_sensor);
+            wm_sensor_find(channel, detail, &device->joules.power_sensor);
         }
     }
     choose(analysis, WM_DEVICE_CPU);
     choose(analysis, WM_DEVICE_DRAM);
     find_gpus_in_cpus(analysis);
+    work->ratio = NAN;
     work->host.channel = wm_analysis_find(analysis, "host", "host", "cpu_time");
     work->tree.channel = wm_analysis_find(analysis, "tracker", "tree", "cpu_time");
     work->memory_used = wm_analysis_find(analysis, "host", "host", "memory_used");
@@ -184,6 +189,23 @@ static struct wm_work memory_work(const struct wm_analysis *analysis,
     };
 }
 
+/* How busy the CPUs were of late; NAN while that is not known. */
+static double recent_busy(struct wm_cpu_work *work, const struct wm_work *cpu)
+{
+    if (isnan(cpu->busy)) {
+        work->busy = work->capacity = 0;
+        return work->ratio = NAN;
+    }
+    work->busy += cpu->busy;
+    work->capacity += cpu->capacity;
+    work->seconds += cpu->seconds;
+    if (work->seconds >= BUSY_WINDOW_S && work->capacity > 0) {
+        work->ratio = work->busy / work->capacity;
+        work->busy = work->capacity = work->seconds = 0;
+    }
+    return work->ratio;
+}
+
 void wm_devices_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
     double seconds =
@@ -193,9 +215,13 @@ void wm_devices_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
         return;
     struct wm_work cpu = cpu_work(analysis, tick, seconds);
     struct wm_work memory = memory_work(analysis, tick, seconds);
+    double busy = recent_busy(&analysis->cpu_work, &cpu);
     for (size_t i = 0; i < analysis->device_count; i++) {
         struct wm_device_stats *device = &analysis->devices[i];
         struct wm_energy_result so_far;
+        if (device->joules.power_sensor.is_sample &&
+            device->channel->device_kind == WM_DEVICE_CPU)
+            wm_energy_set_busy(&device->joules, busy);
         wm_energy_add(&device->joules, tick->when_ns, wm_tick_reading(tick, device->energy),
                       wm_tick_reading(tick, device->power));
         bool is_memory = device->channel->device_kind == WM_DEVICE_DRAM;

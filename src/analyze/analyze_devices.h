@@ -33,6 +33,9 @@ struct wm_work_counter {
 struct wm_cpu_work {
     struct wm_work_counter host, tree;
     size_t memory_used, tree_memory; /* gauges */
+
+    double ratio;                   /* how busy they were of late, NAN: not known; and */
+    double busy, capacity, seconds; /* since that was found */
 };
 
 /* Which sources know what by now. It is looked up in the analysis when it is asked. */

@@ -177,6 +177,62 @@ static void settle(struct wm_energy *energy)
     energy->suspect_count = 0;
 }
 
+/* What is between two looks at what it is made from is as exact as it can be, but for
+ * what was done since the last of them. */
+static struct wm_energy_edge smooth_edge(const struct wm_energy *energy)
+{
+    double seconds = wm_stats_seconds(energy->first_ns, energy->last_ns);
+
+    return (struct wm_energy_edge) {
+        .blur_s = fmin(counter_period_s(energy), seconds) / 2,
+    };
+}
+
+/* How many of its periods a step took can be told only to a whole one. */
+static double step_rate(const struct wm_energy *energy, double joules, double seconds)
+{
+    double period_s = lag_period_s(energy);
+
+    if (period_s > 0 && seconds < 5 * period_s)
+        seconds = fmax(round(seconds / period_s), 1) * period_s;
+    return seconds > 0 ? joules / seconds : 0;
+}
+
+/* The counter was seen twice only, at the ends of less than a period, and power too. How
+ * often it has something new nobody knows then: at most once in a period, but it may
+ * count on and on. */
+static bool is_one_look(const struct wm_energy *energy)
+{
+    const struct wm_energy_start *start = &energy->start;
+
+    return start->steps == 1 && energy->poll_ns == energy->change_ns &&
+           energy->first_ns >= start->from_ns &&
+           wm_stats_seconds(start->from_ns, start->step_ns) <= start->tick_s &&
+           start->tick_s < counter_period_s(energy) &&
+           fmin(start->power, energy->change_power) > 0 && !isnan(start->power) &&
+           !isnan(energy->change_power);
+}
+
+/* Then the step is of the time that power makes of it, up to a period before the end; and
+ * with a steady load that comes to the power in between, whatever the period is. One that
+ * moves by less than one half of that can only be seen to by a counter that knows better,
+ * and it never was fewer than both power and the counter say. */
+static struct wm_energy_edge one_look_edge(const struct wm_energy *energy)
+{
+    const struct wm_energy_start *start = &energy->start;
+    double half_s = start->tick_s / 2;
+    double least = fmin(start->power, energy->change_power);
+    double stands_s = start->step / least;
+    double most = start->step + half_s * energy->change_power -
+                  fmin(start->step, least * start->tick_s);
+    struct wm_energy_edge edge = { .blur_s = half_s, .watts = start->power };
+
+    stands_s = fmin(stands_s, fmax(counter_period_s(energy), 2 * start->tick_s));
+    edge.lag_s = stands_s < half_s ? half_s : stands_s - half_s;
+    edge.watts = fmin(edge.watts, most / fmax(edge.lag_s, 1e-9));
+    return edge;
+}
+
 /* At the start: the counter stands for a moment of up to a period ago, and its first
  * step is in part of the time before. By the power then, else by that of the step. */
 static struct wm_energy_edge start_edge(const struct wm_energy *energy)
@@ -188,11 +244,16 @@ static struct wm_energy_edge start_edge(const struct wm_energy *energy)
 
     if (start->steps == 0 || period_s <= 0)
         return (struct wm_energy_edge) { 0 };
+    if (energy->counter_sensor.is_smooth)
+        return smooth_edge(energy);
+    if (is_one_look(energy))
+        return one_look_edge(energy);
     if (start->tick_s < period_s) {
         edge.blur_s = start->tick_s / 2;
         edge.lag_s = fmin(fmax(period_s - (seconds - edge.blur_s), 0), period_s);
     }
-    edge.watts = isnan(start->power) ? start->step / fmax(seconds, period_s) : start->power;
+    edge.watts =
+        isnan(start->power) ? step_rate(energy, start->step, seconds) : start->power;
     edge.watts = fmin(edge.watts, start->step / fmax(edge.lag_s, 1e-9));
     return edge;
 }
@@ -200,10 +261,13 @@ static struct wm_energy_edge start_edge(const struct wm_energy *energy)
 /* At the end: from the counter's last step to when it was last seen to change. */
 static struct wm_energy_edge end_edge(const struct wm_energy *energy)
 {
-    double half_s = fmin(energy->change_tick_s, lag_period_s(energy)) / 2;
+    double period_s = is_one_look(energy) ? counter_period_s(energy) : lag_period_s(energy);
+    double half_s = fmin(energy->change_tick_s, period_s) / 2;
 
     if (energy->start.steps == 0)
         return (struct wm_energy_edge) { 0 };
+    if (energy->counter_sensor.is_smooth)
+        return smooth_edge(energy);
     return (struct wm_energy_edge) {
         .lag_s = half_s,
         .blur_s = half_s,
@@ -216,7 +280,8 @@ static double joules_since(const struct wm_energy *energy)
 {
     double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
 
-    if (energy->start.steps == 0 || counter_period_s(energy) <= 0)
+    if (energy->start.steps == 0 || counter_period_s(energy) <= 0 ||
+        energy->counter_sensor.is_smooth)
         return 0;
     if (energy->since_covered_s > 0)
         return energy->since_integral;
@@ -252,11 +317,19 @@ static void end_count(struct wm_energy *energy)
     fill(energy);
 }
 
+/* What is drawn at this tick, for the ends of what is counted; NAN: not known. */
+static double power_beside(const struct wm_energy *energy)
+{
+    if (energy->powered)
+        return energy->power;
+    return energy->has_beside ? energy->beside : NAN;
+}
+
 static void start_count(struct wm_energy *energy, const struct wm_reading *counter)
 {
     energy->start = (struct wm_energy_start) {
         .from_ns = counter->when_ns,
-        .power = energy->powered ? energy->power : NAN,
+        .power = power_beside(energy),
     };
 }
 
@@ -265,10 +338,11 @@ static void start_count(struct wm_energy *energy, const struct wm_reading *count
 static double least_power(const struct wm_energy *energy)
 {
     double before = energy->start.steps > 0 ? energy->change_power : energy->start.power;
+    double now = power_beside(energy);
 
-    if (!energy->powered || energy->power_sensor.window_s > counter_period_s(energy))
+    if (isnan(now) || energy->power_sensor.window_s > counter_period_s(energy))
         return NAN;
-    return isnan(before) ? NAN : fmin(energy->power, before);
+    return isnan(before) ? NAN : fmin(now, before);
 }
 
 /* Between two changes that were seen there were as many periods at least, and one
@@ -298,16 +372,6 @@ static void bound_period(struct wm_energy *energy, double joules, double seconds
     energy->longest_s = fmax(energy->longest_s, seconds);
 }
 
-/* How many of its periods a step took can be told only to a whole one. */
-static double step_rate(const struct wm_energy *energy, double joules, double seconds)
-{
-    double period_s = lag_period_s(energy);
-
-    if (period_s > 0 && seconds < 5 * period_s)
-        seconds = fmax(round(seconds / period_s), 1) * period_s;
-    return seconds > 0 ? joules / seconds : 0;
-}
-
 static void note_step(struct wm_energy *energy, double joules, double seconds,
                       const struct wm_reading *counter)
 {
@@ -316,7 +380,7 @@ static void note_step(struct wm_energy *energy, double joules, double seconds,
     bound_period(energy, joules, seconds, tick_s, counter->when_ns);
     energy->rate = step_rate(energy, joules, seconds);
     energy->change_tick_s = tick_s;
-    energy->change_power = energy->powered ? energy->power : NAN;
+    energy->change_power = power_beside(energy);
     if (energy->start.steps++ > 0) {
         add_swing(&energy->counter_swing, energy->rate, counter->when_ns);
         return;
@@ -436,6 +500,13 @@ void wm_energy_set_busy(struct wm_energy *energy, double ratio)
     energy->busy = energy->has_busy ? fmin(fmax(ratio, 0), 1) : 0;
 }
 
+void wm_energy_set_beside(struct wm_energy *energy, double watts)
+{
+    energy->has_beside =
+        watts >= 0 && energy->power_sensor.window_s <= counter_period_s(energy);
+    energy->beside = energy->has_beside ? watts : 0;
+}
+
 /* A sensor that looks at a part of the time may take that for the whole. How busy the
  * device is says how much busier or idler than the rest that part may have been. */
 static void add_unseen(struct wm_energy *energy, double tick_s)
@@ -443,12 +514,16 @@ static void add_unseen(struct wm_energy *energy, double tick_s)
     const struct wm_sensor *sensor =
         energy->counted ? &energy->counter_sensor : &energy->power_sensor;
     double watts = energy->powered ? energy->power : energy->rate;
-    double seen = wm_sensor_seen(sensor, wm_energy_period_s(energy));
-    double work_missed = fmin(energy->busy, (1 - energy->busy) * (1 - seen) / seen);
-    double rest_missed = fmin(1 - energy->busy, energy->busy * (1 - seen) / seen);
+    double period_s = wm_energy_period_s(energy);
 
     if (!energy->has_busy)
         return;
+    if (sensor->is_sample)
+        period_s = fmax(period_s, wm_sensor_pace_poll_s(&energy->power_pace));
+    double seen = wm_sensor_seen(sensor, period_s);
+    double work_missed = fmin(energy->busy, (1 - energy->busy) * (1 - seen) / seen);
+    double rest_missed = fmin(1 - energy->busy, energy->busy * (1 - seen) / seen);
+
     tick_s = fmin(tick_s, BUSY_S);
     /* What it draws at work is in what the sensor did see of that. */
     double times = fmin(1 / fmax(energy->busy - work_missed, 1e-9), WM_ENERGY_UNSEEN_TIMES);

@@ -101,6 +101,8 @@ struct wm_energy {
 
     /* Of what is counted since the start, or since the last filling. */
     struct wm_energy_start start;
+    bool has_beside;
+    double beside;        /* see wm_energy_set_beside() */
     double rate;          /* power by the last step, */
     double change_tick_s; /* how long nobody had looked before it, */
     double change_power;  /* and the power then; NAN: not known */
@@ -160,6 +162,11 @@ struct wm_energy_result {
 /* The part of the time in which the device had something to do, or NAN; from the next
  * wm_energy_add() on. It is taken to be of the last second before a tick at most. */
 void wm_energy_set_busy(struct wm_energy *energy, double ratio);
+
+/* The power that is drawn now, or NAN, for the ends of what is counted; from the next
+ * wm_energy_add() on. Unlike the power that is given there it is not integrated, and the
+ * counter is not judged by it. */
+void wm_energy_set_beside(struct wm_energy *energy, double watts);
 
 /* NULL for what the device does not offer. */
 void wm_energy_add(struct wm_energy *energy, int64_t when_ns,

@@ -6,12 +6,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze_uncertainty.h"
+
+/* The part of the time that a figure may leave out before nobody can say how far it is
+ * from the truth, and what is the jitter of the ticks. */
+#define MOST_MISSING 0.1
+#define LEAST_MISSING_S 1e-3
+
 static bool is_known(const struct wm_energy *joules)
 {
     struct wm_energy_result result;
 
     wm_energy_result(joules, &result);
     return wm_energy_is_known(&result);
+}
+
+static void add_doubt(struct wm_series_doubt *doubt, const struct wm_energy *joules,
+                      const struct wm_energy_result *result)
+{
+    struct wm_uncertainty uncertainty;
+
+    wm_uncertainty_find(joules, result, &uncertainty);
+    doubt->is_energy = true;
+    doubt->is_vague |= result->missing_s > MOST_MISSING * result->span_s;
+    doubt->joules += result->joules;
+    doubt->systematic += uncertainty.systematic;
+    doubt->random_squares += uncertainty.random * uncertainty.random;
+    if (result->missing_s > LEAST_MISSING_S)
+        doubt->missing_s = fmax(doubt->missing_s, result->missing_s);
 }
 
 static void add(struct wm_experiment_chosen *chosen, const struct wm_energy *joules,
@@ -21,6 +43,7 @@ static void add(struct wm_experiment_chosen *chosen, const struct wm_energy *jou
 
     wm_energy_result(joules, &result);
     chosen->period_s = fmax(chosen->period_s, result.period_s);
+    add_doubt(&chosen->doubt, joules, &result);
     if (channel->origin > chosen->origin)
         chosen->origin = channel->origin;
     chosen->count++;

@@ -29,6 +29,7 @@ struct wm_experiment_chosen {
     struct wm_cover cover;
     enum wm_origin origin;
     double period_s; /* of the slowest of their sensors */
+    struct wm_series_doubt doubt;
 };
 
 /* The same as in the report of that analysis. wm_experiment_chosen_release() is due

@@ -157,8 +157,22 @@ static int look_ahead(const struct wm_experiment_run *run,
         status = WM_OK;
     if (status == WM_OK)
         status = wm_experiment_choose(pass.analysis, subject, chosen, err);
+    if (status == WM_OK)
+        chosen->doubt.unfinished = !wm_recording_result(pass.recording);
     pass_end(&pass);
     return status;
+}
+
+/* The runs one after the other. */
+static void join_doubts(struct wm_series_doubt *all, const struct wm_series_doubt *one)
+{
+    all->is_energy |= one->is_energy;
+    all->is_vague |= one->is_vague;
+    all->joules += one->joules;
+    all->systematic += one->systematic;
+    all->random_squares += one->random_squares;
+    all->missing_s += one->missing_s;
+    all->unfinished += one->unfinished;
 }
 
 static int collect_energy(const struct wm_experiment_run *run, const char *metric,
@@ -180,6 +194,7 @@ static int collect_energy(const struct wm_experiment_run *run, const char *metri
         struct wm_series *made = *series;
         made->period_s = fmax(made->period_s, chosen.period_s);
         made->origin = chosen.origin > made->origin ? chosen.origin : made->origin;
+        join_doubts(&made->doubt, &chosen.doubt);
         *ret_cover = chosen.cover;
         status = pass_begin(&pass, run, true, err);
         if (status == WM_OK)
@@ -214,6 +229,7 @@ static int collect_told(struct pass *pass, const struct wm_metric *metric,
     int status = begin_series(pass->run, metric->name, WM_SERIES_GAUGE, "", series, err);
     if (status < 0)
         return status;
+    (*series)->is_told = true;
     while ((status = pass_next(pass, &tick, err)) > 0) {
         if (!wm_experiment_is_pause(&tick))
             continue;

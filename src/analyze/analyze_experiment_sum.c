@@ -154,14 +154,71 @@ static void add_run(struct wm_experiment_summary *sum, const struct wm_run_summa
 
     wm_build_sum_add(energy, &report->energy);
     wm_value_add(&sum->seconds, &run->seconds);
-    wm_value_add(&sum->cpu, &report->cpu_energy.energy);
-    wm_value_add(&sum->dram, &report->dram_energy.energy);
-    wm_value_add(&sum->gpu, &report->gpu_energy.energy);
-    wm_value_add(&sum->idle, &run->idle);
-    wm_value_add(&sum->dynamic, &run->dynamic);
     take_origin(&sum->cpu_origin, &report->cpu_energy);
     take_origin(&sum->dram_origin, &report->dram_energy);
     take_origin(&sum->gpu_origin, &report->gpu_energy);
+}
+
+static const struct wm_value *cpu_of(const struct wm_run_summary *run)
+{
+    return &run->report->cpu_energy.energy;
+}
+
+static const struct wm_value *dram_of(const struct wm_run_summary *run)
+{
+    return &run->report->dram_energy.energy;
+}
+
+static const struct wm_value *gpu_of(const struct wm_run_summary *run)
+{
+    return &run->report->gpu_energy.energy;
+}
+
+static const struct wm_value *idle_of(const struct wm_run_summary *run)
+{
+    return &run->idle;
+}
+
+static const struct wm_value *dynamic_of(const struct wm_run_summary *run)
+{
+    return &run->dynamic;
+}
+
+/* Of all runs. Where some know it the reason is that of the first that does not, and names
+ * it. */
+static int add_up(const struct wm_experiment_summary *sum,
+                  const struct wm_value *(*value_of)(const struct wm_run_summary *run),
+                  struct wm_value *ret_value, struct wm_error *err)
+{
+    size_t lacking = sum->run_count, known = 0;
+
+    for (size_t i = 0; i < sum->run_count; i++) {
+        const struct wm_value *value = value_of(&sum->runs[i]);
+        known += value->known;
+        if (!value->known && lacking == sum->run_count)
+            lacking = i;
+        wm_value_add(ret_value, value);
+    }
+    if (ret_value->known || known == 0)
+        return WM_OK;
+    struct wm_report_builder builder = { .report = sum->runs[lacking].report };
+    ret_value->why = wm_build_text(&builder, "run %zu: %s", lacking, ret_value->why);
+    return builder.failed ? out_of_memory(err) : WM_OK;
+}
+
+static int add_parts(struct wm_experiment_summary *sum, struct wm_error *err)
+{
+    int status = add_up(sum, cpu_of, &sum->cpu, err);
+
+    if (status == WM_OK)
+        status = add_up(sum, dram_of, &sum->dram, err);
+    if (status == WM_OK)
+        status = add_up(sum, gpu_of, &sum->gpu, err);
+    if (status == WM_OK)
+        status = add_up(sum, idle_of, &sum->idle, err);
+    if (status == WM_OK)
+        status = add_up(sum, dynamic_of, &sum->dynamic, err);
+    return status;
 }
 
 /* What is of all runs together. The sensors are the same in each run, and so is what is
@@ -357,6 +414,8 @@ int wm_experiment_summarize(const struct wm_experiment *experiment, double idle_
     if (status == WM_OK && per_metric && !found)
         status =
             wm_fail(err, WM_ENOENT, "--per: no run has the metric '%.60s'", per_metric);
+    if (status == WM_OK)
+        status = add_parts(summary, err);
     end_sum(summary, &energy);
     divide_by_model(summary);
     average_steps(summary);

@@ -62,6 +62,7 @@ struct wm_device_energy {
     enum wm_origin origin;
     struct wm_energy_figure figure;
     struct wm_energy_split split; /* of packages and memory */
+    struct wm_value idle_power;   /* W in the baseline that it was divided by */
     struct wm_value power;        /* W on average */
 };
 
@@ -83,6 +84,7 @@ struct wm_gpu_usage {
     enum wm_origin origin;
     struct wm_energy_figure figure;
     struct wm_energy_split split;
+    struct wm_value idle_power;   /* W in the baseline that it was divided by */
     struct wm_spread power;       /* W */
     struct wm_spread utilization; /* ratio */
     struct wm_spread memory;      /* B */
@@ -164,7 +166,8 @@ struct wm_report {
     struct wm_energy_sum dram_energy; /* which no package includes */
     struct wm_energy_sum energy;      /* of those three, whichever are known, */
     bool energy_has_cpu, energy_has_dram, energy_has_gpus; /* namely */
-    struct wm_spread power;                                /* W, of the same */
+    struct wm_spread power;                                /* W, of the same; the most */
+    double power_max_s; /* over that time at least; 0: over all of it */
     struct wm_region_report regions;
     struct wm_value *process_energies; /* J of the CPUs, of each of result.processes */
 

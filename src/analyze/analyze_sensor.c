@@ -109,22 +109,28 @@ static const struct {
     const char *model;
     double gain;
     const char *text;
+    double offset_w;
 } others[] = {
-    { "rapl", WM_DEVICE_CPU, "*Intel*", 0.05, "RAPL, Intel: measured since Haswell" },
-    { "rapl", WM_DEVICE_CPU, "*", 0.10, "RAPL, of a model of the CPU" },
-    { "rapl", WM_DEVICE_CPU_PART, "*", 0.10, "RAPL, a part of a CPU" },
-    { "rapl", WM_DEVICE_DRAM, "*", 0.20, "RAPL, memory" },
-    { "rapl", WM_DEVICE_PLATFORM, "*", 0.10, "RAPL, platform" },
-    { "drm", WM_DEVICE_GPU, "*", 0.10, "the GPU's own sensor" },
-    { "drm", WM_DEVICE_OTHER, "*", 0.10, "the sensor of CPU and GPU together" },
-    { "hwmon", WM_DEVICE_CPU, "*", 0.10, "a sensor of the board" },
-    { "hwmon", WM_DEVICE_CPU_PART, "*", 0.10, "a sensor of the board" },
-    { "hwmon", WM_DEVICE_DRAM, "*", 0.10, "a sensor of the board" },
-    { "hwmon", WM_DEVICE_PLATFORM, "*", 0.10, "a sensor of the board" },
-    { "hwmon", WM_DEVICE_OTHER, "*", 0.10, "a sensor of the board" },
-    { "battery", WM_DEVICE_PLATFORM, "*", 0.10, "the battery's own gauge" },
-    { "meter", WM_DEVICE_PLATFORM, "*", 0.02, "an external meter" },
+    { "rapl", WM_DEVICE_CPU, "*Intel*", 0.05, "RAPL, Intel: measured since Haswell", 0 },
+    { "rapl", WM_DEVICE_CPU, "*", 0.10, "RAPL, of a model of the CPU", 0 },
+    { "rapl", WM_DEVICE_CPU_PART, "*", 0.10, "RAPL, a part of a CPU", 0 },
+    { "rapl", WM_DEVICE_DRAM, "*", 0.20, "RAPL, memory", 0 },
+    { "rapl", WM_DEVICE_PLATFORM, "*", 0.10, "RAPL, platform", 0 },
+    { "drm", WM_DEVICE_GPU, "*", 0.10, "the GPU's own sensor", 0 },
+    { "drm", WM_DEVICE_OTHER, "*", 0.10, "the sensor of CPU and GPU together", 0 },
+    { "hwmon", WM_DEVICE_CPU, "*", 0.10, "a sensor of the board", 0 },
+    { "hwmon", WM_DEVICE_CPU_PART, "*", 0.10, "a sensor of the board", 0 },
+    { "hwmon", WM_DEVICE_DRAM, "*", 0.10, "a sensor of the board", 0 },
+    { "hwmon", WM_DEVICE_PLATFORM, "*", 0.10, "a sensor of the board", 0 },
+    { "hwmon", WM_DEVICE_OTHER, "*", 0.10, "a sensor of the board", 0 },
+    { "aipowermeter", WM_DEVICE_GPU, "*", NVIDIA_GAIN, "a GPU that AIPowerMeter read",
+      NVIDIA_OFFSET_W },
+    { "battery", WM_DEVICE_PLATFORM, "*", 0.10, "the battery's own gauge", 0 },
+    { "meter", WM_DEVICE_PLATFORM, "*", 0.02, "an external meter", 0 },
 };
+
+/* The moment that a sensor of a board takes to look, where it does not say. */
+#define SAMPLE_S 0.001
 
 #define OTHER_GAIN 0.10
 #define ESTIMATE_GAIN 0.50
@@ -140,6 +146,7 @@ static void find_other(const struct wm_channel *channel, struct wm_sensor *senso
             fnmatch(others[i].model, model, 0) != 0)
             continue;
         sensor->gain = others[i].gain;
+        sensor->offset_w = others[i].offset_w;
         sensor->text = others[i].text;
         break;
     }
@@ -180,6 +187,19 @@ static bool uses_older_call(const char *detail, const char *label)
     return false;
 }
 
+/* As source_hwmon.c names the sensors that tell the power of a moment. */
+#define SAMPLES "samples ("
+
+static bool is_sample(const struct wm_channel *channel, const char *detail)
+{
+    const char *list =
+        detail && strcmp(channel->source, "hwmon") == 0 && channel->kind == WM_GAUGE
+            ? strstr(detail, SAMPLES)
+            : NULL;
+
+    return list && has_label(list + strlen(SAMPLES), channel->label);
+}
+
 void wm_sensor_find(const struct wm_channel *channel, const char *detail,
                     struct wm_sensor *ret_sensor)
 {
@@ -190,11 +210,18 @@ void wm_sensor_find(const struct wm_channel *channel, const char *detail,
         sensor.text = "simulated";
     } else if (channel->origin == WM_ESTIMATED) {
         sensor.gain = ESTIMATE_GAIN;
+        sensor.is_smooth = true;
         sensor.text = "a model, not a sensor";
     } else if (strcmp(channel->source, "nvml") == 0) {
         find_nvidia(channel->model ? channel->model : "", &sensor, &averages);
     } else {
         find_other(channel, &sensor);
+    }
+    if (is_sample(channel, detail)) {
+        sensor.is_sample = true;
+        sensor.window_s =
+            channel->period_ns > 0 ? (double)channel->period_ns / 1e9 : SAMPLE_S;
+        sensor.text = "a sensor of the board that tells the power of a moment";
     }
     if (averages && channel->kind == WM_GAUGE && uses_older_call(detail, channel->label)) {
         sensor.window_s = 1;
@@ -275,7 +302,8 @@ double wm_sensor_pace_poll_s(const struct wm_sensor_pace *pace)
 bool wm_sensor_is_measured(const struct wm_sensor *sensor,
                            const struct wm_sensor_pace *pace)
 {
-    return has_beat(pace) || is_faster(pace, (double)sensor->period_ns / 1e9);
+    return !sensor->is_smooth &&
+           (has_beat(pace) || is_faster(pace, (double)sensor->period_ns / 1e9));
 }
 
 double wm_sensor_period_s(const struct wm_sensor *sensor, const struct wm_sensor_pace *pace)

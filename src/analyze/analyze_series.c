@@ -222,7 +222,7 @@ static void unit_of(const struct wm_series *series, enum wm_figure_kind kind,
     else if (is_area && strcmp(unit, "W") == 0)
         snprintf(figure->unit, sizeof(figure->unit), "J");
     else if (is_rate && strcmp(unit, "s") == 0)
-        snprintf(figure->unit, sizeof(figure->unit), "1");
+        snprintf(figure->unit, sizeof(figure->unit), "s/s");
     else
         snprintf(figure->unit, sizeof(figure->unit), "%s%s%s", unit,
                  is_area && unit[0] ? " " : "",
@@ -245,6 +245,22 @@ static int highest_rate(const struct wm_series *series, const struct wm_range *r
     return WM_OK;
 }
 
+/* Of all that there is; how sure a part of it is nobody has found out. */
+static void add_doubt(const struct wm_series *series, enum wm_figure_kind kind,
+                      const struct wm_range *range, struct wm_figure *figure)
+{
+    const struct wm_series_doubt *doubt = &series->doubt;
+    bool is_part = range && (range->from_ns != 0 || range->to_ns != 0);
+
+    figure->uncertainty = NAN;
+    figure->missing_s = doubt->missing_s;
+    figure->unfinished = doubt->unfinished;
+    if (doubt->is_energy && !doubt->is_vague && !is_part && kind != WM_FIGURE_MAX &&
+        doubt->joules > 0)
+        figure->uncertainty =
+            hypot(doubt->systematic, sqrt(doubt->random_squares)) / doubt->joules;
+}
+
 int wm_series_figure(const struct wm_series *series, enum wm_figure_kind kind,
                      const struct wm_range *range, struct wm_figure *ret_figure,
                      struct wm_error *err)
@@ -257,6 +273,7 @@ int wm_series_figure(const struct wm_series *series, enum wm_figure_kind kind,
     int status = WM_OK;
 
     unit_of(series, kind, &figure);
+    add_doubt(series, kind, range, &figure);
     figure.is_short = sums.seconds < WM_SENSOR_PERIODS * series->period_s;
     figure.value = total;
     if (kind == WM_FIGURE_AVERAGE)
@@ -344,6 +361,7 @@ int wm_series_rate(const struct wm_series *total, double shortest_s, const char 
     if (status < 0)
         return status;
     rate->origin = total->origin;
+    rate->doubt = total->doubt;
     rate->period_s = total->period_s;
     rate->zero_ns = total->zero_ns;
     for (size_t i = 0; i < total->start_count && status == WM_OK; i++) {

@@ -21,11 +21,23 @@ enum wm_series_kind {
     WM_SERIES_MEANS, /* the mean of all that time, which is the value of the later point */
 };
 
+/* How sure a sum over runs is, and what it lacks. Sensors are the same in each run, and so
+ * are their own errors. */
+struct wm_series_doubt {
+    bool is_energy; /* the rest says something */
+    bool is_vague;  /* a part of the time is missing that is too long for a figure */
+    double joules, systematic, random_squares;
+    double missing_s;  /* for which devices were not known */
+    size_t unfinished; /* runs whose recording ends without a result */
+};
+
 struct wm_series {
     char *name;
     char unit[16];
     enum wm_series_kind kind;
     enum wm_origin origin;
+    bool is_told; /* by the program that was measured */
+    struct wm_series_doubt doubt;
     double period_s; /* how often the sensor has something new; 0: unknown */
     int64_t zero_ns; /* from where people count the seconds; unix */
 

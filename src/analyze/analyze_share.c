@@ -25,6 +25,8 @@ static void divide(struct wm_share *share, double joules)
 {
     double step = joules - share->joules;
 
+    /* The machine's work is told in steps, that of the tree is not. */
+    share->busy = fmax(share->busy, share->tree_work);
     if (share->known_s <= 0) {
         share->unknown_joules += step;
     } else {

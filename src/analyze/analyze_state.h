@@ -93,6 +93,12 @@ double wm_tick_value(const struct wm_tick *tick, size_t channel);
 const struct wm_channel *wm_gpu_any_channel(const struct wm_analysis *analysis,
                                             const struct wm_gpu_stats *gpu);
 
+/* What a source says of itself; NULL where it says nothing. */
+const char *wm_analysis_detail(const struct wm_analysis *analysis, const char *source);
+
+/* The least time over which the highest power of all is a mean. */
+double wm_analysis_power_window_s(const struct wm_analysis *analysis);
+
 /* Gives each device the idle power that was measured for the run, NAN without. */
 void wm_baselines_use(struct wm_analysis *analysis);
 

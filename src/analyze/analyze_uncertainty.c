@@ -63,6 +63,8 @@ static struct figure make_figure(const struct wm_energy *energy,
 
     figure.period_s = wm_sensor_period_s(figure.sensor, pace);
     figure.spacing_s = fmax(figure.period_s, wm_sensor_pace_poll_s(pace));
+    if (figure.sensor->is_sample)
+        figure.period_s = figure.spacing_s;
     figure.watts = figure.seconds > 0 ? result->joules / figure.seconds : 0;
     figure.most_watts = fmax(figure.watts, energy->max_power);
     if (figure.swing->count > 0)

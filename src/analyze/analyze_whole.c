@@ -18,7 +18,7 @@ static const enum wm_device_kind kinds[] = {
 #define MOST_UNKNOWN 0.01
 
 void wm_build_split(const struct wm_share *divided, const struct wm_value *energy,
-                    struct wm_energy_split *split)
+                    const char *why, struct wm_energy_split *split)
 {
     struct wm_share share = *divided;
 
@@ -28,13 +28,40 @@ void wm_build_split(const struct wm_share *divided, const struct wm_value *energ
     }
     wm_share_end(&share, energy->number);
     if (share.unknown_joules > MOST_UNKNOWN * energy->number) {
-        split->tree = wm_value_missing("what the tracked processes did on it is not known");
-        split->idle = split->rest = split->tree;
+        split->tree = split->idle = split->rest = wm_value_missing(why);
         return;
     }
     split->tree = wm_value_known(share.tree);
     split->idle = wm_value_known(share.idle);
     split->rest = wm_value_known(share.rest);
+}
+
+/* A few steps of the kernel's CPU times do not say whose they were. */
+static bool is_too_short_for_cpus(const struct wm_analysis *analysis)
+{
+    size_t channel = analysis->cpu_work.host.channel;
+
+    if (channel == WM_NO_CHANNEL)
+        return false;
+    const struct wm_counter_stats *counter = &analysis->stats[channel].counter;
+    return wm_stats_seconds(counter->first_ns, counter->last_ns) <=
+           WM_SENSOR_PERIODS * (double)analysis->channels[channel].period_ns / 1e9;
+}
+
+/* Whose the energy of a package or of memory was. */
+static void build_split(struct wm_report_builder *builder,
+                        const struct wm_device_stats *stats,
+                        struct wm_device_energy *device)
+{
+    const char *why = "what the tracked processes did on the CPUs is not known";
+
+    if (device->kind == WM_DEVICE_DRAM)
+        why = "how much of the memory the tracked processes had is not known";
+    wm_build_split(&stats->share, &device->figure.energy, why, &device->split);
+    if (device->kind == WM_DEVICE_CPU && device->split.tree.known &&
+        is_too_short_for_cpus(builder->analysis))
+        device->split.tree = device->split.idle = device->split.rest =
+            wm_value_missing("the run is shorter than three updates of the CPU counters");
 }
 
 static void build_device(struct wm_report_builder *builder,
@@ -58,7 +85,9 @@ static void build_device(struct wm_report_builder *builder,
     device->kind = channel->device_kind;
     device->origin = channel->origin;
     wm_build_figure(builder, &of, &device->figure);
-    wm_build_split(&stats->share, &device->figure.energy, &device->split);
+    build_split(builder, stats, device);
+    wm_build_baseline(builder, &of, &stats->share, &device->figure, &device->idle_power,
+                      &device->split);
     device->power = device->figure.energy;
     if (device->power.known) {
         double seconds = device->figure.covered_s;
@@ -179,16 +208,31 @@ void wm_build_sum_add_gpu(struct wm_energy_sum *sum, const struct wm_gpu_usage *
     wm_build_sum_add(sum, &part);
 }
 
-/* The devices of one kind that one source knows. */
-static void sum_source(const struct wm_report *report, enum wm_device_kind kind,
+static bool is_of_source(const struct wm_device_energy *device, enum wm_device_kind kind,
+                         const char *source)
+{
+    return device->kind == kind && strcmp(device->source, source) == 0;
+}
+
+/* The devices of one kind that one source knows. Which of several is to blame for it that
+ * their sum is not known is said by name. */
+static void sum_source(struct wm_report_builder *builder, enum wm_device_kind kind,
                        const char *source, struct wm_energy_sum *sum)
 {
+    const struct wm_report *report = builder->report;
+    size_t count = 0;
+
     wm_build_sum_start(sum);
+    for (size_t i = 0; i < report->device_count; i++)
+        count += is_of_source(&report->devices[i], kind, source);
     for (size_t i = 0; i < report->device_count; i++) {
         const struct wm_device_energy *device = &report->devices[i];
-        if (device->kind != kind || strcmp(device->source, source) != 0)
+        if (!is_of_source(device, kind, source))
             continue;
         struct wm_energy_sum part = sum_of(&device->figure, &device->split, device->origin);
+        if (!part.energy.known && count > 1)
+            part.energy.why =
+                wm_build_text(builder, "%s: %s", device->name, part.energy.why);
         wm_build_sum_add(sum, &part);
     }
     wm_build_sum_end(sum);
@@ -214,7 +258,7 @@ static void sum_kind(struct wm_report_builder *builder, enum wm_device_kind kind
 
     wm_energy_choose(&offers, kind, ret_choice);
     if (ret_choice->source)
-        sum_source(builder->report, kind, ret_choice->source, ret_sum);
+        sum_source(builder, kind, ret_choice->source, ret_sum);
     else if (ret_choice->is_refused)
         wm_build_sum_miss(ret_sum, "an estimate of the memory is not added to the measured "
                                    "energy of the CPUs");
@@ -257,8 +301,12 @@ static bool is_of_the_same(const struct wm_report_builder *builder)
         if (!device->counts)
             continue;
         wm_energy_result(&device->joules, &energy);
-        if (!wm_energy_is_known(&energy))
-            return false;
+        if (!wm_energy_is_known(&energy)) {
+            /* One that told nothing at all is in neither. */
+            if (device->share.joules_now > 0)
+                return false;
+            continue;
+        }
         has_cpu |= device->channel->device_kind == WM_DEVICE_CPU;
         has_dram |= device->channel->device_kind == WM_DEVICE_DRAM;
     }
@@ -279,6 +327,8 @@ static void build_power(struct wm_report_builder *builder)
     report->power.max = report->power.mean;
     if (report->power.mean.known && max > report->power.mean.number)
         report->power.max = wm_value_known(max);
+    if (report->power.max.known && report->power.max.number > report->power.mean.number)
+        report->power_max_s = wm_analysis_power_window_s(builder->analysis);
     if (report->power.mean.known && !is_of_the_same(builder))
         report->power.max =
             wm_value_missing("what was watched for it turned out not to tell its energy");

@@ -9,20 +9,57 @@
 #define JOULES_PER_KWH 3.6e6
 
 /* Labels are names of columns too. */
-static void print_label(FILE *out, const char *label)
+static char plain(char letter)
 {
-    for (; *label; label++) {
-        bool is_plain = (*label >= 'a' && *label <= 'z') ||
-                        (*label >= 'A' && *label <= 'Z') ||
-                        (*label >= '0' && *label <= '9');
-        fputc(is_plain ? *label : '_', out);
-    }
+    bool is_plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                    (letter >= '0' && letter <= '9');
+
+    return is_plain ? letter : '_';
 }
 
-static void print_column(FILE *out, const struct wm_meter_input *input, const char *end)
+static void print_label(FILE *out, const char *label)
 {
+    for (; *label; label++)
+        fputc(plain(*label), out);
+}
+
+static bool is_same_label(const char *one, const char *other)
+{
+    while (*one && *other && plain(*one) == plain(*other)) {
+        one++;
+        other++;
+    }
+    return !*one && !*other;
+}
+
+/* Whether the columns of a sum, or of a device before it, have its name. */
+static bool is_taken(const struct wm_meter_inputs *inputs, size_t index)
+{
+    static const char *const sums[] = { "cpu", "dram", "gpu" };
+    const char *label = wm_meter_input(inputs, index)->told.label;
+
+    for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+        if (is_same_label(label, sums[i]))
+            return true;
+    }
+    for (size_t i = 0; i < index; i++) {
+        if (is_same_label(label, wm_meter_input(inputs, i)->told.label))
+            return true;
+    }
+    return false;
+}
+
+static void print_column(FILE *out, const struct wm_meter_inputs *inputs, size_t index,
+                         const char *end)
+{
+    const struct wm_meter_device *device = &wm_meter_input(inputs, index)->told;
+
     fputc(',', out);
-    print_label(out, input->told.label);
+    if (is_taken(inputs, index)) {
+        print_label(out, device->source);
+        fputc('_', out);
+    }
+    print_label(out, device->label);
     fputs(end, out);
 }
 
@@ -34,7 +71,7 @@ static void print_snippet_columns(FILE *out, const struct wm_meter_inputs *input
           "finished,name",
           out);
     for (size_t i = 0; i < wm_meter_inputs_count(inputs); i++)
-        print_column(out, wm_meter_input(inputs, i), "_energy_J");
+        print_column(out, inputs, i, "_energy_J");
 }
 
 static void print_series_columns(FILE *out, const struct wm_meter_inputs *inputs)
@@ -44,13 +81,12 @@ static void print_series_columns(FILE *out, const struct wm_meter_inputs *inputs
           "gpu_power_W,cpu_origin,dram_origin,gpu_origin",
           out);
     for (size_t i = 0; i < wm_meter_inputs_count(inputs); i++) {
-        const struct wm_meter_input *input = wm_meter_input(inputs, i);
-        print_column(out, input, "_energy_J");
-        if (input->told.kind != WM_DEVICE_GPU)
+        print_column(out, inputs, i, "_energy_J");
+        if (wm_meter_input(inputs, i)->told.kind != WM_DEVICE_GPU)
             continue;
-        print_column(out, input, "_utilization_ratio");
-        print_column(out, input, "_temperature_celsius");
-        print_column(out, input, "_power_W");
+        print_column(out, inputs, i, "_utilization_ratio");
+        print_column(out, inputs, i, "_temperature_celsius");
+        print_column(out, inputs, i, "_power_W");
     }
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze_sensor.h"
 #include "analyze/analyze_stats.h"
 #include "wattmeter/source.h"
 
@@ -19,7 +20,8 @@ struct part {
 struct wm_meter_host {
     struct part cpu, heat;
     size_t cores;
-    struct wm_reading busy; /* the last one */
+    struct wm_reading busy;   /* from which on the CPUs' use is looked at, */
+    struct wm_meter_cell use; /* and what it was before */
 };
 
 static int open_part(struct part *part, const char *name, struct wm_error *err)
@@ -83,26 +85,42 @@ void wm_meter_host_close(struct wm_meter_host *host)
     free(host);
 }
 
+/* The kernel counts in steps of 10 ms, and a few of them make no rate: what was found over
+ * the last three holds until there are three more. */
+static void add_busy(struct wm_meter_host *host, const struct wm_reading *busy,
+                     int64_t period_ns)
+{
+    double seconds = wm_stats_seconds(host->busy.when_ns, busy->when_ns);
+    bool was_known = wm_stats_usable(&host->busy);
+
+    if (was_known && seconds < WM_SENSOR_PERIODS * (double)period_ns / 1e9)
+        return;
+    if (was_known && seconds > 0 && host->cores > 0) {
+        double ratio = (busy->value - host->busy.value) / seconds / (double)host->cores;
+        host->use = (struct wm_meter_cell) { true, fmin(fmax(ratio, 0), 1) };
+    }
+    host->busy = *busy;
+}
+
 static struct wm_meter_cell utilization(struct wm_meter_host *host)
 {
-    struct wm_meter_cell cell = { 0 };
+    bool is_told = false;
 
-    if (!read_part(&host->cpu))
-        return cell;
-    for (size_t i = 0; i < host->cpu.count; i++) {
-        const struct wm_reading *busy = &host->cpu.readings[i];
-        if (!is_channel(&host->cpu, i, WM_DEVICE_HOST, "cpu_time") ||
-            !wm_stats_usable(busy))
-            continue;
-        double seconds = wm_stats_seconds(host->busy.when_ns, busy->when_ns);
-        if (wm_stats_usable(&host->busy) && seconds > 0 && host->cores > 0) {
-            double ratio = (busy->value - host->busy.value) / seconds / (double)host->cores;
-            /* The kernel counts in steps of 10 ms. */
-            cell = (struct wm_meter_cell) { true, fmin(fmax(ratio, 0), 1) };
+    if (read_part(&host->cpu)) {
+        for (size_t i = 0; i < host->cpu.count; i++) {
+            const struct wm_reading *busy = &host->cpu.readings[i];
+            if (!is_channel(&host->cpu, i, WM_DEVICE_HOST, "cpu_time") ||
+                !wm_stats_usable(busy))
+                continue;
+            add_busy(host, busy, wm_source_channel(host->cpu.source, i)->period_ns);
+            is_told = true;
         }
-        host->busy = *busy;
     }
-    return cell;
+    if (!is_told) {
+        host->use = (struct wm_meter_cell) { 0 };
+        host->busy = (struct wm_reading) { 0 };
+    }
+    return host->use;
 }
 
 static struct wm_meter_cell temperature(struct wm_meter_host *host)

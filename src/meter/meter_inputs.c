@@ -44,16 +44,31 @@ struct wm_meter_inputs {
     char remark[1024];
 };
 
+void wm_meter_why(char *out, size_t size, const char *text)
+{
+    size_t length = strlen(text), most = size - sizeof(" ...");
+
+    if (length < size) {
+        memcpy(out, text, length + 1);
+        return;
+    }
+    while (most > 0 && text[most] != ' ')
+        most--;
+    snprintf(out, size, "%.*s ...", (int)most, text);
+}
+
 /* The first reason decides on the status, unless a later one is that a right is
  * missing, which can be mended. */
 static void note_lack(struct wm_error *lack, const struct wm_error *why)
 {
     size_t length = strlen(lack->text);
+    char text[LACK_MAX];
 
+    wm_meter_why(text, sizeof(text), why->text);
     if (lack->status == WM_OK || why->status == WM_EACCES)
         lack->status = why->status;
-    snprintf(lack->text + length, sizeof(lack->text) - length, "%s%.*s",
-             length > 0 ? "; " : "", LACK_MAX, why->text);
+    snprintf(lack->text + length, sizeof(lack->text) - length, "%s%s",
+             length > 0 ? "; " : "", text);
 }
 
 static void note_remark(struct wm_meter_inputs *inputs, const char *text)
@@ -358,6 +373,7 @@ static void watch_counter(struct wm_meter_input *input, const struct wm_reading 
 {
     if (!reading)
         return;
+    wm_sensor_pace_add(&input->pace, reading);
     if (!wm_stats_usable(reading)) {
         /* After a pause in which it may have run over a counter fails once. */
         input->has_worked = input->has_worked && input->is_counted;

@@ -30,6 +30,7 @@ struct wm_meter_input {
     bool is_counted; /* `count` is what it said last, and `moved_ns` since when */
     double count;
     int64_t moved_ns;
+    struct wm_sensor_pace pace; /* and how often it has something new */
 };
 
 struct wm_meter_inputs;
@@ -71,6 +72,9 @@ bool wm_meter_inputs_need_steps(const struct wm_meter_inputs *inputs);
 /* Why there is no device of the kind: the status and the reason. */
 const struct wm_error *wm_meter_inputs_lack(const struct wm_meter_inputs *inputs,
                                             enum wm_device_kind kind);
+
+/* Copies a reason, or as many of its words as find room, and then "...". */
+void wm_meter_why(char *out, size_t size, const char *text);
 
 /* See wm_meter_remark(). */
 const char *wm_meter_inputs_remark(const struct wm_meter_inputs *inputs);

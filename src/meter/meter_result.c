@@ -15,7 +15,7 @@ const char *wm_meter_method_name(enum wm_meter_method method)
     static const char *const names[] = {
         [WM_METER_NO_METHOD] = "",    [WM_METER_COUNTER] = "counter",
         [WM_METER_FILLED] = "filled", [WM_METER_INTEGRAL] = "integral",
-        [WM_METER_MIXED] = "mixed",
+        [WM_METER_MIXED] = "mixed",   [WM_METER_MODEL] = "model",
     };
 
     return (size_t)method < sizeof(names) / sizeof(names[0]) ? names[method] : "";
@@ -93,8 +93,8 @@ static void miss(const struct wm_meter_inputs *inputs, enum wm_device_kind kind,
     const struct wm_error *lack = wm_meter_inputs_lack(inputs, kind);
 
     *ret_sum = (struct wm_meter_energy) { .state = state_of(lack->status) };
-    snprintf(ret_sum->why, sizeof(ret_sum->why), "%s",
-             lack->text[0] ? lack->text : "nothing here tells it");
+    wm_meter_why(ret_sum->why, sizeof(ret_sum->why),
+                 lack->text[0] ? lack->text : "nothing here tells it");
 }
 
 /* Once a counter has been seen to work, an estimate is none of our business: a short

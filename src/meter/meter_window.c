@@ -29,11 +29,17 @@ static bool has_begun(const struct wm_meter_span *span)
     return span->energy.started;
 }
 
+static double value_of(const struct wm_reading *reading)
+{
+    return reading && wm_stats_usable(reading) ? reading->value : NAN;
+}
+
 static void begin(struct wm_meter_span *span, const struct wm_meter_input *input,
                   int64_t first_ns, bool with_power)
 {
     bool has_counter = input->energy != WM_METER_NO_CHANNEL;
 
+    wm_energy_set_beside(&span->energy, value_of(&span->first_power));
     wm_energy_add(&span->energy, first_ns, has_counter ? &span->first_counter : NULL,
                   with_power ? &span->first_power : NULL);
 }
@@ -51,9 +57,7 @@ static bool is_counter_silent(const struct wm_meter_span *span,
 static double busy_of(const struct wm_meter_inputs *inputs,
                       const struct wm_meter_input *input)
 {
-    const struct wm_reading *busy = wm_meter_inputs_reading(inputs, input->utilization);
-
-    return busy && wm_stats_usable(busy) ? busy->value : NAN;
+    return value_of(wm_meter_inputs_reading(inputs, input->utilization));
 }
 
 static void add_span(struct wm_meter_window *window, struct wm_meter_span *span,
@@ -73,8 +77,20 @@ static void add_span(struct wm_meter_window *window, struct wm_meter_span *span,
     if (!has_begun(span))
         begin(span, input, window->first_ns, wants_power);
     wm_energy_set_busy(&span->energy, busy_of(inputs, input));
+    wm_energy_set_beside(&span->energy, value_of(power));
     wm_energy_add(&span->energy, now_ns, counter,
                   wants_power || span->energy.powered ? power : NULL);
+}
+
+/* What was seen of its counter since the meter was opened goes before what is published:
+ * a window may be too short to tell. */
+static struct wm_sensor counter_sensor_of(const struct wm_meter_input *input)
+{
+    struct wm_sensor sensor = input->counter_sensor;
+    double period_s = wm_sensor_period_s(&sensor, &input->pace);
+
+    sensor.period_ns = (int64_t)(period_s * 1e9);
+    return sensor;
 }
 
 static void start_span(struct wm_meter_span *span, const struct wm_meter_inputs *inputs,
@@ -84,7 +100,7 @@ static void start_span(struct wm_meter_span *span, const struct wm_meter_inputs 
     const struct wm_reading *power = wm_meter_inputs_reading(inputs, input->power);
 
     *span = (struct wm_meter_span) {
-        .energy = { .counter_sensor = input->counter_sensor,
+        .energy = { .counter_sensor = counter_sensor_of(input),
                     .power_sensor = input->power_sensor },
     };
     if (counter)
@@ -125,8 +141,11 @@ static enum wm_meter_method method_of(enum wm_energy_method method)
 static void miss(struct wm_meter_energy *energy, enum wm_reading_state state,
                  const struct wm_meter_input *input, const char *why)
 {
+    char text[512];
+
     *energy = (struct wm_meter_energy) { .state = state };
-    snprintf(energy->why, sizeof(energy->why), "%s: %s", input->told.label, why);
+    snprintf(text, sizeof(text), "%s: %s", input->told.label, why);
+    wm_meter_why(energy->why, sizeof(energy->why), text);
 }
 
 /* The channel that is to blame: the counter, where there is one. */
@@ -188,7 +207,8 @@ void wm_meter_window_device(struct wm_meter_window *window,
         .state = WM_READING_OK,
         .joules = result.joules,
         .uncertainty = wm_uncertainty_total(uncertainty),
-        .method = method_of(result.method),
+        .method =
+            input->told.origin == WM_ESTIMATED ? WM_METER_MODEL : method_of(result.method),
         .origin = input->told.origin,
         .is_short = result.is_short,
     };

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
@@ -27,7 +26,8 @@
 #define GIB 1073741824.0
 
 /* The kernel's times move in steps of 10 ms, and to have them told costs as much as all
- * else of a tick: looking more often would cost more than it shows. */
+ * else of a tick: looking more often would cost more than it shows. Between two looks
+ * the joules go on as without work. */
 #define REREAD_NS (2 * 10 * WM_NS_PER_MS)
 
 enum { CPU, DRAM, CHANNEL_COUNT };
@@ -41,7 +41,7 @@ struct estimate {
     double memory_watts; /* 0: its size is not known, or the model counts it too */
     int64_t start_ns;
     struct wm_channel channels[CHANNEL_COUNT];
-    struct wm_reading last[CHANNEL_COUNT];
+    struct wm_reading seen; /* of the CPUs, with their busy time */
     size_t count;
     struct wm_error err; /* text is empty where the last reading was ok */
     char detail[256];
@@ -80,7 +80,7 @@ static void read_memory(int dir, double *watts)
 }
 
 static void add_channel(struct estimate *estimate, const char *device, const char *label,
-                        enum wm_device_kind kind)
+                        enum wm_device_kind kind, int64_t period_ns)
 {
     const char *model = estimate->cpuinfo.name;
 
@@ -94,7 +94,7 @@ static void add_channel(struct estimate *estimate, const char *device, const cha
         .device_kind = kind,
         .kind = WM_COUNTER,
         .origin = WM_ESTIMATED,
-        .period_ns = REREAD_NS,
+        .period_ns = period_ns,
     };
 }
 
@@ -154,12 +154,12 @@ static int estimate_open(void *state, const struct wm_source_config *config,
     if (status < 0)
         return status;
 
-    add_channel(estimate, "cpu-estimate", "cpu", WM_DEVICE_CPU);
+    add_channel(estimate, "cpu-estimate", "cpu", WM_DEVICE_CPU, REREAD_NS);
     int length = snprintf(estimate->detail, sizeof(estimate->detail), "estimated: %s",
                           estimate->model.text);
     if (estimate->memory_watts <= 0)
         return WM_OK;
-    add_channel(estimate, "dram-estimate", "dram", WM_DEVICE_DRAM);
+    add_channel(estimate, "dram-estimate", "dram", WM_DEVICE_DRAM, 0);
     snprintf(estimate->detail + length, sizeof(estimate->detail) - (size_t)length,
              "; memory %.1f GiB x %.4f W, Green Algorithms",
              estimate->memory_watts / WATTS_PER_GIB, WATTS_PER_GIB);
@@ -186,36 +186,42 @@ static int read_cpu(struct estimate *estimate, int64_t when_ns, double *ret_joul
                                &estimate->err);
 }
 
-static bool is_new_enough(const struct wm_reading *reading, int64_t now_ns)
+static void look_at_cpus(struct estimate *estimate, int64_t now_ns)
 {
-    return reading->state == WM_READING_OK && now_ns - reading->when_ns < REREAD_NS;
-}
-
-static void read_all(struct estimate *estimate, int64_t now_ns)
-{
-    double seconds = (double)(now_ns - estimate->start_ns) / (double)WM_NS_PER_S;
-    struct wm_reading *readings = estimate->last;
-
-    for (size_t i = 0; i < estimate->count; i++)
-        readings[i] = (struct wm_reading) { .when_ns = now_ns, .state = WM_READING_OK };
+    struct wm_reading *seen = &estimate->seen;
 
     estimate->err.text[0] = '\0';
-    int status = read_cpu(estimate, now_ns, &readings[CPU].value);
+    int status = read_cpu(estimate, now_ns, &seen->value);
+    seen->when_ns = now_ns;
+    seen->state = WM_READING_OK;
     if (status < 0)
-        readings[CPU].state = status == WM_EACCES ? WM_READING_DENIED : WM_READING_FAILED;
-    if (estimate->count > DRAM)
-        readings[DRAM].value = estimate->memory_watts * seconds;
+        seen->state = status == WM_EACCES ? WM_READING_DENIED : WM_READING_FAILED;
+}
+
+static struct wm_reading read_cpus(struct estimate *estimate, int64_t now_ns)
+{
+    struct wm_reading reading = estimate->seen;
+
+    if (reading.state != WM_READING_OK || now_ns - reading.when_ns >= REREAD_NS) {
+        look_at_cpus(estimate, now_ns);
+        return estimate->seen;
+    }
+    reading.when_ns = now_ns;
+    reading.value = wm_cpu_estimate_rest(&estimate->cpu, now_ns);
+    return reading;
 }
 
 static int estimate_read(void *state, struct wm_reading *readings, struct wm_error *err)
 {
     struct estimate *estimate = state;
     int64_t now_ns = wm_clock_monotonic_ns();
+    double seconds = (double)(now_ns - estimate->start_ns) / (double)WM_NS_PER_S;
     (void)err; /* what fails here fails for one channel */
 
-    if (!is_new_enough(&estimate->last[CPU], now_ns))
-        read_all(estimate, now_ns);
-    memcpy(readings, estimate->last, estimate->count * sizeof(*readings));
+    readings[CPU] = read_cpus(estimate, now_ns);
+    if (estimate->count > DRAM)
+        readings[DRAM] =
+            (struct wm_reading) { now_ns, estimate->memory_watts * seconds, WM_READING_OK };
     return WM_OK;
 }
 

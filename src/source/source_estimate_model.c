@@ -207,6 +207,8 @@ static void begin(struct wm_cpu_estimate *estimate, int64_t when_ns, double busy
 {
     estimate->start_j = wm_total_beginning(estimate->start_j);
     estimate->joules = estimate->start_j;
+    estimate->seen_ns = when_ns;
+    estimate->seen_joules = estimate->joules;
     estimate->is_lost = false;
     begin_window(estimate, when_ns, busy_s);
 }
@@ -249,6 +251,17 @@ int wm_cpu_estimate_add(struct wm_cpu_estimate *estimate, int64_t when_ns, doubl
     estimate->joules = fmax(estimate->joules, joules);
     if (seconds >= WINDOW_S)
         begin_window(estimate, when_ns, estimate->window_busy_s + busy);
+    estimate->seen_ns = when_ns;
+    estimate->seen_joules = estimate->joules;
     *ret_joules = estimate->joules;
     return WM_OK;
+}
+
+double wm_cpu_estimate_rest(struct wm_cpu_estimate *estimate, int64_t when_ns)
+{
+    double seconds = (double)(when_ns - estimate->seen_ns) / (double)WM_NS_PER_S;
+    double joules = fmax(seconds, 0) * wm_cpu_model_watts(estimate->model, 0);
+
+    estimate->joules = fmax(estimate->joules, estimate->seen_joules + joules);
+    return estimate->joules;
 }

@@ -65,8 +65,10 @@ struct wm_cpu_estimate {
     double window_busy_s;             /* busy time until then, as far as it has been used */
     double window_joules;
     double joules;
-    double start_j; /* what they began with, as in struct wm_rapl_total */
-    bool is_lost;   /* the last step: the total must begin again */
+    int64_t seen_ns;    /* when the busy time was last looked at, */
+    double seen_joules; /* and the joules then */
+    double start_j;     /* what they began with, as in struct wm_rapl_total */
+    bool is_lost;       /* the last step: the total must begin again */
 };
 
 void wm_cpu_estimate_start(struct wm_cpu_estimate *estimate,
@@ -79,5 +81,9 @@ void wm_cpu_estimate_start(struct wm_cpu_estimate *estimate,
  * a trifle lower than ever before: what was lost must not pass for nothing. */
 int wm_cpu_estimate_add(struct wm_cpu_estimate *estimate, int64_t when_ns, double busy_s,
                         size_t cpu_count, double *ret_joules, struct wm_error *err);
+
+/* The same for a moment right after it, at which nobody looks at the busy time: what is
+ * drawn without work is certain, and the rest comes with the next look. */
+double wm_cpu_estimate_rest(struct wm_cpu_estimate *estimate, int64_t when_ns);
 
 #endif

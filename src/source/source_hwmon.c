@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "source/source_ops.h"
 
@@ -25,7 +26,7 @@ static const struct {
 struct hwmon {
     struct wm_hwmon_sensors temperatures, powers;
     struct wm_channel *channels; /* of the temperatures, and then of the others */
-    char detail[672];
+    char detail[2048];
 };
 
 static size_t count_sensors(const struct hwmon *hwmon)
@@ -64,6 +65,26 @@ static int make_channels(struct hwmon *hwmon, struct wm_error *err)
     return WM_OK;
 }
 
+/* Which sensors see one moment of the time only: what reads the recording later has to
+ * know. */
+static void add_samples(struct hwmon *hwmon)
+{
+    size_t used = strlen(hwmon->detail);
+    const char *before = "; samples (";
+
+    for (size_t i = 0; i < hwmon->powers.count; i++) {
+        const struct wm_hwmon_sensor *sensor = &hwmon->powers.list[i];
+        if (!sensor->is_sample ||
+            used + strlen(before) + strlen(sensor->label) + 2 > sizeof(hwmon->detail))
+            continue;
+        used += (size_t)snprintf(hwmon->detail + used, sizeof(hwmon->detail) - used, "%s%s",
+                                 before, sensor->label);
+        before = " ";
+    }
+    if (before[0] == ' ')
+        snprintf(hwmon->detail + used, sizeof(hwmon->detail) - used, ")");
+}
+
 static int hwmon_open(void *state, const struct wm_source_config *config,
                       struct wm_error *err)
 {
@@ -85,6 +106,7 @@ static int hwmon_open(void *state, const struct wm_source_config *config,
         return status;
     snprintf(hwmon->detail, sizeof(hwmon->detail), "%s%s", sensor_at(hwmon, 0)->path,
              count_sensors(hwmon) > 1 ? " and others" : "");
+    add_samples(hwmon);
     return WM_OK;
 }
 

@@ -30,6 +30,7 @@ struct wm_hwmon_sensor {
     char path[640];     /* of the value; for people */
     char label[32];     /* "cpu_package0", "socket1" */
     int64_t period_ns;
+    bool is_sample;   /* of power: what is drawn at one moment */
     int fd, volts_fd; /* of the values, or the negative errno value of opening them */
     unsigned slow;    /* readings in a row that took long, up to a few */
     int64_t rest_ns;  /* not to be read again before */

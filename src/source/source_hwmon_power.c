@@ -165,6 +165,8 @@ static int add_sensor(const struct chip *chip, const struct attribute *attribute
     sensor->quantity = attribute->quantity;
     wm_hwmon_know(chip->driver, label, sensor);
     snprintf(sensor->identity, sizeof(sensor->identity), "%s/%s", chip->device, label);
+    sensor->is_sample = attribute->quantity != WM_HWMON_ENERGY &&
+                        strcmp(attribute->suffix, "_average") != 0;
     sensor->period_ns = period_of(chip->dir, chip->driver, attribute);
     snprintf(sensor->path, sizeof(sensor->path), "%s/%s%" PRIu64 "%s", chip->path,
              attribute->stem, attribute->number, attribute->suffix);

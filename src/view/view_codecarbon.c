@@ -130,8 +130,21 @@ static void put_rate(const struct row *row)
     put_per_second(row, &kg, 1);
 }
 
+/* A part of the time is missing, and nobody knows how much was used then. */
+static bool is_incomplete(const struct wm_energy_sum *sum)
+{
+    return sum->energy.known && sum->energy.number > 0 && !sum->uncertainty.known;
+}
+
 static void put_power(const struct row *row, const struct wm_energy_sum *sum)
 {
+    const struct wm_value watts = { .known = true, .number = sum->watts };
+
+    /* While it was known. */
+    if (is_incomplete(sum)) {
+        put_number(row, &watts, wm_tariff_pue(row->tariff));
+        return;
+    }
     put_per_second(row, &sum->energy, wm_tariff_pue(row->tariff));
 }
 
@@ -199,6 +212,8 @@ static void put_version(const struct row *row)
     }
     if (report->energy.energy.known)
         fputs(origins[report->energy.origin], row->out);
+    if (is_incomplete(&report->energy))
+        fputs(" (incomplete)", row->out);
 }
 
 static void put_cpu_count(const struct row *row)

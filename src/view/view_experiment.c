@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base_clock.h"
 #include "record/record_text.h"
@@ -154,6 +155,54 @@ static void print_runs(const struct wm_text_view *view,
     }
 }
 
+static bool has_remark(const struct wm_report *report, const char *remark)
+{
+    for (size_t i = 0; i < report->remark_count; i++) {
+        if (strcmp(report->remarks[i], remark) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Which runs say so: "run 0, run 2"; nothing where all do. */
+static struct wm_detail who_says(const struct wm_experiment_summary *summary,
+                                 const char *remark)
+{
+    struct wm_detail runs = { "" };
+    size_t count = 0;
+
+    for (size_t i = 0; i < summary->run_count; i++) {
+        if (!has_remark(summary->runs[i].report, remark))
+            continue;
+        count++;
+        wm_line_add(&runs, ", ", "run %zu", i);
+    }
+    if (count == summary->run_count && count > 1)
+        return (struct wm_detail) { "all runs" };
+    return runs;
+}
+
+/* What is to be known of the runs, each remark once. */
+static void print_remarks(const struct wm_text_view *view,
+                          const struct wm_experiment_summary *summary)
+{
+    char text[NAME_SIZE];
+
+    for (size_t i = 0; i < summary->run_count; i++) {
+        const struct wm_report *report = summary->runs[i].report;
+        for (size_t k = 0; k < report->remark_count; k++) {
+            size_t first = 0;
+            while (!has_remark(summary->runs[first].report, report->remarks[k]))
+                first++;
+            if (first < i)
+                continue;
+            wm_line_clean(text, sizeof(text), report->remarks[k]);
+            fprintf(view->out, "note: %s: %s\n", who_says(summary, report->remarks[k]).text,
+                    text);
+        }
+    }
+}
+
 /* What the program told of itself, over all runs by its last value. */
 static void print_told(const struct wm_text_view *view,
                        const struct wm_experiment_summary *summary)
@@ -171,8 +220,6 @@ static void print_told(const struct wm_text_view *view,
             wm_line_add(&detail, "", "the last of %zu in run %zu", metric->count, i);
             wm_line_print(view, name, figure, detail.text);
         }
-        if (result->metrics_note[0])
-            fprintf(view->out, "note: metrics of run %zu: %s\n", i, result->metrics_note);
     }
 }
 
@@ -240,6 +287,7 @@ void wm_view_experiment_text(const struct wm_experiment_view *shown, FILE *out)
     print_runs(&view, summary);
     if (shown->per)
         print_steps(&view, shown->per, summary);
+    print_remarks(&view, summary);
     if (shown->experiment->broken > 0) {
         wm_line_clean(text, sizeof(text), shown->experiment->trouble);
         fprintf(out, "note: %zu that could not be read, such as %s\n",
@@ -288,15 +336,25 @@ static void print_entry(const struct wm_experiment_entry *entry, FILE *out)
     fprintf(out, "%s%s\n", text[0] ? "  " : "", text);
 }
 
+/* A text that is not there has a reason. */
+static void put_why(json_t *why, const char *key, const char *text, const char *reason)
+{
+    if (!text && why)
+        json_object_set_new(why, key, json_string(reason));
+}
+
 static json_t *entry_json(const struct wm_experiment_entry *entry)
 {
     char first[TIME_SIZE], last[TIME_SIZE];
 
     wm_clock_rfc3339(entry->first_unix_ns, first, sizeof(first));
     wm_clock_rfc3339(entry->last_unix_ns, last, sizeof(last));
-    return json_pack("{s:o,s:I,s:s,s:s,s:o}", "name", wm_text_json(entry->name), "runs",
+    json_t *why = json_object();
+    put_why(why, "name", entry->name, "its runs were recorded without one");
+    put_why(why, "description", entry->description, "no run has one");
+    return json_pack("{s:o,s:I,s:s,s:s,s:o,s:o}", "name", wm_text_json(entry->name), "runs",
                      (json_int_t)entry->runs, "first_start", first, "last_start", last,
-                     "description", wm_text_json(entry->description));
+                     "description", wm_text_json(entry->description), "why", why);
 }
 
 static json_t *list_json(const struct wm_experiment_list *list)
@@ -309,9 +367,12 @@ static json_t *list_json(const struct wm_experiment_list *list)
             return NULL;
         }
     }
-    return json_pack("{s:o,s:I,s:o}", "experiments", array, "unreadable",
-                     (json_int_t)list->broken, "trouble",
-                     wm_text_json(list->broken > 0 ? list->trouble : NULL));
+    const char *trouble = list->broken > 0 ? list->trouble : NULL;
+    json_t *why = json_object();
+    put_why(why, "trouble", trouble, "all could be read");
+    return json_pack("{s:o,s:I,s:o,s:o}", "experiments", array, "unreadable",
+                     (json_int_t)list->broken, "trouble", wm_text_json(trouble), "why",
+                     why);
 }
 
 int wm_experiment_print_list(const char *target, enum wm_report_format format, FILE *out,
@@ -325,6 +386,8 @@ int wm_experiment_print_list(const char *target, enum wm_report_format format, F
     } else if (status == WM_OK) {
         for (size_t i = 0; i < list.count; i++)
             print_entry(&list.entries[i], out);
+        if (list.count == 0)
+            fputs("there is no experiment\n", out);
         if (list.broken > 0)
             fprintf(out, "note: %zu that could not be read, such as %s\n", list.broken,
                     list.trouble);

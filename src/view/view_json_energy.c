@@ -155,10 +155,11 @@ static void put_amounts(const struct wm_json_node *node, double per_kwh)
     const struct wm_report *report = node->view->report;
     const struct wm_tariff *tariff = &node->view->units->tariff;
     const struct wm_energy_sum *energy = &report->energy;
-    const struct wm_value amount = wm_tariff_amount(tariff, &energy->energy, per_kwh);
+    struct wm_value amount = wm_tariff_amount(tariff, &energy->energy, per_kwh);
     const struct wm_value tree = wm_tariff_amount(tariff, &energy->split.tree, per_kwh);
+    struct wm_platform whole;
     struct wm_json_node platform;
-    size_t count = 0;
+    size_t count = 0, at = 0;
 
     wm_json_value(node, "amount", &amount);
     wm_json_value(node, "attributed_tree", &tree);
@@ -167,17 +168,41 @@ static void put_amounts(const struct wm_json_node *node, double per_kwh)
     wm_json_put(node, "pue", json_real(wm_tariff_pue(tariff)));
 
     platform = wm_json_node(node, "platform", json_array());
-    for (size_t i = 0; i < report->device_count; i++) {
-        const struct wm_device_energy *device = &report->devices[i];
-        if (device->kind != WM_DEVICE_PLATFORM)
-            continue;
+    while (wm_platform_next(report, &at, &whole)) {
         struct wm_json_node entry = wm_json_append(&platform, count++);
-        const struct wm_value whole =
-            wm_tariff_amount(tariff, &device->figure.energy, per_kwh);
-        wm_json_text(&entry, "name", device->name);
-        wm_json_value(&entry, "amount", &whole);
-        wm_json_origin(&entry, device->origin);
+        amount = wm_tariff_amount(tariff, &whole.energy, per_kwh);
+        wm_json_text(&entry, "name", whole.name);
+        wm_json_value(&entry, "amount", &amount);
+        wm_json_origin(&entry, whole.origin);
     }
+}
+
+static void put_idle_power(const struct wm_json_node *array, size_t *count,
+                           const char *name, const struct wm_value *power)
+{
+    if (!power->known)
+        return;
+    struct wm_json_node node = wm_json_append(array, (*count)++);
+    wm_json_text(&node, "name", name);
+    wm_json_value(&node, "power", power);
+}
+
+/* What `idle` is made of, where the machine was measured before. */
+static void put_baseline(const struct wm_json_node *energy)
+{
+    const struct wm_report *report = energy->view->report;
+    size_t count = 0;
+
+    if (report->run.baseline_count == 0)
+        return;
+    struct wm_json_node node = wm_json_object(energy, "baseline");
+    wm_json_put(&node, "seconds", wm_json_number(report->run.baseline_seconds));
+    struct wm_json_node array = wm_json_node(&node, "devices", json_array());
+    for (size_t i = 0; i < report->device_count; i++)
+        put_idle_power(&array, &count, report->devices[i].name,
+                       &report->devices[i].idle_power);
+    for (size_t i = 0; i < report->gpu_count; i++)
+        put_idle_power(&array, &count, report->gpus[i].label, &report->gpus[i].idle_power);
 }
 
 static void put_cost(const struct wm_json_node *energy)
@@ -221,6 +246,7 @@ void wm_json_energy(const struct wm_json_node *root)
     put_gpus(&node);
     put_devices(&node, "other", is_other);
     put_split(&node, &report->energy.split);
+    put_baseline(&node);
     wm_json_spread(&node, "power", "watts", &report->power);
     put_cost(&node);
     put_co2e(&node);

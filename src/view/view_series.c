@@ -27,18 +27,45 @@ const char *wm_view_origin_word(enum wm_origin origin)
     return origins[origin];
 }
 
+/* What the measured program says of itself wattmeter did not measure. */
+static const char *origin_of(const struct wm_series *series)
+{
+    return series->is_told ? "program" : wm_view_origin_word(series->origin);
+}
+
 static json_t *number_json(double value)
 {
     return isfinite(value) ? wm_json_number(value) : json_null();
 }
 
+static const char *why_no_uncertainty(const struct wm_series *series,
+                                      enum wm_figure_kind kind)
+{
+    if (!series->doubt.is_energy)
+        return "it is known of energies and their power only";
+    if (series->doubt.is_vague)
+        return "the figure leaves out a part of the time";
+    if (kind == WM_FIGURE_MAX)
+        return "it is not known of a highest value";
+    return "it is known of the whole experiment only";
+}
+
 static json_t *figure_json(const struct wm_series *series, enum wm_figure_kind kind,
                            const struct wm_figure *figure)
 {
-    return json_pack("{s:o,s:s,s:o,s:s,s:o,s:b,s:s}", "metric", wm_text_json(series->name),
-                     "figure", words[kind], "value", number_json(figure->value), "unit",
-                     figure->unit, "seconds", number_json(figure->seconds), "is_short",
-                     (int)figure->is_short, "origin", wm_view_origin_word(series->origin));
+    bool is_known = isfinite(figure->uncertainty);
+    json_t *why = is_known ? json_object()
+                           : json_pack("{s:s}", "uncertainty_percent",
+                                       why_no_uncertainty(series, kind));
+
+    return json_pack("{s:o,s:s,s:o,s:s,s:o,s:o,s:o,s:I,s:b,s:s,s:o}", "metric",
+                     wm_text_json(series->name), "figure", words[kind], "value",
+                     number_json(figure->value), "unit", figure->unit,
+                     "uncertainty_percent", number_json(100 * figure->uncertainty),
+                     "seconds", number_json(figure->seconds), "missing_seconds",
+                     number_json(figure->missing_s), "unfinished_runs",
+                     (json_int_t)figure->unfinished, "is_short", (int)figure->is_short,
+                     "origin", origin_of(series), "why", why);
 }
 
 static void print_figure(const struct wm_series *series, const struct wm_figure *figure,
@@ -50,8 +77,22 @@ static void print_figure(const struct wm_series *series, const struct wm_figure 
     wm_view_number(number, figure->value, 6);
     wm_view_duration(duration, figure->seconds, NULL);
     wm_line_add_origin(&detail, series->origin);
-    fprintf(out, "%s%s%s in %s%s%s\n", number, figure->unit[0] ? " " : "", figure->unit,
-            duration, detail.text[0] ? "  " : "", detail.text);
+    fprintf(out, "%s%s%s", number, figure->unit[0] ? " " : "", figure->unit);
+    if (isfinite(figure->uncertainty)) {
+        char percent[WM_QUANTITY_SIZE];
+        wm_view_number(percent, 100 * figure->uncertainty, 3);
+        fprintf(out, " ±%s %%", percent);
+    }
+    fprintf(out, " in %s%s%s\n", duration, detail.text[0] ? "  " : "", detail.text);
+    if (figure->missing_s > 0) {
+        wm_view_duration(duration, figure->missing_s, NULL);
+        fprintf(out, "note: a device of it was not known for %s\n", duration);
+    }
+    if (figure->unfinished > 0)
+        fprintf(out,
+                "note: %zu run%s without a result: what was after the last tick is "
+                "missing\n",
+                figure->unfinished, figure->unfinished == 1 ? "" : "s");
     if (figure->is_short)
         fputs("note: fewer than three updates of the sensor: a rough figure\n", out);
 }
@@ -142,8 +183,8 @@ static json_t *values_json(const struct wm_series *series, const int64_t *times,
         }
     }
     return json_pack("{s:o,s:o,s:s,s:o}", "metric", wm_text_json(series->name), "unit",
-                     wm_text_json(series->unit), "origin",
-                     wm_view_origin_word(series->origin), "values", array);
+                     wm_text_json(series->unit), "origin", origin_of(series), "values",
+                     array);
 }
 
 static json_t *curves_json(const struct wm_series *const series[], size_t count,

@@ -2,6 +2,7 @@
 /* view_tariff.c - from joules to money and grams of CO2e. */
 #include "view/view_tariff.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base_text.h"
@@ -77,4 +78,46 @@ struct wm_value wm_tariff_amount(const struct wm_tariff *tariff,
 
     amount.number = amount.number / WM_JOULES_PER_KWH * wm_tariff_pue(tariff) * per_kwh;
     return amount;
+}
+
+static bool is_battery(const struct wm_device_energy *device)
+{
+    return device->kind == WM_DEVICE_PLATFORM && strcmp(device->source, "battery") == 0;
+}
+
+static void add_battery(const struct wm_device_energy *device, struct wm_platform *platform)
+{
+    size_t used = strlen(platform->name);
+
+    snprintf(platform->name + used, sizeof(platform->name) - used, " and %s", device->name);
+    if (platform->energy.known && device->figure.energy.known)
+        platform->energy.number += device->figure.energy.number;
+    else if (platform->energy.known)
+        platform->energy = device->figure.energy;
+    if (device->origin > platform->origin)
+        platform->origin = device->origin;
+}
+
+bool wm_platform_next(const struct wm_report *report, size_t *at,
+                      struct wm_platform *ret_platform)
+{
+    const struct wm_device_energy *devices = report->devices;
+    size_t i = *at, count = report->device_count, first = 0;
+
+    while (first < count && !is_battery(&devices[first]))
+        first++;
+    while (i < count && (devices[i].kind != WM_DEVICE_PLATFORM ||
+                         (is_battery(&devices[i]) && i != first)))
+        i++;
+    if (i >= count)
+        return false;
+    snprintf(ret_platform->name, sizeof(ret_platform->name), "%s", devices[i].name);
+    ret_platform->energy = devices[i].figure.energy;
+    ret_platform->origin = devices[i].origin;
+    for (size_t k = i + 1; is_battery(&devices[i]) && k < count; k++) {
+        if (is_battery(&devices[k]))
+            add_battery(&devices[k], ret_platform);
+    }
+    *at = i + 1;
+    return true;
 }

@@ -31,4 +31,17 @@ double wm_tariff_pue(const struct wm_tariff *tariff);
 struct wm_value wm_tariff_amount(const struct wm_tariff *tariff,
                                  const struct wm_value *joules, double per_kwh);
 
+/* What something measured of more of the machine than its parts. Batteries that share the
+ * load are that together. */
+struct wm_platform {
+    char name[64]; /* "psys"; "BAT0 and BAT1" */
+    struct wm_value energy;
+    enum wm_origin origin;
+};
+
+/* The next of a report from device number `*at` on, which starts at 0; false: there is no
+ * more. */
+bool wm_platform_next(const struct wm_report *report, size_t *at,
+                      struct wm_platform *ret_platform);
+
 #endif

@@ -63,8 +63,15 @@ static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage
     snprintf(label, sizeof(label), "  %s", gpu->label);
     if (gpu->figure.energy.known)
         wm_view_prefixed(joules, gpu->figure.energy.number, "J");
-    wm_line_add(&detail, "", "%s on average, %s at most",
-                wm_line_number(&gpu->power.mean, 1, " W").text,
+    /* Of the same time as the joules, and not of the readings of power: those are as old
+     * as the sensor is slow. */
+    struct wm_value watts = gpu->power.mean;
+    if (gpu->figure.energy.known && gpu->figure.covered_s > 0)
+        watts = (struct wm_value) { .known = true,
+                                    .number =
+                                        gpu->figure.energy.number / gpu->figure.covered_s };
+    wm_line_add(&detail, "", "%s on average, %s at most in a reading",
+                wm_line_number(&watts, 1, " W").text,
                 wm_line_number(&gpu->power.max, 1, " W").text);
     wm_line_add(&detail, "; ", "busy %s",
                 wm_line_number(&gpu->utilization.mean, 100, " %").text);
@@ -127,8 +134,33 @@ static void print_split(const struct wm_text_view *view, const struct wm_energy_
     wm_line_more(view, detail.text);
 }
 
+static void add_idle_power(struct wm_detail *detail, const char *name,
+                           const struct wm_value *power)
+{
+    if (power->known)
+        wm_line_add(detail, ", ", "%s %s", name, wm_line_number(power, 1, " W").text);
+}
+
+/* What is taken to be idle where it was measured before the command. */
+static void print_baseline(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    char duration[WM_QUANTITY_SIZE];
+    struct wm_detail powers = { "" }, detail = { "" };
+
+    for (size_t i = 0; i < report->device_count; i++)
+        add_idle_power(&powers, report->devices[i].name, &report->devices[i].idle_power);
+    for (size_t i = 0; i < report->gpu_count; i++)
+        add_idle_power(&powers, report->gpus[i].label, &report->gpus[i].idle_power);
+    if (!powers.text[0])
+        return;
+    wm_view_duration(duration, report->run.baseline_seconds, NULL);
+    wm_line_add(&detail, "", "idle as in the %s before: %s", duration, powers.text);
+    wm_line_more(view, detail.text);
+}
+
 static void print_device(const struct wm_text_view *view,
-                         const struct wm_device_energy *device)
+                         const struct wm_device_energy *device, bool is_beside)
 {
     const struct wm_energy_figure *figure = &device->figure;
     struct wm_detail detail = { "" };
@@ -137,7 +169,10 @@ static void print_device(const struct wm_text_view *view,
     snprintf(label, sizeof(label), "  %.30s", device->name);
     if (figure->energy.known) {
         wm_view_prefixed(joules, figure->energy.number, "J");
-        wm_line_add(&detail, "", "%s on average; by %s",
+        if (is_beside && figure->uncertainty.known)
+            wm_line_add(&detail, "", "±%s",
+                        wm_line_number(&figure->uncertainty, 100, " %").text);
+        wm_line_add(&detail, "; ", "%s on average; by %s",
                     wm_line_number(&device->power, 1, " W").text, figure->method);
     } else {
         wm_line_add(&detail, "", "(%s)", figure->energy.why);
@@ -154,7 +189,31 @@ static void print_devices(const struct wm_text_view *view, enum wm_device_kind f
     for (size_t i = 0; i < report->device_count; i++) {
         const struct wm_device_energy *device = &report->devices[i];
         if (device->kind == from || device->kind == to)
-            print_device(view, device);
+            print_device(view, device, false);
+    }
+}
+
+static bool is_beside(const struct wm_device_energy *device)
+{
+    return device->kind == WM_DEVICE_PLATFORM || device->kind == WM_DEVICE_OTHER;
+}
+
+/* Each by itself: they see the same joules as others do, or some that nothing adds up. */
+static void print_beside(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    size_t count = 0;
+    char number[40];
+
+    for (size_t i = 0; i < report->device_count; i++)
+        count += is_beside(&report->devices[i]);
+    if (count == 0)
+        return;
+    snprintf(number, sizeof(number), "%zu sensor%s", count, count == 1 ? "" : "s");
+    wm_line_print(view, "Beside it", number, "each by itself, in none of the sums above");
+    for (size_t i = 0; i < report->device_count; i++) {
+        if (is_beside(&report->devices[i]))
+            print_device(view, &report->devices[i], true);
     }
 }
 
@@ -184,9 +243,15 @@ static void print_whole(const struct wm_text_view *view)
         wm_line_add(&detail, ": ", "%s on average, %s at most",
                     wm_line_number(&report->power.mean, 1, " W").text,
                     wm_line_number(&report->power.max, 1, " W").text);
+    if (report->power.mean.known && report->power.max.known && report->power_max_s > 0) {
+        char window[WM_QUANTITY_SIZE];
+        wm_view_duration(window, report->power_max_s, NULL);
+        wm_line_add(&detail, " ", "over %s", window);
+    }
     wm_line_add_origin(&detail, report->energy.origin);
     wm_line_more(view, detail.text);
     print_split(view, &report->energy);
+    print_baseline(view);
 }
 
 /* Money or CO2e: what so much per kilowatt-hour makes of joules. */
@@ -219,19 +284,19 @@ static struct wm_quantity amount_text(const struct wm_text_view *view,
 static void print_platform_amounts(const struct wm_text_view *view,
                                    const struct amount_of *of)
 {
-    const struct wm_report *report = view->report;
+    struct wm_platform platform;
+    size_t at = 0;
 
-    for (size_t i = 0; i < report->device_count; i++) {
-        const struct wm_device_energy *device = &report->devices[i];
+    while (wm_platform_next(view->report, &at, &platform)) {
         struct wm_detail detail = { "" };
-        char name[40];
+        char name[80];
 
-        if (device->kind != WM_DEVICE_PLATFORM || !device->figure.energy.known)
+        if (!platform.energy.known)
             continue;
-        wm_line_clean(name, sizeof(name), device->name);
+        wm_line_clean(name, sizeof(name), platform.name);
         wm_line_add(&detail, "", "%s by %s, of the platform",
-                    amount_text(view, of, &device->figure.energy).text, name);
-        wm_line_add_origin(&detail, device->origin);
+                    amount_text(view, of, &platform.energy).text, name);
+        wm_line_add_origin(&detail, platform.origin);
         wm_line_more(view, detail.text);
     }
 }
@@ -298,7 +363,7 @@ void wm_line_energy(const struct wm_text_view *view)
     if (has_dram)
         print_sum(view, "RAM energy", &report->dram_energy);
     print_devices(view, WM_DEVICE_DRAM, WM_DEVICE_DRAM);
-    print_devices(view, WM_DEVICE_PLATFORM, WM_DEVICE_OTHER);
     print_whole(view);
+    print_beside(view);
     print_amounts(view);
 }

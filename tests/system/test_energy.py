@@ -4,7 +4,9 @@
 power, counters that run over, are set back or are dead, and whose the energy was."""
 
 import contextlib
+import signal
 import sqlite3
+import subprocess
 import threading
 import time
 
@@ -169,6 +171,20 @@ def _(folder):
     near(sum(parts.values()), energy["total"], 1e-9 * energy["total"])
     near(parts["idle"], energy["total"], 0.05 * energy["total"], "all of it was taken idle, too")
 
+    # The report says what idle was taken to be.
+    assert energy["baseline"]["seconds"] >= 0.3, energy["baseline"]
+    device = energy["baseline"]["devices"][0]
+    assert device["name"] == "package0", device
+    near(device["power"], 50, 5, "power of the baseline")
+
+    for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        process = subprocess.Popen([tap.WATTMETER, "run", "--baseline", "30s", "--", "touch", folder / "ran"],
+                                   env=env, stderr=subprocess.PIPE, text=True)
+        assert "idle machine" in process.stderr.readline()
+        time.sleep(0.3)
+        process.send_signal(number)
+        assert process.wait(10) == status and not (folder / "ran").exists(), number
+
     refused = wattmeter("run", "--baseline", "2h", "--", "true", env=env)
     assert refused.returncode == 2 and "baseline" in refused.stderr, refused
 
@@ -193,6 +209,18 @@ def _(folder):
     assert package["origin"] == "estimated" and package["method"] == "model", package
     assert 9 * seconds < package["energy"] < 41 * seconds, (seconds, package)
     assert r["energy"]["estimated"] is True, r["energy"]
+
+    # A model's joules have no steps: those of a millisecond are right, but whose they were
+    # cannot be told from the kernel's 10 ms.
+    for _ in range(5):
+        r, first, last = measure(folder / "empty", alone, "sleep", "0.001", options=("--cpu-watts", "20:20"))
+        cpu = r["energy"]["cpu"]
+        near(cpu["total"], 20 * (last - first), 0.15 * cpu["total"], "a millisecond")
+        if last - first > 0.025:
+            continue  # the machine was busy
+        assert cpu["packages"][0]["attributed"]["tree"] is None, cpu
+        assert "three updates" in r["why"]["energy.cpu.packages.0.attributed.tree"], r["why"]
+        assert r["processes"]["peaks"][0]["cpu_energy"] is None, r["processes"]
 
     for wrong in ("10", "40:10", "-1:5", "a:b", "1:1e9", ""):
         refused = wattmeter("run", "--cpu-watts", wrong, "--", "touch", folder / "ran", env=alone)

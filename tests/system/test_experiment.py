@@ -303,11 +303,51 @@ def _(folder):
             (["total", target, "x", "tree_threads", "--from", "-1"], 2, "-1"),
             (["total", target, "x", "tree_threads", "--from", "2", "--to", "1"], 2, "before"),
             (["total", target, "x", "tree_threads", "--from", "1000"], 1, "no value"),
+            (["total", target, "x", "tree_threads", "--price", "3"], 2, "--price"),
+            (["average", target, "x", "tree_threads", "--pue", "1.2"], 2, "--pue"),
+            (["list", target, "--carbon", "30"], 2, "--carbon"),
             (["list", folder / "none.sqlite"], 1, "none.sqlite"),
             (["list", folder / "bad.json"], 1, "bad.json")):
         done = wattmeter("experiment", *words)
         assert done.returncode == status and len(done.stderr.splitlines()) == 1, (words, done)
         assert said in done.stderr and done.stdout == "", (words, done)
+
+
+@case("a lost GPU and a killed run are told of, and how sure the figures are")
+def _(folder):
+    target = folder / "e.sqlite"
+    (folder / "gpus.json").write_text('{"gpus": [{"power": 300, "lost_at": 1.2}]}')
+    (folder / "empty").mkdir()
+    assert "no experiment" in wattmeter("experiment", "list", folder / "empty").stdout
+    env = tap.environment(WATTMETER_SYSFS=str(folder / "none"), FAKE_NVML_SCENARIO=str(folder / "gpus.json"),
+                          WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"))
+    words = ["run", "-q", "--experiment", target, "--name", "resnet"]
+    assert wattmeter(*words, "--", "sleep", "0.8", env=env).returncode == 0
+    told = figure("total", target, "gpu_energy")
+    assert 0 < told["uncertainty_percent"] < 100 and told["missing_seconds"] == 0, told
+    assert "±" in wattmeter("experiment", "total", target, "resnet", "gpu_energy").stdout
+    part = figure("total", target, "gpu_energy", "--from", "0.2")
+    assert part["uncertainty_percent"] is None and "whole" in part["why"]["uncertainty_percent"], part
+
+    assert wattmeter(*words, "--", "sleep", "2", env=env).returncode == 0
+    told = figure("total", target, "gpu_energy")
+    assert told["uncertainty_percent"] is None and told["missing_seconds"] > 0.5, told
+    shown = wattmeter("experiment", "show", target, "resnet").stdout
+    assert "note: run 1: gpu0: energy does not cover" in shown, shown
+
+    process = subprocess.Popen([tap.WATTMETER, *words, "--", "sleep", "9"], env=env)
+    time.sleep(1.5)
+    process.kill()
+    process.wait()
+    shown = wattmeter("experiment", "show", target, "resnet").stdout
+    assert "note: run 2: the recording ends without a result" in shown, shown
+    assert [r["complete"] for r in ask("show", target, "resnet")["runs"]] == [True, True, False]
+    assert figure("total", target, "gpu_energy")["unfinished_runs"] == 1
+
+    row = folder / "row.csv"
+    done = wattmeter("export", target, "--run", "1", "--codecarbon", row)
+    assert done.returncode == 0 and "incomplete" in done.stderr, done
+    assert "(incomplete)" in row.read_text() and wattmeter("export", target, "--codecarbon", "-").returncode == 2
 
 
 @case("one damaged recording in a folder hides no other")

@@ -853,6 +853,97 @@ static void test_never_fewer(void **state)
     assert_true(result.raised == 0);
 }
 
+/* Snippets of a GPU at a steady 300 W, one after the other: how often its counter is
+ * renewed, whatever the table says of it. */
+struct snippets {
+    double period_s; /* 0: it is exact */
+    double length_s;
+    size_t count;
+    bool is_run; /* power is integrated beside it, and not just known */
+};
+
+static double counter_at(const struct snippets *snippets, double when)
+{
+    if (snippets->period_s > 0)
+        when = floor(when / snippets->period_s) * snippets->period_s;
+    return 300 * when;
+}
+
+static double joules_of_snippet(const struct snippets *snippets, double from)
+{
+    struct wm_energy energy = {
+        .counter_sensor = { .period_ns = 100000000, .window_s = 0.025 },
+        .power_sensor = { .period_ns = 100000000, .window_s = 0.025 },
+    };
+    struct wm_energy_result result;
+    const double ends[] = { from, from + snippets->length_s };
+    bool is_silent = counter_at(snippets, ends[0]) == counter_at(snippets, ends[1]);
+
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        int64_t when_ns = (int64_t)round(ends[i] * 1e9);
+        struct wm_reading counter = reading_of(counter_at(snippets, ends[i]), when_ns);
+        struct wm_reading power = reading_of(300, when_ns);
+        wm_energy_set_beside(&energy, power.value);
+        wm_energy_add(&energy, when_ns, &counter,
+                      snippets->is_run || is_silent ? &power : NULL);
+    }
+    wm_energy_result(&energy, &result);
+    return result.joules;
+}
+
+/* What is added up may be off by as much as the counter itself: a period, once. */
+static void check_sum(const struct snippets *snippets)
+{
+    double sum = 0, at = 7.0123, truth = 300 * snippets->length_s * (double)snippets->count;
+    double most = 300 * fmax(snippets->period_s, 0.001) + 0.02 * truth;
+
+    for (size_t i = 0; i < snippets->count; i++) {
+        sum += joules_of_snippet(snippets, at);
+        at += snippets->length_s;
+    }
+    if (fabs(sum - truth) > most)
+        fail_msg("%zu of %g ms, renewed each %g ms%s: %g J, not %g J", snippets->count,
+                 1e3 * snippets->length_s, 1e3 * snippets->period_s,
+                 snippets->is_run ? ", with power" : "", sum, truth);
+}
+
+static void test_sum_of_snippets(void **state)
+{
+    static const double periods[] = { 0, 0.001, 0.02, 0.037, 0.06, 0.1 };
+    static const double lengths[] = {
+        0.0001, 0.003, 0.02, 0.0271, 0.05, 0.08, 0.15, 0.333
+    };
+
+    (void)state;
+    for (size_t p = 0; p < ARRAY_LEN(periods); p++) {
+        for (size_t l = 0; l < ARRAY_LEN(lengths); l++) {
+            for (int k = 0; k < 2; k++) {
+                struct snippets snippets = { periods[p], lengths[l], 0, k == 1 };
+                snippets.count = (size_t)(6.1 / lengths[l]);
+                check_sum(&snippets);
+            }
+        }
+    }
+}
+
+/* What a model counts has no steps: nothing is known better for having waited. */
+static void test_smooth(void **state)
+{
+    struct wm_energy energy = {
+        .counter_sensor = { .period_ns = 20000000, .is_smooth = true },
+    };
+    struct wm_energy_result result;
+
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct wm_reading counter = reading_of(5 + 0.02 * k, 777 + k * 1000000);
+        wm_energy_add(&energy, counter.when_ns, &counter, NULL);
+    }
+    wm_energy_result(&energy, &result);
+    assert_true(fabs(result.joules - 0.02) < 1e-9);
+    assert_true(result.is_short);
+}
+
 /* A GPU without the channel at all, and a clock that was tampered with. */
 static void test_odd_input(void **state)
 {
@@ -881,6 +972,8 @@ int main(void)
         cmocka_unit_test(test_mean_of_a_second),
         cmocka_unit_test(test_pace_that_is_seen),
         cmocka_unit_test(test_never_fewer),
+        cmocka_unit_test(test_sum_of_snippets),
+        cmocka_unit_test(test_smooth),
         cmocka_unit_test(test_odd_input),
     };
 

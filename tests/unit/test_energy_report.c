@@ -153,6 +153,19 @@ static const struct series included[] = {
     { RAPL("dram0", WM_DEVICE_DRAM), { 0, 4, 8, 12, 16 } },
 };
 
+/* Memory whose counter stands still beside packages that count. */
+static const struct series dead_memory[] = {
+    LOAD,
+    { RAPL("package0", WM_DEVICE_CPU), { 0, 10, 20, 30, 40 } },
+    { RAPL("dram0", WM_DEVICE_DRAM), { 5, 5, 5, 5, 5 } },
+};
+
+static const struct series dead_package[] = {
+    LOAD,
+    { RAPL("package0", WM_DEVICE_CPU), { 0, 10, 20, 30, 40 } },
+    { RAPL("package1", WM_DEVICE_CPU), { 5, 5, 5, 5, 5 } },
+};
+
 #define SERIES(series_) series_, ARRAY_LEN(series_)
 #define UNKNOWN (-1)
 
@@ -187,6 +200,8 @@ static const struct {
       WM_MEASURED, UNKNOWN, UNKNOWN, UNKNOWN, true },
     { "work that is not known at times", SERIES(untold), 40, UNKNOWN, UNKNOWN, 40,
       WM_MEASURED, UNKNOWN, UNKNOWN, UNKNOWN, true },
+    { "memory whose counter stands still", SERIES(dead_memory), 40, UNKNOWN, UNKNOWN, 40,
+      WM_MEASURED, 10, 20, 10, true },
     { "an estimate that includes the memory", SERIES(included), 20, 16, UNKNOWN, 20,
       WM_ESTIMATED, 5, 10, 5, false },
 };
@@ -324,6 +339,128 @@ static void test_parts_add_up(void **state)
     }
 }
 
+/* Of several packages the one that tells nothing is named. */
+static void test_who_is_dead(void **state)
+{
+    struct wm_report *report = report_of(dead_package, ARRAY_LEN(dead_package));
+
+    (void)state;
+    assert_false(report->cpu_energy.energy.known);
+    assert_int_equal(
+        strncmp(report->cpu_energy.energy.why, "package1: the energy counter", 28), 0);
+    wm_report_free(report);
+    report = report_of(only_dead, ARRAY_LEN(only_dead));
+    assert_int_equal(strncmp(report->cpu_energy.energy.why, "the energy counter", 18), 0);
+    wm_report_free(report);
+}
+
+/* A few milliseconds: the machine's CPU time has moved by a step or by none. */
+static void test_too_short_to_divide(void **state)
+{
+    static const struct series series[] = {
+        { HOST("cpu_time", "s", WM_COUNTER, 10000000), { 100, 100, 100.01, 100.01 } },
+        { HOST("memory_used", "B", WM_GAUGE, 0), { 800, 800, 800, 800 } },
+        { TRACKER("tree", "cpu_time", "s", WM_COUNTER), { 0, 0.001, 0.002, 0.003 } },
+        { RAPL("package0", WM_DEVICE_CPU), { 0, 1, 2, 3 } },
+        { RAPL("dram0", WM_DEVICE_DRAM), { 0, 1, 2, 3 } },
+    };
+    struct wm_process_peak process = { .pid = 7, .cpu_seconds = 0.003 };
+    const struct wm_result result = {
+        .end_ns = SESSION_START_NS + SECOND_NS / 50,
+        .cpu_total_seconds = 0.003,
+        .peak_rss_bytes = -1,
+        .ticks = 4,
+        .processes = &process,
+        .process_count = 1,
+    };
+    const struct session session = {
+        .run = { .interval_ns = SECOND_NS, .core_count = 2, .anchor_ns = SESSION_START_NS },
+        .series = series,
+        .series_count = ARRAY_LEN(series),
+        .ticks = 4,
+        .step_ns = SECOND_NS / 100,
+        .result = &result,
+    };
+    struct wm_report *report = session_report(&session);
+    static const char why[] = "the run is shorter than three updates of the CPU counters";
+
+    (void)state;
+    assert_true(report->cpu_energy.energy.known);
+    assert_false(report->cpu_energy.split.tree.known);
+    assert_false(report->cpu_energy.split.idle.known);
+    assert_string_equal(report->cpu_energy.split.rest.why, why);
+    assert_string_equal(report->energy.split.tree.why, why);
+    assert_false(report->process_energies[0].known);
+    assert_string_equal(report->process_energies[0].why, why);
+    assert_string_equal(report->dram_energy.split.tree.why,
+                        "how much of the memory the tracked processes had is not known");
+    wm_report_free(report);
+}
+
+/* A package at 10 W, on four cores of which the command used one, and what it is said to
+ * have taken before. */
+static void test_baseline(void **state)
+{
+    static const struct {
+        const char *name;
+        double watts, cpu_seconds;
+        bool is_right;
+    } cases[] = {
+        { "an idle machine", 8, 4, true },
+        { "the same with a command that sleeps", 10.1, 0.001, true },
+        { "more than in the run", 50, 4, false },
+        { "more than in the run, while the command slept", 50, 0.001, false },
+        { "as much as in the run", 10, 4, false },
+    };
+    static const struct series series[] = {
+        LOAD,
+        { RAPL("package0", WM_DEVICE_CPU), { 0, 10, 20, 30, 40 } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_baseline baseline = { (char[]) { "rapl" }, (char[]) { "package0" },
+                                        cases[i].watts };
+        const struct wm_result result = {
+            .end_ns = SESSION_START_NS + 4 * SECOND_NS,
+            .cpu_total_seconds = cases[i].cpu_seconds,
+            .peak_rss_bytes = -1,
+            .ticks = 5,
+        };
+        const struct session session = {
+            .run = { .interval_ns = SECOND_NS,
+                     .core_count = 4,
+                     .anchor_ns = SESSION_START_NS,
+                     .baselines = NULL },
+            .series = series,
+            .series_count = ARRAY_LEN(series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &result,
+        };
+        struct session with = session;
+        bool is_remarked = false;
+
+        print_message("  %s\n", cases[i].name);
+        with.run.baselines = &baseline;
+        with.run.baseline_count = 1;
+        with.run.baseline_seconds = 1;
+        struct wm_report *report = session_report(&with);
+        const struct wm_device_energy *package = &report->devices[0];
+        assert_true(package->idle_power.known);
+        assert_true(package->idle_power.number == cases[i].watts);
+        for (size_t k = 0; k < report->remark_count; k++)
+            is_remarked |= strstr(report->remarks[k], "W in the baseline") != NULL;
+        assert_int_equal(is_remarked, !cases[i].is_right);
+        assert_int_equal(package->split.tree.known, cases[i].is_right);
+        wm_report_free(report);
+
+        report = session_report(&session);
+        assert_false(report->devices[0].idle_power.known);
+        wm_report_free(report);
+    }
+}
+
 /* What a sum is without is said, with the reason. */
 static void test_left_out(void **state)
 {
@@ -391,6 +528,8 @@ int main(void)
         cmocka_unit_test(test_whole),        cmocka_unit_test(test_devices),
         cmocka_unit_test(test_parts_add_up), cmocka_unit_test(test_measured_idle),
         cmocka_unit_test(test_unknown_work), cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_who_is_dead),  cmocka_unit_test(test_too_short_to_divide),
+        cmocka_unit_test(test_baseline),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

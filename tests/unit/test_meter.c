@@ -558,6 +558,40 @@ static void test_short_burst(void **state)
     check_close(meter, 0);
 }
 
+/* The parts come to the whole, however often the counter has something new and whatever is
+ * known of it: one after the other, each with a figure. */
+static void test_sum_of_short_snippets(void **state)
+{
+    static const int periods_ms[] = { 0, 20, 100 };
+    static const double lengths_s[] = { 0.003, 0.02, 0.05, 0.15 };
+    char json[200];
+
+    for (size_t p = 0; p < ARRAY_LEN(periods_ms); p++) {
+        snprintf(json, sizeof(json),
+                 "{\"gpus\": [{\"power\": 300, \"energy\": {\"period_ms\": %d}}]}",
+                 periods_ms[p]);
+        make_gpus(*state, json);
+        for (size_t l = 0; l < ARRAY_LEN(lengths_s); l++) {
+            struct wm_meter *meter = open_meter(NULL);
+            double sum = 0, seconds = 0;
+            for (int i = 0; i < 0.6 / lengths_s[l]; i++) {
+                uint64_t id = start(meter, NULL);
+                sleep_s(lengths_s[l]);
+                struct wm_meter_reading cost = stop(meter, id);
+                if (cost.gpu.state != WM_READING_OK)
+                    fail_msg("%s", cost.gpu.why);
+                sum += cost.gpu.joules;
+                seconds += cost.elapsed_s;
+            }
+            check_close(meter, 0);
+            print_message("  %d ms, %g ms: %g of %g J\n", periods_ms[p], 1e3 * lengths_s[l],
+                          sum, 300 * seconds);
+            double most = 0.05 * 300 * seconds + 300 * 1.1e-3 * periods_ms[p];
+            assert_true(fabs(sum - 300 * seconds) < most);
+        }
+    }
+}
+
 static void test_interval_checks_the_counter(void **state)
 {
     const struct wm_meter_options options = { .interval_ns = 20000000 };
@@ -741,6 +775,41 @@ static void test_child_of_a_fork(void **state)
     "elapsed_s,cpu_energy_J,dram_energy_J,gpu_energy_J,cpu_uncertainty_J,"                 \
     "dram_uncertainty_J,gpu_uncertainty_J,cpu_method,dram_method,gpu_method,cpu_origin,"   \
     "dram_origin,gpu_origin,finished,name"
+
+/* An estimate has no steps, and says that it is a model; its columns have names of their
+ * own beside those of the sums. */
+static void test_estimate_of_short_snippets(void **state)
+{
+    char path[300];
+    const struct wm_meter_options options = { .cpu_watts = "20:20", .snippets = path };
+    double sum = 0, seconds = 0;
+
+    snprintf(path, sizeof(path), "%s/snippets.csv", (const char *)*state);
+    test_write_file(*state, "proc/meminfo", "MemTotal: 2097152 kB\nMemAvailable: 9 kB\n");
+    struct wm_meter *meter = open_meter(&options);
+    for (int i = 0; i < 100; i++) {
+        uint64_t id = start(meter, "x");
+        sleep_s(0.001);
+        struct wm_meter_reading cost = stop(meter, id);
+        assert_int_equal(cost.cpu.state, WM_READING_OK);
+        assert_int_equal(cost.cpu.method, WM_METER_MODEL);
+        assert_int_equal(cost.cpu.origin, WM_ESTIMATED);
+        sum += cost.cpu.joules;
+        seconds += cost.elapsed_s;
+    }
+    assert_true(fabs(sum - 20 * seconds) < 0.05 * 20 * seconds);
+    check_close(meter, 0);
+
+    char *text = read_file(path), *rest = text, *cells[MAX_CELLS];
+    size_t count = split(strsep(&rest, "\n"), cells);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(cells[i], cells[k]);
+    }
+    assert_string_equal(cells[15], "estimate_cpu_energy_J");
+    free(text);
+    assert_string_equal(wm_meter_method_name(WM_METER_MODEL), "model");
+}
 
 static void test_snippet_file(void **state)
 {
@@ -1309,6 +1378,8 @@ int main(void)
         ON_NOTHING(test_gpus),
         ON_NOTHING(test_uncertainty_of_a_sum),
         ON_NOTHING(test_short_burst),
+        ON_NOTHING(test_sum_of_short_snippets),
+        ON_NOTHING(test_estimate_of_short_snippets),
         ON_NOTHING(test_interval_checks_the_counter),
         ON_NOTHING(test_gpu_that_is_lost),
         ON_NOTHING(test_driver_that_hangs),

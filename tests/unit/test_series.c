@@ -136,7 +136,7 @@ static void test_units(void **state)
         { WM_SERIES_TOTAL, "J", WM_FIGURE_TOTAL, "J" },
         { WM_SERIES_TOTAL, "J", WM_FIGURE_AVERAGE, "W" },
         { WM_SERIES_TOTAL, "J", WM_FIGURE_MAX, "W" },
-        { WM_SERIES_TOTAL, "s", WM_FIGURE_AVERAGE, "1" },
+        { WM_SERIES_TOTAL, "s", WM_FIGURE_AVERAGE, "s/s" },
         { WM_SERIES_TOTAL, "B", WM_FIGURE_AVERAGE, "B/s" },
         { WM_SERIES_GAUGE, "W", WM_FIGURE_TOTAL, "J" },
         { WM_SERIES_GAUGE, "W", WM_FIGURE_AVERAGE, "W" },

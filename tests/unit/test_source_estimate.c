@@ -292,6 +292,27 @@ static void test_joules(void **state)
 }
 
 /* CPUs that come online later have time of their own. */
+/* Between two looks at the busy time the joules go on as without work; the next look has
+ * what was missing, and no less than was told. */
+static void test_rest(void **state)
+{
+    struct wm_cpu_model model = { .watts = { 10, 20, 45, 60 }, .cpu_count = 2 };
+    struct wm_cpu_estimate estimate;
+    struct wm_error err = { 0 };
+    double joules = 0;
+
+    (void)state;
+    wm_cpu_estimate_start(&estimate, &model, 0, 0);
+    double start = wm_cpu_estimate_rest(&estimate, 0);
+    assert_true(fabs(wm_cpu_estimate_rest(&estimate, 1000000) - start - 0.01) < 1e-9);
+    assert_true(fabs(wm_cpu_estimate_rest(&estimate, 500000) - start - 0.01) < 1e-9);
+    assert_int_equal(wm_cpu_estimate_add(&estimate, 20000000, 0.04, 2, &joules, &err), 0);
+    assert_true(fabs(joules - start - 60 * 0.02) < 1e-9);
+    assert_true(fabs(wm_cpu_estimate_rest(&estimate, 30000000) - joules - 0.1) < 1e-9);
+    assert_int_equal(wm_cpu_estimate_add(&estimate, 40000000, 0.04, 2, &joules, &err), 0);
+    assert_true(joules - start >= 60 * 0.02 + 0.1);
+}
+
 static void test_more_cpus(void **state)
 {
     struct wm_cpu_estimate estimate;
@@ -392,6 +413,7 @@ static void test_source(void **state)
         assert_string_equal(channel->unit, "J");
         assert_int_equal(channel->kind, WM_COUNTER);
         assert_int_equal(channel->origin, WM_ESTIMATED);
+        assert_int_equal(channel->period_ns, i ? 0 : 20000000);
         assert_int_equal(channel->device_kind, i ? WM_DEVICE_DRAM : WM_DEVICE_CPU);
         assert_int_equal(channel->model != NULL, i == 0);
     }
@@ -415,10 +437,15 @@ static void test_source(void **state)
     assert_true(fabs(after[1].value - before[1].value - 0.745 * seconds) < 1e-9);
     assert_true(before[0].value >= 0 && before[1].value >= 0);
 
-    /* It says so once where the busy time cannot be, and goes on. */
+    /* It does not look again so soon, and goes on with what is drawn without work; and it
+     * says so once where the busy time cannot be. */
     write_stat(dir, 4000000, 50);
+    usleep(1000);
     assert_int_equal(wm_source_read(source, again, 2, NULL), WM_OK);
-    assert_memory_equal(again, after, sizeof(again)); /* it does not look so soon */
+    seconds = seconds_between(&after[0], &again[0]);
+    assert_true(seconds >= 0.001);
+    assert_true(fabs(again[0].value - after[0].value - 10 * seconds) < 1e-9);
+    assert_true(fabs(again[1].value - after[1].value - 0.745 * seconds) < 1e-9);
     usleep(30 * 1000);
     assert_int_equal(wm_source_read(source, after, 2, NULL), WM_OK);
     assert_int_equal(after[0].state, WM_READING_FAILED);
@@ -566,17 +593,12 @@ int main(void)
 #define IN_SCRATCH(test)                                                                   \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_coefficients),
-        cmocka_unit_test(test_given),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_joules),
-        cmocka_unit_test(test_more_cpus),
-        cmocka_unit_test(test_loss_shows),
-        IN_SCRATCH(test_source),
-        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_refused),
-        IN_SCRATCH(test_allocation_failures),
-        cmocka_unit_test(test_this_machine),
+        cmocka_unit_test(test_coefficients),  cmocka_unit_test(test_given),
+        cmocka_unit_test(test_limit),         cmocka_unit_test(test_joules),
+        cmocka_unit_test(test_rest),          cmocka_unit_test(test_more_cpus),
+        cmocka_unit_test(test_loss_shows),    IN_SCRATCH(test_source),
+        cmocka_unit_test(test_choice),        cmocka_unit_test(test_refused),
+        IN_SCRATCH(test_allocation_failures), cmocka_unit_test(test_this_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -287,6 +287,43 @@ static void test_machines(void **state)
     }
 }
 
+/* Which sensors tell the power of a moment, and not a mean, is for those to know who make
+ * joules of it. */
+static void test_samples(void **state)
+{
+    static const struct {
+        struct file files[MAX_FILES];
+        const char *said; /* NULL: nothing */
+    } cases[] = {
+        { { { "hwmon0/name", "ina226\n" }, { "hwmon0/power1_input", "800000\n" } },
+          "; samples (ina226_power1)" },
+        { { { "hwmon0/name", "ina3221\n" },
+            { "hwmon0/in1_label", "VDD_IN\n" },
+            { "hwmon0/in1_input", "5000\n" },
+            { "hwmon0/curr1_input", "1000\n" },
+            { "hwmon0/in2_label", "CPU\n" },
+            { "hwmon0/in2_input", "5000\n" },
+            { "hwmon0/curr2_input", "1000\n" } },
+          "; samples (ina3221_cpu ina3221_vdd_in)" },
+        { { { "hwmon1/name", "power_meter\n" },
+            { "hwmon1/power1_average", "312000000\n" } },
+          NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(test_make_dir(state), 0);
+        make_tree(*state, cases[i].files);
+        struct wm_source *source = open_hwmon(*state);
+        const char *said = strstr(wm_source_detail(source), "; samples");
+        if (!cases[i].said)
+            assert_null(said);
+        else if (!said || strcmp(said, cases[i].said) != 0)
+            fail_msg("'%s'", wm_source_detail(source));
+        wm_source_close(source);
+        assert_int_equal(test_remove_dir(state), 0);
+    }
+}
+
 /* What is not ours, or no sensor. */
 static void test_none(void **state)
 {
@@ -564,10 +601,15 @@ int main(void)
 #define IN_SCRATCH(test)                                                                   \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_machines), cmocka_unit_test(test_none),
-        IN_SCRATCH(test_values),         IN_SCRATCH(test_denied),
-        IN_SCRATCH(test_many),           cmocka_unit_test(test_rest),
-        cmocka_unit_test(test_resting),  IN_SCRATCH(test_allocation_failures),
+        cmocka_unit_test(test_machines),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_none),
+        IN_SCRATCH(test_values),
+        IN_SCRATCH(test_denied),
+        IN_SCRATCH(test_many),
+        cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_resting),
+        IN_SCRATCH(test_allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -550,6 +550,8 @@ static void test_gains(void **state)
         { "rapl", "Intel(R) Xeon(R) Gold 6230", WM_DEVICE_DRAM, 0.20 },
         { "hwmon", NULL, WM_DEVICE_OTHER, 0.10 },
         { "meter", NULL, WM_DEVICE_PLATFORM, 0.02 },
+        { "aipowermeter", "Tesla V100", WM_DEVICE_GPU, 0.07 },
+        { "aipowermeter", NULL, WM_DEVICE_CPU, 0.10 },
         { "unheard of", "AMD EPYC 7763", WM_DEVICE_CPU, 0.10 },
     };
     (void)state;
@@ -566,6 +568,51 @@ static void test_gains(void **state)
         wm_sensor_find(&channel, NULL, &sensor);
         if (sensor.gain != rows[i].gain)
             fail_msg("%s %d: %g", rows[i].source, (int)rows[i].kind, sensor.gain);
+        assert_int_equal(sensor.offset_w > 0, rows[i].gain == 0.07);
+    }
+}
+
+/* A board's sensor that tells the power of the moment, looked at in step with a load that
+ * is at 100 W and at 20 W by turns: it shows one of the two throughout. */
+static void test_sample_in_step(void **state)
+{
+    static const struct {
+        const char *detail;
+        double watts;
+        bool is_held;
+    } rows[] = {
+        { "/sys/class/hwmon/hwmon1/power1_input; samples (soc cpu)", 20, true },
+        { "/sys/class/hwmon/hwmon1/power1_input; samples (cpu)", 100, true },
+        { "/sys/class/hwmon/hwmon1/power1_average", 20, false },
+        { "/sys/class/hwmon/hwmon1/power1_input and others; samples (soc)", 100, false },
+        { NULL, 100, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct wm_channel channel = {
+            .source = "hwmon",
+            .label = "cpu",
+            .device_kind = WM_DEVICE_CPU,
+            .kind = WM_GAUGE,
+        };
+        struct wm_energy energy = { 0 };
+        struct wm_energy_result result;
+        struct wm_uncertainty uncertainty;
+
+        wm_sensor_find(&channel, rows[i].detail, &energy.power_sensor);
+        assert_int_equal(energy.power_sensor.is_sample, rows[i].is_held);
+        for (int k = 0; k <= 40; k++) {
+            struct wm_reading power = { 777 + k * INT64_C(100000000), rows[i].watts,
+                                        WM_READING_OK };
+            wm_energy_set_busy(&energy, 0.5);
+            wm_energy_add(&energy, power.when_ns, NULL, &power);
+        }
+        wm_energy_result(&energy, &result);
+        wm_uncertainty_find(&energy, &result, &uncertainty);
+        assert_true(fabs(result.joules - 4 * rows[i].watts) < 1);
+        assert_int_equal(fabs(result.joules - 4 * 60) <= wm_uncertainty_total(&uncertainty),
+                         rows[i].is_held);
     }
 }
 
@@ -752,8 +799,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_holds),       cmocka_unit_test(test_holds_with_few_readings),
         cmocka_unit_test(test_is_not_wide), cmocka_unit_test(test_table),
-        cmocka_unit_test(test_gains),       cmocka_unit_test(test_pace),
-        cmocka_unit_test(test_parts),       cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_gains),       cmocka_unit_test(test_sample_in_step),
+        cmocka_unit_test(test_pace),        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_frozen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
