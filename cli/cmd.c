@@ -304,6 +304,9 @@ static void place_lists(const struct parse *parse, char **words, size_t room)
 static int run(const struct cmd *cmd, const struct cmd *const table[], int argc,
                char **argv, const struct cmd_streams *io)
 {
+    if (cmd->run_words)
+        return cmd->run_words(argc, argv, io);
+
     size_t options = count_options(cmd);
     size_t room = (size_t)argc + CMD_CONFIG_SETTINGS + 1;
     struct parse parse = { .cmd = cmd, .io = io };
@@ -341,9 +344,21 @@ static int unknown_command(const struct cmd *const table[], const char *word, FI
     return CMD_MISUSED;
 }
 
+/* The command that the program is called by the name of; NULL for its own. */
+static const struct cmd *find_called(const struct cmd *const table[], const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    const struct cmd *cmd = path ? cmd_find(table, slash ? slash + 1 : path) : NULL;
+
+    return cmd && cmd->run_words ? cmd : NULL;
+}
+
 static int dispatch(const struct cmd *const table[], int argc, char **argv,
                     const struct cmd_streams *io)
 {
+    const struct cmd *called = find_called(table, argv[0]);
+    if (called)
+        return called->run_words(argc - 1, argv + 1, io);
     if (argc < 2) {
         cmd_print_overview(table, io->chat);
         return CMD_MISUSED;

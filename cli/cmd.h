@@ -85,6 +85,13 @@ struct cmd {
                                               * entry; ends with NULL */
     size_t args_size; /* run() gets this many bytes, zeroed and then filled in */
     int (*run)(const void *args, const struct cmd_streams *io);
+
+    /* In place of run(), another tool's command line, which it takes apart by itself:
+     * gets the words behind the command, ending with NULL. Neither environment nor
+     * configuration file have a say, and a program of the command's name is this command.
+     * The options are for the man page and completion; one whose name is a single letter
+     * has that letter alone. */
+    int (*run_words)(int count, char *const words[], const struct cmd_streams *io);
 };
 
 /* Every command there is, ends with NULL; in commands.c. */

@@ -156,7 +156,7 @@ static bool has_option(const struct cmd *cmd, const char *name)
 {
     const struct cmd_option *option;
 
-    for (size_t i = 0; (option = cmd_option_at(cmd, i)) != NULL; i++) {
+    for (size_t i = 0; !cmd->run_words && (option = cmd_option_at(cmd, i)) != NULL; i++) {
         if (cmd_option_is(option, name, strlen(name)))
             return true;
     }

@@ -48,13 +48,20 @@ static void print_title(const char *name)
     printf(" 1 \"\" \"wattmeter %s\" \"User Commands\"\n", WM_VERSION);
 }
 
+/* Whether there is more than a letter. */
+static bool has_name(const struct cmd_option *option)
+{
+    return option->name[1] != '\0';
+}
+
 /* "-i TIME, --interval TIME" */
 static void print_option(const struct cmd_option *option)
 {
     fputs(".TP\n", stdout);
     if (option->letter)
-        printf("\\fB\\-%c\\fR, ", option->letter);
-    print_line("\\fB\\-\\-", option->name, "\\fR");
+        printf("\\fB\\-%c\\fR%s", option->letter, has_name(option) ? ", " : "");
+    if (has_name(option))
+        print_line("\\fB\\-\\-", option->name, "\\fR");
     if (option->placeholder)
         print_line(" \\fI", option->placeholder, "\\fR");
     print_line("\n", option->help, ".\n");
@@ -100,7 +107,8 @@ static void print_command_page(const struct cmd *cmd)
     fputs(".SH OPTIONS\n", stdout);
     for (size_t i = 0; (option = cmd_option_at(cmd, i)) != NULL; i++)
         print_option(option);
-    print_settings();
+    if (!cmd->run_words)
+        print_settings();
     print_line(".SH EXAMPLE\n.EX\n", cmd->example, "\n.EE\n");
     fputs(".SH SEE ALSO\n\\fBwattmeter\\fR(1)\n", stdout);
 }
@@ -140,11 +148,14 @@ static void print_names(const struct cmd *cmd, bool (*wanted)(const struct cmd_o
     for (size_t i = 0; (option = cmd_option_at(cmd, i)) != NULL; i++) {
         if (!wanted(option))
             continue;
-        if (option->letter)
-            printf("%s-%c%s--%s", before, option->letter, separator, option->name);
-        else
+        if (option->letter) {
+            printf("%s-%c", before, option->letter);
+            before = separator;
+        }
+        if (has_name(option)) {
             printf("%s--%s", before, option->name);
-        before = separator;
+            before = separator;
+        }
     }
 }
 
@@ -209,7 +220,8 @@ static void print_completion_of(const struct cmd *cmd)
     print_after(cmd, takes_anything, "compopt +o default; return");
     fputs("        *) [[ $cur == -* ]] && words=\"", stdout);
     print_names(cmd, is_any, " ");
-    fputs(" --help\" ;;\n        esac\n", stdout);
+    fputs(cmd->run_words ? "\" ;;\n        esac\n" : " --help\" ;;\n        esac\n",
+          stdout);
     if (cmd->verbs) {
         fputs("        ((COMP_CWORD == 2)) && [[ $cur != -* ]] && words=\"", stdout);
         for (const struct cmd_verb *verb = cmd->verbs; verb->name; verb++)

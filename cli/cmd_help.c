@@ -8,7 +8,7 @@
 #define HELP_COLUMN 28
 
 /* Of the overview, which fits a screen; each command's own help has one, too. */
-#define EXAMPLES 4
+#define EXAMPLES 2
 
 /* Prints `text` word by word; lines after the first begin at `indent`, where the
  * cursor stands already. */
@@ -79,7 +79,7 @@ void cmd_print_overview(const struct cmd *const table[], FILE *out)
     fprintf(out, "usage: wattmeter COMMAND [OPTIONS]\n"
                  "What a computation costs: time, CPU, memory, GPU, watts and joules.\n\n");
     for (size_t i = 0; table[i]; i++)
-        fprintf(out, "  %-11s%s\n", table[i]->name, table[i]->summary);
+        fprintf(out, "  %-12s%s\n", table[i]->name, table[i]->summary);
     fprintf(out, "\n"
                  "  wattmeter COMMAND --help tells the options of a command.\n"
                  "  wattmeter --version tells which version this is.\n\n"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - `wattmeter run`: measures a command without getting in its way. */
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "measure.h"
 #include "nvtx.h"
 
@@ -35,21 +32,6 @@ static const struct cmd_option *const options[] = {
 /* As a shell has it. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
-/* Lets go of the command's pipes: who reads its output shall see the end of it
- * when the command closes it, and nobody shall wait for us to read. */
-static void release_streams(bool keep_output)
-{
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    if (null < 0)
-        return;
-    dup2(null, STDIN_FILENO);
-    if (!keep_output)
-        dup2(null, STDOUT_FILENO);
-    if (null > STDERR_FILENO)
-        close(null);
-}
-
 static int start_failure(const struct wm_error *err, const struct cmd_streams *io)
 {
     int code = output_failure("run", err, io);
@@ -75,7 +57,7 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
     if (wm_tracker_start_command(tracker, args->command.words, &err) < 0)
         return start_failure(&err, io);
     measure_forward_signals(tracker);
-    release_streams(output->json && !output->path);
+    measure_release_streams(output->json && !output->path);
 
     do
         state = wm_tracker_poll(tracker, -1, &err);

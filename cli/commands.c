@@ -9,8 +9,10 @@ extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_report;
 extern const struct cmd cmd_export;
 extern const struct cmd cmd_analyze;
+extern const struct cmd cmd_compare;
 extern const struct cmd cmd_combine;
 extern const struct cmd cmd_experiment;
+extern const struct cmd cmd_gpu_tracker;
 
 /* A line for each: clang-format would fill the lines. */
 /* clang-format off */
@@ -22,8 +24,10 @@ const struct cmd *const cmd_table[] = {
     &cmd_report,
     &cmd_export,
     &cmd_analyze,
+    &cmd_compare,
     &cmd_combine,
     &cmd_experiment,
+    &cmd_gpu_tracker,
     NULL,
 };
 /* clang-format on */

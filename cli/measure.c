@@ -3,9 +3,11 @@
 #include "measure.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "wattmeter/experiment.h"
 
@@ -258,13 +260,26 @@ void measure_catch_signals(void)
 void measure_forward_signals(const struct wm_tracker *tracker)
 {
     forward_to = tracker;
-    if (early_signal)
+    if (tracker && early_signal)
         wm_tracker_signal(tracker, early_signal);
 }
 
 int measure_early_signal(void)
 {
     return early_signal;
+}
+
+void measure_release_streams(bool keep_output)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    if (!keep_output)
+        dup2(null, STDOUT_FILENO);
+    if (null > STDERR_FILENO)
+        close(null);
 }
 
 bool measure_is_interrupted(void)
@@ -289,7 +304,7 @@ int measure_finish(const char *name, const struct measure_args *args,
     int code = CMD_DONE;
     if (wm_tracker_stop(tracker, &err) < 0)
         code = output_failure(name, &err, io);
-    forward_to = NULL;
+    measure_forward_signals(NULL);
 
     if (wm_tracker_report(tracker, &report, &err) < 0) {
         complain(name, args, io, &err);

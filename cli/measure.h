@@ -35,12 +35,17 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
  * unless they were ignored, and SIGPIPE. */
 void measure_catch_signals(void);
 
-/* From here on the signals that somebody sent to us go on to the target. Those of
- * a terminal (Ctrl-C) do not: it has sent them to the target as well. */
+/* From here on the signals that somebody sent to us go on to the target, or, with NULL,
+ * nowhere any more. Those of a terminal (Ctrl-C) do not: it has sent them to the target as
+ * well. */
 void measure_forward_signals(const struct wm_tracker *tracker);
 
 /* The signal that came before there was a target to send it on to, or 0. */
 int measure_early_signal(void);
+
+/* Lets go of the command's pipes: who reads its output shall see the end of it when the
+ * command closes it, and nobody shall wait for us to read. */
+void measure_release_streams(bool keep_output);
 
 /* Whether a signal came that asks a process to end. */
 bool measure_is_interrupted(void);

@@ -2,22 +2,26 @@
 /*
  * comparison.h - what differs between sessions: overall, and block by block.
  *
- *     wm_comparison_new(&comparison, &err);
+ *     struct wm_comparison *comparison;
+ *     if (wm_comparison_new(&comparison, &err) < 0)
+ *         return fail(&err);
  *     wm_comparison_add(comparison, "before", "before.sqlite", &err);
  *     wm_comparison_add(comparison, "after", "after.json", &err);
- *     if (wm_comparison_run(comparison, "mean", &err) == WM_OK)
- *         wm_comparison_print(comparison, WM_COMPARISON_TEXT, stdout, &err);
+ *     if (wm_comparison_run(comparison, "mean", WM_COMPARISON_TEXT, &err) == WM_OK)
+ *         wm_comparison_print(comparison, stdout, &err);
  *     wm_comparison_free(comparison);
  *
- * The first session is the one that the others are compared with. The rules of source.h
- * hold here too.
+ * The first session is the one that the others are compared with. What is compared, and
+ * what is taken for noise, is in docs/analysis.md. The rules of source.h hold here too.
  */
 #ifndef WATTMETER_COMPARISON_H
 #define WATTMETER_COMPARISON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
+#include "wattmeter/analysis.h"
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
 
@@ -28,10 +32,13 @@ extern "C" {
 struct wm_comparison;
 
 enum wm_comparison_format {
-    WM_COMPARISON_TEXT,
-    WM_COMPARISON_JSON,
-    WM_COMPARISON_GPU_TRACKER_TEXT, /* gpu_tracker's own layouts, byte by byte */
-    WM_COMPARISON_GPU_TRACKER_JSON,
+    WM_COMPARISON_TEXT,             /* for people */
+    WM_COMPARISON_JSON,             /* docs/analysis.md has the structure */
+    WM_COMPARISON_GPU_TRACKER_TEXT, /* gpu_tracker's own layouts, byte by byte, without the
+                                     */
+    WM_COMPARISON_GPU_TRACKER_JSON, /* line end that it adds on the screen */
+    WM_COMPARISON_GPU_TRACKER_CLI,  /* the text as the documents of its command print it: */
+                                    /* names of blocks are not indented */
 };
 
 WM_API int wm_comparison_new(struct wm_comparison **ret_comparison, struct wm_error *err);
@@ -41,27 +48,36 @@ WM_API void wm_comparison_free(struct wm_comparison *comparison);
 
 /* Adds a session of that name: a recording, a tracking file, or the JSON that an analysis
  * printed. A pickle is refused with what to do about it. Units are converted to those of
- * the first session. */
+ * the first session. WM_EINVAL where a session has that name already. */
 WM_API int wm_comparison_add(struct wm_comparison *comparison, const char *name,
                              const char *path, struct wm_error *err);
 
-/* `statistic` is min, max, mean, std or total. WM_EINVAL when the sessions' blocks do not
- * match. */
-WM_API int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
-                             struct wm_error *err);
+/* The same with the calls of sub-tracking files, or of another run than the newest. */
+WM_API int wm_comparison_add_session(struct wm_comparison *comparison, const char *name,
+                                     const struct wm_analysis_input *input,
+                                     struct wm_error *err);
 
-/* The largest increase of any figure over that of the first session which is larger than
- * the noise, as a ratio (0.05 is 5 %); 0: there is none. After wm_comparison_run(). */
+/* `statistic` is min, max, mean, std, or total, which gpu_tracker's formats do not have.
+ * They match blocks by gpu_tracker's rules, and it is WM_EINVAL where the blocks do not;
+ * in ours a block may be in some of the sessions only. */
+WM_API int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
+                             enum wm_comparison_format format, struct wm_error *err);
+
+/* The largest increase over the first session of a figure that matters and is larger than
+ * the noise, or of the time of a whole session, as a ratio (0.05 is 5 %); 0: there is none;
+ * infinite where nothing has become something. After wm_comparison_run(). */
 WM_API double wm_comparison_worst(const struct wm_comparison *comparison);
+
+/* Which figure that is: "after: my-code-block: time"; NULL where there is none. */
+WM_API const char *wm_comparison_worst_figure(const struct wm_comparison *comparison);
 
 /* Remarks, such as blocks that were matched by their file but not their line; NULL past
  * the last one. */
 WM_API const char *wm_comparison_remark(const struct wm_comparison *comparison,
                                         size_t index);
 
-/* WM_EIO when `out` did not take all of it. */
-WM_API int wm_comparison_print(const struct wm_comparison *comparison,
-                               enum wm_comparison_format format, FILE *out,
+/* In the format that it was run for. WM_EIO when `out` did not take all of it. */
+WM_API int wm_comparison_print(const struct wm_comparison *comparison, FILE *out,
                                struct wm_error *err);
 
 #ifdef __cplusplus

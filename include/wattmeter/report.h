@@ -32,12 +32,17 @@ struct wm_report;
 enum wm_report_format {
     WM_REPORT_TEXT, /* for people */
     WM_REPORT_JSON, /* for programs; the structure is described in docs/report.md */
+    /* gpu_tracker's own layouts, byte by byte, without the line end that it adds on the
+     * screen; described in docs/gpu-tracker.md. */
+    WM_REPORT_GPU_TRACKER_TEXT,
+    WM_REPORT_GPU_TRACKER_JSON,
 };
 
 /* How a report is printed; all zero is right for nearly everybody. A unit is
  * one of gpu_tracker's words: bytes, kilobytes, megabytes, gigabytes,
  * terabytes (powers of 1000); seconds, minutes, hours, days. NULL is bytes and
- * seconds in JSON, and whatever reads best in text.
+ * seconds in JSON, whatever reads best in text, and gigabytes and hours in
+ * gpu_tracker's layouts.
  *
  * With a price or the grams of CO2e of a kilowatt-hour, the report also has what its
  * energy comes to in money or in CO2e; 0 is not given. */

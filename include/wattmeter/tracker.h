@@ -117,7 +117,9 @@ WM_API int wm_tracker_note(struct wm_tracker *tracker, const char *key, const ch
                            struct wm_error *err);
 
 /* Records the session to `target` (a file, whose suffix names the format, or the
- * URL of a PostgreSQL database: postgresql://...). It is
+ * URL of a PostgreSQL database: postgresql://...). "gpu-tracker:RAM,GPU_RAM,TIME:FILE",
+ * with three of gpu_tracker's units and a FILE that ends in .csv or .sqlite, is a tracking
+ * file as gpu_tracker itself writes it. The target is
  * opened by the start function, which fails when that cannot be done. */
 WM_API int wm_tracker_record(struct wm_tracker *tracker, const char *target,
                              enum wm_record_mode mode, struct wm_error *err);

@@ -208,6 +208,15 @@ wm_block_analysis_results(const struct wm_block_analysis *analysis)
     return analysis->results;
 }
 
+struct wm_block_results *wm_block_analysis_take(struct wm_block_analysis *analysis)
+{
+    struct wm_block_results *results = analysis->results;
+
+    analysis->results = NULL;
+    wm_block_analysis_free(analysis);
+    return results;
+}
+
 int wm_sub_tracking_combine(const char *const *paths, size_t count, const char *target,
                             struct wm_error *err)
 {

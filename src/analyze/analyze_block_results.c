@@ -16,12 +16,13 @@ static int no_memory(struct wm_error *err)
 static struct wm_block_figures figures_of(const struct wm_block_stats *stats)
 {
     if (stats->count == 0)
-        return (struct wm_block_figures) { NAN, NAN, NAN, NAN, NAN };
+        return (struct wm_block_figures) { NAN, NAN, NAN, NAN, NAN, NAN };
     return (struct wm_block_figures) { .min = stats->min,
                                        .max = stats->max,
                                        .mean = wm_block_stats_mean(stats),
                                        .std = wm_block_stats_std(stats),
-                                       .total = NAN };
+                                       .total = NAN,
+                                       .effective = wm_block_stats_effective(stats) };
 }
 
 static void put_usage(const struct wm_block_stats *stats,
@@ -161,6 +162,8 @@ static json_t *json_figures(struct writer *writer, const struct wm_block_figures
     put_number(writer, json, "max", figures->max);
     put_number(writer, json, "mean", figures->mean);
     put_number(writer, json, "std", figures->std);
+    if (writer->details)
+        put_number(writer, json, "n_effective", figures->effective);
     return json;
 }
 
@@ -353,6 +356,8 @@ static int read_figures(const struct reader *reader, const json_t *json, const c
         status = read_number(reader, json, "std", &ret_figures->std);
     if (status == WM_OK)
         status = read_number(reader, json, "total", &ret_figures->total);
+    if (status == WM_OK)
+        status = read_number(reader, json, "n_effective", &ret_figures->effective);
     return status;
 }
 

@@ -16,6 +16,7 @@
 /* NAN: not known, as all are of an empty series. */
 struct wm_block_figures {
     double min, max, mean, std, total;
+    double effective; /* wm_block_stats_effective(); gpu_tracker's JSON does not tell */
 };
 
 struct wm_block_result {
@@ -60,6 +61,9 @@ int wm_block_results_parse(const char *text, size_t length, const char *name,
 /* Borrowed from the analysis. */
 const struct wm_block_results *
 wm_block_analysis_results(const struct wm_block_analysis *analysis);
+
+/* Its results, now the caller's; the analysis is gone. */
+struct wm_block_results *wm_block_analysis_take(struct wm_block_analysis *analysis);
 
 /* The nine keys of gpu_tracker's static data, in its order. Texts first, as `text` of the
  * result; numbers that are not known are NAN. */

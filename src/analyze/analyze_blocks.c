@@ -13,6 +13,9 @@
 #include <string.h>
 
 #define NO_SLOT SIZE_MAX
+/* What a normal distribution exceeds 5 times of 100. */
+#define ONE_SIDED_95 1.645
+
 #define FIRST_BUCKETS 64 /* of the table of names; a power of two */
 
 /* A call that is open, or a place for one. */
@@ -72,6 +75,8 @@ void wm_block_stats_add(struct wm_block_stats *stats, double value)
     if (stats->count == 0) {
         stats->min = value;
         stats->max = value;
+        stats->first = value;
+        stats->last = value;
     }
     if (value < stats->min)
         stats->min = value;
@@ -79,6 +84,10 @@ void wm_block_stats_add(struct wm_block_stats *stats, double value)
         stats->max = value;
     stats->count++;
     add_exactly(stats, value);
+
+    double step = value - stats->last;
+    stats->steps += step * step;
+    stats->last = value;
 
     double delta = value - stats->mean;
     stats->mean += delta / (double)stats->count;
@@ -102,6 +111,21 @@ double wm_block_stats_std(const struct wm_block_stats *stats)
     return sqrt(fmax(stats->m2, 0) / (double)(stats->count - 1));
 }
 
+double wm_block_stats_effective(const struct wm_block_stats *stats)
+{
+    double count = (double)stats->count;
+
+    if (stats->count < 2)
+        return NAN;
+    /* Of so few values most correlations are chance: von Neumann's ratio has this standard
+     * deviation where there is none. */
+    double chance = ONE_SIDED_95 * sqrt((count - 2) / (count * count - 1));
+    double correlation = stats->m2 > 0 ? 1 - stats->steps / (2 * stats->m2) : 0;
+    if (correlation <= chance)
+        return count;
+    return count * (1 - correlation) / (1 + correlation);
+}
+
 /* Chan's formula for the moments of two series together. */
 static void merge_stats(struct wm_block_stats *into, const struct wm_block_stats *more)
 {
@@ -118,6 +142,10 @@ static void merge_stats(struct wm_block_stats *into, const struct wm_block_stats
     into->mean += delta * share;
     add_exactly(into, more->sum);
     into->lost += more->lost;
+
+    double step = more->first - into->last;
+    into->steps += more->steps + step * step;
+    into->last = more->last;
     into->count += more->count;
     if (more->min < into->min)
         into->min = more->min;

@@ -23,6 +23,8 @@ struct wm_block_stats {
     uint64_t count;
     double min, max, mean, m2;
     double sum, lost;
+    double first, last;
+    double steps; /* sum of the squares from each value to the next */
 };
 
 void wm_block_stats_add(struct wm_block_stats *stats, double value); /* NAN is left out */
@@ -35,6 +37,11 @@ double wm_block_stats_mean(const struct wm_block_stats *stats);
 
 /* The sample standard deviation (n - 1); NAN below two values. */
 double wm_block_stats_std(const struct wm_block_stats *stats);
+
+/* As many values as would scatter the mean as much if they did not depend on each other;
+ * NAN below two values. Neighbours in time are alike, so it may be far less than there
+ * are: what a first-order autoregression of the same lag-one correlation has. */
+double wm_block_stats_effective(const struct wm_block_stats *stats);
 
 /* Call times by powers of two of a microsecond: the first up to 1 us, the last beyond. */
 #define WM_BLOCK_BUCKETS 40

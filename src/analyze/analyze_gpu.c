@@ -6,19 +6,6 @@
 
 #include "analyze/analyze_build.h"
 
-/* Which sources could have found a GPU. Channels tell what a source reads, but one
- * that found nothing has none, and a run keeps no more of it than name and reason. */
-static bool is_gpu_source(const char *name)
-{
-    static const char *const names[] = { "nvml", "drm" };
-
-    for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 static const char *why_no_gpu(struct wm_report_builder *builder)
 {
     const struct wm_run *run = builder->analysis->run;
@@ -26,7 +13,7 @@ static const char *why_no_gpu(struct wm_report_builder *builder)
 
     for (size_t i = 0; i < run->source_count; i++) {
         const struct wm_source_status *source = &run->sources[i];
-        if (!is_gpu_source(source->name))
+        if (!wm_run_is_gpu_source(source->name))
             continue;
         if (source->available)
             return run->gpu_count > 0 ? "no GPU was chosen" : "there is no GPU";

@@ -18,9 +18,13 @@
 
 /* Those whose suffix is the usual one first. */
 static const struct wm_recorder_ops *const formats[] = {
-    &wm_recorder_sqlite, &wm_recorder_csv,
+    &wm_recorder_sqlite,
+    &wm_recorder_csv,
     &wm_recorder_aipm, /* knows one name with the next one's suffix */
-    &wm_recorder_json,   &wm_recorder_postgres,
+    &wm_recorder_json,
+    &wm_recorder_postgres,
+    &wm_recorder_gpu_tracker_csv,
+    &wm_recorder_gpu_tracker_sqlite,
 };
 
 enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };
@@ -68,7 +72,8 @@ static bool ends_with(const char *text, const char *end)
 static const struct wm_recorder_ops *find_format(const char *target)
 {
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        if (formats[i]->is_target && formats[i]->is_target(target))
+        if ((formats[i]->is_target && formats[i]->is_target(target)) ||
+            (formats[i]->path_in && formats[i]->path_in(target)))
             return formats[i];
     }
     for (size_t i = 0; i < FORMAT_COUNT; i++) {

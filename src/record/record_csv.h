@@ -36,9 +36,10 @@ enum {
  *     WM_CSV_CALL     path           thread       start_ns        stop_ns
  *     WM_CSV_OPEN     the same of one that never ended
  */
+#define WM_CSV_REGION_KIND "wattmeter_region"
 #define WM_CSV_REGION                                                                      \
-    "wattmeter_region,wattmeter_region_1,wattmeter_region_2,wattmeter_region_3,"           \
-    "wattmeter_region_4"
+    WM_CSV_REGION_KIND ",wattmeter_region_1,wattmeter_region_2,wattmeter_region_3,"        \
+                       "wattmeter_region_4"
 
 enum wm_csv_region {
     WM_CSV_PATH = 1,

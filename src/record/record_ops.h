@@ -42,6 +42,11 @@ struct wm_recorder_ops {
      * is that file itself. */
     const char *file;
 
+    /* A target of this format has words before the path of its file: where in `target`
+     * that begins, NULL where it is no such target. open() gets all of it. Instead of
+     * suffixes; may be missing. */
+    const char *(*path_in)(const char *target);
+
     /* Whether the file at `target` may be replaced; missing: any may. */
     int (*may_replace)(const char *target, struct wm_error *err);
 
@@ -151,6 +156,8 @@ extern const struct wm_recorder_ops wm_recorder_sqlite;
 extern const struct wm_recorder_ops wm_recorder_csv;
 extern const struct wm_recorder_ops wm_recorder_json;
 extern const struct wm_recorder_ops wm_recorder_aipm;
+extern const struct wm_recorder_ops wm_recorder_gpu_tracker_csv;
+extern const struct wm_recorder_ops wm_recorder_gpu_tracker_sqlite;
 extern const struct wm_recorder_ops wm_recorder_postgres;
 extern const struct wm_recorder_ops wm_exporter_postgres;
 extern const struct wm_reader_ops wm_reader_sqlite;

@@ -72,6 +72,7 @@ static const struct member run_members[] = {
     { RUN(expected_cores), .type = MEMBER_DOUBLE },
     { RUN(gpu_count), .type = MEMBER_INT },
     { RUN(expected_gpu_count), .type = MEMBER_INT },
+    { RUN(gpus_unknown), .type = MEMBER_BOOL },
 };
 
 #define SOURCE(name) .key = #name, .slot = offsetof(struct wm_source_status, name)
@@ -485,6 +486,22 @@ static int read_command(const json_t *array, struct wm_run *run, struct wm_error
             status = wrong("command", "an array of strings", err);
     }
     return status;
+}
+
+bool wm_run_is_gpu_source(const char *name)
+{
+    static const char *const names[] = { "nvml", "drm" };
+
+    for (size_t i = 0; name && i < COUNT(names); i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool wm_run_may_have_gpus(const struct wm_run *run)
+{
+    return run->gpu_count > 0 || run->expected_gpu_count > 0 || run->gpus_unknown;
 }
 
 static int read_sources(const json_t *array, struct wm_run *run, struct wm_error *err)

@@ -73,6 +73,7 @@ struct wm_run {
     double expected_cores;
     int gpu_count;          /* all GPUs of the machine */
     int expected_gpu_count; /* the chosen ones */
+    bool gpus_unknown;      /* a driver is in trouble, and may have more */
 };
 
 /* Peaks of one process, as the ticks saw them. */
@@ -133,6 +134,13 @@ void wm_result_release(struct wm_result *result);
 int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_error *err);
 int wm_result_copy(const struct wm_result *result, struct wm_result *ret_copy,
                    struct wm_error *err);
+
+/* Whether a source of that name may find GPUs. Channels tell what a source reads, but one
+ * that found nothing has none, and a run keeps no more of it than its status. */
+bool wm_run_is_gpu_source(const char *name);
+
+/* Whether there are GPUs, or nobody knows: a driver of theirs is in trouble. */
+bool wm_run_may_have_gpus(const struct wm_run *run);
 
 /* Adds a note, or gives the one with this key another value; one that is long is cut
  * off. WM_ENOMEM is the only failure. */

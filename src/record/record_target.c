@@ -42,6 +42,8 @@ static char *target_file(const struct wm_recorder_ops *ops, const char *target)
     const char *name = target + folder_length(target);
     char *path = NULL;
 
+    if (ops->path_in)
+        return strdup(ops->path_in(target));
     if (!ops->file || strcmp(name, ops->file) == 0)
         return strdup(target);
     if (asprintf(&path, "%s%s%s", target, *name ? "/" : "", ops->file) < 0)
@@ -319,8 +321,8 @@ int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *o
     if (status == WM_OK && !is_url)
         status = prepare_file(&target, mode, err);
     if (status == WM_OK)
-        status =
-            ops->open(target.state, is_url ? path : target.path, run, channels, count, err);
+        status = ops->open(target.state, is_url || ops->path_in ? path : target.path, run,
+                           channels, count, err);
     if (status < 0)
         wm_target_close(&target);
     else

@@ -172,7 +172,8 @@ int wm_timepoint_builder_new(const struct wm_run *run, const struct wm_channel *
     builder->memory_total_count = find_gpus(channels, count, "memory_total", gpus);
     gpus += builder->memory_total_count;
     builder->utilization_count = find_gpus(channels, count, "utilization", gpus);
-    builder->has_gpus = run->expected_gpu_count > 0 || any_gpu(channels, count);
+    builder->has_gpus =
+        run->expected_gpu_count > 0 || run->gpus_unknown || any_gpu(channels, count);
     builder->gpus = run->expected_gpu_count > 0 ? run->expected_gpu_count
                                                 : (double)builder->utilization_count;
     *ret_builder = builder;

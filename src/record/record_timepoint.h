@@ -44,8 +44,8 @@ enum wm_measurement {
 const char *wm_measurement_name(enum wm_measurement measurement);
 
 /* Memory in bytes, utilisation in percent, threads as counts. NAN: unknown.
- * Without any GPU the GPU values are 0, which is true and what gpu_tracker
- * writes. */
+ * Where it is known that there is no GPU, the GPU values are 0, which is true and
+ * what gpu_tracker writes. */
 struct wm_timepoint {
     int64_t when_ns;
     double values[WM_MEASUREMENT_COUNT];

@@ -35,9 +35,9 @@ const char *const wm_static_names[WM_STATIC_COUNT] = {
     [WM_STATIC_EXPECTED_GPUS] = "n_expected_gpus",
 };
 
-static const char *const memory_units[] = { "bytes",     "kilobytes", "megabytes",
-                                            "gigabytes", "terabytes", NULL };
-static const char *const time_units[] = { "seconds", "minutes", "hours", "days", NULL };
+const char *const wm_memory_units[] = { "bytes",     "kilobytes", "megabytes",
+                                        "gigabytes", "terabytes", NULL };
+const char *const wm_time_units[] = { "seconds", "minutes", "hours", "days", NULL };
 
 void wm_timepoint_columns(const char **ret_names)
 {
@@ -84,11 +84,11 @@ bool wm_static_set(struct wm_static_data *data, enum wm_static_column column,
 {
     switch (column) {
     case WM_STATIC_RAM_UNIT:
-        return set_unit(data->ram_unit, memory_units, text);
+        return set_unit(data->ram_unit, wm_memory_units, text);
     case WM_STATIC_GPU_RAM_UNIT:
-        return set_unit(data->gpu_ram_unit, memory_units, text);
+        return set_unit(data->gpu_ram_unit, wm_memory_units, text);
     case WM_STATIC_TIME_UNIT:
-        return set_unit(data->time_unit, time_units, text);
+        return set_unit(data->time_unit, wm_time_units, text);
     case WM_STATIC_RAM_CAPACITY:
         return set_capacity(&data->ram_capacity, text);
     case WM_STATIC_GPU_RAM_CAPACITY:

@@ -140,7 +140,7 @@ static int read_header(struct csv *csv, struct wm_error *err)
     if (status <= 0)
         return status;
     wm_timepoint_columns(names);
-    names[WM_TIMEPOINT_COLUMNS] = WM_CSV_REGION;
+    names[WM_TIMEPOINT_COLUMNS] = WM_CSV_REGION_KIND;
     int columns =
         wm_cells_header(&csv->cells, names, WM_TIMEPOINT_COLUMNS + csv->base.is_recording,
                         WM_TIMEPOINT_COLUMNS, WHAT, places, err);

@@ -54,6 +54,10 @@ enum wm_static_column {
 
 extern const char *const wm_static_names[WM_STATIC_COUNT];
 
+/* The names of units, ending with NULL; of memory each is 1000 of the one before. */
+extern const char *const wm_memory_units[];
+extern const char *const wm_time_units[];
+
 /* gpu_tracker's columns of a row: the measurements, then "timestamp". */
 enum { WM_TIMESTAMP = WM_MEASUREMENT_COUNT, WM_TIMEPOINT_COLUMNS };
 

@@ -167,6 +167,8 @@ int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error
     }
     if (status < 0) {
         wm_run_add_source(&tracker->run, name, false, why.text, NULL);
+        if (status != WM_ENODEV && status != WM_EINVAL && wm_run_is_gpu_source(name))
+            tracker->run.gpus_unknown = true;
         return wm_fail(err, status, "%s", why.text);
     }
     status = wm_run_add_source(&tracker->run, name, true, wm_source_detail(source), err);

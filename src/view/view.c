@@ -42,10 +42,19 @@ int wm_report_print(const struct wm_report *report, enum wm_report_format format
     if (status < 0)
         return status;
 
-    if (format == WM_REPORT_JSON)
-        status = print_json(report, &units, out, err);
-    else
+    switch (format) {
+    case WM_REPORT_TEXT:
         wm_view_text(report, &units, out);
+        break;
+    case WM_REPORT_JSON:
+        status = print_json(report, &units, out, err);
+        break;
+    case WM_REPORT_GPU_TRACKER_TEXT:
+    case WM_REPORT_GPU_TRACKER_JSON:
+        if (wm_view_gpu_tracker(report, &units, format, out) < 0)
+            status = wm_fail(err, WM_ENOMEM, "report: out of memory");
+        break;
+    }
     if (status == WM_OK && (fflush(out) != 0 || ferror(out)))
         status = wm_fail(err, WM_EIO, "the report could not be written");
     return status;

@@ -15,4 +15,9 @@ json_t *wm_view_json(const struct wm_report *report, const struct wm_units *unit
 /* The report for people. Whether `out` took it all, it knows itself. */
 void wm_view_text(const struct wm_report *report, const struct wm_units *units, FILE *out);
 
+/* gpu_tracker's layouts. WM_ENOMEM is the only failure; whether `out` took it all, it knows
+ * itself. */
+int wm_view_gpu_tracker(const struct wm_report *report, const struct wm_units *units,
+                        enum wm_report_format format, FILE *out);
+
 #endif

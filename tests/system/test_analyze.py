@@ -386,6 +386,15 @@ def our_recordings(folder):
         assert got["num_timepoints"] > 0, name
         assert got["static_data"]["ram_unit"] == "bytes"
         assert analyze(recording).startswith("Timepoints")
+    for suffix in (".sqlite", ".csv"):
+        recording = folder / f"regions{suffix}"
+        done = wattmeter("run", "-q", "-i", "5ms", "--record", recording, "--",
+                         tap.HELPERS / "regions", "nested")
+        assert done.returncode == 0, done
+        got = json.loads(analyze(recording, "--json"))
+        assert {block["name"]: block["num_calls"] for block in got["code_block_results"]} == {
+            "inner": 4, "outer": 1}, suffix
+        assert got["num_timepoints"] > 3, suffix
 
 
 @case("-o writes a file, and never over what is to be analyzed")

@@ -195,5 +195,26 @@ def _(folder):
     assert len(written) == 2 * (len(CALLS) - 1)
 
 
+@case("gpu_tracker reads the tracking file that gpu-tracker writes")
+def _(folder):
+    for name in ("t.csv", "t.sqlite"):
+        path = folder / name
+        done = wattmeter("gpu-tracker", "-e", "python3 -c 'print(sum(range(10**7)))'", "--st=0.1",
+                         f"--tf={path}", "-o", folder / "report.txt", "--ru=megabytes")
+        assert done.returncode == 0, done
+        rows = rows_of_csv(path) if path.suffix == ".csv" else rows_of_sqlite(path)
+        blocks = folder / ("blocks" + path.suffix)
+        write_blocks(blocks, [(1, "all", 0, rows[0]["timestamp"] - 1),
+                              (1, "all", 1, rows[-1]["timestamp"] + 1)])
+        results = SubTrackingAnalyzer(str(path), str(blocks)).sub_tracking_results().to_json()
+        assert results["static_data"]["ram_unit"] == "megabytes", results
+        assert results["code_block_results"][0]["num_timepoints"] == len(rows), results
+        for measurement, found in results["overall"].items():
+            values = [row[measurement] for row in rows if row[measurement] is not None]
+            near(found["min"], min(values), 1e-9 * max(values), measurement)
+            near(found["max"], max(values), 1e-9 * max(values), measurement)
+            near(found["mean"], sum(values) / len(values), 1e-9 * max(values), measurement)
+
+
 if __name__ == "__main__":
     tap.main()

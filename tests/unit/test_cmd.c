@@ -516,12 +516,15 @@ static void test_tables(void **state)
 
     for (size_t i = 0; cmd_table[i]; i++) {
         const struct cmd *cmd = cmd_table[i];
-        char line[32], letters[64] = "h";
+        char line[32], letters[64] = "";
 
         snprintf(line, sizeof(line), "%s|--help", cmd->name);
         said = run_line(cmd_table, line);
         assert_int_equal(said.code, CMD_DONE);
-        count_lines(said.out);
+        if (!cmd->run_words) { /* whose help is another tool's */
+            count_lines(said.out);
+            strncat(letters, "h", 2);
+        }
         release(&said);
         assert_ptr_equal(cmd_find(cmd_table, cmd->name), cmd);
         assert_non_null(strstr(cmd->example, cmd->name));

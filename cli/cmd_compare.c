@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_compare.c - `wattmeter compare`: what differs between sessions. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd_value.h"
+#include "output.h"
+#include "wattmeter/comparison.h"
+
+struct compare_args {
+    struct output_args output; /* but its style */
+    const char *statistic, *format, *fail_above;
+    struct cmd_list regions, runs;
+    struct cmd_list sessions;
+};
+
+#define COMPARE(member) offsetof(struct compare_args, member)
+
+#define STATISTICS "mean min max std total"
+#define FORMATS "text json gpu-tracker gpu-tracker-api gpu-tracker-json"
+
+static const struct cmd_option compare_options[] = {
+    { .name = "stat",
+      .type = CMD_STRING,
+      .slot = COMPARE(statistic),
+      .placeholder = "STATISTIC",
+      .help = "mean, min, max, std or total (mean)",
+      .words = STATISTICS },
+    { .name = "fail-above",
+      .type = CMD_STRING,
+      .slot = COMPARE(fail_above),
+      .placeholder = "P%",
+      .help = "status 1 where time, memory or energy grew by more, and more than noise" },
+    { .name = "regions",
+      .type = CMD_LIST,
+      .slot = COMPARE(regions),
+      .placeholder = "NAME=FILE",
+      .help = "calls of blocks of session NAME; may be repeated" },
+    { .name = "run",
+      .type = CMD_LIST,
+      .slot = COMPARE(runs),
+      .placeholder = "NAME=N",
+      .help = "run number N of session NAME, from 0 (the newest)" },
+    { .name = "format",
+      .type = CMD_STRING,
+      .slot = COMPARE(format),
+      .placeholder = "FORMAT",
+      .help = "text, json, gpu-tracker, gpu-tracker-api or gpu-tracker-json (text)",
+      .words = FORMATS },
+    { 0 },
+};
+static const struct cmd_option *const options[] = { compare_options, output_options, NULL };
+
+static const struct format {
+    const char *name;
+    enum wm_comparison_format format;
+} formats[] = {
+    { "text", WM_COMPARISON_TEXT },
+    { "json", WM_COMPARISON_JSON },
+    { "gpu-tracker", WM_COMPARISON_GPU_TRACKER_CLI },
+    { "gpu-tracker-api", WM_COMPARISON_GPU_TRACKER_TEXT },
+    { "gpu-tracker-json", WM_COMPARISON_GPU_TRACKER_JSON },
+};
+
+/* What the options come to. */
+struct request {
+    const struct compare_args *args;
+    const struct cmd_streams *io;
+    enum wm_comparison_format format;
+    const char *statistic;
+    double fail_above; /* a ratio; negative: not given */
+};
+
+static int misuse(const struct request *request, const char *option, const char *word,
+                  const char *why)
+{
+    fprintf(request->io->chat, "wattmeter compare: %s: '%s' %s\n", option, word, why);
+    return CMD_MISUSED;
+}
+
+static int find_format(struct request *request)
+{
+    const struct compare_args *args = request->args;
+
+    request->format = args->output.json ? WM_COMPARISON_JSON : WM_COMPARISON_TEXT;
+    if (!args->format)
+        return CMD_DONE;
+    if (args->output.json) {
+        fprintf(request->io->chat,
+                "wattmeter compare: --json and --format exclude each other\n");
+        return CMD_MISUSED;
+    }
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        if (strcmp(args->format, formats[i].name) == 0) {
+            request->format = formats[i].format;
+            return CMD_DONE;
+        }
+    }
+    return misuse(request, "--format", args->format, "is none of: " FORMATS);
+}
+
+/* A bare 0.05 could be meant as 5 %, so the sign has to be there. */
+static int find_threshold(struct request *request)
+{
+    const char *word = request->args->fail_above;
+    size_t length = word ? strlen(word) : 0;
+    double percent;
+    char digits[32];
+
+    request->fail_above = -1;
+    if (!word)
+        return CMD_DONE;
+    bool fits = length > 1 && length <= sizeof(digits) && word[length - 1] == '%';
+    if (fits)
+        snprintf(digits, sizeof(digits), "%.*s", (int)length - 1, word);
+    if (!fits || !cmd_parse_number(digits, &percent))
+        return misuse(request, "--fail-above", word, "is no percentage, such as 5%");
+    if (strcmp(request->statistic, "mean") != 0 && strcmp(request->statistic, "total") != 0)
+        return misuse(request, "--fail-above", word,
+                      "needs --stat mean or total: nothing tells what is noise in others");
+    request->fail_above = percent / 100;
+    return CMD_DONE;
+}
+
+/* Of "NAME=FILE" the length of the name; 0 of a file alone, which may be the URL of a
+ * database. A file that is called so is meant, whatever is in its name. */
+static size_t name_length(const char *word)
+{
+    const char *sign = strchr(word, '=');
+    const char *scheme = strstr(word, "://");
+
+    if (!sign || sign == word || (scheme && scheme < sign) || access(word, F_OK) == 0)
+        return 0;
+    return (size_t)(sign - word);
+}
+
+static const char *path_of(const char *word)
+{
+    size_t length = name_length(word);
+
+    return length > 0 ? word + length + 1 : word;
+}
+
+/* The caller's; NULL when out of memory. */
+static char *session_name(const char *word)
+{
+    size_t length = name_length(word);
+
+    return length > 0 ? strndup(word, length) : strdup(word);
+}
+
+/* What follows "NAME=" in an option of that session; NULL of another's. A name that has a
+ * sign in it is found too. */
+static const char *value_for(const char *word, const char *name)
+{
+    size_t length = strlen(name);
+
+    return strncmp(word, name, length) == 0 && word[length] == '=' ? word + length + 1
+                                                                   : NULL;
+}
+
+/* An option for a session that is not there would do nothing. */
+static int check_names(const struct request *request, const char *option,
+                       const struct cmd_list *list)
+{
+    const struct cmd_list *sessions = &request->args->sessions;
+
+    for (size_t i = 0; i < list->count; i++) {
+        bool is_known = false;
+        for (size_t s = 0; s < sessions->count; s++) {
+            char *name = session_name(sessions->words[s]);
+            is_known = is_known || (name && value_for(list->words[i], name));
+            free(name);
+        }
+        if (!is_known)
+            return misuse(request, option, list->words[i],
+                          "does not begin with the name of a session and '='");
+    }
+    return CMD_DONE;
+}
+
+/* What is read must not be overwritten. */
+static int check_output(const struct request *request)
+{
+    const struct compare_args *args = request->args;
+    const char *path = args->output.path;
+    bool is_input = false;
+
+    for (size_t i = 0; path && i < args->sessions.count; i++)
+        is_input = is_input || output_is_same_file(path, path_of(args->sessions.words[i]));
+    for (size_t i = 0; path && i < args->regions.count; i++) {
+        for (const char *sign = strchr(args->regions.words[i], '='); sign;
+             sign = strchr(sign + 1, '='))
+            is_input = is_input || output_is_same_file(path, sign + 1);
+    }
+    if (is_input)
+        return misuse(request, "--output", path, "is what is to be compared");
+    return output_check("compare", &args->output, request->io);
+}
+
+/* `files` has room for all that options name. */
+static int add_session(const struct request *request, struct wm_comparison *comparison,
+                       const char *name, const char *path, const char **files)
+{
+    const struct compare_args *args = request->args;
+    struct wm_analysis_input input = { .tracking = path,
+                                       .run = WM_LAST_RUN,
+                                       .sub_tracking = files };
+    struct wm_error err;
+
+    for (size_t i = 0; i < args->regions.count; i++) {
+        const char *file = value_for(args->regions.words[i], name);
+        if (file)
+            files[input.sub_tracking_count++] = file;
+    }
+    for (size_t i = 0; i < args->runs.count; i++) {
+        const char *number = value_for(args->runs.words[i], name);
+        uint64_t run;
+        if (number && !cmd_parse_count(number, &run))
+            return misuse(request, "--run", args->runs.words[i], "has no whole number");
+        if (number)
+            input.run = (size_t)run;
+    }
+    if (wm_comparison_add_session(comparison, name, &input, &err) < 0)
+        return output_failure("compare", &err, request->io);
+    return CMD_DONE;
+}
+
+static int add_sessions(const struct request *request, struct wm_comparison *comparison)
+{
+    const struct cmd_list *sessions = &request->args->sessions;
+    const char **files = calloc(request->args->regions.count + 1, sizeof(*files));
+    int code = CMD_DONE;
+
+    for (size_t i = 0; i < sessions->count && code == CMD_DONE; i++) {
+        char *name = session_name(sessions->words[i]);
+        if (files && name) {
+            code =
+                add_session(request, comparison, name, path_of(sessions->words[i]), files);
+        } else {
+            fprintf(request->io->chat, "wattmeter compare: out of memory\n");
+            code = CMD_FAILED;
+        }
+        free(name);
+    }
+    free(files);
+    return code;
+}
+
+static int print_file(const struct request *request, const struct wm_comparison *comparison)
+{
+    const struct output_args *output = &request->args->output;
+    bool made = false;
+    FILE *file = output_open(output, &made);
+    struct wm_error err;
+
+    if (!file) {
+        fprintf(request->io->chat, "wattmeter compare: %s: %s\n", output->path,
+                strerror(errno));
+        return CMD_FAILED;
+    }
+    int status = wm_comparison_print(comparison, file, &err);
+    if (fclose(file) != 0 && status == WM_OK) {
+        snprintf(err.text, sizeof(err.text), "%s: %s", output->path, strerror(errno));
+        status = err.status = WM_EIO;
+    }
+    if (status < 0 && made)
+        unlink(output->path); /* rather nothing than half of it */
+    return status < 0 ? output_failure("compare", &err, request->io) : CMD_DONE;
+}
+
+static int print(const struct request *request, const struct wm_comparison *comparison)
+{
+    struct wm_error err;
+
+    if (request->args->output.path)
+        return print_file(request, comparison);
+    if (wm_comparison_print(comparison, request->io->out, &err) < 0)
+        return output_failure("compare", &err, request->io);
+    /* As gpu_tracker's print() does on the screen, and not in a file. */
+    if (request->format >= WM_COMPARISON_GPU_TRACKER_TEXT)
+        fputc('\n', request->io->out);
+    return CMD_DONE;
+}
+
+static int judge(const struct request *request, const struct wm_comparison *comparison)
+{
+    double worst = wm_comparison_worst(comparison);
+
+    if (request->fail_above < 0 || !(worst > request->fail_above))
+        return CMD_DONE;
+    if (worst > 1e6)
+        fprintf(request->io->chat,
+                "wattmeter compare: %s grew from next to nothing, more than %s\n",
+                wm_comparison_worst_figure(comparison), request->args->fail_above);
+    else
+        fprintf(request->io->chat, "wattmeter compare: %s grew by %.1f %%, more than %s\n",
+                wm_comparison_worst_figure(comparison), 100 * worst,
+                request->args->fail_above);
+    return CMD_FAILED;
+}
+
+static int compare(const struct request *request, struct wm_comparison *comparison)
+{
+    const char *remark;
+    struct wm_error err;
+
+    int code = add_sessions(request, comparison);
+    if (code != CMD_DONE)
+        return code;
+    if (wm_comparison_run(comparison, request->statistic, request->format, &err) < 0)
+        return output_failure("compare", &err, request->io);
+    for (size_t i = 0; (remark = wm_comparison_remark(comparison, i)) != NULL; i++)
+        fprintf(request->io->chat, "wattmeter compare: %s\n", remark);
+    code = print(request, comparison);
+    return code == CMD_DONE ? judge(request, comparison) : code;
+}
+
+static int run_compare(const void *opaque, const struct cmd_streams *io)
+{
+    const struct compare_args *args = opaque;
+    struct request request = { .args = args,
+                               .io = io,
+                               .statistic = args->statistic ? args->statistic : "mean" };
+    struct wm_comparison *comparison;
+    struct wm_error err;
+
+    int code = find_format(&request);
+    if (code == CMD_DONE)
+        code = find_threshold(&request);
+    if (code == CMD_DONE)
+        code = check_names(&request, "--regions", &args->regions);
+    if (code == CMD_DONE)
+        code = check_names(&request, "--run", &args->runs);
+    if (code == CMD_DONE)
+        code = check_output(&request);
+    if (code != CMD_DONE)
+        return code;
+
+    if (wm_comparison_new(&comparison, &err) < 0)
+        return output_failure("compare", &err, io);
+    code = compare(&request, comparison);
+    wm_comparison_free(comparison);
+    return code;
+}
+
+const struct cmd cmd_compare = {
+    .name = "compare",
+    .summary = "What differs between sessions, and whether it is more than noise.",
+    .details =
+        "Each SESSION is NAME=FILE, or a FILE alone, whose name is then the session's: a "
+        "recording, a tracking file of gpu_tracker's, or the JSON that `wattmeter analyze` "
+        "or gpu_tracker made of one. The others are compared with the first: all of each "
+        "session, and block by block. Memory is shown in the units of the first.\n"
+        "\n"
+        "Means and totals are tested: a change counts where it lies outside of Welch's 95 "
+        "% "
+        "interval, and that of energy outside of its stated uncertainty. With --fail-above "
+        "the status is 1 where a time, a CPU time, an energy or the memory of the program "
+        "has grown by more than that and by more than noise; more use of a CPU or GPU is "
+        "no "
+        "regression.\n"
+        "\n"
+        "gpu-tracker is what gpu_tracker's command prints, gpu-tracker-api what its API "
+        "does, as in its documents; they differ in blanks alone.",
+    .example = "wattmeter compare before=a.sqlite after=b.sqlite --fail-above 5%",
+    .operands = "SESSION...",
+    .operands_slot = COMPARE(sessions),
+    .operands_min = 2,
+    .operands_max = SIZE_MAX,
+    .options = options,
+    .args_size = sizeof(struct compare_args),
+    .run = run_compare,
+};

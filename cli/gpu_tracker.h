@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_tracker.h - gpu_tracker's command line: what its parts share. */
+#ifndef WM_GPU_TRACKER_H
+#define WM_GPU_TRACKER_H
+
+#include <jansson.h>
+
+#include "cmd.h"
+#include "wattmeter/error.h"
+
+/* The words of the command line; what was not given is NULL, false or empty. */
+struct gpu_tracker_args {
+    const char *execute, *output, *format;
+    const char *tconfig, *sleep_time, *ram_unit, *gpu_ram_unit, *time_unit, *cores;
+    const char *gpu_uuids, *brand, *tracking_file;
+    bool disable_logs, overwrite;
+    const char *sub_tracking_file;
+    struct cmd_list paths;
+    const char *cconfig, *statistic;
+    struct cmd_list sessions; /* NAME=PATH */
+    bool help, version;
+};
+
+void gpu_tracker_print_help(FILE *out);
+void gpu_tracker_print_usage(FILE *out);
+
+/* What --execute and what sub-track's commands do: the status of the process. */
+int gpu_tracker_track(const struct gpu_tracker_args *args, const struct cmd_streams *io);
+int gpu_tracker_combine(const struct gpu_tracker_args *args, const struct cmd_streams *io);
+int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_streams *io);
+int gpu_tracker_compare(const struct gpu_tracker_args *args, const struct cmd_streams *io);
+
+/* Says so as gpu_tracker does, whose messages are those of Python's logging. An error
+ * is CMD_FAILED. */
+int gpu_tracker_error(const struct cmd_streams *io, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void gpu_tracker_warn(const struct cmd_streams *io, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Where results go and in which form. */
+struct gpu_tracker_output {
+    const char *path; /* NULL: the screen */
+    bool json;
+};
+
+/* What --output and --format come to, checked as far as can be without touching anything;
+ * `inputs` are files that are read, or written by something else: the output must be none
+ * of them. CMD_DONE or CMD_FAILED. */
+int gpu_tracker_find_output(const struct gpu_tracker_args *args,
+                            const struct cmd_streams *io, const char *const *inputs,
+                            size_t input_count, struct gpu_tracker_output *ret_output);
+
+/* Prints by `print`: on the screen with a line end, in a file without; one that is there
+ * is replaced. CMD_DONE or CMD_FAILED. */
+typedef int gpu_tracker_printer(const void *results, bool json, FILE *out,
+                                struct wm_error *err);
+int gpu_tracker_print(const struct gpu_tracker_output *output, const struct cmd_streams *io,
+                      gpu_tracker_printer *print, const void *results);
+
+/* A configuration file, which is a JSON object; the caller's to json_decref(). NULL after
+ * saying why. */
+json_t *gpu_tracker_load_config(const char *path, const struct cmd_streams *io);
+
+/* How to track, from the command line and the file that --tconfig names. */
+struct gpu_tracker_settings {
+    double sleep_seconds;
+    const char *ram_unit, *gpu_ram_unit, *time_unit;
+    double cores;      /* 0: all */
+    char *gpu_uuids;   /* with commas between them; NULL: all GPUs */
+    const char *brand; /* "nvidia", "amd"; NULL: whichever is there */
+    const char *tracking_file;
+    bool disable_logs, overwrite;
+    json_t *config; /* to which some of the texts belong; NULL: there is none */
+};
+
+/* CMD_DONE or, after saying what is wrong, CMD_FAILED. The release is due in any case. */
+int gpu_tracker_settings_of(const struct gpu_tracker_args *args,
+                            const struct cmd_streams *io,
+                            struct gpu_tracker_settings *ret_settings);
+void gpu_tracker_settings_release(struct gpu_tracker_settings *settings);
+
+struct wm_tracker;
+
+/* A tracker for the machine and its GPUs as the settings choose them; NULL after saying
+ * why. `ret_without_gpus`: there are none, and that is known. */
+struct wm_tracker *gpu_tracker_new_tracker(const struct gpu_tracker_settings *settings,
+                                           const struct cmd_streams *io,
+                                           bool *ret_without_gpus);
+
+#endif

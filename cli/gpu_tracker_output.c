@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_tracker_output.c - --output and --format. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu_tracker.h"
+#include "output.h"
+
+static int find_format(const char *format, const struct cmd_streams *io, bool *ret_json)
+{
+    *ret_json = format && strcmp(format, "text") != 0;
+    if (!*ret_json || strcmp(format, "json") == 0)
+        return CMD_DONE;
+    if (strcmp(format, "pickle") != 0)
+        return gpu_tracker_error(
+            io, "\"%s\" is not a valid format. Valid values are \"json\" or \"text\".",
+            format);
+    gpu_tracker_warn(io,
+                     "A pickle is for Python alone and runs code when it is loaded. The "
+                     "results are written as JSON instead, which sub-track compare reads.");
+    return CMD_DONE;
+}
+
+int gpu_tracker_find_output(const struct gpu_tracker_args *args,
+                            const struct cmd_streams *io, const char *const *inputs,
+                            size_t input_count, struct gpu_tracker_output *ret_output)
+{
+    const char *path = args->output;
+
+    for (size_t i = 0; path && i < input_count; i++) {
+        if (inputs[i] &&
+            (strcmp(path, inputs[i]) == 0 || output_is_same_file(path, inputs[i])))
+            return gpu_tracker_error(io, "The output cannot be written over %s.",
+                                     inputs[i]);
+    }
+    if (path && output_check_path("gpu-tracker", path, true, io) != CMD_DONE)
+        return CMD_FAILED;
+    ret_output->path = path;
+    return find_format(args->format, io, &ret_output->json);
+}
+
+static int print_file(const struct gpu_tracker_output *output, gpu_tracker_printer *print,
+                      const void *results, struct wm_error *err)
+{
+    const struct output_args args = { .path = output->path, .overwrite = true };
+    bool made = false;
+    FILE *file = output_open(&args, &made);
+
+    if (!file) {
+        snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
+        return WM_EIO;
+    }
+    int status = print(results, output->json, file, err);
+    if (fclose(file) != 0 && status == WM_OK) {
+        snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
+        status = WM_EIO;
+    }
+    if (status < 0 && made)
+        unlink(output->path); /* rather nothing than half of it */
+    return status;
+}
+
+int gpu_tracker_print(const struct gpu_tracker_output *output, const struct cmd_streams *io,
+                      gpu_tracker_printer *print, const void *results)
+{
+    FILE *screen = io->out;
+    int code = CMD_DONE;
+    struct wm_error err;
+
+    if (output->path && print_file(output, print, results, &err) == WM_OK)
+        return CMD_DONE;
+    if (output->path) {
+        code =
+            gpu_tracker_error(io, "%s: %s; these are the results:", output->path, err.text);
+        screen = io->chat;
+    }
+    if (print(results, output->json, screen, &err) < 0)
+        return gpu_tracker_error(io, "%s", err.text);
+    fputc('\n', screen);
+    return code;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_gpu_tracker.c - a report in gpu_tracker's layouts.
+ *
+ * The first objects of our JSON report have its structure and names already. Here its
+ * numbers get gpu_tracker's types, and its keys get labels.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "view/view.h"
+#include "view/view_python_json.h"
+
+/* Of numbers in the text. */
+#define DECIMALS 3
+
+/* From here on a double has no such decimals any more. */
+#define MOST_DECIMAL 1e12
+
+static const struct part {
+    const char *key;
+    bool is_of_gpus;
+} parts[] = {
+    { "max_ram", false },        { "max_gpu_ram", true },   { "cpu_utilization", false },
+    { "gpu_utilization", true }, { "compute_time", false },
+};
+
+static const struct label {
+    const char *key, *label;
+    bool is_count; /* a whole number */
+} labels[] = {
+    { "max_ram", "Max RAM", false },
+    { "unit", "Unit", false },
+    { "system_capacity", "System capacity", false },
+    { "system", "System", false },
+    { "main", "Main", false },
+    { "total_rss", "Total RSS", false },
+    { "private_rss", "Private RSS", false },
+    { "shared_rss", "Shared RSS", false },
+    { "descendants", "Descendants", false },
+    { "combined", "Combined", false },
+    { "max_gpu_ram", "Max GPU RAM", false },
+    { "cpu_utilization", "CPU utilization", false },
+    { "system_core_count", "System core count", true },
+    { "n_expected_cores", "Number of expected cores", true },
+    { "max_sum_percent", "Max sum percent", false },
+    { "max_hardware_percent", "Max hardware percent", false },
+    { "mean_sum_percent", "Mean sum percent", false },
+    { "mean_hardware_percent", "Mean hardware percent", false },
+    { "main_n_threads", "Main number of threads", true },
+    { "descendants_n_threads", "Descendants number of threads", true },
+    { "combined_n_threads", "Combined number of threads", true },
+    { "gpu_utilization", "GPU utilization", false },
+    { "system_gpu_count", "System GPU count", true },
+    { "n_expected_gpus", "Number of expected GPUs", true },
+    { "gpu_percentages", "GPU percentages", false },
+    { "compute_time", "Compute time", false },
+    { "time", "Time", false },
+};
+
+static const struct label *find_label(const char *key)
+{
+    for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+        if (strcmp(labels[i].key, key) == 0)
+            return &labels[i];
+    }
+    return NULL;
+}
+
+/* What is not known stays so, but that no GPU is there is known. */
+static json_t *convert_leaf(const struct label *label, json_t *value, bool is_nothing)
+{
+    if (json_is_null(value) && is_nothing)
+        return json_real(0);
+    if (!json_is_number(value) || label->is_count)
+        return json_incref(value);
+    return json_real(json_number_value(value));
+}
+
+/* A new object; NULL when out of memory. */
+static json_t *convert(json_t *object, bool is_nothing)
+{
+    json_t *converted = json_object(), *value;
+    const char *key;
+
+    json_object_foreach(object, key, value)
+    {
+        const struct label *label = find_label(key);
+        if (!label)
+            continue; /* of ours alone */
+        json_t *own = json_is_object(value) ? convert(value, is_nothing)
+                                            : convert_leaf(label, value, is_nothing);
+        if (json_object_set_new(converted, key, own) != 0) {
+            json_decref(converted);
+            return NULL;
+        }
+    }
+    return converted;
+}
+
+static json_t *build(const struct wm_report *report, const struct wm_units *units)
+{
+    const struct wm_units chosen = {
+        .ram = units->ram ? units->ram : wm_unit_gigabytes(),
+        .gpu_ram = units->gpu_ram ? units->gpu_ram : wm_unit_gigabytes(),
+        .time = units->time ? units->time : wm_unit_hours(),
+    };
+    bool without_gpus = !wm_run_may_have_gpus(&report->run);
+    json_t *ours = wm_view_json(report, &chosen), *root = ours ? json_object() : NULL;
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        json_t *part = convert(json_object_get(ours, parts[i].key),
+                               parts[i].is_of_gpus && without_gpus);
+        if (json_object_set_new(root, parts[i].key, part) != 0) {
+            json_decref(root);
+            root = NULL;
+        }
+    }
+    json_decref(ours);
+    return root;
+}
+
+/* Three decimals, less the zeros at their end, of which one stays, as Python prints a
+ * rounded float. */
+static void print_real(double value, FILE *out)
+{
+    char text[WM_QUANTITY_SIZE], exact[WM_PYTHON_NUMBER_SIZE];
+
+    if (fabs(value) >= MOST_DECIMAL) {
+        wm_view_python_number(exact, value);
+        fputs(exact, out);
+        return;
+    }
+    wm_view_fixed(text, value, DECIMALS);
+    size_t length = strlen(text);
+    for (int i = 1; i < DECIMALS && text[length - 1] == '0'; i++)
+        text[--length] = '\0';
+    fputs(text, out);
+}
+
+static void print_leaf(json_t *value, FILE *out)
+{
+    if (json_is_string(value))
+        fputs(json_string_value(value), out);
+    else if (json_is_integer(value))
+        fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        print_real(json_real_value(value), out);
+    else
+        fputs("n/a", out);
+}
+
+/* Each line but the very first begins with a line end. */
+static void print_text(json_t *object, int indent, FILE *out)
+{
+    bool is_first = indent == 0;
+    json_t *value;
+    const char *key;
+
+    json_object_foreach(object, key, value)
+    {
+        fprintf(out, "%s%*s%s:", is_first ? "" : "\n", indent, "", find_label(key)->label);
+        is_first = false;
+        if (json_is_object(value)) {
+            print_text(value, indent + 3, out);
+        } else {
+            fputc(' ', out);
+            print_leaf(value, out);
+        }
+    }
+}
+
+int wm_view_gpu_tracker(const struct wm_report *report, const struct wm_units *units,
+                        enum wm_report_format format, FILE *out)
+{
+    json_t *root = build(report, units);
+
+    if (!root)
+        return WM_ENOMEM;
+    if (format == WM_REPORT_GPU_TRACKER_JSON)
+        wm_view_python_json(root, out);
+    else
+        print_text(root, 0, out);
+    json_decref(root);
+    return WM_OK;
+}

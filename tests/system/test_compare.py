@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`wattmeter compare`: sessions of every kind side by side, gpu_tracker's documents byte
+by byte, and what makes it fail."""
+
+import csv
+import json
+import math
+import pickle
+import sqlite3
+import statistics
+
+import tap
+from tap import case, wattmeter
+
+DATA = tap.SOURCE / "tests" / "data" / "gpu_tracker"
+SEED = (f"A={DATA / 'analysis_a.json'}", f"B={DATA / 'analysis.json'}")
+PROGRAM = str(tap.HELPERS / "regions")
+START = 1795247379.25
+MEASUREMENTS = list(json.loads((DATA / "analysis.json").read_text())["overall"])
+SIZES = {"bytes": 1, "megabytes": 1e6, "gigabytes": 1e9}
+
+
+def compare(*arguments, status=0, talk=None):
+    done = wattmeter("compare", *arguments)
+    assert done.returncode == status, done
+    if talk is None:
+        assert done.stderr == "", done.stderr
+    else:
+        assert talk in done.stderr, done.stderr
+    return done.stdout
+
+
+def compare_json(*arguments, **options):
+    return json.loads(compare(*arguments, "--json", **options))
+
+
+def write_session(folder, name, unit="gigabytes", slower=1.0, larger=1.0, suffix=".csv",
+                  block="train"):
+    """A tracking file and a sub-tracking file: 10 calls of about a second, 40 timepoints;
+    memory of about a gigabyte."""
+    static = {"ram_unit": unit, "gpu_ram_unit": unit, "time_unit": "hours",
+              "ram_system_capacity": 64e9 / SIZES[unit], "gpu_ram_system_capacity": 0.0,
+              "system_core_count": 8, "n_expected_cores": 8, "system_gpu_count": 0,
+              "n_expected_gpus": 0}
+    rows, marks = [], []
+    for i in range(40):
+        ram = larger * (1e9 + 1e6 * (i * 7 % 5)) / SIZES[unit]
+        rows.append([ram if "ram" in key and "gpu" not in key else float(i % 3)
+                     for key in MEASUREMENTS] + [START + 0.4 * i])
+    stamp = START
+    for i in range(10):
+        length = slower * (1 + 0.01 * (i * 3 % 7))
+        marks += [(1, block, 0, stamp), (1, block, 1, stamp + length)]
+        stamp += length + 0.001
+    tracking, calls = folder / f"{name}{suffix}", folder / f"{name}-calls{suffix}"
+    if suffix == ".sqlite":
+        for path, tables in ((tracking, (("static_data", static, [list(static.values())]),
+                                         ("data", [*MEASUREMENTS, "timestamp"], rows))),
+                             (calls, (("data", ("process_id", "code_block_name", "position",
+                                                "timestamp"), marks),))):
+            database = sqlite3.connect(path)
+            for table, names, content in tables:
+                database.execute(f"CREATE TABLE {table} ({', '.join(names)})")
+                places = ", ".join("?" * len(content[0]))
+                database.executemany(f"INSERT INTO {table} VALUES ({places})", content)
+            database.commit()
+            database.close()
+    else:
+        with open(tracking, "w", newline="") as file:
+            csv.writer(file).writerows([static, static.values(), [*MEASUREMENTS, "timestamp"],
+                                        *rows])
+        with open(calls, "w", newline="") as file:
+            csv.writer(file).writerows([("process_id", "code_block_name", "position",
+                                         "timestamp"), *marks])
+    times = [mark[3] - marks[i - 1][3] for i, mark in enumerate(marks) if mark[2] == 1]
+    return tracking, calls, times
+
+
+def words(name, tracking, calls):
+    return (f"{name}={tracking}", "--regions", f"{name}={calls}")
+
+
+def near(value, wanted, tolerance=1e-9):
+    assert value is not None and math.isclose(value, wanted, rel_tol=tolerance), (value, wanted)
+
+
+@case("what gpu_tracker's documents print, byte by byte, from the numbers in them")
+def seed(folder):
+    for statistic, form, golden in (("mean", "gpu-tracker", "compare_mean.txt"),
+                                    ("max", "gpu-tracker-api", "compare_max.txt")):
+        wanted = (DATA / golden).read_text()
+        options = ("--stat", statistic, "--format", form)
+        assert compare(*SEED, *options) == wanted + "\n", "the screen has a line end more"
+        target = folder / golden
+        assert compare(*SEED, *options, "-o", target) == ""
+        assert target.read_text() == wanted
+    # The two forms differ in blanks alone.
+    cli = compare(*SEED, "--format", "gpu-tracker").splitlines()
+    api = compare(*SEED, "--format", "gpu-tracker-api").splitlines()
+    assert [line.strip() for line in cli] == [line.strip() for line in api] and cli != api
+
+    text = compare(*SEED, "--format", "gpu-tracker-json")
+    theirs = json.loads(text)
+    assert text == json.dumps(theirs, indent=1) + "\n"
+    assert list(theirs) == ["overall_resource_usage", "code_block_resource_usage",
+                            "code_block_compute_time"]
+    assert list(theirs["overall_resource_usage"]["main_ram"].items()) == [
+        ("B", 0.856037), ("A", 0.861921)]
+    assert theirs["code_block_compute_time"]["my-function"] == {"B": 2.553176, "A": 2.559218}
+    assert list(theirs["code_block_resource_usage"]["descendants_ram"]["my-function"]) == [
+        "A", "B"], "equal values stay in the order of the sessions"
+
+
+@case("sessions of every kind, in one comparison, in the units of the first")
+def mixed(folder):
+    first = write_session(folder, "first")
+    csv_files = write_session(folder, "csv", "megabytes", larger=1.5)
+    sqlite = write_session(folder, "sqlite", "bytes", slower=2.0, suffix=".sqlite")
+    ours, theirs = folder / "ours.json", folder / "theirs.json"
+    for path, form in ((ours, "json"), (theirs, "gpu-tracker-json")):
+        assert wattmeter("analyze", sqlite[0], "--regions", sqlite[1], "--format", form, "-o",
+                         path).returncode == 0
+    result = compare_json(*words("first", *first[:2]), *words("csv", *csv_files[:2]),
+                          *words("sqlite", *sqlite[:2]), f"ours={ours}", f"theirs={theirs}",
+                          talk="\"theirs\" does not tell how much its values depend")
+    assert result["sessions"] == ["first", "csv", "sqlite", "ours", "theirs"]
+    ram = result["overall"]["main_ram"]
+    assert ram["unit"] == "gigabytes" and ram["matters"] is True
+    near(ram["sessions"]["first"]["value"], 1.002)
+    near(ram["sessions"]["csv"]["value"], 1.503)
+    near(ram["sessions"]["csv"]["change"], 0.5)
+    assert ram["sessions"]["csv"]["beyond_noise"] is True
+    near(ram["sessions"]["sqlite"]["value"], 1.002)
+    assert ram["sessions"]["ours"]["beyond_noise"] is False
+    assert ram["sessions"]["theirs"]["beyond_noise"] is None, "it does not tell how many"
+    assert "not told" in ram["sessions"]["theirs"]["why"]
+
+    [block] = result["blocks"]
+    assert block["label"] == "train" and set(block["calls"].values()) == {10}
+    time = block["figures"]["time"]["sessions"]
+    near(time["first"]["value"], statistics.fmean(first[2]))
+    near(time["sqlite"]["change"], 1.0, 1e-6)
+    for name in ("sqlite", "ours", "theirs"):
+        assert time[name]["beyond_noise"] is True
+        near(time[name]["value"], time["sqlite"]["value"])
+    near(time["ours"]["noise"], time["sqlite"]["noise"])
+    # Ten and ten values: Welch by hand, with Student's quantile for its degrees of freedom.
+    a, b = (statistics.variance(times) / 10 for times in (first[2], sqlite[2]))
+    freedom = (a + b) ** 2 / (a * a / 9 + b * b / 9)
+    assert 13.2 < freedom < 13.3, freedom
+    near(time["sqlite"]["noise"], 2.1563 * math.sqrt(a + b), 1e-3)
+    assert result["worst"]["figure"] == "sqlite: train: time"
+
+    text = compare(*words("first", *first[:2]), *words("csv", *csv_files[:2]))
+    assert "  combined ram" in text and "+50.0 % *" in text and "1.00 GB" in text, text
+
+
+@case("blocks: some in one session only, some moved by a few lines")
+def blocks(folder):
+    a = write_session(folder, "a", block="train.py:7")
+    b = write_session(folder, "b", block="train.py:9")
+    c = write_session(folder, "c", block="load")
+    both = (*words("a", *a[:2]), *words("b", *b[:2]))
+    result = compare_json(*both, talk="differ by the number of their line alone")
+    [block] = result["blocks"]
+    assert block["label"] == "train.py:7 -> train.py:9"
+    assert block["names"] == {"a": "train.py:7", "b": "train.py:9"}
+    assert len(result["remarks"]) == 1
+    theirs = compare(*both, "--format", "gpu-tracker",
+                     talk='Code block name "train.py:7" of tracking session "a" matched with code'
+                          ' block name "train.py:9" of tracking session "b" but they differ by '
+                          'line number. If these')
+    assert "\ntrain.py:7 -> train.py:9:\n" in theirs
+
+    other = (*words("a", *a[:2]), *words("c", *c[:2]))
+    text = compare(*other)
+    assert "Block        load\n  only in    c\n" in text
+    assert [one["names"] for one in compare_json(*other)["blocks"]] == [
+        {"a": None, "c": "load"}, {"a": "train.py:7", "c": None}]
+    compare(*other, "--format", "gpu-tracker", status=2,
+            talk='Code block name "train.py:7" of tracking session "a" does not match code block'
+                 ' name "load" of tracking session "c"\n')
+    compare(*words("a", *a[:2]), f"b={b[0]}", "--format", "gpu-tracker-json", status=2,
+            talk='The first has 1 code blocks but tracking session "b" has 0 code blocks.\n')
+
+
+@case("--fail-above: only what matters, has grown, and by more than noise")
+def fail_above(folder):
+    base = write_session(folder, "base")
+    slower = write_session(folder, "slower", slower=1.1)
+    larger = write_session(folder, "larger", larger=1.02)
+    hardly = write_session(folder, "hardly", slower=1.0005)
+    reference = words("base", *base[:2])
+    compare(*reference, *words("slower", *slower[:2]), "--fail-above", "5%", status=1,
+            talk="slower: train: time grew by 10.0 %, more than 5%")
+    compare(*reference, *words("slower", *slower[:2]), "--fail-above", "15%")
+    compare(*reference, *words("larger", *larger[:2]), "--fail-above", "1%", status=1,
+            talk="grew by 2.0 %")
+    compare(*reference, *words("hardly", *hardly[:2]), "--fail-above", "0.01%")
+    compare(*words("slower", *slower[:2]), *reference, "--fail-above", "0%")
+    compare(*reference, *words("slower", *slower[:2]), "--stat", "total", "--fail-above", "5%",
+            status=1, talk="train: time grew by 10.0 %")
+    for wrong in ("5", "0.05", "-5%", "%", "5%%", "abc%", "1e3%", "nan%", "5 %"):
+        compare(*reference, *reference[:1], "--fail-above", wrong, status=2,
+                talk="is no percentage")
+    for statistic in ("min", "max", "std"):
+        compare(*SEED, "--stat", statistic, "--fail-above", "5%", status=2, talk="noise")
+        assert '"beyond_noise": null' in compare(*SEED, "--stat", statistic, "--json",
+                                                 talk="depend")
+
+
+@case("recordings: time, CPU time and energy, of the whole and of regions")
+def recordings(folder):
+    paths = [folder / "one.sqlite", folder / "two.csv"]
+    for path in paths:
+        done = wattmeter("run", "-q", "-i", "5ms", "--record", path, "--", PROGRAM, "nested")
+        assert done.returncode == 0, done
+    result = compare_json(paths[0], f"two={paths[1]}")
+    assert result["sessions"] == [str(paths[0]), "two"]
+    report = json.loads(wattmeter("report", "--json", paths[1]).stdout)
+    near(result["overall"]["time"]["sessions"]["two"]["value"], report["compute_time"]["time"])
+    assert result["overall"]["time"]["sessions"]["two"]["beyond_noise"] is None
+    assert result["overall"]["cpu_time"]["unit"] == "seconds"
+    by_name = {row["name"]: row for row in report["regions"]["by_name"]}
+    assert [block["label"] for block in result["blocks"]] == ["inner", "outer"]
+    for block in result["blocks"]:
+        row = by_name[block["label"]]
+        assert block["calls"] == {str(paths[0]): row["calls"], "two": row["calls"]}
+        near(block["figures"]["time"]["sessions"]["two"]["value"], row["time"]["mean"])
+        cpu_time = block["figures"]["cpu_time"]["sessions"]["two"]
+        assert cpu_time["value"] > 0 and cpu_time["uncertainty"] > 0, cpu_time
+    total = compare_json(*paths, "--stat", "total")
+    energy = report["energy"]
+    if "energy" in total["overall"]:
+        figure = total["overall"]["energy"]["sessions"][str(paths[1])]
+        assert figure["value"] > 0 and figure["uncertainty"] > 0, (figure, energy)
+    assert compare(*paths).startswith("Statistic    mean\n")
+    # A recording and what another tool made, of which nobody knows the energy.
+    tracking = write_session(folder, "theirs")[0]
+    result = compare_json(f"a={paths[0]}", f"b={tracking}", talk="other numbers of cores")
+    assert result["overall"]["main_ram"]["unit"] == "bytes"
+    assert result["overall"]["main_ram"]["sessions"]["b"]["value"] > 5e8
+    assert result["overall"]["time"]["sessions"]["b"] == {
+        "value": None, "change": None, "noise": None, "beyond_noise": None,
+        "why": "it is not known in both sessions"}
+    compare(f"a={paths[0]}", f"b={paths[0]}", "--run", "b=0")
+    compare(f"a={paths[0]}", f"b={paths[0]}", "--run", "b=1", status=2, talk="run")
+
+
+@case("names: with signs, bytes that are no text, and of files that look like a name")
+def names(folder):
+    tracking = write_session(folder, "a")[0]
+    odd = folder / "x=y.csv"
+    odd.write_bytes(tracking.read_bytes())
+    assert compare_json(odd, f"b={tracking}")["sessions"] == [str(odd), "b"]
+    result = compare_json(f"ä µ={tracking}", f'"quoted", {{}}={odd}')
+    assert result["sessions"] == ["ä µ", '"quoted", {}']
+    assert "\x1b" not in compare(f"\x1b[2J={tracking}", f"b={odd}")
+    compare(f"{'n' * 4000}={tracking}", f"b={odd}")
+    done = tap.subprocess.run([tap.WATTMETER.encode(), b"compare", b"\xff=" + bytes(tracking),
+                               b"b=" + bytes(odd), b"--json"], capture_output=True,
+                              env=tap.environment())
+    assert json.loads(done.stdout)["sessions"] == ["\ufffd", "b"], done
+
+
+@case("what is wrong is said, in one line")
+def refusals(folder):
+    tracking, calls, _ = write_session(folder, "t")
+    pickled = folder / "results.bin"
+    pickled.write_bytes(pickle.dumps({"overall": 1}))
+    old = folder / "results.pkl"
+    old.write_bytes(pickle.dumps({"overall": 1}, protocol=0))
+    broken = folder / "broken.json"
+    broken.write_text('{"overall": {}, "static_data": 3}')
+    report = folder / "report.json"
+    report.write_text('{"version": 1}')
+    a = f"a={tracking}"
+    wrong = (
+        (1, (a, f"b={pickled}"), "gpu-tracker sub-track analyze"),
+        (1, (a, f"b={old}"), "--format=json"),
+        (1, (a, f"b={broken}"), "static_data"),
+        (1, (a, f"b={report}"), "overall"),
+        (1, (a, f"b={folder / 'none'}"), "none"),
+        (1, (a, f"b={calls}"), ""),
+        (2, (a, a), "two sessions are called"),
+        (2, (a,), ""),
+        (2, (), ""),
+        (2, (a, f"b={tracking}", "--stat", "median"), "median"),
+        (2, (a, f"b={tracking}", "--stat", "total", "--format", "gpu-tracker"),
+         "Invalid summary statistic 'total'. Valid values are min max mean std."),
+        (2, (a, f"b={tracking}", "--format", "xml"), "xml"),
+        (2, (a, f"b={tracking}", "--format", "json", "--json"), "exclude"),
+        (2, (a, f"b={tracking}", "--regions", f"c={calls}"), "c="),
+        (2, (a, f"b={tracking}", "--regions", calls), "--regions"),
+        (2, (a, f"b={tracking}", "--run", "a=x"), "--run"),
+        (1, (a, f"b={tracking}", "--regions", f"b={folder / 'none'}"), "none"),
+        (2, (SEED[0], SEED[1], "--regions", f"A={calls}"), "has its calls already"),
+        (2, (a, f"b={tracking}", "--overwrite", "-o", tracking), "compared"),
+        (2, (a, f"b={tracking}", "--regions", f"b={calls}", "--overwrite", "-o", calls),
+         "compared"),
+        (1, (a, f"b={tracking}", "-o", folder / "no" / "x"), "no"),
+    )
+    before = tracking.read_bytes(), calls.read_bytes()
+    for status, arguments, why in wrong:
+        done = wattmeter("compare", *arguments)
+        assert done.returncode == status, (arguments, done)
+        assert done.stdout == "", done
+        assert done.stderr.startswith("wattmeter") and done.stderr.count("\n") == 1, done.stderr
+        assert why in done.stderr, (why, done.stderr)
+    assert before == (tracking.read_bytes(), calls.read_bytes())
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,733 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_compare.c - comparisons: Student and Welch by hand, which blocks belong together,
+ * units, what counts as grown, gpu_tracker's documents byte by byte, and bad input.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_compare.h"
+#include "analyze/analyze_welch.h"
+#include "base/base_file.h"
+#include "test.h"
+#include "wattmeter/comparison.h"
+
+static void near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance * fmax(fabs(expected), 1)))
+        fail_msg("%.12g is not %.12g", value, expected);
+}
+
+/* From printed tables, but the last two: 1.96 and what the series in 1 / df gives. */
+static void test_student(void **state)
+{
+    static const struct {
+        double df, t;
+    } rows[] = {
+        { 1, 12.7062047362 },    { 2, 4.30265272991 },   { 3, 3.18244630528 },
+        { 4, 2.77644510520 },    { 5, 2.57058183564 },   { 10, 2.22813885196 },
+        { 30, 2.04227245630 },   { 120, 1.97993040505 }, { 1000, 1.96233908083 },
+        { 1e15, 1.95996398454 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        near(wm_student_95(rows[i].df), rows[i].t, 1e-10);
+    near(wm_student_95(1e4 - 1e-6), wm_student_95(1e4), 1e-7); /* where the series begins */
+    for (double df = 1; df < 2e4; df *= 1.1)
+        assert_true(wm_student_95(df * 1.1) < wm_student_95(df));
+}
+
+static void test_welch(void **state)
+{
+    static const struct {
+        const char *name;
+        struct wm_welch_sample one, other;
+        double noise;
+        const char *why;
+    } rows[] = {
+        /* Variances of the means 0.2 and 0.2, 8 degrees of freedom, t 2.306004135. */
+        { "alike", { 5, 1, 1 }, { 5, 1, 1 }, 1.4584450722, NULL },
+        /* 1 and 0: 1 degree of freedom. */
+        { "one without scatter", { 2, M_SQRT2, 1 }, { 10, 0, 1 }, 12.7062047362, NULL },
+        /* 0.16 and 0.04: 0.2^2 / (0.16^2 / 24 + 0.04^2 / 8) = 31.578947, t 2.0379... */
+        { "unlike", { 25, 2, 1 }, { 9, 0.6, 1 }, 0.911420873, NULL },
+        /* The same with the sums of 10: ten times as much. */
+        { "scaled", { 25, 2, 10 }, { 9, 0.6, 10 }, 9.11420873, NULL },
+        { "no scatter at all", { 2, 0, 1 }, { 3, 0, 1 }, 0, NULL },
+        { "tiny", { 5, 1e-200, 1 }, { 5, 1e-200, 1 }, 0, NULL },
+        { "one value", { 1, 0, 1 }, { 5, 1, 1 }, NAN, "too few" },
+        { "none", { 5, 1, 1 }, { 0, 0, 1 }, NAN, "too few" },
+        { "hardly any left", { 1.9, 1, 1 }, { 5, 1, 1 }, NAN, "too few" },
+        { "below none", { 5, 1, 1 }, { -3, 1, 1 }, NAN, "too few" },
+        { "no count", { NAN, 1, 1 }, { 5, 1, 1 }, NAN, "too few" },
+        { "no deviation", { 5, NAN, 1 }, { 5, 1, 1 }, NAN, "not known" },
+        { "too large", { 5, 1e200, 1 }, { 5, 1, 1 }, NAN, "too large" },
+        { "infinite", { 5, 1, 1 }, { 5, INFINITY, 1 }, NAN, "too large" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        double noise = NAN;
+        const char *why = wm_welch(&rows[i].one, &rows[i].other, &noise);
+        print_message("  %s\n", rows[i].name);
+        if (rows[i].why) {
+            assert_non_null(why);
+            assert_non_null(strstr(why, rows[i].why));
+            continue;
+        }
+        assert_null(why);
+        near(noise, rows[i].noise, 1e-8);
+    }
+}
+
+/* How many of the values count, of series that can be told by hand. */
+static void test_effective(void **state)
+{
+    static const struct {
+        const char *name;
+        double values[10];
+        size_t count;
+        double effective;
+    } rows[] = {
+        { "one", { 1 }, 1, NAN },
+        { "two", { 1, 2 }, 2, 2 },
+        { "constant", { 3, 3, 3, 3 }, 4, 4 },
+        { "to and fro", { 1, 2, 1, 2, 1, 2 }, 6, 6 },
+        { "a line of three, which may be chance", { 1, 2, 3 }, 3, 3 },
+        /* m2 82.5, steps 9: correlation 1 - 9 / 165 = 0.9454545 */
+        { "a line", { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, 10, 10 * 0.0545455 / 1.9454545 },
+        /* m2 2.5, steps 1: 0.8 */
+        { "a step", { 0, 0, 0, 0, 0, 1, 1, 1, 1, 1 }, 10, 10 * 0.2 / 1.8 },
+        { "missing values", { 1, NAN, 2, NAN, 1, NAN, 2 }, 7, 4 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_block_stats stats = { 0 };
+        for (size_t v = 0; v < rows[i].count; v++)
+            wm_block_stats_add(&stats, rows[i].values[v]);
+        double effective = wm_block_stats_effective(&stats);
+        print_message("  %s\n", rows[i].name);
+        assert_int_equal(isnan(effective), isnan(rows[i].effective));
+        if (!isnan(effective))
+            near(effective, rows[i].effective, 1e-5);
+    }
+}
+
+/* Stretches between the edges of calls are merged: the steps across them count too. */
+static void test_effective_of_merged(void **state)
+{
+    struct wm_blocks *blocks;
+    uint64_t call, timepoints;
+    size_t block;
+
+    (void)state;
+    assert_int_equal(wm_blocks_new(&blocks, NULL), WM_OK);
+    assert_int_equal(wm_blocks_find(blocks, "a", &block), WM_OK);
+    for (int i = 0; i < 10; i++) {
+        struct wm_timepoint timepoint = { .when_ns = i };
+        if (i % 3 == 0)
+            assert_int_equal(wm_blocks_open(blocks, block, i, &call), WM_OK);
+        for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++)
+            timepoint.values[m] = i + 1;
+        wm_blocks_timepoint(blocks, &timepoint);
+        if (i % 3 == 0)
+            wm_blocks_close(blocks, call, i, 1);
+    }
+    const struct wm_block_stats *stats = wm_blocks_overall(blocks, &timepoints);
+    near(stats[WM_MAIN_RAM].steps, 9, 1e-12);
+    stats = &wm_blocks_get(blocks, block)->usage[WM_MAIN_RAM];
+    near(stats->steps, 27, 1e-12); /* 1, 4, 7, 10 */
+    wm_blocks_free(blocks);
+}
+
+/* Sessions of blocks without any figures. */
+struct made {
+    struct wm_block_result blocks[4][6];
+    struct wm_block_results results[4];
+    struct wm_compare_session sessions[4];
+};
+
+/* Names with blanks between them. */
+static void make_sessions(struct made *made, const char *const *names, size_t count)
+{
+    static const char *const called[] = { "A", "B", "C", "D" };
+
+    *made = (struct made) { 0 };
+    for (size_t i = 0; i < count; i++) {
+        char *copy = strdup(names[i]), *rest = copy, *name;
+        struct wm_block_results *results = &made->results[i];
+        while ((name = strtok_r(rest, " ", &rest)) != NULL)
+            made->blocks[i][results->count++].name = strdup(name);
+        free(copy);
+        results->blocks = made->blocks[i];
+        made->sessions[i] =
+            (struct wm_compare_session) { .name = called[i], .results = results };
+    }
+}
+
+static void free_sessions(struct made *made)
+{
+    for (size_t i = 0; i < ARRAY_LEN(made->results); i++) {
+        for (size_t b = 0; b < made->results[i].count; b++)
+            free(made->blocks[i][b].name);
+    }
+}
+
+/* "label|name,-,name;..." */
+static void describe(const struct wm_compare *compare, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < compare->group_count; i++) {
+        const struct wm_compare_group *group = &compare->groups[i];
+        used += (size_t)snprintf(text + used, size - used, "%s|", group->label);
+        for (size_t s = 0; s < compare->session_count; s++)
+            used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                     group->blocks[s] ? group->blocks[s]->name : "-",
+                                     s + 1 < compare->session_count ? "," : ";");
+    }
+}
+
+static const struct match_case {
+    const char *name;
+    const char *sessions[4];
+    size_t count;
+    const char *ours;
+    size_t remarks;
+    const char *theirs; /* or what gpu_tracker says */
+} match_cases[] = {
+    { "the same", { "a b", "a b" }, 2, "a|a,a;b|b,b;", 0, "a|a,a;b|b,b;" },
+    { "one session", { "a b" }, 1, "a|a;b|b;", 0, "a|a;b|b;" },
+    { "no blocks", { "", "" }, 2, "", 0, "" },
+    { "another order", { "b a", "a b" }, 2, "a|a,a;b|b,b;", 0, "a|a,a;b|b,b;" },
+    { "in one only",
+      { "a b", "b c" },
+      2,
+      "a|a,-;b|b,b;c|-,c;",
+      0,
+      "Code block name \"a\" of tracking session \"A\" does not match code block name "
+      "\"b\" "
+      "of tracking session \"B\"" },
+    { "different counts",
+      { "a", "a b" },
+      2,
+      "a|a,a;b|-,b;",
+      0,
+      "All sub-tracking results must have the same number of code blocks. The first has 1 "
+      "code blocks but tracking session \"B\" has 2 code blocks." },
+    { "a line moved",
+      { "t.py:7", "t.py:9" },
+      2,
+      "t.py:7 -> t.py:9|t.py:7,t.py:9;",
+      1,
+      "t.py:7 -> t.py:9|t.py:7,t.py:9;" },
+    { "labels are in the order of texts",
+      { "t.py:9", "t.py:10" },
+      2,
+      "t.py:10 -> t.py:9|t.py:9,t.py:10;",
+      1,
+      "t.py:10 -> t.py:9|t.py:9,t.py:10;" },
+    { "lines are in the order of numbers",
+      { "t.py:9 t.py:10", "t.py:11 t.py:101" },
+      2,
+      "t.py:10 -> t.py:101|t.py:10,t.py:101;t.py:11 -> t.py:9|t.py:9,t.py:11;",
+      2,
+      "t.py:11 -> t.py:9|t.py:9,t.py:11;t.py:10 -> t.py:101|t.py:10,t.py:101;" },
+    { "a line that stayed is not moved",
+      { "t:7 t:9", "t:9 t:12" },
+      2,
+      "t:12 -> t:7|t:7,t:12;t:9|t:9,t:9;",
+      1,
+      "t:7 -> t:9|t:7,t:9;t:12 -> t:9|t:9,t:12;" },
+    { "more lines than there were",
+      { "t:7", "t:8 t:9" },
+      2,
+      "t:7 -> t:8|t:7,t:8;t:9|-,t:9;",
+      1,
+      "All sub-tracking results must have" },
+    { "another file",
+      { "t:7", "u:7" },
+      2,
+      "t:7|t:7,-;u:7|-,u:7;",
+      0,
+      "does not match code block name \"u:7\"" },
+    { "only the last colon counts",
+      { "t:f:7", "t:g:7" },
+      2,
+      "t:f:7|t:f:7,-;t:g:7|-,t:g:7;",
+      0,
+      "does not match" },
+    { "functions are no lines",
+      { "t:f", "t:g" },
+      2,
+      "t:f|t:f,-;t:g|-,t:g;",
+      0,
+      "does not match" },
+    { "nothing after the colon", { "t:", "t:7" }, 2, "t:|t:,-;t:7|-,t:7;", 0, "not match" },
+    { "three sessions",
+      { "t:7", "t:9", "t:7" },
+      3,
+      "t:7 -> t:9|t:7,t:9,t:7;",
+      1,
+      "t:7 -> t:9|t:7,t:9,t:7;" },
+    { "three sessions, three lines",
+      { "t:7", "t:8", "t:9" },
+      3,
+      "t:7 -> t:8 -> t:9|t:7,t:8,t:9;",
+      2,
+      "t:7 -> t:8 -> t:9|t:7,t:8,t:9;" },
+    { "not in the first",
+      { "a", "t:8", "t:9" },
+      3,
+      "a|a,-,-;t:8 -> t:9|-,t:8,t:9;",
+      1,
+      "does not match" },
+    { "zeros before the number",
+      { "t:007", "t:7" },
+      2,
+      "t:007 -> t:7|t:007,t:7;",
+      1,
+      "t:007 -> t:7|t:007,t:7;" },
+    { "numbers of any length",
+      { "t:99999999999999999999999", "t:100000000000000000000000" },
+      2,
+      "t:100000000000000000000000 -> t:99999999999999999999999|t:99999999999999999999999,"
+      "t:100000000000000000000000;",
+      1,
+      "t:100000000000000000000000 -> t:99999999999999999999999|t:99999999999999999999999,"
+      "t:100000000000000000000000;" },
+};
+
+static void test_match(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(match_cases); i++) {
+        const struct match_case *row = &match_cases[i];
+        struct wm_compare *compare;
+        struct wm_error err = { 0 };
+        struct made made;
+        char text[512];
+
+        print_message("  %s\n", row->name);
+        make_sessions(&made, row->sessions, row->count);
+        assert_int_equal(wm_compare_new(made.sessions, row->count, WM_COMPARE_MEAN, false,
+                                        &compare, &err),
+                         WM_OK);
+        describe(compare, text, sizeof(text));
+        assert_string_equal(text, row->ours);
+        assert_int_equal(compare->remark_count, row->remarks);
+        wm_compare_free(compare);
+
+        int status = wm_compare_new(made.sessions, row->count, WM_COMPARE_MEAN, true,
+                                    &compare, &err);
+        if (status == WM_OK) {
+            describe(compare, text, sizeof(text));
+            assert_string_equal(text, row->theirs);
+            wm_compare_free(compare);
+        } else {
+            assert_int_equal(status, WM_EINVAL);
+            if (!strstr(err.text, row->theirs))
+                fail_msg("\"%s\" does not say \"%s\"", err.text, row->theirs);
+        }
+        free_sessions(&made);
+    }
+}
+
+/* gpu_tracker's reference is the first of the alphabet, not of those given. */
+static void test_gpu_tracker_words(void **state)
+{
+    const char *names[] = { "t.py:7", "t.py:9" };
+    struct wm_compare *compare;
+    struct made made;
+
+    (void)state;
+    make_sessions(&made, names, 2);
+    made.sessions[0].name = "B";
+    made.sessions[1].name = "A";
+    assert_int_equal(
+        wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, true, &compare, NULL), WM_OK);
+    assert_int_equal(compare->remark_count, 1);
+    assert_string_equal(
+        compare->remarks[0],
+        "Code block name \"t.py:9\" of tracking session \"A\" matched with code block name "
+        "\"t.py:7\" of tracking session \"B\" but they differ by line number. If these "
+        "code "
+        "blocks were not meant to match, their comparison will not be valid and their "
+        "names "
+        "must be disambiguated.");
+    wm_compare_free(compare);
+    free_sessions(&made);
+}
+
+static void test_twice(void **state)
+{
+    const char *names[] = { "a", "b b" };
+    struct wm_compare *compare;
+    struct wm_error err;
+    struct made made;
+
+    (void)state;
+    make_sessions(&made, names, 2);
+    assert_int_equal(
+        wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, &err),
+        WM_EFORMAT);
+    assert_string_equal(err.text, "session \"B\" has block \"b\" twice");
+    assert_int_equal(
+        wm_compare_new(made.sessions, 0, WM_COMPARE_MEAN, false, &compare, &err),
+        WM_EINVAL);
+    free_sessions(&made);
+}
+
+static struct wm_block_figures figures(double mean, double std)
+{
+    return (struct wm_block_figures) { .min = mean - std,
+                                       .max = mean + std,
+                                       .mean = mean,
+                                       .std = std,
+                                       .total = mean * 5,
+                                       .effective = NAN };
+}
+
+/* Two sessions with block "a": five calls of 1 s and of 2 s, std 1, which is noise up to
+ * 1.458 s; memory without scatter; costs of the recordings. */
+static void make_figures(struct made *made, struct wm_compare_costs *costs)
+{
+    const char *names[] = { "a", "a" };
+
+    make_sessions(made, names, 2);
+    for (size_t i = 0; i < 2; i++) {
+        struct wm_block_result *block = &made->blocks[i][0];
+        for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++) {
+            block->usage[m] = figures(0, 0);
+            made->results[i].overall[m] = figures(100, 0);
+        }
+        block->calls = 5;
+        block->timepoints = 10;
+        block->time = figures((double)i + 1, 1);
+        block->usage[WM_MAIN_RAM] = figures(100 + 10 * (double)i, 0);
+        block->usage[WM_CPU_MAIN_SUM] = figures(50 + 50 * (double)i, 0);
+        for (size_t c = 0; c < WM_COMPARE_COSTS; c++)
+            costs[i].spent[c] = (struct wm_compare_spent) { 100 + 10 * (double)i, 6 };
+        costs[i].calls = 10;
+        made->sessions[i].blocks = &costs[i];
+    }
+}
+
+static void test_figures(void **state)
+{
+    struct wm_compare_costs costs[2];
+    struct wm_compare_worst worst;
+    struct wm_compare_cell cells[2];
+    struct wm_compare *compare;
+    struct made made;
+
+    (void)state;
+    make_figures(&made, costs);
+    assert_int_equal(
+        wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, NULL), WM_OK);
+
+    wm_compare_cells(compare, 0, WM_COMPARE_TIME, cells);
+    assert_true(isnan(cells[0].change) && isnan(cells[0].noise) && !cells[0].why);
+    near(cells[1].change, 1, 1e-15);
+    near(cells[1].noise, 1.4584450722, 1e-8);
+    assert_int_equal(cells[1].verdict, WM_COMPARE_WITHIN);
+
+    wm_compare_cells(compare, 0, WM_MAIN_RAM, cells);
+    near(cells[1].change, 0.1, 1e-15);
+    assert_int_equal(cells[1].verdict, WM_COMPARE_BEYOND);
+
+    /* Per call: 10 and 11 J, each 0.6 off: noise 0.8485. */
+    wm_compare_cells(compare, 0, WM_COMPARE_ENERGY, cells);
+    near(cells[0].value, 10, 1e-15);
+    near(cells[1].noise, 0.848528137, 1e-8);
+    assert_int_equal(cells[1].verdict, WM_COMPARE_BEYOND);
+
+    /* How many timepoints there were in all is not told, and no session is a recording. */
+    wm_compare_cells(compare, WM_COMPARE_OVERALL, WM_MAIN_RAM, cells);
+    assert_non_null(strstr(cells[1].why, "not told"));
+    wm_compare_cells(compare, WM_COMPARE_OVERALL, WM_COMPARE_ENERGY, cells);
+    assert_true(isnan(cells[1].value));
+    assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);
+
+    /* More use of the CPU is no worse, and the time is noise: memory and energy are left,
+     * of which memory comes first. */
+    assert_int_equal(wm_compare_find_worst(compare, &worst), WM_OK);
+    near(worst.change, 0.1, 1e-15);
+    assert_int_equal(worst.item, WM_MAIN_RAM);
+    assert_int_equal(worst.session, 1);
+    wm_compare_free(compare);
+
+    assert_int_equal(
+        wm_compare_new(made.sessions, 2, WM_COMPARE_TOTAL, false, &compare, NULL), WM_OK);
+    wm_compare_cells(compare, 0, WM_COMPARE_TIME, cells);
+    near(cells[1].value, 10, 1e-15);
+    near(cells[1].noise, 5 * 1.4584450722, 1e-8);
+    wm_compare_cells(compare, 0, WM_COMPARE_ENERGY, cells);
+    near(cells[1].value, 110, 1e-15);
+    wm_compare_free(compare);
+
+    assert_int_equal(
+        wm_compare_new(made.sessions, 2, WM_COMPARE_MAX, false, &compare, NULL), WM_OK);
+    wm_compare_cells(compare, 0, WM_MAIN_RAM, cells);
+    near(cells[1].value, 110, 1e-15);
+    assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);
+    assert_non_null(strstr(cells[1].why, "not tested"));
+    assert_int_equal(wm_compare_find_worst(compare, &worst), WM_OK);
+    assert_true(worst.change == 0);
+    wm_compare_free(compare);
+
+    /* Values that depend on each other say less: of ten two are left, with sqrt(2) * 0.9487
+     * the scatter. */
+    for (size_t i = 0; i < 2; i++) {
+        made.blocks[i][0].usage[WM_MAIN_RAM].std = 1;
+        made.blocks[i][0].usage[WM_MAIN_RAM].effective = 2;
+    }
+    assert_int_equal(
+        wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, NULL), WM_OK);
+    wm_compare_cells(compare, 0, WM_MAIN_RAM, cells);
+    near(cells[1].noise, 4.30265273 * sqrt(0.9 / 0.5), 1e-8);
+    wm_compare_free(compare);
+
+    /* From nothing to something. */
+    made.blocks[0][0].usage[WM_DESCENDANTS_RAM] = figures(0, 0);
+    made.blocks[1][0].usage[WM_DESCENDANTS_RAM] = figures(5, 0);
+    assert_int_equal(
+        wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, NULL), WM_OK);
+    assert_int_equal(wm_compare_find_worst(compare, &worst), WM_OK);
+    assert_true(isinf(worst.change));
+    wm_compare_free(compare);
+    free_sessions(&made);
+}
+
+static void test_units(void **state)
+{
+    const struct wm_static_data gigabytes = { "gigabytes", "megabytes", "hours", 0, 0,
+                                              0,           0,           0,       0 };
+    struct wm_block_results results = { .static_data = { "bytes", "terabytes", "seconds",
+                                                         67254166528, 1, 0, 0, 0, 0 } };
+    struct wm_error err;
+
+    (void)state;
+    results.overall[WM_MAIN_RAM].mean = 341860352;
+    results.overall[WM_SYSTEM_GPU_RAM].max = 0.000727;
+    results.overall[WM_MAIN_THREADS].max = 15;
+    assert_int_equal(wm_compare_convert(&results, &gigabytes, "x", &err), WM_OK);
+    assert_true(results.overall[WM_MAIN_RAM].mean == 0.341860352);
+    near(results.overall[WM_SYSTEM_GPU_RAM].max, 727, 1e-12);
+    assert_true(results.overall[WM_MAIN_THREADS].max == 15);
+    assert_true(results.static_data.ram_capacity == 67.254166528);
+    assert_string_equal(results.static_data.ram_unit, "gigabytes");
+    assert_string_equal(results.static_data.gpu_ram_unit, "megabytes");
+
+    snprintf(results.static_data.ram_unit, 16, "gibibytes");
+    assert_int_equal(wm_compare_convert(&results, &gigabytes, "x.json", &err), WM_EFORMAT);
+    assert_string_equal(err.text, "x.json: \"gibibytes\" is no unit of memory");
+}
+
+static char *slurp(const char *relative)
+{
+    char *text;
+    struct wm_error err;
+    size_t length;
+
+    if (wm_file_slurp(test_source_path(relative), 1 << 20, &text, &length, &err) < 0)
+        fail_msg("%s", err.text);
+    return text;
+}
+
+#define JSON_A "tests/data/gpu_tracker/analysis_a.json"
+#define JSON_B "tests/data/gpu_tracker/analysis.json"
+
+static char *print(const struct wm_comparison *comparison)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    assert_int_equal(wm_comparison_print(comparison, out, NULL), WM_OK);
+    fclose(out);
+    return text;
+}
+
+/* What the documents print of their sessions A and B, by the command and by the API. */
+static void test_seed(void **state)
+{
+    static const struct {
+        const char *statistic, *path;
+        enum wm_comparison_format format;
+    } rows[] = {
+        { "mean", "tests/data/gpu_tracker/compare_mean.txt",
+          WM_COMPARISON_GPU_TRACKER_CLI },
+        { "max", "tests/data/gpu_tracker/compare_max.txt", WM_COMPARISON_GPU_TRACKER_TEXT },
+    };
+    struct wm_comparison *comparison;
+
+    (void)state;
+    assert_int_equal(wm_comparison_new(&comparison, NULL), WM_OK);
+    assert_int_equal(wm_comparison_add(comparison, "A", test_source_path(JSON_A), NULL), 0);
+    assert_int_equal(wm_comparison_add(comparison, "B", test_source_path(JSON_B), NULL), 0);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(
+            wm_comparison_run(comparison, rows[i].statistic, rows[i].format, NULL), WM_OK);
+        char *printed = print(comparison), *expected = slurp(rows[i].path);
+        assert_string_equal(printed, expected);
+        assert_null(wm_comparison_remark(comparison, 0));
+        free(expected);
+        free(printed);
+    }
+    wm_comparison_free(comparison);
+}
+
+static void test_bad_use(void **state)
+{
+    const char *const regions[] = { "x.csv" };
+    const struct wm_analysis_input with_calls = { test_source_path(JSON_A), WM_LAST_RUN,
+                                                  regions, 1 };
+    static const char pickle[] = "\x80\x04\x95rest", old_pickle[] = "ccopy_reg\n";
+    const char *dir = *state;
+    char path[4096];
+    struct wm_comparison *comparison;
+    struct wm_error err;
+
+    assert_int_equal(wm_comparison_new(&comparison, NULL), WM_OK);
+    assert_int_equal(wm_comparison_run(comparison, "mean", WM_COMPARISON_TEXT, &err),
+                     WM_EINVAL);
+    assert_int_equal(wm_comparison_print(comparison, stdout, &err), WM_EINVAL);
+    assert_null(wm_comparison_remark(comparison, 0));
+
+    assert_int_equal(wm_comparison_add(comparison, "A", test_source_path(JSON_A), &err), 0);
+    assert_int_equal(wm_comparison_add(comparison, "A", test_source_path(JSON_B), &err),
+                     WM_EINVAL);
+    assert_non_null(strstr(err.text, "\"A\""));
+    assert_int_equal(wm_comparison_add_session(comparison, "B", &with_calls, &err),
+                     WM_EINVAL);
+    assert_int_equal(wm_comparison_add(comparison, "B", "/nonexistent", &err), WM_ENOENT);
+
+    const struct {
+        const char *name, *text, *why;
+    } files[] = {
+        { "a.bin", pickle, "--format=json" },
+        { "b.pkl", old_pickle, "--format=json" },
+        { "c.json", "{\"overall\": {}}", "static_data" },
+        { "d.json", " \n{", "not JSON" },
+        { "e.csv", "a,b\n", "" },
+        { "f.txt", "", "" },
+        { "g.json",
+          "{\"overall\": {}, \"static_data\": {\"ram_unit\": \"pounds\", "
+          "\"gpu_ram_unit\": \"bytes\", \"time_unit\": \"days\"}, "
+          "\"code_block_results\": []}",
+          "\"pounds\" is no unit" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        test_write_file(dir, files[i].name, files[i].text);
+        snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
+        assert_int_equal(wm_comparison_add(comparison, "B", path, &err), WM_EFORMAT);
+        if (!strstr(err.text, files[i].why) || !strstr(err.text, files[i].name))
+            fail_msg("%s: \"%s\" does not say \"%s\"", files[i].name, err.text,
+                     files[i].why);
+    }
+
+    assert_int_equal(wm_comparison_run(comparison, "median", WM_COMPARISON_TEXT, &err),
+                     WM_EINVAL);
+    assert_int_equal(
+        wm_comparison_run(comparison, "total", WM_COMPARISON_GPU_TRACKER_TEXT, &err),
+        WM_EINVAL);
+    assert_string_equal(
+        err.text, "Invalid summary statistic 'total'. Valid values are min max mean std.");
+    assert_int_equal(wm_comparison_run(comparison, "total", WM_COMPARISON_JSON, &err),
+                     WM_OK);
+    wm_comparison_free(comparison);
+    wm_comparison_free(NULL);
+}
+
+static int try_all(enum wm_comparison_format format)
+{
+    struct wm_comparison *comparison;
+    FILE *out;
+    int status = wm_comparison_new(&comparison, NULL);
+
+    if (status < 0)
+        return status;
+    status = wm_comparison_add(comparison, "A", test_source_path(JSON_A), NULL);
+    if (status == WM_OK)
+        status = wm_comparison_add(comparison, "B", test_source_path(JSON_B), NULL);
+    if (status == WM_OK)
+        status = wm_comparison_run(comparison, "mean", format, NULL);
+    out = status == WM_OK ? fopen("/dev/null", "w") : NULL;
+    if (status == WM_OK)
+        status = out ? wm_comparison_print(comparison, out, NULL) : WM_ENOMEM;
+    if (out)
+        fclose(out);
+    wm_comparison_free(comparison);
+    return status;
+}
+
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    for (enum wm_comparison_format format = WM_COMPARISON_TEXT;
+         format <= WM_COMPARISON_GPU_TRACKER_CLI; format++) {
+        test_fail_allocation(-1);
+        assert_int_equal(try_all(format), WM_OK);
+        long made = test_fail_allocation(-1);
+        int status = WM_ENOMEM;
+        for (long nth = 0; nth < made; nth += 1 + nth / 64) {
+            test_fail_allocation(nth);
+            status = try_all(format);
+            test_fail_allocation(-1);
+            if (status != WM_ENOMEM && status != WM_OK && status != WM_EIO)
+                fail_msg("allocation %ld: %d", nth, status);
+        }
+    }
+}
+
+/* Each allocation of the comparison alone. */
+static void test_out_of_memory_matching(void **state)
+{
+    const char *names[] = { "a t:7 t:9", "a t:8 t:9", "t:11 b" };
+    struct made made;
+
+    (void)state;
+    make_sessions(&made, names, 3);
+    for (int as_gpu_tracker = 0; as_gpu_tracker < 2; as_gpu_tracker++) {
+        int status = WM_ENOMEM;
+        for (long nth = 0; status == WM_ENOMEM; nth++) {
+            struct wm_compare *compare = NULL;
+            assert_true(nth < 500);
+            test_fail_allocation(nth);
+            status = wm_compare_new(made.sessions, as_gpu_tracker ? 2 : 3, WM_COMPARE_MEAN,
+                                    as_gpu_tracker, &compare, NULL);
+            test_fail_allocation(-1);
+            wm_compare_free(compare);
+        }
+        assert_int_equal(status, WM_OK);
+    }
+    free_sessions(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_student),
+        cmocka_unit_test(test_welch),
+        cmocka_unit_test(test_effective),
+        cmocka_unit_test(test_effective_of_merged),
+        cmocka_unit_test(test_match),
+        cmocka_unit_test(test_gpu_tracker_words),
+        cmocka_unit_test(test_twice),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_seed),
+        cmocka_unit_test_setup_teardown(test_bad_use, test_make_dir, test_remove_dir),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_out_of_memory_matching),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
