@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     }
     int pairs = strcmp(argv[1], "file") == 0 ? PAIRS_OF_FILE : PAIRS;
     if (strcmp(argv[1], "ring") == 0 &&
-        (wm_region_inbox_new(&inbox, &err) < 0 ||
+        (wm_region_inbox_new(&inbox, &err) < 0 || wm_region_inbox_open(inbox, &err) < 0 ||
          wm_region_listen(wm_region_inbox_path(inbox), &err) < 0)) {
         fprintf(stderr, "region: %s\n", err.text);
         return 1;

@@ -94,6 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     head.sequence = is_wild ? last / 2 : slots;
 
     require(wm_region_inbox_new(&inbox, NULL) == WM_OK);
+    require(wm_region_inbox_open(inbox, NULL) == WM_OK);
     struct seen seen = { .inbox = inbox };
     int fd = make_ring(inbox, &head, data, size);
     require(wm_region_inbox_drain(inbox, false, take, &seen, &complete_ns, NULL) == WM_OK);

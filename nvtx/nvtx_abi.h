@@ -64,7 +64,7 @@ struct nvtx_event {
 };
 
 /* Bytes of the first version, which all later ones begin with. */
-#define NVTX_EVENT_SIZE offsetof(struct nvtx_event, message) + sizeof(void *)
+#define NVTX_EVENT_SIZE (offsetof(struct nvtx_event, message) + sizeof(void *))
 
 typedef void nvtx_function(void);
 

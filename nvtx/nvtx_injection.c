@@ -104,6 +104,20 @@ static const char *category_name(struct domain *domain, uint32_t number)
     return category ? category->name : NULL;
 }
 
+/* Under the lock. Those that are there stay: a range may be using one. */
+static void add_category(struct domain *domain, uint32_t number, const char *name)
+{
+    size_t size = strlen(name) + 1;
+    struct category *category = malloc(sizeof(*category) + size);
+
+    if (!category)
+        return;
+    category->number = number;
+    memcpy(category->name, name, size);
+    category->next = atomic_load(&domain->categories);
+    atomic_store(&domain->categories, category);
+}
+
 static void append(char room[NAME_ROOM], const char *text)
 {
     size_t length = strlen(room);
@@ -314,16 +328,13 @@ static int range_pop(void)
 static void domain_name_category_a(void *handle, uint32_t number, const char *name)
 {
     struct domain *domain = domain_of(handle);
-    size_t size = strlen(name ? name : "") + 1;
-    struct category *category = malloc(sizeof(*category) + size);
 
-    if (!category)
-        return;
-    category->number = number;
-    memcpy(category->name, name ? name : "", size);
+    if (!name)
+        name = "";
     pthread_mutex_lock(&lock);
-    category->next = atomic_load(&domain->categories);
-    atomic_store(&domain->categories, category);
+    const char *known = category_name(domain, number);
+    if (!known || strcmp(known, name) != 0)
+        add_category(domain, number, name);
     pthread_mutex_unlock(&lock);
 }
 

@@ -12,10 +12,11 @@
  * Under `wattmeter run` the report then has what each of them cost. Without a
  * measurement the calls do nothing, and with WATTMETER_REGIONS=FILE.csv (or .sqlite) in the
  * environment they write a sub-tracking file as gpu_tracker does. No call fails, prints,
- * takes a lock that others hold for long, or, in the common case, makes a system call. All
- * of them may be called from any thread; each thread has a stack of regions of its own. In
- * a signal handler they must not be called. After fork() the child begins with no region
- * open.
+ * takes a lock that others hold for long, or, in the common case, makes a system call;
+ * but a row for an .sqlite file waits for the other threads and processes that write
+ * theirs, ten seconds at most, after which it is lost. All of them may be called from any
+ * thread; each thread has a stack of regions of its own. In a signal handler they must not
+ * be called. After fork() the child begins with no region open.
  *
  * A name is copied at once; names longer than WM_REGION_NAME_MAX bytes are cut off there.
  * From Fortran the functions are called through bind(C); docs/regions.md has the lines.
@@ -81,7 +82,8 @@ struct wm_region_scope {
     wm_region_scope(const wm_region_scope &) = delete;
     wm_region_scope &operator=(const wm_region_scope &) = delete;
 };
-#define WM_REGION(name) ::wm_region_scope WM_REGION_UNIQUE(wm_region_scope_, __LINE__)(name)
+#define WM_REGION(name)                                                                    \
+    ::wm_region_scope WM_REGION_UNIQUE(wm_region_scope_, __COUNTER__)(name)
 #elif defined(__GNUC__)
 static inline void wm_region_leave(const char *const *name)
 {
@@ -90,9 +92,9 @@ static inline void wm_region_leave(const char *const *name)
 }
 #define WM_REGION(name)                                                                    \
     __attribute__((cleanup(wm_region_leave), unused)) const char *const WM_REGION_UNIQUE(  \
-        wm_region_scope_, __LINE__) = (wm_region_begin(name), "")
+        wm_region_scope_, __COUNTER__) = (wm_region_begin(name), "")
 #endif
-#define WM_REGION_UNIQUE(prefix, line) WM_REGION_UNIQUE_(prefix, line)
-#define WM_REGION_UNIQUE_(prefix, line) prefix##line
+#define WM_REGION_UNIQUE(prefix, number) WM_REGION_UNIQUE_(prefix, number)
+#define WM_REGION_UNIQUE_(prefix, number) prefix##number
 
 #endif

@@ -11,6 +11,9 @@
 #include "analyze/analyze_region_totals.h"
 #include "analyze/analyze_state.h"
 
+/* A region may be open since a little before the first tick. */
+#define EARLY_NS INT64_C(100000000)
+
 static const enum wm_measurement cpu_measurements[WM_CPU_PART_COUNT] = {
     [WM_CPU_PART_SYSTEM] = WM_CPU_SYSTEM_SUM,
     [WM_CPU_PART_MAIN] = WM_CPU_MAIN_SUM,
@@ -362,15 +365,30 @@ int wm_analysis_regions_start(struct wm_analysis *analysis, struct wm_error *err
 {
     assert(analysis->ticks == 0 && !analysis->regions);
 
-    return wm_regions_new(&analysis->regions, err);
+    return wm_regions_new(analysis->run->interval_ns, &analysis->regions, err);
 }
 
 int wm_analysis_edge(struct wm_analysis *analysis, const struct wm_region_edge *edge,
-                     pid_t pid, const struct wm_region_paths *paths, struct wm_error *err)
+                     uint32_t process, const struct wm_region_paths *paths,
+                     struct wm_error *err)
 {
-    if (wm_regions_edge(analysis->regions, edge, pid, paths) < 0)
+    struct wm_region_edge held = *edge;
+
+    if (analysis->ticks > 0 && held.start_ns < analysis->first_ns)
+        held.start_ns = analysis->first_ns;
+    if (held.when_ns < held.start_ns)
+        held.when_ns = held.start_ns;
+    if (wm_regions_edge(analysis->regions, &held, process, paths) < 0)
         return wm_fail(err, WM_ENOMEM, "regions: out of memory");
+    if (held.kind == WM_REGION_OPENS)
+        analysis->early_regions += held.start_ns - edge->start_ns > EARLY_NS;
     return WM_OK;
+}
+
+void wm_analysis_regions_end(struct wm_analysis *analysis)
+{
+    if (analysis->ticks > 0)
+        wm_regions_end(analysis->regions, analysis->last_ns);
 }
 
 void wm_analysis_regions_complete(struct wm_analysis *analysis, int64_t when_ns)

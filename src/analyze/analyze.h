@@ -34,10 +34,14 @@ int wm_analysis_regions_start(struct wm_analysis *analysis, struct wm_error *err
 /* The next edge of a call, in the order of time, by the rules of wm_regions_edge(): a
  * tick comes before the edges that are later, however late these are known. */
 int wm_analysis_edge(struct wm_analysis *analysis, const struct wm_region_edge *edge,
-                     pid_t pid, const struct wm_region_paths *paths, struct wm_error *err);
+                     uint32_t process, const struct wm_region_paths *paths,
+                     struct wm_error *err);
 
 /* All edges up to that time have been handed in; INT64_MAX at the end. */
 void wm_analysis_regions_complete(struct wm_analysis *analysis, int64_t when_ns);
+
+/* No tick comes any more, edges may; see wm_regions_end(). */
+void wm_analysis_regions_end(struct wm_analysis *analysis);
 
 /* `result` is NULL when the writer of a recording was killed. The report owns
  * copies of all it needs. */

@@ -48,6 +48,9 @@ int wm_block_results_new(const struct wm_blocks *blocks,
 /* Accepts NULL. */
 void wm_block_results_free(struct wm_block_results *results);
 
+/* Puts the blocks in the order of their names. */
+void wm_block_results_sort(struct wm_block_results *results);
+
 /* gpu_tracker's structure, with null for NAN; with `details` ours, which has more beside
  * it (docs/analysis.md). The caller's; NULL when out of memory. */
 json_t *wm_block_results_json(const struct wm_block_results *results, bool details);

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_map.h"
+
 #define NO_SLOT SIZE_MAX
 /* What a normal distribution exceeds 5 times of 100. */
 #define ONE_SIDED_95 1.645
-
-#define FIRST_BUCKETS 64 /* of the table of names; a power of two */
 
 /* A call that is open, or a place for one. */
 struct call {
@@ -28,7 +28,6 @@ struct call {
 /* A block while it is being filled. */
 struct live_block {
     struct wm_block seen;
-    uint64_t hash;
     size_t open_calls;
     size_t open_index;    /* in `open`, while there are any */
     int64_t open_from_ns; /* since then */
@@ -43,8 +42,7 @@ struct stretch {
 struct wm_blocks {
     struct live_block **list;
     size_t count, capacity;
-    size_t *names; /* hash table of block + 1; 0: nothing there */
-    size_t name_capacity;
+    struct wm_map names;
 
     size_t *open; /* blocks with a call that is open; has room for `capacity` */
     size_t open_count;
@@ -185,10 +183,8 @@ int wm_blocks_new(struct wm_blocks **ret_blocks, struct wm_error *err)
         blocks->free_call = NO_SLOT;
         blocks->stretch = calloc(1, sizeof(*blocks->stretch));
         blocks->overall = calloc(1, sizeof(*blocks->overall));
-        blocks->names = calloc(FIRST_BUCKETS, sizeof(*blocks->names));
-        blocks->name_capacity = FIRST_BUCKETS;
     }
-    if (!blocks || !blocks->stretch || !blocks->overall || !blocks->names) {
+    if (!blocks || !blocks->stretch || !blocks->overall) {
         wm_blocks_free(blocks);
         return wm_fail(err, WM_ENOMEM, "blocks: out of memory");
     }
@@ -205,58 +201,12 @@ void wm_blocks_free(struct wm_blocks *blocks)
         free(blocks->list[i]);
     }
     free(blocks->list);
-    free(blocks->names);
+    wm_map_release(&blocks->names);
     free(blocks->open);
     free(blocks->calls);
     free(blocks->stretch);
     free(blocks->overall);
     free(blocks);
-}
-
-static uint64_t hash_name(const char *name)
-{
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-
-    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
-        hash = (hash ^ *c) * 1099511628211u;
-    return hash;
-}
-
-/* Where the block of that name is in the table, or where it belongs. */
-static size_t find_bucket(const struct wm_blocks *blocks, const char *name, uint64_t hash)
-{
-    size_t mask = blocks->name_capacity - 1;
-    size_t bucket = (size_t)hash & mask;
-
-    while (blocks->names[bucket] != 0) {
-        const struct live_block *block = blocks->list[blocks->names[bucket] - 1];
-        if (block->hash == hash && strcmp(block->seen.name, name) == 0)
-            break;
-        bucket = (bucket + 1) & mask;
-    }
-    return bucket;
-}
-
-/* Keeps the table of names at most half full. */
-static int grow_names(struct wm_blocks *blocks)
-{
-    if (blocks->count < blocks->name_capacity / 2)
-        return WM_OK;
-
-    size_t capacity = blocks->name_capacity * 2;
-    size_t *names = calloc(capacity, sizeof(*names));
-    if (!names)
-        return WM_ENOMEM;
-    for (size_t i = 0; i < blocks->count; i++) {
-        size_t bucket = (size_t)blocks->list[i]->hash & (capacity - 1);
-        while (names[bucket] != 0)
-            bucket = (bucket + 1) & (capacity - 1);
-        names[bucket] = i + 1;
-    }
-    free(blocks->names);
-    blocks->names = names;
-    blocks->name_capacity = capacity;
-    return WM_OK;
 }
 
 static int grow_list(struct wm_blocks *blocks)
@@ -279,14 +229,18 @@ static int grow_list(struct wm_blocks *blocks)
 
 int wm_blocks_find(struct wm_blocks *blocks, const char *name, size_t *ret_block)
 {
-    uint64_t hash = hash_name(name);
-    size_t bucket = find_bucket(blocks, name, hash);
+    uint64_t hash = wm_map_hash(name, strlen(name)), nth = 0;
+    uint32_t found;
 
-    if (blocks->names[bucket] != 0) {
-        *ret_block = blocks->names[bucket] - 1;
-        return WM_OK;
+    /* Names of the same hash are told apart by their number among those. */
+    while ((found = wm_map_find(&blocks->names, hash, nth)) != WM_MAP_NONE) {
+        if (strcmp(blocks->list[found]->seen.name, name) == 0) {
+            *ret_block = found;
+            return WM_OK;
+        }
+        nth++;
     }
-    if (grow_names(blocks) < 0 || grow_list(blocks) < 0)
+    if (wm_map_reserve(&blocks->names) < 0 || grow_list(blocks) < 0)
         return WM_ENOMEM;
 
     struct live_block *block = calloc(1, sizeof(*block));
@@ -297,29 +251,36 @@ int wm_blocks_find(struct wm_blocks *blocks, const char *name, size_t *ret_block
         free(block);
         return WM_ENOMEM;
     }
-    block->hash = hash;
+    wm_map_put(&blocks->names, hash, nth, (uint32_t)blocks->count);
     blocks->list[blocks->count++] = block;
-    blocks->names[find_bucket(blocks, name, hash)] = blocks->count;
     *ret_block = blocks->count - 1;
+    return WM_OK;
+}
+
+int wm_blocks_reserve(struct wm_blocks *blocks)
+{
+    if (blocks->free_call != NO_SLOT || blocks->call_count < blocks->call_capacity)
+        return WM_OK;
+
+    size_t capacity = blocks->call_capacity ? blocks->call_capacity * 2 : 64;
+    struct call *calls = realloc(blocks->calls, capacity * sizeof(*calls));
+    if (!calls)
+        return WM_ENOMEM;
+    blocks->calls = calls;
+    blocks->call_capacity = capacity;
     return WM_OK;
 }
 
 static int take_call(struct wm_blocks *blocks, size_t *ret_slot)
 {
-    if (blocks->free_call != NO_SLOT) {
-        *ret_slot = blocks->free_call;
-        blocks->free_call = blocks->calls[*ret_slot].next_free;
+    if (wm_blocks_reserve(blocks) < 0)
+        return WM_ENOMEM;
+    if (blocks->free_call == NO_SLOT) {
+        *ret_slot = blocks->call_count++;
         return WM_OK;
     }
-    if (blocks->call_count == blocks->call_capacity) {
-        size_t capacity = blocks->call_capacity ? blocks->call_capacity * 2 : 64;
-        struct call *calls = realloc(blocks->calls, capacity * sizeof(*calls));
-        if (!calls)
-            return WM_ENOMEM;
-        blocks->calls = calls;
-        blocks->call_capacity = capacity;
-    }
-    *ret_slot = blocks->call_count++;
+    *ret_slot = blocks->free_call;
+    blocks->free_call = blocks->calls[*ret_slot].next_free;
     return WM_OK;
 }
 

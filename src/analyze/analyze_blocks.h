@@ -69,6 +69,9 @@ void wm_blocks_free(struct wm_blocks *blocks);
 /* The number of the block of that name, which is made where there is none. */
 int wm_blocks_find(struct wm_blocks *blocks, const char *name, size_t *ret_block);
 
+/* Makes room for one more call that is open: wm_blocks_open() does not fail then. */
+int wm_blocks_reserve(struct wm_blocks *blocks);
+
 /* A call of that block, known by its key among those open, opens and closes. `seconds` is
  * its time; NAN: it broke off. WM_ENOMEM is the only failure. */
 int wm_blocks_open(struct wm_blocks *blocks, size_t block, int64_t when_ns,

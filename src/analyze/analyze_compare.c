@@ -144,24 +144,21 @@ const char *wm_compare_line(const char *name)
 int wm_compare_remark(struct wm_compare *compare, const char *format, ...)
 {
     char **remarks = grow(compare->remarks, compare->remark_count, sizeof(*remarks));
-    va_list args, again;
+    char *remark;
+    va_list args;
 
     if (!remarks)
         return WM_ENOMEM;
     compare->remarks = remarks;
 
     va_start(args, format);
-    va_copy(again, args);
-    size_t size = (size_t)vsnprintf(NULL, 0, format, args) + 1;
-    char *remark = malloc(size);
-    if (remark) {
-        vsnprintf(remark, size, format, again);
-        wm_text_clean(remark);
-        remarks[compare->remark_count++] = remark;
-    }
-    va_end(again);
+    int length = vasprintf(&remark, format, args);
     va_end(args);
-    return remark ? WM_OK : WM_ENOMEM;
+    if (length < 0)
+        return WM_ENOMEM;
+    wm_text_clean(remark);
+    remarks[compare->remark_count++] = remark;
+    return WM_OK;
 }
 
 static int by_text(const void *one, const void *other)

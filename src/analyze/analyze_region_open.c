@@ -61,9 +61,14 @@ static int grow(struct wm_open_calls *calls)
     return WM_OK;
 }
 
+int wm_open_calls_reserve(struct wm_open_calls *calls)
+{
+    return 2 * (calls->count + 1) > calls->room ? grow(calls) : WM_OK;
+}
+
 int wm_open_calls_add(struct wm_open_calls *calls, const struct wm_open_call *call)
 {
-    if (2 * (calls->count + 1) > calls->room && grow(calls) < 0)
+    if (wm_open_calls_reserve(calls) < 0)
         return WM_ENOMEM;
     put(calls, call);
     return WM_OK;

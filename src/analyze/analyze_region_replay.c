@@ -13,7 +13,7 @@ struct wm_region_replay {
     struct wm_edges *edges;
     struct wm_region_paths paths;
     struct wm_region_edge next;
-    pid_t pid;
+    uint32_t process;
     bool has_next;
     int64_t last_ns;
 };
@@ -33,7 +33,7 @@ static int read_next(struct wm_region_replay *replay, struct wm_error *err)
         return status;
     const struct wm_call *call = &edge.call;
     int64_t start_ns = call->monotonic_start_ns, stop_ns = call->monotonic_stop_ns;
-    replay->pid = call->pid;
+    replay->process = call->process;
     replay->next = (struct wm_region_edge) {
         .when_ns = edge.kind == WM_REGION_OPENS || stop_ns < start_ns ? start_ns : stop_ns,
         .start_ns = start_ns,
@@ -47,12 +47,12 @@ static int read_next(struct wm_region_replay *replay, struct wm_error *err)
     return WM_OK;
 }
 
-int wm_region_replay_open(struct wm_analysis *analysis, const char *path, size_t run,
+int wm_region_replay_open(struct wm_analysis *analysis, struct wm_recording *recording,
                           struct wm_region_replay **ret_replay, struct wm_error *err)
 {
     struct wm_calls *calls;
 
-    int status = wm_calls_open_recording(path, run, &calls, err);
+    int status = wm_calls_of_recording(recording, &calls, err);
     if (status == WM_ENODEV) {
         *ret_replay = NULL;
         return WM_OK;
@@ -85,8 +85,10 @@ int wm_region_replay_until(struct wm_region_replay *replay, int64_t when_ns,
 {
     int status = WM_OK;
 
+    if (when_ns == INT64_MAX)
+        wm_analysis_regions_end(replay->analysis);
     while (status == WM_OK && replay->has_next && replay->next.when_ns <= when_ns) {
-        status = wm_analysis_edge(replay->analysis, &replay->next, replay->pid,
+        status = wm_analysis_edge(replay->analysis, &replay->next, replay->process,
                                   &replay->paths, err);
         if (status == WM_OK)
             status = read_next(replay, err);

@@ -8,9 +8,9 @@
 
 struct wm_region_replay;
 
-/* Of the recording that is at `path`; NULL where it has no regions. The analysis has had
- * no tick yet, and lives longer. */
-int wm_region_replay_open(struct wm_analysis *analysis, const char *path, size_t run,
+/* NULL where the recording has no regions. The analysis has had no tick yet, and lives
+ * longer. */
+int wm_region_replay_open(struct wm_analysis *analysis, struct wm_recording *recording,
                           struct wm_region_replay **ret_replay, struct wm_error *err);
 
 /* After the tick of that time; INT64_MAX after the last one. */

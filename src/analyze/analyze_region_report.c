@@ -164,10 +164,28 @@ static void remark_losses(struct wm_report_builder *builder)
         wm_build_remark(builder, "the recording lacks %llu call%s of regions",
                         (unsigned long long)result->lost_regions,
                         wm_plural(result->lost_regions));
+    if (builder->analysis->early_regions > 0)
+        wm_build_remark(builder,
+                        "regions: %llu call%s, of a program whose clock is not this "
+                        "machine's (a time namespace?), began before the run by their "
+                        "times and count%s from its start",
+                        (unsigned long long)builder->analysis->early_regions,
+                        wm_plural(builder->analysis->early_regions),
+                        builder->analysis->early_regions == 1 ? "s" : "");
     if (result->stray_regions > 0)
         wm_build_remark(builder, "regions: %llu end%s that nothing had begun",
                         (unsigned long long)result->stray_regions,
                         wm_plural(result->stray_regions));
+}
+
+/* The last tick comes a little after the end of the run, which is not in its time. */
+static void cut_rest(const struct wm_report_builder *builder, struct wm_region_cost *rest)
+{
+    int64_t now_ns = wm_regions_now_ns(builder->analysis->regions);
+    int64_t end_ns = builder->report->result.end_ns;
+
+    if (builder->report->complete && now_ns > end_ns)
+        rest->seconds = fmax(rest->seconds - (double)(now_ns - end_ns) / 1e9, 0);
 }
 
 void wm_build_regions(struct wm_report_builder *builder)
@@ -188,10 +206,16 @@ void wm_build_regions(struct wm_report_builder *builder)
     if (!indices || !has_name || !report->paths || !report->names) {
         builder->failed = true;
     } else {
+        if (!builder->report->complete)
+            wm_build_remark(builder,
+                            "regions: calls are counted, and timed, up to the last that is "
+                            "known; how long a region was open, its own time, CPU time and "
+                            "joules are those up to the last tick");
         wm_region_wholes_find(builder->analysis, builder->report, maker.wholes);
         find_whys(&maker);
         build_all(&maker, indices, has_name);
         wm_regions_rest(maker.regions, maker.wholes, &rest);
+        cut_rest(builder, &rest);
         report->rest = spending_of(&maker, &rest);
         report->threads = wm_regions_thread_count(maker.regions);
         report->processes = wm_regions_process_count(maker.regions);

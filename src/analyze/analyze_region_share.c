@@ -104,6 +104,7 @@ void wm_region_meter_take(struct wm_region_meter *meter, int64_t when_ns, double
     meter->used += step;
     meter->squares += step * rate;
     meter->last_s = length;
+    meter->last_rate = rate;
     meter->from_ns = when_ns;
     meter->base = used;
     meter->waited = 0;
@@ -163,11 +164,8 @@ static double find_contrast(const struct wm_region_share *share,
 /* What goes wrong in the same direction in each stretch adds up, and the rest averages out
  * over many. */
 static double find_random(const struct wm_region_share *share,
-                          const struct wm_region_meter *meter, uint64_t openings,
-                          const struct wm_region_whole *whole)
+                          const struct wm_region_meter *meter, double most, double contrast)
 {
-    double most = most_contrast(share, meter, whole);
-    double contrast = find_contrast(share, meter, openings, most);
     double rate = share->seconds > 0 ? fabs(share->used) / share->seconds : 0;
     double swing = fmin(most, meter->most - meter->least);
     double within = fmin(contrast * share->doubt_s + K * swing * sqrt(share->doubts2),
@@ -175,22 +173,88 @@ static double find_random(const struct wm_region_share *share,
     double late = contrast * meter->period_s * share->turns / 2;
     double reach_s = fmax(meter->period_s, INSIDE * step_s(meter));
     double blur = K * rate * reach_s * sqrt(share->turns2 / 12);
-    double seen = meter->seconds > 0 ? sqrt(share->seconds / meter->seconds) : 0;
 
-    return hypot(hypot(within + late, blur), whole->random * whole->used * seen);
+    return hypot(within + late, blur);
+}
+
+/* The end of the run, of which a sensor may tell nothing more. All zero: nothing of it. */
+struct ending {
+    double seconds;           /* since the last stretch but for one that comes to its end */
+    double part_before, part; /* that the region has of the stretch before it, and of it */
+
+    /* Where it is too short to be a stretch itself. */
+    double left_s, of_region; /* its time, and what of it the region has */
+    double used;              /* in it, by the region */
+    double late;              /* more than that was told, for the stretch before */
+    double doubt_s;           /* as in a share */
+};
+
+static struct ending start_ending(const struct wm_region_share *share,
+                                  const struct wm_region_meter *meter,
+                                  const struct wm_region_time *time, double left_s)
+{
+    struct ending ending = { .seconds = left_s };
+
+    if (left_s > 0)
+        ending.part = (time->ns - share->mark.ns) / 1e9 / left_s;
+    ending.part_before = meter->count > 0 ? share->last_s / meter->last_s : ending.part;
+    return ending;
+}
+
+/* Of what a sensor tells last, as much is of the ending as was used in such a time before.
+ * What is more may be of the stretch before, too, where the ending is shorter than the
+ * sensor's period. */
+static void divide_ending(struct ending *ending, const struct wm_region_share *share,
+                          const struct wm_region_meter *meter,
+                          const struct wm_region_time *time, double told)
+{
+    double left_s = ending->seconds, in_it = 0;
+
+    if (left_s > 0) {
+        double square = (time->squares - share->mark.squares) / 1e9 / left_s;
+        ending->left_s = left_s;
+        ending->of_region = ending->part * left_s;
+        ending->doubt_s = left_s * doubtful_part(ending->part, square);
+        in_it = left_s >= meter->period_s ? told : fmin(told, meter->last_rate * left_s);
+        in_it = fmax(in_it, 0);
+    }
+    double spread_over = (share->last_s + ending->of_region) / (meter->last_s + left_s);
+    ending->late = told - in_it;
+    ending->used = ending->part * in_it + spread_over * ending->late;
+}
+
+/* What goes on in a time that a sensor tells nothing of may be anything where it had not
+ * gone on before. */
+static double doubt_ending(const struct ending *ending, double period_s, double most,
+                           double contrast)
+{
+    double turn = fabs(ending->part - ending->part_before);
+    double unseen_s = turn * fmin(ending->seconds, period_s);
+
+    return most * ending->doubt_s +
+           (ending->part > ending->part_before ? most : contrast) * unseen_s +
+           fabs(ending->late) * turn;
 }
 
 static void find_uncertainty(const struct wm_region_share *share,
-                             const struct wm_region_meter *meter, uint64_t openings,
+                             const struct wm_region_meter *meter,
+                             const struct ending *ending, uint64_t openings,
                              const struct wm_region_whole *whole, struct wm_region_use *use)
 {
+    double most = most_contrast(share, meter, whole);
+    double contrast = find_contrast(share, meter, openings, most);
     double resolution_s = fmax(meter->period_s, step_s(meter));
+    double seconds = share->seconds + ending->of_region;
+    double all_s = meter->seconds + ending->left_s;
+    double seen = all_s > 0 ? sqrt(seconds / all_s) : 0;
+    double doubt = find_random(share, meter, most, contrast) +
+                   doubt_ending(ending, meter->period_s, most, contrast);
 
     use->systematic = whole->systematic * fabs(use->used);
     /* It is no less than nothing, and no more than all. */
-    use->random = fmin(find_random(share, meter, openings, whole),
+    use->random = fmin(hypot(doubt, whole->random * whole->used * seen),
                        fmax(fabs(use->used), fabs(whole->used - use->used)));
-    use->is_short = share->seconds < SHORT_STRETCHES * resolution_s * (double)openings;
+    use->is_short = seconds < SHORT_STRETCHES * resolution_s * (double)openings;
 }
 
 void wm_region_share_result(const struct wm_region_share *share,
@@ -206,15 +270,15 @@ void wm_region_share_result(const struct wm_region_share *share,
     *ret_use = (struct wm_region_use) { .used = NAN };
     if (isnan(whole->used) || !meter->started)
         return;
+    struct ending ending = start_ending(share, meter, time, left_s);
     if (left_s > 0 &&
         (meter->count == 0 || left_s >= fmax(ALMOST * meter->last_s, meter->period_s))) {
         wm_region_share_take(&last, meter, time, now_ns, whole->used);
         wm_region_meter_take(&end, now_ns, whole->used);
     } else if (meter->count > 0) {
-        /* A sensor's last words are of the last stretch, and of the little after it. */
-        double seconds = share->last_s + (time->ns - share->mark.ns) / 1e9;
-        last.used += (whole->used - meter->base) * seconds / (meter->last_s + left_s);
+        divide_ending(&ending, share, meter, time, whole->used - meter->base);
+        last.used += ending.used;
     }
     ret_use->used = last.used;
-    find_uncertainty(&last, &end, openings, whole, ret_use);
+    find_uncertainty(&last, &end, &ending, openings, whole, ret_use);
 }

@@ -36,7 +36,7 @@ struct wm_region_meter {
     uint64_t count;
     double seconds, used, squares; /* the last: of what was used, by seconds */
     double most, least;            /* per second */
-    double last_s;                 /* the last one */
+    double last_s, last_rate;      /* the last one */
 };
 
 /* The time of a region: the sum of its weights at each moment, and of their squares. */

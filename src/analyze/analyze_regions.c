@@ -69,47 +69,57 @@ struct wm_regions {
     struct items paths, names;
     struct wm_blocks *path_blocks, *name_blocks; /* in the same order */
     size_t *path_items; /* of the numbers of paths; NO_INDEX: none yet */
-    size_t further;     /* of all from WM_REGIONS_MOST on; NO_INDEX: none */
+    size_t path_item_count, path_item_room;
+    size_t further; /* of all from WM_REGIONS_MOST on; NO_INDEX: none */
     struct wm_open_calls calls;
 
     struct item **active; /* has room for all of them */
     size_t active_count, active_room;
 
     bool started;
-    int64_t now_ns;
+    int64_t now_ns, end_ns; /* the last: no time passes after it */
     struct clock clock;
     uint64_t leaves; /* of all paths */
     struct item rest;
     struct wm_region_meter meters[WM_REGION_RESOURCES];
 
     struct waiting_tick *ticks; /* a ring */
-    size_t first_tick, tick_count;
+    size_t tick_room, first_tick, tick_count;
 
     /* What closes now; first comes what else is of this moment. */
     struct wm_region_edge *closing;
     size_t closing_count, closing_room;
 
-    uint32_t *threads, *pids; /* sorted */
-    size_t thread_count, thread_room, pid_count, pid_room;
+    uint32_t *threads, *processes; /* sorted */
+    size_t thread_count, thread_room, process_count, process_room;
 };
 
-int wm_regions_new(struct wm_regions **ret_regions, struct wm_error *err)
+/* Ticks that wait at most. */
+static size_t find_room(int64_t interval_ns)
+{
+    if (interval_ns <= 0 || WM_REGIONS_WAIT_NS / interval_ns < WM_REGIONS_WAITING_LEAST)
+        return WM_REGIONS_WAITING_LEAST;
+    if (WM_REGIONS_WAIT_NS / interval_ns > WM_REGIONS_WAITING_MOST)
+        return WM_REGIONS_WAITING_MOST;
+    return (size_t)(WM_REGIONS_WAIT_NS / interval_ns);
+}
+
+int wm_regions_new(int64_t interval_ns, struct wm_regions **ret_regions,
+                   struct wm_error *err)
 {
     struct wm_regions *regions = calloc(1, sizeof(*regions));
     int status = regions ? WM_OK : WM_ENOMEM;
 
     if (status == WM_OK) {
         regions->further = NO_INDEX;
-        regions->ticks = calloc(WM_REGIONS_WAITING, sizeof(*regions->ticks));
-        regions->path_items = malloc(WM_REGIONS_MOST * sizeof(*regions->path_items));
-        if (!regions->ticks || !regions->path_items)
+        regions->end_ns = INT64_MAX;
+        regions->tick_room = find_room(interval_ns);
+        regions->ticks = calloc(regions->tick_room, sizeof(*regions->ticks));
+        if (!regions->ticks)
             status = WM_ENOMEM;
     }
-    if (status == WM_OK) {
-        for (size_t i = 0; i < WM_REGIONS_MOST; i++)
-            regions->path_items[i] = NO_INDEX;
+    if (status == WM_OK)
         status = wm_blocks_new(&regions->path_blocks, err);
-    }
     if (status == WM_OK)
         status = wm_blocks_new(&regions->name_blocks, err);
     if (status < 0) {
@@ -141,7 +151,7 @@ void wm_regions_free(struct wm_regions *regions)
     free(regions->ticks);
     free(regions->closing);
     free(regions->threads);
-    free(regions->pids);
+    free(regions->processes);
     free(regions);
 }
 
@@ -249,12 +259,33 @@ static int make_path(struct wm_regions *regions, uint32_t number,
                     &regions->path_items[number]);
 }
 
+/* NO_INDEX: there is none. */
+static size_t item_of(const struct wm_regions *regions, uint32_t number)
+{
+    if (number >= WM_REGIONS_MOST)
+        return regions->further;
+    return number < regions->path_item_count ? regions->path_items[number] : NO_INDEX;
+}
+
+static int reserve_path(struct wm_regions *regions, uint32_t number)
+{
+    while (regions->path_item_count <= number) {
+        if (reserve(&regions->path_items, regions->path_item_count,
+                    &regions->path_item_room, sizeof(*regions->path_items)) < 0)
+            return WM_ENOMEM;
+        regions->path_items[regions->path_item_count++] = NO_INDEX;
+    }
+    return WM_OK;
+}
+
 /* Those around it are made first, which have lower numbers. */
 static int find_path(struct wm_regions *regions, uint32_t number,
                      const struct wm_region_paths *paths, size_t *ret_index)
 {
     if (number >= WM_REGIONS_MOST)
         return find_further(regions, ret_index);
+    if (reserve_path(regions, number) < 0)
+        return WM_ENOMEM;
     while (regions->path_items[number] == NO_INDEX) {
         uint32_t at = number;
         const struct wm_region_path *path = paths->find(paths->context, at);
@@ -276,13 +307,13 @@ static size_t find_parent(const struct wm_regions *regions, uint32_t number, siz
     if (number < WM_REGIONS_MOST)
         return regions->paths.list[index]->parent;
     uint32_t parent = paths->find(paths->context, number)->parent;
-    if (parent >= number)
-        return NO_INDEX;
-    return parent < WM_REGIONS_MOST ? regions->path_items[parent] : regions->further;
+    return parent < number ? item_of(regions, parent) : NO_INDEX;
 }
 
 static void advance(struct wm_regions *regions, int64_t when_ns)
 {
+    if (when_ns > regions->end_ns)
+        when_ns = regions->end_ns;
     if (!regions->started) {
         regions->started = true;
         regions->now_ns = when_ns;
@@ -376,7 +407,12 @@ static int open_call(struct wm_regions *regions, const struct wm_region_edge *ed
         return WM_ENOMEM;
     call.parent = find_parent(regions, edge->path, call.item, paths);
     struct item *path = regions->paths.list[call.item];
-    if (wm_blocks_open(regions->path_blocks, call.item, regions->now_ns, &call.of_path) <
+
+    /* It is open everywhere or nowhere: the edge comes again. */
+    if (wm_blocks_reserve(regions->path_blocks) < 0 ||
+        wm_blocks_reserve(regions->name_blocks) < 0 ||
+        wm_open_calls_reserve(&regions->calls) < 0 ||
+        wm_blocks_open(regions->path_blocks, call.item, regions->now_ns, &call.of_path) <
             0 ||
         wm_blocks_open(regions->name_blocks, path->of_name, regions->now_ns,
                        &call.of_name) < 0 ||
@@ -514,7 +550,7 @@ static void take_tick(struct wm_regions *regions, const struct waiting_tick *tic
     regions->clock = (struct clock) { 0 };
     for (int resource = 0; resource < WM_REGION_RESOURCES; resource++)
         take_resource(regions, (enum wm_region_resource)resource, &totals);
-    if (tick->has_timepoint) {
+    if (tick->has_timepoint && regions->calls.count > 0) {
         wm_blocks_timepoint(regions->path_blocks, &tick->timepoint);
         wm_blocks_timepoint(regions->name_blocks, &tick->timepoint);
     }
@@ -526,9 +562,11 @@ static void take_ticks(struct wm_regions *regions, int64_t until_ns)
     while (regions->tick_count > 0 &&
            regions->ticks[regions->first_tick].totals.when_ns <= until_ns) {
         take_tick(regions, &regions->ticks[regions->first_tick]);
-        regions->first_tick = (regions->first_tick + 1) % WM_REGIONS_WAITING;
+        regions->first_tick = (regions->first_tick + 1) % regions->tick_room;
         regions->tick_count--;
     }
+    if (regions->tick_count == 0)
+        regions->first_tick = 0; /* where memory has been used already */
 }
 
 /* An order of their own, so that which of two came first does not matter. */
@@ -583,17 +621,17 @@ static int note_number(uint32_t **list, size_t *count, size_t *room, uint32_t nu
     return WM_OK;
 }
 
-static int note_thread(struct wm_regions *regions, uint32_t thread, pid_t pid)
+static int note_thread(struct wm_regions *regions, uint32_t thread, uint32_t process)
 {
     if (note_number(&regions->threads, &regions->thread_count, &regions->thread_room,
                     thread) < 0)
         return WM_ENOMEM;
-    return note_number(&regions->pids, &regions->pid_count, &regions->pid_room,
-                       (uint32_t)pid);
+    return note_number(&regions->processes, &regions->process_count, &regions->process_room,
+                       process);
 }
 
 int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
-                    pid_t pid, const struct wm_region_paths *paths)
+                    uint32_t process, const struct wm_region_paths *paths)
 {
     int64_t when_ns = edge->when_ns;
 
@@ -602,7 +640,7 @@ int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edg
     take_ticks(regions, when_ns - 1);
     if (edge->kind == WM_REGION_OPENS) {
         advance(regions, when_ns);
-        if (note_thread(regions, edge->thread, pid) < 0)
+        if (note_thread(regions, edge->thread, process) < 0)
             return WM_ENOMEM;
         return open_call(regions, edge, paths);
     }
@@ -617,10 +655,10 @@ int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edg
 void wm_regions_tick(struct wm_regions *regions, const struct wm_region_totals *totals,
                      const struct wm_timepoint *timepoint)
 {
-    if (regions->tick_count == WM_REGIONS_WAITING)
+    if (regions->tick_count == regions->tick_room)
         wm_regions_complete(regions, regions->ticks[regions->first_tick].totals.when_ns);
 
-    size_t at = (regions->first_tick + regions->tick_count++) % WM_REGIONS_WAITING;
+    size_t at = (regions->first_tick + regions->tick_count++) % regions->tick_room;
     regions->ticks[at] = (struct waiting_tick) { .totals = *totals };
     if (timepoint) {
         regions->ticks[at].timepoint = *timepoint;
@@ -633,6 +671,16 @@ void wm_regions_complete(struct wm_regions *regions, int64_t when_ns)
     if (regions->closing_count > 0 && regions->closing[0].when_ns <= when_ns)
         close_calls(regions);
     take_ticks(regions, when_ns);
+}
+
+void wm_regions_end(struct wm_regions *regions, int64_t when_ns)
+{
+    regions->end_ns = when_ns > regions->now_ns ? when_ns : regions->now_ns;
+}
+
+int64_t wm_regions_now_ns(const struct wm_regions *regions)
+{
+    return regions->now_ns;
 }
 
 size_t wm_regions_path_count(const struct wm_regions *regions)
@@ -652,7 +700,7 @@ size_t wm_regions_thread_count(const struct wm_regions *regions)
 
 size_t wm_regions_process_count(const struct wm_regions *regions)
 {
-    return regions->pid_count;
+    return regions->process_count;
 }
 
 static void find_cost(const struct wm_regions *regions, const struct item *item,
@@ -690,7 +738,7 @@ bool wm_regions_path(const struct wm_regions *regions, uint32_t path,
                      const struct wm_region_whole *wholes,
                      struct wm_region_figures *ret_figures)
 {
-    size_t index = path < WM_REGIONS_MOST ? regions->path_items[path] : regions->further;
+    size_t index = item_of(regions, path);
 
     if (index == NO_INDEX)
         return false;

@@ -28,12 +28,19 @@
 /* Paths from this number on are taken together, as one without a parent. */
 #define WM_REGIONS_MOST 4096
 
-/* So many ticks wait for their edges at most; then the oldest no longer does. */
-#define WM_REGIONS_WAITING 256
+/* Edges come to be known within this time (a thread is waited for a second, and a recording
+ * for half a second). So many ticks as there are in it wait for theirs, within these
+ * bounds; one that waits longer is taken in without, and edges that are earlier count from
+ * it on. */
+#define WM_REGIONS_WAIT_NS INT64_C(4000000000)
+#define WM_REGIONS_WAITING_LEAST 256
+#define WM_REGIONS_WAITING_MOST 16384
 
 struct wm_regions;
 
-int wm_regions_new(struct wm_regions **ret_regions, struct wm_error *err);
+/* `interval_ns` is that between two ticks. */
+int wm_regions_new(int64_t interval_ns, struct wm_regions **ret_regions,
+                   struct wm_error *err);
 
 /* Accepts NULL. */
 void wm_regions_free(struct wm_regions *regions);
@@ -44,10 +51,11 @@ struct wm_region_paths {
     const void *context;
 };
 
-/* The next edge in the order of time; later than the last wm_regions_complete(). `pid` is
- * that of the process. WM_ENOMEM is the only failure. */
+/* The next edge in the order of time; later than the last wm_regions_complete(). `process`
+ * is the number that no other process has. WM_ENOMEM is the only failure, and the same edge
+ * may come again after it. */
 int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
-                    pid_t pid, const struct wm_region_paths *paths);
+                    uint32_t process, const struct wm_region_paths *paths);
 
 /* What has been used up to a tick, as running totals. NAN: not known at this tick. A
  * resource that nobody measures has the period NAN. */
@@ -64,6 +72,13 @@ void wm_regions_tick(struct wm_regions *regions, const struct wm_region_totals *
 
 /* All edges up to that time have been handed in. */
 void wm_regions_complete(struct wm_regions *regions, int64_t when_ns);
+
+/* The last tick was at `when_ns`. Edges that come still and are later count as calls, and
+ * with the time that these took; but no region has time or joules after it. */
+void wm_regions_end(struct wm_regions *regions, int64_t when_ns);
+
+/* Up to when regions have time by now. */
+int64_t wm_regions_now_ns(const struct wm_regions *regions);
 
 struct wm_region_cost {
     double seconds;

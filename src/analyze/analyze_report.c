@@ -239,6 +239,8 @@ static void build_remarks(struct wm_report_builder *builder)
         wm_build_remark(builder, "GPUs: %s", report->run.gpu_remark);
     if (report->run.regions_remark)
         wm_build_remark(builder, "regions: %s", report->run.regions_remark);
+    if (result->regions_note[0])
+        wm_build_remark(builder, "regions: %s", result->regions_note);
     if (result->memory_note[0])
         wm_build_remark(builder, "memory: %s", result->memory_note);
     if (result->metrics_note[0])
@@ -368,7 +370,7 @@ int wm_report_from_recording(struct wm_recording *recording, struct wm_report **
     struct wm_region_replay *replay = NULL;
     struct wm_analysis *analysis;
     const struct wm_gap *gaps;
-    size_t count, run;
+    size_t count;
 
     if (!wm_recording_at_start(recording))
         return wm_fail(err, WM_EINVAL, "the recording does not stand at its start");
@@ -383,8 +385,7 @@ int wm_report_from_recording(struct wm_recording *recording, struct wm_report **
     for (size_t i = 0; i < gap_count; i++)
         wm_analysis_gap(analysis, &gaps[i]);
 
-    const char *path = wm_recording_origin(recording, &run);
-    status = wm_region_replay_open(analysis, path, run, &replay, err);
+    status = wm_region_replay_open(analysis, recording, &replay, err);
     if (status == WM_OK)
         status = take_recording(analysis, recording, replay, err);
     if (status == WM_OK)

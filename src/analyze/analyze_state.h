@@ -73,6 +73,7 @@ struct wm_analysis {
     double joules;   /* and these are they */
 
     struct wm_regions *regions;            /* NULL: none are taken in */
+    uint64_t early_regions;                /* edges from well before the first tick */
     bool region_told[WM_REGION_RESOURCES]; /* energies that have been known */
 
     uint64_t ticks;

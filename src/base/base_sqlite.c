@@ -34,7 +34,7 @@ int wm_sqlite_find(const char *library, struct wm_sqlite *ret_functions,
         void *address = dlsym(handle, symbols[i].name);
         if (!address) {
             dlclose(handle);
-            return wm_fail(err, WM_ENODEV, "no SQLite 3.24 or newer: %s has no %s", library,
+            return wm_fail(err, WM_ENODEV, "no SQLite 3.31 or newer: %s has no %s", library,
                            symbols[i].name);
         }
         memcpy((char *)&functions + symbols[i].slot, &address, sizeof(address));

@@ -32,7 +32,6 @@
     FUNCTION(column_int64)                                                                 \
     FUNCTION(column_text)                                                                  \
     FUNCTION(column_type)                                                                  \
-    FUNCTION(column_value)                                                                 \
     FUNCTION(create_function_v2)                                                           \
     FUNCTION(db_config)                                                                    \
     FUNCTION(db_handle)                                                                    \
@@ -96,7 +95,6 @@ int wm_sqlite_find(const char *library, struct wm_sqlite *ret_functions,
 #define sqlite3_column_int64 wm_sqlite.column_int64
 #define sqlite3_column_text wm_sqlite.column_text
 #define sqlite3_column_type wm_sqlite.column_type
-#define sqlite3_column_value wm_sqlite.column_value
 #define sqlite3_create_function_v2 wm_sqlite.create_function_v2
 #define sqlite3_db_config wm_sqlite.db_config
 #define sqlite3_db_handle wm_sqlite.db_handle

@@ -148,6 +148,27 @@ void wm_text_clean(char *text)
     *out = '\0';
 }
 
+bool wm_text_is_quoted(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == ',' || text[i] == '"' || text[i] == '\r' || text[i] == '\n')
+            return true;
+    }
+    return false;
+}
+
+size_t wm_text_double_quotes(char *out, const char *text, size_t length)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '"')
+            out[used++] = '"';
+        out[used++] = text[i];
+    }
+    return used;
+}
+
 size_t wm_text_line(char *out, size_t size, const char *text)
 {
     const char *start = wm_text_skip_blanks(text);

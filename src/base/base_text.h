@@ -29,6 +29,12 @@ size_t wm_text_utf8(char *out, size_t size, const char *bytes, size_t length);
  * control character, U+FFFD and piece that is none. It never grows. */
 void wm_text_clean(char *text);
 
+/* A cell of CSV as Python's csv module writes it: in quotes where it has a comma, a quote
+ * or an end of line, with each quote in it doubled. `out` has room for 2 * length bytes;
+ * returns how many of them it took. */
+bool wm_text_is_quoted(const char *text, size_t length);
+size_t wm_text_double_quotes(char *out, const char *text, size_t length);
+
 /* Copies the first line of `text` without the blanks around it, as
  * wm_text_utf8() does. Returns the length; 0 for an empty line. */
 size_t wm_text_line(char *out, size_t size, const char *text);

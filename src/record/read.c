@@ -276,6 +276,50 @@ size_t wm_recording_gaps(const struct wm_recording *recording,
     return head_of(recording)->gap_count;
 }
 
+/* The time of the last tick, wherever the recording stands. */
+static int find_end(const struct wm_recording *recording, int64_t *ret_end_ns,
+                    struct wm_error *err)
+{
+    const struct wm_reader_head *head = head_of(recording);
+    size_t run = recording->run == WM_LAST_RUN ? head->run_count - 1 : recording->run;
+    struct wm_recording *again = NULL;
+    struct wm_tick tick;
+    int64_t end_ns = head->run.anchor_ns;
+
+    int status = wm_recording_open(recording->path, run, &again, err);
+    if (status < 0)
+        return status;
+    while ((status = wm_recording_next(again, &tick, err)) > 0)
+        end_ns = tick.when_ns;
+    wm_recording_close(again);
+    if (status == WM_OK)
+        *ret_end_ns = end_ns;
+    return status;
+}
+
+/* What the recording lacks as its tracker was killed. */
+static int read_left(struct wm_recording *recording, struct wm_region_batch *ret_batch,
+                     struct wm_error *err)
+{
+    struct wm_reader_head *head = (struct wm_reader_head *)recording->state;
+    struct wm_left *left = &recording->left;
+    int64_t end_ns = 0;
+
+    if (!wm_left_is_there(&head->run))
+        return 0;
+    int status = find_end(recording, &end_ns, err);
+    if (status == WM_OK)
+        status = wm_left_read(left, &head->run, end_ns, ret_batch, err);
+    if (status < 0 || !left->remark[0])
+        return status;
+    char *remark = strdup(left->remark);
+    if (!remark)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    free(head->run.regions_remark);
+    head->run.regions_remark = remark;
+    return status;
+}
+
 int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch *ret_batch,
                          struct wm_error *err)
 {
@@ -291,7 +335,7 @@ int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch 
         int noted = wm_left_note(&recording->left, ret_batch, err);
         return noted < 0 ? noted : status;
     }
-    status = wm_left_read(&recording->left, wm_recording_run(recording), ret_batch, err);
+    status = read_left(recording, ret_batch, err);
     recording->has_left = status > 0;
     return status;
 }
@@ -299,12 +343,6 @@ int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch 
 const char *wm_recording_path(const struct wm_recording *recording)
 {
     return recording->inode != 0 ? recording->path : WM_URL_HIDDEN;
-}
-
-const char *wm_recording_origin(const struct wm_recording *recording, size_t *ret_run)
-{
-    *ret_run = recording->run;
-    return recording->path;
 }
 
 bool wm_recording_at_start(const struct wm_recording *recording)

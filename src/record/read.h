@@ -20,7 +20,9 @@ size_t wm_recording_gaps(const struct wm_recording *recording,
                          const struct wm_gap **ret_gaps);
 
 /* The next regions, whatever tick the recording stands at: 1 and what is borrowed until
- * the next call; 0 past the last. */
+ * the next call; 0 past the last. Where the tracker was killed, the last are those that it
+ * had not recorded yet, and the run's remark on regions says after them if any are missing.
+ */
 int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch *ret_batch,
                          struct wm_error *err);
 
@@ -29,7 +31,6 @@ const char *wm_recording_path(const struct wm_recording *recording);
 
 /* Where it was opened, and which of its runs it is: so that it can be opened again. The
  * path may be a URL with a password. */
-const char *wm_recording_origin(const struct wm_recording *recording, size_t *ret_run);
 
 /* Whether no tick has been read yet. */
 bool wm_recording_at_start(const struct wm_recording *recording);

@@ -331,7 +331,16 @@ static void join_close(void *state)
 static int join_regions(void *state, struct wm_region_batch *ret_batch,
                         struct wm_error *err)
 {
-    return wm_recording_regions(((struct join *)state)->recording, ret_batch, err);
+    struct join *join = state;
+    int status = wm_recording_regions(join->recording, ret_batch, err);
+    const char *remark = wm_recording_run(join->recording)->regions_remark;
+
+    /* The last batch may have brought it. */
+    if (status < 0 || !remark || join->head.run.regions_remark)
+        return status;
+    join->head.run.regions_remark = strdup(remark);
+    return join->head.run.regions_remark ? status
+                                         : wm_fail(err, WM_ENOMEM, "out of memory");
 }
 
 const struct wm_reader_ops wm_reader_join = {

@@ -3,9 +3,12 @@
  * has already is passed over. */
 #include "record/read_left.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base_file.h"
 #include "region/region_left.h"
@@ -219,10 +222,26 @@ static int take_edge(void *context, const struct wm_region_edge *edge)
     return wm_regions_part_add_call(&joining->left->found, &call);
 }
 
-static int join(struct joining *joining, const char *folder, struct wm_error *err)
+static void remark(struct wm_left *left, const struct wm_region_left *found)
+{
+    if (found->dropped > 0)
+        snprintf(left->remark, sizeof(left->remark),
+                 "%llu event%s (begins, ends) found no room and are missing%s",
+                 (unsigned long long)found->dropped, found->dropped == 1 ? "" : "s",
+                 found->trouble[0] ? "; " : "");
+    if (found->trouble[0]) {
+        size_t used = strlen(left->remark);
+        snprintf(left->remark + used, sizeof(left->remark) - used,
+                 "the last ones before the tracker was killed may be missing: %s",
+                 found->trouble);
+    }
+}
+
+static int join(struct joining *joining, const char *folder, int64_t end_ns,
+                struct wm_error *err)
 {
     struct wm_left *left = joining->left;
-    int64_t last_ns = 0;
+    struct wm_region_left found = { 0 };
 
     left->found.first_path = wm_regions_part_next_path(&left->known);
     left->found.first_thread = wm_regions_part_next_thread(&left->known);
@@ -235,13 +254,16 @@ static int join(struct joining *joining, const char *folder, struct wm_error *er
     int status = wm_region_calls_new(&joining->calls, err);
     if (status == WM_OK)
         status =
-            wm_region_left_read(folder, joining->calls, take_edge, joining, &last_ns, err);
+            wm_region_left_read(folder, joining->calls, take_edge, joining, &found, err);
     if (status < 0)
         return status;
+    remark(left, &found);
     joining->is_end = true;
-    if (last_ns < left->last_ns)
-        last_ns = left->last_ns;
-    status = wm_region_calls_end(joining->calls, last_ns, take_edge, joining);
+    if (end_ns < left->last_ns)
+        end_ns = left->last_ns;
+    if (end_ns < found.last_ns)
+        end_ns = found.last_ns;
+    status = wm_region_calls_end(joining->calls, end_ns, take_edge, joining);
     return status < 0 ? out_of_memory(err) : WM_OK;
 }
 
@@ -256,15 +278,22 @@ static bool is_of_this_boot(const struct wm_run *run)
            strncmp(boot_id, run->boot_id, strcspn(boot_id, "\n")) == 0;
 }
 
-int wm_left_read(struct wm_left *left, const struct wm_run *run,
+bool wm_left_is_there(const struct wm_run *run)
+{
+    return run->regions_folder && is_of_this_boot(run) &&
+           (access(run->regions_folder, F_OK) == 0 || errno != ENOENT);
+}
+
+int wm_left_read(struct wm_left *left, const struct wm_run *run, int64_t end_ns,
                  struct wm_region_batch *ret_batch, struct wm_error *err)
 {
     struct joining joining = { .left = left };
     struct wm_error why = { 0 };
 
-    if (!run->regions_folder || !is_of_this_boot(run))
+    left->remark[0] = '\0';
+    if (!wm_left_is_there(run))
         return 0;
-    int status = join(&joining, run->regions_folder, &why);
+    int status = join(&joining, run->regions_folder, end_ns, &why);
     wm_region_calls_free(joining.calls);
     free(joining.path_index);
     free(joining.thread_index);
@@ -272,8 +301,6 @@ int wm_left_read(struct wm_left *left, const struct wm_run *run,
     free(joining.threads);
     if (status == WM_ENOMEM)
         return wm_fail(err, status, "%s", why.text);
-
-    /* What cannot be had beyond that is as lost as without the rest. */
     if (wm_regions_part_is_empty(&left->found))
         return 0;
     *ret_batch = wm_regions_part_batch(&left->found);

@@ -3,8 +3,8 @@
  * read_left.h - regions that a recording lacks because its tracker was killed, and that
  * are still where the program had written them (region_left.h).
  *
- *     wm_left_note(&left, &batch, err);        each batch of the recording,
- *     wm_left_read(&left, run, &batch, err);   and at the end what goes on from there
+ *     wm_left_note(&left, &batch, err);              each batch of the recording,
+ *     wm_left_read(&left, run, end_ns, &batch, err); and at the end what goes on from there
  *     wm_left_release(&left);
  *
  * All zero is a new one.
@@ -20,15 +20,20 @@ struct wm_left {
     int64_t last_ns;               /* the latest stop in the recording, */
     struct wm_region_record *last; /* and the calls that stopped then */
     size_t last_count, last_room;
+    char remark[384]; /* after the reading: what may be missing; empty: nothing */
 };
 
 /* WM_ENOMEM is the only failure. */
 int wm_left_note(struct wm_left *left, const struct wm_region_batch *batch,
                  struct wm_error *err);
 
+/* Whether there may be anything for wm_left_read() to find. */
+bool wm_left_is_there(const struct wm_run *run);
+
 /* 1 and what is borrowed until the release; 0: nothing was left, or it is gone, or the
- * tracker is not dead. */
-int wm_left_read(struct wm_left *left, const struct wm_run *run,
+ * tracker is not dead. What is still open broke off at `end_ns`, where the recording ends,
+ * or with the last event if that is later. */
+int wm_left_read(struct wm_left *left, const struct wm_run *run, int64_t end_ns,
                  struct wm_region_batch *ret_batch, struct wm_error *err);
 
 void wm_left_release(struct wm_left *left);

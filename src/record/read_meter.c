@@ -149,6 +149,9 @@ static const char *show(const char *text, size_t length, char shown[SHOWN_SIZE])
     return shown;
 }
 
+/* How gpu_tracker's files of calls begin. */
+#define SUB_TRACKING "process_id,code_block_name,"
+
 /* Why the table that begins with `line` is no meter's. */
 static int wrong_header(const struct meter_reader *reader, char *line, size_t number,
                         struct wm_error *err)
@@ -156,6 +159,11 @@ static int wrong_header(const struct meter_reader *reader, char *line, size_t nu
     struct wm_meter_csv_columns columns;
     char shown[SHOWN_SIZE], last[SHOWN_SIZE];
 
+    if (line && strncmp(line, SUB_TRACKING, strlen(SUB_TRACKING)) == 0)
+        return wm_fail(err, WM_EFORMAT,
+                       "%s: a sub-tracking file, which has calls of blocks and no session; "
+                       "`wattmeter analyze SESSION --regions FILE` reads both",
+                       reader->path);
     if (line && wm_meter_csv_read_header(line, &columns) && columns.count > 1) {
         const char *name = columns.columns[columns.count - 1].name;
         return wm_fail(

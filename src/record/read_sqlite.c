@@ -8,17 +8,11 @@
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 #include "record/record_regions.h"
-#include "record/record_sql.h"
+#include "record/record_sql_read.h"
 #include "record/record_text.h"
 
-/* How long a writer is waited for that is just changing the file's structure. */
-enum { BUSY_MS = 2000 };
-
 /* What a hostile file could make us take up. */
-enum {
-    VALUE_MAX = 16 * 1024 * 1024, /* bytes in one value */
-    GAPS_MAX = 65536,             /* later ones are left out */
-};
+enum { GAPS_MAX = 65536 }; /* later ones are left out */
 
 /* Calls in a batch. */
 enum { CALLS_AT_ONCE = 4096 };
@@ -40,32 +34,6 @@ struct sqlite_reader {
     bool regions_ended;
 };
 
-/* Ways to open a database that is not to be changed, and what each is for. */
-static const struct way {
-    int flags;
-    const char *vfs;
-    const char *pragma;
-} ways[] = {
-    { SQLITE_OPEN_READONLY, NULL, "" },
-
-    /* In a folder where nothing can be written there is no place for the index
-     * of a log that a killed writer has left; without locks it is kept in
-     * memory. Whoever writes to the file has made that place already. */
-    { SQLITE_OPEN_READONLY, "unix-none", "PRAGMA locking_mode = EXCLUSIVE" },
-
-    /* A journal left by a killed writer has to be rolled back first. */
-    { SQLITE_OPEN_READWRITE, NULL, "" },
-};
-
-enum { WAY_COUNT = sizeof(ways) / sizeof(ways[0]) };
-
-static bool sqlite_recognises(const char *head, size_t length)
-{
-    static const char magic[] = "SQLite format 3";
-
-    return length >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
-}
-
 static int out_of_memory(const struct sqlite_reader *reader, struct wm_error *err)
 {
     return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->path);
@@ -81,54 +49,6 @@ static int wrong_row(const struct sqlite_reader *reader, const char *table, int 
                      const struct wm_error *why, struct wm_error *err)
 {
     return wm_fail(err, status, "%s: table %s: %.150s", reader->path, table, why->text);
-}
-
-static int open_way(struct sqlite_reader *reader, const char *path, const struct way *way)
-{
-    char name[4096];
-    int result = sqlite3_open_v2(wm_sql_file_name(path, name), &reader->db,
-                                 way->flags | SQLITE_OPEN_NOMUTEX, way->vfs);
-    if (result != SQLITE_OK)
-        return result;
-
-    /* The file may be anybody's: its schema runs no code, and what it holds is
-     * not believed to be consistent. */
-    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
-    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)NULL);
-    sqlite3_limit(reader->db, SQLITE_LIMIT_LENGTH, VALUE_MAX);
-    sqlite3_busy_timeout(reader->db, BUSY_MS);
-    result = sqlite3_exec(reader->db, way->pragma, NULL, NULL, NULL);
-    if (result != SQLITE_OK)
-        return result;
-
-    /* One transaction from here to the end, so that a writer that goes on does
-     * not show in one table and not in the other. */
-    return sqlite3_exec(reader->db,
-                        "PRAGMA cell_size_check = ON;"
-                        "PRAGMA mmap_size = 0;"
-                        "BEGIN;"
-                        "SELECT count(*) FROM sqlite_master",
-                        NULL, NULL, NULL);
-}
-
-static int open_database(struct sqlite_reader *reader, const char *path,
-                         struct wm_error *err)
-{
-    int result = SQLITE_OK;
-
-    int status = wm_sqlite_load(err);
-    if (status < 0)
-        return status;
-    for (size_t i = 0; i < WAY_COUNT; i++) {
-        result = open_way(reader, path, &ways[i]);
-        int kind = result & 0xff;
-        bool another = kind == SQLITE_CANTOPEN || kind == SQLITE_READONLY;
-        if (!another || i + 1 == WAY_COUNT)
-            break;
-        sqlite3_close(reader->db);
-        reader->db = NULL;
-    }
-    return result == SQLITE_OK ? WM_OK : fail(reader, result, err);
 }
 
 static int prepare(const struct sqlite_reader *reader, const char *sql,
@@ -341,7 +261,7 @@ static int sqlite_open(void *state, const char *path, size_t run, struct wm_erro
 
     reader->path = wm_text_path(path);
     reader->last_ns = -1;
-    int status = open_database(reader, path, err);
+    int status = wm_sql_open_to_read(path, reader->path, &reader->db, err);
     if (status == WM_OK)
         status = wm_sql_check_format(reader->db, reader->path, err);
     if (status == WM_OK)
@@ -635,7 +555,7 @@ static void sqlite_close(void *state)
 
 const struct wm_reader_ops wm_reader_sqlite = {
     .name = "SQLite",
-    .recognises = sqlite_recognises,
+    .recognises = wm_sql_is_database,
     .state_size = sizeof(struct sqlite_reader),
     .open = sqlite_open,
     .next = sqlite_next,

@@ -18,7 +18,8 @@ struct wm_call {
     pid_t pid, tid;            /* tid 0: not known */
     int64_t start_ns, stop_ns; /* since 1970, UTC; stop_ns is meaningless for one that */
     bool is_open;              /* never ended */
-    uint32_t path, thread; /* of a recording's; WM_REGION_NO_PATH and 0 of other files */
+    uint32_t path, thread, process; /* of a recording's; WM_REGION_NO_PATH, 0 and 0 of
+                                     * other files */
     int64_t monotonic_start_ns, monotonic_stop_ns; /* CLOCK_MONOTONIC, of a recording's */
     double seconds;                                /* its time, by the file's own numbers */
 };

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -31,11 +32,29 @@ static int compare(const void *left, const void *right)
     return (a->stop_ns > b->stop_ns) - (a->stop_ns < b->stop_ns);
 }
 
+/* For file systems, or kernels, that have no files without a name: one that loses it. */
+static int open_nameless(const char *folder)
+{
+    char *name = NULL;
+
+    if (asprintf(&name, "%s/wattmeter-XXXXXX", folder) < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    int fd = mkostemp(name, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(name);
+    free(name);
+    return fd;
+}
+
 static int open_file(struct wm_call_sort *sort, struct wm_error *err)
 {
     const char *folder = wm_env("TMPDIR", "/var/tmp");
 
     sort->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (sort->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
+        sort->fd = open_nameless(folder);
     if (sort->fd < 0)
         return wm_fail(err, wm_status_of_errno(errno),
                        "%s: no room there to sort so many calls; set TMPDIR", folder);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_text.h"
 #include "record/record_calls.h"
 #include "record/record_out.h"
 #include "record/record_sql.h"
@@ -49,19 +50,20 @@ static int out_of_memory(struct wm_error *err)
     return wm_fail(err, WM_ENOMEM, "out of memory");
 }
 
-/* As Python's csv module writes it. */
 static void put_cell(struct wm_out *out, const char *text, size_t length)
 {
-    if (strcspn(text, ",\"\r\n") == length) {
+    enum { PIECE = 256 };
+    char piece[2 * PIECE];
+
+    if (!wm_text_is_quoted(text, length)) {
         wm_out_bytes(out, text, length);
         return;
     }
     wm_out_text(out, "\"");
-    for (const char *quote; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
-        wm_out_bytes(out, text, (size_t)(quote - text) + 1);
-        wm_out_text(out, "\"");
+    for (size_t i = 0; i < length; i += PIECE) {
+        size_t rest = length - i < PIECE ? length - i : PIECE;
+        wm_out_bytes(out, piece, wm_text_double_quotes(piece, text + i, rest));
     }
-    wm_out_text(out, text);
     wm_out_text(out, "\"");
 }
 
@@ -246,6 +248,9 @@ static int list_files(struct paths *files, const char *const *paths, size_t coun
     if (status == WM_OK && files->count == 0)
         return wm_fail(err, WM_EINVAL, "there are no files to combine");
     for (size_t i = 0; i < files->count && status == WM_OK; i++) {
+        if (stat(files->paths[i], &info) == 0 && S_ISDIR(info.st_mode))
+            return wm_fail(err, WM_EINVAL, "%s: is a folder, not a sub-tracking file",
+                           wm_text_path(files->paths[i]));
         if (!has_suffix(files->paths[i], format->suffix))
             status = wm_fail(err, WM_EINVAL, "%s: does not end in %s, as the new file does",
                              wm_text_path(files->paths[i]), format->suffix);

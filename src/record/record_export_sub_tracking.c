@@ -6,7 +6,7 @@
  * Its reader knows processes and names, no threads: of a name in a process it takes the
  * first two rows for a call, the next two for another. So calls of a name that overlap, of
  * two threads or in a recursion, stand there under numbers of processes of their own, and
- * one that never ended is left out.
+ * one that never ended has the last of them to itself, as a start without a stop.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -242,11 +242,10 @@ static int write_call(struct sub_file *file, const struct wm_run *run,
                       struct wm_error *err)
 {
     double start_s = wm_timepoint_unix_seconds(run, call->monotonic_start_ns);
-    double stop_s = wm_timepoint_unix_seconds(run, call->monotonic_stop_ns);
+    double stop_s =
+        call->is_open ? INFINITY : wm_timepoint_unix_seconds(run, call->monotonic_stop_ns);
     const char *text = NULL;
 
-    if (call->is_open)
-        return WM_OK;
     uint32_t name = find_name(names, call->name, &text);
     if (name == WM_MAP_NONE)
         return out_of_memory(file, err);
@@ -255,7 +254,9 @@ static int write_call(struct sub_file *file, const struct wm_run *run,
         return out_of_memory(file, err);
     int64_t process = call->pid + lane * LANE_STEP;
     int status = write_row(file, process, text, 0, start_s, err);
-    return status < 0 ? status : write_row(file, process, text, 1, stop_s, err);
+    if (status == WM_OK && !call->is_open)
+        status = write_row(file, process, text, 1, stop_s, err);
+    return status;
 }
 
 static int write_calls(struct sub_file *file, const struct wm_run *run,

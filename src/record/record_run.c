@@ -117,6 +117,7 @@ static const struct member result_members[] = {
     { RESULT(lost_regions), .type = MEMBER_UINT64 },
     { RESULT(stray_regions), .type = MEMBER_UINT64 },
     { RESULT(dropped_regions), .type = MEMBER_UINT64 },
+    { RESULT_TEXT(regions_note) },
     { RESULT(processes_seen), .type = MEMBER_UINT64 },
 };
 

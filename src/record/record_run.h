@@ -119,6 +119,7 @@ struct wm_result {
     uint64_t lost_regions;             /* nor these calls */
     uint64_t stray_regions;            /* ends of regions that nothing had begun */
     uint64_t dropped_regions;          /* events that the rings had no room for */
+    char regions_note[192];            /* why more are missing; empty if none are */
     struct wm_process_peak *processes; /* dearest first */
     size_t process_count;              /* in `processes` */
     uint64_t processes_seen;           /* all that were ever in the tree */

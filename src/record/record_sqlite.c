@@ -5,9 +5,11 @@
  * While it is written the database keeps a write-ahead log, so that readers and
  * a kill see whole batches; at the end everything is in the one file.
  */
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "record/record_channel.h"
 #include "record/record_ops.h"
@@ -22,6 +24,8 @@ enum { BUSY_MS = 2000 };
 struct database {
     struct wm_schema schema; /* with the connection */
     bool is_ours;            /* the file may be changed */
+    bool has_reserve;
+    int reserve; /* room for the result on a disk that fills up */
     struct wm_timepoint_builder *builder;
     struct wm_timepoint_builder *before; /* the builder at the start of a batch */
     bool has_static;                     /* the capacities are written */
@@ -31,6 +35,9 @@ struct database {
 
 static const char *const suffixes[] = { ".sqlite", ".sqlite3", ".db", NULL };
 static const char *const companions[] = { "-wal", "-shm", "-journal", NULL };
+
+/* The pages that a result changes, in the log. */
+#define RESERVE_BYTES 65536
 
 static int exec(const struct database *database, const char *sql, struct wm_error *err)
 {
@@ -113,6 +120,29 @@ static int open_database(struct database *database, const char *target, bool *re
     return status;
 }
 
+static void give_room(struct database *database)
+{
+    if (database->has_reserve)
+        close(database->reserve);
+    database->has_reserve = false;
+}
+
+/* A file without a name beside the database, whose room is given back for the result. Where
+ * there is no such thing, a full disk may leave the recording without one. */
+static void reserve_room(struct database *database, const char *target)
+{
+    const char *slash = strrchr(target, '/');
+    size_t length = slash ? (size_t)(slash - target) : 0;
+    char *folder = slash ? strndup(target, length > 0 ? length : 1) : strdup(".");
+
+    int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+    free(folder);
+    database->reserve = fd;
+    database->has_reserve = fd >= 0;
+    if (fd >= 0 && posix_fallocate(fd, 0, RESERVE_BYTES) != 0)
+        give_room(database);
+}
+
 static int sqlite_open(void *state, const char *target, const struct wm_run *run,
                        const struct wm_channel *channels, size_t count,
                        struct wm_error *err)
@@ -145,7 +175,11 @@ static int sqlite_open(void *state, const char *target, const struct wm_run *run
         status = wm_schema_begin_run(&database->schema, err);
     if (status == WM_OK && is_new)
         status = exec(database, "PRAGMA wal_checkpoint; PRAGMA synchronous = NORMAL", err);
-    return status < 0 ? status : prepare_inserts(database, err);
+    if (status == WM_OK)
+        status = prepare_inserts(database, err);
+    if (status == WM_OK)
+        reserve_room(database, target);
+    return status;
 }
 
 static int insert_sample(const struct database *database, const struct wm_tick *tick,
@@ -337,6 +371,7 @@ static int sqlite_finish(void *state, const struct wm_result *result, struct wm_
     struct database *database = state;
     const struct wm_schema *schema = &database->schema;
 
+    give_room(database);
     int status = result ? update_result(database, result, err) : WM_OK;
     if (status < 0)
         return status;
@@ -370,6 +405,7 @@ static void sqlite_close(void *state)
 {
     struct database *database = state;
 
+    give_room(database);
     if (database->schema.db)
         close_database(database);
     wm_timepoint_builder_free(database->builder);

@@ -10,11 +10,14 @@
 #include "record/record_sql.h"
 #include "record/record_timepoint.h"
 
+/* The SQL function that makes a row of its columns. */
+#define WM_AHEAD_ROW "wattmeter_row"
+
 struct wm_ahead_query {
     const char *path, *shown; /* of the database, and what messages call it */
     sqlite3 *db;              /* open on it */
 
-    /* Gives the timestamp and then the measurements. With a range it has two parameters:
+    /* Gives WM_AHEAD_ROW(timestamp, measurements...). With a range it has two parameters:
      * the _rowid_ of the first row, and of the last. */
     const char *sql;
     bool has_range;

@@ -124,9 +124,10 @@ static int begin(struct sqlite *sqlite, struct wm_error *err)
      * OFFSET 0: else SQLite would sort all rows first and count them afterwards. */
     sqlite3_str *sql = sqlite3_str_new(sqlite->db);
     sqlite3_str_appendall(sql, sqlite->is_sorted ? "SELECT * FROM (" : "");
-    sqlite3_str_appendall(sql, "SELECT data.timestamp AS time");
+    sqlite3_str_appendall(sql, "SELECT " WM_AHEAD_ROW "(data.timestamp");
     for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
         sqlite3_str_appendf(sql, ", data.%s", wm_measurement_name((enum wm_measurement)i));
+    sqlite3_str_appendall(sql, sqlite->is_sorted ? "), data.timestamp AS time" : ")");
     sqlite3_str_appendall(sql, " FROM data NOT INDEXED");
     if (has_range)
         sqlite3_str_appendall(sql, IN_RANGE);

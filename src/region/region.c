@@ -12,8 +12,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/base_file.h"
+#include "region/region_file.h"
 #include "region/region_inbox.h"
 #include "region/region_local.h"
 #include "region/region_rows.h"
@@ -29,12 +32,22 @@ enum mode {
 /* What the process has. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int mode;
-static _Atomic unsigned generation; /* goes up when the target is another */
+static unsigned generation; /* goes up when the target is another; never 0 */
 static struct wm_region_target *target;
 static struct wm_region_rows *rows; /* made once, never closed: a thread may be writing */
 static pthread_key_t key;
 static bool has_key;
 static _Atomic uint64_t last_id;
+
+/* The generation once more, in a page that is all zero in a child, by whatever way it was
+ * made: _Fork() and clone() run no handlers, and rings are not mapped in it. */
+static struct mark {
+    _Atomic unsigned generation;
+} * mark;
+
+/* How long such a child tries to get the lock, which a thread of the parent may have held.
+ */
+enum { CHILD_TRIES = 100, CHILD_NAP_NS = 10000000 };
 
 /* What a thread has. */
 struct thread {
@@ -59,11 +72,59 @@ struct detour {
     int number, cancel_state;
 };
 
+/* What the calling thread has of the parent's, in a child. */
+static void forget_writer(void)
+{
+    quick = NULL;
+    if (!self)
+        return;
+    free(self->writer);
+    self->writer = NULL;
+    self->names.length = 0;
+    self->names.dropped = 0;
+}
+
+/* Rings of the parent are not mapped here; of its threads only this one is left. */
+static void forget_parent(void)
+{
+    forget_writer();
+    if (target)
+        wm_region_target_forget(target);
+    if (rows)
+        wm_region_rows_forget(rows);
+    if (mark)
+        atomic_store(&mark->generation, generation);
+}
+
+/* In a child that was made without handlers. Where the lock is held, it is for good: then
+ * the child has no regions. */
+static void become_child(void)
+{
+    for (int i = 0; pthread_mutex_trylock(&lock) != 0; i++) {
+        if (i == CHILD_TRIES) {
+            forget_writer();
+            atomic_store(&mode, MODE_OFF);
+            return;
+        }
+        nanosleep(&(struct timespec) { .tv_nsec = CHILD_NAP_NS }, NULL);
+    }
+    if (atomic_load(&mark->generation) == 0)
+        forget_parent();
+    pthread_mutex_unlock(&lock);
+}
+
+static void look_for_child(void)
+{
+    if (mark && atomic_load(&mark->generation) == 0)
+        become_child();
+}
+
 static struct detour enter_detour(void)
 {
     struct detour detour = { .number = errno };
 
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &detour.cancel_state);
+    look_for_child();
     return detour;
 }
 
@@ -80,9 +141,11 @@ static void end_thread(void *context)
 
     quick = NULL;
     self = NULL;
-    pthread_mutex_lock(&lock);
-    wm_region_writer_free(thread->writer, true);
-    pthread_mutex_unlock(&lock);
+    if (thread->writer) {
+        pthread_mutex_lock(&lock);
+        wm_region_writer_free(thread->writer, true);
+        pthread_mutex_unlock(&lock);
+    }
     free(thread->names.bytes);
     free(thread);
     leave_detour(detour);
@@ -102,20 +165,9 @@ static void after_fork(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Rings of the parent are not mapped here; of its threads only this one is left. */
 static void in_child(void)
 {
-    quick = NULL;
-    if (self) {
-        free(self->writer);
-        self->writer = NULL;
-        self->names.length = 0;
-        self->names.dropped = 0;
-    }
-    if (target)
-        wm_region_target_forget(target);
-    if (rows)
-        wm_region_rows_forget(rows);
+    forget_parent();
     after_fork();
 }
 
@@ -133,12 +185,33 @@ static enum mode look(const char *value)
     return wm_region_target_open(value, &target, NULL) == WM_OK ? MODE_RING : MODE_OFF;
 }
 
+/* Where the kernel (before Linux 4.14) cannot wipe it, a child that was made without
+ * handlers must not mark regions. */
+static struct mark *make_mark(void)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    struct mark *page =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (page == MAP_FAILED)
+        return NULL;
+    madvise(page, size, MADV_WIPEONFORK);
+    atomic_store(&page->generation, generation);
+    return page;
+}
+
 /* Under the lock. */
 static bool prepare(void)
 {
     if (has_key)
         return true;
-    if (pthread_key_create(&key, end_thread) != 0)
+    if (generation == 0)
+        generation = 1;
+    if (!mark)
+        mark = make_mark();
+    if (!mark)
+        return false;
+    if (!wm_region_file_watch_forks() || pthread_key_create(&key, end_thread) != 0)
         return false;
     has_key = true;
     pthread_atfork(before_fork, after_fork, in_child);
@@ -167,6 +240,7 @@ int wm_region_listen(const char *path, struct wm_error *err)
 {
     struct wm_region_target *other = NULL;
 
+    look_for_child();
     if (path) {
         int status = wm_region_target_open(path, &other, err);
         if (status < 0)
@@ -182,7 +256,9 @@ int wm_region_listen(const char *path, struct wm_error *err)
     struct wm_region_target *old = target;
     target = other;
     atomic_store(&mode, other ? MODE_RING : MODE_UNKNOWN);
-    atomic_fetch_add(&generation, 1);
+    if (++generation == 0)
+        generation = 1;
+    atomic_store(&mark->generation, generation);
     if (old)
         wm_region_target_drop(old);
     pthread_mutex_unlock(&lock);
@@ -204,7 +280,8 @@ static struct thread *find_thread(void)
 
 static bool is_current(const struct wm_region_writer *writer)
 {
-    return writer->generation == atomic_load_explicit(&generation, memory_order_relaxed);
+    return writer->generation ==
+           atomic_load_explicit(&mark->generation, memory_order_relaxed);
 }
 
 /* Under the lock. The tracker may have gone before the program. */
@@ -238,7 +315,7 @@ static struct wm_region_writer *find_writer(void)
         writer = NULL;
     }
     if (!writer && target)
-        writer = wm_region_writer_new(target, atomic_load(&generation));
+        writer = wm_region_writer_new(target, generation);
     if (writer && !writer->ring)
         wm_region_writer_attach(writer);
     thread->writer = writer;

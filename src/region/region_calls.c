@@ -104,6 +104,11 @@ static int find_name(struct wm_region_calls *calls, const char *name, uint32_t *
     return WM_OK;
 }
 
+static bool is_further(const char *name)
+{
+    return strcmp(name, WM_REGION_FURTHER) == 0;
+}
+
 static int find_path(struct wm_region_calls *calls, uint32_t parent, bool is_free,
                      const char *name, uint32_t *ret_path)
 {
@@ -115,6 +120,14 @@ static int find_path(struct wm_region_calls *calls, uint32_t parent, bool is_fre
     *ret_path = wm_map_find(&calls->path_map, key, is_free);
     if (*ret_path != NONE)
         return WM_OK;
+    if (calls->path_count >= WM_REGION_PATHS_MOST) {
+        if (parent != WM_REGION_NO_PATH && is_further(calls->paths[parent].name)) {
+            *ret_path = parent;
+            return WM_OK;
+        }
+        if (!is_further(calls->names[name_number]))
+            return find_path(calls, parent, is_free, WM_REGION_FURTHER, ret_path);
+    }
 
     if (wm_map_reserve(&calls->path_map) < 0 ||
         reserve(&calls->paths, calls->path_count, &calls->path_room,

@@ -13,6 +13,11 @@
 
 #define WM_REGION_NO_PATH UINT32_MAX
 
+/* When there are so many paths, new ones inside one another count as one, by a name that
+ * says so; and there may be as many of these. A recursion may have any number of paths. */
+#define WM_REGION_PATHS_MOST 65536
+#define WM_REGION_FURTHER "(further regions)"
+
 struct wm_region_path {
     const char *name;
     uint32_t parent; /* WM_REGION_NO_PATH: none */

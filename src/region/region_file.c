@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
@@ -27,6 +28,8 @@ enum {
     NAME_SIZE = 3 * WM_REGION_NAME_MAX + 1,
     /* a quote two, and there are numbers and commas. */
     ROW_SIZE = 2 * NAME_SIZE + 2 * WM_NUMBER_SIZE + 64,
+    /* A row is written within this, unless its writer died or had no room. */
+    SETTLE_NS = 50000000,
     /* For most rows no memory is asked for. */
     SHORT_NAME = 128,
 };
@@ -161,20 +164,99 @@ static int append(int fd, const char *path, const char *text, size_t length,
     return WM_OK;
 }
 
+/* Where the last whole row ends: a line end in quotes belongs to a name. */
+static int find_end(int fd, const char *path, off_t *ret_end, struct wm_error *err)
+{
+    char part[1 << 14];
+    off_t at = 0, end = 0;
+    bool is_quoted = false;
+    ssize_t got;
+
+    while ((got = pread(fd, part, sizeof(part), at)) > 0) {
+        for (ssize_t i = 0; i < got; i++) {
+            if (part[i] == '"')
+                is_quoted = !is_quoted;
+            else if (part[i] == '\n' && !is_quoted)
+                end = at + i + 1;
+        }
+        at += got;
+    }
+    *ret_end = end;
+    return got < 0 ? wm_fail_errno(err, path) : WM_OK;
+}
+
+/* The row that a writer was killed in, or had no room for, goes: completed by what comes
+ * next it would be a row that nobody has written. */
+static int cut_torn_row(int fd, const char *path, off_t size, struct wm_error *err)
+{
+    off_t end;
+
+    int status = find_end(fd, path, &end, err);
+    if (status < 0)
+        return status;
+    if (size - end > ROW_SIZE)
+        return wm_fail(err, WM_EFORMAT, "%s: its last row has no end; nothing is added",
+                       path);
+    return ftruncate(fd, end) < 0 ? wm_fail_errno(err, path) : WM_OK;
+}
+
+/* Whether a line is one of numbers behind a name, as the last one of a file that was left
+ * in peace is: then the file need not be read. */
+static bool ends_with_row(const char *tail, size_t length)
+{
+    static const char number[] = "0123456789.e+-";
+
+    if (length == 0 || tail[length - 1] != '\n')
+        return false;
+    length -= length > 1 && tail[length - 2] == '\r' ? 2 : 1;
+    size_t start = length;
+    while (start > 0 && strchr(number, tail[start - 1]))
+        start--;
+    return start < length && start >= 3 && tail[start - 1] == ',' &&
+           (tail[start - 2] == '0' || tail[start - 2] == '1') && tail[start - 3] == ',';
+}
+
+/* Whether the last row has its end. A row that is just being written may be seen in part:
+ * what is to be called torn has to stay so for a while. */
+static int check_end(int fd, const char *path, off_t size, struct wm_error *err)
+{
+    const struct timespec nap = { .tv_nsec = SETTLE_NS };
+    struct stat info = { .st_size = -1 };
+    char tail[64];
+
+    for (;;) {
+        off_t at = size > (off_t)sizeof(tail) ? size - (off_t)sizeof(tail) : 0;
+        ssize_t got = pread(fd, tail, (size_t)(size - at), at);
+        if (got < 0)
+            return wm_fail_errno(err, path);
+        if (ends_with_row(tail, (size_t)got))
+            return WM_OK;
+        if (info.st_size == size)
+            return cut_torn_row(fd, path, size, err);
+        nanosleep(&nap, NULL);
+        if (fstat(fd, &info) < 0)
+            return wm_fail_errno(err, path);
+        if (info.st_size != size) {
+            size = info.st_size;
+            info.st_size = -1;
+        }
+    }
+}
+
 /* What a file begins with decides whether rows are added to it. */
 static int check_header(int fd, const char *path, off_t size, struct wm_error *err)
 {
     char text[sizeof(HEADER LINE_END)] = "";
-    char last = '\n';
 
     ssize_t got = pread(fd, text, sizeof(text) - 1, 0);
-    if (got < 0 || pread(fd, &last, 1, size - 1) < 0)
+    if (got < 0)
         return wm_fail_errno(err, path);
     size_t length = strcspn(text, LINE_END);
     if (length != strlen(HEADER) || strncmp(text, HEADER, length) != 0)
         return wm_fail(err, WM_EFORMAT, "%s: not a sub-tracking file; nothing is added",
                        path);
-    return last == '\n' ? WM_OK : append(fd, path, LINE_END, strlen(LINE_END), err);
+    bool is_alone = got == size && got > 0 && text[got - 1] == '\n';
+    return is_alone ? WM_OK : check_end(fd, path, size, err);
 }
 
 static int csv_begin(int fd, const char *path, struct wm_error *err)
@@ -186,9 +268,12 @@ static int csv_begin(int fd, const char *path, struct wm_error *err)
         return wm_fail_errno(err, path);
     if (!S_ISREG(info.st_mode))
         return wm_fail(err, WM_EINVAL, "%s: not a regular file", path);
-    if (info.st_size > 0)
-        return check_header(fd, path, info.st_size, err);
-    return append(fd, path, header, strlen(header), err);
+    int status = info.st_size > 0 ? check_header(fd, path, info.st_size, err) : WM_OK;
+    if (status < 0)
+        return status;
+    if (fstat(fd, &info) < 0)
+        return wm_fail_errno(err, path);
+    return info.st_size > 0 ? WM_OK : append(fd, path, header, strlen(header), err);
 }
 
 static int csv_open(union wm_region_file_state *state, const char *path, bool may_exist,
@@ -214,21 +299,16 @@ static void csv_close(union wm_region_file_state *state)
         close(state->fd);
 }
 
-/* Quotes where Python's csv does. */
 static size_t put_name(char *text, const struct wm_region_row *row)
 {
     size_t length = 0;
 
-    if (!strpbrk(row->name, ",\"\r\n")) {
+    if (!wm_text_is_quoted(row->name, row->name_length)) {
         memcpy(text, row->name, row->name_length);
         return row->name_length;
     }
     text[length++] = '"';
-    for (size_t i = 0; i < row->name_length; i++) {
-        if (row->name[i] == '"')
-            text[length++] = '"';
-        text[length++] = row->name[i];
-    }
+    length += wm_text_double_quotes(text + length, row->name, row->name_length);
     text[length++] = '"';
     return length;
 }

@@ -42,4 +42,9 @@ struct wm_region_file_ops {
 
 extern const struct wm_region_file_ops wm_region_file_sqlite;
 
+/* From here on fork() waits for rows that are being written. Who holds a lock of its own
+ * while it writes registers its handlers after this, so that fork() has them run in the
+ * order in which writing takes the locks. False: out of memory. */
+bool wm_region_file_watch_forks(void);
+
 #endif

@@ -3,8 +3,11 @@
  * region_file_sqlite.c - sub-tracking files in an SQLite database, with the table that
  * gpu_tracker makes.
  *
- * A connection must not go along into the child of a fork(): there another one is opened,
- * and that of the parent left alone.
+ * Nothing of SQLite's must go along into the child of a fork(): not only its connections,
+ * but also what it remembers of a file that has one, by which a connection of the child
+ * would believe that it holds locks. So all connections are closed before, and opened again
+ * with the next row. Whoever forks does not know of them: there is a list of all that the
+ * process has.
  */
 #include "region/region_file.h"
 
@@ -22,11 +25,19 @@
 enum { BUSY_MS = 10000 };
 
 struct wm_region_database {
-    pthread_mutex_t lock; /* of all */
+    struct wm_region_database *next;
+    pthread_mutex_t lock; /* of all that follows */
+    char *path;           /* absolute, without links: the program may change its folder */
     sqlite3 *connection;
     sqlite3_stmt *insert;
     pid_t pid; /* whose they are */
 };
+
+/* Comes before the lock of each. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct wm_region_database *list;
+static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
+static bool is_watching;
 
 static int fail(sqlite3 *connection, int result, const char *path, struct wm_error *err)
 {
@@ -63,17 +74,12 @@ static int prepare(struct wm_region_database *database, const char *path,
     return result == SQLITE_OK ? WM_OK : fail(database->connection, result, path, err);
 }
 
-/* SQLite takes a name that begins with "file:" for a URI. */
 static int connect(struct wm_region_database *database, const char *path,
                    struct wm_error *err)
 {
-    char *name = NULL;
-
-    if (asprintf(&name, "%s%s", path[0] == '/' ? "" : "./", path) < 0)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
-    int result = sqlite3_open_v2(name, &database->connection,
+    int result = sqlite3_open_v2(database->path, &database->connection,
                                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-    free(name);
+
     database->pid = getpid();
     if (result != SQLITE_OK)
         return fail(database->connection, result, path, err);
@@ -93,6 +99,54 @@ static void disconnect(struct wm_region_database *database)
     }
     database->insert = NULL;
     database->connection = NULL;
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&list_lock);
+    for (struct wm_region_database *database = list; database; database = database->next) {
+        pthread_mutex_lock(&database->lock);
+        disconnect(database);
+    }
+}
+
+static void after_fork(void)
+{
+    for (struct wm_region_database *database = list; database; database = database->next)
+        pthread_mutex_unlock(&database->lock);
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void watch(void)
+{
+    is_watching = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+}
+
+bool wm_region_file_watch_forks(void)
+{
+    pthread_once(&watch_once, watch);
+    return is_watching;
+}
+
+static void join_list(struct wm_region_database *database)
+{
+    pthread_mutex_lock(&list_lock);
+    database->next = list;
+    list = database;
+    pthread_mutex_unlock(&list_lock);
+}
+
+/* Without a fork() in between. */
+static void leave_list(struct wm_region_database *database)
+{
+    struct wm_region_database **link = &list;
+
+    pthread_mutex_lock(&list_lock);
+    while (*link != database)
+        link = &(*link)->next;
+    *link = database->next;
+    disconnect(database);
+    pthread_mutex_unlock(&list_lock);
 }
 
 /* Tables are made in an empty database only. */
@@ -139,12 +193,23 @@ static int sqlite_open(union wm_region_file_state *state, const char *path, bool
         status = make_file(path, may_exist, err);
     if (status < 0)
         return status;
-    state->database = calloc(1, sizeof(*state->database));
-    if (!state->database)
+    struct wm_region_database *database = calloc(1, sizeof(*database));
+    if (!database || !wm_region_file_watch_forks()) {
+        free(database);
         return wm_fail(err, WM_ENOMEM, "out of memory");
-    pthread_mutex_init(&state->database->lock, NULL);
-    status = connect(state->database, path, err);
-    return status < 0 ? status : begin(state->database, path, err);
+    }
+    pthread_mutex_init(&database->lock, NULL);
+    state->database = database;
+    join_list(database);
+    database->path = realpath(path, NULL);
+    if (!database->path)
+        return wm_fail_errno(err, path);
+    pthread_mutex_lock(&database->lock);
+    status = connect(database, path, err);
+    if (status == WM_OK)
+        status = begin(database, path, err);
+    pthread_mutex_unlock(&database->lock);
+    return status;
 }
 
 /* Under the lock. */
@@ -185,11 +250,14 @@ static int sqlite_write(union wm_region_file_state *state, const char *path,
 
 static void sqlite_close(union wm_region_file_state *state)
 {
-    if (!state->database)
+    struct wm_region_database *database = state->database;
+
+    if (!database)
         return;
-    disconnect(state->database);
-    pthread_mutex_destroy(&state->database->lock);
-    free(state->database);
+    leave_list(database);
+    pthread_mutex_destroy(&database->lock);
+    free(database->path);
+    free(database);
 }
 
 static int sqlite_remove(const char *path, struct wm_error *err)

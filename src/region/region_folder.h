@@ -8,15 +8,19 @@
 
 struct wm_region_folder {
     char path[WM_FOLDER_SIZE];
-    int fd, control_fd, wake_fd; /* -1: not open */
+    int fd, wake_fd; /* -1: not open */
     struct wm_ring_control *control;
 };
 
-/* Makes it, in memory if possible, with `control`, which is locked, and `wake`. On failure
- * nothing is left behind. */
+/* Makes it, in memory if possible, with `control`, which is locked. On failure nothing is
+ * left behind. */
 int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err);
 
-/* Closes it, and removes it, and what trackers left behind that died a day ago. */
+/* Makes `wake` in it: apart from the rest, for no program has to wait for that. */
+int wm_region_folder_make_wake(struct wm_region_folder *folder, struct wm_error *err);
+
+/* Closes it and removes it; and of what dead trackers left behind that which is older than
+ * a day, and the oldest where they have too much together. */
 void wm_region_folder_remove(struct wm_region_folder *folder);
 
 /* Closes it. */

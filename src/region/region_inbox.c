@@ -37,6 +37,7 @@ enum {
     SOURCES_MAX = 32768, /* a process may have 65530 mappings */
     NUMBERS_MAX = 1 << 24,
     THREADS_AT_A_TIME = 1 << 12,
+    THREADS_PARTS = NUMBERS_MAX / THREADS_AT_A_TIME,
 };
 
 struct wm_region_inbox {
@@ -50,8 +51,8 @@ struct wm_region_inbox {
     struct wm_region_source **heap; /* those that have an event, the earliest on top */
     size_t heap_count;
 
-    /* What is known of all threads, those that are gone too. */
-    struct wm_region_thread *threads[NUMBERS_MAX / THREADS_AT_A_TIME];
+    /* What is known of all threads, those that are gone too; made with the first. */
+    struct wm_region_thread **threads;
 
     uint64_t ready;      /* rings that were announced when they were last looked for */
     int64_t searched_ns; /* when that was */
@@ -61,6 +62,7 @@ struct wm_region_inbox {
     int64_t complete_ns; /* handed out up to here */
     uint64_t progress;
     uint64_t lost_before; /* by rings that are gone */
+    bool is_cut_off;
 };
 
 static int out_of_memory(struct wm_error *err)
@@ -82,14 +84,20 @@ int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err
     return WM_OK;
 }
 
+int wm_region_inbox_open(struct wm_region_inbox *inbox, struct wm_error *err)
+{
+    return wm_region_folder_make_wake(&inbox->folder, err);
+}
+
 void wm_region_inbox_forget(struct wm_region_inbox *inbox)
 {
     if (!inbox)
         return;
     for (size_t i = 0; i < inbox->source_count; i++)
         wm_region_source_close(inbox->sources[i]);
-    for (size_t i = 0; i < sizeof(inbox->threads) / sizeof(inbox->threads[0]); i++)
+    for (size_t i = 0; inbox->threads && i < THREADS_PARTS; i++)
         free(inbox->threads[i]);
+    free(inbox->threads);
     wm_region_interned_clear(&inbox->names);
     wm_region_folder_close(&inbox->folder);
     free(inbox->sources);
@@ -113,6 +121,16 @@ const char *wm_region_inbox_path(const struct wm_region_inbox *inbox)
 int wm_region_inbox_fd(const struct wm_region_inbox *inbox)
 {
     return inbox->folder.wake_fd;
+}
+
+bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox)
+{
+    return atomic_load(&inbox->folder.control->rings_made) == 0 && inbox->source_count == 0;
+}
+
+bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox)
+{
+    return inbox->is_cut_off;
 }
 
 void wm_region_inbox_watch_names(struct wm_region_inbox *inbox, wm_region_take_name *take,
@@ -206,8 +224,12 @@ static int make_room(struct wm_region_inbox *inbox)
 
 static int keep_thread(struct wm_region_inbox *inbox, const struct wm_region_source *source)
 {
-    struct wm_region_thread **some = &inbox->threads[source->number / THREADS_AT_A_TIME];
+    if (!inbox->threads)
+        inbox->threads = calloc(THREADS_PARTS, sizeof(*inbox->threads));
+    if (!inbox->threads)
+        return WM_ENOMEM;
 
+    struct wm_region_thread **some = &inbox->threads[source->number / THREADS_AT_A_TIME];
     if (!*some)
         *some = calloc(THREADS_AT_A_TIME, sizeof(**some));
     if (!*some)
@@ -254,9 +276,10 @@ static int add_file(struct wm_region_inbox *inbox, const char *name)
     int status = number < NUMBERS_MAX ? add_source(inbox, (uint32_t)number) : WM_EFORMAT;
     if (status == WM_EFORMAT)
         unlinkat(inbox->folder.fd, name, 0);
-    return status == WM_ENOMEM ? status : WM_OK;
+    return status == WM_EFORMAT ? WM_OK : status;
 }
 
+/* WM_EIO: some could not be looked at, which the next search may. */
 static int search(struct wm_region_inbox *inbox)
 {
     const struct dirent *entry;
@@ -267,10 +290,13 @@ static int search(struct wm_region_inbox *inbox)
     if (!dir) {
         if (fd >= 0)
             close(fd);
-        return WM_OK; /* the next search may do better */
+        return WM_EIO;
     }
-    while (status == WM_OK && (entry = readdir(dir)))
-        status = add_file(inbox, entry->d_name);
+    while (status != WM_ENOMEM && (entry = readdir(dir))) {
+        int added = add_file(inbox, entry->d_name);
+        if (added < 0)
+            status = added;
+    }
     closedir(dir);
     return status;
 }
@@ -471,18 +497,24 @@ static void look_at_all(struct wm_region_inbox *inbox, bool is_last, struct roun
     }
 }
 
+static bool has_no_control(const struct wm_region_inbox *inbox)
+{
+    return faccessat(inbox->folder.fd, WM_CONTROL_FILE, F_OK, 0) < 0 && errno == ENOENT;
+}
+
 static int drain(struct wm_region_inbox *inbox, bool is_last, struct round *round)
 {
-    int status = search_if_due(inbox, is_last, round->now_ns);
+    inbox->is_cut_off = has_no_control(inbox);
+    int searched = search_if_due(inbox, is_last, round->now_ns);
 
-    if (status < 0)
-        return status;
+    if (searched == WM_ENOMEM)
+        return searched;
     look_at_all(inbox, is_last, round);
-    status = gather(inbox, round);
+    int status = gather(inbox, round);
     while (status == WM_OK && inbox->heap_count > 0 &&
            inbox->heap[0]->next.when_ns <= round->until_ns)
         status = run(inbox, round);
-    return status;
+    return status == WM_OK && is_last ? searched : status;
 }
 
 int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, wm_region_take *take,

@@ -43,13 +43,17 @@ struct wm_region_thread {
     uint32_t process; /* the same number for all threads of a process, and no other */
 };
 
-/* Makes the folder, open to this user alone. */
+/* Makes the folder, open to this user alone: programs may be told of it. */
 int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err);
 
-/* Removes the folder. Accepts NULL. In a child of fork(): see wm_region_inbox_forget(). */
+/* Makes the tracker's end ready, once; before that nothing is drained. Apart from the
+ * folder, for a program need not wait for this. */
+int wm_region_inbox_open(struct wm_region_inbox *inbox, struct wm_error *err);
+
+/* Removes the folder. Accepts NULL. Not in a child of fork(). */
 void wm_region_inbox_free(struct wm_region_inbox *inbox);
 
-/* Frees the memory and leaves the folder alone. */
+/* Frees the memory and leaves the folder as it would be after a kill. */
 void wm_region_inbox_forget(struct wm_region_inbox *inbox);
 
 /* The value of WATTMETER_REGIONS. */
@@ -57,6 +61,13 @@ const char *wm_region_inbox_path(const struct wm_region_inbox *inbox);
 
 /* Becomes readable when a ring is half full, so that draining is due before the tick. */
 int wm_region_inbox_fd(const struct wm_region_inbox *inbox);
+
+/* Whether no thread has made a ring yet: then draining can wait. */
+bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox);
+
+/* Whether somebody has removed its files: rings that are there go on, no new ones come, and
+ * nobody can ask for draining. As of the last time that it was drained. */
+bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox);
 
 /* Takes an event; negative stops the draining, and the event comes again. */
 typedef int wm_region_take(void *context, const struct wm_region_event *event);

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 #include "base/base_error.h"
+#include "base/base_map.h"
 
 struct wm_region_interned {
     char **texts; /* by number */
     uint32_t count, text_room;
-    uint32_t *slots; /* numbers by hash; UINT32_MAX: empty */
-    uint32_t slot_room;
-    size_t bytes; /* of all texts */
+    struct wm_map map; /* numbers by hash, and by which of those with that hash it is */
+    size_t bytes;      /* of all texts */
 };
 
 /* The number of text[0..length), which is made valid UTF-8. Where there are too many texts

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -18,48 +19,64 @@
 /* A thread that stopped in the middle of an event is not waited for any longer. */
 #define STUCK_NS WM_NS_PER_S
 
+/* MADV_POPULATE_READ, which older headers lack. */
+enum { WM_POPULATE_READ = 22 };
+
 static bool is_power_of_two(uint64_t number)
 {
     return number > 0 && (number & (number - 1)) == 0;
 }
 
-static int open_file(int folder, uint32_t number)
-{
-    char name[16];
+struct file_name {
+    char text[16];
+};
 
-    snprintf(name, sizeof(name), "%lu", (unsigned long)number);
-    return openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+static struct file_name name_of(uint32_t number)
+{
+    struct file_name name;
+
+    snprintf(name.text, sizeof(name.text), "%lu", (unsigned long)number);
+    return name;
+}
+
+static int open_file(int folder, uint32_t number, int mode)
+{
+    return openat(folder, name_of(number).text, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 /* Pages of tmpfs that were not reserved are made when they are read, for which there may
  * be no room; then it takes SIGBUS. Other file systems have their own ways to reserve. */
-static bool is_reserved(int fd, uint64_t capacity)
+static bool is_reserved(const struct stat *info, const struct statfs *system,
+                        uint64_t capacity)
 {
-    struct stat info;
-    struct statfs system;
-
-    if (fstat(fd, &info) < 0 || fstatfs(fd, &system) < 0)
-        return false;
-    return info.st_size >= (off_t)wm_ring_bytes(capacity) &&
-           (system.f_type != TMPFS_MAGIC ||
-            (uint64_t)info.st_blocks * 512 >= wm_ring_bytes(capacity));
+    return info->st_size >= (off_t)wm_ring_bytes(capacity) &&
+           (system->f_type != TMPFS_MAGIC ||
+            (uint64_t)info->st_blocks * 512 >= wm_ring_bytes(capacity));
 }
 
 /* The head of a ring that can be mapped. */
 static bool is_ring(int fd, struct wm_ring *ret_head)
 {
     struct stat info;
+    struct statfs system;
 
-    return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+    return fstat(fd, &info) == 0 && fstatfs(fd, &system) == 0 && S_ISREG(info.st_mode) &&
+           info.st_uid == geteuid() &&
            pread(fd, ret_head, sizeof(*ret_head), 0) == (ssize_t)sizeof(*ret_head) &&
            ret_head->magic == WM_RING_MAGIC && ret_head->version == WM_RING_VERSION &&
            is_power_of_two(ret_head->size) && ret_head->size >= WM_RING_CAPACITY_MIN &&
            ret_head->size <= WM_RING_SIZE_MAX &&
            info.st_size >= (off_t)wm_ring_bytes(ret_head->size) &&
-           is_reserved(fd, WM_RING_CAPACITY_MIN);
+           is_reserved(&info, &system, WM_RING_CAPACITY_MIN);
 }
 
-static int map(int fd, uint32_t number, struct wm_region_source **ret_source)
+static bool is_process(pid_t pid)
+{
+    return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+static int map(int fd, uint32_t number, int protection,
+               struct wm_region_source **ret_source)
 {
     struct wm_ring head;
 
@@ -69,7 +86,7 @@ static int map(int fd, uint32_t number, struct wm_region_source **ret_source)
     if (!source)
         return WM_ENOMEM;
     source->bytes = wm_ring_bytes(head.size);
-    void *ring = mmap(NULL, source->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *ring = mmap(NULL, source->bytes, protection, MAP_SHARED, fd, 0);
     if (ring == MAP_FAILED) {
         free(source);
         return WM_EIO;
@@ -82,6 +99,7 @@ static int map(int fd, uint32_t number, struct wm_region_source **ret_source)
         .tid = head.tid > 0 ? head.tid : 0,
         .process = head.process,
     };
+    source->has_pid = is_process(source->thread.pid);
     source->size = head.size;
     source->capacity = WM_RING_CAPACITY_MIN;
     memset(source->names, 0xff, sizeof(source->names));
@@ -89,15 +107,35 @@ static int map(int fd, uint32_t number, struct wm_region_source **ret_source)
     return WM_OK;
 }
 
-int wm_region_source_open(int folder, uint32_t number, struct wm_region_source **ret_source)
+static int open_in_mode(int folder, uint32_t number, int mode, int protection,
+                        struct wm_region_source **ret_source)
 {
-    int fd = open_file(folder, number);
+    int fd = open_file(folder, number, mode);
 
     if (fd < 0)
         return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? WM_EIO : WM_EFORMAT;
-    int status = map(fd, number, ret_source);
+    int status = map(fd, number, protection, ret_source);
     close(fd);
     return status;
+}
+
+int wm_region_source_open(int folder, uint32_t number, struct wm_region_source **ret_source)
+{
+    return open_in_mode(folder, number, O_RDWR, PROT_READ | PROT_WRITE, ret_source);
+}
+
+int wm_region_source_open_left(int folder, uint32_t number,
+                               struct wm_region_source **ret_source)
+{
+    struct wm_region_source *source;
+
+    int status = open_in_mode(folder, number, O_RDONLY, PROT_READ, &source);
+    if (status < 0)
+        return status;
+    source->taken = atomic_load_explicit(&source->ring->taken, memory_order_acquire);
+    source->written = source->taken;
+    *ret_source = source;
+    return WM_OK;
 }
 
 void wm_region_source_close(struct wm_region_source *source)
@@ -108,20 +146,40 @@ void wm_region_source_close(struct wm_region_source *source)
     free(source);
 }
 
-static void look_at_capacity(struct wm_region_source *source, int folder)
+static bool is_capacity(const struct wm_region_source *source, uint64_t capacity)
+{
+    return is_power_of_two(capacity) && capacity >= source->capacity &&
+           capacity <= source->size;
+}
+
+/* By its name: descriptors are the process's, which may have none left. Where somebody
+ * has removed the name, by touching the pages, which takes Linux 5.14. False where it
+ * cannot be told now. */
+static bool look_at_capacity(struct wm_region_source *source, int folder)
 {
     uint64_t capacity = atomic_load_explicit(&source->ring->capacity, memory_order_acquire);
+    struct stat info;
+    struct statfs system;
 
     if (capacity == source->capacity)
-        return;
-    int fd = open_file(folder, source->number);
-    if (fd < 0 || !is_power_of_two(capacity) || capacity < source->capacity ||
-        capacity > source->size || !is_reserved(fd, capacity))
+        return true;
+    if (fstatat(folder, name_of(source->number).text, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
+        fstatfs(folder, &system) < 0) {
+        if (errno != ENOENT)
+            return false;
+        source->is_broken =
+            !is_capacity(source, capacity) ||
+            madvise(source->ring, wm_ring_bytes(capacity), WM_POPULATE_READ) < 0;
+        if (!source->is_broken)
+            source->capacity = capacity;
+        return true;
+    }
+    if (!S_ISREG(info.st_mode) || !is_capacity(source, capacity) ||
+        !is_reserved(&info, &system, capacity))
         source->is_broken = true;
     else
         source->capacity = capacity;
-    if (fd >= 0)
-        close(fd);
+    return true;
 }
 
 void wm_region_source_look(struct wm_region_source *source, int folder, int64_t now_ns)
@@ -137,8 +195,9 @@ void wm_region_source_look(struct wm_region_source *source, int folder, int64_t 
         return;
     }
     /* The capacity was there before what needs it. */
-    if (written - source->taken > source->capacity || written > source->capacity)
-        look_at_capacity(source, folder);
+    if ((written - source->taken > source->capacity || written > source->capacity) &&
+        !look_at_capacity(source, folder))
+        return;
     if (written - source->taken > source->capacity) {
         source->is_broken = true;
         return;
@@ -153,14 +212,23 @@ void wm_region_source_look(struct wm_region_source *source, int folder, int64_t 
     }
 }
 
+/* Who removes the files takes nothing from a thread that has its ring mapped. Of another
+ * PID namespace it is not known whether it lives; then it may. */
+static bool is_left_without_name(const struct wm_region_source *source)
+{
+    return atomic_load(&source->ring->closed_ns) > 0 ||
+           (source->has_pid && !is_process(source->thread.pid));
+}
+
 void wm_region_source_check(struct wm_region_source *source, int folder, int64_t now_ns)
 {
-    int fd = open_file(folder, source->number);
-    bool is_locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    int fd = open_file(folder, source->number, O_RDWR);
+    bool is_gone = fd >= 0 ? flock(fd, LOCK_SH | LOCK_NB) == 0
+                           : errno == ENOENT && is_left_without_name(source);
 
     if (fd >= 0)
         close(fd);
-    if (is_locked)
+    if (!is_gone)
         return;
     wm_region_source_look(source, folder, now_ns);
     int64_t closed_ns = atomic_load(&source->ring->closed_ns);
@@ -220,7 +288,8 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
         if (source->written - source->taken < 2)
             return false;
         next->kind = WM_REGION_STARTS;
-        next->id = slot(source, source->taken + 1)->what;
+        next->id =
+            __atomic_load_n(&slot(source, source->taken + 1)->what, __ATOMIC_RELAXED);
         source->next_slots = 2;
         break;
     case WM_RING_STOP:
@@ -244,8 +313,12 @@ int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int
     if (floor_ns < source->last_ns)
         floor_ns = source->last_ns;
     while (!source->is_broken && source->taken < source->written) {
-        /* Once: what writes it may not be as careful as we are. */
-        const struct wm_ring_event event = *slot(source, source->taken);
+        /* Each once: what writes it may not be as careful as we are. */
+        const struct wm_ring_event *at = slot(source, source->taken);
+        const struct wm_ring_event event = {
+            .when_ns = __atomic_load_n(&at->when_ns, __ATOMIC_RELAXED),
+            .what = __atomic_load_n(&at->what, __ATOMIC_RELAXED),
+        };
         if ((event.what & 0xff) == WM_RING_NAME) {
             int status = take_name(source, event.what >> 8, (uint64_t)event.when_ns, intern,
                                    context);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * region_source.h - a ring, as the inbox reads it. Whatever is in it may be garbage: then
- * it is given up, and what had been read by then stands. Only a file that is cut short
- * while it is read would end the tracker; whoever can do that is this user, who can do so
- * in simpler ways.
+ * region_source.h - a ring, as the inbox reads it, and what comes after a dead inbox.
+ * Whatever is in it may be garbage: then it is given up, and what had been read by then
+ * stands. Only a file that is cut short while it is read would end the tracker; whoever can
+ * do that is this user, who can do so in simpler ways.
  */
 #ifndef WM_REGION_SOURCE_H
 #define WM_REGION_SOURCE_H
@@ -31,6 +31,7 @@ struct wm_region_source {
     uint64_t lost;
     int64_t last_ns; /* of the event that was read last */
     int64_t gone_ns; /* when it was seen to be written no more; 0: it may be */
+    bool has_pid;    /* its process was there, by the number that it has for itself */
     bool is_broken;
 
     /* An event is being written, which may be as old as the last one, and as `quiet_ns`. */
@@ -54,13 +55,19 @@ struct wm_region_source {
 int wm_region_source_open(int folder, uint32_t number,
                           struct wm_region_source **ret_source);
 
+/* The same for one whose tracker is dead, from where that had come to. It is only read:
+ * neither checked nor released. */
+int wm_region_source_open_left(int folder, uint32_t number,
+                               struct wm_region_source **ret_source);
+
 /* Accepts NULL. */
 void wm_region_source_close(struct wm_region_source *source);
 
 /* Looks at what has been written up to now. */
 void wm_region_source_look(struct wm_region_source *source, int folder, int64_t now_ns);
 
-/* Whether nobody writes it any more; if so what is written now is all. */
+/* Whether nobody writes it any more; if so what is written now is all. Where that cannot
+ * be told, for want of a descriptor, say, it counts as written. */
 void wm_region_source_check(struct wm_region_source *source, int folder, int64_t now_ns);
 
 /* Reads up to the next event, of which the time is between `floor_ns` and `now_ns`.

@@ -70,7 +70,7 @@ void wm_region_target_drop(struct wm_region_target *target)
     if (--target->users > 0)
         return;
     if (target->is_left)
-        munmap(target->first, wm_ring_bytes(target->first->size));
+        munmap(target->first, target->first_bytes);
     munmap(target->control, sizeof(*target->control));
     free(target);
 }
@@ -120,10 +120,8 @@ static struct wm_ring *map_ring(int fd, uint64_t size)
     return ring;
 }
 
-static struct wm_ring *fill_ring(struct wm_region_target *target, int fd, uint64_t number)
+static struct wm_ring *fill_ring(struct wm_region_target *target, int fd, uint64_t size)
 {
-    uint64_t size = size_of_ring(target->control, number);
-
     struct wm_ring *ring = map_ring(fd, size);
     if (!ring)
         return NULL;
@@ -140,7 +138,7 @@ static struct wm_ring *fill_ring(struct wm_region_target *target, int fd, uint64
 }
 
 struct wm_ring *wm_region_target_make_ring(struct wm_region_target *target,
-                                           uint64_t *ret_number)
+                                           uint64_t *ret_number, uint64_t *ret_size)
 {
     char path[WM_RING_PATH_SIZE], made[WM_RING_PATH_SIZE];
 
@@ -151,10 +149,11 @@ struct wm_ring *wm_region_target_make_ring(struct wm_region_target *target,
     int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return NULL;
-    struct wm_ring *ring = fill_ring(target, fd, number);
+    uint64_t size = size_of_ring(target->control, number);
+    struct wm_ring *ring = fill_ring(target, fd, size);
     close(fd);
     if (ring && rename(made, path) < 0) {
-        munmap(ring, wm_ring_bytes(ring->size));
+        munmap(ring, wm_ring_bytes(size));
         ring = NULL;
     }
     if (!ring) {
@@ -162,20 +161,23 @@ struct wm_ring *wm_region_target_make_ring(struct wm_region_target *target,
         return NULL;
     }
     atomic_fetch_add(&target->control->rings_ready, 1);
-    if (!target->first)
+    if (!target->first) {
         target->first = ring;
+        target->first_bytes = wm_ring_bytes(size);
+    }
     *ret_number = number;
+    *ret_size = size;
     return ring;
 }
 
 void wm_region_target_leave_ring(struct wm_region_target *target, struct wm_ring *ring,
-                                 bool is_kept)
+                                 size_t bytes, bool is_kept)
 {
     atomic_store(&ring->closed_ns, wm_clock_monotonic_ns());
     if (is_kept && ring == target->first)
         target->is_left = true;
     else
-        munmap(ring, wm_ring_bytes(ring->size));
+        munmap(ring, bytes);
 }
 
 bool wm_region_target_grow_ring(const struct wm_region_target *target, uint64_t number,

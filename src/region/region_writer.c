@@ -3,6 +3,7 @@
  * grows, is full, or cannot be made. */
 #include "region/region_writer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/base_clock.h"
@@ -33,16 +34,18 @@ struct wm_region_writer *wm_region_writer_new(struct wm_region_target *target,
 void wm_region_writer_attach(struct wm_region_writer *writer)
 {
     int64_t now_ns = wm_clock_monotonic_ns();
+    uint64_t size = 0;
 
     if (now_ns < writer->retry_ns)
         return;
     writer->retry_ns = now_ns + DOUBT_NS;
-    writer->ring = wm_region_target_make_ring(writer->target, &writer->number);
+    writer->ring = wm_region_target_make_ring(writer->target, &writer->number, &size);
     if (!writer->ring)
         return;
     writer->events = (struct wm_ring_event *)((char *)writer->ring + WM_RING_EVENTS_AT);
     writer->mask = WM_RING_CAPACITY_MIN - 1;
-    writer->size = writer->ring->size;
+    writer->bytes = wm_ring_bytes(size);
+    writer->size = size;
 }
 
 void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept)
@@ -50,7 +53,7 @@ void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept)
     if (!writer)
         return;
     if (writer->ring)
-        wm_region_target_leave_ring(writer->target, writer->ring, is_kept);
+        wm_region_target_leave_ring(writer->target, writer->ring, writer->bytes, is_kept);
     wm_region_target_drop(writer->target);
     free(writer);
 }
@@ -93,6 +96,15 @@ static bool fits(struct wm_region_writer *writer, uint64_t total)
     return true;
 }
 
+/* All of it, however many signals come in between. */
+static void take_nap(long nap_ns)
+{
+    struct timespec rest = { .tv_nsec = nap_ns };
+
+    while (nanosleep(&rest, &rest) < 0 && errno == EINTR)
+        ;
+}
+
 /* Until there is room for `total`, or there is no hope of it. Only naps are counted: where
  * so much is running that they take longer, the tracker gets no more of the machine than
  * this thread does. */
@@ -105,7 +117,7 @@ static bool wait_for_room(struct wm_region_writer *writer, uint64_t total)
 
     while (waited_ns < PATIENCE_NS && !atomic_load(&control->is_closed)) {
         wm_region_target_wake(writer->target);
-        nanosleep(&(struct timespec) { .tv_nsec = nap_ns }, NULL);
+        take_nap(nap_ns);
         if (fits(writer, total))
             return true;
         waited_ns += nap_ns;

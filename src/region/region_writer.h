@@ -42,6 +42,7 @@ struct wm_region_writer {
 
     struct wm_region_target *target;
     uint64_t number;  /* of the ring, */
+    size_t bytes;     /* that are mapped of it, */
     uint64_t size;    /* and what its capacity may become */
     int64_t retry_ns; /* when a ring may be tried to be made again */
     bool has_given_up;

@@ -92,7 +92,7 @@ static void take_due_tick(struct wm_tracker *tracker, int64_t now_ns)
               half_ns < PATIENCE_NS ? half_ns : PATIENCE_NS);
 
     if (tracker->regions)
-        wm_track_regions_drain(tracker->regions);
+        wm_track_regions_tick(tracker->regions);
 
     tracker->due_ns += tracker->interval_ns;
     int64_t after_ns = wm_clock_monotonic_ns();

@@ -2,6 +2,7 @@
 /* track_regions.c - drains the rings; see track_regions.h. */
 #include "track/track_regions.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,12 +15,21 @@
 /* Calls that are given to the recorder at a time. */
 enum { BATCH_MAX = 512 };
 
+/* So many ticks without any ring are worked off at once: each by itself would cost many
+ * times as much, as by the next tick all that it needs has left the caches. */
+enum { IDLE_TICKS = 128 };
+
+_Static_assert(IDLE_TICKS < WM_REGIONS_WAITING_LEAST, "the analysis keeps them until then");
+
 /* How long the rings are left alone for a recording that has no room and makes none: a
  * program waits four times as long for room in a full ring before it gives up. At the end
  * nobody waits any more. */
 #define HOLD_NS (500 * WM_NS_PER_MS)
 #define HOLD_AT_END_NS (2 * WM_NS_PER_S)
 #define HOLD_STEP_NS WM_NS_PER_MS
+
+/* How often rings are drained that can no longer ask for it. */
+#define CUT_OFF_STEP_NS (10 * WM_NS_PER_MS)
 
 struct wm_track_regions {
     struct wm_region_inbox *inbox;
@@ -33,7 +43,7 @@ struct wm_track_regions {
     bool no_journal;   /* it could not be made */
     bool is_journaled; /* the event that comes again is in it already */
 
-    struct wm_region_record batch[BATCH_MAX];
+    struct wm_region_record *batch; /* with a recorder: room for BATCH_MAX */
     size_t count;
     bool has_room;           /* for that batch */
     uint32_t paths, threads; /* that the recorder has been told of */
@@ -42,6 +52,8 @@ struct wm_track_regions {
     int64_t held_ns;     /* since when the recording has had no room, or 0 */
     int64_t hold_max_ns; /* how long that is borne */
     bool is_holding;     /* the last draining stopped for it */
+
+    int idle_ticks; /* since the last draining */
 };
 
 int wm_track_regions_new(struct wm_track_regions **ret_regions, struct wm_error *err)
@@ -71,6 +83,7 @@ void wm_track_regions_free(struct wm_track_regions *regions)
     wm_region_journal_free(regions->journal);
     wm_region_calls_free(regions->calls);
     wm_region_inbox_free(regions->inbox);
+    free(regions->batch);
     free(regions);
 }
 
@@ -121,8 +134,16 @@ int wm_track_regions_set_takers(struct wm_track_regions *regions,
 {
     regions->analysis = analysis;
     regions->recorder = recorder;
-    if (recorder)
+
+    int status = wm_region_inbox_open(regions->inbox, err);
+    if (status < 0)
+        return status;
+    if (recorder) {
         wm_region_inbox_watch_names(regions->inbox, note_name, regions);
+        regions->batch = malloc(BATCH_MAX * sizeof(*regions->batch));
+        if (!regions->batch)
+            return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+    }
     return wm_analysis_regions_start(analysis, err);
 }
 
@@ -200,9 +221,8 @@ static int take_edge(void *context, const struct wm_region_edge *edge)
 
     if (is_over && regions->recorder && !find_room(regions))
         return WM_EIO;
-    int status = wm_analysis_edge(regions->analysis, edge,
-                                  wm_region_calls_thread(regions->calls, edge->thread).pid,
-                                  &paths, NULL);
+    uint32_t process = wm_region_calls_thread(regions->calls, edge->thread).process;
+    int status = wm_analysis_edge(regions->analysis, edge, process, &paths, NULL);
     if (status < 0 || !is_over || !regions->recorder)
         return status;
     regions->batch[regions->count++] = (struct wm_region_record) {
@@ -280,11 +300,21 @@ void wm_track_regions_drain(struct wm_track_regions *regions)
     drain(regions, false, &complete_ns);
 }
 
+void wm_track_regions_tick(struct wm_track_regions *regions)
+{
+    if (wm_region_inbox_is_idle(regions->inbox) && ++regions->idle_ticks < IDLE_TICKS)
+        return;
+    regions->idle_ticks = 0;
+    wm_track_regions_drain(regions);
+}
+
 int wm_track_regions_fd(const struct wm_track_regions *regions, int64_t *ret_wait_ns)
 {
-    if (!regions->is_holding)
+    bool is_cut_off = wm_region_inbox_is_cut_off(regions->inbox);
+
+    if (!regions->is_holding && !is_cut_off)
         return wm_region_inbox_fd(regions->inbox);
-    *ret_wait_ns = HOLD_STEP_NS;
+    *ret_wait_ns = regions->is_holding ? HOLD_STEP_NS : CUT_OFF_STEP_NS;
     return -1;
 }
 
@@ -295,19 +325,38 @@ static void wait_a_moment(void)
     nanosleep(&moment, NULL);
 }
 
+/* What could not be taken at the end is not counted: nobody has looked at it. */
+static void remark(struct wm_result *result, int status)
+{
+    if (status < 0)
+        snprintf(result->regions_note, sizeof(result->regions_note),
+                 "the last ones are missing: %s",
+                 status == WM_ENOMEM ? "out of memory" : "they could not be taken");
+}
+
 void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
                              struct wm_result *result)
 {
     int64_t complete_ns = end_ns;
 
+    int status;
+
     regions->hold_max_ns = HOLD_AT_END_NS;
-    while (drain(regions, true, &complete_ns) < 0 && regions->is_holding)
+    wm_analysis_regions_end(regions->analysis);
+    while ((status = drain(regions, true, &complete_ns)) < 0 && regions->is_holding)
         wait_a_moment();
+    remark(result, status);
     if (complete_ns < end_ns)
         complete_ns = end_ns;
-    while (wm_region_calls_end(regions->calls, complete_ns + 1, take_edge, regions) < 0 &&
+    while ((status = wm_region_calls_end(regions->calls, complete_ns + 1, take_edge,
+                                         regions)) < 0 &&
            regions->is_holding)
         wait_a_moment();
+    remark(result, status);
+    if (!result->regions_note[0] && wm_region_inbox_is_cut_off(regions->inbox))
+        snprintf(result->regions_note, sizeof(result->regions_note),
+                 "some may be missing: somebody removed %s during the run",
+                 wm_region_inbox_path(regions->inbox));
     give_batch(regions);
     wm_analysis_regions_complete(regions->analysis, INT64_MAX);
     result->stray_regions = wm_region_calls_stray(regions->calls);

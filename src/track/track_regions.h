@@ -41,6 +41,9 @@ int wm_track_regions_set_takers(struct wm_track_regions *regions,
 /* Takes what is in the rings. */
 void wm_track_regions_drain(struct wm_track_regions *regions);
 
+/* The same after a tick; without rings it mostly does nothing. */
+void wm_track_regions_tick(struct wm_track_regions *regions);
+
 /* Becomes readable when draining is due; -1 while it has to wait for the recording, and
  * then it is to be tried again after `*ret_wait_ns`. */
 int wm_track_regions_fd(const struct wm_track_regions *regions, int64_t *ret_wait_ns);

@@ -4,9 +4,12 @@
 #include "wattmeter/tracker.h"
 
 #include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,6 +71,19 @@ static int prepare(struct wm_tracker *tracker, const char *mode, bool own_number
     return status;
 }
 
+/* Whether the program, which may add rows to it, can. */
+static bool can_write(const char *file)
+{
+    char folder[PATH_MAX];
+    struct stat info;
+
+    if (stat(file, &info) == 0)
+        return S_ISREG(info.st_mode) && access(file, W_OK) == 0;
+    if (errno != ENOENT || snprintf(folder, sizeof(folder), "%s", file) >= PATH_MAX)
+        return false;
+    return access(dirname(folder), W_OK | X_OK) == 0;
+}
+
 /* Without regions the rest is as good; the report says why there are none. Where the user
  * has the program write its regions into a file, that is left alone. */
 static int make_regions(struct wm_tracker *tracker, struct wm_error *err)
@@ -78,7 +94,11 @@ static int make_regions(struct wm_tracker *tracker, struct wm_error *err)
 
     if (file) {
         snprintf(text, sizeof(text),
-                 "the program writes them to %s, as " WM_REGIONS_VARIABLE " says", file);
+                 can_write(file)
+                     ? "the program writes them to %s, as " WM_REGIONS_VARIABLE " says"
+                     : "there are none: " WM_REGIONS_VARIABLE
+                       " has the program write them to %s, which cannot be written",
+                 file);
         return wm_run_set_regions_remark(&tracker->run, text, err);
     }
     int status = wm_track_regions_new(&tracker->regions, &why);
@@ -98,10 +118,13 @@ static int make_regions(struct wm_tracker *tracker, struct wm_error *err)
  * this, as the command runs by now; where there is no memory for it there are none. */
 static void begin(struct wm_tracker *tracker, int64_t start_ns)
 {
+    struct wm_error why = { 0 };
+
     wm_ticker_read_tree(tracker->ticker);
     wm_ticker_start_cpu(tracker->ticker, start_ns);
     if (tracker->regions && wm_track_regions_set_takers(tracker->regions, tracker->analysis,
-                                                        tracker->recorder, NULL) < 0) {
+                                                        tracker->recorder, &why) < 0) {
+        wm_run_set_regions_remark(&tracker->run, why.text, NULL);
         wm_track_regions_free(tracker->regions);
         tracker->regions = NULL;
     }

@@ -52,6 +52,8 @@ static void put_spending(const struct wm_json_node *parent, const char *key,
     struct wm_json_node energy = wm_json_object(&node, "energy");
     wm_json_value(&energy, "total", &spending->energy.value);
     put_percent(&energy, "uncertainty_percent", &spending->energy.uncertainty);
+    if (spending->energy.value.known)
+        wm_json_origin(&energy, node.view->report->energy.origin);
     put_part(&energy, "cpu", &spending->cpu_energy);
     put_part(&energy, "dram", &spending->dram_energy);
     put_part(&energy, "gpus", &spending->gpu_energy);
@@ -79,7 +81,10 @@ static void put_histogram(const struct wm_json_node *parent, const uint64_t *his
         if (histogram[i] == 0)
             continue;
         struct wm_json_node node = wm_json_append(&array, count++);
-        wm_json_put(&node, "up_to", json_real(ldexp(1e-6, i)));
+        if (i + 1 < WM_BLOCK_BUCKETS)
+            wm_json_put(&node, "up_to", json_real(ldexp(1e-6, i)));
+        else
+            wm_json_missing(&node, "up_to", "it has no end");
         put_count(&node, "calls", histogram[i]);
     }
 }

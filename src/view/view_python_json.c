@@ -118,7 +118,7 @@ static void print_string(const char *text, FILE *out)
         else if (character >= 0x10000)
             fprintf(out, "\\u%04x\\u%04x", 0xd800 + ((character - 0x10000) >> 10),
                     0xdc00 + ((character - 0x10000) & 0x3ff));
-        else if (character < 0x20 || character >= 0x80)
+        else if (character < 0x20 || character >= 0x7f)
             fprintf(out, "\\u%04x", character);
         else
             fputc((int)character, out);

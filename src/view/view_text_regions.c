@@ -70,12 +70,19 @@ static void print_head(const struct table *table, const char *name)
     fprintf(out, "  %s\n", name);
 }
 
+/* However wide it is, a blank stands before it. */
+static void print_right(const struct table *table, const char *text, int width)
+{
+    fputc(' ', table->view->out);
+    wm_view_right(table->view->out, text, width - 1);
+}
+
 static void print_seconds(const struct table *table, double seconds)
 {
     char text[WM_QUANTITY_SIZE];
 
     wm_view_duration(text, seconds, NULL);
-    wm_view_right(table->view->out, text, FIGURE_WIDTH);
+    print_right(table, text, FIGURE_WIDTH);
 }
 
 static void print_joules(const struct table *table, const struct wm_region_value *energy)
@@ -84,7 +91,7 @@ static void print_joules(const struct table *table, const struct wm_region_value
 
     if (energy->value.known)
         wm_view_prefixed(text, energy->value.number, "J");
-    wm_view_right(table->view->out, text, FIGURE_WIDTH);
+    print_right(table, text, FIGURE_WIDTH);
 }
 
 static void print_percent(struct table *table, const struct wm_region_value *energy,
@@ -98,7 +105,7 @@ static void print_percent(struct table *table, const struct wm_region_value *ene
                  ? ">999 %"
                  : wm_line_number(ratio, 100, " %").text,
              is_short ? "*" : "");
-    wm_view_right(table->view->out, text, PERCENT_WIDTH);
+    print_right(table, text, PERCENT_WIDTH);
     table->has_short |= is_short;
 }
 
@@ -218,8 +225,11 @@ void wm_line_regions(const struct wm_text_view *view)
                 regions->threads == 1 ? "" : "s");
     if (regions->processes > 1)
         wm_line_add(&detail, " ", "of %zu processes", regions->processes);
-    wm_line_add(&detail, "; ",
-                "the dearest by own %s:", table.has_energy ? "energy" : "time");
+    wm_line_add(&detail, "; ", "the dearest by own %s",
+                table.has_energy ? "energy" : "time");
+    if (table.has_energy)
+        wm_line_add_origin(&detail, view->report->energy.origin);
+    wm_line_add(&detail, "", ":");
     wm_line_print(view, "Regions", count, detail.text);
     print_names(&table);
     print_tree(&table);

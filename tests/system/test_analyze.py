@@ -423,6 +423,8 @@ def refusals(folder):
     text.write_text("no table\n")
     header = folder / "header.csv"
     header.write_text("pid,name\n1,a\n")
+    parent = folder / "parent"
+    (parent / "sub").mkdir(parents=True)
     wrong = (
         (1, ("analyze", folder / "nothing.csv")),
         (1, ("analyze", folder)),
@@ -430,12 +432,16 @@ def refusals(folder):
         (1, ("analyze", tracking, "--regions", header)),
         (1, ("analyze", tracking, "--regions", text)),
         (1, ("analyze", text, "--regions", marks)),
+        (1, ("analyze", marks)),
+        (2, ("analyze", tracking, "--regions", marks, "--regions", f"{folder}/./{marks.name}")),
         (2, ("analyze",)),
         (2, ("analyze", tracking, marks)),
         (2, ("analyze", tracking, "--format", "xml")),
         (2, ("analyze", tracking, "--format", "json", "--json")),
         (2, ("combine", marks)),
         (2, ("combine", "-o", folder / "x.csv")),
+        (2, ("combine", "-o", folder / "x.csv", marks, marks)),
+        (None, ("combine", "-o", folder / "x.csv", parent)),
         (None, ("combine", "-o", folder / "x.csv", folder / "nothing.csv")),
         (None, ("combine", "-o", folder / "x.sqlite", marks)),
         (None, ("combine", "-o", folder / "x.txt", marks)),
@@ -446,6 +452,8 @@ def refusals(folder):
             words, done)
         assert done.stdout == ""
         assert done.stderr.startswith("wattmeter") and done.stderr.count("\n") == 1, done.stderr
+    assert "/sub: is a folder" in wattmeter("combine", "-o", folder / "x.csv", parent).stderr
+    assert "--regions" in wattmeter("analyze", marks).stderr
     assert not (folder / "x.csv").exists() and not (folder / "x.sqlite").exists()
 
 

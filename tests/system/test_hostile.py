@@ -227,6 +227,8 @@ def _(folder):
             assert len(done.stderr.splitlines()) <= 2, done.stderr
             text = wattmeter("report", disk / name)
             assert text.returncode == 0, text.stderr
+            stored = tap.json.loads(wattmeter("report", "--json", disk / name).stdout)
+            assert stored["recording"]["lost_ticks"] == r["recording"]["lost_ticks"] > 0, (stored, r)
             (disk / name).unlink()
             for rest in disk.iterdir():
                 rest.unlink()

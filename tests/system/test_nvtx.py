@@ -120,4 +120,45 @@ def _(folder):
     assert done.returncode == 2 and "/opt/nsys/lib.so" in done.stderr, done
 
 
+# A program's side of the injection, which has a table of pointers to functions.
+NAMES_CATEGORIES = """
+import ctypes, resource, sys
+
+class Callbacks(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("module_functions", ctypes.c_void_p)]
+
+slots = [(ctypes.c_void_p * 16)() for _ in range(2)]
+tables = [(ctypes.c_void_p * 16)(*[ctypes.addressof(slot) + 8 * i for i in range(16)])
+          for slot in slots]
+
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p),
+                  ctypes.POINTER(ctypes.c_uint))
+def module_functions(module, table, count):
+    table[0] = ctypes.addressof(tables[module == 5])
+    count[0] = 16
+    return 1
+
+callbacks = Callbacks(ctypes.sizeof(Callbacks),
+                      ctypes.cast(module_functions, ctypes.c_void_p).value)
+get_table = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint)(
+    lambda table: ctypes.addressof(callbacks))
+assert ctypes.CDLL(sys.argv[1]).InitializeInjectionNvtx2(get_table) == 1
+name_category = ctypes.CFUNCTYPE(None, ctypes.c_uint, ctypes.c_char_p)(slots[0][12])
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for _ in range(100000):
+    name_category(7, b"x" * 200)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@case("a category that is named again and again takes no more memory")
+def _(folder):
+    done = subprocess.run([sys.executable, "-c", NAMES_CATEGORIES,
+                           str(tap.BUILD / "libwattmeter-nvtx.so")], timeout=60,
+                          env=tap.environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done
+    assert int(done.stdout) < 4096, done.stdout  # KiB
+
+
 tap.main()

@@ -39,6 +39,15 @@ def marks(folder, compiler, language, suffix, *options):
     return rows
 
 
+def build(folder, compiler, suffix, text, *options):
+    source, program = folder / ("program" + suffix), folder / ("program of " + compiler)
+    source.write_text(text, encoding="utf-8")
+    subprocess.run([compiler, "-o", program, source, f"-I{tap.SOURCE / 'include'}",
+                    f"-L{tap.BUILD}", "-lwattmeter", f"-Wl,-rpath,{tap.BUILD}", *options],
+                   check=True, cwd=folder)
+    return program
+
+
 @case("C")
 def in_c(folder):
     batches = [("batch", "0"), ("batch", "1")] * 100
@@ -58,6 +67,74 @@ def in_cpp(folder):
 @case("Fortran")
 def in_fortran(folder):
     assert marks(folder, "gfortran", "fortran", ".f90") == [[("solve", "0"), ("solve", "1")]]
+
+
+BOTH = """
+#include <wattmeter/region.h>
+int main(void)
+{
+    WM_REGION("outer"); WM_REGION("inner");
+    return 0;
+}
+"""
+
+
+@case("two scopes on one line")
+def _(folder):
+    if tap.SANITIZED:
+        raise Skip("the library is built with a sanitizer")
+    for compiler, suffix in (("gcc", ".c"), ("g++", ".cpp")):
+        if not shutil.which(compiler):
+            raise Skip(f"{compiler} is not installed")
+        program, written = build(folder, compiler, suffix, BOTH), folder / (compiler + ".csv")
+        subprocess.run([program], check=True, timeout=60,
+                       env=tap.environment(WATTMETER_REGIONS=str(written)))
+        with open(written, encoding="utf-8", newline="") as file:
+            assert [(row["code_block_name"], row["position"]) for row in csv.DictReader(file)] == [
+                ("outer", "0"), ("inner", "0"), ("inner", "1"), ("outer", "1")]
+
+
+UNLOADED = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static pthread_barrier_t barrier;
+static void *library;
+static void *mark(void *context)
+{
+    void (*begin)(const char *) = (void (*)(const char *))dlsym(library, "wm_region_begin");
+    begin("a thread's");
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return context;
+}
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+    if (!library)
+        return 2;
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_create(&thread, NULL, mark, NULL);
+    pthread_barrier_wait(&barrier);
+    dlclose(library);
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+    return 0;
+}
+"""
+
+
+@case("a program that unloads the library while a thread that has used it lives")
+def _(folder):
+    if tap.SANITIZED:
+        raise Skip("the library is built with a sanitizer")
+    if not shutil.which("gcc"):
+        raise Skip("gcc is not installed")
+    program = build(folder, "gcc", ".c", UNLOADED, "-pthread", "-ldl")
+    subprocess.run([program, tap.BUILD / "libwattmeter.so"], check=True, timeout=60,
+                   env=tap.environment(WATTMETER_REGIONS=str(folder / "r.csv")))
 
 
 tap.main()

@@ -6,6 +6,7 @@ whoever is killed."""
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -48,6 +49,10 @@ def run(folder, *arguments, options=(), suffix=".sqlite", status=0, stdin="", en
     stored = report_of(recording)
     assert stored["regions"] == live["regions"], (live["regions"], stored["regions"])
     return live
+
+
+def remarks_of(report):
+    return "\n".join(report["remarks"])
 
 
 def report_of(recording):
@@ -154,20 +159,60 @@ def _(folder):
     assert done.returncode == 0, done.stderr
     assert file.read_text().count("inner") == 8, file.read_text()
     r = tap.json.loads(output.read_text())
-    assert any(str(file) in remark for remark in r["remarks"]), r["remarks"]
+    assert f"the program writes them to {file}," in remarks_of(r), r["remarks"]
+    for name in ("none/sub.csv", "folder.csv"):
+        (folder / "folder.csv").mkdir(exist_ok=True)
+        env["WATTMETER_REGIONS"] = str(folder / name)
+        done = wattmeter("run", "--json", "-o", output, "--overwrite", "--", PROGRAM, "nested", env=env)
+        assert done.returncode == 0, done.stderr
+        remarks = remarks_of(tap.json.loads(output.read_text()))
+        assert "there are none" in remarks and env["WATTMETER_REGIONS"] in remarks, remarks
 
 
+@case("the inbox's files are removed: what has a ring goes on, and the report says so")
+def _(folder):
+    output = folder / "r.json"
+    done = wattmeter("run", "--json", "-o", output, "-i", "100ms", "--", "sh", "-c",
+                     f'(sleep 0.3; rm -rf "$WATTMETER_REGIONS") & exec {PROGRAM} repeats 1200 5')
+    assert done.returncode == 0, done.stderr
+    made, r = int(done.stdout.split()[-1]), tap.json.loads(output.read_text())
+    assert calls(r)["around", "step"] == made, (calls(r), made)
+    assert "removed" in remarks_of(r), r["remarks"]
+    done = wattmeter("run", "--json", "-o", output, "--overwrite", "--", "sh", "-c",
+                     f'rm -rf "$WATTMETER_REGIONS"; {PROGRAM} nested')
+    assert done.returncode == 0, done.stderr
+    r = tap.json.loads(output.read_text())
+    assert "removed" in remarks_of(r), r["remarks"]
+
+
+@case("no descriptors to spare: the calls are there, or the report says that they are not")
+def _(folder):
+    output = folder / "r.json"
+    for most in range(16, 25, 2):
+        done = subprocess.run(
+            ["sh", "-c", f'ulimit -n {most}; exec "$@"', "sh", tap.WATTMETER, "run", "--json", "-o",
+             output, "--overwrite", "--", PROGRAM, "threads", "4", "100"],
+            env=tap.environment(), capture_output=True, text=True, timeout=60)
+        if done.returncode != 0:
+            continue
+        r = tap.json.loads(output.read_text())
+        if not r.get("regions") or calls(r) != {("outer",): 400, ("outer", "inner"): 400}:
+            assert "regions: " in remarks_of(r), (most, r["remarks"])
+
+
+LOST_AT = 80  # in a ring: see struct wm_ring
 LATE = 'late, "new" name'
 
 
-def kill_tracker(folder, suffix, life, length, pause):
+def kill_tracker(folder, suffix, life, length, pause, stay=300):
     """The recording of a tracker that was killed while the program ran for `length`
-    milliseconds, the number of calls that the program says it made, and the inbox."""
+    milliseconds and then stayed, the number of calls that the program says it made, and the
+    inbox."""
     recording, said = folder / ("k" + suffix), folder / "said"
     with open(said, "w") as out:
         tracker = subprocess.Popen(
             [tap.WATTMETER, "run", "-q", "-i", "20ms", "--overwrite", "--record", recording, "--",
-             PROGRAM, "repeats", str(length), str(pause), "300"], env=tap.environment(),
+             PROGRAM, "repeats", str(length), str(pause), str(stay)], env=tap.environment(),
             stdin=subprocess.DEVNULL, stdout=out)
     wait_for(lambda: said.read_text().endswith("\n"), "the program")
     time.sleep(life)
@@ -193,10 +238,85 @@ def _(folder):
                         ("around", LATE): 1, ("around", "never"): 0}
             assert calls(r) == expected, (round_number, calls(r), expected)
             assert unfinished(r) == {("around",): 1, ("around", "never"): 1}, unfinished(r)
+            assert not any("missing" in remark for remark in r["remarks"]), r["remarks"]
             time.sleep(0.3)  # The program is gone by now.
             assert report_of(recording)["regions"] == r["regions"]
         finally:
             shutil.rmtree(inbox, ignore_errors=True)
+
+
+@case("kill -9 of the tracker: what is open lasts as long as the recording does")
+def _(folder):
+    for suffix in (".sqlite", ".csv"):
+        recording, count, inbox = kill_tracker(folder, suffix, 1.5, 0, 0, 2500)
+        try:
+            r = report_of(recording)
+            assert count == 1 and calls(r)["around", "never"] == 0, (count, calls(r))
+            for path in (("around",), ("around", "never")):
+                seconds = paths(r)[path]["open"]["time"]
+                assert 0.8 < seconds <= r["compute_time"]["time"], (path, seconds, r["compute_time"])
+            assert r["regions"]["rest"]["time"] < 0.5, r["regions"]["rest"]
+        finally:
+            shutil.rmtree(inbox, ignore_errors=True)
+
+
+@case("kill -9 of the tracker: joules and the time that they are for reach to the last tick")
+def _(folder):
+    recording, count, inbox = kill_tracker(folder, ".sqlite", 0.5, 1500, 5)
+    try:
+        r = report_of(recording)
+        length = r["compute_time"]["time"]
+        for row in r["regions"]["by_name"]:
+            assert row["open"]["time"] <= length + 1e-6, (row["open"], length)
+        own = sum(row["own"]["time"] for row in r["regions"]["by_name"])
+        near(own + r["regions"]["rest"]["time"], length, 1e-6)
+        assert any("up to the last tick" in remark for remark in r["remarks"]), r["remarks"]
+    finally:
+        shutil.rmtree(inbox, ignore_errors=True)
+
+
+@case("own time and the rest are the time of the run")
+def _(folder):
+    r = run(folder, "nested")
+    own = sum(row["own"]["time"] for row in r["regions"]["by_name"])
+    near(own + r["regions"]["rest"]["time"], r["compute_time"]["time"], 1e-6)
+    assert r["regions"]["by_name"][0]["open"]["energy"].get("origin") == r["energy"].get("origin"), r
+
+
+@case("the clock of a time namespace: what it puts before the run counts from its start")
+def _(folder):
+    inside = ["unshare", "-T", "--monotonic", "-5000", "-f"]
+    if not shutil.which("unshare") or subprocess.run([*inside, "true"], capture_output=True).returncode:
+        raise tap.Skip("needs a time namespace")
+    output = folder / "r.json"
+    done = wattmeter("run", "--json", "-o", output, "--", *inside, PROGRAM, "nested")
+    assert done.returncode == 0, done.stderr
+    r = tap.json.loads(output.read_text())
+    for row in r["regions"]["by_name"]:
+        assert row["open"]["time"] <= r["compute_time"]["time"], (row["open"], r["compute_time"])
+        assert row["time"]["total"] < 10, row["time"]
+    assert any("time namespace" in remark for remark in r["remarks"]), r["remarks"]
+
+
+@case("what of it cannot be read is remarked")
+def _(folder):
+    recording, _, inbox = kill_tracker(folder, ".sqlite", 0.3, 400, 1)
+    try:
+        for journal in Path(inbox).glob("journal-*"):
+            with open(journal, "r+b") as file:
+                file.write(b"no journal")
+        with open(Path(inbox) / "0", "r+b") as file:
+            file.seek(LOST_AT)
+            file.write(struct.pack("=Q", 5))
+        remarks = report_of(recording)["remarks"]
+        assert any("the journal of regions is broken" in remark for remark in remarks), remarks
+        for journal in Path(inbox).glob("journal-*"):
+            journal.unlink()
+        remarks = report_of(recording)["remarks"]
+        assert any("5 events" in remark and "there was no memory for the journal" in remark
+                   for remark in remarks), remarks
+    finally:
+        shutil.rmtree(inbox, ignore_errors=True)
 
 
 @case("both killed: the same")

@@ -89,8 +89,7 @@ static inline void session_feed_regions(const struct session *session,
 
     for (size_t i = 0; i < session->edge_count; i++)
         assert_int_equal(wm_analysis_edge(analysis, &session->edges[i],
-                                          4242 + (pid_t)session->edges[i].thread / 2,
-                                          &paths, &err),
+                                          session->edges[i].thread / 2, &paths, &err),
                          WM_OK);
     if (session->edge_count > 0)
         wm_analysis_regions_complete(analysis, INT64_MAX);

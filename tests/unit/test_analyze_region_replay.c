@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_analyze_region_replay.c - the report of a recording with regions, and the one that
  * the tracker had when it wrote it: the same, to the last digit. */
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 
 struct live {
     struct wm_region_edge edges[MOST_EDGES];
-    pid_t pids[MOST_EDGES];
+    uint32_t processes[MOST_EDGES];
     size_t count;
     struct wm_calls *calls;
 };
@@ -34,10 +35,10 @@ static void add_edge(struct live *live, const struct wm_call *call, bool opens)
     assert_true(at < MOST_EDGES);
     for (; at > 0 && live->edges[at - 1].when_ns > edge.when_ns; at--) {
         live->edges[at] = live->edges[at - 1];
-        live->pids[at] = live->pids[at - 1];
+        live->processes[at] = live->processes[at - 1];
     }
     live->edges[at] = edge;
-    live->pids[at] = call->pid;
+    live->processes[at] = call->process;
 }
 
 static const struct wm_region_path *find_path(const void *context, uint32_t path)
@@ -69,10 +70,11 @@ static char *live_report(const char *path, struct live *live)
         wm_analysis_tick(analysis, &tick);
         ticks++;
     }
-    assert_true(ticks > 1 && ticks <= WM_REGIONS_WAITING);
+    assert_true(ticks > 1 && ticks <= WM_REGIONS_WAITING_LEAST);
+    wm_analysis_regions_end(analysis);
     for (size_t i = 0; i < live->count; i++)
         assert_int_equal(
-            wm_analysis_edge(analysis, &live->edges[i], live->pids[i], &paths, &err),
+            wm_analysis_edge(analysis, &live->edges[i], live->processes[i], &paths, &err),
             WM_OK);
     wm_analysis_regions_complete(analysis, INT64_MAX);
     assert_int_equal(
@@ -120,6 +122,43 @@ static void test_same(void **state)
     wm_calls_close(live.calls);
 }
 
+/* By the clock of a time namespace, a call began an hour ago. */
+static void test_before_the_run(void **state)
+{
+    const char *path = test_source_path("tests/data/recordings/v1-regions.sqlite");
+    struct live live = { 0 };
+    struct wm_call call = { 0 };
+    struct wm_error err;
+
+    (void)state;
+    assert_int_equal(wm_calls_open_recording(path, WM_LAST_RUN, &live.calls, &err), WM_OK);
+    struct wm_call next;
+    int64_t longest_ns = 0;
+    while (wm_calls_next(live.calls, &next, &err) > 0) {
+        if (next.is_open || next.monotonic_stop_ns - next.monotonic_start_ns <= longest_ns)
+            continue;
+        longest_ns = next.monotonic_stop_ns - next.monotonic_start_ns;
+        call = next;
+    }
+    assert_true(longest_ns > 0);
+    call.monotonic_start_ns -= INT64_C(3600000000000);
+    add_edge(&live, &call, true);
+    add_edge(&live, &call, false);
+    char *text = live_report(path, &live);
+    json_t *root = json_loads(text, 0, NULL);
+    json_t *regions = json_object_get(root, "regions");
+    json_t *region = json_array_get(json_object_get(regions, "by_name"), 0);
+    double open = json_real_value(json_object_get(json_object_get(region, "open"), "time"));
+    double total =
+        json_real_value(json_object_get(json_object_get(region, "time"), "total"));
+    assert_true(open > 0 && open < 60);
+    assert_true(total > 0 && total < 60);
+    assert_non_null(strstr(text, "time namespace"));
+    json_decref(root);
+    free(text);
+    wm_calls_close(live.calls);
+}
+
 static void test_none(void **state)
 {
     char *text = stored_report(test_source_path("tests/data/recordings/v1.sqlite"));
@@ -155,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),
+        cmocka_unit_test(test_before_the_run),
         cmocka_unit_test(test_none),
         cmocka_unit_test(test_no_memory),
     };

@@ -75,16 +75,18 @@ enum schedule {
     AT_A_BEAT,  /* of any period */
     WITH_TICKS, /* of a period that ticks keep step with */
     MANY,       /* and short, anywhere */
+    AT_THE_END, /* of the run, where no sensor tells of all of it */
     SCHEDULES,
 };
 
-static const char *const schedule_names[] = { "once", "at random", "at a beat",
-                                              "with the ticks", "many" };
+static const char *const schedule_names[] = { "once",           "at random", "at a beat",
+                                              "with the ticks", "many",      "at the end" };
 
 static void make_calls(struct calls *calls, enum schedule schedule, double length)
 {
     double at = uniform(0.5, 2);
-    size_t count = schedule == ONCE ? 1 : (size_t)spread_out(2, 60);
+    size_t count =
+        schedule == ONCE || schedule == AT_THE_END ? 1 : (size_t)spread_out(2, 60);
     double gap = length * spread_out(0.2, 20), tick_beat = 0.1;
 
     calls->count = 0;
@@ -106,7 +108,9 @@ static void make_calls(struct calls *calls, enum schedule schedule, double lengt
                             ? -gap * log(1 - uniform(0, 1))
                             : gap);
     }
-    calls->end = calls->stop[calls->count - 1] + uniform(0.5, 2);
+    calls->end = calls->stop[calls->count - 1];
+    if (schedule != AT_THE_END)
+        calls->end += uniform(0.5, 2);
 }
 
 enum load_kind {
@@ -232,12 +236,13 @@ static struct outcome measure(const struct sensor *sensor, enum schedule schedul
     struct wm_regions *regions;
     struct wm_error err;
     double phase = uniform(0, sensor->period), truth = 0, first = 0, last = -1, noise = 0;
+    double told = 0;
     size_t starts = 0, stops = 0;
     bool is_first = true;
 
     make_calls(&calls, schedule, length);
     make_load(&load, kind, &calls);
-    assert_int_equal(wm_regions_new(&regions, &err), WM_OK);
+    assert_int_equal(wm_regions_new(100 * 1000 * 1000, &regions, &err), WM_OK);
     for (double when = 0;; when += 0.1 * uniform(0.999, 1.01)) {
         when = fmin(when, calls.end);
         double latch = floor((when - phase) / sensor->period) * sensor->period + phase;
@@ -247,6 +252,7 @@ static struct outcome measure(const struct sensor *sensor, enum schedule schedul
         last = latch;
         if (is_first)
             first = joules;
+        told = joules;
         struct wm_region_totals totals = { .when_ns = ns_of(when) };
         for (int r = 0; r < WM_REGION_RESOURCES; r++) {
             totals.used[r] = NAN;
@@ -278,6 +284,16 @@ static struct outcome measure(const struct sensor *sensor, enum schedule schedul
         wholes[r] = (struct wm_region_whole) { .used = NAN, .most = NAN };
     wholes[WM_REGION_GPU_ENERGY].used =
         joules_until(&load, calls.end) - joules_until(&load, 0);
+    if (schedule == AT_THE_END) {
+        /* What the sensor did not tell goes on as before, by a statement of the whole that
+         * is just right. */
+        struct wm_region_whole *whole = &wholes[WM_REGION_GPU_ENERGY];
+        double before = told - joules_until(&load, last - sensor->period),
+               right = whole->used;
+        whole->used =
+            told - joules_until(&load, 0) + before * (calls.end - last) / sensor->period;
+        whole->random = fabs(whole->used - right) / whole->used;
+    }
     struct wm_region_figures figures;
     assert_true(wm_regions_path(regions, 0, wholes, &figures));
     const struct wm_region_use *use = &figures.open.uses[WM_REGION_GPU_ENERGY];
@@ -395,12 +411,59 @@ static void test_short_is_said(void **state)
     }
 }
 
+/* A steady load, and a sensor that tells nothing of the region at its end: what was used
+ * before goes on, and nobody knows whether it really did. */
+static void test_last_words(void **state)
+{
+    static const struct {
+        const char *name;
+        double watts, end, length;
+        double told; /* of the watts */
+    } rows[] = {
+        { "10 ms of a GPU's 250 W", 250, 1.01, 0.01, 1 },
+        { "50 ms", 250, 1.05, 0.05, 1 },
+        { "it told no more in the end", 250, 1.01, 0.01, 0 },
+        { "it told more", 250, 1.01, 0.01, 2 },
+        { "it told less than before", 250, 1.01, 0.01, -1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_region_meter meter = { .period_s = 0.1 };
+        struct wm_region_share share = { 0 };
+        struct wm_region_time time = { 0 };
+        struct wm_region_use use;
+        wm_region_meter_start(&meter, 0, 0);
+        for (int tick = 1; tick <= 10; tick++) {
+            wm_region_share_take(&share, &meter, &time, tick * 100000000,
+                                 rows[i].watts * tick / 10);
+            wm_region_meter_take(&meter, tick * 100000000, rows[i].watts * tick / 10);
+        }
+        double left = rows[i].end - 1, truth = rows[i].watts * rows[i].length;
+        const struct wm_region_whole whole = {
+            .used = rows[i].watts * (1 + rows[i].told * left),
+            .systematic = 0,
+            .most = NAN,
+        };
+        time.ns = time.squares = rows[i].length * 1e9;
+        print_message("  %s\n", rows[i].name);
+        wm_region_share_result(&share, &meter, &time, (int64_t)(rows[i].end * 1e9), 1,
+                               &whole, &use);
+        if (rows[i].told == 1)
+            assert_true(fabs(use.used - truth) < 1e-6);
+        assert_true(fabs(use.used - truth) <= use.random);
+        assert_true(use.random > 0.5 * truth);
+        assert_true(use.is_short);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_holds),
         cmocka_unit_test(test_is_not_wide),
         cmocka_unit_test(test_short_is_said),
+        cmocka_unit_test(test_last_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

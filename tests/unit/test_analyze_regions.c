@@ -45,14 +45,13 @@ static struct wm_regions *new_regions(void)
     struct wm_regions *regions = NULL;
     struct wm_error err;
 
-    assert_int_equal(wm_regions_new(&regions, &err), WM_OK);
+    assert_int_equal(wm_regions_new(100 * MS, &regions, &err), WM_OK);
     return regions;
 }
 
 static void give_edge(struct wm_regions *regions, const struct wm_region_edge *edge)
 {
-    assert_int_equal(wm_regions_edge(regions, edge, 100 + (pid_t)edge->thread / 2, &paths),
-                     WM_OK);
+    assert_int_equal(wm_regions_edge(regions, edge, 100 + edge->thread / 2, &paths), WM_OK);
 }
 
 /* CPU time and GPU energy, where given; nobody measures the rest. */
@@ -401,7 +400,7 @@ static void give(struct wm_regions *regions, const struct workload *load,
 {
     const struct wm_region_paths of_load = { workload_path, load };
 
-    assert_int_equal(wm_regions_edge(regions, edge, (pid_t)edge->thread, &of_load), WM_OK);
+    assert_int_equal(wm_regions_edge(regions, edge, edge->thread, &of_load), WM_OK);
 }
 
 /* As a tracker does: each tick, and what is known by then of edges now and then. */
@@ -610,23 +609,24 @@ static void test_waiting_is_bounded(void **state)
     struct wm_region_cost rest;
 
     (void)state;
-    fill_wholes(wholes, NAN, 10 * WM_REGIONS_WAITING);
-    for (int i = 0; i <= 10 * WM_REGIONS_WAITING; i++) {
+    fill_wholes(wholes, NAN, 10 * WM_REGIONS_WAITING_LEAST);
+    for (int i = 0; i <= 10 * WM_REGIONS_WAITING_LEAST; i++) {
         struct wm_region_totals totals = totals_at(i * 100 * MS, NAN, i);
         wm_regions_tick(regions, &totals, NULL);
     }
     /* Known far too late: it begins when it is known. */
     struct wm_region_edge edge = { .when_ns = 50 * MS, .start_ns = 50 * MS };
     give_edge(regions, &edge);
-    edge.when_ns = INT64_C(100) * 10 * WM_REGIONS_WAITING * MS;
+    edge.when_ns = INT64_C(100) * 10 * WM_REGIONS_WAITING_LEAST * MS;
     edge.kind = WM_REGION_CLOSES;
     give_edge(regions, &edge);
     wm_regions_complete(regions, INT64_MAX);
     assert_true(wm_regions_path(regions, A, wholes, &figures));
     wm_regions_rest(regions, wholes, &rest);
     double own = figures.own.uses[WM_REGION_GPU_ENERGY].used;
-    assert_near(own, WM_REGIONS_WAITING, 1.5);
-    assert_near(own + rest.uses[WM_REGION_GPU_ENERGY].used, 10 * WM_REGIONS_WAITING, 1e-6);
+    assert_near(own, WM_REGIONS_WAITING_LEAST, 1.5);
+    assert_near(own + rest.uses[WM_REGION_GPU_ENERGY].used, 10 * WM_REGIONS_WAITING_LEAST,
+                1e-6);
     wm_regions_free(regions);
 }
 
@@ -654,28 +654,140 @@ static void test_last_words(void **state)
     wm_regions_free(regions);
 }
 
+/* What comes after the last tick is counted and timed, and has no time of the run. */
+static void test_after_the_end(void **state)
+{
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    struct wm_regions *regions = new_regions();
+    struct wm_region_figures figures;
+    struct wm_region_cost rest;
+
+    (void)state;
+    for (int i = 0; i <= 4; i++) {
+        struct wm_region_totals totals = totals_at(i * 100 * MS, i, i);
+        wm_regions_tick(regions, &totals, NULL);
+    }
+    struct wm_region_edge edges[] = {
+        { .when_ns = 300 * MS, .start_ns = 300 * MS },
+        { .when_ns = 900 * MS, .start_ns = 300 * MS, .kind = WM_REGION_CLOSES },
+        { .when_ns = 950 * MS, .start_ns = 950 * MS },
+        { .when_ns = 5000 * MS, .start_ns = 950 * MS, .kind = WM_REGION_BREAKS_OFF },
+    };
+    wm_regions_end(regions, 400 * MS);
+    for (size_t i = 0; i < ARRAY_LEN(edges); i++)
+        give_edge(regions, &edges[i]);
+    wm_regions_complete(regions, INT64_MAX);
+    fill_wholes(wholes, 4, 4);
+    assert_true(wm_regions_path(regions, A, wholes, &figures));
+    wm_regions_rest(regions, wholes, &rest);
+    assert_int_equal(figures.block->calls, 1);
+    assert_int_equal(figures.block->unfinished, 1);
+    assert_near(wm_block_stats_mean(&figures.block->time), 0.6, 1e-9);
+    assert_near(figures.open.seconds, 0.1, 1e-9);
+    assert_near(rest.seconds, 0.3, 1e-9);
+    assert_near(figures.open.uses[WM_REGION_GPU_ENERGY].used, 1, 1e-9);
+    wm_regions_free(regions);
+}
+
+/* However short the interval is, edges that come to be known late count from when they
+ * were. */
+static void test_short_interval(void **state)
+{
+    static const struct {
+        int64_t interval_ns;
+        int ticks; /* of two seconds */
+    } intervals[] = { { 100 * MS, 20 }, { 10 * MS, 200 }, { MS, 2000 }, { MS / 4, 8000 } };
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+
+    (void)state;
+    fill_wholes(wholes, NAN, 200);
+    for (size_t i = 0; i < ARRAY_LEN(intervals); i++) {
+        struct wm_regions *regions = NULL;
+        struct wm_region_figures figures;
+        assert_int_equal(wm_regions_new(intervals[i].interval_ns, &regions, NULL), WM_OK);
+        for (int k = 0; k <= intervals[i].ticks; k++) {
+            struct wm_region_totals totals = totals_at(k * intervals[i].interval_ns, NAN,
+                                                       200.0 * k / intervals[i].ticks);
+            wm_regions_tick(regions, &totals, NULL);
+        }
+        struct wm_region_edge edge = { .when_ns = 500 * MS, .start_ns = 500 * MS };
+        give_edge(regions, &edge);
+        edge.when_ns = 1500 * MS;
+        edge.kind = WM_REGION_CLOSES;
+        give_edge(regions, &edge);
+        wm_regions_complete(regions, INT64_MAX);
+        assert_true(wm_regions_path(regions, A, wholes, &figures));
+        assert_near(figures.own.seconds, 1, 1e-9);
+        assert_near(figures.own.uses[WM_REGION_GPU_ENERGY].used, 100, 1e-6);
+        wm_regions_free(regions);
+    }
+}
+
+/* An edge for which there is no memory comes again. */
+static struct wm_regions *feed_with_failure(const struct workload *load, long nth,
+                                            bool *ret_failed)
+{
+    const struct wm_region_paths of_load = { workload_path, load };
+    struct wm_regions *regions = NULL;
+
+    *ret_failed = false;
+    test_fail_allocation(nth);
+    int status = wm_regions_new(100 * MS, &regions, NULL);
+    if (status < 0) {
+        test_fail_allocation(-1);
+        *ret_failed = true;
+        assert_int_equal(status, WM_ENOMEM);
+        regions = new_regions();
+    }
+    for (size_t i = 0; i < 300; i++) {
+        const struct wm_region_edge *edge = &load->edges[i];
+        status = wm_regions_edge(regions, edge, edge->thread, &of_load);
+        if (status == WM_OK)
+            continue;
+        test_fail_allocation(-1);
+        *ret_failed = true;
+        assert_int_equal(status, WM_ENOMEM);
+        give(regions, load, edge);
+    }
+    test_fail_allocation(-1);
+    return regions;
+}
+
+static void assert_same(const struct workload *load, const struct wm_regions *regions,
+                        const struct wm_regions *others)
+{
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    struct wm_region_figures one, other;
+
+    fill_wholes(wholes, 0, 0);
+    for (uint32_t i = 0; i < load->path_count; i++) {
+        bool is_there = wm_regions_path(regions, i, wholes, &one);
+        assert_int_equal(wm_regions_path(others, i, wholes, &other), is_there);
+        if (!is_there)
+            continue;
+        assert_same_cost(&one.open, &other.open);
+        assert_same_cost(&one.own, &other.own);
+        assert_same_block(one.block, other.block);
+    }
+}
+
 static void test_no_memory(void **state)
 {
     static struct workload load;
-    bool done = false;
+    bool failed = true;
 
     (void)state;
     make_workload(&load);
-    for (long nth = 0; !done; nth++) {
-        const struct wm_region_paths of_load = { workload_path, &load };
-        struct wm_regions *regions = NULL;
-        struct wm_error err;
-        test_fail_allocation(nth);
-        int status = wm_regions_new(&regions, &err);
-        for (size_t i = 0; i < 300 && status == WM_OK; i++)
-            status = wm_regions_edge(regions, &load.edges[i], 1, &of_load);
-        test_fail_allocation(-1);
-        assert_true(status == WM_OK || status == WM_ENOMEM);
-        done = status == WM_OK;
-        if (regions)
-            wm_regions_complete(regions, INT64_MAX);
+    struct wm_regions *expected = feed_with_failure(&load, -1, &failed);
+    wm_regions_complete(expected, INT64_MAX);
+    failed = true;
+    for (long nth = 0; failed; nth++) {
+        struct wm_regions *regions = feed_with_failure(&load, nth, &failed);
+        wm_regions_complete(regions, INT64_MAX);
+        assert_same(&load, regions, expected);
         wm_regions_free(regions);
     }
+    wm_regions_free(expected);
 }
 
 int main(void)
@@ -688,6 +800,8 @@ int main(void)
         cmocka_unit_test(test_many_paths),
         cmocka_unit_test(test_waiting_is_bounded),
         cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_after_the_end),
+        cmocka_unit_test(test_short_interval),
         cmocka_unit_test(test_no_memory),
     };
 

@@ -251,13 +251,43 @@ static void test_line(void **state)
     assert_string_equal(line, "Package ");
 }
 
+static void test_csv(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_quoted;
+        const char *doubled;
+    } cases[] = {
+        { "", false, "" },
+        { "plain name", false, "plain name" },
+        { "'", false, "'" },
+        { "a;b\tc", false, "a;b\tc" },
+        { "a,b", true, "a,b" },
+        { "a\nb", true, "a\nb" },
+        { "a\r", true, "a\r" },
+        { "\"", true, "\"\"" },
+        { "a\"b\"", true, "a\"\"b\"\"" },
+        { "\"\"\"", true, "\"\"\"\"\"\"" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char out[32];
+        size_t length = strlen(cases[i].text);
+        assert_int_equal(wm_text_is_quoted(cases[i].text, length), cases[i].is_quoted);
+        length = wm_text_double_quotes(out, cases[i].text, length);
+        assert_int_equal(length, strlen(cases[i].doubled));
+        assert_memory_equal(out, cases[i].doubled, length);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_u64),         cmocka_unit_test(test_i64),
         cmocka_unit_test(test_skip_blanks), cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_utf8_fits),   cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_line),
+        cmocka_unit_test(test_line),        cmocka_unit_test(test_csv),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "record/record_calls.h"
 #include "record/record_regions.h"
+#include "wattmeter/report.h"
 
 static const char *const readable[] = { "run.sqlite", "run.csv" };
 
@@ -140,6 +141,7 @@ static void assert_regions(const char *path, size_t run)
         assert_int_equal(call.pid, threads[expected->thread].pid);
         assert_int_equal(call.tid, threads[expected->thread].tid);
         assert_int_equal(call.thread, expected->thread);
+        assert_int_equal(call.process, threads[expected->thread].process);
         assert_string_equal(call.name, paths()[expected->path].name);
         assert_near(call.seconds, (double)(expected->stop_ns - expected->start_ns) / 1e9,
                     1e-12);
@@ -169,6 +171,22 @@ static void assert_ticks(const char *path, size_t ticks)
     wm_recording_close(recording);
 }
 
+/* Of which two had the same pid, one after the other. */
+static void assert_processes(const char *path)
+{
+    struct wm_recording *recording = NULL;
+    struct wm_report *report = NULL;
+    struct wm_error err = { 0 };
+    double processes;
+
+    assert_ok(wm_recording_open(path, WM_LAST_RUN, &recording, &err));
+    assert_ok(wm_report_from_recording(recording, &report, &err));
+    assert_ok(wm_report_number(report, "regions.processes", &processes));
+    assert_near(processes, 2, 0);
+    wm_report_free(report);
+    wm_recording_close(recording);
+}
+
 static void test_round_trip(void **state)
 {
     for (size_t i = 0; i < ARRAY_LEN(readable); i++) {
@@ -177,6 +195,7 @@ static void test_round_trip(void **state)
         record_regions(path, WM_RECORD_NEW);
         assert_regions(path, WM_LAST_RUN);
         assert_ticks(path, 15);
+        assert_processes(path);
     }
 }
 

@@ -359,6 +359,59 @@ static void test_many(void **state)
 
 /* Free ones that come and go in any order: as many as are open are kept, and none is
  * mistaken for another. */
+/* A recursion of two names, each of which calls both. */
+static void recurse(struct wm_region_calls *calls, int depth, uint64_t *counts)
+{
+    static const struct wm_region_thread thread = { .pid = 1, .tid = 1 };
+    struct wm_region_event begins = { .when_ns = 1, .kind = WM_REGION_BEGINS };
+    struct wm_region_event ends = { .when_ns = 1, .kind = WM_REGION_ENDS };
+
+    for (int i = 0; i < 2 && depth > 0; i++) {
+        assert_int_equal(wm_region_calls_event(calls, &begins, thread, i ? "a" : "b",
+                                               count_edges, counts),
+                         WM_OK);
+        recurse(calls, depth - 1, counts);
+        assert_int_equal(
+            wm_region_calls_event(calls, &ends, thread, NULL, count_edges, counts), WM_OK);
+    }
+}
+
+static void test_paths_are_bounded(void **state)
+{
+    enum { DEPTH = 18 };
+    struct wm_region_calls *calls = NULL;
+    uint64_t counts[3] = { 0 }, further = 0;
+
+    (void)state;
+    assert_int_equal(wm_region_calls_new(&calls, NULL), WM_OK);
+    recurse(calls, DEPTH, counts);
+    assert_int_equal(counts[WM_REGION_OPENS], (2 << DEPTH) - 2);
+    assert_int_equal(counts[WM_REGION_CLOSES], (2 << DEPTH) - 2);
+    assert_int_equal(wm_region_calls_stray(calls), 0);
+    size_t count = wm_region_calls_path_count(calls);
+    assert_true(count > WM_REGION_PATHS_MOST && count <= 2 * WM_REGION_PATHS_MOST);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct wm_region_path *path = wm_region_calls_path(calls, i);
+        if (i < WM_REGION_PATHS_MOST)
+            continue;
+        assert_string_equal(path->name, WM_REGION_FURTHER);
+        assert_true(path->parent < WM_REGION_PATHS_MOST ||
+                    path->parent == WM_REGION_NO_PATH);
+        further++;
+    }
+    assert_true(further > 0);
+
+    /* Not even by that name, one in another. */
+    static const struct wm_region_thread thread = { .pid = 1, .tid = 1 };
+    const struct wm_region_event begins = { .when_ns = 1, .kind = WM_REGION_BEGINS };
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(wm_region_calls_event(calls, &begins, thread, WM_REGION_FURTHER,
+                                               count_edges, counts),
+                         WM_OK);
+    assert_true(wm_region_calls_path_count(calls) <= count + 1);
+    wm_region_calls_free(calls);
+}
+
 static void test_free_calls(void **state)
 {
     enum { OPEN = 300, ROUNDS = 50000 };
@@ -397,7 +450,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many),
-        cmocka_unit_test(test_free_calls),
+        cmocka_unit_test(test_free_calls),    cmocka_unit_test(test_paths_are_bounded),
     };
 
     wm_region_calls_free(NULL);

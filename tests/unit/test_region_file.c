@@ -198,8 +198,18 @@ static void test_open(void **state)
         { "append, other line ends", "l.csv",
           "process_id,code_block_name,position,timestamp\n1,a,0,1.0\n", WM_RECORD_APPEND,
           WM_OK, "process_id,code_block_name,position,timestamp\n1,a,0,1.0\n" },
-        { "append to a torn line", "t.csv", HEADER "1,a,0,1", WM_RECORD_APPEND, WM_OK,
-          HEADER "1,a,0,1\r\n" },
+        { "append to a torn line", "t.csv", HEADER "1,a,0,1.0\r\n4711,a,1,17952473",
+          WM_RECORD_APPEND, WM_OK, HEADER "1,a,0,1.0\r\n" },
+        { "torn in a name", "t2.csv", HEADER "4711,a", WM_RECORD_APPEND, WM_OK, HEADER },
+        { "torn in quotes", "t3.csv", HEADER "1,\"a\r\nb\",0,1.0\r\n2,\"c\nd",
+          WM_RECORD_APPEND, WM_OK, HEADER "1,\"a\r\nb\",0,1.0\r\n" },
+        { "torn between quotes", "t4.csv", HEADER "2,\"c\n", WM_RECORD_APPEND, WM_OK,
+          HEADER },
+        { "torn in the line end", "t5.csv", HEADER "1,a,0,1.0\r\n1,a,1,2.0\r",
+          WM_RECORD_APPEND, WM_OK, HEADER "1,a,0,1.0\r\n" },
+        { "torn behind the header", "t6.csv",
+          "process_id,code_block_name,position,timestamp", WM_RECORD_APPEND, WM_OK,
+          HEADER },
         { "append to something else", "s.csv", "a,b\n1,2\n", WM_RECORD_APPEND, WM_EFORMAT,
           "a,b\n1,2\n" },
         { "append to a longer header", "h.csv",
@@ -355,6 +365,140 @@ static void test_fork(void **state)
     }
 }
 
+/* Rows of a handle, or of the environment's file. */
+static void write_name(struct wm_region_file *file, const char *name)
+{
+    if (file && wm_region_file_write(file, name, false, 1, NULL) < 0)
+        _exit(5);
+    if (!file)
+        wm_region_begin(name);
+}
+
+static char read_byte(int fd)
+{
+    char byte = 0;
+
+    return read(fd, &byte, 1) == 1 ? byte : 0;
+}
+
+/* A program that opens `path`, has a child, and ends first. The child writes a row, says
+ * so, waits to be told, and writes another one. */
+static void outlive(const char *path, bool has_handle, int tell, int told)
+{
+    struct wm_region_file *file = NULL;
+    int ready[2];
+
+    setenv(WM_REGIONS_VARIABLE, path, 1);
+    if (has_handle && wm_region_file_open(path, WM_RECORD_NEW, &file, NULL) < 0)
+        _exit(1);
+    if (!has_handle && wm_region_listen(NULL, NULL) < 0)
+        _exit(2);
+    write_name(file, "parent");
+    if (pipe(ready) < 0 || chdir("/") < 0)
+        _exit(3);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(ready[0]);
+        write_name(file, "child 1");
+        if (write(ready[1], "x", 1) != 1 || read_byte(told) != 'x')
+            _exit(4);
+        write_name(file, "child 2");
+        if (write(tell, "x", 1) != 1)
+            _exit(4);
+        _exit(0);
+    }
+    close(ready[1]);
+    if (read_byte(ready[0]) != 'x')
+        _exit(6);
+    write_name(file, "parent again");
+    wm_region_file_close(file);
+    exit(0);
+}
+
+static void assert_rows(const char *path, const char *const *names, size_t count)
+{
+    char *text = dump(path);
+
+    for (size_t i = 0; i < count; i++) {
+        if (!strstr(text, names[i]))
+            fail_msg("%s is not there: %s", names[i], text);
+    }
+    free(text);
+}
+
+/* Whoever reads meanwhile leaves the child what it writes to. */
+static void test_child_outlives_parent(void **state)
+{
+    static const char *const names[] = { "|parent|", "|child 1|", "|parent again|",
+                                         "|child 2|" };
+
+    for (int has_handle = 0; has_handle < 2; has_handle++) {
+        const char *path = path_in(*state, has_handle ? "o1.sqlite" : "o0.sqlite");
+        int tell[2], told[2], status = 0;
+        assert_int_equal(pipe(tell) | pipe(told), 0);
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            close(tell[0]);
+            close(told[1]);
+            outlive(path, has_handle, tell[1], told[0]);
+        }
+        close(tell[1]);
+        close(told[0]);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        assert_rows(path, names, ARRAY_LEN(names) - 1);
+        assert_int_equal(write(told[1], "x", 1), 1);
+        assert_int_equal(read_byte(tell[0]), 'x');
+        assert_int_equal(read_byte(tell[0]), 0);
+        close(tell[0]);
+        close(told[1]);
+        assert_rows(path, names, ARRAY_LEN(names));
+    }
+}
+
+enum { FORKS = 40 };
+
+static void *write_on(void *context)
+{
+    for (int i = 0; i < FORKS; i++)
+        write_name(context, "busy");
+    return NULL;
+}
+
+/* While other threads write. */
+static void test_forks_between_rows(void **state)
+{
+    const char *path = path_in(*state, "b.sqlite");
+    struct wm_region_file *file = NULL;
+    pthread_t threads[2];
+    long rows = 0;
+
+    assert_int_equal(wm_region_file_open(path, WM_RECORD_NEW, &file, NULL), WM_OK);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_on, file), 0);
+    for (int i = 0; i < FORKS; i++) {
+        int status = 0;
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            /* At a proper end ThreadSanitizer would look for the parent's threads. */
+            write_name(file, "child");
+            kill(getpid(), SIGKILL);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, SIGKILL);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    wm_region_file_close(file);
+    char *text = dump(path);
+    for (const char *at = text; (at = strchr(at, '\n')); at++)
+        rows++;
+    free(text);
+    assert_int_equal(rows, FORKS * (1 + (long)ARRAY_LEN(threads)));
+}
+
 static void *in_thread(void *context)
 {
     wm_region_begin("thread");
@@ -468,9 +612,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        TEST(test_rows),          TEST(test_long_names), TEST(test_sqlite),
-        TEST(test_now),           TEST(test_open),       TEST(test_strange_files),
-        TEST(test_writers),       TEST(test_fork),       TEST(test_environment),
+        TEST(test_rows),
+        TEST(test_long_names),
+        TEST(test_sqlite),
+        TEST(test_now),
+        TEST(test_open),
+        TEST(test_strange_files),
+        TEST(test_writers),
+        TEST(test_fork),
+        TEST(test_environment),
+        TEST(test_child_outlives_parent),
+        TEST(test_forks_between_rows),
         TEST(test_out_of_memory),
     };
 #undef TEST

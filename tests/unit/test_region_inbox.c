@@ -3,6 +3,7 @@
  * end in every way, of rings that are full, and of rings that are none. */
 #include "test.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +14,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,7 +84,8 @@ static int make_inbox(void **state)
     struct log *log = calloc(1, sizeof(*log));
     struct wm_error err;
 
-    if (!log || wm_region_inbox_new(&log->inbox, &err) < 0)
+    if (!log || wm_region_inbox_new(&log->inbox, &err) < 0 ||
+        wm_region_inbox_open(log->inbox, &err) < 0)
         return -1;
     log->refuse_from = -1;
     *state = log;
@@ -327,6 +332,107 @@ static void test_fork(void **state)
     assert_int_not_equal(child.process, parent.process);
 }
 
+/* A child that no handler of pthread_atfork() is run in. */
+static void test_bare_clone(void **state)
+{
+    struct log *log = *state;
+
+    wm_region_begin("parent");
+    pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        be_child(NULL);
+        uint64_t region = wm_region_start("child's");
+        wm_region_listen(NULL, NULL);
+        wm_region_stop(region);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid == 0) {
+        wm_region_listen(wm_region_inbox_path(log->inbox), NULL);
+        wm_region_begin("again");
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    wm_region_end();
+    expect(log, "0(parent 1) 1(child 1) 1[child's 2(again 0) 0! 1! 2!");
+}
+
+static void remove_names(const char *folder)
+{
+    char path[WM_RING_PATH_SIZE + 256];
+    const struct dirent *entry;
+
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    while ((entry = readdir(dir))) {
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        unlink(path);
+    }
+    closedir(dir);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* Rings that are there go on; the ring has grown when the tracker next looks at it. */
+static void test_removed_names(void **state)
+{
+    struct log *log = *state;
+    struct wm_error err;
+    int64_t complete_ns;
+
+    wm_region_begin("outer");
+    drain(log, false);
+    assert_false(wm_region_inbox_is_cut_off(log->inbox));
+    for (int i = 0; i < 2 * WM_RING_CAPACITY_MIN; i++) {
+        wm_region_begin("call");
+        wm_region_end();
+    }
+    remove_names(wm_region_inbox_path(log->inbox));
+    for (int i = 0; i < 4; i++) {
+        usleep(60000); /* longer than the inbox takes to notice that a thread is gone */
+        assert_int_equal(
+            wm_region_inbox_drain(log->inbox, false, take, log, &complete_ns, &err), WM_OK);
+        wm_region_begin("call");
+        wm_region_end();
+    }
+    assert_true(wm_region_inbox_is_cut_off(log->inbox));
+    wm_region_end();
+    drain(log, true);
+    assert_int_equal(log->count, 2 + 2 * (2 * WM_RING_CAPACITY_MIN + 4) + 1);
+    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+}
+
+static void open_and_wait(void *context)
+{
+    (void)context;
+    wm_region_begin("open");
+    for (;;)
+        pause();
+}
+
+/* Without names it is the process that tells. */
+static void test_removed_names_of_dead(void **state)
+{
+    struct log *log = *state;
+    pid_t child = run_child(open_and_wait, NULL);
+
+    for (int i = 0; i < 1000 && log->count == 0; i++)
+        drain(log, false);
+    remove_names(wm_region_inbox_path(log->inbox));
+    for (int i = 0; i < 100; i++)
+        drain(log, false);
+    assert_string_equal(log->text, "0(open");
+    kill(child, SIGKILL);
+    join(child);
+    for (int i = 0; i < 1000 && log->count == 1; i++)
+        drain(log, false);
+    assert_string_equal(log->text, "0(open 0!");
+}
+
 static void close_everything(void *context)
 {
     (void)context;
@@ -354,6 +460,21 @@ static void test_closed_descriptors(void **state)
     drain(log, true);
     assert_int_equal(log->count, 2 + 10000 + 1 + 1);
     assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+}
+
+/* From the first ring on there may be something to drain, and others may come. */
+static void test_idle(void **state)
+{
+    struct log *log = *state;
+
+    assert_true(wm_region_inbox_is_idle(log->inbox));
+    drain(log, false);
+    assert_true(wm_region_inbox_is_idle(log->inbox));
+    wm_region_begin("first");
+    assert_false(wm_region_inbox_is_idle(log->inbox));
+    wm_region_end();
+    expect(log, "0(first 0) 0!");
+    assert_false(wm_region_inbox_is_idle(log->inbox));
 }
 
 /* The tracker does not drain: what there is no room for is counted, and pairs stay. */
@@ -387,6 +508,63 @@ static void test_full(void **state)
     assert_true(lost > 0 && lost % 2 == 0);
     assert_int_equal((uint64_t)log->count + lost,
                      2 + 2 + 2 * WM_RING_SIZE_MAX + 2 + 2 + 2 + 1);
+}
+
+static void ignore_signal(int number)
+{
+    (void)number;
+}
+
+static void *drain_late(void *context)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    usleep(500000);
+    for (int i = 0; i < 50; i++)
+        drain(context, false);
+    return NULL;
+}
+
+/* A tracker that is late is waited for, however many signals come meanwhile. */
+static void test_full_with_signals(void **state)
+{
+    struct log *log = *state;
+    struct sigaction action = { .sa_handler = ignore_signal }, before;
+    const struct itimerval often = { { 0, 250 }, { 0, 250 } }, never = { 0 };
+    pthread_t tracker;
+
+    sigaction(SIGALRM, &action, &before);
+    assert_int_equal(pthread_create(&tracker, NULL, drain_late, log), 0);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < WM_RING_SIZE_MAX; i++) {
+        wm_region_begin("call");
+        wm_region_end();
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    pthread_join(tracker, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    drain(log, true);
+    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+    assert_int_equal(log->count, 2 * WM_RING_SIZE_MAX + 1);
+}
+
+/* What a program puts into the folder goes with it; free_inbox() looks. */
+static void test_subfolders(void **state)
+{
+    struct log *log = *state;
+    char path[WM_RING_PATH_SIZE] = "";
+
+    snprintf(path, sizeof(path), "%s/a", wm_region_inbox_path(log->inbox));
+    assert_int_equal(mkdir(path, 0700), 0);
+    strcat(path, "/b");
+    assert_int_equal(mkdir(path, 0700), 0);
+    strcat(path, "/c");
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    drain(log, false);
 }
 
 /* A tracker that is dead is not waited for. */
@@ -438,6 +616,87 @@ static int add_local(void *context, uint32_t thread, uint32_t local, uint32_t nu
     return 0;
 }
 
+/* A tracker inside the measured program shares its descriptors: without any a thread is not
+ * gone, nor is its ring broken. */
+static void test_no_descriptors(void **state)
+{
+    struct log *log = *state;
+    struct rlimit limit, none;
+
+    wm_region_begin("a");
+    drain(log, false);
+    for (int i = 0; i < 600; i++) {
+        wm_region_begin("b");
+        wm_region_end();
+    }
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 3;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (int i = 0; i < 3; i++) {
+        usleep(60000); /* threads are asked for so often */
+        drain(log, false);
+    }
+    wm_region_begin("c");
+    drain(log, false);
+    long seen = log->count;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_null(strchr(log->text, '!'));
+    assert_int_equal(seen, 1 + 2 * 600 + 1);
+    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+    wm_region_end();
+    wm_region_end();
+}
+
+/* At the end there is no next time to look for rings. */
+static void test_no_descriptors_at_end(void **state)
+{
+    struct log *log = *state;
+    struct rlimit limit, none;
+    int64_t complete_ns;
+
+    wm_region_begin("a");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 3;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int status = wm_region_inbox_drain(log->inbox, true, take, log, &complete_ns, NULL);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(status, WM_EIO);
+    expect(log, "0(a 0!");
+}
+
+static void *overwrite_size(void *context)
+{
+    struct log *log = context;
+    char path[WM_RING_PATH_SIZE];
+    const uint64_t size = 0;
+
+    wm_region_begin("b");
+    drain(log, false);
+    snprintf(path, sizeof(path), "%s/1", wm_region_inbox_path(log->inbox));
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, &size, sizeof(size), offsetof(struct wm_ring, size)),
+                     sizeof(size));
+    close(fd);
+    return NULL;
+}
+
+/* All of a ring is let go of, whatever stands in it by then. */
+static void test_size(void **state)
+{
+    struct log *log = *state;
+
+    wm_region_begin("a");
+    run_thread(overwrite_size, log);
+    usleep(60000);
+    drain(log, false);
+    drain(log, false);
+    assert_string_equal(log->text, "0(a 1(b 1!");
+    wm_region_end();
+}
+
 static void test_watch_names(void **state)
 {
     struct log *log = *state;
@@ -463,6 +722,7 @@ static void test_listen(void **state)
 
     wm_region_begin("before");
     assert_int_equal(wm_region_inbox_new(&other.inbox, &err), WM_OK);
+    assert_int_equal(wm_region_inbox_open(other.inbox, &err), WM_OK);
     assert_string_not_equal(wm_region_inbox_path(other.inbox),
                             wm_region_inbox_path(log->inbox));
     assert_int_equal(wm_region_listen(wm_region_inbox_path(other.inbox), &err), WM_OK);
@@ -510,6 +770,7 @@ static void test_closed(void **state)
     struct log *log = *state, other = { .refuse_from = -1 };
 
     assert_int_equal(wm_region_inbox_new(&other.inbox, NULL), WM_OK);
+    assert_int_equal(wm_region_inbox_open(other.inbox, NULL), WM_OK);
     assert_int_equal(wm_region_listen(wm_region_inbox_path(other.inbox), NULL), WM_OK);
     wm_region_inbox_free(other.inbox);
     assert_true(wm_region_is_on()); /* nobody has looked yet */
@@ -620,6 +881,7 @@ static void test_bad_rings(void **state)
         struct log log = { .refuse_from = -1 };
         char path[WM_RING_PATH_SIZE];
         assert_int_equal(wm_region_inbox_new(&log.inbox, NULL), WM_OK);
+        assert_int_equal(wm_region_inbox_open(log.inbox, NULL), WM_OK);
         write_ring(wm_region_inbox_path(log.inbox), "7", &cases[i]);
         snprintf(path, sizeof(path), "%s/7", wm_region_inbox_path(log.inbox));
         drain(&log, false);
@@ -734,23 +996,39 @@ static void test_thread_without_memory(void **state)
     expect(*state, "0(b 0) 0!");
 }
 
+static void set_age(const char *folder, int64_t age_s)
+{
+    const time_t then = (time_t)(wm_clock_unix_ns() / WM_NS_PER_S - age_s);
+    const struct timespec times[2] = { { .tv_sec = then }, { .tv_sec = then } };
+
+    assert_int_equal(utimensat(AT_FDCWD, folder, times, 0), 0);
+}
+
 static void test_stale_folders(void **state)
 {
     static const struct {
         const char *name;
-        bool is_old, has_tracker, is_left;
+        int64_t age_s;
+        off_t size;
+        bool has_tracker, is_left;
     } cases[] = {
-        { "dead and old", true, false, false },
-        { "dead", false, false, true },
-        { "old", true, true, true },
+        { "dead and old", 1000000000, 0, false, false },
+        { "dead", 0, 0, false, true },
+        { "old", 1000000000, 0, true, true },
+        { "dead and large", 10 * 60, (off_t)65 << 20, false, false },
+        { "dead and large, just now", 0, (off_t)65 << 20, false, true },
+        { "large", 10 * 60, (off_t)65 << 20, true, true },
     };
 
+    char newer[64];
+
     (void)state;
+    snprintf(newer, sizeof(newer), "/dev/shm/wattmeter-%u-XXXXXX", geteuid());
+    assert_non_null(mkdtemp(newer));
+    set_age(newer, 2 * 60); /* the newest that is dead is spared */
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char folder[64], control[80];
         struct wm_region_inbox *inbox;
-        const struct timespec old[2] = { { .tv_sec = 1000000000 },
-                                         { .tv_sec = 1000000000 } };
         snprintf(folder, sizeof(folder), "/dev/shm/wattmeter-%u-XXXXXX", geteuid());
         assert_non_null(mkdtemp(folder));
         snprintf(control, sizeof(control), "%s/control", folder);
@@ -758,8 +1036,8 @@ static void test_stale_folders(void **state)
         assert_true(fd >= 0);
         if (cases[i].has_tracker)
             assert_int_equal(flock(fd, LOCK_EX), 0);
-        if (cases[i].is_old)
-            assert_int_equal(utimensat(AT_FDCWD, folder, old, 0), 0);
+        assert_int_equal(posix_fallocate(fd, 0, cases[i].size + 1), 0);
+        set_age(folder, cases[i].age_s);
         assert_int_equal(wm_region_inbox_new(&inbox, NULL), WM_OK);
         wm_region_inbox_free(inbox);
         if ((access(folder, F_OK) == 0) != cases[i].is_left)
@@ -768,6 +1046,7 @@ static void test_stale_folders(void **state)
         rmdir(folder);
         close(fd);
     }
+    rmdir(newer);
 }
 
 int main(void)
@@ -781,10 +1060,19 @@ int main(void)
         TEST(test_threads),
         TEST(test_ends_of_processes),
         TEST(test_fork),
+        TEST(test_bare_clone),
+        TEST(test_removed_names),
+        TEST(test_removed_names_of_dead),
         TEST(test_closed_descriptors),
+        TEST(test_idle),
         TEST(test_full),
+        TEST(test_full_with_signals),
+        TEST(test_subfolders),
         TEST(test_dead_tracker),
         TEST(test_take_again),
+        TEST(test_no_descriptors),
+        TEST(test_no_descriptors_at_end),
+        TEST(test_size),
         TEST(test_watch_names),
         TEST(test_listen),
         TEST(test_environment),

@@ -3,15 +3,21 @@
  * this process, which forgets its inbox instead of dying. */
 #include "test.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/base_clock.h"
 #include "region/region_journal.h"
 #include "region/region_left.h"
 #include "region/region_local.h"
+#include "region/region_ring.h"
 #include "wattmeter/region.h"
 
 struct tracker {
@@ -56,6 +62,7 @@ static void begin(struct tracker *tracker)
 
     *tracker = (struct tracker) { .stop_after = SIZE_MAX };
     assert_int_equal(wm_region_inbox_new(&tracker->inbox, &err), WM_OK);
+    assert_int_equal(wm_region_inbox_open(tracker->inbox, &err), WM_OK);
     assert_int_equal(wm_region_calls_new(&tracker->calls, &err), WM_OK);
     snprintf(tracker->folder, sizeof(tracker->folder), "%s",
              wm_region_inbox_path(tracker->inbox));
@@ -95,6 +102,7 @@ struct found {
     const struct wm_region_calls *calls;
     char text[4096];
     size_t ended;
+    struct wm_region_left left;
 };
 
 static void append_path(struct found *found, uint32_t number)
@@ -127,16 +135,16 @@ static int find_edge(void *context, const struct wm_region_edge *edge)
 static int look(const struct tracker *tracker, struct found *found)
 {
     struct wm_region_calls *calls = NULL;
-    int64_t last_ns = 0;
 
     *found = (struct found) { 0 };
     int status = wm_region_calls_new(&calls, NULL);
     if (status < 0)
         return status;
     found->calls = calls;
-    status = wm_region_left_read(tracker->folder, calls, find_edge, found, &last_ns, NULL);
+    status =
+        wm_region_left_read(tracker->folder, calls, find_edge, found, &found->left, NULL);
     if (status == WM_OK)
-        status = wm_region_calls_end(calls, last_ns, find_edge, found);
+        status = wm_region_calls_end(calls, found->left.last_ns, find_edge, found);
     wm_region_calls_free(calls);
     return status;
 }
@@ -147,6 +155,7 @@ static void expect(const struct tracker *tracker, const char *text)
 
     assert_int_equal(look(tracker, &found), WM_OK);
     assert_string_equal(found.text, text);
+    assert_string_equal(found.left.trouble, "");
 
     /* Looking changes nothing. */
     assert_int_equal(look(tracker, &found), WM_OK);
@@ -332,6 +341,253 @@ static void test_broken(void **state)
     clean(&tracker);
 }
 
+static int open_file(const struct tracker *tracker, const char *name)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s", tracker->folder, name);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void overwrite(const struct tracker *tracker, const char *name, size_t at,
+                      uint64_t value)
+{
+    int fd = open_file(tracker, name);
+
+    assert_int_equal(pwrite(fd, &value, sizeof(value), (off_t)at), sizeof(value));
+    close(fd);
+}
+
+/* Slots of the ring: that of the name "outer", its text, and its begin. */
+enum { SLOT_NAME, SLOT_TEXT, SLOT_BEGIN };
+
+static size_t slot(size_t number, size_t member)
+{
+    return WM_RING_EVENTS_AT + number * sizeof(struct wm_ring_event) + member;
+}
+
+/* What is written over in the ring, and what is still found. */
+static void test_hostile_ring(void **state)
+{
+    static const struct {
+        const char *name, *text, *trouble;
+        size_t at, slot;
+        uint64_t value;
+    } cases[] = {
+        { .name = "as it was",
+          .text = all,
+          .trouble = "",
+          .slot = SLOT_NAME,
+          .at = offsetof(struct wm_ring_event, when_ns),
+          .value = 5 },
+        { .name = "a time to come",
+          .text = all,
+          .trouble = "",
+          .slot = SLOT_BEGIN,
+          .at = offsetof(struct wm_ring_event, when_ns),
+          .value = INT64_MAX },
+        { .name = "a time below 0",
+          .text = all,
+          .trouble = "",
+          .slot = SLOT_BEGIN,
+          .at = offsetof(struct wm_ring_event, when_ns),
+          .value = (uint64_t)INT64_MIN },
+        { .name = "an unknown name",
+          .text = "",
+          .trouble = "1 of the rings is broken",
+          .slot = SLOT_BEGIN,
+          .at = offsetof(struct wm_ring_event, what),
+          .value = 1 << 8 | WM_RING_BEGIN },
+        { .name = "a name that is too long",
+          .text = "",
+          .trouble = "1 of the rings is broken",
+          .slot = SLOT_NAME,
+          .at = offsetof(struct wm_ring_event, when_ns),
+          .value = 1 << 20 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct tracker tracker;
+        struct found found;
+        begin(&tracker);
+        write_some();
+        die(&tracker);
+        overwrite(&tracker, "0", slot(cases[i].slot, cases[i].at), cases[i].value);
+        assert_int_equal(look(&tracker, &found), WM_OK);
+        if (strcmp(found.text, cases[i].text) != 0 ||
+            strcmp(found.left.trouble, cases[i].trouble) != 0)
+            fail_msg("%s: %s (%s)", cases[i].name, found.text, found.left.trouble);
+        assert_in_range(found.left.last_ns, 0, wm_clock_monotonic_ns());
+        clean(&tracker);
+    }
+}
+
+/* Reading what was not reserved would be a signal where there is no memory. */
+static void test_hole(void **state)
+{
+    struct tracker tracker;
+    struct found found;
+    struct wm_ring head;
+
+    (void)state;
+    begin(&tracker);
+    write_some();
+    die(&tracker);
+    int fd = open_file(&tracker, "0");
+    assert_int_equal(pread(fd, &head, sizeof(head), 0), sizeof(head));
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(pwrite(fd, &head, sizeof(head), 0), sizeof(head));
+    assert_int_equal(ftruncate(fd, (off_t)wm_ring_bytes(head.size)), 0);
+    close(fd);
+    assert_int_equal(look(&tracker, &found), WM_OK);
+    assert_string_equal(found.text, "");
+    assert_string_equal(found.left.trouble, "1 of the rings is broken");
+    clean(&tracker);
+}
+
+static long most_memory(void)
+{
+    struct rusage usage;
+
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_maxrss;
+}
+
+/* The number of a ring says nothing about how many there are. */
+static void test_high_number(void **state)
+{
+    struct tracker tracker;
+    char from[512], to[512];
+
+    (void)state;
+    begin(&tracker);
+    write_some();
+    die(&tracker);
+    snprintf(from, sizeof(from), "%s/0", tracker.folder);
+    snprintf(to, sizeof(to), "%s/16777215", tracker.folder);
+    assert_int_equal(rename(from, to), 0);
+    long before = most_memory();
+    expect(&tracker, all);
+    assert_true(most_memory() - before < 64 * 1024);
+    clean(&tracker);
+}
+
+static void test_dropped(void **state)
+{
+    struct tracker tracker;
+    struct found found;
+
+    (void)state;
+    begin(&tracker);
+    write_some();
+    die(&tracker);
+    overwrite(&tracker, "0", offsetof(struct wm_ring, lost), 3);
+    overwrite(&tracker, "control", offsetof(struct wm_ring_control, lost), 4);
+    assert_int_equal(look(&tracker, &found), WM_OK);
+    assert_string_equal(found.text, all);
+    assert_int_equal(found.left.dropped, 7);
+    clean(&tracker);
+}
+
+/* What is in the journal up to the trouble stands; without it rings are of no use. */
+static void test_trouble(void **state)
+{
+    static const struct {
+        const char *name, *trouble;
+        size_t at;
+        uint64_t value;
+    } cases[] = {
+        { "magic", "the journal of regions is broken",
+          offsetof(struct wm_journal_head, magic), 1 },
+        { "length", "the journal of regions is broken",
+          offsetof(struct wm_journal_head, used), WM_JOURNAL_MAX },
+        { "given up", "there was no memory for the journal of regions",
+          offsetof(struct wm_journal_head, turn), 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct tracker tracker;
+        struct found found;
+        begin(&tracker);
+        write_some();
+        drain(&tracker);
+        die(&tracker);
+        overwrite(&tracker, "journal-0", cases[i].at, cases[i].value);
+        assert_int_equal(look(&tracker, &found), WM_OK);
+        if (strcmp(found.left.trouble, cases[i].trouble) != 0)
+            fail_msg("%s: %s", cases[i].name, found.left.trouble);
+        clean(&tracker);
+    }
+}
+
+static void test_no_descriptors(void **state)
+{
+    struct tracker tracker;
+    struct found found;
+    struct rlimit limit, none;
+
+    (void)state;
+    begin(&tracker);
+    write_some();
+    die(&tracker);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 3;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int status = look(&tracker, &found);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(status, WM_OK);
+    assert_non_null(strstr(found.left.trouble, strerror(EMFILE)));
+    expect(&tracker, all);
+    clean(&tracker);
+}
+
+static void test_other_user(void **state)
+{
+    struct tracker tracker;
+    struct found found;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    begin(&tracker);
+    write_some();
+    die(&tracker);
+    assert_int_equal(chown(tracker.folder, 1, 1), 0);
+    assert_int_equal(look(&tracker, &found), WM_OK);
+    assert_string_equal(found.left.trouble, "the folder of regions is another user's");
+    assert_string_equal(found.text, "");
+    clean(&tracker);
+}
+
+/* A child that goes on is no tracker. */
+static void test_child(void **state)
+{
+    struct tracker tracker;
+
+    (void)state;
+    begin(&tracker);
+    write_some();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    die(&tracker);
+    struct found found;
+    int status = look(&tracker, &found);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(status, WM_OK);
+    assert_string_equal(found.text, all);
+    clean(&tracker);
+}
+
 static void test_allocation(void **state)
 {
     struct tracker tracker;
@@ -358,10 +614,14 @@ static void test_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rings_alone), cmocka_unit_test(test_every_place),
-        cmocka_unit_test(test_goes_on),     cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_full),        cmocka_unit_test(test_not_dead),
-        cmocka_unit_test(test_broken),      cmocka_unit_test(test_allocation),
+        cmocka_unit_test(test_rings_alone),  cmocka_unit_test(test_every_place),
+        cmocka_unit_test(test_goes_on),      cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_full),         cmocka_unit_test(test_not_dead),
+        cmocka_unit_test(test_broken),       cmocka_unit_test(test_allocation),
+        cmocka_unit_test(test_hostile_ring), cmocka_unit_test(test_hole),
+        cmocka_unit_test(test_high_number),  cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_trouble),      cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_other_user),   cmocka_unit_test(test_child),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,6 +182,7 @@ static void test_stress(void **state)
 
     (void)state;
     assert_int_equal(wm_region_inbox_new(&inbox, &err), WM_OK);
+    assert_int_equal(wm_region_inbox_open(inbox, &err), WM_OK);
     all.inbox = inbox;
     int64_t start_ns = wm_clock_monotonic_ns();
     for (long i = 0; i < size.processes; i++) {

@@ -446,6 +446,7 @@ static const struct wm_result troubled_result = {
     RESULT,
     .late_ticks = 1,
     .memory_note = "read less often",
+    .regions_note = "the last ones are missing",
     .recording_trouble = "disk full",
     .lost_ticks = 3,
 };
@@ -538,7 +539,7 @@ static void test_remarks(void **state)
             .step_ns = SECOND_NS,
             .result = &troubled_result },
           { "recording: disk full", "the recording lacks 3 of 5 ticks",
-            "memory: read less often",
+            "regions: the last ones are missing", "memory: read less often",
             "late ticks: 1 of 5; the machine was busy, or 1000 ms between ticks is too "
             "short" } },
         { "stuck",

@@ -58,6 +58,7 @@ static void test_result_round_trip(void **state)
     (void)state;
 
     snprintf(result.memory_note, sizeof(result.memory_note), "\"quoted\", \x01");
+    snprintf(result.regions_note, sizeof(result.regions_note), "the last ones");
     snprintf(result.recording_trouble, sizeof(result.recording_trouble), "x: disk full");
     result.missed_ticks = UINT64_MAX;
     result.lost_ticks = INT64_MAX;
@@ -73,6 +74,7 @@ static void test_result_round_trip(void **state)
     assert_true(again.cpu_descendants_seconds == -1);
     assert_string_equal(again.cpu_method, result.cpu_method);
     assert_string_equal(again.memory_note, result.memory_note);
+    assert_string_equal(again.regions_note, result.regions_note);
     assert_string_equal(again.recording_trouble, result.recording_trouble);
     assert_true(again.peak_rss_bytes == result.peak_rss_bytes);
     assert_true(again.peak_rss_is_main);

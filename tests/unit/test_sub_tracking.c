@@ -684,7 +684,7 @@ static void test_combine_refused(void **state)
           { "outer" },
           "new.csv",
           WM_EINVAL,
-          "does not end in .csv" },
+          "is a folder" },
         { "another suffix",
           { "good.csv", "good.sqlite" },
           "new.csv",

@@ -667,6 +667,43 @@ static void test_text_is_clean(void **state)
     }
 }
 
+/* A call of days, which is beyond the last bucket's beginning. */
+static void test_long_regions(void **state)
+{
+    static const struct wm_region_edge edges[] = {
+        OPENS(0, 0, 0),
+        CLOSES(INT64_C(1000000000), 0, 0, 0),
+    };
+    const struct golden golden = {
+        .name = "long",
+        .session = {
+            .run = { RUN(train_command, no_gpu_sources) },
+            .series = region_series,
+            .series_count = ARRAY_LEN(region_series),
+            .ticks = 6,
+            .step_ns = 200000 * SECOND_NS,
+            .edges = edges,
+            .edge_count = ARRAY_LEN(edges),
+            .paths = region_paths,
+        },
+    };
+    const char *expected = "1 277 h 46 min 40 s 277 h 46 min 40 s 277 h 46 min 40 s ";
+
+    (void)state;
+    char *text = print(&golden, WM_REPORT_TEXT);
+    if (!strstr(text, expected))
+        fail_msg("%s", text);
+    free(text);
+
+    json_t *root = parse(&golden), *why = json_object_get(root, "why");
+    const json_t *names = json_object_get(json_object_get(root, "regions"), "by_name");
+    const json_t *histogram = json_object_get(json_array_get(names, 0), "histogram");
+    assert_int_equal(json_array_size(histogram), 1);
+    assert_true(json_is_null(json_object_get(json_array_get(histogram, 0), "up_to")));
+    assert_non_null(json_object_get(why, "regions.by_name.0.histogram.0.up_to"));
+    json_decref(root);
+}
+
 static void test_full_disk(void **state)
 {
     static const enum wm_report_format formats[] = { WM_REPORT_TEXT, WM_REPORT_JSON };
@@ -740,6 +777,7 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_simulated),
         cmocka_unit_test(test_text_is_clean),
+        cmocka_unit_test(test_long_regions),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_wrong_unit),
         cmocka_unit_test(test_out_of_memory),

@@ -418,7 +418,7 @@ static void test_python_json(void **state)
                                "\"d\\n\\\"\\\\\\u0001\\u007f\\u00e4\\ud83e\\udd80\": -2.5}";
     static const char expected[] =
         "{\n \"a\": [],\n \"b\": {},\n \"c\": [\n  1,\n  true,\n  false,\n  null\n ],\n"
-        " \"d\\n\\\"\\\\\\u0001\x7f\\u00e4\\ud83e\\udd80\": -2.5\n}";
+        " \"d\\n\\\"\\\\\\u0001\\u007f\\u00e4\\ud83e\\udd80\": -2.5\n}";
     json_t *root = json_loads(text, 0, NULL);
     char *printed = NULL;
     size_t size;

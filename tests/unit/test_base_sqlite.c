@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_sqlite_library.c - SQLite as it is found at run time: missing, too old,
+/* test_base_sqlite.c - SQLite as it is found at run time: missing, too old,
  * and by several threads at once. That a command runs without it is for
  * tests/system/test_recording.py, where it can be hidden. */
 #include "test.h"
