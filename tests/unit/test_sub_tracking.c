@@ -680,11 +680,7 @@ static void test_combine_refused(void **state)
     } cases[] = {
         { "no files", { NULL }, "new.csv", WM_EINVAL, "no files" },
         { "an empty folder", { "empty" }, "new.csv", WM_EINVAL, "no files" },
-        { "a folder in the folder",
-          { "outer" },
-          "new.csv",
-          WM_EINVAL,
-          "is a folder" },
+        { "a folder in the folder", { "outer" }, "new.csv", WM_EINVAL, "is a folder" },
         { "another suffix",
           { "good.csv", "good.sqlite" },
           "new.csv",

@@ -156,7 +156,8 @@ static void test_broken_csv(void **state)
         { FRONT ROW(5, 2) ROW(six, 1), ":5: cell 1: 'six' is not a number" },
         { FRONT "\"5," TWENTY ",1\n" ROW(6, 2) ROW(7, 3),
           ":4: a quote that is not closed" },
-        { "process_id,code_block_name,position,timestamp\n7,a,0,1\n", "a sub-tracking file" },
+        { "process_id,code_block_name,position,timestamp\n7,a,0,1\n",
+          "a sub-tracking file" },
         { "", "empty" },
     };
     static char text[4096];
