@@ -110,8 +110,11 @@ static int refuse_uuids(const struct search *search, const struct wm_gpus *gpus,
     size_t count;
     int status = WM_OK;
 
-    while (chosen && words && status == WM_OK && (word = strsep(&rest, ",")) != NULL)
+    while (chosen && words && status == WM_OK && (word = strsep(&rest, ",")) != NULL) {
         status = wm_gpu_select(gpus, word, NULL, chosen, &count, NULL, NULL);
+        if (status == WM_OK && count == 0)
+            status = WM_EINVAL; /* "none" */
+    }
     if (word && uuids)
         gpu_tracker_error(search->io,
                           "GPU UUID of %s is not valid. Available UUIDs are: %s", word,
@@ -129,7 +132,7 @@ static int take_chosen(struct search *search, bool *ret_without_gpus)
 {
     const char *brand = search->settings->brand, *uuids = search->settings->gpu_uuids;
     struct wm_error err = { .text = "" };
-    size_t count;
+    size_t count = 0;
 
     struct wm_gpus *gpus = open_inventory(search);
     if (!gpus)
@@ -137,9 +140,11 @@ static int take_chosen(struct search *search, bool *ret_without_gpus)
     *ret_without_gpus = wm_gpus_present(gpus) == 0;
     size_t *chosen = calloc(wm_gpus_present(gpus) + 1, sizeof(*chosen));
     int code = chosen ? CMD_DONE : gpu_tracker_error(search->io, "out of memory");
-    if (code == CMD_DONE && !*ret_without_gpus &&
-        wm_gpu_select(gpus, uuids, NULL, chosen, &count, NULL, &err) == WM_EINVAL)
-        code = refuse_uuids(search, gpus, err.text);
+    if (code == CMD_DONE && !*ret_without_gpus) {
+        int status = wm_gpu_select(gpus, uuids, NULL, chosen, &count, NULL, &err);
+        if (status == WM_EINVAL || (status == WM_OK && count == 0))
+            code = refuse_uuids(search, gpus, err.text);
+    }
     free(chosen);
     wm_gpus_close(gpus);
 

@@ -29,8 +29,7 @@ int gpu_tracker_find_output(const struct gpu_tracker_args *args,
     const char *path = args->output;
 
     for (size_t i = 0; path && i < input_count; i++) {
-        if (inputs[i] &&
-            (strcmp(path, inputs[i]) == 0 || output_is_same_file(path, inputs[i])))
+        if (inputs[i] && output_is_same_file(path, inputs[i]))
             return gpu_tracker_error(io, "The output cannot be written over %s.",
                                      inputs[i]);
     }

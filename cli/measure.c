@@ -107,7 +107,8 @@ static int check(const char *name, const struct measure_args *args,
         return misused(name, io, "--append is for a recording: --record is missing", "");
     if (args->append && args->output.overwrite)
         return misused(name, io, "--append and --overwrite exclude each other", "");
-    if (args->record && args->output.path && strcmp(args->record, args->output.path) == 0)
+    if (args->record && args->output.path &&
+        output_is_same_file(args->record, args->output.path))
         return misused(name, io,
                        "the report cannot be written over the recording: ", args->record);
     if (args->experiment && args->record)
@@ -234,18 +235,25 @@ static void do_nothing(int number)
     (void)number;
 }
 
-void measure_catch_signals(void)
+static void handle_signals(int flags)
 {
     static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
     struct sigaction old,
-        action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART };
-    struct sigaction pipe_action = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+        action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | flags };
 
     sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
     }
+}
+
+void measure_catch_signals(void)
+{
+    struct sigaction old,
+        pipe_action = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+
+    handle_signals(SA_RESTART);
 
     /* Ignored, it would be ignored by the command too; as it is, it would end us
      * without a report. */
@@ -260,7 +268,9 @@ void measure_catch_signals(void)
 void measure_forward_signals(const struct wm_tracker *tracker)
 {
     forward_to = tracker;
-    if (tracker && early_signal)
+    if (!tracker) /* a pipe that nobody reads shall not hold us for ever */
+        handle_signals(0);
+    else if (early_signal)
         wm_tracker_signal(tracker, early_signal);
 }
 

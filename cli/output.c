@@ -115,6 +115,8 @@ int output_check_path(const char *name, const char *path, bool overwrite,
 {
     struct stat info;
 
+    if (path[0] == '\0')
+        return refuse(name, "''", "is no file", io);
     if (stat(path, &info) == 0) {
         if (S_ISDIR(info.st_mode))
             return refuse(name, path, "is a folder", io);
@@ -147,12 +149,33 @@ int output_check(const char *name, const struct output_args *args,
     return args->path ? output_check_path(name, args->path, args->overwrite, io) : CMD_DONE;
 }
 
-bool output_is_same_file(const char *path, const char *other)
+static bool is_same(const char *path, const char *other)
 {
     struct stat one, two;
 
     return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
            one.st_ino == two.st_ino;
+}
+
+/* The last name of a path. */
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+bool output_is_same_file(const char *path, const char *other)
+{
+    if (is_same(path, other))
+        return true;
+    if (strcmp(name_of(path), name_of(other)) != 0)
+        return false;
+    char *folder = folder_of(path), *other_folder = folder_of(other);
+    bool same = folder && other_folder && is_same(folder, other_folder);
+    free(folder);
+    free(other_folder);
+    return same;
 }
 
 /* Devices and pipes are there already and cannot be replaced. */

@@ -32,7 +32,7 @@ int output_check_path(const char *name, const char *path, bool overwrite,
 int output_check(const char *name, const struct output_args *args,
                  const struct cmd_streams *io);
 
-/* Whether both paths lead to one file that is there. */
+/* Whether both paths lead to one file, be it there or not. */
 bool output_is_same_file(const char *path, const char *other);
 
 /* Opens args->path, which was checked, for writing; NULL, with errno, when it cannot.

@@ -438,16 +438,19 @@ def _(folder):
         ("-fxml", '"xml" is not a valid format. Valid values are "json" or "text".'),
         ("-onone/x", "No such file or directory"),
         ("-o.", "is a folder"),
+        ("-o", "'': is no file"),
         ("--tconfig=none.json", "none.json: No such file or directory"),
         ("--tf=there.csv", "File there.csv already exists. Set overwrite to True to overwrite "
                            "the existing file."),
     )
     (folder / "there.csv").write_text("mine")
     for option, message in rows:
-        done = gpu_tracker(folder, "-e", "touch begun", option)
+        words = [option, ""] if option == "-o" else [option]
+        done = gpu_tracker(folder, "-e", "touch begun", *words)
         assert done.returncode == 1 and message in done.stderr and not done.stdout, done
-    done = gpu_tracker(folder, "-e", "touch begun", "--tf=x.csv", "-ox.csv")
-    assert done.returncode == 1 and "cannot be written over x.csv" in done.stderr, done
+    for output in ("x.csv", "./x.csv", str(folder / "x.csv")):
+        done = gpu_tracker(folder, "-e", "touch begun", "--tf=x.csv", "-o" + output)
+        assert done.returncode == 1 and "cannot be written over x.csv" in done.stderr, done
     for text, message in (("{", "not JSON"), ("[1]", "not a JSON object"),
                           ('{"sleep": 1}', 'there is no setting "sleep"'),
                           ('{"process_id": 1}', "process_id cannot be set"),
@@ -584,6 +587,17 @@ def _(folder):
         same_layout(text)
 
 
+@case("a pipe that nobody reads holds the results up until a signal comes")
+def _(folder):
+    os.mkfifo(folder / "pipe")
+    tracker = started(folder, "-e", "true", "-o", "pipe")
+    time.sleep(1.5)
+    assert tracker.poll() is None
+    tracker.send_signal(signal.SIGTERM)
+    _, said = tracker.communicate(timeout=20)
+    assert tracker.returncode == 1 and "these are the results:" in said, said
+
+
 @case("GPUs: all, by UUID, by brand; and a driver in trouble is not nothing")
 def _(folder):
     env = with_gpus(folder, {"gpus": [
@@ -614,6 +628,8 @@ def _(folder):
     assert done.returncode == 1 and (
         "GPU UUID of GPU-x is not valid. Available UUIDs are: " + ", ".join(UUIDS)
     ) in done.stderr, done
+    done = gpu_tracker(folder, "-e", "touch begun", "--guuids=none", env=env)
+    assert done.returncode == 1 and "GPU UUID of none is not valid" in done.stderr, done
     done = gpu_tracker(folder, "-e", "touch begun", "--gb=amd", env=env)
     assert done.returncode == 1 and not (folder / "begun").exists(), done
 
