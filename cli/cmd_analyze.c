@@ -84,21 +84,6 @@ static int check_output(const struct analyze_args *args, const struct cmd_stream
     return output_check("analyze", &args->output, io);
 }
 
-/* What is read twice would count twice. */
-static int check_twice(const struct analyze_args *args, const struct cmd_streams *io)
-{
-    for (size_t i = 1; i < args->regions.count; i++) {
-        for (size_t k = 0; k < i; k++) {
-            if (!output_is_same_file(args->regions.words[k], args->regions.words[i]))
-                continue;
-            fprintf(io->chat, "wattmeter analyze: %s: is given twice\n",
-                    args->regions.words[i]);
-            return CMD_MISUSED;
-        }
-    }
-    return CMD_DONE;
-}
-
 static int print_file(const struct analyze_args *args, enum wm_analysis_format format,
                       const struct wm_block_analysis *analysis,
                       const struct cmd_streams *io)
@@ -152,7 +137,7 @@ static int run_analyze(const void *opaque, const struct cmd_streams *io)
 
     int code = find_format(args, io, &format);
     if (code == CMD_DONE)
-        code = check_twice(args, io);
+        code = output_check_twice("analyze", &args->regions, io);
     if (code == CMD_DONE)
         code = check_output(args, io);
     if (code != CMD_DONE)

@@ -19,21 +19,6 @@ static const struct cmd_option combine_options[] = {
 };
 static const struct cmd_option *const options[] = { combine_options, NULL };
 
-/* What is read twice would count twice. */
-static int check_twice(const struct combine_args *args, const struct cmd_streams *io)
-{
-    for (size_t i = 1; i < args->files.count; i++) {
-        for (size_t k = 0; k < i; k++) {
-            if (!output_is_same_file(args->files.words[k], args->files.words[i]))
-                continue;
-            fprintf(io->chat, "wattmeter combine: %s: is given twice\n",
-                    args->files.words[i]);
-            return CMD_MISUSED;
-        }
-    }
-    return CMD_DONE;
-}
-
 static int run_combine(const void *opaque, const struct cmd_streams *io)
 {
     const struct combine_args *args = opaque;
@@ -43,7 +28,7 @@ static int run_combine(const void *opaque, const struct cmd_streams *io)
         fprintf(io->chat, "wattmeter combine: --output FILE is missing\n");
         return CMD_MISUSED;
     }
-    int code = check_twice(args, io);
+    int code = output_check_twice("combine", &args->files, io);
     if (code != CMD_DONE)
         return code;
     if (wm_sub_tracking_combine((const char *const *)args->files.words, args->files.count,

@@ -178,6 +178,20 @@ bool output_is_same_file(const char *path, const char *other)
     return same;
 }
 
+int output_check_twice(const char *name, const struct cmd_list *paths,
+                       const struct cmd_streams *io)
+{
+    for (size_t i = 1; i < paths->count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (!output_is_same_file(paths->words[k], paths->words[i]))
+                continue;
+            fprintf(io->chat, "wattmeter %s: %s: is given twice\n", name, paths->words[i]);
+            return CMD_MISUSED;
+        }
+    }
+    return CMD_DONE;
+}
+
 /* Devices and pipes are there already and cannot be replaced. */
 FILE *output_open(const struct output_args *args, bool *ret_made)
 {

@@ -35,6 +35,11 @@ int output_check(const char *name, const struct output_args *args,
 /* Whether both paths lead to one file, be it there or not. */
 bool output_is_same_file(const char *path, const char *other);
 
+/* Whether no two of these files are the same: what is read twice would count twice.
+ * CMD_DONE, or CMD_MISUSED with a complaint. */
+int output_check_twice(const char *name, const struct cmd_list *paths,
+                       const struct cmd_streams *io);
+
 /* Opens args->path, which was checked, for writing; NULL, with errno, when it cannot.
  * A file that came into being since then is left alone. `ret_made`: there was none
  * before. */
