@@ -5,8 +5,11 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static char *trim(char *text)
 {
@@ -117,6 +120,21 @@ static char *find_path(void)
     return length < 0 ? NULL : path;
 }
 
+/* NULL with errno. A pipe would hold us up for ever, and a device might have no end. */
+static FILE *open_regular(const char *path, bool *ret_irregular)
+{
+    struct stat info;
+
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    *ret_irregular = fstat(fd, &info) != 0 || !S_ISREG(info.st_mode);
+    FILE *file = *ret_irregular ? NULL : fdopen(fd, "r");
+    if (!file)
+        close(fd);
+    return file;
+}
+
 bool cmd_config_load(struct cmd_config *config, char *problem, size_t size)
 {
     char wrong[128];
@@ -125,7 +143,12 @@ bool cmd_config_load(struct cmd_config *config, char *problem, size_t size)
     *config = (struct cmd_config) { .path = find_path() };
     if (!config->path)
         return true;
-    FILE *file = fopen(config->path, "re");
+    bool irregular = false;
+    FILE *file = open_regular(config->path, &irregular);
+    if (irregular) {
+        snprintf(problem, size, "%.200s: is not a regular file", config->path);
+        return false;
+    }
 
     /* A home that may not be entered, as after a change of the user, has no
      * settings for this one. */

@@ -424,7 +424,22 @@ static void test_where_the_file_is(void **state)
     snprintf(path, sizeof(path), "%s/folder", (const char *)*state);
     setenv("XDG_CONFIG_HOME", path, 1);
     said = run_line(table, "echo");
-    check("a folder", &said, CMD_MISUSED, "", "Is a directory");
+    check("a folder", &said, CMD_MISUSED, "", "config: is not a regular file");
+    release(&said);
+
+    /* Which would hold us up for ever, and which has no end. */
+    snprintf(path, sizeof(path), "%s/wattmeter/config", (const char *)*state);
+    setenv("XDG_CONFIG_HOME", *state, 1);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    said = run_line(table, "echo");
+    check("a pipe", &said, CMD_MISUSED, "", "config: is not a regular file");
+    release(&said);
+
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/dev/zero", path), 0);
+    said = run_line(table, "echo");
+    check("a device", &said, CMD_MISUSED, "", "config: is not a regular file");
     release(&said);
 }
 
