@@ -274,13 +274,14 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
     double main = (double)(wm_tree_main_cpu_ns(tree) - account->main_base_ns) / 1e9;
 
     /* A process that vanishes takes what was sampled of it along, and the two
-     * clocks are read a moment apart; neither makes used time unused. */
+     * clocks are read a moment apart; neither makes used time unused, be it of the root
+     * or of all others. */
+    double others = account->total - account->main;
     if (main > account->main)
         account->main = main;
+    account->total = account->main + others;
     if (total > account->total)
         account->total = total;
-    if (account->total < account->main)
-        account->total = account->main;
     *ret_total = account->total;
     *ret_main = account->main;
 }

@@ -40,8 +40,8 @@ int wm_account_start_tree(struct wm_account *account, struct wm_tree *tree, bool
                           struct wm_error *err);
 
 /* CPU time since the start, in seconds: of the tree and of its root alone. The
- * tree has been refreshed just now. Never less than the time before. Readings
- * that follow each other closely are partly sampled. */
+ * tree has been refreshed just now. Never less than the time before, nor is their
+ * difference. Readings that follow each other closely are partly sampled. */
 void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
                      double *ret_total, double *ret_main);
 

@@ -31,8 +31,8 @@ struct wm_ticker {
 
     struct wm_tree *tree;
     struct wm_account *account;
-    double own_cpu;             /* seconds of ours in the tracked process */
-    double main_cpu, total_cpu; /* less those; what was told last */
+    double own_cpu;                   /* seconds of ours in the tracked process */
+    double main_cpu, descendants_cpu; /* less those; what was told last */
 
     struct wm_channel *channels;
     struct wm_reading *readings;
@@ -197,11 +197,11 @@ void wm_ticker_read_tree(struct wm_ticker *ticker)
     double own = ticker->own_cpu < main ? ticker->own_cpu : main;
     if (main - own > ticker->main_cpu)
         ticker->main_cpu = main - own;
-    if (ticker->main_cpu + total - main > ticker->total_cpu)
-        ticker->total_cpu = ticker->main_cpu + total - main;
+    if (total - main > ticker->descendants_cpu)
+        ticker->descendants_cpu = total - main;
     set(ticker, MAIN, when_ns, ticker->main_cpu);
-    set(ticker, DESCENDANTS, when_ns, ticker->total_cpu - ticker->main_cpu);
-    set(ticker, TREE, when_ns, ticker->total_cpu);
+    set(ticker, DESCENDANTS, when_ns, ticker->descendants_cpu);
+    set(ticker, TREE, when_ns, ticker->main_cpu + ticker->descendants_cpu);
 }
 
 void wm_ticker_start_cpu(struct wm_ticker *ticker, int64_t when_ns)

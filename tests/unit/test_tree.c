@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "source/source_tree.h"
+#include "track/track_account.h"
 
 enum { MB = 1000000 };
 
@@ -308,6 +309,57 @@ static void test_vanish_and_reuse(void **state)
     wm_tree_close(tree);
 }
 
+static void write_cpu(const char *dir, int pid, int parent, int ticks)
+{
+    char path[32], text[160];
+
+    snprintf(path, sizeof(path), "%d/stat", pid);
+    snprintf(text, sizeof(text),
+             "%d (a) S %d 1 1 0 -1 0 0 0 0 0 %d 0 0 0 20 0 1 0 1000 0 0 0\n", pid, parent,
+             ticks);
+    test_write_file(dir, path, text);
+}
+
+/* What a child has used that nobody waited for goes with it; while its parent works, the
+ * time of all descendants must not fall for that. */
+static void test_descendants_time_never_falls(void **state)
+{
+    const char *dir = *state;
+    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "11 " };
+    const struct made child = { 11, 10, 'S', 1, 10, 0, 10, 10, "" };
+    struct wm_account *account = NULL;
+    struct wm_tree *tree = NULL;
+    double total, main;
+
+    write_process(dir, &root);
+    write_process(dir, &child);
+    write_cpu(dir, 10, 1, 0);
+    write_cpu(dir, 11, 10, 0);
+    assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+    wm_tree_refresh(tree);
+    assert_true(wm_tree_contains(tree, 11));
+    assert_int_equal(wm_account_new(&account, NULL), WM_OK);
+    assert_int_equal(wm_account_start_tree(account, tree, false, NULL), WM_OK);
+
+    write_cpu(dir, 10, 1, 100);
+    write_cpu(dir, 11, 10, 300);
+    wm_tree_refresh(tree);
+    wm_account_want_exact(account);
+    wm_account_read(account, tree, &total, &main);
+    assert_true(total == 4 && main == 1);
+
+    test_write_file(dir, "11/stat", "");
+    write_cpu(dir, 10, 1, 250);
+    wm_tree_refresh(tree);
+    wm_account_want_exact(account);
+    wm_account_read(account, tree, &total, &main);
+    assert_true(main == 2.5);
+    assert_true(total == 5.5);
+
+    wm_account_free(account);
+    wm_tree_close(tree);
+}
+
 static void test_no_such_process(void **state)
 {
     struct wm_tree *tree = NULL;
@@ -516,6 +568,8 @@ int main(void)
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test_setup_teardown(test_vanish_and_reuse, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_descendants_time_never_falls, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_no_such_process, test_make_dir,
                                         test_remove_dir),
