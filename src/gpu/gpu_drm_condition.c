@@ -261,7 +261,7 @@ static void tell_error_correction(struct wm_drm_look *look)
         wm_drm_look_text(look, WM_GPU_ECC_MODE, mask & 1 ? "Enabled" : "Disabled");
 }
 
-/* The power of an APU is that of its CPU too; gpu_metrics tells what is one. */
+/* The power of an APU is that of its CPU too; gpu_metrics tells what most are. */
 static void tell_scope(struct wm_drm_look *look)
 {
     const struct wm_gpu_metrics *metrics;
@@ -271,7 +271,9 @@ static void tell_scope(struct wm_drm_look *look)
     if (faccessat(look->board->dir, "device/gpu_metrics", F_OK, 0) != 0)
         return;
     enum wm_reading_state state = wm_drm_card_metrics(&look->board->card, &metrics, &err);
-    if (state != WM_READING_OK)
+    if (look->board->card.integrated)
+        wm_drm_look_text(look, WM_GPU_POWER_SCOPE, "module");
+    else if (state != WM_READING_OK)
         wm_drm_look_missing(look, WM_GPU_POWER_SCOPE, state, "%s", err.text);
     else
         wm_drm_look_text(look, WM_GPU_POWER_SCOPE, metrics->integrated ? "module" : "gpu");

@@ -110,6 +110,12 @@ static bool read_serial(int dir, char *identity, size_t size)
     return true;
 }
 
+/* An APU whose gpu_metrics are those of a GPU that stands alone: MI300A. */
+static bool is_like_discrete(const struct wm_drm_uevent *uevent)
+{
+    return uevent->has_ids && uevent->vendor == 0x1002 && uevent->device == 0x74a0;
+}
+
 static void identify(struct wm_drm_card *card, int dir)
 {
     struct wm_drm_uevent uevent = { 0 };
@@ -125,6 +131,7 @@ static void identify(struct wm_drm_card *card, int dir)
 
     memcpy(card->driver, uevent.driver, sizeof(card->driver));
     memcpy(card->slot, uevent.slot, sizeof(card->slot));
+    card->integrated = is_like_discrete(&uevent);
     if (!read_serial(dir, card->identity, sizeof(card->identity)))
         snprintf(card->identity, sizeof(card->identity), "%s",
                  card->slot[0] ? card->slot

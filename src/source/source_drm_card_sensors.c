@@ -312,7 +312,7 @@ static void open_gpu_metrics(struct wm_drm_card *card, int dir)
     card->metrics_status = WM_EIO;
     if (!card->asleep)
         read_gpu_metrics(card);
-    card->integrated = card->metrics_status == WM_OK && card->metrics.integrated;
+    card->integrated |= card->metrics_status == WM_OK && card->metrics.integrated;
 }
 
 static void fill_gaps(struct wm_drm_card *card)

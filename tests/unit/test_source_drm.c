@@ -308,9 +308,27 @@ static void test_channels(void **state)
         wm_source_close(source);
     }
 
-    /* Another card at the same place, as a virtual machine may have it. */
+    /* MI300A, which is known by its number alone. */
     char passed[300];
     const char *dir = *state;
+    test_write_file(dir, "apu/class/drm/card0/device/uevent",
+                    "DRIVER=amdgpu\nPCI_ID=1002:74A0\nPCI_SLOT_NAME=0000:01:00.0\n");
+    test_write_file(dir, "apu/class/drm/card0/device/hwmon/hwmon1/name", "amdgpu\n");
+    test_write_file(dir, "apu/class/drm/card0/device/hwmon/hwmon1/power1_average",
+                    "550000000\n");
+    snprintf(passed, sizeof(passed), "%s/apu", dir);
+    source = open_trees(passed, dir, NULL);
+    read_all(source);
+    size_t power = find(source, "0000:01:00.0", "power");
+    assert_int_equal(wm_source_channel(source, power)->device_kind, WM_DEVICE_OTHER);
+    assert_true(readings[power].value == 550);
+    size_t energy = find(source, "0000:01:00.0", "energy");
+    assert_int_equal(readings[energy].state, WM_READING_UNSUPPORTED);
+    assert_string_equal(wm_source_why(source, energy),
+                        "its power is that of the CPU package");
+    wm_source_close(source);
+
+    /* Another card at the same place, as a virtual machine may have it. */
     test_write_file(dir, "sys/class/drm/card0/device/uevent",
                     "DRIVER=xe\nPCI_SLOT_NAME=0000:00:02.0\n");
     test_write_file(dir, "sys/class/drm/card0/device/hwmon/hwmon1/name", "xe\n");
