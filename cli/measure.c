@@ -216,53 +216,59 @@ static const struct wm_tracker *volatile forward_to;
 static volatile sig_atomic_t early_signal; /* came before there was a target */
 static volatile sig_atomic_t interrupted;
 
+/* Whether the target has not got the signal by itself. A terminal sends it to the whole
+ * process group, and so does a target that signals us; a limit is each process's own. But
+ * an alarm that was set before wattmeter was executed is meant for its command. */
+static bool is_for_target(int number, const siginfo_t *info)
+{
+    if (info->si_code > 0) /* sent by the kernel */
+        return number == SIGALRM || number == SIGVTALRM || number == SIGPROF;
+    return info->si_pid != wm_tracker_pid(forward_to);
+}
+
 static void handle(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
 
     (void)context;
+    if (info->si_code == SI_USER && info->si_pid == getpid())
+        return; /* a pipe without a reader, a file too large: the write has failed */
     if (number != SIGUSR1 && number != SIGUSR2)
         interrupted = 1;
     if (!forward_to)
         early_signal = number;
-    else if (info->si_code <= 0) /* sent by a process */
+    else if (is_for_target(number, info))
         wm_tracker_signal(forward_to, number);
     errno = saved;
 }
 
-static void do_nothing(int number)
+static void catch_signal(int number, int flags)
 {
-    (void)number;
-}
-
-static void handle_signals(int flags)
-{
-    static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
     struct sigaction old,
         action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | flags };
 
     sigfillset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    }
+    if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
+
+/* All that end a process but for those that tell of a fault in it. Were they ignored, the
+ * command would ignore them too. */
+static void handle_signals(int flags)
+{
+    static const int numbers[] = { SIGHUP,  SIGINT,    SIGQUIT, SIGTERM, SIGUSR1,
+                                   SIGUSR2, SIGALRM,   SIGPROF, SIGPIPE, SIGXCPU,
+                                   SIGXFSZ, SIGVTALRM, SIGIO,   SIGPWR };
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        catch_signal(numbers[i], flags);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        catch_signal(number, flags);
 }
 
 void measure_catch_signals(void)
 {
-    struct sigaction old,
-        pipe_action = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
-
     handle_signals(SA_RESTART);
-
-    /* Ignored, it would be ignored by the command too; as it is, it would end us
-     * without a report. */
-    if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-        sigaction(SIGPIPE, &pipe_action, NULL);
-
-    /* So would a limit on the size of files, where a failed write is told. */
-    if (sigaction(SIGXFSZ, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-        sigaction(SIGXFSZ, &pipe_action, NULL);
 }
 
 void measure_forward_signals(const struct wm_tracker *tracker)

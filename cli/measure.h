@@ -31,13 +31,12 @@ extern const struct cmd_option measure_experiment_options[];
 int measure_prepare(const char *name, const struct measure_args *args, pid_t pid,
                     const struct cmd_streams *io, struct wm_tracker **ret_tracker);
 
-/* From here on signals are caught: those that end a process, SIGUSR1 and SIGUSR2,
- * unless they were ignored, and SIGPIPE. */
+/* From here on the signals that end a process are caught, unless they were ignored. */
 void measure_catch_signals(void);
 
 /* From here on the signals that somebody sent to us go on to the target, or, with NULL,
- * nowhere any more. Those of a terminal (Ctrl-C) do not: it has sent them to the target as
- * well. */
+ * nowhere any more. Those of a terminal (Ctrl-C) and of the target itself do not: the
+ * process group, and so the target, has got them as well. */
 void measure_forward_signals(const struct wm_tracker *tracker);
 
 /* The signal that came before there was a target to send it on to, or 0. */

@@ -121,7 +121,8 @@ def signalled(number, program, expected, folder, to_group=False):
 
 
 DEFAULT = """
-import sys, time
+import signal, sys, time
+for number in (signal.SIGPIPE, signal.SIGXFSZ): signal.signal(number, signal.SIG_DFL)
 open(sys.argv[1], "w").close()
 time.sleep(20)
 """
@@ -152,6 +153,51 @@ def _(folder):
         assert r["exit"] == {"status": 41, "signal": None}, r["exit"]
         shutil.rmtree(folder)
         folder.mkdir()
+
+
+@case("so does every other signal that ends a process")
+def _(folder):
+    for number in (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGXCPU, signal.SIGXFSZ,
+                   signal.SIGPIPE, signal.SIGIO, signal.SIGPWR, signal.SIGUSR1, signal.SIGUSR2,
+                   signal.SIGRTMIN, signal.SIGRTMAX):
+        r = signalled(number, DEFAULT, 128 + number, folder)
+        assert r["exit"] == {"status": None, "signal": number}, (number, r["exit"])
+        shutil.rmtree(folder)
+        folder.mkdir()
+
+
+@case("an alarm that was set before us is the command's")
+def _(folder):
+    output = folder / "r.json"
+    script = "import os, signal, sys; signal.setitimer(signal.ITIMER_REAL, 0.5); os.execv(sys.argv[1], sys.argv[1:])"
+    done = subprocess.run([PYTHON, "-c", script, tap.WATTMETER, "run", "--json", "-o", output, "--", "sleep", "5"],
+                          env=tap.environment(), timeout=20)
+    assert done.returncode == 128 + signal.SIGALRM, done
+    near(tap.json.loads(output.read_text())["compute_time"]["time"], 0.5, 0.2)
+
+
+@case("attach: a signal ends it with its report, and the process goes on")
+def _(folder):
+    target = subprocess.Popen(["sleep", "20"])
+    try:
+        for number in (signal.SIGALRM, signal.SIGXCPU, signal.SIGIO, signal.SIGRTMIN):
+            output = folder / f"{int(number)}.json"
+            tracker = start("attach", "--json", "-o", output, target.pid, stderr=subprocess.PIPE)
+            time.sleep(0.5)
+            tracker.send_signal(number)
+            _, err = tracker.communicate(timeout=10)
+            assert tracker.returncode == 0 and output.read_text(), (number, tracker.returncode, err)
+        assert is_alive(target.pid)
+    finally:
+        target.kill()
+        target.wait()
+
+
+@case("a command that signals its process group gets that signal once")
+def _(folder):
+    program = CATCH.replace("end =", "import os; os.killpg(0, signal.SIGTERM); end =")
+    done = wattmeter("run", "-q", "--", PYTHON, "-c", program, folder / "ready", start_new_session=True)
+    assert done.returncode == 41, done
 
 
 @case("a signal that kills the command gives 128 + N")
