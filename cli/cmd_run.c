@@ -107,7 +107,9 @@ const struct cmd cmd_run = {
                "that ended "
                "it; 127 when there is no such command, 126 when it cannot be executed, 2 "
                "for a wrong "
-               "option and 1 when wattmeter itself failed.",
+               "option and 1 when wattmeter itself failed, also where the command gave 0 "
+               "and what -o, --json or --record asked for could not be written. A report "
+               "that is lost on standard error changes nothing.",
     .example = "wattmeter run --record run.sqlite -- python3 train.py --epochs 3",
     .operands = "[--] COMMAND [ARG...]",
     .operands_slot = offsetof(struct run_args, command),

@@ -329,5 +329,10 @@ int measure_finish(const char *name, const struct measure_args *args,
     int written =
         output_write(name, &args->output, report, args->quiet ? NULL : io->chat, io);
     wm_report_free(report);
+
+    /* Beside a command with a status of its own it is talk. */
+    bool is_talk = !args->output.path && !args->output.json;
+    if (is_talk && wm_tracker_exit_code(tracker) >= 0)
+        written = CMD_DONE;
     return code == CMD_DONE ? written : code;
 }

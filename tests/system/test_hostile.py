@@ -262,6 +262,19 @@ def _(folder):
         subprocess.run(["umount", disk])
 
 
+@case("a report on standard error that cannot be written does not change the command's status")
+def _(folder):
+    if not os.path.exists("/dev/full"):
+        raise tap.Skip("there is no /dev/full")
+    for words, status in ((["run", "--", "true"], 0), (["run", "--", "sh", "-c", "exit 3"], 3),
+                          (["run", "--json", "--", "true"], 1), (["run", "-o", "/dev/full", "--", "true"], 1),
+                          (["attach", "-d", "10ms", str(os.getpid())], 1)):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([tap.WATTMETER, *words], stdin=subprocess.DEVNULL, stdout=full, stderr=full,
+                                  env=tap.environment(), timeout=20)
+        assert done.returncode == status, (words, done)
+
+
 @case("a recording that is deleted or replaced during the run")
 def _(folder):
     for name in ("r.csv", "r.sqlite"):
