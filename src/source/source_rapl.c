@@ -112,6 +112,23 @@ static int fail_all(const struct wm_error *whys, struct wm_error *err)
     return wm_fail(err, WM_ENODEV, "no RAPL: %s", list);
 }
 
+/* Whether the packages' registers say 0, as those of a virtual machine do that are there
+ * in name alone: a live one says so once in years. Not for perf events, which begin at 0;
+ * the kernel leaves dead ones out there. */
+static bool is_dead(const struct wm_rapl_way *way, const struct wm_rapl_places *places,
+                    struct wm_rapl_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        struct wm_rapl_counter *counter = &set->counters[i];
+        if (counter->domain != WM_RAPL_PACKAGE || counter->fd < 0)
+            continue;
+        way->read(places, counter);
+        if (counter->err.status < 0 || counter->value != 0)
+            return false;
+    }
+    return has_package(set);
+}
+
 /* A way without a package, such as one that has nothing but psys, is taken only
  * where no other way has one. */
 static int find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_set,
@@ -125,6 +142,8 @@ static int find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_set
 
         whys[i] = (struct wm_error) { 0 };
         int status = ways[i]->find(&set, places, &whys[i]);
+        if (status == WM_OK && ways[i] != &wm_rapl_perf && is_dead(ways[i], places, &set))
+            status = wm_fail(&whys[i], WM_ENODEV, "its counters stay at 0: dead");
         if (status == WM_OK && has_package(&set)) {
             wm_rapl_set_release(&spare);
             *ret_set = set;

@@ -139,6 +139,17 @@ def _(folder):
     assert "move" in r["why"]["energy.cpu.packages.0.energy"], r["why"]
 
 
+@case("a counter that says 0 is known to be dead from the start: the estimate stands in for it")
+def _(folder):
+    zone = Zone(folder / "sys", 0, "package-0", lambda t: 0.0, first=0.0)
+    with machine(folder, zone) as (_, env):
+        r, _, _ = measure(folder, env, "sleep", "0.3")
+    assert "its counters stay at 0: dead" in r["sources"]["rapl"]["why"], r["sources"]
+    package, = r["energy"]["cpu"]["packages"]
+    assert package["source"] == "estimate" and package["energy"] > 0, package
+    assert r["energy"]["estimated"] is True, r["energy"]
+
+
 @case("parts of a package and the board are shown, and not added")
 def _(folder):
     zones = (Zone(folder / "sys", 0, "package-0", CURVES["constant"]),

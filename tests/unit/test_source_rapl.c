@@ -290,7 +290,7 @@ static void check_steps(const char *dir, const char *range, const struct step *s
     test_write_file(dir, ZONE("intel-rapl:0", "name"), "package-0\n");
     if (range)
         test_write_file(dir, ZONE("intel-rapl:0", "max_energy_range_uj"), range);
-    set_energy(dir, "0\n");
+    set_energy(dir, "1\n");
     assert_int_equal(open_rapl(dir, &source, &err), WM_OK);
     for (size_t i = 0; i < count; i++) {
         print_message("  %s\n", steps[i].what);
@@ -392,9 +392,13 @@ static void test_dead(void **state)
         FULL_ZONE("intel-rapl:1", "psys", "0"),
     };
     struct wm_reading readings[4];
+    struct wm_error err;
     struct wm_source *source = NULL;
 
     make_tree(*state, files);
+    assert_int_equal(open_rapl(*state, &source, &err), WM_ENODEV);
+    assert_non_null(strstr(err.text, "powercap: its counters stay at 0: dead"));
+    set_energy(*state, "7\n");
     assert_int_equal(open_rapl(*state, &source, NULL), WM_OK);
     for (int i = 0; i < 6; i++) {
         enum wm_reading_state expected_state = i < 5 ? WM_READING_OK : WM_READING_FAILED;
@@ -408,7 +412,7 @@ static void test_dead(void **state)
     }
     assert_string_equal(wm_source_why(source, 0),
                         "its counter does not move: dead (virtual machine?)");
-    set_energy(*state, "1000000\n");
+    set_energy(*state, "1000007\n");
     assert_int_equal(wm_source_read(source, readings, 4, NULL), WM_OK);
     assert_int_equal(readings[0].state, WM_READING_OK);
     assert_true(fabs(readings[0].value - FIRST_J - 1) < 1e-9);
