@@ -210,6 +210,17 @@ def _(folder):
     assert r["sources"]["nvml"]["why"] == "the driver has not answered for 10 s", r["sources"]
 
 
+@case("a driver that is slow to start is waited for, and that is said")
+def _(folder):
+    said = "wattmeter: waiting for a GPU's driver to start\n"
+    for seconds, options, expected in ((1.5, (), said), (1.5, ("-q",), ""), (0.5, (), "")):
+        output = folder / "r.json"
+        done = wattmeter("run", "--json", "-o", output, "--overwrite", *options, "--", "sleep", "0.3",
+                         env=environment(folder, hang(seconds, call="nvmlInit*")))
+        assert done.returncode == 0 and done.stderr == expected, done
+        near(json.loads(output.read_text())["gpus"][0]["power"]["max"], FIRST_WATTS, 1)
+
+
 @case("a driver that does not shut down holds nobody up for more than a second")
 def _(folder):
     env = environment(folder, hang(10, call="nvmlShutdown"))
