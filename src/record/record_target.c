@@ -323,6 +323,8 @@ int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *o
     if (status == WM_OK)
         status = ops->open(target.state, is_url || ops->path_in ? path : target.path, run,
                            channels, count, err);
+    if (status == WM_EEXIST) /* another writer has found what we had just made */
+        target.made = false;
     if (status < 0)
         wm_target_close(&target);
     else

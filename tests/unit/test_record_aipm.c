@@ -3,8 +3,13 @@
  * becomes of those that are there already. A new case is a new row. */
 #include "test_record_fixture.h"
 
+#include <fcntl.h>
 #include <jansson.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -488,6 +493,50 @@ static void test_two_writers(void **state)
     free(text);
 }
 
+/* Takes the file as soon as it is there, and has it until it is killed. */
+_Noreturn static void take_at_once(const char *file)
+{
+    int fd;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while ((fd = open(file, O_RDWR)) < 0)
+        ;
+    flock(fd, LOCK_EX | LOCK_NB);
+    for (;;)
+        pause();
+}
+
+/* One that appends may have the lock before the one that makes the file: then it is its
+ * file, which must not be removed. That does not happen each time. */
+static void test_taken_while_made(void **state)
+{
+    const char *path = fixture_path(state, "exp/");
+    int taken = 0;
+
+    test_write_file(*state, "exp/other", "");
+    for (int i = 0; i < 50 && taken == 0; i++) {
+        struct wm_recorder *recorder = NULL;
+        char file[300];
+
+        snprintf(file, sizeof(file), "%s/exp/power_metrics.json", (const char *)*state);
+        pid_t pid = fork();
+        if (pid == 0)
+            take_at_once(file);
+        usleep(2000);
+        int status = wm_recorder_open(path, WM_RECORD_NEW, fixture_run(), channels,
+                                      CHANNELS, &recorder, NULL);
+        if (status == WM_EEXIST) {
+            taken++;
+            assert_int_equal(access(file, F_OK), 0);
+        }
+        wm_recorder_close(recorder);
+        unlink(file);
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+    }
+    print_message("  taken %d times\n", taken);
+}
+
 /* What a kill has left behind is in nobody's way, and what is made is as open as the
  * recording. */
 static void test_left_behind(void **state)
@@ -688,10 +737,13 @@ int main(void)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_zone, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        WITH_DIR(test_values),    WITH_DIR(test_missing),     WITH_DIR(test_still_counter),
-        WITH_DIR(test_read_back), WITH_DIR(test_targets),     WITH_DIR(test_append),
-        WITH_DIR(test_no_tick),   WITH_DIR(test_no_memory),   WITH_DIR(test_no_counter),
-        WITH_DIR(test_sources),   WITH_DIR(test_two_writers), WITH_DIR(test_left_behind),
+        WITH_DIR(test_values),           WITH_DIR(test_missing),
+        WITH_DIR(test_still_counter),    WITH_DIR(test_read_back),
+        WITH_DIR(test_targets),          WITH_DIR(test_append),
+        WITH_DIR(test_no_tick),          WITH_DIR(test_no_memory),
+        WITH_DIR(test_no_counter),       WITH_DIR(test_sources),
+        WITH_DIR(test_two_writers),      WITH_DIR(test_left_behind),
+        WITH_DIR(test_taken_while_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
