@@ -177,6 +177,16 @@ bool wm_process_refresh(const struct wm_procfs *procfs, struct wm_process *proce
     return true;
 }
 
+int64_t wm_process_cpu_ns(const struct wm_procfs *procfs, const struct wm_process *process)
+{
+    int64_t cpu_ns = 0;
+
+    /* The clock of another process that has the pid by now says less. */
+    if (procfs->own && read_cpu_clock(process->pid, &cpu_ns) && cpu_ns > process->cpu_ns)
+        return cpu_ns;
+    return process->cpu_ns;
+}
+
 int64_t wm_process_detail_cost_ns(const struct wm_process *process)
 {
     /* What a small process cost says nothing of a large one. */

@@ -348,7 +348,7 @@ int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree)
     const struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);
 
     if (root)
-        return root->cpu_ns;
+        return wm_process_cpu_ns(&tree->set.procfs, root);
     for (size_t i = 0; i < tree->set.gone_count; i++) {
         if (tree->set.gone[i].pid == tree->set.root)
             return tree->set.gone[i].cpu_ns;

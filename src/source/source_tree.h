@@ -45,7 +45,8 @@ int64_t wm_tree_cpu_ns(const struct wm_tree *tree);
 /* What the processes now in the tree have used themselves. */
 int64_t wm_tree_live_cpu_ns(const struct wm_tree *tree);
 
-/* The root's own CPU time, as of the last refresh. */
+/* The root's own CPU time by now; where its pid is not one of our own system calls, as of
+ * the last refresh. */
 int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree);
 
 /* Lets the CPU time of each process count from now. */

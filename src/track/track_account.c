@@ -25,6 +25,11 @@
 /* Most threads a running tree may have to get a counter each. */
 enum { COUNTER_MAX = 1024 };
 
+/* How far the task clock, which runs on while the hypervisor has taken the core away, may
+ * be ahead of a process's own clock, in seconds and as a part of it. */
+#define CLOCK_ERROR 0.01
+#define CLOCK_DRIFT 0.05
+
 static const char by_perf[] = "perf task clock, inherited";
 static const char by_cgroup[] = "cgroup cpu.stat";
 static const char by_waiting[] =
@@ -46,7 +51,8 @@ struct wm_account {
     int64_t exact_ns;    /* what it said, */
     int64_t live_ns;     /* what the processes in sight had used then, */
     uint64_t seen;       /* and how many there had been */
-    double total, main;  /* seconds; what was told last */
+    double whole;        /* seconds, by the way that is used */
+    double total, main;  /* what was told last */
     bool finished;
     char method[160];
 };
@@ -261,6 +267,23 @@ void wm_account_want_exact(struct wm_account *account)
     account->exact_at_ns = 0;
 }
 
+static bool counts(const struct wm_account *account)
+{
+    return account->counter_count > 0 || account->cgroup;
+}
+
+/* Whether the root has used all of it: nobody else was seen or waited for, and the rest is
+ * no more than what the clocks disagree by. */
+static bool is_alone(const struct wm_account *account, const struct wm_tree *tree,
+                     double main)
+{
+    struct wm_tree_census census;
+
+    wm_tree_count(tree, &census);
+    return census.seen <= 1 && wm_tree_cpu_ns(tree) == wm_tree_live_cpu_ns(tree) &&
+           account->whole - main <= CLOCK_ERROR + CLOCK_DRIFT * main;
+}
+
 void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
                      double *ret_total, double *ret_main)
 {
@@ -270,18 +293,25 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
         return;
     }
 
-    double total = (double)(read_total_ns(account, tree) - account->base_ns) / 1e9;
+    /* The root's clock after the whole: what it uses between the two is no other's. */
+    account->whole = (double)(read_total_ns(account, tree) - account->base_ns) / 1e9;
     double main = (double)(wm_tree_main_cpu_ns(tree) - account->main_base_ns) / 1e9;
-
-    /* A process that vanishes takes what was sampled of it along, and the two
-     * clocks are read a moment apart; neither makes used time unused, be it of the root
-     * or of all others. */
+    double total = is_alone(account, tree, main) ? main : account->whole;
     double others = account->total - account->main;
-    if (main > account->main)
-        account->main = main;
-    account->total = account->main + others;
-    if (total > account->total)
-        account->total = total;
+
+    /* A process that vanishes takes what was sampled of it along, and the clocks do not
+     * agree to the last microsecond; neither makes used time unused, be it of the root or
+     * of all others. Where a counter knows the whole, the parts give way to it. */
+    if (main < account->main)
+        main = account->main;
+    if (total < main)
+        total = main;
+    if (total < main + others && !counts(account))
+        total = main + others;
+    if (total < account->total)
+        total = account->total;
+    account->main = main < total - others ? main : total - others;
+    account->total = total;
     *ret_total = account->total;
     *ret_main = account->main;
 }
@@ -322,9 +352,10 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
      * program has used that time. The tree's part in it is about its part in
      * all that ran. Where perf says more than that explains, it has seen
      * processes that nobody waited for. */
-    double part = busy > account->total ? account->total / busy : 1;
+    double part = busy > account->whole ? account->whole / busy : 1;
     bool perf = account->counter_count > 0;
-    if (known > account->total || (perf && account->total - known <= 1.5 * stolen * part)) {
+    account->total = account->whole;
+    if (known > account->whole || (perf && account->whole - known <= 1.5 * stolen * part)) {
         account->total = known;
         if (perf)
             snprintf(account->method, sizeof(account->method),

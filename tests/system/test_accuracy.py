@@ -4,6 +4,7 @@
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import time
@@ -75,6 +76,39 @@ def _(folder):
     near(r["cpu_time"]["total"], truth, 0.01 * truth, "CPU time")
     assert r["cpu_time"]["descendants"] > 0.9 * truth
     near(r["cpu_time"]["main"] + r["cpu_time"]["descendants"], r["cpu_time"]["total"], 1e-9)
+
+
+def recorded_times(folder, *command):
+    """CPU time at each tick: of the command itself, of its descendants, and of all."""
+    recording = folder / "r.sqlite"
+    done = wattmeter("run", "-q", "-i", "10ms", "--record", recording, "--", *command)
+    assert done.returncode == 0, done
+    with sqlite3.connect(recording) as database:
+        return database.execute("SELECT main_cpu_time_s, descendants_cpu_time_s, "
+                                "tree_cpu_time_s FROM sample ORDER BY rowid").fetchall()
+
+
+@case("a command alone has used all of it, at each tick")
+def _(folder):
+    for main, descendants, whole in recorded_times(folder, PYTHON, "-c", BURN + "burn(0.5)"):
+        assert descendants == 0 and main == whole, (main, descendants, whole)
+
+
+@case("the parts add up to the whole at each tick, and none falls")
+def _(folder):
+    program = BURN + """
+for i in range(6):
+    if os.fork() == 0:
+        burn(0.05); os._exit(0)
+    burn(0.1 * (i + 1))
+    os.wait()
+"""
+    last = (0, 0, 0)
+    for times in recorded_times(folder, PYTHON, "-c", program):
+        near(times[0] + times[1], times[2], 1e-9)
+        assert all(now >= before for now, before in zip(times, last)), (last, times)
+        last = times
+    assert last[1] > 0.25, last
 
 
 @case("children that nobody waits for are counted: SIGCHLD ignored, double fork")
