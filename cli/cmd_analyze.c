@@ -107,17 +107,31 @@ static int print_file(const struct analyze_args *args, enum wm_analysis_format f
     return status < 0 ? output_failure("analyze", &err, io) : CMD_DONE;
 }
 
+/* gpu_tracker's layouts have no place for them. */
+static void tell_remarks(const struct wm_block_analysis *analysis,
+                         const struct cmd_streams *io)
+{
+    const char *remark;
+
+    for (size_t i = 0; (remark = wm_block_analysis_remark(analysis, i)) != NULL; i++)
+        fprintf(io->chat, "wattmeter analyze: %s\n", remark);
+}
+
 static int print(const struct analyze_args *args, enum wm_analysis_format format,
                  const struct wm_block_analysis *analysis, const struct cmd_streams *io)
 {
+    bool as_gpu_tracker =
+        format == WM_ANALYSIS_GPU_TRACKER_TEXT || format == WM_ANALYSIS_GPU_TRACKER_JSON;
     struct wm_error err;
 
+    if (as_gpu_tracker)
+        tell_remarks(analysis, io);
     if (args->output.path)
         return print_file(args, format, analysis, io);
     if (wm_block_analysis_print(analysis, format, io->out, &err) < 0)
         return output_failure("analyze", &err, io);
     /* As gpu_tracker's print() does on the screen, and not in a file. */
-    if (format == WM_ANALYSIS_GPU_TRACKER_TEXT || format == WM_ANALYSIS_GPU_TRACKER_JSON)
+    if (as_gpu_tracker)
         fputc('\n', io->out);
     return CMD_DONE;
 }

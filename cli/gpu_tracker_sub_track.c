@@ -37,6 +37,7 @@ int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_st
     };
     struct gpu_tracker_output output;
     struct wm_block_analysis *analysis;
+    const char *remark;
     struct wm_error err;
 
     int code = gpu_tracker_find_output(args, io, files, 2, &output);
@@ -44,6 +45,8 @@ int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_st
         return code;
     if (wm_block_analysis_new(&input, &analysis, &err) < 0)
         return gpu_tracker_error(io, "%s", err.text);
+    for (size_t i = 0; (remark = wm_block_analysis_remark(analysis, i)) != NULL; i++)
+        gpu_tracker_warn(io, "%s", remark);
     code = gpu_tracker_print(&output, io, print_analysis, analysis);
     wm_block_analysis_free(analysis);
     return code;

@@ -57,6 +57,12 @@ WM_API int wm_block_analysis_print(const struct wm_block_analysis *analysis,
                                    enum wm_analysis_format format, FILE *out,
                                    struct wm_error *err);
 
+/* What a person should know of the files, such as a last line that was cut off: the
+ * index-th of it, from 0, or NULL past the last; borrowed. WM_ANALYSIS_TEXT and
+ * WM_ANALYSIS_JSON have them, too. */
+WM_API const char *wm_block_analysis_remark(const struct wm_block_analysis *analysis,
+                                            size_t index);
+
 /* Joins sub-tracking files of one format (by their suffix, .csv or .sqlite) into the new
  * file `target`. One path that is a folder stands for the files in it. */
 WM_API int wm_sub_tracking_combine(const char *const *paths, size_t count,

@@ -11,6 +11,7 @@
 #include "analyze/analyze_blocks.h"
 #include "analyze/analyze_edges.h"
 #include "record/record_calls.h"
+#include "record/record_text.h"
 #include "record/record_timepoints.h"
 #include "wattmeter/analysis.h"
 
@@ -30,6 +31,10 @@ struct join {
     struct wm_call_edge edge; /* the next one */
     bool has_edge;
     int64_t last_ns; /* of all that was seen */
+
+    bool has_timepoints, has_calls;
+    int64_t first_ns, end_ns;              /* the first timepoint and the last */
+    int64_t calls_start_ns, calls_stop_ns; /* from the first start to the last end */
 };
 
 static int no_memory(struct wm_error *err)
@@ -83,6 +88,10 @@ static int open_call(struct join *join, struct wm_error *err)
         call = NO_CALL;
     }
     wm_edges_mark(join->edges, call);
+    if (!join->has_calls && call != NO_CALL) {
+        join->has_calls = true;
+        join->calls_start_ns = edge->when_ns;
+    }
     return WM_OK;
 }
 
@@ -95,9 +104,10 @@ static int take_edge(struct join *join, struct wm_error *err)
         join->last_ns = edge->when_ns;
     if (edge->kind == WM_REGION_OPENS)
         status = open_call(join, err);
-    else if (edge->kind == WM_REGION_CLOSES)
+    else if (edge->kind == WM_REGION_CLOSES) {
         wm_blocks_close(join->blocks, edge->mark, edge->when_ns, edge->call.seconds);
-    else if (edge->mark != NO_CALL)
+        join->calls_stop_ns = edge->when_ns;
+    } else if (edge->mark != NO_CALL)
         wm_blocks_close(join->blocks, edge->mark, join->last_ns, NAN);
     return status < 0 ? status : next_edge(join, err);
 }
@@ -124,6 +134,10 @@ static int join_all(struct join *join, struct wm_error *err)
                is_before(&join->edge, timepoint.when_ns))
             status = take_edge(join, err);
         wm_blocks_timepoint(join->blocks, &timepoint);
+        if (!join->has_timepoints)
+            join->first_ns = timepoint.when_ns;
+        join->has_timepoints = true;
+        join->end_ns = timepoint.when_ns;
         if (timepoint.when_ns > join->last_ns)
             join->last_ns = timepoint.when_ns;
     }
@@ -155,6 +169,30 @@ static int join_once(struct join *join, const struct wm_analysis_input *input,
     return status;
 }
 
+static int remark(const struct join *join, const struct wm_analysis_input *input,
+                  struct wm_remarks *remarks)
+{
+    const char *text;
+    int status = WM_OK;
+
+    for (size_t i = 0;
+         status == WM_OK && (text = wm_timepoints_remark(join->timepoints, i)) != NULL; i++)
+        status = wm_remarks_add(remarks, "%s", text);
+    for (size_t i = 0;
+         status == WM_OK && join->calls && (text = wm_calls_remark(join->calls, i)) != NULL;
+         i++)
+        status = wm_remarks_add(remarks, "%s", text);
+    if (status == WM_OK && input->sub_tracking_count > 0 && join->has_timepoints &&
+        join->has_calls &&
+        (join->calls_stop_ns < join->first_ns || join->calls_start_ns > join->end_ns))
+        status = wm_remarks_add(
+            remarks,
+            "%s: no call of a block was open between its first timepoint and its last: the "
+            "calls seem to be those of another session",
+            wm_text_path(input->tracking));
+    return status;
+}
+
 static int analyze(struct join *join, const struct wm_analysis_input *input,
                    struct wm_block_results **ret_results, struct wm_error *err)
 {
@@ -171,8 +209,11 @@ static int analyze(struct join *join, const struct wm_analysis_input *input,
         return status;
 
     uint64_t stray = join->calls ? wm_calls_stray(join->calls) : 0;
-    return wm_block_results_new(join->blocks, wm_timepoints_static(join->timepoints), stray,
-                                ret_results, err);
+    status = wm_block_results_new(join->blocks, wm_timepoints_static(join->timepoints),
+                                  stray, ret_results, err);
+    if (status == WM_OK && remark(join, input, &(*ret_results)->remarks) < 0)
+        status = no_memory(err);
+    return status;
 }
 
 int wm_block_analysis_new(const struct wm_analysis_input *input,
@@ -200,6 +241,11 @@ void wm_block_analysis_free(struct wm_block_analysis *analysis)
         return;
     wm_block_results_free(analysis->results);
     free(analysis);
+}
+
+const char *wm_block_analysis_remark(const struct wm_block_analysis *analysis, size_t index)
+{
+    return wm_remarks_get(&analysis->results->remarks, index);
 }
 
 const struct wm_block_results *

@@ -96,6 +96,7 @@ void wm_block_results_free(struct wm_block_results *results)
         return;
     for (size_t i = 0; i < results->count; i++)
         free(results->blocks[i].name);
+    wm_remarks_release(&results->remarks);
     free(results->blocks);
     free(results);
 }
@@ -272,6 +273,17 @@ static json_t *json_block(struct writer *writer, const struct wm_block_result *b
     return json;
 }
 
+static json_t *json_remarks(struct writer *writer, const struct wm_remarks *remarks)
+{
+    json_t *json = json_array();
+
+    for (size_t i = 0; i < remarks->count; i++) {
+        if (json_array_append_new(json, wm_text_json(remarks->all[i])) != 0)
+            writer->failed = true;
+    }
+    return json;
+}
+
 json_t *wm_block_results_json(const struct wm_block_results *results, bool details)
 {
     struct writer writer = { .details = details };
@@ -291,8 +303,10 @@ json_t *wm_block_results_json(const struct wm_block_results *results, bool detai
         if (json_array_append_new(blocks, json_block(&writer, &results->blocks[i], i)) != 0)
             writer.failed = true;
     }
-    if (details)
+    if (details) {
         put(&writer, root, "why", writer.why);
+        put(&writer, root, "remarks", json_remarks(&writer, &results->remarks));
+    }
 
     if (writer.failed) {
         json_decref(root);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "analyze/analyze_blocks.h"
+#include "base/base_remarks.h"
 #include "record/record_timepoints.h"
 #include "wattmeter/analysis.h"
 
@@ -38,6 +39,7 @@ struct wm_block_results {
     struct wm_block_figures overall[WM_MEASUREMENT_COUNT];
     struct wm_block_result *blocks; /* in the order of their names */
     size_t count;
+    struct wm_remarks remarks; /* none in gpu_tracker's JSON */
 };
 
 /* Copies what `blocks` has by now. */

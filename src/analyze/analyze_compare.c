@@ -3,12 +3,10 @@
 #include "analyze/analyze_compare.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/analyze_welch.h"
-#include "base/base_text.h"
 
 static int no_memory(struct wm_error *err)
 {
@@ -25,16 +23,16 @@ static int remark_hardware(struct wm_compare *compare)
         const struct wm_static_data *data = &compare->sessions[i].results->static_data;
         if (data->expected_cores != first->expected_cores ||
             data->system_cores != first->system_cores)
-            status = wm_compare_remark(
-                compare,
+            status = wm_remarks_add(
+                &compare->remarks,
                 "session \"%s\" had other numbers of cores than \"%s\": their percentages "
                 "of hardware are not comparable",
                 compare->sessions[i].name, compare->sessions[0].name);
         if (status == WM_OK &&
             (data->expected_gpus != first->expected_gpus || data->gpus != first->gpus))
-            status = wm_compare_remark(
-                compare, "session \"%s\" had other numbers of GPUs than \"%s\"",
-                compare->sessions[i].name, compare->sessions[0].name);
+            status = wm_remarks_add(&compare->remarks,
+                                    "session \"%s\" had other numbers of GPUs than \"%s\"",
+                                    compare->sessions[i].name, compare->sessions[0].name);
     }
     return status;
 }
@@ -56,11 +54,24 @@ static int remark_dependence(struct wm_compare *compare)
 
     for (size_t i = 0; i < compare->session_count && status == WM_OK; i++) {
         if (lacks_effective(compare->sessions[i].results))
-            status = wm_compare_remark(
-                compare,
+            status = wm_remarks_add(
+                &compare->remarks,
                 "session \"%s\" does not tell how much its values depend on each other; "
                 "taken as if they did not, more of them seem to differ",
                 compare->sessions[i].name);
+    }
+    return status;
+}
+
+/* What is to be said of each session by itself. */
+static int remark_sessions(struct wm_compare *compare)
+{
+    int status = WM_OK;
+
+    for (size_t i = 0; i < compare->session_count; i++) {
+        const struct wm_remarks *remarks = &compare->sessions[i].results->remarks;
+        for (size_t r = 0; r < remarks->count && status == WM_OK; r++)
+            status = wm_remarks_add(&compare->remarks, "%s", remarks->all[r]);
     }
     return status;
 }
@@ -80,6 +91,8 @@ int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
                                      .statistic = statistic };
     int status = as_gpu_tracker ? wm_compare_match_gpu_tracker(compare, err)
                                 : wm_compare_match(compare, err);
+    if (status == WM_OK && remark_sessions(compare) < 0)
+        status = no_memory(err);
     bool has_remarks = status == WM_OK && !as_gpu_tracker;
     if (has_remarks && (remark_hardware(compare) < 0 || remark_dependence(compare) < 0))
         status = no_memory(err);
@@ -99,10 +112,8 @@ void wm_compare_free(struct wm_compare *compare)
         free(compare->groups[i].label);
         free(compare->groups[i].blocks);
     }
-    for (size_t i = 0; i < compare->remark_count; i++)
-        free(compare->remarks[i]);
     free(compare->groups);
-    free(compare->remarks);
+    wm_remarks_release(&compare->remarks);
     free(compare);
 }
 
@@ -139,26 +150,6 @@ const char *wm_compare_line(const char *name)
     if (!colon || colon[1] == '\0' || colon[1 + strspn(colon + 1, "0123456789")] != '\0')
         return NULL;
     return colon + 1;
-}
-
-int wm_compare_remark(struct wm_compare *compare, const char *format, ...)
-{
-    char **remarks = grow(compare->remarks, compare->remark_count, sizeof(*remarks));
-    char *remark;
-    va_list args;
-
-    if (!remarks)
-        return WM_ENOMEM;
-    compare->remarks = remarks;
-
-    va_start(args, format);
-    int length = vasprintf(&remark, format, args);
-    va_end(args);
-    if (length < 0)
-        return WM_ENOMEM;
-    wm_text_clean(remark);
-    remarks[compare->remark_count++] = remark;
-    return WM_OK;
 }
 
 static int by_text(const void *one, const void *other)

@@ -8,6 +8,7 @@
 #define WM_ANALYZE_COMPARE_H
 
 #include "analyze/analyze_block_results.h"
+#include "base/base_remarks.h"
 
 enum wm_compare_statistic {
     WM_COMPARE_MIN,
@@ -62,8 +63,7 @@ struct wm_compare {
     enum wm_compare_statistic statistic;
     struct wm_compare_group *groups;
     size_t group_count;
-    char **remarks; /* one line of valid UTF-8 each */
-    size_t remark_count;
+    struct wm_remarks remarks;
 };
 
 /* Blocks that belong together have one name, or names that differ by the number of the line
@@ -85,9 +85,6 @@ struct wm_compare_group *wm_compare_add_group(struct wm_compare *compare);
 
 /* The number of a line that a name ends in, ":7", past the colon; NULL. */
 const char *wm_compare_line(const char *name);
-
-int wm_compare_remark(struct wm_compare *compare, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* The names of the blocks in their order, each once, with " -> " between them. */
 int wm_compare_set_label(const struct wm_compare *compare, struct wm_compare_group *group);

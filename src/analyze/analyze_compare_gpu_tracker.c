@@ -102,8 +102,8 @@ static int check_names(struct wm_compare *compare, size_t first, size_t other,
                 name, session, other_name, other_session);
         return refuse(err);
     }
-    if (wm_compare_remark(
-            compare,
+    if (wm_remarks_add(
+            &compare->remarks,
             "Code block name \"%s\" of tracking session \"%s\" matched with code block "
             "name \"%s\" of tracking session \"%s\" but they differ by line number. If "
             "these code blocks were not meant to match, their comparison will not be valid "

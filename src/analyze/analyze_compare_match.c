@@ -146,8 +146,8 @@ static int join(struct wm_compare *compare, const struct candidate *into,
             into->group->blocks[i] = from->group->blocks[i];
         from->group->blocks[i] = NULL;
     }
-    if (wm_compare_remark(
-            compare,
+    if (wm_remarks_add(
+            &compare->remarks,
             "block \"%s\" of session \"%s\" is compared with \"%s\" of \"%s\": they differ "
             "by the number of their line alone; give them names if they are not the same",
             from->first.block->name, compare->sessions[from->first.session].name,

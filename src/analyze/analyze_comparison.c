@@ -440,7 +440,7 @@ const char *wm_comparison_remark(const struct wm_comparison *comparison, size_t 
 {
     const struct wm_compare *compare = comparison->compare;
 
-    return compare && index < compare->remark_count ? compare->remarks[index] : NULL;
+    return compare ? wm_remarks_get(&compare->remarks, index) : NULL;
 }
 
 const struct wm_compare *wm_comparison_compare(const struct wm_comparison *comparison)

@@ -21,6 +21,11 @@ uint64_t wm_calls_stray(const struct wm_calls *calls)
     return calls->ops->stray(calls);
 }
 
+const char *wm_calls_remark(const struct wm_calls *calls, size_t index)
+{
+    return wm_remarks_get(&calls->remarks, index);
+}
+
 void wm_calls_close(struct wm_calls *calls)
 {
     if (calls)

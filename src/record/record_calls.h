@@ -52,6 +52,9 @@ const struct wm_region_path *wm_calls_path(const struct wm_calls *calls, uint32_
 /* Stops that nothing had started. */
 uint64_t wm_calls_stray(const struct wm_calls *calls);
 
+/* What a person should know of the files: the index-th of it, or NULL. */
+const char *wm_calls_remark(const struct wm_calls *calls, size_t index);
+
 /* Accepts NULL. */
 void wm_calls_close(struct wm_calls *calls);
 

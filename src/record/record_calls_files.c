@@ -45,6 +45,7 @@ static void files_close(struct wm_calls *calls)
     struct files *files = (struct files *)calls;
 
     wm_call_rows_release(&files->rows);
+    wm_remarks_release(&files->base.remarks);
     free(files);
 }
 
@@ -62,6 +63,10 @@ static int read_file(struct files *files, const char *path, struct wm_error *err
     int status = wm_sub_tracking_open(&file, path, err);
     while (status >= 0 && (status = wm_sub_tracking_next(&file, &row, err)) > 0) {
         if (wm_call_rows_add(&files->rows, row.pid, row.name, row.is_stop, row.seconds) < 0)
+            status = wm_fail(err, WM_ENOMEM, "%s: out of memory", file.path);
+    }
+    for (size_t i = 0; i < file.remarks.count && status == WM_OK; i++) {
+        if (wm_remarks_add(&files->base.remarks, "%s", file.remarks.all[i]) < 0)
             status = wm_fail(err, WM_ENOMEM, "%s: out of memory", file.path);
     }
     wm_sub_tracking_close(&file);

@@ -7,6 +7,7 @@
 #ifndef WM_RECORD_CALLS_OPS_H
 #define WM_RECORD_CALLS_OPS_H
 
+#include "base/base_remarks.h"
 #include "record/record_calls.h"
 
 struct wm_calls_ops {
@@ -25,6 +26,7 @@ struct wm_calls_ops {
 
 struct wm_calls {
     const struct wm_calls_ops *ops;
+    struct wm_remarks remarks;
 };
 
 #endif

@@ -199,7 +199,7 @@ static bool swallows_rows(const struct wm_cells *cells, const char *text, size_t
     return false;
 }
 
-/* The length of the row at `start` without its '\n': 1, or 0 where the file ends before. */
+/* The length of the row at `start` without its '\n': 1, or 0 where the file ends first. */
 static int find_row(struct wm_cells *cells, size_t *ret_length, struct wm_error *err)
 {
     struct search search = { 0 };
@@ -235,30 +235,50 @@ static int find_row(struct wm_cells *cells, size_t *ret_length, struct wm_error 
     }
 }
 
+static enum wm_cells_end end_of(const struct wm_cells *cells, bool has_lf, bool has_cr)
+{
+    if (has_lf)
+        return WM_CELLS_ENDED;
+    return cells->has_cr_lf && !has_cr ? WM_CELLS_CUT : WM_CELLS_UNENDED;
+}
+
 int wm_cells_next(struct wm_cells *cells, struct wm_error *err)
 {
     size_t length = 0;
+    bool has_lf, has_cr;
     char *row;
 
     do {
         cells->cursor = NULL;
+        cells->ending = WM_CELLS_ENDED;
         cells->line = cells->lines + 1;
         int status = find_row(cells, &length, err);
-        if (status <= 0)
+        if (status < 0 || (status == 0 && length == 0))
             return status;
+        has_lf = status > 0;
         row = cells->buffer + cells->start;
         cells->row_offset = wm_cells_offset(cells);
-        cells->start += length + 1;
-        if (length > 0 && row[length - 1] == '\r')
-            length--;
+        cells->start += length + has_lf;
+        has_cr = length > 0 && row[length - 1] == '\r';
+        length -= has_cr;
     } while (length == 0);
 
+    cells->ending = end_of(cells, has_lf, has_cr);
+    cells->has_cr_lf = has_cr;
     if (memchr(row, '\0', length))
         return wm_cells_wrong(cells, err, "a NUL byte");
     cells->cursor = row;
     cells->row_end = row + length;
     *cells->row_end = '\0';
     return 1;
+}
+
+int wm_cells_remark(const struct wm_cells *cells, bool taken, struct wm_remarks *remarks)
+{
+    return wm_remarks_add(remarks, "%s:%zu: the last line %s", cells->path, cells->line,
+                          taken ? "has no end: it is taken as it stands, and if it was cut "
+                                  "off, its last cell is not what was written"
+                                : "was cut off, and is left out");
 }
 
 bool wm_cells_take(struct wm_cells *cells, struct wm_cell *ret_cell)

@@ -20,9 +20,14 @@
 #include <stdint.h>
 
 #include "base/base_error.h"
+#include "base/base_remarks.h"
 
 /* The longest row. */
 #define WM_CELLS_ROW_MAX ((size_t)1 << 20)
+
+/* How a row ends. The last one may lack the end of its line: it is cut off where the rows
+ * before it end in CR LF; otherwise it may be cut off, or its writer left the end away. */
+enum wm_cells_end { WM_CELLS_ENDED, WM_CELLS_UNENDED, WM_CELLS_CUT };
 
 struct wm_cell {
     const char *text; /* in the buffer, with a NUL behind it, until the next row */
@@ -36,25 +41,30 @@ struct wm_cells {
     bool is_at_end; /* of the file */
     bool is_short_read;
     char *buffer;
-    size_t room, start, end; /* what is in it and not used yet */
-    uint64_t offset;         /* of `end` in the file */
-    size_t lines;            /* read so far */
-    size_t line;             /* where the row begins, from 1 */
-    uint64_t row_offset;     /* and in the file */
-    char *cursor, *row_end;  /* the cells that are left; `cursor` NULL: none */
-    size_t commas;           /* in the header */
+    size_t room, start, end;  /* what is in it and not used yet */
+    uint64_t offset;          /* of `end` in the file */
+    size_t lines;             /* read so far */
+    size_t line;              /* where the row begins, from 1 */
+    uint64_t row_offset;      /* and in the file */
+    bool has_cr_lf;           /* the row before */
+    enum wm_cells_end ending; /* of the row */
+    char *cursor, *row_end;   /* the cells that are left; `cursor` NULL: none */
+    size_t commas;            /* in the header */
 };
 
 int wm_cells_open(struct wm_cells *cells, const char *path, struct wm_error *err);
 
 void wm_cells_close(struct wm_cells *cells);
 
-/* The next row that is not empty: 1, or 0 past the last whole one; what follows the last
- * end of a line was cut off there. WM_EFORMAT where no such file goes on. */
+/* The next row that is not empty: 1, or 0 past the last one. WM_EFORMAT where no such file
+ * goes on. `ending` says how its line ends. */
 int wm_cells_next(struct wm_cells *cells, struct wm_error *err);
 
 /* The next cell of the row; false past the last one. */
 bool wm_cells_take(struct wm_cells *cells, struct wm_cell *ret_cell);
+
+/* Says of the row, whose line has no end, whether it was taken. */
+int wm_cells_remark(const struct wm_cells *cells, bool taken, struct wm_remarks *remarks);
 
 /* Goes to a row again, by its `row_offset` and `line`. An offset is that of the row that
  * comes next, too: wm_cells_offset(). */

@@ -66,25 +66,27 @@ static int open_csv(struct wm_sub_tracking *file, const char *path, struct wm_er
     if (status < 0)
         return status;
     if (status == 0)
-        return wm_fail(err, WM_EFORMAT, "%s: cut off in its first line", file->path);
+        return wm_fail(err, WM_EFORMAT,
+                       "%s: is empty: a sub-tracking file begins with the line "
+                       "process_id,code_block_name,position,timestamp",
+                       file->path);
     int columns = wm_cells_header(&file->file, wm_sub_names, WM_SUB_COLUMNS, WM_SUB_COLUMNS,
                                   "a sub-tracking file", file->places, err);
+    if (columns < 0 && file->file.ending != WM_CELLS_ENDED)
+        return wm_fail(err, WM_EFORMAT, "%s: cut off in its first line", file->path);
     if (columns < 0)
         return columns;
     file->columns = (size_t)columns;
     return WM_OK;
 }
 
-static int next_csv(struct wm_sub_tracking *file, struct wm_sub_row *ret_row,
-                    struct wm_error *err)
+static int read_cells(struct wm_sub_tracking *file, struct wm_sub_row *ret_row,
+                      struct wm_error *err)
 {
     struct wm_cells *cells = &file->file;
     struct wm_cell cell;
     size_t place = 0;
 
-    int status = wm_cells_next(cells, err);
-    if (status <= 0)
-        return status;
     for (; wm_cells_take(cells, &cell); place++) {
         int column = 0;
         while (column < WM_SUB_COLUMNS && file->places[column] != place)
@@ -99,6 +101,27 @@ static int next_csv(struct wm_sub_tracking *file, struct wm_sub_row *ret_row,
     if (place != file->columns)
         return wm_cells_wrong(cells, err, "not as many cells as there are columns");
     return 1;
+}
+
+/* The last line may be cut off in a number, which then looks like another one: an earlier
+ * time, in all likelihood. */
+static int next_csv(struct wm_sub_tracking *file, struct wm_sub_row *ret_row,
+                    struct wm_error *err)
+{
+    double before = file->last_seconds;
+
+    int status = wm_cells_next(&file->file, err);
+    if (status > 0)
+        status = read_cells(file, ret_row, err);
+    if (status > 0)
+        file->last_seconds = ret_row->seconds;
+    if (file->file.ending == WM_CELLS_ENDED)
+        return status;
+    bool taken =
+        status > 0 && file->file.ending == WM_CELLS_UNENDED && ret_row->seconds >= before;
+    if (wm_cells_remark(&file->file, taken, &file->remarks) < 0)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", file->path);
+    return taken;
 }
 
 static int open_sqlite(struct wm_sub_tracking *file, const char *path, struct wm_error *err)
@@ -171,6 +194,7 @@ int wm_sub_tracking_next(struct wm_sub_tracking *file, struct wm_sub_row *ret_ro
 void wm_sub_tracking_close(struct wm_sub_tracking *file)
 {
     wm_cells_close(&file->file);
+    wm_remarks_release(&file->remarks);
     if (file->db) {
         sqlite3_finalize(file->rows);
         sqlite3_close(file->db);

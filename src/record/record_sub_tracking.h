@@ -29,7 +29,9 @@ struct wm_sub_tracking {
     const char *path;     /* for messages */
     struct wm_cells file; /* CSV */
     size_t places[WM_SUB_COLUMNS], columns;
-    sqlite3 *db; /* SQLite; NULL: CSV */
+    double last_seconds;       /* of the row before */
+    struct wm_remarks remarks; /* of the last line */
+    sqlite3 *db;               /* SQLite; NULL: CSV */
     sqlite3_stmt *rows;
     int64_t row, most_rows; /* how many of them were read, and can be */
 };
@@ -46,8 +48,8 @@ struct wm_sub_row {
 int wm_sub_tracking_open(struct wm_sub_tracking *file, const char *path,
                          struct wm_error *err);
 
-/* 1 and `ret_row`, 0 past the last one; a torn last line is left out. WM_EFORMAT with the
- * line of what is no row. */
+/* 1 and `ret_row`, 0 past the last one; what becomes of a last line without its end is a
+ * remark. WM_EFORMAT with the line of what is no row. */
 int wm_sub_tracking_next(struct wm_sub_tracking *file, struct wm_sub_row *ret_row,
                          struct wm_error *err);
 

@@ -233,6 +233,11 @@ bool wm_timepoints_is_recording(const struct wm_timepoints *timepoints)
     return timepoints->is_recording;
 }
 
+const char *wm_timepoints_remark(const struct wm_timepoints *timepoints, size_t index)
+{
+    return wm_remarks_get(&timepoints->remarks, index);
+}
+
 void wm_timepoints_close(struct wm_timepoints *timepoints)
 {
     if (timepoints)

@@ -19,7 +19,7 @@ struct wm_static_data {
 struct wm_timepoints;
 
 /* `run` is of a recording with several; WM_LAST_RUN. WM_EFORMAT with the line of what is
- * broken; a torn last line is left out. */
+ * broken. */
 int wm_timepoints_open(const char *path, size_t run, struct wm_timepoints **ret_timepoints,
                        struct wm_error *err);
 
@@ -35,6 +35,9 @@ const struct wm_static_data *wm_timepoints_static(const struct wm_timepoints *ti
 
 /* Whether it is one of our recordings, whose regions wm_calls_open_recording() has. */
 bool wm_timepoints_is_recording(const struct wm_timepoints *timepoints);
+
+/* What a person should know of what was read so far: the index-th of it, or NULL. */
+const char *wm_timepoints_remark(const struct wm_timepoints *timepoints, size_t index);
 
 /* Accepts NULL. */
 void wm_timepoints_close(struct wm_timepoints *timepoints);

@@ -73,10 +73,26 @@ static int next_row(struct csv *csv, const char *which, struct wm_error *err)
 {
     int status = wm_cells_next(&csv->cells, err);
 
-    if (status == 0)
+    if (status == 0 || csv->cells.ending != WM_CELLS_ENDED)
         return wm_fail(err, WM_EFORMAT, "%s: cut off in its %s line", csv->cells.path,
                        which);
     return status;
+}
+
+/* 1 where it was taken, or 0. */
+static int remark_tail(struct csv *csv, bool taken, struct wm_error *err)
+{
+    if (wm_cells_remark(&csv->cells, taken, &csv->base.remarks) < 0)
+        return out_of_memory(csv, err);
+    return taken;
+}
+
+/* The last line, without its end: what was cut off in a number looks like another one. We
+ * end each line of ours. */
+static bool is_whole(const struct csv *csv, int64_t when_ns, int64_t before_ns)
+{
+    return csv->cells.ending == WM_CELLS_UNENDED && !csv->base.is_recording &&
+           when_ns >= before_ns;
 }
 
 static int read_format(const struct csv *csv, size_t column, const struct wm_cell *cell,
@@ -137,6 +153,8 @@ static int read_header(struct csv *csv, struct wm_error *err)
     size_t places[WM_TIMEPOINT_COLUMNS + 1];
 
     int status = wm_cells_next(&csv->cells, err);
+    if (csv->cells.ending != WM_CELLS_ENDED)
+        return remark_tail(csv, false, err);
     if (status <= 0)
         return status;
     wm_timepoint_columns(names);
@@ -245,12 +263,16 @@ static int compare_places(const void *a, const void *b)
 /* Lists all rows by their times, and begins anew. */
 static int sort(struct csv *csv, struct wm_error *err)
 {
-    int64_t when_ns = 0;
+    int64_t when_ns = 0, before_ns;
     size_t room = 0;
 
     int status = wm_cells_seek(&csv->cells, csv->first_offset, csv->first_line, err);
     while (status >= 0 && (status = wm_cells_next(&csv->cells, err)) > 0) {
+        before_ns = when_ns;
         status = read_row_time(csv, &when_ns, err);
+        if (csv->cells.ending != WM_CELLS_ENDED &&
+            !(status > 0 && is_whole(csv, when_ns, before_ns)))
+            status = remark_tail(csv, false, err);
         if (status > 0)
             status = add_place(csv, &room, when_ns, err);
     }
@@ -282,13 +304,18 @@ static int csv_next(struct wm_timepoints *timepoints, struct wm_timepoint *ret_t
     struct csv *csv = (struct csv *)timepoints;
     int status = 0, has_time = 0;
 
-    while (csv->columns > 0 && has_time == 0 && (status = go_on(csv, err)) > 0) {
-        has_time = read_row(csv, ret_timepoint, err);
-        if (has_time < 0)
-            return has_time;
+    while (csv->columns > 0 && has_time == 0 && (status = go_on(csv, err)) != 0) {
+        if (status > 0)
+            status = has_time = read_row(csv, ret_timepoint, err);
+        if (csv->cells.ending != WM_CELLS_ENDED)
+            status = has_time = remark_tail(
+                csv, has_time > 0 && is_whole(csv, ret_timepoint->when_ns, csv->last_ns),
+                err);
+        if (status < 0)
+            return status;
     }
-    if (status <= 0)
-        return status;
+    if (has_time == 0)
+        return 0;
     if (ret_timepoint->when_ns < csv->last_ns) {
         /* Our own times are those of a clock that nobody sets. */
         if (csv->base.is_recording || csv->places)
@@ -304,6 +331,7 @@ static void csv_close(struct wm_timepoints *timepoints)
     struct csv *csv = (struct csv *)timepoints;
 
     wm_cells_close(&csv->cells);
+    wm_remarks_release(&csv->base.remarks);
     free(csv->uses);
     free(csv->places);
     free(csv->path);

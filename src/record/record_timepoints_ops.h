@@ -7,6 +7,7 @@
 #ifndef WM_RECORD_TIMEPOINTS_OPS_H
 #define WM_RECORD_TIMEPOINTS_OPS_H
 
+#include "base/base_remarks.h"
 #include "record/record_timepoints.h"
 
 struct wm_timepoints_ops {
@@ -21,6 +22,7 @@ struct wm_timepoints_ops {
 struct wm_timepoints {
     const struct wm_timepoints_ops *ops;
     struct wm_static_data static_data;
+    struct wm_remarks remarks;
     bool is_recording;
 };
 

@@ -193,6 +193,8 @@ void wm_view_blocks_text(const struct wm_block_results *results, FILE *out)
                  results->stray);
         print_fact(&text, "Stops", fact);
     }
+    for (size_t i = 0; i < results->remarks.count; i++)
+        print_fact(&text, "Note", results->remarks.all[i]);
     if (results->timepoints > 0)
         print_usage(&text, results->overall);
     for (size_t i = 0; i < results->count; i++)

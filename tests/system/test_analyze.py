@@ -354,6 +354,57 @@ def broken_calls(folder):
     same(block["compute_time"], {"min": 1.0, "max": 5.0, "total": 6.0, "open": 5.0})
 
 
+@case("a last line without its end is taken, or left out, and never without a word")
+def _(folder):
+    tracking = write_tracking(folder / "t.csv", [(START + i, [i] * 21) for i in range(5)])
+    marks = write_marks(folder / "s.csv", [(1, "a", 0, START + 1), (1, "a", 1, START + 3.5)])
+
+    def analyzed(*regions):
+        done = wattmeter("analyze", tracking, *regions, "--json")
+        assert done.returncode == 0, done
+        results = json.loads(done.stdout)
+        return results, results["remarks"]
+
+    results, remarks = analyzed("--regions", marks)
+    assert remarks == [] and results["code_block_results"][0]["num_calls"] == 1, results
+    whole = tracking.read_bytes(), marks.read_bytes()
+    tracking.write_bytes(whole[0][:-2])
+    marks.write_bytes(whole[1][:-2])
+    results, remarks = analyzed("--regions", marks)
+    assert results["num_timepoints"] == 4, results
+    assert results["code_block_results"][0]["num_unfinished_calls"] == 1, results
+    assert remarks == [f"{tracking}:8: the last line was cut off, and is left out",
+                       f"{marks}:3: the last line was cut off, and is left out"], remarks
+
+    tracking.write_bytes(whole[0].replace(b"\r", b"")[:-1])
+    marks.write_bytes(whole[1].replace(b"\r", b"")[:-1])
+    results, remarks = analyzed("--regions", marks)
+    assert results["num_timepoints"] == 5, results
+    assert results["code_block_results"][0]["compute_time"]["total"] == 2.5, results
+    assert [remark.split(":")[1:3] for remark in remarks] == [
+        ["8", " the last line has no end"], ["3", " the last line has no end"]], remarks
+    done = wattmeter("analyze", tracking, "--regions", marks)
+    assert done.stdout.count("\nNote         ") == 2 and done.stderr == "", done
+    done = wattmeter("analyze", tracking, "--regions", marks, "--format", "gpu-tracker")
+    assert done.stderr.count("has no end: it is taken") == 2 and "Note" not in done.stdout, done
+    (folder / "r.json").write_text(json.dumps(results))
+    done = wattmeter("compare", f"A={tracking}", f"B={folder}/r.json", "--regions",
+                     f"A={marks}", "--json")
+    assert json.loads(done.stdout)["remarks"][-2:] == remarks, done
+
+
+@case("calls of another session are noticed")
+def _(folder):
+    tracking = write_tracking(folder / "t.csv", [(START + i, [i] * 21) for i in range(5)])
+    for first, last, others in ((-9, -1, True), (5, 9, True), (-9, 9, False), (4, 5, False),
+                                (1.2, 1.4, False)):
+        marks = write_marks(folder / "s.csv", [(1, "a", 0, START + first),
+                                               (1, "a", 1, START + last)])
+        done = wattmeter("analyze", tracking, "--regions", marks)
+        assert done.returncode == 0, done
+        assert ("seem to be those of another session" in done.stdout) == others, done
+
+
 @case("timepoints that a clock set back has put out of order")
 def clock_set_back(folder):
     timepoints = made_timepoints(200)

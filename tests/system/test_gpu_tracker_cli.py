@@ -334,6 +334,21 @@ def _(folder):
     assert json.loads((folder / "my-results.pkl").read_text()) == results
 
 
+@case("sub-track analyze says what it makes of its files")
+def _(folder):
+    sessions(folder)
+    files = ("--tf=tracking1.csv", "--stf=sub-tracking1.csv")
+    whole = gpu_tracker(folder, "sub-track", "analyze", *files).stdout
+    rows = (folder / "sub-tracking1.csv").read_bytes().replace(b"\r\n", b"\n")
+    (folder / "sub-tracking1.csv").write_bytes(rows[:-1])
+    done = gpu_tracker(folder, "sub-track", "analyze", *files)
+    assert (done.returncode, done.stdout) == (0, whole), done
+    assert done.stderr.startswith("WARNING:root:sub-tracking1.csv:3: the last line has no end"), done
+    (folder / "sub-tracking1.csv").write_bytes(rows.replace(b"1795", b"1695"))
+    done = gpu_tracker(folder, "sub-track", "analyze", *files)
+    assert done.returncode == 0 and "calls seem to be those of another session" in done.stderr, done
+
+
 @case("sub-track compare: -m, --cconfig, --stat, and what is wrong with them")
 def _(folder):
     sessions(folder)

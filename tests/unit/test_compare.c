@@ -320,7 +320,7 @@ static void test_match(void **state)
                          WM_OK);
         describe(compare, text, sizeof(text));
         assert_string_equal(text, row->ours);
-        assert_int_equal(compare->remark_count, row->remarks);
+        assert_int_equal(compare->remarks.count, row->remarks);
         wm_compare_free(compare);
 
         int status = wm_compare_new(made.sessions, row->count, WM_COMPARE_MEAN, true,
@@ -351,9 +351,9 @@ static void test_gpu_tracker_words(void **state)
     made.sessions[1].name = "A";
     assert_int_equal(
         wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, true, &compare, NULL), WM_OK);
-    assert_int_equal(compare->remark_count, 1);
+    assert_int_equal(compare->remarks.count, 1);
     assert_string_equal(
-        compare->remarks[0],
+        compare->remarks.all[0],
         "Code block name \"t.py:9\" of tracking session \"A\" matched with code block name "
         "\"t.py:7\" of tracking session \"B\" but they differ by line number. If these "
         "code "

@@ -80,6 +80,12 @@ static int rows_of(const char *path, size_t run, char *text, size_t size,
                                    length > 0 ? " " : "", timepoint.values[WM_MAIN_RAM],
                                    (double)timepoint.when_ns / 1e9);
     }
+    const char *remark = wm_timepoints_remark(timepoints, 0);
+    if (remark)
+        snprintf(text + length, size - length, "; line %ld %s",
+                 strtol(strstr(remark, ".csv:") + strlen(".csv:"), NULL, 10),
+                 strstr(remark, "is taken") ? "taken" : "left out");
+    assert_null(wm_timepoints_remark(timepoints, 1));
     wm_timepoints_close(timepoints);
     return status;
 }
@@ -95,15 +101,25 @@ static void test_csv(void **state)
         { "two at one time", FRONT ROW(5, 1) ROW(6, 1), "5@1 6@1" },
         { "a byte order mark", "\xef\xbb\xbf" FRONT ROW(5, 1), "5@1" },
         { "an unknown value", FRONT "," TWENTY ",1\n", "nan@1" },
-        { "a torn row", FRONT ROW(5, 1) "6," TWENTY ",2", "5@1" },
-        { "a torn header", STATIC VALUES NAMES, "" },
+        { "no last end", FRONT ROW(5, 1) "6," TWENTY ",2", "5@1 6@2; line 5 taken" },
+        { "half a last end", FRONT "5," TWENTY ",1\r\n6," TWENTY ",2\r",
+          "5@1 6@2; line 5 taken" },
+        { "a torn row", FRONT "5," TWENTY ",1\r\n6," TWENTY ",2", "5@1; line 5 left out" },
+        { "a torn cell", FRONT ROW(5, 1) "6,7", "5@1; line 5 left out" },
+        { "a torn number", FRONT ROW(5, 1) "6," TWENTY ",2e", "5@1; line 5 left out" },
+        { "a torn time", FRONT ROW(5, 100) "6," TWENTY ",10", "5@100; line 5 left out" },
+        { "a torn header", STATIC VALUES NAMES, "; line 3 left out" },
         { "a clock set back", FRONT ROW(5, 100) ROW(6, 101) ROW(7, 50) ROW(8, 51),
           "7@50 8@51 5@100 6@101" },
         { "a clock set back and forth",
           FRONT ROW(1, 10) ROW(2, 5) ROW(3, 11) ROW(4, 5) ROW(5, 12),
           "2@5 4@5 1@10 3@11 5@12" },
         { "a clock set back, a torn row", FRONT ROW(5, 2) ROW(6, 1) "7," TWENTY ",0",
-          "6@1 5@2" },
+          "6@1 5@2; line 6 left out" },
+        { "a clock set back, no last end", FRONT ROW(5, 2) ROW(6, 1) "7," TWENTY ",1.5",
+          "6@1 7@1.5 5@2; line 6 taken" },
+        { "a clock set back, a torn number", FRONT ROW(5, 2) ROW(6, 1) "x," TWENTY ",3",
+          "6@1 5@2; line 6 left out" },
         { "other columns", STATIC VALUES "mine," NAMES "\n\"a,\nb\",5," TWENTY ",1\n",
           "5@1" },
         { "quotes", STATIC VALUES NAMES "\n\"5\"," TWENTY ",\"1\"\n", "5@1" },
