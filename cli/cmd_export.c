@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_export.c - `wattmeter export`: a recording in another format. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "output.h"
@@ -76,6 +77,23 @@ static int write_codecarbon(const struct export_args *args, struct wm_recording 
     return status;
 }
 
+static int write_sub_tracking(const struct export_args *args,
+                              struct wm_recording *recording, enum wm_record_mode mode,
+                              const struct cmd_streams *io, struct wm_error *err)
+{
+    uint64_t left_out = 0;
+
+    int status = wm_recording_export_sub_tracking(recording, args->sub_tracking, mode,
+                                                  &left_out, err);
+    if (status == WM_OK && left_out > 0)
+        fprintf(io->chat,
+                "wattmeter export: left out: %" PRIu64
+                " calls that never ended, of regions "
+                "of which no call has; gpu_tracker's analysis fails on such\n",
+                left_out);
+    return status;
+}
+
 static int run_export(const void *opaque, const struct cmd_streams *io)
 {
     const struct export_args *args = opaque;
@@ -104,8 +122,7 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
     if (status == WM_OK && args->codecarbon)
         status = write_codecarbon(args, recording, mode, io, &err);
     else if (status == WM_OK && args->sub_tracking)
-        status =
-            wm_recording_export_sub_tracking(recording, args->sub_tracking, mode, &err);
+        status = write_sub_tracking(args, recording, mode, io, &err);
     else if (status == WM_OK)
         status = wm_recording_export(recording, args->path, mode, &err);
     wm_recording_close(recording);

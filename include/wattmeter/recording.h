@@ -88,10 +88,12 @@ WM_API int wm_recording_export(struct wm_recording *recording, const char *path,
 
 /* Writes the regions of the run to `path`, whose suffix is .csv or .sqlite, as
  * gpu_tracker's sub-tracking file to the tracking file that an SQLite or CSV recording is.
- * WM_ENODEV where there are none. WM_RECORD_APPEND is refused. */
+ * `ret_left_out` (may be NULL) gets how many calls that never ended are not in it, because
+ * no other call of their region has, and gpu_tracker's analysis fails on such. WM_ENODEV
+ * where there are no regions. WM_RECORD_APPEND is refused. */
 WM_API int wm_recording_export_sub_tracking(struct wm_recording *recording,
                                             const char *path, enum wm_record_mode mode,
-                                            struct wm_error *err);
+                                            uint64_t *ret_left_out, struct wm_error *err);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,8 @@
  * Its reader knows processes and names, no threads: of a name in a process it takes the
  * first two rows for a call, the next two for another. So calls of a name that overlap, of
  * two threads or in a recursion, stand there under numbers of processes of their own, and
- * one that never ended has the last of them to itself, as a start without a stop.
+ * one that never ended has one to itself, as a start without a stop. Where a name has only
+ * such, its whole analysis fails, so these are left out.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -44,11 +45,30 @@ struct lanes {
     size_t count, room;
 };
 
+struct name {
+    char *text;
+    bool has_ended; /* a call of it */
+};
+
 /* The number of each name, and with it what names there are. */
 struct names {
     struct wm_map map;
-    char **all;
+    struct name *all;
     size_t count, room;
+};
+
+/* One that never ended, kept until all others are written. */
+struct open_call {
+    uint32_t name;
+    pid_t pid;
+    double start_s;
+};
+
+struct calls {
+    struct names names;
+    struct lanes lanes;
+    struct open_call *open;
+    size_t open_count, open_room;
 };
 
 static int out_of_memory(const struct sub_file *file, struct wm_error *err)
@@ -174,17 +194,16 @@ static void *reserve(void *array, size_t count, size_t *room, size_t size)
     return grown;
 }
 
-/* The number of the name and its text in UTF-8, or WM_MAP_NONE: out of memory. */
-static uint32_t find_name(struct names *names, const char *name, const char **ret_text)
+/* The number of the name, which is kept in UTF-8, or WM_MAP_NONE: out of memory. */
+static uint32_t find_name(struct names *names, const char *name)
 {
     char *copy = wm_text_copy(name);
     uint64_t hash = copy ? wm_map_hash(copy, strlen(copy)) : 0, nth = 0;
     uint32_t found;
 
     while (copy && (found = wm_map_find(&names->map, hash, nth)) != WM_MAP_NONE) {
-        if (strcmp(names->all[found], copy) == 0) {
+        if (strcmp(names->all[found].text, copy) == 0) {
             free(copy);
-            *ret_text = names->all[found];
             return found;
         }
         nth++;
@@ -197,9 +216,8 @@ static uint32_t find_name(struct names *names, const char *name, const char **re
         return WM_MAP_NONE;
     }
     found = (uint32_t)names->count++;
-    names->all[found] = copy;
+    names->all[found] = (struct name) { .text = copy };
     wm_map_put(&names->map, hash, nth, found);
-    *ret_text = copy;
     return found;
 }
 
@@ -237,47 +255,92 @@ static int64_t find_lane(struct lanes *lanes, uint32_t name, pid_t pid, double s
     return number;
 }
 
+static int keep_open(struct calls *calls, uint32_t name, pid_t pid, double start_s)
+{
+    void *grown =
+        reserve(calls->open, calls->open_count, &calls->open_room, sizeof(*calls->open));
+
+    if (!grown)
+        return WM_ENOMEM;
+    calls->open = grown;
+    calls->open[calls->open_count++] = (struct open_call) { name, pid, start_s };
+    return WM_OK;
+}
+
 static int write_call(struct sub_file *file, const struct wm_run *run,
-                      const struct wm_call *call, struct names *names, struct lanes *lanes,
-                      struct wm_error *err)
+                      const struct wm_call *call, struct calls *calls, struct wm_error *err)
 {
     double start_s = wm_timepoint_unix_seconds(run, call->monotonic_start_ns);
-    double stop_s =
-        call->is_open ? INFINITY : wm_timepoint_unix_seconds(run, call->monotonic_stop_ns);
-    const char *text = NULL;
+    double stop_s = wm_timepoint_unix_seconds(run, call->monotonic_stop_ns);
 
-    uint32_t name = find_name(names, call->name, &text);
+    uint32_t name = find_name(&calls->names, call->name);
     if (name == WM_MAP_NONE)
         return out_of_memory(file, err);
-    int64_t lane = find_lane(lanes, name, call->pid, start_s, stop_s);
+    if (call->is_open)
+        return keep_open(calls, name, call->pid, start_s) < 0 ? out_of_memory(file, err)
+                                                              : WM_OK;
+    int64_t lane = find_lane(&calls->lanes, name, call->pid, start_s, stop_s);
     if (lane < 0)
         return out_of_memory(file, err);
     int64_t process = call->pid + lane * LANE_STEP;
-    int status = write_row(file, process, text, 0, start_s, err);
-    if (status == WM_OK && !call->is_open)
-        status = write_row(file, process, text, 1, stop_s, err);
+    struct name *known = &calls->names.all[name];
+    known->has_ended = true;
+    int status = write_row(file, process, known->text, 0, start_s, err);
+    if (status == WM_OK)
+        status = write_row(file, process, known->text, 1, stop_s, err);
     return status;
 }
 
-static int write_calls(struct sub_file *file, const struct wm_run *run,
-                       struct wm_calls *calls, struct wm_error *err)
+/* Each has a place that no other call ever has: beside a stop of the same time its reader
+ * would take it for the first. */
+static int write_open(struct sub_file *file, struct calls *calls, uint64_t *ret_left_out,
+                      struct wm_error *err)
 {
-    struct names names = { 0 };
-    struct lanes lanes = { 0 };
+    int status = WM_OK;
+
+    *ret_left_out = 0;
+    for (size_t i = 0; i < calls->open_count && status == WM_OK; i++) {
+        const struct open_call *call = &calls->open[i];
+        const struct name *name = &calls->names.all[call->name];
+        if (!name->has_ended) {
+            ++*ret_left_out;
+            continue;
+        }
+        int64_t lane = find_lane(&calls->lanes, call->name, call->pid, -INFINITY, INFINITY);
+        status = lane < 0 ? out_of_memory(file, err)
+                          : write_row(file, call->pid + lane * LANE_STEP, name->text, 0,
+                                      call->start_s, err);
+    }
+    return status;
+}
+
+static void release_calls(struct calls *calls)
+{
+    for (size_t i = 0; i < calls->names.count; i++)
+        free(calls->names.all[i].text);
+    free(calls->names.all);
+    free(calls->lanes.all);
+    free(calls->open);
+    wm_map_release(&calls->names.map);
+    wm_map_release(&calls->lanes.first);
+}
+
+static int write_calls(struct sub_file *file, const struct wm_run *run,
+                       struct wm_calls *source, uint64_t *ret_left_out,
+                       struct wm_error *err)
+{
+    struct calls calls = { 0 };
     struct wm_call call;
     int status;
 
-    while ((status = wm_calls_next(calls, &call, err)) > 0) {
-        status = write_call(file, run, &call, &names, &lanes, err);
+    while ((status = wm_calls_next(source, &call, err)) > 0) {
+        status = write_call(file, run, &call, &calls, err);
         if (status < 0)
             break;
     }
-    for (size_t i = 0; i < names.count; i++)
-        free(names.all[i]);
-    free(names.all);
-    free(lanes.all);
-    wm_map_release(&names.map);
-    wm_map_release(&lanes.first);
+    if (status == WM_OK)
+        status = write_open(file, &calls, ret_left_out, err);
+    release_calls(&calls);
     return status < 0 ? status : finish(file, err);
 }
 
@@ -297,11 +360,13 @@ static int choose_ops(const char *path, const struct wm_recorder_ops **ret_ops,
 }
 
 int wm_recording_export_sub_tracking(struct wm_recording *recording, const char *path,
-                                     enum wm_record_mode mode, struct wm_error *err)
+                                     enum wm_record_mode mode, uint64_t *ret_left_out,
+                                     struct wm_error *err)
 {
     const struct wm_recorder_ops *ops = NULL;
     struct wm_calls *calls = NULL;
     struct wm_target target;
+    uint64_t left_out = 0;
 
     int status = choose_ops(path, &ops, err);
     if (status == WM_OK && mode == WM_RECORD_APPEND)
@@ -317,11 +382,14 @@ int wm_recording_export_sub_tracking(struct wm_recording *recording, const char 
         return status;
     status = wm_target_open(&target, ops, path, mode, NULL, NULL, 0, err);
     if (status == WM_OK) {
-        status = write_calls(target.state, wm_recording_run(recording), calls, err);
+        status =
+            write_calls(target.state, wm_recording_run(recording), calls, &left_out, err);
         if (status == WM_OK)
             wm_target_keep(&target);
         wm_target_close(&target);
     }
     wm_calls_close(calls);
+    if (status == WM_OK && ret_left_out)
+        *ret_left_out = left_out;
     return status;
 }

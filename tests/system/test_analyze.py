@@ -10,6 +10,7 @@ import csv
 import json
 import math
 import random
+import shutil
 import sqlite3
 import statistics
 
@@ -446,6 +447,35 @@ def our_recordings(folder):
         assert {block["name"]: block["num_calls"] for block in got["code_block_results"]} == {
             "inner": 4, "outer": 1}, suffix
         assert got["num_timepoints"] > 3, suffix
+
+
+@case("regions that were never left are exported beside calls that ended, else left out")
+def _(folder):
+    run = folder / "run.sqlite"
+    shutil.copy(tap.SOURCE / "tests/data/recordings/v1-regions.sqlite", run)
+    second = 1000000000
+    for ended, marks in ((True, [("9", 0, 1), ("9", 1, 2), ("10000009", 0, 2)]), (False, [])):
+        database = sqlite3.connect(run)
+        for table in ("path", "thread", "call"):
+            database.execute(f"DELETE FROM region_{table}")
+        database.execute("INSERT INTO region_path (run, id, parent, name, is_free)"
+                         " VALUES (1, 0, NULL, 'a', 0)")
+        database.execute("INSERT INTO region_thread (run, id, pid, tid, process)"
+                         " VALUES (1, 0, 9, 9, 0)")
+        database.executemany(
+            "INSERT INTO region_call (run, path, thread, start_ns, stop_ns, is_open)"
+            " VALUES (1, 0, 0, ?, ?, ?)",
+            [(1 * second, 2 * second, 0)][not ended:] + [(2 * second, 3 * second, 1)])
+        database.commit()
+        database.close()
+        done = wattmeter("export", run, "--sub-tracking", folder / "s.csv", "--overwrite")
+        assert done.returncode == 0, done
+        assert ("left out: 1 calls that never ended" in done.stderr) != ended, done
+        with open(folder / "s.csv", newline="") as file:
+            rows = list(csv.reader(file))[1:]
+        start = float(rows[0][3]) - 1 if rows else 0
+        assert [(pid, int(position), round(float(when) - start, 6))
+                for pid, _, position, when in rows] == marks, rows
 
 
 @case("-o writes a file, and never over what is to be analyzed")
