@@ -19,6 +19,13 @@ static const struct cmd_option combine_options[] = {
 };
 static const struct cmd_option *const options[] = { combine_options, NULL };
 
+static void tell(void *opaque, const char *remark)
+{
+    const struct cmd_streams *io = opaque;
+
+    fprintf(io->chat, "wattmeter combine: %s\n", remark);
+}
+
 static int run_combine(const void *opaque, const struct cmd_streams *io)
 {
     const struct combine_args *args = opaque;
@@ -28,11 +35,8 @@ static int run_combine(const void *opaque, const struct cmd_streams *io)
         fprintf(io->chat, "wattmeter combine: --output FILE is missing\n");
         return CMD_MISUSED;
     }
-    int code = output_check_twice("combine", &args->files, io);
-    if (code != CMD_DONE)
-        return code;
     if (wm_sub_tracking_combine((const char *const *)args->files.words, args->files.count,
-                                args->path, &err) < 0)
+                                args->path, tell, (void *)io, &err) < 0)
         return output_failure("combine", &err, io);
     return CMD_DONE;
 }
@@ -42,9 +46,9 @@ const struct cmd cmd_combine = {
     .summary = "Join sub-tracking files into one.",
     .details =
         "Each process of a program may have written a file of its own. The rows are "
-        "those of the files, in the order given and unchanged; a single PATH that is "
-        "a folder stands for the files in it. `wattmeter analyze` reads several "
-        "files as one too.",
+        "those of the files, in the order given and unchanged; a PATH that is a folder "
+        "stands for the sub-tracking files in it, and what else is there is named. "
+        "`wattmeter analyze` reads several files as one too.",
     .example = "wattmeter combine -o all.csv 4711.csv 4712.csv",
     .operands = "PATH...",
     .operands_slot = offsetof(struct combine_args, files),

@@ -7,6 +7,11 @@
 #include "wattmeter/analysis.h"
 #include "wattmeter/comparison.h"
 
+static void tell(void *opaque, const char *remark)
+{
+    gpu_tracker_warn(opaque, "%s", remark);
+}
+
 int gpu_tracker_combine(const struct gpu_tracker_args *args, const struct cmd_streams *io)
 {
     struct wm_error err;
@@ -14,7 +19,7 @@ int gpu_tracker_combine(const struct gpu_tracker_args *args, const struct cmd_st
     if (args->paths.count == 0)
         return gpu_tracker_error(io, "There is nothing to combine: -p is missing.");
     if (wm_sub_tracking_combine((const char *const *)args->paths.words, args->paths.count,
-                                args->sub_tracking_file, &err) < 0)
+                                args->sub_tracking_file, tell, (void *)io, &err) < 0)
         return gpu_tracker_error(io, "%s", err.text);
     return CMD_DONE;
 }

@@ -64,9 +64,12 @@ WM_API const char *wm_block_analysis_remark(const struct wm_block_analysis *anal
                                             size_t index);
 
 /* Joins sub-tracking files of one format (by their suffix, .csv or .sqlite) into the new
- * file `target`. One path that is a folder stands for the files in it. */
+ * file `target`. A path that is a folder stands for the sub-tracking files of that format
+ * in it. `tell` (may be NULL) gets a line for a person about whatever is left out. */
 WM_API int wm_sub_tracking_combine(const char *const *paths, size_t count,
-                                   const char *target, struct wm_error *err);
+                                   const char *target,
+                                   void (*tell)(void *opaque, const char *remark),
+                                   void *opaque, struct wm_error *err);
 
 #ifdef __cplusplus
 }

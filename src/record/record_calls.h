@@ -59,9 +59,11 @@ const char *wm_calls_remark(const struct wm_calls *calls, size_t index);
 void wm_calls_close(struct wm_calls *calls);
 
 /* Joins sub-tracking files of one format into a new one, which must not be there, as rows
- * in the order given; nothing is changed in them. One path that is a folder stands for the
- * files in it, in the order of their names. */
+ * in the order given; nothing is changed in them. A path that is a folder stands for the
+ * sub-tracking files of that format in it, in the order of their names. `tell` (may be
+ * NULL) gets a line for whatever is left out. WM_EINVAL where a file is given twice. */
 int wm_calls_combine(const char *const *paths, size_t count, const char *target,
+                     void (*tell)(void *opaque, const char *remark), void *opaque,
                      struct wm_error *err);
 
 #endif

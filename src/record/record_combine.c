@@ -22,9 +22,19 @@
 #include "record/record_sub_tracking.h"
 #include "record/record_text.h"
 
-struct paths {
-    char **paths;
+struct source {
+    char *path;
+    dev_t device;
+    ino_t inode;
+};
+
+/* What is to be joined, and who is told of what is not. */
+struct sources {
+    struct source *list;
     size_t count, room;
+    const struct format *format;
+    void (*tell)(void *opaque, const char *remark);
+    void *opaque;
 };
 
 struct target {
@@ -178,108 +188,186 @@ static int find_format(const char *target, const struct format **ret_format,
                    wm_text_path(target));
 }
 
-/* Takes `path` over, which is NULL when out of memory. */
-static int add_path(struct paths *paths, char *path, struct wm_error *err)
+static void tell(const struct sources *sources, const char *remark)
 {
-    if (path && paths->count == paths->room) {
-        size_t room = paths->room > 0 ? 2 * paths->room : 16;
-        char **grown = realloc(paths->paths, room * sizeof(*grown));
-        if (grown) {
-            paths->paths = grown;
-            paths->room = room;
-        }
-    }
-    if (!path || paths->count == paths->room) {
-        free(path);
-        return out_of_memory(err);
-    }
-    paths->paths[paths->count++] = path;
-    return WM_OK;
+    if (sources->tell)
+        sources->tell(sources->opaque, remark);
 }
 
-static void release_paths(struct paths *paths)
+static int open_source(struct wm_sub_tracking *file, const char *path,
+                       const struct format *format, struct wm_error *err)
 {
-    for (size_t i = 0; i < paths->count; i++)
-        free(paths->paths[i]);
-    free(paths->paths);
-}
+    int status = wm_sub_tracking_open(file, path, err);
 
-static int compare_paths(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int add_folder(struct paths *paths, const char *folder, struct wm_error *err)
-{
-    size_t before = paths->count;
-    int status = WM_OK;
-
-    DIR *dir = opendir(folder);
-    if (!dir)
-        return wm_fail_errno(err, wm_text_path(folder));
-    for (struct dirent *entry; status == WM_OK && (entry = readdir(dir)) != NULL;) {
-        char *path = NULL;
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
-            path = NULL;
-        status = add_path(paths, path, err);
-    }
-    closedir(dir);
-    if (status == WM_OK && paths->count > before)
-        qsort(paths->paths + before, paths->count - before, sizeof(*paths->paths),
-              compare_paths);
+    if (status == WM_OK && (file->db != NULL) != (format->open == open_sqlite))
+        status = wm_fail(err, WM_EFORMAT, "%s: not what its suffix says", file->path);
     return status;
 }
 
+static int add_source(struct sources *sources, const char *path, const struct stat *info,
+                      struct wm_error *err)
+{
+    for (size_t i = 0; i < sources->count; i++) {
+        const struct source *other = &sources->list[i];
+        if (other->device == info->st_dev && other->inode == info->st_ino)
+            return wm_fail(err, WM_EINVAL, "%s: is given twice", wm_text_path(path));
+    }
+    if (sources->count == sources->room) {
+        size_t room = sources->room > 0 ? 2 * sources->room : 16;
+        struct source *grown = realloc(sources->list, room * sizeof(*grown));
+        if (!grown)
+            return out_of_memory(err);
+        sources->list = grown;
+        sources->room = room;
+    }
+    char *copy = strdup(path);
+    if (!copy)
+        return out_of_memory(err);
+    sources->list[sources->count++] = (struct source) { copy, info->st_dev, info->st_ino };
+    return WM_OK;
+}
+
+static void release_sources(struct sources *sources)
+{
+    for (size_t i = 0; i < sources->count; i++)
+        free(sources->list[i].path);
+    free(sources->list);
+}
+
+static int add_file(struct sources *sources, const char *path, struct wm_error *err)
+{
+    const char *suffix = sources->format->suffix;
+    struct stat info;
+
+    if (!has_suffix(path, suffix))
+        return wm_fail(err, WM_EINVAL, "%s: does not end in %s, as the new file does",
+                       wm_text_path(path), suffix);
+    if (stat(path, &info) < 0)
+        return wm_fail_errno(err, wm_text_path(path));
+    return add_source(sources, path, &info, err);
+}
+
+/* A file in a folder that nobody has named: 1 where it is a sub-tracking file, or 0 and
+ * the reason. */
+static int is_source(const char *path, const char *name, const struct format *format,
+                     struct stat *ret_info, struct wm_error *err)
+{
+    struct wm_sub_tracking file;
+    struct wm_error trouble;
+    const char *why = NULL;
+
+    if (name[0] == '.')
+        why = "is hidden";
+    else if (stat(path, ret_info) < 0)
+        why = "leads nowhere";
+    else if (!S_ISREG(ret_info->st_mode))
+        why = S_ISDIR(ret_info->st_mode) ? "is a folder" : "is no file";
+    else if (!has_suffix(path, format->suffix))
+        why = "does not end as the new file does";
+    if (why) {
+        wm_fail(err, WM_EFORMAT, "left out: %s: %s", wm_text_path(path), why);
+        return 0;
+    }
+    int status = open_source(&file, path, format, &trouble);
+    wm_sub_tracking_close(&file);
+    if (status == WM_EFORMAT)
+        wm_fail(err, WM_EFORMAT, "left out: %s", trouble.text);
+    else if (status < 0)
+        *err = trouble;
+    return status == WM_OK ? 1 : status == WM_EFORMAT ? 0 : status;
+}
+
+static int add_from_folder(struct sources *sources, const char *folder, const char *name,
+                           struct wm_error *err)
+{
+    struct wm_error why = { .text = "" };
+    struct stat info;
+    char *path;
+
+    if (asprintf(&path, "%s/%s", folder, name) < 0)
+        return out_of_memory(err);
+    int status = is_source(path, name, sources->format, &info, &why);
+    if (status > 0)
+        status = add_source(sources, path, &info, err);
+    else if (status == 0)
+        tell(sources, why.text);
+    else if (err)
+        *err = why;
+    free(path);
+    return status;
+}
+
+static int is_named(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int add_folder(struct sources *sources, const char *folder, struct wm_error *err)
+{
+    struct dirent **entries;
+    int status = WM_OK;
+
+    int count = scandir(folder, &entries, is_named, by_name);
+    if (count < 0)
+        return wm_fail_errno(err, wm_text_path(folder));
+    for (int i = 0; i < count; i++) {
+        if (status >= 0)
+            status = add_from_folder(sources, folder, entries[i]->d_name, err);
+        free(entries[i]);
+    }
+    free(entries);
+    return status < 0 ? status : WM_OK;
+}
+
 /* The files that the caller's paths stand for. */
-static int list_files(struct paths *files, const char *const *paths, size_t count,
-                      const struct format *format, struct wm_error *err)
+static int list_sources(struct sources *sources, const char *const *paths, size_t count,
+                        struct wm_error *err)
 {
     struct stat info;
     int status = WM_OK;
 
     for (size_t i = 0; i < count && status == WM_OK; i++) {
         if (stat(paths[i], &info) == 0 && S_ISDIR(info.st_mode))
-            status = add_folder(files, paths[i], err);
+            status = add_folder(sources, paths[i], err);
         else
-            status = add_path(files, strdup(paths[i]), err);
+            status = add_file(sources, paths[i], err);
     }
-    if (status == WM_OK && files->count == 0)
-        return wm_fail(err, WM_EINVAL, "there are no files to combine");
-    for (size_t i = 0; i < files->count && status == WM_OK; i++) {
-        if (stat(files->paths[i], &info) == 0 && S_ISDIR(info.st_mode))
-            return wm_fail(err, WM_EINVAL, "%s: is a folder, not a sub-tracking file",
-                           wm_text_path(files->paths[i]));
-        if (!has_suffix(files->paths[i], format->suffix))
-            status = wm_fail(err, WM_EINVAL, "%s: does not end in %s, as the new file does",
-                             wm_text_path(files->paths[i]), format->suffix);
-    }
+    if (status == WM_OK && sources->count == 0)
+        return wm_fail(err, WM_EINVAL,
+                       "there are no files to combine: no sub-tracking file that ends in "
+                       "%s, as the new one does",
+                       sources->format->suffix);
     return status;
 }
 
-static int copy_rows(struct target *target, const struct format *format, const char *path,
+static int copy_rows(struct target *target, const struct sources *sources, const char *path,
                      struct wm_error *err)
 {
     struct wm_sub_tracking file;
     struct wm_sub_row row;
 
-    int status = wm_sub_tracking_open(&file, path, err);
-    if (status == WM_OK && (file.db != NULL) != (format->open == open_sqlite))
-        status = wm_fail(err, WM_EFORMAT, "%s: not what its suffix says", file.path);
+    int status = open_source(&file, path, sources->format, err);
     while (status >= 0 && (status = wm_sub_tracking_next(&file, &row, err)) > 0)
-        status = format->add(target, &row, err);
+        status = sources->format->add(target, &row, err);
+    for (size_t i = 0; i < file.remarks.count; i++)
+        tell(sources, file.remarks.all[i]);
     wm_sub_tracking_close(&file);
     return status;
 }
 
-static int write_draft(struct target *target, const struct format *format,
-                       const struct paths *files, struct wm_error *err)
+static int write_draft(struct target *target, const struct sources *sources,
+                       struct wm_error *err)
 {
+    const struct format *format = sources->format;
     int status = format->open(target, err);
 
-    for (size_t i = 0; i < files->count && status == WM_OK; i++)
-        status = copy_rows(target, format, files->paths[i], err);
+    for (size_t i = 0; i < sources->count && status == WM_OK; i++)
+        status = copy_rows(target, sources, sources->list[i].path, err);
     if (status == WM_OK)
         status = format->finish(target, err);
     format->close(target);
@@ -308,8 +396,7 @@ static int put_in_place(const char *draft, const char *path, struct wm_error *er
     return errno == EEXIST ? exists(path, err) : wm_fail_errno(err, wm_text_path(path));
 }
 
-static int combine(const char *path, const struct format *format, const struct paths *files,
-                   struct wm_error *err)
+static int combine(const char *path, const struct sources *sources, struct wm_error *err)
 {
     struct target target = { .shown = wm_text_path(path) };
 
@@ -323,7 +410,7 @@ static int combine(const char *path, const struct format *format, const struct p
         return status;
     }
     close(fd);
-    int status = write_draft(&target, format, files, err);
+    int status = write_draft(&target, sources, err);
     if (status == WM_OK)
         status = put_in_place(target.draft, path, err);
     if (status < 0)
@@ -333,20 +420,20 @@ static int combine(const char *path, const struct format *format, const struct p
 }
 
 int wm_calls_combine(const char *const *paths, size_t count, const char *target,
+                     void (*tell_person)(void *opaque, const char *remark), void *opaque,
                      struct wm_error *err)
 {
-    const struct format *format = NULL;
-    struct paths files = { 0 };
+    struct sources sources = { .tell = tell_person, .opaque = opaque };
     struct stat info;
 
-    int status = find_format(target, &format, err);
+    int status = find_format(target, &sources.format, err);
     if (status < 0)
         return status;
     if (lstat(target, &info) == 0)
         return exists(target, err);
-    status = list_files(&files, paths, count, format, err);
+    status = list_sources(&sources, paths, count, err);
     if (status == WM_OK)
-        status = combine(target, format, &files, err);
-    release_paths(&files);
+        status = combine(target, &sources, err);
+    release_sources(&sources);
     return status;
 }

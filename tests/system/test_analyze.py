@@ -522,7 +522,8 @@ def refusals(folder):
         (2, ("combine", marks)),
         (2, ("combine", "-o", folder / "x.csv")),
         (2, ("combine", "-o", folder / "x.csv", marks, marks)),
-        (None, ("combine", "-o", folder / "x.csv", parent)),
+        (None, ("combine", "-o", folder / "x.csv", parent / "sub")),
+        (2, ("combine", "-o", folder / "x.csv", marks, marks)),
         (None, ("combine", "-o", folder / "x.csv", folder / "nothing.csv")),
         (None, ("combine", "-o", folder / "x.sqlite", marks)),
         (None, ("combine", "-o", folder / "x.txt", marks)),
@@ -533,7 +534,9 @@ def refusals(folder):
             words, done)
         assert done.stdout == ""
         assert done.stderr.startswith("wattmeter") and done.stderr.count("\n") == 1, done.stderr
-    assert "/sub: is a folder" in wattmeter("combine", "-o", folder / "x.csv", parent).stderr
+    done = wattmeter("combine", "-o", folder / "x.csv", parent)
+    assert done.returncode == 2 and "/sub: is a folder\n" in done.stderr, done
+    assert "there are no files to combine" in done.stderr, done
     assert "--regions" in wattmeter("analyze", marks).stderr
     assert not (folder / "x.csv").exists() and not (folder / "x.sqlite").exists()
 

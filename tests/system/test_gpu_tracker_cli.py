@@ -289,6 +289,19 @@ def _(folder):
     done = gpu_tracker(folder, "sub-track", "combine", "--stf=more.csv")
     assert done.returncode == 1 and "-p is missing" in done.stderr, done
 
+    for second in ("sub-tracking1.csv", "./sub-tracking1.csv", folder / "sub-tracking1.csv"):
+        done = gpu_tracker(folder, "sub-track", "combine", "--stf=more.csv",
+                           "-p", "sub-tracking1.csv", "-p", second)
+        assert done.returncode == 1 and not (folder / "more.csv").exists(), done
+        assert done.stderr == f"ERROR:root:{second}: is given twice\n", done
+    (folder / "in" / ".gpu-tracker_x.pkl").write_text("x")
+    (folder / "in" / "notes.txt").write_text("x")
+    done = gpu_tracker(folder, "sub-track", "combine", "--stf=more.csv", "-p", "in")
+    assert done.returncode == 0 and (folder / "more.csv").read_text() == expected, done
+    assert done.stderr == ("WARNING:root:left out: in/.gpu-tracker_x.pkl: is hidden\n"
+                           "WARNING:root:left out: in/notes.txt: does not end as the new file "
+                           "does\n"), done
+
 
 def sessions(folder):
     """Two sessions of gpu_tracker's files."""

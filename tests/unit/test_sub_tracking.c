@@ -620,32 +620,71 @@ static void test_combine_csv(void **state)
     test_write_file(*state, "a.csv",
                     "timestamp,position,host,code_block_name,process_id\r\n"
                     "1,0,h,a,007\r\n1e0,1,h,\"\",7\r\n2,0,h,tor");
-    if (wm_calls_combine(paths, 2, target, &err) < 0)
+    if (wm_calls_combine(paths, 2, target, NULL, NULL, &err) < 0)
         fail_msg("%s", err.text);
     assert_file(target, HEADER "7,\"b, \"\"c\"\"\nd\",1,1795247379.60548151\n"
                                "007,a,0,1\n7,,1,1e0\n");
 
     /* A second time it is there already, and stays as it is. */
-    assert_int_equal(wm_calls_combine(paths, 1, target, &err), WM_EEXIST);
+    assert_int_equal(wm_calls_combine(paths, 1, target, NULL, NULL, &err), WM_EEXIST);
     assert_int_equal(count_files(*state), 3);
+}
+
+/* The names of what was left out, without the folder. */
+static void note(void *opaque, const char *remark)
+{
+    char *told = opaque;
+    const char *name = strstr(remark, "parts/");
+    size_t length = strlen(told);
+
+    assert_non_null(name);
+    snprintf(told + length, 1024 - length, "%.120s\n", name + strlen("parts/"));
 }
 
 static void test_combine_folder(void **state)
 {
     const char *folder = in_dir(state, "parts"), *target = in_dir(state, "new.csv");
+    char told[1024] = "";
     struct wm_error err;
 
     test_write_file(*state, "parts/10.csv", HEADER "10,a,0,1\n");
     test_write_file(*state, "parts/9.csv", HEADER "9,a,0,1\n");
     test_write_file(*state, "parts/B.csv", HEADER "11,a,0,1\n");
-    if (wm_calls_combine(&folder, 1, target, &err) < 0)
+    if (wm_calls_combine(&folder, 1, target, NULL, NULL, &err) < 0)
         fail_msg("%s", err.text);
     assert_file(target, HEADER "10,a,0,1\n9,a,0,1\n11,a,0,1\n");
 
     /* Into the folder itself. */
     target = in_dir(state, "parts/all.csv");
-    assert_int_equal(wm_calls_combine(&folder, 1, target, &err), WM_OK);
+    assert_int_equal(wm_calls_combine(&folder, 1, target, NULL, NULL, &err), WM_OK);
     assert_file(target, HEADER "10,a,0,1\n9,a,0,1\n11,a,0,1\n");
+    assert_int_equal(unlink(target), 0);
+
+    /* Among other things. */
+    test_write_file(*state, "parts/.hidden.csv", HEADER "1,a,0,1\n");
+    test_write_file(*state, "parts/inner.csv/a.csv", HEADER "1,a,0,1\n");
+    test_write_file(*state, "parts/notes.txt", "to do\n");
+    test_write_file(*state, "parts/other.csv", "a,b\n");
+    test_write_file(*state, "parts/empty.csv", "");
+    test_write_file(*state, "parts/torn.csv", HEADER "12,a,0,1\n12,a,1");
+    assert_int_equal(mkfifo(in_dir(state, "parts/pipe.csv"), 0600), 0);
+    assert_int_equal(symlink("nowhere", in_dir(state, "parts/link.csv")), 0);
+    folder = in_dir(state, "parts");
+    target = in_dir(state, "parts/all.csv");
+    if (wm_calls_combine(&folder, 1, target, note, told, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_file(target, HEADER "10,a,0,1\n9,a,0,1\n11,a,0,1\n12,a,0,1\n");
+    assert_string_equal(told,
+                        ".hidden.csv: is hidden\n"
+                        "empty.csv: is empty: a sub-tracking file begins with the line "
+                        "process_id,code_block_name,position,timestamp\n"
+                        "inner.csv: is a folder\n"
+                        "link.csv: leads nowhere\n"
+                        "notes.txt: does not end as the new file does\n"
+                        "other.csv:1: not the header of a sub-tracking file: without "
+                        "'process_id'\n"
+                        "pipe.csv: is no file\n"
+                        "torn.csv:3: the last line was cut off, and is left out\n");
 }
 
 static void test_combine_sqlite(void **state)
@@ -660,7 +699,7 @@ static void test_combine_sqlite(void **state)
     write_database(
         paths[1], "CREATE TABLE data (process_id TEXT, code_block_name, position, timestamp"
                   " TEXT); INSERT INTO data VALUES ('8', 5, 0, '2')");
-    if (wm_calls_combine(paths, 2, target, &err) < 0)
+    if (wm_calls_combine(paths, 2, target, NULL, NULL, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(calls_of(&target, 1, text, sizeof(text), &err), 0);
     assert_string_equal(text, "7 a'b 1-1.79525e+09; 8 5 2-");
@@ -677,7 +716,15 @@ static void test_combine_refused(void **state)
     } cases[] = {
         { "no files", { NULL }, "new.csv", WM_EINVAL, "no files" },
         { "an empty folder", { "empty" }, "new.csv", WM_EINVAL, "no files" },
-        { "a folder in the folder", { "outer" }, "new.csv", WM_EINVAL, "is a folder" },
+        { "a folder in the folder", { "outer" }, "new.csv", WM_EINVAL, "no files" },
+        { "one twice", { "good.csv", "good.csv" }, "new.csv", WM_EINVAL, "given twice" },
+        { "one by two names", { "good.csv", "same.csv" }, "new.csv", WM_EINVAL, "twice" },
+        { "one in its folder", { "good.csv", "linked" }, "new.csv", WM_EINVAL, "twice" },
+        { "a broken one in a folder",
+          { "mixed" },
+          "new.csv",
+          WM_EFORMAT,
+          "broken.csv:2: cell 3" },
         { "another suffix",
           { "good.csv", "good.sqlite" },
           "new.csv",
@@ -730,6 +777,10 @@ static void test_combine_refused(void **state)
     assert_int_equal(mkdir(in_dir(state, "empty"), 0755), 0);
     test_write_file(*state, "outer/inner/a.csv", HEADER);
     assert_int_equal(symlink("nowhere", in_dir(state, "link.csv")), 0);
+    assert_int_equal(symlink("good.csv", in_dir(state, "same.csv")), 0);
+    assert_int_equal(mkdir(in_dir(state, "linked"), 0755), 0);
+    assert_int_equal(symlink("../good.csv", in_dir(state, "linked/a.csv")), 0);
+    test_write_file(*state, "mixed/broken.csv", HEADER "7,a,3,1\n");
     size_t files = count_files(*state);
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -741,7 +792,8 @@ static void test_combine_refused(void **state)
             snprintf(paths[count], sizeof(paths[0]), "%s/%s", (const char *)*state,
                      cases[i].paths[count]);
         snprintf(target, sizeof(target), "%s/%s", (const char *)*state, cases[i].target);
-        assert_int_equal(wm_calls_combine(list, count, target, &err), cases[i].status);
+        assert_int_equal(wm_calls_combine(list, count, target, NULL, NULL, &err),
+                         cases[i].status);
         if (!strstr(err.text, cases[i].why))
             fail_msg("'%s' does not say '%s'", err.text, cases[i].why);
         assert_int_equal(count_files(*state), files);
@@ -765,7 +817,7 @@ static void test_combine_memory(void **state)
         snprintf(target, sizeof(target), "%s/new.%s", (const char *)*state, suffixes[i]);
         for (long nth = 0; status == WM_ENOMEM; nth++) {
             test_fail_allocation(nth);
-            status = wm_calls_combine(&path, 1, target, &err);
+            status = wm_calls_combine(&path, 1, target, NULL, NULL, &err);
             test_fail_allocation(-1);
             assert_true(nth < 200);
             assert_int_equal(access(target, F_OK), status == WM_OK ? 0 : -1);
