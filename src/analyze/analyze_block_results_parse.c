@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_text.h"
 #include "record/record_text.h"
 
 static int no_memory(struct wm_error *err)
@@ -282,8 +283,8 @@ int wm_block_results_parse(const char *text, size_t length, const char *name,
 {
     const struct reader reader = { name, err };
     json_error_t trouble;
-    size_t used;
-    char *copy = without_nan(text, length, &used);
+    size_t used, mark = wm_text_mark(text, length);
+    char *copy = without_nan(text + mark, length - mark, &used);
 
     if (!copy)
         return no_memory(err);

@@ -272,14 +272,15 @@ static int load(struct session *session, const struct wm_analysis_input *input,
     /* What is no file may be the URL of a recording, or the folder of one. */
     if (wm_file_head(input->tracking, head, sizeof(head), &length, NULL) < 0)
         length = 0;
-    if (is_pickle(input->tracking, head, length))
+    start = wm_text_mark(head, length);
+    while (start < length && strchr(" \t\r\n", head[start]))
+        start++;
+    if (is_pickle(input->tracking, head + start, length - start))
         return wm_fail(err, WM_EFORMAT,
                        "%.90s: a pickle is a program, and is not read; make JSON of it: "
                        "gpu-tracker sub-track analyze --tf=... --stf=... --format=json "
                        "--output=FILE",
                        wm_text_path(input->tracking));
-    while (start < length && strchr(" \t\r\n", head[start]))
-        start++;
     if (start < length && head[start] == '{')
         return read_json(session, input, err);
     return analyze(session, input, err);

@@ -41,6 +41,14 @@ bool wm_text_i64(const char *text, const char **ret_end, int64_t *ret_value)
     return true;
 }
 
+size_t wm_text_mark(const char *text, size_t length)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t size = sizeof(mark) - 1;
+
+    return length >= size && memcmp(text, mark, size) == 0 ? size : 0;
+}
+
 const char *wm_text_skip_blanks(const char *text)
 {
     while (*text == ' ' || *text == '\t')

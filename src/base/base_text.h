@@ -20,6 +20,10 @@ bool wm_text_i64(const char *text, const char **ret_end, int64_t *ret_value);
 /* The first character that is neither a space nor a tab. A newline is none. */
 const char *wm_text_skip_blanks(const char *text);
 
+/* The length of the byte order mark that text[0..length) begins with, which some editors
+ * put in front of UTF-8; 0 without one. */
+size_t wm_text_mark(const char *text, size_t length);
+
 /* Copies `length` bytes and makes them valid UTF-8: what is not, and a NUL, is
  * replaced by U+FFFD. As many whole characters as fit into out[0..size-1),
  * followed by a NUL. Returns the length without it. */

@@ -24,6 +24,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_number.h"
+#include "base/base_text.h"
 #include "record/read_aipm_metrics.h"
 #include "record/read_aipm_run.h"
 #include "record/record_aipm_results.h"
@@ -105,15 +106,12 @@ struct aipm_reader {
  * end. */
 static bool aipm_recognises(const char *head, size_t length)
 {
-    static const char mark[] = "\xef\xbb\xbf";
     static const char *const starts[] = { "\"date\"", "\"metrics\"" };
     static const char end[] = "\"" SEGMENT_END "\"";
-    size_t at = 0;
+    size_t at = 0, mark = wm_text_mark(head, length);
 
-    if (length >= sizeof(mark) - 1 && memcmp(head, mark, sizeof(mark) - 1) == 0) {
-        head += sizeof(mark) - 1;
-        length -= sizeof(mark) - 1;
-    }
+    head += mark;
+    length -= mark;
     if (length >= sizeof(end) - 1 && memcmp(head, end, sizeof(end) - 1) == 0)
         return true;
     if (length == 0 || head[at++] != '{')

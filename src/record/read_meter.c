@@ -112,10 +112,9 @@ static bool meter_recognises(const char *head, size_t length)
 
     if (is_utf16(head, length))
         return true;
-    if (length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
-        head += 3;
-        length -= 3;
-    }
+    size_t mark = wm_text_mark(head, length);
+    head += mark;
+    length -= mark;
     for (int line = 0; line < HEADER_LINES && length > 0; line++) {
         const char *found = memchr(head, end, length);
         size_t line_length = found ? (size_t)(found - head) : length;

@@ -94,16 +94,15 @@ static int read_more(struct wm_cells *cells, struct wm_error *err)
 /* A byte order mark is no part of the first name. */
 static int skip_mark(struct wm_cells *cells, struct wm_error *err)
 {
-    static const char mark[] = "\xef\xbb\xbf";
-    enum { MARK_SIZE = sizeof(mark) - 1 };
+    enum { MARK_SIZE = 3 };
     int status = 1;
 
     while (status > 0 && cells->end < MARK_SIZE)
         status = read_more(cells, err);
-    if (status >= 0 && cells->end >= MARK_SIZE &&
-        memcmp(cells->buffer, mark, MARK_SIZE) == 0)
-        cells->start = MARK_SIZE;
-    return status < 0 ? status : WM_OK;
+    if (status < 0)
+        return status;
+    cells->start = wm_text_mark(cells->buffer, cells->end);
+    return WM_OK;
 }
 
 int wm_cells_open(struct wm_cells *cells, const char *path, struct wm_error *err)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
+#include "base/base_text.h"
 #include "record/record_text.h"
 
 /* Grows up to a line of the greatest length. */
@@ -85,8 +86,7 @@ static int read_more(struct wm_lines *lines, struct wm_error *err)
 /* Of the first line; how much of it is that mark. */
 static size_t mark_length(const struct wm_lines *lines, const char *line, size_t length)
 {
-    return lines->number == 1 && length >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3
-                                                                                     : 0;
+    return lines->number == 1 ? wm_text_mark(line, length) : 0;
 }
 
 int wm_lines_next(struct wm_lines *lines, char **ret_line, size_t *ret_length,
