@@ -70,6 +70,7 @@ struct gpu_tracker_settings {
     const char *brand; /* "nvidia", "amd"; NULL: whichever is there */
     const char *tracking_file;
     bool disable_logs, overwrite;
+    const char *config_path;
     json_t *config; /* to which some of the texts belong; NULL: there is none */
 };
 

@@ -27,14 +27,15 @@ int gpu_tracker_find_output(const struct gpu_tracker_args *args,
                             size_t input_count, struct gpu_tracker_output *ret_output)
 {
     const char *path = args->output;
+    char problem[OUTPUT_PROBLEM_SIZE];
 
     for (size_t i = 0; path && i < input_count; i++) {
         if (inputs[i] && output_is_same_file(path, inputs[i]))
             return gpu_tracker_error(io, "The output cannot be written over %s.",
                                      inputs[i]);
     }
-    if (path && output_check_path("gpu-tracker", path, true, io) != CMD_DONE)
-        return CMD_FAILED;
+    if (path && !output_is_writable(path, true, problem))
+        return gpu_tracker_error(io, "%s", problem);
     ret_output->path = path;
     return find_format(args->format, io, &ret_output->json);
 }

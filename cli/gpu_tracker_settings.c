@@ -2,9 +2,11 @@
 /* gpu_tracker_settings.c - how to track: the file that --tconfig names, which has the
  * keyword arguments of gpu_tracker's Tracker, and the options, which count more. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd_value.h"
 #include "gpu_tracker.h"
@@ -49,14 +51,43 @@ static const struct key {
     { .name = "join_timeout", .type = KEY_NO_USE },
 };
 
-json_t *gpu_tracker_load_config(const char *path, const struct cmd_streams *io)
+/* All of the file, or as much of it as there is room for; -1 with errno. It may be a pipe,
+ * as a shell's <(...) is; one that nobody writes to is empty. */
+static ssize_t read_config(const char *path, char *text, size_t size)
 {
+    size_t used = 0;
+    ssize_t got = 1;
+
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (fcntl(fd, F_SETFL, 0) < 0)
+        got = -1;
+    while (got > 0 && used < size) {
+        got = read(fd, text + used, size - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    int trouble = errno;
+    close(fd);
+    errno = trouble;
+    return got < 0 ? -1 : (ssize_t)used;
+}
+
+/* An editor may have put a byte order mark in front. */
+static json_t *parse_config(const char *path, const char *text, size_t length,
+                            const struct cmd_streams *io)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t skip =
+        length >= strlen(mark) && memcmp(text, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
     json_error_t error;
 
-    json_t *config = json_load_file(path, 0, &error);
-    if (!config && error.line < 0)
-        gpu_tracker_error(io, "%s: %s", path, strerror(errno));
-    else if (!config)
+    if (length == skip) {
+        gpu_tracker_error(io, "%s: is empty; a JSON object is expected", path);
+        return NULL;
+    }
+    json_t *config = json_loadb(text + skip, length - skip, 0, &error);
+    if (!config)
         gpu_tracker_error(io, "%s:%d: not JSON: %s", path, error.line, error.text);
     else if (!json_is_object(config))
         gpu_tracker_error(io, "%s: not a JSON object", path);
@@ -64,6 +95,25 @@ json_t *gpu_tracker_load_config(const char *path, const struct cmd_streams *io)
         return config;
     json_decref(config);
     return NULL;
+}
+
+json_t *gpu_tracker_load_config(const char *path, const struct cmd_streams *io)
+{
+    enum { SIZE_MOST = 1024 * 1024 };
+    char *text = malloc(SIZE_MOST);
+    ssize_t length = text ? read_config(path, text, SIZE_MOST) : -1;
+    json_t *config = NULL;
+
+    if (length == SIZE_MOST)
+        gpu_tracker_error(io, "%s: has 1 MiB or more, which no settings need", path);
+    else if (length >= 0)
+        config = parse_config(path, text, (size_t)length, io);
+    else if (errno == EISDIR)
+        gpu_tracker_error(io, "%s: is a folder; a file with JSON is expected", path);
+    else
+        gpu_tracker_error(io, "%s: %s", path, strerror(errno));
+    free(text);
+    return config;
 }
 
 /* As Python's float() reads a number, but for "inf" and "nan". */
@@ -145,15 +195,23 @@ static char *join(const json_t *list)
     return text;
 }
 
-static int take_uuids(char **uuids, const json_t *value, const struct cmd_streams *io)
+static int wrong(const struct gpu_tracker_settings *settings, const struct key *key,
+                 const char *what, const struct cmd_streams *io)
+{
+    return gpu_tracker_error(io, "%s: %s %s.", settings->config_path, key->name, what);
+}
+
+static int take_uuids(const struct key *key, struct gpu_tracker_settings *settings,
+                      const json_t *value, const struct cmd_streams *io)
 {
     if (json_is_array(value) && json_array_size(value) == 0)
         return gpu_tracker_error(io, "gpu_uuids is not None but the set is empty. Please "
                                      "provide a set of at least one GPU UUID.");
     char *text = json_is_array(value) ? join(value) : NULL;
     if (!text && !json_is_string(value))
-        return gpu_tracker_error(io, "gpu_uuids is not a list of texts.");
-    int code = set_uuids(uuids, text ? text : json_string_value(value), io);
+        return wrong(settings, key,
+                     "is not a list of texts, nor a text with commas between them", io);
+    int code = set_uuids(&settings->gpu_uuids, text ? text : json_string_value(value), io);
     free(text);
     return code;
 }
@@ -168,13 +226,14 @@ static char *number_text(const json_t *value)
                : NULL;
 }
 
-static int take_number(const struct key *key, void *slot, const json_t *value,
-                       const struct cmd_streams *io)
+static int take_number(const struct key *key, struct gpu_tracker_settings *settings,
+                       const json_t *value, const struct cmd_streams *io)
 {
+    void *slot = (char *)settings + key->slot;
     char *text = number_text(value);
 
     if (!text)
-        return gpu_tracker_error(io, "%s is not a number.", key->name);
+        return wrong(settings, key, "is not a number", io);
     int code =
         key->type == KEY_SLEEP ? set_sleep(slot, text, io) : set_cores(slot, text, io);
     free(text);
@@ -191,22 +250,21 @@ static int take_key(const struct key *key, struct gpu_tracker_settings *settings
     switch (key->type) {
     case KEY_TEXT:
         if (!json_is_string(value))
-            return gpu_tracker_error(io, "%s is not a text.", key->name);
+            return wrong(settings, key, "is not a text", io);
         *(const char **)slot = json_string_value(value);
         return CMD_DONE;
     case KEY_FLAG:
         if (!json_is_boolean(value))
-            return gpu_tracker_error(io, "%s is neither true nor false.", key->name);
+            return wrong(settings, key, "is neither true nor false", io);
         *(bool *)slot = json_is_true(value);
         return CMD_DONE;
     case KEY_SLEEP:
     case KEY_CORES:
-        return take_number(key, slot, value, io);
+        return take_number(key, settings, value, io);
     case KEY_UUIDS:
-        return take_uuids(slot, value, io);
+        return take_uuids(key, settings, value, io);
     case KEY_NOT_HERE:
-        return gpu_tracker_error(io, "%s cannot be set: the command is what is tracked.",
-                                 key->name);
+        return wrong(settings, key, "cannot be set: the command is what is tracked", io);
     case KEY_NO_USE:
         break;
     }
@@ -334,6 +392,7 @@ int gpu_tracker_settings_of(const struct gpu_tracker_args *args,
         .time_unit = "hours",
     };
     if (args->tconfig) {
+        ret_settings->config_path = args->tconfig;
         ret_settings->config = gpu_tracker_load_config(args->tconfig, io);
         code = ret_settings->config ? take_config(ret_settings, args, io) : CMD_FAILED;
     }

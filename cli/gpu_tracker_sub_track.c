@@ -24,6 +24,20 @@ int gpu_tracker_combine(const struct gpu_tracker_args *args, const struct cmd_st
     return CMD_DONE;
 }
 
+/* Each is taken for the other easily. */
+static bool are_swapped(struct wm_analysis_input input)
+{
+    const char *sub_tracking = input.tracking;
+    struct wm_block_analysis *analysis;
+
+    input.tracking = input.sub_tracking[0];
+    input.sub_tracking = &sub_tracking;
+    if (wm_block_analysis_new(&input, &analysis, NULL) < 0)
+        return false;
+    wm_block_analysis_free(analysis);
+    return true;
+}
+
 static int print_analysis(const void *results, bool json, FILE *out, struct wm_error *err)
 {
     return wm_block_analysis_print(
@@ -48,8 +62,14 @@ int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_st
     int code = gpu_tracker_find_output(args, io, files, 2, &output);
     if (code != CMD_DONE)
         return code;
-    if (wm_block_analysis_new(&input, &analysis, &err) < 0)
+    if (wm_block_analysis_new(&input, &analysis, &err) < 0) {
+        if (are_swapped(input))
+            return gpu_tracker_error(io,
+                                     "--tf and --stf are swapped: %s is the tracking file, "
+                                     "and %s the sub-tracking file",
+                                     args->sub_tracking_file, args->tracking_file);
         return gpu_tracker_error(io, "%s", err.text);
+    }
     for (size_t i = 0; (remark = wm_block_analysis_remark(analysis, i)) != NULL; i++)
         gpu_tracker_warn(io, "%s", remark);
     code = gpu_tracker_print(&output, io, print_analysis, analysis);
@@ -87,9 +107,16 @@ static int take_config(const char *path, json_t *config, json_t *sessions,
 
     json_object_foreach(config, key, value)
     {
-        if (strcmp(key, "statistic") == 0 && json_is_string(value)) {
+        if (strcmp(key, "statistic") == 0) {
+            if (!json_is_string(value) && !json_is_null(value))
+                return gpu_tracker_error(io, "%s: statistic is not a text", path);
             *ret_statistic = json_string_value(value);
-        } else if (strcmp(key, "file_path_map") == 0 && json_is_object(value)) {
+        } else if (strcmp(key, "file_path_map") == 0) {
+            if (!json_is_object(value))
+                return gpu_tracker_error(io,
+                                         "%s: file_path_map is not an object of names and "
+                                         "paths, as in {\"A\": \"results.json\"}",
+                                         path);
             json_object_foreach(value, name, file)
             {
                 if (!json_is_string(file))
@@ -97,8 +124,6 @@ static int take_config(const char *path, json_t *config, json_t *sessions,
                                              name);
             }
             json_object_update(sessions, value);
-        } else if (strcmp(key, "statistic") == 0 && json_is_null(value)) {
-            continue;
         } else {
             return gpu_tracker_error(
                 io,

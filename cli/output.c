@@ -93,11 +93,10 @@ int output_failure(const char *name, const struct wm_error *err,
     return err->status == WM_EINVAL ? CMD_MISUSED : CMD_FAILED;
 }
 
-static int refuse(const char *name, const char *path, const char *why,
-                  const struct cmd_streams *io)
+static bool refuse(const char *path, const char *why, char ret_problem[OUTPUT_PROBLEM_SIZE])
 {
-    fprintf(io->chat, "wattmeter %s: --output: %s: %s\n", name, path, why);
-    return CMD_FAILED;
+    snprintf(ret_problem, OUTPUT_PROBLEM_SIZE, "--output: %s: %s", path, why);
+    return false;
 }
 
 /* The part of a path before its last name; memory of the caller. */
@@ -110,43 +109,47 @@ static char *folder_of(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-int output_check_path(const char *name, const char *path, bool overwrite,
-                      const struct cmd_streams *io)
+bool output_is_writable(const char *path, bool overwrite,
+                        char ret_problem[OUTPUT_PROBLEM_SIZE])
 {
     struct stat info;
 
     if (path[0] == '\0')
-        return refuse(name, "''", "is no file", io);
+        return refuse("''", "is no file", ret_problem);
     if (stat(path, &info) == 0) {
         if (S_ISDIR(info.st_mode))
-            return refuse(name, path, "is a folder", io);
+            return refuse(path, "is a folder", ret_problem);
         if (S_ISREG(info.st_mode) && !overwrite)
-            return refuse(name, path, "exists already; --overwrite replaces it", io);
-        return access(path, W_OK) == 0 ? CMD_DONE : refuse(name, path, strerror(errno), io);
+            return refuse(path, "exists already; --overwrite replaces it", ret_problem);
+        return access(path, W_OK) == 0 || refuse(path, strerror(errno), ret_problem);
     }
     if (errno != ENOENT)
-        return refuse(name, path, strerror(errno), io);
+        return refuse(path, strerror(errno), ret_problem);
     if (lstat(path, &info) == 0)
-        return refuse(name, path, "is a link to a file that does not exist", io);
+        return refuse(path, "is a link to a file that does not exist", ret_problem);
 
     char *folder = folder_of(path);
     if (!folder)
-        return refuse(name, path, "out of memory", io);
-    int code = CMD_DONE;
-    if (access(folder, W_OK | X_OK) != 0)
-        code = refuse(name, folder, strerror(errno), io);
+        return refuse(path, "out of memory", ret_problem);
+    bool good = access(folder, W_OK | X_OK) == 0;
+    if (!good)
+        refuse(folder, strerror(errno), ret_problem);
     free(folder);
-    return code;
+    return good;
 }
 
 int output_check(const char *name, const struct output_args *args,
                  const struct cmd_streams *io)
 {
+    char problem[OUTPUT_PROBLEM_SIZE];
     struct wm_error err;
 
     if (wm_report_style_check(&args->style, &err) < 0)
         return output_failure(name, &err, io);
-    return args->path ? output_check_path(name, args->path, args->overwrite, io) : CMD_DONE;
+    if (!args->path || output_is_writable(args->path, args->overwrite, problem))
+        return CMD_DONE;
+    fprintf(io->chat, "wattmeter %s: %s\n", name, problem);
+    return CMD_FAILED;
 }
 
 static bool is_same(const char *path, const char *other)

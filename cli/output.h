@@ -23,12 +23,15 @@ extern const struct cmd_option output_price_options[];
 int output_failure(const char *name, const struct wm_error *err,
                    const struct cmd_streams *io);
 
-/* Whether `path` can be written, as far as can be said without touching it; else
- * says so. */
-int output_check_path(const char *name, const char *path, bool overwrite,
-                      const struct cmd_streams *io);
+/* Room for a path and what is wrong with it. */
+enum { OUTPUT_PROBLEM_SIZE = 4352 };
 
-/* The same for the path and the units in `args`. */
+/* Whether `path`, which --output names, can be written, as far as can be said without
+ * touching it; else `ret_problem` has the reason. */
+bool output_is_writable(const char *path, bool overwrite,
+                        char ret_problem[OUTPUT_PROBLEM_SIZE]);
+
+/* The same for the path and the units in `args`; says what is wrong. */
 int output_check(const char *name, const struct output_args *args,
                  const struct cmd_streams *io);
 

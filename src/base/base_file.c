@@ -136,7 +136,8 @@ int wm_file_head(const char *path, char *head, size_t size, size_t *ret_length,
     if (stat(path, &info) < 0)
         return wm_fail_errno(err, path);
     if (!S_ISREG(info.st_mode))
-        return wm_fail(err, WM_EFORMAT, "%s: not a regular file", path);
+        return wm_fail(err, WM_EFORMAT, "%s: %s", path,
+                       S_ISDIR(info.st_mode) ? "is a folder" : "not a regular file");
     int fd = wm_file_open_at(AT_FDCWD, path);
     if (fd < 0) {
         errno = -fd;

@@ -267,6 +267,14 @@ def _(folder):
     assert report["cpu_utilization"]["n_expected_cores"] == 3
     assert (folder / "yes.csv").exists() and not (folder / "no.txt").exists()
 
+    (folder / "config.json").write_bytes(b'\xef\xbb\xbf{"ram_unit": "bytes"}')
+    done = subprocess.run(
+        ["bash", "-c", f"{program(folder)} -e true -f json --disable-logs --tconfig=config.json;"
+         f" {program(folder)} -e true --disable-logs --tconfig=<(echo '{{\"ram_unit\": \"bytes\"}}')"],
+        cwd=folder, env=without_gpus(folder), capture_output=True, text=True, timeout=60)
+    assert done.stdout.count(COMPLETE + "0") == 2 and done.stderr == "", done
+    assert '"unit": "bytes"' in done.stdout and "Unit: bytes" in done.stdout, done
+
 
 @case("sub-track combine: files by -p, and a folder")
 def _(folder):
@@ -357,6 +365,17 @@ def _(folder):
     done = gpu_tracker(folder, "sub-track", "analyze", *files)
     assert (done.returncode, done.stdout) == (0, whole), done
     assert done.stderr.startswith("WARNING:root:sub-tracking1.csv:3: the last line has no end"), done
+    done = gpu_tracker(folder, "sub-track", "analyze", "--tf=sub-tracking1.csv",
+                       "--stf=tracking1.csv")
+    assert (done.returncode, done.stderr) == (
+        1, "ERROR:root:--tf and --stf are swapped: tracking1.csv is the tracking file, and "
+           "sub-tracking1.csv the sub-tracking file\n"), done
+    (folder / "empty.csv").write_text("")
+    for words, message in ((("--tf=tracking1.csv", "--stf=empty.csv"), "empty.csv: is empty: a "),
+                           (("--tf=tracking1.csv", "--stf=."), ".: is a folder"),
+                           (("--tf=empty.csv", "--stf=sub-tracking1.csv"), "empty.csv: empty")):
+        done = gpu_tracker(folder, "sub-track", "analyze", *words)
+        assert done.returncode == 1 and done.stderr.startswith("ERROR:root:" + message), done
     (folder / "sub-tracking1.csv").write_bytes(rows.replace(b"1795", b"1695"))
     done = gpu_tracker(folder, "sub-track", "analyze", *files)
     assert done.returncode == 0 and "calls seem to be those of another session" in done.stderr, done
@@ -403,12 +422,22 @@ def _(folder):
         assert done.returncode == 1 and message in done.stderr and not done.stdout, done
     for text, message in (("[]", "not a JSON object"), ("{", "not JSON"),
                           ('{"stat": "max"}', "stat is not expected"),
-                          ('{"file_path_map": ["a"]}', "file_path_map is not expected"),
+                          ('{"file_path_map": ["a"]}', "file_path_map is not an object of names"),
                           ('{"file_path_map": {"A": 1}}', "the path of A is not a text"),
-                          ('{"statistic": 3}', "statistic is not expected")):
+                          ('{"statistic": 3}', "wrong.json: statistic is not a text"),
+                          ('{"statistic": null}', "A mapping of tracking session name")):
         (folder / "wrong.json").write_text(text)
         done = gpu_tracker(folder, "sub-track", "compare", "--cconfig=wrong.json")
         assert done.returncode == 1 and message in done.stderr, done
+
+    mark = b"\xef\xbb\xbf" # which Windows' editors put in front
+    (folder / "marked.pkl").write_bytes(mark + (folder / "results2.pkl").read_bytes())
+    (folder / "marked.json").write_bytes(
+        mark + b'{"file_path_map": {"A": "results1.pkl", "B": "marked.pkl"}}')
+    marked = gpu_tracker(folder, "sub-track", "compare", "--cconfig=marked.json")
+    plain = gpu_tracker(folder, "sub-track", "compare", "-m", "A=results1.pkl", "-m",
+                        "B=results2.pkl")
+    assert marked.returncode == 0 and marked.stdout == plain.stdout, marked
 
 
 @case("sub-track compare prints what the documents show, byte by byte")
@@ -464,18 +493,26 @@ def _(folder):
         ("--gb=nvidia", "There is no GPU of the brand nvidia"),
         ("--gb=amd", "There is no GPU of the brand amd"),
         ("-fxml", '"xml" is not a valid format. Valid values are "json" or "text".'),
-        ("-onone/x", "No such file or directory"),
-        ("-o.", "is a folder"),
-        ("-o", "'': is no file"),
+        ("-onone/x", "ERROR:root:--output: none: No such file or directory"),
+        ("-o.", "ERROR:root:--output: .: is a folder"),
+        ("-o", "ERROR:root:--output: '': is no file"),
+        ("-odangling", "ERROR:root:--output: dangling: is a link to a file that does not exist"),
         ("--tconfig=none.json", "none.json: No such file or directory"),
+        ("--tconfig=.", ".: is a folder; a file with JSON is expected"),
+        ("--tconfig=/dev/null", "/dev/null: is empty; a JSON object is expected"),
+        ("--tconfig=/dev/zero", "/dev/zero: has 1 MiB or more"),
+        ("--tconfig=pipe", "pipe: is empty"), # nobody writes to it
         ("--tf=there.csv", "File there.csv already exists. Set overwrite to True to overwrite "
                            "the existing file."),
     )
     (folder / "there.csv").write_text("mine")
+    (folder / "dangling").symlink_to("nowhere")
+    os.mkfifo(folder / "pipe")
     for option, message in rows:
         words = [option, ""] if option == "-o" else [option]
         done = gpu_tracker(folder, "-e", "touch begun", *words)
         assert done.returncode == 1 and message in done.stderr and not done.stdout, done
+        assert done.stderr.splitlines()[-1].startswith("ERROR:root:"), done
     for output in ("x.csv", "./x.csv", str(folder / "x.csv")):
         done = gpu_tracker(folder, "-e", "touch begun", "--tf=x.csv", "-o" + output)
         assert done.returncode == 1 and "cannot be written over x.csv" in done.stderr, done
@@ -483,10 +520,13 @@ def _(folder):
                           ('{"sleep": 1}', 'there is no setting "sleep"'),
                           ('{"process_id": 1}', "process_id cannot be set"),
                           ('{"gpu_uuids": []}', "gpu_uuids is not None but the set is empty."),
-                          ('{"gpu_uuids": [1]}', "gpu_uuids is not a list of texts"),
-                          ('{"ram_unit": null}', "ram_unit is not a text"),
-                          ('{"overwrite": "yes"}', "overwrite is neither true nor false"),
-                          ('{"sleep_time": [1]}', "sleep_time is not a number"),
+                          ('{"gpu_uuids": [1]}', "wrong.json: gpu_uuids is not a list of texts"),
+                          ('{"gpu_uuids": {"a": 1}}', "gpu_uuids is not a list of texts"),
+                          ('{"ram_unit": null}', "wrong.json: ram_unit is not a text"),
+                          ('{"tracking_file": 3}', "wrong.json: tracking_file is not a text"),
+                          ('{"overwrite": "yes"}',
+                           "wrong.json: overwrite is neither true nor false"),
+                          ('{"sleep_time": [1]}', "wrong.json: sleep_time is not a number"),
                           ('{"n_expected_cores": 2.5}', "Number of expected cores of 2.5")):
         (folder / "wrong.json").write_text(text)
         done = gpu_tracker(folder, "-e", "touch begun", "--tconfig=wrong.json")
