@@ -154,6 +154,12 @@ static int take_chosen(struct search *search, bool *ret_without_gpus)
         add(search, "nvml", &search->nvidia);
     if (code == CMD_DONE && (!brand || strcmp(brand, "amd") == 0))
         add(search, "drm", &search->others);
+
+    /* A driver in trouble may have GPUs that it cannot name. */
+    *ret_without_gpus = *ret_without_gpus && search->nvidia.status == WM_ENODEV &&
+                        search->others.status == WM_ENODEV;
+    if (code == CMD_DONE && *ret_without_gpus)
+        warn(search, uuids, ": no GPU of --guuids is there.");
     return code;
 }
 

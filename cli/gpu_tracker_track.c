@@ -80,13 +80,36 @@ static void warn_of_reason(const json_t *reasons, const char *first, const char 
         gpu_tracker_warn(io, "%s is not known: %s", first, reason);
 }
 
-static void warn_of_report(const struct wm_report *report, bool without_gpus,
-                           const struct cmd_streams *io)
+/* gpu_tracker's report has no place for it, so no setting switches it off. */
+static void warn_of_simulation(const json_t *gpus, const struct cmd_streams *io)
+{
+    size_t index, simulated = 0;
+    json_t *gpu;
+
+    json_array_foreach(gpus, index, gpu)
+    {
+        simulated += json_is_true(json_object_get(gpu, "simulated"));
+    }
+    if (simulated > 0)
+        gpu_tracker_warn(
+            io,
+            "The GPU numbers are SIMULATED: the driver says of %zu of %zu GPUs "
+            "that they are not real.",
+            simulated, json_array_size(gpus));
+}
+
+static void warn_of_report(const struct wm_report *report, bool disable_logs,
+                           bool without_gpus, const struct cmd_streams *io)
 {
     json_t *root = own_report(report), *value;
     const char *key;
     size_t index;
 
+    warn_of_simulation(json_object_get(root, "gpus"), io);
+    if (disable_logs) {
+        json_decref(root);
+        return;
+    }
     const json_t *reasons = json_object_get(root, "why");
     json_object_foreach((json_t *)reasons, key, value)
     {
@@ -180,8 +203,7 @@ static int finish(struct wm_tracker *tracker, const struct gpu_tracker_settings 
     print_end(tracker, report, io);
     results.report = report;
     int printed = gpu_tracker_print(output, io, print_report, &results);
-    if (!settings->disable_logs)
-        warn_of_report(report, without_gpus, io);
+    warn_of_report(report, settings->disable_logs, without_gpus, io);
     wm_report_free(report);
     return code == CMD_DONE ? printed : code;
 }

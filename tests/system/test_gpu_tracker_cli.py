@@ -677,10 +677,12 @@ def _(folder):
         assert done.returncode == 0, done
         return json.loads(done.stdout.partition("\n")[2]), done.stderr
 
-    for words in ([], ["--gb=nvidia"]):
+    simulated = ("WARNING:root:The GPU numbers are SIMULATED: the driver says of 2 of 2 GPUs that "
+                 "they are not real.\n")
+    for words in ([], ["--gb=nvidia"], ["--disable-logs"]):
         report, said = track(*words)
         same_keys(report, JSON_KEYS)
-        assert said == "", said
+        assert said == simulated, said
         usage, ram = report["gpu_utilization"], report["max_gpu_ram"]
         assert (usage["system_gpu_count"], usage["n_expected_gpus"]) == (2, 2)
         near(usage["gpu_percentages"]["mean_sum_percent"], 50, 1)
@@ -702,10 +704,15 @@ def _(folder):
     assert done.returncode == 1 and not (folder / "begun").exists(), done
 
     trouble = with_gpus(folder, {"no such thing": 1}) # whose driver does not start
-    report, said = track(env=trouble)
-    assert report["max_gpu_ram"]["system"] is None, report
-    assert report["gpu_utilization"]["gpu_percentages"]["max_sum_percent"] is None, report
-    assert "GPU RAM and GPU utilization values are not known" in said, said
+    for words in ([], ["--guuids=" + UUIDS[0]], ["--gb=nvidia"]):
+        report, said = track(*words, env=trouble)
+        assert report["max_gpu_ram"]["system"] is None, report
+        assert report["gpu_utilization"]["gpu_percentages"]["max_sum_percent"] is None, report
+        assert "GPU RAM and GPU utilization values are not known" in said, said
+        assert "There is no GPU" not in said, said
+    report, said = track("--guuids=GPU-x", env=without_gpus(folder))
+    assert report["gpu_utilization"]["n_expected_gpus"] == 0, report
+    assert "GPU-x: no GPU of --guuids is there." in said and "There is no GPU to" in said, said
 
 
 if __name__ == "__main__":
