@@ -55,6 +55,17 @@ static int read_number(const struct reader *reader, const json_t *object, const 
     return WM_OK;
 }
 
+/* What is measured is never negative. A mean is as exact as a sum of doubles. No number
+ * that is not known fails. */
+static bool are_possible(const struct wm_block_figures *figures)
+{
+    double slack = 1e-6 * fabs(figures->mean);
+
+    return !(figures->min < 0 || figures->std < 0 || figures->total < 0 ||
+             figures->effective < 0 || figures->min > figures->max ||
+             figures->mean < figures->min - slack || figures->mean > figures->max + slack);
+}
+
 static int read_figures(const struct reader *reader, const json_t *json, const char *what,
                         struct wm_block_figures *ret_figures)
 {
@@ -72,6 +83,11 @@ static int read_figures(const struct reader *reader, const json_t *json, const c
         status = read_number(reader, json, "total", &ret_figures->total);
     if (status == WM_OK)
         status = read_number(reader, json, "n_effective", &ret_figures->effective);
+    if (status == WM_OK && !are_possible(ret_figures))
+        status = wm_fail(reader->err, WM_EFORMAT,
+                         "%s: %.60s: a negative number, or a mean that is not between "
+                         "minimum and maximum",
+                         wm_text_path(reader->name), what);
     return status;
 }
 
@@ -193,6 +209,8 @@ static int read_block(const struct reader *reader, const json_t *json,
     if (status == WM_OK)
         status =
             read_count(reader, json, "num_non_empty_calls", false, &result->nonempty_calls);
+    if (status == WM_OK && result->nonempty_calls > result->calls)
+        status = wrong(reader, "num_non_empty_calls");
     if (status == WM_OK)
         status =
             read_count(reader, json, "num_unfinished_calls", true, &result->unfinished);
@@ -247,25 +265,20 @@ static int read_results(const struct reader *reader, const json_t *root,
     return status;
 }
 
-/* Python writes NaN and Infinity, which are not JSON; null says the same here. */
+/* Python writes NaN, which is not JSON; null says the same here. */
 static char *without_nan(const char *text, size_t length, size_t *ret_length)
 {
-    static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
+    static const char word[] = "NaN";
     char *copy = malloc(2 * length + 1); /* NaN grows by a byte */
     size_t used = 0;
     bool in_string = false;
 
     for (size_t i = 0; copy && i < length;) {
-        size_t skip = 0;
-        for (size_t w = 0; w < sizeof(words) / sizeof(words[0]) && !in_string; w++) {
-            size_t size = strlen(words[w]);
-            if (skip == 0 && length - i >= size && memcmp(text + i, words[w], size) == 0)
-                skip = size;
-        }
-        if (skip > 0) {
+        if (!in_string && length - i >= strlen(word) &&
+            memcmp(text + i, word, strlen(word)) == 0) {
             memcpy(copy + used, "null", 4);
             used += 4;
-            i += skip;
+            i += strlen(word);
             continue;
         }
         if (text[i] == '"')

@@ -231,8 +231,7 @@ static void test_round_trip(void **state)
 static void test_python_nan(void **state)
 {
     static const char text[] =
-        "{\"overall\": {\"main_ram\": {\"min\": NaN, \"max\": Infinity, \"mean\": "
-        "-Infinity,\n"
+        "{\"overall\": {\"main_ram\": {\"min\": NaN, \"max\": NaN, \"mean\": NaN,\n"
         "\"std\":NaN}}, \"static_data\": {\"ram_unit\": \"bytes\", \"gpu_ram_unit\": "
         "\"bytes\", \"time_unit\": \"days\", \"ram_system_capacity\": NaN},"
         "\"code_block_results\": [{\"name\": \"NaN \\\" NaN\", \"num_timepoints\": 0,"
@@ -272,6 +271,12 @@ static const struct {
     { "{}", "overall" },
     { "{\"overall\": {\"main_ram\": 3}}", "main_ram" },
     { "{\"overall\": {\"main_ram\": {\"min\": \"3\"}}}", "min" },
+    { "{\"overall\": {\"main_ram\": {\"min\": Infinity}}}", "not JSON" },
+    { "{\"overall\": {\"main_ram\": {\"std\": -0.1}}}", "main_ram: a negative number" },
+    { "{\"overall\": {\"main_ram\": {\"min\": -1}}}", "main_ram: a negative number" },
+    { "{\"overall\": {\"main_ram\": {\"min\": 2, \"max\": 1}}}", "main_ram: a negative" },
+    { "{\"overall\": {\"main_ram\": {\"min\": 2, \"mean\": 1}}}", "main_ram: a negative" },
+    { "{\"overall\": {\"main_ram\": {\"mean\": 2, \"max\": 1}}}", "main_ram: a negative" },
     { "{\"overall\": {}}", "static_data" },
     { "{\"overall\": {}, \"num_timepoints\": -1}", "num_timepoints" },
     { "{\"overall\": {}, \"num_stray_stops\": 1.5}", "num_stray_stops" },
@@ -286,6 +291,9 @@ static const struct {
     { BLOCK(""), "num_timepoints" },
     { BLOCK(", \"num_timepoints\": -5"), "num_timepoints" },
     { BLOCK(", \"num_timepoints\": 5, \"num_calls\": 1e3"), "num_calls" },
+    { BLOCK(", \"num_timepoints\": 5, \"num_calls\": 1, \"num_non_empty_calls\": 2"),
+      "num_non_empty_calls" },
+    { BLOCK(COUNTS ", \"compute_time\": {\"total\": -1}"), "compute_time: a negative" },
     { BLOCK(COUNTS), "compute_time" },
     { BLOCK(COUNTS ", \"compute_time\": []"), "compute_time" },
     { BLOCK(COUNTS ", \"compute_time\": {\"total\": {}}"), "total" },
