@@ -353,9 +353,12 @@ static void add_silence(struct wm_silence *silence, const struct wm_gap *gap)
 
 void wm_analysis_gap(struct wm_analysis *analysis, const struct wm_gap *gap)
 {
-    if (gap->channel >= analysis->count || gap->why[0] == '\0')
+    if (gap->channel >= analysis->count)
         return;
     struct wm_channel_stats *stats = &analysis->stats[gap->channel];
+    stats->unknown_s += wm_stats_seconds(gap->from_ns, gap->to_ns);
+    if (gap->why[0] == '\0')
+        return;
     snprintf(stats->why, sizeof(stats->why), "%s", gap->why);
     if (gap->state == WM_READING_STALE)
         add_silence(&stats->silence, gap);

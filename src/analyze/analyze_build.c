@@ -28,6 +28,12 @@ void wm_value_add(struct wm_value *sum, const struct wm_value *part)
         *sum = *part;
 }
 
+void wm_value_raise(struct wm_value *whole, const struct wm_value *part)
+{
+    if (whole->known && part->known && whole->number < part->number)
+        whole->number = part->number;
+}
+
 /* Adds a formatted text to a list of the report; NULL when out of memory. */
 static const char *append(struct wm_report_builder *builder, char ***list, size_t *count,
                           const char *format, va_list args)
@@ -144,13 +150,22 @@ static const struct wm_gauge_stats *find_gauge(const struct wm_report_builder *b
     return &builder->analysis->stats[channel].gauge;
 }
 
+/* What is not known for most of the time may have been higher then. */
 struct wm_value wm_build_max(struct wm_report_builder *builder, size_t channel,
                              const char *source)
 {
     const struct wm_gauge_stats *gauge = find_gauge(builder, channel);
 
-    return gauge ? wm_value_known(gauge->max)
-                 : wm_value_missing(wm_build_why(builder, channel, source));
+    if (!gauge)
+        return wm_value_missing(wm_build_why(builder, channel, source));
+    struct wm_value max = wm_value_known(gauge->max);
+    double unknown_s = builder->analysis->stats[channel].unknown_s;
+    if (unknown_s > gauge->covered_s) {
+        const char *why = builder->analysis->stats[channel].why;
+        max.why = wm_build_text(builder, "it was not known for %s s%s%s",
+                                wm_build_number(unknown_s).text, why[0] ? ": " : "", why);
+    }
+    return max;
 }
 
 struct wm_value wm_build_last(struct wm_report_builder *builder, size_t channel,

@@ -26,6 +26,9 @@ struct wm_value wm_value_missing(const char *why);
 /* A part that is unknown leaves the sum unknown, for the same reason. */
 void wm_value_add(struct wm_value *sum, const struct wm_value *part);
 
+/* A highest value is no lower than that of a part, where both are known. */
+void wm_value_raise(struct wm_value *whole, const struct wm_value *part);
+
 /* A text that lives as long as the report. */
 const char *wm_build_text(struct wm_report_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

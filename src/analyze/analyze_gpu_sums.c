@@ -271,5 +271,7 @@ void wm_build_gpu_sums(struct wm_report_builder *builder)
     report->gpu_ram_main = tree_memory(builder, "main");
     report->gpu_ram_descendants = tree_memory(builder, "descendants");
     report->gpu_ram_combined = tree_memory(builder, "tree");
+    wm_value_raise(&report->gpu_ram_combined, &report->gpu_ram_main);
+    wm_value_raise(&report->gpu_ram_combined, &report->gpu_ram_descendants);
     remark_tree_memory(builder);
 }

@@ -51,10 +51,20 @@ static struct wm_rss rss_of(struct wm_report_builder *builder, const char *label
  * just begun, one when it is gone. */
 #define LOOKS_AT_ENDS 2
 
-static void raise(struct wm_value *value, double number)
+/* What is not known is no less than this; why it is not known is why it may be more. */
+static void know_least(struct wm_value *value, const struct wm_value *least)
 {
-    if (!value->known || value->number < number)
-        *value = wm_value_known(number);
+    if (!value->known && least->known)
+        value->number = least->number;
+    value->known |= least->known;
+    wm_value_raise(value, least);
+}
+
+static void raise_to(struct wm_rss *whole, const struct wm_rss *part)
+{
+    know_least(&whole->total, &part->total);
+    wm_value_raise(&whole->private_, &part->private_);
+    wm_value_raise(&whole->shared, &part->shared);
 }
 
 static void build_memory(struct wm_report_builder *builder)
@@ -79,10 +89,8 @@ static void build_memory(struct wm_report_builder *builder)
     }
 
     /* The tree has at least what one of its parts has, when its own is not known. */
-    if (report->ram_main.total.known)
-        raise(&report->ram_combined.total, report->ram_main.total.number);
-    if (report->ram_descendants.total.known)
-        raise(&report->ram_combined.total, report->ram_descendants.total.number);
+    raise_to(&report->ram_combined, &report->ram_main);
+    raise_to(&report->ram_combined, &report->ram_descendants);
 
     /* The kernel saw the peak that may have been between two ticks. */
     double peak = report->result.peak_rss_bytes;
@@ -94,9 +102,14 @@ static void build_memory(struct wm_report_builder *builder)
     }
     if (peak < 0)
         return;
-    raise(&report->ram_combined.total, peak);
-    if (report->result.peak_rss_is_main)
-        raise(&report->ram_main.total, peak);
+    const struct wm_value seen = wm_value_known(peak);
+    know_least(&report->ram_combined.total, &seen);
+    if (report->result.peak_rss_is_main) {
+        know_least(&report->ram_main.total, &seen);
+        report->ram_main.total.why = NULL;
+    }
+    if (report->result.processes_seen == 1)
+        report->ram_combined.total.why = NULL;
 }
 
 static struct wm_value cpu_time_of(struct wm_report_builder *builder, const char *label,

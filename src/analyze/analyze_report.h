@@ -19,7 +19,8 @@
 struct wm_value {
     double number; /* meaningful when known */
     bool known;
-    const char *why; /* why it is not known; NULL when it is */
+    const char *why; /* why it is not known; of a highest value that is known also why it */
+                     /* may have been higher; else NULL */
 };
 
 struct wm_rss {

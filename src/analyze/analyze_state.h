@@ -28,6 +28,7 @@ struct wm_channel_stats {
     bool is_cpu_temperature;
     char why[sizeof(((struct wm_gap *)NULL)->why)]; /* of its last gap; may be empty */
     struct wm_silence silence;
+    double unknown_s; /* the time of all gaps */
 };
 
 /* The channels of one GPU. */

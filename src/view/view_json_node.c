@@ -55,15 +55,19 @@ struct wm_json_node wm_json_append(const struct wm_json_node *array, size_t inde
     return node;
 }
 
-void wm_json_missing(const struct wm_json_node *node, const char *key, const char *why)
+static void put_why(const struct wm_json_node *node, const char *key, const char *why)
 {
     char path[192];
 
-    wm_json_put(node, key, json_null());
     snprintf(path, sizeof(path), "%s%s", node->path, key);
-    if (json_object_set_new(node->view->why, path, wm_text_json(why ? why : "unknown")) !=
-        0)
+    if (json_object_set_new(node->view->why, path, wm_text_json(why)) != 0)
         node->view->failed = true;
+}
+
+void wm_json_missing(const struct wm_json_node *node, const char *key, const char *why)
+{
+    wm_json_put(node, key, json_null());
+    put_why(node, key, why ? why : "unknown");
 }
 
 json_t *wm_json_number(double value)
@@ -73,22 +77,28 @@ json_t *wm_json_number(double value)
     return json_real(value);
 }
 
+static void put_value(const struct wm_json_node *node, const char *key,
+                      const struct wm_value *value, json_t *(*make)(double number))
+{
+    if (!value->known || !isfinite(value->number)) {
+        wm_json_missing(node, key, value->why);
+        return;
+    }
+    wm_json_put(node, key, make(value->number));
+    if (value->why)
+        put_why(node, key, value->why);
+}
+
 void wm_json_value(const struct wm_json_node *node, const char *key,
                    const struct wm_value *value)
 {
-    if (!value->known || !isfinite(value->number))
-        wm_json_missing(node, key, value->why);
-    else
-        wm_json_put(node, key, json_real(value->number));
+    put_value(node, key, value, json_real);
 }
 
 void wm_json_whole(const struct wm_json_node *node, const char *key,
                    const struct wm_value *value)
 {
-    if (!value->known || !isfinite(value->number))
-        wm_json_missing(node, key, value->why);
-    else
-        wm_json_put(node, key, wm_json_number(value->number));
+    put_value(node, key, value, wm_json_number);
 }
 
 void wm_json_bytes(const struct wm_json_node *node, const char *key,

@@ -129,27 +129,36 @@ static void print_cpu(const struct wm_text_view *view)
     wm_line_print(view, "CPU use", wm_line_percent(&use->mean_sum).text, detail.text);
 }
 
+/* Before the highest value of what was not known for long. */
+static const char *at_least(const struct wm_value *max)
+{
+    return max->known && max->why ? "at least " : "";
+}
+
 static void print_memory(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
     const struct wm_unit *unit = view->units->ram;
     const struct wm_rss *rss = &report->ram_combined;
-    struct wm_detail detail = { "at most" };
+    struct wm_detail detail = { "" };
 
     if (!rss->total.known) {
         wm_line_missing(view, "Memory", rss->total.why);
         return;
     }
+    wm_line_add_most(&detail, &rss->total);
     if (rss->private_.known || rss->shared.known)
-        wm_line_add(&detail, "; ", "private %s, shared %s",
-                    wm_line_bytes(&rss->private_, unit).text,
+        wm_line_add(&detail, "; ", "private %s%s, shared %s%s", at_least(&rss->private_),
+                    wm_line_bytes(&rss->private_, unit).text, at_least(&rss->shared),
                     wm_line_bytes(&rss->shared, unit).text);
     wm_line_print(view, "Memory", wm_line_bytes(&rss->total, unit).text, detail.text);
     if (!has_descendants(report))
         return;
     detail.text[0] = '\0';
-    wm_line_add(&detail, "", "main %s, descendants %s",
+    wm_line_add(&detail, "", "main %s%s, descendants %s%s",
+                at_least(&report->ram_main.total),
                 wm_line_bytes(&report->ram_main.total, unit).text,
+                at_least(&report->ram_descendants.total),
                 wm_line_bytes(&report->ram_descendants.total, unit).text);
     wm_line_more(view, detail.text);
 }

@@ -14,7 +14,8 @@ static void print_gpu_sums(const struct wm_text_view *view)
 
     snprintf(name, sizeof(name), "%zu GPU%s", report->gpu_count,
              report->gpu_count == 1 ? "" : "s");
-    wm_line_add(&detail, "", "at most; %s of %s in use on %s",
+    wm_line_add_most(&detail, &report->gpu_ram_combined);
+    wm_line_add(&detail, "; ", "%s of %s in use on %s",
                 wm_line_bytes(&report->gpu_ram_system, unit).text,
                 wm_line_bytes(&report->gpu_ram_capacity, unit).text, name);
     wm_line_add_origin(&detail, report->gpu_energy.origin);

@@ -44,6 +44,14 @@ void wm_line_add(struct wm_detail *detail, const char *separator, const char *fo
     va_end(args);
 }
 
+void wm_line_add_most(struct wm_detail *detail, const struct wm_value *max)
+{
+    if (max->why)
+        wm_line_add(detail, "; ", "at least (%s)", max->why);
+    else
+        wm_line_add(detail, "; ", "at most");
+}
+
 void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin)
 {
     if (origin == WM_SIMULATED)

@@ -33,6 +33,9 @@ void wm_line_more(const struct wm_text_view *view, const char *detail);
 void wm_line_add(struct wm_detail *detail, const char *separator, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* "at most", or why the known `max` may have been more. */
+void wm_line_add_most(struct wm_detail *detail, const struct wm_value *max);
+
 void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin);
 
 void wm_line_missing(const struct wm_text_view *view, const char *label, const char *why);

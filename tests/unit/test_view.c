@@ -667,6 +667,56 @@ static void test_text_is_clean(void **state)
     }
 }
 
+/* A highest value that may have been higher says so beside the number. */
+static void test_at_least(void **state)
+{
+    static const struct series series[] = {
+        { TREE("main", "memory_total", "B"), { KILOS(300), KILOS(300), KILOS(300) } },
+        { TREE("tree", "memory_total", "B"), { KILOS(300), MISSING, MISSING } },
+        { TREE("tree", "memory_private", "B"), { KILOS(200), MISSING, MISSING } },
+        { TREE("tree", "memory_shared", "B"), { KILOS(100), KILOS(100), KILOS(100) } },
+        { TREE("tree", "processes", "count"), { 2, 2, 2 } },
+    };
+    const struct wm_gap gaps[] = {
+        { 1, AT_MS(1000), AT_MS(2000), WM_READING_STALE, "it forks" },
+        { 2, AT_MS(1000), AT_MS(2000), WM_READING_STALE, "it forks" },
+    };
+    const struct golden golden = {
+        .session = {
+            .run = { RUN(tree_command, no_gpu_sources) },
+            .series = series,
+            .series_count = ARRAY_LEN(series),
+            .ticks = 3,
+            .step_ns = SECOND_NS,
+            .gaps = gaps,
+            .gap_count = ARRAY_LEN(gaps),
+        },
+    };
+    static const char expected[] =
+        "\nMemory        300 kB        at least (it was not known for 1 s: it forks); "
+        "private at least 200 kB, shared 100 kB\n"
+        "                            main 300 kB, descendants n/a\n";
+    static const char why[] = "it was not known for 1 s: it forks";
+
+    (void)state;
+    char *text = print(&golden, WM_REPORT_TEXT);
+    if (!strstr(text, expected))
+        fail_msg("%s", text);
+    free(text);
+
+    json_t *root = parse(&golden), *whys = json_object_get(root, "why");
+    const json_t *ram = json_object_get(json_object_get(root, "max_ram"), "combined");
+    assert_int_equal(json_integer_value(json_object_get(ram, "total_rss")), 300000);
+    assert_int_equal(json_integer_value(json_object_get(ram, "private_rss")), 200000);
+    assert_string_equal(
+        json_string_value(json_object_get(whys, "max_ram.combined.total_rss")), why);
+    assert_string_equal(
+        json_string_value(json_object_get(whys, "max_ram.combined.private_rss")), why);
+    assert_null(json_object_get(whys, "max_ram.combined.shared_rss"));
+    assert_null(json_object_get(whys, "max_ram.main.total_rss"));
+    json_decref(root);
+}
+
 /* A call of days, which is beyond the last bucket's beginning. */
 static void test_long_regions(void **state)
 {
@@ -777,6 +827,7 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_simulated),
         cmocka_unit_test(test_text_is_clean),
+        cmocka_unit_test(test_at_least),
         cmocka_unit_test(test_long_regions),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_wrong_unit),
