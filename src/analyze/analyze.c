@@ -301,13 +301,24 @@ static void add_cpu(struct wm_analysis *analysis, const struct wm_tick *tick,
                           seconds, shortest_s);
 }
 
+/* Without a GPU gpu_tracker has 0 for what was not measured, and we have nothing. */
+static void forget_gpus(struct wm_timepoint *point)
+{
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        if (wm_measurement_is_gpu((enum wm_measurement)i))
+            point->values[i] = NAN;
+    }
+}
+
 static void add_regions(struct wm_analysis *analysis, const struct wm_tick *tick,
-                        const struct wm_timepoint *point)
+                        struct wm_timepoint *point)
 {
     struct wm_region_totals totals;
 
     if (!analysis->regions)
         return;
+    if (point && !wm_timepoint_has_gpus(analysis->timepoints))
+        forget_gpus(point);
     wm_region_totals_find(analysis, tick, &totals);
     wm_regions_tick(analysis->regions, &totals, point);
 }

@@ -10,6 +10,7 @@
 #include "analyze/analyze_block_results.h"
 #include "analyze/analyze_blocks.h"
 #include "analyze/analyze_edges.h"
+#include "record/read.h"
 #include "record/record_calls.h"
 #include "record/record_text.h"
 #include "record/record_timepoints.h"
@@ -193,6 +194,26 @@ static int remark(const struct join *join, const struct wm_analysis_input *input
     return status;
 }
 
+/* What is told of GPUs is as real as the least real of them. */
+static int find_gpu_origin(const struct wm_analysis_input *input,
+                           struct wm_block_results *results, struct wm_error *err)
+{
+    struct wm_recording *recording;
+    size_t count;
+
+    int status = wm_recording_open(input->tracking, input->run, &recording, err);
+    if (status < 0)
+        return status;
+    const struct wm_channel *channels = wm_recording_channels(recording, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (channels[i].device_kind == WM_DEVICE_GPU &&
+            channels[i].origin > results->gpu_origin)
+            results->gpu_origin = channels[i].origin;
+    }
+    wm_recording_close(recording);
+    return WM_OK;
+}
+
 static int analyze(struct join *join, const struct wm_analysis_input *input,
                    struct wm_block_results **ret_results, struct wm_error *err)
 {
@@ -213,6 +234,9 @@ static int analyze(struct join *join, const struct wm_analysis_input *input,
                                   stray, ret_results, err);
     if (status == WM_OK && remark(join, input, &(*ret_results)->remarks) < 0)
         status = no_memory(err);
+    if (status == WM_OK && wm_timepoints_is_recording(join->timepoints) &&
+        (*ret_results)->static_data.expected_gpus != 0)
+        status = find_gpu_origin(input, *ret_results, err);
     return status;
 }
 

@@ -101,6 +101,22 @@ void wm_block_results_free(struct wm_block_results *results)
     free(results);
 }
 
+const char wm_block_results_no_gpu[] = "no GPU was measured";
+
+bool wm_block_results_lack(const struct wm_block_results *results, size_t measurement)
+{
+    return results->static_data.expected_gpus == 0 &&
+           wm_measurement_is_gpu((enum wm_measurement)measurement) &&
+           !(results->overall[measurement].max > 0);
+}
+
+enum wm_origin wm_block_results_origin(const struct wm_block_results *results,
+                                       size_t measurement)
+{
+    return wm_measurement_is_gpu((enum wm_measurement)measurement) ? results->gpu_origin
+                                                                   : WM_MEASURED;
+}
+
 struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, size_t index)
 {
     const struct wm_static_entry entries[WM_STATIC_DATA_COUNT] = {
@@ -121,8 +137,18 @@ struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, s
     return entry;
 }
 
+bool wm_block_results_put_origin(json_t *object, enum wm_origin origin)
+{
+    const char *word = origin == WM_SIMULATED ? "simulated" : "estimated";
+
+    return origin == WM_MEASURED ||
+           (json_object_set_new(object, "origin", json_string(word)) == 0 &&
+            json_object_set_new(object, word, json_true()) == 0);
+}
+
 /* An object under construction; what fails is seen at the end. */
 struct writer {
+    const struct wm_block_results *results;
     bool details, failed;
     json_t *why; /* path of what is null, and the reason; NULL without details */
 };
@@ -179,9 +205,13 @@ static void put_usage_why(struct writer *writer, const struct wm_block_figures *
         put_why(writer, path, key, "there is no timepoint in it");
     if (timepoints == 1)
         put_why(writer, path, key, "a single timepoint has no standard deviation");
-    for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 1; i++) {
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 0; i++) {
         const char *name = wm_measurement_name((enum wm_measurement)i);
-        if (isnan(usage[i].mean))
+        if (wm_block_results_lack(writer->results, i))
+            put_why(writer, inner, name, wm_block_results_no_gpu);
+        else if (timepoints == 1)
+            continue;
+        else if (isnan(usage[i].mean))
             put_why(writer, inner, name, "no timepoint has it");
         else if (isnan(usage[i].std))
             put_why(writer, inner, name, "a single value has no standard deviation");
@@ -190,20 +220,32 @@ static void put_usage_why(struct writer *writer, const struct wm_block_figures *
 
 static json_t *json_usage(struct writer *writer, const struct wm_block_figures *usage)
 {
+    static const struct wm_block_figures none = { NAN, NAN, NAN, NAN, NAN, NAN };
     json_t *json = json_object();
 
-    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
-        put(writer, json, wm_measurement_name((enum wm_measurement)i),
-            json_figures(writer, &usage[i]));
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        bool lacks = writer->details && wm_block_results_lack(writer->results, i);
+        json_t *figures = json_figures(writer, lacks ? &none : &usage[i]);
+        enum wm_origin origin = wm_block_results_origin(writer->results, i);
+        if (writer->details && !lacks && !isnan(usage[i].mean) &&
+            !wm_block_results_put_origin(figures, origin))
+            writer->failed = true;
+        put(writer, json, wm_measurement_name((enum wm_measurement)i), figures);
+    }
     return json;
 }
 
-static json_t *json_static_data(struct writer *writer, const struct wm_static_data *data)
+static json_t *json_static_data(struct writer *writer)
 {
+    struct wm_static_data data = writer->results->static_data;
+    bool lacks =
+        writer->details && wm_block_results_lack(writer->results, WM_SYSTEM_GPU_RAM);
     json_t *json = json_object();
 
+    if (lacks)
+        data.gpu_ram_capacity = NAN;
     for (size_t i = 0; i < WM_STATIC_DATA_COUNT; i++) {
-        struct wm_static_entry entry = wm_static_data_entry(data, i);
+        struct wm_static_entry entry = wm_static_data_entry(&data, i);
         if (entry.text)
             put(writer, json, entry.key, wm_text_json(entry.text));
         else if (isnan(entry.number))
@@ -213,7 +255,10 @@ static json_t *json_static_data(struct writer *writer, const struct wm_static_da
         else
             put_number(writer, json, entry.key, entry.number);
         if (!entry.text && isnan(entry.number))
-            put_why(writer, "static_data", entry.key, "it is not known");
+            put_why(writer, "static_data", entry.key,
+                    lacks && strcmp(entry.key, "gpu_ram_system_capacity") == 0
+                        ? wm_block_results_no_gpu
+                        : "it is not known");
     }
     return json;
 }
@@ -286,7 +331,7 @@ static json_t *json_remarks(struct writer *writer, const struct wm_remarks *rema
 
 json_t *wm_block_results_json(const struct wm_block_results *results, bool details)
 {
-    struct writer writer = { .details = details };
+    struct writer writer = { .results = results, .details = details };
     json_t *root = json_object();
     json_t *blocks = json_array();
 
@@ -297,7 +342,7 @@ json_t *wm_block_results_json(const struct wm_block_results *results, bool detai
     }
     put(&writer, root, "overall", json_usage(&writer, results->overall));
     put_usage_why(&writer, results->overall, results->timepoints, "", "overall");
-    put(&writer, root, "static_data", json_static_data(&writer, &results->static_data));
+    put(&writer, root, "static_data", json_static_data(&writer));
     put(&writer, root, "code_block_results", blocks);
     for (size_t i = 0; i < results->count && !writer.failed; i++) {
         if (json_array_append_new(blocks, json_block(&writer, &results->blocks[i], i)) != 0)

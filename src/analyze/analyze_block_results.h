@@ -34,8 +34,9 @@ struct wm_block_result {
 
 struct wm_block_results {
     struct wm_static_data static_data;
-    uint64_t timepoints; /* 0 in gpu_tracker's JSON, which does not tell */
-    uint64_t stray;      /* stops without a start; likewise */
+    enum wm_origin gpu_origin; /* measured: all GPUs were; so it is in gpu_tracker's */
+    uint64_t timepoints;       /* 0 in gpu_tracker's JSON, which does not tell */
+    uint64_t stray;            /* stops without a start; likewise */
     struct wm_block_figures overall[WM_MEASUREMENT_COUNT];
     struct wm_block_result *blocks; /* in the order of their names */
     size_t count;
@@ -52,6 +53,19 @@ void wm_block_results_free(struct wm_block_results *results);
 
 /* Puts the blocks in the order of their names. */
 void wm_block_results_sort(struct wm_block_results *results);
+
+/* Whether it is of GPUs, and none was measured: gpu_tracker's layouts have 0 then, which
+ * stands in the figures, and ours nothing. */
+bool wm_block_results_lack(const struct wm_block_results *results, size_t measurement);
+extern const char wm_block_results_no_gpu[];
+
+/* Where the values of a measurement come from. */
+enum wm_origin wm_block_results_origin(const struct wm_block_results *results,
+                                       size_t measurement);
+
+/* Beside a figure that was not measured, as in a report: "origin": "simulated",
+ * "simulated": true. False when out of memory. */
+bool wm_block_results_put_origin(json_t *object, enum wm_origin origin);
 
 /* gpu_tracker's structure, with null for NAN; with `details` ours, which has more beside
  * it (docs/analysis.md). The caller's; NULL when out of memory. */

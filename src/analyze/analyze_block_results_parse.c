@@ -245,6 +245,47 @@ static int read_blocks(const struct reader *reader, const json_t *json,
     return WM_OK;
 }
 
+/* What gpu_tracker has where no GPU was measured, and our JSON leaves out. */
+static void fill_lack(const struct wm_block_results *results, uint64_t timepoints,
+                      struct wm_block_figures *usage)
+{
+    bool is_series = timepoints > 1;
+
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 0; i++) {
+        if (wm_block_results_lack(results, i) && isnan(usage[i].mean))
+            usage[i] =
+                (struct wm_block_figures) { .std = is_series ? 0 : NAN,
+                                            .total = NAN,
+                                            .effective =
+                                                is_series ? (double)timepoints : NAN };
+    }
+}
+
+static void fill_lacks(struct wm_block_results *results)
+{
+    if (wm_block_results_lack(results, WM_SYSTEM_GPU_RAM) &&
+        isnan(results->static_data.gpu_ram_capacity))
+        results->static_data.gpu_ram_capacity = 0;
+    for (size_t i = 0; i < results->count; i++)
+        fill_lack(results, results->blocks[i].timepoints, results->blocks[i].usage);
+    fill_lack(results, results->timepoints, results->overall);
+}
+
+/* Our JSON has it beside each figure of GPUs. */
+static void read_origin(const json_t *root, struct wm_block_results *results)
+{
+    const json_t *overall = json_object_get(root, "overall");
+
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        const char *name = wm_measurement_name((enum wm_measurement)i);
+        const json_t *figures = json_object_get(overall, name);
+        if (json_is_true(json_object_get(figures, "simulated")))
+            results->gpu_origin = WM_SIMULATED;
+        else if (json_is_true(json_object_get(figures, "estimated")))
+            results->gpu_origin = WM_ESTIMATED;
+    }
+}
+
 static int read_results(const struct reader *reader, const json_t *root,
                         struct wm_block_results *results)
 {
@@ -262,7 +303,11 @@ static int read_results(const struct reader *reader, const json_t *root,
                                   &results->static_data);
     if (status == WM_OK)
         status = read_blocks(reader, json_object_get(root, "code_block_results"), results);
-    return status;
+    if (status < 0)
+        return status;
+    read_origin(root, results);
+    fill_lacks(results);
+    return WM_OK;
 }
 
 /* Python writes NaN, which is not JSON; null says the same here. */

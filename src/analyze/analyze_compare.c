@@ -296,6 +296,8 @@ static struct figure find_figure(const struct wm_compare *compare, size_t sessio
     const struct wm_block_results *results = from->results;
     struct figure figure = { .value = NAN, .off = NAN };
 
+    if (item < WM_COMPARE_TIME && wm_block_results_lack(results, item))
+        return figure;
     if (group == WM_COMPARE_OVERALL && item >= WM_COMPARE_TIME)
         return figure_of_cost(compare->statistic, from->whole, item);
     if (group == WM_COMPARE_OVERALL)
@@ -311,6 +313,15 @@ static struct figure find_figure(const struct wm_compare *compare, size_t sessio
                               from->blocks ? &from->blocks[block - results->blocks] : NULL,
                               item);
     return figure_of(compare->statistic, &block->usage[item], block->timepoints);
+}
+
+/* Figures of blocks come from where those of all come from. */
+static enum wm_origin origin_of(const struct wm_compare_session *session, unsigned item)
+{
+    if (item < WM_COMPARE_TIME)
+        return wm_block_results_origin(session->results, item);
+    return session->whole ? session->whole->spent[item - WM_COMPARE_TIME].origin
+                          : WM_MEASURED;
 }
 
 static double change_of(double first, double value)
@@ -347,9 +358,12 @@ void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned i
 
     for (size_t i = 0; i < compare->session_count; i++) {
         struct figure figure = find_figure(compare, i, group, item);
-        ret_cells[i] = (struct wm_compare_cell) {
-            .value = figure.value, .off = figure.off, .change = NAN, .noise = NAN
-        };
+        ret_cells[i] =
+            (struct wm_compare_cell) { .value = figure.value,
+                                       .origin = origin_of(&compare->sessions[i], item),
+                                       .off = figure.off,
+                                       .change = NAN,
+                                       .noise = NAN };
         if (i > 0)
             test(&first, &figure, &ret_cells[i]);
     }

@@ -36,6 +36,7 @@ enum { WM_COMPARE_COSTS = WM_COMPARE_ITEMS - WM_COMPARE_TIME };
 /* What was used, and how far that may be off, 95 times of 100. NAN: not known. */
 struct wm_compare_spent {
     double value, off;
+    enum wm_origin origin;
 };
 
 /* What only our recordings tell. Of a block the time is taken from its results. */
@@ -97,7 +98,8 @@ enum wm_compare_verdict {
 
 /* A figure of one session beside that of the first. */
 struct wm_compare_cell {
-    double value;  /* NAN: not known */
+    double value; /* NAN: not known */
+    enum wm_origin origin;
     double off;    /* what that may be off, 95 times of 100; NAN: that is not told */
     double change; /* relative to the first; NAN: not known, or it is the first; may be */
                    /* infinite, where that is 0 */

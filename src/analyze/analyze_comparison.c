@@ -83,7 +83,7 @@ void wm_comparison_free(struct wm_comparison *comparison)
 static struct wm_compare_spent spent_of(const struct wm_value *value,
                                         const struct wm_value *uncertainty)
 {
-    struct wm_compare_spent spent = { NAN, NAN };
+    struct wm_compare_spent spent = { NAN, NAN, WM_MEASURED };
 
     if (value->known)
         spent.value = value->number;
@@ -99,7 +99,10 @@ static struct wm_compare_spent spent_in(const struct wm_region_value *value)
 
 static struct wm_compare_spent spent_by(const struct wm_energy_sum *sum)
 {
-    return spent_of(&sum->energy, &sum->uncertainty);
+    struct wm_compare_spent spent = spent_of(&sum->energy, &sum->uncertainty);
+
+    spent.origin = sum->origin;
+    return spent;
 }
 
 static struct wm_compare_spent *spent_on(struct wm_compare_costs *costs, unsigned item)
@@ -134,8 +137,9 @@ static void take_whole(const struct wm_report *report,
     *spent_on(costs, WM_COMPARE_CPU_ENERGY) = spent_by(&report->cpu_energy);
     *spent_on(costs, WM_COMPARE_DRAM_ENERGY) = spent_by(&report->dram_energy);
     *spent_on(costs, WM_COMPARE_GPU_ENERGY) = spent_by(&report->gpu_energy);
-    *spent_on(costs, WM_COMPARE_TREE_ENERGY) =
-        spent_of(&report->energy.split.tree, &report->energy.uncertainty);
+    struct wm_energy_sum tree = report->energy;
+    tree.energy = tree.split.tree;
+    *spent_on(costs, WM_COMPARE_TREE_ENERGY) = spent_by(&tree);
 }
 
 static void take_region(const struct wm_region_usage *region,
@@ -156,7 +160,7 @@ static void forget_costs(struct wm_compare_costs *costs)
 {
     costs->calls = 0;
     for (size_t i = 0; i < WM_COMPARE_COSTS; i++)
-        costs->spent[i] = (struct wm_compare_spent) { NAN, NAN };
+        costs->spent[i] = (struct wm_compare_spent) { NAN, NAN, WM_MEASURED };
 }
 
 static int by_name(const void *name, const void *block)

@@ -101,6 +101,11 @@ const char *wm_measurement_name(enum wm_measurement measurement)
     return names[measurement];
 }
 
+bool wm_measurement_is_gpu(enum wm_measurement measurement)
+{
+    return measurement >= WM_MAIN_GPU_RAM && measurement <= WM_GPU_HARDWARE_UTILIZATION;
+}
+
 static size_t find_channel(const struct wm_channel *channels, size_t count,
                            enum wm_device_kind device_kind, const char *label,
                            const char *metric)
@@ -183,6 +188,11 @@ int wm_timepoint_builder_new(const struct wm_run *run, const struct wm_channel *
 void wm_timepoint_builder_free(struct wm_timepoint_builder *builder)
 {
     free(builder);
+}
+
+bool wm_timepoint_has_gpus(const struct wm_timepoint_builder *builder)
+{
+    return builder->has_gpus;
 }
 
 double wm_timepoint_unix_seconds(const struct wm_run *run, int64_t when_ns)

@@ -43,6 +43,8 @@ enum wm_measurement {
 /* gpu_tracker's column name: "main_ram", "cpu_system_sum_utilization_percent". */
 const char *wm_measurement_name(enum wm_measurement measurement);
 
+bool wm_measurement_is_gpu(enum wm_measurement measurement);
+
 /* Memory in bytes, utilisation in percent, threads as counts. NAN: unknown.
  * Where it is known that there is no GPU, the GPU values are 0, which is true and
  * what gpu_tracker writes. */
@@ -61,6 +63,9 @@ int wm_timepoint_builder_new(const struct wm_run *run, const struct wm_channel *
 
 /* Accepts NULL. */
 void wm_timepoint_builder_free(struct wm_timepoint_builder *builder);
+
+/* Whether GPUs are measured, or may be. */
+bool wm_timepoint_has_gpus(const struct wm_timepoint_builder *builder);
 
 /* Takes the next tick; true and `ret_timepoint` from the second one on. */
 bool wm_timepoint_next(struct wm_timepoint_builder *builder, const struct wm_tick *tick,

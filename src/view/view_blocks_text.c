@@ -15,15 +15,17 @@ enum { LABEL_WIDTH = 39, FIGURE_WIDTH = 10, FACT_WIDTH = 13, BAR_WIDTH = 40 };
 enum { SHOWN_NAME_SIZE = 256 };
 
 struct text {
+    const struct wm_block_results *results;
     const struct wm_unit *ram, *gpu_ram; /* NULL: a unit that nobody knows */
     FILE *out;
 };
 
-static struct text text_of(const struct wm_static_data *data, FILE *out)
+static struct text text_of(const struct wm_block_results *results, FILE *out)
 {
+    const struct wm_static_data *data = &results->static_data;
     const struct wm_report_style ram = { .ram_unit = data->ram_unit };
     const struct wm_report_style gpu_ram = { .ram_unit = data->gpu_ram_unit };
-    struct text text = { .out = out };
+    struct text text = { .results = results, .out = out };
     struct wm_units units;
 
     if (wm_units_of_style(&ram, &units, NULL) == WM_OK)
@@ -75,6 +77,15 @@ static void print_label(const struct text *text, const char *name)
     wm_view_left(text->out, label, LABEL_WIDTH);
 }
 
+static void print_origin(const struct text *text, enum wm_origin origin)
+{
+    struct wm_detail detail = { "" };
+
+    wm_line_add_origin(&detail, origin);
+    if (detail.text[0])
+        fprintf(text->out, "  %s", detail.text);
+}
+
 static void print_usage(const struct text *text, const struct wm_block_figures *usage)
 {
     static const char *const columns[] = { "min", "max", "mean", "std" };
@@ -85,12 +96,17 @@ static void print_usage(const struct text *text, const struct wm_block_figures *
     fputc('\n', text->out);
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
         const double values[] = { usage[i].min, usage[i].max, usage[i].mean, usage[i].std };
+        bool lacks = wm_block_results_lack(text->results, i);
         char figure[WM_QUANTITY_SIZE];
         print_label(text, wm_measurement_name((enum wm_measurement)i));
         for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
-            format_value(text, i, values[v], figure);
+            format_value(text, i, lacks ? NAN : values[v], figure);
             wm_view_right(text->out, figure, FIGURE_WIDTH);
         }
+        if (lacks)
+            fprintf(text->out, "  (%s)", wm_block_results_no_gpu);
+        else if (!isnan(usage[i].mean))
+            print_origin(text, wm_block_results_origin(text->results, i));
         fputc('\n', text->out);
     }
 }
@@ -181,7 +197,7 @@ static void print_block(const struct text *text, const struct wm_block_result *b
 
 void wm_view_blocks_text(const struct wm_block_results *results, FILE *out)
 {
-    const struct text text = text_of(&results->static_data, out);
+    const struct text text = text_of(results, out);
     char fact[64];
 
     snprintf(fact, sizeof(fact), "%" PRIu64, results->timepoints);

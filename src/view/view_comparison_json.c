@@ -37,6 +37,8 @@ static json_t *json_cell(struct writer *writer, const struct wm_compare_cell *ce
     json_t *json = json_object();
 
     put(writer, json, "value", json_number(cell->value));
+    if (!isnan(cell->value) && !wm_block_results_put_origin(json, cell->origin))
+        writer->failed = true;
     if (cell->off > 0 && cell->value > 0)
         put(writer, json, "uncertainty", json_number(cell->off / cell->value));
     if (is_first)

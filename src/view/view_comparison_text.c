@@ -98,6 +98,30 @@ static void print_label(unsigned item, FILE *out)
     wm_view_left(out, label, LABEL_WIDTH);
 }
 
+/* After a line, what not all of its figures are: "  ESTIMATED", or of which session. */
+static void print_origins(const struct wm_compare *compare,
+                          const struct wm_compare_cell *cells, FILE *out)
+{
+    enum wm_origin first = cells[0].origin;
+    bool is_one = true;
+
+    for (size_t i = 0; i < compare->session_count; i++)
+        is_one = is_one && cells[i].origin == first;
+    for (size_t i = 0; i < compare->session_count; i++) {
+        struct wm_detail detail = { "" };
+        char name[SHOWN_NAME_SIZE];
+        wm_line_add_origin(&detail, cells[i].origin);
+        if (!detail.text[0])
+            continue;
+        fprintf(out, "  %s", detail.text);
+        if (is_one)
+            break;
+        wm_line_clean(name, sizeof(name), compare->sessions[i].name);
+        fputs(" in ", out);
+        wm_view_cut(out, name, VALUE_WIDTH);
+    }
+}
+
 /* What is 0 or not known everywhere is left out. */
 static void print_figures(const struct wm_compare *compare, size_t group,
                           struct wm_compare_cell *cells, FILE *out)
@@ -119,6 +143,7 @@ static void print_figures(const struct wm_compare *compare, size_t group,
             if (i > 0)
                 print_change(&cells[i], i == last, out);
         }
+        print_origins(compare, cells, out);
         fputc('\n', out);
     }
 }

@@ -248,6 +248,47 @@ def recordings(folder):
     compare(f"a={paths[0]}", f"b={paths[0]}", "--run", "b=1", status=2, talk="run")
 
 
+@case("what was not measured says so, and of GPUs that were not there nothing is told")
+def origins(folder):
+    fake = tap.environment(
+        WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
+        FAKE_NVML_SCENARIO=str(tap.SOURCE / "tests/fake/scenarios/demo.json"))
+    none = tap.environment(WATTMETER_NVML="/none")
+    paths = [folder / "gpus.sqlite", folder / "none.csv"]
+    for path, environment in zip(paths, (fake, none)):
+        done = wattmeter("run", "-q", "-i", "20ms", "--gpu", "all" if environment is fake else
+                         "none", "--record", path, "--", "sleep", "0.3", env=environment)
+        assert done.returncode == 0, done
+    simulated = {"origin": "simulated", "simulated": True}
+    gpus, none = (json.loads(wattmeter("analyze", path, "--json").stdout) for path in paths)
+    report = json.loads(wattmeter("report", "--json", paths[1]).stdout)
+    for name in MEASUREMENTS:
+        is_gpu = "gpu" in name
+        assert (simulated.items() <= gpus["overall"][name].items()) == is_gpu, name
+        assert (none["overall"][name]["mean"] is None) == is_gpu, name
+        assert (none["why"].get(f"overall.{name}") == "no GPU was measured") == is_gpu, name
+    assert none["static_data"]["gpu_ram_system_capacity"] is None
+    for line in wattmeter("analyze", paths[0]).stdout.splitlines():
+        assert ("SIMULATED" in line) == (" gpu " in line), line
+    seed = json.loads(wattmeter("analyze", paths[1], "--format", "gpu-tracker-json").stdout)
+    assert seed["overall"]["main_gpu_ram"] == {"min": 0, "max": 0, "mean": 0, "std": 0}
+    assert seed["static_data"]["gpu_ram_system_capacity"] == 0
+
+    # An analysis that was stored tells it, too.
+    stored = folder / "stored.json"
+    stored.write_text(json.dumps(gpus))
+    for first in (paths[0], stored):
+        result = compare_json(first, paths[1], talk="other numbers of GPUs")
+        used = result["overall"]["system_gpu_ram"]["sessions"]
+        assert simulated.items() <= used[str(first)].items(), used
+        assert used[str(paths[1])]["value"] is None and "origin" not in used[str(paths[1])]
+    energy = compare_json(*paths, talk="GPUs")["overall"].get("energy", {}).get("sessions")
+    assert simulated.items() <= energy[str(paths[0])].items(), energy
+    assert energy[str(paths[1])].get("origin") == report["energy"].get("origin"), energy
+    text = compare(*paths, talk="GPUs")
+    assert f"  SIMULATED in {paths[0]}"[:20] in text, text
+
+
 @case("names: with signs, bytes that are no text, and of files that look like a name")
 def names(folder):
     tracking = write_session(folder, "a")[0]

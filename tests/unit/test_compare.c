@@ -412,7 +412,8 @@ static void make_figures(struct made *made, struct wm_compare_costs *costs)
         block->usage[WM_MAIN_RAM] = figures(100 + 10 * (double)i, 0);
         block->usage[WM_CPU_MAIN_SUM] = figures(50 + 50 * (double)i, 0);
         for (size_t c = 0; c < WM_COMPARE_COSTS; c++)
-            costs[i].spent[c] = (struct wm_compare_spent) { 100 + 10 * (double)i, 6 };
+            costs[i].spent[c] =
+                (struct wm_compare_spent) { .value = 100 + 10 * (double)i, .off = 6 };
         costs[i].calls = 10;
         made->sessions[i].blocks = &costs[i];
     }

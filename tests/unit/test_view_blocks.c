@@ -93,6 +93,8 @@ static void test_seed(void **state)
 static const struct wm_static_data gigabytes = { "gigabytes", "gigabytes", "hours",
                                                  67.254166,   16.376,      12,
                                                  12,          1,           1 };
+static const struct wm_static_data no_gpu = { "bytes", "bytes", "seconds", 13e9, 0,
+                                              8,       8,       0,         0 };
 static const struct wm_static_data unknown = { "bytes", "bytes", "seconds", 13e9, NAN,
                                                8,       -1,      -1,        -1 };
 
@@ -145,6 +147,26 @@ static void make_hostile(struct wm_blocks *blocks)
     call(blocks, long_name, 6, 3, 0);
 }
 
+/* As a session without a GPU is in gpu_tracker's files. */
+static void make_without_gpu(struct wm_blocks *blocks)
+{
+    uint64_t key;
+    size_t block;
+
+    assert_int_equal(wm_blocks_find(blocks, "train", &block), WM_OK);
+    for (int n = 0; n < 3; n++) {
+        struct wm_timepoint made = { .when_ns = n };
+        for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
+            made.values[i] =
+                wm_measurement_is_gpu((enum wm_measurement)i) ? 0 : (double)(n + 1);
+        if (n == 1)
+            assert_int_equal(wm_blocks_open(blocks, block, n, &key), WM_OK);
+        wm_blocks_timepoint(blocks, &made);
+        if (n == 1)
+            wm_blocks_close(blocks, key, n, 1e-9);
+    }
+}
+
 static void make_nothing(struct wm_blocks *blocks)
 {
     (void)blocks;
@@ -155,10 +177,13 @@ static const struct golden {
     void (*make)(struct wm_blocks *blocks);
     const struct wm_static_data *static_data;
     uint64_t stray;
+    enum wm_origin gpu_origin;
 } goldens[] = {
-    { "several", make_several, &gigabytes, 0 },
-    { "hostile", make_hostile, &unknown, 2 },
-    { "nothing", make_nothing, &unknown, 0 },
+    { "several", make_several, &gigabytes, 0, WM_MEASURED },
+    { "hostile", make_hostile, &unknown, 2, WM_MEASURED },
+    { "nothing", make_nothing, &unknown, 0, WM_MEASURED },
+    { "without_gpu", make_without_gpu, &no_gpu, 0, WM_MEASURED },
+    { "simulated", make_several, &gigabytes, 0, WM_SIMULATED },
 };
 
 static struct wm_block_results *results_of(const struct golden *golden)
@@ -172,6 +197,7 @@ static struct wm_block_results *results_of(const struct golden *golden)
         wm_block_results_new(blocks, golden->static_data, golden->stray, &results, NULL),
         WM_OK);
     wm_blocks_free(blocks);
+    results->gpu_origin = golden->gpu_origin;
     return results;
 }
 
@@ -225,6 +251,24 @@ static void test_round_trip(void **state)
         }
         wm_block_results_free(results);
     }
+}
+
+/* What ours lacks without a GPU is 0 in gpu_tracker's layout, from ours as from a file. */
+static void test_without_gpu(void **state)
+{
+    const struct golden golden = { "", make_without_gpu, &no_gpu, 0, WM_MEASURED };
+    struct wm_block_results *results = results_of(&golden);
+    char *ours = print(results, JSON), *theirs = print(results, GPU_TRACKER_JSON);
+    struct wm_block_results *read = parse(ours);
+    char *converted = print(read, GPU_TRACKER_JSON);
+
+    (void)state;
+    assert_string_equal(converted, theirs);
+    wm_block_results_free(read);
+    wm_block_results_free(results);
+    free(converted);
+    free(theirs);
+    free(ours);
 }
 
 /* gpu_tracker writes NaN where we write null; in a name it stays. */
@@ -483,15 +527,11 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_seed),
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_python_nan),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_python_numbers),
-        cmocka_unit_test(test_python_json),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_seed),        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_without_gpu),
+        cmocka_unit_test(test_python_nan),  cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_table),       cmocka_unit_test(test_python_numbers),
+        cmocka_unit_test(test_python_json), cmocka_unit_test(test_out_of_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
