@@ -310,16 +310,37 @@ static void forget_gpus(struct wm_timepoint *point)
     }
 }
 
-static void add_regions(struct wm_analysis *analysis, const struct wm_tick *tick,
-                        struct wm_timepoint *point)
+/* A tick that comes a little early still ends a period. */
+#define ALMOST 0.75
+
+static void add_tree_power(struct wm_analysis *analysis,
+                           const struct wm_region_totals *totals)
+{
+    double joules = totals->used[WM_REGION_TREE_ENERGY];
+    double seconds = wm_stats_seconds(analysis->tree_ns, totals->when_ns);
+
+    if (isnan(joules) ||
+        (analysis->tree_ns != 0 &&
+         (seconds <= 0 || seconds < ALMOST * totals->period_s[WM_REGION_TREE_ENERGY])))
+        return;
+    if (analysis->tree_ns != 0)
+        wm_block_stats_add(&analysis->tree_power,
+                           (joules - analysis->tree_joules) / seconds);
+    analysis->tree_joules = joules;
+    analysis->tree_ns = totals->when_ns;
+}
+
+static void add_totals(struct wm_analysis *analysis, const struct wm_tick *tick,
+                       struct wm_timepoint *point)
 {
     struct wm_region_totals totals;
 
+    wm_region_totals_find(analysis, tick, &totals);
+    add_tree_power(analysis, &totals);
     if (!analysis->regions)
         return;
     if (point && !wm_timepoint_has_gpus(analysis->timepoints))
         forget_gpus(point);
-    wm_region_totals_find(analysis, tick, &totals);
     wm_regions_tick(analysis->regions, &totals, point);
 }
 
@@ -345,7 +366,7 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
     bool has_point = wm_timepoint_next(analysis->timepoints, tick, &point);
     if (has_point)
         add_cpu(analysis, tick, &point);
-    add_regions(analysis, tick, has_point ? &point : NULL);
+    add_totals(analysis, tick, has_point ? &point : NULL);
 
     if (analysis->ticks++ == 0)
         analysis->first_ns = tick->when_ns;

@@ -112,6 +112,7 @@ void wm_build_baseline(struct wm_report_builder *builder, const struct wm_figure
         "%s: it took %s W in the baseline and %s W in the run: the machine was "
         "not idle then, and how much of the energy is the command's is not known",
         device->label, wm_build_number(idle).text, wm_build_number(watts).text);
-    split->tree = split->idle = split->rest =
+    const struct wm_value missing =
         wm_value_missing("the machine was not idle in the baseline");
+    wm_build_split_miss(split, &missing);
 }

@@ -84,10 +84,11 @@ struct wm_figure_of {
 void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_of *device,
                      struct wm_energy_figure *figure);
 
-/* Whose `energy` was, as it was divided tick by tick; `why` where it is not known what
+/* Whose the energy was, as it was divided tick by tick; `why` where it is not known what
  * it would be divided by. */
-void wm_build_split(const struct wm_share *divided, const struct wm_value *energy,
+void wm_build_split(const struct wm_share *divided, const struct wm_energy_figure *figure,
                     const char *why, struct wm_energy_split *split);
+void wm_build_split_miss(struct wm_energy_split *split, const struct wm_value *missing);
 
 /* What the baseline said of the device, and that its energy cannot be divided by it
  * where that cannot be right. */

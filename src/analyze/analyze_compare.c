@@ -217,7 +217,8 @@ struct figure {
     double value;
     bool has_spread;
     struct wm_welch_sample spread;
-    double off; /* of a figure that was measured once; NAN: not known */
+    double off;     /* of a figure that was measured once; NAN: not known; and */
+    double scatter; /* what another run would be off by besides */
     const char *why;
 };
 
@@ -285,6 +286,7 @@ static struct figure figure_of_cost(enum wm_compare_statistic statistic,
     if (calls > 0) {
         figure.value = spent->value / calls;
         figure.off = spent->off / calls;
+        figure.scatter = spent->scatter / calls;
     }
     return figure;
 }
@@ -341,8 +343,9 @@ static void test(const struct figure *first, const struct figure *figure,
     cell->change = change_of(first->value, figure->value);
     if (first->has_spread && figure->has_spread)
         cell->why = wm_welch(&first->spread, &figure->spread, &cell->noise);
-    else if (!isnan(first->off) && !isnan(figure->off))
-        cell->noise = hypot(first->off, figure->off);
+    else if (!isnan(first->off + first->scatter) && !isnan(figure->off + figure->scatter))
+        cell->noise =
+            hypot(hypot(first->off, first->scatter), hypot(figure->off, figure->scatter));
     else
         cell->why = first->why ? first->why : figure->why;
     if (!cell->why)

@@ -33,9 +33,10 @@ enum wm_compare_item {
 
 enum { WM_COMPARE_COSTS = WM_COMPARE_ITEMS - WM_COMPARE_TIME };
 
-/* What was used, and how far that may be off, 95 times of 100. NAN: not known. */
+/* What was used, and how far that may be off, 95 times of 100. NAN: not known. Another run
+ * like this one is off by `scatter` as well, as far as that can be told. */
 struct wm_compare_spent {
-    double value, off;
+    double value, off, scatter;
     enum wm_origin origin;
 };
 

@@ -83,7 +83,7 @@ void wm_comparison_free(struct wm_comparison *comparison)
 static struct wm_compare_spent spent_of(const struct wm_value *value,
                                         const struct wm_value *uncertainty)
 {
-    struct wm_compare_spent spent = { NAN, NAN, WM_MEASURED };
+    struct wm_compare_spent spent = { .value = NAN, .off = NAN };
 
     if (value->known)
         spent.value = value->number;
@@ -110,17 +110,10 @@ static struct wm_compare_spent *spent_on(struct wm_compare_costs *costs, unsigne
     return &costs->spent[item - WM_COMPARE_TIME];
 }
 
-/* How far the CPU's use by the program in a time like this may be off its mean, as a ratio:
- * its CPU time itself is told exactly, but another run has another. */
-static struct wm_value scatter_of_use(const struct wm_block_results *results)
+/* How far a mean may be off that of another run, as a ratio; NAN: nothing tells. */
+static double scatter_of(const struct wm_block_figures *figures)
 {
-    const struct wm_block_figures *use = &results->overall[WM_CPU_COMBINED_SUM];
-
-    if (!(use->effective >= 2) || !(use->mean > 0))
-        return (struct wm_value) { .known = false };
-    return (struct wm_value) { .number = wm_student_95(use->effective - 1) * use->std /
-                                         sqrt(use->effective) / use->mean,
-                               .known = true };
+    return wm_student_scatter(figures->effective, figures->std, figures->mean);
 }
 
 static void take_whole(const struct wm_report *report,
@@ -128,7 +121,9 @@ static void take_whole(const struct wm_report *report,
                        struct wm_compare_costs *costs)
 {
     static const struct wm_value unknown = { .known = false };
-    struct wm_value scatter = scatter_of_use(results);
+    /* The program's CPU time is told exactly, but another run has another. */
+    double number = scatter_of(&results->overall[WM_CPU_COMBINED_SUM]);
+    const struct wm_value scatter = { .number = number, .known = !isnan(number) };
 
     costs->calls = 1;
     *spent_on(costs, WM_COMPARE_TIME) = spent_of(&report->compute_time, &unknown);
@@ -139,13 +134,18 @@ static void take_whole(const struct wm_report *report,
     *spent_on(costs, WM_COMPARE_GPU_ENERGY) = spent_by(&report->gpu_energy);
     struct wm_energy_sum tree = report->energy;
     tree.energy = tree.split.tree;
+    tree.uncertainty = tree.split.tree_uncertainty;
     *spent_on(costs, WM_COMPARE_TREE_ENERGY) = spent_by(&tree);
+    spent_on(costs, WM_COMPARE_TREE_ENERGY)->scatter =
+        report->tree_scatter * report->energy.split.tree.number;
 }
 
+/* What the calls used in another run is off by as much as their time at least. */
 static void take_region(const struct wm_region_usage *region,
-                        struct wm_compare_costs *costs)
+                        const struct wm_block_figures *time, struct wm_compare_costs *costs)
 {
     const struct wm_region_spending *open = &region->open;
+    double scatter = scatter_of(time);
 
     costs->calls = (double)(region->block.calls + region->block.unfinished);
     *spent_on(costs, WM_COMPARE_CPU_TIME) = spent_in(&open->cpu_time);
@@ -154,13 +154,15 @@ static void take_region(const struct wm_region_usage *region,
     *spent_on(costs, WM_COMPARE_DRAM_ENERGY) = spent_in(&open->dram_energy);
     *spent_on(costs, WM_COMPARE_GPU_ENERGY) = spent_in(&open->gpu_energy);
     *spent_on(costs, WM_COMPARE_TREE_ENERGY) = spent_in(&open->tree_energy);
+    for (size_t i = 0; i < WM_COMPARE_COSTS && !isnan(scatter); i++)
+        costs->spent[i].scatter = scatter * costs->spent[i].value;
 }
 
 static void forget_costs(struct wm_compare_costs *costs)
 {
     costs->calls = 0;
     for (size_t i = 0; i < WM_COMPARE_COSTS; i++)
-        costs->spent[i] = (struct wm_compare_spent) { NAN, NAN, WM_MEASURED };
+        costs->spent[i] = (struct wm_compare_spent) { .value = NAN, .off = NAN };
 }
 
 static int by_name(const void *name, const void *block)
@@ -180,7 +182,8 @@ static void take_regions(const struct wm_report *report, struct session *session
             bsearch(region->name, results->blocks, results->count, sizeof(*results->blocks),
                     by_name);
         if (block)
-            take_region(region, &session->costs[1 + (block - results->blocks)]);
+            take_region(region, &block->time,
+                        &session->costs[1 + (block - results->blocks)]);
     }
 }
 

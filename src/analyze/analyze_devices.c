@@ -141,6 +141,12 @@ void wm_devices_find(struct wm_analysis *analysis)
     work->tree.channel = wm_analysis_find(analysis, "tracker", "tree", "cpu_time");
     work->memory_used = wm_analysis_find(analysis, "host", "host", "memory_used");
     work->tree_memory = wm_analysis_find(analysis, "tree", "tree", "memory_total");
+    for (size_t i = 0; i < analysis->device_count && work->host.channel != WM_NO_CHANNEL;
+         i++) {
+        if (analysis->devices[i].channel->device_kind == WM_DEVICE_CPU)
+            analysis->devices[i].share.busy_step =
+                (double)analysis->channels[work->host.channel].period_ns / 1e9;
+    }
 }
 
 /* How far a counter has come since the last tick; NAN where one of the two did not

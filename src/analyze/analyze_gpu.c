@@ -95,7 +95,7 @@ static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *us
         .joules = &gpu->joules,
     };
     wm_build_figure(builder, &of, &usage->figure);
-    wm_build_split(&gpu->share, &usage->figure.energy,
+    wm_build_split(&gpu->share, &usage->figure,
                    "what the tracked processes did on the GPU is not known", &usage->split);
     wm_build_baseline(builder, &of, &gpu->share, &usage->figure, &usage->idle_power,
                       &usage->split);

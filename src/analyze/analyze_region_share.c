@@ -164,7 +164,8 @@ static double find_contrast(const struct wm_region_share *share,
 /* What goes wrong in the same direction in each stretch adds up, and the rest averages out
  * over many. */
 static double find_random(const struct wm_region_share *share,
-                          const struct wm_region_meter *meter, double most, double contrast)
+                          const struct wm_region_meter *meter, double most, double contrast,
+                          double step)
 {
     double rate = share->seconds > 0 ? fabs(share->used) / share->seconds : 0;
     double swing = fmin(most, meter->most - meter->least);
@@ -174,7 +175,7 @@ static double find_random(const struct wm_region_share *share,
     double reach_s = fmax(meter->period_s, INSIDE * step_s(meter));
     double blur = K * rate * reach_s * sqrt(share->turns2 / 12);
 
-    return hypot(within + late, blur);
+    return hypot(within + late, hypot(blur, step * sqrt(share->turns2)));
 }
 
 /* The end of the run, of which a sensor may tell nothing more. All zero: nothing of it. */
@@ -247,7 +248,7 @@ static void find_uncertainty(const struct wm_region_share *share,
     double seconds = share->seconds + ending->of_region;
     double all_s = meter->seconds + ending->left_s;
     double seen = all_s > 0 ? sqrt(seconds / all_s) : 0;
-    double doubt = find_random(share, meter, most, contrast) +
+    double doubt = find_random(share, meter, most, contrast, whole->step) +
                    doubt_ending(ending, meter->period_s, most, contrast);
 
     use->systematic = whole->systematic * fabs(use->used);

@@ -61,6 +61,7 @@ struct wm_region_whole {
     double used;               /* NAN: not known */
     double systematic, random; /* the first NAN: nobody knows */
     double most;               /* more per second cannot be; NAN: not known */
+    double step;               /* how far what is told at a tick may be off; in its unit */
 };
 
 /* What a region used, and how far that may be off, in the same unit at k = 2. */

@@ -102,6 +102,19 @@ void wm_region_totals_find(struct wm_analysis *analysis, const struct wm_tick *t
     *ret_totals = totals;
 }
 
+/* By how much the CPU times that they are divided by put the tree's joules off at a tick.
+ */
+static double division_step(const struct wm_analysis *analysis)
+{
+    double joules = 0;
+
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        if (analysis->devices[i].counts)
+            joules += analysis->devices[i].share.most_slope;
+    }
+    return joules;
+}
+
 static struct wm_region_whole whole_of(const struct wm_energy_sum *sum, bool is_told)
 {
     return (struct wm_region_whole) {
@@ -120,9 +133,13 @@ void wm_region_wholes_find(const struct wm_analysis *analysis,
     bool is_the_same = told[WM_REGION_CPU_ENERGY] == report->energy_has_cpu &&
                        told[WM_REGION_DRAM_ENERGY] == report->energy_has_dram &&
                        told[WM_REGION_GPU_ENERGY] == report->energy_has_gpus;
+    const struct wm_energy_split *split = &report->energy.split;
     struct wm_energy_sum tree = report->energy;
 
-    tree.energy = report->energy.split.tree;
+    tree.energy = split->tree;
+    tree.uncertainty = split->tree_uncertainty;
+    if (tree.uncertainty.known)
+        tree.random = hypot(tree.random, split->tree_off / split->tree.number);
     wholes[WM_REGION_CPU_TIME] = (struct wm_region_whole) {
         .used = report->cpu_total.known ? report->cpu_total.number : NAN,
         .most = report->run.core_count > 0 ? (double)report->run.core_count : NAN,
@@ -134,4 +151,5 @@ void wm_region_wholes_find(const struct wm_analysis *analysis,
     wholes[WM_REGION_GPU_ENERGY] =
         whole_of(&report->gpu_energy, told[WM_REGION_GPU_ENERGY]);
     wholes[WM_REGION_TREE_ENERGY] = whole_of(&tree, is_the_same);
+    wholes[WM_REGION_TREE_ENERGY].step = division_step(analysis);
 }

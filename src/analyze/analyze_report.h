@@ -52,6 +52,8 @@ struct wm_energy_split {
     struct wm_value tree; /* J, of the tracked processes, */
     struct wm_value idle; /* of nobody: what the device takes with nothing to do, */
     struct wm_value rest; /* and of all others */
+    struct wm_value tree_uncertainty; /* ratio, as of a figure */
+    double tree_off; /* J: what of it is of the division, and not of the energy */
 };
 
 /* What is no GPU: a CPU package or a part of one, memory, the platform. */
@@ -167,8 +169,10 @@ struct wm_report {
     struct wm_energy_sum dram_energy; /* which no package includes */
     struct wm_energy_sum energy;      /* of those three, whichever are known, */
     bool energy_has_cpu, energy_has_dram, energy_has_gpus; /* namely */
-    struct wm_spread power;                                /* W, of the same; the most */
-    double power_max_s; /* over that time at least; 0: over all of it */
+    double tree_scatter; /* of the tree's part of it from run to run, as far as its power */
+                         /* in this one shows: 95 % ratio; NAN: it does not */
+    struct wm_spread power; /* W, of the same; the most */
+    double power_max_s;     /* over that time at least; 0: over all of it */
     struct wm_region_report regions;
     struct wm_value *process_energies; /* J of the CPUs, of each of result.processes */
 

@@ -5,6 +5,9 @@
 #include <math.h>
 #include <stdbool.h>
 
+/* The kernel's busy time is a sum of so many, each of which moves in such steps. */
+#define BUSY_COUNTERS 6.0
+
 static double ratio(double part, double whole)
 {
     if (!(whole > 0) || !(part > 0))
@@ -21,11 +24,28 @@ static double idle_ratio(const struct wm_share *share, double joules)
     return 1 - ratio(share->busy, share->capacity);
 }
 
+/* What is told at the end of one window is the beginning of the next, so that an error
+ * there matters as far as the two depend on it. The busy time may be a step less. */
+static void add_slope(struct wm_share *share, double joules)
+{
+    double least = fmax(share->busy - share->busy_step, share->tree_work);
+    double slope = fabs(joules) * ratio(share->tree_work, share->busy) *
+                   ratio(share->busy_step, least);
+
+    share->slopes2 += (slope - share->slope) * (slope - share->slope);
+    share->most_slope = fmax(share->most_slope, slope);
+    share->slope = slope;
+}
+
 static void divide(struct wm_share *share, double joules)
 {
     double step = joules - share->joules;
 
-    /* The machine's work is told in steps, that of the tree is not. */
+    /* The machine's work is told in steps, what it can do and that of the tree are not.
+     * With a measured idle the next window makes up for a step too many. */
+    if (isnan(share->idle_watts) &&
+        share->busy < share->capacity + BUSY_COUNTERS * share->busy_step)
+        share->busy = fmin(share->busy, share->capacity);
     share->busy = fmax(share->busy, share->tree_work);
     if (share->known_s <= 0) {
         share->unknown_joules += step;
@@ -35,6 +55,9 @@ static void divide(struct wm_share *share, double joules)
         double held = share->hold_s > 0 && !is_measured ? share->hold / share->hold_s : 0;
         share->tree += (step - idle) * ratio(share->tree_work, share->busy) + idle * held;
         share->idle += idle * (1 - held);
+        /* Without a measured idle the busy time is in both factors of the tree's part, and
+         * cancels out. */
+        add_slope(share, is_measured ? step - idle : 0);
     }
     share->joules = joules;
     share->rest = share->joules - share->tree - share->idle;
@@ -81,4 +104,11 @@ void wm_share_end(struct wm_share *share, double joules)
         stretch(share, joules);
     else
         divide(share, joules);
+}
+
+/* What a counter is off at each end is any part of a step: a twelfth of its square. Twice
+ * what that makes of all. */
+double wm_share_off(const struct wm_share *share)
+{
+    return 2 * sqrt((share->slopes2 + share->slope * share->slope) * BUSY_COUNTERS / 12);
 }

@@ -28,6 +28,7 @@ struct wm_work {
 struct wm_share {
     double shortest_s;
     double idle_watts; /* of the device with nothing to do; NAN: not measured */
+    double busy_step;  /* in which work->busy is told; 0: exactly */
 
     double joules_now;       /* at the last tick, */
     double joules;           /* and what of them is divided by now: */
@@ -37,6 +38,10 @@ struct wm_share {
      * for the shares of work, and `hold` is weighted by time. */
     double seconds, known_s, capacity, busy, tree_work, hold_s, hold;
     double unknown_joules; /* divided without knowing the work: all in `rest` */
+
+    /* By how many joules the tree's part changes with a step of `busy`: where joules were
+     * divided last, and the most; and the squares of its changes. */
+    double slope, most_slope, slopes2;
 };
 
 /* `joules`: of the device since the start, as far as they are known by now. */
@@ -44,5 +49,8 @@ void wm_share_add(struct wm_share *share, double joules, const struct wm_work *w
 
 /* Divides what is left, up to the final `joules`. */
 void wm_share_end(struct wm_share *share, double joules);
+
+/* How far the tree's part may be off, 95 times of 100, as `busy` is told in steps. */
+double wm_share_off(const struct wm_share *share);
 
 #endif

@@ -73,6 +73,11 @@ struct wm_analysis {
     int64_t told_ns; /* the last of which was this, */
     double joules;   /* and these are they */
 
+    struct wm_block_stats
+        tree_power;     /* W, of the tracked tree, between two times that its */
+    double tree_joules; /* energy was told, the last of which had these, */
+    int64_t tree_ns;    /* at this time; 0: none had */
+
     struct wm_regions *regions;            /* NULL: none are taken in */
     uint64_t early_regions;                /* edges from well before the first tick */
     bool region_told[WM_REGION_RESOURCES]; /* energies that have been known */

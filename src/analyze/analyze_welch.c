@@ -90,6 +90,13 @@ double wm_student_95(double df)
     return t;
 }
 
+double wm_student_scatter(double count, double std, double mean)
+{
+    if (!(count >= 2) || !(mean > 0))
+        return NAN;
+    return wm_student_95(count - 1) * std / sqrt(count) / mean;
+}
+
 /* The variance of the scaled mean. */
 static double variance_of(const struct wm_welch_sample *sample)
 {

@@ -9,6 +9,9 @@
 /* |t| stays below it 95 times of 100; `df`, which need not be whole, is at least 1. */
 double wm_student_95(double df);
 
+/* Half the 95 % interval of a mean, relative to it; NAN where nothing tells that. */
+double wm_student_scatter(double count, double std, double mean);
+
 struct wm_welch_sample {
     double count; /* of values that do not depend on each other; need not be whole */
     double std;   /* with n - 1 */

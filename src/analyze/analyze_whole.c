@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze_welch.h"
+
 /* The order in which devices are shown. */
 static const enum wm_device_kind kinds[] = {
     WM_DEVICE_CPU, WM_DEVICE_CPU_PART, WM_DEVICE_DRAM, WM_DEVICE_PLATFORM, WM_DEVICE_OTHER,
@@ -17,23 +19,57 @@ static const enum wm_device_kind kinds[] = {
  * said of all of it; until then it counts as others'. */
 #define MOST_UNKNOWN 0.01
 
-void wm_build_split(const struct wm_share *divided, const struct wm_value *energy,
+void wm_build_split_miss(struct wm_energy_split *split, const struct wm_value *missing)
+{
+    *split = (struct wm_energy_split) { *missing, *missing, *missing, *missing, 0 };
+}
+
+/* Where idling was measured, what the energy is off by at random is all of the work's. */
+static double off_by_energy(const struct wm_share *share,
+                            const struct wm_energy_figure *figure)
+{
+    double work = share->tree + share->rest;
+    double of_work = work > 0 ? share->tree / work : 0;
+    double most = fmax(of_work * figure->energy.number, share->tree);
+
+    if (isnan(share->idle_watts))
+        return 0;
+    return figure->random * sqrt(most * most - share->tree * share->tree);
+}
+
+static struct wm_value tree_uncertainty(const struct wm_energy_split *split,
+                                        const struct wm_value *uncertainty)
+{
+    if (!split->tree.known)
+        return split->tree;
+    if (!uncertainty->known)
+        return *uncertainty;
+    if (split->tree.number <= 0)
+        return wm_value_missing("none of it was seen to be used");
+    return wm_value_known(hypot(uncertainty->number, split->tree_off / split->tree.number));
+}
+
+void wm_build_split(const struct wm_share *divided, const struct wm_energy_figure *figure,
                     const char *why, struct wm_energy_split *split)
 {
+    const struct wm_value missing = wm_value_missing(why);
+    const struct wm_value *energy = &figure->energy;
     struct wm_share share = *divided;
 
     if (!energy->known) {
-        split->tree = split->idle = split->rest = *energy;
+        wm_build_split_miss(split, energy);
         return;
     }
     wm_share_end(&share, energy->number);
     if (share.unknown_joules > MOST_UNKNOWN * energy->number) {
-        split->tree = split->idle = split->rest = wm_value_missing(why);
+        wm_build_split_miss(split, &missing);
         return;
     }
     split->tree = wm_value_known(share.tree);
     split->idle = wm_value_known(share.idle);
     split->rest = wm_value_known(share.rest);
+    split->tree_off = hypot(wm_share_off(&share), off_by_energy(&share, figure));
+    split->tree_uncertainty = tree_uncertainty(split, &figure->uncertainty);
 }
 
 /* A few steps of the kernel's CPU times do not say whose they were. */
@@ -53,15 +89,17 @@ static void build_split(struct wm_report_builder *builder,
                         const struct wm_device_stats *stats,
                         struct wm_device_energy *device)
 {
+    static const struct wm_value too_short = {
+        .why = "the run is shorter than three updates of the CPU counters"
+    };
     const char *why = "what the tracked processes did on the CPUs is not known";
 
     if (device->kind == WM_DEVICE_DRAM)
         why = "how much of the memory the tracked processes had is not known";
-    wm_build_split(&stats->share, &device->figure.energy, why, &device->split);
+    wm_build_split(&stats->share, &device->figure, why, &device->split);
     if (device->kind == WM_DEVICE_CPU && device->split.tree.known &&
         is_too_short_for_cpus(builder->analysis))
-        device->split.tree = device->split.idle = device->split.rest =
-            wm_value_missing("the run is shorter than three updates of the CPU counters");
+        wm_build_split_miss(&device->split, &too_short);
 }
 
 static void build_device(struct wm_report_builder *builder,
@@ -170,6 +208,7 @@ void wm_build_sum_add(struct wm_energy_sum *sum, const struct wm_energy_sum *par
     wm_value_add(&sum->split.tree, &part->split.tree);
     wm_value_add(&sum->split.idle, &part->split.idle);
     wm_value_add(&sum->split.rest, &part->split.rest);
+    sum->split.tree_off += part->split.tree_off; /* all are divided by the same times */
     if (part->origin > sum->origin)
         sum->origin = part->origin;
 }
@@ -181,24 +220,24 @@ void wm_build_sum_start(struct wm_energy_sum *sum)
     *sum = (struct wm_energy_sum) {
         .energy = zero,
         .uncertainty = zero,
-        .split = { zero, zero, zero },
+        .split = { zero, zero, zero, zero, 0 },
     };
 }
 
 void wm_build_sum_end(struct wm_energy_sum *sum)
 {
+    double joules = sum->energy.number;
+
     if (!sum->energy.known)
         sum->uncertainty = sum->energy;
-    if (!sum->uncertainty.known)
-        return;
-    double joules = sum->energy.number;
-    if (joules <= 0) {
+    else if (sum->uncertainty.known && joules <= 0)
         sum->uncertainty = wm_value_missing("no energy was seen to be used");
-        return;
+    if (sum->uncertainty.known) {
+        sum->systematic /= joules;
+        sum->random = sqrt(sum->random) / joules;
+        sum->uncertainty.number = hypot(sum->systematic, sum->random);
     }
-    sum->systematic /= joules;
-    sum->random = sqrt(sum->random) / joules;
-    sum->uncertainty.number = hypot(sum->systematic, sum->random);
+    sum->split.tree_uncertainty = tree_uncertainty(&sum->split, &sum->uncertainty);
 }
 
 void wm_build_sum_add_gpu(struct wm_energy_sum *sum, const struct wm_gpu_usage *gpu)
@@ -242,11 +281,8 @@ void wm_build_sum_miss(struct wm_energy_sum *sum, const char *why)
 {
     struct wm_value missing = wm_value_missing(why);
 
-    *sum = (struct wm_energy_sum) {
-        .energy = missing,
-        .uncertainty = missing,
-        .split = { missing, missing, missing },
-    };
+    *sum = (struct wm_energy_sum) { .energy = missing, .uncertainty = missing };
+    wm_build_split_miss(&sum->split, &missing);
 }
 
 /* Of the source that counts; where none does, `why`. */
@@ -396,6 +432,10 @@ void wm_build_energy(struct wm_report_builder *builder)
         wm_build_sum_miss(&report->energy,
                           wm_build_text(builder, "%s; %s", report->cpu_energy.energy.why,
                                         report->gpu_energy.energy.why));
+    const struct wm_block_stats *power = &builder->analysis->tree_power;
+    report->tree_scatter =
+        wm_student_scatter(wm_block_stats_effective(power), wm_block_stats_std(power),
+                           wm_block_stats_mean(power));
     build_power(builder);
     build_processes(builder);
     remark_estimate(builder);

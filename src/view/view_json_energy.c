@@ -15,12 +15,18 @@ void wm_json_gpu_identity(const struct wm_json_node *node, const struct wm_gpu_u
     wm_json_origin(node, gpu->origin);
 }
 
-static void put_uncertainty(const struct wm_json_node *node, const struct wm_value *ratio)
+static void put_percent(const struct wm_json_node *node, const char *key,
+                        const struct wm_value *ratio)
 {
     struct wm_value percent = *ratio;
 
     percent.number *= 100;
-    wm_json_value(node, "uncertainty_percent", &percent);
+    wm_json_value(node, key, &percent);
+}
+
+static void put_uncertainty(const struct wm_json_node *node, const struct wm_value *ratio)
+{
+    put_percent(node, "uncertainty_percent", ratio);
 }
 
 static void put_figure(const struct wm_json_node *node,
@@ -48,6 +54,7 @@ static void put_split(const struct wm_json_node *parent,
     wm_json_value(&node, "tree", &split->tree);
     wm_json_value(&node, "idle", &split->idle);
     wm_json_value(&node, "rest", &split->rest);
+    put_percent(parent, "tree_uncertainty_percent", &split->tree_uncertainty);
 }
 
 /* Whether RAPL knows it, whose figures stand together. */

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "analyze/analyze_compare.h"
+#include "analyze/analyze_comparison.h"
 #include "analyze/analyze_welch.h"
 #include "base/base_file.h"
+#include "record/record.h"
 #include "test.h"
 #include "wattmeter/comparison.h"
 
@@ -712,6 +714,142 @@ static void test_out_of_memory_matching(void **state)
     free_sessions(&made);
 }
 
+static double uniform(double from, double to)
+{
+    return from + (to - from) * ((double)rand() / RAND_MAX);
+}
+
+/* Runs of one program, of one length: 20 calls of a region, of 100 to 400 ms, and a pause
+ * after each. Two cores draw 20 W, and 30 W more for each that is busy, which the program
+ * is at random: one core at most in a call, and little outside. */
+enum { CALLS = 20, TICK_MS = 25, RUN_MS = CALLS * 450 };
+
+struct random_run {
+    struct wm_region_record calls[CALLS];
+    double used[RUN_MS + 1]; /* CPU time of the program up to each millisecond */
+};
+
+static void draw_run(struct random_run *run)
+{
+    int at = 0;
+
+    for (size_t i = 0; i < CALLS; i++) {
+        int stop = at + (int)uniform(100, 400), end = i + 1 < CALLS ? stop + 50 : RUN_MS;
+        run->calls[i] = (struct wm_region_record) { .start_ns = at * INT64_C(1000000),
+                                                    .stop_ns = stop * INT64_C(1000000) };
+        double use = 0;
+        for (; at < end; at++) {
+            if (at % TICK_MS == 0 || at == stop || use == 0)
+                use = at < stop ? uniform(0, 1) : uniform(0, 0.1);
+            run->used[at + 1] = run->used[at] + use / 1000;
+        }
+    }
+}
+
+static void record_run(const char *path, const struct random_run *made)
+{
+    static struct wm_source_status sources[] = { { "rapl", true, NULL } };
+    static const struct wm_run run = { .id = "made",
+                                       .version = "0.1.0",
+                                       .mode = "run",
+                                       .sources = sources,
+                                       .source_count = ARRAY_LEN(sources),
+                                       .interval_ns = TICK_MS * INT64_C(1000000),
+                                       .core_count = 2,
+                                       .expected_cores = 2 };
+    static const struct wm_channel channels[] = {
+        { "host", "host", "host", NULL, "cpu_time", "s", WM_DEVICE_HOST, WM_COUNTER,
+          WM_MEASURED, 10000000 },
+        { "tracker", "tree", "tree", NULL, "cpu_time", "s", WM_DEVICE_TREE, WM_COUNTER,
+          WM_MEASURED, 0 },
+        { "rapl", "package-0", "package0", "Intel(R) Xeon(R)", "energy", "J", WM_DEVICE_CPU,
+          WM_COUNTER, WM_MEASURED, 1000000 },
+    };
+    const struct wm_region_path region = { "work", WM_REGION_NO_PATH, 0, false };
+    const struct wm_region_thread thread = { 1, 1, 0 };
+    const struct wm_region_batch batch = { .paths = &region,
+                                           .threads = &thread,
+                                           .calls = made->calls,
+                                           .path_count = 1,
+                                           .thread_count = 1,
+                                           .call_count = CALLS };
+    struct wm_result result = { .end_ns = RUN_MS * INT64_C(1000000),
+                                .cpu_total_seconds = made->used[RUN_MS],
+                                .cpu_main_seconds = -1,
+                                .cpu_descendants_seconds = -1,
+                                .peak_rss_bytes = -1,
+                                .peak_rss_bound_bytes = -1 };
+    struct wm_recorder *recorder;
+    struct wm_error err;
+
+    if (wm_recorder_open(path, WM_RECORD_OVERWRITE, &run, channels, ARRAY_LEN(channels),
+                         &recorder, &err) < 0)
+        fail_msg("%s", err.text);
+    for (int now = 0; now <= RUN_MS; now += TICK_MS) {
+        int64_t when_ns = now * INT64_C(1000000);
+        const struct wm_reading readings[] = {
+            { when_ns, floor(100 * made->used[now]) / 100, WM_READING_OK },
+            { when_ns, made->used[now], WM_READING_OK },
+            { when_ns, 0.02 * now + 30 * made->used[now], WM_READING_OK },
+        };
+        const struct wm_tick tick = { when_ns, readings, ARRAY_LEN(channels) };
+        wm_recorder_tick(recorder, &tick);
+        result.ticks++;
+    }
+    wm_recorder_regions(recorder, &batch);
+    wm_recorder_flush(recorder, &result);
+    assert_int_equal(wm_recorder_finish(recorder, &result, &err), WM_OK);
+    wm_recorder_close(recorder);
+}
+
+/* Of runs that differ by chance alone few are told to differ. */
+static void test_runs_alike(void **state)
+{
+    enum { PAIRS = 100 };
+    static const struct {
+        const char *name;
+        size_t group;
+        unsigned item;
+    } figures[] = {
+        { "CPU time", WM_COMPARE_OVERALL, WM_COMPARE_CPU_TIME },
+        { "energy of the tree", WM_COMPARE_OVERALL, WM_COMPARE_TREE_ENERGY },
+        { "time of calls", 0, WM_COMPARE_TIME },
+        { "CPU time of calls", 0, WM_COMPARE_CPU_TIME },
+        { "energy of calls", 0, WM_COMPARE_ENERGY },
+        { "energy of the tree in calls", 0, WM_COMPARE_TREE_ENERGY },
+    };
+    size_t beyond[ARRAY_LEN(figures)] = { 0 };
+    static struct random_run run;
+    struct wm_compare_cell cells[2];
+    char paths[2][4096];
+
+    srand(1);
+    for (size_t pair = 0; pair < PAIRS; pair++) {
+        struct wm_comparison *comparison;
+        assert_int_equal(wm_comparison_new(&comparison, NULL), WM_OK);
+        for (size_t i = 0; i < 2; i++) {
+            snprintf(paths[i], sizeof(paths[i]), "%s/%zu.sqlite", (char *)*state, i);
+            draw_run(&run);
+            record_run(paths[i], &run);
+            assert_int_equal(wm_comparison_add(comparison, paths[i], paths[i], NULL), 0);
+        }
+        assert_int_equal(wm_comparison_run(comparison, "mean", WM_COMPARISON_TEXT, NULL),
+                         WM_OK);
+        for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
+            wm_compare_cells(wm_comparison_compare(comparison), figures[i].group,
+                             figures[i].item, cells);
+            if (cells[1].verdict == WM_COMPARE_NOT_TESTED)
+                fail_msg("%s: %s", figures[i].name, cells[1].why);
+            beyond[i] += cells[1].verdict == WM_COMPARE_BEYOND;
+        }
+        wm_comparison_free(comparison);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(figures); i++)
+        print_message("%s: %.1f %%\n", figures[i].name, 100.0 * (double)beyond[i] / PAIRS);
+    for (size_t i = 0; i < ARRAY_LEN(figures); i++)
+        assert_true((double)beyond[i] <= 0.1 * PAIRS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -726,6 +864,7 @@ int main(void)
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_seed),
         cmocka_unit_test_setup_teardown(test_bad_use, test_make_dir, test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_runs_alike, test_make_dir, test_remove_dir),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_out_of_memory_matching),
     };

@@ -339,6 +339,97 @@ static void test_parts_add_up(void **state)
     }
 }
 
+/* The kernel's CPU time, which is told in steps of 10 ms, as a sum of six counters. */
+enum { COUNTERS = 6 };
+struct told {
+    double exact[COUNTERS];
+};
+
+static double tell(struct told *told, double busy)
+{
+    static const double parts[COUNTERS] = { 0.5, 0.1, 0.2, 0.05, 0.1, 0.05 };
+    double steps = 0;
+
+    for (int i = 0; i < COUNTERS; i++) {
+        told->exact[i] += busy * parts[i];
+        steps += floor(told->exact[i] / 0.01);
+    }
+    return steps * 0.01;
+}
+
+/* One run, divided by what the kernel tells, and by what was. */
+static void divide_both(bool is_measured, bool is_full, double length,
+                        struct wm_share ret_shares[2])
+{
+    double cores = 1 + floor(8 * draw()), idle = 5 + 45 * draw(), watts = 2 + 20 * draw();
+    double tick = 0.01 + 0.1 * draw(), joules = 0, rate = 0, others = 0;
+    struct told told = { { draw(), draw(), draw(), draw(), draw(), draw() } };
+    double before = tell(&told, 0);
+
+    for (int i = 0; i < 2; i++)
+        ret_shares[i] = (struct wm_share) { .shortest_s = 0.5,
+                                            .idle_watts = is_measured ? idle : NAN,
+                                            .busy_step = i == 0 ? 0.01 : 0 };
+    for (double at = 0; at < length; at += tick) {
+        if (at == 0 || draw() < 0.2) {
+            rate = cores * draw();
+            others = is_full ? cores - rate : (cores - rate) * draw() * draw();
+        }
+        double busy = (rate + others) * tick;
+        double after = tell(&told, busy);
+        struct wm_work work = { tick, cores * tick, after - before, rate * tick, NAN };
+        joules += idle * tick + watts * busy;
+        wm_share_add(&ret_shares[0], joules, &work);
+        work.busy = busy;
+        wm_share_add(&ret_shares[1], joules, &work);
+        before = after;
+    }
+    wm_share_end(&ret_shares[0], joules);
+    wm_share_end(&ret_shares[1], joules);
+}
+
+/* The tree's part lies as near to what exact times would have made of it as is stated, and
+ * what is stated is of the size of what it is off. */
+static void test_steps_of_cpu_time(void **state)
+{
+    enum { RUNS = 4000 };
+    const double chance = 2 * sqrt(0.95 * 0.05 / RUNS);
+    static const struct {
+        const char *name;
+        bool is_measured, is_full;
+        double shortest, longest;
+    } cases[] = {
+        { "idling measured", true, false, 1, 30 },
+        { "idling measured, short", true, false, 0.1, 1 },
+        { "idling measured, all cores busy", true, true, 0.1, 30 },
+        { "all cores busy", false, true, 0.1, 30 },
+        { "idling by time", false, false, 0.1, 30 },
+    };
+
+    (void)state;
+    srand(7);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        double stated = 0, found = 0;
+        int within = 0;
+        for (int run = 0; run < RUNS; run++) {
+            double length =
+                cases[i].shortest + draw() * (cases[i].longest - cases[i].shortest);
+            struct wm_share shares[2];
+            divide_both(cases[i].is_measured, cases[i].is_full, length, shares);
+            double off = fabs(shares[0].tree - shares[1].tree);
+            double joules = fmax(shares[1].joules, 1e-9);
+            within += off <= wm_share_off(&shares[0]) + 1e-9 * joules;
+            stated += wm_share_off(&shares[0]) / joules;
+            found += off / joules;
+        }
+        print_message("%s: %.1f %% within, stated %.3f %%, found %.3f %% on average\n",
+                      cases[i].name, 100.0 * within / RUNS, 100 * stated / RUNS,
+                      100 * found / RUNS);
+        if (within < (0.95 - chance) * RUNS || stated > 5 * found + 1e-6 * RUNS)
+            fail_msg("%s: what is stated does not hold, or is too much", cases[i].name);
+    }
+}
+
 /* Of several packages the one that tells nothing is named. */
 static void test_who_is_dead(void **state)
 {
@@ -453,10 +544,17 @@ static void test_baseline(void **state)
             is_remarked |= strstr(report->remarks[k], "W in the baseline") != NULL;
         assert_int_equal(is_remarked, !cases[i].is_right);
         assert_int_equal(package->split.tree.known, cases[i].is_right);
+        /* What is beyond the idling is off by all that the energy is off at random. */
+        const struct wm_value *off = &package->split.tree_uncertainty;
+        assert_int_equal(off->known, cases[i].is_right && package->split.tree.number > 0);
+        if (off->known)
+            assert_true(off->number > package->figure.uncertainty.number);
         wm_report_free(report);
 
         report = session_report(&session);
         assert_false(report->devices[0].idle_power.known);
+        assert_true(report->devices[0].split.tree_uncertainty.number ==
+                    report->devices[0].figure.uncertainty.number);
         wm_report_free(report);
     }
 }
@@ -525,10 +623,15 @@ static void test_unknown_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),        cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_parts_add_up), cmocka_unit_test(test_measured_idle),
-        cmocka_unit_test(test_unknown_work), cmocka_unit_test(test_left_out),
-        cmocka_unit_test(test_who_is_dead),  cmocka_unit_test(test_too_short_to_divide),
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_parts_add_up),
+        cmocka_unit_test(test_measured_idle),
+        cmocka_unit_test(test_unknown_work),
+        cmocka_unit_test(test_steps_of_cpu_time),
+        cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_who_is_dead),
+        cmocka_unit_test(test_too_short_to_divide),
         cmocka_unit_test(test_baseline),
     };
 
