@@ -230,7 +230,8 @@ static double doubt_ending(const struct ending *ending, double period_s, double 
                            double contrast)
 {
     double turn = fabs(ending->part - ending->part_before);
-    double unseen_s = turn * fmin(ending->seconds, period_s);
+    double unseen_s =
+        fmin(turn * ending->seconds, period_s); /* all at its end, it may be */
 
     return most * ending->doubt_s +
            (ending->part > ending->part_before ? most : contrast) * unseen_s +
@@ -252,9 +253,10 @@ static void find_uncertainty(const struct wm_region_share *share,
                    doubt_ending(ending, meter->period_s, most, contrast);
 
     use->systematic = whole->systematic * fabs(use->used);
-    /* It is no less than nothing, and no more than all. */
+    /* It is no less than nothing, and no more than all, or than can be in its time. */
+    double all = fmin(whole->used, whole->most * seconds);
     use->random = fmin(hypot(doubt, whole->random * whole->used * seen),
-                       fmax(fabs(use->used), fabs(whole->used - use->used)));
+                       fmax(fabs(use->used), fabs(all - use->used)));
     use->is_short = seconds < SHORT_STRETCHES * resolution_s * (double)openings;
 }
 

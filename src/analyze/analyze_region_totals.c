@@ -102,6 +102,20 @@ void wm_region_totals_find(struct wm_analysis *analysis, const struct wm_tick *t
     *ret_totals = totals;
 }
 
+/* What devices of a kind draw at most together; NAN: of one of them that is not known. */
+static double most_watts(const struct wm_analysis *analysis, enum wm_device_kind kind)
+{
+    double watts = 0;
+
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        const struct wm_device_stats *device = &analysis->devices[i];
+        double most = device->joules.counter_sensor.most_w;
+        if (device->counts && device->channel->device_kind == kind)
+            watts += most > 0 ? most : NAN;
+    }
+    return watts;
+}
+
 /* By how much the CPU times that they are divided by put the tree's joules off at a tick.
  */
 static double division_step(const struct wm_analysis *analysis)
@@ -152,4 +166,12 @@ void wm_region_wholes_find(const struct wm_analysis *analysis,
         whole_of(&report->gpu_energy, told[WM_REGION_GPU_ENERGY]);
     wholes[WM_REGION_TREE_ENERGY] = whole_of(&tree, is_the_same);
     wholes[WM_REGION_TREE_ENERGY].step = division_step(analysis);
+
+    double cpus = most_watts(analysis, WM_DEVICE_CPU);
+    double memory = most_watts(analysis, WM_DEVICE_DRAM);
+    wholes[WM_REGION_CPU_ENERGY].most = cpus;
+    wholes[WM_REGION_DRAM_ENERGY].most = memory;
+    if (!report->energy_has_gpus)
+        wholes[WM_REGION_TREE_ENERGY].most =
+            (report->energy_has_cpu ? cpus : 0) + (report->energy_has_dram ? memory : 0);
 }

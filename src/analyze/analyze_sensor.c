@@ -18,6 +18,7 @@
 
 #include "analyze/analyze_stats.h"
 #include "base/base_clock.h"
+#include "base/base_number.h"
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define MS WM_NS_PER_MS
@@ -200,6 +201,32 @@ static bool is_sample(const struct wm_channel *channel, const char *detail)
     return list && has_label(list + strlen(SAMPLES), channel->label);
 }
 
+static bool number_before(const char *text, const char *end, double *ret_number)
+{
+    const char *begin = end;
+
+    while (begin > text && strchr("0123456789.+e", begin[-1]))
+        begin--;
+    return wm_number_parse(begin, (size_t)(end - begin), ret_number);
+}
+
+/* As source_estimate.c and its model name them: "10 to 65 W by load", "4 vCPU x 0.74-3.50 W
+ * by load", "memory 15.6 GiB x 0.3725 W". */
+static double most_of_model(enum wm_device_kind kind, const char *detail)
+{
+    const char *units = kind == WM_DEVICE_CPU ? " vCPU x " : " GiB x ";
+    const char *watts = kind == WM_DEVICE_CPU ? " W by load" : " W, Green Algorithms";
+    const char *at = detail ? strstr(detail, units) : NULL;
+    const char *end = detail ? strstr(detail, watts) : NULL;
+    double each, count = 1;
+
+    if (!end || !number_before(detail, end, &each))
+        return 0;
+    if (at && at < end && !number_before(detail, at, &count))
+        return 0;
+    return fmax(each * count, 0);
+}
+
 void wm_sensor_find(const struct wm_channel *channel, const char *detail,
                     struct wm_sensor *ret_sensor)
 {
@@ -210,6 +237,7 @@ void wm_sensor_find(const struct wm_channel *channel, const char *detail,
         sensor.text = "simulated";
     } else if (channel->origin == WM_ESTIMATED) {
         sensor.gain = ESTIMATE_GAIN;
+        sensor.most_w = most_of_model(channel->device_kind, detail);
         sensor.is_smooth = true;
         sensor.text = "a model, not a sensor";
     } else if (strcmp(channel->source, "nvml") == 0) {

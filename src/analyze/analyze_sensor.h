@@ -27,6 +27,7 @@ struct wm_sensor {
     double window_s;   /* a value is the mean over so long before it; 0: a period */
     double gain;       /* it may be off by this ratio, at k = 2, */
     double offset_w;   /* and by so many watts */
+    double most_w;     /* it never says more; 0: not known */
     bool is_sample;    /* a value is of the moment at which it is read */
     bool is_smooth;   /* its counter has no steps: it is a model's, and goes on by itself */
     const char *text; /* what it is, for people: a constant; NULL: nothing */

@@ -212,12 +212,14 @@ static void edge(struct wm_regions *regions, const struct calls *calls, size_t i
 struct sensor {
     const char *name;
     double period;
+    bool has_most; /* it is known what can be drawn at most */
 };
 
 static const struct sensor sensors[] = {
-    { "RAPL, 1 ms", 0.000976563 },
-    { "a GPU, 100 ms", 0.1 },
-    { "a fast GPU, 20 ms", 0.02 },
+    { "RAPL, 1 ms", 0.000976563, false },
+    { "a GPU, 100 ms", 0.1, false },
+    { "a fast GPU, 20 ms", 0.02, false },
+    { "an estimate, 20 ms", 0.02, true },
 };
 
 struct outcome {
@@ -284,6 +286,9 @@ static struct outcome measure(const struct sensor *sensor, enum schedule schedul
         wholes[r] = (struct wm_region_whole) { .used = NAN, .most = NAN };
     wholes[WM_REGION_GPU_ENERGY].used =
         joules_until(&load, calls.end) - joules_until(&load, 0);
+    for (size_t i = 0; i < load.count && sensor->has_most; i++)
+        wholes[WM_REGION_GPU_ENERGY].most =
+            fmax(wholes[WM_REGION_GPU_ENERGY].most, 1.001 * load.watts[i]);
     if (schedule == AT_THE_END) {
         /* What the sensor did not tell goes on as before, by a statement of the whole that
          * is just right. */
@@ -440,7 +445,7 @@ static void test_last_words(void **state)
             wm_region_meter_take(&meter, tick * 100000000, rows[i].watts * tick / 10);
         }
         double left = rows[i].end - 1, truth = rows[i].watts * rows[i].length;
-        const struct wm_region_whole whole = {
+        struct wm_region_whole whole = {
             .used = rows[i].watts * (1 + rows[i].told * left),
             .systematic = 0,
             .most = NAN,
@@ -454,6 +459,14 @@ static void test_last_words(void **state)
         assert_true(fabs(use.used - truth) <= use.random);
         assert_true(use.random > 0.5 * truth);
         assert_true(use.is_short);
+
+        /* Where it cannot be more than 300 W, no more is in doubt. */
+        whole.most = 300;
+        wm_region_share_result(&share, &meter, &time, (int64_t)(rows[i].end * 1e9), 1,
+                               &whole, &use);
+        double room = fmax(fabs(use.used), fabs(300 * rows[i].length - use.used));
+        assert_true(fabs(use.used - truth) <= use.random);
+        assert_true(use.random <= room * (1 + 1e-9));
     }
 }
 

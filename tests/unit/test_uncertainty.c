@@ -536,6 +536,56 @@ static void test_table(void **state)
     }
 }
 
+/* What an estimate says at most, by what its source says of itself. */
+static void test_most_of_models(void **state)
+{
+    static const char ccf[] =
+        "estimated: 4 vCPU x 0.74-3.50 W by load, memory included, Cloud Carbon "
+        "Footprint's coefficients for the average";
+    static const char teads[] =
+        "estimated: 7.5 to 153 W by load, Teads' curve for a power limit of 150 W (1 "
+        "package); memory 15.5 GiB x 0.3725 W, Green Algorithms";
+    static const struct {
+        const char *detail;
+        enum wm_device_kind kind;
+        double most_w; /* 0: not known */
+    } rows[] = {
+        { ccf, WM_DEVICE_CPU, 14 },
+        { ccf, WM_DEVICE_DRAM, 0 },
+        { teads, WM_DEVICE_CPU, 153 },
+        { teads, WM_DEVICE_DRAM, 15.5 * 0.3725 },
+        { "estimated: 10 to 1.2e+05 W by load, as given", WM_DEVICE_CPU, 120000 },
+        { NULL, WM_DEVICE_CPU, 0 },
+        { "", WM_DEVICE_CPU, 0 },
+        { " W by load", WM_DEVICE_CPU, 0 },
+        { "estimated: much W by load", WM_DEVICE_CPU, 0 },
+        { "estimated: 10 to nan W by load", WM_DEVICE_CPU, 0 },
+        { " vCPU x 3 W by load", WM_DEVICE_CPU, 0 },
+        { "many vCPU x 0.74-3.50 W by load", WM_DEVICE_CPU, 0 },
+        { "estimated: 10 to 65 W by loa", WM_DEVICE_CPU, 0 },
+        { "memory GiB x 0.3725 W, Green Algorithms", WM_DEVICE_DRAM, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_channel channel = {
+            .source = "estimate",
+            .label = "cpu",
+            .device_kind = rows[i].kind,
+            .kind = WM_COUNTER,
+            .origin = WM_ESTIMATED,
+        };
+        struct wm_sensor sensor;
+
+        wm_sensor_find(&channel, rows[i].detail, &sensor);
+        if (fabs(sensor.most_w - rows[i].most_w) > 1e-9)
+            fail_msg("%s: %g W", rows[i].detail ? rows[i].detail : "NULL", sensor.most_w);
+        channel.origin = WM_MEASURED;
+        wm_sensor_find(&channel, rows[i].detail, &sensor);
+        assert_true(sensor.most_w == 0);
+    }
+}
+
 /* How far the figures of a sensor may be off throughout. */
 static void test_gains(void **state)
 {
@@ -797,10 +847,15 @@ static void test_frozen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_holds),       cmocka_unit_test(test_holds_with_few_readings),
-        cmocka_unit_test(test_is_not_wide), cmocka_unit_test(test_table),
-        cmocka_unit_test(test_gains),       cmocka_unit_test(test_sample_in_step),
-        cmocka_unit_test(test_pace),        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_holds),
+        cmocka_unit_test(test_holds_with_few_readings),
+        cmocka_unit_test(test_is_not_wide),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_most_of_models),
+        cmocka_unit_test(test_gains),
+        cmocka_unit_test(test_sample_in_step),
+        cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_frozen),
     };
 
