@@ -15,15 +15,6 @@ static double ratio(double part, double whole)
     return part < whole ? part / whole : 1;
 }
 
-/* The part of the energy that the device would have used with nothing to do. What
- * it takes then was measured, or else the time that it stood idle stands for it. */
-static double idle_ratio(const struct wm_share *share, double joules)
-{
-    if (!isnan(share->idle_watts))
-        return ratio(share->idle_watts * share->seconds, fabs(joules));
-    return 1 - ratio(share->busy, share->capacity);
-}
-
 /* What is told at the end of one window is the beginning of the next, so that an error
  * there matters as far as the two depend on it. The busy time may be a step less. */
 static void add_slope(struct wm_share *share, double joules)
@@ -37,6 +28,37 @@ static void add_slope(struct wm_share *share, double joules)
     share->slope = slope;
 }
 
+/* The busy time cancels out of the tree's part where the time that was not busy stands for
+ * the idling, so that each step can be divided by itself. */
+static void end_step(struct wm_share *share, double joules, double part)
+{
+    share->tree_steps += (joules - share->step_joules) * part;
+    share->step_joules = joules;
+    share->step_capacity = share->step_tree = 0;
+}
+
+/* What the device takes with nothing to do was measured. */
+static void divide_beyond_idle(struct wm_share *share, double step)
+{
+    double idle = step * ratio(share->idle_watts * share->seconds, fabs(step));
+
+    share->tree += (step - idle) * ratio(share->tree_work, share->busy);
+    share->idle += idle;
+    add_slope(share, step - idle);
+}
+
+/* The time that it stood idle stands for that. */
+static void divide_by_time(struct wm_share *share, double step)
+{
+    double idle = step * (1 - ratio(share->busy, share->capacity));
+    double held = share->hold_s > 0 ? share->hold / share->hold_s : 0;
+
+    if (step > 0)
+        idle = fmin(idle, step - share->tree_steps);
+    share->tree += share->tree_steps + idle * held;
+    share->idle += idle * (1 - held);
+}
+
 static void divide(struct wm_share *share, double joules)
 {
     double step = joules - share->joules;
@@ -47,18 +69,17 @@ static void divide(struct wm_share *share, double joules)
         share->busy < share->capacity + BUSY_COUNTERS * share->busy_step)
         share->busy = fmin(share->busy, share->capacity);
     share->busy = fmax(share->busy, share->tree_work);
-    if (share->known_s <= 0) {
+    if (share->step_capacity > 0)
+        end_step(share, joules, ratio(share->step_tree, share->step_capacity));
+    else
+        end_step(share, joules, ratio(share->tree_work, share->capacity));
+    if (share->known_s <= 0)
         share->unknown_joules += step;
-    } else {
-        double idle = step * idle_ratio(share, step);
-        bool is_measured = !isnan(share->idle_watts);
-        double held = share->hold_s > 0 && !is_measured ? share->hold / share->hold_s : 0;
-        share->tree += (step - idle) * ratio(share->tree_work, share->busy) + idle * held;
-        share->idle += idle * (1 - held);
-        /* Without a measured idle the busy time is in both factors of the tree's part, and
-         * cancels out. */
-        add_slope(share, is_measured ? step - idle : 0);
-    }
+    else if (isnan(share->idle_watts))
+        divide_by_time(share, step);
+    else
+        divide_beyond_idle(share, step);
+    share->tree_steps = 0;
     share->joules = joules;
     share->rest = share->joules - share->tree - share->idle;
     share->seconds = share->known_s = share->capacity = share->busy = share->tree_work = 0;
@@ -74,6 +95,8 @@ void wm_share_add(struct wm_share *share, double joules, const struct wm_work *w
         share->capacity += work->capacity;
         share->busy += work->busy;
         share->tree_work += work->tree;
+        share->step_capacity += work->capacity;
+        share->step_tree += work->tree;
     }
     if (!isnan(work->tree_hold)) {
         share->hold_s += work->seconds;
@@ -82,6 +105,8 @@ void wm_share_add(struct wm_share *share, double joules, const struct wm_work *w
     if (joules != share->joules && share->seconds > 0 &&
         share->seconds >= share->shortest_s)
         divide(share, joules);
+    else if (joules != share->step_joules && share->step_capacity > 0)
+        end_step(share, joules, ratio(share->step_tree, share->step_capacity));
 }
 
 /* What a sensor tells only after the end is divided like what came before. */

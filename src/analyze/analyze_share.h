@@ -8,9 +8,10 @@
  *     wm_share_end(&share, joules);
  *
  * A device's energy moves in steps that are slower than ticks, and so do the
- * counters of work. A step is divided by the work since the step before, and no
- * window is shorter than `shortest_s`. However the joules are corrected later, the
- * parts add up to them at every tick.
+ * counters of work. A step is divided by the work since the step before, and where that
+ * takes the busy time, no window is shorter than `shortest_s`: with a measured idle, and
+ * for what is idle and of others. However the joules are corrected later, the parts add up
+ * to them at every tick.
  */
 #ifndef WM_ANALYZE_SHARE_H
 #define WM_ANALYZE_SHARE_H
@@ -37,6 +38,8 @@ struct wm_share {
     /* Since joules were divided. Only the time in which work was known counts
      * for the shares of work, and `hold` is weighted by time. */
     double seconds, known_s, capacity, busy, tree_work, hold_s, hold;
+    /* The tree's part of the steps since then, up to the last; and the work since that. */
+    double tree_steps, step_joules, step_capacity, step_tree;
     double unknown_joules; /* divided without knowing the work: all in `rest` */
 
     /* By how many joules the tree's part changes with a step of `busy`: where joules were

@@ -604,6 +604,32 @@ static void test_measured_idle(void **state)
     assert_true(fabs(share.rest) < 1e-9);
 }
 
+/* One core at 10 W with nothing to do and at 50 W for the tree, which works for a tenth of
+ * a second now and then: it has all of these joules, whatever the window, and what it is
+ * told to have at a tick never becomes less. */
+static void test_bursts(void **state)
+{
+    struct wm_share share = { .shortest_s = 0.5, .idle_watts = NAN };
+    double joules = 0, least = 0;
+    int bursts = 0;
+
+    (void)state;
+    for (int tick = 1; tick <= 203; tick++) {
+        bool works = tick % 7 == 0;
+        const struct wm_work work = { 0.1, 0.1, works ? 0.1 : 0, works ? 0.1 : 0, NAN };
+        bursts += works;
+        joules += works ? 5 : 1;
+        wm_share_add(&share, joules, &work);
+        struct wm_share told = share;
+        wm_share_end(&told, joules);
+        assert_true(told.tree >= least);
+        assert_true(fabs(told.tree - 5 * bursts) < 1e-9);
+        assert_true(fabs(told.tree + told.idle + told.rest - joules) < 1e-9);
+        assert_true(told.rest > -1e-9);
+        least = told.tree;
+    }
+}
+
 /* Joules that come after work was unknown for a while are nobody's known. */
 static void test_unknown_work(void **state)
 {
@@ -628,6 +654,7 @@ int main(void)
         cmocka_unit_test(test_parts_add_up),
         cmocka_unit_test(test_measured_idle),
         cmocka_unit_test(test_unknown_work),
+        cmocka_unit_test(test_bursts),
         cmocka_unit_test(test_steps_of_cpu_time),
         cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_who_is_dead),
