@@ -8,11 +8,12 @@
 struct sum {
     size_t devices;
     bool is_told;
-    double joules, tree, period_s;
+    double joules, tree, period_s, tree_period_s;
 };
 
 /* A counter that has not moved yet tells nothing: its first step is of the time before,
- * too. What is divided late is divided for now like what came before it. */
+ * too. What is divided late is divided for now like what came before it; but not where that
+ * takes the machine's CPU time, as the tree might have less at the next tick. */
 static void add_device(struct sum *sum, const struct wm_energy *energy,
                        const struct wm_share *divided)
 {
@@ -22,12 +23,17 @@ static void add_device(struct sum *sum, const struct wm_energy *energy,
 
     if (!energy->counted)
         period_s = fmax(period_s, energy->power_sensor.window_s);
-    wm_share_end(&share, share.joules_now);
+    double tree_period_s = fmax(period_s, share.shortest_s);
+    if (isnan(share.idle_watts)) {
+        wm_share_end(&share, share.joules_now);
+        tree_period_s = period_s;
+    }
     sum->devices++;
     sum->is_told &= is_told && share.joules_now > 0;
     sum->joules += share.joules_now;
     sum->tree += share.tree;
     sum->period_s = fmax(sum->period_s, period_s);
+    sum->tree_period_s = fmax(sum->tree_period_s, tree_period_s);
 }
 
 /* Those in a processor have their energy in its. */
@@ -79,7 +85,7 @@ static void add_energy(struct wm_analysis *analysis, enum wm_region_resource res
     totals->used[resource] = is_told ? sum.joules : NAN;
     totals->period_s[resource] = sum.devices > 0 ? sum.period_s : NAN;
     if (sum.devices > 0)
-        *tree_period_s = fmax(*tree_period_s, sum.period_s);
+        *tree_period_s = fmax(*tree_period_s, sum.tree_period_s);
     analysis->region_told[resource] |= is_told;
     if (is_told)
         *tree += sum.tree;

@@ -559,6 +559,56 @@ static void test_baseline(void **state)
     }
 }
 
+/* With a baseline the tree's part is by the machine's CPU time: that of others, which comes
+ * later, takes none of it back from a region. */
+static void test_region_beside_others(void **state)
+{
+    static const struct series series[] = {
+        { HOST("cpu_time", "s", WM_COUNTER, 10000000), { 0, 0.1, 0.3, 0.5, 0.7, 0.9 } },
+        { TRACKER("tree", "cpu_time", "s", WM_COUNTER), { 0, 0.1, 0.1, 0.1, 0.1, 0.1 } },
+        { RAPL("package0", WM_DEVICE_CPU), { 0, 5, 7, 9, 11, 13 } },
+    };
+    static const struct wm_region_path paths[] = {
+        { "after it", WM_REGION_NO_PATH, 0, false },
+    };
+    const int64_t from_ns = SESSION_START_NS + SECOND_NS / 10;
+    const int64_t to_ns = SESSION_START_NS + SECOND_NS / 2;
+    const struct wm_region_edge edges[] = {
+        { .kind = WM_REGION_OPENS, .when_ns = from_ns, .start_ns = from_ns },
+        { .kind = WM_REGION_CLOSES, .when_ns = to_ns, .start_ns = from_ns },
+    };
+    struct wm_baseline baseline = { (char[]) { "rapl" }, (char[]) { "package0" }, 10 };
+    const struct wm_result result = {
+        .end_ns = to_ns, .cpu_total_seconds = 0.1, .peak_rss_bytes = -1, .ticks = 6
+    };
+    const struct session session = {
+        .run = { .interval_ns = SECOND_NS / 10,
+                 .core_count = 4,
+                 .anchor_ns = SESSION_START_NS,
+                 .baselines = &baseline,
+                 .baseline_count = 1,
+                 .baseline_seconds = 1 },
+        .series = series,
+        .series_count = ARRAY_LEN(series),
+        .ticks = 6,
+        .step_ns = SECOND_NS / 10,
+        .edges = edges,
+        .edge_count = ARRAY_LEN(edges),
+        .paths = paths,
+        .result = &result,
+    };
+    struct wm_report *report = session_report(&session);
+    const struct wm_value *all = &report->energy.split.tree;
+    const struct wm_value *own = &report->regions.paths[0].own.tree_energy.value;
+    const struct wm_value *rest = &report->regions.rest.tree_energy.value;
+
+    (void)state;
+    assert_true(all->known && own->known && rest->known);
+    assert_true(all->number > 0 && own->number >= 0 && rest->number >= 0);
+    assert_true(fabs(own->number + rest->number - all->number) < 1e-9);
+    wm_report_free(report);
+}
+
 /* What a sum is without is said, with the reason. */
 static void test_left_out(void **state)
 {
@@ -655,6 +705,7 @@ int main(void)
         cmocka_unit_test(test_measured_idle),
         cmocka_unit_test(test_unknown_work),
         cmocka_unit_test(test_bursts),
+        cmocka_unit_test(test_region_beside_others),
         cmocka_unit_test(test_steps_of_cpu_time),
         cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_who_is_dead),
