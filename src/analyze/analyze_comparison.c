@@ -120,14 +120,15 @@ static void take_whole(const struct wm_report *report,
                        const struct wm_block_results *results,
                        struct wm_compare_costs *costs)
 {
-    static const struct wm_value unknown = { .known = false };
-    /* The program's CPU time is told exactly, but another run has another. */
-    double number = scatter_of(&results->overall[WM_CPU_COMBINED_SUM]);
-    const struct wm_value scatter = { .number = number, .known = !isnan(number) };
+    static const struct wm_value unknown = { .known = false }, none = { .known = true };
 
     costs->calls = 1;
     *spent_on(costs, WM_COMPARE_TIME) = spent_of(&report->compute_time, &unknown);
-    *spent_on(costs, WM_COMPARE_CPU_TIME) = spent_of(&report->cpu_total, &scatter);
+    *spent_on(costs, WM_COMPARE_CPU_TIME) = spent_of(&report->cpu_total, &none);
+
+    /* It is told exactly, but another run has another. */
+    spent_on(costs, WM_COMPARE_CPU_TIME)->scatter =
+        report->cpu_total.number * scatter_of(&results->overall[WM_CPU_COMBINED_SUM]);
     *spent_on(costs, WM_COMPARE_ENERGY) = spent_by(&report->energy);
     *spent_on(costs, WM_COMPARE_CPU_ENERGY) = spent_by(&report->cpu_energy);
     *spent_on(costs, WM_COMPARE_DRAM_ENERGY) = spent_by(&report->dram_energy);

@@ -222,6 +222,9 @@ def recordings(folder):
     near(result["overall"]["time"]["sessions"]["two"]["value"], report["compute_time"]["time"])
     assert result["overall"]["time"]["sessions"]["two"]["beyond_noise"] is None
     assert result["overall"]["cpu_time"]["unit"] == "seconds"
+    whole = result["overall"]["cpu_time"]["sessions"]["two"]
+    near(whole["value"], report["cpu_time"]["total"])
+    assert "uncertainty" not in whole and whole["noise"] > 0, "told exactly, another in each run"
     by_name = {row["name"]: row for row in report["regions"]["by_name"]}
     assert [block["label"] for block in result["blocks"]] == ["inner", "outer"]
     for block in result["blocks"]:
