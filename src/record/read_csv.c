@@ -12,26 +12,22 @@
 
 #include "base/base_number.h"
 #include "base/base_text.h"
+#include "record/read_csv_regions.h"
 #include "record/record_channel.h"
 #include "record/record_csv.h"
 #include "record/record_lines.h"
 #include "record/record_ops.h"
-#include "record/record_regions.h"
 #include "record/record_text.h"
 
 /* What the cells of a column are. */
 struct cell {
-    enum { CELL_IGNORED, CELL_REGION, CELL_TIME, CELL_CLOCK, CELL_VALUE } use;
+    enum { CELL_IGNORED, CELL_TIME, CELL_CLOCK, CELL_VALUE } use;
     size_t index; /* of the clock or channel */
 };
 
-/* Calls in a batch. */
-enum { CALLS_AT_ONCE = 4096 };
-
 struct csv_reader {
     struct wm_reader_head head;
-    const char *file;
-    const char *path; /* the same for messages */
+    const char *path; /* for messages */
     struct wm_lines lines;
 
     struct wm_channel_set set;
@@ -42,12 +38,7 @@ struct csv_reader {
     struct wm_reading *readings;
     int64_t last_ns;
 
-    size_t region_column;         /* with the kind of row; SIZE_MAX: there is none */
-    struct wm_lines region_lines; /* the file once more */
-    struct wm_regions_part regions;
-    struct wm_regions_row named; /* the one whose name is being read */
-    char *name;                  /* NULL: none is */
-    size_t name_length, name_known;
+    struct wm_csv_regions regions; /* reads the file once more */
 };
 
 static bool csv_recognises(const char *head, size_t length)
@@ -196,27 +187,6 @@ static size_t count_cells(const char *line)
     return count;
 }
 
-/* Whether it is one of those, which need not be there. */
-static bool use_region_column(struct csv_reader *reader, const char *name,
-                              struct cell *cell)
-{
-    static const char start[] = "wattmeter_region";
-    size_t length = sizeof(start) - 1;
-
-    if (strncmp(name, start, length) != 0)
-        return false;
-    if (name[length] == '\0') {
-        *cell = (struct cell) { CELL_REGION, 0 };
-        reader->region_column = (size_t)(cell - reader->cells);
-        return true;
-    }
-    if (name[length] != '_' || name[length + 1] < '1' || name[length + 1] > '4' ||
-        name[length + 2] != '\0')
-        return false;
-    *cell = (struct cell) { CELL_REGION, (size_t)(name[length + 1] - '0') };
-    return true;
-}
-
 /* `seen` has a place for each use of the set, and one more for the time. */
 static int use_column(struct csv_reader *reader, const char *name, bool *seen,
                       struct wm_error *err)
@@ -224,7 +194,7 @@ static int use_column(struct csv_reader *reader, const char *name, bool *seen,
     struct cell *cell = &reader->cells[reader->cell_count++];
     const struct wm_column_use *use = wm_channel_set_find(&reader->set, name);
 
-    if (use_region_column(reader, name, cell))
+    if (wm_csv_regions_use_column(&reader->regions, name, reader->cell_count - 1))
         return WM_OK;
     if (strcmp(name, "time_ns") == 0)
         cell->use = CELL_TIME;
@@ -269,7 +239,6 @@ static int read_header(struct csv_reader *reader, char *line, struct wm_error *e
     bool *seen = calloc(reader->set.use_count + 1, sizeof(*seen));
 
     reader->cells = calloc(count_cells(line), sizeof(*reader->cells));
-    reader->region_column = SIZE_MAX;
     int status = seen && reader->cells ? use_columns(reader, line, seen, err)
                                        : out_of_memory(reader, err);
     free(seen);
@@ -302,9 +271,9 @@ static int csv_open(void *state, const char *path, size_t run, struct wm_error *
     struct csv_reader *reader = state;
     size_t index = 0;
 
-    reader->file = path;
     reader->path = wm_text_path(path);
     reader->last_ns = -1;
+    wm_csv_regions_init(&reader->regions, path);
     int status = wm_reader_choose_run(path, run, 1, &index, err);
     if (status < 0)
         return status;
@@ -341,7 +310,6 @@ static int read_cell(struct csv_reader *reader, size_t column, const char *text,
 
     switch (cell->use) {
     case CELL_IGNORED:
-    case CELL_REGION:
         return WM_OK;
     case CELL_TIME:
         good = parse_time(text, length, ret_when_ns);
@@ -392,22 +360,6 @@ static int read_row(struct csv_reader *reader, const char *line, size_t length,
     return WM_OK;
 }
 
-/* Whether the row is about regions and no tick. */
-static bool is_region_row(const struct csv_reader *reader, const char *line, size_t length)
-{
-    const char *cell = line, *end = line + length;
-
-    if (reader->region_column == SIZE_MAX)
-        return false;
-    for (size_t column = 0; column < reader->region_column; column++) {
-        cell = memchr(cell, ',', (size_t)(end - cell));
-        if (!cell)
-            return false;
-        cell++;
-    }
-    return cell < end && *cell != ',';
-}
-
 /* 1, or 0 past the last row of a tick. */
 static int next_tick_row(struct csv_reader *reader, char **ret_line, size_t *ret_length,
                          struct wm_error *err)
@@ -415,7 +367,7 @@ static int next_tick_row(struct csv_reader *reader, char **ret_line, size_t *ret
     int status;
 
     while ((status = wm_lines_next(&reader->lines, ret_line, ret_length, err)) > 0) {
-        if (!is_region_row(reader, *ret_line, *ret_length))
+        if (!wm_csv_regions_is_row(&reader->regions, *ret_line, *ret_length))
             break;
     }
     return status;
@@ -456,174 +408,11 @@ static int csv_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
     return 1;
 }
 
-/* A whole number, which another program may have written as 5.0; -1 for an empty cell. */
-static bool parse_region_number(const char *text, size_t length, int64_t *ret_number)
-{
-    const char *end = text;
-
-    if (length == 0) {
-        *ret_number = -1;
-        return true;
-    }
-    if (!wm_text_i64(text, &end, ret_number))
-        return false;
-    if (end[0] == '.' && end[1] == '0')
-        end += 2;
-    return end == text + length;
-}
-
-static int read_region_cells(const struct csv_reader *reader, const char *line,
-                             size_t length, int64_t numbers[WM_CSV_REGION_CELLS],
-                             struct wm_error *err)
-{
-    const char *text = line, *end = line + length;
-
-    for (size_t i = 0; i < WM_CSV_REGION_CELLS; i++)
-        numbers[i] = -1;
-    for (size_t column = 0; column < reader->cell_count; column++) {
-        const struct cell *cell = &reader->cells[column];
-        const char *comma = memchr(text, ',', (size_t)(end - text));
-        size_t cell_length = (size_t)((comma ? comma : end) - text);
-        if (cell->use == CELL_REGION &&
-            !parse_region_number(text, cell_length, &numbers[cell->index]))
-            return wm_fail(err, WM_EFORMAT, "cell %zu: '%.*s' is not a number", column + 1,
-                           cell_length < 32 ? (int)cell_length : 32, text);
-        if (!comma)
-            break;
-        text = comma + 1;
-    }
-    return WM_OK;
-}
-
-static int end_name(struct csv_reader *reader, struct wm_error *err)
-{
-    reader->name[reader->name_known] = '\0';
-    reader->named.name = reader->name;
-    int status = wm_regions_read_path(&reader->regions, &reader->named, err);
-    free(reader->name);
-    reader->name = NULL;
-    return status;
-}
-
-static int begin_path(struct csv_reader *reader, const int64_t *numbers,
-                      struct wm_error *err)
-{
-    if (numbers[3] < 0 || numbers[3] > WM_REGIONS_NAME_MAX)
-        return wm_fail(err, WM_EFORMAT, "path %lld has a name of %lld bytes",
-                       (long long)numbers[0], (long long)numbers[3]);
-    reader->named = (struct wm_regions_row) {
-        .number = numbers[0],
-        .parent = numbers[1],
-        .is_free = numbers[2],
-    };
-    reader->name_length = (size_t)numbers[3];
-    reader->name_known = 0;
-    reader->name = malloc(reader->name_length + 1);
-    if (!reader->name)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
-    return reader->name_length == 0 ? end_name(reader, err) : WM_OK;
-}
-
-static int add_to_name(struct csv_reader *reader, const int64_t *numbers,
-                       struct wm_error *err)
-{
-    for (int i = 0; i < WM_CSV_REGION_CELLS - 1; i++) {
-        for (int byte = WM_CSV_NAME_BYTES - 1; byte >= 0; byte--) {
-            if (reader->name_known < reader->name_length)
-                reader->name[reader->name_known++] =
-                    (char)((uint64_t)numbers[i] >> (8 * byte) & 0xff);
-        }
-    }
-    return reader->name_known == reader->name_length ? end_name(reader, err) : WM_OK;
-}
-
-/* Rows of other kinds are those of a later version. */
-static int read_region(struct csv_reader *reader, const char *line, size_t length,
-                       struct wm_error *err)
-{
-    struct wm_regions_part *part = &reader->regions;
-    int64_t cells[WM_CSV_REGION_CELLS];
-    const int64_t *numbers = cells + 1;
-
-    int status = read_region_cells(reader, line, length, cells, err);
-    if (status < 0)
-        return status;
-    if ((cells[0] == WM_CSV_NAME) != (reader->name != NULL))
-        return wm_fail(err, WM_EFORMAT, "%s",
-                       reader->name ? "the rest of a name is missing"
-                                    : "a name without a path");
-    switch (cells[0]) {
-    case WM_CSV_PATH:
-        return begin_path(reader, numbers, err);
-    case WM_CSV_NAME:
-        return add_to_name(reader, numbers, err);
-    case WM_CSV_THREAD:
-        return wm_regions_read_thread(part,
-                                      &(const struct wm_regions_row) {
-                                          .number = numbers[0],
-                                          .pid = numbers[1],
-                                          .tid = numbers[2],
-                                          .process = numbers[3],
-                                      },
-                                      err);
-    case WM_CSV_CALL:
-    case WM_CSV_OPEN:
-        return wm_regions_read_call(part,
-                                    &(const struct wm_regions_row) {
-                                        .path = numbers[0],
-                                        .thread = numbers[1],
-                                        .start_ns = numbers[2],
-                                        .stop_ns = numbers[3],
-                                        .is_open = cells[0] == WM_CSV_OPEN,
-                                    },
-                                    err);
-    default:
-        return WM_OK;
-    }
-}
-
-/* After the header: 1, or 0 where the file ends in it. */
-static int open_regions(struct csv_reader *reader, struct wm_error *err)
-{
-    char *line = NULL;
-    size_t length = 0;
-    int status = wm_lines_open(&reader->region_lines, reader->file, WM_CSV_LINE_MAX, err);
-
-    for (int row = 0; row < 3 && status >= 0; row++) {
-        status = wm_lines_next(&reader->region_lines, &line, &length, err);
-        if (status == 0)
-            return 0;
-    }
-    return status;
-}
-
 static int csv_regions(void *state, struct wm_region_batch *ret_batch, struct wm_error *err)
 {
     struct csv_reader *reader = state;
-    struct wm_regions_part *part = &reader->regions;
-    struct wm_error why;
-    char *line = NULL;
-    size_t length = 0;
-    int status = 1;
 
-    if (reader->cell_count == 0 || reader->region_column == SIZE_MAX)
-        return 0;
-    wm_regions_part_next(part);
-    if (!reader->region_lines.is_open)
-        status = open_regions(reader, err);
-    while (status > 0 && part->call_count < CALLS_AT_ONCE) {
-        status = wm_lines_next(&reader->region_lines, &line, &length, err);
-        if (status <= 0 || !is_region_row(reader, line, length))
-            continue;
-        int read = read_region(reader, line, length, &why);
-        if (read < 0)
-            return wm_fail(err, read, "%s: line %zu: %.150s", reader->path,
-                           reader->region_lines.number, why.text);
-    }
-    if (status < 0)
-        return status;
-    *ret_batch = wm_regions_part_batch(part);
-    return !wm_regions_part_is_empty(part);
+    return wm_csv_regions_next(&reader->regions, ret_batch, err);
 }
 
 static void csv_close(void *state)
@@ -631,9 +420,7 @@ static void csv_close(void *state)
     struct csv_reader *reader = state;
 
     wm_lines_close(&reader->lines);
-    wm_lines_close(&reader->region_lines);
-    wm_regions_part_release(&reader->regions);
-    free(reader->name);
+    wm_csv_regions_release(&reader->regions);
     free(reader->cells);
     free(reader->clocks);
     free(reader->readings);
