@@ -30,7 +30,6 @@ enum { HEAD_SIZE = 4096 };
 struct wm_recording {
     const struct wm_reader_ops *ops;
     char *path;
-    size_t run;
     dev_t device;
     ino_t inode; /* 0 where a URL leads */
     bool started;
@@ -140,7 +139,6 @@ static int open_file(char *file, size_t run, struct wm_recording **ret_recording
     }
     recording->ops = ops;
     recording->path = file;
-    recording->run = run;
     recording->device = info.st_dev;
     recording->inode = info.st_ino;
 
@@ -191,7 +189,6 @@ int wm_recording_join_meter(struct wm_recording *recording, const char *path,
         goto out;
 
     joined->ops = &wm_reader_join;
-    joined->run = recording->run;
     joined->device = recording->device;
     joined->inode = recording->inode;
     *ret_joined = joined;
@@ -276,38 +273,19 @@ size_t wm_recording_gaps(const struct wm_recording *recording,
     return head_of(recording)->gap_count;
 }
 
-/* The time of the last tick, wherever the recording stands. */
-static int find_end(const struct wm_recording *recording, int64_t *ret_end_ns,
-                    struct wm_error *err)
-{
-    const struct wm_reader_head *head = head_of(recording);
-    size_t run = recording->run == WM_LAST_RUN ? head->run_count - 1 : recording->run;
-    struct wm_recording *again = NULL;
-    struct wm_tick tick;
-    int64_t end_ns = head->run.anchor_ns;
-
-    int status = wm_recording_open(recording->path, run, &again, err);
-    if (status < 0)
-        return status;
-    while ((status = wm_recording_next(again, &tick, err)) > 0)
-        end_ns = tick.when_ns;
-    wm_recording_close(again);
-    if (status == WM_OK)
-        *ret_end_ns = end_ns;
-    return status;
-}
-
 /* What the recording lacks as its tracker was killed. */
 static int read_left(struct wm_recording *recording, struct wm_region_batch *ret_batch,
                      struct wm_error *err)
 {
     struct wm_reader_head *head = (struct wm_reader_head *)recording->state;
     struct wm_left *left = &recording->left;
-    int64_t end_ns = 0;
+    int64_t end_ns = -1;
 
     if (!wm_left_is_there(&head->run))
         return 0;
-    int status = find_end(recording, &end_ns, err);
+    int status = recording->ops->last_tick(recording->state, &end_ns, err);
+    if (status == WM_OK && end_ns < 0)
+        end_ns = head->run.anchor_ns;
     if (status == WM_OK)
         status = wm_left_read(left, &head->run, end_ns, ret_batch, err);
     if (status < 0 || !left->remark[0])

@@ -29,9 +29,6 @@ int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch 
 /* What messages call it: its file, or the database without a password. */
 const char *wm_recording_path(const struct wm_recording *recording);
 
-/* Where it was opened, and which of its runs it is: so that it can be opened again. The
- * path may be a URL with a password. */
-
 /* Whether no tick has been read yet. */
 bool wm_recording_at_start(const struct wm_recording *recording);
 
