@@ -106,7 +106,6 @@ struct joining {
     uint32_t *path_index, *thread_index; /* of what the recording has */
     uint32_t *paths, *threads;           /* from the numbers of `calls` to those */
     size_t path_count, path_room, thread_count, thread_room;
-    bool is_end; /* what comes now is open still */
 };
 
 static int append(uint32_t **array, size_t *count, size_t *room, uint32_t number)
@@ -187,15 +186,17 @@ static int map_new(struct joining *joining)
     return status;
 }
 
-/* Calls are recorded in the order of their stops. */
+/* Calls are recorded in the order of their stops. An export has, as its last, those that
+ * were open when it was made, and which may have stopped since. */
 static bool is_recorded(const struct wm_left *left, const struct wm_region_record *call)
 {
-    if (call->stop_ns != left->last_ns)
-        return call->stop_ns < left->last_ns;
+    if (call->stop_ns < left->last_ns)
+        return true;
     for (size_t i = 0; i < left->last_count; i++) {
         const struct wm_region_record *other = &left->last[i];
         if (other->start_ns == call->start_ns && other->path == call->path &&
-            other->thread == call->thread)
+            other->thread == call->thread &&
+            (other->stop_ns == call->stop_ns || other->is_open))
             return true;
     }
     return false;
@@ -217,7 +218,7 @@ static int take_edge(void *context, const struct wm_region_edge *edge)
         .thread = joining->threads[edge->thread],
         .is_open = edge->kind == WM_REGION_BREAKS_OFF,
     };
-    if (!joining->is_end && is_recorded(joining->left, &call))
+    if (is_recorded(joining->left, &call))
         return WM_OK;
     return wm_regions_part_add_call(&joining->left->found, &call);
 }
@@ -258,7 +259,6 @@ static int join(struct joining *joining, const char *folder, int64_t end_ns,
     if (status < 0)
         return status;
     remark(left, &found);
-    joining->is_end = true;
     if (end_ns < left->last_ns)
         end_ns = left->last_ns;
     if (end_ns < found.last_ns)

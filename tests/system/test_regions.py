@@ -239,8 +239,13 @@ def _(folder):
             assert calls(r) == expected, (round_number, calls(r), expected)
             assert unfinished(r) == {("around",): 1, ("around", "never"): 1}, unfinished(r)
             assert not any("missing" in remark for remark in r["remarks"]), r["remarks"]
+            copy = folder / ("copy" + suffix)
+            done = wattmeter("export", recording, "--overwrite", "-o", copy)
+            assert done.returncode == 0, done
+            assert report_of(copy)["regions"] == r["regions"], report_of(copy)["regions"]
             time.sleep(0.3)  # The program is gone by now.
             assert report_of(recording)["regions"] == r["regions"]
+            assert report_of(copy)["regions"] == r["regions"], report_of(copy)["regions"]
         finally:
             shutil.rmtree(inbox, ignore_errors=True)
 
