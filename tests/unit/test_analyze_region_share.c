@@ -8,63 +8,12 @@
 #include <stdlib.h>
 
 #include "analyze/analyze_regions.h"
+#include "made_load.h"
 #include "test.h"
-
-#define MOST_EDGES 65536
-
-/* A generator of its own, so that each run of the test is the same. */
-static uint64_t seed = 1;
-
-static double uniform(double low, double high)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return low + (high - low) * (double)(seed >> 11) / 9007199254740992.0;
-}
-
-static double spread_out(double low, double high)
-{
-    return low * pow(high / low, uniform(0, 1));
-}
-
-/* Times at which the power changes, and the joules until then. */
-struct load {
-    double from[MOST_EDGES], watts[MOST_EDGES], joules[MOST_EDGES];
-    size_t count;
-};
-
-static void add_power(struct load *load, double from, double watts)
-{
-    size_t i = load->count;
-
-    if (i > 0 && from < load->from[i - 1])
-        from = load->from[i - 1];
-    assert_true(i < MOST_EDGES);
-    load->from[i] = from;
-    load->watts[i] = watts;
-    load->joules[i] =
-        i > 0 ? load->joules[i - 1] + load->watts[i - 1] * (from - load->from[i - 1]) : 0;
-    load->count++;
-}
-
-static double joules_until(const struct load *load, double when)
-{
-    size_t low = 0, high = load->count;
-
-    while (high - low > 1) {
-        size_t middle = (low + high) / 2;
-        if (load->from[middle] <= when)
-            low = middle;
-        else
-            high = middle;
-    }
-    return load->joules[low] + load->watts[low] * (when - load->from[low]);
-}
 
 /* The calls of the region, one after the other. */
 struct calls {
-    double start[MOST_EDGES / 16], stop[MOST_EDGES / 16];
+    double start[MOST_STRETCHES / 16], stop[MOST_STRETCHES / 16];
     size_t count;
     double end; /* of the run */
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/analyze_regions.h"
+#include "made_load.h"
 #include "test.h"
 
 #define MS INT64_C(1000000)
@@ -267,17 +268,6 @@ static void test_names(void **state)
     assert_near(figures.own.uses[WM_REGION_GPU_ENERGY].used, 70, 1e-9);
     assert_int_equal(figures.openings, 1);
     wm_regions_free(regions);
-}
-
-/* A generator of its own, so that each run of the test is the same. */
-static uint64_t seed = 1;
-
-static double uniform(double low, double high)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return low + (high - low) * (double)(seed >> 11) / 9007199254740992.0;
 }
 
 static int below(int count)

@@ -9,69 +9,12 @@
 #include <string.h>
 
 #include "analyze/analyze_uncertainty.h"
+#include "made_load.h"
 #include "test.h"
-
-/* Of every stretch of a load: when it starts, its power, the joules until then. */
-#define MAX_STRETCHES 65536
-
-struct load {
-    double from[MAX_STRETCHES], watts[MAX_STRETCHES], joules[MAX_STRETCHES];
-    size_t count;
-    double busy_watts; /* from here on the device is busy */
-};
-
-/* A generator of its own, so that each run of the test is the same. */
-static uint64_t seed = 1;
-
-static double uniform(double low, double high)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return low + (high - low) * (double)(seed >> 11) / 9007199254740992.0;
-}
-
-static double spread_out(double low, double high)
-{
-    return low * pow(high / low, uniform(0, 1));
-}
 
 static double normal(double deviation)
 {
     return deviation * sqrt(-2 * log(1 - uniform(0, 1))) * cos(6.283185307 * uniform(0, 1));
-}
-
-static void add_stretch(struct load *load, double from, double watts)
-{
-    size_t i = load->count;
-
-    assert_true(i < MAX_STRETCHES);
-    load->from[i] = from;
-    load->watts[i] = watts;
-    load->joules[i] =
-        i > 0 ? load->joules[i - 1] + load->watts[i - 1] * (from - load->from[i - 1]) : 0;
-    load->count++;
-}
-
-static size_t stretch_at(const struct load *load, double when)
-{
-    size_t low = 0, high = load->count;
-
-    while (high - low > 1) {
-        size_t middle = (low + high) / 2;
-        if (load->from[middle] <= when)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static double joules_until(const struct load *load, double when)
-{
-    size_t i = stretch_at(load, when);
-
-    return load->joules[i] + load->watts[i] * (when - load->from[i]);
 }
 
 enum load_kind {
@@ -96,28 +39,29 @@ static void make_square(struct load *load, double period, double at, double unti
 {
     double duty = uniform(0.1, 0.9), from = at - period * uniform(0, 1);
 
-    add_stretch(load, from - period, watts[0]);
+    add_power(load, from - period, watts[0]);
     for (; from < until; from += period) {
-        add_stretch(load, from, watts[1]);
-        add_stretch(load, from + duty * period, watts[0]);
+        add_power(load, from, watts[1]);
+        add_power(load, from + duty * period, watts[0]);
     }
 }
 
-static void make_load(struct load *load, enum load_kind kind, double period, double length)
+/* From how many watts on the device is busy. */
+static double make_load(struct load *load, enum load_kind kind, double period,
+                        double length)
 {
     double idle = uniform(40, 90), busy = uniform(150, 600);
     const double watts[2] = { idle, busy };
     double until = length + period, at = -0.4 - 4 * period;
 
     load->count = 0;
-    load->busy_watts = (idle + 10);
     switch (kind) {
     case CONSTANT:
-        add_stretch(load, at, uniform(0, 1) < 0.2 ? idle : busy);
+        add_power(load, at, uniform(0, 1) < 0.2 ? idle : busy);
         break;
     case RAMP:
         for (int i = 0; i < 1000; i++)
-            add_stretch(load, at + (until - at) * i / 1000, 150 + (busy - 150) * i / 1000);
+            add_power(load, at + (until - at) * i / 1000, 150 + (busy - 150) * i / 1000);
         break;
     case SQUARE_AT:
         make_square(load, uniform(0, 1) < 0.7 ? period : period / 2, at, until, watts);
@@ -129,23 +73,24 @@ static void make_load(struct load *load, enum load_kind kind, double period, dou
         make_square(load, period * spread_out(0.08, 30), at, until, watts);
         break;
     case BURSTS:
-        add_stretch(load, at, idle);
+        add_power(load, at, idle);
         for (at = length * uniform(0, 0.5); at < until; at += length * uniform(0.1, 1)) {
-            add_stretch(load, at, busy);
+            add_power(load, at, busy);
             at += length * uniform(0.02, 0.4);
-            add_stretch(load, at, idle);
+            add_power(load, at, idle);
         }
         break;
     case TELEGRAPH:
         for (double dwell = period * spread_out(0.2, 20); at < until;
              at -= dwell * log(1 - uniform(0, 1)))
-            add_stretch(load, at, watts[load->count % 2]);
+            add_power(load, at, watts[load->count % 2]);
         break;
     default:
-        add_stretch(load, at, idle);
-        add_stretch(load, 0, busy);
-        add_stretch(load, length, idle);
+        add_power(load, at, idle);
+        add_power(load, 0, busy);
+        add_power(load, length, idle);
     }
+    return idle + 10;
 }
 
 /* A sensor as it is built; how far it is off is drawn from what the table states. */
@@ -226,6 +171,7 @@ static double mean_watts(const struct load *load, double until, double seconds)
 struct device {
     const struct build *build;
     const struct load *load;
+    double busy_watts;
     double phase, gain, offset;
     double counted_until, joules; /* of a counter that sees a part of the time */
 };
@@ -271,7 +217,7 @@ static double busy_at(const struct device *device, double when)
 
     for (size_t i = stretch_at(load, from); i < load->count && load->from[i] < until; i++) {
         double end = i + 1 < load->count ? fmin(load->from[i + 1], until) : until;
-        if (load->watts[i] >= load->busy_watts)
+        if (load->watts[i] >= device->busy_watts)
             busy += end - fmax(load->from[i], from);
     }
     return floor(100 * busy / BUSY_PERIOD_S) / 100;
@@ -300,10 +246,11 @@ static struct outcome measure(const struct build *build, enum load_kind kind,
     power_channel.kind = WM_GAUGE;
     wm_sensor_find(&build->channel, build->detail, &energy.counter_sensor);
     wm_sensor_find(&power_channel, build->detail, &energy.power_sensor);
-    make_load(&load, kind, build->period, length);
+    double busy_watts = make_load(&load, kind, build->period, length);
     struct device device = {
         .build = build,
         .load = &load,
+        .busy_watts = busy_watts,
         .phase = build->period * uniform(-1, 0),
         .gain = 1 + normal(energy.counter_sensor.gain / 2),
         .offset = normal(energy.counter_sensor.offset_w / 2),
