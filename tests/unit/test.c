@@ -2,12 +2,14 @@
 /* test.c - scratch folders and paths for the unit tests. */
 #include "test.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int test_make_dir(void **state)
@@ -19,6 +21,13 @@ int test_make_dir(void **state)
     }
     *state = path;
     return 0;
+}
+
+int test_make_dir_utc(void **state)
+{
+    setenv("TZ", "UTC", 1);
+    tzset();
+    return test_make_dir(state);
 }
 
 static int remove_entry(const char *path, const struct stat *info, int type,
@@ -35,6 +44,15 @@ int test_remove_dir(void **state)
     return status;
 }
 
+void test_write_bytes(const char *path, const char *bytes, size_t length)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+}
+
 void test_write_file(const char *dir, const char *path, const char *text)
 {
     char full[512];
@@ -45,10 +63,7 @@ void test_write_file(const char *dir, const char *path, const char *text)
         *slash = '/';
     }
 
-    FILE *file = fopen(full, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    test_write_bytes(full, text, strlen(text));
 }
 
 static const char *path_under(const char *variable, const char *relative)
@@ -70,4 +85,28 @@ const char *test_source_path(const char *relative)
 const char *test_build_path(const char *relative)
 {
     return path_under("WM_BUILD_ROOT", relative);
+}
+
+char *test_read_source(const char *relative)
+{
+    FILE *file = fopen(test_source_path(relative), "r");
+    size_t size = 0;
+    char *text = NULL;
+
+    assert_non_null(file);
+    assert_true(getdelim(&text, &size, '\0', file) > 0);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+size_t test_count_open_files(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
 }

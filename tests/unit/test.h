@@ -19,13 +19,23 @@
 int test_make_dir(void **state);
 int test_remove_dir(void **state);
 
+/* The same, and local times are in UTC. */
+int test_make_dir_utc(void **state);
+
 /* Writes `text` to `path` under `dir`, making the folders on the way. */
 void test_write_file(const char *dir, const char *path, const char *text);
+
+void test_write_bytes(const char *path, const char *bytes, size_t length);
 
 /* Absolute path of a file of the source tree or of the build tree; static
  * memory, good until the fourth call from here. */
 const char *test_source_path(const char *relative);
 const char *test_build_path(const char *relative);
+
+/* The text of such a file of the source tree, the caller's to free. */
+char *test_read_source(const char *relative);
+
+size_t test_count_open_files(void);
 
 /* Lets the allocation number `nth` from now (0: the next) fail, and all after
  * it; -1 switches it off. Returns how many were made since the last call. Works

@@ -11,7 +11,6 @@
 #include "analyze/analyze_compare.h"
 #include "analyze/analyze_comparison.h"
 #include "analyze/analyze_welch.h"
-#include "base/base_file.h"
 #include "record/record.h"
 #include "test.h"
 #include "wattmeter/comparison.h"
@@ -532,17 +531,6 @@ static void test_units(void **state)
     assert_string_equal(err.text, "x.json: \"gibibytes\" is no unit of memory");
 }
 
-static char *slurp(const char *relative)
-{
-    char *text;
-    struct wm_error err;
-    size_t length;
-
-    if (wm_file_slurp(test_source_path(relative), 1 << 20, &text, &length, &err) < 0)
-        fail_msg("%s", err.text);
-    return text;
-}
-
 #define JSON_A "tests/data/gpu_tracker/analysis_a.json"
 #define JSON_B "tests/data/gpu_tracker/analysis.json"
 
@@ -578,7 +566,7 @@ static void test_seed(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         assert_int_equal(
             wm_comparison_run(comparison, rows[i].statistic, rows[i].format, NULL), WM_OK);
-        char *printed = print(comparison), *expected = slurp(rows[i].path);
+        char *printed = print(comparison), *expected = test_read_source(rows[i].path);
         assert_string_equal(printed, expected);
         assert_null(wm_comparison_remark(comparison, 0));
         free(expected);

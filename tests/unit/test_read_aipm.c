@@ -23,13 +23,6 @@ struct found {
     struct wm_energy energies[64];
 };
 
-static int set_zone(void **state)
-{
-    setenv("TZ", "UTC", 1);
-    tzset();
-    return test_make_dir(state);
-}
-
 static struct wm_recording *open_text(void **state, const char *text)
 {
     struct wm_recording *recording = NULL;
@@ -735,7 +728,8 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-#define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_zone, test_remove_dir)
+#define WITH_DIR(test)                                                                     \
+    cmocka_unit_test_setup_teardown(test, test_make_dir_utc, test_remove_dir)
     const struct CMUnitTest tests[] = {
         WITH_DIR(test_energy),    WITH_DIR(test_exact_energy),
         WITH_DIR(test_metrics),   WITH_DIR(test_temperatures),

@@ -3,7 +3,6 @@
  * recording. A new case is a new row. */
 #include "test_record_fixture.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include "analyze/analyze_stats.h"
@@ -11,13 +10,6 @@
 #define OMEGA                                                                              \
     "wattmetre-read on /dev/ttyUSB0\n#timestamp,#frame_is_ok,#U1,#current1,#activepow1,"   \
     "#activepow2\n"
-
-static int set_zone(void **state)
-{
-    setenv("TZ", "UTC", 1);
-    tzset();
-    return test_make_dir(state);
-}
 
 /* The ticks of a recording and the integral of its channel `index`. */
 struct found {
@@ -432,7 +424,8 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-#define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_zone, test_remove_dir)
+#define WITH_DIR(test)                                                                     \
+    cmocka_unit_test_setup_teardown(test, test_make_dir_utc, test_remove_dir)
     const struct CMUnitTest tests[] = {
         WITH_DIR(test_good),       WITH_DIR(test_refused),      WITH_DIR(test_hostile_rows),
         WITH_DIR(test_join),       WITH_DIR(test_join_refused), WITH_DIR(test_no_memory),

@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analyze/analyze_stats.h"
@@ -91,13 +90,6 @@ static struct wm_tick make_tick(size_t n, struct wm_reading *readings)
             .state = WM_READING_OK,
         };
     return (struct wm_tick) { when_ns, readings, CHANNELS };
-}
-
-static int set_zone(void **state)
-{
-    setenv("TZ", "UTC", 1);
-    tzset();
-    return test_make_dir(state);
 }
 
 /* `missing`: a channel that has no value in tick 1, and none in tick 2 unless it is
@@ -735,7 +727,8 @@ static void test_no_memory(void **state)
 
 int main(void)
 {
-#define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, set_zone, test_remove_dir)
+#define WITH_DIR(test)                                                                     \
+    cmocka_unit_test_setup_teardown(test, test_make_dir_utc, test_remove_dir)
     const struct CMUnitTest tests[] = {
         WITH_DIR(test_values),           WITH_DIR(test_missing),
         WITH_DIR(test_still_counter),    WITH_DIR(test_read_back),

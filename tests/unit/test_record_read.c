@@ -30,15 +30,6 @@ static int read_all(const char *path, size_t *ret_ticks, bool *ret_has_result,
     return status;
 }
 
-static void write_bytes(const char *path, const char *bytes, size_t length)
-{
-    FILE *file = fopen(path, "w");
-
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, length, file), length);
-    assert_int_equal(fclose(file), 0);
-}
-
 static char *slurp(const char *path, size_t *ret_length)
 {
     struct wm_error err = { 0 };
@@ -141,7 +132,7 @@ static void test_truncated_sqlite(void **state)
         size_t ticks = 0;
         bool has_result = false;
 
-        write_bytes(cut, bytes, at);
+        test_write_bytes(cut, bytes, at);
         int status = read_all(cut, &ticks, &has_result, &err);
         if (status < 0)
             assert_int_equal(status, WM_EFORMAT);
@@ -172,7 +163,7 @@ static void test_damaged(void **state)
             size_t at = random / 7 % length;
             char before = bytes[at];
             bytes[at] = (char)(random >> 16);
-            write_bytes(bad, bytes, length);
+            test_write_bytes(bad, bytes, length);
             bytes[at] = before;
             failed += read_all(bad, &ticks, &has_result, &err) < 0;
             assert_true(ticks <= 10);
@@ -330,21 +321,21 @@ static void test_huge_csv(void **state)
     size_t ticks = 0;
     bool has_result = false;
 
-    write_bytes(path, nul, sizeof(nul) - 1);
+    test_write_bytes(path, nul, sizeof(nul) - 1);
     assert_int_equal(read_all(path, &ticks, &has_result, &err), WM_EFORMAT);
     assert_non_null(strstr(err.text, "line 4"));
 
     char *text = malloc(size);
     memset(text, '1', size);
     memcpy(text, FRONT, front);
-    write_bytes(path, text, size);
+    test_write_bytes(path, text, size);
     assert_int_equal(read_all(path, &ticks, &has_result, &err), WM_EFORMAT);
     assert_non_null(strstr(err.text, "line 4: longer than 1 MiB"));
 
     memset(text, ',', size);
     memcpy(text, FRONT, front);
     text[front + 1000000] = '\n';
-    write_bytes(path, text, size);
+    test_write_bytes(path, text, size);
     assert_int_equal(read_all(path, &ticks, &has_result, &err), WM_EFORMAT);
 
     /* The header may have a great many columns of others. */
@@ -354,7 +345,7 @@ static void test_huge_csv(void **state)
     memcpy(text + front + 900000, "time_ns,c,v\n", 12);
     memset(text + front + 900012, ',', 900000);
     memcpy(text + front + 1800012, "5,4,1\n", 6);
-    write_bytes(path, text, front + 1800018);
+    test_write_bytes(path, text, front + 1800018);
     assert_int_equal(read_all(path, &ticks, &has_result, &err), WM_OK);
     assert_int_equal(ticks, 1);
     free(text);
@@ -454,7 +445,7 @@ static void test_edited_sqlite(void **state)
         char *message = NULL;
 
         print_message("  %s\n", cases[i].what);
-        write_bytes(edited, bytes, length);
+        test_write_bytes(edited, bytes, length);
         assert_int_equal(sqlite3_open(edited, &db), SQLITE_OK);
         if (sqlite3_exec(db, cases[i].sql, NULL, NULL, &message) != SQLITE_OK)
             fail_msg("%s", message);

@@ -3,7 +3,6 @@
  * /proc: those of whole machines under tests/data, and broken ones made here. */
 #include "test.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -1152,18 +1151,6 @@ static void test_too_many(void **state)
     wm_source_close(source);
 }
 
-static size_t count_open_files(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    size_t count = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 static void test_allocation(void **state)
 {
     const struct wm_source_config config = {
@@ -1171,7 +1158,7 @@ static void test_allocation(void **state)
         .procfs = test_source_path("tests/data/proc-drm/amd-discrete"),
     };
     struct wm_source *source = NULL;
-    size_t files = count_open_files();
+    size_t files = test_count_open_files();
     long step;
     (void)state;
 
@@ -1186,7 +1173,7 @@ static void test_allocation(void **state)
         assert_int_equal(status, WM_ENOMEM);
         assert_non_null(strstr(err.text, "out of memory"));
         assert_null(source);
-        assert_int_equal(count_open_files(), files);
+        assert_int_equal(test_count_open_files(), files);
     }
     assert_in_range(step, 5, 49);
 
@@ -1195,9 +1182,9 @@ static void test_allocation(void **state)
     for (int i = 0; i < 5; i++)
         read_twice(source);
     assert_int_equal(test_fail_allocation(-1), 0);
-    assert_true(count_open_files() > files);
+    assert_true(test_count_open_files() > files);
     wm_source_close(source);
-    assert_int_equal(count_open_files(), files);
+    assert_int_equal(test_count_open_files(), files);
 }
 
 int main(void)

@@ -3,7 +3,6 @@
  * changing trees that stand for /proc, and once from the real one. */
 #include "test.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -353,25 +352,13 @@ static void test_big_machine(void **state)
     wm_source_close(source);
 }
 
-static size_t count_open_files(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    size_t count = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 static void test_allocation_failures(void **state)
 {
     const struct wm_source_config config = {
         .procfs = test_source_path("tests/data/proc/vm-2-cores"),
     };
     struct wm_source *source = NULL;
-    size_t files = count_open_files();
+    size_t files = test_count_open_files();
     long step;
     (void)state;
 
@@ -386,11 +373,11 @@ static void test_allocation_failures(void **state)
         assert_int_equal(status, WM_ENOMEM);
         assert_non_null(strstr(err.text, "out of memory"));
         assert_null(source);
-        assert_int_equal(count_open_files(), files);
+        assert_int_equal(test_count_open_files(), files);
     }
     assert_in_range(step, 5, 49);
     wm_source_close(source);
-    assert_int_equal(count_open_files(), files);
+    assert_int_equal(test_count_open_files(), files);
 }
 
 static void test_this_machine(void **state)

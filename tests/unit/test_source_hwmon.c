@@ -3,7 +3,6 @@
  * those of real machines under tests/data/sys, and broken ones made here. */
 #include "test.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -424,25 +423,13 @@ static void test_too_many(void **state)
     wm_source_close(source);
 }
 
-static size_t count_open_files(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    size_t count = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 static void test_allocation_failures(void **state)
 {
     const struct wm_source_config config = {
         .sysfs = test_source_path("tests/data/sys/amd-threadripper"),
     };
     struct wm_source *source = NULL;
-    size_t files = count_open_files();
+    size_t files = test_count_open_files();
     long step;
     (void)state;
 
@@ -457,12 +444,12 @@ static void test_allocation_failures(void **state)
         assert_int_equal(status, WM_ENOMEM);
         assert_non_null(strstr(err.text, "out of memory"));
         assert_null(source);
-        assert_int_equal(count_open_files(), files);
+        assert_int_equal(test_count_open_files(), files);
     }
     assert_in_range(step, 2, 49);
-    assert_int_equal(count_open_files(), files + 2);
+    assert_int_equal(test_count_open_files(), files + 2);
     wm_source_close(source);
-    assert_int_equal(count_open_files(), files);
+    assert_int_equal(test_count_open_files(), files);
 }
 
 int main(void)

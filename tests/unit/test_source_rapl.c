@@ -6,7 +6,6 @@
  */
 #include "test.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -552,18 +551,6 @@ static void test_no_permission(void **state)
     assert_int_equal(status, 0);
 }
 
-static size_t count_open_files(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    size_t count = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 static void test_allocation_failures(void **state)
 {
     static const struct file files[MAX_FILES] = {
@@ -571,7 +558,7 @@ static void test_allocation_failures(void **state)
         FULL_ZONE("intel-rapl:0:0", "dram", "2"),
     };
     struct wm_source *source = NULL;
-    size_t open_files = count_open_files();
+    size_t open_files = test_count_open_files();
     long step;
 
     make_tree(*state, files);
@@ -586,12 +573,12 @@ static void test_allocation_failures(void **state)
         assert_int_equal(status, WM_ENOMEM);
         assert_non_null(strstr(err.text, "out of memory"));
         assert_null(source);
-        assert_int_equal(count_open_files(), open_files);
+        assert_int_equal(test_count_open_files(), open_files);
     }
     assert_in_range(step, 4, 59);
     assert_int_equal(wm_source_channel_count(source), 2);
     wm_source_close(source);
-    assert_int_equal(count_open_files(), open_files);
+    assert_int_equal(test_count_open_files(), open_files);
 }
 
 /* What stands for the kernel: each event's descriptor is one of /dev/null, and its
@@ -697,7 +684,7 @@ static void test_perf(void **state)
         { WM_RAPL_PACKAGE, 1, 103 }, { WM_RAPL_DRAM, 1, 104 },
     };
     struct wm_rapl_places places = perf_places(*state);
-    size_t open_files = count_open_files();
+    size_t open_files = test_count_open_files();
     const struct wm_rapl_way *way = NULL;
     struct wm_rapl_set set = { 0 };
     struct wm_error err;
@@ -731,7 +718,7 @@ static void test_perf(void **state)
         assert_int_equal(set.counters[i].err.status, WM_EIO);
     assert_non_null(strstr(set.counters[1].err.text, "energy-ram of CPU 0: no longer"));
     wm_rapl_set_release(&set);
-    assert_int_equal(count_open_files(), open_files);
+    assert_int_equal(test_count_open_files(), open_files);
 }
 
 /* An event that may not join a group, and one that is not there at all. */
@@ -782,7 +769,7 @@ static void test_perf_blocked(void **state)
     make_tree(*state, perf_tree);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct wm_rapl_places places = perf_places(*state);
-        size_t open_files = count_open_files();
+        size_t open_files = test_count_open_files();
         const struct wm_rapl_way *way = NULL;
         struct wm_rapl_set set = { 0 };
         struct wm_error err;
@@ -807,7 +794,7 @@ static void test_perf_blocked(void **state)
                 assert_non_null(strstr(counter->err.text, strerror(cases[i].number)));
         }
         wm_rapl_set_release(&set);
-        assert_int_equal(count_open_files(), open_files);
+        assert_int_equal(test_count_open_files(), open_files);
     }
 }
 
@@ -853,7 +840,7 @@ static void test_perf_amd_dies(void **state)
 
 static void test_perf_allocation_failures(void **state)
 {
-    size_t open_files = count_open_files();
+    size_t open_files = test_count_open_files();
     const struct wm_rapl_way *way = NULL;
     struct wm_rapl_set set = { 0 };
     long step;
@@ -868,12 +855,12 @@ static void test_perf_allocation_failures(void **state)
         if (status == WM_OK)
             break;
         assert_int_equal(status, WM_ENOMEM);
-        assert_int_equal(count_open_files(), open_files);
+        assert_int_equal(test_count_open_files(), open_files);
     }
     assert_in_range(step, 4, 59);
     assert_int_equal(set.count, 5);
     wm_rapl_set_release(&set);
-    assert_int_equal(count_open_files(), open_files);
+    assert_int_equal(test_count_open_files(), open_files);
 }
 
 static void test_perf_cores(void **state)
@@ -992,14 +979,14 @@ static void test_choice(void **state)
     assert_int_equal(set.counters[0].domain, WM_RAPL_PSYS);
     wm_rapl_set_release(&set);
 
-    size_t open_files = count_open_files();
+    size_t open_files = test_count_open_files();
     test_write_file(*state, ZONE("intel-rapl:0", "name"), "package-0\n");
     test_write_file(*state, ZONE("intel-rapl:0", "energy_uj"), "1\n");
     assert_int_equal(wm_rapl_find(&places, &set, &way, NULL), WM_OK);
     assert_string_equal(way->name, "powercap");
     assert_int_equal(set.count, 1);
     wm_rapl_set_release(&set);
-    assert_int_equal(count_open_files(), open_files);
+    assert_int_equal(test_count_open_files(), open_files);
 }
 
 /* A register is the eight bytes at the offset that is its number. */
@@ -1184,7 +1171,7 @@ static void test_msr_blocked(void **state)
 {
     for (unsigned blocked = 0; blocked <= 2; blocked += 2) {
         struct wm_rapl_places places = msr_places(*state, "GenuineIntel", 6, 0x97);
-        size_t open_files = count_open_files();
+        size_t open_files = test_count_open_files();
         struct wm_rapl_set set = { 0 };
 
         make_tree(*state, two_packages);
@@ -1203,7 +1190,7 @@ static void test_msr_blocked(void **state)
             assert_int_equal(set.counters[i].err.status, fails ? WM_EIO : WM_OK);
         }
         wm_rapl_set_release(&set);
-        assert_int_equal(count_open_files(), open_files);
+        assert_int_equal(test_count_open_files(), open_files);
         assert_int_equal(test_remove_dir(state), 0);
         assert_int_equal(test_make_dir(state), 0);
     }

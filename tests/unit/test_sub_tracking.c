@@ -11,39 +11,13 @@
 
 #include "base/base_file.h"
 #include "record/record_calls.h"
-#include "record/record_sql.h"
 #include "test.h"
-#include "test_tangle.h"
+#include "test_database.h"
 
 #define HEADER "process_id,code_block_name,position,timestamp\n"
 #define COLUMNS                                                                            \
     " (process_id INTEGER, code_block_name VARCHAR, position INTEGER, timestamp FLOAT)"
 #define TABLE "CREATE TABLE data" COLUMNS ";"
-
-static const char *in_dir(void **state, const char *name)
-{
-    static char paths[4][256];
-    static size_t next;
-    char *path = paths[next++ % ARRAY_LEN(paths)];
-
-    snprintf(path, sizeof(paths[0]), "%s/%s", (const char *)*state, name);
-    return path;
-}
-
-static void write_database(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    struct wm_error err;
-
-    assert_int_equal(wm_sqlite_load(&err), WM_OK);
-    unlink(path);
-    assert_int_equal(
-        sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL),
-        SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        fail_msg("%s", sqlite3_errmsg(db));
-    sqlite3_close(db);
-}
 
 /* "7 name 1-2.5; 7 other 3-; stray 1": all that the files hold. */
 static int calls_of(const char *const *paths, size_t count, char *text, size_t size,
@@ -246,15 +220,6 @@ static void test_broken(void **state)
     }
 }
 
-static void write_bytes(const char *path, const char *bytes, size_t length)
-{
-    FILE *file = fopen(path, "w");
-
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, length, file), length);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void test_nul(void **state)
 {
     static const char text[] = HEADER "7,a,0,1\n7,a\0b,1,2\n";
@@ -262,12 +227,12 @@ static void test_nul(void **state)
     char calls[512];
     const char *path = in_dir(state, "a.csv");
 
-    write_bytes(path, text, sizeof(text) - 1);
+    test_write_bytes(path, text, sizeof(text) - 1);
     assert_int_equal(calls_of(&path, 1, calls, sizeof(calls), &err), WM_EFORMAT);
     assert_non_null(strstr(err.text, ":3: a NUL byte"));
 
     /* What a file system may leave after a power cut. */
-    write_bytes(path, text, sizeof(text) - sizeof("b,1,2\n"));
+    test_write_bytes(path, text, sizeof(text) - sizeof("b,1,2\n"));
     assert_int_equal(calls_of(&path, 1, calls, sizeof(calls), &err), 0);
     assert_string_equal(calls, "7 a 1-; line 3 left out");
 }
@@ -286,7 +251,7 @@ static void test_cut_anywhere(void **state)
     size_t header = (size_t)(strchr(text, '\n') - text) + 1;
     for (size_t cut = header; cut <= length; cut++) {
         struct wm_error err = { 0 };
-        write_bytes(path, text, cut);
+        test_write_bytes(path, text, cut);
         if (calls_of(&path, 1, calls, sizeof(calls), &err) < 0)
             fail_msg("after %zu bytes: %s", cut, err.text);
         assert_null(strstr(calls, "stray"));

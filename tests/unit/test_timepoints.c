@@ -11,8 +11,8 @@
 #include "base/base_file.h"
 #include "record/record_sql.h"
 #include "record/record_timepoints.h"
+#include "test_database.h"
 #include "test_record_fixture.h"
-#include "test_tangle.h"
 
 #define STATIC                                                                             \
     "ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity,"         \
@@ -32,31 +32,6 @@
 
 /* A row: main_ram and the timestamp tell it from others. */
 #define ROW(main_ram, time) #main_ram "," TWENTY "," #time "\n"
-
-static const char *in_dir(void **state, const char *name)
-{
-    static char paths[4][256];
-    static size_t next;
-    char *path = paths[next++ % ARRAY_LEN(paths)];
-
-    snprintf(path, sizeof(paths[0]), "%s/%s", (const char *)*state, name);
-    return path;
-}
-
-static void write_database(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    struct wm_error err;
-
-    assert_int_equal(wm_sqlite_load(&err), WM_OK);
-    unlink(path);
-    assert_int_equal(
-        sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL),
-        SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        fail_msg("%s", sqlite3_errmsg(db));
-    sqlite3_close(db);
-}
 
 /* "5@1 6@2.5": main_ram and time of all rows. */
 static int rows_of(const char *path, size_t run, char *text, size_t size,

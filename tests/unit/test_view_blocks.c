@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "analyze/analyze_block_results.h"
-#include "base/base_file.h"
 #include "test.h"
 #include "view/view_blocks.h"
 #include "view/view_experiment.h"
@@ -41,17 +40,6 @@ static char *print(const struct wm_block_results *results, enum form form)
     return text;
 }
 
-static char *slurp(const char *relative)
-{
-    char *text;
-    struct wm_error err;
-    size_t length;
-
-    if (wm_file_slurp(test_source_path(relative), 1 << 20, &text, &length, &err) < 0)
-        fail_msg("%s", err.text);
-    return text;
-}
-
 static struct wm_block_results *parse(const char *text)
 {
     struct wm_block_results *results;
@@ -65,8 +53,8 @@ static struct wm_block_results *parse(const char *text)
 /* What gpu_tracker's documents print, out of the numbers in it. */
 static void test_seed(void **state)
 {
-    char *json = slurp("tests/data/gpu_tracker/analysis.json");
-    char *text = slurp("tests/data/gpu_tracker/analysis.txt");
+    char *json = test_read_source("tests/data/gpu_tracker/analysis.json");
+    char *text = test_read_source("tests/data/gpu_tracker/analysis.txt");
     struct wm_block_results *results = parse(json);
     char *printed;
 
@@ -214,7 +202,7 @@ static void compare(const struct golden *golden, const struct wm_block_results *
         assert_true(fputs(text, file) >= 0);
         assert_int_equal(fclose(file), 0);
     }
-    char *expected = slurp(relative);
+    char *expected = test_read_source(relative);
     if (strcmp(text, expected) != 0)
         fail_msg("%s differs from what is printed:\n%s", relative, text);
     free(expected);
@@ -487,7 +475,7 @@ static void test_python_json(void **state)
 
 static void test_out_of_memory(void **state)
 {
-    char *json = slurp("tests/data/gpu_tracker/analysis.json");
+    char *json = test_read_source("tests/data/gpu_tracker/analysis.json");
     int status = WM_ENOMEM;
 
     (void)state;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base_file.h"
 #include "made_report.h"
 
 #define MEGAS(number_) KNOWN((number_)*1e6)
@@ -23,22 +22,11 @@ static const struct wm_report_style megabytes = {
     .time_unit = "seconds",
 };
 
-static char *slurp(const char *relative)
-{
-    char *text;
-    struct wm_error err;
-    size_t length;
-
-    if (wm_file_slurp(test_source_path(relative), 1 << 20, &text, &length, &err) < 0)
-        fail_msg("%s", err.text);
-    return text;
-}
-
 static void check(const struct wm_report *report, enum wm_report_format format,
                   const struct wm_report_style *style, const char *relative)
 {
     char *printed = made_print(report, format, style);
-    char *expected = slurp(relative);
+    char *expected = test_read_source(relative);
 
     assert_string_equal(printed, expected);
     free(printed);

@@ -1,13 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tangle.h - a hostile SQLite file: its pages point at each other. */
-#ifndef TEST_TANGLE_H
-#define TEST_TANGLE_H
+/* test_database.h - SQLite files that others have written: made of SQL, and a hostile one,
+ * whose pages point at each other. */
+#ifndef TEST_DATABASE_H
+#define TEST_DATABASE_H
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/base_file.h"
+#include "record/record_sql.h"
 #include "test.h"
+
+static inline const char *in_dir(void **state, const char *name)
+{
+    static char paths[4][256];
+    static size_t next;
+    char *path = paths[next++ % ARRAY_LEN(paths)];
+
+    snprintf(path, sizeof(paths[0]), "%s/%s", (const char *)*state, name);
+    return path;
+}
+
+static inline void write_database(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    struct wm_error err;
+
+    assert_int_equal(wm_sqlite_load(&err), WM_OK);
+    unlink(path);
+    assert_int_equal(
+        sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL),
+        SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
 
 /* Lets each page that points at others point at the next such page alone, so that a scan
  * would read the last of them more often than anybody can wait for. */
