@@ -9,16 +9,9 @@
 #include <string.h>
 
 #include "analyze/analyze_block_results.h"
+#include "fuzz.h"
 #include "view/view_blocks.h"
 #include "view/view_python_json.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static char *print(const struct wm_block_results *results, bool details)
 {

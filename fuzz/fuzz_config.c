@@ -6,14 +6,7 @@
 #include <string.h>
 
 #include "../cli/cmd_config.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int condition)
-{
-    if (!condition)
-        abort();
-}
+#include "fuzz.h"
 
 static int is_within(const char *word, const char *text, size_t length)
 {
@@ -27,20 +20,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size > CMD_CONFIG_LIMIT)
         return 0;
-    config.text = malloc(size + 1);
-    check(config.text != NULL);
-    memcpy(config.text, data, size);
-    config.text[size] = '\0';
+    config.text = fuzz_copy(data, size);
 
     if (!cmd_config_parse(&config, config.text, size, problem, sizeof(problem)))
-        check(problem[0] >= '1' && problem[0] <= '9');
-    check(config.count <= CMD_CONFIG_SETTINGS);
+        require(problem[0] >= '1' && problem[0] <= '9');
+    require(config.count <= CMD_CONFIG_SETTINGS);
     for (size_t i = 0; i < config.count; i++) {
         const struct cmd_setting *setting = &config.settings[i];
-        check(setting->name[0] && setting->value[0] && setting->line > 0);
-        check(is_within(setting->name, config.text, size));
-        check(is_within(setting->value, config.text, size));
-        check(!setting->section || is_within(setting->section, config.text, size));
+        require(setting->name[0] && setting->value[0] && setting->line > 0);
+        require(is_within(setting->name, config.text, size));
+        require(is_within(setting->value, config.text, size));
+        require(!setting->section || is_within(setting->section, config.text, size));
     }
     cmd_config_release(&config);
     return 0;

@@ -11,26 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "source/source_drm_gpu_metrics.h"
 #include "source/source_drm_text.h"
-
-#define UNTOUCHED 0xa5
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
-static void require_untouched(const void *result, size_t size)
-{
-    const unsigned char *bytes = result;
-
-    for (size_t i = 0; i < size; i++)
-        require(bytes[i] == UNTOUCHED);
-}
 
 /* A name is of visible ASCII characters and ends within its room. */
 static void require_name(const char *name, size_t size)

@@ -9,25 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "gpu/gpu_drm_text.h"
-
-#define UNTOUCHED 0xa5
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
-static void require_untouched(const void *result, size_t size)
-{
-    const unsigned char *bytes = result;
-
-    for (size_t i = 0; i < size; i++)
-        require(bytes[i] == UNTOUCHED);
-}
 
 static void fuzz_line(const char *text)
 {
@@ -88,12 +71,7 @@ static void fuzz_numbers(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
-    if (!text)
-        return 0;
-    if (size > 0)
-        memcpy(text, data, size);
-    text[size] = '\0';
+    char *text = fuzz_copy(data, size);
 
     fuzz_line(text);
     fuzz_link(wm_parse_link_speed, text, 7);

@@ -10,11 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "gpu/gpu_visible.h"
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct wm_visible_mig migs[][3] = {
     { { "MIG-a0", 1, 0 }, { "MIG-a1", 1, 1 }, { "MIG-b0", 2, 0 } },
@@ -36,12 +35,6 @@ static const struct wm_visible_gpu machines[][4] = {
     },
     { { 0 }, { .uuid = "" }, { .uuid = "GPU-1a", .pci = "?" }, { .model = "B" } },
 };
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static bool is_same(const struct wm_visible_device *a, const struct wm_visible_device *b)
 {

@@ -10,26 +10,8 @@
 #include <string.h>
 
 #include "base/base_text.h"
+#include "fuzz.h"
 #include "source/source_kernel_text.h"
-
-#define UNTOUCHED 0xa5
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
-/* A failed parser leaves its result as it was. */
-static void require_untouched(const void *result, size_t size)
-{
-    const unsigned char *bytes = result;
-
-    for (size_t i = 0; i < size; i++)
-        require(bytes[i] == UNTOUCHED);
-}
 
 #define PARSE(function, text, result)                                                      \
     (memset(&(result), UNTOUCHED, sizeof(result)),                                         \
@@ -119,12 +101,7 @@ static void fuzz_text(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
-    if (!text)
-        return 0;
-    if (size > 0)
-        memcpy(text, data, size);
-    text[size] = '\0';
+    char *text = fuzz_copy(data, size);
 
     fuzz_process(text);
     fuzz_machine(text);

@@ -8,8 +8,6 @@
 
 #include "fuzz_recording.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static void join_to_itself(const char *path)
 {
     struct wm_recording *recording = NULL;

@@ -10,27 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "source/source_kernel_text.h"
 
-#define UNTOUCHED UINT64_C(0xa5a5a5a5a5a5a5a5)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
+#define NOTHING UINT64_C(0xa5a5a5a5a5a5a5a5)
 
 static void fuzz_line(const char *text, const char *name)
 {
     enum { ROOM = 4 };
-    uint64_t numbers[ROOM] = { UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED };
-    uint64_t first = UNTOUCHED;
+    uint64_t numbers[ROOM] = { NOTHING, NOTHING, NOTHING, NOTHING };
+    uint64_t first = NOTHING;
     size_t count = SIZE_MAX, again = SIZE_MAX;
 
     int status = wm_parse_status_numbers(text, name, numbers, ROOM - 1, &count);
-    require(numbers[ROOM - 1] == UNTOUCHED);
+    require(numbers[ROOM - 1] == NOTHING);
     require(wm_parse_status_numbers(text, name, &first, 1, &again) == status);
     require(again == count);
     if (status < 0) {
@@ -43,19 +36,13 @@ static void fuzz_line(const char *text, const char *name)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint64_t seconds = UNTOUCHED;
-    char *text = malloc(size + 1);
-
-    if (!text)
-        return 0;
-    if (size > 0)
-        memcpy(text, data, size);
-    text[size] = '\0';
+    uint64_t seconds = NOTHING;
+    char *text = fuzz_copy(data, size);
 
     fuzz_line(text, "NSpid");
     fuzz_line(text, "Uid");
     if (wm_parse_boot_time(text, &seconds) < 0)
-        require(seconds == UNTOUCHED);
+        require(seconds == NOTHING);
     free(text);
     return 0;
 }

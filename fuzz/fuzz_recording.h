@@ -8,14 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "record/read.h"
 #include "record/record_column.h"
-
-static inline void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static inline bool is_time(int64_t when_ns)
 {

@@ -7,8 +7,6 @@
 
 #include "fuzz_recording.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[64];

@@ -8,8 +8,6 @@
 
 #include "fuzz_recording.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static char folder[] = "/tmp/wattmeter-fuzz-XXXXXX";
 static char path[64], wal[64], shm[64];
 

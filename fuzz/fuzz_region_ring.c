@@ -15,22 +15,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fuzz.h"
 #include "region/region_inbox.h"
 #include "region/region_ring.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
     const struct wm_region_inbox *inbox;
     int64_t last_ns;
     int gone;
 };
-
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
 
 static int take(void *context, const struct wm_region_event *event)
 {

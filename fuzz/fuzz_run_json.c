@@ -6,15 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "record/record_run.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void require_same(char *first, char *second)
 {
@@ -61,11 +54,8 @@ static void fuzz_result(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = fuzz_copy(data, size);
 
-    require(text != NULL);
-    memcpy(text, data, size);
-    text[size] = '\0';
     fuzz_run(text);
     fuzz_result(text);
     free(text);

@@ -5,8 +5,6 @@
 
 #include "fuzz_gpu_tracker.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_write(data, size, ".csv");
