@@ -12,9 +12,6 @@
  * The file is read twice: what it holds (channels, segments) has to be known
  * before the first tick. Lines that cannot be read, pauses and a clock that was
  * set back end a segment: nothing is integrated across them.
- *
- * The last run of a file is all of it, as AIPowerMeter has it. What stands before each
- * end of a recording segment is a run as well, where there is more than one of them.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -22,322 +19,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base_clock.h"
 #include "base/base_number.h"
-#include "base/base_text.h"
 #include "record/read_aipm_metrics.h"
+#include "record/read_aipm_records.h"
 #include "record/read_aipm_run.h"
+#include "record/read_aipm_timeline.h"
 #include "record/record_aipm_results.h"
 #include "record/record_channel.h"
-#include "record/record_lines.h"
 #include "record/record_localtime.h"
 #include "record/record_ops.h"
-#include "record/record_python_json.h"
-#include "record/record_text.h"
-
-#define SEGMENT_END "END OF RECORDING SEGMENT"
-
-/* In place of a run's number: all that the file holds. */
-#define WHOLE ((size_t)-1)
-
-/* A line has a few numbers for each process. */
-enum { LINE_MAX_LENGTH = 16 * 1024 * 1024 };
 
 /* So many of them tell what the usual spacing is. */
 enum { SPACINGS_MAX = 4096 };
 
-/* A recorder that is merely slow is back within a minute. */
-#define LONGEST_SPACING_NS (60 * WM_NS_PER_S)
-#define LONGEST_SPACINGS 10
-
 /* Of all channels together. Pauses beyond that have no reason in the report. */
 enum { GAPS_MAX = 65536 };
 
-struct record {
-    json_t *line; /* owns all of it */
-    const json_t *metrics;
-    int64_t date_ns; /* since 1970 */
-};
-
-/* Where the records come to lie. Times only grow, whatever the clock did. */
-struct timeline {
-    bool started;
-    int64_t date_ns;  /* of the last record */
-    int64_t when_ns;  /* the same in this timeline, */
-    int64_t shift_ns; /* which is ahead of the dates by that */
-    const char *why;  /* the next record begins a segment; NULL: it does not */
-};
-
-/* The ticks that a record comes to; -1: there is no such tick. */
-struct placed {
-    int64_t hole_ns;   /* the first one without values, after a segment */
-    int64_t window_ns; /* where the window of a segment's first record begins */
-    int64_t when_ns;
-    const char *why; /* of the hole */
-};
-
 struct aipm_reader {
     struct wm_reader_head head;
-    const char *path; /* for messages */
-    struct wm_lines lines;
+    struct wm_aipm_records records;
+    struct wm_aipm_timeline timeline;
     struct wm_aipm_channels set;
     enum wm_origin origins[WM_DEVICE_OTHER + 1]; /* by kind of device */
     size_t gap_room;
-
-    size_t chosen; /* which run is read, or WHOLE */
-    size_t part;   /* the run that the file has come to, */
-    bool in_part;  /* and whether there was anything of it */
-
-    int64_t spacing_ns; /* the usual one; 0: unknown */
-    struct timeline timeline;
-    bool in_rest; /* behind the last whole line */
-    uint64_t records, bad_lines, segments, set_back, same_dates;
     bool has_package; /* the file speaks of the packages, with a number or not */
-    size_t first_bad_line;
-    bool is_torn; /* its last line is */
 
-    struct placed placed;
+    struct wm_aipm_placed placed;
     struct wm_reading *record; /* as it stands in the file */
     struct wm_reading *shown;  /* as it is given out */
     double *totals;            /* of the counters, whose records are increases */
 };
 
-/* The first words of a record, or a recording of which nothing is there but its
- * end. */
-static bool aipm_recognises(const char *head, size_t length)
-{
-    static const char *const starts[] = { "\"date\"", "\"metrics\"" };
-    static const char end[] = "\"" SEGMENT_END "\"";
-    size_t at = 0, mark = wm_text_mark(head, length);
-
-    head += mark;
-    length -= mark;
-    if (length >= sizeof(end) - 1 && memcmp(head, end, sizeof(end) - 1) == 0)
-        return true;
-    if (length == 0 || head[at++] != '{')
-        return false;
-    while (at < length && (head[at] == ' ' || head[at] == '\t'))
-        at++;
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
-        size_t word = strlen(starts[i]);
-        if (length - at >= word && memcmp(head + at, starts[i], word) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int out_of_memory(const struct aipm_reader *reader, struct wm_error *err)
 {
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->path);
-}
-
-/* Takes `line` over. False where it is no record. */
-static bool take_record(const struct aipm_reader *reader, json_t *line,
-                        struct record *ret_record)
-{
-    const json_t *date = json_object_get(line, "date");
-    struct record record = { .line = line, .metrics = json_object_get(line, "metrics") };
-
-    if (!json_is_string(date) || !json_is_object(record.metrics) ||
-        !wm_localtime_parse(json_string_value(date), json_string_length(date),
-                            reader->timeline.started ? reader->timeline.date_ns : 0,
-                            &record.date_ns)) {
-        json_decref(line);
-        return false;
-    }
-    *ret_record = record;
-    return true;
-}
-
-static void end_segment(struct aipm_reader *reader, const char *why)
-{
-    if (!reader->timeline.why)
-        reader->timeline.why = why;
-}
-
-static bool is_blank(const char *text, size_t length)
-{
-    return strspn(text, " \t\r\n") >= length;
-}
-
-static bool is_end(const char *text, size_t length)
-{
-    static const char end[] = "\"" SEGMENT_END "\"";
-    size_t start = strspn(text, " \t");
-
-    return length - start >= sizeof(end) - 1 &&
-           memcmp(text + start, end, sizeof(end) - 1) == 0 &&
-           is_blank(text + start + sizeof(end) - 1, length - start - (sizeof(end) - 1));
-}
-
-/* Whether a line is of the run that is read; which one that is follows from the ends of
- * segments, and from lines that look like records. */
-static bool follow_parts(struct aipm_reader *reader, const char *text, size_t length)
-{
-    if (is_end(text, length)) {
-        reader->part += reader->in_part;
-        reader->in_part = false;
-        return true;
-    }
-    reader->in_part |= text[strspn(text, " \t")] == '{' && text[length - 1] == '}';
-    return reader->chosen == WHOLE || reader->part == reader->chosen;
-}
-
-/* What a line comes to: 1 and a record; 0 for anything else. */
-static int take_line(struct aipm_reader *reader, char *text, size_t length, bool is_whole,
-                     struct record *ret_record, struct wm_error *err)
-{
-    json_t *line = NULL;
-
-    if (is_blank(text, length) || !follow_parts(reader, text, length))
-        return 0;
-    if (is_end(text, length)) {
-        end_segment(reader, "a pause between two segments of the recording");
-        return 0;
-    }
-    if (wm_python_json(text, length, &line) < 0)
-        return out_of_memory(reader, err);
-    if (take_record(reader, line, ret_record))
-        return 1;
-    if (!is_whole) {
-        reader->is_torn = true;
-        return 0;
-    }
-    if (reader->bad_lines++ == 0)
-        reader->first_bad_line = reader->lines.number;
-    end_segment(reader, "a line of the recording cannot be read");
-    return 0;
-}
-
-static bool is_past_chosen(const struct aipm_reader *reader)
-{
-    return reader->chosen != WHOLE && reader->part > reader->chosen;
-}
-
-/* 1 and the next record, whose `line` is the caller's; 0 past the last one. */
-static int next_record(struct aipm_reader *reader, struct record *ret_record,
-                       struct wm_error *err)
-{
-    int status = 0;
-    size_t length;
-    char *text;
-
-    while (!reader->in_rest && status == 0 && !is_past_chosen(reader)) {
-        status = wm_lines_next(&reader->lines, &text, &length, err);
-        if (status < 0)
-            return status;
-        reader->in_rest = status == 0;
-        if (reader->in_rest)
-            length = wm_lines_rest(&reader->lines, &text);
-        status = take_line(reader, text, length, !reader->in_rest, ret_record, err);
-    }
-    return status;
+    return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->records.path);
 }
 
 static int rewind_records(struct aipm_reader *reader, struct wm_error *err)
 {
-    reader->timeline = (struct timeline) { 0 };
-    reader->part = 0;
-    reader->in_part = false;
-    reader->in_rest = false;
-    reader->is_torn = false;
-    reader->bad_lines = 0;
-    reader->records = 0;
-    reader->segments = 0;
-    reader->set_back = 0;
-    reader->same_dates = 0;
-    return wm_lines_rewind(&reader->lines, err);
+    wm_aipm_timeline_restart(&reader->timeline);
+    return wm_aipm_records_rewind(&reader->records, err);
 }
 
-/* The lines are not read any closer than it takes to tell the runs apart. */
-static int count_parts(struct aipm_reader *reader, struct wm_error *err)
+static int place_record(struct aipm_reader *reader, const struct wm_aipm_record *record,
+                        struct wm_aipm_placed *ret_placed, struct wm_error *err)
 {
-    size_t length;
-    char *text;
-    int status;
-
-    reader->chosen = WHOLE;
-    while ((status = wm_lines_next(&reader->lines, &text, &length, err)) > 0) {
-        if (!is_blank(text, length))
-            follow_parts(reader, text, length);
-    }
-    if (status < 0)
-        return status;
-    length = wm_lines_rest(&reader->lines, &text);
-    if (!is_blank(text, length))
-        follow_parts(reader, text, length);
-    reader->head.run_count = reader->part + reader->in_part;
-    if (reader->head.run_count == 0)
-        reader->head.run_count = 1;
-    return rewind_records(reader, err);
-}
-
-/* Why this record begins a segment, after another one; NULL: it does not. */
-static const char *reason_to_cut(const struct aipm_reader *reader, int64_t date_ns)
-{
-    const struct timeline *timeline = &reader->timeline;
-    int64_t since_ns = date_ns - timeline->date_ns;
-
-    if (timeline->why)
-        return timeline->why;
-    if (since_ns < 0)
-        return "the clock was set back";
-    if (reader->spacing_ns > 0 && since_ns > LONGEST_SPACING_NS &&
-        since_ns / LONGEST_SPACINGS > reader->spacing_ns)
-        return "the recording has no record for a while";
-    return NULL;
-}
-
-static int too_late(const struct aipm_reader *reader, struct wm_error *err)
-{
+    if (wm_aipm_timeline_place(&reader->timeline, record->date_ns, record->why, ret_placed))
+        return WM_OK;
     return wm_fail(err, WM_EFORMAT, "%s: line %zu: its times go beyond the year 2100",
-                   reader->path, reader->lines.number);
-}
-
-/* Finds the place of a record in the timeline, which goes on from there. */
-static int place_record(struct aipm_reader *reader, int64_t date_ns,
-                        struct placed *ret_placed, struct wm_error *err)
-{
-    struct timeline *timeline = &reader->timeline;
-    const char *why = timeline->started ? reason_to_cut(reader, date_ns) : NULL;
-    struct placed placed = {
-        .hole_ns = why ? timeline->when_ns + 1 : -1,
-        .window_ns = -1,
-        .when_ns = date_ns + timeline->shift_ns,
-        .why = why,
-    };
-
-    if (timeline->started && !why) {
-        /* A record in the same microsecond as the last. */
-        if (placed.when_ns <= timeline->when_ns) {
-            placed.when_ns = timeline->when_ns + 1;
-            reader->same_dates++;
-        }
-    } else {
-        int64_t earliest_ns = why ? placed.hole_ns + 1 : 0;
-        if (placed.when_ns <= earliest_ns) {
-            placed.when_ns =
-                earliest_ns + (reader->spacing_ns > 0 ? reader->spacing_ns : 1);
-            timeline->shift_ns = placed.when_ns - date_ns;
-        }
-        reader->set_back += timeline->started && date_ns < timeline->date_ns;
-        if (reader->spacing_ns > 0) {
-            placed.window_ns = placed.when_ns - reader->spacing_ns;
-            if (placed.window_ns < earliest_ns)
-                placed.window_ns = earliest_ns;
-        }
-        reader->segments++;
-    }
-    if (placed.when_ns > WM_TIME_MAX_NS)
-        return too_late(reader, err);
-
-    timeline->started = true;
-    timeline->date_ns = date_ns;
-    timeline->when_ns = placed.when_ns;
-    timeline->why = NULL;
-    reader->records++;
-    *ret_placed = placed;
-    return WM_OK;
+                   reader->records.path, reader->records.lines.number);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -351,24 +81,23 @@ static int compare_times(const void *a, const void *b)
 static int find_spacing(struct aipm_reader *reader, struct wm_error *err)
 {
     int64_t *spacings = calloc(SPACINGS_MAX, sizeof(*spacings));
-    struct record record;
+    struct wm_aipm_record record;
+    int64_t before_ns = INT64_MAX;
     size_t count = 0;
     int status = 0;
 
     if (!spacings)
         return out_of_memory(reader, err);
-    while (count < SPACINGS_MAX && (status = next_record(reader, &record, err)) > 0) {
-        struct timeline *timeline = &reader->timeline;
+    while (count < SPACINGS_MAX &&
+           (status = wm_aipm_records_next(&reader->records, &record, err)) > 0) {
         json_decref(record.line);
-        if (timeline->started && !timeline->why && record.date_ns > timeline->date_ns)
-            spacings[count++] = record.date_ns - timeline->date_ns;
-        timeline->started = true;
-        timeline->date_ns = record.date_ns;
-        timeline->why = NULL;
+        if (!record.why && record.date_ns > before_ns)
+            spacings[count++] = record.date_ns - before_ns;
+        before_ns = record.date_ns;
     }
     if (count > 0) {
         qsort(spacings, count, sizeof(*spacings), compare_times);
-        reader->spacing_ns = spacings[(count - 1) / 2];
+        reader->timeline.spacing_ns = spacings[(count - 1) / 2];
     }
     free(spacings);
     return status < 0 ? status : WM_OK;
@@ -380,7 +109,7 @@ struct first_windows {
     double seconds, joules;
 };
 
-static void add_window(struct first_windows *windows, const struct placed *placed,
+static void add_window(struct first_windows *windows, const struct wm_aipm_placed *placed,
                        const json_t *metrics)
 {
     double watts = wm_aipm_package_watts(metrics);
@@ -395,7 +124,7 @@ static void add_window(struct first_windows *windows, const struct placed *place
 }
 
 /* One for each channel: the reason is the same for all. Only the first ones fit. */
-static int add_gaps(struct aipm_reader *reader, const struct placed *placed,
+static int add_gaps(struct aipm_reader *reader, const struct wm_aipm_placed *placed,
                     struct wm_error *err)
 {
     if (placed->hole_ns < 0 || reader->head.gap_count == GAPS_MAX)
@@ -444,7 +173,6 @@ struct survey {
     const char *generation;
     int64_t first_ns;
     int64_t end_ns;
-    int64_t next_ns; /* when the next run begins */
 };
 
 /* What we have written beside the metrics: of which kinds of device they were not
@@ -463,10 +191,10 @@ static void take_origins(struct aipm_reader *reader, const json_t *line)
     }
 }
 
-static int survey_record(struct aipm_reader *reader, const struct record *record,
+static int survey_record(struct aipm_reader *reader, const struct wm_aipm_record *record,
                          struct survey *survey, struct wm_error *err)
 {
-    struct placed placed;
+    struct wm_aipm_placed placed;
 
     if (wm_aipm_discover(&reader->set, record->metrics) < 0)
         return out_of_memory(reader, err);
@@ -475,10 +203,10 @@ static int survey_record(struct aipm_reader *reader, const struct record *record
     if (!survey->generation)
         survey->generation = wm_aipm_generation(record->metrics);
 
-    int status = place_record(reader, record->date_ns, &placed, err);
+    int status = place_record(reader, record, &placed, err);
     if (status < 0)
         return status;
-    if (reader->records == 1)
+    if (reader->timeline.records == 1)
         survey->first_ns = placed.window_ns >= 0 ? placed.window_ns : placed.when_ns;
     survey->end_ns = placed.when_ns;
     add_window(&survey->windows, &placed, record->metrics);
@@ -488,10 +216,10 @@ static int survey_record(struct aipm_reader *reader, const struct record *record
 static int survey_file(struct aipm_reader *reader, struct survey *survey,
                        struct wm_error *err)
 {
-    struct record record;
+    struct wm_aipm_record record;
     int status;
 
-    while ((status = next_record(reader, &record, err)) > 0) {
+    while ((status = wm_aipm_records_next(&reader->records, &record, err)) > 0) {
         status = survey_record(reader, &record, survey, err);
         json_decref(record.line);
         if (status < 0)
@@ -499,35 +227,16 @@ static int survey_file(struct aipm_reader *reader, struct survey *survey,
     }
     if (status < 0)
         return status;
-    if (reader->records == 0)
-        return reader->bad_lines > 0
+    if (reader->timeline.records == 0)
+        return reader->records.bad_lines > 0
                    ? wm_fail(err, WM_EFORMAT, "%s: line %zu: no record of AIPowerMeter",
-                             reader->path, reader->first_bad_line)
+                             reader->records.path, reader->records.first_bad_line)
                    : wm_fail(err, WM_EFORMAT, "%s: holds no record of AIPowerMeter",
-                             reader->path);
+                             reader->records.path);
     if (reader->set.count == 0)
         return wm_fail(err, WM_EFORMAT, "%s: none of its metrics is one of AIPowerMeter's",
-                       reader->path);
+                       reader->records.path);
     return spread_gaps(reader, err);
-}
-
-/* What comes behind the run that is read is no part of it. */
-static int find_next_run(struct aipm_reader *reader, struct survey *survey,
-                         struct wm_error *err)
-{
-    struct record record;
-
-    survey->next_ns = INT64_MAX;
-    if (!is_past_chosen(reader))
-        return WM_OK;
-    reader->chosen++;
-    int status = next_record(reader, &record, err);
-    reader->chosen--;
-    if (status > 0) {
-        survey->next_ns = record.date_ns - reader->spacing_ns;
-        json_decref(record.line);
-    }
-    return status < 0 ? status : WM_OK;
 }
 
 /* A number for a note: four digits behind the point, and none that say nothing. */
@@ -549,7 +258,7 @@ static int note_windows(struct aipm_reader *reader, const struct first_windows *
         "added: %s s, %s J of the packages; a record stands for the time before it, and "
         "%s s (the usual spacing) are put before the first one of %s%llu segment%s",
         note_number(windows->seconds, seconds), note_number(windows->joules, joules),
-        note_number((double)reader->spacing_ns / 1e9, each),
+        note_number((double)reader->timeline.spacing_ns / 1e9, each),
         windows->count == 1 ? "" : "each of ", (unsigned long long)windows->count,
         windows->count == 1 ? "" : "s");
 }
@@ -630,13 +339,13 @@ static int fill_run(struct aipm_reader *reader, const char *path,
         return status;
     run->anchor_ns = survey->first_ns;
     run->anchor_unix_ns = survey->first_ns;
-    run->interval_ns = reader->spacing_ns;
+    run->interval_ns = reader->timeline.spacing_ns;
     run->gpu_count = count_gpus(reader);
     run->expected_gpu_count = run->gpu_count;
     bool is_ours = run->version != NULL;
 
     /* What is known of the runs is known of the first. */
-    if (reader->chosen != WHOLE && reader->chosen > 0) {
+    if (reader->records.chosen != WM_AIPM_WHOLE && reader->records.chosen > 0) {
         free(run->id);
         run->id = NULL;
     }
@@ -675,19 +384,19 @@ static bool has_channel(const struct aipm_reader *reader, const char *label)
 
 static void say_trouble(struct aipm_reader *reader)
 {
-    if (reader->bad_lines > 0)
-        add_trouble(reader, "line %zu cannot be read", reader->first_bad_line);
-    if (reader->set_back > 0)
+    if (reader->records.bad_lines > 0)
+        add_trouble(reader, "line %zu cannot be read", reader->records.first_bad_line);
+    if (reader->timeline.set_back > 0)
         add_trouble(reader,
                     "the clock was set back (%llu times), and later times are moved on",
-                    (unsigned long long)reader->set_back);
-    if (reader->spacing_ns == 0 && reader->same_dates > 0)
+                    (unsigned long long)reader->timeline.set_back);
+    if (reader->timeline.spacing_ns == 0 && reader->timeline.same_dates > 0)
         add_trouble(reader, "its records have one date: how long they took is not known");
     if (reader->has_package && !has_channel(reader, "package"))
         add_trouble(reader, "none of its intel_power is a number that can be used");
     if (reader->set.odd_gpu[0])
         add_trouble(reader, "GPU '%s' has no number and is left out", reader->set.odd_gpu);
-    if (reader->is_torn)
+    if (reader->records.is_torn)
         add_trouble(reader, "its last line is cut off and left out");
     if (reader->set.left_out > 0)
         add_trouble(reader, "only the first %zu channels are read", reader->set.count);
@@ -707,8 +416,8 @@ static void fill_result(struct aipm_reader *reader, const struct survey *survey)
         .peak_rss_bound_bytes = -1,
         .tool_cpu_seconds = -1,
         .tool_max_rss_bytes = -1,
-        .ticks = reader->records + reader->bad_lines,
-        .lost_ticks = reader->bad_lines,
+        .ticks = reader->timeline.records + reader->records.bad_lines,
+        .lost_ticks = reader->records.bad_lines,
     };
     say_trouble(reader);
 }
@@ -738,15 +447,13 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
 {
     struct aipm_reader *reader = state;
     struct survey survey = { 0 };
+    int64_t next_ns = INT64_MAX;
     size_t index;
 
-    reader->path = wm_text_path(path);
-    reader->placed = (struct placed) { -1, -1, -1, NULL };
+    reader->placed = (struct wm_aipm_placed) { -1, -1, -1, NULL };
     int status = wm_aipm_channels_init(&reader->set, err);
     if (status == WM_OK)
-        status = wm_lines_open(&reader->lines, path, LINE_MAX_LENGTH, err);
-    if (status == WM_OK)
-        status = count_parts(reader, err);
+        status = wm_aipm_records_open(&reader->records, path, &reader->head.run_count, err);
     if (status == WM_OK)
         status = wm_reader_choose_run(path, run, reader->head.run_count, &index, err);
     if (status == WM_OK)
@@ -754,7 +461,8 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
     if (status == WM_OK)
         status = rewind_records(reader, err);
     if (status == WM_OK && run != WM_LAST_RUN && reader->head.run_count > 1)
-        reader->chosen = index;
+        reader->records.chosen = index;
+    bool is_first = reader->records.chosen == WM_AIPM_WHOLE || reader->records.chosen == 0;
     if (status == WM_OK)
         status = survey_file(reader, &survey, err);
     if (status == WM_OK)
@@ -763,13 +471,15 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
         status = fill_run(reader, path, &survey, err);
     if (status == WM_OK) {
         fill_result(reader, &survey);
-        status = find_next_run(reader, &survey, err);
+        status = wm_aipm_records_next_run(&reader->records, &next_ns, err);
     }
     if (status < 0)
         return status;
+
+    /* What comes behind the run that is read is no part of it. */
     const struct wm_metrics_window window = {
-        reader->chosen == WHOLE || reader->chosen == 0 ? INT64_MIN : survey.first_ns,
-        survey.next_ns,
+        is_first ? INT64_MIN : survey.first_ns,
+        next_ns < INT64_MAX ? next_ns - reader->timeline.spacing_ns : INT64_MAX,
     };
     status =
         wm_aipm_read_results(path, &reader->head.run, &window, &reader->head.result, err);
@@ -779,12 +489,12 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
 /* 1, or 0 past the last record. */
 static int load_record(struct aipm_reader *reader, struct wm_error *err)
 {
-    struct record record;
+    struct wm_aipm_record record;
 
-    int status = next_record(reader, &record, err);
+    int status = wm_aipm_records_next(&reader->records, &record, err);
     if (status <= 0)
         return status;
-    status = place_record(reader, record.date_ns, &reader->placed, err);
+    status = place_record(reader, &record, &reader->placed, err);
     if (status == WM_OK) {
         memset(reader->record, 0, reader->set.count * sizeof(*reader->record));
         wm_aipm_values(&reader->set, record.metrics, reader->record);
@@ -814,7 +524,7 @@ static void show_record(struct aipm_reader *reader, int64_t when_ns, bool is_win
 static int aipm_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
 {
     struct aipm_reader *reader = state;
-    struct placed *placed = &reader->placed;
+    struct wm_aipm_placed *placed = &reader->placed;
     int64_t when_ns;
 
     if (placed->when_ns < 0) {
@@ -847,7 +557,7 @@ static void aipm_close(void *state)
 {
     struct aipm_reader *reader = state;
 
-    wm_lines_close(&reader->lines);
+    wm_aipm_records_close(&reader->records);
     wm_aipm_channels_release(&reader->set);
     wm_reader_head_release(&reader->head);
     free(reader->record);
@@ -857,7 +567,7 @@ static void aipm_close(void *state)
 
 const struct wm_reader_ops wm_reader_aipm = {
     .name = "AIPowerMeter",
-    .recognises = aipm_recognises,
+    .recognises = wm_aipm_recognises,
     .state_size = sizeof(struct aipm_reader),
     .open = aipm_open,
     .next = aipm_next,
