@@ -9,31 +9,20 @@
  * column's last one stands a while; the recording says how many. Where more than three
  * periods of the meter are missing nothing is known of the time between.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base_file.h"
 #include "base/base_number.h"
-#include "base/base_text.h"
-#include "record/read_meter_columns.h"
+#include "record/read_meter_header.h"
 #include "record/record_lines.h"
 #include "record/record_ops.h"
 #include "record/record_text.h"
-
-enum { LINE_MAX_LENGTH = 1024 * 1024 };
 
 /* So many rows tell the meter's period. */
 enum { SPACINGS_MAX = 1024 };
 
 enum { LONGEST_SPACINGS = 3 };
-
-/* The header is one of so many lines. */
-enum { HEADER_LINES = 20 };
-
-/* What a message shows of a cell or of a name. */
-enum { SHOWN_SIZE = 33 };
 
 /* What a row comes to. */
 enum row {
@@ -47,7 +36,7 @@ struct meter_reader {
     const char *path; /* for messages */
     struct wm_lines lines;
     struct wm_meter_csv_columns columns;
-    char *header;       /* the names in `columns` */
+    char *names;        /* in `columns` */
     size_t header_line; /* where it stands */
     struct wm_channel *channels;
     char (*labels)[16];
@@ -68,181 +57,6 @@ static int out_of_memory(const struct meter_reader *reader, struct wm_error *err
     return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->path);
 }
 
-static bool is_comment(const char *line)
-{
-    return line[strspn(line, " \t\r")] == '\0' || line[0] == '#';
-}
-
-static bool is_header(char *line, struct wm_meter_csv_columns *ret_columns)
-{
-    return wm_meter_csv_read_header(line, ret_columns) &&
-           (ret_columns->powers > 0 || ret_columns->bare);
-}
-
-/* Windows writes such files, too. */
-static bool is_utf16(const char *head, size_t length)
-{
-    return length >= 2 &&
-           (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0);
-}
-
-/* Old spreadsheets end lines by CR alone. */
-static char find_line_end(const char *head, size_t length)
-{
-    return memchr(head, '\r', length) && !memchr(head, '\n', length) ? '\r' : '\n';
-}
-
-/* Whether a table with times begins here, or one without names: it may be a meter's,
- * and is worth a better message than that it is nothing at all. */
-static bool may_be_table(char *line)
-{
-    struct wm_meter_csv_columns columns;
-    char copy[4097];
-
-    snprintf(copy, sizeof(copy), "%s", line);
-    return (wm_meter_csv_read_header(line, &columns) && columns.count > 1) ||
-           wm_meter_csv_is_row(copy);
-}
-
-/* Cut off by the end of `head` a header may still be recognised by its first columns. */
-static bool meter_recognises(const char *head, size_t length)
-{
-    char end = find_line_end(head, length), copy[4097];
-    bool is_first = true;
-
-    if (is_utf16(head, length))
-        return true;
-    size_t mark = wm_text_mark(head, length);
-    head += mark;
-    length -= mark;
-    for (int line = 0; line < HEADER_LINES && length > 0; line++) {
-        const char *found = memchr(head, end, length);
-        size_t line_length = found ? (size_t)(found - head) : length;
-        struct wm_meter_csv_columns columns;
-
-        if (line_length >= sizeof(copy) || memchr(head, '\0', line_length))
-            return false;
-        memcpy(copy, head, line_length);
-        copy[line_length] = '\0';
-        if (is_header(copy, &columns))
-            return true;
-        memcpy(copy, head, line_length);
-        if (is_first && !is_comment(copy)) {
-            if (may_be_table(copy))
-                return true;
-            is_first = false;
-        }
-        if (!found)
-            return false;
-        head = found + 1;
-        length -= line_length + 1;
-    }
-    return false;
-}
-
-/* Up to `length` bytes of what somebody else wrote, in a message. */
-static const char *show(const char *text, size_t length, char shown[SHOWN_SIZE])
-{
-    wm_text_utf8(shown, SHOWN_SIZE, text, length);
-    wm_text_clean(shown);
-    return shown;
-}
-
-/* How gpu_tracker's files of calls begin. */
-#define SUB_TRACKING "process_id,code_block_name,"
-
-/* Why the table that begins with `line` is no meter's. */
-static int wrong_header(const struct meter_reader *reader, char *line, size_t number,
-                        struct wm_error *err)
-{
-    struct wm_meter_csv_columns columns;
-    char shown[SHOWN_SIZE], last[SHOWN_SIZE];
-
-    if (line && strncmp(line, SUB_TRACKING, strlen(SUB_TRACKING)) == 0)
-        return wm_fail(err, WM_EFORMAT,
-                       "%s: a sub-tracking file, which has calls of blocks and no session; "
-                       "`wattmeter analyze SESSION --regions FILE` reads both",
-                       reader->path);
-    if (line && wm_meter_csv_read_header(line, &columns) && columns.count > 1) {
-        const char *name = columns.columns[columns.count - 1].name;
-        return wm_fail(
-            err, WM_EFORMAT,
-            "%s: not a recording, nor a meter's CSV: line %zu has no column of watts "
-            "between '%s' and '%s'; name it "
-            "power_W, power_mW or power_kW",
-            reader->path, number,
-            show(columns.columns[0].name, strlen(columns.columns[0].name), shown),
-            show(name, strlen(name), last));
-    }
-    return wm_fail(err, WM_EFORMAT,
-                   "%s: not a recording, nor a meter's CSV: no header with a time and "
-                   "watts, as 'time,power_W'",
-                   reader->path);
-}
-
-static int choose_line_end(struct meter_reader *reader, const char *path,
-                           struct wm_error *err)
-{
-    char head[4096];
-
-    ssize_t length = wm_file_read_at(AT_FDCWD, path, head, sizeof(head));
-    if (length > 0 && is_utf16(head, (size_t)length))
-        return wm_fail(err, WM_EFORMAT, "%s: is in UTF-16; save it as UTF-8", reader->path);
-    if (length > 0)
-        reader->lines.line_end = find_line_end(head, (size_t)length);
-    return WM_OK;
-}
-
-/* Takes the header, or the line that should be one: the first that is no comment. */
-static int find_header(struct meter_reader *reader, char **ret_first, size_t *ret_number,
-                       struct wm_error *err)
-{
-    size_t length;
-    char *line;
-
-    for (int i = 0; i < HEADER_LINES; i++) {
-        int status = wm_lines_next(&reader->lines, &line, &length, err);
-        if (status < 0)
-            return status;
-        if (status == 0)
-            break;
-        free(reader->header);
-        reader->header = strdup(line);
-        if (!reader->header)
-            return out_of_memory(reader, err);
-        if (is_header(reader->header, &reader->columns))
-            return WM_OK;
-        reader->columns = (struct wm_meter_csv_columns) { 0 };
-        if (!*ret_first && !is_comment(line)) {
-            *ret_first = strdup(line);
-            *ret_number = reader->lines.number;
-            if (!*ret_first)
-                return out_of_memory(reader, err);
-        }
-    }
-    return WM_OK;
-}
-
-static int read_header(struct meter_reader *reader, struct wm_error *err)
-{
-    char *first = NULL, shown[SHOWN_SIZE];
-    size_t number = 0;
-
-    int status = find_header(reader, &first, &number, err);
-    const char *bare = reader->columns.bare;
-    if (status == WM_OK && reader->columns.powers == 0 && bare) {
-        show(bare, strlen(bare), shown);
-        status =
-            wm_fail(err, WM_EFORMAT,
-                    "%s: line %zu: what unit has '%s'? Name the column %s_W, _mW or _kW",
-                    reader->path, reader->lines.number, shown, shown);
-    } else if (status == WM_OK && reader->columns.powers == 0) {
-        status = wrong_header(reader, first, number, err);
-    }
-    free(first);
-    return status;
-}
-
 /* Less than nothing is no power that was drawn. */
 static struct wm_reading read_power(const char *cell, size_t length, double scale)
 {
@@ -260,10 +74,11 @@ static struct wm_reading read_power(const char *cell, size_t length, double scal
 static void describe(const struct meter_reader *reader, const char *name, const char *cell,
                      size_t length, const char *what, char *text, size_t size)
 {
-    char shown[SHOWN_SIZE], column[SHOWN_SIZE];
+    char shown[WM_METER_CSV_SHOWN], column[WM_METER_CSV_SHOWN];
 
     snprintf(text, size, "line %zu: column '%s': '%s' is no %s", reader->lines.number,
-             show(name, strlen(name), column), show(cell, length, shown), what);
+             wm_meter_csv_show(name, strlen(name), column),
+             wm_meter_csv_show(cell, length, shown), what);
 }
 
 /* An empty cell is missing and not wrong. */
@@ -529,11 +344,8 @@ static int meter_open(void *state, const char *path, size_t run, struct wm_error
     reader->row_ns = -1;
     int status = wm_reader_choose_run(path, run, 1, &index, err);
     if (status == WM_OK)
-        status = wm_lines_open(&reader->lines, path, LINE_MAX_LENGTH, err);
-    if (status == WM_OK)
-        status = choose_line_end(reader, path, err);
-    if (status == WM_OK)
-        status = read_header(reader, err);
+        status =
+            wm_meter_csv_open(&reader->lines, path, &reader->columns, &reader->names, err);
     if (status == WM_OK)
         status = make_channels(reader, err);
     if (status < 0)
@@ -627,7 +439,7 @@ static void meter_close(void *state)
 
     wm_lines_close(&reader->lines);
     wm_reader_head_release(&reader->head);
-    free(reader->header);
+    free(reader->names);
     free(reader->channels);
     free(reader->labels);
     free(reader->row);
@@ -637,7 +449,7 @@ static void meter_close(void *state)
 
 const struct wm_reader_ops wm_reader_meter = {
     .name = "CSV of a meter",
-    .recognises = meter_recognises,
+    .recognises = wm_meter_csv_recognises,
     .state_size = sizeof(struct meter_reader),
     .open = meter_open,
     .next = meter_next,
