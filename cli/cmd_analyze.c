@@ -2,7 +2,6 @@
 /* cmd_analyze.c - `wattmeter analyze`: a session and the blocks of code in it. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "output.h"
 #include "wattmeter/analysis.h"
@@ -72,16 +71,12 @@ static int find_format(const struct analyze_args *args, const struct cmd_streams
 /* What is read must not be overwritten. */
 static int check_output(const struct analyze_args *args, const struct cmd_streams *io)
 {
-    const char *path = args->output.path;
-    bool is_input = path && output_is_same_file(path, args->recording.words[0]);
+    const struct output_args *output = &args->output;
+    int code = output_check_input("analyze", output, args->recording.words[0], io);
 
-    for (size_t i = 0; path && i < args->regions.count; i++)
-        is_input = is_input || output_is_same_file(path, args->regions.words[i]);
-    if (is_input) {
-        fprintf(io->chat, "wattmeter analyze: %s: is what is to be analyzed\n", path);
-        return CMD_MISUSED;
-    }
-    return output_check("analyze", &args->output, io);
+    for (size_t i = 0; i < args->regions.count && code == CMD_DONE; i++)
+        code = output_check_input("analyze", output, args->regions.words[i], io);
+    return code == CMD_DONE ? output_check("analyze", output, io) : code;
 }
 
 static int print_file(const struct analyze_args *args, enum wm_analysis_format format,
@@ -98,12 +93,7 @@ static int print_file(const struct analyze_args *args, enum wm_analysis_format f
         return CMD_FAILED;
     }
     int status = wm_block_analysis_print(analysis, format, file, &err);
-    if (fclose(file) != 0 && status == WM_OK) {
-        snprintf(err.text, sizeof(err.text), "%s: %s", path, strerror(errno));
-        status = err.status = WM_EIO;
-    }
-    if (status < 0 && made)
-        unlink(path); /* rather nothing than half of it */
+    status = output_close(&args->output, file, made, status, &err);
     return status < 0 ? output_failure("analyze", &err, io) : CMD_DONE;
 }
 

@@ -185,19 +185,18 @@ static int check_names(const struct request *request, const char *option,
 static int check_output(const struct request *request)
 {
     const struct compare_args *args = request->args;
-    const char *path = args->output.path;
-    bool is_input = false;
+    const struct output_args *output = &args->output;
+    int code = CMD_DONE;
 
-    for (size_t i = 0; path && i < args->sessions.count; i++)
-        is_input = is_input || output_is_same_file(path, path_of(args->sessions.words[i]));
-    for (size_t i = 0; path && i < args->regions.count; i++) {
-        for (const char *sign = strchr(args->regions.words[i], '='); sign;
-             sign = strchr(sign + 1, '='))
-            is_input = is_input || output_is_same_file(path, sign + 1);
+    for (size_t i = 0; i < args->sessions.count && code == CMD_DONE; i++)
+        code = output_check_input("compare", output, path_of(args->sessions.words[i]),
+                                  request->io);
+    for (size_t i = 0; i < args->regions.count; i++) {
+        for (const char *sign = strchr(args->regions.words[i], '=');
+             sign && code == CMD_DONE; sign = strchr(sign + 1, '='))
+            code = output_check_input("compare", output, sign + 1, request->io);
     }
-    if (is_input)
-        return misuse(request, "--output", path, "is what is to be compared");
-    return output_check("compare", &args->output, request->io);
+    return code == CMD_DONE ? output_check("compare", output, request->io) : code;
 }
 
 /* `files` has room for all that options name. */
@@ -262,12 +261,7 @@ static int print_file(const struct request *request, const struct wm_comparison 
         return CMD_FAILED;
     }
     int status = wm_comparison_print(comparison, file, &err);
-    if (fclose(file) != 0 && status == WM_OK) {
-        snprintf(err.text, sizeof(err.text), "%s: %s", output->path, strerror(errno));
-        status = err.status = WM_EIO;
-    }
-    if (status < 0 && made)
-        unlink(output->path); /* rather nothing than half of it */
+    status = output_close(output, file, made, status, &err);
     return status < 0 ? output_failure("compare", &err, request->io) : CMD_DONE;
 }
 

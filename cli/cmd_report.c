@@ -37,16 +37,13 @@ static int run_report(const void *opaque, const struct cmd_streams *io)
     struct wm_report *report;
     struct wm_error err;
 
-    int code = output_check("report", &args->output, io);
+    int code = output_check_input("report", &args->output, args->recording.words[0], io);
+    if (code == CMD_DONE && args->meter)
+        code = output_check_input("report", &args->output, args->meter, io);
+    if (code == CMD_DONE)
+        code = output_check("report", &args->output, io);
     if (code != CMD_DONE)
         return code;
-
-    if (args->output.path &&
-        output_is_same_file(args->output.path, args->recording.words[0])) {
-        fprintf(io->chat, "wattmeter report: %s: is the recording itself\n",
-                args->output.path);
-        return CMD_MISUSED;
-    }
 
     int status = wm_recording_open(args->recording.words[0], run, &recording, &err);
     if (status == WM_OK && args->meter)

@@ -195,6 +195,16 @@ int output_check_twice(const char *name, const struct cmd_list *paths,
     return CMD_DONE;
 }
 
+int output_check_input(const char *name, const struct output_args *args, const char *input,
+                       const struct cmd_streams *io)
+{
+    if (!args->path || !output_is_same_file(args->path, input))
+        return CMD_DONE;
+    fprintf(io->chat, "wattmeter %s: --output: %s: is what is to be read\n", name,
+            args->path);
+    return CMD_MISUSED;
+}
+
 /* Devices and pipes are there already and cannot be replaced. */
 FILE *output_open(const struct output_args *args, bool *ret_made)
 {
@@ -213,6 +223,24 @@ FILE *output_open(const struct output_args *args, bool *ret_made)
     return file;
 }
 
+int output_close(const struct output_args *args, FILE *file, bool made, int status,
+                 struct wm_error *err)
+{
+    struct wm_error why = *err;
+
+    if (fclose(file) != 0 && status == WM_OK) {
+        snprintf(why.text, sizeof(why.text), "%s", strerror(errno));
+        status = WM_EIO;
+    }
+    if (status == WM_OK)
+        return WM_OK;
+    err->status = (enum wm_status)status;
+    snprintf(err->text, sizeof(err->text), "%s: %.120s", args->path, why.text);
+    if (made)
+        unlink(args->path);
+    return status;
+}
+
 static int write_file(const struct output_args *args, enum wm_report_format format,
                       const struct wm_report *report, struct wm_error *err)
 {
@@ -220,17 +248,11 @@ static int write_file(const struct output_args *args, enum wm_report_format form
     FILE *file = output_open(args, &made);
 
     if (!file) {
-        snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
+        snprintf(err->text, sizeof(err->text), "%s: %s", args->path, strerror(errno));
         return WM_EIO;
     }
-    int status = wm_report_print(report, format, &args->style, file, err);
-    if (fclose(file) != 0 && status == WM_OK) {
-        snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
-        status = WM_EIO;
-    }
-    if (status < 0 && made)
-        unlink(args->path); /* rather nothing than half a report */
-    return status;
+    return output_close(args, file, made,
+                        wm_report_print(report, format, &args->style, file, err), err);
 }
 
 int output_write(const char *name, const struct output_args *args,
@@ -243,8 +265,7 @@ int output_write(const char *name, const struct output_args *args,
     if (args->path) {
         if (write_file(args, format, report, &err) == WM_OK)
             return CMD_DONE;
-        fprintf(io->chat, "wattmeter %s: %s: %s; this is the report:\n", name, args->path,
-                err.text);
+        fprintf(io->chat, "wattmeter %s: %s; this is the report:\n", name, err.text);
         wm_report_print(report, format, &args->style, io->chat, &err);
         return CMD_FAILED;
     }

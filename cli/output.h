@@ -43,10 +43,20 @@ bool output_is_same_file(const char *path, const char *other);
 int output_check_twice(const char *name, const struct cmd_list *paths,
                        const struct cmd_streams *io);
 
+/* Whether the output is another file than this one, which is read. CMD_DONE, or CMD_MISUSED
+ * with a complaint. */
+int output_check_input(const char *name, const struct output_args *args, const char *input,
+                       const struct cmd_streams *io);
+
 /* Opens args->path, which was checked, for writing; NULL, with errno, when it cannot.
  * A file that came into being since then is left alone. `ret_made`: there was none
  * before. */
 FILE *output_open(const struct output_args *args, bool *ret_made);
+
+/* Closes it again. `status` is what came of writing, with the reason in `err`; the result
+ * is that of all, and `err` names the file. Rather nothing stays than half of it. */
+int output_close(const struct output_args *args, FILE *file, bool made, int status,
+                 struct wm_error *err);
 
 /* Prints the report to the chosen file; without one, JSON to io->out and text to
  * `screen`, NULL for nowhere. What the file does not take goes to io->chat, so that

@@ -340,9 +340,9 @@ def refusals(folder):
         (2, (a, f"b={tracking}", "--run", "a=x"), "--run"),
         (1, (a, f"b={tracking}", "--regions", f"b={folder / 'none'}"), "none"),
         (2, (SEED[0], SEED[1], "--regions", f"A={calls}"), "has its calls already"),
-        (2, (a, f"b={tracking}", "--overwrite", "-o", tracking), "compared"),
+        (2, (a, f"b={tracking}", "--overwrite", "-o", tracking), "to be read"),
         (2, (a, f"b={tracking}", "--regions", f"b={calls}", "--overwrite", "-o", calls),
-         "compared"),
+         "to be read"),
         (1, (a, f"b={tracking}", "-o", folder / "no" / "x"), "no"),
     )
     before = tracking.read_bytes(), calls.read_bytes()
