@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -68,6 +69,7 @@ def _remove_inboxes():
 
 def main():
     failed = 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # The case's folder goes with it.
     print(f"1..{len(_cases)}", flush=True)
     for number, (what, function) in enumerate(_cases, 1):
         folder = Path(tempfile.mkdtemp(prefix="wattmeter-test-"))

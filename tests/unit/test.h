@@ -15,7 +15,8 @@
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 /* A fresh scratch folder as cmocka's state, a heap-allocated path; the teardown
- * removes it with all that is in it. */
+ * removes it with all that is in it. What tests have left that were killed goes with the
+ * first that is made an hour later. */
 int test_make_dir(void **state);
 int test_remove_dir(void **state);
 
