@@ -200,10 +200,7 @@ static int ask_for_samples(struct postgres_reader *reader, struct wm_error *err)
 
     sqlite3_str *sql = sqlite3_str_new(NULL);
     sqlite3_str_appendall(sql, "SELECT time_ns");
-    for (size_t i = 0; i < columns->clock_count; i++)
-        sqlite3_str_appendf(sql, ", \"%w\"", columns->clocks[i]);
-    for (size_t i = 0; i < columns->count; i++)
-        sqlite3_str_appendf(sql, ", \"%w\"", columns->values[i]);
+    wm_sql_append_columns(sql, ", ", columns);
     sqlite3_str_appendall(sql, " FROM " WM_PG_SCHEMA ".sample WHERE run = $1"
                                " ORDER BY time_ns");
     char *text = sqlite3_str_finish(sql);

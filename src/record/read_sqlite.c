@@ -240,10 +240,7 @@ static int prepare_samples(struct sqlite_reader *reader, const char *condition,
 
     sqlite3_str *sql = sqlite3_str_new(reader->db);
     sqlite3_str_appendall(sql, "SELECT sample.time_ns");
-    for (size_t i = 0; i < columns->clock_count; i++)
-        sqlite3_str_appendf(sql, ", sample.\"%w\"", columns->clocks[i]);
-    for (size_t i = 0; i < columns->count; i++)
-        sqlite3_str_appendf(sql, ", sample.\"%w\"", columns->values[i]);
+    wm_sql_append_columns(sql, ", sample.", columns);
     sqlite3_str_appendf(sql, " FROM sample WHERE sample.run = ?%s ORDER BY sample.time_ns",
                         condition);
     char *text = sqlite3_str_finish(sql);

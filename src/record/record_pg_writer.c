@@ -32,10 +32,7 @@ static int prepare(struct wm_pg_writer *writer, struct wm_error *err)
 
     sqlite3_str *sample = sqlite3_str_new(NULL), *data = sqlite3_str_new(NULL);
     sqlite3_str_appendall(sample, "BEGIN; COPY " WM_PG_SCHEMA ".sample (run, time_ns");
-    for (size_t i = 0; i < columns->clock_count; i++)
-        sqlite3_str_appendf(sample, ", \"%w\"", columns->clocks[i]);
-    for (size_t i = 0; i < columns->count; i++)
-        sqlite3_str_appendf(sample, ", \"%w\"", columns->values[i]);
+    wm_sql_append_columns(sample, ", ", columns);
     sqlite3_str_appendall(sample, ") FROM STDIN (FORMAT binary)");
     sqlite3_str_appendall(data, "COPY " WM_PG_SCHEMA ".data (run");
     for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)

@@ -132,6 +132,15 @@ int wm_sql_number(sqlite3 *db, const char *sql, const char *path, sqlite3_int64 
     return status;
 }
 
+void wm_sql_append_columns(sqlite3_str *sql, const char *before,
+                           const struct wm_columns *columns)
+{
+    for (size_t i = 0; i < columns->clock_count; i++)
+        sqlite3_str_appendf(sql, "%s\"%w\"", before, columns->clocks[i]);
+    for (size_t i = 0; i < columns->count; i++)
+        sqlite3_str_appendf(sql, "%s\"%w\"", before, columns->values[i]);
+}
+
 int wm_sql_check_format(sqlite3 *db, const char *path, struct wm_error *err)
 {
     sqlite3_int64 id = 0, version = 0;

@@ -5,6 +5,7 @@
 
 #include "base/base_error.h"
 #include "base/base_sqlite.h"
+#include "record/record_column.h"
 
 /* Says in the file's header that it is ours: "WMtr". */
 #define WM_SQL_APPLICATION_ID 0x574d7472
@@ -36,6 +37,11 @@ void wm_sql_bind_number(sqlite3_stmt *statement, int index, double value);
 /* The number that a query of one row and column gives. */
 int wm_sql_number(sqlite3 *db, const char *sql, const char *path, sqlite3_int64 *ret_number,
                   struct wm_error *err);
+
+/* Adds the columns of `sample` but the time, in the order in which they are read and
+ * written, each with `before` in front: the clocks, then the values. */
+void wm_sql_append_columns(sqlite3_str *sql, const char *before,
+                           const struct wm_columns *columns);
 
 /* WM_EFORMAT unless the database is a recording of a version that we know. */
 int wm_sql_check_format(sqlite3 *db, const char *path, struct wm_error *err);

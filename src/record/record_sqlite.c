@@ -59,10 +59,7 @@ static int prepare_inserts(struct database *database, struct wm_error *err)
 
     sqlite3_str *sql = sqlite3_str_new(schema->db);
     sqlite3_str_appendall(sql, "INSERT INTO sample (run, time_ns");
-    for (size_t i = 0; i < columns->clock_count; i++)
-        sqlite3_str_appendf(sql, ", \"%w\"", columns->clocks[i]);
-    for (size_t i = 0; i < columns->count; i++)
-        sqlite3_str_appendf(sql, ", \"%w\"", columns->values[i]);
+    wm_sql_append_columns(sql, ", ", columns);
     sqlite3_str_appendall(sql, ") VALUES (?, ?");
     for (size_t i = 0; i < columns->clock_count + columns->count; i++)
         sqlite3_str_appendall(sql, ", ?");
