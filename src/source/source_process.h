@@ -77,8 +77,7 @@ void wm_process_release(struct wm_procfs *procfs, struct wm_process *process);
 
 /* The CPU time of its own that it has used by now: by its clock where its pid is one of our
  * own system calls, else as of the last refresh. */
-int64_t wm_process_cpu_ns(const struct wm_procfs *procfs,
-                          const struct wm_process *process);
+int64_t wm_process_cpu_ns(const struct wm_procfs *procfs, const struct wm_process *process);
 
 /* Brings CPU time, threads, state and resident memory up to date. False when
  * the process is gone, also when its pid now is another one's. */
