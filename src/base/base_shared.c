@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_shared.c - copies by way of the kernel, from this process to itself. */
+#include "base/base_shared.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static bool is_forbidden(ssize_t copied)
+{
+    return copied < 0 && (errno == ENOSYS || errno == EPERM);
+}
+
+bool wm_shared_read(void *to, const volatile void *shared, size_t size)
+{
+    const struct iovec here = { to, size }, there = { (void *)shared, size };
+
+    ssize_t copied = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+    if (is_forbidden(copied)) {
+        memcpy(to, (const void *)shared, size);
+        return true;
+    }
+    return copied == (ssize_t)size;
+}
+
+bool wm_shared_write(volatile void *shared, const void *from, size_t size)
+{
+    const struct iovec here = { (void *)from, size }, there = { (void *)shared, size };
+
+    ssize_t copied = process_vm_writev(getpid(), &here, 1, &there, 1, 0);
+    if (is_forbidden(copied)) {
+        memcpy((void *)shared, from, size);
+        return true;
+    }
+    return copied == (ssize_t)size;
+}
+
+bool wm_shared_is_safe(void)
+{
+    char from = 0, to;
+    const struct iovec here = { &to, 1 }, there = { &from, 1 };
+
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base_shared.h - mapped files that other processes may cut short. Touching what is not
+ * there any more is SIGBUS; the kernel, asked to copy it, only says so. So does it where
+ * a page has to be made for which there is no memory.
+ *
+ * Words of eight bytes that are aligned are assumed to be copied whole, as kernels do.
+ */
+#ifndef WM_BASE_SHARED_H
+#define WM_BASE_SHARED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* False where not all of it is there. */
+bool wm_shared_read(void *to, const volatile void *shared, size_t size);
+bool wm_shared_write(volatile void *shared, const void *from, size_t size);
+
+/* Whether the kernel does copy, which some sandboxes forbid: without that these are bare
+ * copies, and SIGBUS is what it was. */
+bool wm_shared_is_safe(void);
+
+#endif
