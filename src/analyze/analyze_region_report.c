@@ -156,10 +156,10 @@ static void remark_losses(struct wm_report_builder *builder)
     const struct wm_result *result = &builder->report->result;
 
     if (result->dropped_regions > 0)
-        wm_build_remark(
-            builder, "regions: %llu event%s (begins, ends) found no room and are missing",
-            (unsigned long long)result->dropped_regions,
-            wm_plural(result->dropped_regions));
+        wm_build_remark(builder, "regions: %llu event%s (begins, ends) %s missing",
+                        (unsigned long long)result->dropped_regions,
+                        wm_plural(result->dropped_regions),
+                        result->regions_note[0] ? "are" : "found no room and are");
     if (result->lost_regions > 0)
         wm_build_remark(builder, "the recording lacks %llu call%s of regions",
                         (unsigned long long)result->lost_regions,

@@ -118,7 +118,7 @@ struct wm_result {
     uint64_t lost_ticks;               /* not in the recording, */
     uint64_t lost_regions;             /* nor these calls */
     uint64_t stray_regions;            /* ends of regions that nothing had begun */
-    uint64_t dropped_regions;          /* events that the rings had no room for */
+    uint64_t dropped_regions;          /* events that had no room, or the note says why */
     char regions_note[192];            /* why more are missing; empty if none are */
     struct wm_process_peak *processes; /* dearest first */
     size_t process_count;              /* in `processes` */

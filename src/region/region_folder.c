@@ -2,7 +2,6 @@
 /* region_folder.c - where rings are: one folder for each tracker. */
 #include "region/region_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "base/base_shared.h"
 
 /* In memory: what is written there never waits for a disk. */
 #define MEMORY_FOLDER "/dev/shm"
@@ -32,36 +32,41 @@ static int prefix(char *text, size_t size)
     return snprintf(text, size, WM_INBOX_PREFIX "%lu-", (unsigned long)geteuid());
 }
 
-static void remove_files(int fd, int depth);
+/* Not by way of a link: what is behind that is not ours to remove. */
+static DIR *open_folder(int parent, const char *name)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+    if (fd >= 0 && !dir)
+        close(fd);
+    return dir;
+}
+
+static void remove_files(DIR *dir, int depth);
 
 static void remove_folder(int parent, const char *name, int depth)
 {
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = open_folder(parent, name);
 
-    if (fd < 0)
+    if (!dir)
         return;
-    remove_files(fd, depth);
-    close(fd);
+    remove_files(dir, depth);
+    closedir(dir);
     unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 /* Folders that others made in it go too, up to a depth that nobody needs. */
-static void remove_files(int fd, int depth)
+static void remove_files(DIR *dir, int depth)
 {
     const struct dirent *entry;
 
-    int other = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = other < 0 ? NULL : fdopendir(other);
-    if (!dir) {
-        if (other >= 0)
-            close(other);
-        return;
-    }
+    rewinddir(dir);
     while ((entry = readdir(dir)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            unlinkat(fd, entry->d_name, 0) < 0 && errno == EISDIR && depth < DEPTH_MAX)
-            remove_folder(fd, entry->d_name, depth + 1);
-    closedir(dir);
+            unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno == EISDIR &&
+            depth < DEPTH_MAX)
+            remove_folder(dirfd(dir), entry->d_name, depth + 1);
 }
 
 /* A tracker that lives has its control locked. */
@@ -77,23 +82,15 @@ static bool is_dead(int fd)
     return is_free;
 }
 
-static uint64_t bytes_in(int fd)
+static uint64_t bytes_in(DIR *dir)
 {
     const struct dirent *entry;
     struct stat info;
     uint64_t bytes = 0;
 
-    int other = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = other < 0 ? NULL : fdopendir(other);
-    if (!dir) {
-        if (other >= 0)
-            close(other);
-        return 0;
-    }
     while ((entry = readdir(dir)))
-        if (fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0)
+        if (fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0)
             bytes += (uint64_t)info.st_blocks * 512;
-    closedir(dir);
     return bytes;
 }
 
@@ -108,18 +105,18 @@ static bool is_stale(int parent, const char *name, int64_t now_s, struct stale *
 {
     struct stat info;
 
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
+    DIR *dir = open_folder(parent, name);
+    if (!dir)
         return false;
-    bool is_ours = fstat(fd, &info) == 0 && info.st_uid == geteuid() &&
+    bool is_ours = fstat(dirfd(dir), &info) == 0 && info.st_uid == geteuid() &&
                    strlen(name) < sizeof(ret_stale->name) &&
-                   now_s - info.st_mtime >= FRESH_S && is_dead(fd);
+                   now_s - info.st_mtime >= FRESH_S && is_dead(dirfd(dir));
     if (is_ours) {
         snprintf(ret_stale->name, sizeof(ret_stale->name), "%s", name);
         ret_stale->age_s = now_s - info.st_mtime;
-        ret_stale->bytes = bytes_in(fd);
+        ret_stale->bytes = bytes_in(dir);
     }
-    close(fd);
+    closedir(dir);
     return is_ours;
 }
 
@@ -192,12 +189,17 @@ static int make_under(struct wm_region_folder *folder, const char *parent)
 
 static int map_control(struct wm_region_folder *folder, int fd, struct wm_error *err)
 {
-    size_t size = sizeof(*folder->control);
+    const struct wm_ring_control new = {
+        .magic = WM_CONTROL_MAGIC,
+        .version = WM_RING_VERSION,
+        .pid = getpid(),
+    };
+    size_t size = sizeof(new);
 
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return wm_fail_errno(err, folder->path);
-    errno = posix_fallocate(fd, 0, (off_t)size);
-    if (errno != 0)
+    errno = ENOSPC;
+    if (pwrite(fd, &new, size, 0) != (ssize_t)size)
         return wm_fail_errno(err, folder->path);
     void *control = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (control == MAP_FAILED)
@@ -206,9 +208,6 @@ static int map_control(struct wm_region_folder *folder, int fd, struct wm_error 
     folder->control = control;
     if (madvise(control, size, MADV_DONTFORK) < 0)
         return wm_fail_errno(err, folder->path);
-    folder->control->magic = WM_CONTROL_MAGIC;
-    folder->control->version = WM_RING_VERSION;
-    folder->control->pid = getpid();
     return WM_OK;
 }
 
@@ -230,7 +229,8 @@ static int make_control(struct wm_region_folder *folder, struct wm_error *err)
 int wm_region_folder_make_wake(struct wm_region_folder *folder, struct wm_error *err)
 {
     if (mkfifoat(folder->fd, WM_WAKE_FILE, 0600) < 0)
-        return wm_fail_errno(err, folder->path);
+        return errno == ENOENT ? wm_fail(err, WM_EIO, "somebody removed %s", folder->path)
+                               : wm_fail_errno(err, folder->path);
     folder->wake_fd =
         openat(folder->fd, WM_WAKE_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     return folder->wake_fd < 0 ? wm_fail_errno(err, folder->path) : WM_OK;
@@ -240,16 +240,18 @@ int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
 {
     const char *parent = MEMORY_FOLDER;
 
-    *folder = (struct wm_region_folder) { .fd = -1, .wake_fd = -1 };
+    *folder = (struct wm_region_folder) { .wake_fd = -1, .fd = -1 };
     if (make_under(folder, parent) < 0) {
         parent = wm_env("TMPDIR", "/tmp");
         if (make_under(folder, parent) < 0)
             return wm_fail_errno(err, parent);
     }
-    folder->fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int status = folder->fd < 0 ? wm_fail_errno(err, folder->path) : WM_OK;
-    if (status == WM_OK)
+    folder->dir = open_folder(AT_FDCWD, folder->path);
+    int status = folder->dir ? WM_OK : wm_fail_errno(err, folder->path);
+    if (status == WM_OK) {
+        folder->fd = dirfd(folder->dir);
         status = make_control(folder, err);
+    }
     if (status < 0)
         wm_region_folder_remove(folder);
     return status;
@@ -257,14 +259,16 @@ int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
 
 void wm_region_folder_remove(struct wm_region_folder *folder)
 {
+    const uint32_t closed = 1;
+
     if (folder->control)
-        atomic_store(&folder->control->is_closed, 1);
-    if (folder->fd >= 0) { /* mostly that is all */
+        wm_shared_write(&folder->control->is_closed, &closed, sizeof(closed));
+    if (folder->dir) { /* mostly that is all */
         unlinkat(folder->fd, WM_CONTROL_FILE, 0);
         unlinkat(folder->fd, WM_WAKE_FILE, 0);
     }
-    if (rmdir(folder->path) < 0 && folder->fd >= 0) {
-        remove_files(folder->fd, 0);
+    if (rmdir(folder->path) < 0 && folder->dir) {
+        remove_files(folder->dir, 0);
         rmdir(folder->path);
     }
     remove_stale(MEMORY_FOLDER); /* not at the start, where a command waits */
@@ -273,12 +277,11 @@ void wm_region_folder_remove(struct wm_region_folder *folder)
 
 void wm_region_folder_close(struct wm_region_folder *folder)
 {
-    const int fds[] = { folder->fd, folder->wake_fd };
-
     if (folder->control)
         munmap(folder->control, sizeof(*folder->control));
-    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    *folder = (struct wm_region_folder) { .fd = -1, .wake_fd = -1 };
+    if (folder->dir)
+        closedir(folder->dir);
+    if (folder->wake_fd >= 0)
+        close(folder->wake_fd);
+    *folder = (struct wm_region_folder) { .wake_fd = -1, .fd = -1 };
 }

@@ -3,12 +3,16 @@
 #ifndef WM_REGION_FOLDER_H
 #define WM_REGION_FOLDER_H
 
+#include <dirent.h>
+
 #include "base/base_error.h"
 #include "region/region_ring.h"
 
 struct wm_region_folder {
     char path[WM_FOLDER_SIZE];
-    int fd, wake_fd; /* -1: not open */
+    DIR *dir; /* for all who read it: it takes but one descriptor, */
+    int fd;   /* and this is it; -1: none */
+    int wake_fd;
     struct wm_ring_control *control;
 };
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_shared.h"
 #include "base/base_text.h"
 #include "region/region_folder.h"
 #include "region/region_intern.h"
@@ -33,18 +34,18 @@
 
 enum {
     CHECKS = 16,         /* for so many of them, and an eighth */
-    RELEASE_AFTER = 256, /* events; a full ring may be waiting for room */
+    RELEASE_AFTER = 512, /* events; a full ring may be waiting for room */
     SOURCES_MAX = 32768, /* a process may have 65530 mappings */
-    NUMBERS_MAX = 1 << 24,
     THREADS_AT_A_TIME = 1 << 12,
-    THREADS_PARTS = NUMBERS_MAX / THREADS_AT_A_TIME,
+    THREADS_PARTS = WM_RINGS_MAX / THREADS_AT_A_TIME,
 };
 
 struct wm_region_inbox {
     struct wm_region_folder folder;
     struct wm_region_interned names;
     wm_region_take_name *take_name;
-    void *name_context;
+    wm_region_keep *keep;
+    void *watch_context;
 
     struct wm_region_source **sources; /* by their numbers */
     size_t source_count, source_room;
@@ -60,8 +61,15 @@ struct wm_region_inbox {
     size_t check_next;   /* index */
     size_t new_sources;  /* since threads were last asked for */
     int64_t complete_ns; /* handed out up to here */
-    uint64_t progress;
-    uint64_t lost_before; /* by rings that are gone */
+    int64_t made_ns;
+    uint64_t progress, rings_gone; /* as the control has them */
+    uint64_t lost_before;          /* by rings that are gone */
+    uint64_t lost_without_ring;
+    int no_ring_errno;
+    int open_errno;   /* why a ring could not be looked at */
+    uint64_t damaged; /* rings, and the process of the first */
+    pid_t damaged_pid;
+    bool is_control_damaged;
     bool is_cut_off;
 };
 
@@ -80,6 +88,7 @@ int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err
         free(inbox);
         return status;
     }
+    inbox->made_ns = wm_clock_monotonic_ns();
     *ret_inbox = inbox;
     return WM_OK;
 }
@@ -125,7 +134,11 @@ int wm_region_inbox_fd(const struct wm_region_inbox *inbox)
 
 bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox)
 {
-    return atomic_load(&inbox->folder.control->rings_made) == 0 && inbox->source_count == 0;
+    uint64_t made;
+
+    return inbox->source_count == 0 &&
+           wm_shared_read(&made, &inbox->folder.control->rings_made, sizeof(made)) &&
+           made == 0;
 }
 
 bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox)
@@ -133,11 +146,12 @@ bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox)
     return inbox->is_cut_off;
 }
 
-void wm_region_inbox_watch_names(struct wm_region_inbox *inbox, wm_region_take_name *take,
-                                 void *context)
+void wm_region_inbox_watch(struct wm_region_inbox *inbox, wm_region_take_name *take,
+                           wm_region_keep *keep, void *context)
 {
     inbox->take_name = take;
-    inbox->name_context = context;
+    inbox->keep = keep;
+    inbox->watch_context = context;
 }
 
 int wm_region_inbox_each_name(const struct wm_region_inbox *inbox,
@@ -169,13 +183,30 @@ struct wm_region_thread wm_region_inbox_thread(const struct wm_region_inbox *inb
     return inbox->threads[thread / THREADS_AT_A_TIME][thread % THREADS_AT_A_TIME];
 }
 
+/* What is in a damaged ring counts for nothing. */
+static uint64_t lost_by(const struct wm_region_source *source)
+{
+    return source->is_broken ? 0 : source->lost;
+}
+
 uint64_t wm_region_inbox_lost(const struct wm_region_inbox *inbox)
 {
-    uint64_t lost = inbox->lost_before + atomic_load(&inbox->folder.control->lost);
+    uint64_t lost = inbox->lost_before + inbox->lost_without_ring;
 
     for (size_t i = 0; i < inbox->source_count; i++)
-        lost += inbox->sources[i]->lost;
+        lost += lost_by(inbox->sources[i]);
     return lost;
+}
+
+int wm_region_inbox_no_ring(const struct wm_region_inbox *inbox)
+{
+    return inbox->no_ring_errno;
+}
+
+uint64_t wm_region_inbox_damaged(const struct wm_region_inbox *inbox, pid_t *ret_pid)
+{
+    *ret_pid = inbox->damaged_pid;
+    return inbox->damaged + inbox->is_control_damaged;
 }
 
 static int intern(void *context, uint32_t thread, uint32_t local, const char *name,
@@ -185,7 +216,7 @@ static int intern(void *context, uint32_t thread, uint32_t local, const char *na
 
     int status = wm_region_interned_add(&inbox->names, name, length, ret_number);
     if (status == WM_OK && inbox->take_name)
-        inbox->take_name(inbox->name_context, thread, local, *ret_number,
+        inbox->take_name(inbox->watch_context, thread, local, *ret_number,
                          inbox->names.texts[*ret_number]);
     return status;
 }
@@ -247,7 +278,7 @@ static int add_source(struct wm_region_inbox *inbox, uint32_t number)
         return WM_OK;
     int status = make_room(inbox);
     if (status == WM_OK)
-        status = wm_region_source_open(inbox->folder.fd, number, &source);
+        status = wm_region_source_open(inbox->folder.fd, number, inbox->made_ns, &source);
     if (status == WM_OK)
         status = keep_thread(inbox, source);
     if (status < 0) {
@@ -273,38 +304,34 @@ static int add_file(struct wm_region_inbox *inbox, const char *name)
         return WM_OK;
     if (inbox->source_count >= SOURCES_MAX)
         return WM_OK;
-    int status = number < NUMBERS_MAX ? add_source(inbox, (uint32_t)number) : WM_EFORMAT;
-    if (status == WM_EFORMAT)
-        unlinkat(inbox->folder.fd, name, 0);
+    int status = number < WM_RINGS_MAX ? add_source(inbox, (uint32_t)number) : WM_EFORMAT;
+    if (status == WM_EFORMAT && unlinkat(inbox->folder.fd, name, 0) == 0)
+        inbox->damaged++;
     return status == WM_EFORMAT ? WM_OK : status;
 }
 
 /* WM_EIO: some could not be looked at, which the next search may. */
 static int search(struct wm_region_inbox *inbox)
 {
+    DIR *dir = inbox->folder.dir;
     const struct dirent *entry;
     int status = WM_OK;
 
-    int fd = openat(inbox->folder.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        if (fd >= 0)
-            close(fd);
-        return WM_EIO;
-    }
+    inbox->open_errno = 0;
+    rewinddir(dir);
     while (status != WM_ENOMEM && (entry = readdir(dir))) {
         int added = add_file(inbox, entry->d_name);
+        if (added == WM_EIO)
+            inbox->open_errno = errno;
         if (added < 0)
             status = added;
     }
-    closedir(dir);
     return status;
 }
 
-static int search_if_due(struct wm_region_inbox *inbox, bool is_last, int64_t now_ns)
+static int search_if_due(struct wm_region_inbox *inbox, uint64_t ready, bool is_last,
+                         int64_t now_ns)
 {
-    uint64_t ready = atomic_load(&inbox->folder.control->rings_ready);
-
     if (!is_last && ready == inbox->ready && now_ns - inbox->searched_ns < SEARCH_NS)
         return WM_OK;
     int status = search(inbox);
@@ -370,14 +397,27 @@ static const struct wm_region_source *second(const struct wm_region_inbox *inbox
 
 static void make_progress(struct wm_region_inbox *inbox)
 {
-    atomic_store_explicit(&inbox->folder.control->progress, ++inbox->progress,
-                          memory_order_relaxed);
+    inbox->progress++;
+    wm_shared_write(&inbox->folder.control->progress, &inbox->progress,
+                    sizeof(inbox->progress));
 }
 
-static void release(struct wm_region_inbox *inbox, struct wm_region_source *source)
+/* Gives back what was handed out of rings, of those that have so many events of it. */
+static void release(struct wm_region_inbox *inbox, struct wm_region_source **sources,
+                    size_t count, uint64_t least)
 {
-    wm_region_source_release(source);
-    make_progress(inbox);
+    bool is_kept = false, is_released = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!wm_region_source_has_room(sources[i], least))
+            continue;
+        if (!is_kept && inbox->keep)
+            inbox->keep(inbox->watch_context);
+        is_kept = is_released = true;
+        wm_region_source_release(sources[i]);
+    }
+    if (is_released)
+        make_progress(inbox);
 }
 
 /* A round of draining. */
@@ -423,13 +463,11 @@ static int gather(struct wm_region_inbox *inbox, struct round *round)
     return WM_OK;
 }
 
-/* Hands out what the ring on top has before the others have their turn. What was handed out
- * is given back, whatever happens. */
+/* Hands out what the ring on top has before the others have their turn. */
 static int run(struct wm_region_inbox *inbox, struct round *round)
 {
     struct wm_region_source *source = inbox->heap[0];
     const struct wm_region_source *other = second(inbox);
-    size_t count = 0;
     int status;
 
     do {
@@ -437,13 +475,10 @@ static int run(struct wm_region_inbox *inbox, struct round *round)
         if (status < 0)
             break;
         wm_region_source_next(source);
-        if (++count % RELEASE_AFTER == 0)
-            release(inbox, source);
+        release(inbox, &source, 1, RELEASE_AFTER);
         status = peek(inbox, source, round);
     } while (status > 0 && source->next.when_ns <= round->until_ns &&
              (!other || is_before(source, other)));
-    if (count > 0)
-        release(inbox, source);
     if (status == 0)
         inbox->heap[0] = inbox->heap[--inbox->heap_count];
     sift_down(inbox, 0);
@@ -463,10 +498,15 @@ static void remove_finished(struct wm_region_inbox *inbox)
         }
         snprintf(name, sizeof(name), "%lu", (unsigned long)source->number);
         unlinkat(inbox->folder.fd, name, 0);
-        inbox->lost_before += source->lost;
+        inbox->lost_before += lost_by(source);
+        if (source->is_broken && inbox->damaged++ == 0)
+            inbox->damaged_pid = source->thread.pid;
         wm_region_source_close(source);
-        atomic_fetch_add(&inbox->folder.control->rings_gone, 1);
+        inbox->rings_gone++;
     }
+    if (kept < inbox->source_count)
+        wm_shared_write(&inbox->folder.control->rings_gone, &inbox->rings_gone,
+                        sizeof(inbox->rings_gone));
     inbox->source_count = kept;
 }
 
@@ -482,7 +522,7 @@ static void look_at_all(struct wm_region_inbox *inbox, bool is_last, struct roun
 {
     for (size_t i = 0; i < inbox->source_count; i++) {
         struct wm_region_source *source = inbox->sources[i];
-        wm_region_source_look(source, inbox->folder.fd, round->now_ns);
+        wm_region_source_look(source, round->now_ns);
         if (is_last)
             source->is_writing = false;
     }
@@ -502,10 +542,32 @@ static bool has_no_control(const struct wm_region_inbox *inbox)
     return faccessat(inbox->folder.fd, WM_CONTROL_FILE, F_OK, 0) < 0 && errno == ENOENT;
 }
 
+/* As much of it as can be believed. */
+static uint64_t look_at_control(struct wm_region_inbox *inbox, int64_t now_ns)
+{
+    struct wm_ring_control control;
+
+    inbox->is_cut_off = has_no_control(inbox);
+    if (!wm_shared_read(&control, inbox->folder.control, sizeof(control))) {
+        inbox->is_cut_off = true;
+        return inbox->ready;
+    }
+    uint64_t lost = atomic_load(&control.lost);
+    if (!inbox->is_control_damaged &&
+        wm_ring_is_count(lost, inbox->lost_without_ring, now_ns - inbox->made_ns)) {
+        inbox->lost_without_ring = lost;
+        inbox->no_ring_errno = (int)atomic_load(&control.no_ring_errno);
+    } else {
+        inbox->is_control_damaged = true;
+        inbox->lost_without_ring = 0;
+    }
+    return atomic_load(&control.rings_ready);
+}
+
 static int drain(struct wm_region_inbox *inbox, bool is_last, struct round *round)
 {
-    inbox->is_cut_off = has_no_control(inbox);
-    int searched = search_if_due(inbox, is_last, round->now_ns);
+    uint64_t ready = look_at_control(inbox, round->now_ns);
+    int searched = search_if_due(inbox, ready, is_last, round->now_ns);
 
     if (searched == WM_ENOMEM)
         return searched;
@@ -521,14 +583,19 @@ int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, wm_region
                           void *context, int64_t *ret_complete_ns, struct wm_error *err)
 {
     struct round round = { .take = take, .context = context };
+    char reason[96];
 
     empty_wake(inbox);
     round.now_ns = wm_clock_monotonic_ns();
     round.until_ns = round.now_ns - MARGIN_NS;
     int status = drain(inbox, is_last, &round);
+    release(inbox, inbox->sources, inbox->source_count, 1);
     remove_finished(inbox);
+    if (status == WM_EIO && inbox->open_errno != 0)
+        return wm_fail(err, status, "rings cannot be opened: %s",
+                       strerror_r(inbox->open_errno, reason, sizeof(reason)));
     if (status < 0)
-        return wm_fail(err, status, "regions: %s",
+        return wm_fail(err, status, "%s",
                        status == WM_ENOMEM ? "out of memory" : "they cannot be taken");
 
     /* A thread that lost its processor in the middle of an event holds all others up until

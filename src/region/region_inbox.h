@@ -65,8 +65,9 @@ int wm_region_inbox_fd(const struct wm_region_inbox *inbox);
 /* Whether no thread has made a ring yet: then draining can wait. */
 bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox);
 
-/* Whether somebody has removed its files: rings that are there go on, no new ones come, and
- * nobody can ask for draining. As of the last time that it was drained. */
+/* Whether somebody has removed its files, or cut its control short: rings that are there go
+ * on, no new ones come, and nobody can ask for draining. As of the last time that it was
+ * drained. */
 bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox);
 
 /* Takes an event; negative stops the draining, and the event comes again. */
@@ -89,16 +90,29 @@ struct wm_region_thread wm_region_inbox_thread(const struct wm_region_inbox *inb
 typedef int wm_region_take_name(void *context, uint32_t thread, uint32_t local,
                                 uint32_t number, const char *name);
 
-/* Has `take` told of each before there is room again in the ring; its answer counts for
- * nothing. */
-void wm_region_inbox_watch_names(struct wm_region_inbox *inbox, wm_region_take_name *take,
-                                 void *context);
+/* What was handed out since the last time is about to go from the rings. */
+typedef void wm_region_keep(void *context);
+
+/* Has `take` told of each name, its answer counting for nothing, and calls `keep`, before
+ * there is room again in the ring. */
+void wm_region_inbox_watch(struct wm_region_inbox *inbox, wm_region_take_name *take,
+                           wm_region_keep *keep, void *context);
 
 /* Tells of all that hold now. What `take` said. */
 int wm_region_inbox_each_name(const struct wm_region_inbox *inbox,
                               wm_region_take_name *take, void *context);
 
-/* Events that found no room, for a ring stayed full too long. */
+/* Events that found no room, for a ring stayed full too long, or that had no ring. As of
+ * the last time that it was drained. */
 uint64_t wm_region_inbox_lost(const struct wm_region_inbox *inbox);
+
+/* Why a thread could not make its ring, as errno has it; 0: all could, or it is not known.
+ */
+int wm_region_inbox_no_ring(const struct wm_region_inbox *inbox);
+
+/* How many of the files had something in them that no thread writes there, or were cut
+ * short. What came before that stands. `*ret_pid` is the process of the first; 0: it is
+ * not known. */
+uint64_t wm_region_inbox_damaged(const struct wm_region_inbox *inbox, pid_t *ret_pid);
 
 #endif

@@ -5,20 +5,27 @@
  * What is stored in a mapped file is there for others the moment it is stored, whatever
  * happens to us next. A file's `used` is moved on last, and its `turn` is set when it is
  * worth more than the one before, so that there is no moment without a whole one.
+ *
+ * It is the kernel that stores (base_shared.h): a program may cut the files short, and
+ * their folder may have no room. As that costs a system call, entries are gathered.
  */
 #include "region/region_journal.h"
 
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/base_shared.h"
+
 /* A file that has grown by so much is followed by the next; one that has grown by so much
  * more takes no more before that. */
-enum { TURN_SIZE = 512 << 10, FULL_SIZE = 2 << 20, STEP_SIZE = 64 << 10 };
+enum { TURN_SIZE = 512 << 10, FULL_SIZE = 2 << 20 };
+
+/* More than the longest entry. */
+enum { GATHERED_SIZE = 16 << 10 };
 
 /* A set of small numbers. */
 struct seen {
@@ -27,15 +34,17 @@ struct seen {
 };
 
 struct half {
-    int fd;
-    unsigned char *map; /* WM_JOURNAL_MAX bytes, of which the file has */
-    size_t room;        /* so many; the rest must not be touched */
-    size_t used;
+    unsigned char *map; /* WM_JOURNAL_MAX bytes */
+    size_t used;        /* with what is gathered, */
+    size_t published;   /* and as the file says */
+    size_t opens_end;
 };
 
 struct wm_region_journal {
     struct half halves[2];
     int current;
+    unsigned char gathered[GATHERED_SIZE]; /* the end of the current half */
+    size_t gathered_size;
     uint64_t turn;
     bool has_older;             /* the other half is still needed, */
     uint64_t older_given;       /* until so many calls are written */
@@ -48,60 +57,76 @@ const char *wm_journal_file(int which)
     return which == 0 ? "journal-0" : "journal-1";
 }
 
-static struct wm_journal_head *head(const struct half *half)
+/* A member of the file's head. */
+static bool store(const struct half *half, size_t at, uint64_t value)
 {
-    return (struct wm_journal_head *)(void *)half->map;
+    return wm_shared_write(half->map + at, &value, sizeof(value));
+}
+
+static bool set_turn(const struct half *half, uint64_t turn)
+{
+    return store(half, offsetof(struct wm_journal_head, turn), turn);
 }
 
 static void give_up(struct wm_region_journal *journal)
 {
     journal->is_given_up = true;
-    for (int i = 0; i < 2; i++) {
-        if (journal->halves[i].map)
-            __atomic_store_n(&head(&journal->halves[i])->turn, 0, __ATOMIC_RELEASE);
-    }
+    for (int i = 0; i < 2; i++)
+        set_turn(&journal->halves[i], 0);
 }
 
-/* Memory of the file is had before it is touched: what the folder has no room for would
- * be a signal. */
-static bool reserve(struct half *half, size_t size)
-{
-    size_t room = (half->used + size + STEP_SIZE - 1) / STEP_SIZE * STEP_SIZE;
-
-    if (half->used + size <= half->room)
-        return true;
-    if (room > WM_JOURNAL_MAX ||
-        posix_fallocate(half->fd, (off_t)half->room, (off_t)(room - half->room)) != 0)
-        return false;
-    half->room = room;
-    return true;
-}
-
+/* Memory of the file is had as it is written. */
 static int open_half(struct half *half, int folder, int which, struct wm_error *err)
 {
-    half->fd =
+    const struct wm_journal_head head = { .magic = WM_JOURNAL_MAGIC };
+
+    int fd =
         openat(folder, wm_journal_file(which), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (half->fd < 0)
+    if (fd < 0)
         return wm_fail_errno(err, "the journal of regions");
-    void *map = mmap(NULL, WM_JOURNAL_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, half->fd, 0);
-    if (map == MAP_FAILED)
-        return wm_fail_errno(err, "the journal of regions");
+    void *map = MAP_FAILED;
+    if (ftruncate(fd, (off_t)WM_JOURNAL_MAX) == 0)
+        map = mmap(NULL, WM_JOURNAL_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int status = map == MAP_FAILED ? wm_fail_errno(err, "the journal of regions") : WM_OK;
+    close(fd);
+    if (status < 0)
+        return status;
     half->map = map;
-    if (!reserve(half, sizeof(struct wm_journal_head)))
+    half->used = sizeof(head);
+    if (!wm_shared_is_safe() || !wm_shared_write(map, &head, sizeof(head)))
         return wm_fail(err, WM_ENOMEM, "the journal of regions: no memory in its folder");
-    half->used = sizeof(struct wm_journal_head);
-    *head(half) = (struct wm_journal_head) { .magic = WM_JOURNAL_MAGIC };
     return WM_OK;
 }
 
-/* What is stored before is seen by whoever sees this. */
-static void begin_turn(struct wm_region_journal *journal)
+/* What has been gathered goes to the file, but is not yet to be seen. */
+static bool write_out(struct wm_region_journal *journal)
+{
+    struct half *half = &journal->halves[journal->current];
+    size_t size = journal->gathered_size;
+
+    journal->gathered_size = 0;
+    return size == 0 ||
+           wm_shared_write(half->map + half->used - size, journal->gathered, size);
+}
+
+static bool publish(struct wm_region_journal *journal)
 {
     struct half *half = &journal->halves[journal->current];
 
-    head(half)->opens_end = half->used;
-    head(half)->used = half->used;
-    __atomic_store_n(&head(half)->turn, ++journal->turn, __ATOMIC_RELEASE);
+    if (half->published == half->used)
+        return true;
+    half->published = half->used;
+    return write_out(journal) &&
+           store(half, offsetof(struct wm_journal_head, used), half->used);
+}
+
+static bool begin_turn(struct wm_region_journal *journal)
+{
+    struct half *half = &journal->halves[journal->current];
+
+    half->opens_end = half->used;
+    return store(half, offsetof(struct wm_journal_head, opens_end), half->opens_end) &&
+           publish(journal) && set_turn(half, ++journal->turn);
 }
 
 int wm_region_journal_new(const char *folder, struct wm_region_journal **ret_journal,
@@ -110,7 +135,6 @@ int wm_region_journal_new(const char *folder, struct wm_region_journal **ret_jou
     struct wm_region_journal *journal = calloc(1, sizeof(*journal));
     if (!journal)
         return wm_fail(err, WM_ENOMEM, "out of memory");
-    journal->halves[0].fd = journal->halves[1].fd = -1;
 
     int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int status = fd < 0 ? wm_fail_errno(err, folder) : WM_OK;
@@ -118,11 +142,12 @@ int wm_region_journal_new(const char *folder, struct wm_region_journal **ret_jou
         status = open_half(&journal->halves[i], fd, i, err);
     if (fd >= 0)
         close(fd);
+    if (status == WM_OK && !begin_turn(journal))
+        status = wm_fail(err, WM_EIO, "the journal of regions cannot be written");
     if (status < 0) {
         wm_region_journal_free(journal);
         return status;
     }
-    begin_turn(journal);
     *ret_journal = journal;
     return WM_OK;
 }
@@ -134,8 +159,6 @@ void wm_region_journal_free(struct wm_region_journal *journal)
     for (int i = 0; i < 2; i++) {
         if (journal->halves[i].map)
             munmap(journal->halves[i].map, WM_JOURNAL_MAX);
-        if (journal->halves[i].fd >= 0)
-            close(journal->halves[i].fd);
     }
     free(journal->names.bits);
     free(journal->threads.bits);
@@ -172,17 +195,25 @@ static void forget(struct seen *seen)
 }
 
 /* After what has been appended so far, but not yet to be seen. */
-static bool append(struct half *half, struct wm_journal_entry entry, const char *text)
+static bool append(struct wm_region_journal *journal, struct wm_journal_entry entry,
+                   const char *text)
 {
+    static const char padding[8];
+    struct half *half = &journal->halves[journal->current];
     size_t length = text ? strlen(text) : 0;
-    size_t size = sizeof(entry) + (length + 7) / 8 * 8;
+    size_t padded = (length + 7) / 8 * 8, size = sizeof(entry) + padded;
 
-    if (length > WM_JOURNAL_MAX || !reserve(half, size))
+    if (size > GATHERED_SIZE || half->used + size > WM_JOURNAL_MAX)
+        return false;
+    if (journal->gathered_size + size > GATHERED_SIZE && !write_out(journal))
         return false;
     entry.length = (uint32_t)length;
-    memcpy(half->map + half->used, &entry, sizeof(entry));
+    unsigned char *to = journal->gathered + journal->gathered_size;
+    memcpy(to, &entry, sizeof(entry));
     if (length > 0)
-        memcpy(half->map + half->used + sizeof(entry), text, length);
+        memcpy(to + sizeof(entry), text, length);
+    memcpy(to + sizeof(entry) + length, padding, padded - length);
+    journal->gathered_size += size;
     half->used += size;
     return true;
 }
@@ -198,8 +229,7 @@ static bool explain_thread(struct wm_region_journal *journal, uint32_t number,
     };
 
     return has_seen(&journal->threads, number) ||
-           (append(&journal->halves[journal->current], entry, NULL) &&
-            see(&journal->threads, number));
+           (append(journal, entry, NULL) && see(&journal->threads, number));
 }
 
 static bool explain_name(struct wm_region_journal *journal, uint32_t number,
@@ -208,21 +238,14 @@ static bool explain_name(struct wm_region_journal *journal, uint32_t number,
     const struct wm_journal_entry entry = { .kind = WM_JOURNAL_NAME, .name = number };
 
     return has_seen(&journal->names, number) ||
-           (append(&journal->halves[journal->current], entry, name) &&
-            see(&journal->names, number));
-}
-
-/* What has been appended is there from now on. */
-static void publish(const struct half *half)
-{
-    __atomic_store_n(&head(half)->used, half->used, __ATOMIC_RELEASE);
+           (append(journal, entry, name) && see(&journal->names, number));
 }
 
 bool wm_region_journal_add(struct wm_region_journal *journal,
                            const struct wm_region_event *event,
                            struct wm_region_thread thread, const char *name)
 {
-    struct half *half = &journal->halves[journal->current];
+    const struct half *half = &journal->halves[journal->current];
     const struct wm_journal_entry entry = {
         .kind = WM_JOURNAL_EVENT,
         .event_kind = (uint16_t)event->kind,
@@ -234,14 +257,19 @@ bool wm_region_journal_add(struct wm_region_journal *journal,
 
     if (journal->is_given_up)
         return true;
-    if (half->used > head(half)->opens_end + FULL_SIZE)
+    if (half->used > half->opens_end + FULL_SIZE)
         return false;
-    if (explain_thread(journal, event->thread, thread) &&
-        (!name || explain_name(journal, event->name, name)) && append(half, entry, NULL))
-        publish(half);
-    else
+    if (!explain_thread(journal, event->thread, thread) ||
+        (name && !explain_name(journal, event->name, name)) ||
+        !append(journal, entry, NULL))
         give_up(journal);
     return true;
+}
+
+void wm_region_journal_keep(struct wm_region_journal *journal)
+{
+    if (!journal->is_given_up && !publish(journal))
+        give_up(journal);
 }
 
 static bool append_local(struct wm_region_journal *journal, uint32_t thread, uint32_t local,
@@ -254,18 +282,13 @@ static bool append_local(struct wm_region_journal *journal, uint32_t thread, uin
         .name = number,
     };
 
-    return explain_name(journal, number, name) &&
-           append(&journal->halves[journal->current], entry, NULL);
+    return explain_name(journal, number, name) && append(journal, entry, NULL);
 }
 
 void wm_region_journal_add_name(struct wm_region_journal *journal, uint32_t thread,
                                 uint32_t local, uint32_t number, const char *name)
 {
-    if (journal->is_given_up)
-        return;
-    if (append_local(journal, thread, local, number, name))
-        publish(&journal->halves[journal->current]);
-    else
+    if (!journal->is_given_up && !append_local(journal, thread, local, number, name))
         give_up(journal);
 }
 
@@ -328,7 +351,7 @@ static bool append_opens(struct wm_region_journal *journal,
             .thread = opened->event.thread,
         };
         whole = explain_thread(journal, entry.thread, opened->thread) &&
-                append(&journal->halves[journal->current], entry, opened->name);
+                append(journal, entry, opened->name);
     }
     free(opens.all);
     return whole;
@@ -340,21 +363,22 @@ static int append_known(void *context, uint32_t thread, uint32_t local, uint32_t
     return append_local(context, thread, local, number, name) ? WM_OK : WM_ENOMEM;
 }
 
-static void turn(struct wm_region_journal *journal, const struct wm_region_inbox *inbox,
+/* False where it could not be written: then it is of no use any more. */
+static bool turn(struct wm_region_journal *journal, const struct wm_region_inbox *inbox,
                  const struct wm_region_calls *calls, uint64_t given)
 {
+    if (!publish(journal))
+        return false;
     journal->current = 1 - journal->current;
-    journal->halves[journal->current].used = sizeof(struct wm_journal_head);
+    struct half *half = &journal->halves[journal->current];
+    half->used = sizeof(struct wm_journal_head);
+    half->published = 0;
     forget(&journal->names);
     forget(&journal->threads);
-    if (wm_region_inbox_each_name(inbox, append_known, journal) < 0 ||
-        !append_opens(journal, calls)) {
-        give_up(journal);
-        return;
-    }
-    begin_turn(journal);
     journal->has_older = true;
     journal->older_given = given;
+    return wm_region_inbox_each_name(inbox, append_known, journal) == WM_OK &&
+           append_opens(journal, calls) && begin_turn(journal);
 }
 
 void wm_region_journal_settle(struct wm_region_journal *journal,
@@ -363,14 +387,16 @@ void wm_region_journal_settle(struct wm_region_journal *journal,
                               uint64_t written)
 {
     const struct half *half = &journal->halves[journal->current];
+    bool is_kept = true;
 
     if (journal->is_given_up)
         return;
     if (journal->has_older && written >= journal->older_given) {
-        const struct half *older = &journal->halves[1 - journal->current];
-        __atomic_store_n(&head(older)->turn, 0, __ATOMIC_RELEASE);
+        is_kept = set_turn(&journal->halves[1 - journal->current], 0);
         journal->has_older = false;
     }
-    if (!journal->has_older && half->used > head(half)->opens_end + TURN_SIZE)
-        turn(journal, inbox, calls, given);
+    if (is_kept && !journal->has_older && half->used > half->opens_end + TURN_SIZE)
+        is_kept = turn(journal, inbox, calls, given);
+    if (!is_kept)
+        give_up(journal);
 }

@@ -6,6 +6,7 @@
  * open then, so that the one before is of no use any more once its calls are recorded.
  *
  *     wm_region_journal_add(journal, event, thread, name);      before it takes effect
+ *     wm_region_journal_keep(journal);                before its ring has it no more
  *     wm_region_journal_settle(journal, inbox, calls, given, written);
  *
  * region_left.h reads it.
@@ -30,6 +31,9 @@ void wm_region_journal_free(struct wm_region_journal *journal);
 bool wm_region_journal_add(struct wm_region_journal *journal,
                            const struct wm_region_event *event,
                            struct wm_region_thread thread, const char *name);
+
+/* What was added outlives us from now on. */
+void wm_region_journal_keep(struct wm_region_journal *journal);
 
 /* All that was added has gone through `calls`; `given` calls have come of it since the
  * start, and `written` of them will not be asked for again. Between two drainings. */

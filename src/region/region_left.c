@@ -18,7 +18,7 @@
 #include "region/region_source.h"
 
 /* As the inbox has it. */
-enum { RINGS_MAX = 32768, NUMBERS_MAX = 1 << 24 };
+enum { RINGS_MAX = 32768 };
 
 /* A ring, at the next event that is to be handed out. */
 struct ring {
@@ -150,8 +150,9 @@ static struct ring begin_ring(struct left *left, struct wm_region_source *source
             source->names[i] = name;
     }
     left->has_taken = left->has_taken || source->taken > 0;
-    wm_region_source_look(source, left->folder, left->now_ns);
-    left->result->dropped += source->lost;
+    wm_region_source_look(source, left->now_ns);
+    if (!source->is_broken)
+        left->result->dropped += source->lost;
     return ring;
 }
 
@@ -198,7 +199,7 @@ static int add_rings(struct left *left, struct wm_error *err)
     }
     while (status == WM_OK && left->count < RINGS_MAX && (entry = readdir(dir)) != NULL) {
         if (wm_text_u64(entry->d_name, &end, &number) && *end == '\0' &&
-            number < NUMBERS_MAX)
+            number < WM_RINGS_MAX)
             status = add_ring(left, (uint32_t)number, err);
     }
     closedir(dir);
@@ -279,7 +280,13 @@ static int read_control(struct left *left, struct wm_error *err)
     int status = look_at_control(fd, &control, err);
     close(fd);
     if (status == WM_OK) {
-        left->result->dropped = atomic_load(&control.lost);
+        uint64_t lost = atomic_load(&control.lost);
+        if (wm_ring_is_count(lost, 0, left->now_ns)) {
+            left->result->dropped = lost;
+            left->result->no_ring_errno = (int)atomic_load(&control.no_ring_errno);
+        } else {
+            left->broken++;
+        }
         left->has_taken = atomic_load(&control.rings_gone) > 0;
     }
     return status;
@@ -293,7 +300,7 @@ static void remark(struct left *left, int status, const struct wm_error *why)
     if (status < 0)
         snprintf(text, size, "%s", why->text);
     else if (!left->journal.is_there && left->has_taken)
-        snprintf(text, size, "there was no memory for the journal of regions");
+        snprintf(text, size, "there was no room for the journal of regions");
     else if (left->broken > 0)
         snprintf(text, size, "%zu of the rings %s broken", left->broken,
                  left->broken == 1 ? "is" : "are");

@@ -14,7 +14,8 @@
 
 struct wm_region_left {
     int64_t last_ns;   /* the time of the last event */
-    uint64_t dropped;  /* events that the rings had no room for */
+    uint64_t dropped;  /* events that the rings had no room for, or that had no ring */
+    int no_ring_errno; /* why a thread could not make its ring; 0: all could */
     char trouble[256]; /* why there may have been more; empty: that is all */
 };
 

@@ -19,12 +19,15 @@
  * reserved as it is needed: what does not fit into a full /dev/shm stops the growth and
  * is not found out by SIGBUS.
  *
- * Each end takes what it reads here for the word of a stranger.
+ * Each end takes what it reads here for the word of a stranger. A file that is cut short
+ * is noticed by the inbox, which has it read by the kernel; the thread, which cannot
+ * afford that, gets SIGBUS.
  */
 #ifndef WM_REGION_RING_H
 #define WM_REGION_RING_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -48,7 +51,8 @@ enum { WM_FOLDER_SIZE = 256, WM_RING_PATH_SIZE = WM_FOLDER_SIZE + 24 };
 enum {
     WM_RING_CAPACITY_MIN = 1 << 10,
     WM_RING_SIZE_MAX = 1 << 16,
-    WM_RING_NAMES = 256, /* that a ring knows at one time */
+    WM_RING_NAMES = 256,    /* that a ring knows at one time */
+    WM_RINGS_MAX = 1 << 24, /* in all; numbers of rings are below that */
 };
 
 enum wm_ring_kind {
@@ -87,6 +91,9 @@ struct wm_ring {
     _Alignas(64) _Atomic uint64_t taken; /* position up to which there is room again */
 };
 
+/* `taken` of a ring that the inbox reads no more. */
+#define WM_RING_GIVEN_UP UINT64_MAX
+
 /* Where events begin: a page that a hole may be next to. */
 enum { WM_RING_EVENTS_AT = 4096 };
 
@@ -97,7 +104,8 @@ struct wm_ring_control {
     _Alignas(64) _Atomic uint64_t rings_made;
     _Atomic uint64_t rings_ready; /* those that have their name */
     _Atomic uint64_t processes;
-    _Atomic uint64_t lost; /* events of threads that could not make a ring */
+    _Atomic uint64_t lost;          /* events of threads that could not make a ring, */
+    _Atomic uint32_t no_ring_errno; /* and why the last of them could not */
     _Alignas(64) _Atomic uint64_t rings_gone;
     _Atomic uint64_t progress; /* moves while events are taken out of any ring */
     _Atomic uint32_t is_closed;
@@ -106,6 +114,13 @@ struct wm_ring_control {
 _Static_assert(sizeof(struct wm_ring) <= WM_RING_EVENTS_AT, "events begin behind it");
 _Static_assert(sizeof(struct wm_ring_event) == 16, "the layout is shared");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a lock would be in one process only");
+
+/* Whether so many events may have been lost, `before` of which it was known: a thread needs
+ * more than a nanosecond for each. */
+static inline bool wm_ring_is_count(uint64_t lost, uint64_t before, int64_t duration_ns)
+{
+    return lost >= before && lost <= (uint64_t)duration_ns;
+}
 
 static inline size_t wm_ring_bytes(uint64_t capacity)
 {

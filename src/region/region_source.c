@@ -4,23 +4,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_shared.h"
 
 /* A thread that stopped in the middle of an event is not waited for any longer. */
 #define STUCK_NS WM_NS_PER_S
-
-/* MADV_POPULATE_READ, which older headers lack. */
-enum { WM_POPULATE_READ = 22 };
 
 static bool is_power_of_two(uint64_t number)
 {
@@ -44,30 +40,17 @@ static int open_file(int folder, uint32_t number, int mode)
     return openat(folder, name_of(number).text, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* Pages of tmpfs that were not reserved are made when they are read, for which there may
- * be no room; then it takes SIGBUS. Other file systems have their own ways to reserve. */
-static bool is_reserved(const struct stat *info, const struct statfs *system,
-                        uint64_t capacity)
-{
-    return info->st_size >= (off_t)wm_ring_bytes(capacity) &&
-           (system->f_type != TMPFS_MAGIC ||
-            (uint64_t)info->st_blocks * 512 >= wm_ring_bytes(capacity));
-}
-
 /* The head of a ring that can be mapped. */
 static bool is_ring(int fd, struct wm_ring *ret_head)
 {
     struct stat info;
-    struct statfs system;
 
-    return fstat(fd, &info) == 0 && fstatfs(fd, &system) == 0 && S_ISREG(info.st_mode) &&
-           info.st_uid == geteuid() &&
+    return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
            pread(fd, ret_head, sizeof(*ret_head), 0) == (ssize_t)sizeof(*ret_head) &&
            ret_head->magic == WM_RING_MAGIC && ret_head->version == WM_RING_VERSION &&
            is_power_of_two(ret_head->size) && ret_head->size >= WM_RING_CAPACITY_MIN &&
            ret_head->size <= WM_RING_SIZE_MAX &&
-           info.st_size >= (off_t)wm_ring_bytes(ret_head->size) &&
-           is_reserved(&info, &system, WM_RING_CAPACITY_MIN);
+           info.st_size >= (off_t)wm_ring_bytes(ret_head->size);
 }
 
 static bool is_process(pid_t pid)
@@ -75,7 +58,7 @@ static bool is_process(pid_t pid)
     return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
 }
 
-static int map(int fd, uint32_t number, int protection,
+static int map(int fd, uint32_t number, int protection, int64_t since_ns,
                struct wm_region_source **ret_source)
 {
     struct wm_ring head;
@@ -94,6 +77,7 @@ static int map(int fd, uint32_t number, int protection,
     source->ring = ring;
     source->events = (const struct wm_ring_event *)((const char *)ring + WM_RING_EVENTS_AT);
     source->number = number;
+    source->since_ns = since_ns;
     source->thread = (struct wm_region_thread) {
         .pid = head.pid > 0 ? head.pid : 0,
         .tid = head.tid > 0 ? head.tid : 0,
@@ -108,20 +92,22 @@ static int map(int fd, uint32_t number, int protection,
 }
 
 static int open_in_mode(int folder, uint32_t number, int mode, int protection,
-                        struct wm_region_source **ret_source)
+                        int64_t since_ns, struct wm_region_source **ret_source)
 {
     int fd = open_file(folder, number, mode);
 
     if (fd < 0)
         return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? WM_EIO : WM_EFORMAT;
-    int status = map(fd, number, protection, ret_source);
+    int status = map(fd, number, protection, since_ns, ret_source);
     close(fd);
     return status;
 }
 
-int wm_region_source_open(int folder, uint32_t number, struct wm_region_source **ret_source)
+int wm_region_source_open(int folder, uint32_t number, int64_t since_ns,
+                          struct wm_region_source **ret_source)
 {
-    return open_in_mode(folder, number, O_RDWR, PROT_READ | PROT_WRITE, ret_source);
+    return open_in_mode(folder, number, O_RDWR, PROT_READ | PROT_WRITE, since_ns,
+                        ret_source);
 }
 
 int wm_region_source_open_left(int folder, uint32_t number,
@@ -129,10 +115,13 @@ int wm_region_source_open_left(int folder, uint32_t number,
 {
     struct wm_region_source *source;
 
-    int status = open_in_mode(folder, number, O_RDONLY, PROT_READ, &source);
+    int status = open_in_mode(folder, number, O_RDONLY, PROT_READ, 0, &source);
     if (status < 0)
         return status;
-    source->taken = atomic_load_explicit(&source->ring->taken, memory_order_acquire);
+    if (!wm_shared_read(&source->taken, &source->ring->taken, sizeof(source->taken))) {
+        wm_region_source_close(source);
+        return WM_EFORMAT;
+    }
     source->written = source->taken;
     *ret_source = source;
     return WM_OK;
@@ -146,63 +135,41 @@ void wm_region_source_close(struct wm_region_source *source)
     free(source);
 }
 
-static bool is_capacity(const struct wm_region_source *source, uint64_t capacity)
+/* As long as it is filled for the first time the ring grows; and the capacity was there
+ * before what needs it, so that it is looked at after that. */
+static bool look_at_capacity(struct wm_region_source *source, uint64_t written)
 {
-    return is_power_of_two(capacity) && capacity >= source->capacity &&
-           capacity <= source->size;
-}
+    uint64_t capacity;
 
-/* By its name: descriptors are the process's, which may have none left. Where somebody
- * has removed the name, by touching the pages, which takes Linux 5.14. False where it
- * cannot be told now. */
-static bool look_at_capacity(struct wm_region_source *source, int folder)
-{
-    uint64_t capacity = atomic_load_explicit(&source->ring->capacity, memory_order_acquire);
-    struct stat info;
-    struct statfs system;
-
-    if (capacity == source->capacity)
+    if (source->capacity == source->size || written <= source->capacity)
         return true;
-    if (fstatat(folder, name_of(source->number).text, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
-        fstatfs(folder, &system) < 0) {
-        if (errno != ENOENT)
-            return false;
-        source->is_broken =
-            !is_capacity(source, capacity) ||
-            madvise(source->ring, wm_ring_bytes(capacity), WM_POPULATE_READ) < 0;
-        if (!source->is_broken)
-            source->capacity = capacity;
-        return true;
-    }
-    if (!S_ISREG(info.st_mode) || !is_capacity(source, capacity) ||
-        !is_reserved(&info, &system, capacity))
-        source->is_broken = true;
-    else
-        source->capacity = capacity;
+    if (!wm_shared_read(&capacity, &source->ring->capacity, sizeof(capacity)) ||
+        !is_power_of_two(capacity) || capacity < source->capacity ||
+        capacity > source->size)
+        return false;
+    source->capacity = capacity;
     return true;
 }
 
-void wm_region_source_look(struct wm_region_source *source, int folder, int64_t now_ns)
+void wm_region_source_look(struct wm_region_source *source, int64_t now_ns)
 {
+    struct wm_ring head;
+
     if (source->is_broken || source->gone_ns != 0)
         return;
-    uint64_t sequence = atomic_load_explicit(&source->ring->sequence, memory_order_acquire);
-    uint64_t written = sequence / 2;
-    source->lost = atomic_load_explicit(&source->ring->lost, memory_order_relaxed);
+    source->is_broken = true;
+    if (!wm_shared_read(&head, source->ring, sizeof(head)))
+        return;
+    uint64_t sequence = atomic_load(&head.sequence), written = sequence / 2;
+    uint64_t lost = atomic_load(&head.lost);
 
-    if (written < source->written) {
-        source->is_broken = true;
+    if (written < source->written || !look_at_capacity(source, written) ||
+        written - source->taken > source->capacity ||
+        !wm_ring_is_count(lost, source->lost, now_ns - source->since_ns))
         return;
-    }
-    /* The capacity was there before what needs it. */
-    if ((written - source->taken > source->capacity || written > source->capacity) &&
-        !look_at_capacity(source, folder))
-        return;
-    if (written - source->taken > source->capacity) {
-        source->is_broken = true;
-        return;
-    }
+    source->is_broken = false;
     source->written = written;
+    source->lost = lost;
     source->is_writing = sequence % 2 != 0;
     if (!source->is_writing || sequence != source->stuck_sequence) {
         source->stuck_sequence = sequence;
@@ -212,12 +179,21 @@ void wm_region_source_look(struct wm_region_source *source, int folder, int64_t 
     }
 }
 
+/* When its thread ended; 0: it has not said so. */
+static int64_t closed_ns(const struct wm_region_source *source)
+{
+    int64_t closed_ns;
+
+    return wm_shared_read(&closed_ns, &source->ring->closed_ns, sizeof(closed_ns))
+               ? closed_ns
+               : 0;
+}
+
 /* Who removes the files takes nothing from a thread that has its ring mapped. Of another
  * PID namespace it is not known whether it lives; then it may. */
 static bool is_left_without_name(const struct wm_region_source *source)
 {
-    return atomic_load(&source->ring->closed_ns) > 0 ||
-           (source->has_pid && !is_process(source->thread.pid));
+    return closed_ns(source) > 0 || (source->has_pid && !is_process(source->thread.pid));
 }
 
 void wm_region_source_check(struct wm_region_source *source, int folder, int64_t now_ns)
@@ -230,15 +206,32 @@ void wm_region_source_check(struct wm_region_source *source, int folder, int64_t
         close(fd);
     if (!is_gone)
         return;
-    wm_region_source_look(source, folder, now_ns);
-    int64_t closed_ns = atomic_load(&source->ring->closed_ns);
-    source->gone_ns = closed_ns > 0 && closed_ns < now_ns ? closed_ns : now_ns;
+    wm_region_source_look(source, now_ns);
+    int64_t when_ns = closed_ns(source);
+    source->gone_ns = when_ns > 0 && when_ns < now_ns ? when_ns : now_ns;
     source->is_writing = false;
 }
 
-static const struct wm_ring_event *slot(const struct wm_region_source *source, uint64_t at)
+/* Copies a slot, with those behind it that are written and next to it. */
+static bool read_slot(struct wm_region_source *source, uint64_t position,
+                      struct wm_ring_event *ret_event)
 {
-    return &source->events[at & (source->capacity - 1)];
+    if (position - source->copied_from >= source->copied_count) {
+        uint64_t at = position & (source->capacity - 1);
+        uint64_t count = source->written - position;
+        if (count > source->capacity - at)
+            count = source->capacity - at;
+        if (count > WM_REGION_SLOTS)
+            count = WM_REGION_SLOTS;
+        source->copied_count = 0;
+        if (!wm_shared_read(source->copied, &source->events[at],
+                            count * sizeof(*source->copied)))
+            return false;
+        source->copied_from = position;
+        source->copied_count = count;
+    }
+    *ret_event = source->copied[position - source->copied_from];
+    return true;
 }
 
 /* At a name that begins at `taken`. 1, or 0 where it is no name. */
@@ -251,9 +244,12 @@ static int take_name(struct wm_region_source *source, uint64_t local, uint64_t l
     if (local >= WM_RING_NAMES || length > WM_REGION_NAME_MAX ||
         source->written - source->taken < 1 + slots)
         return 0;
-    for (uint64_t i = 0; i < slots; i++)
-        memcpy(name + i * sizeof(struct wm_ring_event), slot(source, source->taken + 1 + i),
-               sizeof(struct wm_ring_event));
+    for (uint64_t i = 0; i < slots; i++) {
+        struct wm_ring_event part;
+        if (!read_slot(source, source->taken + 1 + i, &part))
+            return 0;
+        memcpy(name + i * sizeof(part), &part, sizeof(part));
+    }
     int status = intern(context, source->number, (uint32_t)local, name, (size_t)length,
                         &source->names[local]);
     if (status < 0)
@@ -273,6 +269,7 @@ static int64_t between(int64_t low_ns, int64_t value_ns, int64_t high_ns)
 static bool decode(struct wm_region_source *source, const struct wm_ring_event *event)
 {
     struct wm_region_event *next = &source->next;
+    struct wm_ring_event second;
     uint64_t value = event->what >> 8;
 
     *next = (struct wm_region_event) { .thread = source->number };
@@ -285,11 +282,11 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
         next->kind = WM_REGION_ENDS;
         return true;
     case WM_RING_START:
-        if (source->written - source->taken < 2)
+        if (source->written - source->taken < 2 ||
+            !read_slot(source, source->taken + 1, &second))
             return false;
         next->kind = WM_REGION_STARTS;
-        next->id =
-            __atomic_load_n(&slot(source, source->taken + 1)->what, __ATOMIC_RELAXED);
+        next->id = second.what;
         source->next_slots = 2;
         break;
     case WM_RING_STOP:
@@ -313,13 +310,10 @@ int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int
     if (floor_ns < source->last_ns)
         floor_ns = source->last_ns;
     while (!source->is_broken && source->taken < source->written) {
-        /* Each once: what writes it may not be as careful as we are. */
-        const struct wm_ring_event *at = slot(source, source->taken);
-        const struct wm_ring_event event = {
-            .when_ns = __atomic_load_n(&at->when_ns, __ATOMIC_RELAXED),
-            .what = __atomic_load_n(&at->what, __ATOMIC_RELAXED),
-        };
-        if ((event.what & 0xff) == WM_RING_NAME) {
+        struct wm_ring_event event;
+        if (!read_slot(source, source->taken, &event)) {
+            source->is_broken = true;
+        } else if ((event.what & 0xff) == WM_RING_NAME) {
             int status = take_name(source, event.what >> 8, (uint64_t)event.when_ns, intern,
                                    context);
             if (status < 0)
@@ -358,7 +352,19 @@ void wm_region_source_next(struct wm_region_source *source)
     source->has_spoken = true;
 }
 
+/* A thread whose ring is given up is to wait for no room in it. */
+static uint64_t released(const struct wm_region_source *source)
+{
+    return source->is_broken ? WM_RING_GIVEN_UP : source->taken;
+}
+
+bool wm_region_source_has_room(const struct wm_region_source *source, uint64_t least)
+{
+    return released(source) - source->released >= least;
+}
+
 void wm_region_source_release(struct wm_region_source *source)
 {
-    atomic_store_explicit(&source->ring->taken, source->taken, memory_order_release);
+    source->released = released(source);
+    wm_shared_write(&source->ring->taken, &source->released, sizeof(source->released));
 }

@@ -93,14 +93,12 @@ static uint64_t size_of_ring(const struct wm_ring_control *control, uint64_t num
     return others < 256 ? WM_RING_SIZE_MAX / 4 : WM_RING_SIZE_MAX / 16;
 }
 
-static int reserve(int fd, size_t bytes)
+static bool reserve(int fd, size_t bytes)
 {
-    int number;
-
     do
-        number = posix_fallocate(fd, 0, (off_t)bytes);
-    while (number == EINTR);
-    return number;
+        errno = posix_fallocate(fd, 0, (off_t)bytes);
+    while (errno == EINTR);
+    return errno == 0;
 }
 
 static struct wm_ring *map_ring(int fd, uint64_t size)
@@ -108,7 +106,7 @@ static struct wm_ring *map_ring(int fd, uint64_t size)
     size_t bytes = wm_ring_bytes(size);
 
     if (flock(fd, LOCK_EX | LOCK_NB) < 0 || ftruncate(fd, (off_t)bytes) < 0 ||
-        reserve(fd, wm_ring_bytes(WM_RING_CAPACITY_MIN)) != 0)
+        !reserve(fd, wm_ring_bytes(WM_RING_CAPACITY_MIN)))
         return NULL;
     struct wm_ring *ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (ring == MAP_FAILED)
@@ -137,12 +135,17 @@ static struct wm_ring *fill_ring(struct wm_region_target *target, int fd, uint64
     return ring;
 }
 
-struct wm_ring *wm_region_target_make_ring(struct wm_region_target *target,
-                                           uint64_t *ret_number, uint64_t *ret_size)
+/* NULL, with errno set, where it cannot be made. */
+static struct wm_ring *make_ring(struct wm_region_target *target, uint64_t *ret_number,
+                                 uint64_t *ret_size)
 {
     char path[WM_RING_PATH_SIZE], made[WM_RING_PATH_SIZE];
 
     uint64_t number = atomic_fetch_add(&target->control->rings_made, 1);
+    if (number >= WM_RINGS_MAX) {
+        errno = EFBIG;
+        return NULL;
+    }
     snprintf(path, sizeof(path), "%s/%llu", target->path, (unsigned long long)number);
     snprintf(made, sizeof(made), "%s/.%llu", target->path, (unsigned long long)number);
 
@@ -157,7 +160,9 @@ struct wm_ring *wm_region_target_make_ring(struct wm_region_target *target,
         ring = NULL;
     }
     if (!ring) {
+        int why = errno;
         unlink(made);
+        errno = why;
         return NULL;
     }
     atomic_fetch_add(&target->control->rings_ready, 1);
@@ -167,6 +172,16 @@ struct wm_ring *wm_region_target_make_ring(struct wm_region_target *target,
     }
     *ret_number = number;
     *ret_size = size;
+    return ring;
+}
+
+struct wm_ring *wm_region_target_make_ring(struct wm_region_target *target,
+                                           uint64_t *ret_number, uint64_t *ret_size)
+{
+    struct wm_ring *ring = make_ring(target, ret_number, ret_size);
+
+    if (!ring)
+        atomic_store(&target->control->no_ring_errno, (uint32_t)errno);
     return ring;
 }
 
@@ -189,7 +204,7 @@ bool wm_region_target_grow_ring(const struct wm_region_target *target, uint64_t 
     int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool is_grown = reserve(fd, wm_ring_bytes(capacity)) == 0;
+    bool is_grown = reserve(fd, wm_ring_bytes(capacity));
     close(fd);
     return is_grown;
 }

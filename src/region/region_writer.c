@@ -96,6 +96,12 @@ static bool fits(struct wm_region_writer *writer, uint64_t total)
     return true;
 }
 
+/* Nobody takes anything out of it any more, or it is damaged. */
+static bool is_given_up(const struct wm_region_writer *writer)
+{
+    return atomic_load_explicit(&writer->ring->taken, memory_order_relaxed) > writer->count;
+}
+
 /* All of it, however many signals come in between. */
 static void take_nap(long nap_ns)
 {
@@ -120,6 +126,8 @@ static bool wait_for_room(struct wm_region_writer *writer, uint64_t total)
         take_nap(nap_ns);
         if (fits(writer, total))
             return true;
+        if (is_given_up(writer))
+            return false;
         waited_ns += nap_ns;
         nap_ns = nap_ns < NAP_MAX_NS / 2 ? 2 * nap_ns : (long)NAP_MAX_NS;
 

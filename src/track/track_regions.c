@@ -128,6 +128,14 @@ static int note_name(void *context, uint32_t thread, uint32_t local, uint32_t nu
     return WM_OK;
 }
 
+static void keep(void *context)
+{
+    struct wm_track_regions *regions = context;
+
+    if (regions->journal)
+        wm_region_journal_keep(regions->journal);
+}
+
 int wm_track_regions_set_takers(struct wm_track_regions *regions,
                                 struct wm_analysis *analysis, struct wm_recorder *recorder,
                                 struct wm_error *err)
@@ -139,7 +147,7 @@ int wm_track_regions_set_takers(struct wm_track_regions *regions,
     if (status < 0)
         return status;
     if (recorder) {
-        wm_region_inbox_watch_names(regions->inbox, note_name, regions);
+        wm_region_inbox_watch(regions->inbox, note_name, keep, regions);
         regions->batch = malloc(BATCH_MAX * sizeof(*regions->batch));
         if (!regions->batch)
             return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
@@ -277,11 +285,12 @@ static int take_event(void *context, const struct wm_region_event *event)
 }
 
 /* Up to `ret_complete_ns`, unless it had to stop. */
-static int drain(struct wm_track_regions *regions, bool is_last, int64_t *ret_complete_ns)
+static int drain(struct wm_track_regions *regions, bool is_last, int64_t *ret_complete_ns,
+                 struct wm_error *err)
 {
     regions->is_holding = false;
     int status = wm_region_inbox_drain(regions->inbox, is_last, take_event, regions,
-                                       ret_complete_ns, NULL);
+                                       ret_complete_ns, err);
     if (regions->count > 0)
         give_batch(regions);
     if (status == WM_OK)
@@ -297,7 +306,7 @@ void wm_track_regions_drain(struct wm_track_regions *regions)
 {
     int64_t complete_ns;
 
-    drain(regions, false, &complete_ns);
+    drain(regions, false, &complete_ns, NULL);
 }
 
 void wm_track_regions_tick(struct wm_track_regions *regions)
@@ -326,37 +335,62 @@ static void wait_a_moment(void)
 }
 
 /* What could not be taken at the end is not counted: nobody has looked at it. */
-static void remark(struct wm_result *result, int status)
+static void remark(struct wm_result *result, int status, const struct wm_error *err)
 {
     if (status < 0)
-        snprintf(result->regions_note, sizeof(result->regions_note),
-                 "the last ones are missing: %s",
-                 status == WM_ENOMEM ? "out of memory" : "they could not be taken");
+        snprintf(result->regions_note, sizeof(result->regions_note), "%s missing: %.150s",
+                 status == WM_ENOMEM ? "the last ones are" : "some may be", err->text);
+}
+
+/* What has been in the way during the run. */
+static void remark_rings(const struct wm_track_regions *regions, struct wm_result *result)
+{
+    const struct wm_region_inbox *inbox = regions->inbox;
+    char *text = result->regions_note, of[32] = "", reason[96];
+    size_t size = sizeof(result->regions_note);
+    pid_t pid;
+
+    uint64_t damaged = wm_region_inbox_damaged(inbox, &pid);
+    int number = wm_region_inbox_no_ring(inbox);
+    if (pid > 0)
+        snprintf(of, sizeof(of), " (process %ld)", (long)pid);
+    if (wm_region_inbox_is_cut_off(inbox))
+        snprintf(text, size,
+                 "some may be missing: somebody removed %.100s during the run, or cut its "
+                 "files short",
+                 wm_region_inbox_path(inbox));
+    else if (damaged > 0)
+        snprintf(text, size,
+                 "some are missing: %llu of the files that they come by %s damaged%s",
+                 (unsigned long long)damaged, damaged == 1 ? "is" : "are", of);
+    else if (number != 0)
+        snprintf(text, size, "some are missing: a thread cannot make its ring: %s",
+                 strerror_r(number, reason, sizeof(reason)));
 }
 
 void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
                              struct wm_result *result)
 {
     int64_t complete_ns = end_ns;
-
+    struct wm_error err = { 0 };
     int status;
 
     regions->hold_max_ns = HOLD_AT_END_NS;
     wm_analysis_regions_end(regions->analysis);
-    while ((status = drain(regions, true, &complete_ns)) < 0 && regions->is_holding)
+    while ((status = drain(regions, true, &complete_ns, &err)) < 0 && regions->is_holding)
         wait_a_moment();
-    remark(result, status);
+    remark(result, status, &err);
     if (complete_ns < end_ns)
         complete_ns = end_ns;
     while ((status = wm_region_calls_end(regions->calls, complete_ns + 1, take_edge,
                                          regions)) < 0 &&
            regions->is_holding)
         wait_a_moment();
-    remark(result, status);
-    if (!result->regions_note[0] && wm_region_inbox_is_cut_off(regions->inbox))
-        snprintf(result->regions_note, sizeof(result->regions_note),
-                 "some may be missing: somebody removed %s during the run",
-                 wm_region_inbox_path(regions->inbox));
+    if (status < 0)
+        wm_fail(&err, status, "out of memory");
+    remark(result, status, &err);
+    if (!result->regions_note[0])
+        remark_rings(regions, result);
     give_batch(regions);
     wm_analysis_regions_complete(regions->analysis, INT64_MAX);
     result->stray_regions = wm_region_calls_stray(regions->calls);

@@ -20,6 +20,8 @@ static const struct {
     { "perf_event_open", SYS_perf_event_open, EPERM },
     { "pidfd_open", SYS_pidfd_open, ENOSYS },
     { "close_range", SYS_close_range, ENOSYS },
+    { "process_vm", SYS_process_vm_readv, EPERM },
+    { "process_vm", SYS_process_vm_writev, EPERM },
     { "mkdir", SYS_mkdirat, EACCES },
 #ifdef SYS_mkdir
     { "mkdir", SYS_mkdir, EACCES },

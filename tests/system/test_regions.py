@@ -198,6 +198,7 @@ def _(folder):
         r = tap.json.loads(output.read_text())
         if not r.get("regions") or calls(r) != {("outer",): 400, ("outer", "inner"): 400}:
             assert "regions: " in remarks_of(r), (most, r["remarks"])
+            assert "Too many open files" in remarks_of(r), (most, r["remarks"])
 
 
 LOST_AT = 80  # in a ring: see struct wm_ring
@@ -318,10 +319,49 @@ def _(folder):
         for journal in Path(inbox).glob("journal-*"):
             journal.unlink()
         remarks = report_of(recording)["remarks"]
-        assert any("5 events" in remark and "there was no memory for the journal" in remark
+        assert any("5 events" in remark and "there was no room for the journal" in remark
                    for remark in remarks), remarks
     finally:
         shutil.rmtree(inbox, ignore_errors=True)
+
+
+@case("a program that cuts its ring short, or writes garbage over it, costs no more than its regions")
+def _(folder):
+    output = folder / "r.json"
+    for damage in (': >"$WATTMETER_REGIONS/0"',
+                   f'printf %s 0123456789 | dd of="$WATTMETER_REGIONS/0" bs=1 seek={LOST_AT} conv=notrunc 2>&-'):
+        done = wattmeter("run", "--json", "-o", output, "--overwrite", "-i", "20ms", "--", "sh", "-c",
+                         f'{PROGRAM} repeats 900 5 >&2 & until test -s "$WATTMETER_REGIONS/0"; do '
+                         f"sleep 0.05; done; sleep 0.3; {damage}; wait; {PROGRAM} nested")
+        assert done.returncode == 0, (damage, done)
+        r = tap.json.loads(output.read_text())
+        made = calls(r)
+        assert made["around", "step"] > 0 and made["outer", "inner"] == 3, (damage, made)
+        assert "damaged (process " in remarks_of(r), (damage, r["remarks"])
+        assert r["regions"]["dropped"] == 0, (damage, r["regions"])
+
+
+@case("a program that cuts the control short costs no more than its regions")
+def _(folder):
+    output = folder / "r.json"
+    done = wattmeter("run", "--json", "-o", output, "-i", "20ms", "--", "sh", "-c",
+                     f'{PROGRAM} nested; : >"$WATTMETER_REGIONS/control"; {PROGRAM} nested')
+    assert done.returncode == 0, done
+    r = tap.json.loads(output.read_text())
+    assert calls(r) == {("outer",): 1, ("outer", "inner"): 3, ("inner",): 1}, calls(r)
+    assert "cut its files short" in remarks_of(r), r["remarks"]
+
+
+@case("where the kernel may not copy for the tracker it reads the rings itself")
+def _(folder):
+    output = folder / "r.json"
+    done = subprocess.run([tap.HELPERS / "deny", "process_vm", tap.WATTMETER, "run", "--json", "-o", output,
+                           "--record", folder / "r.sqlite", "--", PROGRAM, "threads", "8", "500"],
+                          env=tap.environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    r = tap.json.loads(output.read_text())
+    assert calls(r) == {("outer",): 4000, ("outer", "inner"): 4000}, calls(r)
+    assert report_of(folder / "r.sqlite")["regions"] == r["regions"]
 
 
 @case("both killed: the same")

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -702,7 +703,7 @@ static void test_watch_names(void **state)
     struct log *log = *state;
     struct log each = { .refuse_from = -1 };
 
-    wm_region_inbox_watch_names(log->inbox, add_local, log);
+    wm_region_inbox_watch(log->inbox, add_local, NULL, log);
     wm_region_begin("one");
     wm_region_begin("two");
     wm_region_end();
@@ -788,6 +789,7 @@ struct bad_ring {
     struct wm_ring_event events[4];
     size_t size;          /* of the file; 0: as it should be */
     const char *expected; /* what comes of it all the same */
+    bool is_sound;
 };
 
 #define HEAD(version_, size_, capacity_, sequence_)                                        \
@@ -826,60 +828,93 @@ static void write_ring(const char *folder, const char *name, const struct bad_ri
 static void test_bad_rings(void **state)
 {
     static const struct bad_ring cases[] = {
-        { "good", SOUND(6), { NAMED, BEGUN(5) }, 0, "0(n 0!" },
-        { "magic", { .magic = 1 }, { { 0, 0 } }, 0, "" },
+        { "good", SOUND(6), { NAMED, BEGUN(5) }, 0, "0(n 0!", true },
+        { "magic", { .magic = 1 }, { { 0, 0 } }, 0, "", false },
         { "version",
           HEAD(99, WM_RING_CAPACITY_MIN, WM_RING_CAPACITY_MIN, 6),
           { NAMED, BEGUN(5) },
           0,
-          "" },
+          "",
+          false },
         { "size no power",
           HEAD(WM_RING_VERSION, 1025, WM_RING_CAPACITY_MIN, 6),
           { NAMED, BEGUN(5) },
           0,
-          "" },
+          "",
+          false },
         { "size huge",
           HEAD(WM_RING_VERSION, UINT64_C(1) << 60, WM_RING_CAPACITY_MIN, 0),
           { { 0, 0 } },
           0,
-          "" },
+          "",
+          false },
         { "size 0",
           HEAD(WM_RING_VERSION, 0, WM_RING_CAPACITY_MIN, 0),
           { { 0, 0 } },
           0,
-          "" },
-        { "file too short", SOUND(6), { { 0, 0 } }, 4096, "" },
-        { "file of a byte", SOUND(6), { { 0, 0 } }, 1, "" },
-        { "more than it holds", SOUND(UINT64_MAX), { NAMED }, 0, "" },
+          "",
+          false },
+        { "file too short", SOUND(6), { { 0, 0 } }, 4096, "", false },
+        { "file of a byte", SOUND(6), { { 0, 0 } }, 1, "", false },
+        { "more than it holds", SOUND(UINT64_MAX), { NAMED }, 0, "", false },
         { "capacity 0",
           HEAD(WM_RING_VERSION, WM_RING_CAPACITY_MIN, 0, 6000),
           { NAMED },
           0,
-          "" },
+          "",
+          false },
         { "capacity huge",
           HEAD(WM_RING_VERSION, WM_RING_CAPACITY_MIN, 1 << 20, 6000),
           { NAMED },
           0,
-          "" },
-        { "unknown kind", SOUND(8), { NAMED, BEGUN(5), { 6, 77 } }, 0, "0(n 0!" },
-        { "kind 0", SOUND(2), { { 6, 0 } }, 0, "" },
-        { "no such name", SOUND(2), { BEGUN(5) }, 0, "" },
-        { "name's number", SOUND(4), { { 1, 256 << 8 | WM_RING_NAME } }, 0, "" },
-        { "begin's number", SOUND(2), { { 1, UINT64_MAX << 8 | WM_RING_BEGIN } }, 0, "" },
-        { "name too long", SOUND(8), { { 8192, 1 << 8 | WM_RING_NAME } }, 0, "" },
-        { "name below 0", SOUND(8), { { -1, 1 << 8 | WM_RING_NAME } }, 0, "" },
-        { "half a name", SOUND(4), { { 17, 1 << 8 | WM_RING_NAME } }, 0, "" },
-        { "half a start", SOUND(6), { NAMED, { 5, 1 << 8 | WM_RING_START } }, 0, "" },
-        { "time goes back", SOUND(8), { NAMED, BEGUN(9), BEGUN(5) }, 0, "0(n 0(n 0!" },
-        { "time below 0", SOUND(6), { NAMED, BEGUN(INT64_MIN) }, 0, "0(n 0!" },
-        { "time to come", SOUND(6), { NAMED, BEGUN(INT64_MAX) }, 0, "0(n 0!" },
-        { "in the middle of one", SOUND(7), { NAMED, BEGUN(5) }, 0, "0(n 0!" },
+          "",
+          false },
+        { "lost absurdly many",
+          { .magic = WM_RING_MAGIC,
+            .version = WM_RING_VERSION,
+            .size = WM_RING_CAPACITY_MIN,
+            .capacity = WM_RING_CAPACITY_MIN,
+            .sequence = 6,
+            .lost = UINT64_C(1) << 62 },
+          { NAMED, BEGUN(5) },
+          0,
+          "",
+          false },
+        { "unknown kind", SOUND(8), { NAMED, BEGUN(5), { 6, 77 } }, 0, "0(n 0!", false },
+        { "kind 0", SOUND(2), { { 6, 0 } }, 0, "", false },
+        { "no such name", SOUND(2), { BEGUN(5) }, 0, "", false },
+        { "name's number", SOUND(4), { { 1, 256 << 8 | WM_RING_NAME } }, 0, "", false },
+        { "begin's number",
+          SOUND(2),
+          { { 1, UINT64_MAX << 8 | WM_RING_BEGIN } },
+          0,
+          "",
+          false },
+        { "name too long", SOUND(8), { { 8192, 1 << 8 | WM_RING_NAME } }, 0, "", false },
+        { "name below 0", SOUND(8), { { -1, 1 << 8 | WM_RING_NAME } }, 0, "", false },
+        { "half a name", SOUND(4), { { 17, 1 << 8 | WM_RING_NAME } }, 0, "", false },
+        { "half a start",
+          SOUND(6),
+          { NAMED, { 5, 1 << 8 | WM_RING_START } },
+          0,
+          "",
+          false },
+        { "time goes back",
+          SOUND(8),
+          { NAMED, BEGUN(9), BEGUN(5) },
+          0,
+          "0(n 0(n 0!",
+          true },
+        { "time below 0", SOUND(6), { NAMED, BEGUN(INT64_MIN) }, 0, "0(n 0!", true },
+        { "time to come", SOUND(6), { NAMED, BEGUN(INT64_MAX) }, 0, "0(n 0!", true },
+        { "in the middle of one", SOUND(7), { NAMED, BEGUN(5) }, 0, "0(n 0!", true },
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct log log = { .refuse_from = -1 };
         char path[WM_RING_PATH_SIZE];
+        pid_t pid;
         assert_int_equal(wm_region_inbox_new(&log.inbox, NULL), WM_OK);
         assert_int_equal(wm_region_inbox_open(log.inbox, NULL), WM_OK);
         write_ring(wm_region_inbox_path(log.inbox), "7", &cases[i]);
@@ -890,15 +925,198 @@ static void test_bad_rings(void **state)
             fail_msg("%s: %s", cases[i].name, log.text);
         if (access(path, F_OK) == 0)
             fail_msg("%s: it is still there", cases[i].name);
+        if (wm_region_inbox_lost(log.inbox) != 0 ||
+            (wm_region_inbox_damaged(log.inbox, &pid) == 0) != cases[i].is_sound)
+            fail_msg("%s: %llu are lost, %llu damaged", cases[i].name,
+                     (unsigned long long)wm_region_inbox_lost(log.inbox),
+                     (unsigned long long)wm_region_inbox_damaged(log.inbox, &pid));
         wm_region_inbox_free(log.inbox);
     }
+}
+
+static void overwrite(const struct log *log, const char *file, size_t at, uint64_t value)
+{
+    char path[WM_RING_PATH_SIZE];
+
+    snprintf(path, sizeof(path), "%s/%s", wm_region_inbox_path(log->inbox), file);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, &value, sizeof(value), (off_t)at), sizeof(value));
+    close(fd);
+}
+
+/* A file is cut short while the tracker has it mapped: that was SIGBUS. */
+static void test_cut_short(void **state)
+{
+    static const struct {
+        const char *name, *file;
+        off_t size;
+        const char *expected;
+        bool is_damaged, is_cut_off;
+    } cases[] = {
+        { "none", "control", 4096, "0(n 0) 0!", false, false },
+        { "the ring", "0", 0, "0(n 0!", true, false },
+        { "its events", "0", WM_RING_EVENTS_AT, "0(n 0!", true, false },
+        { "the control", "control", 0, "0(n 0) 0!", false, true },
+    };
+    static const struct bad_ring sound = { "", SOUND(6), { NAMED, BEGUN(5) }, 0, "", true };
+    const struct wm_ring_event end = { 6, WM_RING_END };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct log log = { .refuse_from = -1 };
+        char path[WM_RING_PATH_SIZE];
+        pid_t pid;
+        assert_int_equal(wm_region_inbox_new(&log.inbox, NULL), WM_OK);
+        assert_int_equal(wm_region_inbox_open(log.inbox, NULL), WM_OK);
+        const char *folder = wm_region_inbox_path(log.inbox);
+        write_ring(folder, "0", &sound);
+        snprintf(path, sizeof(path), "%s/0", folder);
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        assert_true(fd >= 0 && flock(fd, LOCK_EX) == 0);
+        drain(&log, false);
+
+        assert_int_equal(pwrite(fd, &end, sizeof(end), WM_RING_EVENTS_AT + 3 * sizeof(end)),
+                         sizeof(end));
+        overwrite(&log, "0", offsetof(struct wm_ring, sequence), 8);
+        snprintf(path, sizeof(path), "%s/%s", folder, cases[i].file);
+        assert_int_equal(truncate(path, cases[i].size), 0);
+        drain(&log, false);
+        drain(&log, true);
+        if (strcmp(log.text, cases[i].expected) != 0 ||
+            (wm_region_inbox_damaged(log.inbox, &pid) > 0) != cases[i].is_damaged ||
+            wm_region_inbox_is_cut_off(log.inbox) != cases[i].is_cut_off)
+            fail_msg("%s: %s", cases[i].name, log.text);
+        close(fd);
+        wm_region_inbox_free(log.inbox);
+    }
+}
+
+/* What is written over the control: nothing of it is believed that cannot be. */
+static void test_damaged_control(void **state)
+{
+    static const struct {
+        size_t at;
+        uint64_t damaged;
+    } cases[] = {
+        { offsetof(struct wm_ring_control, lost), 1 },
+        { offsetof(struct wm_ring_control, rings_made), 0 },
+        { offsetof(struct wm_ring_control, rings_ready), 0 },
+        { offsetof(struct wm_ring_control, rings_gone), 0 },
+        { offsetof(struct wm_ring_control, progress), 0 },
+        { offsetof(struct wm_ring_control, processes), 0 },
+    };
+    struct log *log = *state;
+    pid_t pid;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct log other = { .refuse_from = -1 };
+        assert_int_equal(wm_region_inbox_new(&other.inbox, NULL), WM_OK);
+        assert_int_equal(wm_region_inbox_open(other.inbox, NULL), WM_OK);
+        overwrite(&other, "control", cases[i].at, UINT64_MAX / 2);
+        assert_int_equal(wm_region_listen(wm_region_inbox_path(other.inbox), NULL), WM_OK);
+        wm_region_begin("a");
+        wm_region_end();
+        drain(&other, true);
+        assert_true(wm_region_inbox_lost(other.inbox) <= 2);
+        if (other.length > 0)
+            assert_string_equal(other.text, "0(a 0) 0!");
+        else
+            assert_int_equal(wm_region_inbox_no_ring(other.inbox), EFBIG);
+        assert_int_equal(wm_region_inbox_damaged(other.inbox, &pid), cases[i].damaged);
+        assert_int_equal(wm_region_listen(wm_region_inbox_path(log->inbox), NULL), WM_OK);
+        wm_region_inbox_free(other.inbox);
+    }
+}
+
+static void *mark_on(void *context)
+{
+    atomic_bool *is_over = context;
+
+    while (!atomic_load(is_over)) {
+        wm_region_begin("other");
+        wm_region_end();
+        usleep(1000);
+    }
+    return NULL;
+}
+
+struct drainer {
+    struct log *log;
+    atomic_bool is_over;
+};
+
+static void *be_tracker(void *context)
+{
+    struct drainer *drainer = context;
+    int64_t complete_ns;
+
+    while (!atomic_load(&drainer->is_over)) {
+        wm_region_inbox_drain(drainer->log->inbox, false, take, drainer->log, &complete_ns,
+                              NULL);
+        usleep(1000);
+    }
+    return NULL;
+}
+
+/* A thread whose ring is damaged does not wait for the tracker, which is busy with the
+ * rings of others. */
+static void test_damaged_ring_is_left(void **state)
+{
+    struct drainer drainer = { .log = *state };
+    atomic_bool is_over = false;
+    pthread_t tracker, other;
+    pid_t pid;
+
+    wm_region_begin("a");
+    drain(drainer.log, false);
+    overwrite(drainer.log, "0", offsetof(struct wm_ring, lost), UINT64_MAX);
+    assert_int_equal(pthread_create(&tracker, NULL, be_tracker, &drainer), 0);
+    assert_int_equal(pthread_create(&other, NULL, mark_on, &is_over), 0);
+    usleep(20000);
+    int64_t before_ns = wm_clock_monotonic_ns();
+    for (int i = 0; i < 2 * WM_RING_SIZE_MAX; i++) {
+        wm_region_begin("call");
+        wm_region_end();
+    }
+    assert_true(wm_clock_monotonic_ns() - before_ns < WM_NS_PER_S);
+    atomic_store(&is_over, true);
+    pthread_join(other, NULL);
+    atomic_store(&drainer.is_over, true);
+    pthread_join(tracker, NULL);
+    wm_region_end();
+    assert_int_equal(wm_region_inbox_damaged(drainer.log->inbox, &pid), 1);
+    assert_int_equal(pid, getpid());
+}
+
+static void begin_without_descriptors(void *context)
+{
+    const struct rlimit none = { 3, 3 };
+
+    (void)context;
+    if (setrlimit(RLIMIT_NOFILE, &none) < 0)
+        _exit(1);
+    wm_region_begin("a");
+    wm_region_end();
+}
+
+/* What has no ring is counted, and why it has none is known. */
+static void test_no_ring(void **state)
+{
+    struct log *log = *state;
+
+    join(run_child(begin_without_descriptors, NULL));
+    expect(log, "");
+    assert_int_equal(wm_region_inbox_lost(log->inbox), 2);
+    assert_int_equal(wm_region_inbox_no_ring(log->inbox), EMFILE);
 }
 
 /* A thread that stopped in the middle of an event, as in a debugger: what others did later
  * waits for it, but not for long. */
 static void test_stuck(void **state)
 {
-    static const struct bad_ring stuck = { "stuck", SOUND(7), { NAMED, BEGUN(5) }, 0, "" };
+    static const struct bad_ring stuck = { "stuck", SOUND(7), { NAMED, BEGUN(5) },
+                                           0,       "",       true };
     struct log *log = *state;
     const char *folder = wm_region_inbox_path(log->inbox);
     char path[WM_RING_PATH_SIZE];
@@ -1078,6 +1296,10 @@ int main(void)
         TEST(test_environment),
         TEST(test_closed),
         cmocka_unit_test(test_bad_rings),
+        cmocka_unit_test(test_cut_short),
+        TEST(test_damaged_control),
+        TEST(test_damaged_ring_is_left),
+        TEST(test_no_ring),
         TEST(test_stuck),
         TEST(test_strange_files),
         TEST(test_out_of_memory),

@@ -517,6 +517,7 @@ static const struct wm_result troubled_result = {
     .late_ticks = 1,
     .memory_note = "read less often",
     .regions_note = "the last ones are missing",
+    .dropped_regions = 2,
     .recording_trouble = "disk full",
     .lost_ticks = 3,
 };
@@ -583,7 +584,7 @@ static void test_remarks(void **state)
     static const struct {
         const char *name;
         struct session session;
-        const char *remarks[6];
+        const char *remarks[7];
     } cases[] = {
         { "all is well",
           { .run = { RUN(all_there) },
@@ -611,7 +612,8 @@ static void test_remarks(void **state)
           { "recording: disk full", "the recording lacks 3 of 5 ticks",
             "regions: the last ones are missing", "memory: read less often",
             "late ticks: 1 of 5; the machine was busy, or 1000 ms between ticks is too "
-            "short" } },
+            "short",
+            "regions: 2 events (begins, ends) are missing" } },
         { "stuck",
           { .run = { RUN(all_there) },
             SERIES(stuck_series),

@@ -2,10 +2,14 @@
 /* test_track_regions.c - what the tracker says of regions that it could not take. */
 #include "test.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/base_clock.h"
+#include "region/region_ring.h"
 #include "track/track_regions.h"
 #include "wattmeter/region.h"
 
@@ -19,8 +23,17 @@ static const struct wm_channel channel = {
     .kind = WM_COUNTER,
 };
 
-/* The result of a tracking in which the `nth` allocation fails at the end; -1: none. */
-static struct wm_result track(long nth)
+static void mark(const char *folder)
+{
+    (void)folder;
+    wm_region_begin("open");
+    wm_region_begin("ended");
+    wm_region_end();
+}
+
+/* The result of a tracking of `body` in which the `nth` allocation fails at the end; -1:
+ * none. */
+static struct wm_result track(void (*body)(const char *folder), long nth)
 {
     const struct wm_run run = { .interval_ns = WM_NS_PER_S, .core_count = 1 };
     struct wm_result result = { 0 };
@@ -32,9 +45,7 @@ static struct wm_result track(long nth)
     assert_int_equal(wm_track_regions_new(&regions, &err), WM_OK);
     assert_int_equal(wm_track_regions_listen(regions, &err), WM_OK);
     assert_int_equal(wm_track_regions_set_takers(regions, analysis, NULL, &err), WM_OK);
-    wm_region_begin("open");
-    wm_region_begin("ended");
-    wm_region_end();
+    body(wm_track_regions_path(regions));
     test_fail_allocation(nth);
     wm_track_regions_finish(regions, wm_clock_monotonic_ns(), &result);
     test_fail_allocation(-1);
@@ -45,7 +56,7 @@ static struct wm_result track(long nth)
 
 static void test_whole(void **state)
 {
-    const struct wm_result result = track(-1);
+    const struct wm_result result = track(mark, -1);
 
     (void)state;
     assert_string_equal(result.regions_note, "");
@@ -54,10 +65,85 @@ static void test_whole(void **state)
 
 static void test_no_memory(void **state)
 {
-    const struct wm_result result = track(0);
+    const struct wm_result result = track(mark, 0);
 
     (void)state;
     assert_string_equal(result.regions_note, "the last ones are missing: out of memory");
+}
+
+static void mark_without_descriptors(const char *folder)
+{
+    struct rlimit limit, none;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 3;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    mark(folder);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void overwrite(const char *folder, const char *name, off_t at)
+{
+    const uint64_t absurd = UINT64_MAX / 3;
+    char path[WM_RING_PATH_SIZE];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, &absurd, sizeof(absurd), at), sizeof(absurd));
+    close(fd);
+}
+
+static void damage_ring(const char *folder)
+{
+    mark(folder);
+    overwrite(folder, "0", offsetof(struct wm_ring, lost));
+}
+
+static void damage_control(const char *folder)
+{
+    mark(folder);
+    overwrite(folder, "control", offsetof(struct wm_ring_control, lost));
+}
+
+static void remove_control(const char *folder)
+{
+    char path[WM_RING_PATH_SIZE];
+
+    mark(folder);
+    snprintf(path, sizeof(path), "%s/control", folder);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* Why regions are missing, and never a number that cannot be. */
+static void test_notes(void **state)
+{
+    char damaged[160];
+
+    snprintf(damaged, sizeof(damaged),
+             "some are missing: 1 of the files that they come by is damaged (process %ld)",
+             (long)getpid());
+    const struct {
+        void (*body)(const char *folder);
+        const char *note;
+        uint64_t dropped;
+    } cases[] = {
+        { mark_without_descriptors,
+          "some are missing: a thread cannot make its ring: Too many open files", 4 },
+        { damage_ring, damaged, 0 },
+        { damage_control, "some are missing: 1 of the files that they come by is damaged",
+          0 },
+        { remove_control, "some may be missing: somebody removed ", 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct wm_result result = track(cases[i].body, -1);
+        if (strncmp(result.regions_note, cases[i].note, strlen(cases[i].note)) != 0)
+            fail_msg("%s: %s", cases[i].note, result.regions_note);
+        assert_int_equal(result.dropped_regions, cases[i].dropped);
+    }
 }
 
 int main(void)
@@ -65,6 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_notes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
