@@ -207,8 +207,28 @@ static int level_of(const struct stack *stack, const struct domain *domain, size
     return level;
 }
 
+/* PyTorch's emit_nvtx numbers the calls, "aten::mm, seq = 4, op_id = 7, sizes = [[2]]", so
+ * that no two of an operator would be of one name. */
+static const char *without_number(const char *name, char room[NAME_ROOM])
+{
+    const char *end = name ? strstr(name, ", op_id = ") : NULL;
+
+    if (!end)
+        return name;
+    const char *sequence = strstr(name, ", seq = ");
+    if (sequence && sequence < end)
+        end = sequence;
+    size_t length = (size_t)(end - name);
+    if (length >= NAME_ROOM)
+        return name;
+    memmove(room, name, length);
+    room[length] = '\0';
+    return room;
+}
+
 static int push(struct domain *domain, const char *name)
 {
+    char shortened[NAME_ROOM];
     struct stack *stack = thread_stack();
 
     if (!stack)
@@ -223,7 +243,7 @@ static int push(struct domain *domain, const char *name)
     }
     int level = level_of(stack, domain, stack->depth);
     stack->frames[stack->depth++] = (struct frame) { .domain = domain };
-    wm_region_begin(name);
+    wm_region_begin(without_number(name, shortened));
     return level;
 }
 

@@ -102,6 +102,21 @@ def _(folder):
     assert "threaded" in tree and "request 1" in tree, tree
 
 
+NUMBERED = """
+import nvtx
+for name in ("aten::mm, seq = 4, op_id = 7, sizes = [[2, 2]]", "aten::mm, op_id = 8",
+             ", op_id = 9", "it, seq = 1", "my, seq = 2, block, op_id = 10, seq = 3"):
+    nvtx.push_range(name)
+    nvtx.pop_range()
+"""
+
+
+@case("what PyTorch's emit_nvtx numbers is called by the operator")
+def _(folder):
+    calls = {entry["name"]: entry["calls"] for entry in regions(NUMBERED)["by_name"]}
+    assert calls == {"aten::mm": 2, "": 1, "it, seq = 1": 1, "my": 1}, calls
+
+
 @case("without a measurement the ranges do nothing")
 def _(folder):
     path = str(tap.BUILD / "libwattmeter-nvtx.so")
