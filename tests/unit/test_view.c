@@ -754,6 +754,44 @@ static void test_long_regions(void **state)
     json_decref(root);
 }
 
+/* The joules of a table are called what those of the run are. */
+static void test_origin_of_regions(void **state)
+{
+    static const struct {
+        enum wm_origin origin;
+        const char *words;
+    } cases[] = {
+        { WM_MEASURED, "the dearest by own energy:\n" },
+        { WM_ESTIMATED, "the dearest by own energy; ESTIMATED:\n" },
+        { WM_SIMULATED, "the dearest by own energy; SIMULATED:\n" },
+    };
+    struct series series[ARRAY_LEN(region_series)];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct golden golden = {
+            .session = {
+                .run = { RUN(train_command, no_gpu_sources) },
+                .series = series,
+                .series_count = ARRAY_LEN(series),
+                .ticks = 6,
+                .step_ns = SECOND_NS,
+                .result = &region_result,
+                .edges = region_edges,
+                .edge_count = ARRAY_LEN(region_edges),
+                .paths = region_paths,
+            },
+        };
+        memcpy(series, region_series, sizeof(series));
+        series[ARRAY_LEN(series) - 1].channel.origin = cases[i].origin;
+        char *text = print(&golden, WM_REPORT_TEXT);
+        const char *table = strstr(text, "\nRegions ");
+        if (!table || !strstr(table, cases[i].words))
+            fail_msg("%s: %s", cases[i].words, text);
+        free(text);
+    }
+}
+
 static void test_full_disk(void **state)
 {
     static const enum wm_report_format formats[] = { WM_REPORT_TEXT, WM_REPORT_JSON };
@@ -829,6 +867,7 @@ int main(void)
         cmocka_unit_test(test_text_is_clean),
         cmocka_unit_test(test_at_least),
         cmocka_unit_test(test_long_regions),
+        cmocka_unit_test(test_origin_of_regions),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_wrong_unit),
         cmocka_unit_test(test_out_of_memory),
