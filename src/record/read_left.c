@@ -106,6 +106,7 @@ struct joining {
     uint32_t *path_index, *thread_index; /* of what the recording has */
     uint32_t *paths, *threads;           /* from the numbers of `calls` to those */
     size_t path_count, path_room, thread_count, thread_room;
+    bool is_end; /* what comes now is open still */
 };
 
 static int append(uint32_t **array, size_t *count, size_t *room, uint32_t number)
@@ -186,17 +187,15 @@ static int map_new(struct joining *joining)
     return status;
 }
 
-/* Calls are recorded in the order of their stops. An export has, as its last, those that
- * were open when it was made, and which may have stopped since. */
+/* Calls are recorded in the order of their stops. */
 static bool is_recorded(const struct wm_left *left, const struct wm_region_record *call)
 {
-    if (call->stop_ns < left->last_ns)
-        return true;
+    if (call->stop_ns != left->last_ns)
+        return call->stop_ns < left->last_ns;
     for (size_t i = 0; i < left->last_count; i++) {
         const struct wm_region_record *other = &left->last[i];
         if (other->start_ns == call->start_ns && other->path == call->path &&
-            other->thread == call->thread &&
-            (other->stop_ns == call->stop_ns || other->is_open))
+            other->thread == call->thread)
             return true;
     }
     return false;
@@ -218,21 +217,28 @@ static int take_edge(void *context, const struct wm_region_edge *edge)
         .thread = joining->threads[edge->thread],
         .is_open = edge->kind == WM_REGION_BREAKS_OFF,
     };
-    if (is_recorded(joining->left, &call))
+    if (!joining->is_end && is_recorded(joining->left, &call))
         return WM_OK;
     return wm_regions_part_add_call(&joining->left->found, &call);
 }
 
-static void remark(struct wm_left *left, const struct wm_region_left *found)
+static void write_remark(char remark[WM_LEFT_REMARK], const struct wm_region_left *found)
 {
+    char reason[96];
+
+    remark[0] = '\0';
     if (found->dropped > 0)
-        snprintf(left->remark, sizeof(left->remark),
-                 "%llu event%s (begins, ends) found no room and are missing%s",
+        snprintf(remark, WM_LEFT_REMARK,
+                 "%llu event%s (begins, ends) found no %s%s and are missing%s",
                  (unsigned long long)found->dropped, found->dropped == 1 ? "" : "s",
+                 found->no_ring_errno == 0 ? "room" : "room, or no ring at all: ",
+                 found->no_ring_errno == 0
+                     ? ""
+                     : strerror_r(found->no_ring_errno, reason, sizeof(reason)),
                  found->trouble[0] ? "; " : "");
     if (found->trouble[0]) {
-        size_t used = strlen(left->remark);
-        snprintf(left->remark + used, sizeof(left->remark) - used,
+        size_t used = strlen(remark);
+        snprintf(remark + used, WM_LEFT_REMARK - used,
                  "the last ones before the tracker was killed may be missing: %s",
                  found->trouble);
     }
@@ -258,7 +264,8 @@ static int join(struct joining *joining, const char *folder, int64_t end_ns,
             wm_region_left_read(folder, joining->calls, take_edge, joining, &found, err);
     if (status < 0)
         return status;
-    remark(left, &found);
+    write_remark(left->remark, &found);
+    joining->is_end = true;
     if (end_ns < left->last_ns)
         end_ns = left->last_ns;
     if (end_ns < found.last_ns)
@@ -282,6 +289,31 @@ bool wm_left_is_there(const struct wm_run *run)
 {
     return run->regions_folder && is_of_this_boot(run) &&
            (access(run->regions_folder, F_OK) == 0 || errno != ENOENT);
+}
+
+static int ignore_edge(void *context, const struct wm_region_edge *edge)
+{
+    (void)context, (void)edge;
+    return WM_OK;
+}
+
+int wm_left_look(const struct wm_run *run, char ret_remark[WM_LEFT_REMARK],
+                 struct wm_error *err)
+{
+    struct wm_region_calls *calls = NULL;
+    struct wm_region_left found = { 0 };
+
+    if (!wm_left_is_there(run))
+        return 0;
+    int status = wm_region_calls_new(&calls, err);
+    if (status == WM_OK)
+        status =
+            wm_region_left_read(run->regions_folder, calls, ignore_edge, NULL, &found, err);
+    wm_region_calls_free(calls);
+    if (status < 0)
+        return status == WM_ENOMEM ? status : 0;
+    write_remark(ret_remark, &found);
+    return 1;
 }
 
 int wm_left_read(struct wm_left *left, const struct wm_run *run, int64_t end_ns,

@@ -14,13 +14,15 @@
 
 #include "record/record_regions.h"
 
+enum { WM_LEFT_REMARK = 384 };
+
 struct wm_left {
     struct wm_regions_part known;  /* the recording's paths and threads, */
     struct wm_regions_part found;  /* and those that follow, with the calls */
     int64_t last_ns;               /* the latest stop in the recording, */
     struct wm_region_record *last; /* and the calls that stopped then */
     size_t last_count, last_room;
-    char remark[384]; /* after the reading: what may be missing; empty: nothing */
+    char remark[WM_LEFT_REMARK]; /* after the reading: what may be missing; or empty */
 };
 
 /* WM_ENOMEM is the only failure. */
@@ -29,6 +31,10 @@ int wm_left_note(struct wm_left *left, const struct wm_region_batch *batch,
 
 /* Whether there may be anything for wm_left_read() to find. */
 bool wm_left_is_there(const struct wm_run *run);
+
+/* Before anything is read: 1, and the remark that there will be; 0: nothing was left. */
+int wm_left_look(const struct wm_run *run, char ret_remark[WM_LEFT_REMARK],
+                 struct wm_error *err);
 
 /* 1 and what is borrowed until the release; 0: nothing was left, or it is gone, or the
  * tracker is not dead. What is still open broke off at `end_ns`, where the recording ends,

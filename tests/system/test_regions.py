@@ -325,6 +325,30 @@ def _(folder):
         shutil.rmtree(inbox, ignore_errors=True)
 
 
+@case("an export has what a killed tracker left, and the remark on what is missing")
+def _(folder):
+    recording, _, inbox = kill_tracker(folder, ".sqlite", 0.3, 400, 1)
+    try:
+        with open(Path(inbox) / "0", "r+b") as file:
+            file.seek(LOST_AT)
+            file.write(struct.pack("=Q", 5))
+        before, after = report_of(recording), {}
+        for suffix in (".sqlite", ".csv"):
+            whole = folder / ("whole" + suffix)
+            done = wattmeter("export", recording, "-o", whole)
+            assert done.returncode == 0, done.stderr
+            after[suffix] = report_of(whole)
+        shutil.rmtree(inbox)
+        for suffix, r in after.items():
+            assert r["regions"] == before["regions"], (suffix, before["regions"], r["regions"])
+            later = report_of(folder / ("whole" + suffix))
+            for r in (r, later):
+                assert any("5 events" in remark for remark in r["remarks"]), (suffix, r["remarks"])
+            assert later["regions"] == before["regions"], (suffix, later["regions"])
+    finally:
+        shutil.rmtree(inbox, ignore_errors=True)
+
+
 @case("a program that cuts its ring short, or writes garbage over it, costs no more than its regions")
 def _(folder):
     output = folder / "r.json"
