@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,10 +76,38 @@ static int check_path(const struct wm_region_file_ops *ops, const char *path,
     return ops->remove(path, err);
 }
 
+/* A file that would be longer than the program may make any (RLIMIT_FSIZE) fails, and does
+ * not end the program: the signal for it comes to the thread that writes. */
+struct held {
+    sigset_t signal, before;
+    bool was_pending;
+};
+
+static void hold_signal(struct held *held)
+{
+    sigset_t pending;
+
+    sigemptyset(&held->signal);
+    sigaddset(&held->signal, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &held->signal, &held->before);
+    held->was_pending = sigismember(&held->before, SIGXFSZ) == 1 &&
+                        sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+}
+
+static void let_go(const struct held *held)
+{
+    const struct timespec at_once = { 0 };
+
+    if (!held->was_pending)
+        sigtimedwait(&held->signal, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &held->before, NULL);
+}
+
 int wm_region_file_open(const char *path, enum wm_record_mode mode,
                         struct wm_region_file **ret_file, struct wm_error *err)
 {
     size_t size = strlen(path) + 1;
+    struct held held;
 
     const struct wm_region_file_ops *ops = find_format(path);
     if (!ops)
@@ -91,7 +120,9 @@ int wm_region_file_open(const char *path, enum wm_record_mode mode,
         return out_of_memory(err);
     file->ops = ops;
     memcpy(file->path, path, size);
+    hold_signal(&held);
     status = ops->open(&file->state, file->path, mode == WM_RECORD_APPEND, err);
+    let_go(&held);
     if (status < 0) {
         wm_region_file_close(file);
         return status;
@@ -102,9 +133,13 @@ int wm_region_file_open(const char *path, enum wm_record_mode mode,
 
 void wm_region_file_close(struct wm_region_file *file)
 {
+    struct held held;
+
     if (!file)
         return;
+    hold_signal(&held);
     file->ops->close(&file->state);
+    let_go(&held);
     free(file);
 }
 
@@ -118,6 +153,7 @@ int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_
 {
     char brief[3 * SHORT_NAME + 1], *clean = brief;
     double when_s = isnan(unix_seconds) ? now_s() : unix_seconds;
+    struct held held;
 
     if (isinf(when_s))
         return wm_fail(err, WM_EINVAL, "%s: infinity is no time", file->path);
@@ -137,7 +173,9 @@ int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_
         .position = is_stop,
         .when_s = when_s,
     };
+    hold_signal(&held);
     int status = file->ops->write(&file->state, file->path, &row, err);
+    let_go(&held);
     if (clean != brief)
         free(clean);
     return status;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -583,6 +584,60 @@ static void test_environment(void **state)
     }
 }
 
+static void exit_well(int number)
+{
+    (void)number;
+    _exit(0);
+}
+
+static void write_beyond(const char *path, rlim_t most)
+{
+    const struct rlimit limit = { most, most };
+    struct wm_region_file *file = NULL;
+    struct wm_error err;
+    int status = WM_OK;
+
+    if (setrlimit(RLIMIT_FSIZE, &limit) < 0)
+        _exit(1);
+    status = wm_region_file_open(path, WM_RECORD_NEW, &file, &err);
+    for (int i = 0; i < 5000 && status == WM_OK; i++)
+        status = wm_region_file_write(file, "name", false, i, &err);
+    if (status == WM_OK)
+        _exit(2);
+    wm_region_file_close(file);
+
+    /* The program itself is told as ever. */
+    signal(SIGXFSZ, exit_well);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    ssize_t written = pwrite(fd, "", 1, (off_t)most);
+    _exit(written == 1 ? 3 : 4);
+}
+
+/* A program that may not make files as long as that goes on without its rows. */
+static void test_size_limit(void **state)
+{
+    static const struct {
+        const char *name;
+        rlim_t most;
+    } cases[] = {
+        { "0.csv", 0 },        { "1.csv", 1000 },    { "2.csv", 50000 },
+        { "0.sqlite", 0 },     { "1.sqlite", 1000 }, { "2.sqlite", 20000 },
+        { "3.sqlite", 50000 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *path = path_in(*state, cases[i].name);
+        int status = 0;
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+            write_beyond(path, cases[i].most);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (status != 0)
+            fail_msg("%s: %#x", cases[i].name, (unsigned)status);
+    }
+}
+
 static void test_out_of_memory(void **state)
 {
     static const char *const names[] = { "m.csv", "m.sqlite" };
@@ -621,6 +676,7 @@ int main(void)
         TEST(test_writers),
         TEST(test_fork),
         TEST(test_environment),
+        TEST(test_size_limit),
         TEST(test_child_outlives_parent),
         TEST(test_forks_between_rows),
         TEST(test_out_of_memory),
