@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -149,6 +150,13 @@ int wm_file_head(const char *path, char *head, size_t size, size_t *ret_length,
     if (status == WM_OK)
         *ret_length = (size_t)got;
     return status;
+}
+
+uint64_t wm_file_size_limit(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : UINT64_MAX;
 }
 
 bool wm_file_is_same(const char *path, const char *other)

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/base_error.h"
@@ -44,6 +45,10 @@ int wm_file_slurp(const char *path, size_t limit, char **ret_text, size_t *ret_l
  * is told; WM_EFORMAT when it is of another kind. */
 int wm_file_head(const char *path, char *head, size_t size, size_t *ret_length,
                  struct wm_error *err);
+
+/* How long a file this process may make: beyond that it gets a signal (SIGXFSZ), which a
+ * program that is measured is not to have from us. */
+uint64_t wm_file_size_limit(void);
 
 /* Whether two paths lead to the same file or folder. */
 bool wm_file_is_same(const char *path, const char *other);

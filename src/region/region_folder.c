@@ -196,7 +196,8 @@ static int map_control(struct wm_region_folder *folder, int fd, struct wm_error 
     };
     size_t size = sizeof(new);
 
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+    errno = EFBIG;
+    if (wm_file_size_limit() < size || flock(fd, LOCK_EX | LOCK_NB) < 0)
         return wm_fail_errno(err, folder->path);
     errno = ENOSPC;
     if (pwrite(fd, &new, size, 0) != (ssize_t)size)

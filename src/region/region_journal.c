@@ -11,6 +11,7 @@
  */
 #include "region/region_journal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/base_file.h"
 #include "base/base_shared.h"
 
 /* A file that has grown by so much is followed by the next; one that has grown by so much
@@ -85,7 +87,8 @@ static int open_half(struct half *half, int folder, int which, struct wm_error *
     if (fd < 0)
         return wm_fail_errno(err, "the journal of regions");
     void *map = MAP_FAILED;
-    if (ftruncate(fd, (off_t)WM_JOURNAL_MAX) == 0)
+    errno = EFBIG;
+    if (wm_file_size_limit() >= WM_JOURNAL_MAX && ftruncate(fd, (off_t)WM_JOURNAL_MAX) == 0)
         map = mmap(NULL, WM_JOURNAL_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     int status = map == MAP_FAILED ? wm_fail_errno(err, "the journal of regions") : WM_OK;
     close(fd);

@@ -12,6 +12,10 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_file.h"
+
+/* MADV_POPULATE_WRITE, which older headers lack. */
+enum { WM_POPULATE_WRITE = 23 };
 
 static int map_control(int fd, const char *path, struct wm_ring_control **ret_control,
                        struct wm_error *err)
@@ -83,14 +87,18 @@ void wm_region_target_forget(struct wm_region_target *target)
 }
 
 /* The more there are, the less each has: 64 large ones take 64 MiB, which is all that
- * /dev/shm has in many a container. */
+ * /dev/shm has in many a container. Less than WM_RING_CAPACITY_MIN where files may not be
+ * that large. */
 static uint64_t size_of_ring(const struct wm_ring_control *control, uint64_t number)
 {
     uint64_t others = number - atomic_load(&control->rings_gone);
+    uint64_t limit = wm_file_size_limit(), size = WM_RING_SIZE_MAX;
 
-    if (others < 64)
-        return WM_RING_SIZE_MAX;
-    return others < 256 ? WM_RING_SIZE_MAX / 4 : WM_RING_SIZE_MAX / 16;
+    if (others >= 64)
+        size = others < 256 ? WM_RING_SIZE_MAX / 4 : WM_RING_SIZE_MAX / 16;
+    while (size >= WM_RING_CAPACITY_MIN && wm_ring_bytes(size) > limit)
+        size /= 2;
+    return size;
 }
 
 static bool reserve(int fd, size_t bytes)
@@ -142,7 +150,8 @@ static struct wm_ring *make_ring(struct wm_region_target *target, uint64_t *ret_
     char path[WM_RING_PATH_SIZE], made[WM_RING_PATH_SIZE];
 
     uint64_t number = atomic_fetch_add(&target->control->rings_made, 1);
-    if (number >= WM_RINGS_MAX) {
+    uint64_t size = size_of_ring(target->control, number);
+    if (number >= WM_RINGS_MAX || size < WM_RING_CAPACITY_MIN) {
         errno = EFBIG;
         return NULL;
     }
@@ -152,7 +161,6 @@ static struct wm_ring *make_ring(struct wm_region_target *target, uint64_t *ret_
     int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return NULL;
-    uint64_t size = size_of_ring(target->control, number);
     struct wm_ring *ring = fill_ring(target, fd, size);
     close(fd);
     if (ring && rename(made, path) < 0) {
@@ -195,10 +203,17 @@ void wm_region_target_leave_ring(struct wm_region_target *target, struct wm_ring
         munmap(ring, bytes);
 }
 
-bool wm_region_target_grow_ring(const struct wm_region_target *target, uint64_t number,
-                                uint64_t capacity)
+/* Since Linux 5.14 by touching it in a way that is no signal where there is no memory: a
+ * program may have another root folder by now, or no descriptors. */
+bool wm_region_target_grow_ring(const struct wm_region_target *target, struct wm_ring *ring,
+                                uint64_t number, uint64_t capacity)
 {
     char path[WM_RING_PATH_SIZE];
+
+    if (madvise(ring, wm_ring_bytes(capacity), WM_POPULATE_WRITE) == 0)
+        return true;
+    if (errno != EINVAL)
+        return false;
 
     snprintf(path, sizeof(path), "%s/%llu", target->path, (unsigned long long)number);
     int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -216,7 +231,7 @@ bool wm_region_target_has_tracker(const struct wm_region_target *target)
     snprintf(path, sizeof(path), "%s/" WM_CONTROL_FILE, target->path);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
-        return false;
+        return true;
     bool is_locked = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
     close(fd);
     return is_locked;

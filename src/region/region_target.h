@@ -40,10 +40,10 @@ void wm_region_target_leave_ring(struct wm_region_target *target, struct wm_ring
                                  size_t bytes, bool is_kept);
 
 /* Reserves slots up to `capacity`. Without the lock. */
-bool wm_region_target_grow_ring(const struct wm_region_target *target, uint64_t number,
-                                uint64_t capacity);
+bool wm_region_target_grow_ring(const struct wm_region_target *target, struct wm_ring *ring,
+                                uint64_t number, uint64_t capacity);
 
-/* Whether the tracker lives. Without the lock. */
+/* Whether the tracker lives, or it cannot be told. Without the lock. */
 bool wm_region_target_has_tracker(const struct wm_region_target *target);
 
 /* Asks the tracker to drain. Without the lock. */

@@ -68,7 +68,8 @@ static void grow(struct wm_region_writer *writer)
 {
     uint64_t capacity = 2 * (writer->mask + 1);
 
-    if (wm_region_target_grow_ring(writer->target, writer->number, capacity)) {
+    if (wm_region_target_grow_ring(writer->target, writer->ring, writer->number,
+                                   capacity)) {
         writer->mask = capacity - 1;
         atomic_store_explicit(&writer->ring->capacity, capacity, memory_order_release);
     } else {

@@ -579,6 +579,7 @@ static void test_dead_tracker(void **state)
     snprintf(moved, sizeof(moved), "%s/.control", wm_region_inbox_path(log->inbox));
     wm_region_begin("outer");
     assert_int_equal(rename(path, moved), 0);
+    assert_int_equal(close(open(path, O_RDWR | O_CREAT | O_EXCL, 0600)), 0);
     before_ns = wm_clock_monotonic_ns();
     for (int i = 0; i < 2 * WM_RING_SIZE_MAX; i++) {
         wm_region_begin("call");
@@ -1089,26 +1090,90 @@ static void test_damaged_ring_is_left(void **state)
     assert_int_equal(pid, getpid());
 }
 
-static void begin_without_descriptors(void *context)
-{
-    const struct rlimit none = { 3, 3 };
+struct limited {
+    int resource;
+    rlim_t most;
+    long calls; /* that are made, and then come */
+    int no_ring_errno;
+};
 
-    (void)context;
-    if (setrlimit(RLIMIT_NOFILE, &none) < 0)
+static void mark_within(void *context)
+{
+    const struct limited *limited = context;
+    const struct rlimit limit = { limited->most, limited->most };
+
+    if (setrlimit((__rlimit_resource_t)limited->resource, &limit) < 0)
         _exit(1);
-    wm_region_begin("a");
-    wm_region_end();
+    for (long i = 0; i < limited->calls; i++) {
+        wm_region_begin("a");
+        wm_region_end();
+    }
 }
 
-/* What has no ring is counted, and why it has none is known. */
-static void test_no_ring(void **state)
+/* A program that may not open or make files, or none so large, comes to no harm. What has
+ * no ring is counted, and why it has none is known. */
+static void test_limits(void **state)
 {
-    struct log *log = *state;
+    static const struct limited cases[] = {
+        { RLIMIT_NOFILE, 3, 1, EMFILE },    { RLIMIT_FSIZE, 0, 1, EFBIG },
+        { RLIMIT_FSIZE, 10000, 1, EFBIG },  { RLIMIT_FSIZE, 100000, 2000, 0 },
+        { RLIMIT_FSIZE, 2000000, 2000, 0 },
+    };
 
-    join(run_child(begin_without_descriptors, NULL));
-    expect(log, "");
-    assert_int_equal(wm_region_inbox_lost(log->inbox), 2);
-    assert_int_equal(wm_region_inbox_no_ring(log->inbox), EMFILE);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct log log = { .refuse_from = -1 };
+        int64_t complete_ns;
+        int status = 0;
+        assert_int_equal(wm_region_inbox_new(&log.inbox, NULL), WM_OK);
+        assert_int_equal(wm_region_inbox_open(log.inbox, NULL), WM_OK);
+        assert_int_equal(wm_region_listen(wm_region_inbox_path(log.inbox), NULL), WM_OK);
+        struct limited limited = cases[i];
+        pid_t pid = run_child(mark_within, &limited);
+        while (waitpid(pid, &status, WNOHANG) == 0)
+            wm_region_inbox_drain(log.inbox, false, take, &log, &complete_ns, NULL);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        drain(&log, true);
+        bool has_ring = cases[i].no_ring_errno == 0;
+        assert_int_equal(log.count, has_ring ? 2 * cases[i].calls + 1 : 0);
+        assert_int_equal(wm_region_inbox_lost(log.inbox), has_ring ? 0 : 2);
+        assert_int_equal(wm_region_inbox_no_ring(log.inbox), cases[i].no_ring_errno);
+        assert_int_equal(wm_region_listen(NULL, NULL), WM_OK);
+        wm_region_inbox_free(log.inbox);
+    }
+}
+
+static void change_root(void *context)
+{
+    wm_region_begin("outer");
+    if (chdir(context) < 0 || chroot(".") < 0)
+        _exit(1);
+    for (int i = 0; i < WM_RING_SIZE_MAX; i++) {
+        wm_region_begin("call");
+        wm_region_end();
+    }
+}
+
+/* A program that does not see the folder any more has its ring, which grows, and waits for
+ * the tracker when that is full. */
+static void test_other_root(void **state)
+{
+    static char folder[] = "/tmp/wattmeter-root-XXXXXX";
+    struct log *log = *state;
+    int status = 0;
+
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(mkdtemp(folder));
+    pid_t pid = run_child(change_root, folder);
+    usleep(300000); /* longer than one waits for a tracker that is dead */
+    while (waitpid(pid, &status, WNOHANG) == 0)
+        drain(log, false);
+    assert_int_equal(rmdir(folder), 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    drain(log, true);
+    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+    assert_int_equal(log->count, 1 + 2 * WM_RING_SIZE_MAX + 1);
 }
 
 /* A thread that stopped in the middle of an event, as in a debugger: what others did later
@@ -1299,7 +1364,8 @@ int main(void)
         cmocka_unit_test(test_cut_short),
         TEST(test_damaged_control),
         TEST(test_damaged_ring_is_left),
-        TEST(test_no_ring),
+        cmocka_unit_test(test_limits),
+        TEST(test_other_root),
         TEST(test_stuck),
         TEST(test_strange_files),
         TEST(test_out_of_memory),
