@@ -355,8 +355,8 @@ def _(folder):
     for damage in (': >"$WATTMETER_REGIONS/0"',
                    f'printf %s 0123456789 | dd of="$WATTMETER_REGIONS/0" bs=1 seek={LOST_AT} conv=notrunc 2>&-'):
         done = wattmeter("run", "--json", "-o", output, "--overwrite", "-i", "20ms", "--", "sh", "-c",
-                         f'{PROGRAM} repeats 900 5 >&2 & until test -s "$WATTMETER_REGIONS/0"; do '
-                         f"sleep 0.05; done; sleep 0.3; {damage}; wait; {PROGRAM} nested")
+                         f'{PROGRAM} repeats 2000 5 >&2 & until test -s "$WATTMETER_REGIONS/0"; do '
+                         f"sleep 0.05; done; sleep 0.2; {damage}; wait; {PROGRAM} nested")
         assert done.returncode == 0, (damage, done)
         r = tap.json.loads(output.read_text())
         made = calls(r)
