@@ -4,23 +4,26 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "source/source_kernel_text.h"
 #include "track/track_cgroup.h"
+#include "track/track_counter.h"
 
 /* Reading a counter of a task that runs on another core interrupts it there.
  * More often than this the clocks of the processes in sight tell what has been
  * used since the last exact reading; they interrupt nobody. */
 #define EXACT_PERIOD_NS (9 * WM_NS_PER_MS)
+
+/* How long a command waits for its counter at most: where it takes longer it takes ten
+ * times as long, and the counter comes later. */
+#define PATIENCE_NS (500 * 1000)
 
 /* Most threads a running tree may have to get a counter each. */
 enum { COUNTER_MAX = 1024 };
@@ -40,6 +43,9 @@ struct host_time {
 };
 
 struct wm_account {
+    struct wm_counter_probe *probe; /* of a command only */
+    bool is_late;                   /* it has not answered; until then we sample */
+    int64_t begun_ns;
     int *counters; /* perf descriptors; their sum is the tree's time */
     size_t counter_count;
     struct wm_cgroup *cgroup;
@@ -57,37 +63,19 @@ struct wm_account {
     char method[160];
 };
 
-/* The task clock of process or thread `id`, with all that it will ever fork.
- * User space alone is asked for, because that needs no privilege; the clock is
- * a software event and counts kernel time all the same. */
-static int open_counter(pid_t id)
-{
-    struct perf_event_attr attr = {
-        .size = sizeof(attr),
-        .type = PERF_TYPE_SOFTWARE,
-        .config = PERF_COUNT_SW_TASK_CLOCK,
-        .inherit = 1,
-        .exclude_kernel = 1,
-        .exclude_hv = 1,
-    };
-
-    return (int)syscall(SYS_perf_event_open, &attr, id, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
 int wm_account_check(const char **ret_method)
 {
-    int probe = open_counter(0);
+    int probe = wm_counter_open(0);
     if (probe >= 0) {
         close(probe);
         *ret_method = by_perf;
         return 0;
     }
 
-    int refused = errno;
     struct wm_cgroup *cgroup = wm_cgroup_new();
     *ret_method = cgroup ? by_cgroup : by_waiting;
     wm_cgroup_free(cgroup);
-    return refused;
+    return -probe;
 }
 
 int wm_account_new(struct wm_account **ret_account, struct wm_error *err)
@@ -100,16 +88,13 @@ int wm_account_new(struct wm_account **ret_account, struct wm_error *err)
         return wm_fail(err, WM_ENOMEM, "CPU accounting: out of memory");
     }
     account->counters = counters;
-
-    /* Whether perf is forbidden shows on ourselves; the command's own counter
-     * comes when there is a command. */
-    int probe = open_counter(0);
-    if (probe < 0)
-        account->cgroup = wm_cgroup_new();
-    else
-        close(probe);
     *ret_account = account;
     return WM_OK;
+}
+
+int wm_account_expect_command(struct wm_account *account, struct wm_error *err)
+{
+    return wm_counter_probe_new(&account->probe, err);
 }
 
 /* Busy time of all cores, and what of it the hypervisor has given to others; in
@@ -127,31 +112,44 @@ static struct host_time read_host_time(void)
     return (struct host_time) { (double)stat.busy / ticks, (double)stat.stolen / ticks };
 }
 
-int wm_account_start_command(struct wm_account *account, pid_t pid,
-                             const struct wm_tree *tree, struct wm_error *err)
+/* The command waits at its gate and can be moved. */
+static bool enter_cgroup(struct wm_account *account, pid_t pid)
 {
-    (void)err; /* there is always a way left */
+    account->cgroup = wm_cgroup_new();
+    if (account->cgroup && wm_cgroup_enter(account->cgroup, pid))
+        return true;
+    wm_cgroup_free(account->cgroup);
+    account->cgroup = NULL;
+    return false;
+}
 
+static void set_method(struct wm_account *account, const char *method)
+{
+    snprintf(account->method, sizeof(account->method), "%s", method);
+}
+
+void wm_account_start_command(struct wm_account *account, pid_t pid,
+                              const struct wm_tree *tree, int wake_fd)
+{
     account->root = pid;
     account->main_base_ns = wm_tree_main_cpu_ns(tree);
     account->host_base = read_host_time();
+    account->begun_ns = wm_clock_monotonic_ns();
 
-    /* The command waits at its gate and can be moved. */
-    if (account->cgroup && !wm_cgroup_enter(account->cgroup, pid)) {
-        wm_cgroup_free(account->cgroup);
-        account->cgroup = NULL;
-    }
-    int counter = account->cgroup ? -1 : open_counter(pid);
+    int answer =
+        wm_counter_probe_wait(account->probe, account->begun_ns + PATIENCE_NS, wake_fd);
+    int counter = answer == 0 ? wm_counter_open(pid) : -1;
     if (counter >= 0) {
         account->counters[account->counter_count++] = counter;
-        snprintf(account->method, sizeof(account->method), "%s", by_perf);
-    } else if (account->cgroup && wm_cgroup_cpu_ns(account->cgroup, &account->base_ns)) {
-        snprintf(account->method, sizeof(account->method), "%s", by_cgroup);
+        set_method(account, by_perf);
+    } else if (answer < 0 && enter_cgroup(account, pid) &&
+               wm_cgroup_cpu_ns(account->cgroup, &account->base_ns)) {
+        set_method(account, by_cgroup);
     } else {
-        snprintf(account->method, sizeof(account->method), "%s", by_waiting);
+        account->is_late = answer == WM_COUNTER_UNKNOWN;
         account->base_ns = account->main_base_ns;
+        set_method(account, by_waiting);
     }
-    return WM_OK;
 }
 
 static void close_counters(struct wm_account *account)
@@ -187,30 +185,31 @@ static int open_counters(struct wm_account *account, const struct wm_tree *tree)
         if (account->counter_count + found > room)
             return -EMFILE;
         for (size_t k = 0; k < found; k++) {
-            int counter = open_counter(threads[k]);
-            if (counter < 0 && errno == ESRCH)
+            int counter = wm_counter_open(threads[k]);
+            if (counter == -ESRCH)
                 continue;
             if (counter < 0)
-                return -errno;
+                return counter;
             account->counters[account->counter_count++] = counter;
         }
     }
     return account->counter_count > 0 ? 0 : -ESRCH;
 }
 
+static bool make_room(struct wm_account *account)
+{
+    int *counters = realloc(account->counters, COUNTER_MAX * sizeof(*counters));
+
+    if (counters)
+        account->counters = counters;
+    return counters;
+}
+
 int wm_account_start_tree(struct wm_account *account, struct wm_tree *tree, bool own,
                           struct wm_error *err)
 {
-    int *counters = calloc(COUNTER_MAX, sizeof(*counters));
-    if (!counters)
+    if (!make_room(account))
         return wm_fail(err, WM_ENOMEM, "CPU accounting: out of memory");
-    free(account->counters);
-    account->counters = counters;
-
-    /* Running processes are not moved between groups. */
-    wm_cgroup_free(account->cgroup);
-    account->cgroup = NULL;
-
     account->main_base_ns = wm_tree_main_cpu_ns(tree);
     int status = own ? open_counters(account, tree) : -ENOTSUP;
     if (status < 0) {
@@ -238,6 +237,32 @@ static bool read_counters(const struct wm_account *account, int64_t *ret_ns)
     }
     *ret_ns = total_ns;
     return account->counter_count > 0;
+}
+
+void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree)
+{
+    int64_t counted_ns;
+
+    if (!account->is_late)
+        return;
+    int answer = wm_counter_probe_answer(account->probe);
+    if (answer == WM_COUNTER_UNKNOWN)
+        return;
+    account->is_late = false;
+    if (answer < 0 || !make_room(account))
+        return;
+    wm_tree_refresh(tree);
+    bool is_counted = open_counters(account, tree) == 0;
+    wm_tree_refresh(tree);
+    if (!is_counted || !read_counters(account, &counted_ns)) {
+        close_counters(account);
+        return;
+    }
+    account->base_ns += counted_ns - wm_tree_cpu_ns(tree);
+    account->exact_at_ns = 0;
+    snprintf(account->method, sizeof(account->method),
+             "%s; sampled for the first %.0f ms, which the kernel took to begin counting",
+             by_perf, (double)(wm_clock_monotonic_ns() - account->begun_ns) / 1e6);
 }
 
 static int64_t read_total_ns(struct wm_account *account, const struct wm_tree *tree)
@@ -377,6 +402,7 @@ void wm_account_free(struct wm_account *account)
         return;
     close_counters(account);
     free(account->counters);
+    wm_counter_probe_free(account->probe);
     wm_cgroup_free(account->cgroup);
     free(account);
 }

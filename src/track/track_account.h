@@ -22,13 +22,21 @@
 
 struct wm_account;
 
-/* Prepares for a command: makes the cgroup if perf is not to be had. */
 int wm_account_new(struct wm_account **ret_account, struct wm_error *err);
 
+/* Begins to find out whether perf is to be had, as that may take a while. Before
+ * wm_account_start_command(). */
+int wm_account_expect_command(struct wm_account *account, struct wm_error *err);
+
 /* Attaches to a process that has no children or threads yet and waits at its
- * gate. Its time counts from now. */
-int wm_account_start_command(struct wm_account *account, pid_t pid,
-                             const struct wm_tree *tree, struct wm_error *err);
+ * gate. Its time counts from now. Where perf is not ready, the third way is taken
+ * until it is: then `wake_fd`, an eventfd, is written to. */
+void wm_account_start_command(struct wm_account *account, pid_t pid,
+                              const struct wm_tree *tree, int wake_fd);
+
+/* Goes over to perf where that has become ready since, and refreshes the tree. Lost is
+ * what was used by then by processes that ended before and that nobody waited for. */
+void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree);
 
 /* Counts from now on: what was used since the start is taken out. The tree has
  * been refreshed just now. */

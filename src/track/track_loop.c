@@ -133,10 +133,12 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
 
     if (ready < 0 && errno != EINTR)
         return wm_fail_errno(err, "waiting for a tick");
-    uint64_t wakes;
-    if (ready > 0 && fds[1].revents && read(tracker->wake_fd, &wakes, sizeof(wakes)) < 0 &&
-        errno != EAGAIN)
-        return wm_fail_errno(err, "waiting for a tick: eventfd");
+    if (ready > 0 && fds[1].revents) {
+        uint64_t wakes;
+        if (read(tracker->wake_fd, &wakes, sizeof(wakes)) < 0 && errno != EAGAIN)
+            return wm_fail_errno(err, "waiting for a tick: eventfd");
+        wm_account_catch_up(tracker->account, tracker->tree);
+    }
     if (ready > 0 && fds[0].revents) {
         take_last_tick(tracker, now_ns);
         return WM_TRACKER_ENDED;

@@ -143,6 +143,8 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status == WM_OK)
         status = wm_account_new(&tracker->account, err);
     if (status == WM_OK)
+        status = wm_account_expect_command(tracker->account, err);
+    if (status == WM_OK)
         status = wm_launch_new(path, argv, WM_REGIONS_VARIABLE, &tracker->launch, err);
     if (status == WM_OK) /* while the processes are made */
         status = wm_run_describe(&tracker->run, err);
@@ -160,8 +162,8 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     status = wm_tree_open("/proc", tracker->pid, &tracker->tree, err);
     if (status == WM_OK) {
         wm_tree_set_reaper(tracker->tree, wm_launch_launcher_pid(tracker->launch));
-        status =
-            wm_account_start_command(tracker->account, tracker->pid, tracker->tree, err);
+        wm_account_start_command(tracker->account, tracker->pid, tracker->tree,
+                                 tracker->wake_fd);
     }
     if (status == WM_OK)
         status = prepare(tracker, "run", true, err);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slow_perf.c - runs a command whose first perf_event_open takes so long, as it does
+ * where nobody else counts: `slow_perf MILLISECONDS CMD...`. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int listen_to_calls(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return -1;
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                        SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+}
+
+static void let_go(int listener, useconds_t wait_us)
+{
+    struct seccomp_notif call = { 0 };
+    struct seccomp_notif_resp answer = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0)
+        return;
+    usleep(wait_us);
+    answer.id = call.id;
+    ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* it may be gone by now */
+}
+
+int main(int argc, char **argv)
+{
+    useconds_t wait_us = argc > 2 ? (useconds_t)strtoul(argv[1], NULL, 10) * 1000 : 0;
+    int status = 0, listener = argc > 2 ? listen_to_calls() : -1;
+
+    if (listener < 0) {
+        perror("slow_perf");
+        return 77;
+    }
+    pid_t command = fork();
+    if (command == 0) {
+        close(listener);
+        execvp(argv[2], argv + 2);
+        perror(argv[2]);
+        _exit(127);
+    }
+    struct pollfd calls = { .fd = listener, .events = POLLIN };
+    while (waitpid(command, &status, WNOHANG) == 0) {
+        if (poll(&calls, 1, 2) <= 0)
+            continue;
+        let_go(listener, wait_us);
+        wait_us = 0;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
