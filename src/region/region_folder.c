@@ -153,12 +153,12 @@ static int by_age(const void *a, const void *b)
 }
 
 /* The newest is kept for its day, however much it has. */
-static void remove_stale(const char *parent)
+void wm_region_folder_remove_stale(void)
 {
     uint64_t bytes = 0;
     size_t count;
 
-    DIR *dir = opendir(parent);
+    DIR *dir = opendir(MEMORY_FOLDER);
     if (!dir)
         return;
     struct stale *all = find_stale(dir, &count);
@@ -272,7 +272,6 @@ void wm_region_folder_remove(struct wm_region_folder *folder)
         remove_files(folder->dir, 0);
         rmdir(folder->path);
     }
-    remove_stale(MEMORY_FOLDER); /* not at the start, where a command waits */
     wm_region_folder_close(folder);
 }
 

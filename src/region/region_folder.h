@@ -23,9 +23,12 @@ int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
 /* Makes `wake` in it: apart from the rest, for no program has to wait for that. */
 int wm_region_folder_make_wake(struct wm_region_folder *folder, struct wm_error *err);
 
-/* Closes it and removes it; and of what dead trackers left behind that which is older than
- * a day, and the oldest where they have too much together. */
+/* Closes it and removes it. */
 void wm_region_folder_remove(struct wm_region_folder *folder);
+
+/* Removes of what dead trackers left behind that which is older than a day, and the oldest
+ * where they have too much together. Looks into the folder of each. */
+void wm_region_folder_remove_stale(void);
 
 /* Closes it. */
 void wm_region_folder_close(struct wm_region_folder *folder);

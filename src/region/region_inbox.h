@@ -46,8 +46,9 @@ struct wm_region_thread {
 /* Makes the folder, open to this user alone: programs may be told of it. */
 int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err);
 
-/* Makes the tracker's end ready, once; before that nothing is drained. Apart from the
- * folder, for a program need not wait for this. */
+/* Makes the tracker's end ready, once; before that nothing is drained. Removes what dead
+ * trackers left behind too long ago. Apart from the folder, for a program need not wait
+ * for this, neither at its start nor for its end to be told. */
 int wm_region_inbox_open(struct wm_region_inbox *inbox, struct wm_error *err);
 
 /* Removes the folder. Accepts NULL. Not in a child of fork(). */

@@ -1322,9 +1322,12 @@ static void test_stale_folders(void **state)
         assert_int_equal(posix_fallocate(fd, 0, cases[i].size + 1), 0);
         set_age(folder, cases[i].age_s);
         assert_int_equal(wm_region_inbox_new(&inbox, NULL), WM_OK);
-        wm_region_inbox_free(inbox);
+        if (access(folder, F_OK) < 0)
+            fail_msg("%s: a program waited for it", cases[i].name);
+        assert_int_equal(wm_region_inbox_open(inbox, NULL), WM_OK);
         if ((access(folder, F_OK) == 0) != cases[i].is_left)
             fail_msg("%s", cases[i].name);
+        wm_region_inbox_free(inbox);
         unlink(control);
         rmdir(folder);
         close(fd);
