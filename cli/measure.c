@@ -344,6 +344,7 @@ static void complain(const char *name, const struct measure_args *args,
 int measure_finish(const char *name, const struct measure_args *args,
                    const struct cmd_streams *io, struct wm_tracker *tracker)
 {
+    FILE *screen = args->quiet ? NULL : io->chat;
     struct wm_report *report;
     struct wm_error err;
 
@@ -353,12 +354,13 @@ int measure_finish(const char *name, const struct measure_args *args,
         code = output_failure(name, &err, io);
     measure_forward_signals(NULL);
 
+    if (!output_is_wanted(&args->output, screen))
+        return code;
     if (wm_tracker_report(tracker, &report, &err) < 0) {
         complain(name, args, io, &err);
         return CMD_FAILED;
     }
-    int written =
-        output_write(name, &args->output, report, args->quiet ? NULL : io->chat, io);
+    int written = output_write(name, &args->output, report, screen, io);
     wm_report_free(report);
 
     /* Beside a command with a status of its own it is talk. */

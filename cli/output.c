@@ -255,6 +255,11 @@ static int write_file(const struct output_args *args, enum wm_report_format form
                         wm_report_print(report, format, &args->style, file, err), err);
 }
 
+bool output_is_wanted(const struct output_args *args, FILE *screen)
+{
+    return args->path || args->json || screen;
+}
+
 int output_write(const char *name, const struct output_args *args,
                  const struct wm_report *report, FILE *screen, const struct cmd_streams *io)
 {

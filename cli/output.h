@@ -58,6 +58,9 @@ FILE *output_open(const struct output_args *args, bool *ret_made);
 int output_close(const struct output_args *args, FILE *file, bool made, int status,
                  struct wm_error *err);
 
+/* Whether output_write() would write anything. */
+bool output_is_wanted(const struct output_args *args, FILE *screen);
+
 /* Prints the report to the chosen file; without one, JSON to io->out and text to
  * `screen`, NULL for nowhere. What the file does not take goes to io->chat, so that
  * it is not lost. */
