@@ -92,11 +92,6 @@ int wm_account_new(struct wm_account **ret_account, struct wm_error *err)
     return WM_OK;
 }
 
-int wm_account_expect_command(struct wm_account *account, struct wm_error *err)
-{
-    return wm_counter_probe_new(&account->probe, err);
-}
-
 /* Busy time of all cores, and what of it the hypervisor has given to others; in
  * seconds, 0 if unknown. */
 static struct host_time read_host_time(void)
@@ -110,6 +105,14 @@ static struct host_time read_host_time(void)
         wm_parse_proc_stat(text, NULL, 0, &stat);
     free(text);
     return (struct host_time) { (double)stat.busy / ticks, (double)stat.stolen / ticks };
+}
+
+int wm_account_expect_command(struct wm_account *account, struct wm_error *err)
+{
+    int status = wm_counter_probe_new(&account->probe, err);
+
+    account->host_base = read_host_time();
+    return status;
 }
 
 /* The command waits at its gate and can be moved. */
@@ -133,7 +136,6 @@ void wm_account_start_command(struct wm_account *account, pid_t pid,
 {
     account->root = pid;
     account->main_base_ns = wm_tree_main_cpu_ns(tree);
-    account->host_base = read_host_time();
     account->begun_ns = wm_clock_monotonic_ns();
 
     int answer =

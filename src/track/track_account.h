@@ -24,8 +24,8 @@ struct wm_account;
 
 int wm_account_new(struct wm_account **ret_account, struct wm_error *err);
 
-/* Begins to find out whether perf is to be had, as that may take a while. Before
- * wm_account_start_command(). */
+/* What can be done before there is a process: begins to find out whether perf is to be
+ * had, as that may take a while. */
 int wm_account_expect_command(struct wm_account *account, struct wm_error *err);
 
 /* Attaches to a process that has no children or threads yet and waits at its

@@ -143,10 +143,10 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status == WM_OK)
         status = wm_account_new(&tracker->account, err);
     if (status == WM_OK)
+        status = wm_launch_new(path, argv, WM_REGIONS_VARIABLE, &tracker->launch, err);
+    if (status == WM_OK) /* this and what follows while the processes are made */
         status = wm_account_expect_command(tracker->account, err);
     if (status == WM_OK)
-        status = wm_launch_new(path, argv, WM_REGIONS_VARIABLE, &tracker->launch, err);
-    if (status == WM_OK) /* while the processes are made */
         status = wm_run_describe(&tracker->run, err);
     if (status == WM_OK)
         status = make_regions(tracker, err);
