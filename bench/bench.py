@@ -187,6 +187,26 @@ def measure_delay(peers, scratch):
     return tables
 
 
+def measure_first_delay(peers, scratch):
+    """The same for a run that is the first for a while: in between, the kernel has
+    switched off what counts for perf, and the caches have forgotten all."""
+    stamp = str(scratch / "stamp")
+    target = [TARGET, "stamp", stamp]
+    begins = {"bare": [], "wattmeter run": [], "perf stat": []}
+    prefixes = {name: prefix for name, prefix, _ in peers} | {"bare": [], "wattmeter run": wattmeter("100ms")}
+    for _ in range(5):
+        for name in random.sample(list(begins), len(begins)):
+            if prefixes[name] is not None:
+                time.sleep(2.2)
+                begins[name].append(float(run([SPAWN, stamp, *prefixes[name], *target]).split()[-2]))
+
+    bare = statistics.median(begins["bare"])
+    rows = [Row(name, (value - bare for value in begins[name]), None if begins[name] else "not here")
+            for name in ("wattmeter run", "perf stat")]
+    return Table("Delay added to a command, until it begins, 2 s after the last one", "ms", 1e3, None, rows,
+                 f"spawned bare it takes {bare * 1e3:.3g} ms; true where nobody else counts with perf")
+
+
 def tool_processes(pid, target):
     """A process and its descendants, but for the target that they measure."""
     found = [pid]
@@ -465,6 +485,7 @@ def main():
         for table in tables:
             table.print()
         for measure in (
+            lambda: measure_first_delay(peers, scratch),
             lambda: measure_ticks(peers, "one process",
                                   lambda seconds: ["sleep", str(seconds)], 60e-6),
             lambda: measure_ticks(peers, "100 sleeping children",

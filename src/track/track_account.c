@@ -21,9 +21,9 @@
  * used since the last exact reading; they interrupt nobody. */
 #define EXACT_PERIOD_NS (9 * WM_NS_PER_MS)
 
-/* How long a command waits for its counter at most: where it takes longer it takes ten
- * times as long, and the counter comes later. */
-#define PATIENCE_NS (500 * 1000)
+/* How long a command waits for its counter at most: where it takes longer it takes a
+ * hundred times as long, and the counter comes later. */
+#define PATIENCE_NS (200 * 1000)
 
 /* Most threads a running tree may have to get a counter each. */
 enum { COUNTER_MAX = 1024 };

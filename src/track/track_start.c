@@ -160,15 +160,13 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     tracker->end_fd =
         tracker->pid_fd >= 0 ? tracker->pid_fd : wm_launch_end_fd(tracker->launch);
     status = wm_tree_open("/proc", tracker->pid, &tracker->tree, err);
-    if (status == WM_OK) {
-        wm_tree_set_reaper(tracker->tree, wm_launch_launcher_pid(tracker->launch));
-        wm_account_start_command(tracker->account, tracker->pid, tracker->tree,
-                                 tracker->wake_fd);
-    }
     if (status == WM_OK)
         status = prepare(tracker, "run", true, err);
     if (status < 0)
         return status;
+    wm_tree_set_reaper(tracker->tree, wm_launch_launcher_pid(tracker->launch));
+    wm_account_start_command(tracker->account, tracker->pid, tracker->tree,
+                             tracker->wake_fd);
 
     /* The machine's counters from just before the start, the processes from
      * just after exec: before, the command's memory is a copy of ours. */
