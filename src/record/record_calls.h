@@ -15,7 +15,8 @@
 
 struct wm_call {
     const char *name;          /* good until the next one */
-    pid_t pid, tid;            /* tid 0: not known */
+    int64_t pid;               /* of sub-tracking files whatever number stands there */
+    pid_t tid;                 /* 0: not known */
     int64_t start_ns, stop_ns; /* since 1970, UTC; stop_ns is meaningless for one that */
     bool is_open;              /* never ended */
     uint32_t path, thread, process; /* of a recording's; WM_REGION_NO_PATH, 0 and 0 of
@@ -30,7 +31,7 @@ struct wm_calls;
  * WM_EFORMAT with the line of what is broken: a header that is not gpu_tracker's, a row
  * that is no row. Calls of one process and name are paired as they nest or follow each
  * other; a start without a stop is a call that never ended, a stop without a start is
- * counted. Calls are kept in memory, 32 bytes each and each name once. */
+ * counted. Calls are kept in memory, 40 bytes each and each name once. */
 int wm_calls_open_files(const char *const *paths, size_t count, struct wm_calls **ret_calls,
                         struct wm_error *err);
 

@@ -25,7 +25,7 @@ static int files_next(struct wm_calls *calls, struct wm_call *ret_call,
     const struct wm_paired_call *call = &files->rows.calls[files->next++];
     *ret_call = (struct wm_call) {
         .name = call->name,
-        .pid = call->pid,
+        .pid = call->process,
         .is_open = call->is_open,
         .path = WM_REGION_NO_PATH,
         .seconds = call->is_open ? NAN : call->stop - call->start,
@@ -62,7 +62,8 @@ static int read_file(struct files *files, const char *path, struct wm_error *err
 
     int status = wm_sub_tracking_open(&file, path, err);
     while (status >= 0 && (status = wm_sub_tracking_next(&file, &row, err)) > 0) {
-        if (wm_call_rows_add(&files->rows, row.pid, row.name, row.is_stop, row.seconds) < 0)
+        if (wm_call_rows_add(&files->rows, row.process, row.name, row.is_stop,
+                             row.seconds) < 0)
             status = wm_fail(err, WM_ENOMEM, "%s: out of memory", file.path);
     }
     for (size_t i = 0; i < file.remarks.count && status == WM_OK; i++) {

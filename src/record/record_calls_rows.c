@@ -14,7 +14,7 @@ enum { NO_PROCESS = -1 };
 struct wm_call_series {
     char *name;
     uint64_t hash;
-    pid_t pid;
+    int64_t process;
     bool is_disordered; /* an earlier time came after a later one */
     double *rows;
     size_t count, room;
@@ -34,7 +34,7 @@ struct stack {
 void wm_call_rows_release(struct wm_call_rows *rows)
 {
     for (size_t i = 0; i < rows->series_count; i++) {
-        if (rows->series[i].pid == NO_PROCESS)
+        if (rows->series[i].process == NO_PROCESS)
             free(rows->series[i].name);
         free(rows->series[i].rows);
     }
@@ -57,29 +57,29 @@ static void *make_room(void *array, size_t count, size_t *room, size_t first, si
 }
 
 /* FNV-1a, begun where nobody who writes a file can know. */
-static uint64_t hash_of(const struct wm_call_rows *rows, pid_t pid, const char *name)
+static uint64_t hash_of(const struct wm_call_rows *rows, int64_t process, const char *name)
 {
-    uint64_t hash = rows->seed ^ (uint64_t)pid * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = rows->seed ^ (uint64_t)process * UINT64_C(0x9e3779b97f4a7c15);
 
     for (; *name; name++)
         hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
     return hash ^ hash >> 32;
 }
 
-static bool is_of(const struct wm_call_series *series, pid_t pid, const char *name)
+static bool is_of(const struct wm_call_series *series, int64_t process, const char *name)
 {
-    return series->pid == pid && strcmp(series->name, name) == 0;
+    return series->process == process && strcmp(series->name, name) == 0;
 }
 
 /* Its slot, or the empty one where it belongs. */
-static uint32_t *find_slot(const struct wm_call_rows *rows, uint64_t hash, pid_t pid,
+static uint32_t *find_slot(const struct wm_call_rows *rows, uint64_t hash, int64_t process,
                            const char *name)
 {
     size_t at = hash & (rows->slot_count - 1);
 
     for (; rows->slots[at] != 0; at = (at + 1) & (rows->slot_count - 1)) {
         const struct wm_call_series *series = &rows->series[rows->slots[at] - 1];
-        if (series->hash == hash && is_of(series, pid, name))
+        if (series->hash == hash && is_of(series, process, name))
             break;
     }
     return &rows->slots[at];
@@ -112,20 +112,20 @@ static int make_slots(struct wm_call_rows *rows)
 
 /* The number of the series, which is made where there is none; a name is copied once, and
  * all series of it share the copy. */
-static int find_series(struct wm_call_rows *rows, pid_t pid, const char *name,
+static int find_series(struct wm_call_rows *rows, int64_t process, const char *name,
                        size_t *ret_index)
 {
     size_t owner = 0;
 
     if (make_slots(rows) < 0)
         return WM_ENOMEM;
-    uint64_t hash = hash_of(rows, pid, name);
-    uint32_t found = *find_slot(rows, hash, pid, name);
+    uint64_t hash = hash_of(rows, process, name);
+    uint32_t found = *find_slot(rows, hash, process, name);
     if (found != 0) {
         *ret_index = found - 1;
         return WM_OK;
     }
-    if (pid != NO_PROCESS && find_series(rows, NO_PROCESS, name, &owner) < 0)
+    if (process != NO_PROCESS && find_series(rows, NO_PROCESS, name, &owner) < 0)
         return WM_ENOMEM;
     if (rows->series_count == UINT32_MAX || make_slots(rows) < 0)
         return WM_ENOMEM;
@@ -134,24 +134,24 @@ static int find_series(struct wm_call_rows *rows, pid_t pid, const char *name,
     if (!series)
         return WM_ENOMEM;
     rows->series = series;
-    char *text = pid == NO_PROCESS ? strdup(name) : rows->series[owner].name;
+    char *text = process == NO_PROCESS ? strdup(name) : rows->series[owner].name;
     if (!text)
         return WM_ENOMEM;
     rows->series[rows->series_count] = (struct wm_call_series) {
         .name = text,
         .hash = hash,
-        .pid = pid,
+        .process = process,
     };
-    *find_slot(rows, hash, pid, text) = (uint32_t)++rows->series_count;
+    *find_slot(rows, hash, process, text) = (uint32_t)++rows->series_count;
     *ret_index = rows->series_count - 1;
     return WM_OK;
 }
 
-int wm_call_rows_add(struct wm_call_rows *rows, pid_t pid, const char *name, bool is_stop,
-                     double seconds)
+int wm_call_rows_add(struct wm_call_rows *rows, int64_t process, const char *name,
+                     bool is_stop, double seconds)
 {
-    if (rows->series_count == 0 || !is_of(&rows->series[rows->last], pid, name)) {
-        if (find_series(rows, pid, name, &rows->last) < 0)
+    if (rows->series_count == 0 || !is_of(&rows->series[rows->last], process, name)) {
+        if (find_series(rows, process, name, &rows->last) < 0)
             return WM_ENOMEM;
     }
     struct wm_call_series *series = &rows->series[rows->last];
@@ -225,7 +225,7 @@ static int pair_series(struct wm_call_rows *rows, const struct wm_call_series *s
         *call = (struct wm_paired_call) {
             .start = when,
             .name = series->name,
-            .pid = series->pid,
+            .process = series->process,
             .is_open = true,
         };
         if (early > 0) {
@@ -254,8 +254,8 @@ static int compare_calls(const void *a, const void *b)
         return left->is_open ? -1 : 1;
     if (left->stop != right->stop)
         return left->stop > right->stop ? -1 : 1;
-    if (left->pid != right->pid)
-        return left->pid < right->pid ? -1 : 1;
+    if (left->process != right->process)
+        return left->process < right->process ? -1 : 1;
     return strcmp(left->name, right->name);
 }
 

@@ -17,14 +17,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/base_error.h"
 
 struct wm_paired_call {
     double start, stop; /* s since 1970 */
     const char *name;
-    pid_t pid;
+    int64_t process;
     bool is_open; /* it has no stop */
 };
 
@@ -47,8 +46,8 @@ struct wm_call_rows {
 void wm_call_rows_release(struct wm_call_rows *rows);
 
 /* `name` is ended by a NUL, `seconds` a time since 1970. WM_ENOMEM. */
-int wm_call_rows_add(struct wm_call_rows *rows, pid_t pid, const char *name, bool is_stop,
-                     double seconds);
+int wm_call_rows_add(struct wm_call_rows *rows, int64_t process, const char *name,
+                     bool is_stop, double seconds);
 
 /* When all rows are there: makes the calls of them. WM_ENOMEM. */
 int wm_call_rows_pair(struct wm_call_rows *rows);

@@ -141,7 +141,7 @@ static int open_sqlite(struct target *target, struct wm_error *err)
 static int add_sqlite(struct target *target, const struct wm_sub_row *row,
                       struct wm_error *err)
 {
-    sqlite3_bind_int(target->insert, 1 + WM_SUB_PROCESS, row->pid);
+    sqlite3_bind_int64(target->insert, 1 + WM_SUB_PROCESS, row->process);
     sqlite3_bind_text(target->insert, 1 + WM_SUB_NAME, row->name, -1, SQLITE_STATIC);
     sqlite3_bind_int(target->insert, 1 + WM_SUB_POSITION, row->is_stop);
     sqlite3_bind_double(target->insert, 1 + WM_SUB_TIMESTAMP, row->seconds);

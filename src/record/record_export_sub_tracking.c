@@ -60,7 +60,7 @@ struct names {
 /* One that never ended, kept until all others are written. */
 struct open_call {
     uint32_t name;
-    pid_t pid;
+    int64_t pid;
     double start_s;
 };
 
@@ -234,7 +234,7 @@ static int add_lane(struct lanes *lanes, double stop_s)
 
 /* How many calls of that name and process go on at that time, and takes the first place
  * that is free. Negative: out of memory. */
-static int64_t find_lane(struct lanes *lanes, uint32_t name, pid_t pid, double start_s,
+static int64_t find_lane(struct lanes *lanes, uint32_t name, int64_t pid, double start_s,
                          double stop_s)
 {
     uint32_t at = wm_map_find(&lanes->first, name, (uint64_t)pid), last = WM_MAP_NONE;
@@ -255,7 +255,7 @@ static int64_t find_lane(struct lanes *lanes, uint32_t name, pid_t pid, double s
     return number;
 }
 
-static int keep_open(struct calls *calls, uint32_t name, pid_t pid, double start_s)
+static int keep_open(struct calls *calls, uint32_t name, int64_t pid, double start_s)
 {
     void *grown =
         reserve(calls->open, calls->open_count, &calls->open_room, sizeof(*calls->open));

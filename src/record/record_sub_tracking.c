@@ -2,7 +2,6 @@
 /* record_sub_tracking.c - gpu_tracker's sub-tracking file, row by row. */
 #include "record/record_sub_tracking.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/base_clock.h"
@@ -10,6 +9,10 @@
 #include "base/base_number.h"
 #include "record/record_sql_read.h"
 #include "record/record_text.h"
+
+/* The whole numbers up to here are doubles. An export has numbers that no process can have.
+ */
+#define PROCESS_MAX ((double)(INT64_C(1) << 53))
 
 const char *const wm_sub_names[WM_SUB_COLUMNS] = {
     [WM_SUB_PROCESS] = "process_id",
@@ -33,8 +36,10 @@ static bool set_number(struct wm_sub_row *row, int column, double value)
 
     switch (column) {
     case WM_SUB_PROCESS:
-        row->pid = value >= 0 && value <= INT_MAX ? (pid_t)value : -1;
-        return row->pid == value;
+        if (!(value >= 0 && value <= PROCESS_MAX))
+            return false;
+        row->process = (int64_t)value;
+        return (double)row->process == value;
     case WM_SUB_POSITION:
         row->is_stop = value == 1;
         return value == 0 || value == 1;

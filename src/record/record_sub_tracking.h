@@ -9,7 +9,7 @@
 #define WM_RECORD_SUB_TRACKING_H
 
 #include <stdbool.h>
-#include <sys/types.h>
+#include <stdint.h>
 
 #include "record/record_cells.h"
 #include "record/record_sql.h"
@@ -37,7 +37,7 @@ struct wm_sub_tracking {
 };
 
 struct wm_sub_row {
-    pid_t pid;
+    int64_t process;
     const char *name; /* until the next row, as are the cells */
     bool is_stop;
     double seconds;                       /* since 1970 */

@@ -478,6 +478,21 @@ def _(folder):
                 for pid, _, position, when in rows] == marks, rows
 
 
+@case("a deep recursion is exported under numbers that no process has, and read again")
+def _(folder):
+    recording, marks, depth = folder / "r.csv", folder / "s.csv", 300
+    done = wattmeter("run", "-q", "--record", recording, "--", tap.HELPERS / "regions",
+                     "recursive", str(depth))
+    assert done.returncode == 0, done
+    for words in (("export", recording, "--sub-tracking", marks),
+                  ("combine", "-o", folder / "all.csv", marks)):
+        done = wattmeter(*words)
+        assert done.returncode == 0, done
+    got = json.loads(analyze(recording, "--regions", folder / "all.csv", "--json"))
+    assert [(block["num_calls"], block["num_unfinished_calls"])
+            for block in got["code_block_results"]] == [(depth, 0)], got
+
+
 @case("-o writes a file, and never over what is to be analyzed")
 def output(folder):
     tracking, marks, wanted = session(folder)

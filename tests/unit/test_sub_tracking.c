@@ -36,8 +36,8 @@ static int calls_of(const char *const *paths, size_t count, char *text, size_t s
         assert_true(call.start_ns >= last_ns);
         last_ns = call.start_ns;
         assert_int_equal(call.path, WM_REGION_NO_PATH);
-        length += (size_t)snprintf(text + length, size - length, "%s%d %s %g-",
-                                   length > 0 ? "; " : "", (int)call.pid, call.name,
+        length += (size_t)snprintf(text + length, size - length, "%s%lld %s %g-",
+                                   length > 0 ? "; " : "", (long long)call.pid, call.name,
                                    (double)call.start_ns / 1e9);
         if (call.is_open) {
             assert_true(isnan(call.seconds));
@@ -110,6 +110,8 @@ static void test_pairs(void **state)
         { "no name", "7,,0,1\n7,\"\",1,2\n", "7  1-2" },
         { "SQL", "7,'); DROP TABLE data; --,0,1\n7,'); DROP TABLE data; --,1,2\n",
           "7 '); DROP TABLE data; -- 1-2" },
+        { "numbers that no process has", "4294967303,a,0,1\n9007199254740992,a,1,2\n",
+          "4294967303 a 1-; stray 1" },
         { "numbers of any form", "7e0,a,0.0,1e0\n07,a,1.,25e-1\n", "7 a 1-2.5" },
         { "no last end", "7,a,0,1\n7,a,1,2.5", "7 a 1-2.5; line 3 taken" },
         { "no last end, one row", "7,a,0,1", "7 a 1-; line 2 taken" },
@@ -202,7 +204,10 @@ static void test_broken(void **state)
         { HEADER ",a,0,1\n", "cell 1: '' is not the number of a process" },
         { HEADER "-7,a,0,1\n", "cell 1: '-7' is not the number" },
         { HEADER "7.5,a,0,1\n", "cell 1: '7.5' is not the number" },
-        { HEADER "4294967303,a,0,1\n", "cell 1: '4294967303' is not the number" },
+        { HEADER "-1,a,0,1\n", "cell 1: '-1' is not the number" },
+        { HEADER "9007199254740994,a,0,1\n",
+          "cell 1: '9007199254740994' is not the number" },
+        { HEADER "nan,a,0,1\n", "cell 1: 'nan' is not the number" },
         { HEADER "7\"\",a,0,1\n", "is not the number" },
         { HEADER "7,\"a,0,1\n7,a,1,2\n7,b,0,3\n", ":2: a quote that is not closed" },
         { HEADER "7,a,0,1\r7,a,1,2\r\n", ":2: cell 4: '1?7' is not a time" },
