@@ -33,8 +33,9 @@ struct join {
     bool has_edge;
     int64_t last_ns; /* of all that was seen */
 
-    bool has_timepoints, has_calls;
-    int64_t first_ns, end_ns;              /* the first timepoint and the last */
+    int64_t timepoint_count;
+    int64_t first_ns, end_ns; /* the first timepoint and the last */
+    bool has_calls;
     int64_t calls_start_ns, calls_stop_ns; /* from the first start to the last end */
 };
 
@@ -135,9 +136,8 @@ static int join_all(struct join *join, struct wm_error *err)
                is_before(&join->edge, timepoint.when_ns))
             status = take_edge(join, err);
         wm_blocks_timepoint(join->blocks, &timepoint);
-        if (!join->has_timepoints)
+        if (join->timepoint_count++ == 0)
             join->first_ns = timepoint.when_ns;
-        join->has_timepoints = true;
         join->end_ns = timepoint.when_ns;
         if (timepoint.when_ns > join->last_ns)
             join->last_ns = timepoint.when_ns;
@@ -170,6 +170,17 @@ static int join_once(struct join *join, const struct wm_analysis_input *input,
     return status;
 }
 
+/* Calls may all have been before the first timepoint, with which an interval ends, or after
+ * the last; but hardly by more than an interval. */
+static bool are_of_another(const struct join *join)
+{
+    if (join->timepoint_count < 2 || !join->has_calls)
+        return false;
+    int64_t interval_ns = (join->end_ns - join->first_ns) / (join->timepoint_count - 1);
+    return join->calls_stop_ns < join->first_ns - interval_ns ||
+           join->calls_start_ns > join->end_ns + interval_ns;
+}
+
 static int remark(const struct join *join, const struct wm_analysis_input *input,
                   struct wm_remarks *remarks)
 {
@@ -183,9 +194,7 @@ static int remark(const struct join *join, const struct wm_analysis_input *input
          status == WM_OK && join->calls && (text = wm_calls_remark(join->calls, i)) != NULL;
          i++)
         status = wm_remarks_add(remarks, "%s", text);
-    if (status == WM_OK && input->sub_tracking_count > 0 && join->has_timepoints &&
-        join->has_calls &&
-        (join->calls_stop_ns < join->first_ns || join->calls_start_ns > join->end_ns))
+    if (status == WM_OK && input->sub_tracking_count > 0 && are_of_another(join))
         status = wm_remarks_add(
             remarks,
             "%s: no call of a block was open between its first timepoint and its last: the "

@@ -397,13 +397,15 @@ def _(folder):
 @case("calls of another session are noticed")
 def _(folder):
     tracking = write_tracking(folder / "t.csv", [(START + i, [i] * 21) for i in range(5)])
-    for first, last, others in ((-9, -1, True), (5, 9, True), (-9, 9, False), (4, 5, False),
-                                (1.2, 1.4, False)):
+    for first, last, others in ((-9, -1.1, True), (5.1, 9, True), (-9, 9, False), (4, 5, False),
+                                (1.2, 1.4, False), (-0.9, -0.1, False), (4.5, 5, False)):
         marks = write_marks(folder / "s.csv", [(1, "a", 0, START + first),
                                                (1, "a", 1, START + last)])
         done = wattmeter("analyze", tracking, "--regions", marks)
         assert done.returncode == 0, done
         assert ("seem to be those of another session" in done.stdout) == others, done
+    alone = write_tracking(folder / "one.csv", [(START, [0] * 21)])
+    assert "Note" not in analyze(alone, "--regions", marks)
 
 
 @case("timepoints that a clock set back has put out of order")
