@@ -288,9 +288,12 @@ static json_t *json_time(struct writer *writer, const struct wm_block_result *bl
     put_number(writer, json, "total", block->time.total);
     if (block->calls == 0)
         put_why(writer, path, "compute_time", "no call of it ended");
-    if (block->calls == 1)
+    if (block->calls == 1) {
         put_why(writer, path, "compute_time.std",
                 "a single call has no standard deviation");
+        put_why(writer, path, "compute_time.n_effective",
+                "a single call depends on no other");
+    }
     if (!writer->details)
         return json;
     put(writer, json, "unit", json_string("seconds"));

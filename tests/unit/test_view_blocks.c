@@ -222,6 +222,42 @@ static void test_golden(void **state)
     }
 }
 
+/* Each null has its reason, or what it is in. The last limit of a histogram is null. */
+static void check_nulls(const json_t *node, const json_t *why, const char *path)
+{
+    char below[256];
+    const char *key;
+    json_t *part;
+    size_t index;
+
+    if (json_is_string(json_object_get(why, path)) || strstr(path, ".histogram"))
+        return;
+    if (json_is_null(node))
+        fail_msg("%s is null without a reason", path);
+    json_object_foreach((json_t *)node, key, part)
+    {
+        snprintf(below, sizeof(below), "%s%s%s", path, path[0] ? "." : "", key);
+        check_nulls(part, why, below);
+    }
+    json_array_foreach(node, index, part)
+    {
+        snprintf(below, sizeof(below), "%s.%zu", path, index);
+        check_nulls(part, why, below);
+    }
+}
+
+static void test_nulls_have_reasons(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        struct wm_block_results *results = results_of(&goldens[i]);
+        json_t *root = wm_block_results_json(results, true);
+        check_nulls(root, json_object_get(root, "why"), "");
+        json_decref(root);
+        wm_block_results_free(results);
+    }
+}
+
 /* What is read back prints the same. */
 static void test_round_trip(void **state)
 {
@@ -516,6 +552,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_seed),        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_nulls_have_reasons),
         cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_without_gpu),
         cmocka_unit_test(test_python_nan),  cmocka_unit_test(test_bad),
         cmocka_unit_test(test_table),       cmocka_unit_test(test_python_numbers),
