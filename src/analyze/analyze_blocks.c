@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/base_map.h"
 
 #define NO_SLOT SIZE_MAX
@@ -41,14 +42,14 @@ struct stretch {
 
 struct wm_blocks {
     struct live_block **list;
-    size_t count, capacity;
+    size_t count, room;
     struct wm_map names;
 
-    size_t *open; /* blocks with a call that is open; has room for `capacity` */
-    size_t open_count;
+    size_t *open; /* blocks with a call that is open; has room for all */
+    size_t open_count, open_room;
 
     struct call *calls;
-    size_t call_count, call_capacity;
+    size_t call_count, call_room;
     size_t free_call; /* NO_SLOT: none */
 
     struct stretch *stretch;
@@ -211,20 +212,11 @@ void wm_blocks_free(struct wm_blocks *blocks)
 
 static int grow_list(struct wm_blocks *blocks)
 {
-    if (blocks->count < blocks->capacity)
-        return WM_OK;
-
-    size_t capacity = blocks->capacity ? blocks->capacity * 2 : 16;
-    struct live_block **list = realloc(blocks->list, capacity * sizeof(*list));
-    if (!list)
+    if (wm_array_reserve(&blocks->list, blocks->count, &blocks->room,
+                         sizeof(*blocks->list)) < 0)
         return WM_ENOMEM;
-    blocks->list = list;
-    size_t *open = realloc(blocks->open, capacity * sizeof(*open));
-    if (!open)
-        return WM_ENOMEM;
-    blocks->open = open;
-    blocks->capacity = capacity;
-    return WM_OK;
+    return wm_array_reserve(&blocks->open, blocks->count, &blocks->open_room,
+                            sizeof(*blocks->open));
 }
 
 int wm_blocks_find(struct wm_blocks *blocks, const char *name, size_t *ret_block)
@@ -259,16 +251,10 @@ int wm_blocks_find(struct wm_blocks *blocks, const char *name, size_t *ret_block
 
 int wm_blocks_reserve(struct wm_blocks *blocks)
 {
-    if (blocks->free_call != NO_SLOT || blocks->call_count < blocks->call_capacity)
+    if (blocks->free_call != NO_SLOT)
         return WM_OK;
-
-    size_t capacity = blocks->call_capacity ? blocks->call_capacity * 2 : 64;
-    struct call *calls = realloc(blocks->calls, capacity * sizeof(*calls));
-    if (!calls)
-        return WM_ENOMEM;
-    blocks->calls = calls;
-    blocks->call_capacity = capacity;
-    return WM_OK;
+    return wm_array_reserve(&blocks->calls, blocks->call_count, &blocks->call_room,
+                            sizeof(*blocks->calls));
 }
 
 static int take_call(struct wm_blocks *blocks, size_t *ret_slot)

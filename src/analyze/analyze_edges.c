@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/base_array.h"
+
 /* A call that is open: its other edge, and when it came, so that of two that end at once
  * the one that opened later ends first, as calls nest. */
 struct open_call {
@@ -21,7 +23,7 @@ struct wm_edges {
     struct wm_call_edge opened; /* its other edge */
 
     struct open_call *heap; /* the earliest first */
-    size_t count, capacity;
+    size_t count, room;
     uint64_t opened_count;
 };
 
@@ -86,14 +88,9 @@ static int keep_opened(struct wm_edges *edges, struct wm_error *err)
 {
     if (!edges->has_opened)
         return WM_OK;
-    if (edges->count == edges->capacity) {
-        size_t capacity = edges->capacity ? edges->capacity * 2 : 64;
-        struct open_call *heap = realloc(edges->heap, capacity * sizeof(*heap));
-        if (!heap)
-            return wm_fail(err, WM_ENOMEM, "calls: out of memory");
-        edges->heap = heap;
-        edges->capacity = capacity;
-    }
+    if (wm_array_reserve(&edges->heap, edges->count, &edges->room, sizeof(*edges->heap)) <
+        0)
+        return wm_fail(err, WM_ENOMEM, "calls: out of memory");
     edges->has_opened = false;
     sift_up(edges, edges->count++,
             (struct open_call) { edges->opened, edges->opened_count++ });

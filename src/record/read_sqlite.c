@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 #include "record/record_regions.h"
@@ -196,14 +197,9 @@ static int add_gap(struct sqlite_reader *reader, sqlite3_stmt *statement, size_t
     reader->gaps_seen++;
     if (!use || use->is_clock)
         return WM_OK;
-    if (reader->head.gap_count == *room) {
-        size_t more = *room > 0 ? 2 * *room : 64;
-        void *grown = realloc(reader->head.gaps, more * sizeof(*reader->head.gaps));
-        if (!grown)
-            return out_of_memory(reader, err);
-        reader->head.gaps = grown;
-        *room = more;
-    }
+    if (wm_array_reserve(&reader->head.gaps, reader->head.gap_count, room,
+                         sizeof(*reader->head.gaps)) < 0)
+        return out_of_memory(reader, err);
     if (wm_gap_init(&reader->head.gaps[reader->head.gap_count], use->index,
                     sqlite3_column_int64(statement, 1), sqlite3_column_int64(statement, 2),
                     text_at(statement, 3), text_at(statement, 4)))

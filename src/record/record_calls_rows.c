@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/base_array.h"
+
 /* In the place of a process: the series has no rows, but owns the name. */
 enum { NO_PROCESS = -1 };
 
@@ -42,18 +44,6 @@ void wm_call_rows_release(struct wm_call_rows *rows)
     free(rows->slots);
     free(rows->calls);
     *rows = (struct wm_call_rows) { 0 };
-}
-
-/* The array with room for one element more, NULL when out of memory. */
-static void *make_room(void *array, size_t count, size_t *room, size_t first, size_t size)
-{
-    if (count < *room)
-        return array;
-    size_t more = *room > 0 ? 2 * *room : first;
-    void *grown = realloc(array, more * size);
-    if (grown)
-        *room = more;
-    return grown;
 }
 
 /* FNV-1a, begun where nobody who writes a file can know. */
@@ -129,11 +119,9 @@ static int find_series(struct wm_call_rows *rows, int64_t process, const char *n
         return WM_ENOMEM;
     if (rows->series_count == UINT32_MAX || make_slots(rows) < 0)
         return WM_ENOMEM;
-    struct wm_call_series *series = make_room(rows->series, rows->series_count,
-                                              &rows->series_room, 16, sizeof(*series));
-    if (!series)
+    if (wm_array_reserve(&rows->series, rows->series_count, &rows->series_room,
+                         sizeof(*rows->series)) < 0)
         return WM_ENOMEM;
-    rows->series = series;
     char *text = process == NO_PROCESS ? strdup(name) : rows->series[owner].name;
     if (!text)
         return WM_ENOMEM;
@@ -155,11 +143,9 @@ int wm_call_rows_add(struct wm_call_rows *rows, int64_t process, const char *nam
             return WM_ENOMEM;
     }
     struct wm_call_series *series = &rows->series[rows->last];
-    double *grown =
-        make_room(series->rows, series->count, &series->room, 4, sizeof(*grown));
-    if (!grown)
+    if (wm_array_reserve(&series->rows, series->count, &series->room,
+                         sizeof(*series->rows)) < 0)
         return WM_ENOMEM;
-    series->rows = grown;
     if (series->count > 0 && seconds < fabs(series->rows[series->count - 1]))
         series->is_disordered = true;
     series->rows[series->count++] = copysign(seconds, is_stop ? -1 : 1);
@@ -233,11 +219,9 @@ static int pair_series(struct wm_call_rows *rows, const struct wm_call_series *s
             end_call(call, when);
             continue;
         }
-        size_t *grown =
-            make_room(stack->calls, stack->count, &stack->room, 64, sizeof(*grown));
-        if (!grown)
+        if (wm_array_reserve(&stack->calls, stack->count, &stack->room,
+                             sizeof(*stack->calls)) < 0)
             return WM_ENOMEM;
-        stack->calls = grown;
         stack->calls[stack->count++] = rows->call_count - 1;
     }
     rows->stray += early;

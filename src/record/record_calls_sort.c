@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "base/base_file.h"
 
 enum {
@@ -85,14 +86,9 @@ static int spill(struct wm_call_sort *sort, struct wm_error *err)
 {
     size_t length = sort->count * sizeof(*sort->calls);
 
-    if (sort->run_count == sort->run_room) {
-        size_t room = sort->run_room > 0 ? 2 * sort->run_room : 16;
-        void *grown = realloc(sort->runs, room * sizeof(*sort->runs));
-        if (!grown)
-            return out_of_memory(err);
-        sort->runs = grown;
-        sort->run_room = room;
-    }
+    if (wm_array_reserve(&sort->runs, sort->run_count, &sort->run_room,
+                         sizeof(*sort->runs)) < 0)
+        return out_of_memory(err);
     int status = sort->has_file ? WM_OK : open_file(sort, err);
     qsort(sort->calls, sort->count, sizeof(*sort->calls), compare);
     if (status == WM_OK)
@@ -114,14 +110,8 @@ int wm_call_sort_add(struct wm_call_sort *sort, const struct wm_region_record *c
         if (status < 0)
             return status;
     }
-    if (sort->count == sort->room) {
-        size_t room = sort->room > 0 ? 2 * sort->room : 256;
-        void *grown = realloc(sort->calls, room * sizeof(*sort->calls));
-        if (!grown)
-            return out_of_memory(err);
-        sort->calls = grown;
-        sort->room = room;
-    }
+    if (wm_array_reserve(&sort->calls, sort->count, &sort->room, sizeof(*sort->calls)) < 0)
+        return out_of_memory(err);
     sort->calls[sort->count++] = *call;
     return WM_OK;
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_text.h"
 #include "record/record_calls.h"
@@ -212,14 +213,9 @@ static int add_source(struct sources *sources, const char *path, const struct st
         if (other->device == info->st_dev && other->inode == info->st_ino)
             return wm_fail(err, WM_EINVAL, "%s: is given twice", wm_text_path(path));
     }
-    if (sources->count == sources->room) {
-        size_t room = sources->room > 0 ? 2 * sources->room : 16;
-        struct source *grown = realloc(sources->list, room * sizeof(*grown));
-        if (!grown)
-            return out_of_memory(err);
-        sources->list = grown;
-        sources->room = room;
-    }
+    if (wm_array_reserve(&sources->list, sources->count, &sources->room,
+                         sizeof(*sources->list)) < 0)
+        return out_of_memory(err);
     char *copy = strdup(path);
     if (!copy)
         return out_of_memory(err);

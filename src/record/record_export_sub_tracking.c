@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/base_map.h"
 #include "record/read.h"
 #include "record/record_calls.h"
@@ -182,18 +183,6 @@ static int finish(struct sub_file *file, struct wm_error *err)
     return status < 0 ? status : wm_out_sync(&file->out, err);
 }
 
-static void *reserve(void *array, size_t count, size_t *room, size_t size)
-{
-    size_t more = *room > 0 ? 2 * *room : 16;
-
-    if (count < *room)
-        return array;
-    void *grown = realloc(array, more * size);
-    if (grown)
-        *room = more;
-    return grown;
-}
-
 /* The number of the name, which is kept in UTF-8, or WM_MAP_NONE: out of memory. */
 static uint32_t find_name(struct names *names, const char *name)
 {
@@ -208,10 +197,9 @@ static uint32_t find_name(struct names *names, const char *name)
         }
         nth++;
     }
-    void *grown = reserve(names->all, names->count, &names->room, sizeof(*names->all));
-    if (grown)
-        names->all = grown;
-    if (!copy || !grown || wm_map_reserve(&names->map) < 0) {
+    if (!copy || wm_map_reserve(&names->map) < 0 ||
+        wm_array_reserve(&names->all, names->count, &names->room, sizeof(*names->all)) <
+            0) {
         free(copy);
         return WM_MAP_NONE;
     }
@@ -223,11 +211,8 @@ static uint32_t find_name(struct names *names, const char *name)
 
 static int add_lane(struct lanes *lanes, double stop_s)
 {
-    void *grown = reserve(lanes->all, lanes->count, &lanes->room, sizeof(*lanes->all));
-
-    if (!grown)
+    if (wm_array_reserve(&lanes->all, lanes->count, &lanes->room, sizeof(*lanes->all)) < 0)
         return WM_ENOMEM;
-    lanes->all = grown;
     lanes->all[lanes->count++] = (struct lane) { stop_s, WM_MAP_NONE };
     return WM_OK;
 }
@@ -257,12 +242,9 @@ static int64_t find_lane(struct lanes *lanes, uint32_t name, int64_t pid, double
 
 static int keep_open(struct calls *calls, uint32_t name, int64_t pid, double start_s)
 {
-    void *grown =
-        reserve(calls->open, calls->open_count, &calls->open_room, sizeof(*calls->open));
-
-    if (!grown)
+    if (wm_array_reserve(&calls->open, calls->open_count, &calls->open_room,
+                         sizeof(*calls->open)) < 0)
         return WM_ENOMEM;
-    calls->open = grown;
     calls->open[calls->open_count++] = (struct open_call) { name, pid, start_s };
     return WM_OK;
 }

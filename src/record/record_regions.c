@@ -6,18 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For one more element of that size; NULL when out of memory. */
-static void *reserve(void *array, size_t count, size_t *room, size_t size)
-{
-    size_t more = *room > 0 ? 2 * *room : 64;
-
-    if (count < *room)
-        return array;
-    void *grown = realloc(array, more * size);
-    if (grown)
-        *room = more;
-    return grown;
-}
+#include "base/base_array.h"
 
 uint32_t wm_regions_part_next_path(const struct wm_regions_part *part)
 {
@@ -32,12 +21,9 @@ uint32_t wm_regions_part_next_thread(const struct wm_regions_part *part)
 int wm_regions_part_add_path(struct wm_regions_part *part,
                              const struct wm_region_path *path)
 {
-    void *grown =
-        reserve(part->paths, part->path_count, &part->path_room, sizeof(*part->paths));
-
-    if (!grown)
+    if (wm_array_reserve(&part->paths, part->path_count, &part->path_room,
+                         sizeof(*part->paths)) < 0)
         return WM_ENOMEM;
-    part->paths = grown;
     char *name = strdup(path->name);
     if (!name)
         return WM_ENOMEM;
@@ -48,12 +34,9 @@ int wm_regions_part_add_path(struct wm_regions_part *part,
 
 int wm_regions_part_add_thread(struct wm_regions_part *part, struct wm_region_thread thread)
 {
-    void *grown = reserve(part->threads, part->thread_count, &part->thread_room,
-                          sizeof(*part->threads));
-
-    if (!grown)
+    if (wm_array_reserve(&part->threads, part->thread_count, &part->thread_room,
+                         sizeof(*part->threads)) < 0)
         return WM_ENOMEM;
-    part->threads = grown;
     part->threads[part->thread_count++] = thread;
     return WM_OK;
 }
@@ -61,12 +44,9 @@ int wm_regions_part_add_thread(struct wm_regions_part *part, struct wm_region_th
 int wm_regions_part_add_call(struct wm_regions_part *part,
                              const struct wm_region_record *call)
 {
-    void *grown =
-        reserve(part->calls, part->call_count, &part->call_room, sizeof(*part->calls));
-
-    if (!grown)
+    if (wm_array_reserve(&part->calls, part->call_count, &part->call_room,
+                         sizeof(*part->calls)) < 0)
         return WM_ENOMEM;
-    part->calls = grown;
     part->calls[part->call_count++] = *call;
     return WM_OK;
 }

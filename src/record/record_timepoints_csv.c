@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_number.h"
 #include "base/base_text.h"
@@ -235,14 +236,8 @@ static int read_row_time(struct csv *csv, int64_t *ret_when_ns, struct wm_error 
 
 static int add_place(struct csv *csv, size_t *room, int64_t when_ns, struct wm_error *err)
 {
-    if (csv->place_count == *room) {
-        size_t more = *room > 0 ? 2 * *room : 4096;
-        void *grown = realloc(csv->places, more * sizeof(*csv->places));
-        if (!grown)
-            return out_of_memory(csv, err);
-        csv->places = grown;
-        *room = more;
-    }
+    if (wm_array_reserve(&csv->places, csv->place_count, room, sizeof(*csv->places)) < 0)
+        return out_of_memory(csv, err);
     csv->places[csv->place_count++] = (struct place) {
         .when_ns = when_ns,
         .offset = csv->cells.row_offset,
