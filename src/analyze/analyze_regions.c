@@ -11,53 +11,18 @@
 #include "analyze/analyze_regions.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze_region_items.h"
 #include "analyze/analyze_region_open.h"
 #include "analyze/analyze_stats.h"
-
-#define NO_INDEX SIZE_MAX
+#include "base/base_array.h"
+#include "base/base_map.h"
 
 /* A tick looks at regions that have closed since a sensor told something last; after so
  * many ticks without a word it no longer does, and all are looked at when it speaks. */
 #define MOST_WAITED 64
-
-#define FURTHER "(further regions)"
-
-enum part {
-    OPEN, /* while a call is open, whatever happened inside */
-    OWN,
-    PARTS,
-};
-
-/* The clock of own time, and that of its squares. They start again at each tick, as the
- * sum of many small steps is the less exact the greater it gets. */
-struct clock {
-    double ns, squares;
-};
-
-/* A name or a path. */
-struct item {
-    const char *name; /* of the block of its name */
-    size_t of_name;   /* a path's */
-    size_t parent;    /* the same, or NO_INDEX */
-    uint32_t parent_path, depth;
-    bool is_free, is_active;
-    uint64_t open, inside; /* calls; and calls right inside those, of a path */
-    uint64_t leaves;       /* calls that are innermost */
-    uint64_t openings;
-    int64_t open_from_ns;
-    struct clock own_from;
-    struct wm_region_time time[PARTS];
-    struct wm_region_share shares[PARTS][WM_REGION_RESOURCES];
-};
-
-struct items {
-    struct item **list;
-    size_t count, room;
-};
 
 struct waiting_tick {
     struct wm_region_totals totals;
@@ -66,21 +31,20 @@ struct waiting_tick {
 };
 
 struct wm_regions {
-    struct items paths, names;
-    struct wm_blocks *path_blocks, *name_blocks; /* in the same order */
-    size_t *path_items; /* of the numbers of paths; NO_INDEX: none yet */
-    size_t path_item_count, path_item_room;
-    size_t further; /* of all from WM_REGIONS_MOST on; NO_INDEX: none */
+    struct wm_region_items items;
     struct wm_open_calls calls;
 
-    struct item **active; /* has room for all of them */
+    struct wm_region_item **active; /* has room for all of them */
     size_t active_count, active_room;
 
     bool started;
     int64_t now_ns, end_ns; /* the last: no time passes after it */
-    struct clock clock;
+
+    /* The clock of own time, and that of its squares. They start again at each tick, as the
+     * sum of many small steps is the less exact the greater it gets. */
+    struct wm_region_time clock;
     uint64_t leaves; /* of all paths */
-    struct item rest;
+    struct wm_region_item rest;
     struct wm_region_meter meters[WM_REGION_RESOURCES];
 
     struct waiting_tick *ticks; /* a ring */
@@ -90,8 +54,7 @@ struct wm_regions {
     struct wm_region_edge *closing;
     size_t closing_count, closing_room;
 
-    uint32_t *threads, *processes; /* sorted */
-    size_t thread_count, thread_room, process_count, process_room;
+    struct wm_map threads, processes; /* that had a region open: sets */
 };
 
 /* Ticks that wait at most. */
@@ -111,17 +74,13 @@ int wm_regions_new(int64_t interval_ns, struct wm_regions **ret_regions,
     int status = regions ? WM_OK : WM_ENOMEM;
 
     if (status == WM_OK) {
-        regions->further = NO_INDEX;
         regions->end_ns = INT64_MAX;
         regions->tick_room = find_room(interval_ns);
         regions->ticks = calloc(regions->tick_room, sizeof(*regions->ticks));
+        status = wm_region_items_init(&regions->items, err);
         if (!regions->ticks)
             status = WM_ENOMEM;
     }
-    if (status == WM_OK)
-        status = wm_blocks_new(&regions->path_blocks, err);
-    if (status == WM_OK)
-        status = wm_blocks_new(&regions->name_blocks, err);
     if (status < 0) {
         wm_regions_free(regions);
         return wm_fail(err, WM_ENOMEM, "regions: out of memory");
@@ -130,184 +89,18 @@ int wm_regions_new(int64_t interval_ns, struct wm_regions **ret_regions,
     return WM_OK;
 }
 
-static void free_items(struct items *items)
-{
-    for (size_t i = 0; i < items->count; i++)
-        free(items->list[i]);
-    free(items->list);
-}
-
 void wm_regions_free(struct wm_regions *regions)
 {
     if (!regions)
         return;
-    free_items(&regions->paths);
-    free_items(&regions->names);
-    wm_blocks_free(regions->path_blocks);
-    wm_blocks_free(regions->name_blocks);
+    wm_region_items_release(&regions->items);
     wm_open_calls_release(&regions->calls);
-    free(regions->path_items);
     free(regions->active);
     free(regions->ticks);
     free(regions->closing);
-    free(regions->threads);
-    free(regions->processes);
+    wm_map_release(&regions->threads);
+    wm_map_release(&regions->processes);
     free(regions);
-}
-
-/* Makes room for one more in the list that `list` points to. */
-static int reserve(void *list, size_t count, size_t *room, size_t size)
-{
-    size_t more = *room ? *room * 2 : 16;
-    void *grown;
-
-    if (count < *room)
-        return WM_OK;
-    memcpy(&grown, list, sizeof(grown));
-    grown = realloc(grown, more * size);
-    if (!grown)
-        return WM_ENOMEM;
-    memcpy(list, &grown, sizeof(grown));
-    *room = more;
-    return WM_OK;
-}
-
-/* The next one of `items`, whose number is that of its block. */
-static int add_item(struct wm_regions *regions, struct items *items, const char *name,
-                    struct item **ret_item)
-{
-    size_t all = regions->paths.count + regions->names.count;
-
-    if (reserve(&items->list, items->count, &items->room, sizeof(*items->list)) < 0 ||
-        reserve(&regions->active, all, &regions->active_room, sizeof(*regions->active)) < 0)
-        return WM_ENOMEM;
-    struct item *item = calloc(1, sizeof(*item));
-    if (!item)
-        return WM_ENOMEM;
-    *item = (struct item) {
-        .name = name,
-        .parent = NO_INDEX,
-        .parent_path = WM_REGION_NO_PATH,
-    };
-    items->list[items->count++] = item;
-    *ret_item = item;
-    return WM_OK;
-}
-
-static int find_name(struct wm_regions *regions, const char *name, size_t *ret_index)
-{
-    struct item *item;
-
-    if (wm_blocks_find(regions->name_blocks, name, ret_index) < 0)
-        return WM_ENOMEM;
-    if (*ret_index < regions->names.count)
-        return WM_OK;
-    return add_item(regions, &regions->names,
-                    wm_blocks_get(regions->name_blocks, *ret_index)->name, &item);
-}
-
-static int add_path(struct wm_regions *regions, const char *key,
-                    const struct item *described, const char *name, size_t *ret_index)
-{
-    struct item *item;
-    size_t of_name, block;
-
-    if (find_name(regions, name, &of_name) < 0 ||
-        wm_blocks_find(regions->path_blocks, key, &block) < 0)
-        return WM_ENOMEM;
-    if (block == regions->paths.count &&
-        add_item(regions, &regions->paths, regions->names.list[of_name]->name, &item) < 0)
-        return WM_ENOMEM;
-    item = regions->paths.list[block];
-    item->of_name = of_name;
-    item->parent = described->parent;
-    item->parent_path = described->parent_path;
-    item->depth = described->depth;
-    item->is_free = described->is_free;
-    *ret_index = block;
-    return WM_OK;
-}
-
-static int find_further(struct wm_regions *regions, size_t *ret_index)
-{
-    const struct item described = {
-        .parent = NO_INDEX,
-        .parent_path = WM_REGION_NO_PATH,
-    };
-    int status = WM_OK;
-
-    if (regions->further == NO_INDEX)
-        status = add_path(regions, FURTHER, &described, FURTHER, &regions->further);
-    *ret_index = regions->further;
-    return status;
-}
-
-static int make_path(struct wm_regions *regions, uint32_t number,
-                     const struct wm_region_path *path)
-{
-    const bool has_parent = path->parent < number;
-    const struct item described = {
-        .parent = has_parent ? regions->path_items[path->parent] : NO_INDEX,
-        .parent_path = has_parent ? path->parent : WM_REGION_NO_PATH,
-        .depth = path->depth,
-        .is_free = path->is_free,
-    };
-    char key[16];
-
-    snprintf(key, sizeof(key), "%u", (unsigned)number);
-    return add_path(regions, key, &described, path->name ? path->name : "",
-                    &regions->path_items[number]);
-}
-
-/* NO_INDEX: there is none. */
-static size_t item_of(const struct wm_regions *regions, uint32_t number)
-{
-    if (number >= WM_REGIONS_MOST)
-        return regions->further;
-    return number < regions->path_item_count ? regions->path_items[number] : NO_INDEX;
-}
-
-static int reserve_path(struct wm_regions *regions, uint32_t number)
-{
-    while (regions->path_item_count <= number) {
-        if (reserve(&regions->path_items, regions->path_item_count,
-                    &regions->path_item_room, sizeof(*regions->path_items)) < 0)
-            return WM_ENOMEM;
-        regions->path_items[regions->path_item_count++] = NO_INDEX;
-    }
-    return WM_OK;
-}
-
-/* Those around it are made first, which have lower numbers. */
-static int find_path(struct wm_regions *regions, uint32_t number,
-                     const struct wm_region_paths *paths, size_t *ret_index)
-{
-    if (number >= WM_REGIONS_MOST)
-        return find_further(regions, ret_index);
-    if (reserve_path(regions, number) < 0)
-        return WM_ENOMEM;
-    while (regions->path_items[number] == NO_INDEX) {
-        uint32_t at = number;
-        const struct wm_region_path *path = paths->find(paths->context, at);
-        while (path->parent < at && regions->path_items[path->parent] == NO_INDEX) {
-            at = path->parent;
-            path = paths->find(paths->context, at);
-        }
-        if (make_path(regions, at, path) < 0)
-            return WM_ENOMEM;
-    }
-    *ret_index = regions->path_items[number];
-    return WM_OK;
-}
-
-/* The path right around one that has been found; NO_INDEX: none. */
-static size_t find_parent(const struct wm_regions *regions, uint32_t number, size_t index,
-                          const struct wm_region_paths *paths)
-{
-    if (number < WM_REGIONS_MOST)
-        return regions->paths.list[index]->parent;
-    uint32_t parent = paths->find(paths->context, number)->parent;
-    return parent < number ? item_of(regions, parent) : NO_INDEX;
 }
 
 static void advance(struct wm_regions *regions, int64_t when_ns)
@@ -327,35 +120,35 @@ static void advance(struct wm_regions *regions, int64_t when_ns)
         regions->clock.ns += slow;
         regions->clock.squares += slow / (double)regions->leaves;
     } else {
-        regions->rest.time[OWN].ns += ns;
-        regions->rest.time[OWN].squares += ns;
+        regions->rest.time[WM_REGION_OWN].ns += ns;
+        regions->rest.time[WM_REGION_OWN].squares += ns;
     }
     regions->now_ns = when_ns;
 }
 
 /* The times of an item up to now. */
-static void times_of(const struct wm_regions *regions, const struct item *item,
-                     struct wm_region_time ret_times[PARTS])
+static void times_of(const struct wm_regions *regions, const struct wm_region_item *item,
+                     struct wm_region_time ret_times[WM_REGION_PARTS])
 {
-    const struct clock *clock = &regions->clock;
+    const struct wm_region_time *clock = &regions->clock;
     double leaves = (double)item->leaves;
 
     memcpy(ret_times, item->time, sizeof(item->time));
     if (item->open > 0) {
-        ret_times[OPEN].ns += (double)(regions->now_ns - item->open_from_ns);
-        ret_times[OPEN].squares = ret_times[OPEN].ns;
+        ret_times[WM_REGION_OPEN].ns += (double)(regions->now_ns - item->open_from_ns);
+        ret_times[WM_REGION_OPEN].squares = ret_times[WM_REGION_OPEN].ns;
     }
     if (item->leaves > 0) {
-        ret_times[OWN].ns += leaves * (clock->ns - item->own_from.ns);
-        ret_times[OWN].squares +=
+        ret_times[WM_REGION_OWN].ns += leaves * (clock->ns - item->own_from.ns);
+        ret_times[WM_REGION_OWN].squares +=
             leaves * leaves * (clock->squares - item->own_from.squares);
     }
 }
 
 /* Brings an item up to now, before something in it changes. */
-static void settle(struct wm_regions *regions, struct item *item)
+static void settle(struct wm_regions *regions, struct wm_region_item *item)
 {
-    struct wm_region_time times[PARTS];
+    struct wm_region_time times[WM_REGION_PARTS];
 
     times_of(regions, item, times);
     memcpy(item->time, times, sizeof(item->time));
@@ -363,7 +156,7 @@ static void settle(struct wm_regions *regions, struct item *item)
     item->own_from = regions->clock;
 }
 
-static void touch(struct wm_regions *regions, struct item *item)
+static void touch(struct wm_regions *regions, struct wm_region_item *item)
 {
     settle(regions, item);
     if (!item->is_active)
@@ -372,9 +165,9 @@ static void touch(struct wm_regions *regions, struct item *item)
 }
 
 /* A call that is lost from a recording, though calls inside it are not, is not there. */
-static void count_leaves(struct wm_regions *regions, struct item *path)
+static void count_leaves(struct wm_regions *regions, struct wm_region_item *path)
 {
-    struct item *name = regions->names.list[path->of_name];
+    struct wm_region_item *name = regions->items.names.list[path->of_name];
     uint64_t leaves = path->open > path->inside ? path->open - path->inside : 0;
 
     name->leaves += leaves - path->leaves;
@@ -382,16 +175,27 @@ static void count_leaves(struct wm_regions *regions, struct item *path)
     path->leaves = leaves;
 }
 
-static void add_call(struct item *item)
+static void add_call(struct wm_region_item *item)
 {
     if (item->open++ == 0)
         item->openings++;
 }
 
-static void touch_path(struct wm_regions *regions, struct item *path)
+static void touch_path(struct wm_regions *regions, struct wm_region_item *path)
 {
     touch(regions, path);
-    touch(regions, regions->names.list[path->of_name]);
+    touch(regions, regions->items.names.list[path->of_name]);
+}
+
+static int reserve_active(struct wm_regions *regions)
+{
+    size_t all = regions->items.paths.count + regions->items.names.count;
+    int status = WM_OK;
+
+    while (status == WM_OK && regions->active_room < all)
+        status = wm_array_reserve(&regions->active, regions->active_room,
+                                  &regions->active_room, sizeof(*regions->active));
+    return status;
 }
 
 static int open_call(struct wm_regions *regions, const struct wm_region_edge *edge,
@@ -403,28 +207,29 @@ static int open_call(struct wm_regions *regions, const struct wm_region_edge *ed
         .thread = edge->thread,
     };
 
-    if (find_path(regions, edge->path, paths, &call.item) < 0)
+    if (wm_region_items_find(&regions->items, edge->path, paths, &call.item) < 0 ||
+        reserve_active(regions) < 0)
         return WM_ENOMEM;
-    call.parent = find_parent(regions, edge->path, call.item, paths);
-    struct item *path = regions->paths.list[call.item];
+    call.parent = wm_region_items_parent(&regions->items, edge->path, call.item, paths);
+    struct wm_region_item *path = regions->items.paths.list[call.item];
 
     /* It is open everywhere or nowhere: the edge comes again. */
-    if (wm_blocks_reserve(regions->path_blocks) < 0 ||
-        wm_blocks_reserve(regions->name_blocks) < 0 ||
+    if (wm_blocks_reserve(regions->items.paths.blocks) < 0 ||
+        wm_blocks_reserve(regions->items.names.blocks) < 0 ||
         wm_open_calls_reserve(&regions->calls) < 0 ||
-        wm_blocks_open(regions->path_blocks, call.item, regions->now_ns, &call.of_path) <
-            0 ||
-        wm_blocks_open(regions->name_blocks, path->of_name, regions->now_ns,
+        wm_blocks_open(regions->items.paths.blocks, call.item, regions->now_ns,
+                       &call.of_path) < 0 ||
+        wm_blocks_open(regions->items.names.blocks, path->of_name, regions->now_ns,
                        &call.of_name) < 0 ||
         wm_open_calls_add(&regions->calls, &call) < 0)
         return WM_ENOMEM;
 
     touch_path(regions, path);
     add_call(path);
-    add_call(regions->names.list[path->of_name]);
+    add_call(regions->items.names.list[path->of_name]);
     count_leaves(regions, path);
-    if (call.parent != NO_INDEX) {
-        struct item *parent = regions->paths.list[call.parent];
+    if (call.parent != WM_REGION_NO_ITEM) {
+        struct wm_region_item *parent = regions->items.paths.list[call.parent];
         touch_path(regions, parent);
         parent->inside++;
         count_leaves(regions, parent);
@@ -445,33 +250,33 @@ static void close_call(struct wm_regions *regions, const struct wm_region_edge *
 
     if (!wm_open_calls_take(&regions->calls, &call))
         return;
-    struct item *path = regions->paths.list[call.item];
-    wm_blocks_close(regions->path_blocks, call.of_path, regions->now_ns, seconds);
-    wm_blocks_close(regions->name_blocks, call.of_name, regions->now_ns, seconds);
+    struct wm_region_item *path = regions->items.paths.list[call.item];
+    wm_blocks_close(regions->items.paths.blocks, call.of_path, regions->now_ns, seconds);
+    wm_blocks_close(regions->items.names.blocks, call.of_name, regions->now_ns, seconds);
 
     touch_path(regions, path);
     path->open--;
-    regions->names.list[path->of_name]->open--;
+    regions->items.names.list[path->of_name]->open--;
     count_leaves(regions, path);
-    if (call.parent != NO_INDEX) {
-        struct item *parent = regions->paths.list[call.parent];
+    if (call.parent != WM_REGION_NO_ITEM) {
+        struct wm_region_item *parent = regions->items.paths.list[call.parent];
         touch_path(regions, parent);
         parent->inside--;
         count_leaves(regions, parent);
     }
 }
 
-static void take_parts(struct item *item, const struct wm_region_meter *meter,
+static void take_parts(struct wm_region_item *item, const struct wm_region_meter *meter,
                        enum wm_region_resource resource,
                        const struct wm_region_totals *totals)
 {
-    for (int part = 0; part < PARTS; part++)
+    for (int part = 0; part < WM_REGION_PARTS; part++)
         wm_region_share_take(&item->shares[part][resource], meter, &item->time[part],
                              totals->when_ns, totals->used[resource]);
 }
 
-static void take_all(const struct items *items, const struct wm_region_meter *meter,
-                     enum wm_region_resource resource,
+static void take_all(const struct wm_region_item_list *items,
+                     const struct wm_region_meter *meter, enum wm_region_resource resource,
                      const struct wm_region_totals *totals)
 {
     for (size_t i = 0; i < items->count; i++)
@@ -489,7 +294,7 @@ static void take_resource(struct wm_regions *regions, enum wm_region_resource re
         meter->period_s = totals->period_s[resource];
     if (!meter->started) {
         wm_region_meter_start(meter, totals->when_ns, used);
-        regions->rest.shares[OWN][resource].used = meter->base;
+        regions->rest.shares[WM_REGION_OWN][resource].used = meter->base;
         return;
     }
     meter->waited++;
@@ -497,8 +302,8 @@ static void take_resource(struct wm_regions *regions, enum wm_region_resource re
         return;
 
     if (meter->waited > MOST_WAITED) {
-        take_all(&regions->paths, meter, resource, totals);
-        take_all(&regions->names, meter, resource, totals);
+        take_all(&regions->items.paths, meter, resource, totals);
+        take_all(&regions->items.names, meter, resource, totals);
     } else {
         for (size_t i = 0; i < regions->active_count; i++)
             take_parts(regions->active[i], meter, resource, totals);
@@ -508,7 +313,7 @@ static void take_resource(struct wm_regions *regions, enum wm_region_resource re
 }
 
 /* Whether no tick has to look at it until it opens again. */
-static bool is_still(const struct wm_regions *regions, const struct item *item)
+static bool is_still(const struct wm_regions *regions, const struct wm_region_item *item)
 {
     if (item->open > 0)
         return false;
@@ -516,7 +321,7 @@ static bool is_still(const struct wm_regions *regions, const struct item *item)
         const struct wm_region_meter *meter = &regions->meters[resource];
         if (meter->is_absent || meter->waited > MOST_WAITED)
             continue;
-        for (int part = 0; part < PARTS; part++) {
+        for (int part = 0; part < WM_REGION_PARTS; part++) {
             if (!wm_region_share_is_still(&item->shares[part][resource], &item->time[part]))
                 return false;
         }
@@ -529,7 +334,7 @@ static void drop_still(struct wm_regions *regions)
     size_t kept = 0;
 
     for (size_t i = 0; i < regions->active_count; i++) {
-        struct item *item = regions->active[i];
+        struct wm_region_item *item = regions->active[i];
         item->is_active = !is_still(regions, item);
         if (item->is_active)
             regions->active[kept++] = item;
@@ -545,14 +350,14 @@ static void take_tick(struct wm_regions *regions, const struct waiting_tick *tic
     totals.when_ns = regions->now_ns;
     for (size_t i = 0; i < regions->active_count; i++) {
         settle(regions, regions->active[i]);
-        regions->active[i]->own_from = (struct clock) { 0 };
+        regions->active[i]->own_from = (struct wm_region_time) { 0 };
     }
-    regions->clock = (struct clock) { 0 };
+    regions->clock = (struct wm_region_time) { 0 };
     for (int resource = 0; resource < WM_REGION_RESOURCES; resource++)
         take_resource(regions, (enum wm_region_resource)resource, &totals);
     if (tick->has_timepoint && regions->calls.count > 0) {
-        wm_blocks_timepoint(regions->path_blocks, &tick->timepoint);
-        wm_blocks_timepoint(regions->name_blocks, &tick->timepoint);
+        wm_blocks_timepoint(regions->items.paths.blocks, &tick->timepoint);
+        wm_blocks_timepoint(regions->items.names.blocks, &tick->timepoint);
     }
     drop_still(regions);
 }
@@ -599,35 +404,12 @@ static void close_calls(struct wm_regions *regions)
     regions->closing_count = 0;
 }
 
-/* Adds `number` to a sorted list of few. */
-static int note_number(uint32_t **list, size_t *count, size_t *room, uint32_t number)
+static int note_number(struct wm_map *numbers, uint32_t number)
 {
-    size_t low = 0, high = *count;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if ((*list)[middle] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < *count && (*list)[low] == number)
-        return WM_OK;
-    if (reserve(list, *count, room, sizeof(**list)) < 0)
+    if (wm_map_reserve(numbers) < 0)
         return WM_ENOMEM;
-    memmove(*list + low + 1, *list + low, (*count - low) * sizeof(**list));
-    (*list)[low] = number;
-    ++*count;
+    wm_map_put(numbers, number, 0, 0);
     return WM_OK;
-}
-
-static int note_thread(struct wm_regions *regions, uint32_t thread, uint32_t process)
-{
-    if (note_number(&regions->threads, &regions->thread_count, &regions->thread_room,
-                    thread) < 0)
-        return WM_ENOMEM;
-    return note_number(&regions->processes, &regions->process_count, &regions->process_room,
-                       process);
 }
 
 int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
@@ -640,13 +422,14 @@ int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edg
     take_ticks(regions, when_ns - 1);
     if (edge->kind == WM_REGION_OPENS) {
         advance(regions, when_ns);
-        if (note_thread(regions, edge->thread, process) < 0)
+        if (note_number(&regions->threads, edge->thread) < 0 ||
+            note_number(&regions->processes, process) < 0)
             return WM_ENOMEM;
         return open_call(regions, edge, paths);
     }
 
-    if (reserve(&regions->closing, regions->closing_count, &regions->closing_room,
-                sizeof(*regions->closing)) < 0)
+    if (wm_array_reserve(&regions->closing, regions->closing_count, &regions->closing_room,
+                         sizeof(*regions->closing)) < 0)
         return WM_ENOMEM;
     regions->closing[regions->closing_count++] = *edge;
     return WM_OK;
@@ -685,26 +468,26 @@ int64_t wm_regions_now_ns(const struct wm_regions *regions)
 
 size_t wm_regions_path_count(const struct wm_regions *regions)
 {
-    return regions->paths.count;
+    return regions->items.paths.count;
 }
 
 size_t wm_regions_name_count(const struct wm_regions *regions)
 {
-    return regions->names.count;
+    return regions->items.names.count;
 }
 
 size_t wm_regions_thread_count(const struct wm_regions *regions)
 {
-    return regions->thread_count;
+    return regions->threads.count;
 }
 
 size_t wm_regions_process_count(const struct wm_regions *regions)
 {
-    return regions->process_count;
+    return regions->processes.count;
 }
 
-static void find_cost(const struct wm_regions *regions, const struct item *item,
-                      enum part part, const struct wm_region_time *time,
+static void find_cost(const struct wm_regions *regions, const struct wm_region_item *item,
+                      enum wm_region_part part, const struct wm_region_time *time,
                       const struct wm_region_whole *wholes, struct wm_region_cost *ret_cost)
 {
     ret_cost->seconds = time->ns / 1e9;
@@ -714,11 +497,12 @@ static void find_cost(const struct wm_regions *regions, const struct item *item,
                                &ret_cost->uses[resource]);
 }
 
-static void find_figures(const struct wm_regions *regions, const struct item *item,
-                         const struct wm_block *block, const struct wm_region_whole *wholes,
+static void find_figures(const struct wm_regions *regions,
+                         const struct wm_region_item *item, const struct wm_block *block,
+                         const struct wm_region_whole *wholes,
                          struct wm_region_figures *ret_figures)
 {
-    struct wm_region_time times[PARTS];
+    struct wm_region_time times[WM_REGION_PARTS];
 
     times_of(regions, item, times);
     *ret_figures = (struct wm_region_figures) {
@@ -730,20 +514,22 @@ static void find_figures(const struct wm_regions *regions, const struct item *it
         .is_free = item->is_free,
         .openings = item->openings,
     };
-    find_cost(regions, item, OPEN, &times[OPEN], wholes, &ret_figures->open);
-    find_cost(regions, item, OWN, &times[OWN], wholes, &ret_figures->own);
+    find_cost(regions, item, WM_REGION_OPEN, &times[WM_REGION_OPEN], wholes,
+              &ret_figures->open);
+    find_cost(regions, item, WM_REGION_OWN, &times[WM_REGION_OWN], wholes,
+              &ret_figures->own);
 }
 
 bool wm_regions_path(const struct wm_regions *regions, uint32_t path,
                      const struct wm_region_whole *wholes,
                      struct wm_region_figures *ret_figures)
 {
-    size_t index = item_of(regions, path);
+    size_t index = wm_region_items_index(&regions->items, path);
 
-    if (index == NO_INDEX)
+    if (index == WM_REGION_NO_ITEM)
         return false;
-    find_figures(regions, regions->paths.list[index],
-                 wm_blocks_get(regions->path_blocks, index), wholes, ret_figures);
+    find_figures(regions, regions->items.paths.list[index],
+                 wm_blocks_get(regions->items.paths.blocks, index), wholes, ret_figures);
     return true;
 }
 
@@ -751,14 +537,15 @@ void wm_regions_name(const struct wm_regions *regions, size_t name,
                      const struct wm_region_whole *wholes,
                      struct wm_region_figures *ret_figures)
 {
-    find_figures(regions, regions->names.list[name],
-                 wm_blocks_get(regions->name_blocks, name), wholes, ret_figures);
+    find_figures(regions, regions->items.names.list[name],
+                 wm_blocks_get(regions->items.names.blocks, name), wholes, ret_figures);
 }
 
 void wm_regions_rest(const struct wm_regions *regions, const struct wm_region_whole *wholes,
                      struct wm_region_cost *ret_rest)
 {
-    find_cost(regions, &regions->rest, OWN, &regions->rest.time[OWN], wholes, ret_rest);
+    find_cost(regions, &regions->rest, WM_REGION_OWN, &regions->rest.time[WM_REGION_OWN],
+              wholes, ret_rest);
 
     /* Of a run in which no time passed all is the rest. */
     for (int resource = 0; resource < WM_REGION_RESOURCES; resource++) {
