@@ -18,14 +18,6 @@ static void put_time(const struct wm_json_node *node, const char *key, int64_t u
     wm_json_text(node, key, text);
 }
 
-static void put_percent(const struct wm_json_node *node, const struct wm_value *ratio)
-{
-    struct wm_value percent = *ratio;
-
-    percent.number *= 100;
-    wm_json_value(node, "uncertainty_percent", &percent);
-}
-
 /* Of one run or of all. */
 struct energies {
     const struct wm_value *total, *uncertainty, *cpu, *dram, *gpu, *idle, *dynamic;
@@ -65,7 +57,7 @@ static struct wm_json_node put_energies(const struct wm_json_node *parent,
 
     wm_json_text(&node, "unit", "joules");
     wm_json_value(&node, "total", energies->total);
-    put_percent(&node, energies->uncertainty);
+    wm_json_percent(&node, "uncertainty_percent", energies->uncertainty);
     wm_json_origin(&node, energies->origin);
     wm_json_value(&node, "cpu", energies->cpu);
     wm_json_value(&node, "dram", energies->dram);
@@ -93,7 +85,7 @@ static void put_amount(const struct wm_json_node *energy, const char *key,
     wm_json_value(&node, "amount", &amount);
     wm_json_put(&node, "per_kwh", json_real(per_kwh));
     wm_json_put(&node, "pue", json_real(wm_tariff_pue(tariff)));
-    put_percent(&node, &summary->uncertainty);
+    wm_json_percent(&node, "uncertainty_percent", &summary->uncertainty);
     wm_json_origin(&node, summary->origin);
 }
 

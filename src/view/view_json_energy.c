@@ -15,27 +15,13 @@ void wm_json_gpu_identity(const struct wm_json_node *node, const struct wm_gpu_u
     wm_json_origin(node, gpu->origin);
 }
 
-static void put_percent(const struct wm_json_node *node, const char *key,
-                        const struct wm_value *ratio)
-{
-    struct wm_value percent = *ratio;
-
-    percent.number *= 100;
-    wm_json_value(node, key, &percent);
-}
-
-static void put_uncertainty(const struct wm_json_node *node, const struct wm_value *ratio)
-{
-    put_percent(node, "uncertainty_percent", ratio);
-}
-
 static void put_figure(const struct wm_json_node *node,
                        const struct wm_energy_figure *figure)
 {
     wm_json_value(node, "energy", &figure->energy);
     if (figure->method[0])
         wm_json_text(node, "method", figure->method);
-    put_uncertainty(node, &figure->uncertainty);
+    wm_json_percent(node, "uncertainty_percent", &figure->uncertainty);
     if (figure->uncertainty.known) {
         wm_json_put(node, "systematic_percent", json_real(100 * figure->systematic));
         wm_json_put(node, "random_percent", json_real(100 * figure->random));
@@ -54,7 +40,7 @@ static void put_split(const struct wm_json_node *parent,
     wm_json_value(&node, "tree", &split->tree);
     wm_json_value(&node, "idle", &split->idle);
     wm_json_value(&node, "rest", &split->rest);
-    put_percent(parent, "tree_uncertainty_percent", &split->tree_uncertainty);
+    wm_json_percent(parent, "tree_uncertainty_percent", &split->tree_uncertainty);
 }
 
 /* Whether RAPL knows it, whose figures stand together. */
@@ -112,7 +98,7 @@ static void put_cpu(const struct wm_json_node *parent)
     struct wm_json_node node = wm_json_object(parent, "cpu");
 
     wm_json_value(&node, "total", &report->cpu_energy.energy);
-    put_uncertainty(&node, &report->cpu_energy.uncertainty);
+    wm_json_percent(&node, "uncertainty_percent", &report->cpu_energy.uncertainty);
     wm_json_origin(&node, report->cpu_energy.origin);
     put_devices(&node, "packages", is_package);
     put_devices(&node, "parts", is_part);
@@ -170,7 +156,7 @@ static void put_amounts(const struct wm_json_node *node, double per_kwh)
 
     wm_json_value(node, "amount", &amount);
     wm_json_value(node, "attributed_tree", &tree);
-    put_uncertainty(node, &energy->uncertainty);
+    wm_json_percent(node, "uncertainty_percent", &energy->uncertainty);
     wm_json_origin(node, energy->origin);
     wm_json_put(node, "pue", json_real(wm_tariff_pue(tariff)));
 
@@ -246,7 +232,7 @@ void wm_json_energy(const struct wm_json_node *root)
 
     wm_json_text(&node, "unit", "joules");
     wm_json_value(&node, "total", &report->energy.energy);
-    put_uncertainty(&node, &report->energy.uncertainty);
+    wm_json_percent(&node, "uncertainty_percent", &report->energy.uncertainty);
     wm_json_origin(&node, report->energy.origin);
     put_covers(&node);
     put_cpu(&node);

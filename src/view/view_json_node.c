@@ -95,6 +95,15 @@ void wm_json_value(const struct wm_json_node *node, const char *key,
     put_value(node, key, value, json_real);
 }
 
+void wm_json_percent(const struct wm_json_node *node, const char *key,
+                     const struct wm_value *ratio)
+{
+    struct wm_value percent = *ratio;
+
+    percent.number *= 100;
+    wm_json_value(node, key, &percent);
+}
+
 void wm_json_whole(const struct wm_json_node *node, const char *key,
                    const struct wm_value *value)
 {

@@ -48,6 +48,10 @@ json_t *wm_json_number(double value);
 void wm_json_value(const struct wm_json_node *node, const char *key,
                    const struct wm_value *value);
 
+/* A ratio in percent. */
+void wm_json_percent(const struct wm_json_node *node, const char *key,
+                     const struct wm_value *ratio);
+
 /* Bytes, or a count. */
 void wm_json_whole(const struct wm_json_node *node, const char *key,
                    const struct wm_value *value);

@@ -21,15 +21,6 @@ static void put_number(const struct wm_json_node *node, const char *key, double 
         wm_json_missing(node, key, why);
 }
 
-static void put_percent(const struct wm_json_node *node, const char *key,
-                        const struct wm_value *ratio)
-{
-    struct wm_value percent = *ratio;
-
-    percent.number *= 100;
-    wm_json_value(node, key, &percent);
-}
-
 /* What no region of the run knows is said once, in the energy of the run. */
 static void put_part(const struct wm_json_node *parent, const char *key,
                      const struct wm_region_value *part)
@@ -38,7 +29,7 @@ static void put_part(const struct wm_json_node *parent, const char *key,
         return;
     struct wm_json_node node = wm_json_object(parent, key);
     wm_json_value(&node, "energy", &part->value);
-    put_percent(&node, "uncertainty_percent", &part->uncertainty);
+    wm_json_percent(&node, "uncertainty_percent", &part->uncertainty);
 }
 
 static void put_spending(const struct wm_json_node *parent, const char *key,
@@ -48,10 +39,10 @@ static void put_spending(const struct wm_json_node *parent, const char *key,
 
     wm_json_put(&node, "time", json_real(spending->seconds));
     wm_json_value(&node, "cpu_time", &spending->cpu_time.value);
-    put_percent(&node, "cpu_time_uncertainty_percent", &spending->cpu_time.uncertainty);
+    wm_json_percent(&node, "cpu_time_uncertainty_percent", &spending->cpu_time.uncertainty);
     struct wm_json_node energy = wm_json_object(&node, "energy");
     wm_json_value(&energy, "total", &spending->energy.value);
-    put_percent(&energy, "uncertainty_percent", &spending->energy.uncertainty);
+    wm_json_percent(&energy, "uncertainty_percent", &spending->energy.uncertainty);
     if (spending->energy.value.known)
         wm_json_origin(&energy, node.view->report->energy.origin);
     put_part(&energy, "cpu", &spending->cpu_energy);
