@@ -143,6 +143,16 @@ struct wm_compare_group *wm_compare_add_group(struct wm_compare *compare)
     return group;
 }
 
+bool wm_compare_is_in_all(const struct wm_compare *compare,
+                          const struct wm_compare_group *group)
+{
+    for (size_t i = 0; i < compare->session_count; i++) {
+        if (!group->blocks[i])
+            return false;
+    }
+    return true;
+}
+
 const char *wm_compare_line(const char *name)
 {
     const char *colon = strrchr(name, ':');

@@ -85,6 +85,10 @@ int wm_compare_match_gpu_tracker(struct wm_compare *compare, struct wm_error *er
 /* Takes the places for the blocks of one group; NULL when out of memory. */
 struct wm_compare_group *wm_compare_add_group(struct wm_compare *compare);
 
+/* Whether each session has a block of the group. */
+bool wm_compare_is_in_all(const struct wm_compare *compare,
+                          const struct wm_compare_group *group);
+
 /* The number of a line that a name ends in, ":7", past the colon; NULL. */
 const char *wm_compare_line(const char *name);
 

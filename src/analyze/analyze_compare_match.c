@@ -184,15 +184,6 @@ static int join_stem(struct wm_compare *compare, struct candidate *candidates, s
     return status;
 }
 
-static bool is_full(const struct wm_compare *compare, const struct wm_compare_group *group)
-{
-    for (size_t i = 0; i < compare->session_count; i++) {
-        if (!group->blocks[i])
-            return false;
-    }
-    return true;
-}
-
 static int join_lines(struct wm_compare *compare, const struct place *firsts,
                       struct candidate *candidates, size_t *from, struct wm_error *err)
 {
@@ -200,7 +191,7 @@ static int join_lines(struct wm_compare *compare, const struct place *firsts,
     int status = WM_OK;
 
     for (size_t i = 0; i < compare->group_count; i++) {
-        if (firsts[i].line && !is_full(compare, &compare->groups[i]))
+        if (firsts[i].line && !wm_compare_is_in_all(compare, &compare->groups[i]))
             candidates[count++] = (struct candidate) { firsts[i], &compare->groups[i] };
     }
     qsort(candidates, count, sizeof(*candidates), by_stem);

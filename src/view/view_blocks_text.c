@@ -62,21 +62,6 @@ static void format_value(const struct text *text, size_t measurement, double val
     }
 }
 
-/* "cpu main sum" of cpu_main_sum_utilization_percent. */
-static void print_label(const struct text *text, const char *name)
-{
-    char label[64];
-    char *tail;
-
-    snprintf(label, sizeof(label), "  %.60s", name);
-    tail = strstr(label, "_percent");
-    if (tail)
-        *tail = '\0';
-    for (char *c = label; *c; c++)
-        *c = *c == '_' ? ' ' : *c;
-    wm_view_left(text->out, label, LABEL_WIDTH);
-}
-
 static void print_origin(const struct text *text, enum wm_origin origin)
 {
     struct wm_detail detail = { "" };
@@ -98,7 +83,7 @@ static void print_usage(const struct text *text, const struct wm_block_figures *
         const double values[] = { usage[i].min, usage[i].max, usage[i].mean, usage[i].std };
         bool lacks = wm_block_results_lack(text->results, i);
         char figure[WM_QUANTITY_SIZE];
-        print_label(text, wm_measurement_name((enum wm_measurement)i));
+        wm_line_key(text->out, wm_measurement_name((enum wm_measurement)i), LABEL_WIDTH);
         for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
             format_value(text, i, lacks ? NAN : values[v], figure);
             wm_view_right(text->out, figure, FIGURE_WIDTH);

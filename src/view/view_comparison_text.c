@@ -84,20 +84,6 @@ static void print_change(const struct wm_compare_cell *cell, bool is_last, FILE 
     fputs(has_mark ? marks[cell->verdict] : "", out);
 }
 
-/* "cpu main sum" of cpu_main_sum_utilization_percent. */
-static void print_label(unsigned item, FILE *out)
-{
-    char label[64];
-
-    snprintf(label, sizeof(label), "  %.60s", wm_compare_item_name(item));
-    char *tail = strstr(label, "_percent");
-    if (tail)
-        *tail = '\0';
-    for (char *c = label; *c; c++)
-        *c = *c == '_' ? ' ' : *c;
-    wm_view_left(out, label, LABEL_WIDTH);
-}
-
 /* After a line, what not all of its figures are: "  ESTIMATED", or of which session. */
 static void print_origins(const struct wm_compare *compare,
                           const struct wm_compare_cell *cells, FILE *out)
@@ -137,7 +123,7 @@ static void print_figures(const struct wm_compare *compare, size_t group,
             is_shown = is_shown || (!isnan(cells[i].value) && cells[i].value != 0);
         if (!is_shown)
             continue;
-        print_label(item, out);
+        wm_line_key(out, wm_compare_item_name(item), LABEL_WIDTH);
         for (size_t i = 0; i < compare->session_count; i++) {
             print_value(compare, item, &cells[i], out);
             if (i > 0)
@@ -186,16 +172,6 @@ static void print_calls(const struct wm_compare *compare,
     fputc('\n', out);
 }
 
-static bool is_in_all(const struct wm_compare *compare,
-                      const struct wm_compare_group *group)
-{
-    for (size_t i = 0; i < compare->session_count; i++) {
-        if (!group->blocks[i])
-            return false;
-    }
-    return true;
-}
-
 static void print_block(const struct wm_compare *compare, size_t index,
                         struct wm_compare_cell *cells, FILE *out)
 {
@@ -204,7 +180,7 @@ static void print_block(const struct wm_compare *compare, size_t index,
 
     wm_line_clean(name, sizeof(name), group->label);
     fprintf(out, "\nBlock        %s\n", name[0] ? name : "(without a name)");
-    if (!is_in_all(compare, group)) {
+    if (!wm_compare_is_in_all(compare, group)) {
         bool is_first = true;
         fputs("  only in    ", out);
         for (size_t i = 0; i < compare->session_count; i++) {

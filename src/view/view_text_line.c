@@ -113,6 +113,19 @@ struct wm_quantity wm_line_count(const struct wm_value *value)
     return quantity;
 }
 
+void wm_line_key(FILE *out, const char *key, int width)
+{
+    char label[64];
+
+    snprintf(label, sizeof(label), "  %.60s", key);
+    char *tail = strstr(label, "_percent");
+    if (tail)
+        *tail = '\0';
+    for (char *c = label; *c; c++)
+        *c = *c == '_' ? ' ' : *c;
+    wm_view_left(out, label, width);
+}
+
 void wm_line_clean(char *out, size_t size, const char *text)
 {
     wm_text_utf8(out, size, text, strlen(text));

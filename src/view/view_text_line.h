@@ -51,6 +51,10 @@ struct wm_quantity wm_line_percent(const struct wm_value *value);
 
 struct wm_quantity wm_line_count(const struct wm_value *value);
 
+/* A key as a label of that width: "  cpu main sum utilization" of
+ * cpu_main_sum_utilization_percent. */
+void wm_line_key(FILE *out, const char *key, int width);
+
 /* Names are anybody's: control characters could move the cursor or worse. */
 void wm_line_clean(char *out, size_t size, const char *text);
 
