@@ -40,10 +40,17 @@ struct lane {
     uint32_t next; /* WM_MAP_NONE */
 };
 
+/* All lanes of a name in a process. */
+struct group {
+    uint32_t first, last; /* WM_MAP_NONE */
+    int64_t count;
+};
+
 struct lanes {
-    struct wm_map first; /* by name and process */
+    struct wm_map map; /* from name and process to the group */
+    struct group *groups;
     struct lane *all;
-    size_t count, room;
+    size_t group_count, group_room, count, room;
 };
 
 struct name {
@@ -209,35 +216,53 @@ static uint32_t find_name(struct names *names, const char *name)
     return found;
 }
 
-static int add_lane(struct lanes *lanes, double stop_s)
+/* NULL: out of memory. */
+static struct group *find_group(struct lanes *lanes, uint32_t name, int64_t pid)
 {
+    uint32_t found = wm_map_find(&lanes->map, name, (uint64_t)pid);
+
+    if (found != WM_MAP_NONE)
+        return &lanes->groups[found];
+    if (wm_map_reserve(&lanes->map) < 0 ||
+        wm_array_reserve(&lanes->groups, lanes->group_count, &lanes->group_room,
+                         sizeof(*lanes->groups)) < 0)
+        return NULL;
+    found = (uint32_t)lanes->group_count++;
+    lanes->groups[found] = (struct group) { WM_MAP_NONE, WM_MAP_NONE, 0 };
+    wm_map_put(&lanes->map, name, (uint64_t)pid, found);
+    return &lanes->groups[found];
+}
+
+/* The number of the new lane in its group. Negative, as below: out of memory. */
+static int64_t add_lane(struct lanes *lanes, struct group *group, double stop_s)
+{
+    uint32_t at = (uint32_t)lanes->count;
+
     if (wm_array_reserve(&lanes->all, lanes->count, &lanes->room, sizeof(*lanes->all)) < 0)
         return WM_ENOMEM;
     lanes->all[lanes->count++] = (struct lane) { stop_s, WM_MAP_NONE };
-    return WM_OK;
+    if (group->count == 0)
+        group->first = at;
+    else
+        lanes->all[group->last].next = at;
+    group->last = at;
+    return group->count++;
 }
 
-/* How many calls of that name and process go on at that time, and takes the first place
- * that is free. Negative: out of memory. */
-static int64_t find_lane(struct lanes *lanes, uint32_t name, int64_t pid, double start_s,
+/* The number of the first lane that is free from then on, which the call takes. */
+static int64_t take_lane(struct lanes *lanes, struct group *group, double start_s,
                          double stop_s)
 {
-    uint32_t at = wm_map_find(&lanes->first, name, (uint64_t)pid), last = WM_MAP_NONE;
     int64_t number = 0;
 
-    for (; at != WM_MAP_NONE; last = at, at = lanes->all[at].next, number++) {
+    for (uint32_t at = group->first; at != WM_MAP_NONE; at = lanes->all[at].next) {
         if (lanes->all[at].stop_s <= start_s) {
             lanes->all[at].stop_s = stop_s;
             return number;
         }
+        number++;
     }
-    if (wm_map_reserve(&lanes->first) < 0 || add_lane(lanes, stop_s) < 0)
-        return WM_ENOMEM;
-    if (last == WM_MAP_NONE)
-        wm_map_put(&lanes->first, name, (uint64_t)pid, (uint32_t)lanes->count - 1);
-    else
-        lanes->all[last].next = (uint32_t)lanes->count - 1;
-    return number;
+    return add_lane(lanes, group, stop_s);
 }
 
 static int keep_open(struct calls *calls, uint32_t name, int64_t pid, double start_s)
@@ -261,7 +286,8 @@ static int write_call(struct sub_file *file, const struct wm_run *run,
     if (call->is_open)
         return keep_open(calls, name, call->pid, start_s) < 0 ? out_of_memory(file, err)
                                                               : WM_OK;
-    int64_t lane = find_lane(&calls->lanes, name, call->pid, start_s, stop_s);
+    struct group *group = find_group(&calls->lanes, name, call->pid);
+    int64_t lane = group ? take_lane(&calls->lanes, group, start_s, stop_s) : WM_ENOMEM;
     if (lane < 0)
         return out_of_memory(file, err);
     int64_t process = call->pid + lane * LANE_STEP;
@@ -288,7 +314,8 @@ static int write_open(struct sub_file *file, struct calls *calls, uint64_t *ret_
             ++*ret_left_out;
             continue;
         }
-        int64_t lane = find_lane(&calls->lanes, call->name, call->pid, -INFINITY, INFINITY);
+        struct group *group = find_group(&calls->lanes, call->name, call->pid);
+        int64_t lane = group ? add_lane(&calls->lanes, group, INFINITY) : WM_ENOMEM;
         status = lane < 0 ? out_of_memory(file, err)
                           : write_row(file, call->pid + lane * LANE_STEP, name->text, 0,
                                       call->start_s, err);
@@ -301,10 +328,11 @@ static void release_calls(struct calls *calls)
     for (size_t i = 0; i < calls->names.count; i++)
         free(calls->names.all[i].text);
     free(calls->names.all);
+    free(calls->lanes.groups);
     free(calls->lanes.all);
     free(calls->open);
     wm_map_release(&calls->names.map);
-    wm_map_release(&calls->lanes.first);
+    wm_map_release(&calls->lanes.map);
 }
 
 static int write_calls(struct sub_file *file, const struct wm_run *run,

@@ -13,6 +13,7 @@ import random
 import shutil
 import sqlite3
 import statistics
+import time
 
 import tap
 from tap import case, wattmeter
@@ -478,6 +479,27 @@ def _(folder):
         start = float(rows[0][3]) - 1 if rows else 0
         assert [(pid, int(position), round(float(when) - start, 6))
                 for pid, _, position, when in rows] == marks, rows
+
+
+@case("many calls that never ended are exported in no time to speak of")
+def _(folder):
+    run, second, many = folder / "run.sqlite", 1000000000, 200000
+    shutil.copy(tap.SOURCE / "tests/data/recordings/v1-regions.sqlite", run)
+    database = sqlite3.connect(run)
+    database.execute("DELETE FROM region_call")
+    database.executemany(
+        "INSERT INTO region_call (run, path, thread, start_ns, stop_ns, is_open)"
+        " VALUES (1, 0, 0, ?, ?, ?)",
+        [(second + i, 2 * second, i > 0) for i in range(many)])
+    database.commit()
+    database.close()
+    begin = time.monotonic()
+    done = wattmeter("export", run, "--sub-tracking", folder / "s.csv")
+    assert done.returncode == 0, done
+    assert time.monotonic() - begin < 10
+    with open(folder / "s.csv", newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    assert len(rows) == many + 1 and len({pid for pid, *_ in rows}) == many
 
 
 @case("a deep recursion is exported under numbers that no process has, and read again")
