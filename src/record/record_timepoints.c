@@ -160,7 +160,9 @@ static int take_static(struct ticks *ticks, struct wm_error *err)
         .ram_capacity = ram,
         .gpu_ram_capacity = gpu_ram,
         .system_cores = run->core_count,
-        .expected_cores = run->expected_cores > 0 ? (int)run->expected_cores : -1,
+        .expected_cores = run->expected_cores > 0 && run->expected_cores <= INT_MAX
+                              ? (int)run->expected_cores
+                              : -1,
         .gpus = run->gpu_count,
         .expected_gpus = run->expected_gpu_count,
     };

@@ -174,6 +174,7 @@ static void *run_thread(void *argument)
         if (status == WM_OK) {
             read_block(ahead, rows, block, slot);
         } else {
+            slot->count = 0;
             slot->status = status;
             slot->err = err;
         }
