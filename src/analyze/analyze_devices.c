@@ -199,7 +199,7 @@ static struct wm_work memory_work(const struct wm_analysis *analysis,
 static double recent_busy(struct wm_cpu_work *work, const struct wm_work *cpu)
 {
     if (isnan(cpu->busy)) {
-        work->busy = work->capacity = 0;
+        work->busy = work->capacity = work->seconds = 0;
         return work->ratio = NAN;
     }
     work->busy += cpu->busy;

@@ -76,6 +76,17 @@ static int reserve(void *array, size_t count, size_t *room, size_t size)
     return WM_OK;
 }
 
+static bool is_further(const char *name)
+{
+    return strcmp(name, WM_REGION_FURTHER) == 0;
+}
+
+static bool is_full(const struct wm_region_calls *calls)
+{
+    return calls->path_count >= WM_REGION_PATHS_MOST;
+}
+
+/* A name that there will be no path for is not kept. */
 static int find_name(struct wm_region_calls *calls, const char *name, uint32_t *ret_name)
 {
     size_t length = strlen(name);
@@ -90,6 +101,8 @@ static int find_name(struct wm_region_calls *calls, const char *name, uint32_t *
         }
         nth++;
     }
+    if (is_full(calls) && !is_further(name))
+        return find_name(calls, WM_REGION_FURTHER, ret_name);
     if (wm_map_reserve(&calls->name_map) < 0 ||
         reserve(&calls->names, calls->name_count, &calls->name_room,
                 sizeof(*calls->names)) < 0)
@@ -104,11 +117,6 @@ static int find_name(struct wm_region_calls *calls, const char *name, uint32_t *
     return WM_OK;
 }
 
-static bool is_further(const char *name)
-{
-    return strcmp(name, WM_REGION_FURTHER) == 0;
-}
-
 static int find_path(struct wm_region_calls *calls, uint32_t parent, bool is_free,
                      const char *name, uint32_t *ret_path)
 {
@@ -120,7 +128,7 @@ static int find_path(struct wm_region_calls *calls, uint32_t parent, bool is_fre
     *ret_path = wm_map_find(&calls->path_map, key, is_free);
     if (*ret_path != NONE)
         return WM_OK;
-    if (calls->path_count >= WM_REGION_PATHS_MOST) {
+    if (is_full(calls)) {
         if (parent != WM_REGION_NO_PATH && is_further(calls->paths[parent].name)) {
             *ret_path = parent;
             return WM_OK;

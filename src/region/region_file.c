@@ -248,7 +248,7 @@ static bool ends_with_row(const char *tail, size_t length)
         return false;
     length -= length > 1 && tail[length - 2] == '\r' ? 2 : 1;
     size_t start = length;
-    while (start > 0 && strchr(number, tail[start - 1]))
+    while (start > 0 && memchr(number, tail[start - 1], sizeof(number) - 1))
         start--;
     return start < length && start >= 3 && tail[start - 1] == ',' &&
            (tail[start - 2] == '0' || tail[start - 2] == '1') && tail[start - 3] == ',';
