@@ -420,10 +420,9 @@ int wm_analysis_edge(struct wm_analysis *analysis, const struct wm_region_edge *
     return WM_OK;
 }
 
-void wm_analysis_regions_end(struct wm_analysis *analysis)
+void wm_analysis_regions_end(struct wm_analysis *analysis, int64_t end_ns)
 {
-    if (analysis->ticks > 0)
-        wm_regions_end(analysis->regions, analysis->last_ns);
+    wm_regions_end(analysis->regions, end_ns);
 }
 
 void wm_analysis_regions_complete(struct wm_analysis *analysis, int64_t when_ns)

@@ -40,8 +40,8 @@ int wm_analysis_edge(struct wm_analysis *analysis, const struct wm_region_edge *
 /* All edges up to that time have been handed in; INT64_MAX at the end. */
 void wm_analysis_regions_complete(struct wm_analysis *analysis, int64_t when_ns);
 
-/* No tick comes any more, edges may; see wm_regions_end(). */
-void wm_analysis_regions_end(struct wm_analysis *analysis);
+/* The run ended then; see wm_regions_end(). */
+void wm_analysis_regions_end(struct wm_analysis *analysis, int64_t end_ns);
 
 /* `result` is NULL when the writer of a recording was killed. The report owns
  * copies of all it needs. */

@@ -6,6 +6,7 @@
 
 #include "analyze/analyze_edges.h"
 #include "analyze/analyze_state.h"
+#include "record/read.h"
 
 struct wm_region_replay {
     struct wm_analysis *analysis;
@@ -14,7 +15,7 @@ struct wm_region_replay {
     struct wm_region_paths paths;
     struct wm_region_edge next;
     uint32_t process;
-    bool has_next;
+    bool has_next, has_end;
     int64_t last_ns;
 };
 
@@ -71,6 +72,10 @@ int wm_region_replay_open(struct wm_analysis *analysis, struct wm_recording *rec
     status = wm_edges_new(calls, &replay->edges, err);
     if (status == WM_OK)
         status = wm_analysis_regions_start(analysis, err);
+    const struct wm_result *result = wm_recording_result(recording);
+    replay->has_end = result != NULL;
+    if (status == WM_OK && result)
+        wm_analysis_regions_end(analysis, result->end_ns);
     if (status == WM_OK)
         status = read_next(replay, err);
     if (status < 0)
@@ -85,8 +90,8 @@ int wm_region_replay_until(struct wm_region_replay *replay, int64_t when_ns,
 {
     int status = WM_OK;
 
-    if (when_ns == INT64_MAX)
-        wm_analysis_regions_end(replay->analysis);
+    if (when_ns == INT64_MAX && !replay->has_end && replay->analysis->ticks > 0)
+        wm_analysis_regions_end(replay->analysis, replay->analysis->last_ns);
     while (status == WM_OK && replay->has_next && replay->next.when_ns <= when_ns) {
         status = wm_analysis_edge(replay->analysis, &replay->next, replay->process,
                                   &replay->paths, err);

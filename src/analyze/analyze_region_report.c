@@ -178,14 +178,14 @@ static void remark_losses(struct wm_report_builder *builder)
                         wm_plural(result->stray_regions));
 }
 
-/* The last tick comes a little after the end of the run, which is not in its time. */
-static void cut_rest(const struct wm_report_builder *builder, struct wm_region_cost *rest)
+/* The last tick may come a little before the end of the run. */
+static void add_last(const struct wm_report_builder *builder, struct wm_region_cost *rest)
 {
     int64_t now_ns = wm_regions_now_ns(builder->analysis->regions);
     int64_t end_ns = builder->report->result.end_ns;
 
-    if (builder->report->complete && now_ns > end_ns)
-        rest->seconds = fmax(rest->seconds - (double)(now_ns - end_ns) / 1e9, 0);
+    if (builder->report->complete && end_ns > now_ns)
+        rest->seconds += (double)(end_ns - now_ns) / 1e9;
 }
 
 void wm_build_regions(struct wm_report_builder *builder)
@@ -215,7 +215,7 @@ void wm_build_regions(struct wm_report_builder *builder)
         find_whys(&maker);
         build_all(&maker, indices, has_name);
         wm_regions_rest(maker.regions, maker.wholes, &rest);
-        cut_rest(builder, &rest);
+        add_last(builder, &rest);
         report->rest = spending_of(&maker, &rest);
         report->threads = wm_regions_thread_count(maker.regions);
         report->processes = wm_regions_process_count(maker.regions);

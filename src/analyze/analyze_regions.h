@@ -73,8 +73,9 @@ void wm_regions_tick(struct wm_regions *regions, const struct wm_region_totals *
 /* All edges up to that time have been handed in. */
 void wm_regions_complete(struct wm_regions *regions, int64_t when_ns);
 
-/* The last tick was at `when_ns`. Edges that come still and are later count as calls, and
- * with the time that these took; but no region has time or joules after it. */
+/* The run ended at `when_ns`. Edges and a last tick that are later may come still: they
+ * count as calls, and with the time that these took, and tell what was used up to the end;
+ * but no region has time after it. */
 void wm_regions_end(struct wm_regions *regions, int64_t when_ns);
 
 /* Up to when regions have time by now. */

@@ -376,7 +376,7 @@ void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
     int status;
 
     regions->hold_max_ns = HOLD_AT_END_NS;
-    wm_analysis_regions_end(regions->analysis);
+    wm_analysis_regions_end(regions->analysis, end_ns);
     while ((status = drain(regions, true, &complete_ns, &err)) < 0 && regions->is_holding)
         wait_a_moment();
     remark(result, status, &err);

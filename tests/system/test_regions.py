@@ -3,9 +3,11 @@
 """Regions of measured programs: in the report of the run and in that of its recording,
 whoever is killed."""
 
+import contextlib
 import os
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import tempfile
@@ -124,6 +126,19 @@ def _(folder):
     r = run(folder, "killed", status=128 + signal.SIGKILL)
     assert calls(r) == {("around",): 0, ("around", "done"): 1000, ("around", "never"): 0}, calls(r)
     assert unfinished(r) == {("around",): 1, ("around", "never"): 1}, unfinished(r)
+
+
+@case("regions have no time after the end of the run, when its last tick came later or earlier")
+def _(folder):
+    run(folder, "open")
+    for late_ns in (20_000_000, -20_000_000):
+        with contextlib.closing(sqlite3.connect(folder / "r.sqlite")) as db:
+            last_ns, = db.execute("SELECT max(time_ns) FROM sample").fetchone()
+            db.execute("UPDATE run SET result = json_set(result, '$.end_ns', ?)", (last_ns - late_ns,))
+            db.commit()
+        r = report_of(folder / "r.sqlite")
+        parts = [row["own"]["time"] for row in r["regions"]["by_path"]] + [r["regions"]["rest"]["time"]]
+        near(sum(parts), r["compute_time"]["time"], 1e-9, late_ns)
 
 
 @case("a run without regions has none to tell of")

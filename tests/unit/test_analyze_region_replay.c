@@ -71,7 +71,7 @@ static char *live_report(const char *path, struct live *live)
         ticks++;
     }
     assert_true(ticks > 1 && ticks <= WM_REGIONS_WAITING_LEAST);
-    wm_analysis_regions_end(analysis);
+    wm_analysis_regions_end(analysis, wm_recording_result(recording)->end_ns);
     for (size_t i = 0; i < live->count; i++)
         assert_int_equal(
             wm_analysis_edge(analysis, &live->edges[i], live->processes[i], &paths, &err),
