@@ -35,19 +35,21 @@ int nvtx_inject(const char *command, const struct cmd_streams *io)
     const char *other = getenv(variable);
     char path[4096];
 
-    if (other && other[0]) {
-        fprintf(io->chat,
-                "wattmeter %s: --nvtx: %s names another tool already: %s; a program has "
-                "room for one\n",
-                command, variable, other);
-        return CMD_MISUSED;
-    }
     if (!find_beside(path, sizeof(path)) && !find_installed(path, sizeof(path))) {
         fprintf(
             io->chat,
             "wattmeter %s: --nvtx: there is no %s, neither beside wattmeter nor in %s\n",
             command, library, CMD_LIBRARY_FOLDER);
         return CMD_FAILED;
+    }
+
+    /* Ours is there already in a run inside a run. */
+    if (other && other[0] && strcmp(other, path) != 0) {
+        fprintf(io->chat,
+                "wattmeter %s: --nvtx: %s names another tool already: %s; a program has "
+                "room for one\n",
+                command, variable, other);
+        return CMD_MISUSED;
     }
     if (setenv(variable, path, 1) == 0)
         return CMD_DONE;

@@ -135,6 +135,14 @@ def _(folder):
     assert done.returncode == 2 and "/opt/nsys/lib.so" in done.stderr, done
 
 
+@case("a run inside a run, both with --nvtx")
+def _(folder):
+    run = [WATTMETER, "run", "-q", "--nvtx", "--"]
+    done = subprocess.run([*run, *run, "sh", "-c", "echo $NVTX_INJECTION64_PATH"], timeout=60,
+                          env=tap.environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and "libwattmeter-nvtx.so" in done.stdout, done
+
+
 # A program's side of the injection, which has a table of pointers to functions.
 NAMES_CATEGORIES = """
 import ctypes, resource, sys
