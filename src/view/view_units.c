@@ -168,6 +168,7 @@ void wm_view_bytes(char text[WM_QUANTITY_SIZE], double bytes, const struct wm_un
 }
 
 static const struct wm_unit short_times[] = {
+    { "nanoseconds", "ns", 1e-9 },
     { "microseconds", "µs", 1e-6 },
     { "milliseconds", "ms", 1e-3 },
     { "seconds", "s", 1 },
@@ -200,7 +201,8 @@ static const struct {
     const char *symbol;
     double size;
 } prefixes[] = {
-    { "µ", 1e-6 }, { "m", 1e-3 }, { "", 1 }, { "k", 1e3 }, { "M", 1e6 }, { "G", 1e9 },
+    { "p", 1e-12 }, { "n", 1e-9 }, { "µ", 1e-6 }, { "m", 1e-3 },
+    { "", 1 },      { "k", 1e3 },  { "M", 1e6 },  { "G", 1e9 },
 };
 
 void wm_view_prefixed(char text[WM_QUANTITY_SIZE], double value, const char *symbol)
@@ -212,7 +214,7 @@ void wm_view_prefixed(char text[WM_QUANTITY_SIZE], double value, const char *sym
         snprintf(symbols[i], sizeof(symbols[i]), "%s%.8s", prefixes[i].symbol, symbol);
         units[i] = (struct wm_unit) { .symbol = symbols[i], .size = prefixes[i].size };
     }
-    const struct wm_unit *unit = fabs(value) < 1e-9
+    const struct wm_unit *unit = fabs(value) < 1e-15
                                      ? &(struct wm_unit) { .symbol = symbol, .size = 1 }
                                      : best_unit(value, units, COUNT(units), 3);
     in_unit(text, value, unit, 3);

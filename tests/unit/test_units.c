@@ -119,7 +119,9 @@ static void test_durations(void **state)
         const char *unit;
         const char *text;
     } rows[] = {
-        { 0, NULL, "0 µs" },
+        { 0, NULL, "0 ns" },
+        { 4e-8, NULL, "40.00 ns" },
+        { 9.9996e-7, NULL, "1.000 µs" },
         { 1.5e-6, NULL, "1.500 µs" },
         { 0.000812, NULL, "812.0 µs" },
         { 0.00099999, NULL, "1.000 ms" },
@@ -155,6 +157,7 @@ static void test_prefixed(void **state)
         { 0, "0 J" },        { 1, "1.00 J" },      { 0.5, "500 mJ" },
         { 2e-5, "20.0 µJ" }, { 999.4, "999 J" },   { 999.6, "1.00 kJ" },
         { 3210, "3.21 kJ" }, { 7.5e6, "7.50 MJ" }, { 1e12, "1000 GJ" },
+        { 6e-8, "60.0 nJ" }, { 2e-11, "20.0 pJ" }, { 1e-16, "0 J" },
     };
 
     (void)state;
