@@ -33,6 +33,9 @@
 /* Fewer stretches say nothing of how the use goes with the region. */
 #define LEAST_STRETCHES 4
 
+/* No more than this of another grain may be a clock that was read late. */
+#define HARDLY_ANY 0.05
+
 /* What is left of a difference of sums of that size is rounding. */
 #define ROUNDING 1e-9
 
@@ -283,5 +286,8 @@ void wm_region_share_result(const struct wm_region_share *share,
         last.used += ending.used;
     }
     ret_use->used = last.used;
+    if (whole->grain > 0)
+        end.most =
+            fmax(end.most, whole->grain * ceil(end.most / whole->grain - HARDLY_ANY));
     find_uncertainty(&last, &end, &ending, openings, whole, ret_use);
 }

@@ -61,6 +61,7 @@ struct wm_region_whole {
     double used;               /* NAN: not known */
     double systematic, random; /* the first NAN: nobody knows */
     double most;               /* more per second cannot be; NAN: not known */
+    double grain;              /* it is used in multiples of so much per second; 0: any */
     double step;               /* how far what is told at a tick may be off; in its unit */
 };
 

@@ -163,6 +163,7 @@ void wm_region_wholes_find(const struct wm_analysis *analysis,
     wholes[WM_REGION_CPU_TIME] = (struct wm_region_whole) {
         .used = report->cpu_total.known ? report->cpu_total.number : NAN,
         .most = report->run.core_count > 0 ? (double)report->run.core_count : NAN,
+        .grain = 1, /* a thread has all of a core, or nothing */
     };
     wholes[WM_REGION_CPU_ENERGY] =
         whole_of(&report->cpu_energy, told[WM_REGION_CPU_ENERGY]);

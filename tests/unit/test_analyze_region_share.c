@@ -419,13 +419,38 @@ static void test_last_words(void **state)
     }
 }
 
+/* A thread that sleeps from the middle of a step on, after it was busy, but for what other
+ * programs took of its core. */
+static void test_whole_cores(void **state)
+{
+    static const double cpu_seconds[] = { 0.09, 0.18, 0.27, 0.36, 0.41, 0.41, 0.41 };
+    const struct wm_region_whole whole = { .used = 0.41, .most = 64, .grain = 1 };
+    struct wm_region_meter meter = { 0 };
+    struct wm_region_share share = { 0 };
+    struct wm_region_time time = { 0 };
+    struct wm_region_use use;
+
+    (void)state;
+    wm_region_meter_start(&meter, 0, 0);
+    for (size_t i = 0; i < ARRAY_LEN(cpu_seconds); i++) {
+        int64_t when_ns = (int64_t)(i + 1) * 100000000;
+        if (i >= 4)
+            time.ns = time.squares = (double)(when_ns - 450000000);
+        wm_region_share_take(&share, &meter, &time, when_ns, cpu_seconds[i]);
+        wm_region_meter_take(&meter, when_ns, cpu_seconds[i]);
+    }
+    wm_region_share_result(&share, &meter, &time, 700000000, 1, &whole, &use);
+    assert_true(fabs(use.used - 0.025) < 1e-9);
+    assert_true(use.random >= use.used);
+    assert_true(use.random < 1.1 * use.used);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_holds),
-        cmocka_unit_test(test_is_not_wide),
-        cmocka_unit_test(test_short_is_said),
-        cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_holds),         cmocka_unit_test(test_is_not_wide),
+        cmocka_unit_test(test_short_is_said), cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_whole_cores),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
