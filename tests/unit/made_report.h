@@ -20,14 +20,17 @@
 #define SUM(joules_, tree_, origin_)                                                       \
     {                                                                                      \
         .energy = KNOWN(joules_), .uncertainty = KNOWN(0.05),                              \
-        .split = { KNOWN(tree_), KNOWN(0), KNOWN((joules_) - (tree_)) }, .origin = origin_ \
+        .split = { .tree = KNOWN(tree_),                                                   \
+                   .idle = KNOWN(0),                                                       \
+                   .rest = KNOWN((joules_) - (tree_)) },                                   \
+        .origin = origin_                                                                  \
     }
 #define NO_SUM(why_)                                                                       \
     {                                                                                      \
         .energy = UNKNOWN(why_), .uncertainty = UNKNOWN(why_), .split = {                  \
-            UNKNOWN(why_),                                                                 \
-            UNKNOWN(why_),                                                                 \
-            UNKNOWN(why_)                                                                  \
+            .tree = UNKNOWN(why_),                                                         \
+            .idle = UNKNOWN(why_),                                                         \
+            .rest = UNKNOWN(why_)                                                          \
         }                                                                                  \
     }
 

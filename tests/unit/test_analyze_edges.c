@@ -52,7 +52,7 @@ static const struct wm_calls_ops table_ops = { .next = next_of_table };
 static struct table table_of(const struct made_call *made, size_t count)
 {
     return (struct table) {
-        .calls = { &table_ops }, .made = made, .count = count, .broken_at = SIZE_MAX
+        .calls = { .ops = &table_ops }, .made = made, .count = count, .broken_at = SIZE_MAX
     };
 }
 

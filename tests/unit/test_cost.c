@@ -44,7 +44,9 @@ static const struct wm_report estimated = {
 static const struct wm_report simulated = {
     .energy = { .energy = KNOWN(3.6e6),
                 .uncertainty = UNKNOWN("not told"),
-                .split = { UNKNOWN("whose"), UNKNOWN("whose"), UNKNOWN("whose") },
+                .split = { .tree = UNKNOWN("whose"),
+                           .idle = UNKNOWN("whose"),
+                           .rest = UNKNOWN("whose") },
                 .origin = WM_SIMULATED },
     .energy_has_gpus = true,
     .gpu_count = 0,
