@@ -247,14 +247,30 @@ static const struct wm_tracker *volatile forward_to;
 static volatile sig_atomic_t early_signal; /* came before there was a target */
 static volatile sig_atomic_t interrupted;
 
-/* Whether the target has not got the signal by itself. A terminal sends it to the whole
- * process group, and so does a target that signals us; a limit is each process's own. But
- * an alarm that was set before wattmeter was executed is meant for its command. */
+/* Whether the target has not got the signal by itself. A terminal sends it to its
+ * foreground process group, which a target such as timeout(1) has left, but its hangup to
+ * the leader of the session alone; a target that signals us signals the whole group; a
+ * limit is each process's own. But an alarm that was set before wattmeter was executed is
+ * meant for its command. */
 static bool is_for_target(int number, const siginfo_t *info)
 {
-    if (info->si_code > 0) /* sent by the kernel */
-        return number == SIGALRM || number == SIGVTALRM || number == SIGPROF;
-    return info->si_pid != wm_tracker_pid(forward_to);
+    pid_t target = wm_tracker_pid(forward_to);
+
+    if (info->si_code <= 0) /* sent by a process */
+        return info->si_pid != target;
+    switch (number) {
+    case SIGALRM:
+    case SIGVTALRM:
+    case SIGPROF:
+        return true;
+    case SIGHUP:
+        return getsid(0) == getpid() || getpgid(target) != getpgrp();
+    case SIGINT:
+    case SIGQUIT:
+        return getpgid(target) != getpgrp();
+    default:
+        return false;
+    }
 }
 
 static void handle(int number, siginfo_t *info, void *context)

@@ -259,6 +259,34 @@ def _(folder):
         terminal.close()
 
 
+@case("Ctrl-C reaches a command that has left our process group, as timeout(1) does")
+def _(folder):
+    program = folder / "p.py"
+    program.write_text("import os; os.setpgid(0, 0)\n" + CATCH)
+    terminal = Terminal(folder, "sh")
+    try:
+        terminal.type(f"{tap.WATTMETER} run -q -- {PYTHON} {program} {folder}/ready; echo status=$?",
+                      "Enter")
+        wait_for((folder / "ready").exists, "the command")
+        terminal.type("C-c")
+        terminal.wait("status=41")
+    finally:
+        terminal.close()
+
+
+@case("a terminal that is closed ends the command, where we lead its session")
+def _(folder):
+    output = folder / "r.json"
+    terminal = Terminal(folder, f"{tap.WATTMETER} run --json -o {output} -- sh -c "
+                                f"'touch {folder}/ready; exec sleep 20'")
+    try:
+        wait_for((folder / "ready").exists, "the command")
+    finally:
+        terminal.close()
+    wait_for(lambda: output.exists() and output.read_text(), "the report")
+    assert tap.json.loads(output.read_text())["exit"]["signal"] == signal.SIGHUP
+
+
 @case("less and vim behave in a terminal as without us")
 def _(folder):
     text = folder / "text"
