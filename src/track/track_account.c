@@ -299,16 +299,13 @@ static bool counts(const struct wm_account *account)
     return account->counter_count > 0 || account->cgroup;
 }
 
-/* Whether the root has used all of it: nobody else was seen or waited for, and the rest is
- * no more than what the clocks disagree by. */
-static bool is_alone(const struct wm_account *account, const struct wm_tree *tree,
-                     double main)
+/* Whether nobody but the root was seen or waited for. */
+static bool is_alone(const struct wm_tree *tree)
 {
     struct wm_tree_census census;
 
     wm_tree_count(tree, &census);
-    return census.seen <= 1 && wm_tree_cpu_ns(tree) == wm_tree_live_cpu_ns(tree) &&
-           account->whole - main <= CLOCK_ERROR + CLOCK_DRIFT * main;
+    return census.seen <= 1 && wm_tree_cpu_ns(tree) == wm_tree_live_cpu_ns(tree);
 }
 
 void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
@@ -323,8 +320,12 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
     /* The root's clock after the whole: what it uses between the two is no other's. */
     account->whole = (double)(read_total_ns(account, tree) - account->base_ns) / 1e9;
     double main = (double)(wm_tree_main_cpu_ns(tree) - account->main_base_ns) / 1e9;
-    double total = is_alone(account, tree, main) ? main : account->whole;
+    double total = account->whole;
     double others = account->total - account->main;
+
+    /* The rest is no more than what the clocks disagree by. */
+    if (is_alone(tree) && total - main <= CLOCK_ERROR + CLOCK_DRIFT * main)
+        total = main;
 
     /* A process that vanishes takes what was sampled of it along, and the clocks do not
      * agree to the last microsecond; neither makes used time unused, be it of the root or
@@ -380,9 +381,14 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
      * all that ran. Where perf says more than that explains, it has seen
      * processes that nobody waited for. */
     double part = busy > account->whole ? account->whole / busy : 1;
+    double excess = 1.5 * stolen * part;
     bool perf = account->counter_count > 0;
+
+    /* One process alone may have had more than its part of it. */
+    if (is_alone(tree) && excess < CLOCK_DRIFT * known)
+        excess = CLOCK_DRIFT * known;
     account->total = account->whole;
-    if (known > account->whole || (perf && account->whole - known <= 1.5 * stolen * part)) {
+    if (known > account->whole || (perf && account->whole - known <= excess)) {
         account->total = known;
         if (perf)
             snprintf(account->method, sizeof(account->method),

@@ -94,6 +94,19 @@ def _(folder):
         assert descendants == 0 and main == whole, (main, descendants, whole)
 
 
+@case("so it has in the report, on a busy machine, too")
+def _(folder):
+    others = [subprocess.Popen([PYTHON, "-c", "while True: pass"]) for i in range(4)]
+    try:
+        for i in range(12):
+            r = report(PYTHON, "-c", BURN + "burn(0.2)")
+            assert r["processes"]["seen"] == 1 and r["cpu_time"]["descendants"] == 0, r["cpu_time"]
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
 @case("the parts add up to the whole at each tick, and none falls")
 def _(folder):
     program = BURN + """
