@@ -260,7 +260,11 @@ void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree)
         close_counters(account);
         return;
     }
-    account->base_ns += counted_ns - wm_tree_cpu_ns(tree);
+
+    /* What was told of processes that have vanished since stays used. */
+    int64_t sampled_ns = wm_tree_cpu_ns(tree) - account->base_ns;
+    int64_t told_ns = (int64_t)(account->total * 1e9);
+    account->base_ns = counted_ns - (sampled_ns > told_ns ? sampled_ns : told_ns);
     account->exact_at_ns = 0;
     snprintf(account->method, sizeof(account->method),
              "%s; sampled for the first %.0f ms, which the kernel took to begin counting",
@@ -387,8 +391,9 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
     /* One process alone may have had more than its part of it. */
     if (is_alone(tree) && excess < CLOCK_DRIFT * known)
         excess = CLOCK_DRIFT * known;
-    account->total = account->whole;
-    if (known > account->whole || (perf && account->whole - known <= excess)) {
+    if (counts(account) || account->total < account->whole)
+        account->total = account->whole;
+    if (known > account->total || (perf && account->whole - known <= excess)) {
         account->total = known;
         if (perf)
             snprintf(account->method, sizeof(account->method),

@@ -243,6 +243,40 @@ def _(folder):
     assert "wait4" in without("perf_event_open,mkdir", folder)
 
 
+def check_not_forgotten(helper, argument, seconds, folder):
+    """Two children that nobody waits for are over after 0.2 s or so."""
+    recording, output = folder / "r.sqlite", folder / "r.json"
+    program = BURN + """
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for i in range(2):
+    if os.fork() == 0:
+        burn(0.1); os._exit(0)
+time.sleep(float(sys.argv[1]))
+"""
+    done = subprocess.run(
+        [tap.HELPERS / helper, argument, tap.WATTMETER, "run", "--json", "-o", output, "-i", "5ms",
+         "--record", recording, "--", PYTHON, "-c", program, str(seconds)],
+        capture_output=True, text=True, timeout=60, env=tap.environment())
+    if done.returncode == 77:
+        raise tap.Skip(done.stderr.strip())
+    assert done.returncode == 0 and done.stderr == "", done
+    told = tap.json.loads(output.read_text())["cpu_time"]
+    with sqlite3.connect(recording) as database:
+        (seen,), = database.execute("SELECT max(tree_cpu_time_s) FROM sample")
+    print(f"# {helper}: {seen:.3f} s at the ticks, {told}")
+    assert 0.04 < seen <= told["total"] + 1e-6, (seen, told)
+
+
+@case("what was seen of children that nobody waited for stays in the report")
+def _(folder):
+    check_not_forgotten("deny", "perf_event_open,mkdir", 0.5, folder)
+
+
+@case("and stays when a perf counter comes after them")
+def _(folder):
+    check_not_forgotten("slow_perf", "1000", 1.5, folder)
+
+
 @case("an older kernel, without pidfd_open and close_range")
 def _(folder):
     assert "perf" in without("pidfd_open,close_range", folder)
