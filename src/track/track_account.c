@@ -58,6 +58,7 @@ struct wm_account {
     int64_t live_ns;     /* what the processes in sight had used then, */
     uint64_t seen;       /* and how many there had been */
     double whole;        /* seconds, by the way that is used */
+    bool is_cut;         /* it misses some of what is in sight */
     double total, main;  /* what was told last */
     bool finished;
     char method[160];
@@ -300,7 +301,35 @@ void wm_account_want_exact(struct wm_account *account)
 
 static bool counts(const struct wm_account *account)
 {
-    return account->counter_count > 0 || account->cgroup;
+    return !account->is_cut && (account->counter_count > 0 || account->cgroup);
+}
+
+static double read_counted(struct wm_account *account, const struct wm_tree *tree)
+{
+    return (double)(read_total_ns(account, tree) - account->base_ns) / 1e9;
+}
+
+/* The kernel takes the counter away from whoever executes a setuid program, sudo say, and
+ * may not look into it: that one and its descendants then are in no counter, but in sight.
+ * (Of a tree that was there before us its sampled start is not known so exactly.) */
+static double read_whole(struct wm_account *account, const struct wm_tree *tree)
+{
+    double counted = read_counted(account, tree);
+    double sampled = (double)(wm_tree_cpu_ns(tree) - account->main_base_ns) / 1e9;
+
+    double tolerance = CLOCK_ERROR + CLOCK_DRIFT * sampled;
+
+    if (account->root <= 0 || account->counter_count == 0)
+        return counted;
+    if (!account->is_cut && sampled - counted > tolerance) {
+        wm_account_want_exact(account);
+        counted = read_counted(account, tree);
+        account->is_cut = sampled - counted > tolerance;
+        if (account->is_cut)
+            set_method(account, "perf task clock, inherited; what it leaves out, as setuid "
+                                "programs, is sampled");
+    }
+    return account->is_cut && sampled > counted ? sampled : counted;
 }
 
 /* Whether nobody but the root was seen or waited for. */
@@ -322,7 +351,7 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
     }
 
     /* The root's clock after the whole: what it uses between the two is no other's. */
-    account->whole = (double)(read_total_ns(account, tree) - account->base_ns) / 1e9;
+    account->whole = read_whole(account, tree);
     double main = (double)(wm_tree_main_cpu_ns(tree) - account->main_base_ns) / 1e9;
     double total = account->whole;
     double others = account->total - account->main;
@@ -386,7 +415,7 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
      * processes that nobody waited for. */
     double part = busy > account->whole ? account->whole / busy : 1;
     double excess = 1.5 * stolen * part;
-    bool perf = account->counter_count > 0;
+    bool perf = counts(account) && account->counter_count > 0;
 
     /* One process alone may have had more than its part of it. */
     if (is_alone(tree) && excess < CLOCK_DRIFT * known)
@@ -395,9 +424,12 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
         account->total = account->whole;
     if (known > account->total || (perf && account->whole - known <= excess)) {
         account->total = known;
-        if (perf)
-            snprintf(account->method, sizeof(account->method),
-                     "wait4; the inherited perf task clock shows no more than stolen time");
+        if (account->is_cut)
+            set_method(account, "wait4 and sampling; the perf task clock leaves some out, "
+                                "as setuid programs");
+        else if (perf)
+            set_method(account, "wait4; the inherited perf task clock shows no more than "
+                                "stolen time");
     }
     if (account->total < account->main)
         account->total = account->main;

@@ -4,6 +4,7 @@
 
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -275,6 +276,40 @@ def _(folder):
 @case("and stays when a perf counter comes after them")
 def _(folder):
     check_not_forgotten("slow_perf", "1000", 1.5, folder)
+
+
+@case("what a setuid program starts is seen, though perf may not count it for its user")
+def _(folder):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise tap.Skip("needs root, and setpriv(1)")
+    env = shutil.copy(shutil.which("env"), folder / "setuid-env")
+    os.chown(env, 2, 2)
+    os.chmod(env, 0o4755)
+    os.chmod(folder, 0o777)
+    program = BURN + """
+for i in range(3):
+    if os.fork() == 0:
+        burn(0.3); os._exit(0)
+    time.sleep(0.05)
+while True:
+    try: os.wait()
+    except ChildProcessError: break
+"""
+    recording, output = folder / "r.sqlite", folder / "r.json"
+    for ignored in ("", "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"):
+        done = subprocess.run(
+            ["setpriv", "--reuid", "1", "--regid", "1", "--clear-groups", tap.WATTMETER, "run", "--json", "--overwrite",
+             "-i", "10ms", "-o", output, "--record", recording, "--", "sh", "-c", '"$@"; exit 3', "sh",
+             env, PYTHON, "-c", program.replace("for i", ignored + "for i", 1)],
+            capture_output=True, text=True, timeout=60, env=tap.environment())
+        assert done.returncode == 3 and done.stderr == "", done
+        told = tap.json.loads(output.read_text())["cpu_time"]
+        with sqlite3.connect(recording) as database:
+            (seen,), = database.execute("SELECT max(tree_cpu_time_s) FROM sample")
+        print(f"# {seen:.3f} s at the ticks, {told}")
+        if os.statvfs(folder).f_flag & os.ST_NOSUID:
+            raise tap.Skip("setuid programs have no effect here")
+        assert 0.4 < seen <= told["total"] + 1e-6 < 1.1, (seen, told)
 
 
 @case("an older kernel, without pidfd_open and close_range")
