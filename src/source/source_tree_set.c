@@ -2,6 +2,7 @@
 /* source_tree_set.c - who belongs to the tracked tree. */
 #include "source/source_tree_set.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -295,7 +296,10 @@ int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
     set->found_parents = malloc(CHILDREN_MAX * sizeof(*set->found_parents));
     if (!set->found || !set->found_parents || !make_room(set))
         return wm_fail(err, WM_ENOMEM, "process tree: out of memory");
-    if (!add(set, root))
+    errno = 0;
+    if (!add(set, root) && (errno == EMFILE || errno == ENFILE))
+        return wm_fail_errno(err, procfs);
+    if (!wm_tree_set_find(set, root))
         return wm_fail(err, WM_ENOENT, "there is no process %d in %s", (int)root, procfs);
 
     snprintf(path, sizeof(path), "%d/task/%d/children", (int)root, (int)root);

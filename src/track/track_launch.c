@@ -34,7 +34,7 @@ struct wm_launch {
  * exists in the caller's process: a pipe whose end means something would be kept
  * open by whatever another thread happens to fork meanwhile. */
 enum message_kind {
-    MESSAGE_FORKED,   /* the command's pid; 0: none could be made */
+    MESSAGE_FORKED,   /* the command's pid; negative: the errno of why there is none */
     MESSAGE_EXECUTED, /* the errno of exec, 0: it worked, -1: killed before */
     MESSAGE_ENDED,    /* the command is dead, and waits to be reaped */
     MESSAGE_REAPED,   /* how it ended */
@@ -285,7 +285,7 @@ _Noreturn static void be_launcher(struct plan *plan)
     pid_t command = pipe2(exec_pipe, O_CLOEXEC) == 0 ? fork() : -1;
     if (command == 0)
         be_command(plan, exec_pipe[1]);
-    forked.number = command > 0 ? command : 0;
+    forked.number = command > 0 ? command : -errno;
     tell(plan->channel_fd, &forked);
     if (command < 0)
         _exit(1);
@@ -401,8 +401,12 @@ int wm_launch_wait_fork(struct wm_launch *launch, struct wm_error *err)
 {
     struct message forked;
 
-    if (!hear(launch, MESSAGE_FORKED, &forked) || forked.number == 0)
-        return wm_fail(err, WM_EIO, "starting the command: no process could be made");
+    if (!hear(launch, MESSAGE_FORKED, &forked))
+        return wm_fail(err, WM_EIO, "starting the command: the launcher was killed");
+    if (forked.number < 0) {
+        errno = -forked.number;
+        return wm_fail_errno(err, "starting the command");
+    }
     launch->command = forked.number;
     return WM_OK;
 }

@@ -64,6 +64,18 @@ time.sleep(0.8)
     assert ram["combined"]["total_rss"] >= ram["main"]["total_rss"] > 1e6, ram
 
 
+@case("too few open files to start at all: it says so, whatever it is that cannot be opened")
+def _(folder):
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    codes = []
+    for most in range(4, 24):
+        done = wattmeter("run", "-q", "--", "sh", "-c", "exit 5",
+                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard)))
+        codes.append(done.returncode)
+        assert done.returncode == 5 or "Too many open files" in done.stderr, (most, done)
+    assert codes[0] == 1 and codes[-1] == 5, codes
+
+
 @case("memory that is too dear to read after a fork: the report says from when to when")
 def _(folder):
     program = """
