@@ -21,6 +21,7 @@
 #include "record/record_out.h"
 #include "record/record_sql.h"
 #include "record/record_sub_tracking.h"
+#include "record/record_target.h"
 #include "record/record_text.h"
 
 struct source {
@@ -81,6 +82,7 @@ static void put_cell(struct wm_out *out, const char *text, size_t length)
 static int open_csv(struct target *target, struct wm_error *err)
 {
     int status = wm_out_open(&target->out, target->draft, err);
+    target->out.path = target->shown;
     if (status < 0)
         return status;
     for (int i = 0; i < WM_SUB_COLUMNS; i++) {
@@ -370,28 +372,6 @@ static int write_draft(struct target *target, const struct sources *sources,
     return status;
 }
 
-static int exists(const char *path, struct wm_error *err)
-{
-    return wm_fail(err, WM_EEXIST, "%s: there is a file already", wm_text_path(path));
-}
-
-/* Gives the draft its name, unless somebody else has taken that meanwhile. Not every file
- * system can do both in one step. */
-static int put_in_place(const char *draft, const char *path, struct wm_error *err)
-{
-    struct stat info;
-
-    int result = renameat2(AT_FDCWD, draft, AT_FDCWD, path, RENAME_NOREPLACE);
-    if (result < 0 && (errno == EINVAL || errno == ENOSYS)) {
-        if (lstat(path, &info) == 0)
-            return exists(path, err);
-        result = rename(draft, path);
-    }
-    if (result == 0)
-        return WM_OK;
-    return errno == EEXIST ? exists(path, err) : wm_fail_errno(err, wm_text_path(path));
-}
-
 static int combine(const char *path, const struct sources *sources, struct wm_error *err)
 {
     struct target target = { .shown = wm_text_path(path) };
@@ -408,7 +388,7 @@ static int combine(const char *path, const struct sources *sources, struct wm_er
     close(fd);
     int status = write_draft(&target, sources, err);
     if (status == WM_OK)
-        status = put_in_place(target.draft, path, err);
+        status = wm_target_give_name(target.draft, path, err);
     if (status < 0)
         unlink(target.draft);
     free(target.draft);
@@ -426,7 +406,7 @@ int wm_calls_combine(const char *const *paths, size_t count, const char *target,
     if (status < 0)
         return status;
     if (lstat(target, &info) == 0)
-        return exists(target, err);
+        return wm_fail(err, WM_EEXIST, "%s: there is a file already", wm_text_path(target));
     status = list_sources(&sources, paths, count, err);
     if (status == WM_OK)
         status = combine(target, &sources, err);

@@ -108,12 +108,8 @@ int wm_recording_export(struct wm_recording *recording, const char *path,
     status = describe(recording, &run, remark, err);
     if (status < 0)
         return status;
-    status = wm_target_open(&target, ops, path, mode, &run, channels, count, err);
+    status = wm_target_open_draft(&target, ops, path, mode, &run, channels, count, err);
     if (status < 0)
         return status;
-    status = copy_all(recording, &target, err);
-    if (status == WM_OK)
-        wm_target_keep(&target);
-    wm_target_close(&target);
-    return status;
+    return wm_target_finish(&target, copy_all(recording, &target, err), err);
 }

@@ -390,13 +390,11 @@ int wm_recording_export_sub_tracking(struct wm_recording *recording, const char 
         status = wm_calls_of_recording(recording, &calls, err);
     if (status < 0)
         return status;
-    status = wm_target_open(&target, ops, path, mode, NULL, NULL, 0, err);
+    status = wm_target_open_draft(&target, ops, path, mode, NULL, NULL, 0, err);
     if (status == WM_OK) {
         status =
             write_calls(target.state, wm_recording_run(recording), calls, &left_out, err);
-        if (status == WM_OK)
-            wm_target_keep(&target);
-        wm_target_close(&target);
+        status = wm_target_finish(&target, status, err);
     }
     wm_calls_close(calls);
     if (status == WM_OK && ret_left_out)

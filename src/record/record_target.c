@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_clock.h"
 #include "record/record_column.h"
 #include "record/record_text.h"
 
@@ -204,16 +206,23 @@ static int move_all(const struct wm_recorder_ops *ops, const char *from, const c
 }
 
 /* In the same folder, and not made from the file's own name, which may be as
- * long as a name can be. */
+ * long as a name can be. The caller's to free; NULL when out of memory. */
+static char *name_beside(const char *path, const char *word, uint64_t number)
+{
+    char *name;
+
+    if (asprintf(&name, "%.*s.wattmeter-%s-%ld-%" PRIu64, (int)folder_length(path), path,
+                 word, (long)getpid(), number) < 0)
+        return NULL;
+    return name;
+}
+
 static int set_aside(struct wm_target *target, const struct stat *info,
                      struct wm_error *err)
 {
-    if (asprintf(&target->aside, "%.*s.wattmeter-old-%ld-%llu",
-                 (int)folder_length(target->path), target->path, (long)getpid(),
-                 (unsigned long long)info->st_ino) < 0) {
-        target->aside = NULL;
+    target->aside = name_beside(target->path, "old", (uint64_t)info->st_ino);
+    if (!target->aside)
         return out_of_memory(target->path, err);
-    }
     if (move_all(target->ops, target->path, target->aside) < 0) {
         int status = wm_fail_errno(err, wm_text_path(target->path));
         free(target->aside);
@@ -332,6 +341,101 @@ int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *o
     return status;
 }
 
+/* A failure of the draft, in words about the file that it was to become. */
+static void tell_of_whole(const struct wm_target *target, struct wm_error *err)
+{
+    const char *draft = wm_text_path(target->path);
+    size_t length = strlen(draft);
+
+    if (!err || strncmp(err->text, draft, length) != 0)
+        return;
+    struct wm_error told = *err;
+    wm_fail(err, told.status, "%s%s", wm_text_path(target->whole), told.text + length);
+}
+
+int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_ops *ops,
+                         const char *path, enum wm_record_mode mode,
+                         const struct wm_run *run, const struct wm_channel *channels,
+                         size_t count, struct wm_error *err)
+{
+    bool is_plain = !ops->is_target && !ops->file && !ops->path_in;
+
+    if (!is_plain || mode == WM_RECORD_APPEND)
+        return wm_target_open(ret_target, ops, path, mode, run, channels, count, err);
+
+    int status = wm_target_check(ops, path, mode, err);
+    if (status < 0)
+        return status;
+    struct wm_target draft = {
+        .path = name_beside(path, "new", (uint64_t)wm_clock_monotonic_ns()),
+        .whole = strdup(path),
+    };
+    if (!draft.path || !draft.whole)
+        status = out_of_memory(path, err);
+    else
+        status = wm_target_open(ret_target, ops, draft.path, WM_RECORD_NEW, run, channels,
+                                count, err);
+    if (status == WM_OK) {
+        ret_target->whole = draft.whole;
+        ret_target->replaces = mode == WM_RECORD_OVERWRITE;
+    } else {
+        if (draft.path && draft.whole)
+            tell_of_whole(&draft, err);
+        free(draft.whole);
+    }
+    free(draft.path);
+    return status;
+}
+
+int wm_target_give_name(const char *draft, const char *path, struct wm_error *err)
+{
+    struct stat info;
+
+    /* Not every file system can do both in one step. */
+    int result = renameat2(AT_FDCWD, draft, AT_FDCWD, path, RENAME_NOREPLACE);
+    if (result < 0 && (errno == EINVAL || errno == ENOSYS)) {
+        errno = EEXIST;
+        result = lstat(path, &info) == 0 ? -1 : rename(draft, path);
+    }
+    if (result == 0)
+        return WM_OK;
+    if (errno == EEXIST)
+        return wm_fail(err, WM_EEXIST, "%s: there is a file already", wm_text_path(path));
+    return wm_fail_errno(err, wm_text_path(path));
+}
+
+static int put_in_place(struct wm_target *target, struct wm_error *err)
+{
+    struct wm_target old = { .ops = target->ops, .path = target->whole };
+    struct stat info;
+    int status = WM_OK;
+
+    target->ops->close(target->state);
+    free(target->state);
+    target->state = NULL;
+
+    if (target->replaces && stat(old.path, &info) == 0)
+        status = set_aside(&old, &info, err);
+    if (status == WM_OK)
+        status = wm_target_give_name(target->path, target->whole, err);
+    if (old.aside)
+        move_all(old.ops, old.aside, status == WM_OK ? NULL : old.path);
+    free(old.aside);
+    return status;
+}
+
+int wm_target_finish(struct wm_target *target, int status, struct wm_error *err)
+{
+    if (status == WM_OK && target->whole)
+        status = put_in_place(target, err);
+    if (status == WM_OK)
+        wm_target_keep(target);
+    else if (target->whole)
+        tell_of_whole(target, err);
+    wm_target_close(target);
+    return status;
+}
+
 void wm_target_keep(struct wm_target *target)
 {
     if (target->aside)
@@ -379,6 +483,7 @@ void wm_target_close(struct wm_target *target)
     if (target->aside && access(target->path, F_OK) < 0)
         move_all(target->ops, target->aside, target->path);
     free(target->aside);
+    free(target->whole);
     free(target->path);
     *target = (struct wm_target) { 0 };
 }

@@ -19,7 +19,9 @@ struct wm_target {
     void *state; /* of `ops` */
     char *path;  /* of the file, also where the target is a folder; what a URL is called */
     char *aside; /* where the file that was here is meanwhile; or NULL */
-    bool made;   /* the file is ours, to be removed unless it is kept */
+    char *whole; /* what the file is called once it is whole; NULL: as it is */
+    bool replaces;    /* the file of that name */
+    bool made;        /* the file is ours, to be removed unless it is kept */
     bool made_folder; /* and so is its folder */
     dev_t device;
     ino_t inode;
@@ -35,6 +37,21 @@ int wm_target_check(const struct wm_recorder_ops *ops, const char *path,
 int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *ops,
                    const char *path, enum wm_record_mode mode, const struct wm_run *run,
                    const struct wm_channel *channels, size_t count, struct wm_error *err);
+
+/* The same for what is of use as a whole alone: a new file is written beside its place,
+ * under another name, so that neither a failure nor a kill leaves half of one there, and
+ * one that is replaced stays until then. wm_target_finish() is due. */
+int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_ops *ops,
+                         const char *path, enum wm_record_mode mode,
+                         const struct wm_run *run, const struct wm_channel *channels,
+                         size_t count, struct wm_error *err);
+
+/* Closes it. Where `status`, that of the writing, is WM_OK the file gets its name and
+ * stays, otherwise it goes. The status of both. */
+int wm_target_finish(struct wm_target *target, int status, struct wm_error *err);
+
+/* Gives a file its name, unless somebody else has taken that meanwhile. */
+int wm_target_give_name(const char *draft, const char *path, struct wm_error *err);
 
 /* The new recording stays, whatever comes. */
 void wm_target_keep(struct wm_target *target);

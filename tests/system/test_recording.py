@@ -5,6 +5,8 @@ whatever the format; exports say the same."""
 
 import os
 import sqlite3
+import subprocess
+import time
 
 import tap
 from tap import case, near, wattmeter
@@ -50,6 +52,29 @@ def _(folder):
     document = tap.json.loads((folder / "e.json").read_text())
     rows = sqlite3.connect(first).execute("SELECT count(*) FROM sample").fetchone()[0]
     assert len(document["samples"]) == rows
+
+
+@case("an export that is killed leaves nothing under its name, and what it was to replace as it was")
+def _(folder):
+    source, place = folder / "r.sqlite", folder / "place"
+    wattmeter("run", "-q", "--record", source, "--", tap.HELPERS / "regions", "threads", "1", "150000")
+    place.mkdir()
+    for option, name in (("-o", "x.csv"), ("-o", "x.sqlite"), ("-o", "x.json"),
+                         ("--sub-tracking", "x.csv"), ("--sub-tracking", "x.sqlite")):
+        for old in (None, "what was there"):
+            target = place / name
+            if old:
+                target.write_text(old)
+            before = set(place.iterdir())
+            export = subprocess.Popen([tap.WATTMETER, "export", source, option, target, "--overwrite"])
+            while export.poll() is None and set(place.iterdir()) == before:
+                time.sleep(0.001)
+            time.sleep(0.01)
+            export.kill()
+            assert export.wait() == -9, (option, name, export.returncode)
+            assert old == (target.read_text(errors="replace") if target.exists() else None), (option, name)
+            for file in place.iterdir():
+                file.unlink()
 
 
 @case("old files are left alone; --overwrite replaces, --append adds")
