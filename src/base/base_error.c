@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base_text.h"
+
 int wm_fail(struct wm_error *err, int status, const char *format, ...)
 {
     va_list args;
@@ -18,6 +20,7 @@ int wm_fail(struct wm_error *err, int status, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->text, sizeof(err->text), format, args);
     va_end(args);
+    wm_text_clean(err->text); /* names of files are anybody's text */
     return status;
 }
 

@@ -33,6 +33,19 @@ static void test_long_text(void **state)
     assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }
 
+/* A message goes to a terminal, and the name of a file may be anything. */
+static void test_hostile_text(void **state)
+{
+    struct wm_error err;
+    (void)state;
+
+    wm_fail(&err, WM_EFORMAT, "%s: not a recording", "\x1b]0;\x07\n\xff\u00fc.csv");
+    assert_string_equal(err.text, "?]0;???\u00fc.csv: not a recording");
+    errno = ENOENT;
+    wm_fail_errno(&err, "a\rb");
+    assert_string_equal(err.text, "a?b: No such file or directory");
+}
+
 static void test_errno(void **state)
 {
     static const struct {
@@ -74,6 +87,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fail),
         cmocka_unit_test(test_long_text),
+        cmocka_unit_test(test_hostile_text),
         cmocka_unit_test(test_errno),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
