@@ -281,11 +281,17 @@ static int print(const struct request *request, const struct wm_comparison *comp
 
 static int judge(const struct request *request, const struct wm_comparison *comparison)
 {
+    const char *untested = wm_comparison_untested(comparison);
     double worst = wm_comparison_worst(comparison);
 
-    if (request->fail_above < 0 || !(worst > request->fail_above))
+    if (request->fail_above < 0 || (worst <= request->fail_above && !untested))
         return CMD_DONE;
-    if (worst > 1e6)
+    if (worst <= request->fail_above)
+        fprintf(
+            request->io->chat,
+            "wattmeter compare: %s: there is nothing in it that --fail-above can test\n",
+            untested);
+    else if (worst > 1e6)
         fprintf(request->io->chat,
                 "wattmeter compare: %s grew from next to nothing, more than %s\n",
                 wm_comparison_worst_figure(comparison), request->args->fail_above);

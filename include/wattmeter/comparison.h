@@ -71,6 +71,10 @@ WM_API double wm_comparison_worst(const struct wm_comparison *comparison);
 /* Which figure that is: "after: my-code-block: time"; NULL where there is none. */
 WM_API const char *wm_comparison_worst_figure(const struct wm_comparison *comparison);
 
+/* The first session of which no figure that matters could be tested, nor its time be
+ * compared, so that wm_comparison_worst() knows nothing of it; NULL where there is none. */
+WM_API const char *wm_comparison_untested(const struct wm_comparison *comparison);
+
 /* Remarks, such as blocks that were matched by their file but not their line; NULL past
  * the last one. */
 WM_API const char *wm_comparison_remark(const struct wm_comparison *comparison,

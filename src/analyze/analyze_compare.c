@@ -384,22 +384,26 @@ void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned i
 
 /* The time of a whole session was measured once, so nothing tells its noise: each can judge
  * for oneself how large a change is large. */
-static bool counts(const struct wm_compare_cell *cell, size_t group, unsigned item)
+static bool is_for_oneself(const struct wm_compare_cell *cell, size_t group, unsigned item)
 {
-    return cell->verdict == WM_COMPARE_BEYOND ||
-           (group == WM_COMPARE_OVERALL && item == WM_COMPARE_TIME);
+    return group == WM_COMPARE_OVERALL && item == WM_COMPARE_TIME && !isnan(cell->change);
 }
 
+/* `is_tested` is set for each session of which a figure could be looked at. */
 static void look_for_worst(const struct wm_compare *compare, size_t group,
-                           struct wm_compare_cell *cells, struct wm_compare_worst *worst)
+                           struct wm_compare_cell *cells, bool *is_tested,
+                           struct wm_compare_worst *worst)
 {
     for (unsigned item = 0; item < WM_COMPARE_ITEMS; item++) {
         if (!wm_compare_item_matters(item))
             continue;
         wm_compare_cells(compare, group, item, cells);
         for (size_t i = 1; i < compare->session_count; i++) {
-            if (counts(&cells[i], group, item) && cells[i].change > worst->change)
-                *worst = (struct wm_compare_worst) { cells[i].change, i, group, item };
+            bool counts = is_for_oneself(&cells[i], group, item);
+            is_tested[i] |= counts || cells[i].verdict != WM_COMPARE_NOT_TESTED;
+            counts |= cells[i].verdict == WM_COMPARE_BEYOND;
+            if (counts && cells[i].change > worst->change)
+                *worst = (struct wm_compare_worst) { cells[i].change, i, group, item, 0 };
         }
     }
 }
@@ -408,16 +412,23 @@ int wm_compare_find_worst(const struct wm_compare *compare,
                           struct wm_compare_worst *ret_worst)
 {
     struct wm_compare_cell *cells = calloc(compare->session_count, sizeof(*cells));
+    bool *is_tested = calloc(compare->session_count, sizeof(*is_tested));
     struct wm_compare_worst worst = { 0 };
+    int status = cells && is_tested ? WM_OK : WM_ENOMEM;
 
-    if (!cells)
-        return WM_ENOMEM;
-    look_for_worst(compare, WM_COMPARE_OVERALL, cells, &worst);
-    for (size_t i = 0; i < compare->group_count; i++)
-        look_for_worst(compare, i, cells, &worst);
+    if (status == WM_OK) {
+        look_for_worst(compare, WM_COMPARE_OVERALL, cells, is_tested, &worst);
+        for (size_t i = 0; i < compare->group_count; i++)
+            look_for_worst(compare, i, cells, is_tested, &worst);
+        for (size_t i = compare->session_count - 1; i > 0; i--) {
+            if (!is_tested[i])
+                worst.untested = i;
+        }
+        *ret_worst = worst;
+    }
     free(cells);
-    *ret_worst = worst;
-    return WM_OK;
+    free(is_tested);
+    return status;
 }
 
 double wm_compare_unit_size(const char *unit)

@@ -131,6 +131,7 @@ struct wm_compare_worst {
     double change; /* 0: there is none */
     size_t session, group;
     unsigned item;
+    size_t untested; /* the first session of which nothing could be looked at; 0: none */
 };
 
 int wm_compare_find_worst(const struct wm_compare *compare,

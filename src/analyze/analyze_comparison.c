@@ -34,7 +34,7 @@ struct wm_comparison {
     struct wm_compare *compare;
     enum wm_comparison_format format;
     struct wm_compare_worst worst;
-    char *worst_figure;
+    char *worst_figure, *untested;
 };
 
 static int no_memory(struct wm_error *err)
@@ -63,8 +63,10 @@ static void forget_run(struct wm_comparison *comparison)
 {
     wm_compare_free(comparison->compare);
     free(comparison->worst_figure);
+    free(comparison->untested);
     comparison->compare = NULL;
     comparison->worst_figure = NULL;
+    comparison->untested = NULL;
     comparison->worst = (struct wm_compare_worst) { 0 };
 }
 
@@ -400,6 +402,12 @@ static int name_worst(struct wm_comparison *comparison)
 
     if (wm_compare_find_worst(compare, &comparison->worst) < 0)
         return WM_ENOMEM;
+    if (worst->untested > 0) {
+        comparison->untested = strdup(comparison->sessions[worst->untested].name);
+        if (!comparison->untested)
+            return WM_ENOMEM;
+        wm_text_clean(comparison->untested);
+    }
     if (worst->change <= 0)
         return WM_OK;
     const char *label = worst->group == WM_COMPARE_OVERALL
@@ -443,6 +451,11 @@ double wm_comparison_worst(const struct wm_comparison *comparison)
 const char *wm_comparison_worst_figure(const struct wm_comparison *comparison)
 {
     return comparison->worst_figure;
+}
+
+const char *wm_comparison_untested(const struct wm_comparison *comparison)
+{
+    return comparison->untested;
 }
 
 const char *wm_comparison_remark(const struct wm_comparison *comparison, size_t index)

@@ -201,6 +201,12 @@ def fail_above(folder):
     compare(*words("slower", *slower[:2]), *reference, "--fail-above", "0%")
     compare(*reference, *words("slower", *slower[:2]), "--stat", "total", "--fail-above", "5%",
             status=1, talk="train: time grew by 10.0 %")
+    nothing = folder / "nothing.csv"
+    nothing.write_text("".join(base[0].read_text().splitlines(keepends=True)[:3]))
+    compare(*reference, *words("last", *base[:2]), f"nothing={nothing}", "--fail-above", "5%",
+            status=1, talk="nothing: there is nothing in it that --fail-above can test")
+    compare(f"nothing={nothing}", *words("after", *base[:2]), "--fail-above", "5%", status=1,
+            talk="after: there is nothing in it that --fail-above can test")
     for wrong in ("5", "0.05", "-5%", "%", "5%%", "abc%", "1e3%", "nan%", "5 %"):
         compare(*reference, *reference[:1], "--fail-above", wrong, status=2,
                 talk="is no percentage")
