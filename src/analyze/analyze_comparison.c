@@ -190,6 +190,26 @@ static void take_regions(const struct wm_report *report, struct session *session
     }
 }
 
+/* It may be that less was done, and no less needed. */
+static int remark_end(const struct wm_report *report, struct session *session)
+{
+    struct wm_remarks *remarks = &session->results->remarks;
+    const struct wm_result *result = &report->result;
+
+    if (!report->complete)
+        return wm_remarks_add(remarks,
+                              "session \"%s\" is a recording without a result: it is still "
+                              "being written, or wattmeter was killed",
+                              session->name);
+    if (result->exit_signal > 0)
+        return wm_remarks_add(remarks, "session \"%s\": signal %d ended the command",
+                              session->name, result->exit_signal);
+    if (result->exit_status > 0)
+        return wm_remarks_add(remarks, "session \"%s\": the command ended with status %d",
+                              session->name, result->exit_status);
+    return WM_OK;
+}
+
 static int take_costs(struct session *session, const struct wm_analysis_input *input,
                       struct wm_error *err)
 {
@@ -206,6 +226,8 @@ static int take_costs(struct session *session, const struct wm_analysis_input *i
     if (status == WM_OK)
         status = wm_report_from_recording(recording, &report, err);
     wm_recording_close(recording);
+    if (status == WM_OK && remark_end(report, session) < 0)
+        status = no_memory(err);
     if (status == WM_OK) {
         take_whole(report, session->results, &session->costs[0]);
         if (input->sub_tracking_count == 0)

@@ -216,6 +216,23 @@ def fail_above(folder):
                                                  talk="depend")
 
 
+@case("a session whose command failed, or whose recording is not whole, is said to be one")
+def failed(folder):
+    whole = folder / "whole.sqlite"
+    wattmeter("run", "-q", "--record", whole, "--", "true")
+    for name, command, talk in (("three", "exit 3", "the command ended with status 3"),
+                                ("killed", "kill -9 $$", "signal 9 ended the command"),
+                                ("cut", "exit 0", "a recording without a result")):
+        path = folder / f"{name}.sqlite"
+        wattmeter("run", "-q", "--record", path, "--", "sh", "-c", command)
+        if name == "cut":
+            with sqlite3.connect(path) as database:
+                database.execute("UPDATE run SET result = NULL")
+        compare(f"whole={whole}", f"{name}={path}", talk=talk)
+        found = compare_json(f"{name}={path}", f"whole={whole}", talk=talk)
+        assert any(f'"{name}"' in remark and talk in remark for remark in found["remarks"]), found
+
+
 @case("recordings: time, CPU time and energy, of the whole and of regions")
 def recordings(folder):
     paths = [folder / "one.sqlite", folder / "two.csv"]
