@@ -11,6 +11,7 @@
 #include "analyze/analyze_welch.h"
 #include "base/base_file.h"
 #include "base/base_text.h"
+#include "record/record.h"
 #include "record/record_text.h"
 #include "wattmeter/report.h"
 
@@ -358,7 +359,7 @@ static void show_session(struct wm_comparison *comparison, const struct session 
 int wm_comparison_add_session(struct wm_comparison *comparison, const char *name,
                               const struct wm_analysis_input *input, struct wm_error *err)
 {
-    struct session session = { .name = wm_text_copy(name) };
+    struct session session = { .name = wm_recorder_shown(name) };
 
     forget_run(comparison);
     if (!session.name || make_room(comparison) < 0) {
@@ -367,8 +368,8 @@ int wm_comparison_add_session(struct wm_comparison *comparison, const char *name
     }
     int status = WM_OK;
     if (has_session(comparison, session.name))
-        status = wm_fail(err, WM_EINVAL, "two sessions are called \"%.100s\"",
-                         wm_text_path(name));
+        status =
+            wm_fail(err, WM_EINVAL, "two sessions are called \"%.100s\"", session.name);
     if (status == WM_OK)
         status = load(&session, input, err);
     if (status == WM_OK) {

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/base_clock.h"
+#include "base/base_text.h"
 #include "record/record_queue.h"
 #include "record/record_regions.h"
 #include "record/record_target.h"
@@ -84,6 +85,13 @@ static const struct wm_recorder_ops *find_format(const char *target)
         }
     }
     return NULL;
+}
+
+char *wm_recorder_shown(const char *target)
+{
+    const struct wm_recorder_ops *ops = find_format(target);
+
+    return ops && ops->shown ? ops->shown(target) : wm_text_copy(target);
 }
 
 static void list_suffixes(bool exporting, char *text, size_t size)

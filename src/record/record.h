@@ -62,6 +62,10 @@ int wm_recorder_open(const char *target, enum wm_record_mode mode, const struct 
  * touching it: a known format, a folder that is there, no file in the way. */
 int wm_recorder_check(const char *target, enum wm_record_mode mode, struct wm_error *err);
 
+/* What a person may be shown of a target: a URL without its password. The caller's to free;
+ * NULL when out of memory. */
+char *wm_recorder_shown(const char *target);
+
 /* Copies the tick. Never fails and never waits for the disk. One that is not
  * later than the one before is counted as lost. */
 void wm_recorder_tick(struct wm_recorder *recorder, const struct wm_tick *tick);

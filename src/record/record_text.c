@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base_text.h"
+#include "record/record_url.h"
 
 enum { SHOWN_PATH_MAX = 150 };
 
@@ -35,5 +36,7 @@ const char *wm_text_path(const char *path)
 {
     size_t length = strlen(path);
 
+    if (wm_url_is_postgres(path))
+        return WM_URL_HIDDEN;
     return length > SHOWN_PATH_MAX ? path + length - SHOWN_PATH_MAX : path;
 }

@@ -13,7 +13,8 @@ char *wm_text_copy(const char *text);
 json_t *wm_text_json(const char *text);
 
 /* What a message calls the file at `path`: the path, or the end of a long one,
- * which would leave no room for the reason. Points into `path`. */
+ * which would leave no room for the reason. Points into `path`; a URL, which may have a
+ * password in it, is not told. */
 const char *wm_text_path(const char *path);
 
 #endif

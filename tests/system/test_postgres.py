@@ -453,11 +453,20 @@ def _(folder):
     url, name = database()
     server().sql(f"CREATE ROLE locked LOGIN SUPERUSER PASSWORD '{secret}'")
     right = server().url(name, "locked", secret)
-    done, told = record(folder, right, "true")
+    done, told = record(folder, right, "sleep", "0.2")
     assert done.returncode == 0, done
     shown = [done.stderr, told, server().sql("SELECT info, result FROM wattmeter.run", name)]
     wattmeter("export", right, "-o", folder / "a.csv")
     shown.append((folder / "a.csv").read_text())
+    calls = folder / "calls.csv"
+    calls.write_text("process_id,code_block_name,position,timestamp\n1,a,0,1\n1,a,1,2\n")
+    for command in (["compare", right, folder / "a.csv"], ["compare", right, right],
+                    ["compare", right, folder / "a.csv", "--json"],
+                    ["analyze", right, "--regions", calls],
+                    ["combine", "-o", folder / "all.csv", right]):
+        done = wattmeter(*command, env=environment(folder))
+        assert "postgresql://" in done.stderr + done.stdout, done
+        shown += [done.stderr, done.stdout]
     for bad in (server().url(name, "locked", "S3cr/et@y"), f"postgresql://locked:{secret}@/{name}",
                 f"postgresql://u:{secret}@127.0.0.1:1/db", "postgresql://u:S3cr%zz@h/db",
                 "postgresql://u:S3cr@[::1/db", "postgresql://u:S3cr@h/db?nosuch=S3cr",

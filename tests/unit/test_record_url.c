@@ -3,6 +3,7 @@
  * done, and without a word of their passwords. No server is needed. */
 #include "test_record_fixture.h"
 
+#include "record/record_text.h"
 #include "record/record_url.h"
 
 /* Each has S3cr in a place where a password, or a part of it, may stand. */
@@ -55,6 +56,12 @@ static void test_no_password(void **state)
         status = wm_recording_export(stored, url, WM_RECORD_NEW, &err);
         assert_refused(status, &err, url);
         wm_recording_close(stored);
+
+        char *shown = wm_recorder_shown(url);
+        assert_non_null(shown);
+        if (strstr(shown, "S3cr") || strstr(wm_text_path(url), "S3cr"))
+            fail_msg("%s: shown as %s and %s", url, shown, wm_text_path(url));
+        free(shown);
     }
 }
 
