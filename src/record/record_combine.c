@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/base_array.h"
-#include "base/base_clock.h"
 #include "base/base_text.h"
 #include "record/record_calls.h"
 #include "record/record_out.h"
@@ -376,8 +375,8 @@ static int combine(const char *path, const struct sources *sources, struct wm_er
 {
     struct target target = { .shown = wm_text_path(path) };
 
-    if (asprintf(&target.draft, "%s.%d-%lld.part", path, (int)getpid(),
-                 (long long)wm_clock_monotonic_ns()) < 0)
+    target.draft = wm_target_draft_name(path);
+    if (!target.draft)
         return out_of_memory(err);
     int fd = open(target.draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0) {

@@ -217,6 +217,11 @@ static char *name_beside(const char *path, const char *word, uint64_t number)
     return name;
 }
 
+char *wm_target_draft_name(const char *path)
+{
+    return name_beside(path, "new", (uint64_t)wm_clock_monotonic_ns());
+}
+
 static int set_aside(struct wm_target *target, const struct stat *info,
                      struct wm_error *err)
 {
@@ -367,7 +372,7 @@ int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_
     if (status < 0)
         return status;
     struct wm_target draft = {
-        .path = name_beside(path, "new", (uint64_t)wm_clock_monotonic_ns()),
+        .path = wm_target_draft_name(path),
         .whole = strdup(path),
     };
     if (!draft.path || !draft.whole)

@@ -295,14 +295,14 @@ def several_files(folder):
         inner.mkdir()
         files = [write_marks(inner / f"{pid}{suffix}", marks) for pid, marks in by_pid.items()]
         assert analyze(tracking, *regions(*files), "--format", "gpu-tracker") == wanted
-        for number, paths in enumerate((files, [inner])):
-            target = folder / f"all{number}{suffix}"
+        for name, paths in (("all", files), ("n" * (255 - len(suffix)), [inner])):
+            target = folder / f"{name}{suffix}"
             done = wattmeter("combine", "-o", target, *paths)
             assert done.returncode == 0 and done.stdout == "" and done.stderr == "", done
             assert analyze(tracking, *regions(target), "--format", "gpu-tracker") == wanted
             done = wattmeter("combine", "-o", target, *paths)
             assert done.returncode == 1, "an existing target was taken"
-            assert str(target.name) in done.stderr
+            assert target.name[-100:] in done.stderr
     mixed = [folder / "csv" / "100.csv", folder / "sqlite" / "101.sqlite",
              folder / "csv" / "102.csv"]
     assert analyze(tracking, *regions(*mixed), "--format", "gpu-tracker") == wanted
