@@ -551,12 +551,17 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_seed),        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_seed),
+        cmocka_unit_test(test_golden),
         cmocka_unit_test(test_nulls_have_reasons),
-        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_without_gpu),
-        cmocka_unit_test(test_python_nan),  cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_table),       cmocka_unit_test(test_python_numbers),
-        cmocka_unit_test(test_python_json), cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_without_gpu),
+        cmocka_unit_test(test_python_nan),
+        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_python_numbers),
+        cmocka_unit_test(test_python_json),
+        cmocka_unit_test(test_out_of_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
