@@ -286,7 +286,7 @@ static void test_words(void **state)
         { "0,all", WM_EINVAL, "'all' is no GPU" },
         { "visible,0", WM_EINVAL, "'visible' is no GPU" },
         { "0;1", WM_EINVAL, "'0;1' is no GPU" },
-        { "\xff\xfe", WM_EINVAL, "'\xff\xfe' is no GPU" },
+        { "\xff\xfe", WM_EINVAL, "'?\?' is no GPU" },
     };
     struct wm_gpus gpus = { zoo, ARRAY_LEN(zoo), LOOKED, "/nonexistent", NULL };
 
