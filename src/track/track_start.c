@@ -254,10 +254,10 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
 
     /* Opening a recording takes its time; what was used meanwhile is not ours. */
     wm_track_read_first(tracker);
-    int64_t start_ns = wm_clock_monotonic_ns();
     wm_tree_refresh(tracker->tree);
     wm_tree_rebase(tracker->tree);
     wm_account_rebase(tracker->account, tracker->tree);
+    int64_t start_ns = wm_clock_monotonic_ns();
     tracker->self_base_ns = wm_track_cost_ns(tracker);
     begin(tracker, start_ns);
     return WM_OK;

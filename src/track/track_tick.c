@@ -187,9 +187,10 @@ void wm_ticker_read_tree(struct wm_ticker *ticker)
 {
     double total, main;
 
+    /* Right behind the root's clock, which is read last: a counter may take a while. */
     wm_tree_refresh(ticker->tree);
-    int64_t when_ns = wm_clock_monotonic_ns();
     wm_account_read(ticker->account, ticker->tree, &total, &main);
+    int64_t when_ns = wm_clock_monotonic_ns();
     wm_tree_read(ticker->tree, ticker->readings + ticker->first_tree_channel);
 
     /* The two clocks are read a moment apart; that must not look like a counter

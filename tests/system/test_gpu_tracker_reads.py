@@ -203,7 +203,7 @@ def _(folder):
 def _(folder):
     for name in ("t.csv", "t.sqlite"):
         path = folder / name
-        done = wattmeter("gpu-tracker", "-e", "python3 -c 'print(sum(range(10**7)))'", "--st=0.1",
+        done = wattmeter("gpu-tracker", "-e", "python3 -c 'print(sum(range(4 * 10**7)))'", "--st=0.1",
                          f"--tf={path}", "-o", folder / "report.txt", "--ru=megabytes")
         assert done.returncode == 0, done
         rows = rows_of_csv(path) if path.suffix == ".csv" else rows_of_sqlite(path)
