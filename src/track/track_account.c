@@ -304,6 +304,12 @@ static bool counts(const struct wm_account *account)
     return !account->is_cut && (account->counter_count > 0 || account->cgroup);
 }
 
+/* How much more than the processes' own clocks the task clock may say. */
+static double clock_error(double seconds)
+{
+    return CLOCK_ERROR + CLOCK_DRIFT * seconds;
+}
+
 static double read_counted(struct wm_account *account, const struct wm_tree *tree)
 {
     return (double)(read_total_ns(account, tree) - account->base_ns) / 1e9;
@@ -316,8 +322,7 @@ static double read_whole(struct wm_account *account, const struct wm_tree *tree)
 {
     double counted = read_counted(account, tree);
     double sampled = (double)(wm_tree_cpu_ns(tree) - account->main_base_ns) / 1e9;
-
-    double tolerance = CLOCK_ERROR + CLOCK_DRIFT * sampled;
+    double tolerance = clock_error(sampled);
 
     if (account->root <= 0 || account->counter_count == 0)
         return counted;
@@ -357,7 +362,7 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
     double others = account->total - account->main;
 
     /* The rest is no more than what the clocks disagree by. */
-    if (is_alone(tree) && total - main <= CLOCK_ERROR + CLOCK_DRIFT * main)
+    if (is_alone(tree) && total - main <= clock_error(main))
         total = main;
 
     /* A process that vanishes takes what was sampled of it along, and the clocks do not
@@ -418,8 +423,8 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
     bool perf = counts(account) && account->counter_count > 0;
 
     /* One process alone may have had more than its part of it. */
-    if (is_alone(tree) && excess < CLOCK_DRIFT * known)
-        excess = CLOCK_DRIFT * known;
+    if (is_alone(tree) && excess < clock_error(known))
+        excess = clock_error(known);
     if (counts(account) || account->total < account->whole)
         account->total = account->whole;
     if (known > account->total || (perf && account->whole - known <= excess)) {
