@@ -6,29 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/base_array.h"
 #include "base/base_text.h"
 #include "wattmeter/error.h"
-
-/* Room for one more; it doubles. */
-static int make_room(struct wm_remarks *remarks)
-{
-    size_t count = remarks->count;
-
-    if (count > 0 && (count & (count - 1)) != 0)
-        return WM_OK;
-    char **grown = realloc(remarks->all, (count > 0 ? 2 * count : 1) * sizeof(*grown));
-    if (!grown)
-        return WM_ENOMEM;
-    remarks->all = grown;
-    return WM_OK;
-}
 
 int wm_remarks_add(struct wm_remarks *remarks, const char *format, ...)
 {
     va_list args;
     char *text;
 
-    if (make_room(remarks) < 0)
+    if (wm_array_reserve(&remarks->all, remarks->count, &remarks->room,
+                         sizeof(*remarks->all)) < 0)
         return WM_ENOMEM;
     va_start(args, format);
     int length = vasprintf(&text, format, args);

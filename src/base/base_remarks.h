@@ -8,7 +8,7 @@
 
 struct wm_remarks {
     char **all;
-    size_t count;
+    size_t count, room;
 };
 
 /* Adds a line, in which whatever could trouble a terminal is replaced. WM_OK or

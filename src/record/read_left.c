@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "base/base_file.h"
 #include "region/region_left.h"
 
@@ -24,14 +25,9 @@ static int note_call(struct wm_left *left, const struct wm_region_record *call)
         return WM_OK;
     if (call->stop_ns > left->last_ns)
         left->last_count = 0;
-    if (left->last_count == left->last_room) {
-        size_t room = left->last_room > 0 ? 2 * left->last_room : 16;
-        struct wm_region_record *grown = realloc(left->last, room * sizeof(*grown));
-        if (!grown)
-            return WM_ENOMEM;
-        left->last = grown;
-        left->last_room = room;
-    }
+    if (wm_array_reserve(&left->last, left->last_count, &left->last_room,
+                         sizeof(*left->last)) < 0)
+        return WM_ENOMEM;
     left->last[left->last_count++] = *call;
     left->last_ns = call->stop_ns;
     return WM_OK;
@@ -111,14 +107,8 @@ struct joining {
 
 static int append(uint32_t **array, size_t *count, size_t *room, uint32_t number)
 {
-    if (*count == *room) {
-        size_t more = *room > 0 ? 2 * *room : 64;
-        uint32_t *grown = realloc(*array, more * sizeof(*grown));
-        if (!grown)
-            return WM_ENOMEM;
-        *array = grown;
-        *room = more;
-    }
+    if (wm_array_reserve(array, *count, room, sizeof(**array)) < 0)
+        return WM_ENOMEM;
     (*array)[(*count)++] = number;
     return WM_OK;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/base_map.h"
 
 #define NONE WM_MAP_NONE
@@ -60,20 +61,7 @@ struct wm_region_calls {
 /* For one more element of that size; `array` is where the pointer to them stands. */
 static int reserve(void *array, size_t count, size_t *room, size_t size)
 {
-    size_t more = *room > 0 ? 2 * *room : 8;
-    void *old, *grown;
-
-    if (count < *room)
-        return WM_OK;
-    if (count >= NONE)
-        return WM_ENOMEM;
-    memcpy(&old, array, sizeof(old));
-    grown = realloc(old, more * size);
-    if (!grown)
-        return WM_ENOMEM;
-    memcpy(array, &grown, sizeof(grown));
-    *room = more;
-    return WM_OK;
+    return count < NONE ? wm_array_reserve(array, count, room, size) : WM_ENOMEM;
 }
 
 static bool is_further(const char *name)

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "base/base_file.h"
 #include "base/base_shared.h"
 
@@ -313,14 +314,8 @@ static int collect(void *context, const struct wm_region_event *event,
 {
     struct opens *opens = context;
 
-    if (opens->count == opens->room) {
-        size_t room = opens->room > 0 ? 2 * opens->room : 64;
-        struct opened *grown = realloc(opens->all, room * sizeof(*grown));
-        if (!grown)
-            return WM_ENOMEM;
-        opens->all = grown;
-        opens->room = room;
-    }
+    if (wm_array_reserve(&opens->all, opens->count, &opens->room, sizeof(*opens->all)) < 0)
+        return WM_ENOMEM;
     opens->all[opens->count] = (struct opened) { *event, thread, name, opens->count };
     opens->count++;
     return WM_OK;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_text.h"
 #include "region/region_left_journal.h"
@@ -120,19 +121,6 @@ static void sift_down(struct left *left, size_t at)
     }
 }
 
-static int make_room(struct left *left)
-{
-    if (left->count < left->room)
-        return WM_OK;
-    size_t room = left->room > 0 ? 2 * left->room : 16;
-    struct ring *grown = realloc(left->heap, room * sizeof(*grown));
-    if (!grown)
-        return WM_ENOMEM;
-    left->heap = grown;
-    left->room = room;
-    return WM_OK;
-}
-
 /* What the journal knows of it, and what it has had since. */
 static struct ring begin_ring(struct left *left, struct wm_region_source *source)
 {
@@ -160,7 +148,7 @@ static int add_ring(struct left *left, uint32_t number, struct wm_error *err)
 {
     struct wm_region_source *source;
 
-    if (make_room(left) < 0)
+    if (wm_array_reserve(&left->heap, left->count, &left->room, sizeof(*left->heap)) < 0)
         return out_of_memory(err);
     int status = wm_region_source_open_left(left->folder, number, &source);
     if (status == WM_EFORMAT) {

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "region/region_journal.h"
 #include "region/region_ring.h"
 
@@ -83,16 +84,10 @@ static int set_thread(struct wm_left_journal *journal, uint32_t number,
 {
     if (wm_map_find(&journal->thread_map, number, 0) != WM_MAP_NONE)
         return WM_OK;
-    if (wm_map_reserve(&journal->thread_map) < 0)
+    if (wm_map_reserve(&journal->thread_map) < 0 ||
+        wm_array_reserve(&journal->threads, journal->thread_count, &journal->thread_room,
+                         sizeof(*journal->threads)) < 0)
         return WM_ENOMEM;
-    if (journal->thread_count == journal->thread_room) {
-        size_t room = journal->thread_room > 0 ? 2 * journal->thread_room : 16;
-        struct wm_left_thread *grown = realloc(journal->threads, room * sizeof(*grown));
-        if (!grown)
-            return WM_ENOMEM;
-        journal->threads = grown;
-        journal->thread_room = room;
-    }
     journal->threads[journal->thread_count] = (struct wm_left_thread) { .name = name };
     wm_map_put(&journal->thread_map, number, 0, (uint32_t)journal->thread_count++);
     return WM_OK;
