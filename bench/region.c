@@ -79,7 +79,8 @@ int main(int argc, char **argv)
     for (long i = strtol(argv[2], NULL, 10); i > 0; i--) {
         if (inbox) {
             nanosleep(&(struct timespec) { .tv_nsec = 2000000 }, NULL);
-            if (wm_region_inbox_drain(inbox, false, ignore, NULL, &complete_ns, &err) < 0)
+            if (wm_region_inbox_drain(inbox, false, INT64_MAX, ignore, NULL, &complete_ns,
+                                      &err) < 0)
                 return 1;
         }
         int64_t took_ns = strcmp(argv[1], "clock") == 0 ? read_clock(pairs) : mark(pairs);

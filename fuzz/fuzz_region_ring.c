@@ -90,10 +90,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(wm_region_inbox_open(inbox, NULL) == WM_OK);
     struct seen seen = { .inbox = inbox };
     int fd = make_ring(inbox, &head, data, size);
-    require(wm_region_inbox_drain(inbox, false, take, &seen, &complete_ns, NULL) == WM_OK);
+    require(wm_region_inbox_drain(inbox, false, INT64_MAX, take, &seen, &complete_ns,
+                                  NULL) == WM_OK);
     require(pwrite(fd, &last, sizeof(last), offsetof(struct wm_ring, sequence)) ==
             (ssize_t)sizeof(last));
-    require(wm_region_inbox_drain(inbox, true, take, &seen, &complete_ns, NULL) == WM_OK);
+    require(wm_region_inbox_drain(inbox, true, INT64_MAX, take, &seen, &complete_ns,
+                                  NULL) == WM_OK);
     close(fd);
     wm_region_inbox_free(inbox);
     return 0;

@@ -425,6 +425,11 @@ void wm_analysis_regions_end(struct wm_analysis *analysis, int64_t end_ns)
     wm_regions_end(analysis->regions, end_ns);
 }
 
+bool wm_analysis_regions_are_behind(const struct wm_analysis *analysis)
+{
+    return wm_regions_is_behind(analysis->regions);
+}
+
 void wm_analysis_regions_complete(struct wm_analysis *analysis, int64_t when_ns)
 {
     wm_regions_complete(analysis->regions, when_ns);

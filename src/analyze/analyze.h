@@ -40,6 +40,9 @@ int wm_analysis_edge(struct wm_analysis *analysis, const struct wm_region_edge *
 /* All edges up to that time have been handed in; INT64_MAX at the end. */
 void wm_analysis_regions_complete(struct wm_analysis *analysis, int64_t when_ns);
 
+/* Whether edges should come before more ticks; see wm_regions_is_behind(). */
+bool wm_analysis_regions_are_behind(const struct wm_analysis *analysis);
+
 /* The run ended then; see wm_regions_end(). */
 void wm_analysis_regions_end(struct wm_analysis *analysis, int64_t end_ns);
 

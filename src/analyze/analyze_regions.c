@@ -449,6 +449,11 @@ void wm_regions_tick(struct wm_regions *regions, const struct wm_region_totals *
     }
 }
 
+bool wm_regions_is_behind(const struct wm_regions *regions)
+{
+    return regions->tick_count > regions->tick_room / 2;
+}
+
 void wm_regions_complete(struct wm_regions *regions, int64_t when_ns)
 {
     if (regions->closing_count > 0 && regions->closing[0].when_ns <= when_ns)

@@ -70,6 +70,10 @@ struct wm_region_totals {
 void wm_regions_tick(struct wm_regions *regions, const struct wm_region_totals *totals,
                      const struct wm_timepoint *timepoint);
 
+/* Whether more than half of those that can be kept are: no more are to come before edges.
+ */
+bool wm_regions_is_behind(const struct wm_regions *regions);
+
 /* All edges up to that time have been handed in. */
 void wm_regions_complete(struct wm_regions *regions, int64_t when_ns);
 

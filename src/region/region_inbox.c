@@ -35,6 +35,8 @@
 enum {
     CHECKS = 16,         /* for so many of them, and an eighth */
     RELEASE_AFTER = 512, /* events; a full ring may be waiting for room */
+    CLOCK_AFTER = 512,   /* events; to see whether time is up, */
+    LEAST_PER_RING = 64, /* but not before so many, as each ring was looked at for them */
     SOURCES_MAX = 32768, /* a process may have 65530 mappings */
     THREADS_AT_A_TIME = 1 << 12,
     THREADS_PARTS = WM_RINGS_MAX / THREADS_AT_A_TIME,
@@ -426,9 +428,23 @@ struct round {
     int64_t now_ns;
     int64_t
         until_ns; /* handed out are events up to here; later ones may be in the making */
+    int64_t deadline_ns;
+    size_t clock_after; /* events */
+    bool is_time_up;
     wm_region_take *take;
     void *context;
 };
+
+/* After an event. */
+static bool is_time_up(struct round *round)
+{
+    if (--round->clock_after > 0)
+        return false;
+    round->clock_after = CLOCK_AFTER;
+    round->is_time_up =
+        round->deadline_ns < INT64_MAX && wm_clock_monotonic_ns() >= round->deadline_ns;
+    return round->is_time_up;
+}
 
 static int peek(struct wm_region_inbox *inbox, struct wm_region_source *source,
                 struct round *round)
@@ -478,7 +494,7 @@ static int run(struct wm_region_inbox *inbox, struct round *round)
         wm_region_source_next(source);
         release(inbox, &source, 1, RELEASE_AFTER);
         status = peek(inbox, source, round);
-    } while (status > 0 && source->next.when_ns <= round->until_ns &&
+    } while (!is_time_up(round) && status > 0 && source->next.when_ns <= round->until_ns &&
              (!other || is_before(source, other)));
     if (status == 0)
         inbox->heap[0] = inbox->heap[--inbox->heap_count];
@@ -565,6 +581,11 @@ static uint64_t look_at_control(struct wm_region_inbox *inbox, int64_t now_ns)
     return atomic_load(&control.rings_ready);
 }
 
+static bool has_more(const struct wm_region_inbox *inbox, const struct round *round)
+{
+    return inbox->heap_count > 0 && inbox->heap[0]->next.when_ns <= round->until_ns;
+}
+
 static int drain(struct wm_region_inbox *inbox, bool is_last, struct round *round)
 {
     uint64_t ready = look_at_control(inbox, round->now_ns);
@@ -574,16 +595,21 @@ static int drain(struct wm_region_inbox *inbox, bool is_last, struct round *roun
         return searched;
     look_at_all(inbox, is_last, round);
     int status = gather(inbox, round);
-    while (status == WM_OK && inbox->heap_count > 0 &&
-           inbox->heap[0]->next.when_ns <= round->until_ns)
+    round->clock_after = CLOCK_AFTER + LEAST_PER_RING * inbox->source_count;
+    while (status == WM_OK && !round->is_time_up && has_more(inbox, round))
         status = run(inbox, round);
+    if (status == WM_OK && has_more(inbox, round)) {
+        round->until_ns = inbox->heap[0]->next.when_ns - 1;
+        return 1;
+    }
     return status == WM_OK && is_last ? searched : status;
 }
 
-int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, wm_region_take *take,
-                          void *context, int64_t *ret_complete_ns, struct wm_error *err)
+int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, int64_t deadline_ns,
+                          wm_region_take *take, void *context, int64_t *ret_complete_ns,
+                          struct wm_error *err)
 {
-    struct round round = { .take = take, .context = context };
+    struct round round = { .deadline_ns = deadline_ns, .take = take, .context = context };
     char reason[96];
 
     empty_wake(inbox);
@@ -609,5 +635,5 @@ int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, wm_region
         if (!inbox->sources[i]->is_writing)
             inbox->sources[i]->quiet_ns = inbox->complete_ns;
     *ret_complete_ns = inbox->complete_ns;
-    return WM_OK;
+    return status;
 }

@@ -75,10 +75,12 @@ bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox);
 typedef int wm_region_take(void *context, const struct wm_region_event *event);
 
 /* Hands out, in the order of time over all threads, the events up to `*ret_complete_ns`;
- * whatever comes later is later than that. `is_last`: nothing is waited for, the writers
- * are gone or are given up. */
-int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, wm_region_take *take,
-                          void *context, int64_t *ret_complete_ns, struct wm_error *err);
+ * whatever comes later is later than that. 1: there are more, and it is `deadline_ns`,
+ * which is looked at after some events only; INT64_MAX: there is none. `is_last`: nothing
+ * is waited for, the writers are gone or are given up. */
+int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, int64_t deadline_ns,
+                          wm_region_take *take, void *context, int64_t *ret_complete_ns,
+                          struct wm_error *err);
 
 /* Both are fixed once they were handed out. Names count from 0; a thread's number is that
  * of its ring's file, and not each need come. */

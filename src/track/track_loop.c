@@ -21,6 +21,9 @@
 #define PATIENCE_NS (100 * WM_NS_PER_MS)
 #define PATIENCE_AT_ENDS_NS (250 * WM_NS_PER_MS)
 
+/* How long regions are taken at a time. */
+#define DRAIN_NS (50 * WM_NS_PER_MS)
+
 static void keep_gap(void *context, const struct wm_gap *gap)
 {
     struct wm_tracker *tracker = context;
@@ -81,6 +84,13 @@ static void take_tick(struct wm_tracker *tracker, int64_t when_ns,
     wm_track_hand_out(tracker, when_ns);
 }
 
+/* Until then regions are taken without a look at the time, and at whether the target has
+ * ended. */
+static int64_t drain_until(const struct wm_tracker *tracker, int64_t now_ns)
+{
+    return tracker->due_ns - now_ns < DRAIN_NS ? tracker->due_ns : now_ns + DRAIN_NS;
+}
+
 /* The deadlines stand fast: a tick that comes late moves no other one, and
  * those it made impossible are counted. */
 static void take_due_tick(struct wm_tracker *tracker, int64_t now_ns)
@@ -91,9 +101,6 @@ static void take_due_tick(struct wm_tracker *tracker, int64_t now_ns)
     take_tick(tracker, now_ns, WM_TICKER_RECENT,
               half_ns < PATIENCE_NS ? half_ns : PATIENCE_NS);
 
-    if (tracker->regions)
-        wm_track_regions_tick(tracker->regions);
-
     tracker->due_ns += tracker->interval_ns;
     int64_t after_ns = wm_clock_monotonic_ns();
     if (after_ns >= tracker->due_ns) {
@@ -101,6 +108,8 @@ static void take_due_tick(struct wm_tracker *tracker, int64_t now_ns)
         tracker->result.missed_ticks += (uint64_t)missed;
         tracker->due_ns += missed * tracker->interval_ns;
     }
+    if (tracker->regions)
+        wm_track_regions_tick(tracker->regions, drain_until(tracker, after_ns));
 }
 
 static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns)
@@ -146,7 +155,7 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
     if (now_ns >= tracker->due_ns)
         take_due_tick(tracker, now_ns);
     else if (tracker->regions && (regions_ns < INT64_MAX || (ready > 0 && fds[2].revents)))
-        wm_track_regions_drain(tracker->regions);
+        wm_track_regions_drain(tracker->regions, drain_until(tracker, now_ns));
 
     size_t alive = 1;
     if (tracker->end_fd < 0 && !tracker->self)

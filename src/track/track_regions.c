@@ -51,7 +51,8 @@ struct wm_track_regions {
 
     int64_t held_ns;     /* since when the recording has had no room, or 0 */
     int64_t hold_max_ns; /* how long that is borne */
-    bool is_holding;     /* the last draining stopped for it */
+    bool is_holding;     /* the last draining stopped for it, */
+    bool has_more;       /* or for the time */
 
     int idle_ticks; /* since the last draining */
 };
@@ -285,15 +286,16 @@ static int take_event(void *context, const struct wm_region_event *event)
 }
 
 /* Up to `ret_complete_ns`, unless it had to stop. */
-static int drain(struct wm_track_regions *regions, bool is_last, int64_t *ret_complete_ns,
-                 struct wm_error *err)
+static int drain(struct wm_track_regions *regions, bool is_last, int64_t deadline_ns,
+                 int64_t *ret_complete_ns, struct wm_error *err)
 {
     regions->is_holding = false;
-    int status = wm_region_inbox_drain(regions->inbox, is_last, take_event, regions,
-                                       ret_complete_ns, err);
+    int status = wm_region_inbox_drain(regions->inbox, is_last, deadline_ns, take_event,
+                                       regions, ret_complete_ns, err);
+    regions->has_more = status > 0;
     if (regions->count > 0)
         give_batch(regions);
-    if (status == WM_OK)
+    if (status >= 0)
         wm_analysis_regions_complete(regions->analysis, *ret_complete_ns);
 
     /* An event that comes again would be in the journal, but not yet in the calls. */
@@ -302,28 +304,34 @@ static int drain(struct wm_track_regions *regions, bool is_last, int64_t *ret_co
     return status;
 }
 
-void wm_track_regions_drain(struct wm_track_regions *regions)
+void wm_track_regions_drain(struct wm_track_regions *regions, int64_t deadline_ns)
 {
     int64_t complete_ns;
 
-    drain(regions, false, &complete_ns, NULL);
+    /* Ticks that are ahead of the edges by more than can be kept would do harm. */
+    if (wm_analysis_regions_are_behind(regions->analysis))
+        deadline_ns = INT64_MAX;
+    drain(regions, false, deadline_ns, &complete_ns, NULL);
 }
 
-void wm_track_regions_tick(struct wm_track_regions *regions)
+void wm_track_regions_tick(struct wm_track_regions *regions, int64_t deadline_ns)
 {
     if (wm_region_inbox_is_idle(regions->inbox) && ++regions->idle_ticks < IDLE_TICKS)
         return;
     regions->idle_ticks = 0;
-    wm_track_regions_drain(regions);
+    wm_track_regions_drain(regions, deadline_ns);
 }
 
 int wm_track_regions_fd(const struct wm_track_regions *regions, int64_t *ret_wait_ns)
 {
-    bool is_cut_off = wm_region_inbox_is_cut_off(regions->inbox);
-
-    if (!regions->is_holding && !is_cut_off)
+    if (regions->has_more)
+        *ret_wait_ns = 0;
+    else if (regions->is_holding)
+        *ret_wait_ns = HOLD_STEP_NS;
+    else if (wm_region_inbox_is_cut_off(regions->inbox))
+        *ret_wait_ns = CUT_OFF_STEP_NS;
+    else
         return wm_region_inbox_fd(regions->inbox);
-    *ret_wait_ns = regions->is_holding ? HOLD_STEP_NS : CUT_OFF_STEP_NS;
     return -1;
 }
 
@@ -377,7 +385,8 @@ void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
 
     regions->hold_max_ns = HOLD_AT_END_NS;
     wm_analysis_regions_end(regions->analysis, end_ns);
-    while ((status = drain(regions, true, &complete_ns, &err)) < 0 && regions->is_holding)
+    while ((status = drain(regions, true, INT64_MAX, &complete_ns, &err)) < 0 &&
+           regions->is_holding)
         wait_a_moment();
     remark(result, status, &err);
     if (complete_ns < end_ns)

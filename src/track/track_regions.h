@@ -38,14 +38,15 @@ int wm_track_regions_set_takers(struct wm_track_regions *regions,
                                 struct wm_analysis *analysis, struct wm_recorder *recorder,
                                 struct wm_error *err);
 
-/* Takes what is in the rings. */
-void wm_track_regions_drain(struct wm_track_regions *regions);
+/* Takes what is in the rings, or of that what can be had up to `deadline_ns`. */
+void wm_track_regions_drain(struct wm_track_regions *regions, int64_t deadline_ns);
 
 /* The same after a tick; without rings it mostly does nothing. */
-void wm_track_regions_tick(struct wm_track_regions *regions);
+void wm_track_regions_tick(struct wm_track_regions *regions, int64_t deadline_ns);
 
-/* Becomes readable when draining is due; -1 while it has to wait for the recording, and
- * then it is to be tried again after `*ret_wait_ns`. */
+/* Becomes readable when draining is due; -1 where that is known already, as after a
+ * deadline, or while it has to wait for the recording: it is to go on after
+ * `*ret_wait_ns`. */
 int wm_track_regions_fd(const struct wm_track_regions *regions, int64_t *ret_wait_ns);
 
 /* Takes all that is left, after the last tick. What is open then broke off at `end_ns`, or

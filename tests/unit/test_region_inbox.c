@@ -110,7 +110,8 @@ static void drain(struct log *log, bool is_last)
     int64_t complete_ns = 0;
 
     usleep(2000);
-    if (wm_region_inbox_drain(log->inbox, is_last, take, log, &complete_ns, &err) < 0)
+    if (wm_region_inbox_drain(log->inbox, is_last, INT64_MAX, take, log, &complete_ns,
+                              &err) < 0)
         fail_msg("%s", err.text);
     assert_true(log->last_ns <= complete_ns);
 }
@@ -203,10 +204,37 @@ static void test_many_names(void **state)
         wm_region_begin(name);
         wm_region_end();
     }
-    assert_int_equal(
-        wm_region_inbox_drain(log->inbox, true, take_length, log, &complete_ns, NULL),
-        WM_OK);
+    assert_int_equal(wm_region_inbox_drain(log->inbox, true, INT64_MAX, take_length, log,
+                                           &complete_ns, NULL),
+                     WM_OK);
     assert_int_equal(log->count, sum);
+    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+}
+
+/* It comes back, with the events in their order and none of them missing. */
+static void test_deadline(void **state)
+{
+    enum { CALLS = 5000 };
+    struct log *log = *state;
+    int64_t complete_ns, before_ns = 0;
+    int status, parts = 0;
+
+    for (int i = 0; i < CALLS; i++) {
+        wm_region_begin("call");
+        wm_region_end();
+    }
+    usleep(2000);
+    do {
+        long count = log->count;
+        status = wm_region_inbox_drain(log->inbox, false, 0, take, log, &complete_ns, NULL);
+        assert_in_range(status, 0, 1);
+        assert_in_range(log->count - count, 1, 1000);
+        assert_true(complete_ns >= before_ns && complete_ns >= log->last_ns - status);
+        before_ns = complete_ns;
+        parts++;
+    } while (status > 0);
+    assert_int_equal(log->count, 2 * CALLS);
+    assert_true(parts > 1);
     assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
 }
 
@@ -395,8 +423,9 @@ static void test_removed_names(void **state)
     remove_names(wm_region_inbox_path(log->inbox));
     for (int i = 0; i < 4; i++) {
         usleep(60000); /* longer than the inbox takes to notice that a thread is gone */
-        assert_int_equal(
-            wm_region_inbox_drain(log->inbox, false, take, log, &complete_ns, &err), WM_OK);
+        assert_int_equal(wm_region_inbox_drain(log->inbox, false, INT64_MAX, take, log,
+                                               &complete_ns, &err),
+                         WM_OK);
         wm_region_begin("call");
         wm_region_end();
     }
@@ -601,8 +630,9 @@ static void test_take_again(void **state)
     }
     usleep(2000);
     for (log->refuse_from = 0; log->refuse_from < 7; log->refuse_from++)
-        assert_int_equal(
-            wm_region_inbox_drain(log->inbox, true, take, log, &complete_ns, &err), WM_EIO);
+        assert_int_equal(wm_region_inbox_drain(log->inbox, true, INT64_MAX, take, log,
+                                               &complete_ns, &err),
+                         WM_EIO);
     assert_int_equal(complete_ns, 4711);
     log->refuse_from = -1;
     expect(log, "0(call 0) 0(call 0) 0(call 0) 0!");
@@ -662,7 +692,8 @@ static void test_no_descriptors_at_end(void **state)
     none = limit;
     none.rlim_cur = 3;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    int status = wm_region_inbox_drain(log->inbox, true, take, log, &complete_ns, NULL);
+    int status =
+        wm_region_inbox_drain(log->inbox, true, INT64_MAX, take, log, &complete_ns, NULL);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_int_equal(status, WM_EIO);
     expect(log, "0(a 0!");
@@ -1053,8 +1084,8 @@ static void *be_tracker(void *context)
     int64_t complete_ns;
 
     while (!atomic_load(&drainer->is_over)) {
-        wm_region_inbox_drain(drainer->log->inbox, false, take, drainer->log, &complete_ns,
-                              NULL);
+        wm_region_inbox_drain(drainer->log->inbox, false, INT64_MAX, take, drainer->log,
+                              &complete_ns, NULL);
         usleep(1000);
     }
     return NULL;
@@ -1131,7 +1162,8 @@ static void test_limits(void **state)
         struct limited limited = cases[i];
         pid_t pid = run_child(mark_within, &limited);
         while (waitpid(pid, &status, WNOHANG) == 0)
-            wm_region_inbox_drain(log.inbox, false, take, &log, &complete_ns, NULL);
+            wm_region_inbox_drain(log.inbox, false, INT64_MAX, take, &log, &complete_ns,
+                                  NULL);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
         drain(&log, true);
         bool has_ring = cases[i].no_ring_errno == 0;
@@ -1253,7 +1285,8 @@ static void test_out_of_memory(void **state)
     long nth = 0;
     for (; status == WM_ENOMEM && nth < 50; nth++) {
         test_fail_allocation(nth);
-        status = wm_region_inbox_drain(log->inbox, true, take, log, &complete_ns, &err);
+        status = wm_region_inbox_drain(log->inbox, true, INT64_MAX, take, log, &complete_ns,
+                                       &err);
         test_fail_allocation(-1);
         assert_true(status == WM_OK || err.status == WM_ENOMEM);
     }
@@ -1341,6 +1374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_names),
         TEST(test_many_names),
+        TEST(test_deadline),
         TEST(test_strays),
         TEST(test_errno),
         TEST(test_threads),

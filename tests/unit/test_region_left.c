@@ -82,7 +82,8 @@ static void drain(struct tracker *tracker)
     int64_t complete_ns;
 
     usleep(2000); /* what is younger than a millisecond is not handed out */
-    wm_region_inbox_drain(tracker->inbox, false, take, tracker, &complete_ns, NULL);
+    wm_region_inbox_drain(tracker->inbox, false, INT64_MAX, take, tracker, &complete_ns,
+                          NULL);
 }
 
 static void die(struct tracker *tracker)

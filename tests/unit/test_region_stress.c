@@ -196,7 +196,8 @@ static void test_stress(void **state)
         int status = 0;
         poll(&wake, 1, 20);
         assert_int_equal(
-            wm_region_inbox_drain(inbox, false, take, NULL, &complete_ns, &err), WM_OK);
+            wm_region_inbox_drain(inbox, false, INT64_MAX, take, NULL, &complete_ns, &err),
+            WM_OK);
         assert_true(complete_ns >= before_ns && complete_ns < wm_clock_monotonic_ns());
         before_ns = complete_ns;
         while (waitpid(-1, &status, WNOHANG) > 0) {
@@ -210,8 +211,9 @@ static void test_stress(void **state)
             rings = now > rings ? now : rings;
         }
     }
-    assert_int_equal(wm_region_inbox_drain(inbox, true, take, NULL, &complete_ns, &err),
-                     WM_OK);
+    assert_int_equal(
+        wm_region_inbox_drain(inbox, true, INT64_MAX, take, NULL, &complete_ns, &err),
+        WM_OK);
     double seconds = (double)(wm_clock_monotonic_ns() - start_ns) / 1e9;
     print_message("# %llu events in %.2f s, %.2f million a second; %llu lost; rings %.1f "
                   "MiB, this process %.1f MiB more\n",

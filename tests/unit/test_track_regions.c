@@ -146,12 +146,56 @@ static void test_notes(void **state)
     }
 }
 
+static void mark_often(void)
+{
+    for (int i = 0; i < 5000; i++) {
+        wm_region_begin("call");
+        wm_region_end();
+    }
+    usleep(2000); /* younger ones wait for the next draining */
+}
+
+/* What is left at a deadline is gone on with at once; and there is none where more ticks
+ * would have to wait for it than can. */
+static void test_deadline(void **state)
+{
+    const struct wm_run run = { .interval_ns = WM_NS_PER_S, .core_count = 1 };
+    struct wm_track_regions *regions = NULL;
+    struct wm_analysis *analysis = NULL;
+    struct wm_error err;
+    int64_t wait_ns = INT64_MAX;
+
+    (void)state;
+    assert_int_equal(wm_analysis_new(&run, &channel, 1, &analysis, &err), WM_OK);
+    assert_int_equal(wm_track_regions_new(&regions, &err), WM_OK);
+    assert_int_equal(wm_track_regions_listen(regions, &err), WM_OK);
+    assert_int_equal(wm_track_regions_set_takers(regions, analysis, NULL, &err), WM_OK);
+
+    mark_often();
+    wm_track_regions_tick(regions, 0);
+    assert_int_equal(wm_track_regions_fd(regions, &wait_ns), -1);
+    assert_int_equal(wait_ns, 0);
+    wm_track_regions_drain(regions, INT64_MAX);
+    assert_true(wm_track_regions_fd(regions, &wait_ns) >= 0);
+
+    mark_often();
+    for (int i = 0; i <= WM_REGIONS_WAITING_LEAST / 2; i++) {
+        const struct wm_reading reading = { wm_clock_monotonic_ns(), 0, WM_READING_OK };
+        wm_analysis_tick(analysis, &(struct wm_tick) { reading.when_ns, &reading, 1 });
+    }
+    wm_track_regions_drain(regions, 0);
+    assert_true(wm_track_regions_fd(regions, &wait_ns) >= 0);
+    wm_track_regions_free(regions);
+    wm_analysis_free(analysis);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_deadline),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
