@@ -126,21 +126,20 @@ static void advance(struct wm_regions *regions, int64_t when_ns)
     regions->now_ns = when_ns;
 }
 
-/* The times of an item up to now. */
-static void times_of(const struct wm_regions *regions, const struct wm_region_item *item,
-                     struct wm_region_time ret_times[WM_REGION_PARTS])
+/* What has come to an item's times up to now. */
+static void add_times(const struct wm_regions *regions, const struct wm_region_item *item,
+                      struct wm_region_time times[WM_REGION_PARTS])
 {
     const struct wm_region_time *clock = &regions->clock;
     double leaves = (double)item->leaves;
 
-    memcpy(ret_times, item->time, sizeof(item->time));
     if (item->open > 0) {
-        ret_times[WM_REGION_OPEN].ns += (double)(regions->now_ns - item->open_from_ns);
-        ret_times[WM_REGION_OPEN].squares = ret_times[WM_REGION_OPEN].ns;
+        times[WM_REGION_OPEN].ns += (double)(regions->now_ns - item->open_from_ns);
+        times[WM_REGION_OPEN].squares = times[WM_REGION_OPEN].ns;
     }
     if (item->leaves > 0) {
-        ret_times[WM_REGION_OWN].ns += leaves * (clock->ns - item->own_from.ns);
-        ret_times[WM_REGION_OWN].squares +=
+        times[WM_REGION_OWN].ns += leaves * (clock->ns - item->own_from.ns);
+        times[WM_REGION_OWN].squares +=
             leaves * leaves * (clock->squares - item->own_from.squares);
     }
 }
@@ -148,10 +147,7 @@ static void times_of(const struct wm_regions *regions, const struct wm_region_it
 /* Brings an item up to now, before something in it changes. */
 static void settle(struct wm_regions *regions, struct wm_region_item *item)
 {
-    struct wm_region_time times[WM_REGION_PARTS];
-
-    times_of(regions, item, times);
-    memcpy(item->time, times, sizeof(item->time));
+    add_times(regions, item, item->time);
     item->open_from_ns = regions->now_ns;
     item->own_from = regions->clock;
 }
@@ -406,6 +402,8 @@ static void close_calls(struct wm_regions *regions)
 
 static int note_number(struct wm_map *numbers, uint32_t number)
 {
+    if (wm_map_find(numbers, number, 0) != WM_MAP_NONE)
+        return WM_OK;
     if (wm_map_reserve(numbers) < 0)
         return WM_ENOMEM;
     wm_map_put(numbers, number, 0, 0);
@@ -509,7 +507,8 @@ static void find_figures(const struct wm_regions *regions,
 {
     struct wm_region_time times[WM_REGION_PARTS];
 
-    times_of(regions, item, times);
+    memcpy(times, item->time, sizeof(times));
+    add_times(regions, item, times);
     *ret_figures = (struct wm_region_figures) {
         .name = item->name,
         .block = block,

@@ -28,6 +28,7 @@ struct thread {
     bool is_gone;
     struct open_call *stack;
     size_t depth, room;
+    size_t reached; /* the greatest depth: above it are calls that are over */
 };
 
 /* What was started by itself; in the list of its process, or in that of free places. */
@@ -198,6 +199,17 @@ static int hand_out(const struct taker *taker, enum wm_region_edge_kind kind,
     return taker->take(taker->context, &edge);
 }
 
+/* Whether the thread's last call at this depth was the same, as in a loop: that is found
+ * out sooner than the path is. */
+static bool is_repeated(const struct wm_region_calls *calls, const struct thread *thread,
+                        uint32_t parent, const char *name)
+{
+    if (thread->depth >= thread->reached || !name)
+        return false;
+    const struct wm_region_path *last = &calls->paths[thread->stack[thread->depth].path];
+    return last->parent == parent && strcmp(last->name, name) == 0;
+}
+
 static int begin_call(const struct taker *taker, uint32_t index, const char *name)
 {
     struct thread *thread = &taker->calls->threads[index];
@@ -205,13 +217,18 @@ static int begin_call(const struct taker *taker, uint32_t index, const char *nam
         thread->depth > 0 ? thread->stack[thread->depth - 1].path : WM_REGION_NO_PATH;
     uint32_t path = 0;
 
-    if (find_path(taker->calls, parent, false, name, &path) < 0 ||
-        reserve(&thread->stack, thread->depth, &thread->room, sizeof(*thread->stack)) < 0)
+    if (is_repeated(taker->calls, thread, parent, name))
+        path = thread->stack[thread->depth].path;
+    else if (find_path(taker->calls, parent, false, name, &path) < 0 ||
+             reserve(&thread->stack, thread->depth, &thread->room, sizeof(*thread->stack)) <
+                 0)
         return WM_ENOMEM;
     int status = hand_out(taker, WM_REGION_OPENS, taker->when_ns, path, index);
     if (status < 0)
         return status;
     thread->stack[thread->depth++] = (struct open_call) { taker->when_ns, path };
+    if (thread->depth > thread->reached)
+        thread->reached = thread->depth;
     return WM_OK;
 }
 
@@ -338,7 +355,7 @@ static int end_thread(const struct taker *taker, uint32_t index)
         return status;
     free(thread->stack);
     thread->stack = NULL;
-    thread->room = 0;
+    thread->room = thread->reached = 0;
     thread->is_gone = true;
     process->threads--;
     return WM_OK;
