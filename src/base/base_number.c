@@ -129,6 +129,17 @@ size_t wm_number_format(double value, char text[WM_NUMBER_SIZE])
     return length;
 }
 
+size_t wm_number_format_float(double value, char text[WM_NUMBER_SIZE])
+{
+    size_t length = wm_number_format(value, text);
+
+    if (length > 0 && strcspn(text, ".e") == length) {
+        memcpy(text + length, ".0", sizeof(".0"));
+        length += strlen(".0");
+    }
+    return length;
+}
+
 /* strtod() wants the locale's decimal point, and printf() knows it. */
 static bool parse_slowly(const char *text, size_t length, double *ret_value)
 {

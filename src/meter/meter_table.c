@@ -180,20 +180,7 @@ void wm_meter_table_number(struct wm_meter_table *table, struct wm_meter_cell ce
 void wm_meter_table_text(struct wm_meter_table *table, const char *text)
 {
     separate(table);
-    if (!strpbrk(text, ",\"\r\n")) {
-        wm_out_text(&table->out, text);
-        return;
-    }
-    wm_out_text(&table->out, "\"");
-    for (size_t part; *text; text += part) {
-        part = strcspn(text, "\"");
-        wm_out_bytes(&table->out, text, part);
-        if (text[part] == '"') {
-            wm_out_text(&table->out, "\"\"");
-            part++;
-        }
-    }
-    wm_out_text(&table->out, "\"");
+    wm_out_cell(&table->out, text, strlen(text));
 }
 
 int wm_meter_table_end_row(struct wm_meter_table *table, struct wm_error *err)

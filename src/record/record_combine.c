@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 #include "base/base_array.h"
-#include "base/base_text.h"
 #include "record/record_calls.h"
 #include "record/record_out.h"
 #include "record/record_sql.h"
 #include "record/record_sub_tracking.h"
 #include "record/record_target.h"
 #include "record/record_text.h"
+#include "region/region_file_row.h"
 
 struct source {
     char *path;
@@ -61,34 +61,13 @@ static int out_of_memory(struct wm_error *err)
     return wm_fail(err, WM_ENOMEM, "out of memory");
 }
 
-static void put_cell(struct wm_out *out, const char *text, size_t length)
-{
-    enum { PIECE = 256 };
-    char piece[2 * PIECE];
-
-    if (!wm_text_is_quoted(text, length)) {
-        wm_out_bytes(out, text, length);
-        return;
-    }
-    wm_out_text(out, "\"");
-    for (size_t i = 0; i < length; i += PIECE) {
-        size_t rest = length - i < PIECE ? length - i : PIECE;
-        wm_out_bytes(out, piece, wm_text_double_quotes(piece, text + i, rest));
-    }
-    wm_out_text(out, "\"");
-}
-
 static int open_csv(struct target *target, struct wm_error *err)
 {
     int status = wm_out_open(&target->out, target->draft, err);
     target->out.path = target->shown;
     if (status < 0)
         return status;
-    for (int i = 0; i < WM_SUB_COLUMNS; i++) {
-        wm_out_text(&target->out, i > 0 ? "," : "");
-        wm_out_text(&target->out, wm_sub_names[i]);
-    }
-    wm_out_text(&target->out, "\n");
+    wm_out_text(&target->out, WM_REGION_FILE_HEADER "\n");
     return WM_OK;
 }
 
@@ -99,7 +78,7 @@ static int add_csv(struct target *target, const struct wm_sub_row *row,
 
     for (int i = 0; i < WM_SUB_COLUMNS; i++) {
         wm_out_text(&target->out, i > 0 ? "," : "");
-        put_cell(&target->out, row->cells[i].text, row->cells[i].length);
+        wm_out_cell(&target->out, row->cells[i].text, row->cells[i].length);
     }
     wm_out_text(&target->out, "\n");
     return WM_OK;
@@ -120,11 +99,6 @@ static void close_csv(struct target *target)
 /* Nobody else sees the draft, so it needs no journal. */
 static int open_sqlite(struct target *target, struct wm_error *err)
 {
-    static const char sql[] =
-        "PRAGMA journal_mode = OFF;"
-        "BEGIN;"
-        "CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR,"
-        " position INTEGER, timestamp FLOAT)";
     char name[4096];
 
     int status = wm_sqlite_load(err);
@@ -134,19 +108,26 @@ static int open_sqlite(struct target *target, struct wm_error *err)
                                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (result != SQLITE_OK)
         return wm_sql_fail(target->db, result, target->shown, err);
-    status = wm_sql_exec(target->db, sql, target->shown, err);
+    status =
+        wm_sql_exec(target->db, "PRAGMA journal_mode = OFF; BEGIN;" WM_REGION_FILE_CREATE,
+                    target->shown, err);
     return status < 0 ? status
-                      : wm_sql_prepare(target->db, "INSERT INTO data VALUES (?, ?, ?, ?)",
-                                       target->shown, &target->insert, err);
+                      : wm_sql_prepare(target->db, WM_REGION_FILE_INSERT, target->shown,
+                                       &target->insert, err);
 }
 
 static int add_sqlite(struct target *target, const struct wm_sub_row *row,
                       struct wm_error *err)
 {
-    sqlite3_bind_int64(target->insert, 1 + WM_SUB_PROCESS, row->process);
-    sqlite3_bind_text(target->insert, 1 + WM_SUB_NAME, row->name, -1, SQLITE_STATIC);
-    sqlite3_bind_int(target->insert, 1 + WM_SUB_POSITION, row->is_stop);
-    sqlite3_bind_double(target->insert, 1 + WM_SUB_TIMESTAMP, row->seconds);
+    const struct wm_region_row copy = {
+        .process = row->process,
+        .name = row->name,
+        .name_length = strlen(row->name),
+        .is_stop = row->is_stop,
+        .when_s = row->seconds,
+    };
+
+    wm_region_row_bind(&copy, target->insert);
     return wm_sql_run(target->insert, target->shown, err);
 }
 

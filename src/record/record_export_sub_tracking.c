@@ -22,15 +22,18 @@
 #include "record/record_target.h"
 #include "record/record_text.h"
 #include "record/record_timepoint.h"
+#include "region/region_file_row.h"
 
 /* From one number of a process to the next that stands for it; no pid is as large. */
 #define LANE_STEP INT64_C(10000000)
 
 /* A row of the file is a start or a stop. */
 struct sub_file {
-    const char *path; /* for messages */
-    struct wm_out out;
-    sqlite3 *db;
+    const char *path;  /* for messages */
+    struct wm_out out; /* CSV */
+    char *line;
+    size_t line_room;
+    sqlite3 *db; /* SQLite; NULL: CSV */
     sqlite3_stmt *insert;
 };
 
@@ -86,7 +89,10 @@ static int out_of_memory(const struct sub_file *file, struct wm_error *err)
 
 static void csv_close(void *state)
 {
-    wm_out_close(&((struct sub_file *)state)->out);
+    struct sub_file *file = state;
+
+    wm_out_close(&file->out);
+    free(file->line);
 }
 
 static int csv_open(void *state, const char *path, const struct wm_run *run,
@@ -98,24 +104,8 @@ static int csv_open(void *state, const char *path, const struct wm_run *run,
     file->path = wm_text_path(path);
     int status = wm_out_open(&file->out, path, err);
     if (status == WM_OK)
-        wm_out_text(&file->out, "process_id,code_block_name,position,timestamp\r\n");
+        wm_out_text(&file->out, WM_REGION_FILE_HEADER WM_REGION_FILE_LINE_END);
     return status;
-}
-
-static void csv_row(struct wm_out *out, int64_t process, const char *name, int position,
-                    double seconds)
-{
-    bool quoted = strpbrk(name, ",\"\r\n") != NULL || name[0] == '\0';
-
-    wm_out_int(out, process);
-    wm_out_text(out, quoted ? ",\"" : ",");
-    for (const char *c = name; *c; c++)
-        wm_out_bytes(out, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1);
-    wm_out_text(out, quoted ? "\"," : ",");
-    wm_out_int(out, position);
-    wm_out_text(out, ",");
-    wm_out_number(out, seconds);
-    wm_out_text(out, "\r\n");
 }
 
 static void sqlite_close(void *state)
@@ -144,14 +134,12 @@ static int sqlite_open(void *state, const char *path, const struct wm_run *run,
                                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (result != SQLITE_OK)
         return wm_sql_fail(file->db, result, file->path, err);
-    status = wm_sql_exec(file->db,
-                         "PRAGMA journal_mode = MEMORY; BEGIN;"
-                         "CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR,"
-                         " position INTEGER, timestamp FLOAT)",
-                         file->path, err);
+    status =
+        wm_sql_exec(file->db, "PRAGMA journal_mode = MEMORY; BEGIN;" WM_REGION_FILE_CREATE,
+                    file->path, err);
     return status < 0 ? status
-                      : wm_sql_prepare(file->db, "INSERT INTO data VALUES (?, ?, ?, ?)",
-                                       file->path, &file->insert, err);
+                      : wm_sql_prepare(file->db, WM_REGION_FILE_INSERT, file->path,
+                                       &file->insert, err);
 }
 
 static const struct wm_recorder_ops csv_ops = {
@@ -168,17 +156,36 @@ static const struct wm_recorder_ops sqlite_ops = {
     .close = sqlite_close,
 };
 
-static int write_row(struct sub_file *file, int64_t process, const char *name, int position,
+static int csv_row(struct sub_file *file, const struct wm_region_row *row,
+                   struct wm_error *err)
+{
+    size_t room = WM_REGION_ROW_SIZE(row->name_length);
+
+    if (room > file->line_room) {
+        char *line = realloc(file->line, room);
+        if (!line)
+            return out_of_memory(file, err);
+        file->line = line;
+        file->line_room = room;
+    }
+    wm_out_bytes(&file->out, file->line, wm_region_row_line(row, file->line));
+    return WM_OK;
+}
+
+static int write_row(struct sub_file *file, int64_t process, const char *name, bool is_stop,
                      double seconds, struct wm_error *err)
 {
-    if (!file->db) {
-        csv_row(&file->out, process, name, position, seconds);
-        return WM_OK;
-    }
-    sqlite3_bind_int64(file->insert, 1, process);
-    sqlite3_bind_text(file->insert, 2, name, -1, SQLITE_STATIC);
-    sqlite3_bind_int(file->insert, 3, position);
-    sqlite3_bind_double(file->insert, 4, seconds);
+    const struct wm_region_row row = {
+        .process = process,
+        .name = name,
+        .name_length = strlen(name),
+        .is_stop = is_stop,
+        .when_s = seconds,
+    };
+
+    if (!file->db)
+        return csv_row(file, &row, err);
+    wm_region_row_bind(&row, file->insert);
     return wm_sql_run(file->insert, file->path, err);
 }
 
@@ -293,9 +300,9 @@ static int write_call(struct sub_file *file, const struct wm_run *run,
     int64_t process = call->pid + lane * LANE_STEP;
     struct name *known = &calls->names.all[name];
     known->has_ended = true;
-    int status = write_row(file, process, known->text, 0, start_s, err);
+    int status = write_row(file, process, known->text, false, start_s, err);
     if (status == WM_OK)
-        status = write_row(file, process, known->text, 1, stop_s, err);
+        status = write_row(file, process, known->text, true, stop_s, err);
     return status;
 }
 
@@ -317,7 +324,7 @@ static int write_open(struct sub_file *file, struct calls *calls, uint64_t *ret_
         struct group *group = find_group(&calls->lanes, call->name, call->pid);
         int64_t lane = group ? add_lane(&calls->lanes, group, INFINITY) : WM_ENOMEM;
         status = lane < 0 ? out_of_memory(file, err)
-                          : write_row(file, call->pid + lane * LANE_STEP, name->text, 0,
+                          : write_row(file, call->pid + lane * LANE_STEP, name->text, false,
                                       call->start_s, err);
     }
     return status;

@@ -29,7 +29,6 @@ static int csv_open(void *state, const char *target, const struct wm_run *run,
     return status < 0 ? status : wm_out_open(&csv->out, csv_path(target), err);
 }
 
-/* As Python prints them: a float has a point or an exponent. */
 static void put_cell(struct wm_out *out, const struct wm_gpu_tracker_cell *cell)
 {
     char text[WM_NUMBER_SIZE];
@@ -38,10 +37,11 @@ static void put_cell(struct wm_out *out, const struct wm_gpu_tracker_cell *cell)
         wm_out_text(out, cell->text);
         return;
     }
-    wm_number_format(cell->number, text);
+    if (cell->is_count)
+        wm_number_format(cell->number, text);
+    else
+        wm_number_format_float(cell->number, text);
     wm_out_text(out, text);
-    if (!cell->is_count && text[0] && !strpbrk(text, ".e"))
-        wm_out_text(out, ".0");
 }
 
 static void put_static(struct csv *csv)

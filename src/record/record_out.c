@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/base_number.h"
+#include "base/base_text.h"
 
 enum { BUFFER_SIZE = 64 * 1024 };
 
@@ -90,6 +91,23 @@ void wm_out_number(struct wm_out *out, double value)
     char text[WM_NUMBER_SIZE];
 
     wm_out_bytes(out, text, wm_number_format(value, text));
+}
+
+void wm_out_cell(struct wm_out *out, const char *text, size_t length)
+{
+    enum { PIECE = 256 };
+    char piece[2 * PIECE];
+
+    if (!wm_text_is_quoted(text, length)) {
+        wm_out_bytes(out, text, length);
+        return;
+    }
+    wm_out_text(out, "\"");
+    for (size_t i = 0; i < length; i += PIECE) {
+        size_t rest = length - i < PIECE ? length - i : PIECE;
+        wm_out_bytes(out, piece, wm_text_double_quotes(piece, text + i, rest));
+    }
+    wm_out_text(out, "\"");
 }
 
 off_t wm_out_position(const struct wm_out *out)

@@ -40,6 +40,9 @@ void wm_out_int(struct wm_out *out, int64_t value);
 /* Nothing at all for NaN and infinity. */
 void wm_out_number(struct wm_out *out, double value);
 
+/* A cell of CSV, in quotes where it needs them. */
+void wm_out_cell(struct wm_out *out, const char *text, size_t length);
+
 /* Where the next byte will stand. */
 off_t wm_out_position(const struct wm_out *out);
 

@@ -16,19 +16,14 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
-#include "base/base_number.h"
 #include "base/base_text.h"
+#include "region/region_file_row.h"
 #include "region/region_ring.h"
 
-/* What gpu_tracker writes, as Python's csv module does. */
-#define HEADER "process_id,code_block_name,position,timestamp"
-#define LINE_END "\r\n"
-
 enum {
-    /* What is not UTF-8 becomes three bytes, */
+    /* What is not UTF-8 becomes three bytes. */
     NAME_SIZE = 3 * WM_REGION_NAME_MAX + 1,
-    /* a quote two, and there are numbers and commas. */
-    ROW_SIZE = 2 * NAME_SIZE + 2 * WM_NUMBER_SIZE + 64,
+    ROW_SIZE = WM_REGION_ROW_SIZE(NAME_SIZE),
     /* A row is written within this, unless its writer died or had no room. */
     SETTLE_NS = 50000000,
     /* For most rows no memory is asked for. */
@@ -167,10 +162,10 @@ int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_
     }
     length = wm_text_utf8(clean, clean == brief ? sizeof(brief) : NAME_SIZE, name, length);
     const struct wm_region_row row = {
-        .pid = getpid(),
+        .process = getpid(),
         .name = clean,
         .name_length = length,
-        .position = is_stop,
+        .is_stop = is_stop,
         .when_s = when_s,
     };
     hold_signal(&held);
@@ -284,13 +279,14 @@ static int check_end(int fd, const char *path, off_t size, struct wm_error *err)
 /* What a file begins with decides whether rows are added to it. */
 static int check_header(int fd, const char *path, off_t size, struct wm_error *err)
 {
-    char text[sizeof(HEADER LINE_END)] = "";
+    char text[sizeof(WM_REGION_FILE_HEADER WM_REGION_FILE_LINE_END)] = "";
 
     ssize_t got = pread(fd, text, sizeof(text) - 1, 0);
     if (got < 0)
         return wm_fail_errno(err, path);
-    size_t length = strcspn(text, LINE_END);
-    if (length != strlen(HEADER) || strncmp(text, HEADER, length) != 0)
+    size_t length = strcspn(text, WM_REGION_FILE_LINE_END);
+    if (length != strlen(WM_REGION_FILE_HEADER) ||
+        strncmp(text, WM_REGION_FILE_HEADER, length) != 0)
         return wm_fail(err, WM_EFORMAT, "%s: not a sub-tracking file; nothing is added",
                        path);
     bool is_alone = got == size && got > 0 && text[got - 1] == '\n';
@@ -299,7 +295,7 @@ static int check_header(int fd, const char *path, off_t size, struct wm_error *e
 
 static int csv_begin(int fd, const char *path, struct wm_error *err)
 {
-    static const char header[] = HEADER LINE_END;
+    static const char header[] = WM_REGION_FILE_HEADER WM_REGION_FILE_LINE_END;
     struct stat info;
 
     if (fstat(fd, &info) < 0)
@@ -337,54 +333,17 @@ static void csv_close(union wm_region_file_state *state)
         close(state->fd);
 }
 
-static size_t put_name(char *text, const struct wm_region_row *row)
-{
-    size_t length = 0;
-
-    if (!wm_text_is_quoted(row->name, row->name_length)) {
-        memcpy(text, row->name, row->name_length);
-        return row->name_length;
-    }
-    text[length++] = '"';
-    length += wm_text_double_quotes(text + length, row->name, row->name_length);
-    text[length++] = '"';
-    return length;
-}
-
-/* As Python prints a float of such a size: never without a point. */
-static size_t put_time(char *text, double when_s)
-{
-    size_t length = wm_number_format(when_s, text);
-
-    if (strcspn(text, ".e") == length) {
-        memcpy(text + length, ".0", sizeof(".0"));
-        length += 2;
-    }
-    return length;
-}
-
-static size_t put_row(char *text, const struct wm_region_row *row)
-{
-    size_t length = (size_t)snprintf(text, 32, "%ld,", (long)row->pid);
-
-    length += put_name(text + length, row);
-    length += (size_t)snprintf(text + length, 8, ",%d,", row->position);
-    length += put_time(text + length, row->when_s);
-    memcpy(text + length, LINE_END, strlen(LINE_END));
-    return length + strlen(LINE_END);
-}
-
 static int csv_write(union wm_region_file_state *state, const char *path,
                      const struct wm_region_row *row, struct wm_error *err)
 {
-    char brief[6 * SHORT_NAME + 2 * WM_NUMBER_SIZE + 64], *text = brief;
+    char brief[WM_REGION_ROW_SIZE(3 * SHORT_NAME)], *text = brief;
 
     if (row->name_length > 3 * SHORT_NAME) {
         text = malloc(ROW_SIZE);
         if (!text)
             return out_of_memory(err);
     }
-    size_t length = put_row(text, row);
+    size_t length = wm_region_row_line(row, text);
     int status = append(state->fd, path, text, length, err);
     if (text != brief)
         free(text);

@@ -9,13 +9,7 @@
 
 #include "base/base_error.h"
 
-struct wm_region_row {
-    pid_t pid;
-    const char *name; /* valid UTF-8 */
-    size_t name_length;
-    int position;  /* 0 start, 1 stop */
-    double when_s; /* since 1970, finite */
-};
+struct wm_region_row;
 
 union wm_region_file_state {
     int fd;

@@ -48,6 +48,31 @@ static void test_format(void **state)
     }
 }
 
+static void test_format_float(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {
+        { 0, "0.0" },
+        { -17, "-17.0" },
+        { 1795247379, "1795247379.0" },
+        { 9007199254740992.0, "9007199254740992.0" },
+        { 0.5, "0.5" },
+        { 1e22, "1e+22" },
+        { NAN, "" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[WM_NUMBER_SIZE];
+        size_t length = wm_number_format_float(cases[i].value, text);
+        print_message("  %s\n", cases[i].text);
+        assert_string_equal(text, cases[i].text);
+        assert_int_equal(length, strlen(text));
+    }
+}
+
 static void test_parse(void **state)
 {
     static const struct {
@@ -138,9 +163,8 @@ static void test_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_format),
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_no_number),
+        cmocka_unit_test(test_format),     cmocka_unit_test(test_format_float),
+        cmocka_unit_test(test_parse),      cmocka_unit_test(test_no_number),
         cmocka_unit_test(test_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
