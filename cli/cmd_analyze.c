@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_analyze.c - `wattmeter analyze`: a session and the blocks of code in it. */
-#include <errno.h>
 #include <string.h>
 
 #include "output.h"
@@ -79,22 +78,16 @@ static int check_output(const struct analyze_args *args, const struct cmd_stream
     return code == CMD_DONE ? output_check("analyze", output, io) : code;
 }
 
-static int print_file(const struct analyze_args *args, enum wm_analysis_format format,
-                      const struct wm_block_analysis *analysis,
-                      const struct cmd_streams *io)
-{
-    const char *path = args->output.path;
-    bool made = false;
-    FILE *file = output_open(&args->output, &made);
-    struct wm_error err;
+struct printed_analysis {
+    const struct wm_block_analysis *analysis;
+    enum wm_analysis_format format;
+};
 
-    if (!file) {
-        fprintf(io->chat, "wattmeter analyze: %s: %s\n", path, strerror(errno));
-        return CMD_FAILED;
-    }
-    int status = wm_block_analysis_print(analysis, format, file, &err);
-    status = output_close(&args->output, file, made, status, &err);
-    return status < 0 ? output_failure("analyze", &err, io) : CMD_DONE;
+static int print_analysis(const void *found, FILE *out, struct wm_error *err)
+{
+    const struct printed_analysis *printed = found;
+
+    return wm_block_analysis_print(printed->analysis, printed->format, out, err);
 }
 
 /* gpu_tracker's layouts have no place for them. */
@@ -112,18 +105,15 @@ static int print(const struct analyze_args *args, enum wm_analysis_format format
 {
     bool as_gpu_tracker =
         format == WM_ANALYSIS_GPU_TRACKER_TEXT || format == WM_ANALYSIS_GPU_TRACKER_JSON;
-    struct wm_error err;
+    const struct printed_analysis printed = { analysis, format };
 
     if (as_gpu_tracker)
         tell_remarks(analysis, io);
-    if (args->output.path)
-        return print_file(args, format, analysis, io);
-    if (wm_block_analysis_print(analysis, format, io->out, &err) < 0)
-        return output_failure("analyze", &err, io);
+    int code = output_print("analyze", &args->output, print_analysis, &printed, io);
     /* As gpu_tracker's print() does on the screen, and not in a file. */
-    if (as_gpu_tracker)
+    if (code == CMD_DONE && as_gpu_tracker && !args->output.path)
         fputc('\n', io->out);
-    return CMD_DONE;
+    return code;
 }
 
 static int run_analyze(const void *opaque, const struct cmd_streams *io)

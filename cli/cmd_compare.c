@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_compare.c - `wattmeter compare`: what differs between sessions. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -248,35 +247,21 @@ static int add_sessions(const struct request *request, struct wm_comparison *com
     return code;
 }
 
-static int print_file(const struct request *request, const struct wm_comparison *comparison)
+static int print_comparison(const void *found, FILE *out, struct wm_error *err)
 {
-    const struct output_args *output = &request->args->output;
-    bool made = false;
-    FILE *file = output_open(output, &made);
-    struct wm_error err;
-
-    if (!file) {
-        fprintf(request->io->chat, "wattmeter compare: %s: %s\n", output->path,
-                strerror(errno));
-        return CMD_FAILED;
-    }
-    int status = wm_comparison_print(comparison, file, &err);
-    status = output_close(output, file, made, status, &err);
-    return status < 0 ? output_failure("compare", &err, request->io) : CMD_DONE;
+    return wm_comparison_print(found, out, err);
 }
 
 static int print(const struct request *request, const struct wm_comparison *comparison)
 {
-    struct wm_error err;
+    const struct output_args *output = &request->args->output;
+    int code = output_print("compare", output, print_comparison, comparison, request->io);
 
-    if (request->args->output.path)
-        return print_file(request, comparison);
-    if (wm_comparison_print(comparison, request->io->out, &err) < 0)
-        return output_failure("compare", &err, request->io);
     /* As gpu_tracker's print() does on the screen, and not in a file. */
-    if (request->format >= WM_COMPARISON_GPU_TRACKER_TEXT)
+    if (code == CMD_DONE && request->format >= WM_COMPARISON_GPU_TRACKER_TEXT &&
+        !output->path)
         fputc('\n', request->io->out);
-    return CMD_DONE;
+    return code;
 }
 
 static int judge(const struct request *request, const struct wm_comparison *comparison)

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "cmd.h"
+#include "output.h"
 #include "wattmeter/error.h"
 
 /* The words of the command line; what was not given is NULL, false or empty. */
@@ -52,10 +53,8 @@ int gpu_tracker_find_output(const struct gpu_tracker_args *args,
 
 /* Prints by `print`: on the screen with a line end, in a file without; one that is there
  * is replaced. CMD_DONE or CMD_FAILED. */
-typedef int gpu_tracker_printer(const void *results, bool json, FILE *out,
-                                struct wm_error *err);
 int gpu_tracker_print(const struct gpu_tracker_output *output, const struct cmd_streams *io,
-                      gpu_tracker_printer *print, const void *results);
+                      output_printer *print, const void *found);
 
 /* A configuration file, which is a JSON object; the caller's to json_decref(). NULL after
  * saying why. */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_tracker_output.c - --output and --format. */
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gpu_tracker.h"
-#include "output.h"
 
 static int find_format(const char *format, const struct cmd_streams *io, bool *ret_json)
 {
@@ -40,42 +37,21 @@ int gpu_tracker_find_output(const struct gpu_tracker_args *args,
     return find_format(args->format, io, &ret_output->json);
 }
 
-static int print_file(const struct gpu_tracker_output *output, gpu_tracker_printer *print,
-                      const void *results, struct wm_error *err)
+int gpu_tracker_print(const struct gpu_tracker_output *output, const struct cmd_streams *io,
+                      output_printer *print, const void *found)
 {
     const struct output_args args = { .path = output->path, .overwrite = true };
-    bool made = false;
-    FILE *file = output_open(&args, &made);
-
-    if (!file) {
-        snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
-        return WM_EIO;
-    }
-    int status = print(results, output->json, file, err);
-    if (fclose(file) != 0 && status == WM_OK) {
-        snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
-        status = WM_EIO;
-    }
-    if (status < 0 && made)
-        unlink(output->path); /* rather nothing than half of it */
-    return status;
-}
-
-int gpu_tracker_print(const struct gpu_tracker_output *output, const struct cmd_streams *io,
-                      gpu_tracker_printer *print, const void *results)
-{
     FILE *screen = io->out;
     int code = CMD_DONE;
     struct wm_error err;
 
-    if (output->path && print_file(output, print, results, &err) == WM_OK)
-        return CMD_DONE;
     if (output->path) {
-        code =
-            gpu_tracker_error(io, "%s: %s; these are the results:", output->path, err.text);
+        if (output_to_file(&args, print, found, &err) == WM_OK)
+            return CMD_DONE;
+        code = gpu_tracker_error(io, "%s; these are the results:", err.text);
         screen = io->chat;
     }
-    if (print(results, output->json, screen, &err) < 0)
+    if (print(found, screen, &err) < 0)
         return gpu_tracker_error(io, "%s", err.text);
     fputc('\n', screen);
     return code;

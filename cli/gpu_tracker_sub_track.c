@@ -38,11 +38,14 @@ static bool are_swapped(struct wm_analysis_input input)
     return true;
 }
 
-static int print_analysis(const void *results, bool json, FILE *out, struct wm_error *err)
+static int print_as_text(const void *analysis, FILE *out, struct wm_error *err)
 {
-    return wm_block_analysis_print(
-        results, json ? WM_ANALYSIS_GPU_TRACKER_JSON : WM_ANALYSIS_GPU_TRACKER_TEXT, out,
-        err);
+    return wm_block_analysis_print(analysis, WM_ANALYSIS_GPU_TRACKER_TEXT, out, err);
+}
+
+static int print_as_json(const void *analysis, FILE *out, struct wm_error *err)
+{
+    return wm_block_analysis_print(analysis, WM_ANALYSIS_GPU_TRACKER_JSON, out, err);
 }
 
 int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_streams *io)
@@ -72,7 +75,8 @@ int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_st
     }
     for (size_t i = 0; (remark = wm_block_analysis_remark(analysis, i)) != NULL; i++)
         gpu_tracker_warn(io, "%s", remark);
-    code = gpu_tracker_print(&output, io, print_analysis, analysis);
+    code = gpu_tracker_print(&output, io, output.json ? print_as_json : print_as_text,
+                             analysis);
     wm_block_analysis_free(analysis);
     return code;
 }
@@ -149,10 +153,9 @@ static int check_statistic(const char *statistic, const struct cmd_streams *io)
 }
 
 /* It is of the form that it was made for. */
-static int print_comparison(const void *results, bool json, FILE *out, struct wm_error *err)
+static int print_comparison(const void *comparison, FILE *out, struct wm_error *err)
 {
-    (void)json;
-    return wm_comparison_print(results, out, err);
+    return wm_comparison_print(comparison, out, err);
 }
 
 static int compare(json_t *sessions, const char *statistic,

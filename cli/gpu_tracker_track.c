@@ -9,21 +9,6 @@
 #include "shell_words.h"
 #include "wattmeter/report.h"
 
-/* What is printed at the end. */
-struct results {
-    const struct wm_report *report;
-    struct wm_report_style style;
-};
-
-static int print_report(const void *opaque, bool json, FILE *out, struct wm_error *err)
-{
-    const struct results *results = opaque;
-
-    return wm_report_print(results->report,
-                           json ? WM_REPORT_GPU_TRACKER_JSON : WM_REPORT_GPU_TRACKER_TEXT,
-                           &results->style, out, err);
-}
-
 /* wattmeter's own report says what is not known and why. NULL when out of memory. */
 static json_t *own_report(const struct wm_report *report)
 {
@@ -184,10 +169,10 @@ static int finish(struct wm_tracker *tracker, const struct gpu_tracker_settings 
                   const struct gpu_tracker_output *output, bool without_gpus,
                   const struct cmd_streams *io)
 {
-    struct results results = {
-        .style = { .ram_unit = settings->ram_unit,
-                   .gpu_ram_unit = settings->gpu_ram_unit,
-                   .time_unit = settings->time_unit },
+    const struct wm_report_style style = {
+        .ram_unit = settings->ram_unit,
+        .gpu_ram_unit = settings->gpu_ram_unit,
+        .time_unit = settings->time_unit,
     };
     struct wm_report *report;
     struct wm_error err;
@@ -201,8 +186,12 @@ static int finish(struct wm_tracker *tracker, const struct gpu_tracker_settings 
         return gpu_tracker_error(io, "%s", err.text);
 
     print_end(tracker, report, io);
-    results.report = report;
-    int printed = gpu_tracker_print(output, io, print_report, &results);
+    const struct output_report printed_report = {
+        .report = report,
+        .format = output->json ? WM_REPORT_GPU_TRACKER_JSON : WM_REPORT_GPU_TRACKER_TEXT,
+        .style = &style,
+    };
+    int printed = gpu_tracker_print(output, io, output_report_print, &printed_report);
     warn_of_report(report, settings->disable_logs, without_gpus, io);
     wm_report_free(report);
     return code == CMD_DONE ? printed : code;

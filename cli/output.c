@@ -223,36 +223,42 @@ FILE *output_open(const struct output_args *args, bool *ret_made)
     return file;
 }
 
-int output_close(const struct output_args *args, FILE *file, bool made, int status,
-                 struct wm_error *err)
+int output_to_file(const struct output_args *args, output_printer *print, const void *found,
+                   struct wm_error *err)
 {
-    struct wm_error why = *err;
+    struct wm_error why;
+    bool made = false;
 
-    if (fclose(file) != 0 && status == WM_OK) {
+    FILE *file = output_open(args, &made);
+    int status = file ? print(found, file, &why) : WM_OK;
+    if (!file || (fclose(file) != 0 && status >= 0)) {
         snprintf(why.text, sizeof(why.text), "%s", strerror(errno));
         status = WM_EIO;
     }
-    if (status == WM_OK)
+    if (status >= 0)
         return WM_OK;
-    err->status = (enum wm_status)status;
-    snprintf(err->text, sizeof(err->text), "%s: %.120s", args->path, why.text);
     if (made)
         unlink(args->path);
+    err->status = status;
+    snprintf(err->text, sizeof(err->text), "%s: %.120s", args->path, why.text);
     return status;
 }
 
-static int write_file(const struct output_args *args, enum wm_report_format format,
-                      const struct wm_report *report, struct wm_error *err)
+int output_print(const char *name, const struct output_args *args, output_printer *print,
+                 const void *found, const struct cmd_streams *io)
 {
-    bool made = false;
-    FILE *file = output_open(args, &made);
+    struct wm_error err;
 
-    if (!file) {
-        snprintf(err->text, sizeof(err->text), "%s: %s", args->path, strerror(errno));
-        return WM_EIO;
-    }
-    return output_close(args, file, made,
-                        wm_report_print(report, format, &args->style, file, err), err);
+    int status =
+        args->path ? output_to_file(args, print, found, &err) : print(found, io->out, &err);
+    return status < 0 ? output_failure(name, &err, io) : CMD_DONE;
+}
+
+int output_report_print(const void *found, FILE *out, struct wm_error *err)
+{
+    const struct output_report *report = found;
+
+    return wm_report_print(report->report, report->format, report->style, out, err);
 }
 
 bool output_is_wanted(const struct output_args *args, FILE *screen)
@@ -263,20 +269,24 @@ bool output_is_wanted(const struct output_args *args, FILE *screen)
 int output_write(const char *name, const struct output_args *args,
                  const struct wm_report *report, FILE *screen, const struct cmd_streams *io)
 {
-    enum wm_report_format format = args->json ? WM_REPORT_JSON : WM_REPORT_TEXT;
+    const struct output_report printed = {
+        .report = report,
+        .format = args->json ? WM_REPORT_JSON : WM_REPORT_TEXT,
+        .style = &args->style,
+    };
     FILE *stream = args->json ? io->out : screen;
     struct wm_error err;
 
     if (args->path) {
-        if (write_file(args, format, report, &err) == WM_OK)
+        if (output_to_file(args, output_report_print, &printed, &err) == WM_OK)
             return CMD_DONE;
         fprintf(io->chat, "wattmeter %s: %s; this is the report:\n", name, err.text);
-        wm_report_print(report, format, &args->style, io->chat, &err);
+        output_report_print(&printed, io->chat, &err);
         return CMD_FAILED;
     }
     if (!stream)
         return CMD_DONE;
-    if (wm_report_print(report, format, &args->style, stream, &err) < 0) {
+    if (output_report_print(&printed, stream, &err) < 0) {
         fprintf(io->chat, "wattmeter %s: %s\n", name, err.text);
         return CMD_FAILED;
     }

@@ -53,10 +53,26 @@ int output_check_input(const char *name, const struct output_args *args, const c
  * before. */
 FILE *output_open(const struct output_args *args, bool *ret_made);
 
-/* Closes it again. `status` is what came of writing, with the reason in `err`; the result
- * is that of all, and `err` names the file. Rather nothing stays than half of it. */
-int output_close(const struct output_args *args, FILE *file, bool made, int status,
-                 struct wm_error *err);
+/* What prints what a command has found out. */
+typedef int output_printer(const void *found, FILE *out, struct wm_error *err);
+
+/* Has it printed to args->path, which was checked: rather nothing stays there than half of
+ * it. `err` names the file. */
+int output_to_file(const struct output_args *args, output_printer *print, const void *found,
+                   struct wm_error *err);
+
+/* The same, or without a path to io->out; the status of the process for it. */
+int output_print(const char *name, const struct output_args *args, output_printer *print,
+                 const void *found, const struct cmd_streams *io);
+
+/* A report and how it is printed, for output_report_print(). */
+struct output_report {
+    const struct wm_report *report;
+    enum wm_report_format format;
+    const struct wm_report_style *style;
+};
+
+output_printer output_report_print;
 
 /* Whether output_write() would write anything. */
 bool output_is_wanted(const struct output_args *args, FILE *screen);
