@@ -92,23 +92,6 @@ static char *next_cell(char **cursor)
     return cell;
 }
 
-static int read_format(const struct csv_reader *reader, const char *cell,
-                       struct wm_error *err)
-{
-    const char *end = cell;
-    int64_t format = 0;
-
-    if (!wm_text_i64(cell, &end, &format) || *wm_text_skip_blanks(end) != '\0' ||
-        format < 1)
-        return wrong(reader, "wattmeter_format is not a version", err);
-    if (format > WM_CSV_FORMAT_REGIONS)
-        return wm_fail(
-            err, WM_EFORMAT,
-            "%s: made by a newer wattmeter (format %lld, this one knows up to %d)",
-            reader->path, (long long)format, WM_CSV_FORMAT_REGIONS);
-    return WM_OK;
-}
-
 static int read_gaps(struct csv_reader *reader, const json_t *array, struct wm_error *err)
 {
     size_t count = json_array_size(array);
@@ -167,7 +150,8 @@ static int read_static(struct csv_reader *reader, char *line, struct wm_error *e
         if (!cells[i])
             return wrong(reader, "lacks some of its cells", err);
     }
-    int status = read_format(reader, cells[WM_CSV_FORMAT], err);
+    int status =
+        wm_csv_check_format(cells[WM_CSV_FORMAT], reader->path, reader->lines.number, err);
     if (status < 0)
         return status;
     status = wm_run_from_json(cells[WM_CSV_RUN], &reader->head.run, &why);

@@ -14,7 +14,6 @@
 #include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_number.h"
-#include "base/base_text.h"
 #include "record/record_cells.h"
 #include "record/record_csv.h"
 #include "record/record_ops.h"
@@ -96,24 +95,6 @@ static bool is_whole(const struct csv *csv, int64_t when_ns, int64_t before_ns)
            when_ns >= before_ns;
 }
 
-static int read_format(const struct csv *csv, size_t column, const struct wm_cell *cell,
-                       struct wm_error *err)
-{
-    const char *end = cell->text;
-    int64_t format = 0;
-
-    /* The blanks are room for what was not known when the file was begun. */
-    if (!wm_text_i64(cell->text, &end, &format) || *wm_text_skip_blanks(end) != '\0' ||
-        format < 1)
-        return wrong_cell(csv, column, cell, "the version of a format", err);
-    if (format > WM_CSV_FORMAT_REGIONS)
-        return wm_fail(
-            err, WM_EFORMAT,
-            "%s: made by a newer wattmeter (format %lld, this one knows up to %d)",
-            csv->cells.path, (long long)format, WM_CSV_FORMAT_REGIONS);
-    return WM_OK;
-}
-
 /* The first two rows; ours has more columns there. */
 static int read_static(struct csv *csv, struct wm_error *err)
 {
@@ -140,7 +121,7 @@ static int read_static(struct csv *csv, struct wm_error *err)
                 status = wrong_cell(csv, column, &cell, names[i], err);
         }
         if (status >= 0 && places[WM_STATIC_COUNT] == column)
-            status = read_format(csv, column, &cell, err);
+            status = wm_csv_check_format(cell.text, csv->cells.path, csv->cells.line, err);
     }
     if (status < 0)
         return status;
