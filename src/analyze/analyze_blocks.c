@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/base_array.h"
-#include "base/base_map.h"
+#include "base/base_names.h"
 
 #define NO_SLOT SIZE_MAX
 /* What a normal distribution exceeds 5 times of 100. */
@@ -43,7 +43,7 @@ struct stretch {
 struct wm_blocks {
     struct live_block **list;
     size_t count, room;
-    struct wm_map names;
+    struct wm_names names; /* their numbers are those of the blocks */
 
     size_t *open; /* blocks with a call that is open; has room for all */
     size_t open_count, open_room;
@@ -198,11 +198,10 @@ void wm_blocks_free(struct wm_blocks *blocks)
     if (!blocks)
         return;
     for (size_t i = 0; i < blocks->count; i++) {
-        free(blocks->list[i]->seen.name);
         free(blocks->list[i]);
     }
     free(blocks->list);
-    wm_map_release(&blocks->names);
+    wm_names_release(&blocks->names);
     free(blocks->open);
     free(blocks->calls);
     free(blocks->stretch);
@@ -221,31 +220,23 @@ static int grow_list(struct wm_blocks *blocks)
 
 int wm_blocks_find(struct wm_blocks *blocks, const char *name, size_t *ret_block)
 {
-    uint64_t hash = wm_map_hash(name, strlen(name)), nth = 0;
-    uint32_t found;
-
-    /* Names of the same hash are told apart by their number among those. */
-    while ((found = wm_map_find(&blocks->names, hash, nth)) != WM_MAP_NONE) {
-        if (strcmp(blocks->list[found]->seen.name, name) == 0) {
-            *ret_block = found;
-            return WM_OK;
-        }
-        nth++;
+    /* Its block first, so that no name stands there without one. */
+    uint32_t found = wm_names_find(&blocks->names, name);
+    if (found != WM_MAP_NONE) {
+        *ret_block = found;
+        return WM_OK;
     }
-    if (wm_map_reserve(&blocks->names) < 0 || grow_list(blocks) < 0)
-        return WM_ENOMEM;
-
-    struct live_block *block = calloc(1, sizeof(*block));
+    struct live_block *block = grow_list(blocks) < 0 ? NULL : calloc(1, sizeof(*block));
     if (!block)
         return WM_ENOMEM;
-    block->seen.name = strdup(name);
-    if (!block->seen.name) {
+    found = wm_names_add(&blocks->names, name);
+    if (found == WM_MAP_NONE) {
         free(block);
         return WM_ENOMEM;
     }
-    wm_map_put(&blocks->names, hash, nth, (uint32_t)blocks->count);
+    block->seen.name = blocks->names.texts[found];
     blocks->list[blocks->count++] = block;
-    *ret_block = blocks->count - 1;
+    *ret_block = found;
     return WM_OK;
 }
 

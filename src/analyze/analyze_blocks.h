@@ -47,7 +47,7 @@ double wm_block_stats_effective(const struct wm_block_stats *stats);
 #define WM_BLOCK_BUCKETS 40
 
 struct wm_block {
-    char *name;
+    const char *name;
     uint64_t calls;          /* that ended */
     uint64_t unfinished;     /* that did not; their time counts nowhere, */
                              /* their timepoints do */

@@ -5,34 +5,52 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/base_error.h"
 
+/* Whoever knows neither number knows nothing of the result: the halves of a product of 128
+ * bits, as wyhash mixes them. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-    uint64_t hash = (a ^ (b * UINT64_C(0x9e3779b97f4a7c15))) * UINT64_C(0xff51afd7ed558ccd);
+    uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
+    uint64_t middle = (a_high * b_low) ^ (a_low * b_high);
 
-    hash = (hash ^ (hash >> 32)) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return hash ^ (hash >> 29);
+    return (a_low * b_low) ^ (a_high * b_high) ^ (middle << 32 | middle >> 32);
 }
 
-uint64_t wm_map_hash(const char *text, size_t length)
+static uint64_t home_of(const struct wm_map *map, uint64_t a, uint64_t b)
 {
-    uint64_t hash = length, word;
+    return mix(a ^ map->seed[0], b ^ map->seed[1]);
+}
+
+uint64_t wm_map_hash(const struct wm_map *map, const char *text, size_t length)
+{
+    uint64_t hash = length ^ map->seed[0], word;
 
     for (; length >= sizeof(word); text += sizeof(word), length -= sizeof(word)) {
         memcpy(&word, text, sizeof(word));
-        hash = mix(hash, word);
+        hash = mix(hash ^ word, map->seed[1]);
     }
     word = 0;
     memcpy(&word, text, length);
-    return mix(hash, word);
+    return mix(hash ^ word, map->seed[1]);
+}
+
+/* The address stands in where the kernel has no random numbers yet. */
+static void draw_seed(struct wm_map *map)
+{
+    if (getrandom(map->seed, sizeof(map->seed), GRND_NONBLOCK) !=
+        (ssize_t)sizeof(map->seed)) {
+        map->seed[0] = (uintptr_t)map;
+        map->seed[1] = (uintptr_t)map->slots * UINT64_C(0x9e3779b97f4a7c15);
+    }
 }
 
 /* The slot of the pair, or the empty one where it would go. The map has room. */
 static struct wm_map_slot *slot_of(const struct wm_map *map, uint64_t a, uint64_t b)
 {
-    size_t i = (size_t)mix(a, b) & (map->room - 1);
+    size_t i = (size_t)home_of(map, a, b) & (map->room - 1);
 
     while (map->slots[i].value != WM_MAP_NONE &&
            (map->slots[i].a != a || map->slots[i].b != b))
@@ -47,14 +65,16 @@ uint32_t wm_map_find(const struct wm_map *map, uint64_t a, uint64_t b)
 
 int wm_map_reserve(struct wm_map *map)
 {
-    struct wm_map grown = { .room = map->room > 0 ? 2 * map->room : 16,
-                            .count = map->count };
+    struct wm_map grown = *map;
 
     if (2 * (map->count + 1) <= map->room)
         return WM_OK;
+    grown.room = map->room > 0 ? 2 * map->room : 16;
     grown.slots = malloc(grown.room * sizeof(*grown.slots));
     if (!grown.slots)
         return WM_ENOMEM;
+    if (map->room == 0)
+        draw_seed(&grown);
     for (size_t i = 0; i < grown.room; i++)
         grown.slots[i].value = WM_MAP_NONE;
     for (size_t i = 0; i < map->room; i++) {
@@ -83,7 +103,7 @@ void wm_map_remove(struct wm_map *map, uint64_t a, uint64_t b)
 
     for (size_t i = (gap + 1) & mask; map->slots[i].value != WM_MAP_NONE;
          i = (i + 1) & mask) {
-        size_t home = (size_t)mix(map->slots[i].a, map->slots[i].b) & mask;
+        size_t home = (size_t)home_of(map, map->slots[i].a, map->slots[i].b) & mask;
         if (((i - home) & mask) >= ((i - gap) & mask)) {
             map->slots[gap] = map->slots[i];
             gap = i;

@@ -5,17 +5,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/base_array.h"
 
-/* In the place of a process: the series has no rows, but owns the name. */
-enum { NO_PROCESS = -1 };
-
 /* A row is its time, with a minus (also before a zero) where it is a stop. */
 struct wm_call_series {
-    char *name;
-    uint64_t hash;
+    const char *name;
     int64_t process;
     bool is_disordered; /* an earlier time came after a later one */
     double *rows;
@@ -35,25 +30,13 @@ struct stack {
 
 void wm_call_rows_release(struct wm_call_rows *rows)
 {
-    for (size_t i = 0; i < rows->series_count; i++) {
-        if (rows->series[i].process == NO_PROCESS)
-            free(rows->series[i].name);
+    for (size_t i = 0; i < rows->series_count; i++)
         free(rows->series[i].rows);
-    }
     free(rows->series);
-    free(rows->slots);
+    wm_map_release(&rows->numbers);
+    wm_names_release(&rows->names);
     free(rows->calls);
     *rows = (struct wm_call_rows) { 0 };
-}
-
-/* FNV-1a, begun where nobody who writes a file can know. */
-static uint64_t hash_of(const struct wm_call_rows *rows, int64_t process, const char *name)
-{
-    uint64_t hash = rows->seed ^ (uint64_t)process * UINT64_C(0x9e3779b97f4a7c15);
-
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    return hash ^ hash >> 32;
 }
 
 static bool is_of(const struct wm_call_series *series, int64_t process, const char *name)
@@ -61,77 +44,27 @@ static bool is_of(const struct wm_call_series *series, int64_t process, const ch
     return series->process == process && strcmp(series->name, name) == 0;
 }
 
-/* Its slot, or the empty one where it belongs. */
-static uint32_t *find_slot(const struct wm_call_rows *rows, uint64_t hash, int64_t process,
-                           const char *name)
-{
-    size_t at = hash & (rows->slot_count - 1);
-
-    for (; rows->slots[at] != 0; at = (at + 1) & (rows->slot_count - 1)) {
-        const struct wm_call_series *series = &rows->series[rows->slots[at] - 1];
-        if (series->hash == hash && is_of(series, process, name))
-            break;
-    }
-    return &rows->slots[at];
-}
-
-/* Keeps the table less than half full. */
-static int make_slots(struct wm_call_rows *rows)
-{
-    if (2 * (rows->series_count + 1) < rows->slot_count)
-        return WM_OK;
-    if (rows->slot_count == 0 &&
-        getrandom(&rows->seed, sizeof(rows->seed), GRND_NONBLOCK) < 0)
-        rows->seed = (uintptr_t)rows;
-
-    size_t count = rows->slot_count > 0 ? 2 * rows->slot_count : 64;
-    uint32_t *slots = calloc(count, sizeof(*slots));
-    if (!slots)
-        return WM_ENOMEM;
-    for (size_t i = 0; i < rows->series_count; i++) {
-        size_t at = rows->series[i].hash & (count - 1);
-        while (slots[at] != 0)
-            at = (at + 1) & (count - 1);
-        slots[at] = (uint32_t)i + 1;
-    }
-    free(rows->slots);
-    rows->slots = slots;
-    rows->slot_count = count;
-    return WM_OK;
-}
-
-/* The number of the series, which is made where there is none; a name is copied once, and
- * all series of it share the copy. */
+/* The number of the series, which is made where there is none. */
 static int find_series(struct wm_call_rows *rows, int64_t process, const char *name,
                        size_t *ret_index)
 {
-    size_t owner = 0;
-
-    if (make_slots(rows) < 0)
+    uint32_t known = wm_names_add(&rows->names, name);
+    if (known == WM_MAP_NONE)
         return WM_ENOMEM;
-    uint64_t hash = hash_of(rows, process, name);
-    uint32_t found = *find_slot(rows, hash, process, name);
-    if (found != 0) {
-        *ret_index = found - 1;
-        return WM_OK;
+    uint32_t found = wm_map_find(&rows->numbers, known, (uint64_t)process);
+    if (found == WM_MAP_NONE) {
+        if (rows->series_count == WM_MAP_NONE || wm_map_reserve(&rows->numbers) < 0 ||
+            wm_array_reserve(&rows->series, rows->series_count, &rows->series_room,
+                             sizeof(*rows->series)) < 0)
+            return WM_ENOMEM;
+        found = (uint32_t)rows->series_count++;
+        rows->series[found] = (struct wm_call_series) {
+            .name = rows->names.texts[known],
+            .process = process,
+        };
+        wm_map_put(&rows->numbers, known, (uint64_t)process, found);
     }
-    if (process != NO_PROCESS && find_series(rows, NO_PROCESS, name, &owner) < 0)
-        return WM_ENOMEM;
-    if (rows->series_count == UINT32_MAX || make_slots(rows) < 0)
-        return WM_ENOMEM;
-    if (wm_array_reserve(&rows->series, rows->series_count, &rows->series_room,
-                         sizeof(*rows->series)) < 0)
-        return WM_ENOMEM;
-    char *text = process == NO_PROCESS ? strdup(name) : rows->series[owner].name;
-    if (!text)
-        return WM_ENOMEM;
-    rows->series[rows->series_count] = (struct wm_call_series) {
-        .name = text,
-        .hash = hash,
-        .process = process,
-    };
-    *find_slot(rows, hash, process, text) = (uint32_t)++rows->series_count;
-    *ret_index = rows->series_count - 1;
+    *ret_index = found;
     return WM_OK;
 }
 

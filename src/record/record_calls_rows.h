@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/base_error.h"
+#include "base/base_names.h"
 
 struct wm_paired_call {
     double start, stop; /* s since 1970 */
@@ -30,11 +31,10 @@ struct wm_paired_call {
 struct wm_call_series; /* the rows of a process and a name */
 
 struct wm_call_rows {
+    struct wm_names names;
+    struct wm_map numbers; /* from name and process to the series */
     struct wm_call_series *series;
     size_t series_count, series_room;
-    uint32_t *slots; /* of a hash table: which of the series, counted from 1; 0: none */
-    size_t slot_count;
-    uint64_t seed;
     size_t last;   /* the series of the row before */
     size_t starts; /* rows that are */
 

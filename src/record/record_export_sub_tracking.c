@@ -15,6 +15,7 @@
 
 #include "base/base_array.h"
 #include "base/base_map.h"
+#include "base/base_names.h"
 #include "record/read.h"
 #include "record/record_calls.h"
 #include "record/record_out.h"
@@ -56,18 +57,6 @@ struct lanes {
     size_t group_count, group_room, count, room;
 };
 
-struct name {
-    char *text;
-    bool has_ended; /* a call of it */
-};
-
-/* The number of each name, and with it what names there are. */
-struct names {
-    struct wm_map map;
-    struct name *all;
-    size_t count, room;
-};
-
 /* One that never ended, kept until all others are written. */
 struct open_call {
     uint32_t name;
@@ -76,7 +65,9 @@ struct open_call {
 };
 
 struct calls {
-    struct names names;
+    struct wm_names names;
+    bool *has_ended; /* by name: a call of it */
+    size_t ended_count, ended_room;
     struct lanes lanes;
     struct open_call *open;
     size_t open_count, open_room;
@@ -198,28 +189,18 @@ static int finish(struct sub_file *file, struct wm_error *err)
 }
 
 /* The number of the name, which is kept in UTF-8, or WM_MAP_NONE: out of memory. */
-static uint32_t find_name(struct names *names, const char *name)
+static uint32_t find_name(struct calls *calls, const char *name)
 {
     char *copy = wm_text_copy(name);
-    uint64_t hash = copy ? wm_map_hash(copy, strlen(copy)) : 0, nth = 0;
-    uint32_t found;
+    uint32_t found = copy ? wm_names_add(&calls->names, copy) : WM_MAP_NONE;
 
-    while (copy && (found = wm_map_find(&names->map, hash, nth)) != WM_MAP_NONE) {
-        if (strcmp(names->all[found].text, copy) == 0) {
-            free(copy);
-            return found;
-        }
-        nth++;
-    }
-    if (!copy || wm_map_reserve(&names->map) < 0 ||
-        wm_array_reserve(&names->all, names->count, &names->room, sizeof(*names->all)) <
-            0) {
-        free(copy);
+    free(copy);
+    if (found == WM_MAP_NONE || found < calls->ended_count)
+        return found;
+    if (wm_array_reserve(&calls->has_ended, calls->ended_count, &calls->ended_room,
+                         sizeof(*calls->has_ended)) < 0)
         return WM_MAP_NONE;
-    }
-    found = (uint32_t)names->count++;
-    names->all[found] = (struct name) { .text = copy };
-    wm_map_put(&names->map, hash, nth, found);
+    calls->has_ended[calls->ended_count++] = false;
     return found;
 }
 
@@ -287,7 +268,7 @@ static int write_call(struct sub_file *file, const struct wm_run *run,
     double start_s = wm_timepoint_unix_seconds(run, call->monotonic_start_ns);
     double stop_s = wm_timepoint_unix_seconds(run, call->monotonic_stop_ns);
 
-    uint32_t name = find_name(&calls->names, call->name);
+    uint32_t name = find_name(calls, call->name);
     if (name == WM_MAP_NONE)
         return out_of_memory(file, err);
     if (call->is_open)
@@ -298,11 +279,11 @@ static int write_call(struct sub_file *file, const struct wm_run *run,
     if (lane < 0)
         return out_of_memory(file, err);
     int64_t process = call->pid + lane * LANE_STEP;
-    struct name *known = &calls->names.all[name];
-    known->has_ended = true;
-    int status = write_row(file, process, known->text, false, start_s, err);
+    const char *text = calls->names.texts[name];
+    calls->has_ended[name] = true;
+    int status = write_row(file, process, text, false, start_s, err);
     if (status == WM_OK)
-        status = write_row(file, process, known->text, true, stop_s, err);
+        status = write_row(file, process, text, true, stop_s, err);
     return status;
 }
 
@@ -316,29 +297,27 @@ static int write_open(struct sub_file *file, struct calls *calls, uint64_t *ret_
     *ret_left_out = 0;
     for (size_t i = 0; i < calls->open_count && status == WM_OK; i++) {
         const struct open_call *call = &calls->open[i];
-        const struct name *name = &calls->names.all[call->name];
-        if (!name->has_ended) {
+        if (!calls->has_ended[call->name]) {
             ++*ret_left_out;
             continue;
         }
         struct group *group = find_group(&calls->lanes, call->name, call->pid);
         int64_t lane = group ? add_lane(&calls->lanes, group, INFINITY) : WM_ENOMEM;
-        status = lane < 0 ? out_of_memory(file, err)
-                          : write_row(file, call->pid + lane * LANE_STEP, name->text, false,
-                                      call->start_s, err);
+        status = lane < 0
+                     ? out_of_memory(file, err)
+                     : write_row(file, call->pid + lane * LANE_STEP,
+                                 calls->names.texts[call->name], false, call->start_s, err);
     }
     return status;
 }
 
 static void release_calls(struct calls *calls)
 {
-    for (size_t i = 0; i < calls->names.count; i++)
-        free(calls->names.all[i].text);
-    free(calls->names.all);
+    free(calls->has_ended);
     free(calls->lanes.groups);
     free(calls->lanes.all);
     free(calls->open);
-    wm_map_release(&calls->names.map);
+    wm_names_release(&calls->names);
     wm_map_release(&calls->lanes.map);
 }
 

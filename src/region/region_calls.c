@@ -13,6 +13,7 @@
 
 #include "base/base_array.h"
 #include "base/base_map.h"
+#include "base/base_names.h"
 
 #define NONE WM_MAP_NONE
 
@@ -46,14 +47,14 @@ struct process {
 };
 
 struct wm_region_calls {
-    struct wm_map name_map, path_map, thread_map, process_map, call_map;
-    char **names;
+    struct wm_names names;
+    struct wm_map path_map, thread_map, process_map, call_map;
     struct wm_region_path *paths;
     struct thread *threads;
     struct process *processes;
     struct free_call *calls;
-    size_t name_count, path_count, thread_count, process_count, call_count;
-    size_t name_room, path_room, thread_room, process_room, call_room;
+    size_t path_count, thread_count, process_count, call_count;
+    size_t path_room, thread_room, process_room, call_room;
     uint32_t free_place; /* the first of the list in `calls` */
     int64_t last_ns;
     uint64_t stray;
@@ -78,32 +79,10 @@ static bool is_full(const struct wm_region_calls *calls)
 /* A name that there will be no path for is not kept. */
 static int find_name(struct wm_region_calls *calls, const char *name, uint32_t *ret_name)
 {
-    size_t length = strlen(name);
-    uint64_t hash = wm_map_hash(name, length), nth = 0;
-    uint32_t found;
-
-    /* Names of the same hash are told apart by their number among those. */
-    while ((found = wm_map_find(&calls->name_map, hash, nth)) != NONE) {
-        if (strcmp(calls->names[found], name) == 0) {
-            *ret_name = found;
-            return WM_OK;
-        }
-        nth++;
-    }
-    if (is_full(calls) && !is_further(name))
-        return find_name(calls, WM_REGION_FURTHER, ret_name);
-    if (wm_map_reserve(&calls->name_map) < 0 ||
-        reserve(&calls->names, calls->name_count, &calls->name_room,
-                sizeof(*calls->names)) < 0)
-        return WM_ENOMEM;
-    char *copy = malloc(length + 1);
-    if (!copy)
-        return WM_ENOMEM;
-    memcpy(copy, name, length + 1);
-    *ret_name = (uint32_t)calls->name_count;
-    calls->names[calls->name_count++] = copy;
-    wm_map_put(&calls->name_map, hash, nth, *ret_name);
-    return WM_OK;
+    *ret_name = wm_names_find(&calls->names, name);
+    if (*ret_name == NONE)
+        *ret_name = wm_names_add(&calls->names, is_full(calls) ? WM_REGION_FURTHER : name);
+    return *ret_name == NONE ? WM_ENOMEM : WM_OK;
 }
 
 static int find_path(struct wm_region_calls *calls, uint32_t parent, bool is_free,
@@ -122,7 +101,7 @@ static int find_path(struct wm_region_calls *calls, uint32_t parent, bool is_fre
             *ret_path = parent;
             return WM_OK;
         }
-        if (!is_further(calls->names[name_number]))
+        if (!is_further(calls->names.texts[name_number]))
             return find_path(calls, parent, is_free, WM_REGION_FURTHER, ret_path);
     }
 
@@ -132,7 +111,7 @@ static int find_path(struct wm_region_calls *calls, uint32_t parent, bool is_fre
         return WM_ENOMEM;
     *ret_path = (uint32_t)calls->path_count;
     calls->paths[calls->path_count++] = (struct wm_region_path) {
-        .name = calls->names[name_number],
+        .name = calls->names.texts[name_number],
         .parent = parent,
         .depth = parent == WM_REGION_NO_PATH ? 0 : calls->paths[parent].depth + 1,
         .is_free = is_free,
@@ -377,16 +356,13 @@ void wm_region_calls_free(struct wm_region_calls *calls)
 {
     if (!calls)
         return;
-    for (size_t i = 0; i < calls->name_count; i++)
-        free(calls->names[i]);
     for (size_t i = 0; i < calls->thread_count; i++)
         free(calls->threads[i].stack);
-    free(calls->names);
     free(calls->paths);
     free(calls->threads);
     free(calls->processes);
     free(calls->calls);
-    wm_map_release(&calls->name_map);
+    wm_names_release(&calls->names);
     wm_map_release(&calls->path_map);
     wm_map_release(&calls->thread_map);
     wm_map_release(&calls->process_map);

@@ -166,8 +166,8 @@ int wm_region_inbox_each_name(const struct wm_region_inbox *inbox,
             uint32_t number = source->names[local];
             if (number == WM_REGION_NAMELESS)
                 continue;
-            int status =
-                take(context, source->number, local, number, inbox->names.texts[number]);
+            int status = take(context, source->number, local, number,
+                              inbox->names.kept.texts[number]);
             if (status < 0)
                 return status;
         }
@@ -177,7 +177,7 @@ int wm_region_inbox_each_name(const struct wm_region_inbox *inbox,
 
 const char *wm_region_inbox_name(const struct wm_region_inbox *inbox, uint32_t name)
 {
-    return inbox->names.texts[name];
+    return inbox->names.kept.texts[name];
 }
 
 struct wm_region_thread wm_region_inbox_thread(const struct wm_region_inbox *inbox,
@@ -220,7 +220,7 @@ static int intern(void *context, uint32_t thread, uint32_t local, const char *na
     int status = wm_region_interned_add(&inbox->names, name, length, ret_number);
     if (status == WM_OK && inbox->take_name)
         inbox->take_name(inbox->watch_context, thread, local, *ret_number,
-                         inbox->names.texts[*ret_number]);
+                         inbox->names.kept.texts[*ret_number]);
     return status;
 }
 

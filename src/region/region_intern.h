@@ -7,13 +7,11 @@
 #include <stdint.h>
 
 #include "base/base_error.h"
-#include "base/base_map.h"
+#include "base/base_names.h"
 
 struct wm_region_interned {
-    char **texts; /* by number */
-    uint32_t count, text_room;
-    struct wm_map map; /* numbers by hash, and by which of those with that hash it is */
-    size_t bytes;      /* of all texts */
+    struct wm_names kept;
+    size_t bytes; /* of all of them */
 };
 
 /* The number of text[0..length), which is made valid UTF-8. Where there are too many texts

@@ -207,7 +207,7 @@ static int read_rings(struct left *left, struct wm_error *err)
         bool is_named = event->kind == WM_REGION_BEGINS || event->kind == WM_REGION_STARTS;
 
         status = hand_out(left, event, first->source->thread,
-                          is_named ? left->journal.names.texts[event->name] : NULL);
+                          is_named ? left->journal.names.kept.texts[event->name] : NULL);
         if (status < 0)
             return out_of_memory(err);
         wm_region_source_next(first->source);

@@ -123,7 +123,7 @@ static int take_event(const struct reading *reading, const struct wm_journal_ent
         return WM_ENOMEM;
     }
     return reading->take(reading->context, &event, thread->name,
-                         is_named(entry) ? journal->names.texts[name] : NULL);
+                         is_named(entry) ? journal->names.kept.texts[name] : NULL);
 }
 
 static int take_entry(const struct reading *reading, const struct wm_journal_entry *entry,

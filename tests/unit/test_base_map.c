@@ -72,20 +72,47 @@ static void test_no_memory(void **state)
 
 static void test_hash(void **state)
 {
+    struct wm_map map = { 0 };
     char text[64];
 
     (void)state;
+    assert_int_equal(wm_map_reserve(&map), WM_OK);
     memset(text, 'x', sizeof(text));
     for (size_t length = 0; length < sizeof(text); length++) {
-        uint64_t hash = wm_map_hash(text, length);
-        assert_int_equal(hash, wm_map_hash(text, length));
+        uint64_t hash = wm_map_hash(&map, text, length);
+        assert_int_equal(hash, wm_map_hash(&map, text, length));
         for (size_t i = 0; i < length; i++) {
             text[i] = 'y';
-            assert_true(wm_map_hash(text, length) != hash);
+            assert_true(wm_map_hash(&map, text, length) != hash);
             text[i] = 'x';
         }
-        assert_true(length == 0 || wm_map_hash(text, length - 1) != hash);
+        assert_true(length == 0 || wm_map_hash(&map, text, length - 1) != hash);
     }
+    wm_map_release(&map);
+}
+
+/* Nobody can know which texts, or pairs, meet in a map that has yet to be made. */
+static void test_seed(void **state)
+{
+    struct wm_map one = { 0 }, other = { 0 };
+    size_t same = 0;
+
+    (void)state;
+    assert_int_equal(wm_map_reserve(&one), WM_OK);
+    assert_int_equal(wm_map_reserve(&other), WM_OK);
+    assert_true(wm_map_hash(&one, "name", 4) != wm_map_hash(&other, "name", 4));
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_int_equal(wm_map_reserve(&one), WM_OK);
+        assert_int_equal(wm_map_reserve(&other), WM_OK);
+        wm_map_put(&one, i, 7, i);
+        wm_map_put(&other, i, 7, i);
+    }
+    for (size_t i = 0; i < one.room; i++)
+        same +=
+            one.slots[i].value == other.slots[i].value && one.slots[i].value != WM_MAP_NONE;
+    assert_true(same < 100);
+    wm_map_release(&one);
+    wm_map_release(&other);
 }
 
 int main(void)
@@ -94,6 +121,7 @@ int main(void)
         cmocka_unit_test(test_like_an_array),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_seed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
