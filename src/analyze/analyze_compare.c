@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/analyze_welch.h"
+#include "base/base_array.h"
 
 static int no_memory(struct wm_error *err)
 {
@@ -117,23 +118,13 @@ void wm_compare_free(struct wm_compare *compare)
     free(compare);
 }
 
-/* Room for one more in an array that doubles. */
-static void *grow(void *array, size_t count, size_t size)
-{
-    if (count > 0 && (count & (count - 1)) != 0)
-        return array;
-    return realloc(array, (count > 0 ? 2 * count : 1) * size);
-}
-
 struct wm_compare_group *wm_compare_add_group(struct wm_compare *compare)
 {
-    struct wm_compare_group *groups =
-        grow(compare->groups, compare->group_count, sizeof(*groups));
-    if (!groups)
+    if (wm_array_reserve(&compare->groups, compare->group_count, &compare->group_room,
+                         sizeof(*compare->groups)) < 0)
         return NULL;
-    compare->groups = groups;
 
-    struct wm_compare_group *group = &groups[compare->group_count];
+    struct wm_compare_group *group = &compare->groups[compare->group_count];
     *group = (struct wm_compare_group) {
         .blocks = calloc(compare->session_count, sizeof(const struct wm_block_result *)),
     };

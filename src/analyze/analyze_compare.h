@@ -64,7 +64,7 @@ struct wm_compare {
     size_t session_count;
     enum wm_compare_statistic statistic;
     struct wm_compare_group *groups;
-    size_t group_count;
+    size_t group_count, group_room;
     struct wm_remarks remarks;
 };
 

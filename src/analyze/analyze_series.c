@@ -9,6 +9,7 @@
 
 #include "analyze/analyze_sensor.h"
 #include "analyze/analyze_stats.h"
+#include "base/base_array.h"
 
 static int out_of_memory(struct wm_error *err)
 {
@@ -61,14 +62,9 @@ static int grow_points(struct wm_series *series)
 
 static int add_start(struct wm_series *series)
 {
-    if (series->start_count == series->start_room) {
-        size_t room = series->start_room > 0 ? 2 * series->start_room : 16;
-        void *grown = realloc(series->starts, room * sizeof(*series->starts));
-        if (!grown)
-            return WM_ENOMEM;
-        series->starts = grown;
-        series->start_room = room;
-    }
+    if (wm_array_reserve(&series->starts, series->start_count, &series->start_room,
+                         sizeof(*series->starts)) < 0)
+        return WM_ENOMEM;
     series->starts[series->start_count++] = series->count;
     return WM_OK;
 }

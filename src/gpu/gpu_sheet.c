@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/base_text.h"
 
 /* Of one list; they are few, and the same for most entries. */
@@ -233,27 +234,14 @@ void wm_gpu_begin_processes(struct wm_gpu_sheet *sheet)
     sheet->made_processes->reasons.used = 0;
 }
 
-static bool make_room(struct process_list *list)
-{
-    size_t room = list->room ? 2 * list->room : 16;
-
-    if (list->count < list->room)
-        return true;
-    struct process *grown = realloc(list->items, room * sizeof(*grown));
-    if (!grown)
-        return false;
-    list->items = grown;
-    list->room = room;
-    return true;
-}
-
 int wm_gpu_add_process(struct wm_gpu_sheet *sheet, const struct wm_gpu_process_told *told)
 {
     struct process_list *list = sheet->made_processes;
 
     if (list->count == WM_GPU_PROCESS_MAX)
         list->lacks = "there are more processes than can be listed";
-    else if (!make_room(list))
+    else if (wm_array_reserve(&list->items, list->count, &list->room,
+                              sizeof(*list->items)) < 0)
         list->lacks = "out of memory";
     if (list->lacks)
         return WM_ENOMEM;

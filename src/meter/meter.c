@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_text.h"
 #include "meter/meter_state.h"
@@ -120,18 +121,12 @@ int wm_meter_open(const struct wm_meter_options *options, struct wm_meter **ret_
 
 static int make_slots(struct wm_meter *meter, struct wm_error *err)
 {
-    size_t room = meter->slot_room ? 2 * meter->slot_room : 16;
-
-    if (meter->slot_count < meter->slot_room)
-        return WM_OK;
-    if (room > SNIPPETS_MAX)
+    if (meter->slot_count == SNIPPETS_MAX)
         return wm_fail(err, WM_EINVAL, "%zu snippets are open: the most there can be",
                        meter->slot_count);
-    void *grown = realloc(meter->slots, room * sizeof(struct wm_snippet *));
-    if (!grown)
+    if (wm_array_reserve(&meter->slots, meter->slot_count, &meter->slot_room,
+                         sizeof(*meter->slots)) < 0)
         return no_memory(err);
-    meter->slots = grown;
-    meter->slot_room = room;
     return WM_OK;
 }
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/base_number.h"
 #include "record/read_aipm_metrics.h"
 #include "record/read_aipm_records.h"
@@ -129,14 +130,9 @@ static int add_gaps(struct aipm_reader *reader, const struct wm_aipm_placed *pla
 {
     if (placed->hole_ns < 0 || reader->head.gap_count == GAPS_MAX)
         return WM_OK;
-    if (reader->head.gap_count == reader->gap_room) {
-        size_t room = reader->gap_room > 0 ? 2 * reader->gap_room : 16;
-        struct wm_gap *grown = realloc(reader->head.gaps, room * sizeof(*grown));
-        if (!grown)
-            return out_of_memory(reader, err);
-        reader->head.gaps = grown;
-        reader->gap_room = room;
-    }
+    if (wm_array_reserve(&reader->head.gaps, reader->head.gap_count, &reader->gap_room,
+                         sizeof(*reader->head.gaps)) < 0)
+        return out_of_memory(reader, err);
     struct wm_gap gap = {
         .from_ns = placed->hole_ns,
         .to_ns = placed->hole_ns,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/base_text.h"
 #include "record/record_column.h"
 #include "record/record_text.h"
@@ -348,20 +349,6 @@ static const json_t *find_place(const struct wm_aipm_channels *set,
     return json_object_get(set->index, key);
 }
 
-static int make_channel_room(struct wm_aipm_channels *set)
-{
-    if (set->count < set->room)
-        return 0;
-
-    size_t room = set->room > 0 ? 2 * set->room : 64;
-    struct wm_channel *grown = realloc(set->channels, room * sizeof(*grown));
-    if (!grown)
-        return -1;
-    set->channels = grown;
-    set->room = room;
-    return 0;
-}
-
 static void add_channel(struct taker *taker, const struct finding *finding)
 {
     struct wm_aipm_channels *set = taker->set;
@@ -378,7 +365,9 @@ static void add_channel(struct taker *taker, const struct finding *finding)
     channel.device = wm_text_copy(channel.device);
     channel.label = wm_text_copy(channel.label);
     make_key(&finding->channel, key, sizeof(key));
-    if (!channel.device || !channel.label || make_channel_room(set) < 0 ||
+    if (!channel.device || !channel.label ||
+        wm_array_reserve(&set->channels, set->count, &set->room, sizeof(*set->channels)) <
+            0 ||
         json_object_set_new_nocheck(set->index, key, json_integer((json_int_t)set->count)) <
             0) {
         free((char *)channel.device);

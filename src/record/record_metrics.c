@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "record/record_lines.h"
 #include "record/record_localtime.h"
@@ -83,14 +84,9 @@ int wm_metrics_add(struct wm_result *result, const char *name, int64_t when_ns,
                        WM_METRIC_POINTS_MAX, WM_METRICS_MAX);
     if (!metric && !(metric = add_metric(result, name)))
         return out_of_memory(err);
-    if (metric->count == metric->room) {
-        size_t room = metric->room > 0 ? 2 * metric->room : 16;
-        void *grown = realloc(metric->points, room * sizeof(*metric->points));
-        if (!grown)
-            return out_of_memory(err);
-        metric->points = grown;
-        metric->room = room;
-    }
+    if (wm_array_reserve(&metric->points, metric->count, &metric->room,
+                         sizeof(*metric->points)) < 0)
+        return out_of_memory(err);
     metric->points[metric->count] = (struct wm_metric_point) {
         .when_ns = when_ns,
         .value = value,

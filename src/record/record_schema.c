@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "record/record_channel.h"
 #include "record/record_timepoint.h"
@@ -79,15 +80,9 @@ static int add_taken(struct taken *taken, const char *name, char *owner)
 {
     char *copy = strdup(name);
 
-    if (taken->count == taken->room) {
-        size_t room = taken->room > 0 ? 2 * taken->room : 64;
-        void *grown = realloc(taken->columns, room * sizeof(*taken->columns));
-        if (grown) {
-            taken->columns = grown;
-            taken->room = room;
-        }
-    }
-    if (!copy || !owner || taken->count == taken->room) {
+    if (!copy || !owner ||
+        wm_array_reserve(&taken->columns, taken->count, &taken->room,
+                         sizeof(*taken->columns)) < 0) {
         free(copy);
         free(owner);
         return WM_ENOMEM;

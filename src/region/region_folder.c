@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/base_shared.h"
@@ -132,13 +133,8 @@ static struct stale *find_stale(DIR *dir, size_t *ret_count)
     while ((entry = readdir(dir))) {
         if (strncmp(entry->d_name, start, length) != 0)
             continue;
-        if (count == room) {
-            struct stale *grown = realloc(all, (2 * room + 16) * sizeof(*all));
-            if (!grown)
-                break;
-            all = grown;
-            room = 2 * room + 16;
-        }
+        if (wm_array_reserve(&all, count, &room, sizeof(*all)) < 0)
+            break;
         count += is_stale(dirfd(dir), entry->d_name, now_s, &all[count]);
     }
     *ret_count = count;

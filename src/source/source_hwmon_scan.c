@@ -8,11 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "base/base_file.h"
 #include "base/base_text.h"
 #include "source/source_hwmon.h"
-
-#define FIRST_ROOM ((size_t)8)
 
 int wm_hwmon_scan(struct wm_hwmon_sensors *sensors, const char *sysfs, const char *class,
                   const char *prefix, wm_hwmon_find *find, struct wm_error *err)
@@ -48,14 +47,9 @@ int wm_hwmon_scan(struct wm_hwmon_sensors *sensors, const char *sysfs, const cha
 
 struct wm_hwmon_sensor *wm_hwmon_append(struct wm_hwmon_sensors *sensors)
 {
-    if (sensors->count == sensors->room) {
-        size_t room = sensors->room ? sensors->room * 2 : FIRST_ROOM;
-        struct wm_hwmon_sensor *list = realloc(sensors->list, room * sizeof(*list));
-        if (!list)
-            return NULL;
-        sensors->list = list;
-        sensors->room = room;
-    }
+    if (wm_array_reserve(&sensors->list, sensors->count, &sensors->room,
+                         sizeof(*sensors->list)) < 0)
+        return NULL;
     struct wm_hwmon_sensor *sensor = &sensors->list[sensors->count++];
     *sensor = (struct wm_hwmon_sensor) { .fd = -EBADF, .volts_fd = -EBADF };
     return sensor;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "base/base_file.h"
 #include "base/base_text.h"
 #include "source/source_rapl.h"
@@ -28,17 +29,11 @@ void wm_rapl_set_release(struct wm_rapl_set *set)
 
 static int make_room(struct wm_rapl_set *set, struct wm_error *err)
 {
-    size_t room = set->room ? set->room * 2 : 16;
-
-    if (set->count < set->room)
-        return WM_OK;
     if (set->count == WM_RAPL_MAX)
         return wm_fail(err, WM_EFORMAT, "more than %d energy registers", WM_RAPL_MAX);
-    struct wm_rapl_counter *counters = realloc(set->counters, room * sizeof(*counters));
-    if (!counters)
+    if (wm_array_reserve(&set->counters, set->count, &set->room, sizeof(*set->counters)) <
+        0)
         return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
-    set->counters = counters;
-    set->room = room;
     return WM_OK;
 }
 
