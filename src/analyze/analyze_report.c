@@ -270,21 +270,6 @@ static void build_remarks(struct wm_report_builder *builder)
                         wm_build_number((double)report->run.interval_ns / 1e6).text);
 }
 
-/* What is known of a run whose recorder was killed. */
-static struct wm_result unknown_result(const struct wm_analysis *analysis)
-{
-    return (struct wm_result) {
-        .end_ns = analysis->last_ns,
-        .exit_status = -1,
-        .cpu_total_seconds = -1,
-        .cpu_main_seconds = -1,
-        .cpu_descendants_seconds = -1,
-        .peak_rss_bytes = -1,
-        .peak_rss_bound_bytes = -1,
-        .ticks = analysis->ticks,
-    };
-}
-
 int wm_analysis_report(const struct wm_analysis *analysis, const struct wm_result *result,
                        struct wm_report **ret_report, struct wm_error *err)
 {
@@ -300,7 +285,10 @@ int wm_analysis_report(const struct wm_analysis *analysis, const struct wm_resul
         goto out;
     report->complete = result != NULL;
     if (!result) {
-        report->result = unknown_result(analysis);
+        /* The recorder was killed. */
+        report->result = wm_result_unknown();
+        report->result.end_ns = analysis->last_ns;
+        report->result.ticks = analysis->ticks;
     } else {
         status = wm_result_copy(result, &report->result, err);
         if (status < 0)

@@ -401,20 +401,14 @@ static void say_trouble(struct aipm_reader *reader)
 /* Always there: AIPowerMeter's recordings say nothing of how they ended. */
 static void fill_result(struct aipm_reader *reader, const struct survey *survey)
 {
-    reader->head.result = (struct wm_result) {
-        .end_ns = survey->end_ns,
-        .exit_status = -1,
-        .cpu_total_seconds = -1,
-        .cpu_main_seconds = -1,
-        .cpu_descendants_seconds = -1,
-        .cpu_method = "AIPowerMeter, without what ran between its windows",
-        .peak_rss_bytes = -1,
-        .peak_rss_bound_bytes = -1,
-        .tool_cpu_seconds = -1,
-        .tool_max_rss_bytes = -1,
-        .ticks = reader->timeline.records + reader->records.bad_lines,
-        .lost_ticks = reader->records.bad_lines,
-    };
+    struct wm_result *result = &reader->head.result;
+
+    *result = wm_result_unknown();
+    result->end_ns = survey->end_ns;
+    snprintf(result->cpu_method, sizeof(result->cpu_method), "%s",
+             "AIPowerMeter, without what ran between its windows");
+    result->ticks = reader->timeline.records + reader->records.bad_lines;
+    result->lost_ticks = reader->records.bad_lines;
     say_trouble(reader);
 }
 

@@ -356,16 +356,7 @@ static int meter_open(void *state, const char *path, size_t run, struct wm_error
         status = fill_run(reader, first_ns, err);
     if (status == WM_OK)
         status = start_again(reader, err);
-    reader->head.result = (struct wm_result) {
-        .exit_status = -1,
-        .cpu_total_seconds = -1,
-        .cpu_main_seconds = -1,
-        .cpu_descendants_seconds = -1,
-        .peak_rss_bytes = -1,
-        .peak_rss_bound_bytes = -1,
-        .tool_cpu_seconds = -1,
-        .tool_max_rss_bytes = -1,
-    };
+    reader->head.result = wm_result_unknown();
     return status;
 }
 

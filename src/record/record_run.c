@@ -136,6 +136,20 @@ void wm_run_release(struct wm_run *run)
     memset(run, 0, sizeof(*run));
 }
 
+struct wm_result wm_result_unknown(void)
+{
+    return (struct wm_result) {
+        .exit_status = -1,
+        .cpu_total_seconds = -1,
+        .cpu_main_seconds = -1,
+        .cpu_descendants_seconds = -1,
+        .peak_rss_bytes = -1,
+        .peak_rss_bound_bytes = -1,
+        .tool_cpu_seconds = -1,
+        .tool_max_rss_bytes = -1,
+    };
+}
+
 void wm_result_release(struct wm_result *result)
 {
     wm_members_release(&results, result);

@@ -131,6 +131,9 @@ struct wm_result {
 void wm_run_release(struct wm_run *run);
 void wm_result_release(struct wm_result *result);
 
+/* One of which nothing is known: no figure, rather than 0. */
+struct wm_result wm_result_unknown(void);
+
 /* Copies that need their release; `ret_copy` is written on success only. */
 int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_error *err);
 int wm_result_copy(const struct wm_result *result, struct wm_result *ret_copy,
