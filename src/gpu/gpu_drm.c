@@ -130,16 +130,8 @@ static int prepare(struct drm *drm, size_t place, struct wm_error *err)
     if (!board->uses || !board->gpus)
         return wm_fail(err, WM_ENOMEM, "drm: out of memory");
     for (size_t i = 0; i < drm->board_count; i++) {
-        const struct wm_drm_card *card = &drm->boards[i].card;
-        board->gpus[i] = (struct wm_drm_gpu) {
-            .id = card->identity,
-            .driver = card->driver,
-            .slot = card->slot,
-            .card = card->number,
-            .render = card->render,
-            .shares_memory = card->integrated,
-            .wanted = i == place,
-        };
+        board->gpus[i] = wm_drm_gpu_of(&drm->boards[i].card);
+        board->gpus[i].wanted = i == place;
     }
     int status = wm_drm_clients_init(&board->clients, drm->procfs, board->gpus,
                                      drm->board_count, err);

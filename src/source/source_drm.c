@@ -127,16 +127,8 @@ static int fail_no_gpu(const struct drm *drm, const char *sysfs, struct wm_error
 static int find_clients(struct drm *drm, const char *procfs, struct wm_error *err)
 {
     for (size_t i = 0; i < drm->card_count; i++) {
-        const struct wm_drm_card *card = &drm->cards[i];
-        drm->gpus[i] = (struct wm_drm_gpu) {
-            .id = card->identity,
-            .driver = card->driver,
-            .slot = card->slot,
-            .card = card->number,
-            .render = card->render,
-            .shares_memory = card->integrated,
-            .wanted = true,
-        };
+        drm->gpus[i] = wm_drm_gpu_of(&drm->cards[i]);
+        drm->gpus[i].wanted = true;
     }
     int status =
         wm_drm_clients_init(&drm->clients, procfs, drm->gpus, drm->card_count, err);

@@ -11,6 +11,7 @@
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/base_text.h"
+#include "source/source_drm_card.h"
 
 enum { FDINFO_SIZE = 8192, PATH_SIZE = 64 };
 
@@ -21,6 +22,18 @@ static int fds_to_keep(void)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 8 > 128)
         return 128;
     return (int)(limit.rlim_cur / 8);
+}
+
+struct wm_drm_gpu wm_drm_gpu_of(const struct wm_drm_card *card)
+{
+    return (struct wm_drm_gpu) {
+        .id = card->identity,
+        .driver = card->driver,
+        .slot = card->slot,
+        .card = card->number,
+        .render = card->render,
+        .shares_memory = card->integrated,
+    };
 }
 
 int wm_drm_clients_init(struct wm_drm_clients *clients, const char *procfs,

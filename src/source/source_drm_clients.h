@@ -60,6 +60,11 @@ struct wm_drm_gpu {
     size_t silent; /* files of such users, in the round of search under way */
 };
 
+struct wm_drm_card;
+
+/* What is known of a card; its texts are borrowed. */
+struct wm_drm_gpu wm_drm_gpu_of(const struct wm_drm_card *card);
+
 /* One open() of a device. dup() and fork() and passing it on make more handles
  * of it; it is given to the process with the lowest pid, which mostly is the
  * one that opened it. */
