@@ -9,15 +9,6 @@
 #include "record/record_text.h"
 #include "view/view_doctor.h"
 
-static const char *const state_names[] = {
-    [WM_READING_NONE] = "none",
-    [WM_READING_OK] = "ok",
-    [WM_READING_UNSUPPORTED] = "unsupported",
-    [WM_READING_DENIED] = "denied",
-    [WM_READING_FAILED] = "failed",
-    [WM_READING_STALE] = "stale",
-};
-
 static json_t *text_or_null(const char *text)
 {
     return text ? wm_text_json(text) : json_null();
@@ -47,7 +38,7 @@ static json_t *channel_json(const struct wm_doctor_source *source,
         "metric", wm_text_json(channel->channel->metric),                         /**/
         "unit", channel->channel->unit,                                           /**/
         "origin", wm_word(WM_WORDS_ORIGIN, (int)channel->channel->origin),        /**/
-        "state", state_names[channel->state],                                     /**/
+        "state", wm_word(WM_WORDS_STATE, (int)channel->state),                    /**/
         "why", text_or_null(channel->why),                                        /**/
         "value", number_or_null(channel->state == WM_READING_OK, channel->value), /**/
         "changes", (json_int_t)channel->changes,                                  /**/
