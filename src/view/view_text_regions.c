@@ -12,14 +12,14 @@
 #define MOST_DEPTH 8  /* and so far in */
 #define NAME_WIDTH 48
 
-enum { COUNT_WIDTH = 12, FIGURE_WIDTH = 12, PERCENT_WIDTH = 10 };
+enum { COUNT_WIDTH = 12, FIGURE_WIDTH = 11, PERCENT_WIDTH = 9 };
 
 /* Beyond it a figure says no more than that there was something. */
 #define MOST_RATIO 9.99
 
 struct table {
     const struct wm_text_view *view;
-    bool has_energy, has_short;
+    bool has_cpu, has_energy, has_short;
     size_t lines; /* of the tree, by now */
 };
 
@@ -63,6 +63,10 @@ static void print_head(const struct table *table, const char *name)
 
     fprintf(out, "%*s%*s%*s%*s", COUNT_WIDTH, "calls", FIGURE_WIDTH, "mean time",
             FIGURE_WIDTH, "open", FIGURE_WIDTH, "own time");
+    if (table->has_cpu) {
+        fprintf(out, "%*s", FIGURE_WIDTH, "own CPU");
+        wm_view_right(out, "±", PERCENT_WIDTH);
+    }
     if (table->has_energy) {
         fprintf(out, "%*s%*s", FIGURE_WIDTH, "energy", FIGURE_WIDTH, "own energy");
         wm_view_right(out, "±", PERCENT_WIDTH);
@@ -94,10 +98,9 @@ static void print_joules(const struct table *table, const struct wm_region_value
     print_right(table, text, FIGURE_WIDTH);
 }
 
-static void print_percent(struct table *table, const struct wm_region_value *energy,
+static void print_percent(const struct table *table, const struct wm_value *ratio,
                           bool is_short)
 {
-    const struct wm_value *ratio = &energy->uncertainty;
     char text[WM_QUANTITY_SIZE + 2];
 
     snprintf(text, sizeof(text), "%s%s",
@@ -106,7 +109,6 @@ static void print_percent(struct table *table, const struct wm_region_value *ene
                  : wm_line_number(ratio, 100, " %").text,
              is_short ? "*" : "");
     print_right(table, text, PERCENT_WIDTH);
-    table->has_short |= is_short;
 }
 
 static void print_name(const struct table *table, const struct wm_region_usage *region,
@@ -131,6 +133,10 @@ static void print_spent(struct table *table, const struct wm_region_spending *op
     else
         wm_view_right(table->view->out, "", FIGURE_WIDTH);
     print_seconds(table, own->seconds);
+    if (table->has_cpu) {
+        print_right(table, wm_line_seconds(&own->cpu_time.value).text, FIGURE_WIDTH);
+        print_percent(table, &own->cpu_time.uncertainty, false);
+    }
     if (!table->has_energy)
         return;
     if (open)
@@ -138,7 +144,8 @@ static void print_spent(struct table *table, const struct wm_region_spending *op
     else
         wm_view_right(table->view->out, "", FIGURE_WIDTH);
     print_joules(table, &own->energy);
-    print_percent(table, &own->energy, is_short);
+    print_percent(table, &own->energy.uncertainty, is_short);
+    table->has_short |= is_short;
 }
 
 static void print_region(struct table *table, const struct wm_region_usage *region,
@@ -219,6 +226,7 @@ void wm_line_regions(const struct wm_text_view *view)
 
     if (regions->path_count == 0)
         return;
+    table.has_cpu = view->report->cpu_total.known;
     table.has_energy = view->report->energy.energy.known;
     snprintf(count, sizeof(count), "%zu", regions->name_count);
     wm_line_add(&detail, "", "in %zu thread%s", regions->threads,

@@ -792,6 +792,29 @@ static void test_origin_of_regions(void **state)
     }
 }
 
+/* A column that would hold nothing but "n/a" is not there. */
+static void test_regions_without_cpu_time(void **state)
+{
+    const struct golden golden = {
+        .session = {
+            .run = { RUN(train_command, no_gpu_sources) },
+            .series = &region_series[2],
+            .series_count = 1,
+            .ticks = 6,
+            .step_ns = SECOND_NS,
+            .edges = region_edges,
+            .edge_count = ARRAY_LEN(region_edges),
+            .paths = region_paths,
+        },
+    };
+
+    (void)state;
+    char *text = print(&golden, WM_REPORT_TEXT);
+    if (!strstr(text, "   own time  region\n") || strstr(text, "own CPU"))
+        fail_msg("%s", text);
+    free(text);
+}
+
 static void test_full_disk(void **state)
 {
     static const enum wm_report_format formats[] = { WM_REPORT_TEXT, WM_REPORT_JSON };
@@ -868,6 +891,7 @@ int main(void)
         cmocka_unit_test(test_at_least),
         cmocka_unit_test(test_long_regions),
         cmocka_unit_test(test_origin_of_regions),
+        cmocka_unit_test(test_regions_without_cpu_time),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_wrong_unit),
         cmocka_unit_test(test_out_of_memory),
