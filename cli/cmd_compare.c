@@ -11,7 +11,7 @@
 struct compare_args {
     struct output_args output; /* but its style */
     const char *statistic, *format, *fail_above;
-    struct cmd_list regions, runs;
+    struct cmd_list metrics, regions, runs;
     struct cmd_list sessions;
 };
 
@@ -32,6 +32,11 @@ static const struct cmd_option compare_options[] = {
       .slot = COMPARE(fail_above),
       .placeholder = "P%",
       .help = "status 1 where time, memory or energy grew by more, and more than noise" },
+    { .name = "metric",
+      .type = CMD_LIST,
+      .slot = COMPARE(metrics),
+      .placeholder = "NAME",
+      .help = "with --fail-above: this alone (cpu_time, energy, ...); may be repeated" },
     { .name = "regions",
       .type = CMD_LIST,
       .slot = COMPARE(regions),
@@ -120,6 +125,22 @@ static int find_threshold(struct request *request)
         return misuse(request, "--fail-above", word,
                       "needs --stat mean or total: nothing tells what is noise in others");
     request->fail_above = percent / 100;
+    return CMD_DONE;
+}
+
+static int watch(const struct request *request, struct wm_comparison *comparison)
+{
+    const struct cmd_list *metrics = &request->args->metrics;
+    struct wm_error err;
+
+    if (metrics->count > 0 && !request->args->fail_above)
+        return misuse(request, "--metric", metrics->words[0], "needs --fail-above");
+    for (size_t i = 0; i < metrics->count; i++) {
+        if (wm_comparison_watch(comparison, metrics->words[i], &err) < 0) {
+            fprintf(request->io->chat, "wattmeter compare: --metric: %s\n", err.text);
+            return CMD_MISUSED;
+        }
+    }
     return CMD_DONE;
 }
 
@@ -272,10 +293,9 @@ static int judge(const struct request *request, const struct wm_comparison *comp
     if (request->fail_above < 0 || (worst <= request->fail_above && !untested))
         return CMD_DONE;
     if (worst <= request->fail_above)
-        fprintf(
-            request->io->chat,
-            "wattmeter compare: %s: there is nothing in it that --fail-above can test\n",
-            untested);
+        fprintf(request->io->chat,
+                "wattmeter compare: %s: there is nothing that --fail-above can test\n",
+                untested);
     else if (worst > 1e6)
         fprintf(request->io->chat,
                 "wattmeter compare: %s grew from next to nothing, more than %s\n",
@@ -292,7 +312,9 @@ static int compare(const struct request *request, struct wm_comparison *comparis
     const char *remark;
     struct wm_error err;
 
-    int code = add_sessions(request, comparison);
+    int code = watch(request, comparison);
+    if (code == CMD_DONE)
+        code = add_sessions(request, comparison);
     if (code != CMD_DONE)
         return code;
     if (wm_comparison_run(comparison, request->statistic, request->format, &err) < 0)
@@ -346,7 +368,8 @@ const struct cmd cmd_compare = {
         "the status is 1 where a time, a CPU time, an energy or the memory of the program "
         "has grown by more than that and by more than noise; more use of a CPU or GPU is "
         "no "
-        "regression.\n"
+        "regression. --metric chooses among these, where the time of a shared machine is "
+        "nothing to go by; each that is chosen has to be one that can be tested.\n"
         "\n"
         "gpu-tracker is what gpu_tracker's command prints, gpu-tracker-api what its API "
         "does, as in its documents; they differ in blanks alone.",

@@ -57,6 +57,13 @@ WM_API int wm_comparison_add_session(struct wm_comparison *comparison, const cha
                                      const struct wm_analysis_input *input,
                                      struct wm_error *err);
 
+/* Has the figures below looked for in this metric alone, and those of further calls:
+ * "cpu_time". Only time, CPU time, energy and the memory of the program can be chosen, of
+ * which more is worse: WM_EINVAL for others, and the error lists them. Before
+ * wm_comparison_run(). */
+WM_API int wm_comparison_watch(struct wm_comparison *comparison, const char *metric,
+                               struct wm_error *err);
+
 /* `statistic` is min, max, mean, std, or total, which gpu_tracker's formats do not have.
  * They match blocks by gpu_tracker's rules, and it is WM_EINVAL where the blocks do not;
  * in ours a block may be in some of the sessions only. */
@@ -72,7 +79,8 @@ WM_API double wm_comparison_worst(const struct wm_comparison *comparison);
 WM_API const char *wm_comparison_worst_figure(const struct wm_comparison *comparison);
 
 /* The first session of which no figure that matters could be tested, nor its time be
- * compared, so that wm_comparison_worst() knows nothing of it; NULL where there is none. */
+ * compared, so that wm_comparison_worst() knows nothing of it; or one metric that is
+ * watched could not: "after: cpu_time". NULL where there is none. */
 WM_API const char *wm_comparison_untested(const struct wm_comparison *comparison);
 
 /* Remarks, such as blocks that were matched by their file but not their line; NULL past

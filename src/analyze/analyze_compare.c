@@ -2,12 +2,15 @@
 /* analyze_compare.c - figures of sessions side by side, and what is noise in them. */
 #include "analyze/analyze_compare.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/analyze_welch.h"
 #include "base/base_array.h"
+
+static_assert(WM_COMPARE_ITEMS <= 32, "a choice has a bit for each item");
 
 static int no_memory(struct wm_error *err)
 {
@@ -380,45 +383,60 @@ static bool is_for_oneself(const struct wm_compare_cell *cell, size_t group, uns
     return group == WM_COMPARE_OVERALL && item == WM_COMPARE_TIME && !isnan(cell->change);
 }
 
-/* `is_tested` is set for each session of which a figure could be looked at. */
-static void look_for_worst(const struct wm_compare *compare, size_t group,
-                           struct wm_compare_cell *cells, bool *is_tested,
+/* `tested` gets a bit for each item of a session that could be looked at. */
+static void look_for_worst(const struct wm_compare *compare, size_t group, uint32_t chosen,
+                           struct wm_compare_cell *cells, uint32_t *tested,
                            struct wm_compare_worst *worst)
 {
     for (unsigned item = 0; item < WM_COMPARE_ITEMS; item++) {
-        if (!wm_compare_item_matters(item))
+        uint32_t bit = UINT32_C(1) << item;
+        if (chosen ? !(chosen & bit) : !wm_compare_item_matters(item))
             continue;
         wm_compare_cells(compare, group, item, cells);
         for (size_t i = 1; i < compare->session_count; i++) {
             bool counts = is_for_oneself(&cells[i], group, item);
-            is_tested[i] |= counts || cells[i].verdict != WM_COMPARE_NOT_TESTED;
+            if (counts || cells[i].verdict != WM_COMPARE_NOT_TESTED)
+                tested[i] |= bit;
             counts |= cells[i].verdict == WM_COMPARE_BEYOND;
             if (counts && cells[i].change > worst->change)
-                *worst = (struct wm_compare_worst) { cells[i].change, i, group, item, 0 };
+                *worst = (struct wm_compare_worst) {
+                    .change = cells[i].change, .session = i, .group = group, .item = item
+                };
         }
     }
 }
 
-int wm_compare_find_worst(const struct wm_compare *compare,
+static void find_untested(size_t session_count, uint32_t chosen, const uint32_t *tested,
+                          struct wm_compare_worst *worst)
+{
+    for (size_t i = 1; i < session_count; i++) {
+        uint32_t missing = chosen & ~tested[i];
+        if (missing == 0 && tested[i] != 0)
+            continue;
+        worst->untested = i;
+        worst->untested_item =
+            missing ? (unsigned)__builtin_ctz(missing) : WM_COMPARE_ITEMS;
+        return;
+    }
+}
+
+int wm_compare_find_worst(const struct wm_compare *compare, uint32_t chosen,
                           struct wm_compare_worst *ret_worst)
 {
     struct wm_compare_cell *cells = calloc(compare->session_count, sizeof(*cells));
-    bool *is_tested = calloc(compare->session_count, sizeof(*is_tested));
+    uint32_t *tested = calloc(compare->session_count, sizeof(*tested));
     struct wm_compare_worst worst = { 0 };
-    int status = cells && is_tested ? WM_OK : WM_ENOMEM;
+    int status = cells && tested ? WM_OK : WM_ENOMEM;
 
     if (status == WM_OK) {
-        look_for_worst(compare, WM_COMPARE_OVERALL, cells, is_tested, &worst);
+        look_for_worst(compare, WM_COMPARE_OVERALL, chosen, cells, tested, &worst);
         for (size_t i = 0; i < compare->group_count; i++)
-            look_for_worst(compare, i, cells, is_tested, &worst);
-        for (size_t i = compare->session_count - 1; i > 0; i--) {
-            if (!is_tested[i])
-                worst.untested = i;
-        }
+            look_for_worst(compare, i, chosen, cells, tested, &worst);
+        find_untested(compare->session_count, chosen, tested, &worst);
         *ret_worst = worst;
     }
     free(cells);
-    free(is_tested);
+    free(tested);
     return status;
 }
 

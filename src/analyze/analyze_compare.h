@@ -7,6 +7,8 @@
 #ifndef WM_ANALYZE_COMPARE_H
 #define WM_ANALYZE_COMPARE_H
 
+#include <stdint.h>
+
 #include "analyze/analyze_block_results.h"
 #include "base/base_remarks.h"
 
@@ -132,9 +134,12 @@ struct wm_compare_worst {
     size_t session, group;
     unsigned item;
     size_t untested; /* the first session of which nothing could be looked at; 0: none */
+    unsigned untested_item; /* where it was chosen; WM_COMPARE_ITEMS: nothing of all */
 };
 
-int wm_compare_find_worst(const struct wm_compare *compare,
+/* `chosen` has a bit, 1 << item, for each that is looked at; 0: all that matter. Each that
+ * is chosen has to be one that can be looked at. */
+int wm_compare_find_worst(const struct wm_compare *compare, uint32_t chosen,
                           struct wm_compare_worst *ret_worst);
 
 /* "bytes" to "terabytes", powers of 1000, in bytes; 0 for any other word. */

@@ -34,6 +34,7 @@ struct wm_comparison {
 
     struct wm_compare *compare;
     enum wm_comparison_format format;
+    uint32_t watched; /* a bit, 1 << item, for each; 0: all that matter */
     struct wm_compare_worst worst;
     char *worst_figure, *untested;
 };
@@ -418,19 +419,52 @@ static int find_statistic(const char *word, bool as_gpu_tracker,
                    word);
 }
 
+int wm_comparison_watch(struct wm_comparison *comparison, const char *metric,
+                        struct wm_error *err)
+{
+    char known[200] = "";
+    size_t used = 0;
+
+    for (unsigned item = 0; item < WM_COMPARE_ITEMS; item++) {
+        const char *name = wm_compare_item_name(item);
+        if (!wm_compare_item_matters(item))
+            continue;
+        if (strcmp(metric, name) == 0) {
+            comparison->watched |= UINT32_C(1) << item;
+            return WM_OK;
+        }
+        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
+                                 used > 0 ? ", " : "", name);
+    }
+    return wm_fail(err, WM_EINVAL, "there is no metric \"%.30s\"; there are %s", metric,
+                   known);
+}
+
+static int name_untested(struct wm_comparison *comparison)
+{
+    const struct wm_compare_worst *worst = &comparison->worst;
+    const char *session = comparison->sessions[worst->untested].name;
+    bool is_chosen = worst->untested_item < WM_COMPARE_ITEMS;
+    const char *item = is_chosen ? wm_compare_item_name(worst->untested_item) : "";
+    size_t size = strlen(session) + strlen(item) + sizeof(": ");
+
+    comparison->untested = malloc(size);
+    if (!comparison->untested)
+        return WM_ENOMEM;
+    snprintf(comparison->untested, size, "%s%s%s", session, is_chosen ? ": " : "", item);
+    wm_text_clean(comparison->untested);
+    return WM_OK;
+}
+
 static int name_worst(struct wm_comparison *comparison)
 {
     const struct wm_compare_worst *worst = &comparison->worst;
     const struct wm_compare *compare = comparison->compare;
 
-    if (wm_compare_find_worst(compare, &comparison->worst) < 0)
+    if (wm_compare_find_worst(compare, comparison->watched, &comparison->worst) < 0)
         return WM_ENOMEM;
-    if (worst->untested > 0) {
-        comparison->untested = strdup(comparison->sessions[worst->untested].name);
-        if (!comparison->untested)
-            return WM_ENOMEM;
-        wm_text_clean(comparison->untested);
-    }
+    if (worst->untested > 0 && name_untested(comparison) < 0)
+        return WM_ENOMEM;
     if (worst->change <= 0)
         return WM_OK;
     const char *label = worst->group == WM_COMPARE_OVERALL

@@ -204,9 +204,20 @@ def fail_above(folder):
     nothing = folder / "nothing.csv"
     nothing.write_text("".join(base[0].read_text().splitlines(keepends=True)[:3]))
     compare(*reference, *words("last", *base[:2]), f"nothing={nothing}", "--fail-above", "5%",
-            status=1, talk="nothing: there is nothing in it that --fail-above can test")
+            status=1, talk="nothing: there is nothing that --fail-above can test")
     compare(f"nothing={nothing}", *words("after", *base[:2]), "--fail-above", "5%", status=1,
-            talk="after: there is nothing in it that --fail-above can test")
+            talk="after: there is nothing that --fail-above can test")
+    time_alone = (*reference, *words("slower", *slower[:2]), "--fail-above", "5%")
+    compare(*time_alone, "--metric", "main_ram", "--metric", "combined_ram")
+    compare(*time_alone, "--metric", "main_ram", "--metric", "time", status=1,
+            talk="slower: train: time grew by 10.0 %, more than 5%")
+    compare(*reference, *words("larger", *larger[:2]), "--fail-above", "1%", "--metric", "time")
+    compare(*time_alone, "--metric", "main_ram", "--metric", "energy", status=1,
+            talk="slower: energy: there is nothing that --fail-above can test")
+    for wrong in ("cpu", "TIME", "main_n_threads"):
+        compare(*time_alone, "--metric", wrong, status=2,
+                talk=f'--metric: there is no metric "{wrong}"; there are main_ram, ')
+    compare(*time_alone[:-2], "--metric", "time", status=2, talk="needs --fail-above")
     for wrong in ("5", "0.05", "-5%", "%", "5%%", "abc%", "1e3%", "nan%", "5 %"):
         compare(*reference, *reference[:1], "--fail-above", wrong, status=2,
                 talk="is no percentage")

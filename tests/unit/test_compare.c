@@ -458,7 +458,7 @@ static void test_figures(void **state)
 
     /* More use of the CPU is no worse, and the time is noise: memory and energy are left,
      * of which memory comes first. */
-    assert_int_equal(wm_compare_find_worst(compare, &worst), WM_OK);
+    assert_int_equal(wm_compare_find_worst(compare, 0, &worst), WM_OK);
     near(worst.change, 0.1, 1e-15);
     assert_int_equal(worst.item, WM_MAIN_RAM);
     assert_int_equal(worst.session, 1);
@@ -479,7 +479,7 @@ static void test_figures(void **state)
     near(cells[1].value, 110, 1e-15);
     assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);
     assert_non_null(strstr(cells[1].why, "not tested"));
-    assert_int_equal(wm_compare_find_worst(compare, &worst), WM_OK);
+    assert_int_equal(wm_compare_find_worst(compare, 0, &worst), WM_OK);
     assert_true(worst.change == 0);
     wm_compare_free(compare);
 
@@ -500,7 +500,7 @@ static void test_figures(void **state)
     made.blocks[1][0].usage[WM_DESCENDANTS_RAM] = figures(5, 0);
     assert_int_equal(
         wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, NULL), WM_OK);
-    assert_int_equal(wm_compare_find_worst(compare, &worst), WM_OK);
+    assert_int_equal(wm_compare_find_worst(compare, 0, &worst), WM_OK);
     assert_true(isinf(worst.change));
     wm_compare_free(compare);
     free_sessions(&made);
