@@ -40,6 +40,8 @@ struct aipm {
     struct progress progress, progress_saved;
     bool has_metadata;
     bool is_appended;
+    bool as_whole;
+    off_t before; /* the size of the file that a run is added to at once; 0: it is done */
 };
 
 static const char *const suffixes[] = { ".aipm", "/", WM_AIPM_FILE, NULL };
@@ -119,6 +121,13 @@ static int look_at_end(struct aipm *aipm, off_t size, struct wm_error *err)
     return WM_OK;
 }
 
+static void aipm_as_whole(void *state)
+{
+    struct aipm *aipm = state;
+
+    aipm->as_whole = true;
+}
+
 static int aipm_open(void *state, const char *target, const struct wm_run *run,
                      const struct wm_channel *channels, size_t count, struct wm_error *err)
 {
@@ -142,7 +151,10 @@ static int aipm_open(void *state, const char *target, const struct wm_run *run,
     aipm->is_appended = true;
     aipm->out.end = info.st_size;
     aipm->out.written = info.st_size;
-    return look_at_end(aipm, info.st_size, err);
+    status = look_at_end(aipm, info.st_size, err);
+    if (status == WM_OK && aipm->as_whole)
+        aipm->before = info.st_size;
+    return status;
 }
 
 static const char *describe(const struct wm_run *run, char *text, size_t size)
@@ -300,6 +312,8 @@ static int aipm_finish(void *state, const struct wm_result *result, struct wm_er
         status = wm_out_sync(&aipm->out, err);
     if (status == WM_OK && result)
         status = wm_aipm_write_results(aipm->path, aipm->run, result, err);
+    if (status == WM_OK)
+        aipm->before = 0;
     return status;
 }
 
@@ -307,6 +321,10 @@ static void aipm_close(void *state)
 {
     struct aipm *aipm = state;
 
+    if (aipm->before > 0) {
+        int ignored = ftruncate(aipm->out.fd, aipm->before);
+        (void)ignored;
+    }
     wm_out_close(&aipm->out);
     wm_aipm_metrics_release(&aipm->metrics);
 }
@@ -319,6 +337,7 @@ const struct wm_recorder_ops wm_recorder_aipm = {
     .can_append = true,
     .survives_kill = true,
     .state_size = sizeof(struct aipm),
+    .as_whole = aipm_as_whole,
     .open = aipm_open,
     .write = aipm_write,
     .gap = aipm_gap,

@@ -392,6 +392,9 @@ static int begin_run(struct wm_schema *schema, struct wm_error *err)
 
 int wm_schema_begin_run(struct wm_schema *schema, struct wm_error *err)
 {
+    if (!sqlite3_get_autocommit(schema->db))
+        return begin_run(schema, err);
+
     int status = exec(schema, "BEGIN IMMEDIATE", err);
     if (status < 0)
         return status;

@@ -3,7 +3,8 @@
  * record_sqlite.c - recordings in an SQLite database, one or more to a file.
  *
  * While it is written the database keeps a write-ahead log, so that readers and
- * a kill see whole batches; at the end everything is in the one file.
+ * a kill see whole batches; at the end everything is in the one file. An export adds its
+ * run in one transaction.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -24,6 +25,8 @@ enum { BUSY_MS = 2000 };
 struct database {
     struct wm_schema schema; /* with the connection */
     bool is_ours;            /* the file may be changed */
+    bool as_whole;           /* the run is added at once, */
+    bool is_adding;          /* in the transaction that is open */
     bool has_reserve;
     int reserve; /* room for the result on a disk that fills up */
     struct wm_timepoint_builder *builder;
@@ -140,6 +143,38 @@ static void reserve_room(struct database *database, const char *target)
         give_room(database);
 }
 
+static void sqlite_as_whole(void *state)
+{
+    struct database *database = state;
+
+    database->as_whole = true;
+}
+
+/* Where the file system, or somebody who is reading the file, does not let us have the
+ * log, the journal that SQLite uses otherwise does as well. A new file has nothing to lose
+ * by a power cut, and is not waited for. */
+static int begin(struct database *database, bool is_new, struct wm_error *err)
+{
+    exec(database, "PRAGMA journal_mode = WAL", NULL);
+    int status = exec(
+        database, is_new ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL", err);
+    if (status == WM_OK)
+        status = wm_schema_begin_run(&database->schema, err);
+    if (status == WM_OK && is_new)
+        status = exec(database, "PRAGMA wal_checkpoint; PRAGMA synchronous = NORMAL", err);
+    return status;
+}
+
+/* With the journal that it has: in a log all of the run would be written twice, and a disk
+ * may fill up after it was committed. */
+static int begin_adding(struct database *database, struct wm_error *err)
+{
+    int status = exec(database, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", err);
+
+    database->is_adding = status == WM_OK;
+    return status < 0 ? status : wm_schema_begin_run(&database->schema, err);
+}
+
 static int sqlite_open(void *state, const char *target, const struct wm_run *run,
                        const struct wm_channel *channels, size_t count,
                        struct wm_error *err)
@@ -161,20 +196,13 @@ static int sqlite_open(void *state, const char *target, const struct wm_run *run
     if (status < 0)
         return status;
 
-    /* Where the file system, or somebody who is reading the file, does not let
-     * us have the log, the journal that SQLite uses otherwise does as well. */
-    exec(database, "PRAGMA journal_mode = WAL", NULL);
-
-    /* A new file has nothing to lose by a power cut, and is not waited for. */
-    status = exec(database,
-                  is_new ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL", err);
-    if (status == WM_OK)
-        status = wm_schema_begin_run(&database->schema, err);
-    if (status == WM_OK && is_new)
-        status = exec(database, "PRAGMA wal_checkpoint; PRAGMA synchronous = NORMAL", err);
+    if (database->as_whole && !is_new)
+        status = begin_adding(database, err);
+    else
+        status = begin(database, is_new, err);
     if (status == WM_OK)
         status = prepare_inserts(database, err);
-    if (status == WM_OK)
+    if (status == WM_OK && !database->is_adding)
         reserve_room(database, target);
     return status;
 }
@@ -229,10 +257,17 @@ static int insert_static(struct database *database, const struct wm_tick *tick,
     return wm_schema_static_data(&database->schema, ram, gpu_ram, err);
 }
 
+static int begin_transaction(const struct database *database, struct wm_error *err)
+{
+    return database->is_adding ? WM_OK : exec(database, "BEGIN IMMEDIATE", err);
+}
+
 /* Takes back what a transaction has done up to a failure. */
 static int end_transaction(const struct database *database, int status,
                            struct wm_error *err)
 {
+    if (database->is_adding)
+        return status;
     if (status == WM_OK)
         status = exec(database, "COMMIT", err);
     if (status < 0 && !sqlite3_get_autocommit(database->schema.db))
@@ -247,7 +282,7 @@ static int sqlite_write(void *state, const struct wm_tick *ticks, size_t count,
     bool had_static = database->has_static;
 
     wm_timepoint_builder_copy(database->before, database->builder);
-    int status = exec(database, "BEGIN IMMEDIATE", err);
+    int status = begin_transaction(database, err);
     if (status == WM_OK && !had_static && count > 0)
         status = insert_static(database, &ticks[0], err);
     for (size_t i = 0; i < count && status == WM_OK; i++) {
@@ -330,7 +365,7 @@ static int sqlite_regions(void *state, const struct wm_region_batch *batch,
 {
     struct database *database = state;
 
-    int status = exec(database, "BEGIN IMMEDIATE", err);
+    int status = begin_transaction(database, err);
     for (uint32_t i = 0; i < batch->path_count && status == WM_OK; i++)
         status = insert_path(database, batch->first_path + i, &batch->paths[i], err);
     for (uint32_t i = 0; i < batch->thread_count && status == WM_OK; i++)
@@ -370,6 +405,11 @@ static int sqlite_finish(void *state, const struct wm_result *result, struct wm_
 
     give_room(database);
     int status = result ? update_result(database, result, err) : WM_OK;
+    if (status == WM_OK && database->is_adding) {
+        status = exec(database, "COMMIT", err);
+        database->is_adding = status < 0;
+        return status;
+    }
     if (status < 0)
         return status;
 
@@ -382,6 +422,15 @@ static int sqlite_finish(void *state, const struct wm_result *result, struct wm_
     return WM_OK;
 }
 
+/* After an error on the disk SQLite leaves it to the next reader to undo what is in the
+ * file. */
+static void take_back(const struct database *database)
+{
+    if (!sqlite3_get_autocommit(database->schema.db))
+        exec(database, "ROLLBACK", NULL);
+    exec(database, "SELECT count(*) FROM sqlite_master", NULL);
+}
+
 static void close_database(struct database *database)
 {
     sqlite3_finalize(database->sample);
@@ -390,6 +439,9 @@ static void close_database(struct database *database)
     sqlite3_finalize(database->path);
     sqlite3_finalize(database->thread);
     sqlite3_finalize(database->call);
+
+    if (database->is_adding)
+        take_back(database);
 
     /* Without a log a database can be read where nothing can be written. Only
      * the last writer can do that; for the others it fails. */
@@ -417,6 +469,7 @@ const struct wm_recorder_ops wm_recorder_sqlite = {
     .can_append = true,
     .survives_kill = true,
     .state_size = sizeof(struct database),
+    .as_whole = sqlite_as_whole,
     .open = sqlite_open,
     .write = sqlite_write,
     .gap = sqlite_gap,

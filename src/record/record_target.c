@@ -310,9 +310,10 @@ static int prepare_file(struct wm_target *target, enum wm_record_mode mode,
     return WM_OK;
 }
 
-int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *ops,
-                   const char *path, enum wm_record_mode mode, const struct wm_run *run,
-                   const struct wm_channel *channels, size_t count, struct wm_error *err)
+static int open_target(struct wm_target *ret_target, const struct wm_recorder_ops *ops,
+                       const char *path, enum wm_record_mode mode, bool as_whole,
+                       const struct wm_run *run, const struct wm_channel *channels,
+                       size_t count, struct wm_error *err)
 {
     struct wm_target target = { .ops = ops };
     bool is_url = ops->is_target != NULL;
@@ -334,6 +335,8 @@ int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *o
         status = make_folder(&target, err);
     if (status == WM_OK && !is_url)
         status = prepare_file(&target, mode, err);
+    if (status == WM_OK && as_whole && ops->as_whole)
+        ops->as_whole(target.state);
     if (status == WM_OK)
         status = ops->open(target.state, is_url || ops->path_in ? path : target.path, run,
                            channels, count, err);
@@ -344,6 +347,13 @@ int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *o
     else
         *ret_target = target;
     return status;
+}
+
+int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *ops,
+                   const char *path, enum wm_record_mode mode, const struct wm_run *run,
+                   const struct wm_channel *channels, size_t count, struct wm_error *err)
+{
+    return open_target(ret_target, ops, path, mode, false, run, channels, count, err);
 }
 
 /* A failure of the draft, in words about the file that it was to become. */
@@ -366,7 +376,7 @@ int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_
     bool is_plain = !ops->is_target && !ops->file && !ops->path_in;
 
     if (!is_plain || mode == WM_RECORD_APPEND)
-        return wm_target_open(ret_target, ops, path, mode, run, channels, count, err);
+        return open_target(ret_target, ops, path, mode, true, run, channels, count, err);
 
     int status = wm_target_check(ops, path, mode, err);
     if (status < 0)
@@ -378,8 +388,8 @@ int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_
     if (!draft.path || !draft.whole)
         status = out_of_memory(path, err);
     else
-        status = wm_target_open(ret_target, ops, draft.path, WM_RECORD_NEW, run, channels,
-                                count, err);
+        status = open_target(ret_target, ops, draft.path, WM_RECORD_NEW, true, run,
+                             channels, count, err);
     if (status == WM_OK) {
         ret_target->whole = draft.whole;
         ret_target->replaces = mode == WM_RECORD_OVERWRITE;

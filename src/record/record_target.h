@@ -40,7 +40,8 @@ int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *o
 
 /* The same for what is of use as a whole alone: a new file is written beside its place,
  * under another name, so that neither a failure nor a kill leaves half of one there, and
- * one that is replaced stays until then. wm_target_finish() is due. */
+ * one that is replaced stays until then. One that a run is added to is as it was after a
+ * failure, where the format can do that. wm_target_finish() is due. */
 int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_ops *ops,
                          const char *path, enum wm_record_mode mode,
                          const struct wm_run *run, const struct wm_channel *channels,

@@ -4,6 +4,8 @@
 whatever the format; exports say the same."""
 
 import os
+import resource
+import signal
 import sqlite3
 import subprocess
 import time
@@ -75,6 +77,42 @@ def _(folder):
             assert old == (target.read_text(errors="replace") if target.exists() else None), (option, name)
             for file in place.iterdir():
                 file.unlink()
+
+
+@case("what --append cannot add as a whole, or is killed at, is as it was")
+def _(folder):
+    source, place = folder / "r.sqlite", folder / "place"
+    wattmeter("run", "-q", "-i", "2ms", "--record", source, "--",
+              tap.HELPERS / "regions", "threads", "1", "40000")
+    place.mkdir()
+
+    def fill_up(size):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    for name, data in (("x.sqlite", "x.sqlite"), ("x.aipm", "x.aipm/power_metrics.json")):
+        target, data = place / name, place / data
+        wattmeter("export", source, "-o", target)
+        before, files = data.read_bytes(), set(place.iterdir())
+        for room in (10, len(before) // 2):
+            done = wattmeter("export", source, "-o", target, "--append",
+                             preexec_fn=lambda: fill_up(len(before) + room))
+            assert done.returncode == 1, (name, room, done)
+            assert "File too large" in done.stderr or "full" in done.stderr, done.stderr
+            assert data.read_bytes() == before, (name, room)
+            assert set(place.iterdir()) == files, (name, room)
+        done = wattmeter("export", source, "-o", target, "--append")
+        assert done.returncode == 0 and len(data.read_bytes()) > 1.9 * len(before), done
+
+    target, before = place / "x.sqlite", (place / "x.sqlite").read_bytes()
+    export = subprocess.Popen([tap.WATTMETER, "export", source, "-o", target, "--append"])
+    while export.poll() is None and target.read_bytes() == before:
+        time.sleep(0.001)
+    export.kill()
+    assert export.wait() == -9, export.returncode
+    assert wattmeter("report", target).returncode == 0
+    assert target.read_bytes() == before
+    assert sqlite3.connect(target).execute("SELECT count(*) FROM run").fetchone()[0] == 2
 
 
 @case("old files are left alone; --overwrite replaces, --append adds")
