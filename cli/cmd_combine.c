@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_combine.c - `wattmeter combine`: several sub-tracking files in one. */
+#include "interrupt.h"
 #include "output.h"
 #include "wattmeter/analysis.h"
 
@@ -35,10 +36,10 @@ static int run_combine(const void *opaque, const struct cmd_streams *io)
         fprintf(io->chat, "wattmeter combine: --output FILE is missing\n");
         return CMD_MISUSED;
     }
-    if (wm_sub_tracking_combine((const char *const *)args->files.words, args->files.count,
-                                args->path, tell, (void *)io, &err) < 0)
-        return output_failure("combine", &err, io);
-    return CMD_DONE;
+    int status =
+        wm_sub_tracking_combine((const char *const *)args->files.words, args->files.count,
+                                args->path, tell, (void *)io, interrupt_catch(), &err);
+    return interrupt_end(status < 0 ? output_failure("combine", &err, io) : CMD_DONE);
 }
 
 const struct cmd cmd_combine = {

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "interrupt.h"
 #include "output.h"
 
 struct export_args {
@@ -119,14 +120,18 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
         mode = WM_RECORD_OVERWRITE;
 
     int status = wm_recording_open(args->recording.words[0], run, &recording, &err);
-    if (status == WM_OK && args->codecarbon)
+    if (status < 0)
+        return output_failure("export", &err, io);
+    wm_recording_stop_on(recording, interrupt_catch());
+    if (args->codecarbon)
         status = write_codecarbon(args, recording, mode, io, &err);
-    else if (status == WM_OK && args->sub_tracking)
+    else if (args->sub_tracking)
         status = write_sub_tracking(args, recording, mode, io, &err);
-    else if (status == WM_OK)
+    else
         status = wm_recording_export(recording, args->path, mode, &err);
     wm_recording_close(recording);
-    return status < 0 ? output_failure("export", &err, io) : CMD_DONE;
+    int code = status < 0 ? output_failure("export", &err, io) : CMD_DONE;
+    return interrupt_end(code);
 }
 
 const struct cmd cmd_export = {

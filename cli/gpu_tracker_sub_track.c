@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpu_tracker.h"
+#include "interrupt.h"
 #include "wattmeter/analysis.h"
 #include "wattmeter/comparison.h"
 
@@ -18,10 +19,10 @@ int gpu_tracker_combine(const struct gpu_tracker_args *args, const struct cmd_st
 
     if (args->paths.count == 0)
         return gpu_tracker_error(io, "There is nothing to combine: -p is missing.");
-    if (wm_sub_tracking_combine((const char *const *)args->paths.words, args->paths.count,
-                                args->sub_tracking_file, tell, (void *)io, &err) < 0)
-        return gpu_tracker_error(io, "%s", err.text);
-    return CMD_DONE;
+    int status = wm_sub_tracking_combine((const char *const *)args->paths.words,
+                                         args->paths.count, args->sub_tracking_file, tell,
+                                         (void *)io, interrupt_catch(), &err);
+    return interrupt_end(status < 0 ? gpu_tracker_error(io, "%s", err.text) : CMD_DONE);
 }
 
 /* Each is taken for the other easily. */

@@ -94,7 +94,7 @@ static inline void fuzz_sub_tracking(const char *path, const char *target)
 
     unlink(target);
     struct wm_calls *calls = fuzz_open_calls(path);
-    int status = wm_calls_combine(&path, 1, target, NULL, NULL, &err);
+    int status = wm_calls_combine(&path, 1, target, NULL, NULL, NULL, &err);
     if (status < 0) {
         /* Or its suffix does not tell what it is. */
         require_failure(status, &err);

@@ -18,6 +18,7 @@
 #ifndef WATTMETER_ANALYSIS_H
 #define WATTMETER_ANALYSIS_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -65,11 +66,14 @@ WM_API const char *wm_block_analysis_remark(const struct wm_block_analysis *anal
 
 /* Joins sub-tracking files of one format (by their suffix, .csv or .sqlite) into the new
  * file `target`. A path that is a folder stands for the sub-tracking files of that format
- * in it. `tell` (may be NULL) gets a line for a person about whatever is left out. */
+ * in it. `tell` (may be NULL) gets a line for a person about whatever is left out. Once
+ * `*stop` (`stop` may be NULL) is not 0, as a signal handler may set it, it ends with
+ * WM_ECANCELED and leaves no file. */
 WM_API int wm_sub_tracking_combine(const char *const *paths, size_t count,
                                    const char *target,
                                    void (*tell)(void *opaque, const char *remark),
-                                   void *opaque, struct wm_error *err);
+                                   void *opaque, const volatile sig_atomic_t *stop,
+                                   struct wm_error *err);
 
 #ifdef __cplusplus
 }

@@ -20,13 +20,14 @@ extern "C" {
 enum wm_status {
     WM_OK = 0,
     WM_ENOMEM = -1,
-    WM_EINVAL = -2,  /* the caller broke the contract */
-    WM_ENODEV = -3,  /* this machine does not have it */
-    WM_EACCES = -4,  /* it is there, but not for this user */
-    WM_EIO = -5,     /* it is there and would not answer */
-    WM_EFORMAT = -6, /* it answered something we cannot read */
-    WM_ENOENT = -7,  /* no such file, command or process */
-    WM_EEXIST = -8,  /* it is there already and may not be overwritten */
+    WM_EINVAL = -2,    /* the caller broke the contract */
+    WM_ENODEV = -3,    /* this machine does not have it */
+    WM_EACCES = -4,    /* it is there, but not for this user */
+    WM_EIO = -5,       /* it is there and would not answer */
+    WM_EFORMAT = -6,   /* it answered something we cannot read */
+    WM_ENOENT = -7,    /* no such file, command or process */
+    WM_EEXIST = -8,    /* it is there already and may not be overwritten */
+    WM_ECANCELED = -9, /* the caller has asked for an end */
 };
 
 /* Of fixed size, so that reporting a lack of memory needs none. */

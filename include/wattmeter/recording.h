@@ -17,6 +17,7 @@
 #ifndef WATTMETER_RECORDING_H
 #define WATTMETER_RECORDING_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -71,6 +72,12 @@ WM_API const struct wm_channel *wm_recording_channel(const struct wm_recording *
  * call; 0 past the last one. */
 WM_API int wm_recording_next(struct wm_recording *recording, struct wm_tick *ret_tick,
                              struct wm_error *err);
+
+/* Once `*stop` is not 0, as a signal handler may set it, reading ends with WM_ECANCELED,
+ * and so does an export, which takes back what it has written. `stop` lives as long as the
+ * recording. */
+WM_API void wm_recording_stop_on(struct wm_recording *recording,
+                                 const volatile sig_atomic_t *stop);
 
 /* Adds what an external power meter saw: the columns with watts of the CSV file at
  * `path` become channels of `ret_joined`, labelled "meter" (or "meter1", "meter2",

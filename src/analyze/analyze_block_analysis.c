@@ -298,7 +298,7 @@ struct wm_block_results *wm_block_analysis_take(struct wm_block_analysis *analys
 
 int wm_sub_tracking_combine(const char *const *paths, size_t count, const char *target,
                             void (*tell)(void *opaque, const char *remark), void *opaque,
-                            struct wm_error *err)
+                            const volatile sig_atomic_t *stop, struct wm_error *err)
 {
-    return wm_calls_combine(paths, count, target, tell, opaque, err);
+    return wm_calls_combine(paths, count, target, tell, opaque, stop, err);
 }

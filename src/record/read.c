@@ -33,8 +33,9 @@ struct wm_recording {
     dev_t device;
     ino_t inode; /* 0 where a URL leads */
     bool started;
-    struct wm_left left; /* regions of a tracker that was killed, */
-    bool has_left;       /* once they have been read */
+    const volatile sig_atomic_t *stop; /* or NULL */
+    struct wm_left left;               /* regions of a tracker that was killed, */
+    bool has_left;                     /* once they have been read */
     max_align_t state[];
 };
 
@@ -240,10 +241,24 @@ const struct wm_channel *wm_recording_channel(const struct wm_recording *recordi
     return &head_of(recording)->channels[index];
 }
 
+void wm_recording_stop_on(struct wm_recording *recording, const volatile sig_atomic_t *stop)
+{
+    recording->stop = stop;
+}
+
+int wm_recording_check_stop(const struct wm_recording *recording, struct wm_error *err)
+{
+    if (!recording->stop || !*recording->stop)
+        return WM_OK;
+    return wm_fail(err, WM_ECANCELED, "%s: interrupted", wm_recording_path(recording));
+}
+
 int wm_recording_next(struct wm_recording *recording, struct wm_tick *ret_tick,
                       struct wm_error *err)
 {
     recording->started = true;
+    if (wm_recording_check_stop(recording, err) < 0)
+        return WM_ECANCELED;
     return recording->ops->next(recording->state, ret_tick, err);
 }
 
@@ -305,6 +320,8 @@ int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch 
 
     if (!ops->regions)
         return 0;
+    if (wm_recording_check_stop(recording, err) < 0)
+        return WM_ECANCELED;
     int status = ops->regions(recording->state, ret_batch, err);
     if (status < 0 || recording->has_left || wm_recording_result(recording) ||
         ops == &wm_reader_join) /* which asks another recording */

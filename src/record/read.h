@@ -26,6 +26,9 @@ size_t wm_recording_gaps(const struct wm_recording *recording,
 int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch *ret_batch,
                          struct wm_error *err);
 
+/* WM_ECANCELED once the caller has asked for an end; for what goes on without reading. */
+int wm_recording_check_stop(const struct wm_recording *recording, struct wm_error *err);
+
 /* What messages call it: its file, or the database without a password. */
 const char *wm_recording_path(const struct wm_recording *recording);
 

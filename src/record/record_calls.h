@@ -6,6 +6,7 @@
 #ifndef WM_RECORD_CALLS_H
 #define WM_RECORD_CALLS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -62,9 +63,10 @@ void wm_calls_close(struct wm_calls *calls);
 /* Joins sub-tracking files of one format into a new one, which must not be there, as rows
  * in the order given; nothing is changed in them. A path that is a folder stands for the
  * sub-tracking files of that format in it, in the order of their names. `tell` (may be
- * NULL) gets a line for whatever is left out. WM_EINVAL where a file is given twice. */
+ * NULL) gets a line for whatever is left out, `*stop` (may be NULL) ends it. WM_EINVAL
+ * where a file is given twice. */
 int wm_calls_combine(const char *const *paths, size_t count, const char *target,
                      void (*tell)(void *opaque, const char *remark), void *opaque,
-                     struct wm_error *err);
+                     const volatile sig_atomic_t *stop, struct wm_error *err);
 
 #endif

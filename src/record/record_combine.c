@@ -36,6 +36,7 @@ struct sources {
     const struct format *format;
     void (*tell)(void *opaque, const char *remark);
     void *opaque;
+    const volatile sig_atomic_t *stop;
 };
 
 struct target {
@@ -330,8 +331,12 @@ static int copy_rows(struct target *target, const struct sources *sources, const
     struct wm_sub_row row;
 
     int status = open_source(&file, path, sources->format, err);
-    while (status >= 0 && (status = wm_sub_tracking_next(&file, &row, err)) > 0)
-        status = sources->format->add(target, &row, err);
+    while (status >= 0 && (status = wm_sub_tracking_next(&file, &row, err)) > 0) {
+        if (sources->stop && *sources->stop)
+            status = wm_fail(err, WM_ECANCELED, "%s: interrupted", target->shown);
+        else
+            status = sources->format->add(target, &row, err);
+    }
     for (size_t i = 0; i < file.remarks.count; i++)
         tell(sources, file.remarks.all[i]);
     wm_sub_tracking_close(&file);
@@ -377,9 +382,9 @@ static int combine(const char *path, const struct sources *sources, struct wm_er
 
 int wm_calls_combine(const char *const *paths, size_t count, const char *target,
                      void (*tell_person)(void *opaque, const char *remark), void *opaque,
-                     struct wm_error *err)
+                     const volatile sig_atomic_t *stop, struct wm_error *err)
 {
-    struct sources sources = { .tell = tell_person, .opaque = opaque };
+    struct sources sources = { .tell = tell_person, .opaque = opaque, .stop = stop };
     struct stat info;
 
     int status = find_format(target, &sources.format, err);

@@ -321,16 +321,19 @@ static void release_calls(struct calls *calls)
     wm_map_release(&calls->lanes.map);
 }
 
-static int write_calls(struct sub_file *file, const struct wm_run *run,
+static int write_calls(struct sub_file *file, const struct wm_recording *recording,
                        struct wm_calls *source, uint64_t *ret_left_out,
                        struct wm_error *err)
 {
+    const struct wm_run *run = wm_recording_run(recording);
     struct calls calls = { 0 };
     struct wm_call call;
     int status;
 
     while ((status = wm_calls_next(source, &call, err)) > 0) {
-        status = write_call(file, run, &call, &calls, err);
+        status = wm_recording_check_stop(recording, err);
+        if (status == WM_OK)
+            status = write_call(file, run, &call, &calls, err);
         if (status < 0)
             break;
     }
@@ -378,8 +381,7 @@ int wm_recording_export_sub_tracking(struct wm_recording *recording, const char 
         return status;
     status = wm_target_open_draft(&target, ops, path, mode, NULL, NULL, 0, err);
     if (status == WM_OK) {
-        status =
-            write_calls(target.state, wm_recording_run(recording), calls, &left_out, err);
+        status = write_calls(target.state, recording, calls, &left_out, err);
         status = wm_target_finish(&target, status, err);
     }
     wm_calls_close(calls);

@@ -79,6 +79,37 @@ def _(folder):
                 file.unlink()
 
 
+@case("Ctrl-C, SIGTERM and SIGHUP leave nothing of an export or a combination behind")
+def _(folder):
+    source, place = folder / "r.sqlite", folder / "place"
+    wattmeter("run", "-q", "--record", source, "--", tap.HELPERS / "regions", "threads", "1", "150000")
+    wattmeter("export", source, "--sub-tracking", folder / "sub.csv")
+    place.mkdir()
+    (place / "there.sqlite").write_bytes(source.read_bytes())
+
+    def content():
+        return {file: file.read_bytes() for file in place.iterdir()}
+
+    before, names = content(), sorted(os.listdir(place))
+    for command, number in ((["export", source, "-o", "x.csv"], signal.SIGINT),
+                            (["export", source, "-o", "x.sqlite"], signal.SIGTERM),
+                            (["export", source, "-o", "there.sqlite", "--append"], signal.SIGTERM),
+                            (["export", source, "-o", "there.sqlite", "--overwrite"], signal.SIGINT),
+                            (["export", source, "--sub-tracking", "x.csv"], signal.SIGTERM),
+                            (["export", source, "--sub-tracking", "x.sqlite"], signal.SIGHUP),
+                            (["combine", folder / "sub.csv", "-o", "x.csv"], signal.SIGTERM),
+                            (["gpu-tracker", "sub-track", "combine", "-p", folder / "sub.csv",
+                              "--stf", "x.csv"], signal.SIGINT)):
+        done = subprocess.Popen([tap.WATTMETER, *command], cwd=place, stderr=subprocess.PIPE, text=True)
+        while done.poll() is None and sorted(os.listdir(place)) == names:
+            pass
+        done.send_signal(number)
+        talk = done.communicate()[1]
+        assert done.returncode == -number, (command, done.returncode, talk)
+        assert "interrupted" in talk, (command, talk)
+        assert content() == before, (command, list(place.iterdir()))
+
+
 @case("what --append cannot add as a whole, or is killed at, is as it was")
 def _(folder):
     source, place = folder / "r.sqlite", folder / "place"
