@@ -127,12 +127,18 @@ size_t wm_text_utf8(char *out, size_t size, const char *bytes, size_t length)
     return used;
 }
 
+/* U+2028 to U+202E and U+2066 to U+2069 end a line, or turn the direction of what follows
+ * them, so that a name may look like another, and like what stands beside it. */
 static bool is_control(const char *character, size_t length)
 {
-    unsigned char first = (unsigned char)character[0];
+    const unsigned char *bytes = (const unsigned char *)character;
 
-    return first < 0x20 || first == 0x7f ||
-           (length == 2 && first == 0xc2 && (unsigned char)character[1] < 0xa0);
+    if (length == 2)
+        return bytes[0] == 0xc2 && bytes[1] < 0xa0;
+    if (length == 3 && bytes[0] == 0xe2)
+        return (bytes[1] == 0x80 && bytes[2] >= 0xa8 && bytes[2] <= 0xae) ||
+               (bytes[1] == 0x81 && bytes[2] >= 0xa6 && bytes[2] <= 0xa9);
+    return bytes[0] < 0x20 || bytes[0] == 0x7f;
 }
 
 void wm_text_clean(char *text)

@@ -30,7 +30,8 @@ size_t wm_text_mark(const char *text, size_t length);
 size_t wm_text_utf8(char *out, size_t size, const char *bytes, size_t length);
 
 /* Makes `text` one line of valid UTF-8, to be shown anywhere: a '?' stands for each
- * control character, U+FFFD and piece that is none. It never grows. */
+ * control character, those of line ends and of the direction of text among them, for each
+ * U+FFFD and for each piece that is none. It never grows. */
 void wm_text_clean(char *text);
 
 /* A cell of CSV as Python's csv module writes it: in quotes where it has a comma, a quote

@@ -129,10 +129,5 @@ void wm_line_key(FILE *out, const char *key, int width)
 void wm_line_clean(char *out, size_t size, const char *text)
 {
     wm_text_utf8(out, size, text, strlen(text));
-    for (unsigned char *at = (unsigned char *)out; *at; at++) {
-        if (*at < 0x20 || *at == 0x7f)
-            *at = '?';
-        if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)
-            at[1] = 0xbf; /* an inverted question mark instead of a C1 control */
-    }
+    wm_text_clean(out);
 }

@@ -201,7 +201,7 @@ static const struct wm_result gpu_result = {
 static const struct wm_region_path region_paths[] = {
     { "epoch", WM_REGION_NO_PATH, 0, false },
     { "batch", 0, 1, false },
-    { "load, \"decode\"\n\x1b[31m", 1, 2, false },
+    { "load, \"decode\"\n\x1b[31m\xe2\x80\xae", 1, 2, false },
     { "request", WM_REGION_NO_PATH, 0, true },
     { "checkpoint, of which the name is longer than any column of a table can be", 0, 1,
       false },
