@@ -86,7 +86,8 @@ static void print_usage(const struct text *text, const struct wm_block_figures *
         wm_line_key(text->out, wm_measurement_name((enum wm_measurement)i), LABEL_WIDTH);
         for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
             format_value(text, i, lacks ? NAN : values[v], figure);
-            wm_view_right(text->out, figure, FIGURE_WIDTH);
+            fputc(' ', text->out); /* however wide the figure is */
+            wm_view_right(text->out, figure, FIGURE_WIDTH - 1);
         }
         if (lacks)
             fprintf(text->out, "  (%s)", wm_block_results_no_gpu);

@@ -138,13 +138,21 @@ void wm_view_fixed(char text[WM_QUANTITY_SIZE], double value, int decimals)
         print_fixed(text, fabs(value), decimals, value < 0);
 }
 
+/* Of what is infinite no more is known than that it has left the range of a double. */
+#define MOST 1e308
+
 static void in_unit(char text[WM_QUANTITY_SIZE], double value, const struct wm_unit *unit,
                     int digits)
 {
     char number[WM_QUANTITY_SIZE];
+    const char *more = "";
 
+    if (isinf(value)) { /* a sum of what a hostile file says */
+        more = value > 0 ? ">" : "<";
+        value = copysign(MOST, value);
+    }
     wm_view_number(number, value / unit->size, digits);
-    snprintf(text, WM_QUANTITY_SIZE, "%.30s %.12s", number, unit->symbol);
+    snprintf(text, WM_QUANTITY_SIZE, "%s%.30s %.12s", more, number, unit->symbol);
 }
 
 /* The largest of `units` in which the value, once rounded, is at least 1. */

@@ -101,6 +101,10 @@ static void test_bytes(void **state)
         { 512e6, "gigabytes", "0.5120 GB" },
         { 873852928, "megabytes", "873.9 MB" },
         { 1, "terabytes", "0 TB" },
+        { 1e308, NULL, "1e+296 TB" },
+        { INFINITY, NULL, ">1e+296 TB" },
+        { INFINITY, "bytes", ">1e+308 B" },
+        { -INFINITY, NULL, "<-1e+296 TB" },
     };
 
     (void)state;
