@@ -208,20 +208,38 @@ static bool is_among(const char *list, const char *word)
     return false;
 }
 
-/* Whether the words that are no options are exactly these. */
-static bool has_commands(const struct parse *parse, const char *list)
+/* What of `list` comes after the words that are no options; NULL where it does not begin
+ * with them. */
+static const char *after_commands(const struct parse *parse, const char *list)
 {
-    size_t count = 0;
-
-    for (; *list; list += strspn(list, " ")) {
+    for (size_t i = 0; i < parse->command_count; i++) {
         size_t length = strcspn(list, " ");
-        const char *word = count < parse->command_count ? parse->commands[count] : "";
+        const char *word = parse->commands[i];
         if (strlen(word) != length || memcmp(word, list, length) != 0)
-            return false;
+            return NULL;
         list += length;
-        count++;
+        list += strspn(list, " ");
     }
-    return count == parse->command_count;
+    return list;
+}
+
+/* No usage has just these words. */
+static bool wrong_commands(struct parse *parse)
+{
+    const struct docopt_usage *usages = parse->grammar->usages;
+    const char *last = parse->commands[parse->command_count - 1];
+    char next[128] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; usages[i].commands; i++) {
+        const char *rest = after_commands(parse, usages[i].commands);
+        if (rest && used < sizeof(next))
+            used += (size_t)snprintf(next + used, sizeof(next) - used, "%s%s",
+                                     used > 0 ? ", " : "", rest);
+    }
+    if (used > 0)
+        return wrong(parse, "'%.60s' needs one of these after it: %s", last, next);
+    return wrong(parse, "'%.60s' is not understood", last);
 }
 
 static bool fits(struct parse *parse, const struct docopt_usage *usage)
@@ -272,11 +290,12 @@ enum docopt_outcome docopt_parse(const struct docopt_grammar *grammar, char *con
     if (is_given(&parse, "version"))
         return DOCOPT_VERSION;
     for (size_t i = 0; grammar->usages[i].commands; i++) {
-        if (!has_commands(&parse, grammar->usages[i].commands))
+        const char *rest = after_commands(&parse, grammar->usages[i].commands);
+        if (!rest || *rest)
             continue;
         *ret_usage = i;
         return fits(&parse, &grammar->usages[i]) ? DOCOPT_FITS : DOCOPT_WRONG;
     }
-    wrong(&parse, "'%.60s' is not understood", parse.commands[parse.command_count - 1]);
+    wrong_commands(&parse);
     return DOCOPT_WRONG;
 }

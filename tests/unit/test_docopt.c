@@ -161,7 +161,7 @@ static void test_words(void **state)
         { "-zh|--o", "there is no option -z" },
         { "--stf=a|-e|x", "--stf does not belong here" },
         { "-e|x|-p|a", "-p does not belong here" },
-        { "sub-track", "'sub-track' is not understood" },
+        { "sub-track", "'sub-track' needs one of these after it: combine, compare" },
         { "sub-track|split", "'split' is not understood" },
         { "combine|sub-track|--stf=a", "'sub-track' is not understood" },
         { "sub-trac|combine|--stf=a", "'combine' is not understood" },
