@@ -57,7 +57,7 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
     if (wm_tracker_start_command(tracker, args->command.words, &err) < 0)
         return start_failure(&err, io);
     measure_forward_signals(tracker);
-    measure_release_streams(output->json && !output->path);
+    measure_release_streams(output_is_to_stdout(output));
 
     do
         state = wm_tracker_poll(tracker, -1, &err);

@@ -18,7 +18,7 @@ const struct cmd_option output_options[] = {
       .type = CMD_STRING,
       .slot = offsetof(struct output_args, path),
       .placeholder = "FILE",
-      .help = "write the report to FILE" },
+      .help = "write the report to FILE; -: to standard output" },
     { .name = "json",
       .type = CMD_FLAG,
       .slot = offsetof(struct output_args, json),
@@ -93,6 +93,16 @@ int output_failure(const char *name, const struct wm_error *err,
     return err->status == WM_EINVAL ? CMD_MISUSED : CMD_FAILED;
 }
 
+static bool is_standard(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+bool output_is_to_stdout(const struct output_args *args)
+{
+    return args->path ? is_standard(args->path) : args->json;
+}
+
 static bool refuse(const char *path, const char *why, char ret_problem[OUTPUT_PROBLEM_SIZE])
 {
     snprintf(ret_problem, OUTPUT_PROBLEM_SIZE, "--output: %s: %s", path, why);
@@ -116,6 +126,8 @@ bool output_is_writable(const char *path, bool overwrite,
 
     if (path[0] == '\0')
         return refuse("''", "is no file", ret_problem);
+    if (is_standard(path))
+        return true;
     if (stat(path, &info) == 0) {
         if (S_ISDIR(info.st_mode))
             return refuse(path, "is a folder", ret_problem);
@@ -198,7 +210,7 @@ int output_check_twice(const char *name, const struct cmd_list *paths,
 int output_check_input(const char *name, const struct output_args *args, const char *input,
                        const struct cmd_streams *io)
 {
-    if (!args->path || !output_is_same_file(args->path, input))
+    if (!args->path || is_standard(args->path) || !output_is_same_file(args->path, input))
         return CMD_DONE;
     fprintf(io->chat, "wattmeter %s: --output: %s: is what is to be read\n", name,
             args->path);
@@ -209,6 +221,12 @@ int output_check_input(const char *name, const struct output_args *args, const c
 FILE *output_open(const struct output_args *args, bool *ret_made)
 {
     struct stat info;
+
+    *ret_made = false;
+    if (is_standard(args->path)) {
+        int copy = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        return copy < 0 ? NULL : fdopen(copy, "w");
+    }
     bool there = stat(args->path, &info) == 0;
     bool replace = args->overwrite || (there && !S_ISREG(info.st_mode));
 

@@ -27,13 +27,16 @@ int output_failure(const char *name, const struct wm_error *err,
 enum { OUTPUT_PROBLEM_SIZE = 4352 };
 
 /* Whether `path`, which --output names, can be written, as far as can be said without
- * touching it; else `ret_problem` has the reason. */
+ * touching it; else `ret_problem` has the reason. "-" is standard output. */
 bool output_is_writable(const char *path, bool overwrite,
                         char ret_problem[OUTPUT_PROBLEM_SIZE]);
 
 /* The same for the path and the units in `args`; says what is wrong. */
 int output_check(const char *name, const struct output_args *args,
                  const struct cmd_streams *io);
+
+/* Whether the report goes to standard output, with --json or where -o says so. */
+bool output_is_to_stdout(const struct output_args *args);
 
 /* Whether both paths lead to one file, be it there or not. */
 bool output_is_same_file(const char *path, const char *other);

@@ -37,6 +37,30 @@ def _(folder):
                 assert again.stdout == output.read_text(), (name, form, output.read_text(), again.stdout)
 
 
+@case("-o - is standard output where a report goes, and no file of that name where a recording does")
+def _(folder):
+    wattmeter("run", "-q", "--record", "r.sqlite", "--", "true", cwd=folder)
+    names = sorted(os.listdir(folder))
+    for command in (["report", "r.sqlite"], ["report", "--json", "r.sqlite"], ["analyze", "r.sqlite"],
+                    ["compare", "a=r.sqlite", "b=r.sqlite"]):
+        plain = wattmeter(*command, cwd=folder)
+        done = wattmeter(*command, "-o", "-", cwd=folder)
+        assert done.returncode == 0 and done.stdout == plain.stdout != "", (command, done)
+    for options in ([], ["--json"]):
+        done = wattmeter("run", *options, "-o", "-", "--", "echo", "hello", cwd=folder)
+        assert done.returncode == 0 and done.stdout.startswith("hello\n"), done
+        assert "echo" in done.stdout[6:] and not done.stderr, done
+    for command in (["info"], ["gpu-tracker", "-e", "true"]):
+        assert len(wattmeter(*command, "-o", "-", cwd=folder).stdout) > 50, command
+    for command in (["export", "r.sqlite", "-o", "-"], ["export", "r.sqlite", "--sub-tracking", "-"],
+                    ["export", "r.sqlite", "--codecarbon", "-"], ["combine", "r.sqlite", "-o", "-"],
+                    ["run", "--record", "-", "--", "true"],
+                    ["gpu-tracker", "sub-track", "combine", "--stf=-", "-p", "r.sqlite"]):
+        done = wattmeter(*command, cwd=folder)
+        assert done.returncode != 0 and not done.stdout and "-" in done.stderr, (command, done)
+    assert sorted(os.listdir(folder)) == names
+
+
 @case("an export of an export is the same report, and SQLite, CSV and JSON have the same numbers")
 def _(folder):
     first = folder / "a.sqlite"
