@@ -128,6 +128,8 @@ bool output_is_writable(const char *path, bool overwrite,
         return refuse("''", "is no file", ret_problem);
     if (is_standard(path))
         return true;
+    if (strstr(path, "://")) /* not to be repeated: it may hold a password */
+        return refuse("a URL", "is no file", ret_problem);
     if (stat(path, &info) == 0) {
         if (S_ISDIR(info.st_mode))
             return refuse(path, "is a folder", ret_problem);

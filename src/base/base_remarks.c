@@ -24,6 +24,7 @@ int wm_remarks_add(struct wm_remarks *remarks, const char *format, ...)
     if (length < 0)
         return WM_ENOMEM;
     wm_text_clean(text);
+    wm_text_hide_passwords(text);
     remarks->all[remarks->count++] = text;
     return WM_OK;
 }

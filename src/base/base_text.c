@@ -162,6 +162,38 @@ void wm_text_clean(char *text)
     *out = '\0';
 }
 
+/* From `from` to before `to`, in one text. */
+static void hide(char *from, char *to)
+{
+    if (to <= from)
+        return;
+    *from = '*';
+    memmove(from + 1, to, strlen(to) + 1);
+}
+
+/* A password may hold any character that is not escaped, so that the last '@' of the word
+ * is what ends it; where a long message is cut off, its end. */
+void wm_text_hide_passwords(char *text)
+{
+    static const char scheme[] = "://", parameter[] = "password=";
+
+    for (char *at = text; (at = strstr(at, scheme)) != NULL;) {
+        at += strlen(scheme);
+        char *end = at + strcspn(at, " '\"");
+        char *sign = memrchr(at, '@', (size_t)(end - at));
+        char *colon = memchr(at, ':', (size_t)((sign ? sign : end) - at));
+        bool is_cut = !sign && *end == '\0' && colon &&
+                      colon[1 + strspn(colon + 1, "0123456789")] != '\0' &&
+                      !memchr(colon, '/', (size_t)(end - colon));
+        if (colon && (sign || is_cut))
+            hide(colon + 1, sign ? sign : end);
+    }
+    for (char *at = text; (at = strstr(at, parameter)) != NULL;) {
+        at += strlen(parameter);
+        hide(at, at + strcspn(at, "& '\""));
+    }
+}
+
 bool wm_text_is_quoted(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {

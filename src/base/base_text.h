@@ -34,6 +34,10 @@ size_t wm_text_utf8(char *out, size_t size, const char *bytes, size_t length);
  * U+FFFD and for each piece that is none. It never grows. */
 void wm_text_clean(char *text);
 
+/* Puts '*' for each password in a URL ("://user:password@host", "password=...") that stands
+ * somewhere in a message. It never grows. */
+void wm_text_hide_passwords(char *text);
+
 /* A cell of CSV as Python's csv module writes it: in quotes where it has a comma, a quote
  * or an end of line, with each quote in it doubled. `out` has room for 2 * length bytes;
  * returns how many of them it took. */

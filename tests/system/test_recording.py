@@ -61,6 +61,19 @@ def _(folder):
     assert sorted(os.listdir(folder)) == names
 
 
+@case("a URL in the place of a file is refused without its password")
+def _(folder):
+    url = "postgresql://user:sesame@127.0.0.1:1/db"
+    wattmeter("run", "-q", "--record", "r.sqlite", "--", "true", cwd=folder)
+    for command in (["analyze", "--regions", url, "r.sqlite"], ["run", "-o", url, "--", "true"],
+                    ["report", "-o", url, "r.sqlite"], ["info", "-o", url], ["run", "--", url],
+                    ["report", "--ram-unit", url, "r.sqlite"],
+                    ["compare", "a=r.sqlite", "b=r.sqlite", "--regions", f"a={url}"]):
+        done = wattmeter(*command, cwd=folder)
+        assert done.returncode != 0 and done.stderr, (command, done)
+        assert "sesame" not in done.stdout + done.stderr, (command, done)
+
+
 @case("an export of an export is the same report, and SQLite, CSV and JSON have the same numbers")
 def _(folder):
     first = folder / "a.sqlite"

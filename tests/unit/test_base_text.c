@@ -228,6 +228,34 @@ static void test_clean(void **state)
     }
 }
 
+static void test_hide_passwords(void **state)
+{
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        { "", "" },
+        { "a:b@c", "a:b@c" },
+        { "x://host:5432", "x://host:5432" },
+        { "x://host:5432/db: no such file", "x://host:5432/db: no such file" },
+        { "x://user@host/db", "x://user@host/db" },
+        { "x://user:@host", "x://user:@host" },
+        { "x://user:p@host/db: no", "x://user:*@host/db: no" },
+        { "'x://user:p/@:q@host' is none", "'x://user:*@host' is none" },
+        { "a x://u:p@h, b y://u:q@i", "a x://u:*@h, b y://u:*@i" },
+        { "cut off: x://user:secr", "cut off: x://user:*" },
+        { "x://h/db?user=u&password=p&a=b", "x://h/db?user=u&password=*&a=b" },
+        { "'password=p' password=", "'password=*' password=" },
+    };
+    char text[64];
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        memcpy(text, cases[i].text, strlen(cases[i].text) + 1);
+        wm_text_hide_passwords(text);
+        assert_string_equal(text, cases[i].shown);
+    }
+}
+
 static void test_line(void **state)
 {
     static const struct {
@@ -290,10 +318,15 @@ static void test_csv(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_u64),         cmocka_unit_test(test_i64),
-        cmocka_unit_test(test_skip_blanks), cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_utf8_fits),   cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_line),        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_u64),
+        cmocka_unit_test(test_i64),
+        cmocka_unit_test(test_skip_blanks),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_utf8_fits),
+        cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_hide_passwords),
+        cmocka_unit_test(test_line),
+        cmocka_unit_test(test_csv),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
