@@ -2,9 +2,11 @@
 /*
  * analyze_blocks.c - blocks of code: their calls and the timepoints inside them.
  *
- * Between two moments at which a block opens or closes, all timepoints lie in the same
- * blocks. They are summed up once, as a stretch, and the stretch is merged into each of
- * these blocks when it is over: so a timepoint costs the same whatever is open.
+ * Timepoints are summed up once, in stretches: a new one begins where a block opens, and
+ * what that block comes to are the stretches from there on, which are merged into it when
+ * it closes. Calls mostly end in the reverse order of their starts, so that those are few.
+ * Where they would be many, all blocks that are open take theirs at once and begin anew
+ * with the same stretch: with n blocks open a close costs some sqrt(n) at worst.
  */
 #include "analyze/analyze_blocks.h"
 
@@ -30,14 +32,23 @@ struct call {
 struct live_block {
     struct wm_block seen;
     size_t open_calls;
-    size_t open_index;    /* in `open`, while there are any */
+    size_t open_index;    /* in `open`, while there are any, */
+    size_t stretch;       /* with the first one that `seen` does not have */
     int64_t open_from_ns; /* since then */
 };
 
-/* The timepoints since a block opened or closed last. */
+/* The timepoints from where a block opened to where the next one did. */
 struct stretch {
+    size_t blocks; /* that are open and begin with it */
     uint64_t timepoints;
     struct wm_block_stats usage[WM_MEASUREMENT_COUNT];
+};
+
+/* There is always one. The first one is also that of what is summed up over all. */
+struct stretches {
+    struct stretch *list;
+    size_t count, room;
+    struct wm_block_stats overall[WM_MEASUREMENT_COUNT]; /* of all before them */
 };
 
 struct wm_blocks {
@@ -52,8 +63,8 @@ struct wm_blocks {
     size_t call_count, call_room;
     size_t free_call; /* NO_SLOT: none */
 
-    struct stretch *stretch;
-    struct stretch *overall; /* of all before it */
+    uint64_t timepoints; /* of all */
+    struct stretches *stretches;
 };
 
 /* Knuth's: the sum of two numbers, and exactly what its rounding lost. */
@@ -158,22 +169,45 @@ static void merge_usage(struct wm_block_stats *into, const struct wm_block_stats
         merge_stats(&into[i], &more[i]);
 }
 
-/* What is read of the blocks includes the stretch that is not over; ending it changes
- * nothing that could be seen, which is why the readers may. */
-static void end_stretch(const struct wm_blocks *blocks)
+static void merge_into_block(struct wm_block *block, const struct stretch *stretch)
 {
-    struct stretch *stretch = blocks->stretch;
+    block->timepoints += stretch->timepoints;
+    merge_usage(block->usage, stretch->usage);
+}
 
-    if (stretch->timepoints == 0)
-        return;
+static void merge_into_stretch(struct stretch *into, const struct stretch *later)
+{
+    into->timepoints += later->timepoints;
+    merge_usage(into->usage, later->usage);
+}
+
+/* All blocks that are open take what they have come to so far. That changes nothing that
+ * could be seen, which is why readers may do it. */
+static void settle(const struct wm_blocks *blocks)
+{
+    struct stretches *stretches = blocks->stretches;
+
+    for (size_t i = stretches->count - 1; i > 0; i--)
+        merge_into_stretch(&stretches->list[i - 1], &stretches->list[i]);
     for (size_t i = 0; i < blocks->open_count; i++) {
-        struct wm_block *block = &blocks->list[blocks->open[i]]->seen;
-        block->timepoints += stretch->timepoints;
-        merge_usage(block->usage, stretch->usage);
+        struct live_block *live = blocks->list[blocks->open[i]];
+        merge_into_block(&live->seen, &stretches->list[live->stretch]);
+        live->stretch = 0;
     }
-    blocks->overall->timepoints += stretch->timepoints;
-    merge_usage(blocks->overall->usage, stretch->usage);
-    memset(stretch, 0, sizeof(*stretch));
+    merge_usage(stretches->overall, stretches->list[0].usage);
+    stretches->list[0] = (struct stretch) { .blocks = blocks->open_count };
+    stretches->count = 1;
+}
+
+static int reserve_stretch(struct stretches *stretches)
+{
+    return wm_array_reserve(&stretches->list, stretches->count, &stretches->room,
+                            sizeof(*stretches->list));
+}
+
+static void begin_stretch(struct stretches *stretches)
+{
+    stretches->list[stretches->count++] = (struct stretch) { 0 };
 }
 
 int wm_blocks_new(struct wm_blocks **ret_blocks, struct wm_error *err)
@@ -182,13 +216,13 @@ int wm_blocks_new(struct wm_blocks **ret_blocks, struct wm_error *err)
 
     if (blocks) {
         blocks->free_call = NO_SLOT;
-        blocks->stretch = calloc(1, sizeof(*blocks->stretch));
-        blocks->overall = calloc(1, sizeof(*blocks->overall));
+        blocks->stretches = calloc(1, sizeof(*blocks->stretches));
     }
-    if (!blocks || !blocks->stretch || !blocks->overall) {
+    if (!blocks || !blocks->stretches || reserve_stretch(blocks->stretches) < 0) {
         wm_blocks_free(blocks);
         return wm_fail(err, WM_ENOMEM, "blocks: out of memory");
     }
+    begin_stretch(blocks->stretches);
     *ret_blocks = blocks;
     return WM_OK;
 }
@@ -204,8 +238,9 @@ void wm_blocks_free(struct wm_blocks *blocks)
     wm_names_release(&blocks->names);
     free(blocks->open);
     free(blocks->calls);
-    free(blocks->stretch);
-    free(blocks->overall);
+    if (blocks->stretches)
+        free(blocks->stretches->list);
+    free(blocks->stretches);
     free(blocks);
 }
 
@@ -242,6 +277,8 @@ int wm_blocks_find(struct wm_blocks *blocks, const char *name, size_t *ret_block
 
 int wm_blocks_reserve(struct wm_blocks *blocks)
 {
+    if (reserve_stretch(blocks->stretches) < 0)
+        return WM_ENOMEM;
     if (blocks->free_call != NO_SLOT)
         return WM_OK;
     return wm_array_reserve(&blocks->calls, blocks->call_count, &blocks->call_room,
@@ -261,9 +298,17 @@ static int take_call(struct wm_blocks *blocks, size_t *ret_slot)
     return WM_OK;
 }
 
-static uint64_t timepoints_so_far(const struct wm_blocks *blocks)
+/* The stretches that no block begins with any more may be in between, but not too many. */
+static void open_block(struct wm_blocks *blocks, struct live_block *live)
 {
-    return blocks->overall->timepoints + blocks->stretch->timepoints;
+    struct stretches *stretches = blocks->stretches;
+
+    if (stretches->count > 2 * blocks->open_count + 8)
+        settle(blocks);
+    if (stretches->list[stretches->count - 1].timepoints > 0)
+        begin_stretch(stretches);
+    live->stretch = stretches->count - 1;
+    stretches->list[live->stretch].blocks++;
 }
 
 int wm_blocks_open(struct wm_blocks *blocks, size_t block, int64_t when_ns,
@@ -275,9 +320,9 @@ int wm_blocks_open(struct wm_blocks *blocks, size_t block, int64_t when_ns,
     if (take_call(blocks, &slot) < 0)
         return WM_ENOMEM;
     blocks->calls[slot] =
-        (struct call) { .block = block, .timepoints_before = timepoints_so_far(blocks) };
+        (struct call) { .block = block, .timepoints_before = blocks->timepoints };
     if (live->open_calls++ == 0) {
-        end_stretch(blocks);
+        open_block(blocks, live);
         live->open_from_ns = when_ns;
         live->open_index = blocks->open_count;
         blocks->open[blocks->open_count++] = block;
@@ -286,10 +331,28 @@ int wm_blocks_open(struct wm_blocks *blocks, size_t block, int64_t when_ns,
     return WM_OK;
 }
 
+/* Gives the block its stretches. */
+static void end_stretches(struct wm_blocks *blocks, struct live_block *live)
+{
+    struct stretches *stretches = blocks->stretches;
+    size_t count = stretches->count - live->stretch;
+
+    if (count > 4 && count * count > 4 * blocks->open_count)
+        settle(blocks);
+    for (size_t i = live->stretch; i < stretches->count; i++)
+        merge_into_block(&live->seen, &stretches->list[i]);
+
+    stretches->list[live->stretch].blocks--;
+    for (; stretches->count > 1 && stretches->list[stretches->count - 1].blocks == 0;
+         stretches->count--)
+        merge_into_stretch(&stretches->list[stretches->count - 2],
+                           &stretches->list[stretches->count - 1]);
+}
+
 /* The last call of it that was open is over. */
 static void close_block(struct wm_blocks *blocks, struct live_block *live, int64_t when_ns)
 {
-    end_stretch(blocks);
+    end_stretches(blocks, live);
     if (when_ns > live->open_from_ns)
         live->seen.open_s +=
             (double)((uint64_t)when_ns - (uint64_t)live->open_from_ns) / 1e9;
@@ -324,7 +387,7 @@ void wm_blocks_close(struct wm_blocks *blocks, uint64_t call, int64_t when_ns,
         live->seen.unfinished++;
     } else {
         live->seen.calls++;
-        live->seen.nonempty_calls += timepoints_so_far(blocks) != closed->timepoints_before;
+        live->seen.nonempty_calls += blocks->timepoints != closed->timepoints_before;
         live->seen.histogram[time_bucket(seconds)]++;
         wm_block_stats_add(&live->seen.time, seconds);
     }
@@ -337,8 +400,10 @@ void wm_blocks_close(struct wm_blocks *blocks, uint64_t call, int64_t when_ns,
 
 void wm_blocks_timepoint(struct wm_blocks *blocks, const struct wm_timepoint *timepoint)
 {
-    struct stretch *stretch = blocks->stretch;
+    struct stretches *stretches = blocks->stretches;
+    struct stretch *stretch = &stretches->list[stretches->count - 1];
 
+    blocks->timepoints++;
     stretch->timepoints++;
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
         wm_block_stats_add(&stretch->usage[i], timepoint->values[i]);
@@ -347,9 +412,9 @@ void wm_blocks_timepoint(struct wm_blocks *blocks, const struct wm_timepoint *ti
 const struct wm_block_stats *wm_blocks_overall(const struct wm_blocks *blocks,
                                                uint64_t *ret_timepoints)
 {
-    end_stretch(blocks);
-    *ret_timepoints = blocks->overall->timepoints;
-    return blocks->overall->usage;
+    settle(blocks);
+    *ret_timepoints = blocks->timepoints;
+    return blocks->stretches->overall;
 }
 
 size_t wm_blocks_count(const struct wm_blocks *blocks)
@@ -359,6 +424,7 @@ size_t wm_blocks_count(const struct wm_blocks *blocks)
 
 const struct wm_block *wm_blocks_get(const struct wm_blocks *blocks, size_t block)
 {
-    end_stretch(blocks);
+    if (blocks->list[block]->open_calls > 0)
+        settle(blocks);
     return &blocks->list[block]->seen;
 }

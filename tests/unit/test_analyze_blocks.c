@@ -457,7 +457,8 @@ static void assert_as_defined(const struct made *made, struct wm_blocks *blocks,
 
 static void test_random(void **state)
 {
-    static const char *const names[] = { "a", "b", "c", "a:b", "" };
+    static const char *const names[] = { "a", "b", "c", "a:b", "",  "d", "e", "f",
+                                         "g", "h", "i", "j",   "k", "l", "m", "n" };
 
     (void)state;
     srandom(20260);
@@ -489,6 +490,29 @@ static void test_random(void **state)
         assert_int_equal(timepoints, made.timepoint_count);
         wm_blocks_free(blocks);
     }
+}
+
+/* Each block stays open until two later ones have opened, and then some more. */
+static void test_in_a_row(void **state)
+{
+    static const char *const names[] = { "a", "b", "c", "d", "e", "f" };
+    struct made made = { .call_count = MOST_CALLS, .timepoint_count = MOST_TIMEPOINTS };
+
+    (void)state;
+    for (size_t i = 0; i < MOST_CALLS; i++) {
+        int64_t start_ns = 3 * (int64_t)i;
+        made.calls[i] = (struct made_call) { .name = names[i % ARRAY_LEN(names)],
+                                             .start_ns = start_ns,
+                                             .stop_ns = start_ns + 7 };
+    }
+    for (size_t i = 0; i < MOST_TIMEPOINTS; i++) {
+        made.timepoints[i].when_ns = 2 * (int64_t)i + 1;
+        made.timepoints[i].value = (double)(i * i % 17);
+    }
+    struct wm_blocks *blocks = feed(&made);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        assert_as_defined(&made, blocks, names[i]);
+    wm_blocks_free(blocks);
 }
 
 /* What is asked for in between is true then, and changes nothing later. */
@@ -570,13 +594,10 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_histogram),
-        cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_asked_in_between),
-        cmocka_unit_test(test_many_names),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_by_hand),    cmocka_unit_test(test_histogram),
+        cmocka_unit_test(test_stats),      cmocka_unit_test(test_random),
+        cmocka_unit_test(test_in_a_row),   cmocka_unit_test(test_asked_in_between),
+        cmocka_unit_test(test_many_names), cmocka_unit_test(test_out_of_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
