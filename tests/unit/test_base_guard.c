@@ -173,12 +173,23 @@ static void take(struct wm_guard *guard, const char *expected)
     assert_string_equal(taken, expected);
 }
 
+/* Until the call has hung long enough to be given up. It may begin late. */
+static void wait_for_hang(const struct wm_guard *guard, size_t unit)
+{
+    while (wm_guard_busy_since(guard, unit) == 0)
+        sleep_ns(WM_NS_PER_MS);
+    int64_t hangs_ns = wm_guard_busy_since(guard, unit) + HANG_NS;
+    while (wm_clock_monotonic_ns() < hangs_ns)
+        sleep_ns(WM_NS_PER_MS);
+}
+
 /* A round in which unit `stuck` begins to hang, and is given up. */
 static void get_stuck(struct driver *driver, struct wm_guard *guard, size_t stuck)
 {
     hang(driver, stuck, true);
     start(guard, 1);
     assert_false(wm_guard_wait(guard, in_ns(HANG_NS)));
+    wait_for_hang(guard, stuck);
 }
 
 static void test_rounds(void **state)
@@ -304,7 +315,7 @@ static void test_second_hang_is_given_up_at_once(void **state)
     get_stuck(driver, guard, 1);
     start(guard, 1);
     hang(driver, 1, false);
-    while (wm_guard_busy_since(guard, 1) != 0)
+    while (!wm_guard_wait(guard, in_ns(LONG_NS)))
         sleep_ns(WM_NS_PER_MS);
 
     hang(driver, 1, true);
@@ -330,6 +341,7 @@ static void test_all_hang(void **state)
     for (size_t u = 0; u < UNITS; u++) {
         start(guard, 1);
         assert_false(wm_guard_wait(guard, in_ns(HANG_NS)));
+        wait_for_hang(guard, u);
     }
     start(guard, 0);
     assert_false(wm_guard_wait(guard, in_ns(HANG_NS)));

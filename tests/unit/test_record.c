@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -458,6 +459,10 @@ static void test_kill(void **state)
         snprintf(name, sizeof(name), "%zu%s", i, strchr(formats[i % 2], '.'));
         writers[i].path = fixture_path(state, name);
         writers[i].pid = start_writer(writers[i].path, &writers[i].progress);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(writers); i++) {
+        struct pollfd begins = { .fd = writers[i].progress, .events = POLLIN };
+        assert_int_equal(poll(&begins, 1, 30000), 1);
     }
     sleep_ms(600);
     for (size_t i = 0; i < ARRAY_LEN(writers); i++) {

@@ -597,24 +597,33 @@ static void test_subfolders(void **state)
     drain(log, false);
 }
 
+/* What one waits in is a nap of 10 ms at most; time tells little of it on a machine with
+ * other things to do. */
+static long count_naps(void)
+{
+    struct rusage usage;
+
+    assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+    return usage.ru_nvcsw;
+}
+
 /* A tracker that is dead is not waited for. */
 static void test_dead_tracker(void **state)
 {
     struct log *log = *state;
     char path[WM_RING_PATH_SIZE], moved[WM_RING_PATH_SIZE];
-    int64_t before_ns;
 
     snprintf(path, sizeof(path), "%s/control", wm_region_inbox_path(log->inbox));
     snprintf(moved, sizeof(moved), "%s/.control", wm_region_inbox_path(log->inbox));
     wm_region_begin("outer");
     assert_int_equal(rename(path, moved), 0);
     assert_int_equal(close(open(path, O_RDWR | O_CREAT | O_EXCL, 0600)), 0);
-    before_ns = wm_clock_monotonic_ns();
+    long before = count_naps();
     for (int i = 0; i < 2 * WM_RING_SIZE_MAX; i++) {
         wm_region_begin("call");
         wm_region_end();
     }
-    assert_true(wm_clock_monotonic_ns() - before_ns < WM_NS_PER_S);
+    assert_true(count_naps() - before < 100);
     assert_true(wm_region_is_on());
 }
 
@@ -1106,12 +1115,12 @@ static void test_damaged_ring_is_left(void **state)
     assert_int_equal(pthread_create(&tracker, NULL, be_tracker, &drainer), 0);
     assert_int_equal(pthread_create(&other, NULL, mark_on, &is_over), 0);
     usleep(20000);
-    int64_t before_ns = wm_clock_monotonic_ns();
+    long before = count_naps();
     for (int i = 0; i < 2 * WM_RING_SIZE_MAX; i++) {
         wm_region_begin("call");
         wm_region_end();
     }
-    assert_true(wm_clock_monotonic_ns() - before_ns < WM_NS_PER_S);
+    assert_true(count_naps() - before < 100);
     atomic_store(&is_over, true);
     pthread_join(other, NULL);
     atomic_store(&drainer.is_over, true);
