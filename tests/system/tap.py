@@ -55,20 +55,30 @@ subprocess.Popen = _Popen
 
 
 def _remove_inboxes():
-    """Those of trackers that a case has killed: a day's would fill the memory of a container."""
+    """Those of trackers that a case has killed: a day's would fill the memory of a container.
+    Only ours are touched: one that another test's tracker is making has yet to be locked."""
     for inbox in Path("/dev/shm").glob(f"wattmeter-{os.geteuid()}-*"):
         try:
             with open(inbox / "control", "rb") as control:
+                if struct.unpack_from("=12xi", control.read(16))[0] not in _Popen.pids:
+                    continue
                 fcntl.flock(control, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                pid = struct.unpack_from("=12xi", control.read(16))[0]
         except (OSError, struct.error):
             continue  # It lives, or is not there any more.
-        if pid in _Popen.pids:
-            shutil.rmtree(inbox, ignore_errors=True)
+        shutil.rmtree(inbox, ignore_errors=True)
+
+
+def _take_signals():
+    """A shell's job in the background ignores Ctrl-C, and one of nohup its hangup, as would
+    the commands we start: those that are sent a signal would not end."""
+    for number in signal.SIGINT, signal.SIGQUIT, signal.SIGHUP:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def main():
     failed = 0
+    _take_signals()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # The case's folder goes with it.
     print(f"1..{len(_cases)}", flush=True)
     for number, (what, function) in enumerate(_cases, 1):

@@ -379,17 +379,14 @@ def _(folder):
 @case("wattmeter killed with -9 while the server is away: the spool has it all")
 def _(folder):
     url, name = database()
-    run = begin(folder, url, "sleep", "30")
+    run = begin(folder, url, "sh", "-c", f"echo $$ > {folder}/pid; exec sleep 30")
     time.sleep(2)
     server_ = server()
     server_.end()
     time.sleep(2)
-    target = [p for p in tap.has_processes("sleep\x0030") or tap.has_processes("sleep 30")]
     run.kill()
+    os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
     run.communicate()
-    for pid in target:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
     server_.start()
     kept, = spools(folder)
     ours = sqlite3.connect(kept).execute("SELECT max(time_ns) - min(time_ns) FROM sample").fetchone()[0]
