@@ -3,6 +3,8 @@
 
 A case is a function marked with @case("what it shows"); it fails by an
 exception, mostly of a plain assert, and skips by raising Skip("reason").
+One that holds the clock against us, which a busy machine may spoil, is
+given more than one try: @case("what it shows", tries=3).
 main() runs them all and prints the Test Anything Protocol.
 """
 
@@ -33,9 +35,9 @@ class Skip(Exception):
     """Raised by a case that cannot be tried here; the text says why."""
 
 
-def case(what):
+def case(what, tries=1):
     def mark(function):
-        _cases.append((what, function))
+        _cases.append((what, function, tries))
         return function
 
     return mark
@@ -81,22 +83,31 @@ def main():
     _take_signals()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # The case's folder goes with it.
     print(f"1..{len(_cases)}", flush=True)
-    for number, (what, function) in enumerate(_cases, 1):
-        folder = Path(tempfile.mkdtemp(prefix="wattmeter-test-"))
-        try:
-            function(folder)
-            print(f"ok {number} - {what}", flush=True)
-        except Skip as skip:
-            print(f"ok {number} - {what} # SKIP {skip}", flush=True)
-        except Exception:
+    for number, (what, function, tries) in enumerate(_cases, 1):
+        for left in reversed(range(tries)):
+            try:
+                _run(function)
+                print(f"ok {number} - {what}", flush=True)
+                break
+            except Skip as skip:
+                print(f"ok {number} - {what} # SKIP {skip}", flush=True)
+                break
+            except Exception:
+                print("# once more:" if left else f"not ok {number} - {what}", flush=True)
+                for line in traceback.format_exc().splitlines():
+                    print("# " + line, flush=True)
+        else:
             failed += 1
-            print(f"not ok {number} - {what}", flush=True)
-            for line in traceback.format_exc().splitlines():
-                print("# " + line, flush=True)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-            _remove_inboxes()
     sys.exit(1 if failed else 0)
+
+
+def _run(function):
+    folder = Path(tempfile.mkdtemp(prefix="wattmeter-test-"))
+    try:
+        function(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _remove_inboxes()
 
 
 def environment(**extra):

@@ -200,7 +200,7 @@ def _(folder):
     assert refused.returncode == 2 and "baseline" in refused.stderr, refused
 
 
-@case("the estimate is there only where nothing measures, or where it is asked for; and says so")
+@case("the estimate is there only where nothing measures, or where it is asked for; and says so", tries=3)
 def _(folder):
     zone = Zone(folder / "sys", 0, "package-0", CURVES["constant"])
     with machine(folder, zone) as (_, env):

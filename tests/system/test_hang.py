@@ -45,6 +45,7 @@ def measure(folder, env, *command, options=()):
 
 
 def is_punctual(report, interval, slack=2):
+    """`slack` ticks may be spoilt by other programs: far fewer than if one waited for the driver."""
     tool, seconds = report["tool"], report["compute_time"]["time"]
     assert tool["late_ticks"] + tool["missed_ticks"] <= slack, tool
     near(tool["ticks"], seconds / interval + 2, slack + 1, "ticks")
@@ -70,12 +71,12 @@ def gpu_remarks(report):
     return [r for r in report["remarks"] if not r.startswith("CPU energy")]
 
 
-@case("one GPU of two hangs for 3 s: no tick waits, the other one goes on, all joules are there")
+@case("one GPU of two hangs for 3 s: no tick waits, the other one goes on, all joules are there", tries=3)
 def _(folder):
     recording = folder / "r.sqlite"
     env = environment(folder, hang(3, gpu=0, **{"from": 1, "to": 1.2}))
     r, seconds = measure(folder, env, "sleep", "5.5", options=["--record", recording])
-    is_punctual(r, 0.1)
+    is_punctual(r, 0.1, 5)  # of 55, of which it hangs for 30
     assert seconds < 5.5 + 0.5, seconds
     first, second = joules(r)
     near(first, FIRST_WATTS * 5.5, FIRST_WATTS * 0.2, "energy of the one that hung")
@@ -103,22 +104,22 @@ def _(folder):
     assert "gpu0: the driver did not answer, from 1" in text, text
 
 
-@case("ticks of 10 ms and of 1 s keep their time as well")
+@case("ticks of 10 ms and of 1 s keep their time as well", tries=3)
 def _(folder):
     env = environment(folder, hang(1, gpu=1, **{"from": 0.5, "to": 0.6}))
-    for interval, slack in ((0.01, 10), (1, 0)):
+    for interval, slack in ((0.01, 25), (1, 0)):
         r, _ = measure(folder, env, "sleep", "2.5", options=["-i", f"{interval}s"])
         is_punctual(r, interval, slack)
         near(joules(r)[1], SECOND_WATTS * 2.5, SECOND_WATTS * 0.2)
 
 
-@case("a driver that is slow does not hang: nothing is missing")
+@case("a driver that is slow does not hang: nothing is missing", tries=3)
 def _(folder):
     recording = folder / "r.sqlite"
     env = environment(folder, hang(0.01), gpus=[{"power": 40, "count": 4}])
     r, _ = measure(folder, env, "sleep", "3",
                    options=["-i", "20ms", "--record", recording])
-    is_punctual(r, 0.02, 5)
+    is_punctual(r, 0.02, 20)  # of 150, each of which would be late
     assert not gpu_remarks(r), r["remarks"]
     for energy, gpu in zip(joules(r), r["gpus"]):
         near(energy, 120, 6)
@@ -128,7 +129,7 @@ def _(folder):
     assert counts == sorted(counts) and len(set(counts)) > len(counts) / 4, counts
 
 
-@case("at the end it still hangs: run ends in time, and says what the joules leave out")
+@case("at the end it still hangs: run ends in time, and says what the joules leave out", tries=3)
 def _(folder):
     env = environment(folder, hang(10, gpu=0, **{"from": 1}))
     r, seconds = measure(folder, env, "sleep", "2")
@@ -176,7 +177,7 @@ def _(folder):
     assert gpu["power"]["draw_watts"] is None and "has not answered" in gpu["why"]["power.draw_watts"], gpu
 
 
-@case("a GPU that hangs when it is asked who it is costs itself, and the others nothing")
+@case("a GPU that hangs when it is asked who it is costs itself, and the others nothing", tries=3)
 def _(folder):
     for call in "nvmlDeviceGetUUID", "nvmlDeviceGetHandleByIndex_v2":
         env = environment(folder, hang(20, gpu=1, call=call))
