@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -404,30 +405,35 @@ static int64_t survivors_ns(const struct wm_account *account, const struct wm_tr
     return total_ns;
 }
 
+/* The perf counter runs on while the hypervisor has taken the core away; no program has
+ * used that time. The tree's part in it is about its part in all that ran; up to the
+ * clocks' error it may have been all of it, and of one process alone any time. */
+static double not_used(const struct wm_account *account, const struct wm_tree *tree,
+                       double known)
+{
+    struct host_time host = read_host_time();
+    double busy = host.busy - account->host_base.busy;
+    double stolen = 1.5 * (host.stolen - account->host_base.stolen);
+    double part = busy > account->whole ? account->whole / busy : 1;
+    double error = clock_error(known);
+
+    return fmax(stolen * part, is_alone(tree) ? error : fmin(stolen, error));
+}
+
 void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
                        double reaped_seconds)
 {
     /* Less what the fork itself took, before the command began. */
     double known = reaped_seconds +
                    (double)(survivors_ns(account, tree) - account->main_base_ns) / 1e9;
-    struct host_time host = read_host_time();
-    double busy = host.busy - account->host_base.busy;
-    double stolen = host.stolen - account->host_base.stolen;
-
-    /* The perf counter runs on while the hypervisor has taken the core away; no
-     * program has used that time. The tree's part in it is about its part in
-     * all that ran. Where perf says more than that explains, it has seen
-     * processes that nobody waited for. */
-    double part = busy > account->whole ? account->whole / busy : 1;
-    double excess = 1.5 * stolen * part;
     bool perf = counts(account) && account->counter_count > 0;
 
-    /* One process alone may have had more than its part of it. */
-    if (is_alone(tree) && excess < clock_error(known))
-        excess = clock_error(known);
     if (counts(account) || account->total < account->whole)
         account->total = account->whole;
-    if (known > account->total || (perf && account->whole - known <= excess)) {
+
+    /* Where perf says more than that, it has seen processes that nobody waited for. */
+    bool is_all_known = perf && account->whole - known <= not_used(account, tree, known);
+    if (known > account->total || is_all_known) {
         account->total = known;
         if (account->is_cut)
             set_method(account, "wait4 and sampling; the perf task clock leaves some out, "

@@ -21,6 +21,10 @@ def burn(seconds):
     while time.process_time() < seconds: pass
 """
 
+# Seconds that a tick may be ahead of the end: between two exact readings it goes by the
+# processes' own clocks, and those are read a moment before the counter is.
+AHEAD = 0.01
+
 CHILDREN = """
 for i in $(seq 60); do
     bash -c 'end=$((${EPOCHREALTIME/[.,]/} + 95000))
@@ -262,7 +266,7 @@ time.sleep(float(sys.argv[1]))
     with sqlite3.connect(recording) as database:
         (seen,), = database.execute("SELECT max(tree_cpu_time_s) FROM sample")
     print(f"# {helper}: {seen:.3f} s at the ticks, {told}")
-    assert 0.04 < seen <= told["total"] + 1e-6, (seen, told)
+    assert 0.04 < seen <= told["total"] + AHEAD, (seen, told)
 
 
 @case("what was seen of children that nobody waited for stays in the report")
@@ -306,7 +310,7 @@ while True:
         print(f"# {seen:.3f} s at the ticks, {told}")
         if os.statvfs(folder).f_flag & os.ST_NOSUID:
             raise tap.Skip("setuid programs have no effect here")
-        assert 0.4 < seen <= told["total"] + 1e-6 < 1.1, (seen, told)
+        assert 0.4 < seen <= told["total"] + AHEAD < 1.1, (seen, told)
 
 
 @case("an older kernel, without pidfd_open and close_range")
