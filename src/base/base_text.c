@@ -171,26 +171,50 @@ static void hide(char *from, char *to)
     memmove(from + 1, to, strlen(to) + 1);
 }
 
-/* A password may hold any character that is not escaped, so that the last '@' of the word
- * is what ends it; where a long message is cut off, its end. */
+/* Whether a host's port stands there, rather than a user's password. */
+static bool is_port(const char *text)
+{
+    text += strspn(text, "0123456789");
+    text += strspn(text, "'\",.:;)"); /* the message's, after the URL */
+    return *text == '\0' || *text == ' ' || *text == '/';
+}
+
+/* The '@' behind the password of what follows a scheme. A password may hold any character
+ * that is not escaped, so that it is the last one of the word; or the last one before the
+ * next URL, where a blank is in the password. */
+static char *find_sign(char *at, const char *scheme)
+{
+    char *end = at + strcspn(at, " ");
+    char *sign = memrchr(at, '@', (size_t)(end - at));
+    char *colon = memchr(at, ':', (size_t)(end - at));
+
+    if (sign || !colon || is_port(colon + 1))
+        return sign;
+    char *next = strstr(at, scheme);
+    return memrchr(at, '@', next ? (size_t)(next - at) : strlen(at));
+}
+
 void wm_text_hide_passwords(char *text)
 {
     static const char scheme[] = "://", parameter[] = "password=";
 
     for (char *at = text; (at = strstr(at, scheme)) != NULL;) {
         at += strlen(scheme);
-        char *end = at + strcspn(at, " '\"");
-        char *sign = memrchr(at, '@', (size_t)(end - at));
-        char *colon = memchr(at, ':', (size_t)((sign ? sign : end) - at));
-        bool is_cut = !sign && *end == '\0' && colon &&
-                      colon[1 + strspn(colon + 1, "0123456789")] != '\0' &&
+        char *sign = find_sign(at, scheme);
+        char *end = sign ? sign : at + strcspn(at, " ");
+        char *colon = memchr(at, ':', (size_t)(end - at));
+        /* A long message is cut off, and a password with it. */
+        bool is_cut = !sign && *end == '\0' && colon && !is_port(colon + 1) &&
                       !memchr(colon, '/', (size_t)(end - colon));
         if (colon && (sign || is_cut))
-            hide(colon + 1, sign ? sign : end);
+            hide(colon + 1, end);
     }
     for (char *at = text; (at = strstr(at, parameter)) != NULL;) {
         at += strlen(parameter);
-        hide(at, at + strcspn(at, "& '\""));
+        char *end = at + strcspn(at, "& ");
+        while (end > at && strchr("'\",.:;)", end[-1]))
+            end--;
+        hide(at, end);
     }
 }
 
