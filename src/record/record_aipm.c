@@ -39,6 +39,7 @@ struct aipm {
     struct wm_aipm_metrics metrics;
     struct progress progress, progress_saved;
     bool has_metadata;
+    bool made_metadata; /* where there was none */
     bool is_appended;
     bool as_whole;
     off_t before; /* the size of the file that a run is added to at once; 0: it is done */
@@ -205,12 +206,14 @@ static bool has_metadata(const char *path)
 static int write_metadata(struct aipm *aipm, struct wm_error *err)
 {
     int status = WM_OK;
+    bool was_there = has_metadata(aipm->path);
 
-    if (!has_metadata(aipm->path) || (!aipm->is_appended && is_ours(aipm->path))) {
+    if (!was_there || (!aipm->is_appended && is_ours(aipm->path))) {
         char *text = metadata_text(aipm);
         status = text ? wm_beside_write(aipm->path, METADATA, text, err)
                       : out_of_memory(aipm, err);
         free(text);
+        aipm->made_metadata |= status == WM_OK && !was_there;
     }
     aipm->has_metadata = status == WM_OK;
     return status;
@@ -317,14 +320,23 @@ static int aipm_finish(void *state, const struct wm_result *result, struct wm_er
     return status;
 }
 
+static void take_back(const struct aipm *aipm)
+{
+    char *metadata = aipm->made_metadata ? wm_beside_path(aipm->path, METADATA) : NULL;
+
+    int ignored = ftruncate(aipm->out.fd, aipm->before);
+    (void)ignored;
+    if (metadata)
+        unlink(metadata);
+    free(metadata);
+}
+
 static void aipm_close(void *state)
 {
     struct aipm *aipm = state;
 
-    if (aipm->before > 0) {
-        int ignored = ftruncate(aipm->out.fd, aipm->before);
-        (void)ignored;
-    }
+    if (aipm->before > 0)
+        take_back(aipm);
     wm_out_close(&aipm->out);
     wm_aipm_metrics_release(&aipm->metrics);
 }
