@@ -79,8 +79,9 @@ WM_API double wm_comparison_worst(const struct wm_comparison *comparison);
 WM_API const char *wm_comparison_worst_figure(const struct wm_comparison *comparison);
 
 /* The first session of which no figure that matters could be tested, nor its time be
- * compared, so that wm_comparison_worst() knows nothing of it; or one metric that is
- * watched could not: "after: cpu_time". NULL where there is none. */
+ * compared, so that wm_comparison_worst() knows nothing of it; or, with the metric behind
+ * it ("after: cpu_time"), of which one that is watched could not. NULL where there is
+ * none. */
 WM_API const char *wm_comparison_untested(const struct wm_comparison *comparison);
 
 /* Remarks, such as blocks that were matched by their file but not their line; NULL past
