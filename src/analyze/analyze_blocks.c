@@ -187,6 +187,8 @@ static void settle(const struct wm_blocks *blocks)
 {
     struct stretches *stretches = blocks->stretches;
 
+    if (stretches->count == 1 && stretches->list[0].timepoints == 0)
+        return;
     for (size_t i = stretches->count - 1; i > 0; i--)
         merge_into_stretch(&stretches->list[i - 1], &stretches->list[i]);
     for (size_t i = 0; i < blocks->open_count; i++) {
