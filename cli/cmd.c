@@ -169,7 +169,7 @@ static int check_operands(const struct parse *parse, const struct cmd_list *oper
                        cmd->name, cmd->operands);
     if (operands->count > cmd->operands_max)
         return misused(parse, "'%.60s' is one word too many",
-                       operands->words[cmd->operands_max]);
+                       cmd_shown(operands->words[cmd->operands_max]));
     return CMD_DONE;
 }
 
@@ -331,6 +331,7 @@ static int unknown_command(const struct cmd *const table[], const char *word, FI
 {
     const char *nearest = cmd_nearest(word, command_name, table);
 
+    word = cmd_shown(word);
     if (word[0] == '-')
         fprintf(chat,
                 "wattmeter: '%.60s' stands before the command; options come after it\n",

@@ -2,6 +2,7 @@
 /* cmd_analyze.c - `wattmeter analyze`: a session and the blocks of code in it. */
 #include <string.h>
 
+#include "cmd_value.h"
 #include "output.h"
 #include "wattmeter/analysis.h"
 
@@ -63,7 +64,7 @@ static int find_format(const struct analyze_args *args, const struct cmd_streams
         }
     }
     fprintf(io->chat, "wattmeter analyze: --format: there is no '%s'; there are: %s\n",
-            args->format, analyze_options[2].words);
+            cmd_shown(args->format), analyze_options[2].words);
     return CMD_MISUSED;
 }
 

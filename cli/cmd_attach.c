@@ -80,7 +80,7 @@ static int run_attach(const void *opaque, const struct cmd_streams *io)
 
     if (!cmd_parse_count(word, &pid) || pid == 0 || pid > INT_MAX) {
         fprintf(io->chat, "wattmeter attach: '%.60s' is not the number of a process\n",
-                word);
+                cmd_shown(word));
         return CMD_MISUSED;
     }
     int code = measure_prepare("attach", &args->measure, (pid_t)pid, io, &tracker);

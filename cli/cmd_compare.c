@@ -80,7 +80,8 @@ struct request {
 static int misuse(const struct request *request, const char *option, const char *word,
                   const char *why)
 {
-    fprintf(request->io->chat, "wattmeter compare: %s: '%s' %s\n", option, word, why);
+    fprintf(request->io->chat, "wattmeter compare: %s: '%s' %s\n", option, cmd_shown(word),
+            why);
     return CMD_MISUSED;
 }
 

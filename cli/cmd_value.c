@@ -9,6 +9,11 @@
 /* Beyond it nanoseconds no longer fit. */
 #define MOST_SECONDS 9e9
 
+const char *cmd_shown(const char *word)
+{
+    return strstr(word, "://") ? "...://..." : word;
+}
+
 bool cmd_parse_count(const char *word, uint64_t *ret_count)
 {
     char *end;
@@ -166,13 +171,14 @@ bool cmd_set_value(const struct cmd_option *option, char *word, char *args, char
 
     bool is_set = set_slot(option->type, word, args + option->slot);
     if (option->min && (is_set ? !in_range(option, word) : is_negative(option, word))) {
-        snprintf(problem, size, "'%.60s' is out of range, which is %s to %s", word,
-                 option->min, option->max);
+        snprintf(problem, size, "'%.60s' is out of range, which is %s to %s",
+                 cmd_shown(word), option->min, option->max);
         return false;
     }
     if (!is_set) {
         if (word[0])
-            snprintf(problem, size, "'%.60s' is not %s", word, kinds[option->type]);
+            snprintf(problem, size, "'%.60s' is not %s", cmd_shown(word),
+                     kinds[option->type]);
         else
             snprintf(problem, size, "an empty word is not %s", option->placeholder);
         return false;

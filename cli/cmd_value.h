@@ -5,6 +5,10 @@
 
 #include "cmd.h"
 
+/* What messages call a word that stands in the wrong place: a URL, which may hold a
+ * password, is not repeated. */
+const char *cmd_shown(const char *word);
+
 /* Nanoseconds in "100ms", "1.5s", "2min", "1h" or "0.5" (seconds); false for
  * anything else, and for what is longer than some decades. */
 bool cmd_parse_duration(const char *word, int64_t *ret_ns);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd_value.h"
 #include "wattmeter/experiment.h"
 
 #define MEASURE(member) offsetof(struct measure_args, member)
@@ -129,7 +130,7 @@ static int check(const char *name, const struct measure_args *args,
     for (size_t i = 0; i < args->notes.count; i++) {
         const char *note = args->notes.words[i];
         if (note[0] == '=' || !strchr(note, '='))
-            return misused(name, io, "--note: there is no KEY= in ", note);
+            return misused(name, io, "--note: there is no KEY= in ", cmd_shown(note));
     }
     return output_check(name, &args->output, io);
 }

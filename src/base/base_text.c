@@ -194,6 +194,17 @@ static char *find_sign(char *at, const char *scheme)
     return memrchr(at, '@', next ? (size_t)(next - at) : strlen(at));
 }
 
+/* Where a word without an '@' ends: at the message's end, or at a blank; or at the last
+ * quotation mark before that. */
+static char *find_end(char *at)
+{
+    char *end = at + strcspn(at, " ");
+    char *single = memrchr(at, '\'', (size_t)(end - at));
+    char *quote = single ? single : memrchr(at, '"', (size_t)(end - at));
+
+    return *end == ' ' && quote ? quote : end;
+}
+
 void wm_text_hide_passwords(char *text)
 {
     static const char scheme[] = "://", parameter[] = "password=";
@@ -201,10 +212,10 @@ void wm_text_hide_passwords(char *text)
     for (char *at = text; (at = strstr(at, scheme)) != NULL;) {
         at += strlen(scheme);
         char *sign = find_sign(at, scheme);
-        char *end = sign ? sign : at + strcspn(at, " ");
+        char *end = sign ? sign : find_end(at);
         char *colon = memchr(at, ':', (size_t)(end - at));
-        /* A long message is cut off, and a password with it. */
-        bool is_cut = !sign && *end == '\0' && colon && !is_port(colon + 1) &&
+        /* A long message is cut off, or a long word in it, and a password with it. */
+        bool is_cut = !sign && *end != ' ' && colon && !is_port(colon + 1) &&
                       !memchr(colon, '/', (size_t)(end - colon));
         if (colon && (sign || is_cut))
             hide(colon + 1, end);

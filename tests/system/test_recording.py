@@ -61,13 +61,17 @@ def _(folder):
     assert sorted(os.listdir(folder)) == names
 
 
-@case("a URL in the place of a file is refused without its password")
+@case("a URL in the place of a file, or of any other word, is refused without its password")
 def _(folder):
     url = "postgresql://user:sesame@127.0.0.1:1/db"
     wattmeter("run", "-q", "--record", "r.sqlite", "--", "true", cwd=folder)
     for command in (["analyze", "--regions", url, "r.sqlite"], ["run", "-o", url, "--", "true"],
                     ["report", "-o", url, "r.sqlite"], ["info", "-o", url], ["run", "--", url],
-                    ["report", "--ram-unit", url, "r.sqlite"],
+                    ["report", "--ram-unit", url, "r.sqlite"], [url], ["attach", url],
+                    ["run", "--interval", url, "--", "true"], ["doctor", url],
+                    ["run", "--note", url, "--", "true"], ["analyze", "r.sqlite", "--format", url],
+                    ["run", "--gpu", url.replace("sesame", "sesame" * 9), "--", "true"],
+                    ["compare", "a=r.sqlite", "b=r.sqlite", "--regions", url],
                     ["compare", "a=r.sqlite", "b=r.sqlite", "--regions", f"a={url}"]):
         done = wattmeter(*command, cwd=folder)
         assert done.returncode != 0 and done.stderr, (command, done)

@@ -250,6 +250,10 @@ static void test_hide_passwords(void **state)
         { "cut off: x://user:secr", "cut off: x://user:*" },
         { "cut off: x://user:it's.", "cut off: x://user:*" },
         { "'x://h?password=it's'", "'x://h?password=*'" },
+        { "'x://user:it's' is cut off", "'x://user:*' is cut off" },
+        { "'x://user:secr' is cut off", "'x://user:*' is cut off" },
+        { "\"x://user:s\" is cut off", "\"x://user:*\" is cut off" },
+        { "'x://host:5432': not there", "'x://host:5432': not there" },
         { "x://h/db?user=u&password=p&a=b", "x://h/db?user=u&password=*&a=b" },
         { "'password=p' password=", "'password=*' password=" },
     };
