@@ -111,6 +111,25 @@ static void print_fixed(char text[WM_QUANTITY_SIZE], double size, int decimals,
     text[length] = '\0';
 }
 
+/* Of what is infinite, as a sum of what a hostile file says may be, no more is known than
+ * that it has left the range of a double: makes it the end of that, and says on which side.
+ */
+static const char *bound(double *value)
+{
+    if (!isinf(*value))
+        return "";
+    *value = copysign(1e308, *value);
+    return *value > 0 ? ">" : "<";
+}
+
+/* Only a broken counter gets here. */
+static void print_huge(char text[WM_QUANTITY_SIZE], double value)
+{
+    const char *more = bound(&value);
+
+    snprintf(text, WM_QUANTITY_SIZE, "%s%.0e", more, value);
+}
+
 void wm_view_number(char text[WM_QUANTITY_SIZE], double value, int digits)
 {
     double size = fabs(value);
@@ -119,8 +138,8 @@ void wm_view_number(char text[WM_QUANTITY_SIZE], double value, int digits)
         snprintf(text, WM_QUANTITY_SIZE, "0");
         return;
     }
-    if (size >= 1e18) { /* only a broken counter gets here */
-        snprintf(text, WM_QUANTITY_SIZE, "%.0e", value);
+    if (size >= 1e18) {
+        print_huge(text, value);
         return;
     }
 
@@ -132,25 +151,18 @@ void wm_view_number(char text[WM_QUANTITY_SIZE], double value, int digits)
 
 void wm_view_fixed(char text[WM_QUANTITY_SIZE], double value, int decimals)
 {
-    if (fabs(value) * pow(10, decimals) >= 1e18) /* as above */
-        snprintf(text, WM_QUANTITY_SIZE, "%.0e", value);
+    if (fabs(value) * pow(10, decimals) >= 1e18)
+        print_huge(text, value);
     else
         print_fixed(text, fabs(value), decimals, value < 0);
 }
-
-/* Of what is infinite no more is known than that it has left the range of a double. */
-#define MOST 1e308
 
 static void in_unit(char text[WM_QUANTITY_SIZE], double value, const struct wm_unit *unit,
                     int digits)
 {
     char number[WM_QUANTITY_SIZE];
-    const char *more = "";
+    const char *more = bound(&value);
 
-    if (isinf(value)) { /* a sum of what a hostile file says */
-        more = value > 0 ? ">" : "<";
-        value = copysign(MOST, value);
-    }
     wm_view_number(number, value / unit->size, digits);
     snprintf(text, WM_QUANTITY_SIZE, "%s%.30s %.12s", more, number, unit->symbol);
 }
