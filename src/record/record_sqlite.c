@@ -165,14 +165,35 @@ static int begin(struct database *database, bool is_new, struct wm_error *err)
     return status;
 }
 
-/* With the journal that it has: in a log all of the run would be written twice, and a disk
- * may fill up after it was committed. */
+/* Whether the log is in use, which it is as long as somebody records into the file. */
+static bool has_log(const struct database *database)
+{
+    sqlite3_stmt *statement = NULL;
+    bool is_log = false;
+
+    if (prepare(database, "PRAGMA journal_mode", &statement, NULL) == WM_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
+        is_log = strcmp((const char *)sqlite3_column_text(statement, 0), "wal") == 0;
+    sqlite3_finalize(statement);
+    return is_log;
+}
+
+/* With the journal: in a log all of the run would be written twice, and a disk may fill up
+ * after it was committed. Whoever records into the file meanwhile must not be kept out of
+ * it for so long, and loses what it cannot write: then the run is added as that one is, a
+ * part at a time. */
 static int begin_adding(struct database *database, struct wm_error *err)
 {
+    exec(database, "PRAGMA journal_mode = DELETE", NULL);
     int status = exec(database, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE", err);
-
-    database->is_adding = status == WM_OK;
-    return status < 0 ? status : wm_schema_begin_run(&database->schema, err);
+    if (status < 0)
+        return status;
+    if (has_log(database)) {
+        exec(database, "ROLLBACK", NULL);
+        return begin(database, false, err);
+    }
+    database->is_adding = true;
+    return wm_schema_begin_run(&database->schema, err);
 }
 
 static int sqlite_open(void *state, const char *target, const struct wm_run *run,

@@ -3,6 +3,7 @@
 """Recordings as a user meets them: the report of one is the report of the run,
 whatever the format; exports say the same."""
 
+import contextlib
 import os
 import resource
 import signal
@@ -187,6 +188,33 @@ def _(folder):
     assert wattmeter("report", target).returncode == 0
     assert target.read_bytes() == before
     assert sqlite3.connect(target).execute("SELECT count(*) FROM run").fetchone()[0] == 2
+
+
+@case("what is recorded into a file meanwhile is not kept out of it by --append")
+def _(folder):
+    source, target = folder / "r.sqlite", folder / "live.sqlite"
+    wattmeter("run", "-q", "--record", source, "--", tap.HELPERS / "regions", "threads", "1", "150000")
+    live = subprocess.Popen([tap.WATTMETER, "run", "-q", "--record", target, "--", "sleep", "60"])
+
+    def runs():
+        with contextlib.closing(sqlite3.connect(f"file:{target}?mode=ro", uri=True)) as database:
+            tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            return tables and database.execute(
+                "SELECT id, result, (SELECT count(*) FROM region_call WHERE run = run.id)"
+                " FROM run ORDER BY id").fetchall()
+
+    while not (target.exists() and target.with_name("live.sqlite-wal").exists() and runs()):
+        time.sleep(0.01)
+    export = subprocess.Popen([tap.WATTMETER, "export", source, "-o", target, "--append"])
+    parts = 0
+    while export.poll() is None and not parts:
+        parts = len(runs()) == 2 and runs()[1][2]
+    assert export.wait() == 0, export.returncode
+    live.terminate()
+    assert live.wait() == 128 + signal.SIGTERM, live.returncode
+    (_, first, _), (_, second, calls) = runs()
+    assert 0 < parts < calls == 300000, (parts, calls)
+    assert first and second, "no result"
 
 
 @case("old files are left alone; --overwrite replaces, --append adds")
