@@ -435,6 +435,9 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
     bool is_all_known = perf && account->whole - known <= not_used(account, tree, known);
     if (known > account->total || is_all_known) {
         account->total = known;
+        /* At a tick stolen time may have looked like others'. */
+        if (is_alone(tree))
+            account->main = known;
         if (account->is_cut)
             set_method(account, "wait4 and sampling; the perf task clock leaves some out, "
                                 "as setuid programs");
