@@ -9,8 +9,8 @@
 
 #include "base/base_error.h"
 
-/* Whoever knows neither number knows nothing of the result: the halves of a product of 128
- * bits, as wyhash mixes them. */
+/* Whoever knows neither number knows nothing of the result: the four products of their
+ * halves, as wyhash mixes them where no multiplication gives 128 bits. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
     uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;

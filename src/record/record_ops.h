@@ -63,8 +63,9 @@ struct wm_recorder_ops {
     size_t state_size; /* the core allocates this many zeroed bytes */
 
     /* Before open(): the run is written at once, by an export, and close() without
-     * finish() leaves a file that it is added to as it was. Missing: nothing can be added
-     * to a file, or what was is of use without its rest. */
+     * finish() leaves a file that it is added to as it was, where nobody records into it
+     * meanwhile. Missing: nothing can be added to a file, or what was is of use without
+     * its rest. */
     void (*as_whole)(void *state);
 
     /* Opens the file at `target`, which the core has just made, empty, unless

@@ -4,7 +4,7 @@
  *
  * While it is written the database keeps a write-ahead log, so that readers and
  * a kill see whole batches; at the end everything is in the one file. An export adds its
- * run in one transaction.
+ * run in one transaction, unless somebody is recording into the file.
  */
 #include <fcntl.h>
 #include <math.h>
