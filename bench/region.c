@@ -14,8 +14,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "region/region_inbox.h"
-#include "region/region_local.h"
+#include "region/drain/region_inbox.h"
+#include "region/mark/region_local.h"
 #include "wattmeter/region.h"
 
 /* Less than half of a ring. */

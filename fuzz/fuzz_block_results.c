@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_block_results.h"
+#include "analyze/region/analyze_block_results.h"
 #include "fuzz.h"
+#include "view/json/view_python_json.h"
 #include "view/view_blocks.h"
-#include "view/view_python_json.h"
 
 static char *print(const struct wm_block_results *results, bool details)
 {

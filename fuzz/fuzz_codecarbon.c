@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compat/codecarbon/compat_codecarbon.h"
 #include "fuzz.h"
-#include "view/view_codecarbon.h"
 
 static size_t count_commas(const char *text, size_t length)
 {

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "fuzz_recording.h"
-#include "record/record_calls.h"
-#include "record/record_timepoints.h"
+#include "record/calls/record_calls.h"
+#include "record/calls/record_timepoints.h"
 
 /* A file with a name, for the suffix counts and SQLite looks for others beside it. */
 static char fuzz_folder[] = "/tmp/wattmeter-fuzz-XXXXXX";

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "gpu/gpu_visible.h"
+#include "source/gpu/select/source_gpu_visible.h"
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 

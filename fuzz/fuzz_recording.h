@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "record/read.h"
 #include "record/record_column.h"
+#include "record/record_read.h"
 
 static inline bool is_time(int64_t when_ns)
 {

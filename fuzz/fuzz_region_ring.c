@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "region/region_inbox.h"
+#include "region/drain/region_inbox.h"
 #include "region/region_ring.h"
 
 struct seen {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "record/record_run.h"
+#include "record/run/record_run.h"
 
 static void require_same(char *first, char *second)
 {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_region_totals.h"
 #include "analyze/analyze_state.h"
+#include "analyze/region/analyze_region_totals.h"
 
 /* A region may be open since a little before the first tick. */
 #define EARLY_NS INT64_C(100000000)

@@ -8,8 +8,8 @@
 #ifndef WM_ANALYZE_H
 #define WM_ANALYZE_H
 
-#include "analyze/analyze_regions.h"
 #include "analyze/analyze_report.h"
+#include "analyze/region/analyze_regions.h"
 #include "record/record.h"
 
 struct wm_analysis;

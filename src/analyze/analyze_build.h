@@ -10,7 +10,7 @@
 #define WM_ANALYZE_BUILD_H
 
 #include "analyze/analyze_state.h"
-#include "base/base_number.h"
+#include "base/text/base_number.h"
 
 struct wm_report_builder {
     const struct wm_analysis *analysis;

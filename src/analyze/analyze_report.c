@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "analyze/analyze_build.h"
-#include "analyze/analyze_region_replay.h"
+#include "analyze/region/analyze_region_replay.h"
 #include "base/base_clock.h"
-#include "record/read.h"
+#include "record/record_read.h"
 
 /* Late ticks below this share are a scheduler's daily life. */
 #define MOST_LATE 0.05

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/analyze_blocks.h"
-#include "record/record_run.h"
+#include "analyze/region/analyze_blocks.h"
+#include "record/run/record_run.h"
 #include "wattmeter/report.h"
 
 /* A number that may be missing, with the reason. The text belongs to the report

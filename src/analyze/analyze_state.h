@@ -4,11 +4,11 @@
 #define WM_ANALYZE_STATE_H
 
 #include "analyze/analyze.h"
-#include "analyze/analyze_devices.h"
-#include "analyze/analyze_energy.h"
-#include "analyze/analyze_regions.h"
 #include "analyze/analyze_stats.h"
-#include "record/record_timepoint.h"
+#include "analyze/energy/analyze_devices.h"
+#include "analyze/energy/analyze_energy.h"
+#include "analyze/region/analyze_regions.h"
+#include "record/calls/record_timepoint.h"
 
 /* In place of a channel's index: there is no such channel. */
 #define WM_NO_CHANNEL ((size_t)-1)

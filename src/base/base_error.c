@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base_text.h"
+#include "base/text/base_text.h"
 
 int wm_fail(struct wm_error *err, int status, const char *format, ...)
 {

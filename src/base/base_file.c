@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base_text.h"
+#include "base/text/base_text.h"
 
 int wm_file_open_at(int dir, const char *path)
 {

@@ -13,7 +13,7 @@
 #include "doctor/doctor_pace.h"
 #include "doctor/doctor_silent.h"
 #include "source/source_config.h"
-#include "track/track_account.h"
+#include "track/account/track_account.h"
 
 /* Sensors change every 10 ms at best; this is as often as they can be asked
  * without being a load themselves. */

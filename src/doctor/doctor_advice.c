@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/base_text.h"
+#include "base/text/base_text.h"
 
 /* A command that is being put together. */
 struct line {

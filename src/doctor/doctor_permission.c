@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "base/base_text.h"
+#include "base/text/base_text.h"
 
 /* Longer ones than these are no names that people can have. */
 enum { NAME_SIZE = WM_PERMISSION_NAME_SIZE, PATTERN_SIZE = 512 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base_text.h"
+#include "base/text/base_text.h"
 
 static const char prefix[] = "gpu";
 

@@ -11,11 +11,11 @@
 #include <time.h>
 
 #include "base/base_clock.h"
-#include "base/base_text.h"
+#include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
 #include "record/record_queue.h"
 #include "record/record_regions.h"
 #include "record/record_target.h"
-#include "record/record_text.h"
 
 /* Those whose suffix is the usual one first. */
 static const struct wm_recorder_ops *const formats[] = {

@@ -19,8 +19,8 @@
 #define WM_RECORD_H
 
 #include "base/base_error.h"
-#include "record/record_run.h"
-#include "region/region_calls.h"
+#include "record/run/record_run.h"
+#include "region/drain/region_calls.h"
 #include "wattmeter/recording.h"
 
 /* A time in which a channel had no value. */

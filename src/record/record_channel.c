@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base_text.h"
-#include "record/record_text.h"
+#include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
 
 enum { WORDS_MAX = 8 };
 

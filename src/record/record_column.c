@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/record_text.h"
-#include "record/record_timepoint.h"
+#include "base/text/base_utf8.h"
+#include "record/calls/record_timepoint.h"
 
 /* Longest part of a name: labels of 4 KB would make unreadable tables. */
 enum { PART_SIZE = 64, NAME_SIZE = 3 * PART_SIZE + 16 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_export.c - writing a recording that is there in another format. */
-#include "record/read.h"
-#include "record/read_left.h"
+#include "base/text/base_utf8.h"
 #include "record/record_queue.h"
+#include "record/record_read.h"
+#include "record/record_read_left.h"
 #include "record/record_target.h"
-#include "record/record_text.h"
 
 static int write_batch(const struct wm_target *target, struct wm_queue *queue,
                        struct wm_error *err)

@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-#include "record/record_run.h"
+#include "record/run/record_run.h"
 
 /* Of all metrics of a run together, and the names and their length. */
 #define WM_METRIC_POINTS_MAX 100000

@@ -3,7 +3,7 @@
  * record_ops.h - what a recording format provides; nothing outside src/record
  * sees it.
  *
- * To add a format: copy record_csv.c (and read_csv.c, if it can be read back),
+ * To add a format: copy record_csv.c (and record_csv_read.c, if it can be read back),
  * fill in one `const struct`, name it at the end of this file and in the table
  * of record.c. No other file changes, the command line included.
  */
@@ -11,7 +11,7 @@
 #define WM_RECORD_OPS_H
 
 #include "record/record.h"
-#include "record/record_run.h"
+#include "record/run/record_run.h"
 
 struct wm_recorder_ops {
     const char *name;

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/text/base_utf8.h"
 #include "record/record_column.h"
-#include "record/record_text.h"
 
 static int out_of_memory(const char *path, struct wm_error *err)
 {

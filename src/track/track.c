@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "track/launch/track_run.h"
 #include "track/track_result.h"
-#include "track/track_run.h"
 #include "track/track_state.h"
 
 #define DEFAULT_INTERVAL_NS (100 * WM_NS_PER_MS)

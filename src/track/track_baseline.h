@@ -3,7 +3,7 @@
 #ifndef WM_TRACK_BASELINE_H
 #define WM_TRACK_BASELINE_H
 
-#include "record/record_run.h"
+#include "record/run/record_run.h"
 #include "track/track_tick.h"
 
 /* Takes ticks of `ticker`, which has its target, for `duration_ns`, and keeps in

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "record/record_experiment.h"
+#include "record/run/record_experiment.h"
 #include "track/track_state.h"
 
 int wm_tracker_experiment(struct wm_tracker *tracker,

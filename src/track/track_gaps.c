@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base_text.h"
+#include "base/text/base_text.h"
 
 /* What a channel of a process that has ended shows is no gap: it was read up to
  * its end. So "nothing" counts only before the first value. */

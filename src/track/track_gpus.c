@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/base_file.h"
-#include "gpu/gpu_open.h"
-#include "gpu/gpu_select.h"
+#include "source/gpu/select/source_gpu_select.h"
+#include "source/gpu/source_gpu_open.h"
 
 /* A source of GPUs, and the chosen ones among them. */
 struct part {

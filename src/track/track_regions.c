@@ -9,8 +9,8 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "region/region_journal.h"
-#include "region/region_local.h"
+#include "region/drain/region_journal.h"
+#include "region/mark/region_local.h"
 
 /* Calls that are given to the recorder at a time. */
 enum { BATCH_MAX = 512 };

@@ -3,9 +3,9 @@
 #ifndef WM_TRACK_RESULT_H
 #define WM_TRACK_RESULT_H
 
-#include "record/record_run.h"
-#include "source/source_tree.h"
-#include "track/track_account.h"
+#include "record/run/record_run.h"
+#include "source/tree/source_tree.h"
+#include "track/account/track_account.h"
 
 /* CPU time and its method, the processes' peaks, what is uncertain. The tracker
  * has used `own_seconds` in process `main_pid` itself, which are taken out. */

@@ -15,8 +15,8 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "track/launch/track_run.h"
 #include "track/track_baseline.h"
-#include "track/track_run.h"
 #include "track/track_state.h"
 
 void wm_track_forget_target(struct wm_tracker *tracker)

@@ -14,9 +14,9 @@
 
 #include "analyze/analyze.h"
 #include "record/record.h"
+#include "track/launch/track_launch.h"
 #include "track/track_gaps.h"
 #include "track/track_gpus.h"
-#include "track/track_launch.h"
 #include "track/track_regions.h"
 #include "track/track_tick.h"
 #include "wattmeter/tracker.h"

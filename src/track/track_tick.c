@@ -9,7 +9,7 @@
 #include "base/base_clock.h"
 #include "base/base_guard.h"
 #include "source/source_round.h"
-#include "track/track_shares.h"
+#include "track/account/track_shares.h"
 
 /* How long one GPU holds up the others before it is given up; some more for the
  * round after it. */

@@ -9,8 +9,8 @@
 #define WM_TRACK_TICK_H
 
 #include "base/base_error.h"
-#include "source/source_tree.h"
-#include "track/track_account.h"
+#include "source/tree/source_tree.h"
+#include "track/account/track_account.h"
 #include "wattmeter/recording.h"
 
 struct wm_ticker;

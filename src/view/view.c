@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/base_text.h"
+#include "base/text/base_text.h"
 
 /* More digits than this are noise of binary fractions: 0.1 for
  * 0.10000000000000001. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "analyze/analyze_report.h"
-#include "view/view_units.h"
+#include "view/text/view_units.h"
 
 /* The report as a JSON object, the caller's; NULL when out of memory. */
 json_t *wm_view_json(const struct wm_report *report, const struct wm_units *units);

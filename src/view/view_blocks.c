@@ -3,8 +3,8 @@
 #include "view/view_blocks.h"
 
 #include "base/base_error.h"
-#include "view/view_experiment.h"
-#include "view/view_python_json.h"
+#include "view/json/view_python_json.h"
+#include "view/text/view_experiment.h"
 #include "wattmeter/analysis.h"
 
 static int print_json(const struct wm_block_results *results, FILE *out,

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "analyze/analyze_block_results.h"
+#include "analyze/region/analyze_block_results.h"
 
 /* For people. Whether `out` took it all, it knows itself. */
 void wm_view_blocks_text(const struct wm_block_results *results, FILE *out);

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "view/text/view_columns.h"
 #include "view/view_blocks.h"
-#include "view/view_columns.h"
 #include "view/view_gpu_tracker_table.h"
 
 /* Its tables are one tab deeper than their titles, and a tab is eight columns from where

@@ -3,8 +3,8 @@
 #include "view/view_comparison.h"
 
 #include "base/base_error.h"
-#include "view/view_experiment.h"
-#include "view/view_python_json.h"
+#include "view/json/view_python_json.h"
+#include "view/text/view_experiment.h"
 
 const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned item)
 {

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "analyze/analyze_comparison.h"
+#include "analyze/compare/analyze_comparison.h"
 
 /* For people. WM_ENOMEM is the only failure of all of these; whether `out` took it all, it
  * knows itself. */

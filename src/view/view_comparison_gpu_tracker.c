@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/record_text.h"
+#include "base/text/base_utf8.h"
 #include "view/view_comparison.h"
 #include "view/view_gpu_tracker_table.h"
 

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "view/json/view_python_json.h"
 #include "view/view.h"
-#include "view/view_python_json.h"
 
 /* Of numbers in the text. */
 #define DECIMALS 3

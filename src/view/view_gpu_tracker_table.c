@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base_error.h"
-#include "view/view_columns.h"
+#include "view/text/view_columns.h"
 
 #define MOST_DECIMALS 6
 

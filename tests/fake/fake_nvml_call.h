@@ -9,7 +9,7 @@
 #define FAKE_NVML_CALL_H
 
 #include "fake_nvml_scenario.h"
-#include "source/nvml_abi.h"
+#include "source/gpu/nvml/source_nvml_abi.h"
 
 /* Declares what it then defines: this library has no header of ours. */
 #define NVML_CALL(type, name, ...)                                                         \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fake NVML asked by NVIDIA's own client, pynvml (package nvidia-ml-py).
 
-What that client understands is NVML's ABI, and so are src/source/nvml_abi.h and
+What that client understands is NVML's ABI, and so are src/source/gpu/nvml/source_nvml_abi.h and
 the fake, which share their declarations. A new call is a row of a table, and its
 value one of tests/fake/scenarios/everything.json, where no two are alike."""
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_blocks.h"
+#include "analyze/region/analyze_blocks.h"
 #include "test.h"
 
 enum { MOST_CALLS = 40, MOST_TIMEPOINTS = 60 };

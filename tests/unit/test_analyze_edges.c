@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_edges.h"
-#include "record/record_calls_ops.h"
+#include "analyze/region/analyze_edges.h"
+#include "record/calls/record_calls_ops.h"
 #include "test.h"
 
 #define OPEN INT64_MIN /* as a stop: it never ended */

@@ -7,8 +7,8 @@
 
 #include "analyze/analyze.h"
 #include "made_report.h"
-#include "record/read.h"
-#include "record/record_calls.h"
+#include "record/calls/record_calls.h"
+#include "record/record_read.h"
 
 #define MOST_EDGES 64
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analyze/analyze_regions.h"
+#include "analyze/region/analyze_regions.h"
 #include "made_load.h"
 #include "test.h"
 

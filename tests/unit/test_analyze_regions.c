@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_regions.h"
+#include "analyze/region/analyze_regions.h"
 #include "made_load.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
 /* test_base_names.c - each text has one number. */
 #include <stdio.h>
 
-#include "base/base_names.h"
+#include "base/text/base_names.h"
 #include "test.h"
 
 enum { COUNT = 2000 };

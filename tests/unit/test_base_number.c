@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base_number.h"
+#include "base/text/base_number.h"
 #include "test.h"
 
 static void test_format(void **state)

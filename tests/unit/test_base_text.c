@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/base_text.h"
+#include "base/text/base_text.h"
 
 static void test_u64(void **state)
 {

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
+#include "compat/codecarbon/compat_codecarbon.h"
 #include "made_report.h"
-#include "view/view_codecarbon.h"
 
 /* What CodeCarbon 3.3.2, 2.8.4 and 2.1.4 write. */
 #define FIRST_OF_ALL                                                                       \

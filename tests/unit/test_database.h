@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "record/record_sql.h"
+#include "record/sql/record_sql.h"
 #include "test.h"
 
 static inline const char *in_dir(void **state, const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_docopt.c - words by docopt's rules: a grammar like gpu_tracker's. */
-#include "docopt.h"
+#include "gpu_tracker/docopt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* test_energy.c - joules of made-up GPUs, honest ones and others. */
 #include <math.h>
 
-#include "analyze/analyze_energy.h"
+#include "analyze/energy/analyze_energy.h"
 #include "test.h"
 
 #define MAX_TICKS 12

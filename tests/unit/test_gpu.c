@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
-#include "gpu/gpu_open.h"
-#include "gpu/gpu_select.h"
-#include "gpu/gpu_sheet.h"
+#include "source/gpu/select/source_gpu_select.h"
+#include "source/gpu/source_gpu_open.h"
+#include "source/gpu/source_gpu_sheet.h"
 
 #define EVERYTHING_AT_OPEN (WM_GPU_EVERYTHING & ~(unsigned)WM_GPU_THROUGHPUT)
 

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu/gpu_ops.h"
-#include "gpu/gpu_sheet.h"
+#include "source/gpu/source_gpu_ops.h"
+#include "source/gpu/source_gpu_sheet.h"
 
 /* A file of a machine, below the card's folder or, after '/', below /sys or /proc
  * ("/proc/..."); the fields that are told by it, up to WM_GPU_INDEX. */

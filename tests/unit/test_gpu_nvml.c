@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "gpu/gpu_nvml.h"
-#include "gpu/gpu_sheet.h"
-#include "source/source_nvml_library.h"
+#include "source/gpu/nvml/source_gpu_nvml.h"
+#include "source/gpu/nvml/source_nvml_library.h"
+#include "source/gpu/source_gpu_sheet.h"
 
 /* Everything that takes no time. */
 enum { QUICK = WM_GPU_EVERYTHING & ~WM_GPU_THROUGHPUT };

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/gpu_process.h"
+#include "source/gpu/source_gpu_process.h"
 
 #define BOOT "cpu  1 2 3 4\nbtime 1700000000\nprocesses 9\n"
 #define TAIL " 1 1 0 -1 0 5 6 0 0 11 12 13 14 20 0 3 0 12345 1097 7620 18\n"

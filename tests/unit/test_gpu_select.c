@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_gpu_select.c - which GPUs people's words mean, on machines that are tables:
- * this file has the inventory's functions in the place of gpu.c.
+ * this file has the inventory's functions in the place of source_gpu.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "gpu/gpu_pci.h"
-#include "gpu/gpu_select.h"
-#include "gpu/gpu_sysfs.h"
+#include "source/gpu/drm/source_gpu_sysfs.h"
+#include "source/gpu/select/source_gpu_select.h"
+#include "source/gpu/source_gpu_pci.h"
 #include "test.h"
 
 struct mig {

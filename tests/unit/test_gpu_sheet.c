@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gpu/gpu_sheet.h"
+#include "source/gpu/source_gpu_sheet.h"
 
 static struct wm_gpu_sheet *new_sheet(void)
 {

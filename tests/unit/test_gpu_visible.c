@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/gpu_visible.h"
+#include "source/gpu/select/source_gpu_visible.h"
 #include "test.h"
 
 /* Behind the room that was asked for; must stay as it is. */

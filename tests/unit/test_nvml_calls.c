@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "source/source_nvml_library.h"
-#include "source/source_nvml_power.h"
-#include "source/source_nvml_processes.h"
+#include "source/gpu/nvml/source_nvml_library.h"
+#include "source/gpu/nvml/source_nvml_power.h"
+#include "source/gpu/nvml/source_nvml_processes.h"
 
 /* What the calls answer, and what they were asked. */
 static struct {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "source/source_pidns.h"
+#include "source/tree/source_pidns.h"
 
 /* Stands for our own number in what the folders say. */
 #define SELF "SELF"

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/analyze_energy.h"
-#include "source/source_rapl_total.h"
+#include "analyze/energy/analyze_energy.h"
+#include "source/cpu/source_rapl_total.h"
 
 #define MAX_STEPS 12
 #define RANGE UINT64_C(262143328850) /* of Intel's packages, in microjoules */

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/record_calls_sort.h"
+#include "record/calls/record_calls_sort.h"
 
 enum { COUNT = 300 * 1000 };
 

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/read.h"
 #include "record/record.h"
-#include "record/record_run.h"
+#include "record/record_read.h"
+#include "record/run/record_run.h"
 #include "test.h"
 
 enum { FIXTURE_CHANNELS = 19 };

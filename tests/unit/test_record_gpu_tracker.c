@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "record/record_gpu_tracker.h"
+#include "compat/gpu_tracker/compat_gpu_tracker.h"
 #include "record/record_ops.h"
 
 #define STATIC_NAMES                                                                       \

@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include "record/record_calls.h"
+#include "record/calls/record_calls.h"
 #include "record/record_ops.h"
 #include "record/record_regions.h"
 #include "wattmeter/report.h"

@@ -3,8 +3,8 @@
  * done, and without a word of their passwords. No server is needed. */
 #include "test_record_fixture.h"
 
-#include "record/record_text.h"
-#include "record/record_url.h"
+#include "base/text/base_url.h"
+#include "base/text/base_utf8.h"
 
 /* Each has S3cr in a place where a password, or a part of it, may stand. */
 static const char *const bad_urls[] = {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "region/region_calls.h"
+#include "region/drain/region_calls.h"
 #include "test.h"
 
 enum { TEXT_SIZE = 8192 };

@@ -19,8 +19,8 @@
 
 #include "base/base_file.h"
 #include "base/base_sqlite.h"
-#include "region/region_inbox.h"
-#include "region/region_local.h"
+#include "region/drain/region_inbox.h"
+#include "region/mark/region_local.h"
 #include "wattmeter/region.h"
 
 #define HEADER "process_id,code_block_name,position,timestamp\r\n"

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
-#include "region/region_inbox.h"
-#include "region/region_local.h"
+#include "region/drain/region_inbox.h"
+#include "region/mark/region_local.h"
 #include "region/region_ring.h"
 #include "wattmeter/region.h"
 

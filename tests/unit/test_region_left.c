@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
-#include "region/region_journal.h"
-#include "region/region_left.h"
-#include "region/region_local.h"
+#include "region/drain/region_journal.h"
+#include "region/drain/region_left.h"
+#include "region/mark/region_local.h"
 #include "region/region_ring.h"
 #include "wattmeter/region.h"
 

@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
-#include "region/region_inbox.h"
-#include "region/region_local.h"
+#include "region/drain/region_inbox.h"
+#include "region/mark/region_local.h"
 #include "wattmeter/region.h"
 
 enum { PROCESSES_MAX = 64, THREADS_MAX = 1024, RINGS_MAX = 1 << 14 };

@@ -2,7 +2,7 @@
 /* test_run.c - a run and its result as JSON, and back. */
 #include <jansson.h>
 
-#include "record/record_run.h"
+#include "record/run/record_run.h"
 #include "test_record_fixture.h"
 
 static void test_run_round_trip(void **state)

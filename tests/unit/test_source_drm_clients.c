@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
-#include "source/source_drm_clients.h"
+#include "source/gpu/drm/source_drm_clients.h"
 
 #define A "0000:03:00.0"
 #define B "0000:04:00.0"

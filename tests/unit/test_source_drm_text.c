@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "source/source_drm_gpu_metrics.h"
-#include "source/source_drm_text.h"
+#include "source/gpu/drm/source_drm_gpu_metrics.h"
+#include "source/gpu/drm/source_drm_text.h"
 
 static void test_number(void **state)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "source/source_estimate_model.h"
+#include "source/cpu/source_estimate_model.h"
 #include "wattmeter/source.h"
 
 #define INTEL(model_, stepping_)                                                           \

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
-#include "source/source_hwmon.h"
+#include "source/hwmon/source_hwmon.h"
 
 enum { MAX_FILES = 32, MAX_CHANNELS = 12 };
 

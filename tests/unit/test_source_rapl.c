@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "source/source_rapl.h"
+#include "source/cpu/source_rapl.h"
 #include "wattmeter/source.h"
 
 #define FIRST_J 1e-6 /* what a total begins with */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "record/record_calls.h"
+#include "record/calls/record_calls.h"
 #include "test.h"
 #include "test_database.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/record_run.h"
-#include "record/record_timepoint.h"
+#include "record/calls/record_timepoint.h"
+#include "record/run/record_run.h"
 #include "test.h"
 
 #define MS INT64_C(1000000)

@@ -9,8 +9,8 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "record/record_sql.h"
-#include "record/record_timepoints.h"
+#include "record/calls/record_timepoints.h"
+#include "record/sql/record_sql.h"
 #include "test_database.h"
 #include "test_record_fixture.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_track_gpus.c - the choice of GPUs as each source is told it. This file has
- * the inventory's functions in the place of gpu.c and gpu_select.c. Two of NVIDIA's
- * GPUs do not answer.
+ * the inventory's functions in the place of source_gpu.c and source_gpu_select.c. Two of
+ * NVIDIA's GPUs do not answer.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_error.h"
-#include "gpu/gpu_open.h"
-#include "gpu/gpu_select.h"
+#include "source/gpu/select/source_gpu_select.h"
+#include "source/gpu/source_gpu_open.h"
 #include "test.h"
 #include "track/track_gpus.h"
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "track/track_launch.h"
+#include "track/launch/track_launch.h"
 
 static void test_find(void **state)
 {

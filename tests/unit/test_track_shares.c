@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "source/source_pidns.h"
-#include "source/source_tree.h"
-#include "track/track_shares.h"
+#include "source/tree/source_pidns.h"
+#include "source/tree/source_tree.h"
+#include "track/account/track_shares.h"
 
 #define GPU_CHANNEL(source_, device_)                                                      \
     {                                                                                      \

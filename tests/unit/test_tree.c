@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "source/source_tree.h"
-#include "track/track_account.h"
+#include "source/tree/source_tree.h"
+#include "track/account/track_account.h"
 
 enum { MB = 1000000 };
 

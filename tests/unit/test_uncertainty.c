@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_uncertainty.h"
+#include "analyze/energy/analyze_uncertainty.h"
 #include "made_load.h"
 #include "test.h"
 

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_block_results.h"
+#include "analyze/region/analyze_block_results.h"
 #include "test.h"
+#include "view/json/view_python_json.h"
+#include "view/text/view_experiment.h"
 #include "view/view_blocks.h"
-#include "view/view_experiment.h"
 #include "view/view_gpu_tracker_table.h"
-#include "view/view_python_json.h"
 
 enum form { TEXT, JSON, GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
 

@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "base/base_file.h"
-#include "gpu/gpu_select.h"
+#include "source/gpu/select/source_gpu_select.h"
 #include "test.h"
-#include "view/view_columns.h"
+#include "view/text/view_columns.h"
 #include "wattmeter/gpu.h"
 
 /* What is not in a list of these has the value `otherwise` of its scene. */

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_tracker_settings.c - how to track: the file that --tconfig names, which has the
+ * keyword arguments of gpu_tracker's Tracker, and the options, which count more. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd_value.h"
+#include "gpu_tracker/gpu_tracker.h"
+#include "wattmeter/report.h"
+#include "wattmeter/tracker.h"
+
+#define LEAST_SLEEP_SECONDS 0.1
+#define MOST_CORES 1000000
+#define SETTING(member) offsetof(struct gpu_tracker_settings, member)
+#define OPTION(member) offsetof(struct gpu_tracker_args, member)
+
+enum key_type {
+    KEY_TEXT,
+    KEY_SLEEP,
+    KEY_CORES,
+    KEY_UUIDS,
+    KEY_FLAG,
+    KEY_NOT_HERE, /* of a tracker inside a Python program, */
+    KEY_NO_USE,   /* or of how the original works */
+};
+
+static const struct key {
+    const char *name;
+    enum key_type type;
+    bool may_be_null;
+    size_t slot;
+    size_t option; /* the text in its place that counts more; 0: there is none */
+} keys[] = {
+    { "sleep_time", KEY_SLEEP, false, SETTING(sleep_seconds), OPTION(sleep_time) },
+    { "ram_unit", KEY_TEXT, false, SETTING(ram_unit), OPTION(ram_unit) },
+    { "gpu_ram_unit", KEY_TEXT, false, SETTING(gpu_ram_unit), OPTION(gpu_ram_unit) },
+    { "time_unit", KEY_TEXT, false, SETTING(time_unit), OPTION(time_unit) },
+    { "n_expected_cores", KEY_CORES, true, SETTING(cores), OPTION(cores) },
+    { "gpu_uuids", KEY_UUIDS, true, SETTING(gpu_uuids), OPTION(gpu_uuids) },
+    { "disable_logs", KEY_FLAG, false, SETTING(disable_logs), 0 },
+    { "gpu_brand", KEY_TEXT, true, SETTING(brand), OPTION(brand) },
+    { "tracking_file", KEY_TEXT, true, SETTING(tracking_file), OPTION(tracking_file) },
+    { "overwrite", KEY_FLAG, false, SETTING(overwrite), 0 },
+    { .name = "process_id", .type = KEY_NOT_HERE },
+    { .name = "resource_usage_file", .type = KEY_NO_USE },
+    { .name = "n_join_attempts", .type = KEY_NO_USE },
+    { .name = "join_timeout", .type = KEY_NO_USE },
+};
+
+/* All of the file, or as much of it as there is room for; -1 with errno. It may be a pipe,
+ * as a shell's <(...) is; one that nobody writes to is empty. */
+static ssize_t read_config(const char *path, char *text, size_t size)
+{
+    size_t used = 0;
+    ssize_t got = 1;
+
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (fcntl(fd, F_SETFL, 0) < 0)
+        got = -1;
+    while (got > 0 && used < size) {
+        got = read(fd, text + used, size - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    int trouble = errno;
+    close(fd);
+    errno = trouble;
+    return got < 0 ? -1 : (ssize_t)used;
+}
+
+/* An editor may have put a byte order mark in front. */
+static json_t *parse_config(const char *path, const char *text, size_t length,
+                            const struct cmd_streams *io)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t skip =
+        length >= strlen(mark) && memcmp(text, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
+    json_error_t error;
+
+    if (length == skip) {
+        gpu_tracker_error(io, "%s: is empty; a JSON object is expected", path);
+        return NULL;
+    }
+    json_t *config = json_loadb(text + skip, length - skip, 0, &error);
+    if (!config)
+        gpu_tracker_error(io, "%s:%d: not JSON: %s", path, error.line, error.text);
+    else if (!json_is_object(config))
+        gpu_tracker_error(io, "%s: not a JSON object", path);
+    if (json_is_object(config))
+        return config;
+    json_decref(config);
+    return NULL;
+}
+
+json_t *gpu_tracker_load_config(const char *path, const struct cmd_streams *io)
+{
+    enum { SIZE_MOST = 1024 * 1024 };
+    char *text = malloc(SIZE_MOST);
+    ssize_t length = text ? read_config(path, text, SIZE_MOST) : -1;
+    json_t *config = NULL;
+
+    if (length == SIZE_MOST)
+        gpu_tracker_error(io, "%s: has 1 MiB or more, which no settings need", path);
+    else if (length >= 0)
+        config = parse_config(path, text, (size_t)length, io);
+    else if (errno == EISDIR)
+        gpu_tracker_error(io, "%s: is a folder; a file with JSON is expected", path);
+    else
+        gpu_tracker_error(io, "%s: %s", path, strerror(errno));
+    free(text);
+    return config;
+}
+
+/* As Python's float() reads a number, but for "inf" and "nan". */
+static bool parse_seconds(const char *text, double *ret_seconds)
+{
+    char *end;
+
+    if (!text[0] || strspn(text, "0123456789+-.eE") != strlen(text))
+        return false;
+    *ret_seconds = strtod(text, &end);
+    return *end == '\0' && isfinite(*ret_seconds);
+}
+
+static int bad_sleep(const char *text, const struct cmd_streams *io)
+{
+    return gpu_tracker_error(
+        io, "Sleep time of %s is invalid. Must be at least 0.1 seconds.", text);
+}
+
+static int set_sleep(double *seconds, const char *text, const struct cmd_streams *io)
+{
+    char shown[40];
+
+    if (!parse_seconds(text, seconds))
+        return bad_sleep(text, io);
+    if (*seconds < LEAST_SLEEP_SECONDS) {
+        /* As Python prints a float. */
+        snprintf(shown, sizeof(shown), "%.12g", *seconds);
+        if (!strpbrk(shown, ".e"))
+            snprintf(shown, sizeof(shown), "%.1f", *seconds);
+        return bad_sleep(shown, io);
+    }
+    if (*seconds > (double)WM_INTERVAL_MAX_NS / 1e9)
+        return gpu_tracker_error(
+            io, "Sleep time of %s is invalid. Must be at most 3600 seconds.", text);
+    return CMD_DONE;
+}
+
+static int set_cores(double *cores, const char *text, const struct cmd_streams *io)
+{
+    uint64_t count;
+
+    if (!cmd_parse_count(text, &count) || count < 1 || count > MOST_CORES)
+        return gpu_tracker_error(io,
+                                 "Number of expected cores of %s is invalid. Must be a "
+                                 "whole number of at least 1.",
+                                 text);
+    *cores = (double)count;
+    return CMD_DONE;
+}
+
+static int set_uuids(char **uuids, const char *text, const struct cmd_streams *io)
+{
+    free(*uuids);
+    *uuids = strdup(text);
+    return *uuids ? CMD_DONE : gpu_tracker_error(io, "out of memory");
+}
+
+/* A list of texts with commas between them; the caller's to free, NULL where it is none
+ * or memory runs out. */
+static char *join(const json_t *list)
+{
+    size_t room = 1, index;
+    json_t *word;
+
+    json_array_foreach(list, index, word)
+    {
+        if (!json_is_string(word))
+            return NULL;
+        room += json_string_length(word) + 1;
+    }
+    char *text = calloc(1, room), *at = text;
+    json_array_foreach(list, index, word)
+    {
+        if (at)
+            at += snprintf(at, room - (size_t)(at - text), "%s%s", index > 0 ? "," : "",
+                           json_string_value(word));
+    }
+    return text;
+}
+
+static int wrong(const struct gpu_tracker_settings *settings, const struct key *key,
+                 const char *what, const struct cmd_streams *io)
+{
+    return gpu_tracker_error(io, "%s: %s %s.", settings->config_path, key->name, what);
+}
+
+static int take_uuids(const struct key *key, struct gpu_tracker_settings *settings,
+                      const json_t *value, const struct cmd_streams *io)
+{
+    if (json_is_array(value) && json_array_size(value) == 0)
+        return gpu_tracker_error(io, "gpu_uuids is not None but the set is empty. Please "
+                                     "provide a set of at least one GPU UUID.");
+    char *text = json_is_array(value) ? join(value) : NULL;
+    if (!text && !json_is_string(value))
+        return wrong(settings, key,
+                     "is not a list of texts, nor a text with commas between them", io);
+    int code = set_uuids(&settings->gpu_uuids, text ? text : json_string_value(value), io);
+    free(text);
+    return code;
+}
+
+/* A number as text, the caller's to free, since it is checked in that form. */
+static char *number_text(const json_t *value)
+{
+    if (json_is_string(value))
+        return strdup(json_string_value(value));
+    return json_is_number(value)
+               ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
+               : NULL;
+}
+
+static int take_number(const struct key *key, struct gpu_tracker_settings *settings,
+                       const json_t *value, const struct cmd_streams *io)
+{
+    void *slot = (char *)settings + key->slot;
+    char *text = number_text(value);
+
+    if (!text)
+        return wrong(settings, key, "is not a number", io);
+    int code =
+        key->type == KEY_SLEEP ? set_sleep(slot, text, io) : set_cores(slot, text, io);
+    free(text);
+    return code;
+}
+
+static int take_key(const struct key *key, struct gpu_tracker_settings *settings,
+                    const json_t *value, const struct cmd_streams *io)
+{
+    void *slot = (char *)settings + key->slot;
+
+    if (key->may_be_null && json_is_null(value))
+        return CMD_DONE;
+    switch (key->type) {
+    case KEY_TEXT:
+        if (!json_is_string(value))
+            return wrong(settings, key, "is not a text", io);
+        *(const char **)slot = json_string_value(value);
+        return CMD_DONE;
+    case KEY_FLAG:
+        if (!json_is_boolean(value))
+            return wrong(settings, key, "is neither true nor false", io);
+        *(bool *)slot = json_is_true(value);
+        return CMD_DONE;
+    case KEY_SLEEP:
+    case KEY_CORES:
+        return take_number(key, settings, value, io);
+    case KEY_UUIDS:
+        return take_uuids(key, settings, value, io);
+    case KEY_NOT_HERE:
+        return wrong(settings, key, "cannot be set: the command is what is tracked", io);
+    case KEY_NO_USE:
+        break;
+    }
+    return CMD_DONE;
+}
+
+static const struct key *find_key(const char *name)
+{
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    }
+    return NULL;
+}
+
+static bool is_given(const struct gpu_tracker_args *args, const struct key *key)
+{
+    return key->option && *(const char *const *)((const char *)args + key->option);
+}
+
+static int take_config(struct gpu_tracker_settings *settings,
+                       const struct gpu_tracker_args *args, const struct cmd_streams *io)
+{
+    const char *name;
+    json_t *value;
+    int code = CMD_DONE;
+
+    json_object_foreach(settings->config, name, value)
+    {
+        const struct key *key = find_key(name);
+        if (!key)
+            return gpu_tracker_error(io, "%s: there is no setting \"%s\".", args->tconfig,
+                                     name);
+        if (!is_given(args, key))
+            code = take_key(key, settings, value, io);
+        if (code != CMD_DONE)
+            return code;
+    }
+    return code;
+}
+
+static int take_options(struct gpu_tracker_settings *settings,
+                        const struct gpu_tracker_args *args, const struct cmd_streams *io)
+{
+    int code = CMD_DONE;
+
+    if (args->ram_unit)
+        settings->ram_unit = args->ram_unit;
+    if (args->gpu_ram_unit)
+        settings->gpu_ram_unit = args->gpu_ram_unit;
+    if (args->time_unit)
+        settings->time_unit = args->time_unit;
+    if (args->brand)
+        settings->brand = args->brand;
+    if (args->tracking_file)
+        settings->tracking_file = args->tracking_file;
+    settings->disable_logs = settings->disable_logs || args->disable_logs;
+    settings->overwrite = settings->overwrite || args->overwrite;
+    if (args->sleep_time)
+        code = set_sleep(&settings->sleep_seconds, args->sleep_time, io);
+    if (code == CMD_DONE && args->cores)
+        code = set_cores(&settings->cores, args->cores, io);
+    if (code == CMD_DONE && args->gpu_uuids)
+        code = set_uuids(&settings->gpu_uuids, args->gpu_uuids, io);
+    return code;
+}
+
+static int check_unit(const char *unit, const char *what, bool is_time,
+                      const struct cmd_streams *io)
+{
+    const struct wm_report_style style = {
+        .ram_unit = is_time ? NULL : unit,
+        .time_unit = is_time ? unit : NULL,
+    };
+
+    if (wm_report_style_check(&style, NULL) == WM_OK)
+        return CMD_DONE;
+    return gpu_tracker_error(io, "\"%s\" is not a valid %s unit. Valid values are %s", unit,
+                             what,
+                             is_time ? "days, hours, minutes, seconds"
+                                     : "bytes, gigabytes, kilobytes, megabytes, terabytes");
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+
+    return length > end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* In the order of the original. */
+static int check(const struct gpu_tracker_settings *settings, const struct cmd_streams *io)
+{
+    const char *file = settings->tracking_file, *brand = settings->brand;
+
+    int code = check_unit(settings->ram_unit, "RAM", false, io);
+    if (code == CMD_DONE)
+        code = check_unit(settings->gpu_ram_unit, "GPU RAM", false, io);
+    if (code == CMD_DONE)
+        code = check_unit(settings->time_unit, "time", true, io);
+    if (code == CMD_DONE && file && !ends_with(file, ".csv") && !ends_with(file, ".sqlite"))
+        code = gpu_tracker_error(io,
+                                 "Invalid file name: \"%s\". Valid file extensions are "
+                                 "\".csv\" and \".sqlite\".",
+                                 file);
+    if (code == CMD_DONE && brand && strcmp(brand, "nvidia") != 0 &&
+        strcmp(brand, "amd") != 0)
+        code = gpu_tracker_error(io,
+                                 "\"%s\" is not a valid GPU brand. Supported values are "
+                                 "\"nvidia\" and \"amd\".",
+                                 brand);
+    return code;
+}
+
+int gpu_tracker_settings_of(const struct gpu_tracker_args *args,
+                            const struct cmd_streams *io,
+                            struct gpu_tracker_settings *ret_settings)
+{
+    int code = CMD_DONE;
+
+    *ret_settings = (struct gpu_tracker_settings) {
+        .sleep_seconds = 1,
+        .ram_unit = "gigabytes",
+        .gpu_ram_unit = "gigabytes",
+        .time_unit = "hours",
+    };
+    if (args->tconfig) {
+        ret_settings->config_path = args->tconfig;
+        ret_settings->config = gpu_tracker_load_config(args->tconfig, io);
+        code = ret_settings->config ? take_config(ret_settings, args, io) : CMD_FAILED;
+    }
+    if (code == CMD_DONE)
+        code = take_options(ret_settings, args, io);
+    return code == CMD_DONE ? check(ret_settings, io) : code;
+}
+
+void gpu_tracker_settings_release(struct gpu_tracker_settings *settings)
+{
+    free(settings->gpu_uuids);
+    json_decref(settings->config);
+}

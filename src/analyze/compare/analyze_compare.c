@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_compare.c - figures of sessions side by side, and what is noise in them. */
+#include "analyze/compare/analyze_compare.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/compare/analyze_welch.h"
+#include "base/base_array.h"
+
+static_assert(WM_COMPARE_ITEMS <= 32, "a choice has a bit for each item");
+
+static int no_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "comparison: out of memory");
+}
+
+/* Percentages and capacities mean something else where there is more hardware. */
+static int remark_hardware(struct wm_compare *compare)
+{
+    const struct wm_static_data *first = &compare->sessions[0].results->static_data;
+    int status = WM_OK;
+
+    for (size_t i = 1; i < compare->session_count && status == WM_OK; i++) {
+        const struct wm_static_data *data = &compare->sessions[i].results->static_data;
+        if (data->expected_cores != first->expected_cores ||
+            data->system_cores != first->system_cores)
+            status = wm_remarks_add(
+                &compare->remarks,
+                "session \"%s\" had other numbers of cores than \"%s\": their percentages "
+                "of hardware are not comparable",
+                compare->sessions[i].name, compare->sessions[0].name);
+        if (status == WM_OK &&
+            (data->expected_gpus != first->expected_gpus || data->gpus != first->gpus))
+            status = wm_remarks_add(&compare->remarks,
+                                    "session \"%s\" had other numbers of GPUs than \"%s\"",
+                                    compare->sessions[i].name, compare->sessions[0].name);
+    }
+    return status;
+}
+
+/* gpu_tracker's JSON, and that of earlier analyses of ours. */
+static bool lacks_effective(const struct wm_block_results *results)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        const struct wm_block_figures *time = &results->blocks[i].time;
+        if (!isnan(time->std) && isnan(time->effective))
+            return true;
+    }
+    return false;
+}
+
+static int remark_dependence(struct wm_compare *compare)
+{
+    int status = WM_OK;
+
+    for (size_t i = 0; i < compare->session_count && status == WM_OK; i++) {
+        if (lacks_effective(compare->sessions[i].results))
+            status = wm_remarks_add(
+                &compare->remarks,
+                "session \"%s\" does not tell how much its values depend on each other; "
+                "taken as if they did not, more of them seem to differ",
+                compare->sessions[i].name);
+    }
+    return status;
+}
+
+/* What is to be said of each session by itself. */
+static int remark_sessions(struct wm_compare *compare)
+{
+    int status = WM_OK;
+
+    for (size_t i = 0; i < compare->session_count; i++) {
+        const struct wm_remarks *remarks = &compare->sessions[i].results->remarks;
+        for (size_t r = 0; r < remarks->count && status == WM_OK; r++)
+            status = wm_remarks_add(&compare->remarks, "%s", remarks->all[r]);
+    }
+    return status;
+}
+
+int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
+                   enum wm_compare_statistic statistic, bool as_gpu_tracker,
+                   struct wm_compare **ret_compare, struct wm_error *err)
+{
+    if (count == 0)
+        return wm_fail(err, WM_EINVAL, "comparison: there is no session");
+    struct wm_compare *compare = calloc(1, sizeof(*compare));
+    if (!compare)
+        return no_memory(err);
+
+    *compare = (struct wm_compare) { .sessions = sessions,
+                                     .session_count = count,
+                                     .statistic = statistic };
+    int status = as_gpu_tracker ? wm_compare_match_gpu_tracker(compare, err)
+                                : wm_compare_match(compare, err);
+    if (status == WM_OK && remark_sessions(compare) < 0)
+        status = no_memory(err);
+    bool has_remarks = status == WM_OK && !as_gpu_tracker;
+    if (has_remarks && (remark_hardware(compare) < 0 || remark_dependence(compare) < 0))
+        status = no_memory(err);
+    if (status < 0) {
+        wm_compare_free(compare);
+        return status;
+    }
+    *ret_compare = compare;
+    return WM_OK;
+}
+
+void wm_compare_free(struct wm_compare *compare)
+{
+    if (!compare)
+        return;
+    for (size_t i = 0; i < compare->group_count; i++) {
+        free(compare->groups[i].label);
+        free(compare->groups[i].blocks);
+    }
+    free(compare->groups);
+    wm_remarks_release(&compare->remarks);
+    free(compare);
+}
+
+struct wm_compare_group *wm_compare_add_group(struct wm_compare *compare)
+{
+    if (wm_array_reserve(&compare->groups, compare->group_count, &compare->group_room,
+                         sizeof(*compare->groups)) < 0)
+        return NULL;
+
+    struct wm_compare_group *group = &compare->groups[compare->group_count];
+    *group = (struct wm_compare_group) {
+        .blocks = calloc(compare->session_count, sizeof(const struct wm_block_result *)),
+    };
+    if (!group->blocks)
+        return NULL;
+    compare->group_count++;
+    return group;
+}
+
+bool wm_compare_is_in_all(const struct wm_compare *compare,
+                          const struct wm_compare_group *group)
+{
+    for (size_t i = 0; i < compare->session_count; i++) {
+        if (!group->blocks[i])
+            return false;
+    }
+    return true;
+}
+
+const char *wm_compare_line(const char *name)
+{
+    const char *colon = strrchr(name, ':');
+
+    if (!colon || colon[1] == '\0' || colon[1 + strspn(colon + 1, "0123456789")] != '\0')
+        return NULL;
+    return colon + 1;
+}
+
+static int by_text(const void *one, const void *other)
+{
+    return strcmp(*(const char *const *)one, *(const char *const *)other);
+}
+
+int wm_compare_set_label(const struct wm_compare *compare, struct wm_compare_group *group)
+{
+    const char **names = calloc(compare->session_count, sizeof(*names));
+    size_t count = 0, length = 0;
+
+    if (!names)
+        return WM_ENOMEM;
+    for (size_t i = 0; i < compare->session_count; i++) {
+        if (group->blocks[i])
+            names[count++] = group->blocks[i]->name;
+    }
+    qsort(names, count, sizeof(*names), by_text);
+    for (size_t i = 0; i < count; i++)
+        length += strlen(names[i]) + strlen(" -> ");
+
+    char *label = malloc(length + 1);
+    size_t used = 0;
+    for (size_t i = 0; label && i < count; i++) {
+        if (i > 0 && strcmp(names[i], names[i - 1]) == 0)
+            continue;
+        used += (size_t)snprintf(label + used, length + 1 - used, "%s%s",
+                                 i > 0 ? " -> " : "", names[i]);
+    }
+    free(names);
+    group->label = label;
+    return label ? WM_OK : WM_ENOMEM;
+}
+
+const char *wm_compare_item_name(unsigned item)
+{
+    static const char *const names[WM_COMPARE_COSTS] = {
+        "time",        "cpu_time",   "energy",      "cpu_energy",
+        "dram_energy", "gpu_energy", "tree_energy",
+    };
+
+    if (item < WM_MEASUREMENT_COUNT)
+        return wm_measurement_name((enum wm_measurement)item);
+    return names[item - WM_COMPARE_TIME];
+}
+
+bool wm_compare_item_matters(unsigned item)
+{
+    switch (item) {
+    case WM_MAIN_RAM:
+    case WM_DESCENDANTS_RAM:
+    case WM_COMBINED_RAM:
+    case WM_MAIN_GPU_RAM:
+    case WM_DESCENDANTS_GPU_RAM:
+    case WM_COMBINED_GPU_RAM:
+        return true;
+    default:
+        return item >= WM_COMPARE_TIME;
+    }
+}
+
+/* What a figure of one session is, and what is known of its scatter. */
+struct figure {
+    double value;
+    bool has_spread;
+    struct wm_welch_sample spread;
+    double off;     /* of a figure that was measured once; NAN: not known; and */
+    double scatter; /* what another run would be off by besides */
+    const char *why;
+};
+
+static double statistic_of(enum wm_compare_statistic statistic,
+                           const struct wm_block_figures *figures)
+{
+    switch (statistic) {
+    case WM_COMPARE_MIN:
+        return figures->min;
+    case WM_COMPARE_MAX:
+        return figures->max;
+    case WM_COMPARE_MEAN:
+        return figures->mean;
+    case WM_COMPARE_STD:
+        return figures->std;
+    case WM_COMPARE_TOTAL:
+        return figures->total;
+    }
+    return NAN;
+}
+
+/* Values that depend on each other scatter less among themselves than from run to run. */
+static double std_of(const struct wm_block_figures *figures, double count, double effective)
+{
+    if (effective >= count || effective <= 1)
+        return figures->std;
+    return figures->std * sqrt((1 - 1 / count) / (1 - 1 / effective));
+}
+
+/* A total is the mean so many times; how often is the program's own doing. */
+static struct figure figure_of(enum wm_compare_statistic statistic,
+                               const struct wm_block_figures *figures, uint64_t count)
+{
+    struct figure figure = { .value = statistic_of(statistic, figures), .off = NAN };
+    double all = (double)count;
+    double effective = figures->effective < all ? figures->effective : all;
+
+    if (statistic != WM_COMPARE_MEAN && statistic != WM_COMPARE_TOTAL) {
+        figure.why = "min, max and std are not tested";
+    } else if (count == 0) {
+        figure.why = "how many values there were is not told";
+    } else {
+        figure.has_spread = true;
+        figure.spread = (struct wm_welch_sample) {
+            .count = effective,
+            .std = std_of(figures, all, effective),
+            .scale = statistic == WM_COMPARE_TOTAL ? all : 1,
+        };
+    }
+    return figure;
+}
+
+/* What was used by all calls, and with the mean by one. */
+static struct figure figure_of_cost(enum wm_compare_statistic statistic,
+                                    const struct wm_compare_costs *costs, unsigned item)
+{
+    struct figure figure = { .value = NAN,
+                             .off = NAN,
+                             .why = "how far it may be off is not known" };
+
+    if (!costs || (statistic != WM_COMPARE_MEAN && statistic != WM_COMPARE_TOTAL))
+        return figure;
+    const struct wm_compare_spent *spent = &costs->spent[item - WM_COMPARE_TIME];
+    double calls = statistic == WM_COMPARE_MEAN ? costs->calls : 1;
+    if (calls > 0) {
+        figure.value = spent->value / calls;
+        figure.off = spent->off / calls;
+        figure.scatter = spent->scatter / calls;
+    }
+    return figure;
+}
+
+static struct figure find_figure(const struct wm_compare *compare, size_t session,
+                                 size_t group, unsigned item)
+{
+    const struct wm_compare_session *from = &compare->sessions[session];
+    const struct wm_block_results *results = from->results;
+    struct figure figure = { .value = NAN, .off = NAN };
+
+    if (item < WM_COMPARE_TIME && wm_block_results_lack(results, item))
+        return figure;
+    if (group == WM_COMPARE_OVERALL && item >= WM_COMPARE_TIME)
+        return figure_of_cost(compare->statistic, from->whole, item);
+    if (group == WM_COMPARE_OVERALL)
+        return figure_of(compare->statistic, &results->overall[item], results->timepoints);
+
+    const struct wm_block_result *block = compare->groups[group].blocks[session];
+    if (!block)
+        return figure;
+    if (item == WM_COMPARE_TIME)
+        return figure_of(compare->statistic, &block->time, block->calls);
+    if (item > WM_COMPARE_TIME)
+        return figure_of_cost(compare->statistic,
+                              from->blocks ? &from->blocks[block - results->blocks] : NULL,
+                              item);
+    return figure_of(compare->statistic, &block->usage[item], block->timepoints);
+}
+
+/* Figures of blocks come from where those of all come from. */
+static enum wm_origin origin_of(const struct wm_compare_session *session, unsigned item)
+{
+    if (item < WM_COMPARE_TIME)
+        return wm_block_results_origin(session->results, item);
+    return session->whole ? session->whole->spent[item - WM_COMPARE_TIME].origin
+                          : WM_MEASURED;
+}
+
+static double change_of(double first, double value)
+{
+    if (value == first)
+        return 0;
+    return (value - first) / fabs(first);
+}
+
+static void test(const struct figure *first, const struct figure *figure,
+                 struct wm_compare_cell *cell)
+{
+    if (isnan(first->value) || isnan(figure->value)) {
+        cell->why = "it is not known in both sessions";
+        return;
+    }
+    cell->change = change_of(first->value, figure->value);
+    if (first->has_spread && figure->has_spread)
+        cell->why = wm_welch(&first->spread, &figure->spread, &cell->noise);
+    else if (!isnan(first->off + first->scatter) && !isnan(figure->off + figure->scatter))
+        cell->noise =
+            hypot(hypot(first->off, first->scatter), hypot(figure->off, figure->scatter));
+    else
+        cell->why = first->why ? first->why : figure->why;
+    if (!cell->why)
+        cell->verdict = fabs(figure->value - first->value) > cell->noise
+                            ? WM_COMPARE_BEYOND
+                            : WM_COMPARE_WITHIN;
+}
+
+void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned item,
+                      struct wm_compare_cell *ret_cells)
+{
+    struct figure first = find_figure(compare, 0, group, item);
+
+    for (size_t i = 0; i < compare->session_count; i++) {
+        struct figure figure = find_figure(compare, i, group, item);
+        ret_cells[i] =
+            (struct wm_compare_cell) { .value = figure.value,
+                                       .origin = origin_of(&compare->sessions[i], item),
+                                       .off = figure.off,
+                                       .change = NAN,
+                                       .noise = NAN };
+        if (i > 0)
+            test(&first, &figure, &ret_cells[i]);
+    }
+}
+
+/* The time of a whole session was measured once, so nothing tells its noise: each can judge
+ * for oneself how large a change is large. */
+static bool is_for_oneself(const struct wm_compare_cell *cell, size_t group, unsigned item)
+{
+    return group == WM_COMPARE_OVERALL && item == WM_COMPARE_TIME && !isnan(cell->change);
+}
+
+/* `tested` gets a bit for each item of a session that could be looked at. */
+static void look_for_worst(const struct wm_compare *compare, size_t group, uint32_t chosen,
+                           struct wm_compare_cell *cells, uint32_t *tested,
+                           struct wm_compare_worst *worst)
+{
+    for (unsigned item = 0; item < WM_COMPARE_ITEMS; item++) {
+        uint32_t bit = UINT32_C(1) << item;
+        if (chosen ? !(chosen & bit) : !wm_compare_item_matters(item))
+            continue;
+        wm_compare_cells(compare, group, item, cells);
+        for (size_t i = 1; i < compare->session_count; i++) {
+            bool counts = is_for_oneself(&cells[i], group, item);
+            if (counts || cells[i].verdict != WM_COMPARE_NOT_TESTED)
+                tested[i] |= bit;
+            counts |= cells[i].verdict == WM_COMPARE_BEYOND;
+            if (counts && cells[i].change > worst->change)
+                *worst = (struct wm_compare_worst) {
+                    .change = cells[i].change, .session = i, .group = group, .item = item
+                };
+        }
+    }
+}
+
+static void find_untested(size_t session_count, uint32_t chosen, const uint32_t *tested,
+                          struct wm_compare_worst *worst)
+{
+    for (size_t i = 1; i < session_count; i++) {
+        uint32_t missing = chosen & ~tested[i];
+        if (missing == 0 && tested[i] != 0)
+            continue;
+        worst->untested = i;
+        worst->untested_item =
+            missing ? (unsigned)__builtin_ctz(missing) : WM_COMPARE_ITEMS;
+        return;
+    }
+}
+
+int wm_compare_find_worst(const struct wm_compare *compare, uint32_t chosen,
+                          struct wm_compare_worst *ret_worst)
+{
+    struct wm_compare_cell *cells = calloc(compare->session_count, sizeof(*cells));
+    uint32_t *tested = calloc(compare->session_count, sizeof(*tested));
+    struct wm_compare_worst worst = { 0 };
+    int status = cells && tested ? WM_OK : WM_ENOMEM;
+
+    if (status == WM_OK) {
+        look_for_worst(compare, WM_COMPARE_OVERALL, chosen, cells, tested, &worst);
+        for (size_t i = 0; i < compare->group_count; i++)
+            look_for_worst(compare, i, chosen, cells, tested, &worst);
+        find_untested(compare->session_count, chosen, tested, &worst);
+        *ret_worst = worst;
+    }
+    free(cells);
+    free(tested);
+    return status;
+}
+
+double wm_compare_unit_size(const char *unit)
+{
+    static const struct {
+        const char *name;
+        double size;
+    } units[] = {
+        { "bytes", 1 },       { "kilobytes", 1e3 },  { "megabytes", 1e6 },
+        { "gigabytes", 1e9 }, { "terabytes", 1e12 },
+    };
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (strcmp(units[i].name, unit) == 0)
+            return units[i].size;
+    }
+    return 0;
+}
+
+/* Powers of ten divide exactly, where their reciprocals would not multiply so. */
+static double convert(double value, double from, double to)
+{
+    return from >= to ? value * (from / to) : value / (to / from);
+}
+
+static void convert_usage(struct wm_block_figures *usage, unsigned first, unsigned last,
+                          double from, double to)
+{
+    for (unsigned i = first; i <= last; i++) {
+        usage[i].min = convert(usage[i].min, from, to);
+        usage[i].max = convert(usage[i].max, from, to);
+        usage[i].mean = convert(usage[i].mean, from, to);
+        usage[i].std = convert(usage[i].std, from, to);
+    }
+}
+
+static int convert_unit(struct wm_block_results *results, const char *unit, const char *to,
+                        unsigned first, unsigned last, const char *name,
+                        struct wm_error *err)
+{
+    double size = wm_compare_unit_size(unit), size_to = wm_compare_unit_size(to);
+
+    if (size == 0)
+        return wm_fail(err, WM_EFORMAT, "%.100s: \"%.15s\" is no unit of memory", name,
+                       unit);
+    convert_usage(results->overall, first, last, size, size_to);
+    for (size_t i = 0; i < results->count; i++)
+        convert_usage(results->blocks[i].usage, first, last, size, size_to);
+    return WM_OK;
+}
+
+int wm_compare_convert(struct wm_block_results *results, const struct wm_static_data *units,
+                       const char *name, struct wm_error *err)
+{
+    struct wm_static_data *data = &results->static_data;
+
+    int status = convert_unit(results, data->ram_unit, units->ram_unit, WM_MAIN_RAM,
+                              WM_SYSTEM_RAM, name, err);
+    if (status == WM_OK)
+        status = convert_unit(results, data->gpu_ram_unit, units->gpu_ram_unit,
+                              WM_MAIN_GPU_RAM, WM_SYSTEM_GPU_RAM, name, err);
+    if (status < 0)
+        return status;
+    data->ram_capacity = convert(data->ram_capacity, wm_compare_unit_size(data->ram_unit),
+                                 wm_compare_unit_size(units->ram_unit));
+    data->gpu_ram_capacity =
+        convert(data->gpu_ram_capacity, wm_compare_unit_size(data->gpu_ram_unit),
+                wm_compare_unit_size(units->gpu_ram_unit));
+    memcpy(data->ram_unit, units->ram_unit, sizeof(data->ram_unit));
+    memcpy(data->gpu_ram_unit, units->gpu_ram_unit, sizeof(data->gpu_ram_unit));
+    return WM_OK;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_compare.h - sessions side by side: which of their blocks are the same, by how
+ * much each figure differs from that of the first session, and whether that is more than
+ * noise. Nothing here reads a file.
+ */
+#ifndef WM_ANALYZE_COMPARE_H
+#define WM_ANALYZE_COMPARE_H
+
+#include <stdint.h>
+
+#include "analyze/region/analyze_block_results.h"
+#include "base/text/base_remarks.h"
+
+enum wm_compare_statistic {
+    WM_COMPARE_MIN,
+    WM_COMPARE_MAX,
+    WM_COMPARE_MEAN,
+    WM_COMPARE_STD,
+    WM_COMPARE_TOTAL,
+};
+
+/* What is compared: the measurements, numbered as they are, and these. */
+enum wm_compare_item {
+    WM_COMPARE_TIME = WM_MEASUREMENT_COUNT, /* s */
+    WM_COMPARE_CPU_TIME,
+    WM_COMPARE_ENERGY, /* J: of all that is known, of its parts, and of the program's share
+                        */
+    WM_COMPARE_CPU_ENERGY,
+    WM_COMPARE_DRAM_ENERGY,
+    WM_COMPARE_GPU_ENERGY,
+    WM_COMPARE_TREE_ENERGY,
+    WM_COMPARE_ITEMS,
+};
+
+enum { WM_COMPARE_COSTS = WM_COMPARE_ITEMS - WM_COMPARE_TIME };
+
+/* What was used, and how far that may be off, 95 times of 100. NAN: not known. Another run
+ * like this one is off by `scatter` as well, as far as that can be told. */
+struct wm_compare_spent {
+    double value, off, scatter;
+    enum wm_origin origin;
+};
+
+/* What only our recordings tell. Of a block the time is taken from its results. */
+struct wm_compare_costs {
+    struct wm_compare_spent spent[WM_COMPARE_COSTS]; /* of item WM_COMPARE_TIME + index */
+    double calls;                                    /* that it is the sum of; 1 of all */
+};
+
+struct wm_compare_session {
+    const char *name;
+    const struct wm_block_results *results;
+    const struct wm_compare_costs *whole;  /* NULL: it is no recording */
+    const struct wm_compare_costs *blocks; /* one for each block of the results, or NULL */
+};
+
+/* A block of each session, or NULL where a session has none. */
+struct wm_compare_group {
+    char *label; /* "tmp.py:7 -> tmp.py:9" */
+    const struct wm_block_result **blocks;
+};
+
+struct wm_compare {
+    const struct wm_compare_session *sessions; /* borrowed */
+    size_t session_count;
+    enum wm_compare_statistic statistic;
+    struct wm_compare_group *groups;
+    size_t group_count, group_room;
+    struct wm_remarks remarks;
+};
+
+/* Blocks that belong together have one name, or names that differ by the number of the line
+ * after their last colon. `as_gpu_tracker`: by gpu_tracker's rules and in its words, which
+ * is WM_EINVAL where sessions have different blocks. */
+int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
+                   enum wm_compare_statistic statistic, bool as_gpu_tracker,
+                   struct wm_compare **ret_compare, struct wm_error *err);
+
+/* Accepts NULL. */
+void wm_compare_free(struct wm_compare *compare);
+
+/* The two ways to match; for wm_compare_new(). Both add groups and remarks. */
+int wm_compare_match(struct wm_compare *compare, struct wm_error *err);
+int wm_compare_match_gpu_tracker(struct wm_compare *compare, struct wm_error *err);
+
+/* Takes the places for the blocks of one group; NULL when out of memory. */
+struct wm_compare_group *wm_compare_add_group(struct wm_compare *compare);
+
+/* Whether each session has a block of the group. */
+bool wm_compare_is_in_all(const struct wm_compare *compare,
+                          const struct wm_compare_group *group);
+
+/* The number of a line that a name ends in, ":7", past the colon; NULL. */
+const char *wm_compare_line(const char *name);
+
+/* The names of the blocks in their order, each once, with " -> " between them. */
+int wm_compare_set_label(const struct wm_compare *compare, struct wm_compare_group *group);
+
+enum wm_compare_verdict {
+    WM_COMPARE_NOT_TESTED,
+    WM_COMPARE_WITHIN, /* the noise */
+    WM_COMPARE_BEYOND,
+};
+
+/* A figure of one session beside that of the first. */
+struct wm_compare_cell {
+    double value; /* NAN: not known */
+    enum wm_origin origin;
+    double off;    /* what that may be off, 95 times of 100; NAN: that is not told */
+    double change; /* relative to the first; NAN: not known, or it is the first; may be */
+                   /* infinite, where that is 0 */
+    double noise;  /* half the 95 % interval of the difference; NAN: not tested */
+    enum wm_compare_verdict verdict;
+    const char *why; /* it was not tested; NULL for the first */
+};
+
+/* Of all timepoints. */
+#define WM_COMPARE_OVERALL SIZE_MAX
+
+/* A cell for each session. */
+void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned item,
+                      struct wm_compare_cell *ret_cells);
+
+/* "main_ram", "time", "tree_energy". */
+const char *wm_compare_item_name(unsigned item);
+
+/* Whether more of it is worse: time, CPU time, energy, and the memory of the program. */
+bool wm_compare_item_matters(unsigned item);
+
+/* The largest increase of what matters beyond the noise, or of the time of a session. */
+struct wm_compare_worst {
+    double change; /* 0: there is none */
+    size_t session, group;
+    unsigned item;
+    size_t untested; /* the first session of which nothing could be looked at; 0: none */
+    unsigned untested_item; /* where it was chosen; WM_COMPARE_ITEMS: nothing of all */
+};
+
+/* `chosen` has a bit, 1 << item, for each that is looked at; 0: all that matter. Each that
+ * is chosen has to be one that can be looked at. */
+int wm_compare_find_worst(const struct wm_compare *compare, uint32_t chosen,
+                          struct wm_compare_worst *ret_worst);
+
+/* "bytes" to "terabytes", powers of 1000, in bytes; 0 for any other word. */
+double wm_compare_unit_size(const char *unit);
+
+/* Gives memory in the units of another session. WM_EFORMAT for a unit that is none. */
+int wm_compare_convert(struct wm_block_results *results, const struct wm_static_data *units,
+                       const char *name, struct wm_error *err);
+
+#endif

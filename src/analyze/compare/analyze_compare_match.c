@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_compare_match.c - which blocks of sessions are the same.
+ *
+ * A name may end in ":<line>", which moves with every edit above it. So what has no
+ * counterpart of its own name is matched by what stands before the line, in the order of
+ * the lines.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/compare/analyze_compare.h"
+
+/* A block of a session, and where it stands in its file. */
+struct place {
+    const struct wm_block_result *block;
+    size_t session;
+    const char *line; /* digits; NULL: there are none, and the rest is 0 */
+    size_t stem;      /* bytes before them */
+    size_t digits;    /* without zeros before them */
+    size_t width;     /* with them */
+};
+
+static int no_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "comparison: out of memory");
+}
+
+static struct place place_of(const struct wm_block_result *block, size_t session)
+{
+    struct place place = { .block = block,
+                           .session = session,
+                           .line = wm_compare_line(block->name) };
+
+    if (place.line) {
+        place.stem = (size_t)(place.line - block->name);
+        place.width = strlen(place.line);
+        place.digits = place.width - strspn(place.line, "0");
+    }
+    return place;
+}
+
+static const char *digits_of(const struct place *place)
+{
+    return place->line + place->width - place->digits;
+}
+
+static bool has_stem(const struct place *one, const struct place *other)
+{
+    return one->line && other->line && one->stem == other->stem &&
+           memcmp(one->block->name, other->block->name, one->stem) == 0;
+}
+
+/* All blocks of all sessions; the caller's. */
+static struct place *find_places(const struct wm_compare *compare, size_t *ret_count)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < compare->session_count; i++)
+        count += compare->sessions[i].results->count;
+    struct place *places = calloc(count + 1, sizeof(*places));
+    *ret_count = 0;
+    for (size_t i = 0; places && i < compare->session_count; i++) {
+        const struct wm_block_results *results = compare->sessions[i].results;
+        for (size_t b = 0; b < results->count; b++)
+            places[(*ret_count)++] = place_of(&results->blocks[b], i);
+    }
+    return places;
+}
+
+static int by_name(const void *one, const void *other)
+{
+    const struct place *a = one, *b = other;
+    int order = strcmp(a->block->name, b->block->name);
+
+    if (order != 0)
+        return order;
+    return a->session < b->session ? -1 : a->session > b->session;
+}
+
+/* A group for each name. `firsts` gets the place of the first block of each. */
+static int group_names(struct wm_compare *compare, const struct place *places, size_t count,
+                       struct place *firsts, struct wm_error *err)
+{
+    struct wm_compare_group *group = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct place *place = &places[i];
+        bool is_new = i == 0 || strcmp(place->block->name, places[i - 1].block->name) != 0;
+        if (!is_new && place->session == places[i - 1].session)
+            return wm_fail(err, WM_EFORMAT, "session \"%.60s\" has block \"%.60s\" twice",
+                           compare->sessions[place->session].name, place->block->name);
+        if (is_new) {
+            firsts[compare->group_count] = *place;
+            group = wm_compare_add_group(compare);
+        }
+        if (!group)
+            return no_memory(err);
+        group->blocks[place->session] = place->block;
+    }
+    return WM_OK;
+}
+
+/* A group on its way to being matched by its line. */
+struct candidate {
+    struct place first;
+    struct wm_compare_group *group;
+};
+
+/* Those of one stem together, with the blocks of earlier sessions first, and by line. */
+static int by_stem(const void *one, const void *other)
+{
+    const struct place *a = &((const struct candidate *)one)->first;
+    const struct place *b = &((const struct candidate *)other)->first;
+    size_t shorter = a->stem < b->stem ? a->stem : b->stem;
+    int order = memcmp(a->block->name, b->block->name, shorter);
+
+    if (order != 0)
+        return order;
+    if (a->stem != b->stem)
+        return a->stem < b->stem ? -1 : 1;
+    if (a->session != b->session)
+        return a->session < b->session ? -1 : 1;
+    if (a->digits != b->digits)
+        return a->digits < b->digits ? -1 : 1;
+    order = memcmp(digits_of(a), digits_of(b), a->digits);
+    return order != 0 ? order : strcmp(a->block->name, b->block->name);
+}
+
+static bool is_apart(const struct wm_compare *compare, const struct wm_compare_group *one,
+                     const struct wm_compare_group *other)
+{
+    for (size_t i = 0; i < compare->session_count; i++) {
+        if (one->blocks[i] && other->blocks[i])
+            return false;
+    }
+    return true;
+}
+
+/* What the second group has moves into the first. */
+static int join(struct wm_compare *compare, const struct candidate *into,
+                const struct candidate *from, struct wm_error *err)
+{
+    for (size_t i = 0; i < compare->session_count; i++) {
+        if (from->group->blocks[i])
+            into->group->blocks[i] = from->group->blocks[i];
+        from->group->blocks[i] = NULL;
+    }
+    if (wm_remarks_add(
+            &compare->remarks,
+            "block \"%s\" of session \"%s\" is compared with \"%s\" of \"%s\": they differ "
+            "by the number of their line alone; give them names if they are not the same",
+            from->first.block->name, compare->sessions[from->first.session].name,
+            into->first.block->name, compare->sessions[into->first.session].name) < 0)
+        return no_memory(err);
+    return WM_OK;
+}
+
+/* Candidates of one stem. Each takes the first before it that has none of its sessions;
+ * `from[session]`: whatever stands before it has that session already. */
+static int join_stem(struct wm_compare *compare, struct candidate *candidates, size_t count,
+                     size_t *from, struct wm_error *err)
+{
+    size_t kept = 0;
+    int status = WM_OK;
+
+    memset(from, 0, compare->session_count * sizeof(*from));
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        const struct candidate *candidate = &candidates[i];
+        size_t at = 0;
+        for (size_t s = 0; s < compare->session_count; s++) {
+            while (from[s] < kept && candidates[from[s]].group->blocks[s])
+                from[s]++;
+            if (candidate->group->blocks[s] && from[s] > at)
+                at = from[s];
+        }
+        while (at < kept && !is_apart(compare, candidates[at].group, candidate->group))
+            at++;
+        if (at < kept)
+            status = join(compare, &candidates[at], candidate, err);
+        else
+            candidates[kept++] = *candidate;
+    }
+    return status;
+}
+
+static int join_lines(struct wm_compare *compare, const struct place *firsts,
+                      struct candidate *candidates, size_t *from, struct wm_error *err)
+{
+    size_t count = 0, end;
+    int status = WM_OK;
+
+    for (size_t i = 0; i < compare->group_count; i++) {
+        if (firsts[i].line && !wm_compare_is_in_all(compare, &compare->groups[i]))
+            candidates[count++] = (struct candidate) { firsts[i], &compare->groups[i] };
+    }
+    qsort(candidates, count, sizeof(*candidates), by_stem);
+    for (size_t start = 0; start < count && status == WM_OK; start = end) {
+        end = start + 1;
+        while (end < count && has_stem(&candidates[start].first, &candidates[end].first))
+            end++;
+        status = join_stem(compare, candidates + start, end - start, from, err);
+    }
+    return status;
+}
+
+/* Takes away the groups whose blocks have moved, and gives the others their labels. */
+static int finish(struct wm_compare *compare, struct wm_error *err)
+{
+    size_t kept = 0;
+    int status = WM_OK;
+
+    for (size_t i = 0; i < compare->group_count; i++) {
+        struct wm_compare_group group = compare->groups[i];
+        bool is_empty = true;
+        for (size_t s = 0; s < compare->session_count; s++)
+            is_empty = is_empty && !group.blocks[s];
+        if (is_empty) {
+            free(group.blocks);
+            continue;
+        }
+        if (status == WM_OK && wm_compare_set_label(compare, &group) < 0)
+            status = no_memory(err);
+        compare->groups[kept++] = group;
+    }
+    compare->group_count = kept;
+    return status;
+}
+
+int wm_compare_match(struct wm_compare *compare, struct wm_error *err)
+{
+    size_t count;
+    struct place *places = find_places(compare, &count);
+    struct place *firsts = calloc(count + 1, sizeof(*firsts));
+    struct candidate *candidates = calloc(count + 1, sizeof(*candidates));
+    size_t *from = calloc(compare->session_count, sizeof(*from));
+    int status;
+
+    if (!places || !firsts || !candidates || !from) {
+        status = no_memory(err);
+    } else {
+        qsort(places, count, sizeof(*places), by_name);
+        status = group_names(compare, places, count, firsts, err);
+        if (status == WM_OK)
+            status = join_lines(compare, firsts, candidates, from, err);
+        if (status == WM_OK)
+            status = finish(compare, err);
+    }
+    free(places);
+    free(firsts);
+    free(candidates);
+    free(from);
+    return status;
+}

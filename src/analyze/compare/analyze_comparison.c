@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_comparison.c - reads the sessions of a comparison, whatever they are stored in.
+ */
+#include "analyze/compare/analyze_comparison.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_report.h"
+#include "analyze/compare/analyze_welch.h"
+#include "base/base_file.h"
+#include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
+#include "record/record.h"
+#include "wattmeter/report.h"
+
+/* How much of a file has to be known to tell what it is. */
+enum { HEAD_SIZE = 64 };
+
+/* A result of a thousand blocks takes 2 MB. */
+#define MOST_JSON ((size_t)1 << 30)
+
+struct session {
+    char *name;
+    struct wm_block_results *results;
+    struct wm_compare_costs *costs; /* of the whole, and then of each block; NULL */
+};
+
+struct wm_comparison {
+    struct session *sessions;
+    struct wm_compare_session *views; /* of them, for the comparison */
+    size_t count;
+
+    struct wm_compare *compare;
+    enum wm_comparison_format format;
+    uint32_t watched; /* a bit, 1 << item, for each; 0: all that matter */
+    struct wm_compare_worst worst;
+    char *worst_figure, *untested;
+};
+
+static int no_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "comparison: out of memory");
+}
+
+int wm_comparison_new(struct wm_comparison **ret_comparison, struct wm_error *err)
+{
+    struct wm_comparison *comparison = calloc(1, sizeof(*comparison));
+
+    if (!comparison)
+        return no_memory(err);
+    *ret_comparison = comparison;
+    return WM_OK;
+}
+
+static void release_session(struct session *session)
+{
+    free(session->name);
+    wm_block_results_free(session->results);
+    free(session->costs);
+}
+
+static void forget_run(struct wm_comparison *comparison)
+{
+    wm_compare_free(comparison->compare);
+    free(comparison->worst_figure);
+    free(comparison->untested);
+    comparison->compare = NULL;
+    comparison->worst_figure = NULL;
+    comparison->untested = NULL;
+    comparison->worst = (struct wm_compare_worst) { 0 };
+}
+
+void wm_comparison_free(struct wm_comparison *comparison)
+{
+    if (!comparison)
+        return;
+    forget_run(comparison);
+    for (size_t i = 0; i < comparison->count; i++)
+        release_session(&comparison->sessions[i]);
+    free(comparison->sessions);
+    free(comparison->views);
+    free(comparison);
+}
+
+static struct wm_compare_spent spent_of(const struct wm_value *value,
+                                        const struct wm_value *uncertainty)
+{
+    struct wm_compare_spent spent = { .value = NAN, .off = NAN };
+
+    if (value->known)
+        spent.value = value->number;
+    if (value->known && uncertainty->known)
+        spent.off = value->number * uncertainty->number;
+    return spent;
+}
+
+static struct wm_compare_spent spent_in(const struct wm_region_value *value)
+{
+    return spent_of(&value->value, &value->uncertainty);
+}
+
+static struct wm_compare_spent spent_by(const struct wm_energy_sum *sum)
+{
+    struct wm_compare_spent spent = spent_of(&sum->energy, &sum->uncertainty);
+
+    spent.origin = sum->origin;
+    return spent;
+}
+
+static struct wm_compare_spent *spent_on(struct wm_compare_costs *costs, unsigned item)
+{
+    return &costs->spent[item - WM_COMPARE_TIME];
+}
+
+/* How far a mean may be off that of another run, as a ratio; NAN: nothing tells. */
+static double scatter_of(const struct wm_block_figures *figures)
+{
+    return wm_student_scatter(figures->effective, figures->std, figures->mean);
+}
+
+static void take_whole(const struct wm_report *report,
+                       const struct wm_block_results *results,
+                       struct wm_compare_costs *costs)
+{
+    static const struct wm_value unknown = { .known = false }, none = { .known = true };
+
+    costs->calls = 1;
+    *spent_on(costs, WM_COMPARE_TIME) = spent_of(&report->compute_time, &unknown);
+    *spent_on(costs, WM_COMPARE_CPU_TIME) = spent_of(&report->cpu_total, &none);
+
+    /* It is told exactly, but another run has another. */
+    spent_on(costs, WM_COMPARE_CPU_TIME)->scatter =
+        report->cpu_total.number * scatter_of(&results->overall[WM_CPU_COMBINED_SUM]);
+    *spent_on(costs, WM_COMPARE_ENERGY) = spent_by(&report->energy);
+    *spent_on(costs, WM_COMPARE_CPU_ENERGY) = spent_by(&report->cpu_energy);
+    *spent_on(costs, WM_COMPARE_DRAM_ENERGY) = spent_by(&report->dram_energy);
+    *spent_on(costs, WM_COMPARE_GPU_ENERGY) = spent_by(&report->gpu_energy);
+    struct wm_energy_sum tree = report->energy;
+    tree.energy = tree.split.tree;
+    tree.uncertainty = tree.split.tree_uncertainty;
+    *spent_on(costs, WM_COMPARE_TREE_ENERGY) = spent_by(&tree);
+    spent_on(costs, WM_COMPARE_TREE_ENERGY)->scatter =
+        report->tree_scatter * report->energy.split.tree.number;
+}
+
+/* What the calls used in another run is off by as much as their time at least. */
+static void take_region(const struct wm_region_usage *region,
+                        const struct wm_block_figures *time, struct wm_compare_costs *costs)
+{
+    const struct wm_region_spending *open = &region->open;
+    double scatter = scatter_of(time);
+
+    costs->calls = (double)(region->block.calls + region->block.unfinished);
+    *spent_on(costs, WM_COMPARE_CPU_TIME) = spent_in(&open->cpu_time);
+    *spent_on(costs, WM_COMPARE_ENERGY) = spent_in(&open->energy);
+    *spent_on(costs, WM_COMPARE_CPU_ENERGY) = spent_in(&open->cpu_energy);
+    *spent_on(costs, WM_COMPARE_DRAM_ENERGY) = spent_in(&open->dram_energy);
+    *spent_on(costs, WM_COMPARE_GPU_ENERGY) = spent_in(&open->gpu_energy);
+    *spent_on(costs, WM_COMPARE_TREE_ENERGY) = spent_in(&open->tree_energy);
+    for (size_t i = 0; i < WM_COMPARE_COSTS && !isnan(scatter); i++)
+        costs->spent[i].scatter = scatter * costs->spent[i].value;
+}
+
+static void forget_costs(struct wm_compare_costs *costs)
+{
+    costs->calls = 0;
+    for (size_t i = 0; i < WM_COMPARE_COSTS; i++)
+        costs->spent[i] = (struct wm_compare_spent) { .value = NAN, .off = NAN };
+}
+
+static int by_name(const void *name, const void *block)
+{
+    return strcmp(name, ((const struct wm_block_result *)block)->name);
+}
+
+/* The regions of the report are the blocks of the results, which are in the order of their
+ * names; but there may be regions that it takes together. */
+static void take_regions(const struct wm_report *report, struct session *session)
+{
+    const struct wm_block_results *results = session->results;
+
+    for (size_t i = 0; i < report->regions.name_count && results->count > 0; i++) {
+        const struct wm_region_usage *region = &report->regions.names[i];
+        const struct wm_block_result *block =
+            bsearch(region->name, results->blocks, results->count, sizeof(*results->blocks),
+                    by_name);
+        if (block)
+            take_region(region, &block->time,
+                        &session->costs[1 + (block - results->blocks)]);
+    }
+}
+
+/* It may be that less was done, and no less needed. */
+static int remark_end(const struct wm_report *report, struct session *session)
+{
+    struct wm_remarks *remarks = &session->results->remarks;
+    const struct wm_result *result = &report->result;
+
+    if (!report->complete)
+        return wm_remarks_add(remarks,
+                              "session \"%s\" is a recording without a result: it is still "
+                              "being written, or wattmeter was killed",
+                              session->name);
+    if (result->exit_signal > 0)
+        return wm_remarks_add(remarks, "session \"%s\": signal %d ended the command",
+                              session->name, result->exit_signal);
+    if (result->exit_status > 0)
+        return wm_remarks_add(remarks, "session \"%s\": the command ended with status %d",
+                              session->name, result->exit_status);
+    return WM_OK;
+}
+
+static int take_costs(struct session *session, const struct wm_analysis_input *input,
+                      struct wm_error *err)
+{
+    struct wm_recording *recording = NULL;
+    struct wm_report *report = NULL;
+
+    session->costs = calloc(1 + session->results->count, sizeof(*session->costs));
+    if (!session->costs)
+        return no_memory(err);
+    for (size_t i = 0; i <= session->results->count; i++)
+        forget_costs(&session->costs[i]);
+
+    int status = wm_recording_open(input->tracking, input->run, &recording, err);
+    if (status == WM_OK)
+        status = wm_report_from_recording(recording, &report, err);
+    wm_recording_close(recording);
+    if (status == WM_OK && remark_end(report, session) < 0)
+        status = no_memory(err);
+    if (status == WM_OK) {
+        take_whole(report, session->results, &session->costs[0]);
+        if (input->sub_tracking_count == 0)
+            take_regions(report, session);
+    }
+    wm_report_free(report);
+    return status;
+}
+
+static int is_recording(const struct wm_analysis_input *input, bool *ret_is,
+                        struct wm_error *err)
+{
+    struct wm_timepoints *timepoints;
+
+    int status = wm_timepoints_open(input->tracking, input->run, &timepoints, err);
+    if (status < 0)
+        return status;
+    *ret_is = wm_timepoints_is_recording(timepoints);
+    wm_timepoints_close(timepoints);
+    return WM_OK;
+}
+
+static int analyze(struct session *session, const struct wm_analysis_input *input,
+                   struct wm_error *err)
+{
+    struct wm_block_analysis *analysis;
+    bool has_costs = false;
+
+    int status = is_recording(input, &has_costs, err);
+    if (status == WM_OK)
+        status = wm_block_analysis_new(input, &analysis, err);
+    if (status < 0)
+        return status;
+    session->results = wm_block_analysis_take(analysis);
+    return has_costs ? take_costs(session, input, err) : WM_OK;
+}
+
+static int read_json(struct session *session, const struct wm_analysis_input *input,
+                     struct wm_error *err)
+{
+    size_t length;
+    char *text;
+
+    if (input->sub_tracking_count > 0)
+        return wm_fail(err, WM_EINVAL,
+                       "%s: is the JSON of an analysis, which has its calls already",
+                       wm_text_path(input->tracking));
+    int status = wm_file_slurp(input->tracking, MOST_JSON, &text, &length, err);
+    if (status < 0)
+        return status;
+    status = wm_block_results_parse(text, length, input->tracking, &session->results, err);
+    free(text);
+    return status;
+}
+
+/* Python's pickles of protocol 2 and later begin with its number; earlier ones look like
+ * any text, but are called so. */
+static bool is_pickle(const char *path, const char *head, size_t length)
+{
+    const char *dot = strrchr(path, '.');
+
+    if (length >= 2 && (unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
+        return true;
+    return dot && length > 0 && head[0] != '{' &&
+           (strcmp(dot, ".pkl") == 0 || strcmp(dot, ".pickle") == 0);
+}
+
+static int load(struct session *session, const struct wm_analysis_input *input,
+                struct wm_error *err)
+{
+    char head[HEAD_SIZE];
+    size_t length = 0, start = 0;
+
+    /* What is no file may be the URL of a recording, or the folder of one. */
+    if (wm_file_head(input->tracking, head, sizeof(head), &length, NULL) < 0)
+        length = 0;
+    start = wm_text_mark(head, length);
+    while (start < length && strchr(" \t\r\n", head[start]))
+        start++;
+    if (is_pickle(input->tracking, head + start, length - start))
+        return wm_fail(err, WM_EFORMAT,
+                       "%.90s: a pickle is a program, and is not read; make JSON of it: "
+                       "gpu-tracker sub-track analyze --tf=... --stf=... --format=json "
+                       "--output=FILE",
+                       wm_text_path(input->tracking));
+    if (start < length && head[start] == '{')
+        return read_json(session, input, err);
+    return analyze(session, input, err);
+}
+
+static bool has_session(const struct wm_comparison *comparison, const char *name)
+{
+    for (size_t i = 0; i < comparison->count; i++) {
+        if (strcmp(comparison->sessions[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int make_room(struct wm_comparison *comparison)
+{
+    size_t count = comparison->count + 1;
+    struct session *sessions =
+        realloc(comparison->sessions, count * sizeof(*comparison->sessions));
+
+    if (!sessions)
+        return WM_ENOMEM;
+    comparison->sessions = sessions;
+    struct wm_compare_session *views =
+        realloc(comparison->views, count * sizeof(*comparison->views));
+    if (!views)
+        return WM_ENOMEM;
+    comparison->views = views;
+    return WM_OK;
+}
+
+static void show_session(struct wm_comparison *comparison, const struct session *session)
+{
+    comparison->sessions[comparison->count] = *session;
+    comparison->views[comparison->count++] = (struct wm_compare_session) {
+        .name = session->name,
+        .results = session->results,
+        .whole = session->costs,
+        .blocks = session->costs ? session->costs + 1 : NULL,
+    };
+}
+
+int wm_comparison_add_session(struct wm_comparison *comparison, const char *name,
+                              const struct wm_analysis_input *input, struct wm_error *err)
+{
+    struct session session = { .name = wm_recorder_shown(name) };
+
+    forget_run(comparison);
+    if (!session.name || make_room(comparison) < 0) {
+        release_session(&session);
+        return no_memory(err);
+    }
+    int status = WM_OK;
+    if (has_session(comparison, session.name))
+        status =
+            wm_fail(err, WM_EINVAL, "two sessions are called \"%.100s\"", session.name);
+    if (status == WM_OK)
+        status = load(&session, input, err);
+    if (status == WM_OK) {
+        const struct wm_block_results *first =
+            comparison->count > 0 ? comparison->sessions[0].results : session.results;
+        status = wm_compare_convert(session.results, &first->static_data,
+                                    wm_text_path(input->tracking), err);
+    }
+    if (status < 0)
+        release_session(&session);
+    else
+        show_session(comparison, &session);
+    return status;
+}
+
+int wm_comparison_add(struct wm_comparison *comparison, const char *name, const char *path,
+                      struct wm_error *err)
+{
+    const struct wm_analysis_input input = { .tracking = path, .run = WM_LAST_RUN };
+
+    return wm_comparison_add_session(comparison, name, &input, err);
+}
+
+static int find_statistic(const char *word, bool as_gpu_tracker,
+                          enum wm_compare_statistic *ret_statistic, struct wm_error *err)
+{
+    static const char *const words[] = {
+        [WM_COMPARE_MIN] = "min", [WM_COMPARE_MAX] = "max",     [WM_COMPARE_MEAN] = "mean",
+        [WM_COMPARE_STD] = "std", [WM_COMPARE_TOTAL] = "total",
+    };
+    size_t count = sizeof(words) / sizeof(words[0]) - (as_gpu_tracker ? 1 : 0);
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(words[i], word) == 0) {
+            *ret_statistic = (enum wm_compare_statistic)i;
+            return WM_OK;
+        }
+    }
+    if (as_gpu_tracker)
+        return wm_fail(err, WM_EINVAL,
+                       "Invalid summary statistic '%.60s'. Valid values are min max mean "
+                       "std.",
+                       word);
+    return wm_fail(err, WM_EINVAL,
+                   "there is no statistic \"%.60s\"; there are min, max, mean, std, total",
+                   word);
+}
+
+int wm_comparison_watch(struct wm_comparison *comparison, const char *metric,
+                        struct wm_error *err)
+{
+    char known[200] = "";
+    size_t used = 0;
+
+    for (unsigned item = 0; item < WM_COMPARE_ITEMS; item++) {
+        const char *name = wm_compare_item_name(item);
+        if (!wm_compare_item_matters(item))
+            continue;
+        if (strcmp(metric, name) == 0) {
+            comparison->watched |= UINT32_C(1) << item;
+            return WM_OK;
+        }
+        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
+                                 used > 0 ? ", " : "", name);
+    }
+    return wm_fail(err, WM_EINVAL, "there is no metric \"%.30s\"; there are %s", metric,
+                   known);
+}
+
+static int name_untested(struct wm_comparison *comparison)
+{
+    const struct wm_compare_worst *worst = &comparison->worst;
+    const char *session = comparison->sessions[worst->untested].name;
+    bool is_chosen = worst->untested_item < WM_COMPARE_ITEMS;
+    const char *item = is_chosen ? wm_compare_item_name(worst->untested_item) : "";
+    size_t size = strlen(session) + strlen(item) + sizeof(": ");
+
+    comparison->untested = malloc(size);
+    if (!comparison->untested)
+        return WM_ENOMEM;
+    snprintf(comparison->untested, size, "%s%s%s", session, is_chosen ? ": " : "", item);
+    wm_text_clean(comparison->untested);
+    return WM_OK;
+}
+
+static int name_worst(struct wm_comparison *comparison)
+{
+    const struct wm_compare_worst *worst = &comparison->worst;
+    const struct wm_compare *compare = comparison->compare;
+
+    if (wm_compare_find_worst(compare, comparison->watched, &comparison->worst) < 0)
+        return WM_ENOMEM;
+    if (worst->untested > 0 && name_untested(comparison) < 0)
+        return WM_ENOMEM;
+    if (worst->change <= 0)
+        return WM_OK;
+    const char *label = worst->group == WM_COMPARE_OVERALL
+                            ? "overall"
+                            : compare->groups[worst->group].label;
+    const char *session = compare->sessions[worst->session].name;
+    const char *item = wm_compare_item_name(worst->item);
+    size_t size = strlen(session) + strlen(label) + strlen(item) + sizeof(": : ");
+    comparison->worst_figure = malloc(size);
+    if (!comparison->worst_figure)
+        return WM_ENOMEM;
+    snprintf(comparison->worst_figure, size, "%s: %s: %s", session, label, item);
+    wm_text_clean(comparison->worst_figure);
+    return WM_OK;
+}
+
+int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
+                      enum wm_comparison_format format, struct wm_error *err)
+{
+    bool as_gpu_tracker = format >= WM_COMPARISON_GPU_TRACKER_TEXT;
+    enum wm_compare_statistic chosen = WM_COMPARE_MEAN;
+
+    forget_run(comparison);
+    comparison->format = format;
+    int status = find_statistic(statistic, as_gpu_tracker, &chosen, err);
+    if (status == WM_OK)
+        status = wm_compare_new(comparison->views, comparison->count, chosen,
+                                as_gpu_tracker, &comparison->compare, err);
+    if (status == WM_OK && name_worst(comparison) < 0)
+        status = no_memory(err);
+    if (status < 0)
+        forget_run(comparison);
+    return status;
+}
+
+double wm_comparison_worst(const struct wm_comparison *comparison)
+{
+    return comparison->worst.change;
+}
+
+const char *wm_comparison_worst_figure(const struct wm_comparison *comparison)
+{
+    return comparison->worst_figure;
+}
+
+const char *wm_comparison_untested(const struct wm_comparison *comparison)
+{
+    return comparison->untested;
+}
+
+const char *wm_comparison_remark(const struct wm_comparison *comparison, size_t index)
+{
+    const struct wm_compare *compare = comparison->compare;
+
+    return compare ? wm_remarks_get(&compare->remarks, index) : NULL;
+}
+
+const struct wm_compare *wm_comparison_compare(const struct wm_comparison *comparison)
+{
+    return comparison->compare;
+}
+
+enum wm_comparison_format wm_comparison_format(const struct wm_comparison *comparison)
+{
+    return comparison->format;
+}

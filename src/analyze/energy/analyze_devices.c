@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_devices.c - joules of CPU packages, memory and platform, and whose they were. */
+#include "analyze/energy/analyze_devices.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analyze/analyze_state.h"
+
+/* The kernel moves the counter of CPU time in steps of 10 ms. Over so many of them
+ * a step is 2 %. */
+#define SHARE_WINDOW_S 0.5
+
+/* Over so many of them it says how busy the CPUs are. */
+#define BUSY_WINDOW_S 0.1
+
+bool wm_is_device_channel(const struct wm_channel *channel)
+{
+    switch (channel->device_kind) {
+    case WM_DEVICE_CPU:
+    case WM_DEVICE_CPU_PART:
+    case WM_DEVICE_DRAM:
+    case WM_DEVICE_PLATFORM:
+    case WM_DEVICE_OTHER:
+        return strcmp(channel->metric, "energy") == 0 ||
+               strcmp(channel->metric, "power") == 0;
+    default:
+        return false;
+    }
+}
+
+static struct wm_device_stats *find_device(struct wm_analysis *analysis,
+                                           const struct wm_channel *channel)
+{
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        struct wm_device_stats *device = &analysis->devices[i];
+        if (strcmp(device->channel->source, channel->source) == 0 &&
+            strcmp(device->channel->device, channel->device) == 0)
+            return device;
+    }
+
+    struct wm_device_stats *device = &analysis->devices[analysis->device_count++];
+    *device = (struct wm_device_stats) {
+        .channel = channel,
+        .energy = WM_NO_CHANNEL,
+        .power = WM_NO_CHANNEL,
+        .share = { .shortest_s = SHARE_WINDOW_S, .idle_watts = NAN },
+    };
+    return device;
+}
+
+static struct wm_energy_offer offer_of(const struct wm_device_stats *device, bool is_known)
+{
+    return (struct wm_energy_offer) {
+        .source = device->channel->source,
+        .kind = device->channel->device_kind,
+        .origin = device->channel->origin,
+        .is_known = is_known,
+    };
+}
+
+static struct wm_energy_offer offer_before(const void *list, size_t index)
+{
+    const struct wm_device_stats *devices = list;
+
+    return offer_of(&devices[index], true);
+}
+
+static struct wm_energy_offer offer_now(const void *list, size_t index)
+{
+    const struct wm_device_stats *devices = list;
+    struct wm_energy_result joules;
+
+    wm_energy_result(&devices[index].joules, &joules);
+    return offer_of(&devices[index], wm_energy_is_known(&joules));
+}
+
+struct wm_energy_offers wm_devices_offers(const struct wm_analysis *analysis)
+{
+    return (struct wm_energy_offers) { analysis->devices, analysis->device_count,
+                                       offer_now };
+}
+
+bool wm_device_is(const struct wm_device_stats *device, enum wm_device_kind kind,
+                  const char *source)
+{
+    return source && device->channel->device_kind == kind &&
+           strcmp(device->channel->source, source) == 0;
+}
+
+/* Which devices of a kind count, as far as that can be told beforehand. */
+static void choose(struct wm_analysis *analysis, enum wm_device_kind kind)
+{
+    const struct wm_energy_offers offers = { analysis->devices, analysis->device_count,
+                                             offer_before };
+    struct wm_energy_choice choice;
+
+    wm_energy_choose(&offers, kind, &choice);
+    for (size_t i = 0; i < analysis->device_count; i++)
+        analysis->devices[i].counts |=
+            wm_device_is(&analysis->devices[i], kind, choice.source);
+}
+
+/* The power of a GPU that is a part of a processor has its name, and is no GPU's. */
+static void find_gpus_in_cpus(struct wm_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        struct wm_gpu_stats *gpu = &analysis->gpus[i];
+        const char *source = wm_gpu_any_channel(analysis, gpu)->source;
+        for (size_t k = 0; k < analysis->device_count; k++) {
+            const struct wm_device_stats *device = &analysis->devices[k];
+            gpu->is_in_cpu |= wm_device_is(device, WM_DEVICE_OTHER, source) &&
+                              strcmp(device->channel->device, gpu->device) == 0;
+        }
+    }
+}
+
+void wm_devices_find(struct wm_analysis *analysis)
+{
+    struct wm_cpu_work *work = &analysis->cpu_work;
+
+    for (size_t i = 0; i < analysis->count; i++) {
+        const struct wm_channel *channel = &analysis->channels[i];
+        if (!wm_is_device_channel(channel))
+            continue;
+        struct wm_device_stats *device = find_device(analysis, channel);
+        const char *detail = wm_analysis_detail(analysis, channel->source);
+        if (strcmp(channel->metric, "energy") == 0) {
+            device->energy = i;
+            wm_sensor_find(channel, detail, &device->joules.counter_sensor);
+        } else {
+            device->power = i;
+            wm_sensor_find(channel, detail, &device->joules.power_sensor);
+        }
+    }
+    choose(analysis, WM_DEVICE_CPU);
+    choose(analysis, WM_DEVICE_DRAM);
+    find_gpus_in_cpus(analysis);
+    work->ratio = NAN;
+    work->host.channel = wm_analysis_find(analysis, "host", "host", "cpu_time");
+    work->tree.channel = wm_analysis_find(analysis, "tracker", "tree", "cpu_time");
+    work->memory_used = wm_analysis_find(analysis, "host", "host", "memory_used");
+    work->tree_memory = wm_analysis_find(analysis, "tree", "tree", "memory_total");
+    for (size_t i = 0; i < analysis->device_count && work->host.channel != WM_NO_CHANNEL;
+         i++) {
+        if (analysis->devices[i].channel->device_kind == WM_DEVICE_CPU)
+            analysis->devices[i].share.busy_step =
+                (double)analysis->channels[work->host.channel].period_ns / 1e9;
+    }
+}
+
+/* How far a counter has come since the last tick; NAN where one of the two did not
+ * tell, as joules may be divided at any of them. */
+static double advance(struct wm_work_counter *counter, const struct wm_tick *tick)
+{
+    double step = NAN;
+
+    if (counter->channel == WM_NO_CHANNEL)
+        return NAN;
+    const struct wm_reading *reading = &tick->readings[counter->channel];
+    bool was_known = counter->known;
+    counter->known = wm_stats_usable(reading);
+    if (!counter->known)
+        return NAN;
+    if (was_known)
+        step = fmax(reading->value - counter->value, 0);
+    counter->value = reading->value;
+    return step;
+}
+
+static struct wm_work cpu_work(struct wm_analysis *analysis, const struct wm_tick *tick,
+                               double seconds)
+{
+    return (struct wm_work) {
+        .seconds = seconds,
+        .capacity = seconds * analysis->run->core_count,
+        .busy = advance(&analysis->cpu_work.host, tick),
+        .tree = advance(&analysis->cpu_work.tree, tick),
+        .tree_hold = NAN,
+    };
+}
+
+/* All memory costs the same, whoever has it; what nobody uses counts for none. */
+static struct wm_work memory_work(const struct wm_analysis *analysis,
+                                  const struct wm_tick *tick, double seconds)
+{
+    double used = wm_tick_value(tick, analysis->cpu_work.memory_used);
+
+    return (struct wm_work) {
+        .seconds = seconds,
+        .capacity = seconds * used,
+        .busy = seconds * used,
+        .tree = seconds * wm_tick_value(tick, analysis->cpu_work.tree_memory),
+        .tree_hold = NAN,
+    };
+}
+
+/* How busy the CPUs were of late; NAN while that is not known. */
+static double recent_busy(struct wm_cpu_work *work, const struct wm_work *cpu)
+{
+    if (isnan(cpu->busy)) {
+        work->busy = work->capacity = work->seconds = 0;
+        return work->ratio = NAN;
+    }
+    work->busy += cpu->busy;
+    work->capacity += cpu->capacity;
+    work->seconds += cpu->seconds;
+    if (work->seconds >= BUSY_WINDOW_S && work->capacity > 0) {
+        work->ratio = work->busy / work->capacity;
+        work->busy = work->capacity = work->seconds = 0;
+    }
+    return work->ratio;
+}
+
+void wm_devices_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    double seconds =
+        analysis->ticks > 0 ? wm_stats_seconds(analysis->last_ns, tick->when_ns) : 0;
+
+    if (analysis->device_count == 0)
+        return;
+    struct wm_work cpu = cpu_work(analysis, tick, seconds);
+    struct wm_work memory = memory_work(analysis, tick, seconds);
+    double busy = recent_busy(&analysis->cpu_work, &cpu);
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        struct wm_device_stats *device = &analysis->devices[i];
+        struct wm_energy_result so_far;
+        if (device->joules.power_sensor.is_sample &&
+            device->channel->device_kind == WM_DEVICE_CPU)
+            wm_energy_set_busy(&device->joules, busy);
+        wm_energy_add(&device->joules, tick->when_ns, wm_tick_reading(tick, device->energy),
+                      wm_tick_reading(tick, device->power));
+        bool is_memory = device->channel->device_kind == WM_DEVICE_DRAM;
+        if (!is_memory && device->channel->device_kind != WM_DEVICE_CPU)
+            continue;
+        wm_energy_result(&device->joules, &so_far);
+        wm_share_add(&device->share, so_far.told, is_memory ? &memory : &cpu);
+    }
+}

@@ -1,0 +1,675 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_energy.c - joules from a counter that may lie and a power that may lag. */
+#include "analyze/energy/analyze_energy.h"
+
+#include <math.h>
+
+#include "analyze/analyze_stats.h"
+
+/* No board comes near: a jump beyond it is a broken counter, whatever the power. */
+#define MOST_WATTS 100e3
+
+/* How many times the highest power seen a jump may imply. Power may be averaged
+ * over a second or looked at for a quarter of the time, hence the wide margin. */
+#define MOST_TIMES 10.0
+
+/* Boards renew their counters every 20 to 100 ms. The first change may come
+ * right after the first reading and still stand for that long. */
+#define SLOWEST_RENEWAL_S 0.1
+
+/* A counter that shows nothing new for so long, and for so many of its periods,
+ * is not merely slow. */
+#define STALL_S 1.0
+#define STALL_PERIODS 5.0
+
+/* The part of the integral of power that the step after a stall has to reach, so
+ * that nothing was lost. Counter and power disagree by some percent, and the ends
+ * of a stall are known to a period only. */
+#define CAUGHT_UP 0.8
+
+/* A counter that shows nothing new for so many of its periods had nothing to count. */
+#define LATE_PERIODS 1.5
+
+/* But one that has had so many steps, and never so far apart, may be broken. */
+#define LEAST_STEPS 3
+
+/* Where power is not known: a look that is shorter by so much than the one before it
+ * tells a counter that runs on from one that waits for its period. The joules of the
+ * former are as much fewer, give or take some. */
+#define SHORT_LOOK 0.75
+#define RUNS_ON 1.25
+
+/* How busy a device was is told of the time before, and of so much at most. */
+#define BUSY_S 1.0
+
+/* The part of the time that a figure has to cover to be one. */
+#define LEAST_COVERED 0.01
+
+/* A value that stands for most of a period is a new one that equals the last. */
+#define SAME_PERIODS 0.9
+
+static double counter_period_s(const struct wm_energy *energy)
+{
+    return wm_sensor_period_s(&energy->counter_sensor, &energy->counter_pace);
+}
+
+static double power_period_s(const struct wm_energy *energy)
+{
+    return wm_sensor_period_s(&energy->power_sensor, &energy->power_pace);
+}
+
+double wm_energy_period_s(const struct wm_energy *energy)
+{
+    return energy->counted ? counter_period_s(energy) : power_period_s(energy);
+}
+
+/* The same as far as it matters at the ends: a counter that was seen to be faster
+ * cannot lag by more. */
+static double lag_period_s(const struct wm_energy *energy)
+{
+    double period_s = counter_period_s(energy);
+
+    if (energy->bound_s <= 0)
+        return period_s;
+    return fmin(period_s, fmax(energy->bound_s, energy->quiet_s));
+}
+
+static bool there(const struct wm_reading *reading)
+{
+    return reading && wm_stats_usable(reading) && reading->value >= 0;
+}
+
+static void add_swing(struct wm_energy_swing *swing, double watts, int64_t when_ns)
+{
+    if (swing->started) {
+        double difference = watts - swing->last;
+        swing->squares += difference * difference;
+        swing->count++;
+    }
+    swing->least = swing->started ? fmin(swing->least, watts) : watts;
+    swing->started = true;
+    swing->last = watts;
+    swing->last_ns = when_ns;
+}
+
+static void add_power_swing(struct wm_energy *energy, const struct wm_reading *power)
+{
+    struct wm_energy_swing *swing = &energy->power_swing;
+    double seconds = wm_stats_seconds(swing->last_ns, power->when_ns);
+
+    if (!swing->started || power->value != swing->last ||
+        seconds >= SAME_PERIODS * power_period_s(energy))
+        add_swing(swing, power->value, power->when_ns);
+}
+
+/* The integral of power since the last tick, and how much time it covers. */
+static void add_power(struct wm_energy *energy, double tick_s,
+                      const struct wm_reading *power)
+{
+    double joules = 0, seconds = 0;
+
+    energy->since_s += tick_s;
+    if (!there(power)) {
+        /* The last value may have stood for several ticks. */
+        energy->hole_s +=
+            energy->powered ? wm_stats_seconds(energy->power_ns, energy->last_ns) : tick_s;
+        energy->powered = false;
+        return;
+    }
+
+    if (energy->powered) {
+        seconds = wm_stats_seconds(energy->power_ns, power->when_ns);
+        joules = seconds * (energy->power + power->value) / 2;
+    } else {
+        energy->hole_s += tick_s;
+    }
+    if (!energy->power_pace.started)
+        energy->first_power = power->value;
+    wm_sensor_pace_add(&energy->power_pace, power);
+    add_power_swing(energy, power);
+    energy->powered = true;
+    energy->power = power->value;
+    energy->power_ns = power->when_ns;
+    energy->max_power = fmax(energy->max_power, power->value);
+    energy->integral += joules;
+    energy->covered_s += seconds;
+    energy->since_integral += joules;
+    energy->since_covered_s += seconds;
+}
+
+/* The counter tells nothing about the time since it last changed: the integral
+ * stands in, as far as there is one. */
+static void fill(struct wm_energy *energy)
+{
+    energy->total += energy->since_integral;
+    energy->filled_s += energy->since_covered_s;
+    energy->missing_s += fmax(energy->since_s - energy->since_covered_s, 0);
+}
+
+/* In whole nanoseconds, so that three periods are not less than three periods. */
+static bool is_fewer(double seconds, double periods, double period_s)
+{
+    return round(seconds * 1e9) < round(periods * period_s * 1e9);
+}
+
+static bool is_less_than(double seconds, double periods, const struct wm_energy *energy)
+{
+    return is_fewer(seconds, periods, wm_energy_period_s(energy));
+}
+
+static bool is_too_much(double watts, double max_power)
+{
+    return watts > MOST_WATTS || (max_power > 0 && watts > MOST_TIMES * max_power);
+}
+
+/* Takes back the jumps that are still too high for all the power seen. */
+static void settle(struct wm_energy *energy)
+{
+    for (size_t i = 0; i < energy->suspect_count; i++) {
+        const struct wm_energy_suspect *suspect = &energy->suspects[i];
+        if (!is_too_much(suspect->watts, energy->max_power))
+            continue;
+        energy->total += suspect->fill - suspect->joules;
+        energy->filled_s += suspect->covered_s;
+        energy->missing_s += fmax(suspect->seconds - suspect->covered_s, 0);
+        energy->implausible++;
+    }
+    energy->suspect_count = 0;
+}
+
+/* What is between two looks at what it is made from is as exact as it can be, but for
+ * what was done since the last of them. */
+static struct wm_energy_edge smooth_edge(const struct wm_energy *energy)
+{
+    double seconds = wm_stats_seconds(energy->first_ns, energy->last_ns);
+
+    return (struct wm_energy_edge) {
+        .blur_s = fmin(counter_period_s(energy), seconds) / 2,
+    };
+}
+
+/* How many of its periods a step took can be told only to a whole one. */
+static double step_rate(const struct wm_energy *energy, double joules, double seconds)
+{
+    double period_s = lag_period_s(energy);
+
+    if (period_s > 0 && seconds < 5 * period_s)
+        seconds = fmax(round(seconds / period_s), 1) * period_s;
+    return seconds > 0 ? joules / seconds : 0;
+}
+
+/* The counter was seen twice only, at the ends of less than a period, and power too. How
+ * often it has something new nobody knows then: at most once in a period, but it may
+ * count on and on. */
+static bool is_one_look(const struct wm_energy *energy)
+{
+    const struct wm_energy_start *start = &energy->start;
+
+    return start->steps == 1 && energy->poll_ns == energy->change_ns &&
+           energy->first_ns >= start->from_ns &&
+           wm_stats_seconds(start->from_ns, start->step_ns) <= start->tick_s &&
+           start->tick_s < counter_period_s(energy) &&
+           fmin(start->power, energy->change_power) > 0 && !isnan(start->power) &&
+           !isnan(energy->change_power);
+}
+
+/* Then the step is of the time that power makes of it, up to a period before the end; and
+ * with a steady load that comes to the power in between, whatever the period is. One that
+ * moves by less than one half of that can only be seen to by a counter that knows better,
+ * and it never was fewer than both power and the counter say. */
+static struct wm_energy_edge one_look_edge(const struct wm_energy *energy)
+{
+    const struct wm_energy_start *start = &energy->start;
+    double half_s = start->tick_s / 2;
+    double least = fmin(start->power, energy->change_power);
+    double stands_s = start->step / least;
+    double most = start->step + half_s * energy->change_power -
+                  fmin(start->step, least * start->tick_s);
+    struct wm_energy_edge edge = { .blur_s = half_s, .watts = start->power };
+
+    stands_s = fmin(stands_s, fmax(counter_period_s(energy), 2 * start->tick_s));
+    edge.lag_s = stands_s < half_s ? half_s : stands_s - half_s;
+    edge.watts = fmin(edge.watts, most / fmax(edge.lag_s, 1e-9));
+    return edge;
+}
+
+/* At the start: the counter stands for a moment of up to a period ago, and its first
+ * step is in part of the time before. By the power then, else by that of the step. */
+static struct wm_energy_edge start_edge(const struct wm_energy *energy)
+{
+    const struct wm_energy_start *start = &energy->start;
+    double period_s = lag_period_s(energy);
+    double seconds = wm_stats_seconds(start->from_ns, start->step_ns);
+    struct wm_energy_edge edge = { .lag_s = period_s / 2, .blur_s = period_s / 2 };
+
+    if (start->steps == 0 || period_s <= 0)
+        return (struct wm_energy_edge) { 0 };
+    if (energy->counter_sensor.is_smooth)
+        return smooth_edge(energy);
+    if (is_one_look(energy))
+        return one_look_edge(energy);
+    if (start->tick_s < period_s) {
+        edge.blur_s = start->tick_s / 2;
+        edge.lag_s = fmin(fmax(period_s - (seconds - edge.blur_s), 0), period_s);
+    }
+    edge.watts =
+        isnan(start->power) ? step_rate(energy, start->step, seconds) : start->power;
+    edge.watts = fmin(edge.watts, start->step / fmax(edge.lag_s, 1e-9));
+    return edge;
+}
+
+/* At the end: from the counter's last step to when it was last seen to change. */
+static struct wm_energy_edge end_edge(const struct wm_energy *energy)
+{
+    double period_s = is_one_look(energy) ? counter_period_s(energy) : lag_period_s(energy);
+    double half_s = fmin(energy->change_tick_s, period_s) / 2;
+
+    if (energy->start.steps == 0)
+        return (struct wm_energy_edge) { 0 };
+    if (energy->counter_sensor.is_smooth)
+        return smooth_edge(energy);
+    return (struct wm_energy_edge) {
+        .lag_s = half_s,
+        .blur_s = half_s,
+        .watts = isnan(energy->change_power) ? energy->rate : energy->change_power,
+    };
+}
+
+/* And from there to when it was last seen. */
+static double joules_since(const struct wm_energy *energy)
+{
+    double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
+
+    if (energy->start.steps == 0 || counter_period_s(energy) <= 0 ||
+        energy->counter_sensor.is_smooth)
+        return 0;
+    if (energy->since_covered_s > 0)
+        return energy->since_integral;
+    return is_less_than(seconds, LATE_PERIODS, energy) ? energy->rate * seconds : 0;
+}
+
+/* A counter that has moved all the time, and no longer does: it had nothing to count,
+ * or it is broken, and hides as much as is usual. */
+static double frozen_joules(const struct wm_energy *energy)
+{
+    double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
+    double usual_s = fmax(counter_period_s(energy), energy->longest_s);
+    double moved_s = wm_stats_seconds(energy->first_ns, energy->change_ns);
+
+    if (energy->start.steps < LEAST_STEPS || energy->since_covered_s > 0 ||
+        seconds <= LATE_PERIODS * usual_s)
+        return 0;
+    return seconds * fmax(energy->rate, energy->total / fmax(moved_s, usual_s));
+}
+
+static double edge_joules(const struct wm_energy *energy)
+{
+    struct wm_energy_edge start = start_edge(energy), end = end_edge(energy);
+
+    return end.lag_s * end.watts - start.lag_s * start.watts;
+}
+
+/* What comes after is not joined to what has been counted. */
+static void end_count(struct wm_energy *energy)
+{
+    energy->total += edge_joules(energy);
+    energy->start.steps = 0;
+    fill(energy);
+}
+
+/* What is drawn at this tick, for the ends of what is counted; NAN: not known. */
+static double power_beside(const struct wm_energy *energy)
+{
+    if (energy->powered)
+        return energy->power;
+    return energy->has_beside ? energy->beside : NAN;
+}
+
+static void start_count(struct wm_energy *energy, const struct wm_reading *counter)
+{
+    energy->start = (struct wm_energy_start) {
+        .from_ns = counter->when_ns,
+        .power = power_beside(energy),
+    };
+}
+
+/* The least power that a step can have been made of; NAN: not known. A mean of longer
+ * than the counter's period says nothing of its last step. */
+static double least_power(const struct wm_energy *energy)
+{
+    double before = energy->start.steps > 0 ? energy->change_power : energy->start.power;
+    double now = power_beside(energy);
+
+    if (isnan(now) || energy->power_sensor.window_s > counter_period_s(energy))
+        return NAN;
+    return isnan(before) ? NAN : fmin(now, before);
+}
+
+/* Between two changes that were seen there were as many periods at least, and one
+ * period is in a step at least. */
+static void bound_period(struct wm_energy *energy, double joules, double seconds,
+                         double tick_s, int64_t when_ns)
+{
+    const struct wm_energy_start *start = &energy->start;
+    double bound_s = energy->bound_s > 0 ? energy->bound_s : INFINITY;
+    double watts = least_power(energy);
+
+    if (start->steps > 0) {
+        double since_first_s = wm_stats_seconds(start->step_ns, when_ns) + start->tick_s;
+        bound_s = fmin(bound_s, since_first_s / (double)start->steps);
+        bound_s = fmin(bound_s, seconds + energy->change_tick_s);
+    }
+    if (watts > 0)
+        bound_s = fmin(bound_s, joules / watts);
+    else if (isnan(watts) && start->steps > 0 && energy->poll_ns == energy->change_ns &&
+             tick_s <= SHORT_LOOK * energy->change_tick_s &&
+             joules <= RUNS_ON * tick_s * energy->rate)
+        bound_s = fmin(bound_s, joules / energy->rate);
+
+    energy->bound_s = isfinite(bound_s) ? bound_s : 0;
+    energy->quiet_s =
+        fmax(energy->quiet_s, wm_stats_seconds(energy->change_ns, energy->poll_ns));
+    energy->longest_s = fmax(energy->longest_s, seconds);
+}
+
+static void note_step(struct wm_energy *energy, double joules, double seconds,
+                      const struct wm_reading *counter)
+{
+    double tick_s = wm_stats_seconds(energy->poll_ns, counter->when_ns);
+
+    bound_period(energy, joules, seconds, tick_s, counter->when_ns);
+    energy->rate = step_rate(energy, joules, seconds);
+    energy->change_tick_s = tick_s;
+    energy->change_power = power_beside(energy);
+    if (energy->start.steps++ > 0) {
+        add_swing(&energy->counter_swing, energy->rate, counter->when_ns);
+        return;
+    }
+    energy->start.step = joules;
+    energy->start.step_ns = counter->when_ns;
+    energy->start.tick_s = tick_s;
+}
+
+/* False where it cannot be. */
+static bool count_increase(struct wm_energy *energy, double joules, double seconds)
+{
+    double watts =
+        joules / fmax(fmax(seconds, counter_period_s(energy)), SLOWEST_RENEWAL_S);
+
+    if (watts > MOST_WATTS) {
+        energy->implausible++;
+        return false;
+    }
+    energy->total += joules;
+    if (!is_too_much(watts, energy->max_power))
+        return true;
+
+    if (energy->suspect_count == WM_ENERGY_SUSPECTS)
+        settle(energy);
+    energy->suspects[energy->suspect_count++] = (struct wm_energy_suspect) {
+        .watts = watts,
+        .joules = joules,
+        .fill = energy->since_integral,
+        .seconds = energy->since_s,
+        .covered_s = energy->since_covered_s,
+    };
+    return true;
+}
+
+/* A driver was loaded anew, or a 32-bit counter ran over: how far it had got
+ * nobody knows. What it shows now is the least that was used since, if it began at 0:
+ * one that went back a little shows far more. */
+static void count_reset(struct wm_energy *energy, double value, double seconds)
+{
+    double span_s = wm_stats_seconds(energy->first_ns, energy->last_ns);
+    double usual = span_s > 0 ? energy->total / span_s : 0;
+
+    energy->resets++;
+    energy->shown = 0;
+    energy->told = 0;
+    if (energy->since_covered_s <= 0 &&
+        value / fmax(seconds, SLOWEST_RENEWAL_S) <= MOST_TIMES * usual)
+        energy->total += value;
+}
+
+static void restart(struct wm_energy *energy, const struct wm_reading *counter)
+{
+    energy->counted = true;
+    energy->count = counter->value;
+    energy->change_ns = counter->when_ns;
+    energy->poll_ns = counter->when_ns;
+    energy->since_s = 0;
+    energy->since_integral = 0;
+    energy->since_covered_s = 0;
+    energy->stalled = false;
+}
+
+static bool has_caught_up(const struct wm_energy *energy, double joules)
+{
+    return !energy->stalled || joules >= CAUGHT_UP * energy->since_integral;
+}
+
+static void add_change(struct wm_energy *energy, const struct wm_reading *counter)
+{
+    double joules = counter->value - energy->count;
+    double seconds = wm_stats_seconds(energy->change_ns, counter->when_ns);
+    bool counted = false;
+
+    if (joules < 0)
+        count_reset(energy, counter->value, seconds);
+    else if (!has_caught_up(energy, joules))
+        energy->stalls++;
+    else
+        counted = count_increase(energy, joules, seconds);
+
+    if (counted) {
+        note_step(energy, joules, seconds, counter);
+    } else {
+        end_count(energy);
+        start_count(energy, counter);
+    }
+    energy->changes++;
+    restart(energy, counter);
+}
+
+static void add_counter(struct wm_energy *energy, const struct wm_reading *counter)
+{
+    wm_sensor_pace_add(&energy->counter_pace, counter);
+    if (!energy->counted) {
+        fill(energy);
+        start_count(energy, counter);
+        restart(energy, counter);
+        return;
+    }
+    if (counter->value != energy->count) {
+        add_change(energy, counter);
+        return;
+    }
+
+    double seconds = wm_stats_seconds(energy->change_ns, counter->when_ns);
+    if (energy->since_integral > 0 && seconds >= STALL_S &&
+        !is_less_than(seconds, STALL_PERIODS, energy))
+        energy->stalled = true;
+    if (counter->when_ns > energy->poll_ns)
+        energy->poll_ns = counter->when_ns;
+}
+
+void wm_energy_set_busy(struct wm_energy *energy, double ratio)
+{
+    energy->has_busy = !isnan(ratio);
+    energy->busy = energy->has_busy ? fmin(fmax(ratio, 0), 1) : 0;
+}
+
+void wm_energy_set_beside(struct wm_energy *energy, double watts)
+{
+    energy->has_beside =
+        watts >= 0 && energy->power_sensor.window_s <= counter_period_s(energy);
+    energy->beside = energy->has_beside ? watts : 0;
+}
+
+/* A sensor that looks at a part of the time may take that for the whole. How busy the
+ * device is says how much busier or idler than the rest that part may have been. */
+static void add_unseen(struct wm_energy *energy, double tick_s)
+{
+    const struct wm_sensor *sensor =
+        energy->counted ? &energy->counter_sensor : &energy->power_sensor;
+    double watts = energy->powered ? energy->power : energy->rate;
+    double period_s = wm_energy_period_s(energy);
+
+    if (!energy->has_busy)
+        return;
+    if (sensor->is_sample)
+        period_s = fmax(period_s, wm_sensor_pace_poll_s(&energy->power_pace));
+    double seen = wm_sensor_seen(sensor, period_s);
+    double work_missed = fmin(energy->busy, (1 - energy->busy) * (1 - seen) / seen);
+    double rest_missed = fmin(1 - energy->busy, energy->busy * (1 - seen) / seen);
+
+    tick_s = fmin(tick_s, BUSY_S);
+    /* What it draws at work is in what the sensor did see of that. */
+    double times = fmin(1 / fmax(energy->busy - work_missed, 1e-9), WM_ENERGY_UNSEEN_TIMES);
+    energy->busy_known_s += tick_s;
+    energy->unseen += tick_s * work_missed * times * watts;
+    energy->unseen_s += tick_s * work_missed;
+    energy->unspent += tick_s * rest_missed * watts;
+}
+
+static void use_counter(struct wm_energy *energy, struct wm_energy_result *result)
+{
+    bool filled = !energy->present || energy->stalled;
+
+    settle(energy);
+    result->start = start_edge(energy);
+    result->end = end_edge(energy);
+    result->told = energy->total - result->start.lag_s * result->start.watts;
+    if (!filled) {
+        result->frozen = frozen_joules(energy);
+        energy->total += joules_since(energy);
+        result->end.lag_s += wm_stats_seconds(energy->change_ns, energy->poll_ns);
+    }
+    energy->total += edge_joules(energy);
+    if (filled) {
+        fill(energy);
+        result->told = energy->total;
+    }
+
+    result->joules = fmax(energy->total, 0);
+    result->missing_s = energy->missing_s;
+    result->filled_s = energy->filled_s;
+    result->method = WM_ENERGY_COUNTER;
+    if (energy->filled_s > 0 || (energy->implausible > 0 && energy->covered_s > 0))
+        result->method = WM_ENERGY_COUNTER_FILLED;
+}
+
+/* What power shows was so long ago, on average: half of what it is the mean of, and
+ * half of the time for which it stands. */
+static double power_lag_s(const struct wm_energy *energy)
+{
+    double period_s = power_period_s(energy);
+    double window_s = energy->power_sensor.window_s;
+
+    return (period_s + (window_s > 0 ? window_s : period_s)) / 2;
+}
+
+/* The integral of power is that of a time which began and ended earlier. */
+static double shifted_integral(const struct wm_energy *energy)
+{
+    double lag_s = power_lag_s(energy);
+    double joules = energy->integral + lag_s * (energy->power - energy->first_power);
+
+    return fmin(fmax(joules, 0), energy->max_power * energy->covered_s);
+}
+
+static void use_integral(const struct wm_energy *energy, struct wm_energy_result *result)
+{
+    double lag_s = power_lag_s(energy);
+
+    result->method = WM_ENERGY_INTEGRAL;
+    result->start = (struct wm_energy_edge) { lag_s, 0, energy->first_power };
+    result->end = (struct wm_energy_edge) { lag_s, 0, energy->power };
+    result->joules = shifted_integral(energy);
+    result->told = energy->integral;
+    result->missing_s = energy->hole_s;
+}
+
+/* Both are brought to the time that the counter covers, the integral with its own
+ * mean, so that holes do not pass for a disagreement. */
+static void compare(const struct wm_energy *energy, struct wm_energy_result *result)
+{
+    if (energy->covered_s <= 0 || result->joules <= 0)
+        return;
+
+    result->checked = true;
+    result->counter = result->joules;
+    result->integral =
+        shifted_integral(energy) / energy->covered_s * (result->span_s - result->missing_s);
+    result->gap = fabs(result->counter - result->integral) / result->counter;
+}
+
+bool wm_energy_is_known(const struct wm_energy_result *result)
+{
+    return result->method != WM_ENERGY_UNKNOWN &&
+           result->span_s - result->missing_s > LEAST_COVERED * result->span_s;
+}
+
+void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *ret_result)
+{
+    struct wm_energy state = *energy;
+    struct wm_energy_result result = {
+        .span_s = wm_stats_seconds(energy->first_ns, energy->last_ns),
+    };
+    bool moved = energy->counted && energy->changes > 0;
+    bool had_nothing_to_count =
+        energy->counted && energy->covered_s > 0 && energy->integral <= 0;
+
+    /* In less time than that even a counter that works may not move. */
+    result.stuck =
+        energy->stalled || (energy->counted && !moved && energy->since_integral > 0 &&
+                            !is_less_than(energy->since_s, WM_SENSOR_PERIODS, energy));
+
+    if (moved || had_nothing_to_count) {
+        use_counter(&state, &result);
+        compare(&state, &result);
+    } else if (energy->covered_s > 0) {
+        use_integral(&state, &result);
+    }
+    result.period_s = wm_energy_period_s(energy);
+    if (result.method == WM_ENERGY_INTEGRAL)
+        result.period_s = fmax(power_period_s(energy), energy->power_sensor.window_s);
+    result.is_short = is_fewer(result.span_s, WM_SENSOR_PERIODS, result.period_s);
+    result.resets = state.resets;
+    result.implausible = state.implausible;
+    result.stalls = state.stalls;
+    result.raised = fmax(energy->shown - result.joules, 0);
+    result.joules += result.raised;
+    result.told = fmax(result.told, energy->told);
+    *ret_result = result;
+}
+
+/* From one tick to the next. */
+static void keep_up(struct wm_energy *energy)
+{
+    struct wm_energy_result result;
+
+    wm_energy_result(energy, &result);
+    energy->shown = result.joules;
+    energy->told = result.told;
+}
+
+void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
+                   const struct wm_reading *counter, const struct wm_reading *power)
+{
+    double tick_s = energy->started ? wm_stats_seconds(energy->last_ns, when_ns) : 0;
+
+    if (!energy->started)
+        energy->first_ns = when_ns;
+    energy->started = true;
+    energy->last_ns = when_ns;
+
+    add_power(energy, tick_s, power);
+    add_unseen(energy, tick_s);
+    energy->present = there(counter);
+    if (energy->present)
+        add_counter(energy, counter);
+    if (energy->counted)
+        keep_up(energy);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_energy.h - the joules of one device, from its energy counter, its power,
+ * or both, one tick at a time.
+ *
+ *     struct wm_energy energy = { 0 };
+ *     wm_sensor_find(channel, detail, &energy.counter_sensor);
+ *     wm_energy_add(&energy, tick->when_ns, &counter, &power);     each tick
+ *     wm_energy_result(&energy, &result);
+ *
+ * The counter is believed as long as it behaves. What it does not cover (it was
+ * missing, went backwards, jumped by more than the GPU can draw, or stood still
+ * for long and never made up for it) is filled in with the integral of power; a
+ * counter that never moves while power is drawn is not believed at all. That it
+ * shows nothing new between two ticks means nothing: sensors are slower than
+ * ticks.
+ *
+ * What a sensor shows is always of some time ago. Of the counter's first step only
+ * the part after the start counts, and after its last step the power goes on to
+ * the end. That is a guess, but the joules of a counter that never goes backwards are
+ * never fewer than at an earlier tick.
+ */
+#ifndef WM_ANALYZE_ENERGY_H
+#define WM_ANALYZE_ENERGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/energy/analyze_sensor.h"
+#include "wattmeter/source.h"
+
+/* Jumps of the counter that were too high for the power seen until then. A
+ * sensor of power may lag behind a rising load, so they are judged later. */
+#define WM_ENERGY_SUSPECTS 16
+
+/* How many times what it draws with nothing to do a device may draw when it is busy. */
+#define WM_ENERGY_UNSEEN_TIMES 6.0
+
+struct wm_energy_suspect {
+    double watts;              /* the power that the jump implies */
+    double joules;             /* of the jump */
+    double fill;               /* the integral of power instead, */
+    double seconds, covered_s; /* since when, and how much of that time it covers */
+};
+
+/* Where counting begins. The counter stands then for a moment of up to a period ago. */
+struct wm_energy_start {
+    int64_t from_ns; /* the first reading, */
+    double power;    /* and the power then; NAN: not known */
+    uint64_t steps;  /* how often it has increased since then: */
+    double step;     /* by how much at first, */
+    int64_t step_ns; /* when that was seen, */
+    double tick_s;   /* and how long nobody had looked before */
+};
+
+/* The time at an end of what is counted for which nothing is shown. */
+struct wm_energy_edge {
+    double lag_s;  /* how long ago what is shown was */
+    double blur_s; /* how far off this may be */
+    double watts;  /* assumed for that time */
+};
+
+/* How far powers that follow each other differ. */
+struct wm_energy_swing {
+    bool started;
+    double last;
+    int64_t last_ns;
+    uint64_t count; /* of differences */
+    double squares; /* sum of theirs */
+    double least;   /* of the powers */
+};
+
+/* All zero, but for the sensors, is the right start. */
+struct wm_energy {
+    struct wm_sensor counter_sensor, power_sensor;
+    struct wm_sensor_pace counter_pace, power_pace;
+    struct wm_energy_swing counter_swing, power_swing;
+
+    bool started;
+    int64_t first_ns, last_ns; /* of the ticks */
+
+    /* Power, and its integral over the time in which it was there. */
+    bool powered; /* at the last tick */
+    double power, first_power, max_power;
+    int64_t power_ns;
+    double integral, covered_s;
+    double hole_s; /* the rest of the time */
+
+    /* The counter, and what was filled in for it. */
+    bool counted; /* it has been seen */
+    bool present; /* at the last tick */
+    double count;
+    int64_t poll_ns;   /* when it was last seen, */
+    int64_t change_ns; /* and when to change */
+    double total;      /* of its increases and of the fillings */
+    double filled_s;   /* how much of the time was filled in, */
+    double missing_s;  /* and how much could not be */
+    uint64_t changes, resets, implausible, stalls;
+    bool stalled; /* seen to stand still for long, and not to move since */
+
+    /* Of what is counted since the start, or since the last filling. */
+    struct wm_energy_start start;
+    bool has_beside;
+    double beside;        /* see wm_energy_set_beside() */
+    double rate;          /* power by the last step, */
+    double change_tick_s; /* how long nobody had looked before it, */
+    double change_power;  /* and the power then; NAN: not known */
+
+    /* How often the counter has something new, by what was seen of it: no more seldom
+     * than that, if not 0; and looks for so long in a row showed nothing new. */
+    double bound_s, quiet_s;
+    double longest_s; /* from one change to the next */
+
+    double shown, told; /* the most that results have said since it last went backwards */
+
+    /* Since the counter last changed, or since the start: the time, and the
+     * integral of power with the part of the time that it covers. */
+    double since_s, since_integral, since_covered_s;
+
+    struct wm_energy_suspect suspects[WM_ENERGY_SUSPECTS];
+    size_t suspect_count;
+
+    /* How busy the device is, where that is known. What a sensor that looks at a part
+     * of the time may have missed at most, if the load is in step with it: joules that
+     * were drawn, for how much of the time, and joules that were not. */
+    bool has_busy;
+    double busy, busy_known_s;
+    double unseen, unseen_s, unspent;
+};
+
+/* What the figure rests on. */
+enum wm_energy_method {
+    WM_ENERGY_UNKNOWN,
+    WM_ENERGY_COUNTER,
+    WM_ENERGY_COUNTER_FILLED, /* with the integral of power where it has gaps */
+    WM_ENERGY_INTEGRAL,
+};
+
+struct wm_energy_result {
+    enum wm_energy_method method;
+    double joules;
+    double told;   /* the same without what is guessed at the end */
+    double raised; /* of the joules: so as not to be fewer than at an earlier tick */
+    double frozen; /* joules that a counter may hide that does not move at the end */
+    struct wm_energy_edge start, end;
+    double span_s;            /* from the first tick to the last */
+    double missing_s;         /* how much of it the figure leaves out */
+    double filled_s;          /* how much of it has the integral instead of the counter */
+    double period_s;          /* of the sensor, or how long it looks back: the longer */
+    bool is_short;            /* fewer than three of these */
+    bool stuck;               /* while power was drawn the counter never moved, or */
+                              /* stood still until the end */
+    uint64_t resets;          /* of the counter */
+    uint64_t implausible;     /* jumps of the counter */
+    uint64_t stalls;          /* of the counter that it did not make up for */
+    bool checked;             /* both were there: */
+    double counter, integral; /* the two figures for the same time, */
+    double gap;               /* and how far they differ, relative to the counter */
+};
+
+/* The part of the time in which the device had something to do, or NAN; from the next
+ * wm_energy_add() on. It is taken to be of the last second before a tick at most. */
+void wm_energy_set_busy(struct wm_energy *energy, double ratio);
+
+/* The power that is drawn now, or NAN, for the ends of what is counted; from the next
+ * wm_energy_add() on. Unlike the power that is given there it is not integrated, and the
+ * counter is not judged by it. */
+void wm_energy_set_beside(struct wm_energy *energy, double watts);
+
+/* NULL for what the device does not offer. */
+void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
+                   const struct wm_reading *counter, const struct wm_reading *power);
+
+/* Of the sensor that the joules come from: how often it has something new, as it was
+ * measured or published; 0: not known. */
+double wm_energy_period_s(const struct wm_energy *energy);
+
+void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *ret_result);
+
+/* Whether there is a figure: one that leaves out nearly all of the time is none. */
+bool wm_energy_is_known(const struct wm_energy_result *result);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_figure.c - one device's joules as the report has them, and what is to be
+ * said of them. */
+#include "analyze/analyze_build.h"
+
+#include <stdio.h>
+
+#include "analyze/energy/analyze_uncertainty.h"
+
+/* So much that a load in step with the sensor may hide is worth a remark. */
+#define MOST_UNSEEN 0.1
+
+/* Time that a figure leaves out; less is the jitter of the ticks. */
+#define LEAST_MISSING_S 1e-3
+
+/* The part of the time that a figure may leave out before nobody can say how far it
+ * is from the truth. */
+#define MOST_MISSING 0.1
+
+static const char *const method_texts[] = {
+    [WM_ENERGY_UNKNOWN] = "",
+    [WM_ENERGY_COUNTER] = "counter",
+    [WM_ENERGY_COUNTER_FILLED] = "counter, gaps filled with the integral of power",
+    [WM_ENERGY_INTEGRAL] = "integral of power",
+};
+
+static const char *why_no_energy(struct wm_report_builder *builder,
+                                 const struct wm_energy *energy, size_t channel,
+                                 const char *source)
+{
+    if (energy->counted)
+        return "the energy counter did not move, and there is no power to integrate";
+    if (energy->powered || energy->max_power > 0)
+        return "there is no energy counter, and power was not read twice in a row";
+    return wm_build_why(builder, channel, source);
+}
+
+static const char *why_not_covered(struct wm_report_builder *builder,
+                                   const struct wm_figure_of *device)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    size_t channel = device->energy != WM_NO_CHANNEL ? device->energy : device->power;
+    const char *why = analysis->stats[channel].why;
+
+    return wm_build_text(builder, "it was not known long enough for a figure%s%s",
+                         why[0] ? ": " : "", why);
+}
+
+static void remark_counter(struct wm_report_builder *builder, const char *label,
+                           const struct wm_energy_result *energy)
+{
+    const char *instead = energy->method == WM_ENERGY_COUNTER_FILLED
+                              ? "the integral of power is used there"
+                              : "that is left out, and the figure is a lower bound";
+
+    if (energy->stuck)
+        wm_build_remark(builder,
+                        "%s: the energy counter stood still %swhile power was drawn; the "
+                        "integral of power is used%s",
+                        label, energy->method == WM_ENERGY_INTEGRAL ? "" : "until the end ",
+                        energy->method == WM_ENERGY_INTEGRAL ? "" : " from there on");
+    if (energy->stalls > 0)
+        wm_build_remark(builder,
+                        "%s: the energy counter stood still while power was drawn and did "
+                        "not make up for it (%llu time%s); %s",
+                        label, (unsigned long long)energy->stalls,
+                        wm_plural(energy->stalls), instead);
+    if (energy->resets > 0)
+        wm_build_remark(builder, "%s: the energy counter was set back (%llu time%s); %s",
+                        label, (unsigned long long)energy->resets,
+                        wm_plural(energy->resets), instead);
+    if (energy->implausible > 0)
+        wm_build_remark(builder,
+                        "%s: the energy counter jumped by more than the device can draw "
+                        "(%llu time%s); %s",
+                        label, (unsigned long long)energy->implausible,
+                        wm_plural(energy->implausible), instead);
+    if (energy->filled_s > 0 && !energy->stuck &&
+        energy->resets + energy->implausible + energy->stalls == 0)
+        wm_build_remark(
+            builder,
+            "%s: for %s s without the energy counter the integral of power is used", label,
+            wm_build_number(energy->filled_s).text);
+}
+
+static void remark_energy(struct wm_report_builder *builder,
+                          const struct wm_figure_of *device,
+                          const struct wm_energy_result *energy,
+                          const struct wm_uncertainty *uncertainty)
+{
+    /* Of the channel that the figure rests on. */
+    size_t channel = energy->method == WM_ENERGY_INTEGRAL ? device->power : device->energy;
+    const char *why = builder->analysis->stats[channel].why;
+    const char *label = device->label;
+
+    remark_counter(builder, label, energy);
+    if (energy->missing_s > LEAST_MISSING_S)
+        wm_build_remark(builder, "%s: energy does not cover %s s of %s s%s%s", label,
+                        wm_build_number(energy->missing_s).text,
+                        wm_build_number(energy->span_s).text, why[0] ? ": " : "", why);
+    if (energy->is_short)
+        wm_build_remark(
+            builder,
+            "%s: the run is shorter than three updates of the power sensor (one "
+            "in %s ms); its energy is a rough figure",
+            label, wm_build_number(1e3 * energy->period_s).text);
+    else if (uncertainty->at_odds)
+        wm_build_remark(builder,
+                        "%s: energy counter (%s J) and integral of power (%s J) differ by "
+                        "%.0f %%",
+                        label, wm_build_number(energy->counter).text,
+                        wm_build_number(energy->integral).text, 100 * energy->gap);
+    if (uncertainty->unseen > MOST_UNSEEN * energy->joules)
+        wm_build_remark(builder,
+                        "%s: its sensor looks at a part of the time only; a load in step "
+                        "with it is misjudged, and the uncertainty allows for that",
+                        label);
+}
+
+/* The sensor that the figure rests on, and how often it has something new. */
+static void describe_sensor(const struct wm_energy *joules, enum wm_energy_method method,
+                            struct wm_energy_figure *figure)
+{
+    bool is_power = method == WM_ENERGY_INTEGRAL;
+    const struct wm_sensor *sensor =
+        is_power ? &joules->power_sensor : &joules->counter_sensor;
+    const struct wm_sensor_pace *pace =
+        is_power ? &joules->power_pace : &joules->counter_pace;
+    double period_s = wm_sensor_period_s(sensor, pace);
+
+    snprintf(figure->sensor, sizeof(figure->sensor), "%s", sensor->text);
+    if (period_s > 0)
+        snprintf(figure->sensor, sizeof(figure->sensor), "%s; new every %s ms, %s",
+                 sensor->text, wm_build_number(1e3 * period_s).text,
+                 wm_sensor_is_measured(sensor, pace) ? "as measured" : "as stated");
+}
+
+static void build_uncertainty(const struct wm_energy_result *energy,
+                              const struct wm_uncertainty *uncertainty,
+                              struct wm_energy_figure *figure)
+{
+    /* Of nothing at all there is no ratio. */
+    if (energy->joules <= 0) {
+        figure->uncertainty = wm_value_missing("no energy was seen to be used");
+        return;
+    }
+    if (energy->missing_s > MOST_MISSING * energy->span_s) {
+        figure->uncertainty = wm_value_missing("the figure leaves out a part of the time");
+        return;
+    }
+    figure->systematic = uncertainty->systematic / energy->joules;
+    figure->random = uncertainty->random / energy->joules;
+    figure->uncertainty =
+        wm_value_known(wm_uncertainty_total(uncertainty) / energy->joules);
+}
+
+void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_of *device,
+                     struct wm_energy_figure *figure)
+{
+    struct wm_energy_result energy;
+    struct wm_uncertainty uncertainty;
+    size_t channel = device->energy != WM_NO_CHANNEL ? device->energy : device->power;
+
+    wm_energy_result(device->joules, &energy);
+    snprintf(figure->method, sizeof(figure->method), "%s",
+             device->channel->origin == WM_ESTIMATED ? "model"
+                                                     : method_texts[energy.method]);
+    figure->check = wm_value_missing("counter and power were not both there");
+    if (energy.checked)
+        figure->check = wm_value_known(energy.gap);
+    if (energy.method != WM_ENERGY_UNKNOWN && !wm_energy_is_known(&energy)) {
+        figure->method[0] = '\0';
+        figure->uncertainty = wm_value_missing("there is no figure");
+        figure->energy = wm_value_missing(why_not_covered(builder, device));
+        return;
+    }
+    if (energy.method == WM_ENERGY_UNKNOWN) {
+        figure->uncertainty = wm_value_missing("there is no figure");
+        figure->energy = wm_value_missing(
+            why_no_energy(builder, device->joules, channel, device->channel->source));
+        return;
+    }
+    figure->energy = wm_value_known(energy.joules);
+    figure->covered_s = energy.span_s - energy.missing_s;
+    wm_uncertainty_find(device->joules, &energy, &uncertainty);
+    build_uncertainty(&energy, &uncertainty, figure);
+    describe_sensor(device->joules, energy.method, figure);
+    remark_energy(builder, device, &energy, &uncertainty);
+}

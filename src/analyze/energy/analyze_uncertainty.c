@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_uncertainty.c - one term for each way in which joules can be wrong. */
+#include "analyze/energy/analyze_uncertainty.h"
+
+#include <math.h>
+
+/* What is called random is taken twice: k = 2. */
+#define K 2.0
+
+/* So many steps have to follow each other before a change that comes once is no
+ * longer expected in the next one, 95 times of 100. */
+#define STEADY_STEPS 20.0
+
+/* So many periods at most a load stays in step with the sensor. On an A100 it did
+ * for the 128 that were tried. */
+#define IN_STEP 200.0
+
+/* What differs from reading to reading by so much of what a load that is not in step
+ * would show is taken not to be. */
+#define OUT_OF_STEP 0.25
+
+/* Counter and power that differ by more are at odds. */
+#define MOST_GAP 0.05
+
+/* Counter and power of one board differ by so much where both are right; it is what
+ * the one filled in for the other may be off. */
+#define FILLED 0.05
+
+/* A run as its figure is made. */
+struct figure {
+    const struct wm_energy *energy;
+    const struct wm_energy_result *result;
+    const struct wm_sensor *sensor;
+    const struct wm_energy_swing *swing;
+    bool is_integral;
+    double period_s;
+    double spacing_s; /* from one value that was seen to the next */
+    double seconds;
+    double watts, most_watts;
+    double difference; /* between values that follow each other, root mean square */
+};
+
+static double square(double value)
+{
+    return value * value;
+}
+
+static struct figure make_figure(const struct wm_energy *energy,
+                                 const struct wm_energy_result *result)
+{
+    bool is_integral = result->method == WM_ENERGY_INTEGRAL;
+    struct figure figure = {
+        .energy = energy,
+        .result = result,
+        .sensor = is_integral ? &energy->power_sensor : &energy->counter_sensor,
+        .swing =
+            energy->power_swing.count > 0 ? &energy->power_swing : &energy->counter_swing,
+        .is_integral = is_integral,
+        .seconds = fmax(result->span_s - result->missing_s, 0),
+    };
+    const struct wm_sensor_pace *pace =
+        is_integral ? &energy->power_pace : &energy->counter_pace;
+
+    figure.period_s = wm_sensor_period_s(figure.sensor, pace);
+    figure.spacing_s = fmax(figure.period_s, wm_sensor_pace_poll_s(pace));
+    if (figure.sensor->is_sample)
+        figure.period_s = figure.spacing_s;
+    figure.watts = figure.seconds > 0 ? result->joules / figure.seconds : 0;
+    figure.most_watts = fmax(figure.watts, energy->max_power);
+    if (figure.swing->count > 0)
+        figure.difference = sqrt(figure.swing->squares / (double)figure.swing->count);
+    return figure;
+}
+
+/* How long a value looks back. */
+static double window_s(const struct figure *figure)
+{
+    double window = figure->sensor->window_s;
+
+    return window > 0 ? window : figure->period_s;
+}
+
+/* What power may be besides what is assumed for a time that is not seen: as far off as
+ * it was from one value to the next, and in a run of a few steps something else
+ * altogether. A mean that moves on hides how far its steps were apart. */
+static double unsteadiness(const struct figure *figure)
+{
+    double reach_s = fmax(figure->spacing_s, window_s(figure));
+    double times = fmax(window_s(figure) / fmax(figure->spacing_s, 1e-9), 1);
+    double steps = reach_s > 0 ? figure->seconds / reach_s : STEADY_STEPS;
+
+    return hypot(K * figure->difference * times,
+                 figure->watts * fmax(1 - steps / STEADY_STEPS, 0));
+}
+
+/* Within a period nothing is known of when its joules were drawn. */
+static double edge_squares(const struct figure *figure, const struct wm_energy_edge *edge)
+{
+    double watts = fmax(figure->watts, edge->watts);
+    double reach_s = fmax(figure->period_s, figure->is_integral ? window_s(figure) : 0);
+    double inside_s = reach_s / 4;
+
+    if (!figure->is_integral && reach_s > 0 && edge->lag_s < reach_s &&
+        edge->blur_s < reach_s / 2)
+        inside_s = fmin(edge->lag_s * (reach_s - edge->lag_s) / reach_s + edge->blur_s / 2,
+                        reach_s / 4);
+    return square(watts * edge->blur_s) +
+           square((edge->lag_s + edge->blur_s / 2) * unsteadiness(figure)) +
+           square(watts * inside_s);
+}
+
+/* How far values differ, as a square: as they did, and before a few of them have been
+ * seen in part as if the device had been on and off by chance. */
+static double difference_squares(const struct figure *figure)
+{
+    double count = (double)figure->swing->count;
+    double doubt = fmax(1 - count / STEADY_STEPS, 0);
+
+    return (figure->swing->squares + doubt * 2 * square(figure->watts)) /
+           fmax(count + doubt, 1);
+}
+
+/* Where a sensor, or our looking at it, sees a part of the time only, and the load
+ * takes no notice of when. A counter looks on while nobody reads it. */
+static double sampling_squares(const struct figure *figure)
+{
+    double seen = wm_sensor_seen(figure->sensor, figure->period_s);
+    double spacing_s = figure->swing->count > 0 ? figure->spacing_s : figure->period_s;
+
+    if (figure->is_integral)
+        seen = fmin(window_s(figure) / fmax(figure->spacing_s, 1e-9), 1);
+    return square(K) * (1 - seen) * difference_squares(figure) / 2 * figure->seconds *
+           spacing_s;
+}
+
+/* What was drawn besides what the sensor saw, or was not drawn though it seemed so, if
+ * the load is in step with it. While nobody knows how busy the device was, it may have
+ * been as at other times, or idle in the time that is not seen. */
+static double most_unseen(const struct figure *figure)
+{
+    const struct wm_energy *energy = figure->energy;
+    double most = fmax(figure->most_watts, WM_ENERGY_UNSEEN_TIMES * figure->swing->least);
+    double joules = fmax(fmin(energy->unseen, energy->unseen_s * most), energy->unspent);
+    double seen = wm_sensor_seen(figure->sensor, figure->period_s);
+    double known = figure->result->span_s > 0
+                       ? fmin(energy->busy_known_s / figure->result->span_s, 1)
+                       : 0;
+    double idle = (1 - known) * (1 - seen) * figure->result->joules;
+
+    return known > 0 ? fmax(joules / known, joules + idle) : idle;
+}
+
+/* Values that differ as they would by chance say that it is not in step. */
+static double unseen_joules(const struct figure *figure)
+{
+    double chance = OUT_OF_STEP * square(figure->most_watts) / 2;
+    double doubt = fmax(1 - square(figure->difference) / fmax(chance, 1e-9), 0);
+    double steps = figure->spacing_s > 0 ? figure->seconds / figure->spacing_s : 1;
+
+    return most_unseen(figure) * doubt / fmax(steps / IN_STEP, 1);
+}
+
+static double gap_squares(const struct figure *figure)
+{
+    const struct wm_energy_result *result = figure->result;
+    double breaks = (double)(result->resets + result->implausible + result->stalls);
+
+    return square(FILLED * result->filled_s * figure->watts) +
+           square(result->missing_s * figure->watts) + square(result->frozen) +
+           square(result->raised) + breaks * square(figure->period_s * figure->watts);
+}
+
+/* Whether counter and power differ by more than runs of that length may. */
+static bool are_at_odds(const struct wm_energy_result *result, double random)
+{
+    return result->checked && !result->is_short && result->gap > MOST_GAP &&
+           result->gap * result->joules > random;
+}
+
+void wm_uncertainty_find(const struct wm_energy *energy,
+                         const struct wm_energy_result *result,
+                         struct wm_uncertainty *ret_uncertainty)
+{
+    struct wm_uncertainty uncertainty = { 0 };
+
+    if (result->method == WM_ENERGY_UNKNOWN) {
+        *ret_uncertainty = uncertainty;
+        return;
+    }
+    struct figure figure = make_figure(energy, result);
+    double gain = figure.sensor->gain;
+    uncertainty.unseen = unseen_joules(&figure);
+    uncertainty.random =
+        sqrt(edge_squares(&figure, &result->start) + edge_squares(&figure, &result->end) +
+             sampling_squares(&figure) + square(uncertainty.unseen) + gap_squares(&figure));
+    uncertainty.at_odds = are_at_odds(result, uncertainty.random);
+    /* One of the two is wrong by as much. */
+    if (uncertainty.at_odds)
+        gain = fmax(gain, result->gap);
+    uncertainty.systematic =
+        hypot(gain * result->joules, figure.sensor->offset_w * figure.seconds);
+    *ret_uncertainty = uncertainty;
+}
+
+double wm_uncertainty_total(const struct wm_uncertainty *uncertainty)
+{
+    return hypot(uncertainty->systematic, uncertainty->random);
+}

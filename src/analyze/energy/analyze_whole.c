@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_whole.c - the energy of everything that is no GPU, and of all together. */
+#include "analyze/analyze_build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/compare/analyze_welch.h"
+
+/* The order in which devices are shown. */
+static const enum wm_device_kind kinds[] = {
+    WM_DEVICE_CPU, WM_DEVICE_CPU_PART, WM_DEVICE_DRAM, WM_DEVICE_PLATFORM, WM_DEVICE_OTHER,
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The part of the energy for which it may be unknown whose it was, before that is
+ * said of all of it; until then it counts as others'. */
+#define MOST_UNKNOWN 0.01
+
+void wm_build_split_miss(struct wm_energy_split *split, const struct wm_value *missing)
+{
+    *split = (struct wm_energy_split) { *missing, *missing, *missing, *missing, 0 };
+}
+
+/* Where idling was measured, what the energy is off by at random is all of the work's. */
+static double off_by_energy(const struct wm_share *share,
+                            const struct wm_energy_figure *figure)
+{
+    double work = share->tree + share->rest;
+    double of_work = work > 0 ? share->tree / work : 0;
+    double most = fmax(of_work * figure->energy.number, share->tree);
+
+    if (isnan(share->idle_watts))
+        return 0;
+    return figure->random * sqrt(most * most - share->tree * share->tree);
+}
+
+static struct wm_value tree_uncertainty(const struct wm_energy_split *split,
+                                        const struct wm_value *uncertainty)
+{
+    if (!split->tree.known)
+        return split->tree;
+    if (!uncertainty->known)
+        return *uncertainty;
+    if (split->tree.number <= 0)
+        return wm_value_missing("none of it was seen to be used");
+    return wm_value_known(hypot(uncertainty->number, split->tree_off / split->tree.number));
+}
+
+void wm_build_split(const struct wm_share *divided, const struct wm_energy_figure *figure,
+                    const char *why, struct wm_energy_split *split)
+{
+    const struct wm_value missing = wm_value_missing(why);
+    const struct wm_value *energy = &figure->energy;
+    struct wm_share share = *divided;
+
+    if (!energy->known) {
+        wm_build_split_miss(split, energy);
+        return;
+    }
+    wm_share_end(&share, energy->number);
+    if (share.unknown_joules > MOST_UNKNOWN * energy->number) {
+        wm_build_split_miss(split, &missing);
+        return;
+    }
+    split->tree = wm_value_known(share.tree);
+    split->idle = wm_value_known(share.idle);
+    split->rest = wm_value_known(share.rest);
+    split->tree_off = hypot(wm_share_off(&share), off_by_energy(&share, figure));
+    split->tree_uncertainty = tree_uncertainty(split, &figure->uncertainty);
+}
+
+/* A few steps of the kernel's CPU times do not say whose they were. */
+static bool is_too_short_for_cpus(const struct wm_analysis *analysis)
+{
+    size_t channel = analysis->cpu_work.host.channel;
+
+    if (channel == WM_NO_CHANNEL)
+        return false;
+    const struct wm_counter_stats *counter = &analysis->stats[channel].counter;
+    return wm_stats_seconds(counter->first_ns, counter->last_ns) <=
+           WM_SENSOR_PERIODS * (double)analysis->channels[channel].period_ns / 1e9;
+}
+
+/* Whose the energy of a package or of memory was. */
+static void build_split(struct wm_report_builder *builder,
+                        const struct wm_device_stats *stats,
+                        struct wm_device_energy *device)
+{
+    static const struct wm_value too_short = {
+        .why = "the run is shorter than three updates of the CPU counters"
+    };
+    const char *why = "what the tracked processes did on the CPUs is not known";
+
+    if (device->kind == WM_DEVICE_DRAM)
+        why = "how much of the memory the tracked processes had is not known";
+    wm_build_split(&stats->share, &device->figure, why, &device->split);
+    if (device->kind == WM_DEVICE_CPU && device->split.tree.known &&
+        is_too_short_for_cpus(builder->analysis))
+        wm_build_split_miss(&device->split, &too_short);
+}
+
+static void build_device(struct wm_report_builder *builder,
+                         const struct wm_device_stats *stats,
+                         struct wm_device_energy *device)
+{
+    const struct wm_channel *channel = stats->channel;
+    const struct wm_figure_of of = {
+        .label = channel->label,
+        .channel = channel,
+        .energy = stats->energy,
+        .power = stats->power,
+        .joules = &stats->joules,
+    };
+
+    device->name = strdup(channel->label);
+    device->source = strdup(channel->source);
+    device->model = channel->model ? strdup(channel->model) : NULL;
+    if (!device->name || !device->source || (channel->model && !device->model))
+        builder->failed = true;
+    device->kind = channel->device_kind;
+    device->origin = channel->origin;
+    wm_build_figure(builder, &of, &device->figure);
+    build_split(builder, stats, device);
+    wm_build_baseline(builder, &of, &stats->share, &device->figure, &device->idle_power,
+                      &device->split);
+    device->power = device->figure.energy;
+    if (device->power.known) {
+        double seconds = device->figure.covered_s;
+        if (seconds > 0)
+            device->power.number /= seconds;
+        else
+            device->power =
+                wm_value_missing("no time passed between the first tick and the last");
+    }
+}
+
+/* A GPU in a processor whose power nothing tells stands with the GPUs, and why it has no
+ * energy is said there. */
+static bool is_said_with_gpus(const struct wm_analysis *analysis,
+                              const struct wm_device_stats *device)
+{
+    struct wm_energy_result energy;
+
+    wm_energy_result(&device->joules, &energy);
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        if (analysis->gpus[i].is_in_cpu && energy.method == WM_ENERGY_UNKNOWN &&
+            device->channel->device_kind == WM_DEVICE_OTHER &&
+            strcmp(analysis->gpus[i].device, device->channel->device) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void build_devices(struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    struct wm_report *report = builder->report;
+
+    report->devices = calloc(analysis->device_count + 1, sizeof(*report->devices));
+    if (!report->devices) {
+        builder->failed = true;
+        return;
+    }
+    for (size_t k = 0; k < COUNT(kinds); k++) {
+        for (size_t i = 0; i < analysis->device_count; i++) {
+            if (analysis->devices[i].channel->device_kind == kinds[k] &&
+                !is_said_with_gpus(analysis, &analysis->devices[i]))
+                build_device(builder, &analysis->devices[i],
+                             &report->devices[report->device_count++]);
+        }
+    }
+}
+
+/* A figure as a sum of one. */
+static struct wm_energy_sum sum_of(const struct wm_energy_figure *figure,
+                                   const struct wm_energy_split *split,
+                                   enum wm_origin origin)
+{
+    return (struct wm_energy_sum) {
+        .energy = figure->energy,
+        .uncertainty = figure->uncertainty,
+        .systematic = figure->systematic,
+        .random = figure->random,
+        .watts = figure->energy.known && figure->covered_s > 0
+                     ? figure->energy.number / figure->covered_s
+                     : 0,
+        .split = *split,
+        .origin = origin,
+    };
+}
+
+/* Sensors of one design err in one direction, so that their own errors add up; what
+ * is random cancels out in part. Until the sum ends they are joules, and squares of
+ * joules. */
+void wm_build_sum_add(struct wm_energy_sum *sum, const struct wm_energy_sum *part)
+{
+    double random = part->random * part->energy.number;
+
+    sum->systematic += part->systematic * part->energy.number;
+    sum->random += random * random;
+    sum->watts += part->watts;
+    wm_value_add(&sum->energy, &part->energy);
+    if (!part->energy.known || part->energy.number > 0)
+        wm_value_add(&sum->uncertainty, &part->uncertainty);
+    wm_value_add(&sum->split.tree, &part->split.tree);
+    wm_value_add(&sum->split.idle, &part->split.idle);
+    wm_value_add(&sum->split.rest, &part->split.rest);
+    sum->split.tree_off += part->split.tree_off; /* all are divided by the same times */
+    if (part->origin > sum->origin)
+        sum->origin = part->origin;
+}
+
+void wm_build_sum_start(struct wm_energy_sum *sum)
+{
+    const struct wm_value zero = wm_value_known(0);
+
+    *sum = (struct wm_energy_sum) {
+        .energy = zero,
+        .uncertainty = zero,
+        .split = { zero, zero, zero, zero, 0 },
+    };
+}
+
+void wm_build_sum_end(struct wm_energy_sum *sum)
+{
+    double joules = sum->energy.number;
+
+    if (!sum->energy.known)
+        sum->uncertainty = sum->energy;
+    else if (sum->uncertainty.known && joules <= 0)
+        sum->uncertainty = wm_value_missing("no energy was seen to be used");
+    if (sum->uncertainty.known) {
+        sum->systematic /= joules;
+        sum->random = sqrt(sum->random) / joules;
+        sum->uncertainty.number = hypot(sum->systematic, sum->random);
+    }
+    sum->split.tree_uncertainty = tree_uncertainty(&sum->split, &sum->uncertainty);
+}
+
+void wm_build_sum_add_gpu(struct wm_energy_sum *sum, const struct wm_gpu_usage *gpu)
+{
+    struct wm_energy_sum part = sum_of(&gpu->figure, &gpu->split, gpu->origin);
+
+    wm_build_sum_add(sum, &part);
+}
+
+static bool is_of_source(const struct wm_device_energy *device, enum wm_device_kind kind,
+                         const char *source)
+{
+    return device->kind == kind && strcmp(device->source, source) == 0;
+}
+
+/* The devices of one kind that one source knows. Which of several is to blame for it that
+ * their sum is not known is said by name. */
+static void sum_source(struct wm_report_builder *builder, enum wm_device_kind kind,
+                       const char *source, struct wm_energy_sum *sum)
+{
+    const struct wm_report *report = builder->report;
+    size_t count = 0;
+
+    wm_build_sum_start(sum);
+    for (size_t i = 0; i < report->device_count; i++)
+        count += is_of_source(&report->devices[i], kind, source);
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct wm_device_energy *device = &report->devices[i];
+        if (!is_of_source(device, kind, source))
+            continue;
+        struct wm_energy_sum part = sum_of(&device->figure, &device->split, device->origin);
+        if (!part.energy.known && count > 1)
+            part.energy.why =
+                wm_build_text(builder, "%s: %s", device->name, part.energy.why);
+        wm_build_sum_add(sum, &part);
+    }
+    wm_build_sum_end(sum);
+}
+
+void wm_build_sum_miss(struct wm_energy_sum *sum, const char *why)
+{
+    struct wm_value missing = wm_value_missing(why);
+
+    *sum = (struct wm_energy_sum) { .energy = missing, .uncertainty = missing };
+    wm_build_split_miss(&sum->split, &missing);
+}
+
+/* Of the source that counts; where none does, `why`. */
+static void sum_kind(struct wm_report_builder *builder, enum wm_device_kind kind,
+                     const char *why, struct wm_energy_choice *ret_choice,
+                     struct wm_energy_sum *ret_sum)
+{
+    const struct wm_energy_offers offers = wm_devices_offers(builder->analysis);
+
+    wm_energy_choose(&offers, kind, ret_choice);
+    if (ret_choice->source)
+        sum_source(builder, kind, ret_choice->source, ret_sum);
+    else if (ret_choice->is_refused)
+        wm_build_sum_miss(ret_sum, "an estimate of the memory is not added to the measured "
+                                   "energy of the CPUs");
+    else
+        wm_build_sum_miss(ret_sum, why);
+}
+
+/* RAPL is what should know it; the other sources are there for other things, too. */
+static const char *why_no_cpu(struct wm_report_builder *builder)
+{
+    const struct wm_run *run = builder->analysis->run;
+
+    for (size_t i = 0; i < run->source_count; i++) {
+        const struct wm_source_status *source = &run->sources[i];
+        if (source->name && strcmp(source->name, "rapl") == 0)
+            return wm_build_why(builder, WM_NO_CHANNEL, "rapl");
+    }
+    return "no source of CPU energy is read";
+}
+
+/* The energy of all that is known, and what that is. */
+static void add_known(struct wm_report *report, const struct wm_energy_sum *part, bool *has)
+{
+    *has = part->energy.known;
+    if (*has)
+        wm_build_sum_add(&report->energy, part);
+}
+
+/* Whether what was watched for its highest power is what the energy is of. Which
+ * source tells the truth shows at the end only. */
+static bool is_of_the_same(const struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    const struct wm_report *report = builder->report;
+    bool has_cpu = false, has_dram = false, has_gpus = false;
+
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        const struct wm_device_stats *device = &analysis->devices[i];
+        struct wm_energy_result energy;
+        if (!device->counts)
+            continue;
+        wm_energy_result(&device->joules, &energy);
+        if (!wm_energy_is_known(&energy)) {
+            /* One that told nothing at all is in neither. */
+            if (device->share.joules_now > 0)
+                return false;
+            continue;
+        }
+        has_cpu |= device->channel->device_kind == WM_DEVICE_CPU;
+        has_dram |= device->channel->device_kind == WM_DEVICE_DRAM;
+    }
+    for (size_t i = 0; i < analysis->gpu_count; i++)
+        has_gpus |= !analysis->gpus[i].is_in_cpu;
+    return has_cpu == report->energy_has_cpu && has_dram == report->energy_has_dram &&
+           has_gpus == report->energy_has_gpus;
+}
+
+static void build_power(struct wm_report_builder *builder)
+{
+    struct wm_report *report = builder->report;
+    double max = wm_window_max_value(&builder->analysis->power_max);
+
+    report->power.mean = report->energy.energy;
+    if (report->power.mean.known)
+        report->power.mean.number = report->energy.watts;
+    report->power.max = report->power.mean;
+    if (report->power.mean.known && max > report->power.mean.number)
+        report->power.max = wm_value_known(max);
+    if (report->power.max.known && report->power.max.number > report->power.mean.number)
+        report->power_max_s = wm_analysis_power_window_s(builder->analysis);
+    if (report->power.mean.known && !is_of_the_same(builder))
+        report->power.max =
+            wm_value_missing("what was watched for it turned out not to tell its energy");
+}
+
+/* What the tree used of the CPUs, by the CPU time of each process. */
+static void build_processes(struct wm_report_builder *builder)
+{
+    struct wm_report *report = builder->report;
+    const struct wm_result *result = &report->result;
+    const struct wm_value *tree = &report->cpu_energy.split.tree;
+
+    report->process_energies =
+        calloc(result->process_count + 1, sizeof(*report->process_energies));
+    if (!report->process_energies) {
+        builder->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < result->process_count; i++) {
+        struct wm_value *energy = &report->process_energies[i];
+        double seconds = result->processes[i].cpu_seconds;
+        *energy = tree->known ? report->cpu_total : *tree;
+        if (!energy->known)
+            continue;
+        double share = energy->number > 0 ? seconds / energy->number : 0;
+        *energy = wm_value_known(tree->number * (share < 1 ? share : 1));
+    }
+}
+
+/* By which model, and from what. */
+static void remark_estimate(struct wm_report_builder *builder)
+{
+    const struct wm_run *run = builder->analysis->run;
+    const struct wm_energy_sum *cpu = &builder->report->cpu_energy;
+
+    if (!cpu->energy.known || cpu->origin != WM_ESTIMATED)
+        return;
+    for (size_t i = 0; i < run->source_count; i++) {
+        const struct wm_source_status *source = &run->sources[i];
+        if (source->name && strcmp(source->name, "estimate") == 0 && source->detail)
+            wm_build_remark(builder, "CPU energy is not measured; it is %s",
+                            source->detail);
+    }
+}
+
+void wm_build_energy(struct wm_report_builder *builder)
+{
+    struct wm_report *report = builder->report;
+    struct wm_energy_choice cpus, memory;
+
+    build_devices(builder);
+    if (builder->failed)
+        return;
+    sum_kind(builder, WM_DEVICE_CPU, why_no_cpu(builder), &cpus, &report->cpu_energy);
+    sum_kind(builder, WM_DEVICE_DRAM, "no source of memory energy is read", &memory,
+             &report->dram_energy);
+
+    wm_build_sum_start(&report->energy);
+    add_known(report, &report->cpu_energy, &report->energy_has_cpu);
+    if (!cpus.has_memory)
+        add_known(report, &report->dram_energy, &report->energy_has_dram);
+    add_known(report, &report->gpu_energy, &report->energy_has_gpus);
+    wm_build_sum_end(&report->energy);
+    if (!report->energy_has_cpu && !report->energy_has_dram && !report->energy_has_gpus)
+        wm_build_sum_miss(&report->energy,
+                          wm_build_text(builder, "%s; %s", report->cpu_energy.energy.why,
+                                        report->gpu_energy.energy.why));
+    const struct wm_block_stats *power = &builder->analysis->tree_power;
+    report->tree_scatter =
+        wm_student_scatter(wm_block_stats_effective(power), wm_block_stats_std(power),
+                           wm_block_stats_mean(power));
+    build_power(builder);
+    build_processes(builder);
+    remark_estimate(builder);
+}

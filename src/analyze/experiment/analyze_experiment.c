@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_experiment.c - finding the runs of an experiment, whatever keeps them. */
+#include "analyze/experiment/analyze_experiment.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text/base_localtime.h"
+#include "base/text/base_number.h"
+#include "base/text/base_utf8.h"
+#include "record/record_ops.h"
+#include "record/record_read.h"
+
+#define NAMELESS "-"
+
+/* What is done with each run that is found; `run` is its to change. */
+struct visitor {
+    int (*visit)(void *context, const char *name, struct wm_experiment_run *run,
+                 struct wm_error *err);
+    void *context;
+    size_t *broken;
+    char *trouble; /* 256 bytes */
+};
+
+static int out_of_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
+}
+
+static void note_broken(const struct visitor *visitor, const struct wm_error *why)
+{
+    if ((*visitor->broken)++ == 0)
+        snprintf(visitor->trouble, 256, "%s", why->text);
+}
+
+/* The first tick; a run that was killed before it has its anchor. */
+static int64_t start_of(struct wm_recording *recording)
+{
+    const struct wm_run *run = wm_recording_run(recording);
+    struct wm_tick tick;
+
+    if (wm_recording_next(recording, &tick, NULL) <= 0)
+        return run->anchor_unix_ns;
+    return run->anchor_unix_ns - run->anchor_ns + tick.when_ns;
+}
+
+static void release_run(struct wm_experiment_run *run)
+{
+    free(run->path);
+    wm_run_release(&run->run);
+}
+
+/* Takes nothing over; `name` is NULL where the run says it itself. */
+static int visit_run(const struct visitor *visitor, const char *path, const char *name,
+                     struct wm_recording *recording, size_t index, struct wm_error *err)
+{
+    struct wm_experiment_run run = { .path = strdup(path), .index = index };
+
+    int status = run.path ? wm_run_copy(wm_recording_run(recording), &run.run, err)
+                          : out_of_memory(err);
+    if (status == WM_OK) {
+        run.start_unix_ns = start_of(recording);
+        status = visitor->visit(visitor->context,
+                                name ? name : wm_run_note(&run.run, WM_NOTE_EXPERIMENT),
+                                &run, err);
+    }
+    release_run(&run);
+    return status;
+}
+
+/* All runs of one recording. One that cannot be read hides no other; the recording
+ * itself has to be there. */
+static int visit_recording(const struct visitor *visitor, const char *path,
+                           const char *name, struct wm_error *err)
+{
+    struct wm_recording *recording;
+    struct wm_error why;
+
+    int status = wm_recording_open(path, 0, &recording, &why);
+    size_t count = status == WM_OK ? wm_recording_run_count(recording) : 1;
+    if (status < 0 && wm_recording_open(path, WM_LAST_RUN, &recording, NULL) == WM_OK) {
+        count = wm_recording_run_count(recording);
+        wm_recording_close(recording);
+    } else if (status < 0) {
+        return wm_fail(err, status, "%s", why.text);
+    }
+    for (size_t i = 0;;) {
+        int result = WM_OK;
+        if (status == WM_OK) {
+            result = visit_run(visitor, path, name, recording, i, err);
+            wm_recording_close(recording);
+        } else {
+            note_broken(visitor, &why);
+        }
+        if (result < 0 || ++i >= count)
+            return result;
+        status = wm_recording_open(path, i, &recording, &why);
+    }
+}
+
+static const char *base_name(const char *path, char name[256])
+{
+    size_t length = strlen(path);
+
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    size_t start = length;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    snprintf(name, 256, "%.*s", (int)(length - start), path + start);
+    return name;
+}
+
+static bool has_recording(const char *folder)
+{
+    char *file = NULL;
+    struct stat info;
+
+    if (asprintf(&file, "%s/" WM_AIPM_FILE, folder) < 0)
+        return false;
+    bool has = stat(file, &info) == 0;
+    free(file);
+    return has;
+}
+
+static int visit_entry(const struct visitor *visitor, const char *target, const char *name,
+                       struct wm_error *err)
+{
+    struct wm_error why;
+    char *path = NULL;
+    int status = WM_OK;
+
+    if (asprintf(&path, "%s/%s", target, name) < 0)
+        return out_of_memory(err);
+    if (name[0] != '.' && has_recording(path)) {
+        status = visit_recording(visitor, path, name, &why);
+        if (status < 0 && status != WM_ENOMEM) {
+            note_broken(visitor, &why);
+            status = WM_OK;
+        }
+    }
+    free(path);
+    return status < 0 ? wm_fail(err, status, "%s", why.text) : WM_OK;
+}
+
+/* A folder that is a recording itself is an experiment of its own. */
+static int visit_folder(const struct visitor *visitor, const char *target,
+                        struct wm_error *err)
+{
+    struct dirent **entries;
+    char name[256];
+    int status = WM_OK;
+
+    if (has_recording(target))
+        return visit_recording(visitor, target, base_name(target, name), err);
+    int count = scandir(target, &entries, NULL, alphasort);
+    if (count < 0)
+        return wm_fail_errno(err, wm_text_path(target));
+    for (int i = 0; i < count; i++) {
+        if (status == WM_OK)
+            status = visit_entry(visitor, target, entries[i]->d_name, err);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+static int visit_target(const struct visitor *visitor, const char *target,
+                        struct wm_error *err)
+{
+    return wm_experiment_is_folder(target) ? visit_folder(visitor, target, err)
+                                           : visit_recording(visitor, target, NULL, err);
+}
+
+static struct wm_experiment_entry *find_entry(const struct wm_experiment_list *list,
+                                              const char *name)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *other = list->entries[i].name;
+        if (name && other ? strcmp(name, other) == 0 : !name && !other)
+            return &list->entries[i];
+    }
+    return NULL;
+}
+
+static struct wm_experiment_entry *add_entry(struct wm_experiment_list *list,
+                                             const char *name)
+{
+    struct wm_experiment_entry *grown =
+        realloc(list->entries, (list->count + 1) * sizeof(*grown));
+
+    if (!grown)
+        return NULL;
+    list->entries = grown;
+    grown += list->count;
+    *grown = (struct wm_experiment_entry) { .name = name ? strdup(name) : NULL };
+    if (name && !grown->name)
+        return NULL;
+    list->count++;
+    return grown;
+}
+
+static int list_run(void *context, const char *name, struct wm_experiment_run *run,
+                    struct wm_error *err)
+{
+    struct wm_experiment_list *list = context;
+    struct wm_experiment_entry *entry = find_entry(list, name);
+    const char *description = wm_run_note(&run->run, WM_NOTE_DESCRIPTION);
+
+    if (!entry)
+        entry = add_entry(list, name);
+    if (!entry)
+        return out_of_memory(err);
+    if (description) {
+        free(entry->description);
+        entry->description = strdup(description);
+        if (!entry->description)
+            return out_of_memory(err);
+    }
+    if (entry->runs == 0 || run->start_unix_ns < entry->first_unix_ns)
+        entry->first_unix_ns = run->start_unix_ns;
+    if (entry->runs == 0 || run->start_unix_ns > entry->last_unix_ns)
+        entry->last_unix_ns = run->start_unix_ns;
+    entry->runs++;
+    return WM_OK;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct wm_experiment_entry *left = a, *right = b;
+
+    return (left->first_unix_ns > right->first_unix_ns) -
+           (left->first_unix_ns < right->first_unix_ns);
+}
+
+int wm_experiment_list_load(const char *target, struct wm_experiment_list *list,
+                            struct wm_error *err)
+{
+    *list = (struct wm_experiment_list) { 0 };
+    const struct visitor visitor = { list_run, list, &list->broken, list->trouble };
+
+    int status = visit_target(&visitor, target, err);
+    if (status == WM_OK && list->count > 0)
+        qsort(list->entries, list->count, sizeof(*list->entries), compare_entries);
+    return status;
+}
+
+void wm_experiment_list_release(struct wm_experiment_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->entries[i].name);
+        free(list->entries[i].description);
+    }
+    free(list->entries);
+}
+
+/* Takes the run over when it is one of the experiment's. */
+static int take_run(void *context, const char *name, struct wm_experiment_run *run,
+                    struct wm_error *err)
+{
+    struct wm_experiment *experiment = context;
+
+    if (strcmp(name ? name : NAMELESS, experiment->name) != 0)
+        return WM_OK;
+    struct wm_experiment_run *grown =
+        realloc(experiment->runs, (experiment->count + 1) * sizeof(*grown));
+    if (!grown)
+        return out_of_memory(err);
+    experiment->runs = grown;
+    grown[experiment->count++] = *run;
+    *run = (struct wm_experiment_run) { 0 };
+    return WM_OK;
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const struct wm_experiment_run *left = a, *right = b;
+
+    if (left->start_unix_ns != right->start_unix_ns)
+        return left->start_unix_ns < right->start_unix_ns ? -1 : 1;
+    return (left->index > right->index) - (left->index < right->index);
+}
+
+static int not_there(const char *target, const char *name, struct wm_error *err)
+{
+    struct wm_experiment_list list;
+    char names[160] = "";
+    size_t used = 0;
+
+    if (wm_experiment_list_load(target, &list, err) == WM_OK) {
+        for (size_t i = 0; i < list.count && used < sizeof(names); i++)
+            used += (size_t)snprintf(
+                names + used, sizeof(names) - used, "%s%s", i > 0 ? ", " : "",
+                list.entries[i].name ? list.entries[i].name : NAMELESS);
+    }
+    wm_experiment_list_release(&list);
+    return wm_fail(err, WM_ENOENT, "there is no experiment '%.60s'; there %s%s", name,
+                   used > 0 ? "are: " : "is none", names);
+}
+
+int wm_experiment_open(const char *target, const char *name,
+                       struct wm_experiment **ret_experiment, struct wm_error *err)
+{
+    struct wm_experiment *experiment = calloc(1, sizeof(*experiment));
+
+    if (experiment)
+        experiment->name = strdup(name);
+    if (!experiment || !experiment->name) {
+        free(experiment);
+        return out_of_memory(err);
+    }
+    const struct visitor visitor = { take_run, experiment, &experiment->broken,
+                                     experiment->trouble };
+    int status = visit_target(&visitor, target, err);
+    if (status == WM_OK && experiment->count == 0)
+        status = not_there(target, name, err);
+    if (status < 0) {
+        wm_experiment_close(experiment);
+        return status;
+    }
+    qsort(experiment->runs, experiment->count, sizeof(*experiment->runs), compare_runs);
+    experiment->zero_ns = experiment->runs[0].start_unix_ns;
+    *ret_experiment = experiment;
+    return WM_OK;
+}
+
+void wm_experiment_close(struct wm_experiment *experiment)
+{
+    if (!experiment)
+        return;
+    for (size_t i = 0; i < experiment->count; i++)
+        release_run(&experiment->runs[i]);
+    free(experiment->runs);
+    free(experiment->name);
+    free(experiment);
+}
+
+int wm_experiment_time(const struct wm_experiment *experiment, const char *text,
+                       int64_t *ret_unix_ns, struct wm_error *err)
+{
+    double seconds;
+
+    if (wm_number_parse(text, strlen(text), &seconds)) {
+        if (!(seconds >= 0 && seconds < 4e9))
+            return wm_fail(err, WM_EINVAL, "'%.60s': seconds are counted from the start",
+                           text);
+        *ret_unix_ns = experiment->zero_ns + (int64_t)(seconds * 1e9);
+        return WM_OK;
+    }
+    if (wm_localtime_parse_zoned(text, strlen(text), 0, ret_unix_ns))
+        return WM_OK;
+    return wm_fail(err, WM_EINVAL,
+                   "'%.60s' is neither a number of seconds nor a time as "
+                   "2026-11-21T08:48:21Z",
+                   text);
+}

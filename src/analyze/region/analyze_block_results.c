@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_block_results.c - results of an analysis of blocks, and JSON of them. */
+#include "analyze/region/analyze_block_results.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/base_utf8.h"
+
+static int no_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "analysis: out of memory");
+}
+
+static struct wm_block_figures figures_of(const struct wm_block_stats *stats)
+{
+    if (stats->count == 0)
+        return (struct wm_block_figures) { NAN, NAN, NAN, NAN, NAN, NAN };
+    return (struct wm_block_figures) { .min = stats->min,
+                                       .max = stats->max,
+                                       .mean = wm_block_stats_mean(stats),
+                                       .std = wm_block_stats_std(stats),
+                                       .total = NAN,
+                                       .effective = wm_block_stats_effective(stats) };
+}
+
+static void put_usage(const struct wm_block_stats *stats,
+                      struct wm_block_figures ret_usage[WM_MEASUREMENT_COUNT])
+{
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        ret_usage[i] = figures_of(&stats[i]);
+}
+
+static int copy_block(const struct wm_block *block, struct wm_block_result *result)
+{
+    result->name = strdup(block->name);
+    result->timepoints = block->timepoints;
+    result->calls = block->calls;
+    result->nonempty_calls = block->nonempty_calls;
+    result->unfinished = block->unfinished;
+    result->open_s = block->open_s;
+    result->time = figures_of(&block->time);
+    result->time.total = wm_block_stats_sum(&block->time);
+    memcpy(result->histogram, block->histogram, sizeof(result->histogram));
+    put_usage(block->usage, result->usage);
+    return result->name ? WM_OK : WM_ENOMEM;
+}
+
+static int by_name(const void *one, const void *other)
+{
+    const struct wm_block_result *a = one, *b = other;
+
+    return strcmp(a->name, b->name);
+}
+
+void wm_block_results_sort(struct wm_block_results *results)
+{
+    if (results->count > 1)
+        qsort(results->blocks, results->count, sizeof(*results->blocks), by_name);
+}
+
+int wm_block_results_new(const struct wm_blocks *blocks,
+                         const struct wm_static_data *static_data, uint64_t stray,
+                         struct wm_block_results **ret_results, struct wm_error *err)
+{
+    struct wm_block_results *results = calloc(1, sizeof(*results));
+    size_t count = wm_blocks_count(blocks);
+
+    if (!results)
+        return no_memory(err);
+    results->static_data = *static_data;
+    results->stray = stray;
+    put_usage(wm_blocks_overall(blocks, &results->timepoints), results->overall);
+
+    if (count > 0)
+        results->blocks = calloc(count, sizeof(*results->blocks));
+    bool failed = count > 0 && !results->blocks;
+    while (!failed && results->count < count) {
+        const struct wm_block *block = wm_blocks_get(blocks, results->count);
+        failed = copy_block(block, &results->blocks[results->count]) < 0;
+        results->count++;
+    }
+    if (failed) {
+        wm_block_results_free(results);
+        return no_memory(err);
+    }
+    wm_block_results_sort(results);
+    *ret_results = results;
+    return WM_OK;
+}
+
+void wm_block_results_free(struct wm_block_results *results)
+{
+    if (!results)
+        return;
+    for (size_t i = 0; i < results->count; i++)
+        free(results->blocks[i].name);
+    wm_remarks_release(&results->remarks);
+    free(results->blocks);
+    free(results);
+}
+
+const char wm_block_results_no_gpu[] = "no GPU was measured";
+
+bool wm_block_results_lack(const struct wm_block_results *results, size_t measurement)
+{
+    return results->static_data.expected_gpus == 0 &&
+           wm_measurement_is_gpu((enum wm_measurement)measurement) &&
+           !(results->overall[measurement].max > 0);
+}
+
+enum wm_origin wm_block_results_origin(const struct wm_block_results *results,
+                                       size_t measurement)
+{
+    return wm_measurement_is_gpu((enum wm_measurement)measurement) ? results->gpu_origin
+                                                                   : WM_MEASURED;
+}
+
+struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, size_t index)
+{
+    const struct wm_static_entry entries[WM_STATIC_DATA_COUNT] = {
+        { "ram_unit", data->ram_unit, NAN, false },
+        { "gpu_ram_unit", data->gpu_ram_unit, NAN, false },
+        { "time_unit", data->time_unit, NAN, false },
+        { "ram_system_capacity", NULL, data->ram_capacity, false },
+        { "gpu_ram_system_capacity", NULL, data->gpu_ram_capacity, false },
+        { "system_core_count", NULL, data->system_cores, true },
+        { "n_expected_cores", NULL, data->expected_cores, true },
+        { "system_gpu_count", NULL, data->gpus, true },
+        { "n_expected_gpus", NULL, data->expected_gpus, true },
+    };
+    struct wm_static_entry entry = entries[index];
+
+    if (entry.is_whole && entry.number < 0)
+        entry.number = NAN;
+    return entry;
+}
+
+bool wm_block_results_put_origin(json_t *object, enum wm_origin origin)
+{
+    const char *word = origin == WM_SIMULATED ? "simulated" : "estimated";
+
+    return origin == WM_MEASURED ||
+           (json_object_set_new(object, "origin", json_string(word)) == 0 &&
+            json_object_set_new(object, word, json_true()) == 0);
+}
+
+/* An object under construction; what fails is seen at the end. */
+struct writer {
+    const struct wm_block_results *results;
+    bool details, failed;
+    json_t *why; /* path of what is null, and the reason; NULL without details */
+};
+
+static void put(struct writer *writer, json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) != 0)
+        writer->failed = true;
+}
+
+static void put_count(struct writer *writer, json_t *object, const char *key,
+                      uint64_t count)
+{
+    put(writer, object, key, json_integer((json_int_t)count));
+}
+
+static void put_number(struct writer *writer, json_t *object, const char *key, double value)
+{
+    put(writer, object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+static void put_why(struct writer *writer, const char *path, const char *key,
+                    const char *why)
+{
+    char name[128];
+
+    if (!writer->details)
+        return;
+    snprintf(name, sizeof(name), "%s%s%s", path, path[0] ? "." : "", key);
+    put(writer, writer->why, name, json_string(why));
+}
+
+static json_t *json_figures(struct writer *writer, const struct wm_block_figures *figures)
+{
+    json_t *json = json_object();
+
+    put_number(writer, json, "min", figures->min);
+    put_number(writer, json, "max", figures->max);
+    put_number(writer, json, "mean", figures->mean);
+    put_number(writer, json, "std", figures->std);
+    if (writer->details)
+        put_number(writer, json, "n_effective", figures->effective);
+    return json;
+}
+
+/* One reason for all measurements where it is the same for all. */
+static void put_usage_why(struct writer *writer, const struct wm_block_figures *usage,
+                          uint64_t timepoints, const char *path, const char *key)
+{
+    char inner[96];
+
+    snprintf(inner, sizeof(inner), "%s%s%s", path, path[0] ? "." : "", key);
+    if (timepoints == 0)
+        put_why(writer, path, key, "there is no timepoint in it");
+    if (timepoints == 1)
+        put_why(writer, path, key, "a single timepoint has no standard deviation");
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 0; i++) {
+        const char *name = wm_measurement_name((enum wm_measurement)i);
+        if (wm_block_results_lack(writer->results, i))
+            put_why(writer, inner, name, wm_block_results_no_gpu);
+        else if (timepoints == 1)
+            continue;
+        else if (isnan(usage[i].mean))
+            put_why(writer, inner, name, "no timepoint has it");
+        else if (isnan(usage[i].std))
+            put_why(writer, inner, name, "a single value has no standard deviation");
+    }
+}
+
+static json_t *json_usage(struct writer *writer, const struct wm_block_figures *usage)
+{
+    static const struct wm_block_figures none = { NAN, NAN, NAN, NAN, NAN, NAN };
+    json_t *json = json_object();
+
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        bool lacks = writer->details && wm_block_results_lack(writer->results, i);
+        json_t *figures = json_figures(writer, lacks ? &none : &usage[i]);
+        enum wm_origin origin = wm_block_results_origin(writer->results, i);
+        if (writer->details && !lacks && !isnan(usage[i].mean) &&
+            !wm_block_results_put_origin(figures, origin))
+            writer->failed = true;
+        put(writer, json, wm_measurement_name((enum wm_measurement)i), figures);
+    }
+    return json;
+}
+
+static json_t *json_static_data(struct writer *writer)
+{
+    struct wm_static_data data = writer->results->static_data;
+    bool lacks =
+        writer->details && wm_block_results_lack(writer->results, WM_SYSTEM_GPU_RAM);
+    json_t *json = json_object();
+
+    if (lacks)
+        data.gpu_ram_capacity = NAN;
+    for (size_t i = 0; i < WM_STATIC_DATA_COUNT; i++) {
+        struct wm_static_entry entry = wm_static_data_entry(&data, i);
+        if (entry.text)
+            put(writer, json, entry.key, wm_text_json(entry.text));
+        else if (isnan(entry.number))
+            put(writer, json, entry.key, json_null());
+        else if (entry.is_whole)
+            put(writer, json, entry.key, json_integer((json_int_t)entry.number));
+        else
+            put_number(writer, json, entry.key, entry.number);
+        if (!entry.text && isnan(entry.number))
+            put_why(writer, "static_data", entry.key,
+                    lacks && strcmp(entry.key, "gpu_ram_system_capacity") == 0
+                        ? wm_block_results_no_gpu
+                        : "it is not known");
+    }
+    return json;
+}
+
+static json_t *json_histogram(struct writer *writer, const uint64_t *histogram)
+{
+    json_t *json = json_array();
+
+    for (size_t i = 0; i < WM_BLOCK_BUCKETS; i++) {
+        if (histogram[i] == 0)
+            continue;
+        json_t *bucket = json_object();
+        bool is_last = i + 1 == WM_BLOCK_BUCKETS;
+        put_number(writer, bucket, "up_to", is_last ? NAN : ldexp(1e-6, (int)i));
+        put_count(writer, bucket, "calls", histogram[i]);
+        if (json_array_append_new(json, bucket) != 0)
+            writer->failed = true;
+    }
+    return json;
+}
+
+static json_t *json_time(struct writer *writer, const struct wm_block_result *block,
+                         const char *path)
+{
+    json_t *json = json_figures(writer, &block->time);
+
+    put_number(writer, json, "total", block->time.total);
+    if (block->calls == 0)
+        put_why(writer, path, "compute_time", "no call of it ended");
+    if (block->calls == 1) {
+        put_why(writer, path, "compute_time.std",
+                "a single call has no standard deviation");
+        put_why(writer, path, "compute_time.n_effective",
+                "a single call depends on no other");
+    }
+    if (!writer->details)
+        return json;
+    put(writer, json, "unit", json_string("seconds"));
+    put_number(writer, json, "open", block->open_s);
+    put(writer, json, "histogram", json_histogram(writer, block->histogram));
+    return json;
+}
+
+static json_t *json_block(struct writer *writer, const struct wm_block_result *block,
+                          size_t index)
+{
+    json_t *json = json_object();
+    char path[64];
+
+    snprintf(path, sizeof(path), "code_block_results.%zu", index);
+    put(writer, json, "name", wm_text_json(block->name));
+    put_count(writer, json, "num_timepoints", block->timepoints);
+    put_count(writer, json, "num_calls", block->calls);
+    put_count(writer, json, "num_non_empty_calls", block->nonempty_calls);
+    if (writer->details)
+        put_count(writer, json, "num_unfinished_calls", block->unfinished);
+    put(writer, json, "compute_time", json_time(writer, block, path));
+    put(writer, json, "resource_usage", json_usage(writer, block->usage));
+    put_usage_why(writer, block->usage, block->timepoints, path, "resource_usage");
+    return json;
+}
+
+static json_t *json_remarks(struct writer *writer, const struct wm_remarks *remarks)
+{
+    json_t *json = json_array();
+
+    for (size_t i = 0; i < remarks->count; i++) {
+        if (json_array_append_new(json, wm_text_json(remarks->all[i])) != 0)
+            writer->failed = true;
+    }
+    return json;
+}
+
+json_t *wm_block_results_json(const struct wm_block_results *results, bool details)
+{
+    struct writer writer = { .results = results, .details = details };
+    json_t *root = json_object();
+    json_t *blocks = json_array();
+
+    if (details) {
+        writer.why = json_object();
+        put_count(&writer, root, "num_timepoints", results->timepoints);
+        put_count(&writer, root, "num_stray_stops", results->stray);
+    }
+    put(&writer, root, "overall", json_usage(&writer, results->overall));
+    put_usage_why(&writer, results->overall, results->timepoints, "", "overall");
+    put(&writer, root, "static_data", json_static_data(&writer));
+    put(&writer, root, "code_block_results", blocks);
+    for (size_t i = 0; i < results->count && !writer.failed; i++) {
+        if (json_array_append_new(blocks, json_block(&writer, &results->blocks[i], i)) != 0)
+            writer.failed = true;
+    }
+    if (details) {
+        put(&writer, root, "why", writer.why);
+        put(&writer, root, "remarks", json_remarks(&writer, &results->remarks));
+    }
+
+    if (writer.failed) {
+        json_decref(root);
+        return NULL;
+    }
+    return root;
+}

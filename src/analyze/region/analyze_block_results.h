@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_block_results.h - what an analysis of blocks came to, as plain data: what its
+ * views print, what its JSON holds, what a comparison compares.
+ */
+#ifndef WM_ANALYZE_BLOCK_RESULTS_H
+#define WM_ANALYZE_BLOCK_RESULTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "analyze/region/analyze_blocks.h"
+#include "base/text/base_remarks.h"
+#include "record/calls/record_timepoints.h"
+#include "wattmeter/analysis.h"
+
+/* NAN: not known, as all are of an empty series. */
+struct wm_block_figures {
+    double min, max, mean, std, total;
+    double effective; /* wm_block_stats_effective(); gpu_tracker's JSON does not tell */
+};
+
+struct wm_block_result {
+    char *name;
+    uint64_t timepoints, calls, nonempty_calls;
+    struct wm_block_figures time;                        /* s */
+    struct wm_block_figures usage[WM_MEASUREMENT_COUNT]; /* `total` is NAN */
+
+    /* What gpu_tracker's JSON lacks: 0, NAN and all 0 there. */
+    uint64_t unfinished;
+    double open_s;
+    uint64_t histogram[WM_BLOCK_BUCKETS];
+};
+
+struct wm_block_results {
+    struct wm_static_data static_data;
+    enum wm_origin gpu_origin; /* measured: all GPUs were; so it is in gpu_tracker's */
+    uint64_t timepoints;       /* 0 in gpu_tracker's JSON, which does not tell */
+    uint64_t stray;            /* stops without a start; likewise */
+    struct wm_block_figures overall[WM_MEASUREMENT_COUNT];
+    struct wm_block_result *blocks; /* in the order of their names */
+    size_t count;
+    struct wm_remarks remarks; /* none in gpu_tracker's JSON */
+};
+
+/* Copies what `blocks` has by now. */
+int wm_block_results_new(const struct wm_blocks *blocks,
+                         const struct wm_static_data *static_data, uint64_t stray,
+                         struct wm_block_results **ret_results, struct wm_error *err);
+
+/* Accepts NULL. */
+void wm_block_results_free(struct wm_block_results *results);
+
+/* Puts the blocks in the order of their names. */
+void wm_block_results_sort(struct wm_block_results *results);
+
+/* Whether it is of GPUs, and none was measured: gpu_tracker's layouts have 0 then, which
+ * stands in the figures, and ours nothing. */
+bool wm_block_results_lack(const struct wm_block_results *results, size_t measurement);
+extern const char wm_block_results_no_gpu[];
+
+/* Where the values of a measurement come from. */
+enum wm_origin wm_block_results_origin(const struct wm_block_results *results,
+                                       size_t measurement);
+
+/* Beside a figure that was not measured, as in a report: "origin": "simulated",
+ * "simulated": true. False when out of memory. */
+bool wm_block_results_put_origin(json_t *object, enum wm_origin origin);
+
+/* gpu_tracker's structure, with null for NAN; with `details` ours, which has more beside
+ * it (docs/analysis.md). The caller's; NULL when out of memory. */
+json_t *wm_block_results_json(const struct wm_block_results *results, bool details);
+
+/* Reads both, and gpu_tracker's own files, in which NaN may stand. Blocks are put in the
+ * order of their names. WM_EFORMAT says what is missing; `name` is what it calls the
+ * file. */
+int wm_block_results_parse(const char *text, size_t length, const char *name,
+                           struct wm_block_results **ret_results, struct wm_error *err);
+
+/* Borrowed from the analysis. */
+const struct wm_block_results *
+wm_block_analysis_results(const struct wm_block_analysis *analysis);
+
+/* Its results, now the caller's; the analysis is gone. */
+struct wm_block_results *wm_block_analysis_take(struct wm_block_analysis *analysis);
+
+/* The nine keys of gpu_tracker's static data, in its order. Texts first, as `text` of the
+ * result; numbers that are not known are NAN. */
+#define WM_STATIC_DATA_COUNT 9
+struct wm_static_entry {
+    const char *key;
+    const char *text; /* NULL: it is a number */
+    double number;
+    bool is_whole;
+};
+
+struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data,
+                                            size_t index);
+
+#endif

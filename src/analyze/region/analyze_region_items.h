@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_region_items.h - the names and paths of regions, each of which is made with its
+ * first call and has an account; for src/analyze alone.
+ */
+#ifndef WM_ANALYZE_REGION_ITEMS_H
+#define WM_ANALYZE_REGION_ITEMS_H
+
+#include "analyze/region/analyze_regions.h"
+
+#define WM_REGION_NO_ITEM SIZE_MAX
+
+enum wm_region_part {
+    WM_REGION_OPEN, /* while a call is open, whatever happened inside */
+    WM_REGION_OWN,
+    WM_REGION_PARTS,
+};
+
+/* A name or a path. */
+struct wm_region_item {
+    const char *name; /* of the block of its name */
+    size_t of_name;   /* a path's */
+    size_t parent;    /* the same, or WM_REGION_NO_ITEM */
+    uint32_t parent_path, depth;
+    bool is_free, is_active;
+    uint64_t open, inside; /* calls; and calls right inside those, of a path */
+    uint64_t leaves;       /* calls that are innermost */
+    uint64_t openings;
+    int64_t open_from_ns;
+    struct wm_region_time own_from; /* by the clock of own time */
+    struct wm_region_time time[WM_REGION_PARTS];
+    struct wm_region_share shares[WM_REGION_PARTS][WM_REGION_RESOURCES];
+};
+
+struct wm_region_items {
+    struct wm_region_item_list {
+        struct wm_region_item **list;
+        size_t count, room;
+        struct wm_blocks *blocks; /* in the same order */
+    } paths, names;
+    size_t *numbers; /* which item a path is; WM_REGION_NO_ITEM: none yet */
+    size_t number_count, number_room;
+    size_t further; /* all from WM_REGIONS_MOST on; WM_REGION_NO_ITEM: none */
+};
+
+/* wm_region_items_release() is due whatever this returned. */
+int wm_region_items_init(struct wm_region_items *items, struct wm_error *err);
+void wm_region_items_release(struct wm_region_items *items);
+
+/* The item of a path, which is made where there is none, as are those of the paths around
+ * it. WM_ENOMEM is the only failure. */
+int wm_region_items_find(struct wm_region_items *items, uint32_t path,
+                         const struct wm_region_paths *paths, size_t *ret_index);
+
+/* WM_REGION_NO_ITEM: no call had that path. */
+size_t wm_region_items_index(const struct wm_region_items *items, uint32_t path);
+
+/* The item of the path right around one that has been found, or WM_REGION_NO_ITEM. */
+size_t wm_region_items_parent(const struct wm_region_items *items, uint32_t path,
+                              size_t index, const struct wm_region_paths *paths);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_region_report.c - what regions cost, for the report. */
+#include "analyze/analyze_build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/region/analyze_region_totals.h"
+
+/* What the parts of a report are made with. */
+struct maker {
+    struct wm_report_builder *builder;
+    const struct wm_regions *regions;
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    struct wm_value whys[WM_REGION_RESOURCES]; /* a missing value for what is not known */
+};
+
+static struct wm_region_value value_of(const struct maker *maker,
+                                       enum wm_region_resource resource,
+                                       const struct wm_region_cost *cost)
+{
+    const struct wm_region_use *use = &cost->uses[resource];
+
+    if (isnan(use->used))
+        return (struct wm_region_value) { maker->whys[resource], maker->whys[resource] };
+
+    double off = hypot(use->systematic, use->random);
+    struct wm_region_value value = { .value = wm_value_known(use->used) };
+    if (use->used <= 0)
+        value.uncertainty = wm_value_missing("no use of it was seen");
+    else if (isnan(off))
+        value.uncertainty = wm_value_missing("that of the run's energy is not known");
+    else
+        value.uncertainty = wm_value_known(off / use->used);
+    return value;
+}
+
+/* What regions and loads have in common may be off in the same direction on all devices,
+ * as may sensors. */
+static void add_use(struct wm_region_use *sum, const struct wm_region_use *part)
+{
+    sum->used += part->used;
+    sum->systematic += part->systematic;
+    sum->random += part->random;
+}
+
+/* Of all that the energy of the report is of. */
+static struct wm_region_value energy_of(const struct maker *maker,
+                                        const struct wm_region_cost *cost)
+{
+    const struct wm_report *report = maker->builder->report;
+    struct wm_region_cost sum = { 0 };
+    struct wm_region_use *total = &sum.uses[WM_REGION_TREE_ENERGY];
+
+    if (!report->energy.energy.known)
+        return (struct wm_region_value) { report->energy.energy, report->energy.energy };
+    if (report->energy_has_cpu)
+        add_use(total, &cost->uses[WM_REGION_CPU_ENERGY]);
+    if (report->energy_has_dram)
+        add_use(total, &cost->uses[WM_REGION_DRAM_ENERGY]);
+    if (report->energy_has_gpus)
+        add_use(total, &cost->uses[WM_REGION_GPU_ENERGY]);
+    return value_of(maker, WM_REGION_TREE_ENERGY, &sum);
+}
+
+static struct wm_region_spending spending_of(const struct maker *maker,
+                                             const struct wm_region_cost *cost)
+{
+    return (struct wm_region_spending) {
+        .seconds = cost->seconds,
+        .cpu_time = value_of(maker, WM_REGION_CPU_TIME, cost),
+        .energy = energy_of(maker, cost),
+        .cpu_energy = value_of(maker, WM_REGION_CPU_ENERGY, cost),
+        .dram_energy = value_of(maker, WM_REGION_DRAM_ENERGY, cost),
+        .gpu_energy = value_of(maker, WM_REGION_GPU_ENERGY, cost),
+        .tree_energy = value_of(maker, WM_REGION_TREE_ENERGY, cost),
+    };
+}
+
+static bool is_short(const struct wm_region_cost *cost)
+{
+    bool found = false;
+
+    for (int i = WM_REGION_CPU_ENERGY; i <= WM_REGION_GPU_ENERGY; i++)
+        found |= cost->uses[i].is_short;
+    return found;
+}
+
+static void build_usage(const struct maker *maker, const struct wm_region_figures *figures,
+                        struct wm_region_usage *usage)
+{
+    *usage = (struct wm_region_usage) {
+        .name = strdup(figures->name),
+        .block = *figures->block,
+        .parent = WM_NO_REGION,
+        .depth = figures->depth,
+        .is_free = figures->is_free,
+        .is_short = is_short(&figures->open),
+        .open = spending_of(maker, &figures->open),
+        .own = spending_of(maker, &figures->own),
+    };
+    usage->block.name = NULL;
+    if (!usage->name)
+        maker->builder->failed = true;
+}
+
+/* Names come in the order of the paths, as these are numbered alike wherever they come
+ * from. `indices` has room for each path and each name. */
+static void build_all(const struct maker *maker, size_t *indices, bool *has_name)
+{
+    struct wm_region_report *report = &maker->builder->report->regions;
+    struct wm_region_figures figures, name;
+
+    for (uint32_t path = 0; path <= WM_REGIONS_MOST; path++) {
+        if (!wm_regions_path(maker->regions, path, maker->wholes, &figures))
+            continue;
+        struct wm_region_usage *usage = &report->paths[report->path_count];
+        indices[path] = report->path_count++;
+        build_usage(maker, &figures, usage);
+        if (figures.parent != WM_REGION_NO_PATH) {
+            usage->parent = indices[figures.parent];
+            report->paths[usage->parent].children++;
+        }
+        if (has_name[figures.of_name])
+            continue;
+        has_name[figures.of_name] = true;
+        wm_regions_name(maker->regions, figures.of_name, maker->wholes, &name);
+        build_usage(maker, &name, &report->names[report->name_count++]);
+    }
+}
+
+static void find_whys(struct maker *maker)
+{
+    const struct wm_report *report = maker->builder->report;
+    const struct wm_value unlike = wm_value_missing(
+        "what was watched for it turned out not to be what its energy is of");
+    const struct wm_value no_tick = wm_value_missing("no tick was taken");
+    const struct wm_value *values[WM_REGION_RESOURCES] = {
+        [WM_REGION_CPU_TIME] = &report->cpu_total,
+        [WM_REGION_CPU_ENERGY] = &report->cpu_energy.energy,
+        [WM_REGION_DRAM_ENERGY] = &report->dram_energy.energy,
+        [WM_REGION_GPU_ENERGY] = &report->gpu_energy.energy,
+        [WM_REGION_TREE_ENERGY] = &report->energy.split.tree,
+    };
+
+    for (int i = 0; i < WM_REGION_RESOURCES; i++) {
+        maker->whys[i] = !values[i]->known                      ? *values[i]
+                         : maker->builder->analysis->ticks == 0 ? no_tick
+                                                                : unlike;
+    }
+}
+
+static void remark_losses(struct wm_report_builder *builder)
+{
+    const struct wm_result *result = &builder->report->result;
+
+    if (result->dropped_regions > 0)
+        wm_build_remark(builder, "regions: %llu event%s (begins, ends) %s missing",
+                        (unsigned long long)result->dropped_regions,
+                        wm_plural(result->dropped_regions),
+                        result->regions_note[0] ? "are" : "found no room and are");
+    if (result->lost_regions > 0)
+        wm_build_remark(builder, "the recording lacks %llu call%s of regions",
+                        (unsigned long long)result->lost_regions,
+                        wm_plural(result->lost_regions));
+    if (builder->analysis->early_regions > 0)
+        wm_build_remark(builder,
+                        "regions: %llu call%s, of a program whose clock is not this "
+                        "machine's (a time namespace?), began before the run by their "
+                        "times and count%s from its start",
+                        (unsigned long long)builder->analysis->early_regions,
+                        wm_plural(builder->analysis->early_regions),
+                        builder->analysis->early_regions == 1 ? "s" : "");
+    if (result->stray_regions > 0)
+        wm_build_remark(builder, "regions: %llu end%s that nothing had begun",
+                        (unsigned long long)result->stray_regions,
+                        wm_plural(result->stray_regions));
+}
+
+/* The last tick may come a little before the end of the run. */
+static void add_last(const struct wm_report_builder *builder, struct wm_region_cost *rest)
+{
+    int64_t now_ns = wm_regions_now_ns(builder->analysis->regions);
+    int64_t end_ns = builder->report->result.end_ns;
+
+    if (builder->report->complete && end_ns > now_ns)
+        rest->seconds += (double)(end_ns - now_ns) / 1e9;
+}
+
+void wm_build_regions(struct wm_report_builder *builder)
+{
+    struct wm_region_report *report = &builder->report->regions;
+    struct maker maker = { .builder = builder, .regions = builder->analysis->regions };
+    struct wm_region_cost rest;
+
+    remark_losses(builder);
+    size_t path_count = maker.regions ? wm_regions_path_count(maker.regions) : 0;
+    if (builder->failed || path_count == 0)
+        return;
+    size_t name_count = wm_regions_name_count(maker.regions);
+    size_t *indices = calloc(WM_REGIONS_MOST + 1, sizeof(*indices));
+    bool *has_name = calloc(name_count, sizeof(*has_name));
+    report->paths = calloc(path_count, sizeof(*report->paths));
+    report->names = calloc(name_count, sizeof(*report->names));
+    if (!indices || !has_name || !report->paths || !report->names) {
+        builder->failed = true;
+    } else {
+        if (!builder->report->complete)
+            wm_build_remark(builder,
+                            "regions: calls are counted, and timed, up to the last that is "
+                            "known; how long a region was open, its own time, CPU time and "
+                            "joules are those up to the last tick");
+        wm_region_wholes_find(builder->analysis, builder->report, maker.wholes);
+        find_whys(&maker);
+        build_all(&maker, indices, has_name);
+        wm_regions_rest(maker.regions, maker.wholes, &rest);
+        add_last(builder, &rest);
+        report->rest = spending_of(&maker, &rest);
+        report->threads = wm_regions_thread_count(maker.regions);
+        report->processes = wm_regions_process_count(maker.regions);
+    }
+    free(indices);
+    free(has_name);
+}
+
+static void free_usages(struct wm_region_usage *usages, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(usages[i].name);
+    free(usages);
+}
+
+void wm_region_report_release(struct wm_region_report *regions)
+{
+    free_usages(regions->names, regions->name_count);
+    free_usages(regions->paths, regions->path_count);
+}

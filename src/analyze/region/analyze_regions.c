@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_regions.c - time of regions, their own and while they are open.
+ *
+ * The innermost calls share each moment evenly. So there is a clock that runs slower the
+ * more of them there are: what passes on it while a region has an innermost call is its
+ * own time of that call, and an edge concerns no region but its own and the one around it.
+ * A call is innermost while no other is open right inside it, so it is enough to count
+ * calls for each path, whatever thread they are of.
+ */
+#include "analyze/region/analyze_regions.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_stats.h"
+#include "analyze/region/analyze_region_items.h"
+#include "analyze/region/analyze_region_open.h"
+#include "base/base_array.h"
+#include "base/base_map.h"
+
+/* A tick looks at regions that have closed since a sensor told something last; after so
+ * many ticks without a word it no longer does, and all are looked at when it speaks. */
+#define MOST_WAITED 64
+
+struct waiting_tick {
+    struct wm_region_totals totals;
+    struct wm_timepoint timepoint;
+    bool has_timepoint;
+};
+
+struct wm_regions {
+    struct wm_region_items items;
+    struct wm_open_calls calls;
+
+    struct wm_region_item **active; /* has room for all of them */
+    size_t active_count, active_room;
+
+    bool started;
+    int64_t now_ns, end_ns; /* the last: no time passes after it */
+
+    /* The clock of own time, and that of its squares. They start again at each tick, as the
+     * sum of many small steps is the less exact the greater it gets. */
+    struct wm_region_time clock;
+    uint64_t leaves; /* of all paths */
+    struct wm_region_item rest;
+    struct wm_region_meter meters[WM_REGION_RESOURCES];
+
+    struct waiting_tick *ticks; /* a ring */
+    size_t tick_room, first_tick, tick_count;
+
+    /* What closes now; first comes what else is of this moment. */
+    struct wm_region_edge *closing;
+    size_t closing_count, closing_room;
+
+    struct wm_map threads, processes; /* that had a region open: sets */
+};
+
+/* Ticks that wait at most. */
+static size_t find_room(int64_t interval_ns)
+{
+    if (interval_ns <= 0 || WM_REGIONS_WAIT_NS / interval_ns < WM_REGIONS_WAITING_LEAST)
+        return WM_REGIONS_WAITING_LEAST;
+    if (WM_REGIONS_WAIT_NS / interval_ns > WM_REGIONS_WAITING_MOST)
+        return WM_REGIONS_WAITING_MOST;
+    return (size_t)(WM_REGIONS_WAIT_NS / interval_ns);
+}
+
+int wm_regions_new(int64_t interval_ns, struct wm_regions **ret_regions,
+                   struct wm_error *err)
+{
+    struct wm_regions *regions = calloc(1, sizeof(*regions));
+    int status = regions ? WM_OK : WM_ENOMEM;
+
+    if (status == WM_OK) {
+        regions->end_ns = INT64_MAX;
+        regions->tick_room = find_room(interval_ns);
+        regions->ticks = calloc(regions->tick_room, sizeof(*regions->ticks));
+        status = wm_region_items_init(&regions->items, err);
+        if (!regions->ticks)
+            status = WM_ENOMEM;
+    }
+    if (status < 0) {
+        wm_regions_free(regions);
+        return wm_fail(err, WM_ENOMEM, "regions: out of memory");
+    }
+    *ret_regions = regions;
+    return WM_OK;
+}
+
+void wm_regions_free(struct wm_regions *regions)
+{
+    if (!regions)
+        return;
+    wm_region_items_release(&regions->items);
+    wm_open_calls_release(&regions->calls);
+    free(regions->active);
+    free(regions->ticks);
+    free(regions->closing);
+    wm_map_release(&regions->threads);
+    wm_map_release(&regions->processes);
+    free(regions);
+}
+
+static void advance(struct wm_regions *regions, int64_t when_ns)
+{
+    if (when_ns > regions->end_ns)
+        when_ns = regions->end_ns;
+    if (!regions->started) {
+        regions->started = true;
+        regions->now_ns = when_ns;
+    }
+    if (when_ns <= regions->now_ns)
+        return;
+
+    double ns = (double)(when_ns - regions->now_ns);
+    if (regions->leaves > 0) {
+        double slow = ns / (double)regions->leaves;
+        regions->clock.ns += slow;
+        regions->clock.squares += slow / (double)regions->leaves;
+    } else {
+        regions->rest.time[WM_REGION_OWN].ns += ns;
+        regions->rest.time[WM_REGION_OWN].squares += ns;
+    }
+    regions->now_ns = when_ns;
+}
+
+/* What has come to an item's times up to now. */
+static void add_times(const struct wm_regions *regions, const struct wm_region_item *item,
+                      struct wm_region_time times[WM_REGION_PARTS])
+{
+    const struct wm_region_time *clock = &regions->clock;
+    double leaves = (double)item->leaves;
+
+    if (item->open > 0) {
+        times[WM_REGION_OPEN].ns += (double)(regions->now_ns - item->open_from_ns);
+        times[WM_REGION_OPEN].squares = times[WM_REGION_OPEN].ns;
+    }
+    if (item->leaves > 0) {
+        times[WM_REGION_OWN].ns += leaves * (clock->ns - item->own_from.ns);
+        times[WM_REGION_OWN].squares +=
+            leaves * leaves * (clock->squares - item->own_from.squares);
+    }
+}
+
+/* Brings an item up to now, before something in it changes. */
+static void settle(struct wm_regions *regions, struct wm_region_item *item)
+{
+    add_times(regions, item, item->time);
+    item->open_from_ns = regions->now_ns;
+    item->own_from = regions->clock;
+}
+
+static void touch(struct wm_regions *regions, struct wm_region_item *item)
+{
+    settle(regions, item);
+    if (!item->is_active)
+        regions->active[regions->active_count++] = item;
+    item->is_active = true;
+}
+
+/* A call that is lost from a recording, though calls inside it are not, is not there. */
+static void count_leaves(struct wm_regions *regions, struct wm_region_item *path)
+{
+    struct wm_region_item *name = regions->items.names.list[path->of_name];
+    uint64_t leaves = path->open > path->inside ? path->open - path->inside : 0;
+
+    name->leaves += leaves - path->leaves;
+    regions->leaves += leaves - path->leaves;
+    path->leaves = leaves;
+}
+
+static void add_call(struct wm_region_item *item)
+{
+    if (item->open++ == 0)
+        item->openings++;
+}
+
+static void touch_path(struct wm_regions *regions, struct wm_region_item *path)
+{
+    touch(regions, path);
+    touch(regions, regions->items.names.list[path->of_name]);
+}
+
+static int reserve_active(struct wm_regions *regions)
+{
+    size_t all = regions->items.paths.count + regions->items.names.count;
+    int status = WM_OK;
+
+    while (status == WM_OK && regions->active_room < all)
+        status = wm_array_reserve(&regions->active, regions->active_room,
+                                  &regions->active_room, sizeof(*regions->active));
+    return status;
+}
+
+static int open_call(struct wm_regions *regions, const struct wm_region_edge *edge,
+                     const struct wm_region_paths *paths)
+{
+    struct wm_open_call call = {
+        .start_ns = edge->start_ns,
+        .path = edge->path,
+        .thread = edge->thread,
+    };
+
+    if (wm_region_items_find(&regions->items, edge->path, paths, &call.item) < 0 ||
+        reserve_active(regions) < 0)
+        return WM_ENOMEM;
+    call.parent = wm_region_items_parent(&regions->items, edge->path, call.item, paths);
+    struct wm_region_item *path = regions->items.paths.list[call.item];
+
+    /* It is open everywhere or nowhere: the edge comes again. */
+    if (wm_blocks_reserve(regions->items.paths.blocks) < 0 ||
+        wm_blocks_reserve(regions->items.names.blocks) < 0 ||
+        wm_open_calls_reserve(&regions->calls) < 0 ||
+        wm_blocks_open(regions->items.paths.blocks, call.item, regions->now_ns,
+                       &call.of_path) < 0 ||
+        wm_blocks_open(regions->items.names.blocks, path->of_name, regions->now_ns,
+                       &call.of_name) < 0 ||
+        wm_open_calls_add(&regions->calls, &call) < 0)
+        return WM_ENOMEM;
+
+    touch_path(regions, path);
+    add_call(path);
+    add_call(regions->items.names.list[path->of_name]);
+    count_leaves(regions, path);
+    if (call.parent != WM_REGION_NO_ITEM) {
+        struct wm_region_item *parent = regions->items.paths.list[call.parent];
+        touch_path(regions, parent);
+        parent->inside++;
+        count_leaves(regions, parent);
+    }
+    return WM_OK;
+}
+
+static void close_call(struct wm_regions *regions, const struct wm_region_edge *edge)
+{
+    struct wm_open_call call = {
+        .start_ns = edge->start_ns,
+        .path = edge->path,
+        .thread = edge->thread,
+    };
+    double seconds = edge->kind == WM_REGION_CLOSES
+                         ? wm_stats_seconds(edge->start_ns, edge->when_ns)
+                         : NAN;
+
+    if (!wm_open_calls_take(&regions->calls, &call))
+        return;
+    struct wm_region_item *path = regions->items.paths.list[call.item];
+    wm_blocks_close(regions->items.paths.blocks, call.of_path, regions->now_ns, seconds);
+    wm_blocks_close(regions->items.names.blocks, call.of_name, regions->now_ns, seconds);
+
+    touch_path(regions, path);
+    path->open--;
+    regions->items.names.list[path->of_name]->open--;
+    count_leaves(regions, path);
+    if (call.parent != WM_REGION_NO_ITEM) {
+        struct wm_region_item *parent = regions->items.paths.list[call.parent];
+        touch_path(regions, parent);
+        parent->inside--;
+        count_leaves(regions, parent);
+    }
+}
+
+static void take_parts(struct wm_region_item *item, const struct wm_region_meter *meter,
+                       enum wm_region_resource resource,
+                       const struct wm_region_totals *totals)
+{
+    for (int part = 0; part < WM_REGION_PARTS; part++)
+        wm_region_share_take(&item->shares[part][resource], meter, &item->time[part],
+                             totals->when_ns, totals->used[resource]);
+}
+
+static void take_all(const struct wm_region_item_list *items,
+                     const struct wm_region_meter *meter, enum wm_region_resource resource,
+                     const struct wm_region_totals *totals)
+{
+    for (size_t i = 0; i < items->count; i++)
+        take_parts(items->list[i], meter, resource, totals);
+}
+
+static void take_resource(struct wm_regions *regions, enum wm_region_resource resource,
+                          const struct wm_region_totals *totals)
+{
+    struct wm_region_meter *meter = &regions->meters[resource];
+    double used = totals->used[resource];
+
+    meter->is_absent = isnan(totals->period_s[resource]);
+    if (!meter->is_absent)
+        meter->period_s = totals->period_s[resource];
+    if (!meter->started) {
+        wm_region_meter_start(meter, totals->when_ns, used);
+        regions->rest.shares[WM_REGION_OWN][resource].used = meter->base;
+        return;
+    }
+    meter->waited++;
+    if (!wm_region_meter_is_due(meter, totals->when_ns, used))
+        return;
+
+    if (meter->waited > MOST_WAITED) {
+        take_all(&regions->items.paths, meter, resource, totals);
+        take_all(&regions->items.names, meter, resource, totals);
+    } else {
+        for (size_t i = 0; i < regions->active_count; i++)
+            take_parts(regions->active[i], meter, resource, totals);
+    }
+    take_parts(&regions->rest, meter, resource, totals);
+    wm_region_meter_take(meter, totals->when_ns, used);
+}
+
+/* Whether no tick has to look at it until it opens again. */
+static bool is_still(const struct wm_regions *regions, const struct wm_region_item *item)
+{
+    if (item->open > 0)
+        return false;
+    for (int resource = 0; resource < WM_REGION_RESOURCES; resource++) {
+        const struct wm_region_meter *meter = &regions->meters[resource];
+        if (meter->is_absent || meter->waited > MOST_WAITED)
+            continue;
+        for (int part = 0; part < WM_REGION_PARTS; part++) {
+            if (!wm_region_share_is_still(&item->shares[part][resource], &item->time[part]))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void drop_still(struct wm_regions *regions)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < regions->active_count; i++) {
+        struct wm_region_item *item = regions->active[i];
+        item->is_active = !is_still(regions, item);
+        if (item->is_active)
+            regions->active[kept++] = item;
+    }
+    regions->active_count = kept;
+}
+
+static void take_tick(struct wm_regions *regions, const struct waiting_tick *tick)
+{
+    struct wm_region_totals totals = tick->totals;
+
+    advance(regions, totals.when_ns);
+    totals.when_ns = regions->now_ns;
+    for (size_t i = 0; i < regions->active_count; i++) {
+        settle(regions, regions->active[i]);
+        regions->active[i]->own_from = (struct wm_region_time) { 0 };
+    }
+    regions->clock = (struct wm_region_time) { 0 };
+    for (int resource = 0; resource < WM_REGION_RESOURCES; resource++)
+        take_resource(regions, (enum wm_region_resource)resource, &totals);
+    if (tick->has_timepoint && regions->calls.count > 0) {
+        wm_blocks_timepoint(regions->items.paths.blocks, &tick->timepoint);
+        wm_blocks_timepoint(regions->items.names.blocks, &tick->timepoint);
+    }
+    drop_still(regions);
+}
+
+static void take_ticks(struct wm_regions *regions, int64_t until_ns)
+{
+    while (regions->tick_count > 0 &&
+           regions->ticks[regions->first_tick].totals.when_ns <= until_ns) {
+        take_tick(regions, &regions->ticks[regions->first_tick]);
+        regions->first_tick = (regions->first_tick + 1) % regions->tick_room;
+        regions->tick_count--;
+    }
+    if (regions->tick_count == 0)
+        regions->first_tick = 0; /* where memory has been used already */
+}
+
+/* An order of their own, so that which of two came first does not matter. */
+static int compare_edges(const void *left, const void *right)
+{
+    const struct wm_region_edge *one = left, *other = right;
+
+    if (one->start_ns != other->start_ns)
+        return one->start_ns > other->start_ns ? -1 : 1;
+    if (one->path != other->path)
+        return one->path > other->path ? -1 : 1;
+    if (one->thread != other->thread)
+        return one->thread > other->thread ? -1 : 1;
+    return (one->kind > other->kind) - (one->kind < other->kind);
+}
+
+/* The moment of what closes is over. */
+static void close_calls(struct wm_regions *regions)
+{
+    if (regions->closing_count == 0)
+        return;
+    int64_t when_ns = regions->closing[0].when_ns;
+    take_ticks(regions, when_ns);
+    advance(regions, when_ns);
+    if (regions->closing_count > 1)
+        qsort(regions->closing, regions->closing_count, sizeof(*regions->closing),
+              compare_edges);
+    for (size_t i = 0; i < regions->closing_count; i++)
+        close_call(regions, &regions->closing[i]);
+    regions->closing_count = 0;
+}
+
+static int note_number(struct wm_map *numbers, uint32_t number)
+{
+    if (wm_map_find(numbers, number, 0) != WM_MAP_NONE)
+        return WM_OK;
+    if (wm_map_reserve(numbers) < 0)
+        return WM_ENOMEM;
+    wm_map_put(numbers, number, 0, 0);
+    return WM_OK;
+}
+
+int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
+                    uint32_t process, const struct wm_region_paths *paths)
+{
+    int64_t when_ns = edge->when_ns;
+
+    if (regions->closing_count > 0 && when_ns > regions->closing[0].when_ns)
+        close_calls(regions);
+    take_ticks(regions, when_ns - 1);
+    if (edge->kind == WM_REGION_OPENS) {
+        advance(regions, when_ns);
+        if (note_number(&regions->threads, edge->thread) < 0 ||
+            note_number(&regions->processes, process) < 0)
+            return WM_ENOMEM;
+        return open_call(regions, edge, paths);
+    }
+
+    if (wm_array_reserve(&regions->closing, regions->closing_count, &regions->closing_room,
+                         sizeof(*regions->closing)) < 0)
+        return WM_ENOMEM;
+    regions->closing[regions->closing_count++] = *edge;
+    return WM_OK;
+}
+
+void wm_regions_tick(struct wm_regions *regions, const struct wm_region_totals *totals,
+                     const struct wm_timepoint *timepoint)
+{
+    if (regions->tick_count == regions->tick_room)
+        wm_regions_complete(regions, regions->ticks[regions->first_tick].totals.when_ns);
+
+    size_t at = (regions->first_tick + regions->tick_count++) % regions->tick_room;
+    regions->ticks[at] = (struct waiting_tick) { .totals = *totals };
+    if (timepoint) {
+        regions->ticks[at].timepoint = *timepoint;
+        regions->ticks[at].has_timepoint = true;
+    }
+}
+
+bool wm_regions_is_behind(const struct wm_regions *regions)
+{
+    return regions->tick_count > regions->tick_room / 2;
+}
+
+void wm_regions_complete(struct wm_regions *regions, int64_t when_ns)
+{
+    if (regions->closing_count > 0 && regions->closing[0].when_ns <= when_ns)
+        close_calls(regions);
+    take_ticks(regions, when_ns);
+}
+
+void wm_regions_end(struct wm_regions *regions, int64_t when_ns)
+{
+    regions->end_ns = when_ns > regions->now_ns ? when_ns : regions->now_ns;
+}
+
+int64_t wm_regions_now_ns(const struct wm_regions *regions)
+{
+    return regions->now_ns;
+}
+
+size_t wm_regions_path_count(const struct wm_regions *regions)
+{
+    return regions->items.paths.count;
+}
+
+size_t wm_regions_name_count(const struct wm_regions *regions)
+{
+    return regions->items.names.count;
+}
+
+size_t wm_regions_thread_count(const struct wm_regions *regions)
+{
+    return regions->threads.count;
+}
+
+size_t wm_regions_process_count(const struct wm_regions *regions)
+{
+    return regions->processes.count;
+}
+
+static void find_cost(const struct wm_regions *regions, const struct wm_region_item *item,
+                      enum wm_region_part part, const struct wm_region_time *time,
+                      const struct wm_region_whole *wholes, struct wm_region_cost *ret_cost)
+{
+    ret_cost->seconds = time->ns / 1e9;
+    for (int resource = 0; resource < WM_REGION_RESOURCES; resource++)
+        wm_region_share_result(&item->shares[part][resource], &regions->meters[resource],
+                               time, regions->now_ns, item->openings, &wholes[resource],
+                               &ret_cost->uses[resource]);
+}
+
+static void find_figures(const struct wm_regions *regions,
+                         const struct wm_region_item *item, const struct wm_block *block,
+                         const struct wm_region_whole *wholes,
+                         struct wm_region_figures *ret_figures)
+{
+    struct wm_region_time times[WM_REGION_PARTS];
+
+    memcpy(times, item->time, sizeof(times));
+    add_times(regions, item, times);
+    *ret_figures = (struct wm_region_figures) {
+        .name = item->name,
+        .block = block,
+        .of_name = item->of_name,
+        .parent = item->parent_path,
+        .depth = item->depth,
+        .is_free = item->is_free,
+        .openings = item->openings,
+    };
+    find_cost(regions, item, WM_REGION_OPEN, &times[WM_REGION_OPEN], wholes,
+              &ret_figures->open);
+    find_cost(regions, item, WM_REGION_OWN, &times[WM_REGION_OWN], wholes,
+              &ret_figures->own);
+}
+
+bool wm_regions_path(const struct wm_regions *regions, uint32_t path,
+                     const struct wm_region_whole *wholes,
+                     struct wm_region_figures *ret_figures)
+{
+    size_t index = wm_region_items_index(&regions->items, path);
+
+    if (index == WM_REGION_NO_ITEM)
+        return false;
+    find_figures(regions, regions->items.paths.list[index],
+                 wm_blocks_get(regions->items.paths.blocks, index), wholes, ret_figures);
+    return true;
+}
+
+void wm_regions_name(const struct wm_regions *regions, size_t name,
+                     const struct wm_region_whole *wholes,
+                     struct wm_region_figures *ret_figures)
+{
+    find_figures(regions, regions->items.names.list[name],
+                 wm_blocks_get(regions->items.names.blocks, name), wholes, ret_figures);
+}
+
+void wm_regions_rest(const struct wm_regions *regions, const struct wm_region_whole *wholes,
+                     struct wm_region_cost *ret_rest)
+{
+    find_cost(regions, &regions->rest, WM_REGION_OWN, &regions->rest.time[WM_REGION_OWN],
+              wholes, ret_rest);
+
+    /* Of a run in which no time passed all is the rest. */
+    for (int resource = 0; resource < WM_REGION_RESOURCES; resource++) {
+        const struct wm_region_meter *meter = &regions->meters[resource];
+        if (meter->count == 0 && regions->now_ns <= meter->from_ns)
+            ret_rest->uses[resource].used += wholes[resource].used - meter->base;
+    }
+}

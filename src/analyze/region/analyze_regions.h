@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_regions.h - what the regions of a run cost: per name, and per path of the tree of
+ * calls.
+ *
+ *     wm_regions_tick(regions, &totals, &timepoint);      each tick,
+ *     wm_regions_edge(regions, &edge, paths);             then the edges around it,
+ *     wm_regions_complete(regions, when_ns);              and up to when they are known
+ *
+ * Between two ticks a device is taken to run evenly, so what it used is given to a region
+ * by the time that the region was open (any call of it, each moment once): that is all
+ * that happened meanwhile, whoever did it. What a path has of its own adds up over the
+ * paths: each moment is shared evenly by the innermost open regions of all threads and the
+ * calls that were started by themselves, and a moment without any belongs to none, which
+ * is the rest.
+ *
+ * Whoever hands the same ticks and edges in gets the same figures to the last bit, however
+ * the two are mixed and whatever the order of edges at one moment.
+ */
+#ifndef WM_ANALYZE_REGIONS_H
+#define WM_ANALYZE_REGIONS_H
+
+#include "analyze/region/analyze_blocks.h"
+#include "analyze/region/analyze_region_share.h"
+#include "region/drain/region_calls.h"
+#include "wattmeter/recording.h"
+
+/* Paths from this number on are taken together, as one without a parent. */
+#define WM_REGIONS_MOST 4096
+
+/* Edges come to be known within this time (a thread is waited for a second, and a recording
+ * for half a second). So many ticks as there are in it wait for theirs, within these
+ * bounds; one that waits longer is taken in without, and edges that are earlier count from
+ * it on. */
+#define WM_REGIONS_WAIT_NS INT64_C(4000000000)
+#define WM_REGIONS_WAITING_LEAST 256
+#define WM_REGIONS_WAITING_MOST 16384
+
+struct wm_regions;
+
+/* `interval_ns` is that between two ticks. */
+int wm_regions_new(int64_t interval_ns, struct wm_regions **ret_regions,
+                   struct wm_error *err);
+
+/* Accepts NULL. */
+void wm_regions_free(struct wm_regions *regions);
+
+/* What numbers of paths stand for. */
+struct wm_region_paths {
+    const struct wm_region_path *(*find)(const void *context, uint32_t path);
+    const void *context;
+};
+
+/* The next edge in the order of time; later than the last wm_regions_complete(). `process`
+ * is the number that no other process has. WM_ENOMEM is the only failure, and the same edge
+ * may come again after it. */
+int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
+                    uint32_t process, const struct wm_region_paths *paths);
+
+/* What has been used up to a tick, as running totals. NAN: not known at this tick. A
+ * resource that nobody measures has the period NAN. */
+struct wm_region_totals {
+    int64_t when_ns;
+    double used[WM_REGION_RESOURCES];
+    double period_s[WM_REGION_RESOURCES]; /* of its slowest sensor */
+};
+
+/* Keeps a tick until the edges up to it are known; those that are later come after it.
+ * `timepoint` may be NULL. Allocates nothing. */
+void wm_regions_tick(struct wm_regions *regions, const struct wm_region_totals *totals,
+                     const struct wm_timepoint *timepoint);
+
+/* Whether more than half of those that can be kept are: no more are to come before edges.
+ */
+bool wm_regions_is_behind(const struct wm_regions *regions);
+
+/* All edges up to that time have been handed in. */
+void wm_regions_complete(struct wm_regions *regions, int64_t when_ns);
+
+/* The run ended at `when_ns`. Edges and a last tick that are later may come still: they
+ * count as calls, and with the time that these took, and tell what was used up to the end;
+ * but no region has time after it. */
+void wm_regions_end(struct wm_regions *regions, int64_t when_ns);
+
+/* Up to when regions have time by now. */
+int64_t wm_regions_now_ns(const struct wm_regions *regions);
+
+struct wm_region_cost {
+    double seconds;
+    struct wm_region_use uses[WM_REGION_RESOURCES];
+};
+
+/* A name or a path; belongs to the regions. */
+struct wm_region_figures {
+    const char *name;
+    const struct wm_block *block; /* its `name` is not meant for people */
+    size_t of_name;               /* number of the name that a path has */
+    uint32_t parent;              /* number of the path around a path */
+    uint32_t depth;
+    bool is_free;
+    uint64_t openings; /* times from no call open to one at least */
+    struct wm_region_cost open, own;
+};
+
+size_t wm_regions_path_count(const struct wm_regions *regions);
+size_t wm_regions_name_count(const struct wm_regions *regions);
+
+/* Everything up to now of path number `path`, which is WM_REGIONS_MOST of those that are
+ * taken together; false where no call had it. `wholes` is what was used in all, which the
+ * own parts of all paths and the rest add up to; one for each resource. */
+bool wm_regions_path(const struct wm_regions *regions, uint32_t path,
+                     const struct wm_region_whole *wholes,
+                     struct wm_region_figures *ret_figures);
+
+/* The same of a name, which is below wm_regions_name_count(). */
+void wm_regions_name(const struct wm_regions *regions, size_t name,
+                     const struct wm_region_whole *wholes,
+                     struct wm_region_figures *ret_figures);
+void wm_regions_rest(const struct wm_regions *regions, const struct wm_region_whole *wholes,
+                     struct wm_region_cost *ret_rest);
+
+/* That had a region open. */
+size_t wm_regions_thread_count(const struct wm_regions *regions);
+size_t wm_regions_process_count(const struct wm_regions *regions);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_utf8.c - text on its way into a recording. */
+#include "base/text/base_utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/base_text.h"
+#include "base/text/base_url.h"
+
+enum { SHOWN_PATH_MAX = 150 };
+
+char *wm_text_copy(const char *text)
+{
+    size_t length = strlen(text);
+    size_t room = 3 * length + 1; /* each byte may become U+FFFD */
+    char *copy = malloc(room);
+
+    if (copy)
+        wm_text_utf8(copy, room, text, length);
+    return copy;
+}
+
+json_t *wm_text_json(const char *text)
+{
+    if (!text)
+        return json_null();
+
+    char *copy = wm_text_copy(text);
+    json_t *value = copy ? json_string(copy) : NULL;
+    free(copy);
+    return value;
+}
+
+const char *wm_text_path(const char *path)
+{
+    size_t length = strlen(path);
+
+    if (wm_url_is_postgres(path))
+        return WM_URL_HIDDEN;
+    return length > SHOWN_PATH_MAX ? path + length - SHOWN_PATH_MAX : path;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compat_aipm_write.c - a folder as AIPowerMeter leaves it: metadata.json, and
+ * power_metrics.json with a record for each window between two ticks. A tick without
+ * any reading ends a segment.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text/base_localtime.h"
+#include "base/text/base_out.h"
+#include "base/text/base_utf8.h"
+#include "compat/aipowermeter/compat_aipm_beside.h"
+#include "compat/aipowermeter/compat_aipm_write_metrics.h"
+#include "compat/aipowermeter/compat_aipm_write_results.h"
+#include "record/record_ops.h"
+
+#define METADATA "metadata.json"
+#define SEGMENT_END "\"END OF RECORDING SEGMENT\"\n"
+
+/* What changes with each tick, and is taken back when writing it fails. */
+struct progress {
+    bool started;    /* there is a tick before this one */
+    bool in_segment; /* there is a record after the last end of a segment */
+    bool needs_end;  /* of the segment that somebody left open */
+};
+
+struct aipm {
+    const char *path;
+    const struct wm_run *run;
+    struct wm_out out;
+    struct wm_aipm_metrics metrics;
+    struct progress progress, progress_saved;
+    bool has_metadata;
+    bool made_metadata; /* where there was none */
+    bool is_appended;
+    bool as_whole;
+    off_t before; /* the size of the file that a run is added to at once; 0: it is done */
+};
+
+static const char *const suffixes[] = { ".aipm", "/", WM_AIPM_FILE, NULL };
+
+static int out_of_memory(const struct aipm *aipm, struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(aipm->path));
+}
+
+/* Whether wattmeter wrote the metadata of the folder that `path` lies in. */
+static bool is_ours(const char *path)
+{
+    json_t *metadata = NULL;
+    size_t length = 0;
+    char *text = NULL;
+
+    if (wm_beside_read(path, METADATA, &text, &length, NULL) == WM_OK && text)
+        metadata = json_loadb(text, length, 0, NULL);
+    bool ours = json_is_object(json_object_get(metadata, "wattmeter"));
+    json_decref(metadata);
+    free(text);
+    return ours;
+}
+
+static int is_in_use(const char *path, struct wm_error *err)
+{
+    return wm_fail(err, WM_EEXIST, "%s: another wattmeter is recording to it",
+                   wm_text_path(path));
+}
+
+/* Two that write to one file would write over each other. File systems without locks
+ * are taken as they are. */
+static int lock(int fd, const char *path, struct wm_error *err)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return is_in_use(path, err);
+    return WM_OK;
+}
+
+/* Whether nobody is writing to it now. */
+static int check_unused(const char *path, struct wm_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+    if (fd < 0)
+        return wm_fail_errno(err, wm_text_path(path));
+    int status = lock(fd, path, err);
+    close(fd);
+    return status;
+}
+
+static int aipm_may_replace(const char *target, struct wm_error *err)
+{
+    if (is_ours(target))
+        return check_unused(target, err);
+    return wm_fail(err, WM_EEXIST,
+                   "%s: was not made by wattmeter and is not replaced; --append adds to it",
+                   wm_text_path(target));
+}
+
+/* Whether the last line of `length` bytes at the end of a file is whole, and the end
+ * of a segment. */
+static int look_at_end(struct aipm *aipm, off_t size, struct wm_error *err)
+{
+    char tail[sizeof(SEGMENT_END) - 1];
+    size_t length = size < (off_t)sizeof(tail) ? (size_t)size : sizeof(tail);
+
+    ssize_t got = pread(aipm->out.fd, tail, length, size - (off_t)length);
+    if (got < 0)
+        return wm_fail_errno(err, wm_text_path(aipm->path));
+    if ((size_t)got < length || tail[length - 1] != '\n')
+        return wm_fail(err, WM_EFORMAT,
+                       "%s: its last line is cut off; nothing can be added behind it",
+                       wm_text_path(aipm->path));
+    aipm->progress.needs_end =
+        length < sizeof(tail) || memcmp(tail, SEGMENT_END, sizeof(tail)) != 0;
+    return WM_OK;
+}
+
+static void aipm_as_whole(void *state)
+{
+    struct aipm *aipm = state;
+
+    aipm->as_whole = true;
+}
+
+static int aipm_open(void *state, const char *target, const struct wm_run *run,
+                     const struct wm_channel *channels, size_t count, struct wm_error *err)
+{
+    struct aipm *aipm = state;
+    struct stat info;
+
+    aipm->path = target;
+    aipm->run = run;
+    if (wm_aipm_metrics_init(&aipm->metrics, run, channels, count) < 0)
+        return out_of_memory(aipm, err);
+
+    int status = wm_out_open(&aipm->out, target, err);
+    if (status == WM_OK)
+        status = lock(aipm->out.fd, target, err);
+    if (status < 0)
+        return status;
+    if (fstat(aipm->out.fd, &info) < 0)
+        return wm_fail_errno(err, wm_text_path(target));
+    if (info.st_size == 0)
+        return WM_OK;
+    aipm->is_appended = true;
+    aipm->out.end = info.st_size;
+    aipm->out.written = info.st_size;
+    status = look_at_end(aipm, info.st_size, err);
+    if (status == WM_OK && aipm->as_whole)
+        aipm->before = info.st_size;
+    return status;
+}
+
+static const char *describe(const struct wm_run *run, char *text, size_t size)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < run->note_count; i++) {
+        if (run->notes[i].key && strcmp(run->notes[i].key, "description") == 0 &&
+            run->notes[i].value)
+            return run->notes[i].value;
+    }
+    text[0] = '\0';
+    for (size_t i = 0; i < run->command_count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? " " : "",
+                                 run->command[i]);
+    return text;
+}
+
+static char *metadata_text(const struct aipm *aipm)
+{
+    char date[WM_LOCALTIME_SIZE], description[512];
+    char *run_text = NULL, *text = NULL;
+
+    if (wm_run_to_json(aipm->run, &run_text, NULL) < 0)
+        return NULL;
+    wm_localtime_format(aipm->run->anchor_unix_ns, date);
+    json_t *object =
+        json_pack("{s:o,s:s,s:o}", "description",
+                  wm_text_json(describe(aipm->run, description, sizeof(description))),
+                  "date", date, "wattmeter", json_loads(run_text, 0, NULL));
+    if (object)
+        text = json_dumps(object, JSON_ENSURE_ASCII);
+    json_decref(object);
+    free(run_text);
+    return text;
+}
+
+static bool has_metadata(const char *path)
+{
+    char *name = wm_beside_path(path, METADATA);
+
+    bool has = name && access(name, F_OK) == 0;
+    free(name);
+    return has;
+}
+
+/* What others have put there stays. */
+static int write_metadata(struct aipm *aipm, struct wm_error *err)
+{
+    int status = WM_OK;
+    bool was_there = has_metadata(aipm->path);
+
+    if (!was_there || (!aipm->is_appended && is_ours(aipm->path))) {
+        char *text = metadata_text(aipm);
+        status = text ? wm_beside_write(aipm->path, METADATA, text, err)
+                      : out_of_memory(aipm, err);
+        free(text);
+        aipm->made_metadata |= status == WM_OK && !was_there;
+    }
+    aipm->has_metadata = status == WM_OK;
+    return status;
+}
+
+static bool has_reading(const struct wm_tick *tick)
+{
+    for (size_t i = 0; i < tick->count; i++) {
+        if (tick->readings[i].state == WM_READING_OK)
+            return true;
+    }
+    return false;
+}
+
+static void end_segment(struct aipm *aipm)
+{
+    if (aipm->progress.in_segment)
+        wm_out_text(&aipm->out, SEGMENT_END);
+    aipm->progress.in_segment = false;
+    aipm->progress.started = false;
+    wm_aipm_metrics_restart(&aipm->metrics);
+}
+
+static int put_record(struct aipm *aipm, const struct wm_tick *tick, struct wm_error *err)
+{
+    char *text = wm_aipm_metrics_record(&aipm->metrics, tick);
+
+    if (!text)
+        return out_of_memory(aipm, err);
+    if (aipm->progress.needs_end)
+        wm_out_text(&aipm->out, SEGMENT_END);
+    wm_out_text(&aipm->out, text);
+    wm_out_text(&aipm->out, "\n");
+    aipm->progress.needs_end = false;
+    aipm->progress.in_segment = true;
+    free(text);
+    return WM_OK;
+}
+
+static int put_tick(struct aipm *aipm, const struct wm_tick *tick, struct wm_error *err)
+{
+    int status = WM_OK;
+
+    if (!has_reading(tick)) {
+        end_segment(aipm);
+        return WM_OK;
+    }
+    if (aipm->progress.started)
+        status = put_record(aipm, tick, err);
+    aipm->progress.started = true;
+    wm_aipm_metrics_pass(&aipm->metrics, tick);
+    return status;
+}
+
+static int aipm_write(void *state, const struct wm_tick *ticks, size_t count,
+                      struct wm_error *err)
+{
+    struct aipm *aipm = state;
+    int status = WM_OK;
+
+    if (!aipm->has_metadata)
+        status = write_metadata(aipm, err);
+    wm_aipm_metrics_save(&aipm->metrics);
+    aipm->progress_saved = aipm->progress;
+    for (size_t i = 0; i < count && status == WM_OK; i++)
+        status = put_tick(aipm, &ticks[i], err);
+    if (status == WM_OK)
+        status = wm_out_flush(&aipm->out, err);
+    else
+        wm_out_discard(&aipm->out);
+    if (status < 0) {
+        wm_aipm_metrics_restore(&aipm->metrics);
+        aipm->progress = aipm->progress_saved;
+    }
+    return status;
+}
+
+/* AIPowerMeter has no reasons. */
+static int aipm_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
+{
+    (void)state;
+    (void)gap;
+    (void)err;
+    return WM_OK;
+}
+
+/* Nor results but what the target told of itself; the end of the segment says that
+ * there is no more of it. */
+static int aipm_finish(void *state, const struct wm_result *result, struct wm_error *err)
+{
+    struct aipm *aipm = state;
+
+    struct progress before = aipm->progress;
+    end_segment(aipm);
+    int status = wm_out_flush(&aipm->out, err);
+    if (status < 0)
+        aipm->progress = before;
+    if (status == WM_OK)
+        status = wm_out_sync(&aipm->out, err);
+    if (status == WM_OK && result)
+        status = wm_aipm_write_results(aipm->path, aipm->run, result, err);
+    if (status == WM_OK)
+        aipm->before = 0;
+    return status;
+}
+
+static void take_back(const struct aipm *aipm)
+{
+    char *metadata = aipm->made_metadata ? wm_beside_path(aipm->path, METADATA) : NULL;
+
+    int ignored = ftruncate(aipm->out.fd, aipm->before);
+    (void)ignored;
+    if (metadata)
+        unlink(metadata);
+    free(metadata);
+}
+
+static void aipm_close(void *state)
+{
+    struct aipm *aipm = state;
+
+    if (aipm->before > 0)
+        take_back(aipm);
+    wm_out_close(&aipm->out);
+    wm_aipm_metrics_release(&aipm->metrics);
+}
+
+const struct wm_recorder_ops wm_recorder_aipm = {
+    .name = "AIPowerMeter folder",
+    .suffixes = suffixes,
+    .file = WM_AIPM_FILE,
+    .may_replace = aipm_may_replace,
+    .can_append = true,
+    .survives_kill = true,
+    .state_size = sizeof(struct aipm),
+    .as_whole = aipm_as_whole,
+    .open = aipm_open,
+    .write = aipm_write,
+    .gap = aipm_gap,
+    .finish = aipm_finish,
+    .close = aipm_close,
+};

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compat_codecarbon.c - the columns of CodeCarbon's emissions.csv, and what a report
+ * has to say in them.
+ *
+ * The names, units and meanings are those of CodeCarbon 3.3, whose energy and power
+ * include the data centre's share (PUE). A cell of something unknown is empty, which
+ * pandas reads as NaN; CodeCarbon itself would write 0 there.
+ */
+#include "compat/codecarbon/compat_codecarbon.h"
+
+#include <string.h>
+
+#include "base/text/base_localtime.h"
+#include "base/text/base_number.h"
+#include "base/text/base_text.h"
+
+#define BYTES_PER_GIB 1073741824.0
+
+/* Of a text in a cell. */
+#define MOST_TEXT 256
+
+struct row {
+    const struct wm_report *report;
+    const struct wm_tariff *tariff;
+    FILE *out;
+};
+
+static void put_number(const struct row *row, const struct wm_value *value, double scale)
+{
+    char text[WM_NUMBER_SIZE];
+
+    if (value->known && wm_number_format(value->number * scale, text) > 0)
+        fputs(text, row->out);
+}
+
+static void put_text(const struct row *row, const char *text)
+{
+    char valid[MOST_TEXT];
+
+    wm_text_utf8(valid, sizeof(valid), text ? text : "", text ? strlen(text) : 0);
+    if (!valid[strcspn(valid, ",\"\r\n")]) {
+        fputs(valid, row->out);
+        return;
+    }
+    fputc('"', row->out);
+    for (const char *at = valid; *at; at++) {
+        if (*at == '"')
+            fputc('"', row->out);
+        fputc(*at, row->out);
+    }
+    fputc('"', row->out);
+}
+
+static const char *note(const struct row *row, const char *key)
+{
+    const struct wm_run *run = &row->report->run;
+
+    for (size_t i = 0; i < run->note_count; i++) {
+        if (run->notes[i].key && strcmp(run->notes[i].key, key) == 0)
+            return run->notes[i].value;
+    }
+    return NULL;
+}
+
+/* Local time of the end, without its fraction. */
+static void put_timestamp(const struct row *row)
+{
+    const struct wm_value *time = &row->report->compute_time;
+    char text[WM_LOCALTIME_SIZE];
+
+    if (!time->known || row->report->start_unix_ns <= 0 ||
+        row->report->start_unix_ns > WM_TIME_MAX_NS)
+        return;
+    wm_localtime_format(row->report->start_unix_ns + (int64_t)(time->number * 1e9), text);
+    fprintf(row->out, "%.10sT%.8s", text, text + 11);
+}
+
+static void put_project(const struct row *row)
+{
+    const char *name = note(row, "project_name");
+
+    put_text(row, name ? name : "wattmeter");
+}
+
+static void put_run(const struct row *row)
+{
+    put_text(row, row->report->run.id);
+}
+
+static void put_experiment(const struct row *row)
+{
+    put_text(row, note(row, "experiment_id"));
+}
+
+static void put_duration(const struct row *row)
+{
+    put_number(row, &row->report->compute_time, 1);
+}
+
+static struct wm_value emissions_kg(const struct row *row)
+{
+    if (row->tariff->carbon <= 0)
+        return (struct wm_value) { .known = false };
+    return wm_tariff_amount(row->tariff, &row->report->energy.energy,
+                            row->tariff->carbon / 1000);
+}
+
+static void put_emissions(const struct row *row)
+{
+    const struct wm_value kg = emissions_kg(row);
+
+    put_number(row, &kg, 1);
+}
+
+/* `value` is something of the whole run. */
+static void put_per_second(const struct row *row, const struct wm_value *value,
+                           double scale)
+{
+    const struct wm_value *time = &row->report->compute_time;
+
+    if (time->known && time->number > 0)
+        put_number(row, value, scale / time->number);
+}
+
+static void put_rate(const struct row *row)
+{
+    const struct wm_value kg = emissions_kg(row);
+
+    put_per_second(row, &kg, 1);
+}
+
+/* A part of the time is missing, and nobody knows how much was used then. */
+static bool is_incomplete(const struct wm_energy_sum *sum)
+{
+    return sum->energy.known && sum->energy.number > 0 && !sum->uncertainty.known;
+}
+
+static void put_power(const struct row *row, const struct wm_energy_sum *sum)
+{
+    const struct wm_value watts = { .known = true, .number = sum->watts };
+
+    /* While it was known. */
+    if (is_incomplete(sum)) {
+        put_number(row, &watts, wm_tariff_pue(row->tariff));
+        return;
+    }
+    put_per_second(row, &sum->energy, wm_tariff_pue(row->tariff));
+}
+
+static void put_energy(const struct row *row, const struct wm_energy_sum *sum)
+{
+    const struct wm_value kwh = wm_tariff_amount(row->tariff, &sum->energy, 1);
+
+    put_number(row, &kwh, 1);
+}
+
+static void put_cpu_power(const struct row *row)
+{
+    put_power(row, &row->report->cpu_energy);
+}
+
+static void put_gpu_power(const struct row *row)
+{
+    put_power(row, &row->report->gpu_energy);
+}
+
+static void put_ram_power(const struct row *row)
+{
+    put_power(row, &row->report->dram_energy);
+}
+
+static void put_cpu_energy(const struct row *row)
+{
+    put_energy(row, &row->report->cpu_energy);
+}
+
+static void put_gpu_energy(const struct row *row)
+{
+    put_energy(row, &row->report->gpu_energy);
+}
+
+static void put_ram_energy(const struct row *row)
+{
+    put_energy(row, &row->report->dram_energy);
+}
+
+static void put_whole_energy(const struct row *row)
+{
+    put_energy(row, &row->report->energy);
+}
+
+static void put_os(const struct row *row)
+{
+    put_text(row, row->report->run.kernel);
+}
+
+/* Who wrote the row, and the one place where it can say what it was not measured. */
+static void put_version(const struct row *row)
+{
+    static const char *const origins[] = {
+        [WM_MEASURED] = "",
+        [WM_ESTIMATED] = " (estimated)",
+        [WM_SIMULATED] = " (simulated)",
+    };
+    const struct wm_report *report = row->report;
+
+    fputs("wattmeter", row->out);
+    if (report->run.version) {
+        fputc(' ', row->out);
+        put_text(row, report->run.version);
+    }
+    if (report->energy.energy.known)
+        fputs(origins[report->energy.origin], row->out);
+    if (is_incomplete(&report->energy))
+        fputs(" (incomplete)", row->out);
+}
+
+static void put_cpu_count(const struct row *row)
+{
+    if (row->report->run.core_count > 0)
+        fprintf(row->out, "%d", row->report->run.core_count);
+}
+
+static void put_cpu_model(const struct row *row)
+{
+    put_text(row, row->report->run.cpu_model);
+}
+
+static void put_gpu_count(const struct row *row)
+{
+    if (row->report->gpu_count > 0)
+        fprintf(row->out, "%zu", row->report->gpu_count);
+}
+
+static bool same_name(const struct wm_gpu_usage *gpu, const struct wm_gpu_usage *other)
+{
+    return strcmp(gpu->name ? gpu->name : "", other->name ? other->name : "") == 0;
+}
+
+/* "2 x NVIDIA H100": each model where it comes first. */
+static void put_gpu_model(const struct row *row)
+{
+    const struct wm_report *report = row->report;
+    char text[MOST_TEXT] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < report->gpu_count && used < sizeof(text); i++) {
+        const struct wm_gpu_usage *gpu = &report->gpus[i];
+        size_t count = 0, before = 0;
+        for (size_t k = 0; k < report->gpu_count; k++) {
+            count += same_name(gpu, &report->gpus[k]);
+            before += k < i && same_name(gpu, &report->gpus[k]);
+        }
+        if (before == 0)
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%zu x %s",
+                                     used > 0 ? ", " : "", count,
+                                     gpu->name ? gpu->name : "GPU");
+    }
+    put_text(row, text);
+}
+
+static void put_ram_total(const struct row *row)
+{
+    put_number(row, &row->report->ram_capacity, 1 / BYTES_PER_GIB);
+}
+
+/* Of CodeCarbon's two modes the one that counts whole devices. */
+static void put_mode(const struct row *row)
+{
+    fputs("machine", row->out);
+}
+
+static void put_cpu_use(const struct row *row)
+{
+    put_number(row, &row->report->cpu_system.mean_hardware, 1);
+}
+
+static void put_gpu_use(const struct row *row)
+{
+    put_number(row, &row->report->gpu_percentages.mean_hardware, 1);
+}
+
+static void put_pue(const struct row *row)
+{
+    const struct wm_value pue = { .number = wm_tariff_pue(row->tariff), .known = true };
+
+    put_number(row, &pue, 1);
+}
+
+static const struct column {
+    const char *name;
+    void (*put)(const struct row *row); /* NULL: we do not know it */
+    bool newer;                         /* than CodeCarbon 2.1 */
+} columns[] = {
+    { "timestamp", put_timestamp, false },
+    { "project_name", put_project, false },
+    { "run_id", put_run, false },
+    { "experiment_id", put_experiment, true },
+    { "duration", put_duration, false },
+    { "emissions", put_emissions, false },
+    { "emissions_rate", put_rate, false },
+    { "cpu_power", put_cpu_power, false },
+    { "gpu_power", put_gpu_power, false },
+    { "ram_power", put_ram_power, false },
+    { "cpu_energy", put_cpu_energy, false },
+    { "gpu_energy", put_gpu_energy, false },
+    { "ram_energy", put_ram_energy, false },
+    { "energy_consumed", put_whole_energy, false },
+    { "water_consumed", NULL, true },
+    { "country_name", NULL, false },
+    { "country_iso_code", NULL, false },
+    { "region", NULL, false },
+    { "cloud_provider", NULL, false },
+    { "cloud_region", NULL, false },
+    { "os", put_os, false },
+    { "python_version", NULL, false },
+    { "codecarbon_version", put_version, true },
+    { "cpu_count", put_cpu_count, false },
+    { "cpu_model", put_cpu_model, false },
+    { "gpu_count", put_gpu_count, false },
+    { "gpu_model", put_gpu_model, false },
+    { "longitude", NULL, false },
+    { "latitude", NULL, false },
+    { "ram_total_size", put_ram_total, false },
+    { "tracking_mode", put_mode, false },
+    { "cpu_utilization_percent", put_cpu_use, true },
+    { "gpu_utilization_percent", put_gpu_use, true },
+    { "ram_utilization_percent", NULL, true },
+    { "ram_used_gb", NULL, true },
+    { "on_cloud", NULL, false },
+    { "pue", put_pue, true },
+    { "wue", NULL, true },
+};
+
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+/* COLUMNS where there is no such name. */
+static size_t find_column(const char *name, size_t length)
+{
+    size_t i = 0;
+
+    while (i < COLUMNS && (strlen(columns[i].name) != length ||
+                           memcmp(columns[i].name, name, length) != 0))
+        i++;
+    return i;
+}
+
+/* The cell at `from` and where the next one begins; past the end, `ret_next` is
+ * length + 1. */
+static size_t scan_cell(const char *header, size_t length, size_t from, size_t *ret_next)
+{
+    const char *comma = memchr(header + from, ',', length - from);
+    size_t end = comma ? (size_t)(comma - header) : length;
+
+    *ret_next = end + 1;
+    return find_column(header + from, end - from);
+}
+
+bool wm_codecarbon_is_header(const char *header, size_t length)
+{
+    bool found[COLUMNS] = { false };
+
+    for (size_t at = 0; at <= length;) {
+        size_t index = scan_cell(header, length, at, &at);
+        if (index == COLUMNS || found[index])
+            return false;
+        found[index] = true;
+    }
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (!found[i] && !columns[i].newer)
+            return false;
+    }
+    return true;
+}
+
+void wm_codecarbon_header(FILE *out)
+{
+    for (size_t i = 0; i < COLUMNS; i++)
+        fprintf(out, "%s%s", i > 0 ? "," : "", columns[i].name);
+    fputc('\n', out);
+}
+
+static void put_cell(const struct row *row, size_t index, bool first)
+{
+    if (!first)
+        fputc(',', row->out);
+    if (index < COLUMNS && columns[index].put)
+        columns[index].put(row);
+}
+
+void wm_codecarbon_row(const struct wm_report *report, const struct wm_tariff *tariff,
+                       const char *header, size_t length, FILE *out)
+{
+    const struct row row = { report, tariff, out };
+
+    for (size_t i = 0; !header && i < COLUMNS; i++)
+        put_cell(&row, i, i == 0);
+    for (size_t at = 0; header && at <= length;) {
+        bool first = at == 0;
+        put_cell(&row, scan_cell(header, length, at, &at), first);
+    }
+    fputc('\n', out);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compat_codecarbon_rows.c - adding lines to a text file that others add to as well. */
+#include "compat/codecarbon/compat_codecarbon_rows.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text/base_utf8.h"
+
+enum { HEADER_MAX = 4096 };
+
+struct rows {
+    const char *path; /* for messages */
+    int fd;           /* valid when is_open */
+    bool is_open;
+    off_t end;    /* of what was there */
+    bool cut_off; /* the last line has no end */
+    char header[HEADER_MAX];
+    size_t header_length;
+};
+
+/* What the file begins and ends with. */
+static int look(struct rows *rows, struct wm_error *err)
+{
+    const char *shown = wm_text_path(rows->path);
+    struct stat info;
+    char last = '\n';
+
+    if (fstat(rows->fd, &info) < 0)
+        return wm_fail_errno(err, shown);
+    rows->end = info.st_size;
+    if (rows->end == 0)
+        return WM_OK;
+
+    ssize_t length = pread(rows->fd, rows->header, sizeof(rows->header), 0);
+    if (length < 0 || pread(rows->fd, &last, 1, rows->end - 1) < 0)
+        return wm_fail_errno(err, shown);
+    const char *end = memchr(rows->header, '\n', (size_t)length);
+    if (!end && length == HEADER_MAX)
+        return wm_fail(err, WM_EINVAL, "%s: its first line is too long for a header",
+                       shown);
+    rows->header_length = end ? (size_t)(end - rows->header) : (size_t)length;
+    if (rows->header_length > 0 && rows->header[rows->header_length - 1] == '\r')
+        rows->header_length--;
+    rows->cut_off = last != '\n';
+    return WM_OK;
+}
+
+static int open_rows(void *state, const char *path, const struct wm_run *run,
+                     const struct wm_channel *channels, size_t count, struct wm_error *err)
+{
+    struct rows *rows = state;
+
+    (void)run;
+    (void)channels;
+    (void)count;
+    rows->path = path;
+    rows->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOCTTY);
+    if (rows->fd < 0)
+        return wm_fail_errno(err, wm_text_path(path));
+    rows->is_open = true;
+
+    /* Some file systems have none; there a row is still written in one piece. */
+    while (flock(rows->fd, LOCK_EX) < 0 && errno == EINTR)
+        ;
+    return look(rows, err);
+}
+
+static void close_rows(void *state)
+{
+    struct rows *rows = state;
+
+    if (rows->is_open)
+        close(rows->fd);
+}
+
+static const struct wm_recorder_ops ops = {
+    .name = "rows",
+    .can_append = true,
+    .state_size = sizeof(struct rows),
+    .open = open_rows,
+    .close = close_rows,
+};
+
+int wm_rows_open(struct wm_rows *ret_rows, const char *path, enum wm_record_mode mode,
+                 struct wm_error *err)
+{
+    struct wm_rows rows = { .header = NULL };
+
+    int status = wm_target_open(&rows.target, &ops, path, mode, NULL, NULL, 0, err);
+    if (status < 0)
+        return status;
+    const struct rows *state = rows.target.state;
+    if (state->end > 0) {
+        rows.target.made = false; /* whoever came between has a row in it */
+        rows.header = state->header;
+        rows.header_length = state->header_length;
+    }
+    *ret_rows = rows;
+    return WM_OK;
+}
+
+/* O_APPEND puts it behind whatever is there. */
+static int write_all(int fd, const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t done = write(fd, text, length);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -1;
+        text += done;
+        length -= (size_t)done;
+    }
+    return 0;
+}
+
+int wm_rows_add(struct wm_rows *rows, const char *text, size_t length, struct wm_error *err)
+{
+    struct rows *state = rows->target.state;
+
+    if ((state->cut_off && write_all(state->fd, "\n", 1) < 0) ||
+        write_all(state->fd, text, length) < 0 ||
+        (fsync(state->fd) < 0 && errno != EINVAL && errno != EROFS)) {
+        int status = wm_fail_errno(err, wm_text_path(state->path));
+        int ignored = ftruncate(state->fd, state->end);
+        (void)ignored; /* then a part of the row stays, which has been said */
+        return status;
+    }
+    int status = wm_target_verify(&rows->target, err);
+    if (status == WM_OK)
+        wm_target_keep(&rows->target);
+    return status;
+}
+
+void wm_rows_close(struct wm_rows *rows)
+{
+    wm_target_close(&rows->target);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_export_sub_tracking.c - the regions of a recording as gpu_tracker's sub-tracking
+ * file.
+ *
+ * Its reader knows processes and names, no threads: of a name in a process it takes the
+ * first two rows for a call, the next two for another. So calls of a name that overlap, of
+ * two threads or in a recursion, stand there under numbers of processes of their own, and
+ * one that never ended has one to itself, as a start without a stop. Where a name has only
+ * such, its whole analysis fails, so these are left out.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_array.h"
+#include "base/base_map.h"
+#include "base/text/base_names.h"
+#include "base/text/base_out.h"
+#include "base/text/base_utf8.h"
+#include "record/calls/record_calls.h"
+#include "record/calls/record_timepoint.h"
+#include "record/record_read.h"
+#include "record/record_target.h"
+#include "record/sql/record_sql.h"
+#include "region/mark/region_file_row.h"
+
+/* From one number of a process to the next that stands for it; no pid is as large. */
+#define LANE_STEP INT64_C(10000000)
+
+/* A row of the file is a start or a stop. */
+struct sub_file {
+    const char *path;  /* for messages */
+    struct wm_out out; /* CSV */
+    char *line;
+    size_t line_room;
+    sqlite3 *db; /* SQLite; NULL: CSV */
+    sqlite3_stmt *insert;
+};
+
+/* Calls of one name in one process that do not overlap. */
+struct lane {
+    double stop_s; /* of the last one */
+    uint32_t next; /* WM_MAP_NONE */
+};
+
+/* All lanes of a name in a process. */
+struct group {
+    uint32_t first, last; /* WM_MAP_NONE */
+    int64_t count;
+};
+
+struct lanes {
+    struct wm_map map; /* from name and process to the group */
+    struct group *groups;
+    struct lane *all;
+    size_t group_count, group_room, count, room;
+};
+
+/* One that never ended, kept until all others are written. */
+struct open_call {
+    uint32_t name;
+    int64_t pid;
+    double start_s;
+};
+
+struct calls {
+    struct wm_names names;
+    bool *has_ended; /* by name: a call of it */
+    size_t ended_count, ended_room;
+    struct lanes lanes;
+    struct open_call *open;
+    size_t open_count, open_room;
+};
+
+static int out_of_memory(const struct sub_file *file, struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "%s: out of memory", file->path);
+}
+
+static void csv_close(void *state)
+{
+    struct sub_file *file = state;
+
+    wm_out_close(&file->out);
+    free(file->line);
+}
+
+static int csv_open(void *state, const char *path, const struct wm_run *run,
+                    const struct wm_channel *channels, size_t count, struct wm_error *err)
+{
+    struct sub_file *file = state;
+
+    (void)run, (void)channels, (void)count;
+    file->path = wm_text_path(path);
+    int status = wm_out_open(&file->out, path, err);
+    if (status == WM_OK)
+        wm_out_text(&file->out, WM_REGION_FILE_HEADER WM_REGION_FILE_LINE_END);
+    return status;
+}
+
+static void sqlite_close(void *state)
+{
+    struct sub_file *file = state;
+
+    if (file->db) {
+        sqlite3_finalize(file->insert);
+        sqlite3_close(file->db);
+    }
+}
+
+static int sqlite_open(void *state, const char *path, const struct wm_run *run,
+                       const struct wm_channel *channels, size_t count,
+                       struct wm_error *err)
+{
+    struct sub_file *file = state;
+    char name[4096];
+
+    (void)run, (void)channels, (void)count;
+    file->path = wm_text_path(path);
+    int status = wm_sqlite_load(err);
+    if (status < 0)
+        return status;
+    int result = sqlite3_open_v2(wm_sql_file_name(path, name), &file->db,
+                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (result != SQLITE_OK)
+        return wm_sql_fail(file->db, result, file->path, err);
+    status =
+        wm_sql_exec(file->db, "PRAGMA journal_mode = MEMORY; BEGIN;" WM_REGION_FILE_CREATE,
+                    file->path, err);
+    return status < 0 ? status
+                      : wm_sql_prepare(file->db, WM_REGION_FILE_INSERT, file->path,
+                                       &file->insert, err);
+}
+
+static const struct wm_recorder_ops csv_ops = {
+    .name = "sub-tracking",
+    .state_size = sizeof(struct sub_file),
+    .open = csv_open,
+    .close = csv_close,
+};
+
+static const struct wm_recorder_ops sqlite_ops = {
+    .name = "sub-tracking",
+    .state_size = sizeof(struct sub_file),
+    .open = sqlite_open,
+    .close = sqlite_close,
+};
+
+static int csv_row(struct sub_file *file, const struct wm_region_row *row,
+                   struct wm_error *err)
+{
+    size_t room = WM_REGION_ROW_SIZE(row->name_length);
+
+    if (room > file->line_room) {
+        char *line = realloc(file->line, room);
+        if (!line)
+            return out_of_memory(file, err);
+        file->line = line;
+        file->line_room = room;
+    }
+    wm_out_bytes(&file->out, file->line, wm_region_row_line(row, file->line));
+    return WM_OK;
+}
+
+static int write_row(struct sub_file *file, int64_t process, const char *name, bool is_stop,
+                     double seconds, struct wm_error *err)
+{
+    const struct wm_region_row row = {
+        .process = process,
+        .name = name,
+        .name_length = strlen(name),
+        .is_stop = is_stop,
+        .when_s = seconds,
+    };
+
+    if (!file->db)
+        return csv_row(file, &row, err);
+    wm_region_row_bind(&row, file->insert);
+    return wm_sql_run(file->insert, file->path, err);
+}
+
+static int finish(struct sub_file *file, struct wm_error *err)
+{
+    if (file->db)
+        return wm_sql_exec(file->db, "COMMIT", file->path, err);
+    int status = wm_out_flush(&file->out, err);
+    return status < 0 ? status : wm_out_sync(&file->out, err);
+}
+
+/* The number of the name, which is kept in UTF-8, or WM_MAP_NONE: out of memory. */
+static uint32_t find_name(struct calls *calls, const char *name)
+{
+    char *copy = wm_text_copy(name);
+    uint32_t found = copy ? wm_names_add(&calls->names, copy) : WM_MAP_NONE;
+
+    free(copy);
+    if (found == WM_MAP_NONE || found < calls->ended_count)
+        return found;
+    if (wm_array_reserve(&calls->has_ended, calls->ended_count, &calls->ended_room,
+                         sizeof(*calls->has_ended)) < 0)
+        return WM_MAP_NONE;
+    calls->has_ended[calls->ended_count++] = false;
+    return found;
+}
+
+/* NULL: out of memory. */
+static struct group *find_group(struct lanes *lanes, uint32_t name, int64_t pid)
+{
+    uint32_t found = wm_map_find(&lanes->map, name, (uint64_t)pid);
+
+    if (found != WM_MAP_NONE)
+        return &lanes->groups[found];
+    if (wm_map_reserve(&lanes->map) < 0 ||
+        wm_array_reserve(&lanes->groups, lanes->group_count, &lanes->group_room,
+                         sizeof(*lanes->groups)) < 0)
+        return NULL;
+    found = (uint32_t)lanes->group_count++;
+    lanes->groups[found] = (struct group) { WM_MAP_NONE, WM_MAP_NONE, 0 };
+    wm_map_put(&lanes->map, name, (uint64_t)pid, found);
+    return &lanes->groups[found];
+}
+
+/* The number of the new lane in its group. Negative, as below: out of memory. */
+static int64_t add_lane(struct lanes *lanes, struct group *group, double stop_s)
+{
+    uint32_t at = (uint32_t)lanes->count;
+
+    if (wm_array_reserve(&lanes->all, lanes->count, &lanes->room, sizeof(*lanes->all)) < 0)
+        return WM_ENOMEM;
+    lanes->all[lanes->count++] = (struct lane) { stop_s, WM_MAP_NONE };
+    if (group->count == 0)
+        group->first = at;
+    else
+        lanes->all[group->last].next = at;
+    group->last = at;
+    return group->count++;
+}
+
+/* The number of the first lane that is free from then on, which the call takes. */
+static int64_t take_lane(struct lanes *lanes, struct group *group, double start_s,
+                         double stop_s)
+{
+    int64_t number = 0;
+
+    for (uint32_t at = group->first; at != WM_MAP_NONE; at = lanes->all[at].next) {
+        if (lanes->all[at].stop_s <= start_s) {
+            lanes->all[at].stop_s = stop_s;
+            return number;
+        }
+        number++;
+    }
+    return add_lane(lanes, group, stop_s);
+}
+
+static int keep_open(struct calls *calls, uint32_t name, int64_t pid, double start_s)
+{
+    if (wm_array_reserve(&calls->open, calls->open_count, &calls->open_room,
+                         sizeof(*calls->open)) < 0)
+        return WM_ENOMEM;
+    calls->open[calls->open_count++] = (struct open_call) { name, pid, start_s };
+    return WM_OK;
+}
+
+static int write_call(struct sub_file *file, const struct wm_run *run,
+                      const struct wm_call *call, struct calls *calls, struct wm_error *err)
+{
+    double start_s = wm_timepoint_unix_seconds(run, call->monotonic_start_ns);
+    double stop_s = wm_timepoint_unix_seconds(run, call->monotonic_stop_ns);
+
+    uint32_t name = find_name(calls, call->name);
+    if (name == WM_MAP_NONE)
+        return out_of_memory(file, err);
+    if (call->is_open)
+        return keep_open(calls, name, call->pid, start_s) < 0 ? out_of_memory(file, err)
+                                                              : WM_OK;
+    struct group *group = find_group(&calls->lanes, name, call->pid);
+    int64_t lane = group ? take_lane(&calls->lanes, group, start_s, stop_s) : WM_ENOMEM;
+    if (lane < 0)
+        return out_of_memory(file, err);
+    int64_t process = call->pid + lane * LANE_STEP;
+    const char *text = calls->names.texts[name];
+    calls->has_ended[name] = true;
+    int status = write_row(file, process, text, false, start_s, err);
+    if (status == WM_OK)
+        status = write_row(file, process, text, true, stop_s, err);
+    return status;
+}
+
+/* Each has a place that no other call ever has: beside a stop of the same time its reader
+ * would take it for the first. */
+static int write_open(struct sub_file *file, struct calls *calls, uint64_t *ret_left_out,
+                      struct wm_error *err)
+{
+    int status = WM_OK;
+
+    *ret_left_out = 0;
+    for (size_t i = 0; i < calls->open_count && status == WM_OK; i++) {
+        const struct open_call *call = &calls->open[i];
+        if (!calls->has_ended[call->name]) {
+            ++*ret_left_out;
+            continue;
+        }
+        struct group *group = find_group(&calls->lanes, call->name, call->pid);
+        int64_t lane = group ? add_lane(&calls->lanes, group, INFINITY) : WM_ENOMEM;
+        status = lane < 0
+                     ? out_of_memory(file, err)
+                     : write_row(file, call->pid + lane * LANE_STEP,
+                                 calls->names.texts[call->name], false, call->start_s, err);
+    }
+    return status;
+}
+
+static void release_calls(struct calls *calls)
+{
+    free(calls->has_ended);
+    free(calls->lanes.groups);
+    free(calls->lanes.all);
+    free(calls->open);
+    wm_names_release(&calls->names);
+    wm_map_release(&calls->lanes.map);
+}
+
+static int write_calls(struct sub_file *file, const struct wm_recording *recording,
+                       struct wm_calls *source, uint64_t *ret_left_out,
+                       struct wm_error *err)
+{
+    const struct wm_run *run = wm_recording_run(recording);
+    struct calls calls = { 0 };
+    struct wm_call call;
+    int status;
+
+    while ((status = wm_calls_next(source, &call, err)) > 0) {
+        status = wm_recording_check_stop(recording, err);
+        if (status == WM_OK)
+            status = write_call(file, run, &call, &calls, err);
+        if (status < 0)
+            break;
+    }
+    if (status == WM_OK)
+        status = write_open(file, &calls, ret_left_out, err);
+    release_calls(&calls);
+    return status < 0 ? status : finish(file, err);
+}
+
+static int choose_ops(const char *path, const struct wm_recorder_ops **ret_ops,
+                      struct wm_error *err)
+{
+    const char *dot = strrchr(path, '.');
+
+    if (dot && strcmp(dot, ".csv") == 0)
+        *ret_ops = &csv_ops;
+    else if (dot && strcmp(dot, ".sqlite") == 0)
+        *ret_ops = &sqlite_ops;
+    else
+        return wm_fail(err, WM_EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite",
+                       wm_text_path(path));
+    return WM_OK;
+}
+
+int wm_recording_export_sub_tracking(struct wm_recording *recording, const char *path,
+                                     enum wm_record_mode mode, uint64_t *ret_left_out,
+                                     struct wm_error *err)
+{
+    const struct wm_recorder_ops *ops = NULL;
+    struct wm_calls *calls = NULL;
+    struct wm_target target;
+    uint64_t left_out = 0;
+
+    int status = choose_ops(path, &ops, err);
+    if (status == WM_OK && mode == WM_RECORD_APPEND)
+        status = wm_fail(err, WM_EINVAL,
+                         "%s: nothing is added to a sub-tracking file; `wattmeter combine`"
+                         " joins several",
+                         wm_text_path(path));
+    if (status == WM_OK && wm_recording_is_at(recording, path))
+        status = wm_fail(err, WM_EINVAL, "%s: is the recording itself", wm_text_path(path));
+    if (status == WM_OK)
+        status = wm_calls_of_recording(recording, &calls, err);
+    if (status < 0)
+        return status;
+    status = wm_target_open_draft(&target, ops, path, mode, NULL, NULL, 0, err);
+    if (status == WM_OK) {
+        status = write_calls(target.state, recording, calls, &left_out, err);
+        status = wm_target_finish(&target, status, err);
+    }
+    wm_calls_close(calls);
+    if (status == WM_OK && ret_left_out)
+        *ret_left_out = left_out;
+    return status;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_timepoint.c - gpu_tracker's 21 measurements of a tick. */
+#include "record/calls/record_timepoint.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/run/record_run.h"
+
+#define NO_CHANNEL ((size_t)-1)
+
+/* A window over a counter that moves in steps must span so many of them for the
+ * rate to be good to a third. */
+#define PERIODS_PER_WINDOW 3
+
+static const char *const names[WM_MEASUREMENT_COUNT] = {
+    [WM_MAIN_RAM] = "main_ram",
+    [WM_DESCENDANTS_RAM] = "descendants_ram",
+    [WM_COMBINED_RAM] = "combined_ram",
+    [WM_SYSTEM_RAM] = "system_ram",
+    [WM_MAIN_GPU_RAM] = "main_gpu_ram",
+    [WM_DESCENDANTS_GPU_RAM] = "descendants_gpu_ram",
+    [WM_COMBINED_GPU_RAM] = "combined_gpu_ram",
+    [WM_SYSTEM_GPU_RAM] = "system_gpu_ram",
+    [WM_GPU_SUM_UTILIZATION] = "gpu_sum_utilization_percent",
+    [WM_GPU_HARDWARE_UTILIZATION] = "gpu_hardware_utilization_percent",
+    [WM_MAIN_THREADS] = "main_n_threads",
+    [WM_DESCENDANTS_THREADS] = "descendants_n_threads",
+    [WM_COMBINED_THREADS] = "combined_n_threads",
+    [WM_CPU_SYSTEM_SUM] = "cpu_system_sum_utilization_percent",
+    [WM_CPU_SYSTEM_HARDWARE] = "cpu_system_hardware_utilization_percent",
+    [WM_CPU_MAIN_SUM] = "cpu_main_sum_utilization_percent",
+    [WM_CPU_MAIN_HARDWARE] = "cpu_main_hardware_utilization_percent",
+    [WM_CPU_DESCENDANTS_SUM] = "cpu_descendants_sum_utilization_percent",
+    [WM_CPU_DESCENDANTS_HARDWARE] = "cpu_descendants_hardware_utilization_percent",
+    [WM_CPU_COMBINED_SUM] = "cpu_combined_sum_utilization_percent",
+    [WM_CPU_COMBINED_HARDWARE] = "cpu_combined_hardware_utilization_percent",
+};
+
+/* Measurements that are the value of one channel. */
+static const struct gauge {
+    enum wm_measurement measurement;
+    enum wm_device_kind device_kind;
+    const char *label;
+    const char *metric;
+} gauges[] = {
+    { WM_MAIN_RAM, WM_DEVICE_TREE, "main", "memory_total" },
+    { WM_DESCENDANTS_RAM, WM_DEVICE_TREE, "descendants", "memory_total" },
+    { WM_COMBINED_RAM, WM_DEVICE_TREE, "tree", "memory_total" },
+    { WM_SYSTEM_RAM, WM_DEVICE_HOST, "host", "memory_used" },
+    { WM_MAIN_GPU_RAM, WM_DEVICE_TREE, "main", "gpu_memory" },
+    { WM_DESCENDANTS_GPU_RAM, WM_DEVICE_TREE, "descendants", "gpu_memory" },
+    { WM_COMBINED_GPU_RAM, WM_DEVICE_TREE, "tree", "gpu_memory" },
+    { WM_MAIN_THREADS, WM_DEVICE_TREE, "main", "threads" },
+    { WM_DESCENDANTS_THREADS, WM_DEVICE_TREE, "descendants", "threads" },
+    { WM_COMBINED_THREADS, WM_DEVICE_TREE, "tree", "threads" },
+};
+
+/* Measurements that are the speed of a counter of CPU time. */
+static const struct cpu {
+    enum wm_measurement sum, hardware;
+    enum wm_device_kind device_kind;
+    const char *label;
+} cpus[] = {
+    { WM_CPU_SYSTEM_SUM, WM_CPU_SYSTEM_HARDWARE, WM_DEVICE_HOST, "host" },
+    { WM_CPU_MAIN_SUM, WM_CPU_MAIN_HARDWARE, WM_DEVICE_TREE, "main" },
+    { WM_CPU_DESCENDANTS_SUM, WM_CPU_DESCENDANTS_HARDWARE, WM_DEVICE_TREE, "descendants" },
+    { WM_CPU_COMBINED_SUM, WM_CPU_COMBINED_HARDWARE, WM_DEVICE_TREE, "tree" },
+};
+
+enum {
+    GAUGE_COUNT = sizeof(gauges) / sizeof(gauges[0]),
+    CPU_COUNT = sizeof(cpus) / sizeof(cpus[0]),
+};
+
+struct rate {
+    size_t channel;
+    int64_t window_ns;      /* the shortest that is looked at */
+    bool started;           /* `from` and `last` are readings */
+    struct wm_reading from; /* where the window begins */
+    double last_value;      /* of the latest reading */
+    double per_second;      /* over the last whole window, NAN before it */
+};
+
+struct wm_timepoint_builder {
+    size_t size; /* of all of it, for wm_timepoint_builder_copy() */
+    size_t gauge_channels[GAUGE_COUNT];
+    struct rate rates[CPU_COUNT];
+    double cores[CPU_COUNT]; /* what "hardware" divides by; NAN: unknown */
+    size_t ram_capacity;
+    bool has_gpus;
+    double gpus; /* the chosen ones */
+    size_t memory_used_count, memory_total_count, utilization_count;
+    bool started;
+    size_t gpu_channels[]; /* of memory_used, then of the other two */
+};
+
+const char *wm_measurement_name(enum wm_measurement measurement)
+{
+    return names[measurement];
+}
+
+bool wm_measurement_is_gpu(enum wm_measurement measurement)
+{
+    return measurement >= WM_MAIN_GPU_RAM && measurement <= WM_GPU_HARDWARE_UTILIZATION;
+}
+
+static size_t find_channel(const struct wm_channel *channels, size_t count,
+                           enum wm_device_kind device_kind, const char *label,
+                           const char *metric)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (channels[i].device_kind == device_kind &&
+            strcmp(channels[i].label, label) == 0 &&
+            strcmp(channels[i].metric, metric) == 0)
+            return i;
+    }
+    return NO_CHANNEL;
+}
+
+/* Puts the channels that every GPU has of `metric` at `ret_channels`. */
+static size_t find_gpus(const struct wm_channel *channels, size_t count, const char *metric,
+                        size_t *ret_channels)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (channels[i].device_kind == WM_DEVICE_GPU &&
+            strcmp(channels[i].metric, metric) == 0)
+            ret_channels[found++] = i;
+    }
+    return found;
+}
+
+static bool any_gpu(const struct wm_channel *channels, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (channels[i].device_kind == WM_DEVICE_GPU)
+            return true;
+    }
+    return false;
+}
+
+int wm_timepoint_builder_new(const struct wm_run *run, const struct wm_channel *channels,
+                             size_t count, struct wm_timepoint_builder **ret_builder,
+                             struct wm_error *err)
+{
+    struct wm_timepoint_builder *builder;
+    size_t size = sizeof(*builder) + 3 * count * sizeof(builder->gpu_channels[0]);
+
+    builder = calloc(1, size);
+    if (!builder)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    builder->size = size;
+
+    for (size_t i = 0; i < GAUGE_COUNT; i++)
+        builder->gauge_channels[i] = find_channel(channels, count, gauges[i].device_kind,
+                                                  gauges[i].label, gauges[i].metric);
+    for (size_t i = 0; i < CPU_COUNT; i++) {
+        struct rate *rate = &builder->rates[i];
+        rate->channel =
+            find_channel(channels, count, cpus[i].device_kind, cpus[i].label, "cpu_time");
+        rate->per_second = NAN;
+        if (rate->channel != NO_CHANNEL)
+            rate->window_ns = channels[rate->channel].period_ns * PERIODS_PER_WINDOW;
+        double cores = cpus[i].device_kind == WM_DEVICE_HOST ? (double)run->core_count
+                                                             : run->expected_cores;
+        builder->cores[i] = cores > 0 ? cores : NAN;
+    }
+    builder->ram_capacity =
+        find_channel(channels, count, WM_DEVICE_HOST, "host", "memory_total");
+
+    size_t *gpus = builder->gpu_channels;
+    builder->memory_used_count = find_gpus(channels, count, "memory_used", gpus);
+    gpus += builder->memory_used_count;
+    builder->memory_total_count = find_gpus(channels, count, "memory_total", gpus);
+    gpus += builder->memory_total_count;
+    builder->utilization_count = find_gpus(channels, count, "utilization", gpus);
+    builder->has_gpus =
+        run->expected_gpu_count > 0 || run->gpus_unknown || any_gpu(channels, count);
+    builder->gpus = run->expected_gpu_count > 0 ? run->expected_gpu_count
+                                                : (double)builder->utilization_count;
+    *ret_builder = builder;
+    return WM_OK;
+}
+
+void wm_timepoint_builder_free(struct wm_timepoint_builder *builder)
+{
+    free(builder);
+}
+
+bool wm_timepoint_has_gpus(const struct wm_timepoint_builder *builder)
+{
+    return builder->has_gpus;
+}
+
+double wm_timepoint_unix_seconds(const struct wm_run *run, int64_t when_ns)
+{
+    return (double)(when_ns - run->anchor_ns + run->anchor_unix_ns) / 1e9;
+}
+
+void wm_timepoint_builder_copy(struct wm_timepoint_builder *to,
+                               const struct wm_timepoint_builder *from)
+{
+    memcpy(to, from, from->size);
+}
+
+static double value_of(const struct wm_tick *tick, size_t channel)
+{
+    if (channel == NO_CHANNEL || tick->readings[channel].state != WM_READING_OK)
+        return NAN;
+    return tick->readings[channel].value;
+}
+
+/* Unknown as soon as one part is: a sum that lacks a GPU would look like a
+ * fall. */
+static double sum_of(const struct wm_tick *tick, const size_t *channels, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += value_of(tick, channels[i]);
+    return count > 0 ? sum : NAN;
+}
+
+/* Seconds of CPU time per second, over the last window that is long enough and
+ * ends with this reading or before it. */
+static double rate_at(struct rate *rate, const struct wm_tick *tick)
+{
+    double value = value_of(tick, rate->channel);
+    if (isnan(value))
+        return NAN;
+
+    const struct wm_reading *now = &tick->readings[rate->channel];
+    if (!rate->started || value < rate->last_value) {
+        /* The beginning, or a counter that was set back: what it counted in
+         * this window nobody knows. */
+        rate->started = true;
+        rate->from = *now;
+        rate->per_second = NAN;
+    }
+    rate->last_value = value;
+
+    int64_t passed_ns = now->when_ns - rate->from.when_ns;
+    if (passed_ns > 0 && passed_ns >= rate->window_ns) {
+        rate->per_second = (value - rate->from.value) / ((double)passed_ns / 1e9);
+        rate->from = *now;
+    }
+    return rate->per_second;
+}
+
+static void fill_gpus(const struct wm_timepoint_builder *builder,
+                      const struct wm_tick *tick, double *values)
+{
+    const size_t *memory = builder->gpu_channels;
+    const size_t *utilization =
+        memory + builder->memory_used_count + builder->memory_total_count;
+
+    if (!builder->has_gpus) {
+        for (int i = WM_MAIN_GPU_RAM; i <= WM_GPU_HARDWARE_UTILIZATION; i++)
+            values[i] = 0;
+        return;
+    }
+    values[WM_SYSTEM_GPU_RAM] = sum_of(tick, memory, builder->memory_used_count);
+    double sum = 100 * sum_of(tick, utilization, builder->utilization_count);
+    values[WM_GPU_SUM_UTILIZATION] = sum;
+    values[WM_GPU_HARDWARE_UTILIZATION] = builder->gpus > 0 ? sum / builder->gpus : NAN;
+}
+
+bool wm_timepoint_next(struct wm_timepoint_builder *builder, const struct wm_tick *tick,
+                       struct wm_timepoint *ret_timepoint)
+{
+    struct wm_timepoint timepoint = { .when_ns = tick->when_ns };
+    double *values = timepoint.values;
+    bool first = !builder->started;
+
+    for (size_t i = 0; i < GAUGE_COUNT; i++)
+        values[gauges[i].measurement] = value_of(tick, builder->gauge_channels[i]);
+    for (size_t i = 0; i < CPU_COUNT; i++) {
+        values[cpus[i].sum] = 100 * rate_at(&builder->rates[i], tick);
+        values[cpus[i].hardware] = values[cpus[i].sum] / builder->cores[i];
+    }
+    fill_gpus(builder, tick, values);
+
+    builder->started = true;
+    if (first)
+        return false;
+    *ret_timepoint = timepoint;
+    return true;
+}
+
+void wm_timepoint_capacities(const struct wm_timepoint_builder *builder,
+                             const struct wm_tick *tick, double *ret_ram,
+                             double *ret_gpu_ram)
+{
+    const size_t *totals = builder->gpu_channels + builder->memory_used_count;
+
+    *ret_ram = value_of(tick, builder->ram_capacity);
+    *ret_gpu_ram =
+        builder->has_gpus ? sum_of(tick, totals, builder->memory_total_count) : 0;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_timepoints_ahead.c - rows of a database, read in blocks by threads. */
+#include "record/calls/record_timepoints_ahead.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_clock.h"
+#include "record/sql/record_sql_read.h"
+
+enum {
+    BLOCK_ROWS = 2048,
+    SLOTS = 8, /* blocks that are in memory, 3 MB in all */
+    THREADS = 2,
+    THREADS_FROM = 32 * BLOCK_ROWS, /* rows; fewer are read before a thread has begun */
+};
+
+struct slot {
+    struct wm_timepoint *rows;
+    size_t count;
+    bool is_full; /* the block that belongs here has been read, */
+    int status;   /* with this outcome: 0, or 1 where more may follow */
+    struct wm_error err;
+};
+
+struct wm_ahead {
+    struct wm_ahead_query query;
+    sqlite3_stmt *rows; /* of whoever reads without threads */
+    struct slot slots[SLOTS];
+    uint64_t block;       /* that is being handed out */
+    uint64_t block_count; /* of a range */
+    struct slot *slot;    /* of that block; NULL: not fetched yet */
+    size_t next;          /* row of it */
+
+    pthread_mutex_t lock; /* for what follows, and the slots */
+    pthread_cond_t changed;
+    uint64_t next_block; /* that no thread has taken */
+    bool is_over;
+    pthread_t threads[THREADS];
+    size_t thread_count;
+};
+
+static void wrong_value(sqlite3_context *context, const char *column, const char *what)
+{
+    char text[96];
+
+    snprintf(text, sizeof(text), "%s is not %s", column, what);
+    sqlite3_result_error(context, text, -1);
+}
+
+/* What a column holds, whatever its type was declared to be: a number, NAN for NULL, or
+ * false. */
+static bool read_number(sqlite3_value *value, double *ret_number)
+{
+    int type = sqlite3_value_type(value);
+
+    *ret_number =
+        type == SQLITE_FLOAT || type == SQLITE_INTEGER ? sqlite3_value_double(value) : NAN;
+    return type == SQLITE_NULL || isfinite(*ret_number);
+}
+
+/* The SQL function WM_AHEAD_ROW: a timestamp and the measurements as one value, a struct
+ * wm_timepoint. Asked for one by one, the columns of a row take a third longer. */
+static void make_row(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    struct wm_timepoint row;
+    double seconds;
+
+    if (!read_number(values[0], &seconds) ||
+        !wm_clock_from_seconds(seconds, &row.when_ns)) {
+        wrong_value(context, "a timestamp", "a time in seconds since 1970");
+        return;
+    }
+    for (int i = 1; i < count; i++) {
+        if (!read_number(values[i], &row.values[i - 1])) {
+            wrong_value(context, wm_measurement_name((enum wm_measurement)(i - 1)),
+                        "a number");
+            return;
+        }
+    }
+    sqlite3_result_blob(context, &row, sizeof(row), SQLITE_TRANSIENT);
+}
+
+static int prepare(const struct wm_ahead_query *query, sqlite3 *db, sqlite3_stmt **ret_rows,
+                   struct wm_error *err)
+{
+    int result =
+        sqlite3_create_function_v2(db, WM_AHEAD_ROW, 1 + WM_MEASUREMENT_COUNT,
+                                   SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
+                                   NULL, make_row, NULL, NULL, NULL);
+
+    if (result != SQLITE_OK)
+        return wm_sql_fail(db, result, query->shown, err);
+    return wm_sql_prepare(db, query->sql, query->shown, ret_rows, err);
+}
+
+/* Rows until the slot is full, or the statement has no more. */
+static void read_rows(const struct wm_ahead *ahead, sqlite3_stmt *rows, struct slot *slot)
+{
+    int result = SQLITE_ROW;
+
+    slot->count = 0;
+    slot->status = 1;
+    while (slot->count < BLOCK_ROWS && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const void *row = sqlite3_column_blob(rows, 0);
+        if (!row) {
+            slot->status =
+                wm_fail(&slot->err, WM_ENOMEM, "%s: out of memory", ahead->query.shown);
+            return;
+        }
+        memcpy(&slot->rows[slot->count++], row, sizeof(struct wm_timepoint));
+    }
+    if (result == SQLITE_DONE)
+        slot->status = 0;
+    else if (result == SQLITE_ERROR) /* what make_row() said */
+        slot->status = wm_fail(&slot->err, WM_EFORMAT, "%s: table data: %s",
+                               ahead->query.shown, sqlite3_errmsg(sqlite3_db_handle(rows)));
+    else if (result != SQLITE_ROW)
+        slot->status =
+            wm_sql_fail(sqlite3_db_handle(rows), result, ahead->query.shown, &slot->err);
+}
+
+static void read_block(const struct wm_ahead *ahead, sqlite3_stmt *rows, uint64_t block,
+                       struct slot *slot)
+{
+    if (!ahead->query.has_range) {
+        read_rows(ahead, rows, slot);
+        return;
+    }
+    sqlite3_int64 first = ahead->query.first + (sqlite3_int64)(block * BLOCK_ROWS);
+    bool is_last = block + 1 == ahead->block_count;
+    sqlite3_bind_int64(rows, 1, first);
+    sqlite3_bind_int64(rows, 2, is_last ? ahead->query.last : first + BLOCK_ROWS - 1);
+    read_rows(ahead, rows, slot);
+    sqlite3_reset(rows);
+    if (slot->status >= 0)
+        slot->status = !is_last;
+}
+
+/* With the lock held on the way in and out: the slot of the next block that has a place to
+ * go to, NULL when there is nothing more to read. */
+static struct slot *take_block(struct wm_ahead *ahead, uint64_t *ret_block)
+{
+    while (!ahead->is_over && ahead->next_block < ahead->block_count &&
+           ahead->next_block >= ahead->block + SLOTS)
+        pthread_cond_wait(&ahead->changed, &ahead->lock);
+    if (ahead->is_over || ahead->next_block == ahead->block_count)
+        return NULL;
+    *ret_block = ahead->next_block++;
+    return &ahead->slots[*ret_block % SLOTS];
+}
+
+static void *run_thread(void *argument)
+{
+    struct wm_ahead *ahead = argument;
+    const struct wm_ahead_query *query = &ahead->query;
+    struct wm_error err = { 0 };
+    sqlite3_stmt *rows = NULL;
+    sqlite3 *db = NULL;
+    struct slot *slot;
+    uint64_t block = 0;
+
+    int status = wm_sql_open_to_read(query->path, query->shown, &db, &err);
+    if (status == WM_OK)
+        status = prepare(query, db, &rows, &err);
+
+    pthread_mutex_lock(&ahead->lock);
+    while ((slot = take_block(ahead, &block)) != NULL) {
+        pthread_mutex_unlock(&ahead->lock);
+        if (status == WM_OK) {
+            read_block(ahead, rows, block, slot);
+        } else {
+            slot->count = 0;
+            slot->status = status;
+            slot->err = err;
+        }
+        pthread_mutex_lock(&ahead->lock);
+        slot->is_full = true;
+        pthread_cond_broadcast(&ahead->changed);
+    }
+    pthread_mutex_unlock(&ahead->lock);
+
+    sqlite3_finalize(rows);
+    sqlite3_close(db);
+    return NULL;
+}
+
+/* Where no thread can be had the caller's own does it. The signals of the program are none
+ * of theirs. */
+static void start_threads(struct wm_ahead *ahead)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+        return;
+    while (ahead->thread_count < THREADS &&
+           pthread_create(&ahead->threads[ahead->thread_count], NULL, run_thread, ahead) ==
+               0)
+        ahead->thread_count++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int wm_ahead_open(const struct wm_ahead_query *query, struct wm_ahead **ret_ahead,
+                  struct wm_error *err)
+{
+    struct wm_ahead *ahead = calloc(1, sizeof(*ahead));
+    if (!ahead)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", query->shown);
+    ahead->query = *query;
+    pthread_mutex_init(&ahead->lock, NULL);
+    pthread_cond_init(&ahead->changed, NULL);
+
+    /* The caller has made sure that a range is no longer than a file can be. */
+    uint64_t count = query->has_range ? (uint64_t)(query->last - query->first) + 1 : 0;
+    bool with_threads = count >= THREADS_FROM;
+    ahead->block_count = (count + BLOCK_ROWS - 1) / BLOCK_ROWS;
+
+    int status = prepare(query, query->db, &ahead->rows, err);
+    for (size_t i = 0; i < (with_threads ? SLOTS : 1) && status == WM_OK; i++) {
+        ahead->slots[i].rows = calloc(BLOCK_ROWS, sizeof(struct wm_timepoint));
+        if (!ahead->slots[i].rows)
+            status = wm_fail(err, WM_ENOMEM, "%s: out of memory", query->shown);
+    }
+    if (status < 0) {
+        wm_ahead_close(ahead);
+        return status;
+    }
+    if (with_threads)
+        start_threads(ahead);
+    *ret_ahead = ahead;
+    return WM_OK;
+}
+
+/* The slot of the block whose turn it is, which is the caller's until it is given back. */
+static struct slot *fetch(struct wm_ahead *ahead)
+{
+    struct slot *slot = &ahead->slots[ahead->block % SLOTS];
+
+    if (ahead->thread_count == 0) {
+        slot = &ahead->slots[0];
+        read_block(ahead, ahead->rows, ahead->block, slot);
+        return slot;
+    }
+    pthread_mutex_lock(&ahead->lock);
+    while (!slot->is_full)
+        pthread_cond_wait(&ahead->changed, &ahead->lock);
+    pthread_mutex_unlock(&ahead->lock);
+    return slot;
+}
+
+static void give_back(struct wm_ahead *ahead)
+{
+    pthread_mutex_lock(&ahead->lock);
+    ahead->slot->is_full = false;
+    ahead->block++;
+    pthread_cond_broadcast(&ahead->changed);
+    pthread_mutex_unlock(&ahead->lock);
+    ahead->slot = NULL;
+    ahead->next = 0;
+}
+
+int wm_ahead_next(struct wm_ahead *ahead, struct wm_timepoint *ret_timepoint,
+                  struct wm_error *err)
+{
+    for (;;) {
+        if (!ahead->slot && ahead->query.has_range && ahead->block == ahead->block_count)
+            return 0;
+        if (!ahead->slot)
+            ahead->slot = fetch(ahead);
+        struct slot *slot = ahead->slot;
+        if (ahead->next < slot->count) {
+            *ret_timepoint = slot->rows[ahead->next++];
+            return 1;
+        }
+        if (slot->status < 0)
+            return wm_fail(err, slot->status, "%s", slot->err.text);
+        if (slot->status == 0)
+            return 0;
+        give_back(ahead);
+    }
+}
+
+void wm_ahead_close(struct wm_ahead *ahead)
+{
+    if (!ahead)
+        return;
+    pthread_mutex_lock(&ahead->lock);
+    ahead->is_over = true;
+    pthread_cond_broadcast(&ahead->changed);
+    pthread_mutex_unlock(&ahead->lock);
+    for (size_t i = 0; i < ahead->thread_count; i++)
+        pthread_join(ahead->threads[i], NULL);
+    for (size_t i = 0; i < SLOTS; i++)
+        free(ahead->slots[i].rows);
+    sqlite3_finalize(ahead->rows);
+    pthread_cond_destroy(&ahead->changed);
+    pthread_mutex_destroy(&ahead->lock);
+    free(ahead);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_timepoints_ahead.h - the rows of gpu_tracker's table `data` in an SQLite database,
+ * read in blocks. Of a long table two threads read the next few blocks, for SQLite takes
+ * longer to hand out a row than the analysis to use it.
+ */
+#ifndef WM_RECORD_TIMEPOINTS_AHEAD_H
+#define WM_RECORD_TIMEPOINTS_AHEAD_H
+
+#include "record/calls/record_timepoint.h"
+#include "record/sql/record_sql.h"
+
+/* The SQL function that makes a row of its columns. */
+#define WM_AHEAD_ROW "wattmeter_row"
+
+struct wm_ahead_query {
+    const char *path, *shown; /* of the database, and what messages call it */
+    sqlite3 *db;              /* open on it */
+
+    /* Gives WM_AHEAD_ROW(timestamp, measurements...). With a range it has two parameters:
+     * the _rowid_ of the first row, and of the last. */
+    const char *sql;
+    bool has_range;
+    sqlite3_int64 first, last;
+};
+
+struct wm_ahead;
+
+/* The texts outlive it. */
+int wm_ahead_open(const struct wm_ahead_query *query, struct wm_ahead **ret_ahead,
+                  struct wm_error *err);
+
+/* 1 and the next row, whose time may be earlier than that of the one before; 0 past the
+ * last one. */
+int wm_ahead_next(struct wm_ahead *ahead, struct wm_timepoint *ret_timepoint,
+                  struct wm_error *err);
+
+/* Accepts NULL. */
+void wm_ahead_close(struct wm_ahead *ahead);
+
+#endif

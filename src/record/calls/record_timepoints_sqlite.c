@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_timepoints_sqlite.c - gpu_tracker's tracking file in SQLite: the tables
+ * `static_data` and `data`, which our recordings have too.
+ *
+ * Rows are in the order of time unless the clock was set back while gpu_tracker wrote
+ * them. Only when that shows is SQLite asked to sort them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/base_number.h"
+#include "base/text/base_utf8.h"
+#include "record/calls/record_timepoints_ahead.h"
+#include "record/calls/record_timepoints_ops.h"
+#include "record/record_ops.h"
+#include "record/sql/record_sql_read.h"
+
+/* Not `rowid`, which some column may be called. */
+#define IN_RANGE " WHERE data._rowid_ BETWEEN ? AND ?"
+
+struct sqlite {
+    struct wm_timepoints base;
+    char *path;
+    const char *shown; /* in messages */
+    sqlite3 *db;
+    char *sql;
+    bool has_range; /* rows are found by their numbers, from first to last */
+    sqlite3_int64 first, last;
+    int64_t row_count, most_rows; /* were read, and can be */
+    bool is_sorted;
+    struct wm_ahead *rows; /* NULL: there are none */
+    int64_t last_ns;
+};
+
+static int number(const struct sqlite *sqlite, const char *sql, sqlite3_int64 *ret_number,
+                  struct wm_error *err)
+{
+    return wm_sql_number(sqlite->db, sql, sqlite->shown, ret_number, err);
+}
+
+/* Copies the value as text, exactly; "" for NULL, false for what is no text or number. */
+static bool value_text(sqlite3_stmt *statement, int column, char *text, size_t size)
+{
+    int type = sqlite3_column_type(statement, column);
+
+    text[0] = '\0';
+    if (type == SQLITE_NULL)
+        return true;
+    if (type == SQLITE_INTEGER || type == SQLITE_FLOAT)
+        return wm_number_format(sqlite3_column_double(statement, column), text) > 0;
+    const char *value =
+        type == SQLITE_TEXT ? (const char *)sqlite3_column_text(statement, column) : NULL;
+    return value && (size_t)snprintf(text, size, "%s", value) < size;
+}
+
+static int read_static(struct sqlite *sqlite, sqlite3_stmt *statement, struct wm_error *err)
+{
+    char text[WM_NUMBER_SIZE];
+
+    int result = sqlite3_step(statement);
+    if (result == SQLITE_DONE)
+        return wm_fail(err, WM_EFORMAT, "%s: table static_data is empty", sqlite->shown);
+    if (result != SQLITE_ROW)
+        return wm_sql_fail(sqlite->db, result, sqlite->shown, err);
+    for (int i = 0; i < WM_STATIC_COUNT; i++) {
+        if (!value_text(statement, i, text, sizeof(text)) ||
+            !wm_static_set(&sqlite->base.static_data, (enum wm_static_column)i, text))
+            return wm_fail(err, WM_EFORMAT, "%s: table static_data: '%s' is not %s",
+                           sqlite->shown, text, wm_static_names[i]);
+    }
+    return WM_OK;
+}
+
+static int load_static(struct sqlite *sqlite, struct wm_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+
+    int status = wm_sql_check_table(sqlite->db, "static_data", sqlite->shown, err);
+    if (status < 0)
+        return status;
+    sqlite3_str *sql = sqlite3_str_new(sqlite->db);
+    for (size_t i = 0; i < WM_STATIC_COUNT; i++)
+        sqlite3_str_appendf(sql, "%s static_data.%s", i == 0 ? "SELECT" : ",",
+                            wm_static_names[i]);
+    sqlite3_str_appendall(sql, " FROM static_data LIMIT 1");
+    char *text = sqlite3_str_finish(sql);
+    status = text ? wm_sql_prepare(sqlite->db, text, sqlite->shown, &statement, err)
+                  : wm_fail(err, WM_ENOMEM, "%s: out of memory", sqlite->shown);
+    if (status == WM_OK)
+        status = read_static(sqlite, statement, err);
+    sqlite3_finalize(statement);
+    sqlite3_free(text);
+    return status;
+}
+
+/* Whether the numbers of the rows run from `first` to `last` without great holes. A table
+ * without such numbers has another order; one with holes could be made so that looking
+ * for its rows never ends, and how many pages there are is what a hostile file says. */
+static int find_range(struct sqlite *sqlite, struct wm_error *err)
+{
+    sqlite3_int64 hidden = 0;
+
+    int status = number(sqlite,
+                        "SELECT count(*) FROM pragma_table_info('data')"
+                        " WHERE name = '_rowid_' COLLATE NOCASE",
+                        &hidden, err);
+    if (status < 0 || hidden > 0)
+        return status;
+    if (number(sqlite, "SELECT min(_rowid_) FROM data", &sqlite->first, NULL) == WM_OK &&
+        number(sqlite, "SELECT max(_rowid_) FROM data", &sqlite->last, NULL) == WM_OK)
+        sqlite->has_range = sqlite->first >= 0 && sqlite->last >= sqlite->first &&
+                            sqlite->last - sqlite->first < sqlite->most_rows;
+    return WM_OK;
+}
+
+/* Begins with the first row, as they stand there or sorted. */
+static int begin(struct sqlite *sqlite, struct wm_error *err)
+{
+    bool has_range = sqlite->has_range && !sqlite->is_sorted;
+
+    /* NOT INDEXED: in the order in which they were written, whatever index there is.
+     * OFFSET 0: else SQLite would sort all rows first and count them afterwards. */
+    sqlite3_str *sql = sqlite3_str_new(sqlite->db);
+    sqlite3_str_appendall(sql, sqlite->is_sorted ? "SELECT * FROM (" : "");
+    sqlite3_str_appendall(sql, "SELECT " WM_AHEAD_ROW "(data.timestamp");
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        sqlite3_str_appendf(sql, ", data.%s", wm_measurement_name((enum wm_measurement)i));
+    sqlite3_str_appendall(sql, sqlite->is_sorted ? "), data.timestamp AS time" : ")");
+    sqlite3_str_appendall(sql, " FROM data NOT INDEXED");
+    if (has_range)
+        sqlite3_str_appendall(sql, IN_RANGE);
+    else
+        sqlite3_str_appendf(sql, " LIMIT %lld OFFSET 0", (long long)sqlite->most_rows + 1);
+    sqlite3_str_appendall(sql, sqlite->is_sorted ? ") ORDER BY time" : "");
+    sqlite3_free(sqlite->sql);
+    sqlite->sql = sqlite3_str_finish(sql);
+    if (!sqlite->sql)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", sqlite->shown);
+
+    const struct wm_ahead_query query = {
+        .path = sqlite->path,
+        .shown = sqlite->shown,
+        .db = sqlite->db,
+        .sql = sqlite->sql,
+        .has_range = has_range,
+        .first = sqlite->first,
+        .last = sqlite->last,
+    };
+    return wm_ahead_open(&query, &sqlite->rows, err);
+}
+
+static int sort(struct sqlite *sqlite, struct wm_error *err)
+{
+    wm_ahead_close(sqlite->rows);
+    sqlite->rows = NULL;
+    sqlite->is_sorted = true;
+    sqlite->last_ns = 0;
+    sqlite->row_count = 0;
+    int status = begin(sqlite, err);
+    return status < 0 ? status : 2;
+}
+
+static int sqlite_next(struct wm_timepoints *timepoints, struct wm_timepoint *ret_timepoint,
+                       struct wm_error *err)
+{
+    struct sqlite *sqlite = (struct sqlite *)timepoints;
+
+    int status = sqlite->rows ? wm_ahead_next(sqlite->rows, ret_timepoint, err) : 0;
+    if (status <= 0)
+        return status;
+    if (sqlite->row_count++ == sqlite->most_rows)
+        return wm_fail(err, WM_EFORMAT, "%s: table data: more rows than it has room for",
+                       sqlite->shown);
+    if (ret_timepoint->when_ns < sqlite->last_ns) {
+        /* Our own times are those of a clock that nobody sets. */
+        if (sqlite->base.is_recording || sqlite->is_sorted)
+            return wm_fail(err, WM_EFORMAT, "%s: table data: earlier than the row before",
+                           sqlite->shown);
+        return sort(sqlite, err);
+    }
+    sqlite->last_ns = ret_timepoint->when_ns;
+    return 1;
+}
+
+static void sqlite_close(struct wm_timepoints *timepoints)
+{
+    struct sqlite *sqlite = (struct sqlite *)timepoints;
+
+    wm_ahead_close(sqlite->rows);
+    if (sqlite->db) {
+        sqlite3_free(sqlite->sql);
+        sqlite3_close(sqlite->db);
+    }
+    free(sqlite->path);
+    free(sqlite);
+}
+
+static const struct wm_timepoints_ops sqlite_ops = {
+    .next = sqlite_next,
+    .close = sqlite_close,
+};
+
+/* Whose file it is, and of how many runs. */
+static int look(struct sqlite *sqlite, size_t *ret_runs, struct wm_error *err)
+{
+    sqlite3_int64 id = 0, runs = 1;
+
+    int status = number(sqlite, "PRAGMA application_id", &id, err);
+    sqlite->base.is_recording = id == WM_SQL_APPLICATION_ID;
+    if (status == WM_OK && sqlite->base.is_recording) {
+        status = wm_sql_check_format(sqlite->db, sqlite->shown, err);
+        if (status == WM_OK)
+            status = number(sqlite, "SELECT count(*) FROM run", &runs, err);
+    }
+    *ret_runs = (size_t)runs;
+    return status;
+}
+
+/* gpu_tracker makes the table with its first row. */
+static int load_data(struct sqlite *sqlite, struct wm_error *err)
+{
+    sqlite3_int64 count = 0;
+
+    int status = number(sqlite, "SELECT count(*) FROM sqlite_master WHERE name = 'data'",
+                        &count, err);
+    if (status < 0 || count == 0)
+        return status;
+    status = wm_sql_check_table(sqlite->db, "data", sqlite->shown, err);
+    sqlite->most_rows = wm_sql_most_rows(sqlite->path, WM_TIMEPOINT_COLUMNS);
+    if (status == WM_OK)
+        status = find_range(sqlite, err);
+    return status < 0 ? status : begin(sqlite, err);
+}
+
+int wm_timepoints_open_sqlite(const char *path, size_t run,
+                              struct wm_timepoints **ret_timepoints, struct wm_error *err)
+{
+    size_t runs = 0, index = 0;
+
+    struct sqlite *sqlite = calloc(1, sizeof(*sqlite));
+    if (!sqlite)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    sqlite->base.ops = &sqlite_ops;
+    sqlite->path = strdup(path);
+    sqlite->shown = wm_text_path(sqlite->path ? sqlite->path : "");
+    int status = sqlite->path
+                     ? wm_sql_open_to_read(sqlite->path, sqlite->shown, &sqlite->db, err)
+                     : wm_fail(err, WM_ENOMEM, "out of memory");
+    if (status == WM_OK)
+        status = look(sqlite, &runs, err);
+    if (status == WM_OK && runs > 1) {
+        sqlite_close(&sqlite->base);
+        return WM_OK;
+    }
+    if (status == WM_OK)
+        status = wm_reader_choose_run(sqlite->shown, run, runs, &index, err);
+    if (status == WM_OK)
+        status = load_static(sqlite, err);
+    if (status == WM_OK)
+        status = load_data(sqlite, err);
+    if (status < 0) {
+        sqlite_close(&sqlite->base);
+        return status;
+    }
+    *ret_timepoints = &sqlite->base;
+    return WM_OK;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_csv_read_regions.c - the rows of regions in our CSV files, in a pass of their own.
+ */
+#include "record/csv/record_csv_read_regions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
+
+/* Calls in a batch. */
+enum { CALLS_AT_ONCE = 4096 };
+
+void wm_csv_regions_init(struct wm_csv_regions *regions, const char *file)
+{
+    *regions = (struct wm_csv_regions) { .file = file, .last_tick_ns = -1 };
+    for (size_t i = 0; i < WM_CSV_REGION_CELLS; i++)
+        regions->columns[i] = SIZE_MAX;
+}
+
+bool wm_csv_regions_use_column(struct wm_csv_regions *regions, const char *name,
+                               size_t column)
+{
+    static const char start[] = WM_CSV_REGION_KIND "_";
+    size_t length = sizeof(start) - 1, cell = 0;
+
+    if (strncmp(name, start, length) == 0 && name[length] >= '1' && name[length] <= '4' &&
+        name[length + 1] == '\0')
+        cell = (size_t)(name[length] - '0');
+    else if (strcmp(name, WM_CSV_REGION_KIND) != 0)
+        return false;
+    regions->columns[cell] = column;
+    return true;
+}
+
+/* Empty where the row has no such cell. */
+static const char *find_cell(const char *line, size_t length, size_t column,
+                             size_t *ret_length)
+{
+    const char *cell = line, *end = line + length;
+
+    for (; column > 0; column--) {
+        const char *comma = memchr(cell, ',', (size_t)(end - cell));
+        if (!comma) {
+            *ret_length = 0;
+            return end;
+        }
+        cell = comma + 1;
+    }
+    const char *comma = memchr(cell, ',', (size_t)(end - cell));
+    *ret_length = (size_t)((comma ? comma : end) - cell);
+    return cell;
+}
+
+bool wm_csv_regions_is_row(const struct wm_csv_regions *regions, const char *line,
+                           size_t length)
+{
+    size_t cell_length = 0;
+
+    if (regions->columns[0] != SIZE_MAX)
+        find_cell(line, length, regions->columns[0], &cell_length);
+    return cell_length > 0;
+}
+
+/* A whole number, which another program may have written as 5.0; -1 for an empty cell. */
+static bool parse_number(const char *text, size_t length, int64_t *ret_number)
+{
+    const char *end = text;
+
+    if (length == 0) {
+        *ret_number = -1;
+        return true;
+    }
+    if (!wm_text_i64(text, &end, ret_number))
+        return false;
+    if (end[0] == '.' && end[1] == '0')
+        end += 2;
+    return end == text + length;
+}
+
+static int read_cells(const struct wm_csv_regions *regions, const char *line, size_t length,
+                      int64_t numbers[WM_CSV_REGION_CELLS], struct wm_error *err)
+{
+    for (size_t i = 0; i < WM_CSV_REGION_CELLS; i++) {
+        size_t column = regions->columns[i], cell_length = 0;
+        const char *cell =
+            column == SIZE_MAX ? "" : find_cell(line, length, column, &cell_length);
+        if (!parse_number(cell, cell_length, &numbers[i]))
+            return wm_fail(err, WM_EFORMAT, "cell %zu: '%.*s' is not a number", column + 1,
+                           cell_length < 32 ? (int)cell_length : 32, cell);
+    }
+    return WM_OK;
+}
+
+static int end_name(struct wm_csv_regions *regions, struct wm_error *err)
+{
+    regions->name[regions->name_known] = '\0';
+    regions->named.name = regions->name;
+    int status = wm_regions_read_path(&regions->part, &regions->named, err);
+    free(regions->name);
+    regions->name = NULL;
+    return status;
+}
+
+static int begin_path(struct wm_csv_regions *regions, const int64_t *numbers,
+                      struct wm_error *err)
+{
+    if (numbers[3] < 0 || numbers[3] > WM_REGIONS_NAME_MAX)
+        return wm_fail(err, WM_EFORMAT, "path %lld has a name of %lld bytes",
+                       (long long)numbers[0], (long long)numbers[3]);
+    regions->named = (struct wm_regions_row) {
+        .number = numbers[0],
+        .parent = numbers[1],
+        .is_free = numbers[2],
+    };
+    regions->name_length = (size_t)numbers[3];
+    regions->name_known = 0;
+    regions->name = malloc(regions->name_length + 1);
+    if (!regions->name)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    return regions->name_length == 0 ? end_name(regions, err) : WM_OK;
+}
+
+static int add_to_name(struct wm_csv_regions *regions, const int64_t *numbers,
+                       struct wm_error *err)
+{
+    for (int i = 0; i < WM_CSV_REGION_CELLS - 1; i++) {
+        for (int byte = WM_CSV_NAME_BYTES - 1; byte >= 0; byte--) {
+            if (regions->name_known < regions->name_length)
+                regions->name[regions->name_known++] =
+                    (char)((uint64_t)numbers[i] >> (8 * byte) & 0xff);
+        }
+    }
+    return regions->name_known == regions->name_length ? end_name(regions, err) : WM_OK;
+}
+
+/* Rows of other kinds are those of a later version. */
+static int read_row(struct wm_csv_regions *regions, const char *line, size_t length,
+                    struct wm_error *err)
+{
+    struct wm_regions_part *part = &regions->part;
+    int64_t cells[WM_CSV_REGION_CELLS];
+    const int64_t *numbers = cells + 1;
+
+    int status = read_cells(regions, line, length, cells, err);
+    if (status < 0)
+        return status;
+    if ((cells[0] == WM_CSV_NAME) != (regions->name != NULL))
+        return wm_fail(err, WM_EFORMAT, "%s",
+                       regions->name ? "the rest of a name is missing"
+                                     : "a name without a path");
+    switch (cells[0]) {
+    case WM_CSV_PATH:
+        return begin_path(regions, numbers, err);
+    case WM_CSV_NAME:
+        return add_to_name(regions, numbers, err);
+    case WM_CSV_THREAD:
+        return wm_regions_read_thread(part,
+                                      &(const struct wm_regions_row) {
+                                          .number = numbers[0],
+                                          .pid = numbers[1],
+                                          .tid = numbers[2],
+                                          .process = numbers[3],
+                                      },
+                                      err);
+    case WM_CSV_CALL:
+    case WM_CSV_OPEN:
+        return wm_regions_read_call(part,
+                                    &(const struct wm_regions_row) {
+                                        .path = numbers[0],
+                                        .thread = numbers[1],
+                                        .start_ns = numbers[2],
+                                        .stop_ns = numbers[3],
+                                        .is_open = cells[0] == WM_CSV_OPEN,
+                                    },
+                                    err);
+    default:
+        return WM_OK;
+    }
+}
+
+/* What is wrong with a tick is said by whoever reads it. */
+static void note_tick(struct wm_csv_regions *regions, const char *line, size_t length)
+{
+    const char *cell = find_cell(line, length, regions->time_column, &length);
+    int64_t when_ns;
+
+    if (wm_text_i64(cell, &cell, &when_ns) && when_ns > regions->last_tick_ns &&
+        when_ns <= WM_TIME_MAX_NS)
+        regions->last_tick_ns = when_ns;
+}
+
+/* After the header: 1, or 0 where the file ends in it. */
+static int open_lines(struct wm_csv_regions *regions, struct wm_error *err)
+{
+    char *line = NULL;
+    size_t length = 0;
+    int status = wm_lines_open(&regions->lines, regions->file, WM_CSV_LINE_MAX, err);
+
+    for (int row = 0; row < 3 && status >= 0; row++) {
+        status = wm_lines_next(&regions->lines, &line, &length, err);
+        if (status == 0)
+            return 0;
+    }
+    return status;
+}
+
+int wm_csv_regions_next(struct wm_csv_regions *regions, struct wm_region_batch *ret_batch,
+                        struct wm_error *err)
+{
+    struct wm_regions_part *part = &regions->part;
+    struct wm_error why;
+    char *line = NULL;
+    size_t length = 0;
+    int status = 1;
+
+    if (regions->columns[0] == SIZE_MAX)
+        return 0;
+    wm_regions_part_next(part);
+    if (!regions->lines.is_open)
+        status = open_lines(regions, err);
+    while (status > 0 && part->call_count < CALLS_AT_ONCE) {
+        status = wm_lines_next(&regions->lines, &line, &length, err);
+        if (status <= 0)
+            break;
+        if (!wm_csv_regions_is_row(regions, line, length)) {
+            note_tick(regions, line, length);
+            continue;
+        }
+        int read = read_row(regions, line, length, &why);
+        if (read < 0)
+            return wm_fail(err, read, "%s: line %zu: %.150s", wm_text_path(regions->file),
+                           regions->lines.number, why.text);
+    }
+    if (status < 0)
+        return status;
+    *ret_batch = wm_regions_part_batch(part);
+    return !wm_regions_part_is_empty(part);
+}
+
+void wm_csv_regions_release(struct wm_csv_regions *regions)
+{
+    wm_lines_close(&regions->lines);
+    wm_regions_part_release(&regions->part);
+    free(regions->name);
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_read.c - opening a recording, whatever its format, and reading it. */
+#include "record/record_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base_file.h"
+#include "base/text/base_url.h"
+#include "base/text/base_utf8.h"
+#include "record/record_ops.h"
+#include "record/record_read_join.h"
+#include "record/record_read_left.h"
+
+static const struct wm_reader_ops *const readers[] = {
+    &wm_reader_sqlite, &wm_reader_csv,      &wm_reader_aipm,
+    &wm_reader_meter,  &wm_reader_postgres,
+};
+
+enum { READER_COUNT = sizeof(readers) / sizeof(readers[0]) };
+
+/* How much of a file has to be known to tell its format: some begin with comments. */
+enum { HEAD_SIZE = 4096 };
+
+struct wm_recording {
+    const struct wm_reader_ops *ops;
+    char *path;
+    dev_t device;
+    ino_t inode; /* 0 where a URL leads */
+    bool started;
+    const volatile sig_atomic_t *stop; /* or NULL */
+    struct wm_left left;               /* regions of a tracker that was killed, */
+    bool has_left;                     /* once they have been read */
+    max_align_t state[];
+};
+
+/* The file that holds the recording at `path`, the caller's to free: that itself,
+ * or the one in a folder. NULL when out of memory. */
+static char *find_file(const char *path)
+{
+    struct stat info;
+    char *file = NULL;
+
+    if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode))
+        return strdup(path);
+    const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
+    if (asprintf(&file, "%s%s%s", path, slash, WM_AIPM_FILE) < 0)
+        return NULL;
+    if (access(file, F_OK) == 0)
+        return file;
+    free(file);
+    return strdup(path);
+}
+
+static int inspect(const char *path, struct stat *ret_info, struct wm_error *err)
+{
+    const char *shown = wm_text_path(path);
+
+    if (stat(path, ret_info) < 0)
+        return wm_fail_errno(err, shown);
+    if (S_ISDIR(ret_info->st_mode))
+        return wm_fail(err, WM_EFORMAT,
+                       "%s: a folder without a " WM_AIPM_FILE ", not a recording", shown);
+    if (!S_ISREG(ret_info->st_mode))
+        return wm_fail(err, WM_EFORMAT, "%s: not a regular file", shown);
+    return WM_OK;
+}
+
+static int find_reader(const char *path, const struct wm_reader_ops **ret_ops,
+                       struct wm_error *err)
+{
+    const char *shown = wm_text_path(path);
+    char head[HEAD_SIZE];
+
+    ssize_t length = wm_file_read_at(AT_FDCWD, path, head, sizeof(head));
+    if (length < 0) {
+        errno = (int)-length;
+        return wm_fail_errno(err, shown);
+    }
+    for (size_t i = 0; i < READER_COUNT; i++) {
+        if (readers[i]->recognises && readers[i]->recognises(head, (size_t)length)) {
+            *ret_ops = readers[i];
+            return WM_OK;
+        }
+    }
+    return wm_fail(err, WM_EFORMAT, "%s: %s", shown,
+                   length == 0 ? "empty" : "not a recording of wattmeter");
+}
+
+static const struct wm_reader_ops *find_reader_of_url(const char *path)
+{
+    for (size_t i = 0; i < READER_COUNT; i++) {
+        if (readers[i]->is_target && readers[i]->is_target(path))
+            return readers[i];
+    }
+    return NULL;
+}
+
+int wm_reader_choose_run(const char *path, size_t run, size_t count, size_t *ret_index,
+                         struct wm_error *err)
+{
+    const char *shown = wm_text_path(path);
+
+    if (count == 0)
+        return wm_fail(err, WM_EFORMAT, "%s: holds no run", shown);
+    if (run != WM_LAST_RUN && run >= count)
+        return wm_fail(err, WM_EINVAL, "%s: there is no run %zu; the last one is %zu",
+                       shown, run, count - 1);
+    *ret_index = run == WM_LAST_RUN ? count - 1 : run;
+    return WM_OK;
+}
+
+/* Takes `file` over. */
+static int open_file(char *file, size_t run, struct wm_recording **ret_recording,
+                     struct wm_error *err)
+{
+    const struct wm_reader_ops *ops = find_reader_of_url(file);
+    struct wm_recording *recording = NULL;
+    struct stat info = { 0 };
+    int status = WM_OK;
+
+    if (!ops) {
+        status = inspect(file, &info, err);
+        if (status == WM_OK)
+            status = find_reader(file, &ops, err);
+    }
+    if (status == WM_OK) {
+        recording = calloc(1, sizeof(*recording) + ops->state_size);
+        if (!recording)
+            status = wm_fail(err, WM_ENOMEM, "out of memory");
+    }
+    if (status < 0) {
+        free(file);
+        return status;
+    }
+    recording->ops = ops;
+    recording->path = file;
+    recording->device = info.st_dev;
+    recording->inode = info.st_ino;
+
+    status = ops->open(recording->state, recording->path, run, err);
+    if (status < 0) {
+        wm_recording_close(recording);
+        return status;
+    }
+    *ret_recording = recording;
+    return WM_OK;
+}
+
+int wm_recording_open(const char *path, size_t run, struct wm_recording **ret_recording,
+                      struct wm_error *err)
+{
+    char *file = find_file(path);
+
+    if (!file)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    return open_file(file, run, ret_recording, err);
+}
+
+int wm_recording_join_meter(struct wm_recording *recording, const char *path,
+                            struct wm_recording **ret_joined, struct wm_error *err)
+{
+    struct wm_recording *meter = NULL, *joined = NULL;
+
+    if (recording->started)
+        return wm_fail(err, WM_EINVAL, "the recording does not stand at its start");
+    if (find_reader_of_url(path))
+        return wm_fail(err, WM_EINVAL, "the readings of a meter are read from a file");
+    int status = wm_recording_open(path, WM_LAST_RUN, &meter, err);
+    if (status < 0)
+        return status;
+    if (meter->ops != &wm_reader_meter) {
+        status =
+            wm_fail(err, WM_EFORMAT, "%s: not the CSV file of a meter", wm_text_path(path));
+        goto out;
+    }
+    joined = calloc(1, sizeof(*joined) + wm_reader_join.state_size);
+    if (joined)
+        joined->path = strdup(recording->path);
+    if (!joined || !joined->path)
+        status = wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
+    else
+        status = wm_join_init(joined->state, recording, meter, path, err);
+    if (status < 0)
+        goto out;
+
+    joined->ops = &wm_reader_join;
+    joined->device = recording->device;
+    joined->inode = recording->inode;
+    *ret_joined = joined;
+    return WM_OK;
+
+out:
+    wm_recording_close(meter);
+    if (joined)
+        free(joined->path);
+    free(joined);
+    return status;
+}
+
+void wm_reader_head_release(struct wm_reader_head *head)
+{
+    wm_run_release(&head->run);
+    wm_result_release(&head->result);
+    free(head->gaps);
+}
+
+static const struct wm_reader_head *head_of(const struct wm_recording *recording)
+{
+    return (const struct wm_reader_head *)recording->state;
+}
+
+void wm_recording_close(struct wm_recording *recording)
+{
+    if (!recording)
+        return;
+    recording->ops->close(recording->state);
+    wm_left_release(&recording->left);
+    free(recording->path);
+    free(recording);
+}
+
+size_t wm_recording_run_count(const struct wm_recording *recording)
+{
+    return head_of(recording)->run_count;
+}
+
+size_t wm_recording_channel_count(const struct wm_recording *recording)
+{
+    return head_of(recording)->channel_count;
+}
+
+const struct wm_channel *wm_recording_channel(const struct wm_recording *recording,
+                                              size_t index)
+{
+    return &head_of(recording)->channels[index];
+}
+
+void wm_recording_stop_on(struct wm_recording *recording, const volatile sig_atomic_t *stop)
+{
+    recording->stop = stop;
+}
+
+int wm_recording_check_stop(const struct wm_recording *recording, struct wm_error *err)
+{
+    if (!recording->stop || !*recording->stop)
+        return WM_OK;
+    return wm_fail(err, WM_ECANCELED, "%s: interrupted", wm_recording_path(recording));
+}
+
+int wm_recording_next(struct wm_recording *recording, struct wm_tick *ret_tick,
+                      struct wm_error *err)
+{
+    recording->started = true;
+    if (wm_recording_check_stop(recording, err) < 0)
+        return WM_ECANCELED;
+    return recording->ops->next(recording->state, ret_tick, err);
+}
+
+const struct wm_run *wm_recording_run(const struct wm_recording *recording)
+{
+    return &head_of(recording)->run;
+}
+
+const struct wm_result *wm_recording_result(const struct wm_recording *recording)
+{
+    const struct wm_reader_head *head = head_of(recording);
+
+    return head->has_result ? &head->result : NULL;
+}
+
+const struct wm_channel *wm_recording_channels(const struct wm_recording *recording,
+                                               size_t *ret_count)
+{
+    *ret_count = head_of(recording)->channel_count;
+    return head_of(recording)->channels;
+}
+
+size_t wm_recording_gaps(const struct wm_recording *recording,
+                         const struct wm_gap **ret_gaps)
+{
+    *ret_gaps = head_of(recording)->gaps;
+    return head_of(recording)->gap_count;
+}
+
+/* What the recording lacks as its tracker was killed. */
+static int read_left(struct wm_recording *recording, struct wm_region_batch *ret_batch,
+                     struct wm_error *err)
+{
+    struct wm_reader_head *head = (struct wm_reader_head *)recording->state;
+    struct wm_left *left = &recording->left;
+    int64_t end_ns = -1;
+
+    if (!wm_left_is_there(&head->run))
+        return 0;
+    int status = recording->ops->last_tick(recording->state, &end_ns, err);
+    if (status == WM_OK && end_ns < 0)
+        end_ns = head->run.anchor_ns;
+    if (status == WM_OK)
+        status = wm_left_read(left, &head->run, end_ns, ret_batch, err);
+    if (status < 0 || !left->remark[0])
+        return status;
+    char *remark = strdup(left->remark);
+    if (!remark)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    free(head->run.regions_remark);
+    head->run.regions_remark = remark;
+    return status;
+}
+
+int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch *ret_batch,
+                         struct wm_error *err)
+{
+    const struct wm_reader_ops *ops = recording->ops;
+
+    if (!ops->regions)
+        return 0;
+    if (wm_recording_check_stop(recording, err) < 0)
+        return WM_ECANCELED;
+    int status = ops->regions(recording->state, ret_batch, err);
+    if (status < 0 || recording->has_left || wm_recording_result(recording) ||
+        ops == &wm_reader_join) /* which asks another recording */
+        return status;
+    if (status > 0) {
+        int noted = wm_left_note(&recording->left, ret_batch, err);
+        return noted < 0 ? noted : status;
+    }
+    status = read_left(recording, ret_batch, err);
+    recording->has_left = status > 0;
+    return status;
+}
+
+const char *wm_recording_path(const struct wm_recording *recording)
+{
+    return recording->inode != 0 ? recording->path : WM_URL_HIDDEN;
+}
+
+bool wm_recording_at_start(const struct wm_recording *recording)
+{
+    return !recording->started;
+}
+
+bool wm_recording_is_at(const struct wm_recording *recording, const char *path)
+{
+    struct stat info;
+    char *file = find_file(path);
+
+    bool is_same = recording->inode != 0 && file && stat(file, &info) == 0 &&
+                   info.st_dev == recording->device && info.st_ino == recording->inode;
+    free(file);
+    return is_same;
+}

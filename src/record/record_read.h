@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_read.h - what the analysis asks of a recording besides its ticks; the rest is
+ * in wattmeter/recording.h. Everything is borrowed from the recording. */
+#ifndef WM_RECORD_READ_H
+#define WM_RECORD_READ_H
+
+#include <stdbool.h>
+
+#include "record/record.h"
+
+const struct wm_run *wm_recording_run(const struct wm_recording *recording);
+
+/* NULL when the writer was killed before it could say. */
+const struct wm_result *wm_recording_result(const struct wm_recording *recording);
+
+const struct wm_channel *wm_recording_channels(const struct wm_recording *recording,
+                                               size_t *ret_count);
+
+size_t wm_recording_gaps(const struct wm_recording *recording,
+                         const struct wm_gap **ret_gaps);
+
+/* The next regions, whatever tick the recording stands at: 1 and what is borrowed until
+ * the next call; 0 past the last. Where the tracker was killed, the last are those that it
+ * had not recorded yet, and the run's remark on regions says after them if any are missing.
+ */
+int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch *ret_batch,
+                         struct wm_error *err);
+
+/* WM_ECANCELED once the caller has asked for an end; for what goes on without reading. */
+int wm_recording_check_stop(const struct wm_recording *recording, struct wm_error *err);
+
+/* What messages call it: its file, or the database without a password. */
+const char *wm_recording_path(const struct wm_recording *recording);
+
+/* Whether no tick has been read yet. */
+bool wm_recording_at_start(const struct wm_recording *recording);
+
+/* Whether it is read from the file at `path`. */
+bool wm_recording_is_at(const struct wm_recording *recording, const char *path);
+
+#endif

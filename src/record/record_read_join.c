@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_read_join.c - a recording, and what a meter saw meanwhile. */
+#include "record/record_read_join.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/base_utf8.h"
+#include "record/record_column.h"
+#include "record/record_read.h"
+
+/* A tick, copied. */
+struct moment {
+    bool there;
+    int64_t when_ns;
+    struct wm_reading *readings;
+};
+
+/* A run shorter than so many periods of the meter has no figure to rely on. */
+enum { SHORT_PERIODS = 3 };
+
+struct join {
+    struct wm_reader_head head;
+    struct wm_recording *recording, *meter;
+    struct wm_channel *channels;
+    size_t own_count, meter_count; /* of the channels */
+    struct wm_reading *readings;   /* of a tick that is given out */
+    int64_t last_ns;               /* when that was; -1: there was none */
+    struct moment next;            /* tick of the recording */
+    struct moment before, after;   /* ticks of the meter, on both sides of a tick */
+    bool meter_ended, ended;
+    uint64_t ticks, joined; /* for how many the meter had something to say */
+};
+
+static int out_of_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "meter: out of memory");
+}
+
+/* How far the meter's time is behind that of the recording. */
+static int64_t shift_of(const struct join *join)
+{
+    const struct wm_run *meter = wm_recording_run(join->meter);
+
+    return meter->anchor_unix_ns - meter->anchor_ns + join->head.run.anchor_ns -
+           join->head.run.anchor_unix_ns;
+}
+
+/* Elsewhere the meter says of what time a reading is, and lags behind by nothing. Where
+ * there are hardly any that is not enough: their period says so. */
+static int64_t period_of(const struct join *join)
+{
+    const struct wm_run *run = wm_recording_run(join->recording);
+    const struct wm_result *result = wm_recording_result(join->recording);
+    int64_t period_ns = wm_recording_run(join->meter)->interval_ns;
+
+    return result && (result->end_ns - run->anchor_ns) / SHORT_PERIODS < period_ns
+               ? period_ns
+               : 0;
+}
+
+static int make_buffers(struct join *join, struct wm_error *err)
+{
+    size_t own = join->own_count, meter = join->meter_count;
+    const struct wm_channel *channels;
+    size_t count;
+
+    join->channels = calloc(own + meter, sizeof(*join->channels));
+    join->readings = calloc(own + meter, sizeof(*join->readings));
+    join->next.readings = calloc(own, sizeof(*join->next.readings));
+    join->before.readings = calloc(meter, sizeof(*join->before.readings));
+    join->after.readings = calloc(meter, sizeof(*join->after.readings));
+    if (!join->channels || !join->readings || !join->next.readings ||
+        !join->before.readings || !join->after.readings)
+        return out_of_memory(err);
+    channels = wm_recording_channels(join->recording, &count);
+    for (size_t i = 0; i < own; i++)
+        join->channels[i] = channels[i];
+    channels = wm_recording_channels(join->meter, &count);
+    for (size_t i = 0; i < meter; i++) {
+        join->channels[own + i] = channels[i];
+        join->channels[own + i].period_ns = period_of(join);
+    }
+    return WM_OK;
+}
+
+/* What is known of the recording, before and after its ticks. */
+static int copy_result(struct join *join, struct wm_error *err)
+{
+    const struct wm_result *own = wm_recording_result(join->recording);
+
+    if (!own)
+        return WM_OK;
+    wm_result_release(&join->head.result);
+    join->head.result = (struct wm_result) { 0 };
+    int status = wm_result_copy(own, &join->head.result, err);
+    join->head.has_result = status == WM_OK;
+    return status;
+}
+
+static int fill_head(struct join *join, struct wm_error *err)
+{
+    struct wm_reader_head *head = &join->head;
+    const struct wm_gap *gaps = NULL;
+
+    head->run_count = wm_recording_run_count(join->recording);
+    head->channels = join->channels;
+    head->channel_count = join->own_count + join->meter_count;
+    size_t count = wm_recording_gaps(join->recording, &gaps);
+    head->gaps = calloc(count + 1, sizeof(*head->gaps));
+    if (!head->gaps)
+        return out_of_memory(err);
+    for (; head->gap_count < count; head->gap_count++)
+        head->gaps[head->gap_count] = gaps[head->gap_count];
+    int status = wm_run_copy(wm_recording_run(join->recording), &head->run, err);
+    return status < 0 ? status : copy_result(join, err);
+}
+
+/* All but the recordings, which only a success makes ours. */
+static void free_buffers(struct join *join)
+{
+    wm_reader_head_release(&join->head);
+    free(join->channels);
+    free(join->readings);
+    free(join->next.readings);
+    free(join->before.readings);
+    free(join->after.readings);
+    *join = (struct join) { 0 };
+}
+
+int wm_join_init(void *state, struct wm_recording *recording, struct wm_recording *meter,
+                 const char *name, struct wm_error *err)
+{
+    struct join *join = state;
+
+    *join = (struct join) {
+        .recording = recording,
+        .meter = meter,
+        .own_count = wm_recording_channel_count(recording),
+        .meter_count = wm_recording_channel_count(meter),
+        .last_ns = -1,
+    };
+    if (join->own_count + join->meter_count > WM_CHANNELS_MAX)
+        return wm_fail(err, WM_EINVAL,
+                       "the recording has no room for the meter's channels");
+
+    int status = make_buffers(join, err);
+    if (status == WM_OK)
+        status = fill_head(join, err);
+    if (status == WM_OK &&
+        wm_run_set_note(&join->head.run, "meter", "%s, joined by the time of day",
+                        wm_text_path(name)) < 0)
+        status = out_of_memory(err);
+    if (status < 0)
+        free_buffers(join);
+    return status;
+}
+
+static int read_next(struct join *join, struct wm_error *err)
+{
+    struct wm_tick tick;
+
+    int status = wm_recording_next(join->recording, &tick, err);
+    join->next.there = status > 0;
+    if (status <= 0)
+        return status;
+    join->next.when_ns = tick.when_ns;
+    memcpy(join->next.readings, tick.readings, tick.count * sizeof(*tick.readings));
+    return status;
+}
+
+/* In the time of the recording. */
+static void copy_meter(const struct join *join, const struct wm_tick *tick,
+                       struct moment *to)
+{
+    int64_t shift_ns = shift_of(join);
+
+    to->when_ns = tick->when_ns + shift_ns;
+    for (size_t i = 0; i < tick->count; i++) {
+        to->readings[i] = tick->readings[i];
+        to->readings[i].when_ns += shift_ns;
+    }
+}
+
+/* Reads the meter until one of its ticks is not before `when_ns`. */
+static int follow_meter(struct join *join, int64_t when_ns, struct wm_error *err)
+{
+    struct wm_tick tick;
+
+    while (!join->meter_ended && (!join->after.there || join->after.when_ns < when_ns)) {
+        int status = wm_recording_next(join->meter, &tick, err);
+        if (status < 0)
+            return status;
+        struct moment passed = join->before;
+        join->before = join->after;
+        join->after = passed;
+        join->after.there = status > 0;
+        join->meter_ended = status == 0;
+        if (status > 0)
+            copy_meter(join, &tick, &join->after);
+    }
+    return WM_OK;
+}
+
+/* On the straight line from one reading of the meter to the next. */
+static struct wm_reading reading_between(const struct wm_reading *left,
+                                         const struct wm_reading *right, int64_t when_ns)
+{
+    struct wm_reading reading = { when_ns, left->value, WM_READING_OK };
+
+    if (right->when_ns > left->when_ns)
+        reading.value += (double)(when_ns - left->when_ns) /
+                         (double)(right->when_ns - left->when_ns) *
+                         (right->value - left->value);
+    return reading;
+}
+
+/* The meter's newest reading, with its own time, so that the line goes through what it
+ * said and its steps show. The first one and the last are for the very ends of the
+ * recording. `shown` is what was given out at the tick before. */
+static struct wm_reading meter_reading(const struct join *join, size_t channel,
+                                       const struct wm_reading *shown, int64_t when_ns,
+                                       bool is_last)
+{
+    const struct moment *before = &join->before, *after = &join->after;
+    const struct wm_reading *right = &after->readings[channel], *newest = right;
+    bool goes_on = shown->state == WM_READING_OK;
+
+    if (!after->there || right->state != WM_READING_OK)
+        return (struct wm_reading) { 0 };
+    if (after->when_ns > when_ns)
+        newest = &before->readings[channel];
+    if (newest != right && (!before->there || newest->state != WM_READING_OK))
+        return (struct wm_reading) { 0 };
+    if (is_last || join->last_ns < 0 || (!goes_on && newest->when_ns < join->last_ns))
+        return reading_between(newest, right, when_ns);
+    return goes_on && newest->when_ns <= shown->when_ns ? *shown : *newest;
+}
+
+static void join_meter(struct join *join, int64_t when_ns, bool is_last)
+{
+    bool known = false;
+
+    for (size_t i = 0; i < join->meter_count; i++) {
+        struct wm_reading *reading = &join->readings[join->own_count + i];
+        *reading = meter_reading(join, i, reading, when_ns, is_last);
+        known = known || reading->state == WM_READING_OK;
+    }
+    join->ticks++;
+    join->joined += known;
+}
+
+static void add_trouble(struct wm_result *result, const char *text)
+{
+    char *trouble = result->recording_trouble;
+    size_t used = strlen(trouble);
+
+    if (text[0])
+        snprintf(trouble + used, sizeof(result->recording_trouble) - used, "%s%s",
+                 used > 0 ? "; " : "", text);
+}
+
+/* Where something is missing the meter's rest says why: a file that is not in order
+ * looks as if it had ended. */
+static void read_rest(struct join *join)
+{
+    struct wm_tick tick;
+
+    while (join->joined < join->ticks && !join->meter_ended)
+        join->meter_ended = wm_recording_next(join->meter, &tick, NULL) <= 0;
+}
+
+/* What went wrong on both sides. */
+static int finish(struct join *join, struct wm_error *err)
+{
+    const struct wm_result *meter = wm_recording_result(join->meter);
+
+    if (join->ended)
+        return WM_OK;
+    int status = copy_result(join, err);
+    if (status < 0 || !join->head.has_result)
+        return status;
+    join->ended = true;
+    read_rest(join);
+    if (join->joined == 0)
+        add_trouble(&join->head.result,
+                    "the meter has no reading that can be used from the time of the "
+                    "recording");
+    if (meter)
+        add_trouble(&join->head.result, meter->recording_trouble);
+    return WM_OK;
+}
+
+static int join_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
+{
+    struct join *join = state;
+    int status = join->last_ns < 0 ? read_next(join, err) : WM_OK;
+
+    if (status >= 0 && !join->next.there)
+        return finish(join, err);
+    if (status >= 0)
+        status = follow_meter(join, join->next.when_ns, err);
+    if (status < 0)
+        return status;
+
+    int64_t when_ns = join->next.when_ns;
+    memcpy(join->readings, join->next.readings, join->own_count * sizeof(*join->readings));
+    status = read_next(join, err);
+    if (status < 0)
+        return status;
+    join_meter(join, when_ns, status == 0);
+    join->last_ns = when_ns;
+    *ret_tick = (struct wm_tick) {
+        .when_ns = when_ns,
+        .readings = join->readings,
+        .count = join->own_count + join->meter_count,
+    };
+    return 1;
+}
+
+static void join_close(void *state)
+{
+    struct join *join = state;
+
+    wm_recording_close(join->recording);
+    wm_recording_close(join->meter);
+    free_buffers(join);
+}
+
+static int join_regions(void *state, struct wm_region_batch *ret_batch,
+                        struct wm_error *err)
+{
+    struct join *join = state;
+    int status = wm_recording_regions(join->recording, ret_batch, err);
+    const char *remark = wm_recording_run(join->recording)->regions_remark;
+
+    /* The last batch may have brought it. */
+    if (status < 0 || !remark || join->head.run.regions_remark)
+        return status;
+    join->head.run.regions_remark = strdup(remark);
+    return join->head.run.regions_remark ? status
+                                         : wm_fail(err, WM_ENOMEM, "out of memory");
+}
+
+const struct wm_reader_ops wm_reader_join = {
+    .name = "a recording and a meter",
+    .state_size = sizeof(struct join),
+    .next = join_next,
+    .regions = join_regions,
+    .close = join_close,
+};

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_run.c - a run and its result, whose members stand in tables, as JSON text, and
+ * back. */
+#include "record/run/record_run.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
+#include "record/record_metrics.h"
+#include "record/run/record_member.h"
+
+/* Longer ones are cut off. */
+enum { NOTE_SIZE = 224 };
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+#define SOURCE(name) .key = #name, .slot = offsetof(struct wm_source_status, name)
+
+static const struct wm_member source_members[] = {
+    { SOURCE(name), .type = WM_MEMBER_STRING },
+    { SOURCE(available), .type = WM_MEMBER_BOOL },
+    { SOURCE(detail), .type = WM_MEMBER_STRING },
+};
+
+static const struct wm_members sources = { source_members, COUNT(source_members),
+                                           sizeof(struct wm_source_status) };
+
+#define BASELINE(name) .key = #name, .slot = offsetof(struct wm_baseline, name)
+
+static const struct wm_member baseline_members[] = {
+    { BASELINE(source), .type = WM_MEMBER_STRING },
+    { BASELINE(device), .type = WM_MEMBER_STRING },
+    { BASELINE(watts), .type = WM_MEMBER_DOUBLE },
+};
+
+static const struct wm_members baselines = { baseline_members, COUNT(baseline_members),
+                                             sizeof(struct wm_baseline) };
+
+#define RUN(name) .key = #name, .slot = offsetof(struct wm_run, name)
+
+static const struct wm_member run_members[] = {
+    { RUN(id), .type = WM_MEMBER_STRING },
+    { RUN(version), .type = WM_MEMBER_STRING },
+    { RUN(mode), .type = WM_MEMBER_STRING },
+    { RUN(host), .type = WM_MEMBER_STRING },
+    { RUN(boot_id), .type = WM_MEMBER_STRING },
+    { RUN(kernel), .type = WM_MEMBER_STRING },
+    { RUN(cpu_model), .type = WM_MEMBER_STRING },
+    { RUN(notes), .type = WM_MEMBER_PAIRS, .count = offsetof(struct wm_run, note_count) },
+    { RUN(environment), .type = WM_MEMBER_PAIRS,
+      .count = offsetof(struct wm_run, environment_count) },
+    { RUN(baseline_seconds), .type = WM_MEMBER_DOUBLE },
+    { RUN(gpu_remark), .type = WM_MEMBER_STRING },
+    { RUN(regions_folder), .type = WM_MEMBER_STRING },
+    { RUN(regions_remark), .type = WM_MEMBER_STRING },
+    { RUN(pid), .type = WM_MEMBER_INT },
+    { RUN(anchor_ns), .type = WM_MEMBER_TIME },
+    { RUN(anchor_unix_ns), .type = WM_MEMBER_TIME },
+    { RUN(interval_ns), .type = WM_MEMBER_TIME },
+    { RUN(core_count), .type = WM_MEMBER_INT },
+    { RUN(expected_cores), .type = WM_MEMBER_DOUBLE },
+    { RUN(gpu_count), .type = WM_MEMBER_INT },
+    { RUN(expected_gpu_count), .type = WM_MEMBER_INT },
+    { RUN(gpus_unknown), .type = WM_MEMBER_BOOL },
+    { RUN(command), .type = WM_MEMBER_STRINGS,
+      .count = offsetof(struct wm_run, command_count) },
+    { RUN(sources), .type = WM_MEMBER_STRUCTS, .of = &sources,
+      .count = offsetof(struct wm_run, source_count) },
+    { RUN(baselines), .type = WM_MEMBER_STRUCTS, .of = &baselines,
+      .count = offsetof(struct wm_run, baseline_count) },
+};
+
+static const struct wm_members runs = { run_members, COUNT(run_members),
+                                        sizeof(struct wm_run) };
+
+#define PEAK(name) .key = #name, .slot = offsetof(struct wm_process_peak, name)
+
+static const struct wm_member peak_members[] = {
+    { PEAK(pid), .type = WM_MEMBER_INT },
+    { PEAK(parent), .type = WM_MEMBER_INT },
+    { PEAK(name), .type = WM_MEMBER_TEXT,
+      .size = sizeof(((struct wm_process_peak *)0)->name) },
+    { PEAK(cpu_seconds), .type = WM_MEMBER_DOUBLE },
+    { PEAK(max_memory_bytes), .type = WM_MEMBER_DOUBLE },
+    { PEAK(max_private_bytes), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
+    { PEAK(max_threads), .type = WM_MEMBER_INT },
+};
+
+static const struct wm_members peaks = { peak_members, COUNT(peak_members),
+                                         sizeof(struct wm_process_peak) };
+
+#define RESULT(name) .key = #name, .slot = offsetof(struct wm_result, name)
+#define RESULT_TEXT(name)                                                                  \
+    RESULT(name), .type = WM_MEMBER_TEXT, .size = sizeof(((struct wm_result *)0)->name)
+
+static const struct wm_member result_members[] = {
+    { RESULT(end_ns), .type = WM_MEMBER_TIME },
+    { RESULT(exit_status), .type = WM_MEMBER_INT, .unknown_is_negative = true },
+    { RESULT(exit_signal), .type = WM_MEMBER_INT },
+    { RESULT(cpu_total_seconds), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
+    { RESULT(cpu_main_seconds), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
+    { RESULT(cpu_descendants_seconds), .type = WM_MEMBER_DOUBLE,
+      .unknown_is_negative = true },
+    { RESULT_TEXT(cpu_method) },
+    { RESULT_TEXT(memory_note) },
+    { RESULT(peak_rss_bytes), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
+    { RESULT(peak_rss_bound_bytes), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
+    { RESULT(peak_rss_is_main), .type = WM_MEMBER_BOOL },
+    { RESULT(ticks), .type = WM_MEMBER_UINT64 },
+    { RESULT(late_ticks), .type = WM_MEMBER_UINT64 },
+    { RESULT(missed_ticks), .type = WM_MEMBER_UINT64 },
+    { RESULT(tool_cpu_seconds), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
+    { RESULT(tool_max_rss_bytes), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
+    { RESULT_TEXT(recording_trouble) },
+    { RESULT(lost_ticks), .type = WM_MEMBER_UINT64 },
+    { RESULT(lost_regions), .type = WM_MEMBER_UINT64 },
+    { RESULT(stray_regions), .type = WM_MEMBER_UINT64 },
+    { RESULT(dropped_regions), .type = WM_MEMBER_UINT64 },
+    { RESULT_TEXT(regions_note) },
+    { RESULT(processes_seen), .type = WM_MEMBER_UINT64 },
+    { RESULT(processes), .type = WM_MEMBER_STRUCTS, .of = &peaks,
+      .count = offsetof(struct wm_result, process_count) },
+};
+
+static const struct wm_members results = { result_members, COUNT(result_members),
+                                           sizeof(struct wm_result) };
+
+void wm_run_release(struct wm_run *run)
+{
+    wm_members_release(&runs, run);
+    memset(run, 0, sizeof(*run));
+}
+
+struct wm_result wm_result_unknown(void)
+{
+    return (struct wm_result) {
+        .exit_status = -1,
+        .cpu_total_seconds = -1,
+        .cpu_main_seconds = -1,
+        .cpu_descendants_seconds = -1,
+        .peak_rss_bytes = -1,
+        .peak_rss_bound_bytes = -1,
+        .tool_cpu_seconds = -1,
+        .tool_max_rss_bytes = -1,
+    };
+}
+
+void wm_result_release(struct wm_result *result)
+{
+    wm_members_release(&results, result);
+    wm_metrics_release(result);
+    memset(result, 0, sizeof(*result));
+}
+
+/* Takes `object` over. */
+static int print(json_t *object, bool whole, char **ret_text, struct wm_error *err)
+{
+    char *text = whole ? json_dumps(object, JSON_COMPACT) : NULL;
+
+    json_decref(object);
+    if (!text)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    *ret_text = text;
+    return WM_OK;
+}
+
+int wm_run_to_json(const struct wm_run *run, char **ret_text, struct wm_error *err)
+{
+    json_t *object = wm_members_json(&runs, run);
+
+    return print(object, object != NULL, ret_text, err);
+}
+
+int wm_result_to_json(const struct wm_result *result, char **ret_text, struct wm_error *err)
+{
+    json_t *object = wm_members_json(&results, result);
+    bool whole = object != NULL;
+
+    if (whole && (result->metric_count > 0 || result->metrics_note[0]))
+        whole = json_object_set_new(object, "metrics", wm_metrics_json(result)) == 0;
+    return print(object, whole, ret_text, err);
+}
+
+bool wm_run_is_gpu_source(const char *name)
+{
+    static const char *const names[] = { "nvml", "drm" };
+
+    for (size_t i = 0; name && i < COUNT(names); i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool wm_run_may_have_gpus(const struct wm_run *run)
+{
+    return run->gpu_count > 0 || run->expected_gpu_count > 0 || run->gpus_unknown;
+}
+
+static int parse(const char *text, json_t **ret_object, struct wm_error *err)
+{
+    json_error_t error;
+    json_t *object = json_loads(text, 0, &error);
+
+    if (!object && json_error_code(&error) == json_error_out_of_memory)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    if (!object)
+        return wm_fail(err, WM_EFORMAT, "not JSON: %s", error.text);
+    *ret_object = object;
+    return WM_OK;
+}
+
+int wm_run_from_json(const char *text, struct wm_run *ret_run, struct wm_error *err)
+{
+    struct wm_run run = { 0 };
+    json_t *object = NULL;
+
+    int status = parse(text, &object, err);
+    if (status < 0)
+        return status;
+    status = wm_members_read(&runs, object, "run", &run, err);
+    json_decref(object);
+
+    if (status < 0)
+        wm_run_release(&run);
+    else
+        *ret_run = run;
+    return status;
+}
+
+int wm_result_from_json(const char *text, struct wm_result *ret_result,
+                        struct wm_error *err)
+{
+    struct wm_result result = { 0 };
+    json_t *object = NULL;
+
+    int status = parse(text, &object, err);
+    if (status < 0)
+        return status;
+    status = wm_members_read(&results, object, "result", &result, err);
+    if (status == WM_OK)
+        status = wm_metrics_from_json(json_object_get(object, "metrics"), &result, err);
+    json_decref(object);
+
+    if (status < 0)
+        wm_result_release(&result);
+    else
+        *ret_result = result;
+    return status;
+}
+
+/* Through the JSON form, which holds every field already. */
+int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_error *err)
+{
+    char *text;
+
+    int status = wm_run_to_json(run, &text, err);
+    if (status < 0)
+        return status;
+    status = wm_run_from_json(text, ret_copy, err);
+    free(text);
+    return status;
+}
+
+int wm_result_copy(const struct wm_result *result, struct wm_result *ret_copy,
+                   struct wm_error *err)
+{
+    char *text;
+
+    int status = wm_result_to_json(result, &text, err);
+    if (status < 0)
+        return status;
+    status = wm_result_from_json(text, ret_copy, err);
+    free(text);
+    return status;
+}
+
+static struct wm_pair *find_note(struct wm_run *run, const char *key)
+{
+    for (size_t i = 0; i < run->note_count; i++) {
+        if (run->notes[i].key && strcmp(run->notes[i].key, key) == 0)
+            return &run->notes[i];
+    }
+    return NULL;
+}
+
+/* With a key, and no value yet. */
+static struct wm_pair *append_note(struct wm_run *run, const char *key)
+{
+    struct wm_pair *grown =
+        realloc(run->notes, (run->note_count + 1) * sizeof(*run->notes));
+
+    if (!grown)
+        return NULL;
+    run->notes = grown;
+    grown += run->note_count;
+    *grown = (struct wm_pair) { .key = strdup(key) };
+    if (!grown->key)
+        return NULL;
+    run->note_count++;
+    return grown;
+}
+
+int wm_run_set_note(struct wm_run *run, const char *key, const char *format, ...)
+{
+    char text[4 * NOTE_SIZE], value[NOTE_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    wm_text_utf8(value, sizeof(value), text, strlen(text));
+
+    struct wm_pair *note = find_note(run, key);
+    if (!note)
+        note = append_note(run, key);
+    char *copy = note ? strdup(value) : NULL;
+    if (!copy)
+        return WM_ENOMEM;
+    free(note->value);
+    note->value = copy;
+    return WM_OK;
+}
+
+char *wm_run_command_line(const struct wm_run *run)
+{
+    size_t room = 1;
+
+    for (size_t i = 0; i < run->command_count; i++)
+        room += strlen(run->command[i]) + 1;
+    char *text = calloc(1, room);
+    if (!text)
+        return NULL;
+    for (size_t i = 0, used = 0; i < run->command_count; i++) {
+        size_t length = strlen(run->command[i]);
+        if (i > 0)
+            text[used++] = ' ';
+        memcpy(text + used, run->command[i], length);
+        used += length;
+    }
+    char *valid = wm_text_copy(text);
+    free(text);
+    return valid;
+}

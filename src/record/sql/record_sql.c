@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_sql.c - what the writer and the reader of SQLite recordings share. */
+#include "record/sql/record_sql.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/base_utf8.h"
+#include "record/run/record_run.h"
+
+static int status_of_result(int result, int number)
+{
+    switch (result & 0xff) {
+    case SQLITE_NOMEM:
+        return WM_ENOMEM;
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+        return WM_EACCES;
+    case SQLITE_CANTOPEN:
+        return number != 0 ? wm_status_of_errno(number) : WM_EIO;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_PROTOCOL:
+        return WM_EIO;
+    default:
+        return WM_EFORMAT;
+    }
+}
+
+/* The errno of what failed, or 0. SQLite remembers it when a statement fails,
+ * but not when a commit does; there it is still the thread's own. */
+static int system_number(sqlite3 *db, int result)
+{
+    int number = errno;
+    int kind = result & 0xff;
+
+    if (!db || (kind != SQLITE_IOERR && kind != SQLITE_CANTOPEN) ||
+        sqlite3_extended_errcode(db) == SQLITE_IOERR_SHORT_READ)
+        return 0;
+    int remembered = sqlite3_system_errno(db);
+    return remembered != 0 ? remembered : number;
+}
+
+int wm_sql_fail(sqlite3 *db, int result, const char *path, struct wm_error *err)
+{
+    int number = system_number(db, result);
+    const char *reason = db ? sqlite3_errmsg(db) : sqlite3_errstr(result);
+    char buffer[96];
+
+    if (number == 0)
+        return wm_fail(err, status_of_result(result, number), "%s: %s", path, reason);
+    return wm_fail(err, status_of_result(result, number), "%s: %s (%s)", path, reason,
+                   strerror_r(number, buffer, sizeof(buffer)));
+}
+
+int wm_sql_exec(sqlite3 *db, const char *sql, const char *path, struct wm_error *err)
+{
+    int result = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+    return result == SQLITE_OK ? WM_OK : wm_sql_fail(db, result, path, err);
+}
+
+int wm_sql_prepare(sqlite3 *db, const char *sql, const char *path,
+                   sqlite3_stmt **ret_statement, struct wm_error *err)
+{
+    int result = sqlite3_prepare_v2(db, sql, -1, ret_statement, NULL);
+
+    return result == SQLITE_OK ? WM_OK : wm_sql_fail(db, result, path, err);
+}
+
+int wm_sql_exec_made(sqlite3 *db, char *sql, const char *path, struct wm_error *err)
+{
+    int status = sql ? wm_sql_exec(db, sql, path, err)
+                     : wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+
+    sqlite3_free(sql);
+    return status;
+}
+
+int wm_sql_run(sqlite3_stmt *statement, const char *path, struct wm_error *err)
+{
+    int result = sqlite3_step(statement);
+    int status = WM_OK;
+
+    if (result != SQLITE_DONE)
+        status = wm_sql_fail(sqlite3_db_handle(statement), result, path, err);
+    sqlite3_reset(statement);
+    return status;
+}
+
+int wm_sql_bind_text(sqlite3_stmt *statement, int index, const char *text, const char *path,
+                     struct wm_error *err)
+{
+    char *copy = text ? wm_text_copy(text) : NULL;
+
+    if (text && !copy)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+    int result = sqlite3_bind_text(statement, index, copy, -1, free);
+    return result == SQLITE_OK
+               ? WM_OK
+               : wm_sql_fail(sqlite3_db_handle(statement), result, path, err);
+}
+
+void wm_sql_bind_number(sqlite3_stmt *statement, int index, double value)
+{
+    if (isfinite(value))
+        sqlite3_bind_double(statement, index, value);
+    else
+        sqlite3_bind_null(statement, index);
+}
+
+int wm_sql_number(sqlite3 *db, const char *sql, const char *path, sqlite3_int64 *ret_number,
+                  struct wm_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+
+    int status = wm_sql_prepare(db, sql, path, &statement, err);
+    if (status < 0)
+        return status;
+    int result = sqlite3_step(statement);
+    if (result == SQLITE_ROW)
+        *ret_number = sqlite3_column_int64(statement, 0);
+    else
+        status = wm_sql_fail(db, result, path, err);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+void wm_sql_append_columns(sqlite3_str *sql, const char *before,
+                           const struct wm_columns *columns)
+{
+    for (size_t i = 0; i < columns->clock_count; i++)
+        sqlite3_str_appendf(sql, "%s\"%w\"", before, columns->clocks[i]);
+    for (size_t i = 0; i < columns->count; i++)
+        sqlite3_str_appendf(sql, "%s\"%w\"", before, columns->values[i]);
+}
+
+int wm_sql_check_format(sqlite3 *db, const char *path, struct wm_error *err)
+{
+    sqlite3_int64 id = 0, version = 0;
+
+    int status = wm_sql_number(db, "PRAGMA application_id", path, &id, err);
+    if (status == WM_OK)
+        status = wm_sql_number(db, "PRAGMA user_version", path, &version, err);
+    if (status < 0)
+        return status;
+    if (id != WM_SQL_APPLICATION_ID)
+        return wm_fail(err, WM_EFORMAT, "%s: a database, but not a recording of wattmeter",
+                       path);
+    if (version > WM_RECORDING_FORMAT)
+        return wm_fail(
+            err, WM_EFORMAT,
+            "%s: made by a newer wattmeter (format %lld, this one knows up to %d)", path,
+            (long long)version, WM_RECORDING_FORMAT);
+    return WM_OK;
+}
+
+const char *wm_sql_file_name(const char *path, char name[4096])
+{
+    if (strncmp(path, "file:", 5) != 0)
+        return path;
+    snprintf(name, 4096, "./%s", path);
+    return name;
+}

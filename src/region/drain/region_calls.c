@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_calls.c - each thread's stack, what was started by itself, and the paths.
+ *
+ * An event that fails changes nothing that it would not change again: all memory is had
+ * before an edge is handed out, and a call is only open, or not any more, once its edge
+ * was taken. So the inbox can bring the same event again.
+ */
+#include "region/drain/region_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_array.h"
+#include "base/base_map.h"
+#include "base/text/base_names.h"
+
+#define NONE WM_MAP_NONE
+
+struct open_call {
+    int64_t start_ns;
+    uint32_t path;
+};
+
+struct thread {
+    struct wm_region_thread name;
+    uint32_t number;  /* as the inbox counts */
+    uint32_t process; /* in `processes` */
+    bool is_gone;
+    struct open_call *stack;
+    size_t depth, room;
+    size_t reached; /* the greatest depth: above it are calls that are over */
+};
+
+/* What was started by itself; in the list of its process, or in that of free places. */
+struct free_call {
+    int64_t start_ns;
+    uint64_t id;
+    uint32_t path, thread;
+    uint32_t process, next, previous; /* NONE: an end of the list */
+};
+
+struct process {
+    uint32_t number;     /* as the inbox counts */
+    uint32_t threads;    /* that are not gone */
+    uint32_t first_call; /* NONE */
+};
+
+struct wm_region_calls {
+    struct wm_names names;
+    struct wm_map path_map, thread_map, process_map, call_map;
+    struct wm_region_path *paths;
+    struct thread *threads;
+    struct process *processes;
+    struct free_call *calls;
+    size_t path_count, thread_count, process_count, call_count;
+    size_t path_room, thread_room, process_room, call_room;
+    uint32_t free_place; /* the first of the list in `calls` */
+    int64_t last_ns;
+    uint64_t stray;
+};
+
+/* For one more element of that size; `array` is where the pointer to them stands. */
+static int reserve(void *array, size_t count, size_t *room, size_t size)
+{
+    return count < NONE ? wm_array_reserve(array, count, room, size) : WM_ENOMEM;
+}
+
+static bool is_further(const char *name)
+{
+    return strcmp(name, WM_REGION_FURTHER) == 0;
+}
+
+static bool is_full(const struct wm_region_calls *calls)
+{
+    return calls->path_count >= WM_REGION_PATHS_MOST;
+}
+
+/* A name that there will be no path for is not kept. */
+static int find_name(struct wm_region_calls *calls, const char *name, uint32_t *ret_name)
+{
+    *ret_name = wm_names_find(&calls->names, name);
+    if (*ret_name == NONE)
+        *ret_name = wm_names_add(&calls->names, is_full(calls) ? WM_REGION_FURTHER : name);
+    return *ret_name == NONE ? WM_ENOMEM : WM_OK;
+}
+
+static int find_path(struct wm_region_calls *calls, uint32_t parent, bool is_free,
+                     const char *name, uint32_t *ret_path)
+{
+    uint32_t name_number = 0;
+
+    if (find_name(calls, name ? name : "", &name_number) < 0)
+        return WM_ENOMEM;
+    uint64_t key = (uint64_t)parent << 32 | name_number;
+    *ret_path = wm_map_find(&calls->path_map, key, is_free);
+    if (*ret_path != NONE)
+        return WM_OK;
+    if (is_full(calls)) {
+        if (parent != WM_REGION_NO_PATH && is_further(calls->paths[parent].name)) {
+            *ret_path = parent;
+            return WM_OK;
+        }
+        if (!is_further(calls->names.texts[name_number]))
+            return find_path(calls, parent, is_free, WM_REGION_FURTHER, ret_path);
+    }
+
+    if (wm_map_reserve(&calls->path_map) < 0 ||
+        reserve(&calls->paths, calls->path_count, &calls->path_room,
+                sizeof(*calls->paths)) < 0)
+        return WM_ENOMEM;
+    *ret_path = (uint32_t)calls->path_count;
+    calls->paths[calls->path_count++] = (struct wm_region_path) {
+        .name = calls->names.texts[name_number],
+        .parent = parent,
+        .depth = parent == WM_REGION_NO_PATH ? 0 : calls->paths[parent].depth + 1,
+        .is_free = is_free,
+    };
+    wm_map_put(&calls->path_map, key, is_free, *ret_path);
+    return WM_OK;
+}
+
+static int find_process(struct wm_region_calls *calls, uint32_t number, uint32_t *ret_index)
+{
+    *ret_index = wm_map_find(&calls->process_map, number, 0);
+    if (*ret_index != NONE)
+        return WM_OK;
+    if (wm_map_reserve(&calls->process_map) < 0 ||
+        reserve(&calls->processes, calls->process_count, &calls->process_room,
+                sizeof(*calls->processes)) < 0)
+        return WM_ENOMEM;
+    *ret_index = (uint32_t)calls->process_count;
+    calls->processes[calls->process_count++] = (struct process) { number, 0, NONE };
+    wm_map_put(&calls->process_map, number, 0, *ret_index);
+    return WM_OK;
+}
+
+static int find_thread(struct wm_region_calls *calls, uint32_t number,
+                       struct wm_region_thread name, uint32_t *ret_thread)
+{
+    uint32_t process = 0;
+
+    *ret_thread = wm_map_find(&calls->thread_map, number, 0);
+    if (*ret_thread != NONE)
+        return WM_OK;
+    if (find_process(calls, name.process, &process) < 0 ||
+        wm_map_reserve(&calls->thread_map) < 0 ||
+        reserve(&calls->threads, calls->thread_count, &calls->thread_room,
+                sizeof(*calls->threads)) < 0)
+        return WM_ENOMEM;
+    *ret_thread = (uint32_t)calls->thread_count;
+    calls->threads[calls->thread_count++] =
+        (struct thread) { .name = name, .number = number, .process = process };
+    calls->processes[process].threads++;
+    wm_map_put(&calls->thread_map, number, 0, *ret_thread);
+    return WM_OK;
+}
+
+/* What the functions from here on have in common. */
+struct taker {
+    struct wm_region_calls *calls;
+    int64_t when_ns;
+    wm_region_take_edge *take;
+    void *context;
+};
+
+static int hand_out(const struct taker *taker, enum wm_region_edge_kind kind,
+                    int64_t start_ns, uint32_t path, uint32_t thread)
+{
+    const struct wm_region_edge edge = {
+        .when_ns = taker->when_ns,
+        .start_ns = start_ns,
+        .path = path,
+        .thread = thread,
+        .kind = kind,
+    };
+
+    return taker->take(taker->context, &edge);
+}
+
+/* Whether the thread's last call at this depth was the same, as in a loop: that is found
+ * out sooner than the path is. */
+static bool is_repeated(const struct wm_region_calls *calls, const struct thread *thread,
+                        uint32_t parent, const char *name)
+{
+    if (thread->depth >= thread->reached || !name)
+        return false;
+    const struct wm_region_path *last = &calls->paths[thread->stack[thread->depth].path];
+    return last->parent == parent && strcmp(last->name, name) == 0;
+}
+
+static int begin_call(const struct taker *taker, uint32_t index, const char *name)
+{
+    struct thread *thread = &taker->calls->threads[index];
+    uint32_t parent =
+        thread->depth > 0 ? thread->stack[thread->depth - 1].path : WM_REGION_NO_PATH;
+    uint32_t path = 0;
+
+    if (is_repeated(taker->calls, thread, parent, name))
+        path = thread->stack[thread->depth].path;
+    else if (find_path(taker->calls, parent, false, name, &path) < 0 ||
+             reserve(&thread->stack, thread->depth, &thread->room, sizeof(*thread->stack)) <
+                 0)
+        return WM_ENOMEM;
+    int status = hand_out(taker, WM_REGION_OPENS, taker->when_ns, path, index);
+    if (status < 0)
+        return status;
+    thread->stack[thread->depth++] = (struct open_call) { taker->when_ns, path };
+    if (thread->depth > thread->reached)
+        thread->reached = thread->depth;
+    return WM_OK;
+}
+
+static int end_call(const struct taker *taker, uint32_t index,
+                    enum wm_region_edge_kind kind)
+{
+    struct thread *thread = &taker->calls->threads[index];
+
+    if (thread->depth == 0) {
+        taker->calls->stray++;
+        return WM_OK;
+    }
+    const struct open_call *call = &thread->stack[thread->depth - 1];
+    int status = hand_out(taker, kind, call->start_ns, call->path, index);
+    if (status == WM_OK)
+        thread->depth--;
+    return status;
+}
+
+static void unlink_call(struct wm_region_calls *calls, uint32_t index)
+{
+    struct free_call *call = &calls->calls[index];
+    struct process *process = &calls->processes[call->process];
+
+    wm_map_remove(&calls->call_map, process->number, call->id);
+    if (call->previous != NONE)
+        calls->calls[call->previous].next = call->next;
+    else
+        process->first_call = call->next;
+    if (call->next != NONE)
+        calls->calls[call->next].previous = call->previous;
+    call->next = calls->free_place;
+    calls->free_place = index;
+}
+
+static void link_call(struct wm_region_calls *calls, struct free_call call)
+{
+    struct process *process = &calls->processes[call.process];
+    uint32_t index = calls->free_place;
+
+    if (index != NONE)
+        calls->free_place = calls->calls[index].next;
+    else
+        index = (uint32_t)calls->call_count++;
+    call.next = process->first_call;
+    call.previous = NONE;
+    if (call.next != NONE)
+        calls->calls[call.next].previous = index;
+    process->first_call = index;
+    calls->calls[index] = call;
+    wm_map_put(&calls->call_map, process->number, call.id, index);
+}
+
+static int stop_call(const struct taker *taker, uint32_t index,
+                     enum wm_region_edge_kind kind)
+{
+    const struct free_call *call = &taker->calls->calls[index];
+    int status = hand_out(taker, kind, call->start_ns, call->path, call->thread);
+
+    if (status == WM_OK)
+        unlink_call(taker->calls, index);
+    return status;
+}
+
+/* One that is started while it goes on has broken off. */
+static int start_call(const struct taker *taker, uint32_t thread, uint64_t id,
+                      const char *name)
+{
+    struct wm_region_calls *calls = taker->calls;
+    uint32_t process = calls->threads[thread].process;
+    uint32_t path = 0;
+    int status = WM_OK;
+
+    if (find_path(calls, WM_REGION_NO_PATH, true, name, &path) < 0 ||
+        wm_map_reserve(&calls->call_map) < 0)
+        return WM_ENOMEM;
+    if (calls->free_place == NONE && reserve(&calls->calls, calls->call_count,
+                                             &calls->call_room, sizeof(*calls->calls)) < 0)
+        return WM_ENOMEM;
+
+    uint32_t same = wm_map_find(&calls->call_map, calls->processes[process].number, id);
+    if (same != NONE)
+        status = stop_call(taker, same, WM_REGION_BREAKS_OFF);
+    if (status == WM_OK)
+        status = hand_out(taker, WM_REGION_OPENS, taker->when_ns, path, thread);
+    if (status < 0)
+        return status;
+    link_call(calls, (struct free_call) { .start_ns = taker->when_ns,
+                                          .id = id,
+                                          .path = path,
+                                          .thread = thread,
+                                          .process = process });
+    return WM_OK;
+}
+
+static int break_off_stack(const struct taker *taker, uint32_t thread)
+{
+    int status = WM_OK;
+
+    while (taker->calls->threads[thread].depth > 0 && status == WM_OK)
+        status = end_call(taker, thread, WM_REGION_BREAKS_OFF);
+    return status;
+}
+
+static int break_off_started(const struct taker *taker, uint32_t process)
+{
+    int status = WM_OK;
+
+    while (taker->calls->processes[process].first_call != NONE && status == WM_OK)
+        status = stop_call(taker, taker->calls->processes[process].first_call,
+                           WM_REGION_BREAKS_OFF);
+    return status;
+}
+
+static int end_thread(const struct taker *taker, uint32_t index)
+{
+    struct thread *thread = &taker->calls->threads[index];
+    struct process *process = &taker->calls->processes[thread->process];
+
+    int status = break_off_stack(taker, index);
+    if (status == WM_OK && process->threads == 1)
+        status = break_off_started(taker, thread->process);
+    if (status < 0)
+        return status;
+    free(thread->stack);
+    thread->stack = NULL;
+    thread->room = thread->reached = 0;
+    thread->is_gone = true;
+    process->threads--;
+    return WM_OK;
+}
+
+int wm_region_calls_new(struct wm_region_calls **ret_calls, struct wm_error *err)
+{
+    struct wm_region_calls *calls = calloc(1, sizeof(*calls));
+
+    if (!calls)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    calls->free_place = NONE;
+    calls->last_ns = INT64_MIN;
+    *ret_calls = calls;
+    return WM_OK;
+}
+
+void wm_region_calls_free(struct wm_region_calls *calls)
+{
+    if (!calls)
+        return;
+    for (size_t i = 0; i < calls->thread_count; i++)
+        free(calls->threads[i].stack);
+    free(calls->paths);
+    free(calls->threads);
+    free(calls->processes);
+    free(calls->calls);
+    wm_names_release(&calls->names);
+    wm_map_release(&calls->path_map);
+    wm_map_release(&calls->thread_map);
+    wm_map_release(&calls->process_map);
+    wm_map_release(&calls->call_map);
+    free(calls);
+}
+
+static struct taker make_taker(struct wm_region_calls *calls, int64_t when_ns,
+                               wm_region_take_edge *take, void *context)
+{
+    if (when_ns > calls->last_ns)
+        calls->last_ns = when_ns;
+    return (struct taker) { calls, calls->last_ns, take, context };
+}
+
+int wm_region_calls_event(struct wm_region_calls *calls,
+                          const struct wm_region_event *event,
+                          struct wm_region_thread thread, const char *name,
+                          wm_region_take_edge *take, void *context)
+{
+    const struct taker taker = make_taker(calls, event->when_ns, take, context);
+    uint32_t index = 0;
+
+    if (find_thread(calls, event->thread, thread, &index) < 0)
+        return WM_ENOMEM;
+    struct thread *known = &calls->threads[index];
+    struct process *process = &calls->processes[known->process];
+    if (known->is_gone && event->kind == WM_REGION_GONE)
+        return WM_OK;
+    if (known->is_gone) {
+        known->is_gone = false;
+        process->threads++;
+    }
+
+    switch (event->kind) {
+    case WM_REGION_BEGINS:
+        return begin_call(&taker, index, name);
+    case WM_REGION_ENDS:
+        return end_call(&taker, index, WM_REGION_CLOSES);
+    case WM_REGION_STARTS:
+        return start_call(&taker, index, event->id, name);
+    case WM_REGION_STOPS: {
+        uint32_t call = wm_map_find(&calls->call_map, process->number, event->id);
+        if (call != NONE)
+            return stop_call(&taker, call, WM_REGION_CLOSES);
+        calls->stray++;
+        return WM_OK;
+    }
+    case WM_REGION_GONE:
+        return end_thread(&taker, index);
+    }
+    return WM_OK;
+}
+
+int wm_region_calls_end(struct wm_region_calls *calls, int64_t when_ns,
+                        wm_region_take_edge *take, void *context)
+{
+    const struct taker taker = make_taker(calls, when_ns, take, context);
+    int status = WM_OK;
+
+    for (size_t i = 0; i < calls->thread_count && status == WM_OK; i++)
+        status = break_off_stack(&taker, (uint32_t)i);
+    for (size_t i = 0; i < calls->process_count && status == WM_OK; i++)
+        status = break_off_started(&taker, (uint32_t)i);
+    return status;
+}
+
+size_t wm_region_calls_path_count(const struct wm_region_calls *calls)
+{
+    return calls->path_count;
+}
+
+const struct wm_region_path *wm_region_calls_path(const struct wm_region_calls *calls,
+                                                  uint32_t path)
+{
+    return &calls->paths[path];
+}
+
+size_t wm_region_calls_thread_count(const struct wm_region_calls *calls)
+{
+    return calls->thread_count;
+}
+
+struct wm_region_thread wm_region_calls_thread(const struct wm_region_calls *calls,
+                                               uint32_t thread)
+{
+    return calls->threads[thread].name;
+}
+
+/* That of a thread's stack, where `id` is 0, or one that was started by itself. */
+static int hand_out_open(const struct wm_region_calls *calls, uint32_t thread,
+                         int64_t start_ns, uint32_t path, uint64_t id,
+                         wm_region_take_open *take, void *context)
+{
+    const struct wm_region_event event = {
+        .when_ns = start_ns,
+        .kind = calls->paths[path].is_free ? WM_REGION_STARTS : WM_REGION_BEGINS,
+        .thread = calls->threads[thread].number,
+        .id = id,
+    };
+
+    return take(context, &event, calls->threads[thread].name, calls->paths[path].name);
+}
+
+int wm_region_calls_each_open(const struct wm_region_calls *calls,
+                              wm_region_take_open *take, void *context)
+{
+    int status = WM_OK;
+
+    for (size_t i = 0; i < calls->thread_count; i++) {
+        const struct thread *thread = &calls->threads[i];
+        for (size_t k = 0; k < thread->depth && status == WM_OK; k++)
+            status = hand_out_open(calls, (uint32_t)i, thread->stack[k].start_ns,
+                                   thread->stack[k].path, 0, take, context);
+    }
+    for (size_t i = 0; i < calls->process_count; i++) {
+        uint32_t k = calls->processes[i].first_call;
+        for (; k != NONE && status == WM_OK; k = calls->calls[k].next)
+            status = hand_out_open(calls, calls->calls[k].thread, calls->calls[k].start_ns,
+                                   calls->calls[k].path, calls->calls[k].id, take, context);
+    }
+    return status;
+}
+
+uint64_t wm_region_calls_stray(const struct wm_region_calls *calls)
+{
+    return calls->stray;
+}

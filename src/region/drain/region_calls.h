@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_calls.h - from events to calls: each thread's stack, and the places in the
+ * tree of calls. Feeds both the analysis and the recording.
+ *
+ * A path is a name below a path: "epoch" > "batch" and "batch" by itself are two. What was
+ * started by itself (and so may overlap anything) has a path of its own with no parent.
+ */
+#ifndef WM_REGION_CALLS_H
+#define WM_REGION_CALLS_H
+
+#include "region/drain/region_inbox.h"
+
+#define WM_REGION_NO_PATH UINT32_MAX
+
+/* When there are so many paths, new ones inside one another count as one, by a name that
+ * says so; and there may be as many of these. A recursion may have any number of paths. */
+#define WM_REGION_PATHS_MOST 65536
+#define WM_REGION_FURTHER "(further regions)"
+
+struct wm_region_path {
+    const char *name;
+    uint32_t parent; /* WM_REGION_NO_PATH: none */
+    uint32_t depth;  /* 0 for those */
+    bool is_free;    /* of calls that were started by themselves */
+};
+
+enum wm_region_edge_kind {
+    WM_REGION_OPENS,
+    WM_REGION_CLOSES,
+    WM_REGION_BREAKS_OFF, /* it never ended; that is when this became known */
+};
+
+/* A call opens or closes. */
+struct wm_region_edge {
+    int64_t when_ns;
+    int64_t start_ns; /* of the call: when_ns for one that opens */
+    uint32_t path, thread;
+    enum wm_region_edge_kind kind;
+};
+
+typedef int wm_region_take_edge(void *context, const struct wm_region_edge *edge);
+
+struct wm_region_calls;
+
+int wm_region_calls_new(struct wm_region_calls **ret_calls, struct wm_error *err);
+
+/* Accepts NULL. */
+void wm_region_calls_free(struct wm_region_calls *calls);
+
+/* The next event in the order of time, its thread and its name, which is copied. Hands out
+ * one edge, or none, or many for a thread that is gone. WM_ENOMEM, or what `take` said. */
+int wm_region_calls_event(struct wm_region_calls *calls,
+                          const struct wm_region_event *event,
+                          struct wm_region_thread thread, const char *name,
+                          wm_region_take_edge *take, void *context);
+
+/* Breaks off all that is still open. */
+int wm_region_calls_end(struct wm_region_calls *calls, int64_t when_ns,
+                        wm_region_take_edge *take, void *context);
+
+/* Numbers count from 0; what they stand for stays as it is. */
+size_t wm_region_calls_path_count(const struct wm_region_calls *calls);
+const struct wm_region_path *wm_region_calls_path(const struct wm_region_calls *calls,
+                                                  uint32_t path);
+size_t wm_region_calls_thread_count(const struct wm_region_calls *calls);
+struct wm_region_thread wm_region_calls_thread(const struct wm_region_calls *calls,
+                                               uint32_t thread);
+
+/* What opened a call that is open; `event->name` is 0. */
+typedef int wm_region_take_open(void *context, const struct wm_region_event *event,
+                                struct wm_region_thread thread, const char *name);
+
+/* Hands out what opened those that are open, each thread's in its order: with that, other
+ * calls come to where these are. What `take` said. */
+int wm_region_calls_each_open(const struct wm_region_calls *calls,
+                              wm_region_take_open *take, void *context);
+
+/* Ends and stops that nothing had begun. */
+uint64_t wm_region_calls_stray(const struct wm_region_calls *calls);
+
+#endif

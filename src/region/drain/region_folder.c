@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* region_folder.c - where rings are: one folder for each tracker. */
+#include "region/drain/region_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base_array.h"
+#include "base/base_clock.h"
+#include "base/base_file.h"
+#include "base/base_shared.h"
+
+/* In memory: what is written there never waits for a disk. */
+#define MEMORY_FOLDER "/dev/shm"
+
+/* What is left behind may be asked for, and a program may go on to fill it; but it is
+ * memory that nobody else has. What has just been made, or left, is let alone. */
+enum { STALE_S = 24 * 60 * 60, FRESH_S = 60 };
+#define STALE_BYTES_MAX ((uint64_t)64 << 20)
+
+/* Of what a program may have put there beside. */
+enum { DEPTH_MAX = 16 };
+
+/* "wattmeter-<uid>-" */
+static int prefix(char *text, size_t size)
+{
+    return snprintf(text, size, WM_INBOX_PREFIX "%lu-", (unsigned long)geteuid());
+}
+
+/* Not by way of a link: what is behind that is not ours to remove. */
+static DIR *open_folder(int parent, const char *name)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+    if (fd >= 0 && !dir)
+        close(fd);
+    return dir;
+}
+
+static void remove_files(DIR *dir, int depth);
+
+static void remove_folder(int parent, const char *name, int depth)
+{
+    DIR *dir = open_folder(parent, name);
+
+    if (!dir)
+        return;
+    remove_files(dir, depth);
+    closedir(dir);
+    unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+/* Folders that others made in it go too, up to a depth that nobody needs. */
+static void remove_files(DIR *dir, int depth)
+{
+    const struct dirent *entry;
+
+    rewinddir(dir);
+    while ((entry = readdir(dir)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno == EISDIR &&
+            depth < DEPTH_MAX)
+            remove_folder(dirfd(dir), entry->d_name, depth + 1);
+}
+
+/* A tracker that lives has its control locked. */
+static bool is_dead(int fd)
+{
+    int control =
+        openat(fd, WM_CONTROL_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (control < 0)
+        return errno == ENOENT;
+    bool is_free = flock(control, LOCK_SH | LOCK_NB) == 0;
+    close(control);
+    return is_free;
+}
+
+static uint64_t bytes_in(DIR *dir)
+{
+    const struct dirent *entry;
+    struct stat info;
+    uint64_t bytes = 0;
+
+    while ((entry = readdir(dir)))
+        if (fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0)
+            bytes += (uint64_t)info.st_blocks * 512;
+    return bytes;
+}
+
+/* A folder of a dead tracker. */
+struct stale {
+    char name[64];
+    int64_t age_s;
+    uint64_t bytes;
+};
+
+static bool is_stale(int parent, const char *name, int64_t now_s, struct stale *ret_stale)
+{
+    struct stat info;
+
+    DIR *dir = open_folder(parent, name);
+    if (!dir)
+        return false;
+    bool is_ours = fstat(dirfd(dir), &info) == 0 && info.st_uid == geteuid() &&
+                   strlen(name) < sizeof(ret_stale->name) &&
+                   now_s - info.st_mtime >= FRESH_S && is_dead(dirfd(dir));
+    if (is_ours) {
+        snprintf(ret_stale->name, sizeof(ret_stale->name), "%s", name);
+        ret_stale->age_s = now_s - info.st_mtime;
+        ret_stale->bytes = bytes_in(dir);
+    }
+    closedir(dir);
+    return is_ours;
+}
+
+/* With what can be had; more may be found the next time. The caller frees it. */
+static struct stale *find_stale(DIR *dir, size_t *ret_count)
+{
+    char start[64];
+    size_t length = (size_t)prefix(start, sizeof(start)), count = 0, room = 0;
+    int64_t now_s = wm_clock_unix_ns() / WM_NS_PER_S;
+    const struct dirent *entry;
+    struct stale *all = NULL;
+
+    while ((entry = readdir(dir))) {
+        if (strncmp(entry->d_name, start, length) != 0)
+            continue;
+        if (wm_array_reserve(&all, count, &room, sizeof(*all)) < 0)
+            break;
+        count += is_stale(dirfd(dir), entry->d_name, now_s, &all[count]);
+    }
+    *ret_count = count;
+    return all;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const struct stale *x = a, *y = b;
+
+    return (x->age_s > y->age_s) - (x->age_s < y->age_s);
+}
+
+/* The newest is kept for its day, however much it has. */
+void wm_region_folder_remove_stale(void)
+{
+    uint64_t bytes = 0;
+    size_t count;
+
+    DIR *dir = opendir(MEMORY_FOLDER);
+    if (!dir)
+        return;
+    struct stale *all = find_stale(dir, &count);
+    if (count > 0)
+        qsort(all, count, sizeof(*all), by_age);
+    for (size_t i = 0; i < count; i++) {
+        bytes += all[i].bytes;
+        if (all[i].age_s > STALE_S || (i > 0 && bytes > STALE_BYTES_MAX))
+            remove_folder(dirfd(dir), all[i].name, 0);
+    }
+    free(all);
+    closedir(dir);
+}
+
+/* Makes `folder->path` under `parent`. */
+static int make_under(struct wm_region_folder *folder, const char *parent)
+{
+    char start[64];
+
+    prefix(start, sizeof(start));
+    int length = snprintf(folder->path, sizeof(folder->path), "%s/%sXXXXXX", parent, start);
+    if (length < 0 || (size_t)length >= sizeof(folder->path) || parent[0] != '/') {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return mkdtemp(folder->path) ? 0 : -1;
+}
+
+static int map_control(struct wm_region_folder *folder, int fd, struct wm_error *err)
+{
+    const struct wm_ring_control new = {
+        .magic = WM_CONTROL_MAGIC,
+        .version = WM_RING_VERSION,
+        .pid = getpid(),
+    };
+    size_t size = sizeof(new);
+
+    errno = EFBIG;
+    if (wm_file_size_limit() < size || flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return wm_fail_errno(err, folder->path);
+    errno = ENOSPC;
+    if (pwrite(fd, &new, size, 0) != (ssize_t)size)
+        return wm_fail_errno(err, folder->path);
+    void *control = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (control == MAP_FAILED)
+        return wm_fail_errno(err, folder->path);
+
+    folder->control = control;
+    if (madvise(control, size, MADV_DONTFORK) < 0)
+        return wm_fail_errno(err, folder->path);
+    return WM_OK;
+}
+
+/* The mapping holds the lock, as with rings: a child would have the descriptor, and so the
+ * lock when we are dead. */
+static int make_control(struct wm_region_folder *folder, struct wm_error *err)
+{
+    int fd =
+        openat(folder->fd, WM_CONTROL_FILE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return wm_fail_errno(err, folder->path);
+    int status = map_control(folder, fd, err);
+    close(fd);
+    return status;
+}
+
+/* Open for writing too: so it never is at its end, and never without a reader. */
+int wm_region_folder_make_wake(struct wm_region_folder *folder, struct wm_error *err)
+{
+    if (mkfifoat(folder->fd, WM_WAKE_FILE, 0600) < 0)
+        return errno == ENOENT ? wm_fail(err, WM_EIO, "somebody removed %s", folder->path)
+                               : wm_fail_errno(err, folder->path);
+    folder->wake_fd =
+        openat(folder->fd, WM_WAKE_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return folder->wake_fd < 0 ? wm_fail_errno(err, folder->path) : WM_OK;
+}
+
+int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
+{
+    const char *parent = MEMORY_FOLDER;
+
+    *folder = (struct wm_region_folder) { .wake_fd = -1, .fd = -1 };
+    if (make_under(folder, parent) < 0) {
+        parent = wm_env("TMPDIR", "/tmp");
+        if (make_under(folder, parent) < 0)
+            return wm_fail_errno(err, parent);
+    }
+    folder->dir = open_folder(AT_FDCWD, folder->path);
+    int status = folder->dir ? WM_OK : wm_fail_errno(err, folder->path);
+    if (status == WM_OK) {
+        folder->fd = dirfd(folder->dir);
+        status = make_control(folder, err);
+    }
+    if (status < 0)
+        wm_region_folder_remove(folder);
+    return status;
+}
+
+void wm_region_folder_remove(struct wm_region_folder *folder)
+{
+    const uint32_t closed = 1;
+
+    if (folder->control)
+        wm_shared_write(&folder->control->is_closed, &closed, sizeof(closed));
+    if (folder->dir) { /* mostly that is all */
+        unlinkat(folder->fd, WM_CONTROL_FILE, 0);
+        unlinkat(folder->fd, WM_WAKE_FILE, 0);
+    }
+    if (rmdir(folder->path) < 0 && folder->dir) {
+        remove_files(folder->dir, 0);
+        rmdir(folder->path);
+    }
+    wm_region_folder_close(folder);
+}
+
+void wm_region_folder_close(struct wm_region_folder *folder)
+{
+    if (folder->control)
+        munmap(folder->control, sizeof(*folder->control));
+    if (folder->dir)
+        closedir(folder->dir);
+    if (folder->wake_fd >= 0)
+        close(folder->wake_fd);
+    *folder = (struct wm_region_folder) { .wake_fd = -1, .fd = -1 };
+}

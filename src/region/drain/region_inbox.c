@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_inbox.c - the rings of all threads, merged in the order of time.
+ *
+ * Events are handed out of the rings themselves: nothing is sorted beforehand or kept
+ * aside, so that the memory for it is that of the rings. What is younger than a
+ * millisecond waits for the next time, for a thread may be about to write something that
+ * is older; see wm_region_writer_enter().
+ */
+#include "region/drain/region_inbox.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_shared.h"
+#include "base/text/base_text.h"
+#include "region/drain/region_folder.h"
+#include "region/drain/region_intern.h"
+#include "region/drain/region_source.h"
+
+#define MARGIN_NS WM_NS_PER_MS
+
+/* Files that were not announced are looked for so often. */
+#define SEARCH_NS WM_NS_PER_S
+
+/* Whether threads are still there is asked for so often, */
+#define CHECK_NS (50 * WM_NS_PER_MS)
+
+enum {
+    CHECKS = 16,         /* for so many of them, and an eighth */
+    RELEASE_AFTER = 512, /* events; a full ring may be waiting for room */
+    CLOCK_AFTER = 512,   /* events; to see whether time is up, */
+    LEAST_PER_RING = 64, /* but not before so many, as each ring was looked at for them */
+    SOURCES_MAX = 32768, /* a process may have 65530 mappings */
+    THREADS_AT_A_TIME = 1 << 12,
+    THREADS_PARTS = WM_RINGS_MAX / THREADS_AT_A_TIME,
+};
+
+struct wm_region_inbox {
+    struct wm_region_folder folder;
+    struct wm_region_interned names;
+    wm_region_take_name *take_name;
+    wm_region_keep *keep;
+    void *watch_context;
+
+    struct wm_region_source **sources; /* by their numbers */
+    size_t source_count, source_room;
+    struct wm_region_source **heap; /* those that have an event, the earliest on top */
+    size_t heap_count;
+
+    /* What is known of all threads, those that are gone too; made with the first. */
+    struct wm_region_thread **threads;
+
+    uint64_t ready;      /* rings that were announced when they were last looked for */
+    int64_t searched_ns; /* when that was */
+    int64_t checked_ns;
+    size_t check_next;   /* index */
+    size_t new_sources;  /* since threads were last asked for */
+    int64_t complete_ns; /* handed out up to here */
+    int64_t made_ns;
+    uint64_t progress, rings_gone; /* as the control has them */
+    uint64_t lost_before;          /* by rings that are gone */
+    uint64_t lost_without_ring;
+    int no_ring_errno;
+    int open_errno;   /* why a ring could not be looked at */
+    uint64_t damaged; /* rings, and the process of the first */
+    pid_t damaged_pid;
+    bool is_control_damaged;
+    bool is_cut_off;
+};
+
+static int out_of_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "regions: out of memory");
+}
+
+int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err)
+{
+    struct wm_region_inbox *inbox = calloc(1, sizeof(*inbox));
+    if (!inbox)
+        return out_of_memory(err);
+    int status = wm_region_folder_make(&inbox->folder, err);
+    if (status < 0) {
+        free(inbox);
+        return status;
+    }
+    inbox->made_ns = wm_clock_monotonic_ns();
+    *ret_inbox = inbox;
+    return WM_OK;
+}
+
+int wm_region_inbox_open(struct wm_region_inbox *inbox, struct wm_error *err)
+{
+    wm_region_folder_remove_stale();
+    return wm_region_folder_make_wake(&inbox->folder, err);
+}
+
+void wm_region_inbox_forget(struct wm_region_inbox *inbox)
+{
+    if (!inbox)
+        return;
+    for (size_t i = 0; i < inbox->source_count; i++)
+        wm_region_source_close(inbox->sources[i]);
+    for (size_t i = 0; inbox->threads && i < THREADS_PARTS; i++)
+        free(inbox->threads[i]);
+    free(inbox->threads);
+    wm_region_interned_clear(&inbox->names);
+    wm_region_folder_close(&inbox->folder);
+    free(inbox->sources);
+    free(inbox->heap);
+    free(inbox);
+}
+
+void wm_region_inbox_free(struct wm_region_inbox *inbox)
+{
+    if (!inbox)
+        return;
+    wm_region_folder_remove(&inbox->folder);
+    wm_region_inbox_forget(inbox);
+}
+
+const char *wm_region_inbox_path(const struct wm_region_inbox *inbox)
+{
+    return inbox->folder.path;
+}
+
+int wm_region_inbox_fd(const struct wm_region_inbox *inbox)
+{
+    return inbox->folder.wake_fd;
+}
+
+bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox)
+{
+    uint64_t made;
+
+    return inbox->source_count == 0 &&
+           wm_shared_read(&made, &inbox->folder.control->rings_made, sizeof(made)) &&
+           made == 0;
+}
+
+bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox)
+{
+    return inbox->is_cut_off;
+}
+
+void wm_region_inbox_watch(struct wm_region_inbox *inbox, wm_region_take_name *take,
+                           wm_region_keep *keep, void *context)
+{
+    inbox->take_name = take;
+    inbox->keep = keep;
+    inbox->watch_context = context;
+}
+
+int wm_region_inbox_each_name(const struct wm_region_inbox *inbox,
+                              wm_region_take_name *take, void *context)
+{
+    for (size_t i = 0; i < inbox->source_count; i++) {
+        const struct wm_region_source *source = inbox->sources[i];
+        for (uint32_t local = 0; local < WM_RING_NAMES; local++) {
+            uint32_t number = source->names[local];
+            if (number == WM_REGION_NAMELESS)
+                continue;
+            int status = take(context, source->number, local, number,
+                              inbox->names.kept.texts[number]);
+            if (status < 0)
+                return status;
+        }
+    }
+    return WM_OK;
+}
+
+const char *wm_region_inbox_name(const struct wm_region_inbox *inbox, uint32_t name)
+{
+    return inbox->names.kept.texts[name];
+}
+
+struct wm_region_thread wm_region_inbox_thread(const struct wm_region_inbox *inbox,
+                                               uint32_t thread)
+{
+    return inbox->threads[thread / THREADS_AT_A_TIME][thread % THREADS_AT_A_TIME];
+}
+
+/* What is in a damaged ring counts for nothing. */
+static uint64_t lost_by(const struct wm_region_source *source)
+{
+    return source->is_broken ? 0 : source->lost;
+}
+
+uint64_t wm_region_inbox_lost(const struct wm_region_inbox *inbox)
+{
+    uint64_t lost = inbox->lost_before + inbox->lost_without_ring;
+
+    for (size_t i = 0; i < inbox->source_count; i++)
+        lost += lost_by(inbox->sources[i]);
+    return lost;
+}
+
+int wm_region_inbox_no_ring(const struct wm_region_inbox *inbox)
+{
+    return inbox->no_ring_errno;
+}
+
+uint64_t wm_region_inbox_damaged(const struct wm_region_inbox *inbox, pid_t *ret_pid)
+{
+    *ret_pid = inbox->damaged_pid;
+    return inbox->damaged + inbox->is_control_damaged;
+}
+
+static int intern(void *context, uint32_t thread, uint32_t local, const char *name,
+                  size_t length, uint32_t *ret_number)
+{
+    struct wm_region_inbox *inbox = context;
+
+    int status = wm_region_interned_add(&inbox->names, name, length, ret_number);
+    if (status == WM_OK && inbox->take_name)
+        inbox->take_name(inbox->watch_context, thread, local, *ret_number,
+                         inbox->names.kept.texts[*ret_number]);
+    return status;
+}
+
+/* The index of the first source whose number is not below this one. */
+static size_t position_of(const struct wm_region_inbox *inbox, uint32_t number)
+{
+    size_t low = 0, high = inbox->source_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (inbox->sources[middle]->number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int make_room(struct wm_region_inbox *inbox)
+{
+    if (inbox->source_count < inbox->source_room)
+        return WM_OK;
+    size_t room = inbox->source_room > 0 ? 2 * inbox->source_room : 16;
+    void *sources = realloc(inbox->sources, room * sizeof(*inbox->sources));
+    if (!sources)
+        return WM_ENOMEM;
+    inbox->sources = sources;
+    void *heap = realloc(inbox->heap, room * sizeof(*inbox->heap));
+    if (!heap)
+        return WM_ENOMEM;
+    inbox->heap = heap;
+    inbox->source_room = room;
+    return WM_OK;
+}
+
+static int keep_thread(struct wm_region_inbox *inbox, const struct wm_region_source *source)
+{
+    if (!inbox->threads)
+        inbox->threads = calloc(THREADS_PARTS, sizeof(*inbox->threads));
+    if (!inbox->threads)
+        return WM_ENOMEM;
+
+    struct wm_region_thread **some = &inbox->threads[source->number / THREADS_AT_A_TIME];
+    if (!*some)
+        *some = calloc(THREADS_AT_A_TIME, sizeof(**some));
+    if (!*some)
+        return WM_ENOMEM;
+    (*some)[source->number % THREADS_AT_A_TIME] = source->thread;
+    return WM_OK;
+}
+
+static int add_source(struct wm_region_inbox *inbox, uint32_t number)
+{
+    size_t at = position_of(inbox, number);
+    struct wm_region_source *source = NULL;
+
+    if (at < inbox->source_count && inbox->sources[at]->number == number)
+        return WM_OK;
+    int status = make_room(inbox);
+    if (status == WM_OK)
+        status = wm_region_source_open(inbox->folder.fd, number, inbox->made_ns, &source);
+    if (status == WM_OK)
+        status = keep_thread(inbox, source);
+    if (status < 0) {
+        wm_region_source_close(source);
+        return status;
+    }
+    memmove(inbox->sources + at + 1, inbox->sources + at,
+            (inbox->source_count - at) * sizeof(*inbox->sources));
+    inbox->sources[at] = source;
+    inbox->source_count++;
+    inbox->new_sources++;
+    source->quiet_ns = inbox->complete_ns;
+    return WM_OK;
+}
+
+/* What is no ring, and bears the name of one, goes. */
+static int add_file(struct wm_region_inbox *inbox, const char *name)
+{
+    const char *end = NULL;
+    uint64_t number = 0;
+
+    if (!wm_text_u64(name, &end, &number) || *end != '\0')
+        return WM_OK;
+    if (inbox->source_count >= SOURCES_MAX)
+        return WM_OK;
+    int status = number < WM_RINGS_MAX ? add_source(inbox, (uint32_t)number) : WM_EFORMAT;
+    if (status == WM_EFORMAT && unlinkat(inbox->folder.fd, name, 0) == 0)
+        inbox->damaged++;
+    return status == WM_EFORMAT ? WM_OK : status;
+}
+
+/* WM_EIO: some could not be looked at, which the next search may. */
+static int search(struct wm_region_inbox *inbox)
+{
+    DIR *dir = inbox->folder.dir;
+    const struct dirent *entry;
+    int status = WM_OK;
+
+    inbox->open_errno = 0;
+    rewinddir(dir);
+    while (status != WM_ENOMEM && (entry = readdir(dir))) {
+        int added = add_file(inbox, entry->d_name);
+        if (added == WM_EIO)
+            inbox->open_errno = errno;
+        if (added < 0)
+            status = added;
+    }
+    return status;
+}
+
+static int search_if_due(struct wm_region_inbox *inbox, uint64_t ready, bool is_last,
+                         int64_t now_ns)
+{
+    if (!is_last && ready == inbox->ready && now_ns - inbox->searched_ns < SEARCH_NS)
+        return WM_OK;
+    int status = search(inbox);
+    if (status == WM_OK) {
+        inbox->ready = ready;
+        inbox->searched_ns = now_ns;
+    }
+    return status;
+}
+
+/* Of those that are idle: what is written is handed out first. */
+static void check_some(struct wm_region_inbox *inbox, int64_t now_ns)
+{
+    size_t checks = 2 * inbox->new_sources;
+
+    if (now_ns - inbox->checked_ns >= CHECK_NS) {
+        checks += CHECKS + inbox->source_count / 8;
+        inbox->checked_ns = now_ns;
+    }
+    inbox->new_sources = 0;
+    if (checks > inbox->source_count)
+        checks = inbox->source_count;
+    for (; checks > 0; checks--) {
+        if (inbox->check_next >= inbox->source_count)
+            inbox->check_next = 0;
+        struct wm_region_source *source = inbox->sources[inbox->check_next++];
+        if (source->taken == source->written && source->gone_ns == 0)
+            wm_region_source_check(source, inbox->folder.fd, now_ns);
+    }
+}
+
+static bool is_before(const struct wm_region_source *a, const struct wm_region_source *b)
+{
+    if (a->next.when_ns != b->next.when_ns)
+        return a->next.when_ns < b->next.when_ns;
+    return a->number < b->number;
+}
+
+static void sift_down(struct wm_region_inbox *inbox, size_t at)
+{
+    struct wm_region_source **heap = inbox->heap;
+
+    for (size_t child; (child = 2 * at + 1) < inbox->heap_count; at = child) {
+        if (child + 1 < inbox->heap_count && is_before(heap[child + 1], heap[child]))
+            child++;
+        if (!is_before(heap[child], heap[at]))
+            return;
+        struct wm_region_source *moved = heap[at];
+        heap[at] = heap[child];
+        heap[child] = moved;
+    }
+}
+
+/* The earliest but that on top; NULL: there is none. */
+static const struct wm_region_source *second(const struct wm_region_inbox *inbox)
+{
+    struct wm_region_source *const *heap = inbox->heap;
+
+    if (inbox->heap_count < 2)
+        return NULL;
+    return inbox->heap_count > 2 && is_before(heap[2], heap[1]) ? heap[2] : heap[1];
+}
+
+static void make_progress(struct wm_region_inbox *inbox)
+{
+    inbox->progress++;
+    wm_shared_write(&inbox->folder.control->progress, &inbox->progress,
+                    sizeof(inbox->progress));
+}
+
+/* Gives back what was handed out of rings, of those that have so many events of it. */
+static void release(struct wm_region_inbox *inbox, struct wm_region_source **sources,
+                    size_t count, uint64_t least)
+{
+    bool is_kept = false, is_released = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!wm_region_source_has_room(sources[i], least))
+            continue;
+        if (!is_kept && inbox->keep)
+            inbox->keep(inbox->watch_context);
+        is_kept = is_released = true;
+        wm_region_source_release(sources[i]);
+    }
+    if (is_released)
+        make_progress(inbox);
+}
+
+/* A round of draining. */
+struct round {
+    int64_t now_ns;
+    int64_t
+        until_ns; /* handed out are events up to here; later ones may be in the making */
+    int64_t deadline_ns;
+    size_t clock_after; /* events */
+    bool is_time_up;
+    wm_region_take *take;
+    void *context;
+};
+
+/* After an event. */
+static bool is_time_up(struct round *round)
+{
+    if (--round->clock_after > 0)
+        return false;
+    round->clock_after = CLOCK_AFTER;
+    round->is_time_up =
+        round->deadline_ns < INT64_MAX && wm_clock_monotonic_ns() >= round->deadline_ns;
+    return round->is_time_up;
+}
+
+static int peek(struct wm_region_inbox *inbox, struct wm_region_source *source,
+                struct round *round)
+{
+    int status =
+        wm_region_source_peek(source, inbox->complete_ns + 1, round->now_ns, intern, inbox);
+
+    /* What it is writing is not older than what it wrote last; should it be as old, it will
+     * be taken for a nanosecond younger. */
+    if (status == 0 && source->is_writing) {
+        int64_t safe_ns =
+            source->last_ns > source->quiet_ns ? source->last_ns : source->quiet_ns;
+        if (safe_ns < round->until_ns)
+            round->until_ns = safe_ns;
+    }
+    return status;
+}
+
+/* Looks at each ring, and puts those that have an event on the heap. */
+static int gather(struct wm_region_inbox *inbox, struct round *round)
+{
+    inbox->heap_count = 0;
+    for (size_t i = 0; i < inbox->source_count; i++) {
+        struct wm_region_source *source = inbox->sources[i];
+        int status = peek(inbox, source, round);
+        if (status < 0)
+            return status;
+        if (status > 0)
+            inbox->heap[inbox->heap_count++] = source;
+    }
+    for (size_t i = inbox->heap_count / 2; i-- > 0;)
+        sift_down(inbox, i);
+    return WM_OK;
+}
+
+/* Hands out what the ring on top has before the others have their turn. */
+static int run(struct wm_region_inbox *inbox, struct round *round)
+{
+    struct wm_region_source *source = inbox->heap[0];
+    const struct wm_region_source *other = second(inbox);
+    int status;
+
+    do {
+        status = round->take(round->context, &source->next);
+        if (status < 0)
+            break;
+        wm_region_source_next(source);
+        release(inbox, &source, 1, RELEASE_AFTER);
+        status = peek(inbox, source, round);
+    } while (!is_time_up(round) && status > 0 && source->next.when_ns <= round->until_ns &&
+             (!other || is_before(source, other)));
+    if (status == 0)
+        inbox->heap[0] = inbox->heap[--inbox->heap_count];
+    sift_down(inbox, 0);
+    return status < 0 ? status : WM_OK;
+}
+
+static void remove_finished(struct wm_region_inbox *inbox)
+{
+    char name[16];
+    size_t kept = 0;
+
+    for (size_t i = 0; i < inbox->source_count; i++) {
+        struct wm_region_source *source = inbox->sources[i];
+        if (!source->is_over) {
+            inbox->sources[kept++] = source;
+            continue;
+        }
+        snprintf(name, sizeof(name), "%lu", (unsigned long)source->number);
+        unlinkat(inbox->folder.fd, name, 0);
+        inbox->lost_before += lost_by(source);
+        if (source->is_broken && inbox->damaged++ == 0)
+            inbox->damaged_pid = source->thread.pid;
+        wm_region_source_close(source);
+        inbox->rings_gone++;
+    }
+    if (kept < inbox->source_count)
+        wm_shared_write(&inbox->folder.control->rings_gone, &inbox->rings_gone,
+                        sizeof(inbox->rings_gone));
+    inbox->source_count = kept;
+}
+
+static void empty_wake(const struct wm_region_inbox *inbox)
+{
+    char bytes[4096];
+
+    while (read(inbox->folder.wake_fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes))
+        ;
+}
+
+static void look_at_all(struct wm_region_inbox *inbox, bool is_last, struct round *round)
+{
+    for (size_t i = 0; i < inbox->source_count; i++) {
+        struct wm_region_source *source = inbox->sources[i];
+        wm_region_source_look(source, round->now_ns);
+        if (is_last)
+            source->is_writing = false;
+    }
+    /* Now is later than all that was seen. */
+    if (is_last) {
+        round->now_ns = round->until_ns = wm_clock_monotonic_ns();
+        for (size_t i = 0; i < inbox->source_count; i++)
+            if (inbox->sources[i]->gone_ns == 0)
+                inbox->sources[i]->gone_ns = round->now_ns;
+    } else {
+        check_some(inbox, round->now_ns);
+    }
+}
+
+static bool has_no_control(const struct wm_region_inbox *inbox)
+{
+    return faccessat(inbox->folder.fd, WM_CONTROL_FILE, F_OK, 0) < 0 && errno == ENOENT;
+}
+
+/* As much of it as can be believed. */
+static uint64_t look_at_control(struct wm_region_inbox *inbox, int64_t now_ns)
+{
+    struct wm_ring_control control;
+
+    inbox->is_cut_off = has_no_control(inbox);
+    if (!wm_shared_read(&control, inbox->folder.control, sizeof(control))) {
+        inbox->is_cut_off = true;
+        return inbox->ready;
+    }
+    uint64_t lost = atomic_load(&control.lost);
+    if (!inbox->is_control_damaged &&
+        wm_ring_is_count(lost, inbox->lost_without_ring, now_ns - inbox->made_ns)) {
+        inbox->lost_without_ring = lost;
+        inbox->no_ring_errno = (int)atomic_load(&control.no_ring_errno);
+    } else {
+        inbox->is_control_damaged = true;
+        inbox->lost_without_ring = 0;
+    }
+    return atomic_load(&control.rings_ready);
+}
+
+static bool has_more(const struct wm_region_inbox *inbox, const struct round *round)
+{
+    return inbox->heap_count > 0 && inbox->heap[0]->next.when_ns <= round->until_ns;
+}
+
+static int drain(struct wm_region_inbox *inbox, bool is_last, struct round *round)
+{
+    uint64_t ready = look_at_control(inbox, round->now_ns);
+    int searched = search_if_due(inbox, ready, is_last, round->now_ns);
+
+    if (searched == WM_ENOMEM)
+        return searched;
+    look_at_all(inbox, is_last, round);
+    int status = gather(inbox, round);
+    round->clock_after = CLOCK_AFTER + LEAST_PER_RING * inbox->source_count;
+    while (status == WM_OK && !round->is_time_up && has_more(inbox, round))
+        status = run(inbox, round);
+    if (status == WM_OK && has_more(inbox, round)) {
+        round->until_ns = inbox->heap[0]->next.when_ns - 1;
+        return 1;
+    }
+    return status == WM_OK && is_last ? searched : status;
+}
+
+int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, int64_t deadline_ns,
+                          wm_region_take *take, void *context, int64_t *ret_complete_ns,
+                          struct wm_error *err)
+{
+    struct round round = { .deadline_ns = deadline_ns, .take = take, .context = context };
+    char reason[96];
+
+    empty_wake(inbox);
+    round.now_ns = wm_clock_monotonic_ns();
+    round.until_ns = round.now_ns - MARGIN_NS;
+    int status = drain(inbox, is_last, &round);
+    release(inbox, inbox->sources, inbox->source_count, 1);
+    remove_finished(inbox);
+    if (status == WM_EIO && inbox->open_errno != 0)
+        return wm_fail(err, status, "rings cannot be opened: %s",
+                       strerror_r(inbox->open_errno, reason, sizeof(reason)));
+    if (status < 0)
+        return wm_fail(err, status, "%s",
+                       status == WM_ENOMEM ? "out of memory" : "they cannot be taken");
+
+    /* A thread that lost its processor in the middle of an event holds all others up until
+     * it has it back. They are to have patience. */
+    if (round.until_ns < round.now_ns - MARGIN_NS)
+        make_progress(inbox);
+    if (round.until_ns > inbox->complete_ns)
+        inbox->complete_ns = round.until_ns;
+    for (size_t i = 0; i < inbox->source_count; i++)
+        if (!inbox->sources[i]->is_writing)
+            inbox->sources[i]->quiet_ns = inbox->complete_ns;
+    *ret_complete_ns = inbox->complete_ns;
+    return status;
+}

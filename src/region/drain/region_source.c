@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* region_source.c - reading one ring. */
+#include "region/drain/region_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_shared.h"
+
+/* A thread that stopped in the middle of an event is not waited for any longer. */
+#define STUCK_NS WM_NS_PER_S
+
+static bool is_power_of_two(uint64_t number)
+{
+    return number > 0 && (number & (number - 1)) == 0;
+}
+
+struct file_name {
+    char text[16];
+};
+
+static struct file_name name_of(uint32_t number)
+{
+    struct file_name name;
+
+    snprintf(name.text, sizeof(name.text), "%lu", (unsigned long)number);
+    return name;
+}
+
+static int open_file(int folder, uint32_t number, int mode)
+{
+    return openat(folder, name_of(number).text, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* The head of a ring that can be mapped. */
+static bool is_ring(int fd, struct wm_ring *ret_head)
+{
+    struct stat info;
+
+    return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+           pread(fd, ret_head, sizeof(*ret_head), 0) == (ssize_t)sizeof(*ret_head) &&
+           ret_head->magic == WM_RING_MAGIC && ret_head->version == WM_RING_VERSION &&
+           is_power_of_two(ret_head->size) && ret_head->size >= WM_RING_CAPACITY_MIN &&
+           ret_head->size <= WM_RING_SIZE_MAX &&
+           info.st_size >= (off_t)wm_ring_bytes(ret_head->size);
+}
+
+static bool is_process(pid_t pid)
+{
+    return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+static int map(int fd, uint32_t number, int protection, int64_t since_ns,
+               struct wm_region_source **ret_source)
+{
+    struct wm_ring head;
+
+    if (!is_ring(fd, &head))
+        return WM_EFORMAT;
+    struct wm_region_source *source = calloc(1, sizeof(*source));
+    if (!source)
+        return WM_ENOMEM;
+    source->bytes = wm_ring_bytes(head.size);
+    void *ring = mmap(NULL, source->bytes, protection, MAP_SHARED, fd, 0);
+    if (ring == MAP_FAILED) {
+        free(source);
+        return WM_EIO;
+    }
+    source->ring = ring;
+    source->events = (const struct wm_ring_event *)((const char *)ring + WM_RING_EVENTS_AT);
+    source->number = number;
+    source->since_ns = since_ns;
+    source->thread = (struct wm_region_thread) {
+        .pid = head.pid > 0 ? head.pid : 0,
+        .tid = head.tid > 0 ? head.tid : 0,
+        .process = head.process,
+    };
+    source->has_pid = is_process(source->thread.pid);
+    source->size = head.size;
+    source->capacity = WM_RING_CAPACITY_MIN;
+    memset(source->names, 0xff, sizeof(source->names));
+    *ret_source = source;
+    return WM_OK;
+}
+
+static int open_in_mode(int folder, uint32_t number, int mode, int protection,
+                        int64_t since_ns, struct wm_region_source **ret_source)
+{
+    int fd = open_file(folder, number, mode);
+
+    if (fd < 0)
+        return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? WM_EIO : WM_EFORMAT;
+    int status = map(fd, number, protection, since_ns, ret_source);
+    close(fd);
+    return status;
+}
+
+int wm_region_source_open(int folder, uint32_t number, int64_t since_ns,
+                          struct wm_region_source **ret_source)
+{
+    return open_in_mode(folder, number, O_RDWR, PROT_READ | PROT_WRITE, since_ns,
+                        ret_source);
+}
+
+int wm_region_source_open_left(int folder, uint32_t number,
+                               struct wm_region_source **ret_source)
+{
+    struct wm_region_source *source;
+
+    int status = open_in_mode(folder, number, O_RDONLY, PROT_READ, 0, &source);
+    if (status < 0)
+        return status;
+    if (!wm_shared_read(&source->taken, &source->ring->taken, sizeof(source->taken))) {
+        wm_region_source_close(source);
+        return WM_EFORMAT;
+    }
+    source->written = source->taken;
+    *ret_source = source;
+    return WM_OK;
+}
+
+void wm_region_source_close(struct wm_region_source *source)
+{
+    if (!source)
+        return;
+    munmap(source->ring, source->bytes);
+    free(source);
+}
+
+/* As long as it is filled for the first time the ring grows; and the capacity was there
+ * before what needs it, so that it is looked at after that. */
+static bool look_at_capacity(struct wm_region_source *source, uint64_t written)
+{
+    uint64_t capacity;
+
+    if (source->capacity == source->size || written <= source->capacity)
+        return true;
+    if (!wm_shared_read(&capacity, &source->ring->capacity, sizeof(capacity)) ||
+        !is_power_of_two(capacity) || capacity < source->capacity ||
+        capacity > source->size)
+        return false;
+    source->capacity = capacity;
+    return true;
+}
+
+void wm_region_source_look(struct wm_region_source *source, int64_t now_ns)
+{
+    struct wm_ring head;
+
+    if (source->is_broken || source->gone_ns != 0)
+        return;
+    source->is_broken = true;
+    if (!wm_shared_read(&head, source->ring, sizeof(head)))
+        return;
+    uint64_t sequence = atomic_load(&head.sequence), written = sequence / 2;
+    uint64_t lost = atomic_load(&head.lost);
+
+    if (written < source->written || !look_at_capacity(source, written) ||
+        written - source->taken > source->capacity ||
+        !wm_ring_is_count(lost, source->lost, now_ns - source->since_ns))
+        return;
+    source->is_broken = false;
+    source->written = written;
+    source->lost = lost;
+    source->is_writing = sequence % 2 != 0;
+    if (!source->is_writing || sequence != source->stuck_sequence) {
+        source->stuck_sequence = sequence;
+        source->stuck_ns = now_ns;
+    } else if (now_ns - source->stuck_ns > STUCK_NS) {
+        source->is_writing = false;
+    }
+}
+
+/* When its thread ended; 0: it has not said so. */
+static int64_t closed_ns(const struct wm_region_source *source)
+{
+    int64_t closed_ns;
+
+    return wm_shared_read(&closed_ns, &source->ring->closed_ns, sizeof(closed_ns))
+               ? closed_ns
+               : 0;
+}
+
+/* Who removes the files takes nothing from a thread that has its ring mapped. Of another
+ * PID namespace it is not known whether it lives; then it may. */
+static bool is_left_without_name(const struct wm_region_source *source)
+{
+    return closed_ns(source) > 0 || (source->has_pid && !is_process(source->thread.pid));
+}
+
+void wm_region_source_check(struct wm_region_source *source, int folder, int64_t now_ns)
+{
+    int fd = open_file(folder, source->number, O_RDWR);
+    bool is_gone = fd >= 0 ? flock(fd, LOCK_SH | LOCK_NB) == 0
+                           : errno == ENOENT && is_left_without_name(source);
+
+    if (fd >= 0)
+        close(fd);
+    if (!is_gone)
+        return;
+    wm_region_source_look(source, now_ns);
+    int64_t when_ns = closed_ns(source);
+    source->gone_ns = when_ns > 0 && when_ns < now_ns ? when_ns : now_ns;
+    source->is_writing = false;
+}
+
+/* Copies a slot, with those behind it that are written and next to it. */
+static bool read_slot(struct wm_region_source *source, uint64_t position,
+                      struct wm_ring_event *ret_event)
+{
+    if (position - source->copied_from >= source->copied_count) {
+        uint64_t at = position & (source->capacity - 1);
+        uint64_t count = source->written - position;
+        if (count > source->capacity - at)
+            count = source->capacity - at;
+        if (count > WM_REGION_SLOTS)
+            count = WM_REGION_SLOTS;
+        source->copied_count = 0;
+        if (!wm_shared_read(source->copied, &source->events[at],
+                            count * sizeof(*source->copied)))
+            return false;
+        source->copied_from = position;
+        source->copied_count = count;
+    }
+    *ret_event = source->copied[position - source->copied_from];
+    return true;
+}
+
+/* At a name that begins at `taken`. 1, or 0 where it is no name. */
+static int take_name(struct wm_region_source *source, uint64_t local, uint64_t length,
+                     wm_region_intern *intern, void *context)
+{
+    char name[WM_REGION_NAME_MAX + sizeof(struct wm_ring_event)];
+    uint64_t slots = wm_ring_slots_of_name((size_t)length);
+
+    if (local >= WM_RING_NAMES || length > WM_REGION_NAME_MAX ||
+        source->written - source->taken < 1 + slots)
+        return 0;
+    for (uint64_t i = 0; i < slots; i++) {
+        struct wm_ring_event part;
+        if (!read_slot(source, source->taken + 1 + i, &part))
+            return 0;
+        memcpy(name + i * sizeof(part), &part, sizeof(part));
+    }
+    int status = intern(context, source->number, (uint32_t)local, name, (size_t)length,
+                        &source->names[local]);
+    if (status < 0)
+        return status;
+    source->taken += 1 + slots;
+    return 1;
+}
+
+static int64_t between(int64_t low_ns, int64_t value_ns, int64_t high_ns)
+{
+    if (value_ns > high_ns)
+        value_ns = high_ns;
+    return value_ns > low_ns ? value_ns : low_ns;
+}
+
+/* The event at `taken`; false where it is none. */
+static bool decode(struct wm_region_source *source, const struct wm_ring_event *event)
+{
+    struct wm_region_event *next = &source->next;
+    struct wm_ring_event second;
+    uint64_t value = event->what >> 8;
+
+    *next = (struct wm_region_event) { .thread = source->number };
+    source->next_slots = 1;
+    switch (event->what & 0xff) {
+    case WM_RING_BEGIN:
+        next->kind = WM_REGION_BEGINS;
+        break;
+    case WM_RING_END:
+        next->kind = WM_REGION_ENDS;
+        return true;
+    case WM_RING_START:
+        if (source->written - source->taken < 2 ||
+            !read_slot(source, source->taken + 1, &second))
+            return false;
+        next->kind = WM_REGION_STARTS;
+        next->id = second.what;
+        source->next_slots = 2;
+        break;
+    case WM_RING_STOP:
+        next->kind = WM_REGION_STOPS;
+        next->id = value;
+        return true;
+    default:
+        return false;
+    }
+    if (value >= WM_RING_NAMES || source->names[value] == WM_REGION_NAMELESS)
+        return false;
+    next->name = source->names[value];
+    return true;
+}
+
+int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int64_t now_ns,
+                          wm_region_intern *intern, void *context)
+{
+    if (source->has_next)
+        return 1;
+    if (floor_ns < source->last_ns)
+        floor_ns = source->last_ns;
+    while (!source->is_broken && source->taken < source->written) {
+        struct wm_ring_event event;
+        if (!read_slot(source, source->taken, &event)) {
+            source->is_broken = true;
+        } else if ((event.what & 0xff) == WM_RING_NAME) {
+            int status = take_name(source, event.what >> 8, (uint64_t)event.when_ns, intern,
+                                   context);
+            if (status < 0)
+                return status;
+            source->is_broken = status == 0;
+        } else if (decode(source, &event)) {
+            source->next.when_ns = between(floor_ns, event.when_ns, now_ns);
+            source->has_next = true;
+            return 1;
+        } else {
+            source->is_broken = true;
+        }
+    }
+    if (source->is_over || (!source->is_broken && source->gone_ns == 0))
+        return 0;
+    if (!source->has_spoken) {
+        source->is_over = true;
+        return 0;
+    }
+    source->next = (struct wm_region_event) {
+        .kind = WM_REGION_GONE,
+        .thread = source->number,
+        .when_ns = between(floor_ns, source->gone_ns, now_ns),
+    };
+    source->next_slots = 0;
+    source->has_next = true;
+    return 1;
+}
+
+void wm_region_source_next(struct wm_region_source *source)
+{
+    source->taken += source->next_slots;
+    source->last_ns = source->next.when_ns;
+    source->is_over = source->next.kind == WM_REGION_GONE;
+    source->has_next = false;
+    source->has_spoken = true;
+}
+
+/* A thread whose ring is given up is to wait for no room in it. */
+static uint64_t released(const struct wm_region_source *source)
+{
+    return source->is_broken ? WM_RING_GIVEN_UP : source->taken;
+}
+
+bool wm_region_source_has_room(const struct wm_region_source *source, uint64_t least)
+{
+    return released(source) - source->released >= least;
+}
+
+void wm_region_source_release(struct wm_region_source *source)
+{
+    source->released = released(source);
+    wm_shared_write(&source->ring->taken, &source->released, sizeof(source->released));
+}

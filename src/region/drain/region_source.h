@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_source.h - a ring, as the inbox reads it, and what comes after a dead inbox.
+ * Whatever is in it may be garbage, and its file may be cut short at any time: then it is
+ * given up, and what had been read by then stands.
+ */
+#ifndef WM_REGION_SOURCE_H
+#define WM_REGION_SOURCE_H
+
+#include <stdbool.h>
+
+#include "base/base_error.h"
+#include "region/drain/region_inbox.h"
+#include "region/region_ring.h"
+
+enum { WM_REGION_NAMELESS = UINT32_MAX };
+
+/* Slots that are copied out of a ring at a time. */
+enum { WM_REGION_SLOTS = 128 };
+
+/* Gives a name that a ring tells a number; WM_ENOMEM. */
+typedef int wm_region_intern(void *context, uint32_t thread, uint32_t local,
+                             const char *name, size_t length, uint32_t *ret_number);
+
+struct wm_region_source {
+    struct wm_ring *ring;               /* the kernel reads and writes it for us, */
+    const struct wm_ring_event *events; /* and these (base_shared.h) */
+    size_t bytes;                       /* that are mapped */
+    uint32_t number;                    /* of the ring, and of the thread */
+    struct wm_region_thread thread;
+    uint64_t size, capacity; /* checked */
+    uint64_t taken, written; /* positions: read up to, written up to */
+    uint64_t released;       /* what the ring says of `taken` */
+    uint64_t lost;
+    int64_t since_ns; /* there was no ring before */
+    int64_t last_ns;  /* of the event that was read last */
+    int64_t gone_ns;  /* when it was seen to be written no more; 0: it may be */
+    bool has_pid;     /* its process was there, by the number that it has for itself */
+    bool is_broken;
+
+    /* An event is being written, which may be as old as the last one, and as `quiet_ns`. */
+    bool is_writing;
+    int64_t quiet_ns;
+    uint64_t stuck_sequence; /* since stuck_ns */
+    int64_t stuck_ns;
+
+    /* The next event, when `has_next`; it takes so many slots. */
+    struct wm_region_event next;
+    bool has_next;
+    bool has_spoken; /* one was handed out, */
+    bool is_over;    /* and the thread's last one */
+    uint64_t next_slots;
+
+    struct wm_ring_event copied[WM_REGION_SLOTS];
+    uint64_t copied_from, copied_count; /* positions */
+
+    uint32_t names[WM_RING_NAMES]; /* WM_REGION_NAMELESS: not told yet */
+};
+
+/* Maps the ring's file in the folder, in which there was none before `since_ns`. WM_EFORMAT
+ * where it is none; others may be tried again. */
+int wm_region_source_open(int folder, uint32_t number, int64_t since_ns,
+                          struct wm_region_source **ret_source);
+
+/* The same for one whose tracker is dead, from where that had come to. It is only read:
+ * neither checked nor released. */
+int wm_region_source_open_left(int folder, uint32_t number,
+                               struct wm_region_source **ret_source);
+
+/* Accepts NULL. */
+void wm_region_source_close(struct wm_region_source *source);
+
+/* Looks at what has been written up to now. */
+void wm_region_source_look(struct wm_region_source *source, int64_t now_ns);
+
+/* Whether nobody writes it any more; if so what is written now is all. Where that cannot
+ * be told, for want of a descriptor, say, it counts as written. */
+void wm_region_source_check(struct wm_region_source *source, int folder, int64_t now_ns);
+
+/* Reads up to the next event, of which the time is between `floor_ns` and `now_ns`.
+ * 1, 0 where there is none, or WM_ENOMEM. */
+int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int64_t now_ns,
+                          wm_region_intern *intern, void *context);
+
+/* It was handed out. */
+void wm_region_source_next(struct wm_region_source *source);
+
+/* Whether room of so many slots could be given back, that of what was handed out. */
+bool wm_region_source_has_room(const struct wm_region_source *source, uint64_t least);
+
+/* Gives it back. */
+void wm_region_source_release(struct wm_region_source *source);
+
+#endif

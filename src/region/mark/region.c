@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region.c - what a program calls to name its blocks, and where that goes: to the ring of
+ * the thread, to a sub-tracking file, or nowhere.
+ *
+ * This is the one part of the library that keeps something outside of a handle: a program
+ * that is measured has none.
+ */
+#include "wattmeter/region.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/base_file.h"
+#include "region/drain/region_inbox.h"
+#include "region/mark/region_file.h"
+#include "region/mark/region_local.h"
+#include "region/mark/region_rows.h"
+#include "region/mark/region_writer.h"
+
+enum mode {
+    MODE_UNKNOWN, /* nobody has asked yet */
+    MODE_OFF,
+    MODE_RING,
+    MODE_ROWS,
+};
+
+/* What the process has. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int mode;
+static unsigned generation; /* goes up when the target is another; never 0 */
+static struct wm_region_target *target;
+static struct wm_region_rows *rows; /* made once, never closed: a thread may be writing */
+static pthread_key_t key;
+static bool has_key;
+static _Atomic uint64_t last_id;
+
+/* The generation once more, in a page that is all zero in a child, by whatever way it was
+ * made: _Fork() and clone() run no handlers, and rings are not mapped in it. */
+static struct mark {
+    _Atomic unsigned generation;
+} * mark;
+
+/* How long such a child tries to get the lock, which a thread of the parent may have held.
+ */
+enum { CHILD_TRIES = 100, CHILD_NAP_NS = 10000000 };
+
+/* What a thread has. */
+struct thread {
+    struct wm_region_writer *writer;
+    struct wm_region_names names;
+};
+
+/* The ways to these must not cost a call, wherever the library is loaded: two pointers find
+ * room in what the loader keeps for that. `quick` is the thread's writer while it is
+ * quick, NULL otherwise. */
+#define THREAD_LOCAL static _Thread_local __attribute__((tls_model("initial-exec")))
+THREAD_LOCAL struct wm_region_writer *quick;
+THREAD_LOCAL struct thread *self;
+
+/* An id that stop knows to have no start. */
+#define ID_BITS (WM_RING_VALUE_BITS - 1)
+#define ID_DROPPED (UINT64_C(1) << ID_BITS)
+
+/* A region may be marked anywhere: errno is the program's, and a thread must not be
+ * cancelled half way. */
+struct detour {
+    int number, cancel_state;
+};
+
+/* What the calling thread has of the parent's, in a child. */
+static void forget_writer(void)
+{
+    quick = NULL;
+    if (!self)
+        return;
+    free(self->writer);
+    self->writer = NULL;
+    self->names.length = 0;
+    self->names.dropped = 0;
+}
+
+/* Rings of the parent are not mapped here; of its threads only this one is left. */
+static void forget_parent(void)
+{
+    forget_writer();
+    if (target)
+        wm_region_target_forget(target);
+    if (rows)
+        wm_region_rows_forget(rows);
+    if (mark)
+        atomic_store(&mark->generation, generation);
+}
+
+/* In a child that was made without handlers. Where the lock is held, it is for good: then
+ * the child has no regions. */
+static void become_child(void)
+{
+    for (int i = 0; pthread_mutex_trylock(&lock) != 0; i++) {
+        if (i == CHILD_TRIES) {
+            forget_writer();
+            atomic_store(&mode, MODE_OFF);
+            return;
+        }
+        nanosleep(&(struct timespec) { .tv_nsec = CHILD_NAP_NS }, NULL);
+    }
+    if (atomic_load(&mark->generation) == 0)
+        forget_parent();
+    pthread_mutex_unlock(&lock);
+}
+
+static void look_for_child(void)
+{
+    if (mark && atomic_load(&mark->generation) == 0)
+        become_child();
+}
+
+static struct detour enter_detour(void)
+{
+    struct detour detour = { .number = errno };
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &detour.cancel_state);
+    look_for_child();
+    return detour;
+}
+
+static void leave_detour(struct detour detour)
+{
+    pthread_setcancelstate(detour.cancel_state, NULL);
+    errno = detour.number;
+}
+
+static void end_thread(void *context)
+{
+    struct thread *thread = context;
+    struct detour detour = enter_detour();
+
+    quick = NULL;
+    self = NULL;
+    if (thread->writer) {
+        pthread_mutex_lock(&lock);
+        wm_region_writer_free(thread->writer, true);
+        pthread_mutex_unlock(&lock);
+    }
+    free(thread->names.bytes);
+    free(thread);
+    leave_detour(detour);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+    if (rows)
+        wm_region_rows_lock(rows);
+}
+
+static void after_fork(void)
+{
+    if (rows)
+        wm_region_rows_unlock(rows);
+    pthread_mutex_unlock(&lock);
+}
+
+static void in_child(void)
+{
+    forget_parent();
+    after_fork();
+}
+
+/* Under the lock. What cannot be opened is as if nobody listened: it must not keep the
+ * program from its work. */
+static enum mode look(const char *value)
+{
+    const char *suffix = strrchr(value, '.');
+
+    if (value[0] == '\0')
+        return MODE_OFF;
+    if (suffix && (strcmp(suffix, ".csv") == 0 || strcmp(suffix, ".sqlite") == 0))
+        return rows || wm_region_rows_open(value, &rows, NULL) == WM_OK ? MODE_ROWS
+                                                                        : MODE_OFF;
+    return wm_region_target_open(value, &target, NULL) == WM_OK ? MODE_RING : MODE_OFF;
+}
+
+/* Where the kernel (before Linux 4.14) cannot wipe it, a child that was made without
+ * handlers must not mark regions. */
+static struct mark *make_mark(void)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    struct mark *page =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (page == MAP_FAILED)
+        return NULL;
+    madvise(page, size, MADV_WIPEONFORK);
+    atomic_store(&page->generation, generation);
+    return page;
+}
+
+/* Under the lock. */
+static bool prepare(void)
+{
+    if (has_key)
+        return true;
+    if (generation == 0)
+        generation = 1;
+    if (!mark)
+        mark = make_mark();
+    if (!mark)
+        return false;
+    if (!wm_region_file_watch_forks() || pthread_key_create(&key, end_thread) != 0)
+        return false;
+    has_key = true;
+    pthread_atfork(before_fork, after_fork, in_child);
+    return true;
+}
+
+static enum mode find_mode(void)
+{
+    enum mode found = (enum mode)atomic_load(&mode);
+
+    if (found != MODE_UNKNOWN)
+        return found;
+    pthread_mutex_lock(&lock);
+    found = (enum mode)atomic_load(&mode);
+    if (found == MODE_UNKNOWN) {
+        /* A program with rights that its user does not have writes nowhere for him. */
+        const char *value = getauxval(AT_SECURE) ? "" : wm_env(WM_REGIONS_VARIABLE, "");
+        found = prepare() ? look(value) : MODE_OFF;
+        atomic_store(&mode, found);
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+int wm_region_listen(const char *path, struct wm_error *err)
+{
+    struct wm_region_target *other = NULL;
+
+    look_for_child();
+    if (path) {
+        int status = wm_region_target_open(path, &other, err);
+        if (status < 0)
+            return status;
+    }
+    pthread_mutex_lock(&lock);
+    if (!prepare()) {
+        pthread_mutex_unlock(&lock);
+        if (other)
+            wm_region_target_drop(other);
+        return wm_fail(err, WM_ENOMEM, "no room for what a thread has of its own");
+    }
+    struct wm_region_target *old = target;
+    target = other;
+    atomic_store(&mode, other ? MODE_RING : MODE_UNKNOWN);
+    if (++generation == 0)
+        generation = 1;
+    atomic_store(&mark->generation, generation);
+    if (old)
+        wm_region_target_drop(old);
+    pthread_mutex_unlock(&lock);
+    return WM_OK;
+}
+
+static struct thread *find_thread(void)
+{
+    if (self)
+        return self;
+    struct thread *thread = calloc(1, sizeof(*thread));
+    if (thread && pthread_setspecific(key, thread) != 0) {
+        free(thread);
+        thread = NULL;
+    }
+    self = thread;
+    return thread;
+}
+
+static bool is_current(const struct wm_region_writer *writer)
+{
+    return writer->generation ==
+           atomic_load_explicit(&mark->generation, memory_order_relaxed);
+}
+
+/* Under the lock. The tracker may have gone before the program. */
+static bool is_closed(void)
+{
+    if (!target || !atomic_load(&target->control->is_closed))
+        return false;
+    atomic_store(&mode, MODE_OFF);
+    return true;
+}
+
+/* The thread's writer for the target of now; NULL: there is none, or no memory. */
+static struct wm_region_writer *find_writer(void)
+{
+    struct thread *thread = find_thread();
+
+    if (!thread)
+        return NULL;
+    struct wm_region_writer *writer = thread->writer;
+    if (writer && writer->ring && is_current(writer) && !writer->has_given_up)
+        return writer;
+
+    pthread_mutex_lock(&lock);
+    if (is_closed()) {
+        pthread_mutex_unlock(&lock);
+        return NULL;
+    }
+    if (writer && !is_current(writer)) {
+        quick = NULL;
+        wm_region_writer_free(writer, false);
+        writer = NULL;
+    }
+    if (!writer && target)
+        writer = wm_region_writer_new(target, generation);
+    if (writer && !writer->ring)
+        wm_region_writer_attach(writer);
+    thread->writer = writer;
+    pthread_mutex_unlock(&lock);
+    return writer;
+}
+
+/* After each detour of a writer. */
+static void update_quick(struct wm_region_writer *writer)
+{
+    quick = wm_region_writer_is_quick(writer) ? writer : NULL;
+}
+
+static __attribute__((noinline)) void begin_slowly(const char *name)
+{
+    struct detour detour = enter_detour();
+    struct wm_region_writer *writer;
+    struct thread *thread;
+
+    if (!name)
+        name = "";
+    switch (find_mode()) {
+    case MODE_RING:
+        writer = find_writer();
+        if (writer) {
+            wm_region_writer_begin(writer, name);
+            update_quick(writer);
+        }
+        break;
+    case MODE_ROWS:
+        thread = find_thread();
+        if (thread)
+            wm_region_rows_begin(rows, &thread->names, name);
+        break;
+    default:
+        break;
+    }
+    leave_detour(detour);
+}
+
+static __attribute__((noinline)) void end_slowly(void)
+{
+    struct detour detour = enter_detour();
+    struct wm_region_writer *writer;
+    struct thread *thread;
+
+    switch (find_mode()) {
+    case MODE_RING:
+        writer = find_writer();
+        if (writer) {
+            wm_region_writer_end(writer);
+            update_quick(writer);
+        }
+        break;
+    case MODE_ROWS:
+        thread = find_thread();
+        if (thread)
+            wm_region_rows_end(rows, &thread->names);
+        break;
+    default:
+        break;
+    }
+    leave_detour(detour);
+}
+
+static bool is_off(void)
+{
+    return atomic_load_explicit(&mode, memory_order_relaxed) == MODE_OFF;
+}
+
+void wm_region_begin(const char *name)
+{
+    struct wm_region_writer *writer = quick;
+
+    if (writer && is_current(writer) && wm_region_writer_begin_quickly(writer, name))
+        return;
+    if (!is_off())
+        begin_slowly(name);
+}
+
+void wm_region_end(void)
+{
+    struct wm_region_writer *writer = quick;
+
+    if (writer && is_current(writer) && wm_region_writer_end_quickly(writer))
+        return;
+    if (!is_off())
+        end_slowly();
+}
+
+static uint64_t start(const char *name)
+{
+    uint64_t id = 1 + atomic_fetch_add(&last_id, 1) % (ID_DROPPED - 1);
+    struct wm_region_writer *writer;
+
+    switch (find_mode()) {
+    case MODE_RING:
+        writer = find_writer();
+        if (!writer || !wm_region_writer_start(writer, name, id))
+            id = ID_DROPPED;
+        if (writer)
+            update_quick(writer);
+        return id;
+    case MODE_ROWS:
+        wm_region_rows_start(rows, name, id);
+        return id;
+    default:
+        return ID_DROPPED;
+    }
+}
+
+uint64_t wm_region_start(const char *name)
+{
+    if (is_off())
+        return ID_DROPPED;
+    struct detour detour = enter_detour();
+    uint64_t id = start(name ? name : "");
+    leave_detour(detour);
+    return id;
+}
+
+static void stop(uint64_t id)
+{
+    struct wm_region_writer *writer;
+
+    switch (find_mode()) {
+    case MODE_RING:
+        writer = find_writer();
+        if (writer) {
+            wm_region_writer_stop(writer, id);
+            update_quick(writer);
+        }
+        break;
+    case MODE_ROWS:
+        wm_region_rows_stop(rows, id);
+        break;
+    default:
+        break;
+    }
+}
+
+void wm_region_stop(uint64_t region)
+{
+    if (is_off() || region == ID_DROPPED)
+        return;
+    struct detour detour = enter_detour();
+    stop(region & (ID_DROPPED - 1));
+    leave_detour(detour);
+}
+
+bool wm_region_is_on(void)
+{
+    if (is_off())
+        return false;
+    struct detour detour = enter_detour();
+    bool is_on = find_mode() != MODE_OFF;
+    leave_detour(detour);
+    return is_on;
+}

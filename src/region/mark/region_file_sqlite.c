@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_file_sqlite.c - sub-tracking files in an SQLite database, with the table that
+ * gpu_tracker makes.
+ *
+ * Nothing of SQLite's must go along into the child of a fork(): not only its connections,
+ * but also what it remembers of a file that has one, by which a connection of the child
+ * would believe that it holds locks. So all connections are closed before, and opened again
+ * with the next row. Whoever forks does not know of them: there is a list of all that the
+ * process has.
+ */
+#include "region/mark/region_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base_sqlite.h"
+#include "region/mark/region_file_row.h"
+
+/* How long other writers are waited for. */
+enum { BUSY_MS = 10000 };
+
+struct wm_region_database {
+    struct wm_region_database *next;
+    pthread_mutex_t lock; /* of all that follows */
+    char *path;           /* absolute, without links: the program may change its folder */
+    sqlite3 *connection;
+    sqlite3_stmt *insert;
+    pid_t pid; /* whose they are */
+};
+
+/* Comes before the lock of each. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct wm_region_database *list;
+static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
+static bool is_watching;
+
+static int fail(sqlite3 *connection, int result, const char *path, struct wm_error *err)
+{
+    const char *reason = connection ? sqlite3_errmsg(connection) : sqlite3_errstr(result);
+    int status = WM_EIO;
+
+    if (result == SQLITE_NOTADB || result == SQLITE_CORRUPT)
+        status = WM_EFORMAT;
+    else if (result == SQLITE_NOMEM)
+        status = WM_ENOMEM;
+    return wm_fail(err, status, "%s: %s", path, reason);
+}
+
+static int exec(const struct wm_region_database *database, const char *sql,
+                const char *path, struct wm_error *err)
+{
+    int result = sqlite3_exec(database->connection, sql, NULL, NULL, NULL);
+
+    return result == SQLITE_OK ? WM_OK : fail(database->connection, result, path, err);
+}
+
+/* Another database than a sub-tracking file has no such table, or another one. */
+static int prepare(struct wm_region_database *database, const char *path,
+                   struct wm_error *err)
+{
+    int result = sqlite3_prepare_v2(database->connection, WM_REGION_FILE_INSERT, -1,
+                                    &database->insert, NULL);
+
+    if (result == SQLITE_ERROR)
+        return wm_fail(err, WM_EFORMAT, "%s: not a sub-tracking file; nothing is added",
+                       path);
+    return result == SQLITE_OK ? WM_OK : fail(database->connection, result, path, err);
+}
+
+static int connect(struct wm_region_database *database, const char *path,
+                   struct wm_error *err)
+{
+    int result = sqlite3_open_v2(database->path, &database->connection,
+                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+    database->pid = getpid();
+    if (result != SQLITE_OK)
+        return fail(database->connection, result, path, err);
+    sqlite3_busy_timeout(database->connection, BUSY_MS);
+
+    /* With the log a row costs no waiting for the disk. Where it cannot be had the journal
+     * does as well. */
+    sqlite3_exec(database->connection, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+    return exec(database, "PRAGMA synchronous = NORMAL", path, err);
+}
+
+static void disconnect(struct wm_region_database *database)
+{
+    if (database->connection && database->pid == getpid()) {
+        sqlite3_finalize(database->insert);
+        sqlite3_close(database->connection);
+    }
+    database->insert = NULL;
+    database->connection = NULL;
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&list_lock);
+    for (struct wm_region_database *database = list; database; database = database->next) {
+        pthread_mutex_lock(&database->lock);
+        disconnect(database);
+    }
+}
+
+static void after_fork(void)
+{
+    for (struct wm_region_database *database = list; database; database = database->next)
+        pthread_mutex_unlock(&database->lock);
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void watch(void)
+{
+    is_watching = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+}
+
+bool wm_region_file_watch_forks(void)
+{
+    pthread_once(&watch_once, watch);
+    return is_watching;
+}
+
+static void join_list(struct wm_region_database *database)
+{
+    pthread_mutex_lock(&list_lock);
+    database->next = list;
+    list = database;
+    pthread_mutex_unlock(&list_lock);
+}
+
+/* Without a fork() in between. */
+static void leave_list(struct wm_region_database *database)
+{
+    struct wm_region_database **link = &list;
+
+    pthread_mutex_lock(&list_lock);
+    while (*link != database)
+        link = &(*link)->next;
+    *link = database->next;
+    disconnect(database);
+    pthread_mutex_unlock(&list_lock);
+}
+
+/* Tables are made in an empty database only. */
+static int begin(struct wm_region_database *database, const char *path,
+                 struct wm_error *err)
+{
+    sqlite3_stmt *count = NULL;
+    bool is_empty = false;
+
+    int status = exec(database, "BEGIN IMMEDIATE", path, err);
+    if (status < 0)
+        return status;
+    if (sqlite3_prepare_v2(database->connection, "SELECT 1 FROM sqlite_master LIMIT 1", -1,
+                           &count, NULL) == SQLITE_OK)
+        is_empty = sqlite3_step(count) == SQLITE_DONE;
+    sqlite3_finalize(count);
+    if (is_empty)
+        status = exec(database, WM_REGION_FILE_CREATE, path, err);
+    if (status == WM_OK)
+        status = exec(database, "COMMIT", path, err);
+    return status < 0 ? status : prepare(database, path, err);
+}
+
+static int make_file(const char *path, bool may_exist, struct wm_error *err)
+{
+    int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+    int fd = open(path, flags | (may_exist ? 0 : O_EXCL), 0666);
+    if (fd < 0)
+        return wm_fail_errno(err, path);
+    close(fd);
+    return WM_OK;
+}
+
+static int sqlite_open(union wm_region_file_state *state, const char *path, bool may_exist,
+                       struct wm_error *err)
+{
+    int status = wm_sqlite_load(err);
+
+    if (status == WM_OK)
+        status = make_file(path, may_exist, err);
+    if (status < 0)
+        return status;
+    struct wm_region_database *database = calloc(1, sizeof(*database));
+    if (!database || !wm_region_file_watch_forks()) {
+        free(database);
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    }
+    pthread_mutex_init(&database->lock, NULL);
+    state->database = database;
+    join_list(database);
+    database->path = realpath(path, NULL);
+    if (!database->path)
+        return wm_fail_errno(err, path);
+    pthread_mutex_lock(&database->lock);
+    status = connect(database, path, err);
+    if (status == WM_OK)
+        status = begin(database, path, err);
+    pthread_mutex_unlock(&database->lock);
+    return status;
+}
+
+/* Under the lock. */
+static int insert(struct wm_region_database *database, const char *path,
+                  const struct wm_region_row *row, struct wm_error *err)
+{
+    int status = WM_OK;
+
+    if (database->pid != getpid())
+        disconnect(database);
+    if (!database->connection)
+        status = connect(database, path, err);
+    if (status == WM_OK && !database->insert)
+        status = prepare(database, path, err);
+    if (status < 0)
+        return status;
+
+    wm_region_row_bind(row, database->insert);
+    int result = sqlite3_step(database->insert);
+    if (result != SQLITE_DONE)
+        status = fail(database->connection, result, path, err);
+    sqlite3_reset(database->insert);
+    sqlite3_clear_bindings(database->insert);
+    return status;
+}
+
+static int sqlite_write(union wm_region_file_state *state, const char *path,
+                        const struct wm_region_row *row, struct wm_error *err)
+{
+    pthread_mutex_lock(&state->database->lock);
+    int status = insert(state->database, path, row, err);
+    pthread_mutex_unlock(&state->database->lock);
+    return status;
+}
+
+static void sqlite_close(union wm_region_file_state *state)
+{
+    struct wm_region_database *database = state->database;
+
+    if (!database)
+        return;
+    leave_list(database);
+    pthread_mutex_destroy(&database->lock);
+    free(database->path);
+    free(database);
+}
+
+static int sqlite_remove(const char *path, struct wm_error *err)
+{
+    static const char *const companions[] = { "-wal", "-shm", "-journal" };
+
+    if (unlink(path) < 0)
+        return wm_fail_errno(err, path);
+    for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++) {
+        char *name = NULL;
+        if (asprintf(&name, "%s%s", path, companions[i]) < 0)
+            return wm_fail(err, WM_ENOMEM, "out of memory");
+        unlink(name);
+        free(name);
+    }
+    return WM_OK;
+}
+
+const struct wm_region_file_ops wm_region_file_sqlite = {
+    .suffix = ".sqlite",
+    .remove = sqlite_remove,
+    .open = sqlite_open,
+    .write = sqlite_write,
+    .close = sqlite_close,
+};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_writer.h - a thread's end of its ring.
+ *
+ * The common case is inline and does nothing but read the clock and store: the name is one
+ * that the ring knows, and there is room. All else is done by the functions.
+ *
+ * Room is kept for the end of each region that is open, so that no end is ever lost whose
+ * beginning is there. A beginning that finds no room is dropped, counted, and so is its
+ * end: from then on until that one is over, `levels` says of each open region whether it
+ * is in the ring.
+ */
+#ifndef WM_REGION_WRITER_H
+#define WM_REGION_WRITER_H
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "region/mark/region_target.h"
+#include "region/region_ring.h"
+
+enum {
+    WM_REGION_LEVELS = 4096,
+    WM_REGION_TEXTS = 1 << 16,
+};
+
+struct wm_region_writer {
+    struct wm_ring_event *events;
+    struct wm_ring *ring; /* NULL: none could be made */
+    uint64_t count;       /* position behind the last event */
+    uint64_t open;        /* regions in the ring that have not ended */
+    uint64_t limit;       /* what count + open may come to before the ring is looked at */
+    uint64_t mask;        /* capacity - 1 */
+    unsigned generation;  /* of the target */
+
+    /* Two places for each hash of a pointer, which a name's number is the index of. */
+    struct {
+        const char *pointer; /* where the program had it, */
+        const char *text;    /* and what stood there */
+    } names[WM_RING_NAMES];
+    uint8_t next_place[WM_RING_NAMES / 2];
+
+    struct wm_region_target *target;
+    uint64_t number;  /* of the ring, */
+    size_t bytes;     /* that are mapped of it, */
+    uint64_t size;    /* and what its capacity may become */
+    int64_t retry_ns; /* when a ring may be tried to be made again */
+    bool has_given_up;
+
+    /* Regions opened since the first of those that are open and were dropped. */
+    uint64_t level_count;
+    uint64_t levels[WM_REGION_LEVELS / 64]; /* a bit: it is in the ring */
+
+    size_t text_used;
+    char texts[WM_REGION_TEXTS];
+};
+
+enum { WM_REGION_NO_NAME = WM_RING_NAMES };
+
+/* The first of the two places of a name. */
+static inline uint32_t wm_region_writer_place(const char *name)
+{
+    return (uint32_t)((uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 57) * 2;
+}
+
+/* Its number, or WM_REGION_NO_NAME. A buffer may hold another name than last time; one
+ * that was cut is not found here. */
+static inline uint32_t wm_region_writer_find(const struct wm_region_writer *writer,
+                                             const char *name)
+{
+    uint32_t place = wm_region_writer_place(name);
+
+    for (uint32_t i = place; i < place + 2; i++)
+        if (writer->names[i].pointer == name && strcmp(writer->names[i].text, name) == 0)
+            return i;
+    return WM_REGION_NO_NAME;
+}
+
+static inline uint64_t wm_region_writer_what(enum wm_ring_kind kind, uint64_t value)
+{
+    return value << 8 | kind;
+}
+
+/* From here on the inbox does not go past this thread's last event. The store may be seen
+ * by others a little after the clock was read, which is why the inbox stays a millisecond
+ * behind; a fence would cost more than all the rest. */
+static inline void wm_region_writer_enter(const struct wm_region_writer *writer)
+{
+    atomic_store_explicit(&writer->ring->sequence, 2 * writer->count + 1,
+                          memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void wm_region_writer_add(struct wm_region_writer *writer, int64_t when_ns,
+                                        uint64_t what)
+{
+    writer->events[writer->count++ & writer->mask] =
+        (struct wm_ring_event) { .when_ns = when_ns, .what = what };
+}
+
+static inline void wm_region_writer_publish(const struct wm_region_writer *writer)
+{
+    atomic_store_explicit(&writer->ring->sequence, 2 * writer->count, memory_order_release);
+}
+
+static inline int64_t wm_region_writer_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* True when it is done. The writer is one that wm_region_writer_is_quick(). */
+static inline bool wm_region_writer_begin_quickly(struct wm_region_writer *writer,
+                                                  const char *name)
+{
+    if (writer->count + writer->open + 2 > writer->limit || !name)
+        return false;
+    uint32_t number = wm_region_writer_find(writer, name);
+    if (number == WM_REGION_NO_NAME)
+        return false;
+    wm_region_writer_enter(writer);
+    wm_region_writer_add(writer, wm_region_writer_now(),
+                         wm_region_writer_what(WM_RING_BEGIN, number));
+    wm_region_writer_publish(writer);
+    writer->open++;
+    return true;
+}
+
+static inline bool wm_region_writer_end_quickly(struct wm_region_writer *writer)
+{
+    if (writer->open == 0)
+        return false;
+    wm_region_writer_enter(writer);
+    wm_region_writer_add(writer, wm_region_writer_now(),
+                         wm_region_writer_what(WM_RING_END, 0));
+    wm_region_writer_publish(writer);
+    writer->open--;
+    return true;
+}
+
+/* Has a ring, and no region open that is not in it. */
+static inline bool wm_region_writer_is_quick(const struct wm_region_writer *writer)
+{
+    return writer->ring && writer->level_count == 0;
+}
+
+/* NULL when out of memory. It has no ring yet. These three are called under the lock of
+ * region.c. */
+struct wm_region_writer *wm_region_writer_new(struct wm_region_target *target,
+                                              unsigned generation);
+
+/* Makes the ring, or tries to: not again at once where it failed. */
+void wm_region_writer_attach(struct wm_region_writer *writer);
+
+/* `is_kept`: see wm_region_target_leave_ring(). Accepts NULL. In the child of a fork() the
+ * ring is not mapped, and the writer is but memory: free(). */
+void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept);
+
+/* What the quick ones do, in all other cases. */
+void wm_region_writer_begin(struct wm_region_writer *writer, const char *name);
+void wm_region_writer_end(struct wm_region_writer *writer);
+
+/* Whether it found room. */
+bool wm_region_writer_start(struct wm_region_writer *writer, const char *name, uint64_t id);
+bool wm_region_writer_stop(struct wm_region_writer *writer, uint64_t id);
+
+#endif

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_rapl.c - the energy of CPUs and their memory, from the counters that are
+ * built into them (RAPL), by the best way that is open to this user.
+ *
+ * docs/cpu-energy.md says what the counters mean and how often they must be read.
+ */
+#include "source/cpu/source_rapl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_error.h"
+#include "base/base_file.h"
+#include "source/cpu/source_rapl_total.h"
+#include "source/source_ops.h"
+
+/* Best first. Perf events tell all domains of a package in one call, and the kernel
+ * watches over what runs over; the msr device needs the most rights. */
+static const struct wm_rapl_way *const ways[] = {
+    &wm_rapl_perf,
+    &wm_rapl_powercap,
+    &wm_rapl_msr,
+};
+
+enum { WAY_COUNT = sizeof(ways) / sizeof(ways[0]) };
+
+/* What the registers are renewed in: 1024 Hz. */
+#define PERIOD_NS 976563
+
+/* Each core costs an interrupt of it, and there may be hundreds. */
+#define CORE_PERIOD_NS (100 * WM_NS_PER_MS)
+
+/* The largest packages are made for 500 W, the largest with a GPU inside for 760;
+ * twice that for milliseconds. Memory draws less, so this holds for all but psys.
+ * A register of 2^32 units of 2^-16 J, AMD's, takes it for 65 s. */
+#define PACKAGE_WATTS 1e3
+#define LEAST_RANGE_J 65536.0
+
+/* psys counts all of the machine, on servers with GPUs too. Those have a unit of
+ * 1 J; where the range is that of a package's register, the machine is a small one. */
+#define PLATFORM_WATTS 20e3
+#define SMALL_PLATFORM_WATTS 4e3
+#define SMALL_RANGE_J 1e6
+
+struct entry {
+    struct wm_rapl_total total;
+    struct wm_reading reading; /* the last one */
+    char device[48], label[48];
+};
+
+struct rapl {
+    struct wm_rapl_places places; /* without the paths, which were open()'s */
+    const struct wm_rapl_way *way;
+    struct wm_rapl_set set;
+    struct entry *entries; /* one per counter, as are the channels */
+    struct wm_channel *channels;
+    char detail[512];
+};
+
+static int perf_event_open(const struct perf_event_attr *attr, int cpu, int group)
+{
+    return (int)syscall(SYS_perf_event_open, attr, -1, cpu, group, PERF_FLAG_FD_CLOEXEC);
+}
+
+static const struct wm_rapl_perf_calls perf_calls = { perf_event_open, read };
+
+/* One that can be read. */
+static bool has_package(const struct wm_rapl_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->counters[i].domain == WM_RAPL_PACKAGE && set->counters[i].fd >= 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_why(char *list, size_t size, const char *name, const char *why)
+{
+    size_t length = strlen(list);
+
+    snprintf(list + length, size - length, "%s%s%s%s", length > 0 ? "; " : "", name,
+             name[0] ? ": " : "", why);
+}
+
+/* The reason for people, of what each way said. A missing right comes first, and of
+ * the msr device, which is for root, only where nothing else is there. */
+static int fail_all(const struct wm_error *whys, struct wm_error *err)
+{
+    char list[220] = ""; /* shorter than a text, for what is said beside it */
+
+    for (size_t i = 0; i < WAY_COUNT; i++) {
+        if (whys[i].status == WM_EACCES && (ways[i] != &wm_rapl_msr || !list[0]))
+            add_why(list, sizeof(list), "", whys[i].text);
+    }
+    if (list[0])
+        return wm_fail(err, WM_EACCES, "%s; rapl-permissions.sh can grant it", list);
+    for (size_t i = 0; i < WAY_COUNT; i++) {
+        if (whys[i].status != WM_ENODEV && whys[i].status != WM_ENOENT)
+            return wm_fail(err, whys[i].status, "%s", whys[i].text);
+    }
+    for (size_t i = 0; i < WAY_COUNT; i++)
+        add_why(list, sizeof(list), ways[i]->name, whys[i].text);
+    return wm_fail(err, WM_ENODEV, "no RAPL: %s", list);
+}
+
+/* Whether the packages' registers say 0, as those of a virtual machine do that are there
+ * in name alone: a live one says so once in years. Not for perf events, which begin at 0;
+ * the kernel leaves dead ones out there. */
+static bool is_dead(const struct wm_rapl_way *way, const struct wm_rapl_places *places,
+                    struct wm_rapl_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        struct wm_rapl_counter *counter = &set->counters[i];
+        if (counter->domain != WM_RAPL_PACKAGE || counter->fd < 0)
+            continue;
+        way->read(places, counter);
+        if (counter->err.status < 0 || counter->value != 0)
+            return false;
+    }
+    return has_package(set);
+}
+
+/* A way without a package, such as one that has nothing but psys, is taken only
+ * where no other way has one. */
+static int find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_set,
+                size_t *ret_way, struct wm_error *whys, struct wm_error *err)
+{
+    struct wm_rapl_set spare = { 0 };
+    size_t spare_way = WAY_COUNT;
+
+    for (size_t i = 0; i < WAY_COUNT; i++) {
+        struct wm_rapl_set set = { 0 };
+
+        whys[i] = (struct wm_error) { 0 };
+        int status = ways[i]->find(&set, places, &whys[i]);
+        if (status == WM_OK && ways[i] != &wm_rapl_perf && is_dead(ways[i], places, &set))
+            status = wm_fail(&whys[i], WM_ENODEV, "its counters stay at 0: dead");
+        if (status == WM_OK && has_package(&set)) {
+            wm_rapl_set_release(&spare);
+            *ret_set = set;
+            *ret_way = i;
+            return WM_OK;
+        }
+        if (status == WM_OK && spare_way == WAY_COUNT) {
+            spare = set;
+            spare_way = i;
+            continue;
+        }
+        wm_rapl_set_release(&set);
+        if (status == WM_ENOMEM) {
+            wm_rapl_set_release(&spare);
+            return wm_fail(err, WM_ENOMEM, "%s", whys[i].text);
+        }
+    }
+    if (spare_way == WAY_COUNT)
+        return fail_all(whys, err);
+    *ret_set = spare;
+    *ret_way = spare_way;
+    return WM_OK;
+}
+
+int wm_rapl_find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_set,
+                 const struct wm_rapl_way **ret_way, struct wm_error *err)
+{
+    struct wm_error whys[WAY_COUNT];
+    size_t way = 0;
+
+    int status = find(places, ret_set, &way, whys, err);
+    if (status == WM_OK)
+        *ret_way = ways[way];
+    return status;
+}
+
+struct wm_rapl_total wm_rapl_total_of(const struct wm_rapl_counter *counter)
+{
+    bool is_known = counter->range > 0 && !counter->folded;
+    double range_j = is_known ? (double)counter->range * counter->unit_j : 0;
+    struct wm_rapl_total total = {
+        .unit_j = counter->unit_j,
+        .range = counter->range,
+        .most_watts = PACKAGE_WATTS,
+        .may_rest = counter->domain != WM_RAPL_PACKAGE && counter->domain != WM_RAPL_PSYS,
+    };
+
+    if (counter->domain == WM_RAPL_PSYS)
+        total.most_watts =
+            is_known && range_j < SMALL_RANGE_J ? SMALL_PLATFORM_WATTS : PLATFORM_WATTS;
+    /* The kernel loses count where the register below runs over twice between two
+     * looks, which may be the smallest. */
+    total.most_s = is_known ? range_j / total.most_watts : LEAST_RANGE_J / PACKAGE_WATTS;
+    return total;
+}
+
+static void name_entry(const struct wm_rapl_counter *counter, struct entry *entry)
+{
+    static const struct {
+        const char *device, *device_end, *label, *label_end;
+    } names[WM_RAPL_DOMAIN_COUNT] = {
+        [WM_RAPL_PACKAGE] = { "package-", "", "package", "" },
+        [WM_RAPL_CORES] = { "package-", "/core", "package", "_core" },
+        [WM_RAPL_UNCORE] = { "package-", "/uncore", "package", "_uncore" },
+        [WM_RAPL_DRAM] = { "dram-", "", "dram", "" },
+        [WM_RAPL_CORE] = { "core-", "", "core", "" },
+    };
+    char device_die[20] = "", label_die[20] = "";
+
+    if (counter->domain == WM_RAPL_PSYS) {
+        snprintf(entry->device, sizeof(entry->device), "psys");
+        snprintf(entry->label, sizeof(entry->label), "psys");
+        return;
+    }
+    if (counter->die != WM_RAPL_NO_DIE) {
+        snprintf(device_die, sizeof(device_die), "-die-%d", counter->die);
+        snprintf(label_die, sizeof(label_die), "_die%d", counter->die);
+    }
+    snprintf(entry->device, sizeof(entry->device), "%s%" PRIu32 "%s%s",
+             names[counter->domain].device, counter->package, device_die,
+             names[counter->domain].device_end);
+    snprintf(entry->label, sizeof(entry->label), "%s%" PRIu32 "%s%s",
+             names[counter->domain].label, counter->package, label_die,
+             names[counter->domain].label_end);
+}
+
+static enum wm_device_kind kind_of(enum wm_rapl_domain domain)
+{
+    switch (domain) {
+    case WM_RAPL_PACKAGE:
+        return WM_DEVICE_CPU;
+    case WM_RAPL_DRAM:
+        return WM_DEVICE_DRAM;
+    case WM_RAPL_PSYS:
+        return WM_DEVICE_PLATFORM;
+    default:
+        return WM_DEVICE_CPU_PART;
+    }
+}
+
+static void make_channel(struct rapl *rapl, size_t index)
+{
+    const struct wm_rapl_counter *counter = &rapl->set.counters[index];
+    struct entry *entry = &rapl->entries[index];
+
+    entry->total = wm_rapl_total_of(counter);
+    name_entry(counter, entry);
+    rapl->channels[index] = (struct wm_channel) {
+        .source = wm_source_rapl.name,
+        .device = entry->device,
+        .label = entry->label,
+        .model = rapl->places.cpu.name[0] ? rapl->places.cpu.name : NULL,
+        .metric = "energy",
+        .unit = "J",
+        .device_kind = kind_of(counter->domain),
+        .kind = WM_COUNTER,
+        .period_ns = counter->domain == WM_RAPL_CORE ? CORE_PERIOD_NS : PERIOD_NS,
+    };
+}
+
+static void append(struct rapl *rapl, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void append(struct rapl *rapl, const char *format, ...)
+{
+    size_t length = strlen(rapl->detail);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(rapl->detail + length, sizeof(rapl->detail) - length, format, arguments);
+    va_end(arguments);
+}
+
+/* "powercap: 2 package, 2 dram (perf events need CAP_PERFMON, ...)" */
+static void describe(struct rapl *rapl, size_t way, const struct wm_error *whys)
+{
+    static const char *const names[WM_RAPL_DOMAIN_COUNT] = {
+        [WM_RAPL_PACKAGE] = "package", [WM_RAPL_CORES] = "cores",
+        [WM_RAPL_UNCORE] = "uncore",   [WM_RAPL_DRAM] = "dram",
+        [WM_RAPL_CORE] = "core",       [WM_RAPL_PSYS] = "psys",
+    };
+    const char *separator = ": ";
+
+    append(rapl, "%s", rapl->way->name);
+    for (size_t domain = 0; domain < WM_RAPL_DOMAIN_COUNT; domain++) {
+        size_t count = 0;
+        for (size_t i = 0; i < rapl->set.count; i++)
+            count += rapl->set.counters[i].domain == domain;
+        if (count == 0)
+            continue;
+        append(rapl, "%s%zu %s", separator, count, names[domain]);
+        separator = ", ";
+    }
+    for (size_t i = 0; i < way; i++) {
+        if (whys[i].status == WM_EACCES)
+            append(rapl, " (%s)", whys[i].text);
+    }
+    if (rapl->set.is_filtered)
+        append(rapl, "; this CPU adds noise to its counters (energy filtering is on)");
+    else if (rapl->places.cpu.has_sgx)
+        append(rapl, "; this CPU has SGX in use and may add noise to its counters");
+}
+
+/* Nothing is known of the CPU where its file is missing or odd, as on ARM. */
+static void read_cpu(const char *procfs, struct wm_cpuinfo *cpu)
+{
+    char path[512], text[8192];
+
+    snprintf(path, sizeof(path), "%s/cpuinfo", procfs);
+    if (wm_file_read_at(AT_FDCWD, path, text, sizeof(text)) > 0)
+        wm_parse_cpuinfo(text, cpu);
+}
+
+static int rapl_open(void *state, const struct wm_source_config *config,
+                     struct wm_error *err)
+{
+    bool is_here = wm_file_is_same(config->sysfs, "/sys");
+    struct rapl *rapl = state;
+    struct wm_error whys[WAY_COUNT];
+    size_t way = 0;
+
+    rapl->places = (struct wm_rapl_places) {
+        .sysfs = config->sysfs,
+        .procfs = config->procfs,
+        .perf = is_here ? &perf_calls : NULL,
+        .dev = is_here ? "/dev" : NULL,
+    };
+    read_cpu(config->procfs, &rapl->places.cpu);
+    int status = find(&rapl->places, &rapl->set, &way, whys, err);
+    if (status < 0)
+        return status;
+
+    rapl->way = ways[way];
+    rapl->places.sysfs = rapl->places.procfs = rapl->places.dev = NULL;
+    rapl->entries = calloc(rapl->set.count, sizeof(*rapl->entries));
+    rapl->channels = calloc(rapl->set.count, sizeof(*rapl->channels));
+    if (!rapl->entries || !rapl->channels)
+        return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
+    for (size_t i = 0; i < rapl->set.count; i++)
+        make_channel(rapl, i);
+    describe(rapl, way, whys);
+    return WM_OK;
+}
+
+static size_t rapl_channels(const void *state, const struct wm_channel **ret_channels)
+{
+    const struct rapl *rapl = state;
+
+    *ret_channels = rapl->channels;
+    return rapl->set.count;
+}
+
+static void take_reading(struct entry *entry, struct wm_rapl_counter *counter,
+                         int64_t when_ns)
+{
+    struct wm_reading *reading = &entry->reading;
+
+    if (counter->err.status == WM_OK)
+        wm_rapl_total_add(&entry->total, counter->value, when_ns, &counter->err);
+    *reading = (struct wm_reading) { .when_ns = when_ns };
+    if (counter->err.status == WM_EACCES) {
+        reading->state = WM_READING_DENIED;
+    } else if (counter->err.status < 0) {
+        reading->state = WM_READING_FAILED;
+    } else {
+        reading->state = WM_READING_OK;
+        reading->value = wm_rapl_total_joules(&entry->total);
+    }
+}
+
+static int rapl_read(void *state, struct wm_reading *readings, struct wm_error *err)
+{
+    struct rapl *rapl = state;
+    size_t next;
+    (void)err; /* whatever fails here fails for one channel */
+
+    for (size_t i = 0; i < rapl->set.count; i = next) {
+        struct wm_rapl_counter *counter = &rapl->set.counters[i];
+        const struct wm_reading *last = &rapl->entries[i].reading;
+        int64_t when_ns = wm_clock_monotonic_ns();
+
+        next = i + 1 + counter->followers;
+        bool is_new = counter->domain != WM_RAPL_CORE || last->state == WM_READING_NONE ||
+                      when_ns - last->when_ns >= CORE_PERIOD_NS;
+        if (is_new)
+            rapl->way->read(&rapl->places, counter);
+        for (size_t k = i; k < next; k++) {
+            if (is_new)
+                take_reading(&rapl->entries[k], &rapl->set.counters[k], when_ns);
+            readings[k] = rapl->entries[k].reading;
+        }
+    }
+    return WM_OK;
+}
+
+static const char *rapl_why(const void *state, size_t channel)
+{
+    const struct rapl *rapl = state;
+    const struct wm_error *err = &rapl->set.counters[channel].err;
+
+    return err->status < 0 ? err->text : NULL;
+}
+
+static const char *rapl_detail(const void *state)
+{
+    const struct rapl *rapl = state;
+    return rapl->detail;
+}
+
+static void rapl_close(void *state)
+{
+    struct rapl *rapl = state;
+
+    wm_rapl_set_release(&rapl->set);
+    free(rapl->entries);
+    free(rapl->channels);
+}
+
+const struct wm_source_ops wm_source_rapl = {
+    .name = "rapl",
+    .summary = "energy of CPUs and memory, by their own counters (RAPL)",
+    .state_size = sizeof(struct rapl),
+    .open = rapl_open,
+    .channels = rapl_channels,
+    .read = rapl_read,
+    .why = rapl_why,
+    .detail = rapl_detail,
+    .close = rapl_close,
+};

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_rapl.h - the ways to the energy registers of a CPU (RAPL), and what they
+ * find. The same registers can be read as perf events, in powercap's files and in
+ * the msr device; which of the three a user may read differs from machine to
+ * machine.
+ *
+ * To add a way: one file with one `const struct wm_rapl_way` at its end, named at
+ * the end of this file and in the table of source_rapl.c.
+ */
+#ifndef WM_SOURCE_RAPL_H
+#define WM_SOURCE_RAPL_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/base_error.h"
+#include "source/cpu/source_rapl_total.h"
+#include "source/source_kernel_text.h"
+
+/* What a register counts the energy of. Only packages, memory and the platform
+ * stand side by side; the platform includes all, a package its cores and uncore. */
+enum wm_rapl_domain {
+    WM_RAPL_PACKAGE,
+    WM_RAPL_CORES,  /* of a package, all together */
+    WM_RAPL_UNCORE, /* on most CPUs that have it, the graphics unit */
+    WM_RAPL_DRAM,
+    WM_RAPL_CORE, /* one core, by the lowest number of its CPUs */
+    WM_RAPL_PSYS,
+    WM_RAPL_DOMAIN_COUNT,
+};
+
+#define WM_RAPL_NO_DIE (-1)
+
+/* One register. Those that a single call reads together stand side by side. */
+struct wm_rapl_counter {
+    enum wm_rapl_domain domain;
+    uint32_t package; /* of a WM_RAPL_CORE: its CPU */
+    int die;          /* WM_RAPL_NO_DIE where a package has but one */
+
+    double unit_j;  /* what it counts in */
+    uint64_t range; /* its highest value, as in struct wm_rapl_total */
+    bool folded;    /* the kernel has put it together from a register of 32 bits */
+
+    int fd;           /* or the negative errno value of opening it */
+    off_t offset;     /* in the msr device: the number of the register */
+    size_t followers; /* how many after this one are read by its descriptor too */
+    char name[160];   /* file or event; for people */
+
+    /* The last reading. */
+    uint64_t value;
+    struct wm_error err; /* status WM_OK: the value is good */
+};
+
+/* More than the largest machine has: 64 packages, 1024 cores. */
+#define WM_RAPL_MAX 2048
+
+struct wm_rapl_set {
+    struct wm_rapl_counter *counters;
+    size_t count, room;
+    bool is_filtered; /* the CPU is known to add noise to its registers */
+};
+
+struct wm_rapl_perf_calls {
+    int (*open)(const struct perf_event_attr *attr, int cpu, int group); /* sets errno */
+    ssize_t (*read)(int fd, void *buffer, size_t size);
+};
+
+/* Where to look. A captured /sys says nothing about the registers of this machine:
+ * then `perf` and `dev` are NULL. */
+struct wm_rapl_places {
+    const char *sysfs, *procfs;
+    const struct wm_rapl_perf_calls *perf;
+    const char *dev; /* "/dev" */
+    struct wm_cpuinfo cpu;
+};
+
+struct wm_rapl_way {
+    const char *name; /* for people */
+
+    /* Adds all registers that it finds; WM_OK means at least one that can be read.
+     * WM_ENODEV where the machine does not have this way, WM_EACCES where its user
+     * may not go it. What a failure leaves in the set is released by the caller. */
+    int (*find)(struct wm_rapl_set *set, const struct wm_rapl_places *places,
+                struct wm_error *err);
+
+    /* Reads this register and its followers: `value` and `err` of each. */
+    void (*read)(const struct wm_rapl_places *places, struct wm_rapl_counter *counter);
+};
+
+/* Takes the best way and finds all registers. WM_ENODEV where there are none, and
+ * WM_EACCES, with what is missing, where the user may read none. */
+int wm_rapl_find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_set,
+                 const struct wm_rapl_way **ret_way, struct wm_error *err);
+
+/* What such a register can have counted at most: fills in all but the state. */
+struct wm_rapl_total wm_rapl_total_of(const struct wm_rapl_counter *counter);
+
+void wm_rapl_set_release(struct wm_rapl_set *set);
+
+/* For the ways. Copies the counter into the set, with its descriptor, which is
+ * closed where there is no room for it. */
+int wm_rapl_set_add(struct wm_rapl_set *set, const struct wm_rapl_counter *counter,
+                    struct wm_error *err);
+
+bool wm_rapl_set_has(const struct wm_rapl_set *set, enum wm_rapl_domain domain,
+                     uint32_t package, int die);
+
+/* Whether one at least was opened. */
+bool wm_rapl_set_can_be_read(const struct wm_rapl_set *set);
+
+/* AMD, and Hygon, whose CPUs are theirs. */
+bool wm_rapl_is_amd(const struct wm_cpuinfo *cpu);
+
+/* A CPU that stands for its package or die. */
+struct wm_rapl_cpu {
+    uint32_t cpu, package;
+    int die;
+};
+
+/* The CPUs in the file `list`, such as "online" or a cpumask; there is at least one.
+ * The caller frees them. */
+int wm_rapl_cpu_list(const char *list, uint32_t **ret_cpus, size_t *ret_count,
+                     struct wm_error *err);
+
+/* Of those the first of each package or die. Dies are told apart only where two of
+ * the CPUs are in different ones of one package. The caller frees them. */
+int wm_rapl_cpus(const char *sysfs, const char *list, struct wm_rapl_cpu **ret_cpus,
+                 size_t *ret_count, struct wm_error *err);
+
+extern const struct wm_rapl_way wm_rapl_perf;
+extern const struct wm_rapl_way wm_rapl_powercap;
+extern const struct wm_rapl_way wm_rapl_msr;
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_gpu_drm_condition.c - what a DRM GPU says in several files, or in bits: free
+ * memory, fan, why it is slowed down, its errors, what its power includes. */
+#include "source/gpu/drm/source_gpu_drm_look.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base_file.h"
+#include "source/gpu/drm/source_gpu_drm_text.h"
+
+enum { NAME_SIZE = 40, NAMES_MAX = 64, PWM_MAX = 100000 };
+
+/* Files of a folder, in alphabetical order. */
+struct names {
+    char text[NAMES_MAX][NAME_SIZE];
+    size_t count;
+};
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(left, right);
+}
+
+/* The names in `path`, below the card's folder, that begin and end so. */
+static void list_names(const struct wm_drm_look *look, const char *path, const char *start,
+                       const char *end, struct names *ret_names)
+{
+    struct dirent *entry;
+
+    ret_names->count = 0;
+    DIR *folder = wm_file_open_folder(look->board->dir, path);
+    if (!folder)
+        return;
+    while ((entry = readdir(folder)) != NULL && ret_names->count < NAMES_MAX) {
+        size_t length = strlen(entry->d_name);
+        if (length < NAME_SIZE && length > strlen(start) + strlen(end) &&
+            strncmp(entry->d_name, start, strlen(start)) == 0 &&
+            strcmp(entry->d_name + length - strlen(end), end) == 0)
+            memcpy(ret_names->text[ret_names->count++], entry->d_name, length + 1);
+    }
+    closedir(folder);
+    qsort(ret_names->text, ret_names->count, NAME_SIZE, compare_names);
+}
+
+static void tell_free_memory(struct wm_drm_look *look)
+{
+    const struct wm_drm_card *card = &look->board->card;
+    double total = look->numbers[WM_GPU_MEMORY_TOTAL];
+    double used = look->numbers[WM_GPU_MEMORY_USED];
+
+    /* Their sum would count what they share twice, and the driver's own not. */
+    if (card->sensors[WM_DRM_MEMORY_USED].way == WM_DRM_BY_CLIENTS &&
+        !look->absent[WM_GPU_MEMORY_USED])
+        wm_drm_look_missing(look, WM_GPU_MEMORY_USED, WM_READING_UNSUPPORTED,
+                            "%s tells the memory of each process alone", card->driver);
+    if (!look->is_number[WM_GPU_MEMORY_TOTAL] || !look->is_number[WM_GPU_MEMORY_USED])
+        return;
+    if (used > total)
+        wm_drm_look_missing(look, WM_GPU_MEMORY_FREE, WM_READING_FAILED,
+                            "more memory is in use than there is");
+    else
+        wm_drm_look_number(look, WM_GPU_MEMORY_FREE, total - used);
+}
+
+static void tell_fan(struct wm_drm_look *look)
+{
+    const char *hwmon = look->board->card.hwmon;
+    struct wm_drm_text file;
+    double speed, most, control;
+    char path[96];
+
+    look->absent[WM_GPU_FAN] = "hwmon/pwm1";
+    if (!hwmon[0])
+        return;
+
+    /* 0: nobody controls it, which is full speed by the rules of hwmon. */
+    snprintf(path, sizeof(path), "%spwm1_enable", hwmon);
+    wm_drm_look_read_number(look, path, true, 0, 16, &file, &control);
+    if (file.there && file.state != WM_READING_OK) {
+        wm_drm_look_failed(look, WM_GPU_FAN, &file);
+        return;
+    }
+    bool is_free = file.there && control == 0;
+
+    snprintf(path, sizeof(path), "%spwm1", hwmon);
+    wm_drm_look_read_number(look, path, true, 0, PWM_MAX, &file, &speed);
+    if (file.there && file.state == WM_READING_OK) {
+        look->absent[WM_GPU_FAN] = "hwmon/pwm1_max";
+        snprintf(path, sizeof(path), "%spwm1_max", hwmon);
+        wm_drm_look_read_number(look, path, true, 1, PWM_MAX, &file, &most);
+    }
+    if (!file.there)
+        return;
+    if (file.state != WM_READING_OK)
+        wm_drm_look_failed(look, WM_GPU_FAN, &file);
+    else if (speed > most)
+        wm_drm_look_missing(look, WM_GPU_FAN, WM_READING_FAILED,
+                            "it turns faster than it can: %.0f of %.0f", speed, most);
+    else
+        wm_drm_look_number(look, WM_GPU_FAN, is_free ? 1 : speed / most);
+}
+
+/* The bits of amdgpu_smu.h in the kernel. */
+static const struct {
+    unsigned bit;
+    const char *name;
+} throttlers[] = {
+    { 0, "ppt0" },          { 1, "ppt1" },          { 2, "ppt2" },
+    { 3, "ppt3" },          { 4, "spl" },           { 5, "fppt" },
+    { 6, "sppt" },          { 7, "sppt_apu" },      { 16, "tdc_gfx" },
+    { 17, "tdc_soc" },      { 18, "tdc_mem" },      { 19, "tdc_vdd" },
+    { 20, "tdc_cvip" },     { 21, "edc_cpu" },      { 22, "edc_gfx" },
+    { 23, "apcc" },         { 32, "temp_gpu" },     { 33, "temp_core" },
+    { 34, "temp_mem" },     { 35, "temp_edge" },    { 36, "temp_hotspot" },
+    { 37, "temp_soc" },     { 38, "temp_vr_gfx" },  { 39, "temp_vr_soc" },
+    { 40, "temp_vr_mem0" }, { 41, "temp_vr_mem1" }, { 42, "temp_liquid0" },
+    { 43, "temp_liquid1" }, { 44, "vrhot0" },       { 45, "vrhot1" },
+    { 46, "prochot_cpu" },  { 47, "prochot_gfx" },  { 56, "ppm" },
+    { 57, "fit" },
+};
+
+static void append(char *list, size_t size, const char *name)
+{
+    size_t length = strlen(list);
+
+    snprintf(list + length, size - length, "%s%s", length > 0 ? ", " : "", name);
+}
+
+static const char *throttler_name(unsigned bit, char *spare, size_t size)
+{
+    for (size_t i = 0; i < sizeof(throttlers) / sizeof(throttlers[0]); i++) {
+        if (throttlers[i].bit == bit)
+            return throttlers[i].name;
+    }
+    snprintf(spare, size, "bit %u", bit);
+    return spare;
+}
+
+static void tell_throttle_by_bits(struct wm_drm_look *look)
+{
+    const struct wm_gpu_metrics *metrics;
+    struct wm_error err;
+    char list[512] = "", spare[16];
+
+    look->absent[WM_GPU_THROTTLE] = "device/gpu_metrics";
+    if (faccessat(look->board->dir, "device/gpu_metrics", F_OK, 0) != 0)
+        return;
+    enum wm_reading_state state = wm_drm_card_metrics(&look->board->card, &metrics, &err);
+    if (state != WM_READING_OK) {
+        wm_drm_look_missing(look, WM_GPU_THROTTLE, state, "%s", err.text);
+        return;
+    }
+    if (!(metrics->present & WM_GPU_METRICS_THROTTLE)) {
+        wm_drm_look_missing(look, WM_GPU_THROTTLE, WM_READING_UNSUPPORTED,
+                            "gpu_metrics of this GPU does not have it");
+        return;
+    }
+    for (unsigned bit = 0; bit < 64; bit++) {
+        if (metrics->throttle >> bit & 1)
+            append(list, sizeof(list), throttler_name(bit, spare, sizeof(spare)));
+    }
+    wm_drm_look_text(look, WM_GPU_THROTTLE, list[0] ? list : "none");
+}
+
+/* Intel's drivers have one file for each reason. */
+static const struct {
+    const char *driver, *folder, *start;
+} reasons[] = {
+    { "i915", "gt/gt0", "throttle_reason_" },
+    { "xe", "device/tile0/gt0/freq0/throttle", "reason_" },
+};
+
+static void tell_throttle_by_files(struct wm_drm_look *look, const char *folder,
+                                   const char *start)
+{
+    struct names names;
+    struct wm_drm_text file;
+    char path[128], list[512] = "";
+    double set;
+
+    list_names(look, folder, start, "", &names);
+    for (size_t i = 0; i < names.count; i++) {
+        const char *reason = names.text[i] + strlen(start);
+        if (strcmp(reason, "status") == 0) /* whether there is any */
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", folder, names.text[i]);
+        wm_drm_look_read_number(look, path, true, 0, 1, &file, &set);
+        if (file.state != WM_READING_OK) {
+            wm_drm_look_failed(look, WM_GPU_THROTTLE, &file);
+            return;
+        }
+        if (set > 0)
+            append(list, sizeof(list), reason);
+    }
+    look->absent[WM_GPU_THROTTLE] = folder;
+    if (names.count > 0)
+        wm_drm_look_text(look, WM_GPU_THROTTLE, list[0] ? list : "none");
+}
+
+static void tell_throttle(struct wm_drm_look *look)
+{
+    const char *driver = look->board->card.driver;
+
+    if (strcmp(driver, "amdgpu") == 0)
+        tell_throttle_by_bits(look);
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        if (strcmp(driver, reasons[i].driver) == 0)
+            tell_throttle_by_files(look, reasons[i].folder, reasons[i].start);
+    }
+}
+
+/* amdgpu counts for each block of the chip, "umc" being its memory. */
+static void tell_errors(struct wm_drm_look *look, enum wm_gpu_field field, const char *kind)
+{
+    struct names names;
+    struct wm_drm_text file;
+    char path[96];
+    uint64_t count;
+    double sum = 0;
+
+    list_names(look, "device/ras", "", "_err_count", &names);
+    for (size_t i = 0; i < names.count; i++) {
+        snprintf(path, sizeof(path), "device/ras/%s", names.text[i]);
+        wm_drm_look_read(look, path, true, &file);
+        if (file.state == WM_READING_OK &&
+            wm_parse_named_number(file.text, kind, &count) != WM_OK)
+            wm_drm_look_refuse(look, path, &file);
+        if (file.state != WM_READING_OK) {
+            wm_drm_look_failed(look, field, &file);
+            return;
+        }
+        sum += (double)count;
+    }
+    look->absent[field] = "device/ras/umc_err_count";
+    if (names.count > 0)
+        wm_drm_look_number(look, field, sum);
+}
+
+/* "feature mask: 0x3", where the lowest bit is the memory's. */
+static void tell_error_correction(struct wm_drm_look *look)
+{
+    static const char path[] = "device/ras/features", start[] = "feature mask: ";
+    struct wm_drm_text file;
+    uint64_t mask;
+
+    look->absent[WM_GPU_ECC_MODE] = path;
+    wm_drm_look_read(look, path, false, &file);
+    if (!file.there)
+        return;
+    if (file.state == WM_READING_OK &&
+        (strncmp(file.text, start, strlen(start)) != 0 ||
+         wm_parse_drm_hex(file.text + strlen(start), &mask) != WM_OK))
+        wm_drm_look_refuse(look, path, &file);
+    if (file.state != WM_READING_OK)
+        wm_drm_look_failed(look, WM_GPU_ECC_MODE, &file);
+    else
+        wm_drm_look_text(look, WM_GPU_ECC_MODE, mask & 1 ? "Enabled" : "Disabled");
+}
+
+/* The power of an APU is that of its CPU too; gpu_metrics tells what most are. */
+static void tell_scope(struct wm_drm_look *look)
+{
+    const struct wm_gpu_metrics *metrics;
+    struct wm_error err;
+
+    look->absent[WM_GPU_POWER_SCOPE] = "device/gpu_metrics";
+    if (faccessat(look->board->dir, "device/gpu_metrics", F_OK, 0) != 0)
+        return;
+    enum wm_reading_state state = wm_drm_card_metrics(&look->board->card, &metrics, &err);
+    if (look->board->card.integrated)
+        wm_drm_look_text(look, WM_GPU_POWER_SCOPE, "module");
+    else if (state != WM_READING_OK)
+        wm_drm_look_missing(look, WM_GPU_POWER_SCOPE, state, "%s", err.text);
+    else
+        wm_drm_look_text(look, WM_GPU_POWER_SCOPE, metrics->integrated ? "module" : "gpu");
+}
+
+static void tell_power(struct wm_drm_look *look)
+{
+    const struct wm_drm_card *card = &look->board->card;
+
+    if (look->is_number[WM_GPU_POWER_LIMIT])
+        wm_drm_look_text(look, WM_GPU_POWER_MANAGEMENT, "Supported");
+    if (strcmp(card->driver, "amdgpu") == 0)
+        tell_scope(look);
+    else if (look->is_number[WM_GPU_ENERGY])
+        wm_drm_look_missing(look, WM_GPU_POWER_DRAW, WM_READING_UNSUPPORTED,
+                            "%s counts energy alone; power is how fast that grows",
+                            card->driver);
+}
+
+void wm_drm_look_at_condition(struct wm_drm_look *look)
+{
+    if (look->groups & WM_GPU_MEMORY)
+        tell_free_memory(look);
+    if (look->groups & WM_GPU_UTILIZATION)
+        tell_fan(look);
+    if (look->groups & WM_GPU_CLOCKS)
+        tell_throttle(look);
+    if (look->groups & WM_GPU_POWER)
+        tell_power(look);
+    if ((look->groups & WM_GPU_ECC) && strcmp(look->board->card.driver, "amdgpu") == 0) {
+        tell_error_correction(look);
+        tell_errors(look, WM_GPU_ECC_CORRECTED, "ce");
+        tell_errors(look, WM_GPU_ECC_UNCORRECTED, "ue");
+    }
+    if ((look->groups & WM_GPU_THROUGHPUT) &&
+        strcmp(look->board->card.driver, "amdgpu") == 0) {
+        static const char why[] = "amdgpu counts packets for a whole second when asked, "
+                                  "which is too slow";
+        wm_drm_look_missing(look, WM_GPU_PCI_SENT, WM_READING_UNSUPPORTED, "%s", why);
+        wm_drm_look_missing(look, WM_GPU_PCI_RECEIVED, WM_READING_UNSUPPORTED, "%s", why);
+    }
+}

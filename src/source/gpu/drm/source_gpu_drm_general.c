@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_gpu_drm_general.c - who a DRM GPU is: names and numbers, its driver, its place on
+ * PCI, what the kernel's compute driver (KFD) knows, and whether it has a display. */
+#include "source/gpu/drm/source_gpu_drm_look.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base_file.h"
+#include "source/gpu/drm/source_gpu_drm_text.h"
+
+/* Most nodes of KFD that are looked at; a node is a processor or a GPU. */
+enum { NODES_MAX = 128 };
+
+static const char *vendor_of(uint64_t id)
+{
+    switch (id) {
+    case 0x1002:
+    case 0x1022:
+        return "AMD";
+    case 0x8086:
+        return "Intel";
+    case 0x10de:
+        return "NVIDIA";
+    default:
+        return NULL;
+    }
+}
+
+/* A 16-bit number that PCI gives to a maker or to what is made. A failure is the
+ * reason why there is no `field`. */
+static bool read_id(struct wm_drm_look *look, enum wm_gpu_field field, const char *path,
+                    uint64_t *ret_id)
+{
+    struct wm_drm_text file;
+
+    wm_drm_look_read(look, path, false, &file);
+    if (file.there && file.state == WM_READING_OK) {
+        if (wm_parse_drm_hex(file.text, ret_id) == WM_OK && *ret_id <= UINT16_MAX)
+            return true;
+        wm_drm_look_refuse(look, path, &file);
+    }
+    if (file.there)
+        wm_drm_look_failed(look, field, &file);
+    else
+        look->absent[field] = path;
+    return false;
+}
+
+static void tell_vendor(struct wm_drm_look *look)
+{
+    uint64_t id;
+    char text[16];
+
+    if (!read_id(look, WM_GPU_VENDOR, "device/vendor", &id))
+        return;
+    const char *name = vendor_of(id);
+    snprintf(text, sizeof(text), "0x%04" PRIx64, id);
+    wm_drm_look_text(look, WM_GPU_VENDOR, name ? name : text);
+}
+
+static void tell_pair(struct wm_drm_look *look, enum wm_gpu_field field, const char *device,
+                      const char *vendor)
+{
+    uint64_t high, low;
+    char text[16];
+
+    if (!wm_drm_look_wants(look, field) || !read_id(look, field, device, &high) ||
+        !read_id(look, field, vendor, &low))
+        return;
+    snprintf(text, sizeof(text), "%04" PRIX64 "%04" PRIX64, high, low);
+    wm_drm_look_text(look, field, text);
+}
+
+/* Of "0000:03:00.0" the parts; a card that is not on PCI has none. */
+static void tell_place(struct wm_drm_look *look)
+{
+    static const enum wm_gpu_field parts[] = { WM_GPU_PCI_BUS, WM_GPU_PCI_DEVICE };
+    const char *slot = look->board->card.slot;
+
+    if (!slot[0]) {
+        for (enum wm_gpu_field field = WM_GPU_PCI_BUS; field <= WM_GPU_PCI_REPLAYS; field++)
+            wm_drm_look_missing(look, field, WM_READING_UNSUPPORTED,
+                                "this GPU is not on PCI");
+        return;
+    }
+    wm_drm_look_text(look, WM_GPU_PCI_BUS_ID, slot);
+    for (size_t i = 0; i < 2; i++) {
+        char text[24];
+        slot = strchr(slot, ':') + 1;
+        snprintf(text, sizeof(text), "%02lX", strtoul(slot, NULL, 16));
+        wm_drm_look_text(look, parts[i], text);
+    }
+    tell_pair(look, WM_GPU_PCI_DEVICE_ID, "device/device", "device/vendor");
+    tell_pair(look, WM_GPU_PCI_SUB_SYSTEM_ID, "device/subsystem_device",
+              "device/subsystem_vendor");
+}
+
+static bool read_line(const char *folder, const char *name, char ret_line[WM_DRM_LINE])
+{
+    char path[512], text[WM_DRM_LINE + 8];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    ssize_t length = wm_file_read_at(AT_FDCWD, path, text, sizeof(text));
+    return length > 0 && strlen(text) == (size_t)length &&
+           wm_parse_drm_line(text, ret_line) == WM_OK;
+}
+
+/* Drivers of the kernel itself have no version but the kernel's; those that a
+ * vendor gives out apart have one. */
+static void tell_driver_version(struct wm_drm_look *look)
+{
+    char name[64], line[WM_DRM_LINE], labelled[WM_DRM_LINE + 16];
+
+    snprintf(name, sizeof(name), "module/%s/version", look->board->card.driver);
+    if (read_line(look->sysfs, name, line)) {
+        wm_drm_look_text(look, WM_GPU_DRIVER_VERSION, line);
+    } else if (read_line(look->procfs, "sys/kernel/osrelease", line)) {
+        snprintf(labelled, sizeof(labelled), "of Linux %s", line);
+        wm_drm_look_text(look, WM_GPU_DRIVER_VERSION, labelled);
+    }
+}
+
+/* "gfx90a" of 90010: the last two digits of the name are hexadecimal. */
+static void tell_architecture(struct wm_drm_look *look, uint64_t version)
+{
+    char text[32];
+
+    if (version == 0 || version > 999999 || version / 100 % 100 > 15 || version % 100 > 15)
+        return;
+    snprintf(text, sizeof(text), "gfx%" PRIu64 "%" PRIx64 "%" PRIx64, version / 10000,
+             version / 100 % 100, version % 100);
+    wm_drm_look_text(look, WM_GPU_ARCHITECTURE, text);
+}
+
+static void tell_node(struct wm_drm_look *look, const char *properties)
+{
+    uint64_t simds, per_unit, version;
+
+    if (wm_parse_named_number(properties, "simd_count", &simds) == WM_OK &&
+        wm_parse_named_number(properties, "simd_per_cu", &per_unit) == WM_OK &&
+        per_unit > 0 && simds >= per_unit && simds < 1000000)
+        wm_drm_look_number(look, WM_GPU_MULTIPROCESSORS, (double)(simds / per_unit));
+    if (wm_parse_named_number(properties, "gfx_target_version", &version) == WM_OK)
+        tell_architecture(look, version);
+}
+
+/* KFD numbers its nodes without gaps, and says which render node is which GPU. */
+static void tell_compute_units(struct wm_drm_look *look)
+{
+    char path[512], text[8192];
+    uint64_t render;
+
+    for (unsigned node = 0; node < NODES_MAX && look->board->card.render >= 0; node++) {
+        snprintf(path, sizeof(path), "%s/class/kfd/kfd/topology/nodes/%u", look->sysfs,
+                 node);
+        if (faccessat(AT_FDCWD, path, F_OK, 0) != 0)
+            return;
+        snprintf(path, sizeof(path), "%s/class/kfd/kfd/topology/nodes/%u/properties",
+                 look->sysfs, node);
+        ssize_t length = wm_file_read_at(AT_FDCWD, path, text, sizeof(text));
+        if (length <= 0 || strlen(text) != (size_t)length ||
+            wm_parse_named_number(text, "drm_render_minor", &render) < 0 ||
+            render != (uint64_t)look->board->card.render)
+            continue;
+        tell_node(look, text);
+        return;
+    }
+}
+
+/* What one connector says: 1 a display uses it, 0 none does, -1 `file` says why it
+ * is not known. */
+static int ask_connector(const struct wm_drm_look *look, const char *connector,
+                         struct wm_drm_text *file)
+{
+    char path[300];
+
+    snprintf(path, sizeof(path), "%s/enabled", connector);
+    wm_drm_look_read(look, path, false, file);
+    if (file->state != WM_READING_OK)
+        return -1;
+    if (strcmp(file->text, "enabled\n") == 0)
+        return 1;
+    if (strcmp(file->text, "disabled\n") == 0)
+        return 0;
+    wm_drm_look_refuse(look, path, file);
+    return -1;
+}
+
+/* A connector is a folder such as card1-DP-1 beside the card's files. */
+static void tell_display(struct wm_drm_look *look)
+{
+    struct wm_drm_text file, bad = { .state = WM_READING_OK };
+    struct dirent *entry;
+    char prefix[24];
+    bool active = false;
+
+    snprintf(prefix, sizeof(prefix), "%s-", look->board->card.label);
+    DIR *folder = wm_file_open_folder(look->board->dir, ".");
+    if (!folder)
+        return;
+    while ((entry = readdir(folder)) != NULL) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+            continue;
+        int says = ask_connector(look, entry->d_name, &file);
+        active |= says > 0;
+        if (says < 0)
+            bad = file;
+    }
+    closedir(folder);
+    if (active || bad.state == WM_READING_OK)
+        wm_drm_look_number(look, WM_GPU_DISPLAY_ACTIVE, active);
+    else
+        wm_drm_look_failed(look, WM_GPU_DISPLAY_ACTIVE, &bad);
+}
+
+void wm_drm_look_at_general(struct wm_drm_look *look)
+{
+    const struct wm_drm_card *card = &look->board->card;
+
+    tell_place(look);
+    if (!(look->groups & WM_GPU_GENERAL))
+        return;
+    wm_drm_look_text(look, WM_GPU_NAME, card->model);
+    wm_drm_look_text(look, WM_GPU_UUID, card->identity);
+    wm_drm_look_text(look, WM_GPU_LABEL, card->label);
+    wm_drm_look_text(look, WM_GPU_SOURCE, "drm");
+    wm_drm_look_text(look, WM_GPU_KERNEL_DRIVER, card->driver);
+    wm_drm_look_number(look, WM_GPU_SIMULATED, 0); /* the kernel has no such GPU */
+    tell_vendor(look);
+    tell_driver_version(look);
+    tell_display(look);
+    if (strcmp(card->driver, "amdgpu") == 0)
+        tell_compute_units(look);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_gpu_nvml.c - what NVIDIA GPUs say of themselves through NVML, the library behind
+ * nvidia-smi. Here: which GPUs there are, and how one is reached that was not, or
+ * was lost. What they are asked is in source_gpu_nvml_numbers.c, source_gpu_nvml_texts.c,
+ * source_gpu_nvml_mig.c and source_gpu_nvml_processes.c.
+ */
+#include "source/gpu/nvml/source_gpu_nvml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct inventory {
+    struct nvml_library library;
+    char *procfs;
+    struct gpu_nvml_gpu *gpus;
+    size_t count;
+};
+
+bool gpu_nvml_wants(const struct gpu_nvml_asking *asking, enum wm_gpu_field field)
+{
+    const struct wm_gpu_field_info *info = wm_gpu_field_info(field);
+
+    return info->asked_with & (info->fixed ? asking->fixed : asking->groups);
+}
+
+void gpu_nvml_note(const struct gpu_nvml_asking *asking, int status)
+{
+    if (status == NVML_ERROR_GPU_IS_LOST)
+        asking->gpu->is_reached = false;
+}
+
+static void tell_missing(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
+                         int status)
+{
+    gpu_nvml_note(asking, status);
+    wm_gpu_set_missing(asking->sheet, field, nvml_state(status),
+                       nvml_text(asking->library, status));
+}
+
+void gpu_nvml_tell(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
+                   int status, double value)
+{
+    if (status == NVML_SUCCESS)
+        wm_gpu_set_number(asking->sheet, field, value);
+    else
+        tell_missing(asking, field, status);
+}
+
+void gpu_nvml_tell_text(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
+                        int status, const char *text)
+{
+    if (status == NVML_SUCCESS)
+        wm_gpu_set_text(asking->sheet, field, text);
+    else
+        tell_missing(asking, field, status);
+}
+
+struct wm_gpu_number gpu_nvml_number(const struct gpu_nvml_asking *asking, int status,
+                                     double value)
+{
+    gpu_nvml_note(asking, status);
+    return (struct wm_gpu_number) {
+        .state = nvml_state(status),
+        .value = value,
+        .why = status == NVML_SUCCESS ? NULL : nvml_text(asking->library, status),
+    };
+}
+
+/* By its identity where that is known, for the order may have changed while the
+ * GPU was away. */
+static int find_handle(const struct nvml_api *api, struct gpu_nvml_gpu *gpu)
+{
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (gpu->uuid[0] && api->device_by_uuid)
+        status = api->device_by_uuid(gpu->uuid, &gpu->handle);
+    if (nvml_lacks_call(status))
+        status = api->device_at(gpu->index, &gpu->handle);
+    return status;
+}
+
+static int reach(const struct nvml_api *api, struct gpu_nvml_gpu *gpu)
+{
+    if (gpu->is_reached)
+        return NVML_SUCCESS;
+
+    int status = find_handle(api, gpu);
+    if (status != NVML_SUCCESS)
+        return status;
+    gpu->is_reached = true;
+    if (!gpu->uuid[0] &&
+        api->uuid(gpu->handle, gpu->uuid, sizeof(gpu->uuid)) != NVML_SUCCESS)
+        gpu->uuid[0] = '\0';
+    nvml_clean_text(gpu->uuid, sizeof(gpu->uuid));
+    return NVML_SUCCESS;
+}
+
+static int inventory_open(void *state, const struct wm_source_config *config,
+                          struct wm_error *err)
+{
+    struct inventory *inventory = state;
+    unsigned count = 0;
+
+    int status = nvml_library_open(&inventory->library, config->nvml, err);
+    if (status == WM_OK)
+        status = nvml_library_count(&inventory->library, &count, err);
+    if (status < 0)
+        return status;
+
+    inventory->procfs = strdup(config->procfs ? config->procfs : "/proc");
+    inventory->gpus = calloc(count, sizeof(*inventory->gpus));
+    if (!inventory->procfs || !inventory->gpus)
+        return wm_fail(err, WM_ENOMEM, "out of memory for %u GPUs", count);
+
+    for (unsigned i = 0; i < count; i++) {
+        struct gpu_nvml_gpu *gpu = &inventory->gpus[inventory->count++];
+
+        gpu->index = i;
+        if (gpu_nvml_processes_init(&gpu->processes) != NVML_SUCCESS)
+            return wm_fail(err, WM_ENOMEM, "out of memory for %u GPUs", count);
+        /* Each refresh asks who it is until it has said so: here, one that hangs
+         * would hide the others. */
+    }
+    return WM_OK;
+}
+
+static size_t inventory_count(const void *state)
+{
+    const struct inventory *inventory = state;
+
+    return inventory->count;
+}
+
+static const char *inventory_detail(const void *state)
+{
+    const struct inventory *inventory = state;
+
+    return inventory->library.detail;
+}
+
+/* Whether NVML tells it, and only the GPU itself knows it. The rest is told by
+ * gpu_nvml_tell_machine(), by the core, or not at all. */
+static bool is_asked_of_gpu(enum wm_gpu_field field)
+{
+    switch (field) {
+    case WM_GPU_INDEX:
+    case WM_GPU_LABEL:
+    case WM_GPU_VENDOR:
+    case WM_GPU_SOURCE:
+    case WM_GPU_KERNEL_DRIVER:
+    case WM_GPU_DRIVER_VERSION:
+    case WM_GPU_NVML_VERSION:
+    case WM_GPU_CUDA_VERSION:
+    case WM_GPU_MEMORY_SHARED_TOTAL:
+    case WM_GPU_MEMORY_SHARED_USED:
+    case WM_GPU_TEMPERATURE_HOTSPOT:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static void tell_unreached(const struct gpu_nvml_asking *asking, int status)
+{
+    for (enum wm_gpu_field field = 0; field < WM_GPU_FIELDS; field++) {
+        if (is_asked_of_gpu(field) && gpu_nvml_wants(asking, field))
+            tell_missing(asking, field, status);
+    }
+    if (asking->groups & WM_GPU_PROCESSES) {
+        wm_gpu_begin_processes(asking->sheet);
+        wm_gpu_end_processes(asking->sheet, nvml_state(status),
+                             nvml_text(asking->library, status));
+    }
+}
+
+static void tell_all(const struct gpu_nvml_asking *asking)
+{
+    gpu_nvml_tell_identity(asking);
+    if (asking->groups & (WM_GPU_GENERAL | WM_GPU_MEMORY | WM_GPU_PROCESSES))
+        gpu_nvml_find_migs(asking);
+    gpu_nvml_tell_numbers(asking);
+    gpu_nvml_tell_texts(asking);
+    if (asking->groups & (WM_GPU_GENERAL | WM_GPU_MEMORY))
+        gpu_nvml_tell_migs(asking);
+    if (asking->groups & WM_GPU_PROCESSES)
+        gpu_nvml_tell_processes(asking);
+}
+
+static void inventory_refresh(void *state, size_t index, unsigned groups, bool all,
+                              struct wm_gpu_sheet *sheet)
+{
+    struct inventory *inventory = state;
+    struct gpu_nvml_gpu *gpu = &inventory->gpus[index];
+    const struct nvml_api *api = &inventory->library.api;
+    struct gpu_nvml_asking asking = {
+        .library = &inventory->library,
+        .api = api,
+        .gpu = gpu,
+        .sheet = sheet,
+        .groups = groups,
+        .fixed = all ? groups : groups & ~gpu->known,
+        .procfs = inventory->procfs,
+    };
+
+    gpu_nvml_tell_machine(&asking);
+    int status = reach(api, gpu);
+    asking.device = gpu->handle;
+    if (status != NVML_SUCCESS) {
+        tell_unreached(&asking, status);
+        return;
+    }
+    tell_all(&asking);
+    if (gpu->is_reached)
+        gpu->known |= groups;
+}
+
+/* An NVML that was started before the driver was unloaded does not see the new one;
+ * it says so. */
+static bool inventory_changed(void *state)
+{
+    const struct inventory *inventory = state;
+    unsigned count = 0;
+    int status = inventory->library.api.device_count(&count);
+
+    if (status == NVML_SUCCESS)
+        return count != inventory->count;
+    return status == NVML_ERROR_UNINITIALIZED || status == NVML_ERROR_DRIVER_NOT_LOADED;
+}
+
+static void inventory_close(void *state)
+{
+    struct inventory *inventory = state;
+
+    for (size_t i = 0; i < inventory->count; i++)
+        gpu_nvml_processes_release(&inventory->gpus[i].processes);
+    free(inventory->gpus);
+    free(inventory->procfs);
+    nvml_library_close(&inventory->library);
+}
+
+const struct wm_gpu_ops wm_gpu_nvml = {
+    .name = "nvml",
+    .state_size = sizeof(struct inventory),
+    .open = inventory_open,
+    .count = inventory_count,
+    .detail = inventory_detail,
+    .refresh = inventory_refresh,
+    .changed = inventory_changed,
+    .close = inventory_close,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_gpu_nvml.h - what the files of the NVML backend share: a GPU, and the asking of
+ * it. */
+#ifndef WM_SOURCE_GPU_NVML_H
+#define WM_SOURCE_GPU_NVML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "source/gpu/nvml/source_nvml_library.h"
+#include "source/gpu/source_gpu_ops.h"
+
+/* A part of a partitioned GPU. */
+struct gpu_nvml_mig {
+    nvml_device handle;
+    int gpu_instance, compute_instance; /* or WM_GPU_INSTANCE_NOT_TOLD */
+};
+
+/* No GPU has more than seven parts so far. */
+enum { GPU_NVML_MIGS_MAX = 64 };
+
+/* Work space for the processes of one GPU. */
+struct gpu_nvml_processes {
+    struct nvml_raw_list raw;
+
+    struct gpu_nvml_user *users; /* every entry of every list, then one per process */
+    size_t user_count, user_room;
+
+    struct nvml_process_sample *samples; /* the last there were: by pid, one of each */
+    struct nvml_process_sample *fresh;   /* for the driver to write */
+    size_t sample_count, sample_room;
+    unsigned long long last_seen_us; /* the driver's time of the newest sample ever */
+    int64_t sampled_ns;              /* when `samples` were given */
+};
+
+struct gpu_nvml_gpu {
+    unsigned index;
+    bool is_reached; /* `handle` was good when it was last used */
+    nvml_device handle;
+    char uuid[NVML_UUID_SIZE]; /* "" until it was told */
+    unsigned known;            /* groups whose fixed fields have been told */
+
+    int mig_status; /* of asking for the next two */
+    unsigned mig_mode, mig_mode_pending;
+    struct gpu_nvml_mig migs[GPU_NVML_MIGS_MAX];
+    size_t mig_count;
+
+    struct gpu_nvml_processes processes;
+};
+
+/* One refresh of one GPU. */
+struct gpu_nvml_asking {
+    const struct nvml_library *library;
+    const struct nvml_api *api; /* the library's */
+    struct gpu_nvml_gpu *gpu;
+    nvml_device device; /* the GPU's handle */
+    struct wm_gpu_sheet *sheet;
+    unsigned groups;
+    unsigned fixed;     /* those of them whose fixed fields are asked, too */
+    const char *procfs; /* where processes need no name from the driver */
+};
+
+/* Whether that field is to be told now. */
+bool gpu_nvml_wants(const struct gpu_nvml_asking *asking, enum wm_gpu_field field);
+
+/* Writes down what a call gave: the value where `status` is NVML_SUCCESS, else
+ * why there is none. Notes when the GPU is lost. */
+void gpu_nvml_tell(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
+                   int status, double value);
+
+/* The same for a text. */
+void gpu_nvml_tell_text(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
+                        int status, const char *text);
+
+/* To be called with every status that neither of these gets. */
+void gpu_nvml_note(const struct gpu_nvml_asking *asking, int status);
+
+/* The value of a number that is told apart from a sheet's fields. */
+struct wm_gpu_number gpu_nvml_number(const struct gpu_nvml_asking *asking, int status,
+                                     double value);
+
+/* Memory of a GPU or of a part of one, whatever the driver's age. The older form
+ * counts what the driver keeps for itself as used and does not tell it apart:
+ * `ret_reserved` says whether it is told. */
+int gpu_nvml_ask_memory(const struct nvml_api *api, nvml_device device,
+                        struct nvml_memory_v2 *ret_memory, int *ret_reserved);
+
+/* Each asks for what `asking` wants of its subject. The identity goes first: who a GPU
+ * is that hangs in a later call is known then. */
+void gpu_nvml_tell_identity(const struct gpu_nvml_asking *asking);
+void gpu_nvml_tell_numbers(const struct gpu_nvml_asking *asking);
+void gpu_nvml_tell_texts(const struct gpu_nvml_asking *asking);
+
+/* What can be told of a GPU that cannot be reached. */
+void gpu_nvml_tell_machine(const struct gpu_nvml_asking *asking);
+
+/* Finds out whether the GPU is partitioned, and its parts. */
+void gpu_nvml_find_migs(const struct gpu_nvml_asking *asking);
+bool gpu_nvml_is_partitioned(const struct gpu_nvml_gpu *gpu);
+void gpu_nvml_tell_migs(const struct gpu_nvml_asking *asking);
+
+int gpu_nvml_processes_init(struct gpu_nvml_processes *processes);
+void gpu_nvml_processes_release(struct gpu_nvml_processes *processes);
+void gpu_nvml_tell_processes(const struct gpu_nvml_asking *asking);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_gpu_nvml_mig.c - the parts of a partitioned GPU (MIG). */
+#include "source/gpu/nvml/source_gpu_nvml.h"
+
+#include <limits.h>
+
+bool gpu_nvml_is_partitioned(const struct gpu_nvml_gpu *gpu)
+{
+    return gpu->mig_status == NVML_SUCCESS && gpu->mig_mode == NVML_ENABLED;
+}
+
+static int ask_instance(int (*call)(nvml_device mig, unsigned *id), nvml_device mig)
+{
+    unsigned id = 0;
+
+    return call && call(mig, &id) == NVML_SUCCESS && id <= INT_MAX
+               ? (int)id
+               : WM_GPU_INSTANCE_NOT_TOLD;
+}
+
+/* Between the numbers of parts there may be numbers of none. */
+static void find_parts(const struct gpu_nvml_asking *asking)
+{
+    const struct nvml_api *api = asking->api;
+    struct gpu_nvml_gpu *gpu = asking->gpu;
+    unsigned most = 0;
+
+    if (!api->mig_count_max || !api->mig_at ||
+        api->mig_count_max(asking->device, &most) != NVML_SUCCESS)
+        return;
+    if (most > GPU_NVML_MIGS_MAX)
+        most = GPU_NVML_MIGS_MAX;
+
+    for (unsigned i = 0; i < most; i++) {
+        nvml_device handle = NULL;
+
+        if (api->mig_at(asking->device, i, &handle) != NVML_SUCCESS)
+            continue;
+        gpu->migs[gpu->mig_count++] = (struct gpu_nvml_mig) {
+            .handle = handle,
+            .gpu_instance = ask_instance(api->gpu_instance, handle),
+            .compute_instance = ask_instance(api->compute_instance, handle),
+        };
+    }
+}
+
+void gpu_nvml_find_migs(const struct gpu_nvml_asking *asking)
+{
+    struct gpu_nvml_gpu *gpu = asking->gpu;
+    const struct nvml_api *api = asking->api;
+
+    gpu->mig_count = 0;
+    gpu->mig_status = NVML_ERROR_FUNCTION_NOT_FOUND;
+    if (api->mig_mode)
+        gpu->mig_status =
+            api->mig_mode(asking->device, &gpu->mig_mode, &gpu->mig_mode_pending);
+    if (gpu_nvml_is_partitioned(gpu))
+        find_parts(asking);
+}
+
+/* NULL where NVML does not tell. */
+static const char *ask_text(int (*call)(nvml_device mig, char *text, unsigned size),
+                            nvml_device mig, char *text, size_t size)
+{
+    if (!call || call(mig, text, (unsigned)size) != NVML_SUCCESS)
+        return NULL;
+    text[size - 1] = '\0';
+    return text[0] ? text : NULL;
+}
+
+static struct wm_gpu_number ask_multiprocessors(const struct gpu_nvml_asking *asking,
+                                                nvml_device mig)
+{
+    struct nvml_attributes attributes = { 0 };
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (asking->api->attributes)
+        status = asking->api->attributes(mig, &attributes);
+    if (status == NVML_SUCCESS && attributes.multiprocessors == UINT_MAX)
+        status = NVML_IMPOSSIBLE_VALUE;
+    return gpu_nvml_number(asking, status, attributes.multiprocessors);
+}
+
+static int tell_mig(const struct gpu_nvml_asking *asking, const struct gpu_nvml_mig *mig)
+{
+    char uuid[NVML_UUID_SIZE] = "", name[NVML_NAME_SIZE] = "";
+    struct nvml_memory_v2 memory;
+    int reserved;
+    int status = gpu_nvml_ask_memory(asking->api, mig->handle, &memory, &reserved);
+
+    const struct wm_gpu_mig_told told = {
+        .uuid = ask_text(asking->api->uuid, mig->handle, uuid, sizeof(uuid)),
+        .name = ask_text(asking->api->name, mig->handle, name, sizeof(name)),
+        .gpu_instance = mig->gpu_instance,
+        .compute_instance = mig->compute_instance,
+        .multiprocessors = ask_multiprocessors(asking, mig->handle),
+        .memory_total = gpu_nvml_number(asking, status, (double)memory.total),
+        .memory_used = gpu_nvml_number(asking, status, (double)memory.used),
+    };
+    return wm_gpu_add_mig(asking->sheet, &told);
+}
+
+void gpu_nvml_tell_migs(const struct gpu_nvml_asking *asking)
+{
+    int status = WM_OK;
+
+    wm_gpu_begin_migs(asking->sheet);
+    for (size_t i = 0; i < asking->gpu->mig_count && status == WM_OK; i++)
+        status = tell_mig(asking, &asking->gpu->migs[i]);
+    wm_gpu_end_migs(asking->sheet);
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_gpu_nvml_numbers.c - the numbers that NVML tells of a GPU: how each is asked, what
+ * it cannot be, and its unit. */
+#include "source/gpu/nvml/source_gpu_nvml.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* The greatest values that are not NVML's way to say "none". */
+#define ANY_UNSIGNED ((double)(UINT_MAX - 1))
+#define ANY_LONG 0x1.fffffffffffffp+63
+
+/* A number that has a call, or a field, of its own. */
+struct number {
+    enum wm_gpu_field field;
+    int (*ask)(const struct nvml_api *api, nvml_device device, const struct number *number,
+               double *ret_value);
+    size_t slot;        /* of the call in struct nvml_api, where `ask` serves several */
+    int which;          /* the call's argument, where it has one */
+    double most;        /* more than this cannot be */
+    double times, over; /* from NVML's unit to ours; whole, so that 71500 mW are 71.5 W */
+};
+
+/* ISO C has no cast between pointers of the two kinds that lie in a slot. */
+#define CALL(call, api, number)                                                            \
+    do {                                                                                   \
+        memcpy(&(call), (const char *)(api) + (number)->slot, sizeof(call));               \
+        if (!(call))                                                                       \
+            return NVML_ERROR_FUNCTION_NOT_FOUND;                                          \
+    } while (0)
+
+static int ask_plain(const struct nvml_api *api, nvml_device device,
+                     const struct number *number, double *ret_value)
+{
+    int (*call)(nvml_device device, unsigned *value);
+    unsigned value = 0;
+    CALL(call, api, number);
+
+    int status = call(device, &value);
+    *ret_value = value;
+    return status;
+}
+
+static int ask_which(const struct nvml_api *api, nvml_device device,
+                     const struct number *number, double *ret_value)
+{
+    int (*call)(nvml_device device, int which, unsigned *value);
+    unsigned value = 0;
+    CALL(call, api, number);
+
+    int status = call(device, number->which, &value);
+    *ret_value = value;
+    return status;
+}
+
+static int ask_sampled(const struct nvml_api *api, nvml_device device,
+                       const struct number *number, double *ret_value)
+{
+    int (*call)(nvml_device device, unsigned *value, unsigned *period_us);
+    unsigned value = 0, period_us = 0;
+    CALL(call, api, number);
+
+    int status = call(device, &value, &period_us);
+    *ret_value = value;
+    return status;
+}
+
+static int ask_long(const struct nvml_api *api, nvml_device device,
+                    const struct number *number, double *ret_value)
+{
+    int (*call)(nvml_device device, unsigned long long *value);
+    unsigned long long value = 0;
+    CALL(call, api, number);
+
+    int status = call(device, &value);
+    *ret_value = (double)value;
+    return status;
+}
+
+static int ask_ecc(const struct nvml_api *api, nvml_device device, int error, int counter,
+                   double *ret_value)
+{
+    unsigned long long count = 0;
+    if (!api->ecc_errors)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    int status = api->ecc_errors(device, error, counter, &count);
+    *ret_value = (double)count;
+    return status;
+}
+
+static int ask_ecc_volatile(const struct nvml_api *api, nvml_device device,
+                            const struct number *number, double *ret_value)
+{
+    return ask_ecc(api, device, number->which, NVML_ECC_VOLATILE, ret_value);
+}
+
+static int ask_ecc_aggregate(const struct nvml_api *api, nvml_device device,
+                             const struct number *number, double *ret_value)
+{
+    return ask_ecc(api, device, number->which, NVML_ECC_AGGREGATE, ret_value);
+}
+
+/* A board without fans does not know the first. */
+static int without_fan(int status)
+{
+    return status == NVML_ERROR_INVALID_ARGUMENT ? NVML_ERROR_NOT_SUPPORTED : status;
+}
+
+/* The older call does not say which fan it means. */
+static int ask_fan(const struct nvml_api *api, nvml_device device,
+                   const struct number *number, double *ret_value)
+{
+    unsigned percent = 0;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+    (void)number;
+
+    if (api->fan_speed_v2)
+        status = api->fan_speed_v2(device, 0, &percent);
+    if (nvml_lacks_call(status) && api->fan_speed_v1)
+        status = api->fan_speed_v1(device, &percent);
+    *ret_value = percent;
+    return without_fan(status);
+}
+
+static int ask_fan_rpm(const struct nvml_api *api, nvml_device device,
+                       const struct number *number, double *ret_value)
+{
+    struct nvml_fan_speed_v1 speed = { .version = NVML_FAN_SPEED_V1 };
+    (void)number;
+    if (!api->fan_rpm)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    int status = api->fan_rpm(device, &speed);
+    *ret_value = speed.rpm;
+    return without_fan(status);
+}
+
+static int ask_temperature(const struct nvml_api *api, nvml_device device,
+                           const struct number *number, double *ret_value)
+{
+    (void)number;
+    return nvml_temperature(api, device, ret_value);
+}
+
+static int ask_field(const struct nvml_api *api, nvml_device device, unsigned id,
+                     unsigned scope, double *ret_value)
+{
+    /* What the driver leaves as it is must not pass for 0. */
+    struct nvml_field_value field = {
+        .field = id,
+        .scope = scope,
+        .status = NVML_ERROR_NO_DATA,
+    };
+    if (!api->field_values)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    int status = api->field_values(device, 1, &field);
+    if (status == NVML_SUCCESS)
+        status = field.status;
+    /* A driver from before a field says that the argument is wrong. */
+    if (status == NVML_ERROR_INVALID_ARGUMENT)
+        status = NVML_ERROR_NOT_SUPPORTED;
+    return status == NVML_SUCCESS ? nvml_field_number(&field, ret_value) : status;
+}
+
+static int ask_gpu_field(const struct nvml_api *api, nvml_device device,
+                         const struct number *number, double *ret_value)
+{
+    return ask_field(api, device, (unsigned)number->which, 0, ret_value);
+}
+
+static int ask_nvlink_field(const struct nvml_api *api, nvml_device device,
+                            const struct number *number, double *ret_value)
+{
+    return ask_field(api, device, (unsigned)number->which, NVML_NVLINK_ALL, ret_value);
+}
+
+/* How many links are up. The first that cannot be is past the last. */
+static int ask_nvlinks(const struct nvml_api *api, nvml_device device,
+                       const struct number *number, double *ret_value)
+{
+    double up = 0;
+    (void)number;
+    if (!api->nvlink_state)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    for (unsigned link = 0; link < NVML_NVLINKS_MAX; link++) {
+        unsigned is_up = NVML_DISABLED;
+        int status = api->nvlink_state(device, link, &is_up);
+
+        if (status == NVML_ERROR_INVALID_ARGUMENT)
+            break;
+        if (status != NVML_SUCCESS && (link == 0 || status != NVML_ERROR_NOT_SUPPORTED))
+            return status;
+        if (status == NVML_SUCCESS && is_up > NVML_ENABLED)
+            return NVML_IMPOSSIBLE_VALUE;
+        up += status == NVML_SUCCESS ? is_up : 0;
+    }
+    *ret_value = up;
+    return NVML_SUCCESS;
+}
+
+/* A fan may turn faster than what its 100 % stand for. PCIe throughput is told in
+ * "KB/s", which is taken by its word. */
+enum { FAN_MOST = 200, CELSIUS_MOST = 1000, MHZ_MOST = 100000 };
+#define CELSIUS_LEAST (-273.0)
+
+/* A new number is one line here and, where no call is like its own, one function
+ * above. */
+/* clang-format off */
+#define SLOT(member) offsetof(struct nvml_api, member)
+static const struct number numbers[] = {
+    { WM_GPU_CORES, ask_plain, SLOT(cores), 0, ANY_UNSIGNED, 1, 1 },
+    { WM_GPU_DISPLAY_ACTIVE, ask_plain, SLOT(display_active), 0, NVML_ENABLED, 1, 1 },
+
+    { WM_GPU_UTILIZATION_ENCODER, ask_sampled, SLOT(encoder_utilization), 0, 100, 1, 100 },
+    { WM_GPU_UTILIZATION_DECODER, ask_sampled, SLOT(decoder_utilization), 0, 100, 1, 100 },
+    { WM_GPU_FAN, ask_fan, 0, 0, FAN_MOST, 1, 100 },
+    { WM_GPU_FAN_SPEED, ask_fan_rpm, 0, 0, ANY_UNSIGNED, 1, 1 },
+    { WM_GPU_TEMPERATURE, ask_temperature, 0, 0, CELSIUS_MOST, 1, 1 },
+    { WM_GPU_TEMPERATURE_MEMORY, ask_gpu_field, 0, NVML_FIELD_MEMORY_TEMPERATURE, CELSIUS_MOST, 1, 1 },
+    { WM_GPU_TEMPERATURE_SLOWDOWN, ask_which, SLOT(temperature_threshold), NVML_TEMPERATURE_SLOWDOWN, CELSIUS_MOST, 1, 1 },
+    { WM_GPU_TEMPERATURE_SHUTDOWN, ask_which, SLOT(temperature_threshold), NVML_TEMPERATURE_SHUTDOWN, CELSIUS_MOST, 1, 1 },
+
+    { WM_GPU_PCI_LINK_GEN, ask_plain, SLOT(link_generation), 0, ANY_UNSIGNED, 1, 1 },
+    { WM_GPU_PCI_LINK_GEN_MAX, ask_plain, SLOT(link_generation_max), 0, ANY_UNSIGNED, 1, 1 },
+    { WM_GPU_PCI_LINK_WIDTH, ask_plain, SLOT(link_width), 0, ANY_UNSIGNED, 1, 1 },
+    { WM_GPU_PCI_LINK_WIDTH_MAX, ask_plain, SLOT(link_width_max), 0, ANY_UNSIGNED, 1, 1 },
+    { WM_GPU_PCI_REPLAYS, ask_plain, SLOT(replays), 0, ANY_UNSIGNED, 1, 1 },
+    { WM_GPU_PCI_SENT, ask_which, SLOT(throughput), NVML_PCIE_SENT, ANY_UNSIGNED, 1000, 1 },
+    { WM_GPU_PCI_RECEIVED, ask_which, SLOT(throughput), NVML_PCIE_RECEIVED, ANY_UNSIGNED, 1000, 1 },
+
+    { WM_GPU_CLOCK_GRAPHICS, ask_which, SLOT(clock), NVML_CLOCK_GRAPHICS, MHZ_MOST, 1e6, 1 },
+    { WM_GPU_CLOCK_SM, ask_which, SLOT(clock), NVML_CLOCK_SM, MHZ_MOST, 1e6, 1 },
+    { WM_GPU_CLOCK_MEMORY, ask_which, SLOT(clock), NVML_CLOCK_MEMORY, MHZ_MOST, 1e6, 1 },
+    { WM_GPU_CLOCK_VIDEO, ask_which, SLOT(clock), NVML_CLOCK_VIDEO, MHZ_MOST, 1e6, 1 },
+    { WM_GPU_CLOCK_GRAPHICS_MAX, ask_which, SLOT(clock_max), NVML_CLOCK_GRAPHICS, MHZ_MOST, 1e6, 1 },
+    { WM_GPU_CLOCK_SM_MAX, ask_which, SLOT(clock_max), NVML_CLOCK_SM, MHZ_MOST, 1e6, 1 },
+    { WM_GPU_CLOCK_MEMORY_MAX, ask_which, SLOT(clock_max), NVML_CLOCK_MEMORY, MHZ_MOST, 1e6, 1 },
+    { WM_GPU_CLOCK_VIDEO_MAX, ask_which, SLOT(clock_max), NVML_CLOCK_VIDEO, MHZ_MOST, 1e6, 1 },
+
+    { WM_GPU_POWER_DRAW, ask_plain, SLOT(power_mw), 0, ANY_UNSIGNED, 1, 1000 },
+    { WM_GPU_POWER_LIMIT, ask_plain, SLOT(power_limit_mw), 0, ANY_UNSIGNED, 1, 1000 },
+    { WM_GPU_POWER_LIMIT_DEFAULT, ask_plain, SLOT(power_limit_default_mw), 0, ANY_UNSIGNED, 1, 1000 },
+    { WM_GPU_POWER_LIMIT_ENFORCED, ask_plain, SLOT(power_limit_enforced_mw), 0, ANY_UNSIGNED, 1, 1000 },
+    { WM_GPU_ENERGY, ask_long, SLOT(energy_mj), 0, ANY_LONG, 1, 1000 },
+
+    { WM_GPU_ECC_CORRECTED, ask_ecc_volatile, 0, NVML_ERRORS_CORRECTED, ANY_LONG, 1, 1 },
+    { WM_GPU_ECC_UNCORRECTED, ask_ecc_volatile, 0, NVML_ERRORS_UNCORRECTED, ANY_LONG, 1, 1 },
+    { WM_GPU_ECC_CORRECTED_LIFETIME, ask_ecc_aggregate, 0, NVML_ERRORS_CORRECTED, ANY_LONG, 1, 1 },
+    { WM_GPU_ECC_UNCORRECTED_LIFETIME, ask_ecc_aggregate, 0, NVML_ERRORS_UNCORRECTED, ANY_LONG, 1, 1 },
+
+    { WM_GPU_NVLINK_LINKS, ask_nvlinks, 0, 0, NVML_NVLINKS_MAX, 1, 1 },
+    { WM_GPU_NVLINK_SENT, ask_nvlink_field, 0, NVML_FIELD_NVLINK_SENT, ANY_LONG, 1024, 1 },
+    { WM_GPU_NVLINK_RECEIVED, ask_nvlink_field, 0, NVML_FIELD_NVLINK_RECEIVED, ANY_LONG, 1024, 1 },
+};
+#undef SLOT
+/* clang-format on */
+
+static bool is_celsius(const struct number *number)
+{
+    return strcmp(wm_gpu_field_info(number->field)->unit, "celsius") == 0;
+}
+
+static void tell_number(const struct gpu_nvml_asking *asking, const struct number *number)
+{
+    double value = 0;
+    int status = number->ask(asking->api, asking->device, number, &value);
+    double least = is_celsius(number) ? CELSIUS_LEAST : 0;
+
+    /* Also where it is not a number at all. */
+    if (status == NVML_SUCCESS && !(value >= least && value <= number->most))
+        status = NVML_IMPOSSIBLE_VALUE;
+    gpu_nvml_tell(asking, number->field, status, value * number->times / number->over);
+}
+
+int gpu_nvml_ask_memory(const struct nvml_api *api, nvml_device device,
+                        struct nvml_memory_v2 *ret_memory, int *ret_reserved)
+{
+    struct nvml_memory_v2 memory = { .version = NVML_MEMORY_V2 };
+    struct nvml_memory_v1 older = { 0 };
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (api->memory_v2)
+        status = api->memory_v2(device, &memory);
+    *ret_reserved = status;
+    if (nvml_lacks_call(status) && api->memory_v1) {
+        status = api->memory_v1(device, &older);
+        memory.total = older.total;
+        memory.free = older.free;
+        memory.used = older.used;
+        memory.reserved = 0;
+    }
+    if (status == NVML_SUCCESS &&
+        (memory.total == NVML_NOT_AVAILABLE || memory.used > memory.total ||
+         memory.free > memory.total || memory.reserved > memory.total)) {
+        status = NVML_IMPOSSIBLE_VALUE;
+        *ret_reserved = status;
+    }
+    *ret_memory = memory;
+    return status;
+}
+
+static void tell_memory(const struct gpu_nvml_asking *asking)
+{
+    struct nvml_memory_v2 memory;
+    int reserved;
+    int status = gpu_nvml_ask_memory(asking->api, asking->device, &memory, &reserved);
+
+    gpu_nvml_tell(asking, WM_GPU_MEMORY_TOTAL, status, (double)memory.total);
+    gpu_nvml_tell(asking, WM_GPU_MEMORY_USED, status, (double)memory.used);
+    gpu_nvml_tell(asking, WM_GPU_MEMORY_FREE, status, (double)memory.free);
+    gpu_nvml_tell(asking, WM_GPU_MEMORY_RESERVED, reserved, (double)memory.reserved);
+}
+
+static void tell_bar1(const struct gpu_nvml_asking *asking)
+{
+    struct nvml_bar1_memory memory = { 0 };
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (asking->api->bar1_memory)
+        status = asking->api->bar1_memory(asking->device, &memory);
+    if (status == NVML_SUCCESS &&
+        (memory.total == NVML_NOT_AVAILABLE || memory.used > memory.total))
+        status = NVML_IMPOSSIBLE_VALUE;
+    gpu_nvml_tell(asking, WM_GPU_MEMORY_BAR1_TOTAL, status, (double)memory.total);
+    gpu_nvml_tell(asking, WM_GPU_MEMORY_BAR1_USED, status, (double)memory.used);
+}
+
+static void tell_percent(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
+                         int status, unsigned percent)
+{
+    if (status == NVML_SUCCESS && percent > 100)
+        status = NVML_IMPOSSIBLE_VALUE;
+    gpu_nvml_tell(asking, field, status, percent / 1e2);
+}
+
+static void tell_utilization(const struct gpu_nvml_asking *asking)
+{
+    struct nvml_utilization percent = { 0 };
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (asking->api->utilization)
+        status = asking->api->utilization(asking->device, &percent);
+    tell_percent(asking, WM_GPU_UTILIZATION_GPU, status, percent.gpu);
+    tell_percent(asking, WM_GPU_UTILIZATION_MEMORY, status, percent.memory);
+}
+
+/* What this call tells apart is the parts of a partitioned GPU, so far; a driver
+ * may come to answer for a whole one. */
+static void tell_multiprocessors(const struct gpu_nvml_asking *asking)
+{
+    struct nvml_attributes attributes = { 0 };
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (asking->api->attributes)
+        status = asking->api->attributes(asking->device, &attributes);
+    if (status == NVML_SUCCESS && attributes.multiprocessors == UINT_MAX)
+        status = NVML_IMPOSSIBLE_VALUE;
+    gpu_nvml_tell(asking, WM_GPU_MULTIPROCESSORS, status, attributes.multiprocessors);
+}
+
+static void tell_milliwatts(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
+                            int status, double milliwatts)
+{
+    if (status == NVML_SUCCESS && !(milliwatts >= 0 && milliwatts <= ANY_UNSIGNED))
+        status = NVML_IMPOSSIBLE_VALUE;
+    gpu_nvml_tell(asking, field, status, milliwatts / 1e3);
+}
+
+static void tell_power_limits(const struct gpu_nvml_asking *asking)
+{
+    unsigned lowest = 0, highest = 0;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (asking->api->power_limit_range_mw)
+        status = asking->api->power_limit_range_mw(asking->device, &lowest, &highest);
+    tell_milliwatts(asking, WM_GPU_POWER_LIMIT_MIN, status, lowest);
+    tell_milliwatts(asking, WM_GPU_POWER_LIMIT_MAX, status, highest);
+}
+
+/* Both in one scope, or they could not be compared. Boards with a CPU on them may
+ * tell power of all that is on the module and refuse that of the GPU alone. */
+static void tell_power_fields(const struct gpu_nvml_asking *asking)
+{
+    static const struct {
+        unsigned scope;
+        const char *word;
+    } scopes[] = { { NVML_POWER_GPU, "gpu" }, { NVML_POWER_MODULE, "module" } };
+    double instant[2] = { 0 }, average[2] = { 0 };
+    int instant_status[2], average_status[2];
+    size_t s = 0;
+
+    for (size_t i = 0; i < 2; i++) {
+        instant_status[i] = ask_field(asking->api, asking->device, NVML_FIELD_POWER_INSTANT,
+                                      scopes[i].scope, &instant[i]);
+        average_status[i] = ask_field(asking->api, asking->device, NVML_FIELD_POWER_AVERAGE,
+                                      scopes[i].scope, &average[i]);
+        if (instant_status[i] == NVML_SUCCESS || average_status[i] == NVML_SUCCESS) {
+            s = i;
+            break;
+        }
+    }
+    tell_milliwatts(asking, WM_GPU_POWER_INSTANT, instant_status[s], instant[s]);
+    tell_milliwatts(asking, WM_GPU_POWER_AVERAGE, average_status[s], average[s]);
+    gpu_nvml_tell_text(asking, WM_GPU_POWER_SCOPE,
+                       average_status[s] == NVML_SUCCESS ? NVML_SUCCESS : instant_status[s],
+                       scopes[s].word);
+}
+
+/* Calls that tell several numbers; each is made where the first is wanted. */
+static const struct {
+    enum wm_gpu_field first;
+    void (*tell)(const struct gpu_nvml_asking *asking);
+} groups[] = {
+    { WM_GPU_MULTIPROCESSORS, tell_multiprocessors },
+    { WM_GPU_MEMORY_TOTAL, tell_memory },
+    { WM_GPU_MEMORY_BAR1_TOTAL, tell_bar1 },
+    { WM_GPU_UTILIZATION_GPU, tell_utilization },
+    { WM_GPU_POWER_INSTANT, tell_power_fields },
+    { WM_GPU_POWER_LIMIT_MIN, tell_power_limits },
+};
+
+void gpu_nvml_tell_numbers(const struct gpu_nvml_asking *asking)
+{
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (gpu_nvml_wants(asking, numbers[i].field))
+            tell_number(asking, &numbers[i]);
+    }
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        if (gpu_nvml_wants(asking, groups[i].first))
+            groups[i].tell(asking);
+    }
+}

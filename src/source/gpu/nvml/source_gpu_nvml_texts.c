@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_gpu_nvml_texts.c - what NVML tells of a GPU in words, and the words for what it
+ * tells in numbers that mean none; in nvidia-smi's words where it has some. */
+#include "source/gpu/nvml/source_gpu_nvml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Room for each text that NVML gives, and for those made here. */
+enum { TEXT_SIZE = 256 };
+
+/* A text of the GPU's identity that has a call of its own. */
+static const struct text {
+    enum wm_gpu_field field;
+    size_t slot; /* of its call in struct nvml_api */
+} texts[] = {
+    { WM_GPU_SERIAL, offsetof(struct nvml_api, serial) },
+    { WM_GPU_UUID, offsetof(struct nvml_api, uuid) },
+    { WM_GPU_BIOS, offsetof(struct nvml_api, vbios_version) },
+};
+
+static int ask_text(const struct gpu_nvml_asking *asking, size_t slot, char *text)
+{
+    int (*call)(nvml_device device, char *text, unsigned size);
+
+    text[0] = '\0';
+    memcpy(&call, (const char *)asking->api + slot, sizeof(call));
+    if (!call)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    int status = call(asking->device, text, TEXT_SIZE);
+    text[TEXT_SIZE - 1] = '\0';
+    return status;
+}
+
+/* A number that stands for a word, and has a call of its own. */
+struct words {
+    const char *const *words;
+    size_t count;
+    const char *noun; /* "architecture 12" is what has no word; NULL: that cannot be */
+};
+
+#define WORDS(array) array, sizeof(array) / sizeof((array)[0])
+
+static const char *const enabled_words[] = {
+    [NVML_DISABLED] = "Disabled",
+    [NVML_ENABLED] = "Enabled",
+};
+
+static const char *const compute_mode_words[] = {
+    [NVML_COMPUTE_DEFAULT] = "Default",
+    [NVML_COMPUTE_EXCLUSIVE_THREAD] = "Exclusive Thread",
+    [NVML_COMPUTE_PROHIBITED] = "Prohibited",
+    [NVML_COMPUTE_EXCLUSIVE_PROCESS] = "Exclusive Process",
+};
+
+static const char *const architecture_words[] = {
+    [NVML_ARCHITECTURE_KEPLER] = "Kepler",
+    [NVML_ARCHITECTURE_MAXWELL] = "Maxwell",
+    [NVML_ARCHITECTURE_PASCAL] = "Pascal",
+    [NVML_ARCHITECTURE_VOLTA] = "Volta",
+    [NVML_ARCHITECTURE_TURING] = "Turing",
+    [NVML_ARCHITECTURE_AMPERE] = "Ampere",
+    [NVML_ARCHITECTURE_ADA] = "Ada",
+    [NVML_ARCHITECTURE_HOPPER] = "Hopper",
+    [NVML_ARCHITECTURE_BLACKWELL] = "Blackwell",
+};
+
+static const struct words enabled = { WORDS(enabled_words), NULL };
+static const struct words compute_modes = { WORDS(compute_mode_words), "mode" };
+static const struct words architectures = { WORDS(architecture_words), "architecture" };
+
+static void tell_word(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
+                      int status, unsigned value, const struct words *words)
+{
+    char text[TEXT_SIZE] = "";
+
+    if (value < words->count && words->words[value])
+        snprintf(text, sizeof(text), "%s", words->words[value]);
+    else if (words->noun && value != NVML_ARCHITECTURE_UNKNOWN)
+        snprintf(text, sizeof(text), "%s %u", words->noun, value);
+    else if (status == NVML_SUCCESS)
+        status = NVML_IMPOSSIBLE_VALUE;
+    gpu_nvml_tell_text(asking, field, status, text);
+}
+
+static const struct word {
+    enum wm_gpu_field field;
+    size_t slot;
+    const struct words *words;
+} words[] = {
+    { WM_GPU_ARCHITECTURE, offsetof(struct nvml_api, architecture), &architectures },
+    { WM_GPU_COMPUTE_MODE, offsetof(struct nvml_api, compute_mode), &compute_modes },
+    { WM_GPU_PERSISTENCE, offsetof(struct nvml_api, persistence), &enabled },
+};
+
+static void tell_asked_word(const struct gpu_nvml_asking *asking, const struct word *word)
+{
+    int (*call)(nvml_device device, unsigned *value);
+    unsigned value = 0;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    memcpy(&call, (const char *)asking->api + word->slot, sizeof(call));
+    if (call)
+        status = call(asking->device, &value);
+    tell_word(asking, word->field, status, value, word->words);
+}
+
+static void tell_name(const struct gpu_nvml_asking *asking)
+{
+    char name[TEXT_SIZE];
+    int status = ask_text(asking, offsetof(struct nvml_api, name), name);
+
+    gpu_nvml_tell_text(asking, WM_GPU_NAME, status, name);
+    gpu_nvml_tell(asking, WM_GPU_SIMULATED, status, strstr(name, "SIMULATED") != NULL);
+}
+
+static void tell_compute_capability(const struct gpu_nvml_asking *asking)
+{
+    char text[TEXT_SIZE];
+    int major = 0, minor = 0;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (asking->api->compute_capability)
+        status = asking->api->compute_capability(asking->device, &major, &minor);
+    if (status == NVML_SUCCESS && (major < 1 || major > 99 || minor < 0 || minor > 99))
+        status = NVML_IMPOSSIBLE_VALUE;
+    snprintf(text, sizeof(text), "%d.%d", major, minor);
+    gpu_nvml_tell_text(asking, WM_GPU_COMPUTE_CAPABILITY, status, text);
+}
+
+/* gpu_nvml_find_migs() has asked. */
+static void tell_mig_mode(const struct gpu_nvml_asking *asking)
+{
+    const struct gpu_nvml_gpu *gpu = asking->gpu;
+
+    tell_word(asking, WM_GPU_MIG_MODE, gpu->mig_status, gpu->mig_mode, &enabled);
+    tell_word(asking, WM_GPU_MIG_MODE_PENDING, gpu->mig_status, gpu->mig_mode_pending,
+              &enabled);
+}
+
+static void tell_ecc_mode(const struct gpu_nvml_asking *asking)
+{
+    unsigned current = 0, pending = 0;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (asking->api->ecc_mode)
+        status = asking->api->ecc_mode(asking->device, &current, &pending);
+    tell_word(asking, WM_GPU_ECC_MODE, status, current, &enabled);
+    tell_word(asking, WM_GPU_ECC_MODE_PENDING, status, pending, &enabled);
+}
+
+static void tell_performance(const struct gpu_nvml_asking *asking)
+{
+    char text[TEXT_SIZE];
+    unsigned state = 0;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (asking->api->performance)
+        status = asking->api->performance(asking->device, &state);
+    if (status == NVML_SUCCESS && state == NVML_PSTATE_UNKNOWN)
+        status = NVML_ERROR_NOT_SUPPORTED;
+    if (status == NVML_SUCCESS && state > NVML_PSTATE_LAST)
+        status = NVML_IMPOSSIBLE_VALUE;
+    snprintf(text, sizeof(text), "P%u", state);
+    gpu_nvml_tell_text(asking, WM_GPU_PERFORMANCE, status, text);
+}
+
+static int ask_pci(const struct nvml_api *api, nvml_device device, struct nvml_pci *ret_pci)
+{
+    struct nvml_pci pci = { 0 };
+    struct nvml_pci_v2 older = { 0 };
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (api->pci_v3)
+        status = api->pci_v3(device, &pci);
+    if (nvml_lacks_call(status) && api->pci_v2) {
+        status = api->pci_v2(device, &older);
+        memcpy(pci.bus_id, older.bus_id, sizeof(older.bus_id));
+        pci.domain = older.domain;
+        pci.bus = older.bus;
+        pci.device = older.device;
+        pci.device_id = older.device_id;
+        pci.sub_system_id = older.sub_system_id;
+    }
+    nvml_clean_text(pci.bus_id, sizeof(pci.bus_id));
+    if (status == NVML_SUCCESS && (pci.bus > 0xFF || pci.device > 0x1F))
+        status = NVML_IMPOSSIBLE_VALUE;
+    *ret_pci = pci;
+    return status;
+}
+
+/* Drivers came to write domains of eight digits; everybody else, the kernel among
+ * them, writes four as long as they do. */
+static const char *short_bus_id(const char *bus_id)
+{
+    const char *colon = strchr(bus_id, ':');
+    bool is_long = colon == bus_id + 8 && strncmp(bus_id, "0000", 4) == 0;
+
+    return is_long ? bus_id + 4 : bus_id;
+}
+
+static void tell_hexadecimal(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
+                             int status, int digits, unsigned value)
+{
+    char text[TEXT_SIZE];
+
+    snprintf(text, sizeof(text), "%0*X", digits, value);
+    gpu_nvml_tell_text(asking, field, status, text);
+}
+
+static void tell_pci(const struct gpu_nvml_asking *asking)
+{
+    struct nvml_pci pci;
+    int status = ask_pci(asking->api, asking->device, &pci);
+
+    gpu_nvml_tell_text(asking, WM_GPU_PCI_BUS_ID, status, short_bus_id(pci.bus_id));
+    tell_hexadecimal(asking, WM_GPU_PCI_BUS, status, 2, pci.bus);
+    tell_hexadecimal(asking, WM_GPU_PCI_DEVICE, status, 2, pci.device);
+    tell_hexadecimal(asking, WM_GPU_PCI_DEVICE_ID, status, 8, pci.device_id);
+    tell_hexadecimal(asking, WM_GPU_PCI_SUB_SYSTEM_ID, status, 8, pci.sub_system_id);
+}
+
+static const struct {
+    unsigned long long bit;
+    const char *word;
+} clock_reasons[] = {
+    { NVML_CLOCK_GPU_IDLE, "gpu_idle" },
+    { NVML_CLOCK_APPLICATIONS_SETTING, "applications_clocks_setting" },
+    { NVML_CLOCK_SW_POWER_CAP, "sw_power_cap" },
+    { NVML_CLOCK_HW_SLOWDOWN, "hw_slowdown" },
+    { NVML_CLOCK_SYNC_BOOST, "sync_boost" },
+    { NVML_CLOCK_SW_THERMAL_SLOWDOWN, "sw_thermal_slowdown" },
+    { NVML_CLOCK_HW_THERMAL_SLOWDOWN, "hw_thermal_slowdown" },
+    { NVML_CLOCK_HW_POWER_BRAKE, "hw_power_brake_slowdown" },
+    { NVML_CLOCK_DISPLAY_SETTING, "display_clock_setting" },
+    { NVML_CLOCK_BOARD_LIMIT, "board_limit" },
+    { NVML_CLOCK_RELIABILITY, "reliability" },
+};
+
+/* All of them fit into TEXT_SIZE. */
+static void write_reasons(unsigned long long reasons, char *text)
+{
+    size_t length = 0;
+
+    for (size_t i = 0; i < sizeof(clock_reasons) / sizeof(clock_reasons[0]); i++) {
+        if (!(reasons & clock_reasons[i].bit))
+            continue;
+        length += (size_t)snprintf(text + length, TEXT_SIZE - length, "%s%s",
+                                   length ? ", " : "", clock_reasons[i].word);
+        reasons &= ~clock_reasons[i].bit;
+    }
+    if (reasons)
+        snprintf(text + length, TEXT_SIZE - length, "%s0x%llx", length ? ", " : "",
+                 reasons);
+    else if (!length)
+        snprintf(text, TEXT_SIZE, "none");
+}
+
+static void tell_throttle(const struct gpu_nvml_asking *asking)
+{
+    const struct nvml_api *api = asking->api;
+    char text[TEXT_SIZE];
+    unsigned long long reasons = 0;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (api->clock_event_reasons)
+        status = api->clock_event_reasons(asking->device, &reasons);
+    if (nvml_lacks_call(status) && api->clock_throttle_reasons)
+        status = api->clock_throttle_reasons(asking->device, &reasons);
+    if (status == NVML_SUCCESS && reasons == NVML_NOT_AVAILABLE)
+        status = NVML_IMPOSSIBLE_VALUE;
+    write_reasons(reasons, text);
+    gpu_nvml_tell_text(asking, WM_GPU_THROTTLE, status, text);
+}
+
+/* The call goes away in drivers to come; a GPU with a limit manages its power. */
+static void tell_power_management(const struct gpu_nvml_asking *asking)
+{
+    const struct nvml_api *api = asking->api;
+    unsigned value = NVML_DISABLED;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (api->power_management)
+        status = api->power_management(asking->device, &value);
+    if (nvml_lacks_call(status) && api->power_limit_mw) {
+        status = api->power_limit_mw(asking->device, &value);
+        value = NVML_ENABLED;
+    }
+    if (status == NVML_SUCCESS && value > NVML_ENABLED)
+        status = NVML_IMPOSSIBLE_VALUE;
+    if (status == NVML_SUCCESS && value == NVML_DISABLED)
+        wm_gpu_set_missing(asking->sheet, WM_GPU_POWER_MANAGEMENT, WM_READING_UNSUPPORTED,
+                           "power management is switched off");
+    else
+        gpu_nvml_tell_text(asking, WM_GPU_POWER_MANAGEMENT, status, "Supported");
+}
+
+/* Calls that tell several texts, or one that is made of what they tell; each is made
+ * where the first is wanted. */
+static const struct {
+    enum wm_gpu_field first;
+    void (*tell)(const struct gpu_nvml_asking *asking);
+} groups[] = {
+    { WM_GPU_COMPUTE_CAPABILITY, tell_compute_capability },
+    { WM_GPU_MIG_MODE, tell_mig_mode },
+    { WM_GPU_PERFORMANCE, tell_performance },
+    { WM_GPU_PCI_BUS_ID, tell_pci },
+    { WM_GPU_THROTTLE, tell_throttle },
+    { WM_GPU_POWER_MANAGEMENT, tell_power_management },
+    { WM_GPU_ECC_MODE, tell_ecc_mode },
+};
+
+void gpu_nvml_tell_identity(const struct gpu_nvml_asking *asking)
+{
+    char text[TEXT_SIZE];
+
+    if (gpu_nvml_wants(asking, WM_GPU_NAME))
+        tell_name(asking);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (gpu_nvml_wants(asking, texts[i].field)) {
+            int status = ask_text(asking, texts[i].slot, text);
+            gpu_nvml_tell_text(asking, texts[i].field, status, text);
+        }
+    }
+}
+
+void gpu_nvml_tell_texts(const struct gpu_nvml_asking *asking)
+{
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (gpu_nvml_wants(asking, words[i].field))
+            tell_asked_word(asking, &words[i]);
+    }
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        if (gpu_nvml_wants(asking, groups[i].first))
+            groups[i].tell(asking);
+    }
+}
+
+static void tell_version(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
+                         int (*call)(char *text, unsigned size))
+{
+    char text[TEXT_SIZE] = "";
+    int status = call ? call(text, sizeof(text)) : NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    nvml_clean_text(text, sizeof(text));
+    gpu_nvml_tell_text(asking, field, status, text);
+}
+
+static void tell_cuda_version(const struct gpu_nvml_asking *asking)
+{
+    const struct nvml_api *api = asking->api;
+    char text[TEXT_SIZE];
+    int version = 0;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (api->cuda_version_v2)
+        status = api->cuda_version_v2(&version);
+    if (nvml_lacks_call(status) && api->cuda_version_v1)
+        status = api->cuda_version_v1(&version);
+    if (status == NVML_SUCCESS && (version < 1000 || version > 1000000))
+        status = NVML_IMPOSSIBLE_VALUE;
+    snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);
+    gpu_nvml_tell_text(asking, WM_GPU_CUDA_VERSION, status, text);
+}
+
+void gpu_nvml_tell_machine(const struct gpu_nvml_asking *asking)
+{
+    char label[TEXT_SIZE];
+
+    if (!(asking->fixed & WM_GPU_GENERAL))
+        return;
+    snprintf(label, sizeof(label), "gpu%u", asking->gpu->index);
+    wm_gpu_set_text(asking->sheet, WM_GPU_LABEL, label);
+    wm_gpu_set_text(asking->sheet, WM_GPU_VENDOR, "NVIDIA");
+    wm_gpu_set_text(asking->sheet, WM_GPU_SOURCE, wm_gpu_nvml.name);
+    wm_gpu_set_text(asking->sheet, WM_GPU_KERNEL_DRIVER, "nvidia");
+    tell_version(asking, WM_GPU_DRIVER_VERSION, asking->api->driver_version);
+    tell_version(asking, WM_GPU_NVML_VERSION, asking->api->nvml_version);
+    tell_cuda_version(asking);
+}

@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_nvml.c - NVIDIA GPUs through NVML, the library behind nvidia-smi.
+ *
+ * Each GPU is a part of its own, as one that hangs must not hold up the others.
+ * One that is lost, to a fault or to a driver that was unloaded, is looked for
+ * from then on and goes on when it is back.
+ */
+#include "source/source_ops.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_clock.h"
+#include "base/base_error.h"
+#include "source/gpu/nvml/source_nvml_abi.h"
+#include "source/gpu/nvml/source_nvml_boards.h"
+#include "source/gpu/nvml/source_nvml_library.h"
+#include "source/gpu/nvml/source_nvml_power.h"
+#include "source/gpu/nvml/source_nvml_processes.h"
+#include "source/gpu/select/source_gpu_choice.h"
+
+/* How often GPUs are counted, and a lost one is looked for. */
+#define SEARCH_PERIOD_NS WM_NS_PER_S
+
+struct gpu {
+    nvml_device handle;
+    const char *id;
+    char label[16];
+    bool has_details; /* else it hung when it was asked for its name and power */
+    const char *name; /* empty where it has none */
+
+    int gone; /* what NVML said when it was lost; NVML_SUCCESS: it is not */
+    int64_t searched_ns;
+
+    /* Answers of a tick's calls that serve two metrics. */
+    struct nvml_power power;
+    int memory_status;
+    unsigned long long memory_used;
+    unsigned long long memory_total;
+
+    struct nvml_processes processes;
+};
+
+static int query_energy(const struct nvml_api *api, struct gpu *gpu, double *ret_joules)
+{
+    unsigned long long millijoules = 0;
+    if (!api->energy_mj)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    int status = api->energy_mj(gpu->handle, &millijoules);
+    if (status == NVML_SUCCESS && millijoules == NVML_NOT_AVAILABLE)
+        status = NVML_IMPOSSIBLE_VALUE;
+    if (status == NVML_SUCCESS)
+        *ret_joules = (double)millijoules / 1e3;
+    return status;
+}
+
+static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
+                      double *ret_watts)
+{
+    const struct nvml_power_value *value = &gpu->power.values[meaning];
+
+    if (value->status == NVML_SUCCESS)
+        *ret_watts = value->watts;
+    return value->status;
+}
+
+static int query_power(const struct nvml_api *api, struct gpu *gpu, double *ret_watts)
+{
+    nvml_power_read(&gpu->power, api, gpu->handle);
+    return take_power(gpu, NVML_POWER_INSTANT, ret_watts);
+}
+
+/* Stands after query_power() in the table below and costs no call. */
+static int query_power_average(const struct nvml_api *api, struct gpu *gpu,
+                               double *ret_watts)
+{
+    (void)api;
+    return take_power(gpu, NVML_POWER_AVERAGE, ret_watts);
+}
+
+static int query_utilization(const struct nvml_api *api, struct gpu *gpu, double *ret_ratio)
+{
+    struct nvml_utilization percent = { 0 };
+    if (!api->utilization)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    int status = api->utilization(gpu->handle, &percent);
+    if (status == NVML_SUCCESS && percent.gpu > 100)
+        status = NVML_IMPOSSIBLE_VALUE;
+    if (status == NVML_SUCCESS)
+        *ret_ratio = percent.gpu / 1e2;
+    return status;
+}
+
+/* The first form counts what the driver keeps for itself as used, which is why
+ * it is the second choice. */
+static int ask_memory(const struct nvml_api *api, struct gpu *gpu)
+{
+    struct nvml_memory_v2 memory = { .version = NVML_MEMORY_V2 };
+    struct nvml_memory_v1 older = { 0 };
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (api->memory_v2)
+        status = api->memory_v2(gpu->handle, &memory);
+    if (nvml_lacks_call(status) && api->memory_v1) {
+        status = api->memory_v1(gpu->handle, &older);
+        memory.used = older.used;
+        memory.total = older.total;
+    }
+    if (status == NVML_SUCCESS && memory.used > memory.total)
+        status = NVML_IMPOSSIBLE_VALUE;
+    gpu->memory_used = memory.used;
+    gpu->memory_total = memory.total;
+    return status;
+}
+
+static int query_memory_used(const struct nvml_api *api, struct gpu *gpu, double *ret_bytes)
+{
+    gpu->memory_status = ask_memory(api, gpu);
+    if (gpu->memory_status == NVML_SUCCESS)
+        *ret_bytes = (double)gpu->memory_used;
+    return gpu->memory_status;
+}
+
+/* Stands after query_memory_used() in the table below and costs no call. */
+static int query_memory_total(const struct nvml_api *api, struct gpu *gpu,
+                              double *ret_bytes)
+{
+    (void)api;
+    if (gpu->memory_status == NVML_SUCCESS)
+        *ret_bytes = (double)gpu->memory_total;
+    return gpu->memory_status;
+}
+
+static int query_temperature(const struct nvml_api *api, struct gpu *gpu,
+                             double *ret_celsius)
+{
+    return nvml_temperature(api, gpu->handle, ret_celsius);
+}
+
+/* Boards since Turing were seen to change their power every 100 ms, however
+ * often they are asked (Yang, Adamek, Armour: "Accurate and Convenient Energy
+ * Measurements for GPUs", SC24); we assume no better of the energy. NVML's
+ * documentation says "between 1 second and 1/6 second" for the utilization. */
+#define SENSOR_PERIOD_NS (100 * WM_NS_PER_MS)
+#define UTILIZATION_PERIOD_NS (WM_NS_PER_S / 6)
+
+/* A new metric is one query function above and one line here. Energy first:
+ * of all values a counter loses most by being late. */
+static const struct metric {
+    const char *name;
+    const char *unit;
+    enum wm_kind kind;
+    int64_t period_ns;
+    int (*query)(const struct nvml_api *api, struct gpu *gpu, double *ret_value);
+} metrics[] = {
+    { "energy", "J", WM_COUNTER, SENSOR_PERIOD_NS, query_energy },
+    { "power", "W", WM_GAUGE, SENSOR_PERIOD_NS, query_power },
+    { "power_average", "W", WM_GAUGE, SENSOR_PERIOD_NS, query_power_average },
+    { "utilization", "ratio", WM_GAUGE, UTILIZATION_PERIOD_NS, query_utilization },
+    { "memory_used", "B", WM_GAUGE, 0, query_memory_used },
+    { "memory_total", "B", WM_GAUGE, 0, query_memory_total },
+    { "temperature", "celsius", WM_GAUGE, 0, query_temperature },
+};
+
+enum { METRIC_COUNT = sizeof(metrics) / sizeof(metrics[0]) };
+
+struct nvml {
+    struct nvml_boards *boards; /* all GPUs, chosen or not */
+    size_t board_count;
+    const struct nvml_library *library; /* the boards' */
+    const struct nvml_api *api;         /* the library's */
+    struct wm_gpu_id *ids;              /* of the boards, as far as they have answered */
+    bool *asked;                        /* of the boards: who they are */
+    bool *chosen;                       /* of the boards */
+    struct gpu *gpus;                   /* the chosen ones that have an identity */
+    size_t gpu_count;
+    struct wm_channel *channels; /* METRIC_COUNT per GPU, GPU by GPU */
+    int *statuses;               /* NVML's answer to each channel's last query */
+    char detail[1024];
+
+    atomic_size_t device_count;
+    int64_t counted_ns;   /* the first part's */
+    atomic_flag starting; /* one part at a time starts NVML again... */
+    unsigned restarts;    /* ...and counts it, for as many ends */
+};
+
+/* Adds to what `detail` says, as much as fits. */
+static void add_detail(struct nvml *nvml, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add_detail(struct nvml *nvml, const char *format, ...)
+{
+    size_t length = strlen(nvml->detail);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(nvml->detail + length, sizeof(nvml->detail) - length, format, args);
+    va_end(args);
+}
+
+/* What NVML said when it was asked for the identity of that GPU. */
+static int identity_status(const struct nvml *nvml, size_t index)
+{
+    const struct nvml_board *board = nvml_board(nvml->boards, index, NVML_IDENTITY);
+
+    return board ? board->status : NVML_NO_ANSWER;
+}
+
+/* A GPU that has not answered has no identity, as one that would not. */
+static int choose(struct nvml *nvml, const char *words, struct wm_error *err)
+{
+    for (size_t i = 0; i < nvml->board_count; i++) {
+        const struct nvml_board *board = nvml_board(nvml->boards, i, NVML_IDENTITY);
+        if (board)
+            nvml->ids[i] = board->id;
+    }
+    return wm_gpu_choice(words, nvml->ids, nvml->board_count, nvml->chosen, err);
+}
+
+/* The context of is_choice_made(). */
+struct wish {
+    struct nvml *nvml;
+    const char *words;
+};
+
+/* "All" are never all there as long as one has not answered. */
+static bool is_choice_made(void *context)
+{
+    const struct wish *wish = context;
+
+    return wish->words && strcmp(wish->words, "all") != 0 &&
+           choose(wish->nvml, wish->words, NULL) == WM_OK;
+}
+
+/* GPUs that all refuse this user are not broken. */
+static int explain_no_gpu(const struct nvml *nvml, int status, struct wm_error *err)
+{
+    if (status != WM_EIO)
+        return status;
+    for (size_t i = 0; i < nvml->board_count; i++) {
+        if (nvml->asked[i] && identity_status(nvml, i) != NVML_ERROR_NO_PERMISSION)
+            return status;
+    }
+    return wm_fail(err, WM_EACCES,
+                   "no permission to ask the GPUs who they are; see who may open "
+                   "/dev/nvidia* (NVML: %s)",
+                   nvml_text(nvml->library, NVML_ERROR_NO_PERMISSION));
+}
+
+/* One broken board must not hide its neighbours. */
+static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *err)
+{
+    struct wish wish = { nvml, words };
+
+    nvml->ids = calloc(nvml->board_count, sizeof(*nvml->ids));
+    nvml->asked = calloc(nvml->board_count, sizeof(*nvml->asked));
+    nvml->chosen = calloc(nvml->board_count, sizeof(*nvml->chosen));
+    if (!nvml->ids || !nvml->asked || !nvml->chosen)
+        return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
+    if (!wm_gpu_choice_places(words, nvml->board_count, nvml->asked))
+        memset(nvml->asked, true, nvml->board_count * sizeof(*nvml->asked));
+    int status = nvml_boards_ask(nvml->boards, NVML_IDENTITY, nvml->asked, is_choice_made,
+                                 &wish, err);
+    if (status == WM_OK)
+        status = choose(nvml, words, err);
+    if (status == WM_OK)
+        status = nvml_boards_ask(nvml->boards, NVML_DETAILS, nvml->chosen, NULL, NULL, err);
+    return status;
+}
+
+static int add_gpu(struct nvml *nvml, unsigned index)
+{
+    const struct nvml_board *board = nvml_board(nvml->boards, index, NVML_IDENTITY);
+    const struct nvml_board *details = nvml_board(nvml->boards, index, NVML_DETAILS);
+    struct gpu *gpu = &nvml->gpus[nvml->gpu_count++];
+
+    gpu->handle = board->handle;
+    gpu->id = nvml->ids[index].text;
+    snprintf(gpu->label, sizeof(gpu->label), "gpu%u", index);
+    gpu->has_details = details != NULL;
+    gpu->name = details ? details->name : "";
+    if (details)
+        gpu->power = details->power; /* what is supported; readings begin later */
+
+    for (size_t m = 0; m < METRIC_COUNT; m++) {
+        nvml->channels[(nvml->gpu_count - 1) * METRIC_COUNT + m] = (struct wm_channel) {
+            .source = wm_source_nvml.name,
+            .device = gpu->id,
+            .label = gpu->label,
+            .model = gpu->name[0] ? gpu->name : NULL,
+            .metric = metrics[m].name,
+            .unit = metrics[m].unit,
+            .device_kind = WM_DEVICE_GPU,
+            .kind = metrics[m].kind,
+            .origin = strstr(gpu->name, "SIMULATED") ? WM_SIMULATED : WM_MEASURED,
+            .period_ns = metrics[m].period_ns,
+        };
+    }
+    return nvml_processes_init(&gpu->processes, gpu->id);
+}
+
+static int add_chosen_gpus(struct nvml *nvml, struct wm_error *err)
+{
+    nvml->gpus = calloc(nvml->board_count, sizeof(*nvml->gpus));
+    nvml->channels = calloc(nvml->board_count * METRIC_COUNT, sizeof(*nvml->channels));
+    nvml->statuses = calloc(nvml->board_count * METRIC_COUNT, sizeof(*nvml->statuses));
+    if (!nvml->gpus || !nvml->channels || !nvml->statuses)
+        return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
+
+    for (unsigned i = 0; i < nvml->board_count; i++) {
+        if (nvml->chosen[i] && add_gpu(nvml, i) != NVML_SUCCESS)
+            return wm_fail(err, WM_ENOMEM, "out of memory for the processes of GPU %u", i);
+    }
+    if (nvml->gpu_count == 0)
+        return wm_fail(err, WM_EIO, "none of %zu GPUs would say who it is",
+                       nvml->board_count);
+    return WM_OK;
+}
+
+/* NULL where nobody knows. */
+static const char *power_text(const struct gpu *gpu)
+{
+    return gpu->has_details ? nvml_power_text(&gpu->power) : NULL;
+}
+
+/* Names the GPUs only where they differ, as those of one machine seldom do. */
+static void describe_power(struct nvml *nvml)
+{
+    for (size_t i = 0; i < nvml->gpu_count; i++) {
+        const char *text = power_text(&nvml->gpus[i]);
+        size_t first = 0, equal = 0;
+
+        while (power_text(&nvml->gpus[first]) != text)
+            first++;
+        if (first < i || !text)
+            continue; /* told with the first one */
+
+        add_detail(nvml, ", power by %s", text);
+        for (size_t k = i; k < nvml->gpu_count; k++)
+            equal += power_text(&nvml->gpus[k]) == text;
+        if (equal == nvml->gpu_count)
+            return;
+        for (size_t k = i; k < nvml->gpu_count; k++) {
+            if (power_text(&nvml->gpus[k]) == text)
+                add_detail(nvml, "%s%s", k == i ? " (" : " ", nvml->gpus[k].label);
+        }
+        add_detail(nvml, ")");
+    }
+}
+
+static void describe(struct nvml *nvml)
+{
+    add_detail(nvml, "%s", nvml->library->detail);
+    describe_power(nvml);
+    for (size_t i = 0; i < nvml->board_count; i++) {
+        int status = identity_status(nvml, i);
+        if (!nvml->asked[i])
+            continue;
+        if (status != NVML_SUCCESS)
+            add_detail(nvml, ", gpu%zu does not answer (%s)", i,
+                       nvml_text(nvml->library, status));
+        else if (nvml->chosen[i] && !nvml_board(nvml->boards, i, NVML_DETAILS))
+            add_detail(nvml, ", gpu%zu did not tell its name", i);
+    }
+}
+
+static int nvml_look(const struct wm_source_config *config, struct wm_error *err)
+{
+    if (wm_gpu_choice_is_none(config->gpus))
+        return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
+    return nvml_library_look(config->nvml, err);
+}
+
+static int nvml_open(void *state, const struct wm_source_config *config,
+                     struct wm_error *err)
+{
+    struct nvml *nvml = state;
+
+    atomic_flag_clear(&nvml->starting);
+    int status = nvml_boards_open(config->nvml, &nvml->boards, err);
+    if (status < 0)
+        return status;
+    nvml->library = nvml_boards_library(nvml->boards);
+    nvml->api = &nvml->library->api;
+    nvml->board_count = nvml_boards_count(nvml->boards);
+    atomic_store(&nvml->device_count, nvml->board_count);
+
+    status = choose_gpus(nvml, config->gpus, err);
+    if (status == WM_OK)
+        status = add_chosen_gpus(nvml, err);
+    if (status < 0)
+        return explain_no_gpu(nvml, status, err);
+    describe(nvml);
+    return WM_OK;
+}
+
+static size_t nvml_channels(const void *state, const struct wm_channel **ret_channels)
+{
+    const struct nvml *nvml = state;
+
+    *ret_channels = nvml->channels;
+    return nvml->gpu_count * METRIC_COUNT;
+}
+
+static size_t nvml_parts(const void *state)
+{
+    const struct nvml *nvml = state;
+
+    return nvml->gpu_count;
+}
+
+static size_t nvml_part_channels(const void *state, size_t part)
+{
+    (void)state;
+    (void)part;
+    return METRIC_COUNT;
+}
+
+/* GPUs may be added while we run. */
+static void count_again(struct nvml *nvml, int64_t now_ns)
+{
+    unsigned count = 0;
+
+    if (now_ns - nvml->counted_ns < SEARCH_PERIOD_NS)
+        return;
+    nvml->counted_ns = now_ns;
+    if (nvml->api->device_count(&count) == NVML_SUCCESS && count <= NVML_GPUS_MAX)
+        atomic_store(&nvml->device_count, count);
+}
+
+/* Whether a status means that the GPU is lost, rather than that one call failed. */
+static bool is_lost(int status)
+{
+    return status == NVML_ERROR_UNINITIALIZED || status == NVML_ERROR_DRIVER_NOT_LOADED ||
+           status == NVML_ERROR_GPU_IS_LOST;
+}
+
+/* Whether it may mean either. */
+static bool is_doubtful(int status)
+{
+    return status == NVML_ERROR_RESET_REQUIRED || status == NVML_ERROR_INVALID_ARGUMENT;
+}
+
+/* Two parts may find out at once that NVML is not started any more. */
+static int start_again(struct nvml *nvml)
+{
+    const struct nvml_api *api = nvml->api;
+    unsigned count = 0;
+
+    if (atomic_flag_test_and_set(&nvml->starting))
+        return NVML_ERROR_UNINITIALIZED; /* the other part is at it */
+
+    int status = api->device_count(&count);
+    if (status == NVML_ERROR_UNINITIALIZED) {
+        status = api->init();
+        nvml->restarts += status == NVML_SUCCESS;
+    }
+    atomic_flag_clear(&nvml->starting);
+    return status;
+}
+
+static bool has_id(const struct nvml_api *api, nvml_device handle, const char *id)
+{
+    char text[sizeof(((struct wm_gpu_id *)NULL)->text)] = "";
+
+    if (api->uuid(handle, text, sizeof(text)) != NVML_SUCCESS)
+        return false;
+    nvml_clean_text(text, sizeof(text));
+    return strcmp(text, id) == 0;
+}
+
+static int find_handle(const struct nvml_api *api, const char *id, nvml_device *ret_handle)
+{
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+    unsigned count = 0;
+
+    if (api->device_by_uuid)
+        status = api->device_by_uuid(id, ret_handle);
+    if (!nvml_lacks_call(status))
+        return status;
+
+    /* Its number may be another by now. */
+    status = api->device_count(&count);
+    if (status != NVML_SUCCESS)
+        return status;
+    for (unsigned i = 0; i < count && i < NVML_GPUS_MAX; i++) {
+        nvml_device handle = NULL;
+        if (api->device_at(i, &handle) == NVML_SUCCESS && has_id(api, handle, id)) {
+            *ret_handle = handle;
+            return NVML_SUCCESS;
+        }
+    }
+    return NVML_ERROR_NOT_FOUND;
+}
+
+static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
+{
+    const struct nvml_api *api = nvml->api;
+    nvml_device handle = NULL;
+
+    if (gpu->searched_ns != 0 && now_ns - gpu->searched_ns < SEARCH_PERIOD_NS)
+        return;
+    gpu->searched_ns = now_ns;
+
+    int status = find_handle(api, gpu->id, &handle);
+    if (status == NVML_ERROR_UNINITIALIZED) {
+        status = start_again(nvml);
+        if (status != NVML_SUCCESS)
+            gpu->gone = status; /* says more than "uninitialized" */
+        else
+            status = find_handle(api, gpu->id, &handle);
+    }
+    if (status != NVML_SUCCESS)
+        return;
+
+    /* It may be another driver, which supports what the last one did not. */
+    gpu->handle = handle;
+    gpu->gone = NVML_SUCCESS;
+    gpu->power = (struct nvml_power) { 0 };
+    nvml_processes_restart(&gpu->processes);
+}
+
+/* A lost GPU is not asked on, as each call may take its time to fail. When the
+ * first call of all fails doubtfully, the GPU is looked for once, and the others
+ * decide should the call go on to fail. */
+static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t when_ns,
+                         int *statuses, struct wm_reading *readings)
+{
+    int doubt = NVML_SUCCESS;
+    bool has_answered = false;
+
+    for (size_t m = 0; m < METRIC_COUNT; m++) {
+        int status = gpu->gone;
+        double value = 0;
+
+        if (status == NVML_SUCCESS) {
+            status = metrics[m].query(api, gpu, &value);
+            has_answered = has_answered || status == NVML_SUCCESS;
+            if (is_doubtful(status))
+                doubt = status;
+            if (is_lost(status) ||
+                (is_doubtful(status) && !has_answered && status != statuses[m]))
+                gpu->gone = status;
+        }
+        statuses[m] = status;
+        readings[m] = (struct wm_reading) { when_ns, value, nvml_state(status) };
+    }
+    if (!has_answered && doubt != NVML_SUCCESS)
+        gpu->gone = doubt;
+}
+
+/* That a driver does not tell them, or not to this user, needs no words of NVML's. */
+static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
+{
+    struct nvml_processes *processes = &gpu->processes;
+    int status = gpu->gone;
+
+    if (status == NVML_SUCCESS)
+        status = nvml_processes_read(processes, &nvml->api->processes, gpu->handle, now_ns);
+    else
+        nvml_processes_set_unknown(processes, status);
+    if (nvml_state(status) == WM_READING_FAILED)
+        processes->found[processes->count - 1].why = nvml_text(nvml->library, status);
+}
+
+static void nvml_read_part(void *state, size_t part, struct wm_reading *readings)
+{
+    struct nvml *nvml = state;
+    struct gpu *gpu = &nvml->gpus[part];
+    const struct nvml_api *api = nvml->api;
+    int64_t now_ns = wm_clock_monotonic_ns();
+
+    if (gpu->gone != NVML_SUCCESS) {
+        search(nvml, gpu, now_ns);
+        now_ns = wm_clock_monotonic_ns();
+    }
+
+    read_metrics(api, gpu, now_ns, &nvml->statuses[part * METRIC_COUNT], readings);
+    read_processes(nvml, gpu, now_ns);
+    if (part == 0)
+        count_again(nvml, now_ns);
+}
+
+static const char *nvml_why(const void *state, size_t channel)
+{
+    const struct nvml *nvml = state;
+    int status = nvml->statuses[channel];
+
+    return status == NVML_SUCCESS ? NULL : nvml_text(nvml->library, status);
+}
+
+static const char *nvml_detail(const void *state)
+{
+    const struct nvml *nvml = state;
+
+    return nvml->detail;
+}
+
+static size_t nvml_gpu_processes(const void *state, size_t part,
+                                 const struct wm_gpu_process **ret_processes)
+{
+    const struct nvml *nvml = state;
+
+    *ret_processes = nvml->gpus[part].processes.found;
+    return nvml->gpus[part].processes.count;
+}
+
+static size_t nvml_device_count(const void *state)
+{
+    const struct nvml *nvml = state;
+
+    return atomic_load(&nvml->device_count);
+}
+
+static void nvml_close(void *state)
+{
+    struct nvml *nvml = state;
+
+    for (size_t i = 0; i < nvml->gpu_count; i++)
+        nvml_processes_release(&nvml->gpus[i].processes);
+    nvml_boards_close(nvml->boards, nvml->restarts);
+    free(nvml->statuses);
+    free(nvml->channels);
+    free(nvml->gpus);
+    free(nvml->chosen);
+    free(nvml->asked);
+    free(nvml->ids);
+}
+
+const struct wm_source_ops wm_source_nvml = {
+    .name = "nvml",
+    .summary = "NVIDIA GPUs: energy, power, utilization, memory, temperature, processes",
+    .state_size = sizeof(struct nvml),
+    .look = nvml_look,
+    .open = nvml_open,
+    .channels = nvml_channels,
+    .parts = nvml_parts,
+    .part_channels = nvml_part_channels,
+    .read_part = nvml_read_part,
+    .why = nvml_why,
+    .detail = nvml_detail,
+    .gpu_processes = nvml_gpu_processes,
+    .device_count = nvml_device_count,
+    .close = nvml_close,
+};

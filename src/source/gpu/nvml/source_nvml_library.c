@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_nvml_library.c - finds, starts and stops NVML. */
+#include "source/gpu/nvml/source_nvml_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text/base_text.h"
+
+/* The versioned name: the bare .so comes with development packages only. */
+static const char default_library[] = "libnvidia-ml.so.1";
+
+/* Of a function that changed its form the older ones are here, too, for drivers that
+ * have no other. */
+static const struct nvml_symbol symbols[] = {
+#define SLOT(member) offsetof(struct nvml_api, member)
+#define COMPUTE(version) SLOT(processes.lists[NVML_LIST_COMPUTE].version)
+#define GRAPHICS(version) SLOT(processes.lists[NVML_LIST_GRAPHICS].version)
+#define MPS(version) SLOT(processes.lists[NVML_LIST_MPS].version)
+    { "nvmlInit_v2", SLOT(init), true },
+    { "nvmlShutdown", SLOT(shutdown), true },
+    { "nvmlErrorString", SLOT(error_string), true },
+    { "nvmlSystemGetDriverVersion", SLOT(driver_version), false },
+    { "nvmlSystemGetNVMLVersion", SLOT(nvml_version), false },
+    { "nvmlSystemGetCudaDriverVersion_v2", SLOT(cuda_version_v2), false },
+    { "nvmlSystemGetCudaDriverVersion", SLOT(cuda_version_v1), false },
+    { "nvmlSystemGetProcessName", SLOT(process_name), false },
+    { "nvmlDeviceGetCount_v2", SLOT(device_count), true },
+    { "nvmlDeviceGetHandleByIndex_v2", SLOT(device_at), true },
+    { "nvmlDeviceGetHandleByUUID", SLOT(device_by_uuid), false },
+    { "nvmlDeviceGetUUID", SLOT(uuid), true },
+    { "nvmlDeviceGetName", SLOT(name), false },
+    { "nvmlDeviceGetSerial", SLOT(serial), false },
+    { "nvmlDeviceGetVbiosVersion", SLOT(vbios_version), false },
+    { "nvmlDeviceGetArchitecture", SLOT(architecture), false },
+    { "nvmlDeviceGetCudaComputeCapability", SLOT(compute_capability), false },
+    { "nvmlDeviceGetNumGpuCores", SLOT(cores), false },
+    { "nvmlDeviceGetAttributes_v2", SLOT(attributes), false },
+    { "nvmlDeviceGetComputeMode", SLOT(compute_mode), false },
+    { "nvmlDeviceGetPersistenceMode", SLOT(persistence), false },
+    { "nvmlDeviceGetDisplayActive", SLOT(display_active), false },
+    { "nvmlDeviceGetMemoryInfo_v2", SLOT(memory_v2), false },
+    { "nvmlDeviceGetMemoryInfo", SLOT(memory_v1), false },
+    { "nvmlDeviceGetBAR1MemoryInfo", SLOT(bar1_memory), false },
+    { "nvmlDeviceGetUtilizationRates", SLOT(utilization), false },
+    { "nvmlDeviceGetEncoderUtilization", SLOT(encoder_utilization), false },
+    { "nvmlDeviceGetDecoderUtilization", SLOT(decoder_utilization), false },
+    { "nvmlDeviceGetFanSpeed_v2", SLOT(fan_speed_v2), false },
+    { "nvmlDeviceGetFanSpeed", SLOT(fan_speed_v1), false },
+    { "nvmlDeviceGetFanSpeedRPM", SLOT(fan_rpm), false },
+    { "nvmlDeviceGetTemperature", SLOT(temperature), false },
+    { "nvmlDeviceGetTemperatureV", SLOT(temperature_v), false },
+    { "nvmlDeviceGetTemperatureThreshold", SLOT(temperature_threshold), false },
+    { "nvmlDeviceGetPerformanceState", SLOT(performance), false },
+    { "nvmlDeviceGetPciInfo_v3", SLOT(pci_v3), false },
+    { "nvmlDeviceGetPciInfo_v2", SLOT(pci_v2), false },
+    { "nvmlDeviceGetCurrPcieLinkGeneration", SLOT(link_generation), false },
+    { "nvmlDeviceGetMaxPcieLinkGeneration", SLOT(link_generation_max), false },
+    { "nvmlDeviceGetCurrPcieLinkWidth", SLOT(link_width), false },
+    { "nvmlDeviceGetMaxPcieLinkWidth", SLOT(link_width_max), false },
+    { "nvmlDeviceGetPcieReplayCounter", SLOT(replays), false },
+    { "nvmlDeviceGetPcieThroughput", SLOT(throughput), false },
+    { "nvmlDeviceGetClockInfo", SLOT(clock), false },
+    { "nvmlDeviceGetMaxClockInfo", SLOT(clock_max), false },
+    { "nvmlDeviceGetCurrentClocksEventReasons", SLOT(clock_event_reasons), false },
+    { "nvmlDeviceGetCurrentClocksThrottleReasons", SLOT(clock_throttle_reasons), false },
+    { "nvmlDeviceGetPowerManagementMode", SLOT(power_management), false },
+    { "nvmlDeviceGetPowerUsage", SLOT(power_mw), false },
+    { "nvmlDeviceGetPowerManagementLimit", SLOT(power_limit_mw), false },
+    { "nvmlDeviceGetPowerManagementDefaultLimit", SLOT(power_limit_default_mw), false },
+    { "nvmlDeviceGetEnforcedPowerLimit", SLOT(power_limit_enforced_mw), false },
+    { "nvmlDeviceGetPowerManagementLimitConstraints", SLOT(power_limit_range_mw), false },
+    { "nvmlDeviceGetTotalEnergyConsumption", SLOT(energy_mj), false },
+    { "nvmlDeviceGetFieldValues", SLOT(field_values), false },
+    { "nvmlDeviceGetEccMode", SLOT(ecc_mode), false },
+    { "nvmlDeviceGetTotalEccErrors", SLOT(ecc_errors), false },
+    { "nvmlDeviceGetNvLinkState", SLOT(nvlink_state), false },
+    { "nvmlDeviceGetComputeRunningProcesses_v3", COMPUTE(v3), false },
+    { "nvmlDeviceGetComputeRunningProcesses_v2", COMPUTE(v2), false },
+    { "nvmlDeviceGetComputeRunningProcesses", COMPUTE(v1), false },
+    { "nvmlDeviceGetGraphicsRunningProcesses_v3", GRAPHICS(v3), false },
+    { "nvmlDeviceGetGraphicsRunningProcesses_v2", GRAPHICS(v2), false },
+    { "nvmlDeviceGetGraphicsRunningProcesses", GRAPHICS(v1), false },
+    { "nvmlDeviceGetMPSComputeRunningProcesses_v3", MPS(v3), false },
+    { "nvmlDeviceGetMPSComputeRunningProcesses_v2", MPS(v2), false },
+    { "nvmlDeviceGetMPSComputeRunningProcesses", MPS(v1), false },
+    { "nvmlDeviceGetProcessUtilization", SLOT(processes.utilization), false },
+    { "nvmlDeviceGetProcessesUtilizationInfo", SLOT(processes_utilization), false },
+    { "nvmlDeviceGetMigMode", SLOT(mig_mode), false },
+    { "nvmlDeviceGetMaxMigDeviceCount", SLOT(mig_count_max), false },
+    { "nvmlDeviceGetMigDeviceHandleByIndex", SLOT(mig_at), false },
+    { "nvmlDeviceGetGpuInstanceId", SLOT(gpu_instance), false },
+    { "nvmlDeviceGetComputeInstanceId", SLOT(compute_instance), false },
+#undef MPS
+#undef GRAPHICS
+#undef COMPUTE
+#undef SLOT
+};
+
+enum { SYMBOL_COUNT = sizeof(symbols) / sizeof(symbols[0]) };
+
+const struct nvml_symbol *nvml_library_symbol(size_t index)
+{
+    return index < SYMBOL_COUNT ? &symbols[index] : NULL;
+}
+
+const char *nvml_text(const struct nvml_library *library, int nvml_status)
+{
+    if (nvml_status == NVML_IMPOSSIBLE_VALUE)
+        return "the driver gave an impossible value";
+    if (nvml_status == NVML_NO_ANSWER)
+        return "the driver did not answer";
+
+    const char *text = library->api.error_string(nvml_status);
+    return text ? text : "unknown NVML error";
+}
+
+enum wm_reading_state nvml_state(int nvml_status)
+{
+    if (nvml_status == NVML_SUCCESS)
+        return WM_READING_OK;
+    if (nvml_status == NVML_ERROR_NOT_SUPPORTED || nvml_lacks_call(nvml_status))
+        return WM_READING_UNSUPPORTED;
+    if (nvml_status == NVML_ERROR_NO_PERMISSION)
+        return WM_READING_DENIED;
+    return WM_READING_FAILED;
+}
+
+void nvml_clean_text(char *text, size_t size)
+{
+    text[size - 1] = '\0';
+    wm_text_clean(text);
+}
+
+static int fail_library(const char *name, struct wm_error *err)
+{
+    const char *reason = dlerror();
+
+    if (!reason)
+        reason = "unknown reason";
+    /* A library that lacks another one fails in the same words, but begins
+     * with the other's name. */
+    if (strncmp(reason, name, strlen(name)) == 0 && strstr(reason, "No such file"))
+        return wm_fail(err, WM_ENODEV, "no NVIDIA driver: %s was not found", name);
+    return wm_fail(err, WM_ENODEV, "no NVIDIA driver: %s", reason);
+}
+
+/* The failures to start that people meet, and what they can do about them. */
+static int fail_start(const struct nvml_library *library, int nvml_status,
+                      struct wm_error *err)
+{
+    const char *text = nvml_text(library, nvml_status);
+
+    switch (nvml_status) {
+    case NVML_ERROR_DRIVER_NOT_LOADED:
+        return wm_fail(err, WM_ENODEV,
+                       "the NVIDIA driver is installed but its kernel module is not "
+                       "loaded (NVML: %s)",
+                       text);
+    case NVML_ERROR_GPU_NOT_FOUND:
+        return wm_fail(err, WM_ENODEV, "the NVIDIA driver sees no GPU (NVML: %s)", text);
+    case NVML_ERROR_NO_PERMISSION:
+        return wm_fail(err, WM_EACCES,
+                       "no permission to ask the NVIDIA driver; see who may open "
+                       "/dev/nvidiactl (NVML: %s)",
+                       text);
+    case NVML_ERROR_LIB_RM_VERSION_MISMATCH:
+        return wm_fail(err, WM_EIO,
+                       "the NVIDIA library and the loaded kernel module are of different "
+                       "versions; a restart helps after an update (NVML: %s)",
+                       text);
+    default:
+        return wm_fail(err, WM_EIO, "NVML could not start: %s", text);
+    }
+}
+
+static int bind_symbols(void *handle, struct nvml_api *api, struct wm_error *err)
+{
+    for (size_t i = 0; i < SYMBOL_COUNT; i++) {
+        void *address = dlsym(handle, symbols[i].name);
+        if (!address && symbols[i].required)
+            return wm_fail(err, WM_ENODEV, "this NVML has no %s", symbols[i].name);
+
+        /* ISO C has no cast from an object pointer to a function pointer. */
+        memcpy((char *)api + symbols[i].slot, &address, sizeof(address));
+    }
+    return WM_OK;
+}
+
+static void ask_version(int (*call)(char *text, unsigned size), char *version)
+{
+    if (!call || call(version, NVML_VERSION_SIZE) != NVML_SUCCESS)
+        version[0] = '\0';
+    nvml_clean_text(version, NVML_VERSION_SIZE);
+}
+
+static void describe(struct nvml_library *library, const char *name)
+{
+    struct link_map *map = NULL;
+
+    ask_version(library->api.driver_version, library->driver);
+    ask_version(library->api.nvml_version, library->version);
+    if (dlinfo(library->handle, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0])
+        name = map->l_name;
+    snprintf(library->detail, sizeof(library->detail), "driver %s, NVML %s, %s",
+             library->driver[0] ? library->driver : "unknown",
+             library->version[0] ? library->version : "unknown", name);
+}
+
+static int load(const char *name, void **ret_handle, struct wm_error *err)
+{
+    *ret_handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    return *ret_handle ? WM_OK : fail_library(name, err);
+}
+
+int nvml_library_look(const char *name, struct wm_error *err)
+{
+    void *handle;
+    int status = load(name ? name : default_library, &handle, err);
+
+    if (status == WM_OK)
+        dlclose(handle);
+    return status;
+}
+
+int nvml_library_open(struct nvml_library *library, const char *name, struct wm_error *err)
+{
+    if (!name)
+        name = default_library;
+    int status = load(name, &library->handle, err);
+    if (status < 0)
+        return status;
+
+    status = bind_symbols(library->handle, &library->api, err);
+    if (status < 0)
+        return status;
+
+    int nvml_status = library->api.init();
+    if (nvml_status != NVML_SUCCESS)
+        return fail_start(library, nvml_status, err);
+    library->initialised = true;
+    describe(library, name);
+    return WM_OK;
+}
+
+int nvml_library_count(const struct nvml_library *library, unsigned *ret_count,
+                       struct wm_error *err)
+{
+    unsigned count = 0;
+    int status = library->api.device_count(&count);
+
+    if (status != NVML_SUCCESS)
+        return wm_fail(err, status == NVML_ERROR_NO_PERMISSION ? WM_EACCES : WM_EIO,
+                       "NVML could not count the GPUs: %s", nvml_text(library, status));
+    if (count == 0)
+        return wm_fail(err, WM_ENODEV, "the NVIDIA driver is loaded but sees no GPU");
+    if (count > NVML_GPUS_MAX)
+        return wm_fail(err, WM_EFORMAT, "NVML claims to see %u GPUs", count);
+    *ret_count = count;
+    return WM_OK;
+}
+
+/* What lies outside is no temperature of a GPU, but a mistake. */
+enum { CELSIUS_LEAST = -273, CELSIUS_MOST = 1000 };
+
+int nvml_temperature(const struct nvml_api *api, nvml_device device, double *ret_celsius)
+{
+    struct nvml_temperature_v1 newer = { NVML_TEMPERATURE_V1, NVML_TEMPERATURE_GPU, 0 };
+    unsigned celsius = 0;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (api->temperature)
+        status = api->temperature(device, NVML_TEMPERATURE_GPU, &celsius);
+    if (nvml_lacks_call(status) && api->temperature_v) {
+        status = api->temperature_v(device, &newer);
+        celsius = (unsigned)newer.celsius;
+    }
+    if (status != NVML_SUCCESS)
+        return status;
+
+    /* The older call has no way to say "below zero" but this one. */
+    int number = (int)celsius;
+    if (number < CELSIUS_LEAST || number > CELSIUS_MOST)
+        return NVML_IMPOSSIBLE_VALUE;
+    *ret_celsius = number;
+    return NVML_SUCCESS;
+}
+
+int nvml_field_number(const struct nvml_field_value *field, double *ret_value)
+{
+    switch (field->type) {
+    case NVML_VALUE_DOUBLE:
+        *ret_value = field->value.real;
+        return NVML_SUCCESS;
+    case NVML_VALUE_UNSIGNED_INT:
+        *ret_value = field->value.unsigned_int;
+        return NVML_SUCCESS;
+    case NVML_VALUE_UNSIGNED_LONG:
+        *ret_value = (double)field->value.unsigned_long;
+        return NVML_SUCCESS;
+    case NVML_VALUE_UNSIGNED_LONG_LONG:
+        *ret_value = (double)field->value.unsigned_long_long;
+        return NVML_SUCCESS;
+    case NVML_VALUE_SIGNED_LONG_LONG:
+        *ret_value = (double)field->value.signed_long_long;
+        return NVML_SUCCESS;
+    case NVML_VALUE_SIGNED_INT:
+        *ret_value = field->value.signed_int;
+        return NVML_SUCCESS;
+    case NVML_VALUE_UNSIGNED_SHORT:
+        *ret_value = field->value.unsigned_short;
+        return NVML_SUCCESS;
+    default:
+        return NVML_IMPOSSIBLE_VALUE;
+    }
+}
+
+void nvml_library_close(struct nvml_library *library)
+{
+    if (library->initialised)
+        library->api.shutdown();
+    if (library->handle)
+        dlclose(library->handle);
+    *library = (struct nvml_library) { 0 };
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_nvml_power.c - power as its two fields tell it, else as the older call.
+ *
+ * The older call, nvmlDeviceGetPowerUsage, means what the board and the driver
+ * make of it: the power now up to Volta, on Turing and on GA100; an average over
+ * the last second on the other Ampere boards, Ada and Hopper, but with drivers
+ * of the 530 series the power now on some of these too. "Now" is itself the mean
+ * over the sensor's window, of 10 to 100 ms, and on A100 and H100 that window is
+ * a quarter of the time only (Yang, Adamek, Armour: "Accurate and Convenient
+ * Energy Measurements for GPUs", SC24). Work shorter than a second shows late and
+ * flattened in an average; the fields say which of the two they are.
+ */
+#include "source/gpu/nvml/source_nvml_power.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "source/gpu/nvml/source_nvml_library.h"
+
+static const unsigned fields[NVML_POWER_COUNT] = {
+    [NVML_POWER_INSTANT] = NVML_FIELD_POWER_INSTANT,
+    [NVML_POWER_AVERAGE] = NVML_FIELD_POWER_AVERAGE,
+};
+
+static const unsigned scopes[] = {
+    [NVML_POWER_BY_GPU_FIELD] = NVML_POWER_GPU,
+    [NVML_POWER_BY_MODULE_FIELD] = NVML_POWER_MODULE,
+};
+
+static bool is_unsupported(int status)
+{
+    return nvml_state(status) == WM_READING_UNSUPPORTED;
+}
+
+static int take_milliwatts(double milliwatts, double *ret_watts)
+{
+    /* Written the way round that leaves out NaN. All ones is "no value". */
+    if (!(milliwatts >= 0 && milliwatts < UINT_MAX))
+        return NVML_IMPOSSIBLE_VALUE;
+    *ret_watts = milliwatts / 1e3;
+    return NVML_SUCCESS;
+}
+
+static int take_field(const struct nvml_field_value *field, double *ret_watts)
+{
+    double milliwatts;
+
+    if (field->status != NVML_SUCCESS)
+        return field->status;
+    if (field->type == NVML_VALUE_UNSIGNED_SHORT)
+        return NVML_IMPOSSIBLE_VALUE; /* 16 bits end at 65 W */
+    int status = nvml_field_number(field, &milliwatts);
+    return status == NVML_SUCCESS ? take_milliwatts(milliwatts, ret_watts) : status;
+}
+
+/* One call for all fields. Whether one of them is to be asked in another way. */
+static bool ask_fields(struct nvml_power *power, const struct nvml_api *api,
+                       nvml_device device)
+{
+    struct nvml_field_value asked[NVML_POWER_COUNT];
+    struct nvml_power_value *values[NVML_POWER_COUNT];
+    bool again = false;
+    int count = 0;
+
+    for (size_t i = 0; i < NVML_POWER_COUNT; i++) {
+        enum nvml_power_way way = power->values[i].way;
+        if (way > NVML_POWER_BY_MODULE_FIELD)
+            continue;
+
+        /* A driver that leaves it as it is must not pass for one that says 0 W. */
+        asked[count] = (struct nvml_field_value) {
+            .field = fields[i],
+            .scope = scopes[way],
+            .status = NVML_ERROR_NO_DATA,
+        };
+        values[count++] = &power->values[i];
+    }
+    if (count == 0)
+        return false;
+
+    int status = api->field_values ? api->field_values(device, count, asked)
+                                   : NVML_ERROR_FUNCTION_NOT_FOUND;
+    for (int i = 0; i < count; i++) {
+        struct nvml_power_value *value = values[i];
+
+        value->status =
+            status == NVML_SUCCESS ? take_field(&asked[i], &value->watts) : status;
+        /* Drivers older than a field call its number an invalid argument. */
+        if (is_unsupported(value->status) ||
+            (status == NVML_SUCCESS && value->status == NVML_ERROR_INVALID_ARGUMENT)) {
+            value->way++;
+            again = again || value->way == NVML_POWER_BY_MODULE_FIELD;
+        }
+    }
+    return again;
+}
+
+static int ask_usage(const struct nvml_api *api, nvml_device device, double *ret_watts)
+{
+    unsigned milliwatts = 0;
+    if (!api->power_mw)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    int status = api->power_mw(device, &milliwatts);
+    return status == NVML_SUCCESS ? take_milliwatts(milliwatts, ret_watts) : status;
+}
+
+void nvml_power_read(struct nvml_power *power, const struct nvml_api *api,
+                     nvml_device device)
+{
+    struct nvml_power_value *instant = &power->values[NVML_POWER_INSTANT];
+    struct nvml_power_value *average = &power->values[NVML_POWER_AVERAGE];
+
+    while (ask_fields(power, api, device))
+        ;
+    /* What it is of cannot be known, and so it cannot stand for an average. */
+    if (average->way == NVML_POWER_BY_USAGE) {
+        average->way = NVML_POWER_BY_NOTHING;
+        average->status = NVML_ERROR_NOT_SUPPORTED;
+    }
+    if (instant->way == NVML_POWER_BY_USAGE) {
+        instant->status = ask_usage(api, device, &instant->watts);
+        if (is_unsupported(instant->status))
+            instant->way = NVML_POWER_BY_NOTHING;
+    }
+}
+
+const char *nvml_power_text(const struct nvml_power *power)
+{
+    static const char *const texts[][2] = {
+        [NVML_POWER_BY_GPU_FIELD] = { "POWER_INSTANT",
+                                      "POWER_INSTANT, averages of the whole module" },
+        [NVML_POWER_BY_MODULE_FIELD] = { "POWER_INSTANT of the whole module",
+                                         "POWER_INSTANT and averages of the whole module" },
+        [NVML_POWER_BY_USAGE] = { "nvmlDeviceGetPowerUsage",
+                                  "nvmlDeviceGetPowerUsage, averages of the whole module" },
+        [NVML_POWER_BY_NOTHING] = { "nothing", "averages of the whole module" },
+    };
+    enum nvml_power_way average = power->values[NVML_POWER_AVERAGE].way;
+
+    return texts[power->values[NVML_POWER_INSTANT].way]
+                [average == NVML_POWER_BY_MODULE_FIELD];
+}

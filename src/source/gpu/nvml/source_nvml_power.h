@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_nvml_power.h - the power of one GPU, in the meanings that NVML has. */
+#ifndef WM_SOURCE_NVML_POWER_H
+#define WM_SOURCE_NVML_POWER_H
+
+#include <stddef.h>
+
+#include "source/gpu/nvml/source_nvml_abi.h"
+
+struct nvml_api;
+
+/* In the order in which they are tried. */
+enum nvml_power_way {
+    NVML_POWER_BY_GPU_FIELD,
+    NVML_POWER_BY_MODULE_FIELD, /* with the CPU and the memory beside the GPU */
+    NVML_POWER_BY_USAGE,
+    NVML_POWER_BY_NOTHING, /* none is supported */
+};
+
+enum nvml_power_meaning { NVML_POWER_INSTANT, NVML_POWER_AVERAGE, NVML_POWER_COUNT };
+
+/* All zero: nothing is known yet of what the driver supports. */
+struct nvml_power {
+    struct nvml_power_value {
+        enum nvml_power_way way;
+        int status;
+        double watts; /* of NVML_SUCCESS alone */
+    } values[NVML_POWER_COUNT];
+};
+
+/* Asks for all of them. What turns out not to be supported is not asked again. */
+void nvml_power_read(struct nvml_power *power, const struct nvml_api *api,
+                     nvml_device device);
+
+/* For people: what the figures are of. Equal for equal ways, and a constant. */
+const char *nvml_power_text(const struct nvml_power *power);
+
+#endif

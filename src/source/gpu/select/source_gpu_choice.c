@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_gpu_choice.c - "0,GPU-7c1f" and what else people write for --gpu. */
+#include "source/gpu/select/source_gpu_choice.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text/base_text.h"
+
+struct word {
+    const char *text; /* not ended by a NUL */
+    size_t length;
+};
+
+/* How much of a word a message repeats. */
+enum { WORD_SHOWN = 48 };
+
+static int shown(struct word word)
+{
+    return word.length < WORD_SHOWN ? (int)word.length : WORD_SHOWN;
+}
+
+/* "0 (GPU-7c1f...), 1 (GPU-93ab...)", as many as fit, and how many did not. */
+static void list_gpus(const struct wm_gpu_id *gpus, size_t count, char *text, size_t size)
+{
+    size_t length = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        char entry[128];
+        const char *id = gpus[i].text[0] ? gpus[i].text : "does not answer";
+        int added = snprintf(entry, sizeof(entry), "%s%zu (%s)", i ? ", " : "", i, id);
+        size_t tail = sizeof(" and 9999 more");
+
+        if (length + (size_t)added + tail > size) {
+            snprintf(text + length, size - length, " and %zu more", count - i);
+            return;
+        }
+        memcpy(text + length, entry, (size_t)added + 1);
+        length += (size_t)added;
+    }
+}
+
+static int fail_word(struct word word, const char *problem, const struct wm_gpu_id *gpus,
+                     size_t count, struct wm_error *err)
+{
+    char list[160];
+
+    list_gpus(gpus, count, list, sizeof(list));
+    return wm_fail(err, WM_EINVAL, "'%.*s' %s; GPUs here: %s", shown(word), word.text,
+                   problem, list);
+}
+
+static struct word trimmed(const char *text, size_t length)
+{
+    while (length > 0 && text[0] == ' ')
+        text++, length--;
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    return (struct word) { text, length };
+}
+
+static bool is_number(struct word word)
+{
+    return strspn(word.text, "0123456789") >= word.length;
+}
+
+/* What the words are about, and how they are found. */
+struct choice {
+    const struct wm_gpu_id *gpus;
+    size_t count;
+    wm_gpu_find *find;
+    const void *context;
+};
+
+static size_t find_identity(const struct choice *choice, struct word word)
+{
+    for (size_t i = 0; i < choice->count; i++) {
+        const char *id = choice->gpus[i].text;
+        if (strncmp(id, word.text, word.length) == 0 && id[word.length] == '\0')
+            return i;
+    }
+    return WM_GPU_FITS_NONE;
+}
+
+/* An identity may consist of digits, and may be the beginning of another one. */
+static size_t find_word(const struct choice *choice, struct word word,
+                        const char **ret_problem)
+{
+    size_t place = find_identity(choice, word);
+    uint64_t number;
+
+    if (place != WM_GPU_FITS_NONE)
+        return place;
+    if (is_number(word)) {
+        *ret_problem = "is not the number of a GPU";
+        return wm_text_u64(word.text, NULL, &number) && number < choice->count
+                   ? (size_t)number
+                   : WM_GPU_FITS_NONE;
+    }
+    place = choice->find(choice->context, word.text, word.length);
+    *ret_problem =
+        place == WM_GPU_FITS_SEVERAL ? "fits several GPUs" : "is no GPU of this machine";
+    return place;
+}
+
+static int choose(const struct choice *choice, struct word word, bool *chosen,
+                  struct wm_error *err)
+{
+    const char *problem = "names no GPU";
+    size_t place = word.length > 0 ? find_word(choice, word, &problem) : WM_GPU_FITS_NONE;
+
+    if (place >= choice->count)
+        return fail_word(word, problem, choice->gpus, choice->count, err);
+    chosen[place] = true;
+    return WM_OK;
+}
+
+bool wm_gpu_choice_is_none(const char *words)
+{
+    return words && strcmp(words, "none") == 0;
+}
+
+int wm_gpu_choice_by(const char *words, const struct wm_gpu_id *gpus, size_t count,
+                     wm_gpu_find *find, const void *context, bool *chosen,
+                     struct wm_error *err)
+{
+    const struct choice choice = { gpus, count, find, context };
+    bool all = !words || strcmp(words, "all") == 0;
+
+    for (size_t i = 0; i < count; i++)
+        chosen[i] = all;
+    if (all)
+        return WM_OK;
+
+    for (const char *rest = words; rest;) {
+        size_t length = strcspn(rest, ",");
+        int status = choose(&choice, trimmed(rest, length), chosen, err);
+
+        if (status < 0)
+            return status;
+        rest = rest[length] == ',' ? rest + length + 1 : NULL;
+    }
+    return WM_OK;
+}
+
+/* The context of find_beginning(). */
+struct list {
+    const struct wm_gpu_id *gpus;
+    size_t count;
+};
+
+/* The place that "0" and "0=GPU-7c1f" begin with, and where it ends in the word. */
+static size_t scan_place(struct word word, size_t count, size_t *ret_length)
+{
+    const char *end;
+    uint64_t place;
+
+    if (word.length == 0 || !wm_text_u64(word.text, &end, &place) || place >= count)
+        return WM_GPU_FITS_NONE;
+    *ret_length = (size_t)(end - word.text);
+    if (*ret_length < word.length && *end != '=')
+        return WM_GPU_FITS_NONE;
+    return (size_t)place;
+}
+
+bool wm_gpu_choice_places(const char *words, size_t count, bool *ret_places)
+{
+    bool all_begin_so = words != NULL;
+
+    for (size_t i = 0; i < count; i++)
+        ret_places[i] = false;
+    for (const char *rest = words; rest && all_begin_so;) {
+        size_t length = strcspn(rest, ","), digits;
+        size_t place = scan_place(trimmed(rest, length), count, &digits);
+
+        all_begin_so = place != WM_GPU_FITS_NONE;
+        if (all_begin_so)
+            ret_places[place] = true;
+        rest = rest[length] == ',' ? rest + length + 1 : NULL;
+    }
+    return all_begin_so;
+}
+
+/* "0=GPU-7c1f". One that has not said who it is may be the one that is meant. */
+static size_t find_place(const struct list *list, struct word word)
+{
+    size_t digits;
+    size_t place = scan_place(word, list->count, &digits);
+
+    if (place == WM_GPU_FITS_NONE || digits == word.length)
+        return WM_GPU_FITS_NONE;
+    const char *id = list->gpus[place].text, *meant = word.text + digits + 1;
+    size_t length = word.length - digits - 1;
+    bool is_it = strncmp(id, meant, length) == 0 && id[length] == '\0';
+    return is_it || !id[0] ? place : WM_GPU_FITS_NONE;
+}
+
+static size_t find_beginning(const void *context, const char *word, size_t length)
+{
+    const struct list *list = context;
+    size_t found = find_place(list, (struct word) { word, length });
+
+    if (found != WM_GPU_FITS_NONE)
+        return found;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (strncmp(list->gpus[i].text, word, length) != 0)
+            continue;
+        if (found != WM_GPU_FITS_NONE)
+            return WM_GPU_FITS_SEVERAL;
+        found = i;
+    }
+    return found;
+}
+
+int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
+                  bool *chosen, struct wm_error *err)
+{
+    const struct list list = { gpus, count };
+    bool all = !words || strcmp(words, "all") == 0;
+
+    int status = wm_gpu_choice_by(words, gpus, count, find_beginning, &list, chosen, err);
+    for (size_t i = 0; status == WM_OK && i < count; i++) {
+        if (gpus[i].text[0] || !chosen[i])
+            continue;
+        chosen[i] = false;
+        if (!all)
+            status = wm_fail(err, WM_EIO, "GPU %zu is there, but does not answer", i);
+    }
+    return status;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_gpu_select_visible.c - puts the GPUs of a machine before the three vendors' rules,
+ * each with its own GPUs in the order in which its driver counts. */
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_error.h"
+#include "base/text/base_text.h"
+#include "source/gpu/drm/source_gpu_sysfs.h"
+#include "source/gpu/select/source_gpu_select.h"
+#include "source/gpu/select/source_gpu_visible.h"
+#include "source/gpu/source_gpu_pci.h"
+
+/* What is to be said about the choice; what does not fit is left out. */
+struct remark {
+    char text[1024];
+    size_t length;
+};
+
+/* The GPUs of one vendor. */
+struct view {
+    const struct wm_gpus *gpus;
+    const char *const *environment;
+    size_t count;
+    size_t *places; /* index of each among all GPUs */
+    uint64_t *keys; /* the driver counts in the order of these */
+    struct wm_visible_gpu *seen;
+    struct wm_visible_mig *migs; /* of all of them */
+    size_t mig_room, mig_count;
+    char (*uuids)[WM_ROCM_UUID_SIZE];
+    struct wm_visible_device *devices;
+    bool order_uncertain; /* of AMD's alone; see struct wm_visible for CUDA's */
+};
+
+struct vendor {
+    bool (*owns)(const struct wm_gpus *gpus, size_t index);
+    void (*set_keys)(struct view *view, const uint64_t *ranks);
+    void (*describe)(struct view *view, size_t i);
+    void (*apply)(struct view *view, struct wm_visible *ret_visible);
+};
+
+static void say(struct remark *remark, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(struct remark *remark, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    size_t length = strlen(text), gap = remark->length ? 2 : 0;
+    if (remark->length + gap + length >= sizeof(remark->text))
+        return;
+    memcpy(remark->text + remark->length, "; ", gap);
+    memcpy(remark->text + remark->length + gap, text, length + 1);
+    remark->length += gap + length;
+}
+
+/* The first of that name, as getenv() has it; NULL where it is not set. */
+static const char *variable(const struct view *view, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *const *entry = view->environment; entry && *entry; entry++) {
+        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+            return *entry + length + 1;
+    }
+    return NULL;
+}
+
+static unsigned number_of(const struct wm_gpu_value *value)
+{
+    if (value->state != WM_READING_OK || !(value->number >= 0 && value->number < 1e9))
+        return 0;
+    return (unsigned)value->number;
+}
+
+static unsigned number(const struct view *view, size_t i, enum wm_gpu_field field)
+{
+    struct wm_gpu_value value;
+
+    wm_gpus_get_any(view->gpus, view->places[i], field, &value);
+    return number_of(&value);
+}
+
+static const char *text(const struct view *view, size_t i, enum wm_gpu_field field)
+{
+    return wm_gpu_text(view->gpus, view->places[i], field);
+}
+
+static bool has_text(const struct wm_gpus *gpus, size_t index, enum wm_gpu_field field,
+                     const char *wanted)
+{
+    const char *value = wm_gpu_text(gpus, index, field);
+
+    return value && strcmp(value, wanted) == 0;
+}
+
+static bool is_nvidia(const struct wm_gpus *gpus, size_t index)
+{
+    return has_text(gpus, index, WM_GPU_SOURCE, "nvml");
+}
+
+static bool is_amd(const struct wm_gpus *gpus, size_t index)
+{
+    return has_text(gpus, index, WM_GPU_KERNEL_DRIVER, "amdgpu");
+}
+
+static bool is_intel(const struct wm_gpus *gpus, size_t index)
+{
+    return has_text(gpus, index, WM_GPU_KERNEL_DRIVER, "i915") ||
+           has_text(gpus, index, WM_GPU_KERNEL_DRIVER, "xe");
+}
+
+void wm_gpu_rocm_uuid(const struct wm_gpus *gpus, size_t index,
+                      char ret_uuid[WM_ROCM_UUID_SIZE])
+{
+    const char *id = is_amd(gpus, index) ? wm_gpu_text(gpus, index, WM_GPU_UUID) : NULL;
+
+    ret_uuid[0] = '\0';
+    if (id && strlen(id) == 16 && strspn(id, "0123456789abcdef") == 16)
+        snprintf(ret_uuid, WM_ROCM_UUID_SIZE, "GPU-%s", id);
+}
+
+/* The version that a text begins with: 9 and 0 of "9.0", 535 and 129 of
+ * "535.129.03". */
+static void take_version(const char *version, unsigned *ret_major, unsigned *ret_minor)
+{
+    uint64_t major = 0, minor = 0;
+    const char *end = "";
+
+    if (!version || !wm_text_u64(version, &end, &major) ||
+        (*end == '.' && !wm_text_u64(end + 1, NULL, &minor)) || major > 1 << 20 ||
+        minor > 1 << 20)
+        major = minor = 0;
+    *ret_major = (unsigned)major;
+    *ret_minor = (unsigned)minor;
+}
+
+/* NVML's order, which is theirs here. */
+static void set_cuda_keys(struct view *view, const uint64_t *ranks)
+{
+    (void)ranks;
+    for (size_t i = 0; i < view->count; i++)
+        view->keys[i] = view->places[i];
+}
+
+static struct wm_visible_mig mig_of(const struct wm_gpus *gpus, size_t index, size_t mig)
+{
+    struct wm_gpu_value uuid, gpu_instance, compute_instance;
+
+    wm_gpus_mig_get_any(gpus, index, mig, WM_GPU_MIG_UUID, &uuid);
+    wm_gpus_mig_get_any(gpus, index, mig, WM_GPU_MIG_GPU_INSTANCE, &gpu_instance);
+    wm_gpus_mig_get_any(gpus, index, mig, WM_GPU_MIG_COMPUTE_INSTANCE, &compute_instance);
+    return (struct wm_visible_mig) {
+        .uuid = uuid.state == WM_READING_OK ? uuid.text : NULL,
+        .gpu_instance = number_of(&gpu_instance),
+        .compute_instance = number_of(&compute_instance),
+    };
+}
+
+static void describe_cuda(struct view *view, size_t i)
+{
+    struct wm_visible_gpu *gpu = &view->seen[i];
+    struct wm_gpu_value clock;
+    size_t index = view->places[i], count = wm_gpus_mig_count_any(view->gpus, index);
+
+    gpu->uuid = text(view, i, WM_GPU_UUID);
+    gpu->pci = text(view, i, WM_GPU_PCI_BUS_ID);
+    gpu->model = text(view, i, WM_GPU_NAME);
+    take_version(text(view, i, WM_GPU_COMPUTE_CAPABILITY), &gpu->capability_major,
+                 &gpu->capability_minor);
+    gpu->multiprocessors = number(view, i, WM_GPU_MULTIPROCESSORS);
+    wm_gpus_get_any(view->gpus, index, WM_GPU_CLOCK_SM_MAX, &clock);
+    clock.number /= 1e6;
+    gpu->clock_mhz = number_of(&clock);
+    gpu->mig_mode = has_text(view->gpus, index, WM_GPU_MIG_MODE, "Enabled");
+
+    gpu->migs = view->migs + view->mig_count;
+    for (; gpu->mig_count < count && view->mig_count < view->mig_room; gpu->mig_count++)
+        view->migs[view->mig_count++] = mig_of(view->gpus, index, gpu->mig_count);
+}
+
+static void apply_cuda(struct view *view, struct wm_visible *ret_visible)
+{
+    struct wm_visible_cuda_masks masks = {
+        .visible_devices = variable(view, "CUDA_VISIBLE_DEVICES"),
+        .device_order = variable(view, "CUDA_DEVICE_ORDER"),
+    };
+    unsigned minor;
+
+    for (size_t i = 0; i < view->count && masks.driver == 0; i++)
+        take_version(text(view, i, WM_GPU_DRIVER_VERSION), &masks.driver, &minor);
+    wm_visible_cuda(view->seen, view->count, &masks, view->devices, ret_visible);
+}
+
+static void set_amd_keys(struct view *view, const uint64_t *ranks)
+{
+    view->order_uncertain =
+        !wm_kfd_find_nodes(wm_gpus_sysfs(view->gpus), ranks, view->count, view->keys);
+}
+
+static void describe_amd(struct view *view, size_t i)
+{
+    wm_gpu_rocm_uuid(view->gpus, view->places[i], view->uuids[i]);
+    view->seen[i].uuid = view->uuids[i];
+}
+
+static void apply_amd(struct view *view, struct wm_visible *ret_visible)
+{
+    const struct wm_visible_amd_masks masks = {
+        .rocr = variable(view, "ROCR_VISIBLE_DEVICES"),
+        .hip = variable(view, "HIP_VISIBLE_DEVICES"),
+        .cuda = variable(view, "CUDA_VISIBLE_DEVICES"),
+    };
+
+    wm_visible_amd(view->seen, view->count, &masks, view->devices, ret_visible);
+    if (view->order_uncertain && view->count > 1 && ret_visible->count > 0) {
+        ret_visible->order_uncertain = true;
+        ret_visible->order_reason = "the order of amdkfd's nodes is not known";
+    }
+}
+
+/* Discrete ones first, and an integrated one is always at the same address. */
+static void set_intel_keys(struct view *view, const uint64_t *ranks)
+{
+    const uint64_t integrated = 2 << 3, last = UINT64_C(1) << 63;
+
+    for (size_t i = 0; i < view->count; i++)
+        view->keys[i] = ranks[i] == integrated ? last : ranks[i];
+}
+
+static void describe_intel(struct view *view, size_t i)
+{
+    const char *label = text(view, i, WM_GPU_LABEL);
+
+    if (label)
+        view->seen[i].tiles = wm_sysfs_tiles(wm_gpus_sysfs(view->gpus), label);
+}
+
+static void apply_intel(struct view *view, struct wm_visible *ret_visible)
+{
+    const struct wm_visible_intel_masks masks = {
+        .affinity = variable(view, "ZE_AFFINITY_MASK"),
+        .hierarchy = variable(view, "ZE_FLAT_DEVICE_HIERARCHY"),
+    };
+
+    wm_visible_intel(view->seen, view->count, &masks, view->devices, ret_visible);
+}
+
+static const struct vendor vendors[] = {
+    { is_nvidia, set_cuda_keys, describe_cuda, apply_cuda },
+    { is_amd, set_amd_keys, describe_amd, apply_amd },
+    { is_intel, set_intel_keys, describe_intel, apply_intel },
+};
+
+static void release(struct view *view)
+{
+    free(view->places);
+    free(view->keys);
+    free(view->seen);
+    free(view->migs);
+    free(view->uuids);
+    free(view->devices);
+}
+
+/* By insertion: few, mostly in order, and equals stay where they are. */
+static void order(struct view *view)
+{
+    for (size_t i = 1; i < view->count; i++) {
+        uint64_t key = view->keys[i];
+        size_t place = view->places[i], k = i;
+
+        for (; k > 0 && key < view->keys[k - 1]; k--) {
+            view->keys[k] = view->keys[k - 1];
+            view->places[k] = view->places[k - 1];
+        }
+        view->keys[k] = key;
+        view->places[k] = place;
+    }
+}
+
+/* Finds the vendor's GPUs, and what their order and their rules depend on. */
+static int look(struct view *view, const struct vendor *vendor)
+{
+    size_t present = wm_gpus_present(view->gpus);
+    uint64_t *ranks = calloc(present, sizeof(*ranks));
+
+    view->places = calloc(present, sizeof(*view->places));
+    view->keys = calloc(present, sizeof(*view->keys));
+    view->seen = calloc(present, sizeof(*view->seen));
+    view->uuids = calloc(present, sizeof(*view->uuids));
+    if (!ranks || !view->places || !view->keys || !view->seen || !view->uuids) {
+        free(ranks);
+        return WM_ENOMEM;
+    }
+    for (size_t i = 0; i < present; i++) {
+        if (!vendor->owns(view->gpus, i))
+            continue;
+        ranks[view->count] = wm_pci_rank(wm_gpu_text(view->gpus, i, WM_GPU_PCI_BUS_ID));
+        view->places[view->count++] = i;
+        view->mig_room += wm_gpus_mig_count_any(view->gpus, i);
+    }
+    vendor->set_keys(view, ranks);
+    free(ranks);
+    order(view);
+
+    view->migs = calloc(view->mig_room + 1, sizeof(*view->migs));
+    if (!view->migs)
+        return WM_ENOMEM;
+    for (size_t i = 0; i < view->count; i++)
+        vendor->describe(view, i);
+    view->devices =
+        calloc(wm_visible_room(view->seen, view->count) + 1, sizeof(*view->devices));
+    return view->devices ? WM_OK : WM_ENOMEM;
+}
+
+/* How many of the view's GPUs are among the visible devices. */
+static size_t choose(const struct view *view, const struct wm_visible *visible,
+                     bool *chosen)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < visible->count; i++) {
+        size_t place = view->places[view->devices[i].gpu];
+        left += !chosen[place];
+        chosen[place] = true;
+    }
+    return left;
+}
+
+static void explain(const struct view *view, const struct wm_visible *visible, size_t left,
+                    struct remark *remark)
+{
+    enum { SHOWN = 48 };
+    const struct wm_visible_refusal *refused = &visible->refused;
+
+    if (refused->text) {
+        size_t length = refused->length < SHOWN ? refused->length : SHOWN;
+        say(remark, "%s: '%.*s' %s; GPUs left: %zu of %zu", refused->variable, (int)length,
+            refused->text, refused->why, left, view->count);
+    }
+
+    /* Where all are visible their order does not matter to us. */
+    if (visible->order_uncertain && left < view->count)
+        say(remark, "a number in the mask may mean another GPU: %s", visible->order_reason);
+}
+
+static int choose_of(const struct vendor *vendor, const struct wm_gpus *gpus,
+                     const char *const *environment, bool *chosen, struct remark *remark)
+{
+    struct view view = { .gpus = gpus, .environment = environment };
+    struct wm_visible visible;
+
+    int status = look(&view, vendor);
+    if (status == WM_OK && view.count > 0) {
+        vendor->apply(&view, &visible);
+        explain(&view, &visible, choose(&view, &visible, chosen), remark);
+    }
+    release(&view);
+    return status;
+}
+
+/* A GPU that no variable speaks of is there for every program. */
+static bool is_free(const struct wm_gpus *gpus, size_t index)
+{
+    for (size_t v = 0; v < sizeof(vendors) / sizeof(vendors[0]); v++) {
+        if (vendors[v].owns(gpus, index))
+            return false;
+    }
+    return true;
+}
+
+int wm_gpu_select_visible(const struct wm_gpus *gpus, const char *const *environment,
+                          bool *chosen, char **ret_remark, struct wm_error *err)
+{
+    size_t present = wm_gpus_present(gpus);
+    struct remark remark = { .length = 0 };
+    int status = WM_OK;
+
+    for (size_t i = 0; i < present; i++)
+        chosen[i] = is_free(gpus, i);
+    for (size_t v = 0;
+         v < sizeof(vendors) / sizeof(vendors[0]) && status == WM_OK && present > 0; v++)
+        status = choose_of(&vendors[v], gpus, environment, chosen, &remark);
+
+    char *copy = remark.length > 0 ? malloc(sizeof(remark.text)) : NULL;
+    if (status < 0 || (remark.length > 0 && !copy)) {
+        free(copy);
+        return wm_fail(err, WM_ENOMEM, "choosing GPUs: out of memory");
+    }
+    if (copy)
+        wm_text_utf8(copy, sizeof(remark.text), remark.text, remark.length);
+    *ret_remark = copy;
+    return WM_OK;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_gpu_visible.h - which GPUs a program sees: what CUDA, ROCm and Level
+ * Zero make of CUDA_VISIBLE_DEVICES and its relatives.
+ *
+ *     size_t room = wm_visible_room(gpus, gpu_count);
+ *     struct wm_visible_device *devices = calloc(room, sizeof(*devices));
+ *     struct wm_visible visible;
+ *
+ *     wm_visible_cuda(gpus, gpu_count, &masks, devices, &visible);
+ *     for (size_t i = 0; i < visible.count; i++)
+ *         printf("CUDA device %zu is GPU %zu\n", i, devices[i].gpu);
+ *
+ * Text and a list of GPUs in, a list of devices out: nothing here looks at the
+ * environment, allocates or can fail. A mask that a driver does not understand
+ * has an answer too, which is what the driver shows then, mostly less than was
+ * meant; `refused` says which word it was. Masks may hold any bytes.
+ *
+ * A machine with GPUs of several vendors is asked once per vendor, each time
+ * with that vendor's GPUs alone.
+ */
+#ifndef WM_SOURCE_GPU_VISIBLE_H
+#define WM_SOURCE_GPU_VISIBLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A part of a GPU that CUDA shows as a device: a compute instance. */
+struct wm_visible_mig {
+    const char *uuid; /* "MIG-..."; NULL where unknown */
+    unsigned gpu_instance;
+    unsigned compute_instance;
+};
+
+/* A GPU, as far as the drivers' rules depend on it. All zero but the UUID is a
+ * GPU of which nothing else is known. */
+struct wm_visible_gpu {
+    const char *uuid; /* "GPU-..."; NULL or "" where unknown */
+
+    /* NVIDIA. They decide the order in which CUDA counts. */
+    const char *pci;   /* "0000:3b:00.0" */
+    const char *model; /* NULL where unknown */
+    unsigned capability_major, capability_minor;
+    unsigned multiprocessors, clock_mhz;
+
+    /* NVIDIA. With `mig_mode` the GPU is seen through its MIG devices or not
+     * at all; they are in NVML's order. */
+    bool mig_mode;
+    const struct wm_visible_mig *migs;
+    size_t mig_count;
+
+    unsigned tiles; /* Intel: how many; 0 is 1 */
+};
+
+enum {
+    WM_VISIBLE_WHOLE = -1, /* not a part of a GPU: all of it */
+};
+#define WM_VISIBLE_NO_NUMBER ((size_t)-1)
+
+struct wm_visible_device {
+    size_t gpu; /* index in the list that was given */
+    int part;   /* index of its MIG device or tile, or WM_VISIBLE_WHOLE */
+
+    /* How the driver would count it if no mask were set: what a number in the
+     * mask means. WM_VISIBLE_NO_NUMBER for what can be named by UUID only. */
+    size_t number;
+};
+
+struct wm_visible {
+    size_t count; /* of devices, in the program's own order */
+
+    /* Whether a number may mean another GPU than we think, and why. Where no
+     * mask is set, or all GPUs are visible, only their order is in doubt. Never
+     * set for a list of UUIDs, nor where nothing is visible. */
+    bool order_uncertain;
+    const char *order_reason; /* NULL where certain */
+
+    /* The first word of a mask that the driver did not take; `text` is NULL if
+     * it took all. CUDA and ROCm go no further than this word, Level Zero
+     * passes over it. A device that CUDA is told twice hides all the others.
+     * `text` points into the mask and has no NUL behind it. */
+    struct wm_visible_refusal {
+        const char *variable; /* "CUDA_VISIBLE_DEVICES" */
+        const char *text;
+        size_t length;
+        size_t position; /* how many words stand before it */
+        const char *why; /* ends the sentence "'9' ..." */
+    } refused;
+};
+
+/* How many devices the arrays below must have room for. */
+size_t wm_visible_room(const struct wm_visible_gpu *gpus, size_t count);
+
+/* What a program's environment says; NULL is a variable that is not set. */
+struct wm_visible_cuda_masks {
+    const char *visible_devices; /* CUDA_VISIBLE_DEVICES */
+    const char *device_order;    /* CUDA_DEVICE_ORDER */
+    unsigned driver;             /* 535 for 535.129.03; 0 (unknown): a new one */
+};
+
+/* `gpus` in NVML's order, which decides where a PCI address is unknown. */
+void wm_visible_cuda(const struct wm_visible_gpu *gpus, size_t count,
+                     const struct wm_visible_cuda_masks *masks,
+                     struct wm_visible_device *devices, struct wm_visible *ret_visible);
+
+struct wm_visible_amd_masks {
+    const char *rocr;    /* ROCR_VISIBLE_DEVICES: for every program */
+    const char *hip;     /* HIP_VISIBLE_DEVICES: counts what ROCr left */
+    const char *cuda;    /* CUDA_VISIBLE_DEVICES: for HIP where `hip` is empty */
+    const char *ordinal; /* GPU_DEVICE_ORDINAL: the same for OpenCL */
+    bool opencl;         /* an OpenCL program, not a HIP one */
+};
+
+/* `gpus` in the order of the kernel's KFD nodes, which is how ROCr counts. A
+ * UUID is "GPU-" and the 16 hexadecimal digits of sysfs' unique_id. */
+void wm_visible_amd(const struct wm_visible_gpu *gpus, size_t count,
+                    const struct wm_visible_amd_masks *masks,
+                    struct wm_visible_device *devices, struct wm_visible *ret_visible);
+
+struct wm_visible_intel_masks {
+    const char *affinity;  /* ZE_AFFINITY_MASK */
+    const char *hierarchy; /* ZE_FLAT_DEVICE_HIERARCHY */
+};
+
+/* `gpus` as Level Zero counts: discrete ones first, then by PCI address. */
+void wm_visible_intel(const struct wm_visible_gpu *gpus, size_t count,
+                      const struct wm_visible_intel_masks *masks,
+                      struct wm_visible_device *devices, struct wm_visible *ret_visible);
+
+#endif

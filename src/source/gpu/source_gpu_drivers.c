@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_gpu_drivers.c - one guard per backend, so that drivers are asked side by side. */
+#include "source/gpu/source_gpu_drivers.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/base_clock.h"
+#include "base/base_guard.h"
+#include "source/source_config.h"
+
+/* Of one backend; the rest would be a driver that tells nonsense. */
+enum { GPU_MAX = 256 };
+
+/* How often we look for a call that has been given up once. */
+#define PAUSE_NS (10 * WM_NS_PER_MS)
+
+/* Where a call is. The owner wants it, the thread does the rest. */
+enum { DONE, WANTED, BEGUN };
+
+/* The thread's side. Whoever is last of all closes the backend and frees it. */
+struct driver {
+    const struct wm_gpu_ops *ops;
+    struct wm_source_config config; /* a copy */
+
+    int status; /* of open() */
+    struct wm_error err;
+
+    size_t first; /* index of its first GPU among those of all backends */
+    size_t count;
+    struct wm_gpu_sheet **sheets;
+    atomic_int *calls; /* one per GPU, and one that looks whether they have changed */
+    bool changed;
+
+    max_align_t state[];
+};
+
+/* What the first guard has, of which the driver is taken once it is open. */
+struct opening {
+    struct driver *driver;
+};
+
+/* The owner's side. */
+struct backend {
+    struct driver *driver; /* NULL: it has no GPU, and never will */
+    struct opening *opening;
+    struct wm_guard *opening_guard; /* NULL once it is open, or left behind */
+    struct wm_guard *guard;
+    int64_t begun_ns; /* when its driver was last asked something */
+    bool *late;       /* per call: it has hung since before this refresh */
+    struct wm_gpu_looked looked;
+    struct wm_error failure; /* the detail, where it could not be opened */
+};
+
+struct wm_gpu_drivers {
+    size_t backend_count, gpu_count;
+    struct backend backends[];
+};
+
+static void free_driver(struct driver *driver)
+{
+    for (size_t i = 0; driver->sheets && i < driver->count; i++)
+        wm_gpu_sheet_free(driver->sheets[i]);
+    wm_source_config_release(&driver->config);
+    free(driver->sheets);
+    free(driver->calls);
+    free(driver);
+}
+
+static int new_driver(const struct wm_gpu_ops *ops, const struct wm_source_config *config,
+                      struct driver **ret_driver, struct wm_error *err)
+{
+    struct driver *driver = calloc(1, sizeof(*driver) + ops->state_size);
+
+    if (!driver)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
+    driver->ops = ops;
+    if (wm_source_config_copy(config, &driver->config, NULL) < 0) {
+        free_driver(driver);
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
+    }
+    *ret_driver = driver;
+    return WM_OK;
+}
+
+static void close_driver(void *context)
+{
+    struct driver *driver = context;
+
+    driver->ops->close(driver->state);
+    free_driver(driver);
+}
+
+static void end_opening(void *context)
+{
+    struct opening *opening = context;
+
+    if (opening->driver)
+        close_driver(opening->driver);
+    free(opening);
+}
+
+static void open_driver(void *context, size_t unit)
+{
+    struct driver *driver = ((struct opening *)context)->driver;
+
+    (void)unit;
+    driver->status = driver->ops->open(driver->state, &driver->config, &driver->err);
+}
+
+/* What the inventory itself says of a GPU; a backend may know a better label. */
+static void introduce(const struct driver *driver, size_t gpu)
+{
+    struct wm_gpu_sheet *sheet = driver->sheets[gpu];
+    char label[32];
+
+    snprintf(label, sizeof(label), "gpu%zu", driver->first + gpu);
+    wm_gpu_set_number(sheet, WM_GPU_INDEX, (double)(driver->first + gpu));
+    wm_gpu_set_text(sheet, WM_GPU_SOURCE, driver->ops->name);
+    wm_gpu_set_text(sheet, WM_GPU_LABEL, label);
+}
+
+static void ask_gpu(struct driver *driver, size_t gpu)
+{
+    struct wm_gpu_sheet *sheet = driver->sheets[gpu];
+    bool all;
+
+    unsigned groups = wm_gpu_sheet_begin(sheet, &all);
+    if (groups == 0)
+        return;
+    if (all)
+        introduce(driver, gpu);
+
+    /* Who it is comes first, so that it has been told should the rest hang. */
+    unsigned identity = all ? groups & (WM_GPU_GENERAL | WM_GPU_PCI) : 0;
+    if (identity)
+        driver->ops->refresh(driver->state, gpu, identity, all, sheet);
+    if (groups & ~identity)
+        driver->ops->refresh(driver->state, gpu, groups & ~identity, all, sheet);
+    wm_gpu_sheet_end(sheet);
+}
+
+/* A round that hangs is begun anew for the others, of which some are done. */
+static void make_call(void *context, size_t unit)
+{
+    struct driver *driver = context;
+    int wanted = WANTED;
+
+    if (!atomic_compare_exchange_strong(&driver->calls[unit], &wanted, BEGUN))
+        return;
+    if (unit < driver->count)
+        ask_gpu(driver, unit);
+    else
+        driver->changed = driver->ops->changed(driver->state);
+    atomic_store(&driver->calls[unit], DONE);
+}
+
+/* Everything that the first refresh needs, for a backend that is open. */
+static int prepare(struct backend *backend, struct driver *driver, size_t first,
+                   struct wm_error *err)
+{
+    size_t count = driver->ops->count(driver->state);
+
+    driver->first = first;
+    if (count > GPU_MAX)
+        count = GPU_MAX;
+    driver->sheets = calloc(count + 1, sizeof(struct wm_gpu_sheet *));
+    driver->calls = calloc(count + 1, sizeof(*driver->calls));
+    backend->late = calloc(count + 1, sizeof(*backend->late));
+    if (!driver->sheets || !driver->calls || !backend->late)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", driver->ops->name);
+
+    for (; driver->count < count; driver->count++) {
+        int status =
+            wm_gpu_sheet_new(driver->ops->name, &driver->sheets[driver->count], err);
+        if (status < 0)
+            return status;
+        introduce(driver, driver->count);
+    }
+    return wm_guard_new(count + 1, make_call, close_driver, driver, &backend->guard, err);
+}
+
+static int begin_opening(struct backend *backend, const struct wm_gpu_ops *ops,
+                         const struct wm_source_config *config, struct wm_error *err)
+{
+    struct opening *opening = calloc(1, sizeof(*opening));
+
+    backend->looked.source = ops->name;
+    backend->begun_ns = wm_clock_monotonic_ns();
+    if (!opening)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
+    int status = new_driver(ops, config, &opening->driver, err);
+    if (status == WM_OK)
+        status = wm_guard_new(1, open_driver, end_opening, opening, &backend->opening_guard,
+                              err);
+    if (status < 0) {
+        if (opening->driver)
+            free_driver(opening->driver);
+        free(opening);
+        return status;
+    }
+    backend->opening = opening;
+    status = wm_guard_start(backend->opening_guard, err);
+    return status < 0 ? status : WM_OK;
+}
+
+static int seconds_since(int64_t when_ns)
+{
+    return (int)((wm_clock_monotonic_ns() - when_ns + WM_NS_PER_S / 2) / WM_NS_PER_S);
+}
+
+/* What came of opening it. What did not come back is left to its thread. */
+static int take_opened(struct backend *backend, size_t first, int64_t deadline_ns,
+                       struct wm_error *err)
+{
+    struct driver *driver = backend->opening->driver;
+    struct wm_gpu_looked *looked = &backend->looked;
+    int status = WM_OK;
+
+    wm_guard_wait(backend->opening_guard, deadline_ns);
+    if (!wm_guard_take(backend->opening_guard, 0)) {
+        wm_fail(&backend->failure, WM_EIO, "the driver has not answered for %d s",
+                seconds_since(backend->begun_ns));
+    } else if (driver->status == WM_ENOMEM) {
+        status = wm_fail(err, WM_ENOMEM, "%s", driver->err.text);
+    } else if (driver->status < 0) {
+        backend->failure = driver->err;
+    } else {
+        status = prepare(backend, driver, first, err);
+    }
+
+    if (backend->guard) {
+        backend->driver = driver;
+        backend->opening->driver = NULL;
+        looked->detail = driver->ops->detail(driver->state);
+        looked->present = driver->count;
+        looked->status = driver->count > 0 ? WM_OK : WM_ENODEV;
+    } else {
+        looked->detail = backend->failure.text;
+        looked->status = backend->failure.status;
+    }
+    wm_guard_close(backend->opening_guard, deadline_ns);
+    backend->opening_guard = NULL;
+    return status;
+}
+
+int wm_gpu_drivers_open(const struct wm_gpu_ops *const *table, size_t count,
+                        const struct wm_source_config *config, int64_t deadline_ns,
+                        struct wm_gpu_drivers **ret_drivers, struct wm_error *err)
+{
+    struct wm_gpu_drivers *drivers =
+        calloc(1, sizeof(*drivers) + count * sizeof(drivers->backends[0]));
+    int status = WM_OK;
+
+    if (!drivers)
+        return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
+    for (size_t i = 0; status == WM_OK && i < count; i++) {
+        drivers->backend_count++;
+        status = begin_opening(&drivers->backends[i], table[i], config, err);
+    }
+    for (size_t i = 0; status == WM_OK && i < count; i++) {
+        struct backend *backend = &drivers->backends[i];
+        status = take_opened(backend, drivers->gpu_count, deadline_ns, err);
+        drivers->gpu_count += backend->looked.present;
+    }
+    if (status < 0) {
+        wm_gpu_drivers_close(drivers, deadline_ns);
+        return status;
+    }
+    *ret_drivers = drivers;
+    return WM_OK;
+}
+
+static bool has_call(const struct backend *backend, int state)
+{
+    for (size_t i = 0; i <= backend->driver->count; i++) {
+        if (!backend->late[i] && atomic_load(&backend->driver->calls[i]) == state)
+            return true;
+    }
+    return false;
+}
+
+static bool hangs(const struct backend *backend)
+{
+    for (size_t i = 0; i <= backend->driver->count; i++) {
+        if (atomic_load(&backend->driver->calls[i]) == BEGUN)
+            return true;
+    }
+    return false;
+}
+
+void wm_gpu_drivers_close(struct wm_gpu_drivers *drivers, int64_t deadline_ns)
+{
+    if (!drivers)
+        return;
+    for (size_t i = 0; i < drivers->backend_count; i++) {
+        struct backend *backend = &drivers->backends[i];
+
+        /* Who was not done when a refresh gave up is not waited for again. */
+        bool is_lost = backend->guard && hangs(backend);
+        wm_guard_close(backend->opening_guard, deadline_ns);
+        wm_guard_close(backend->guard, is_lost ? 0 : deadline_ns);
+        free(backend->late);
+    }
+    free(drivers);
+}
+
+size_t wm_gpu_drivers_count(const struct wm_gpu_drivers *drivers)
+{
+    return drivers->gpu_count;
+}
+
+struct wm_gpu_sheet *wm_gpu_drivers_sheet(const struct wm_gpu_drivers *drivers, size_t gpu)
+{
+    const struct backend *backend = drivers->backends;
+
+    for (; gpu >= backend->looked.present; backend++)
+        gpu -= backend->looked.present;
+    return backend->driver->sheets[gpu];
+}
+
+const struct wm_gpu_looked *wm_gpu_drivers_looked(const struct wm_gpu_drivers *drivers,
+                                                  size_t index)
+{
+    return index < drivers->backend_count ? &drivers->backends[index].looked : NULL;
+}
+
+/* Returns whether it has been under way since before. One that a thread begins at
+ * this very moment has been asked what we want: the sheet says it by now. */
+static bool want_call(atomic_int *call)
+{
+    int state = atomic_load(call);
+    bool is_late = state == BEGUN;
+
+    while (state != BEGUN && !atomic_compare_exchange_weak(call, &state, WANTED))
+        ;
+    return is_late;
+}
+
+static int begin_refresh(struct backend *backend, struct wm_error *err)
+{
+    struct driver *driver = backend->driver;
+
+    for (size_t i = 0; i <= driver->count; i++) {
+        if (i < driver->count || driver->ops->changed)
+            backend->late[i] = want_call(&driver->calls[i]);
+    }
+    backend->begun_ns = wm_clock_monotonic_ns();
+    int status = wm_guard_start(backend->guard, err);
+    return status < 0 ? status : WM_OK;
+}
+
+/* Where a call hangs, has the others made in another thread, as soon as there is
+ * one to be had. Returns whether there is something to wait for. */
+static bool go_on(struct backend *backend)
+{
+    bool wanted = has_call(backend, WANTED);
+
+    if (wanted)
+        wm_guard_start(backend->guard, NULL);
+    return wanted || has_call(backend, BEGUN);
+}
+
+static void wait_for_all(struct wm_gpu_drivers *drivers, int64_t deadline_ns)
+{
+    const struct timespec pause = { 0, PAUSE_NS };
+    int64_t hang_ns = wm_clock_monotonic_ns() + WM_GUARD_HANG_NS;
+    bool waiting = true;
+
+    /* Mostly all is done in here; a guard tells only of a round that goes on. */
+    for (size_t i = 0; i < drivers->backend_count; i++) {
+        if (drivers->backends[i].guard)
+            wm_guard_wait(drivers->backends[i].guard,
+                          hang_ns < deadline_ns ? hang_ns : deadline_ns);
+    }
+    while (waiting && wm_clock_monotonic_ns() < deadline_ns) {
+        waiting = false;
+        for (size_t i = 0; i < drivers->backend_count; i++) {
+            if (drivers->backends[i].guard)
+                waiting |= go_on(&drivers->backends[i]);
+        }
+        if (waiting)
+            nanosleep(&pause, NULL);
+    }
+}
+
+/* Whether the backend says that GPUs came or went. */
+static bool collect(struct backend *backend)
+{
+    struct driver *driver = backend->driver;
+
+    for (size_t i = 0; i < driver->count; i++) {
+        char late[64];
+        int64_t since_ns = wm_guard_busy_since(backend->guard, i);
+        snprintf(late, sizeof(late), "the driver has not answered for %d s",
+                 seconds_since(since_ns != 0 ? since_ns : backend->begun_ns));
+        wm_gpu_sheet_collect(driver->sheets[i], late);
+    }
+    return atomic_load(&driver->calls[driver->count]) == DONE && driver->changed;
+}
+
+int wm_gpu_drivers_refresh(struct wm_gpu_drivers *drivers, int64_t deadline_ns,
+                           struct wm_error *err)
+{
+    int status = WM_OK;
+    bool changed = false;
+
+    for (size_t i = 0; status == WM_OK && i < drivers->backend_count; i++) {
+        if (drivers->backends[i].guard)
+            status = begin_refresh(&drivers->backends[i], err);
+    }
+    if (status == WM_OK)
+        wait_for_all(drivers, deadline_ns);
+    for (size_t i = 0; i < drivers->backend_count; i++) {
+        if (drivers->backends[i].guard)
+            changed |= collect(&drivers->backends[i]);
+    }
+    return status < 0 ? status : changed;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_gpu_process.c - names, users, parents and ages of processes, from /proc. */
+#include "source/gpu/source_gpu_process.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base_file.h"
+#include "source/gpu/source_gpu_sheet.h"
+#include "source/source_kernel_text.h"
+#include "source/tree/source_pidns.h"
+
+enum {
+    USER_COUNT = 64,        /* that are remembered */
+    COMM_LENGTH = 15,       /* the kernel cuts a program's name to it */
+    STAT_SIZE = 1024,       /* of PID/stat, */
+    STATUS_SIZE = 8192,     /* of PID/status, with hundreds of groups, */
+    CMDLINE_SIZE = 4096,    /* of what matters of PID/cmdline, */
+    MACHINE_SIZE = 1 << 20, /* and of stat, with a number per interrupt */
+    PASSWD_SIZE = 16384,
+    PATH_SIZE = 64,
+};
+
+struct user {
+    uid_t uid;
+    char name[WM_GPU_NAME_SIZE];
+};
+
+struct wm_gpu_people {
+    struct wm_pidns *pidns;
+    double boot_s; /* since 1970; 0: not known */
+    double tick_s; /* of the times in PID/stat */
+    struct user users[USER_COUNT];
+    size_t user_count;
+};
+
+/* It has ended, or is hidden: by the mount's hidepid, or in another pid namespace. */
+static const char absent[] = "not in /proc";
+static const char forbidden[] = "the process may not be read";
+static const char unreadable[] = "what the kernel says of the process cannot be read";
+
+/* Why a file of a process could not be read, by the negative errno value. */
+struct reason {
+    enum wm_reading_state state;
+    const char *why;
+};
+
+static struct reason reason_of(ssize_t status)
+{
+    switch (-status) {
+    case ENOENT:
+    case ESRCH:
+        return (struct reason) { WM_READING_FAILED, absent };
+    case EACCES:
+    case EPERM:
+        return (struct reason) { WM_READING_DENIED, forbidden };
+    default:
+        return (struct reason) { WM_READING_FAILED, unreadable };
+    }
+}
+
+static void set_number(struct wm_gpu_who_number *number, double value)
+{
+    *number = (struct wm_gpu_who_number) { WM_READING_OK, value, NULL };
+}
+
+static void lack_number(struct wm_gpu_who_number *number, struct reason reason)
+{
+    *number = (struct wm_gpu_who_number) { reason.state, 0, reason.why };
+}
+
+static void set_text(struct wm_gpu_who_text *text, const char *value)
+{
+    text->state = WM_READING_OK;
+    text->why = NULL;
+    wm_gpu_clean(text->text, sizeof(text->text), value);
+}
+
+static void lack_text(struct wm_gpu_who_text *text, struct reason reason)
+{
+    text->state = reason.state;
+    text->why = reason.why;
+    text->text[0] = '\0';
+}
+
+/* 0 where /proc/stat does not say it. */
+static int read_boot(const char *procfs, double *ret_boot_s, struct wm_error *err)
+{
+    char path[PATH_MAX];
+    char *text = NULL;
+    size_t length;
+    uint64_t seconds = 0;
+
+    snprintf(path, sizeof(path), "%s/stat", procfs);
+    int status = wm_file_slurp(path, MACHINE_SIZE, &text, &length, err);
+    if (status == WM_ENOMEM)
+        return status;
+    if (status < 0 || wm_parse_boot_time(text, &seconds) < 0)
+        seconds = 0;
+    free(text);
+    *ret_boot_s = (double)seconds;
+    return WM_OK;
+}
+
+int wm_gpu_people_open(const char *procfs, const char *own,
+                       struct wm_gpu_people **ret_people, struct wm_error *err)
+{
+    struct wm_gpu_people *people = calloc(1, sizeof(*people));
+
+    if (!people)
+        return wm_fail(err, WM_ENOMEM, "GPU processes: out of memory");
+    people->tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
+    int status = read_boot(procfs, &people->boot_s, err);
+    if (status == WM_OK)
+        status = wm_pidns_open(procfs, own, &people->pidns, err);
+    if (status < 0) {
+        wm_gpu_people_close(people);
+        return status;
+    }
+    *ret_people = people;
+    return WM_OK;
+}
+
+void wm_gpu_people_close(struct wm_gpu_people *people)
+{
+    if (!people)
+        return;
+    wm_pidns_close(people->pidns);
+    free(people);
+}
+
+static ssize_t read_of(int dir, pid_t pid, const char *name, char *text, size_t size)
+{
+    char path[PATH_SIZE];
+
+    snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+    return wm_file_read_at(dir, path, text, size);
+}
+
+/* WM_OK, or a negative errno value. */
+static ssize_t read_stat(int dir, pid_t pid, struct wm_pid_stat *ret_stat)
+{
+    char text[STAT_SIZE];
+
+    ssize_t length = read_of(dir, pid, "stat", text, sizeof(text));
+    if (length < 0)
+        return length;
+    return wm_parse_pid_stat(text, ret_stat) < 0 ? -EIO : WM_OK;
+}
+
+/* What the program was started as, if the kernel's name is the beginning of it:
+ * the first argument, or the second where an interpreter runs a script. */
+static const char *uncut_name(int dir, pid_t pid, const char *comm, char *text, size_t size)
+{
+    ssize_t length = read_of(dir, pid, "cmdline", text, size);
+    const char *word = text;
+
+    for (int i = 0; i < 2 && word < text + length; i++) {
+        const char *slash = strrchr(word, '/');
+        const char *base = slash ? slash + 1 : word;
+        if (strncmp(base, comm, strlen(comm)) == 0)
+            return base;
+        word += strlen(word) + 1;
+    }
+    return comm;
+}
+
+static void set_name(struct wm_gpu_who_text *name, int dir, const struct wm_pid_stat *stat)
+{
+    char cmdline[CMDLINE_SIZE];
+
+    if (strlen(stat->comm) < COMM_LENGTH)
+        set_text(name, stat->comm);
+    else
+        set_text(name, uncut_name(dir, stat->pid, stat->comm, cmdline, sizeof(cmdline)));
+}
+
+static void find_user(struct wm_gpu_people *people, uid_t uid, struct wm_gpu_who_text *user)
+{
+    char text[PASSWD_SIZE], number[16];
+    struct passwd entry, *found = NULL;
+
+    for (size_t i = 0; i < people->user_count; i++) {
+        if (people->users[i].uid == uid) {
+            set_text(user, people->users[i].name);
+            return;
+        }
+    }
+
+    snprintf(number, sizeof(number), "%u", (unsigned)uid);
+    if (getpwuid_r(uid, &entry, text, sizeof(text), &found) != 0)
+        found = NULL;
+    set_text(user, found ? found->pw_name : number);
+    if (people->user_count < USER_COUNT) {
+        struct user *kept = &people->users[people->user_count++];
+        kept->uid = uid;
+        memcpy(kept->name, user->text, sizeof(kept->name));
+    }
+}
+
+static void set_user(struct wm_gpu_people *people, int dir, pid_t pid,
+                     struct wm_gpu_who_text *user)
+{
+    char text[STATUS_SIZE];
+    uint64_t uid;
+    size_t count;
+
+    ssize_t length = read_of(dir, pid, "status", text, sizeof(text));
+    if (length < 0)
+        lack_text(user, reason_of(length));
+    else if (wm_parse_status_numbers(text, "Uid", &uid, 1, &count) < 0 || uid > UINT32_MAX)
+        lack_text(user, (struct reason) { WM_READING_FAILED, unreadable });
+    else
+        find_user(people, (uid_t)uid, user);
+}
+
+static void set_parent(const struct wm_pidns_process *process,
+                       const struct wm_pid_stat *stat, struct wm_gpu_who *who)
+{
+    struct wm_pid_stat parent;
+
+    if (stat->ppid == 0) {
+        struct reason reason = { WM_READING_UNSUPPORTED,
+                                 "it has no parent in this pid namespace" };
+        lack_number(&who->parent_pid, reason);
+        lack_text(&who->parent_name, reason);
+        return;
+    }
+    if (process->ours != process->there)
+        lack_number(&who->parent_pid,
+                    (struct reason) { WM_READING_UNSUPPORTED,
+                                      "its number is one of another pid namespace" });
+    else
+        set_number(&who->parent_pid, stat->ppid);
+
+    ssize_t status = read_stat(process->dir, stat->ppid, &parent);
+    if (status < 0)
+        lack_text(&who->parent_name, reason_of(status));
+    else
+        set_name(&who->parent_name, process->dir, &parent);
+}
+
+static void lack_all(struct wm_gpu_who *who, struct reason reason)
+{
+    lack_text(&who->name, reason);
+    lack_text(&who->user, reason);
+    lack_number(&who->parent_pid, reason);
+    lack_text(&who->parent_name, reason);
+    lack_number(&who->create_time, reason);
+}
+
+void wm_gpu_people_find(struct wm_gpu_people *people, pid_t told,
+                        struct wm_gpu_who *ret_who)
+{
+    struct wm_pidns_process process;
+    struct wm_pid_stat stat;
+
+    wm_pidns_find(people->pidns, told, &process);
+    const struct reason unknown = { WM_READING_UNSUPPORTED, process.why };
+    if (process.ours > 0)
+        set_number(&ret_who->pid, process.ours);
+    else
+        lack_number(&ret_who->pid, unknown);
+    if (process.dir < 0) {
+        lack_all(ret_who, unknown);
+        return;
+    }
+
+    ssize_t status = read_stat(process.dir, process.there, &stat);
+    if (status < 0) {
+        lack_all(ret_who, reason_of(status));
+        return;
+    }
+    set_name(&ret_who->name, process.dir, &stat);
+    set_user(people, process.dir, process.there, &ret_who->user);
+    set_parent(&process, &stat, ret_who);
+    if (people->boot_s > 0)
+        set_number(&ret_who->create_time,
+                   people->boot_s + (double)stat.start_time * people->tick_s);
+    else
+        lack_number(&ret_who->create_time,
+                    (struct reason) { WM_READING_FAILED,
+                                      "/proc/stat does not tell when the machine began" });
+}

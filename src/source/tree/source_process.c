@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_process.c - one process, through /proc and its CPU clock. */
+#include "source/tree/source_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_file.h"
+#include "base/text/base_text.h"
+#include "source/source_kernel_text.h"
+
+/* A process that sleeps may still lose pages to reclaim, so its files are read
+ * again after this long. */
+#define REFRESH_NS WM_NS_PER_S
+
+/* First guess of what smaps_rollup costs: a fixed part and 2.5 ms per GiB of
+ * 4 KiB pages, as measured on several kernels. */
+#define DETAIL_FIXED_NS 10000
+#define DETAIL_BYTES_PER_NS 430
+#define LEARNING_BYTES (16 << 20)
+
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { STAT_SIZE = 1024, ROLLUP_SIZE = 2048, PATH_SIZE = 64 };
+
+/* The kernel's encoding of "the CPU clock of process PID", which
+ * clock_getcpuclockid() would compute with one more system call. */
+static clockid_t cpu_clock(pid_t pid)
+{
+    return (clockid_t)((~(unsigned)pid << 3) | 2);
+}
+
+static bool read_cpu_clock(pid_t pid, int64_t *ret_ns)
+{
+    struct timespec used;
+
+    if (clock_gettime(cpu_clock(pid), &used) != 0)
+        return false;
+    *ret_ns = (int64_t)used.tv_sec * WM_NS_PER_S + used.tv_nsec;
+    return true;
+}
+
+static ssize_t read_file(const struct wm_procfs *procfs, const struct wm_process *process,
+                         int kept_fd, const char *name, char *text, size_t size)
+{
+    char path[PATH_SIZE];
+
+    if (kept_fd >= 0)
+        return wm_file_reread(kept_fd, text, size);
+    snprintf(path, sizeof(path), "%d/%s", (int)process->pid, name);
+    return wm_file_read_at(procfs->dir, path, text, size);
+}
+
+static bool read_stat(const struct wm_procfs *procfs, const struct wm_process *process,
+                      struct wm_pid_stat *ret_stat)
+{
+    char text[STAT_SIZE];
+
+    return read_file(procfs, process, process->stat_fd, "stat", text, sizeof(text)) > 0 &&
+           wm_parse_pid_stat(text, ret_stat) == WM_OK;
+}
+
+static void take_stat(const struct wm_procfs *procfs, struct wm_process *process,
+                      const struct wm_pid_stat *stat)
+{
+    process->parent = stat->ppid;
+    process->state = stat->state;
+    process->threads = (int)stat->threads;
+    process->reaped_ns = (int64_t)(stat->cutime + stat->cstime) * procfs->ns_per_tick;
+    if (!procfs->own)
+        process->cpu_ns = (int64_t)(stat->utime + stat->stime) * procfs->ns_per_tick;
+    memcpy(process->name, stat->comm, sizeof(process->name));
+    process->name[sizeof(process->name) - 1] = '\0';
+    if (process->threads > process->max_threads)
+        process->max_threads = process->threads;
+}
+
+static void read_statm(const struct wm_procfs *procfs, struct wm_process *process)
+{
+    char text[STAT_SIZE];
+    struct wm_statm statm;
+
+    if (read_file(procfs, process, process->statm_fd, "statm", text, sizeof(text)) <= 0 ||
+        wm_parse_statm(text, &statm) != WM_OK)
+        return;
+    process->rss_bytes = (int64_t)statm.resident * procfs->page_bytes;
+    process->file_bytes = (int64_t)statm.shared * procfs->page_bytes;
+    if (process->rss_bytes > process->max_rss_bytes)
+        process->max_rss_bytes = process->rss_bytes;
+}
+
+/* A kept descriptor saves two thirds of the cost of reading, and never speaks
+ * of a later process with the same pid. */
+static int keep_open(struct wm_procfs *procfs, pid_t pid, const char *name)
+{
+    char path[PATH_SIZE];
+
+    if (procfs->fds_left <= 0)
+        return -1;
+    snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+    int fd = wm_file_open_at(procfs->dir, path);
+    if (fd < 0)
+        return -1;
+    procfs->fds_left--;
+    return fd;
+}
+
+bool wm_process_open(struct wm_procfs *procfs, pid_t pid, struct wm_process *ret_process)
+{
+    struct wm_process process = { .pid = pid, .max_private_bytes = -1 };
+    struct wm_pid_stat stat;
+
+    process.stat_fd = keep_open(procfs, pid, "stat");
+    process.statm_fd = keep_open(procfs, pid, "statm");
+    if (!read_stat(procfs, &process, &stat)) {
+        wm_process_release(procfs, &process);
+        return false;
+    }
+    process.start_time = stat.start_time;
+    if (procfs->own && !read_cpu_clock(pid, &process.cpu_ns))
+        process.cpu_ns = (int64_t)(stat.utime + stat.stime) * procfs->ns_per_tick;
+    take_stat(procfs, &process, &stat);
+    read_statm(procfs, &process);
+    process.ran = true;
+    process.searched_cpu_ns = -1;
+    process.refreshed_ns = wm_clock_monotonic_ns();
+    *ret_process = process;
+    return true;
+}
+
+static void give_back(struct wm_procfs *procfs, int *fd)
+{
+    if (*fd < 0)
+        return;
+    close(*fd);
+    *fd = -1;
+    procfs->fds_left++;
+}
+
+void wm_process_release(struct wm_procfs *procfs, struct wm_process *process)
+{
+    give_back(procfs, &process->stat_fd);
+    give_back(procfs, &process->statm_fd);
+}
+
+bool wm_process_refresh(const struct wm_procfs *procfs, struct wm_process *process,
+                        int64_t now_ns)
+{
+    int64_t cpu_ns = 0;
+    bool clocked = procfs->own && read_cpu_clock(process->pid, &cpu_ns);
+
+    if (clocked && cpu_ns == process->cpu_ns &&
+        now_ns - process->refreshed_ns < REFRESH_NS) {
+        process->ran = false;
+        return true;
+    }
+
+    struct wm_pid_stat stat;
+    errno = 0;
+    if (!read_stat(procfs, process, &stat))
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM; /* our own trouble */
+    if (stat.start_time != process->start_time)
+        return false;
+    int64_t before_ns = process->cpu_ns;
+    take_stat(procfs, process, &stat);
+    if (clocked)
+        process->cpu_ns = cpu_ns;
+    process->ran = process->cpu_ns != before_ns;
+    read_statm(procfs, process);
+    process->refreshed_ns = now_ns;
+    return true;
+}
+
+int64_t wm_process_cpu_ns(const struct wm_procfs *procfs, const struct wm_process *process)
+{
+    int64_t cpu_ns = 0;
+
+    /* The clock of another process that has the pid by now says less. */
+    if (procfs->own && read_cpu_clock(process->pid, &cpu_ns) && cpu_ns > process->cpu_ns)
+        return cpu_ns;
+    return process->cpu_ns;
+}
+
+int64_t wm_process_detail_cost_ns(const struct wm_process *process)
+{
+    /* What a small process cost says nothing of a large one. */
+    if (process->detail_rss_bytes < LEARNING_BYTES || process->detail_cost_ns <= 0)
+        return DETAIL_FIXED_NS + process->rss_bytes / DETAIL_BYTES_PER_NS;
+    return (int64_t)((double)process->detail_cost_ns * (double)process->rss_bytes /
+                     (double)process->detail_rss_bytes);
+}
+
+/* A file that is missing says little: kernels before 4.14 have no smaps_rollup. */
+static bool is_gone(const struct wm_procfs *procfs, const struct wm_process *process)
+{
+    struct wm_pid_stat stat;
+
+    return !read_stat(procfs, process, &stat) || stat.start_time != process->start_time ||
+           stat.state == 'Z' || stat.state == 'X';
+}
+
+bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *process)
+{
+    char path[PATH_SIZE], text[ROLLUP_SIZE];
+    struct wm_smaps_rollup rollup;
+    const unsigned needed = WM_SMAPS_PSS | WM_SMAPS_PRIVATE_CLEAN | WM_SMAPS_PRIVATE_DIRTY;
+
+    /* Opened each time: the kernel checks the right to read it at open, and an
+     * exec in between changes whose memory it is. */
+    int64_t begin_ns = wm_clock_monotonic_ns();
+    snprintf(path, sizeof(path), "%d/smaps_rollup", (int)process->pid);
+    ssize_t length = wm_file_read_at(procfs->dir, path, text, sizeof(text));
+    if (length == -ESRCH || (length < 0 && is_gone(procfs, process)))
+        return false;
+
+    /* No text at all is what a process without memory gives: a zombie. */
+    if (length == 0)
+        return true;
+    if (length < 0 || wm_parse_smaps_rollup(text, &rollup) != WM_OK ||
+        (rollup.present & needed) != needed) {
+        process->detail = WM_DETAIL_DENIED;
+        return true;
+    }
+
+    read_statm(procfs, process);
+    process->detail = WM_DETAIL_KNOWN;
+    process->uss_bytes = (int64_t)(rollup.private_clean + rollup.private_dirty);
+    process->pss_bytes = (int64_t)rollup.pss;
+    process->detail_rss_bytes = process->rss_bytes;
+    process->detail_file_bytes = process->file_bytes;
+    process->detail_ns = wm_clock_monotonic_ns();
+    process->detail_cost_ns = process->detail_ns - begin_ns;
+    return true;
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+bool wm_process_memory(const struct wm_process *process, int64_t *ret_uss_bytes,
+                       int64_t *ret_pss_bytes)
+{
+    int64_t anonymous = process->rss_bytes - process->file_bytes;
+
+    if (process->detail == WM_DETAIL_NONE)
+        return false;
+    if (process->detail == WM_DETAIL_DENIED) {
+        *ret_uss_bytes = clamp(anonymous, 0, process->rss_bytes);
+        *ret_pss_bytes = *ret_uss_bytes;
+        return true;
+    }
+
+    int64_t then = process->detail_rss_bytes - process->detail_file_bytes;
+    int64_t uss = clamp(process->uss_bytes + anonymous - then, 0, process->rss_bytes);
+    *ret_uss_bytes = uss;
+    *ret_pss_bytes =
+        clamp(process->pss_bytes + uss - process->uss_bytes, uss, process->rss_bytes);
+    return true;
+}
+
+/* Adds one thread's children to pids[], of which *count are known. */
+static bool add_children(const struct wm_procfs *procfs, const char *path, pid_t *pids,
+                         size_t room, size_t *count)
+{
+    char text[16384];
+    size_t kept = 0; /* bytes of a number that the end of the buffer cut in two */
+    ssize_t got;
+
+    int fd = wm_file_open_at(procfs->dir, path);
+    if (fd < 0)
+        return false;
+
+    while ((got = read(fd, text + kept, sizeof(text) - 1 - kept)) > 0 || kept > 0) {
+        size_t length = kept + (size_t)got;
+        size_t whole = length;
+        while (got > 0 && whole > 0 && text[whole - 1] != ' ')
+            whole--;
+        kept = length - whole;
+
+        char rest[32];
+        if (got < 0 || kept >= sizeof(rest))
+            break;
+        memcpy(rest, text + whole, kept);
+        text[whole] = '\0';
+
+        size_t found = 0;
+        size_t left = *count < room ? room - *count : 0;
+        if (wm_parse_pid_list(text, pids + (room - left), left, &found) != WM_OK)
+            break;
+        *count += found;
+        memcpy(text, rest, kept);
+    }
+    close(fd);
+    return true;
+}
+
+/* The linux_dirent64 of getdents64(2). */
+struct directory_entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t length;
+    uint8_t type;
+    char name[];
+};
+
+size_t wm_procfs_numbers(int dir, const char *path, pid_t *ids, size_t room)
+{
+    _Alignas(struct directory_entry) char buffer[8192];
+    size_t count = 0;
+    long got;
+
+    int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+
+    /* Not opendir(): it allocates 32 KiB, each time. */
+    while ((got = syscall(SYS_getdents64, fd, buffer, sizeof(buffer))) > 0) {
+        for (long at = 0; at < got;) {
+            const struct directory_entry *entry = (const void *)(buffer + at);
+            const char *end;
+            uint64_t id;
+            if (wm_text_u64(entry->name, &end, &id) && *end == '\0' && id > 0 &&
+                id <= INT32_MAX) {
+                if (count < room)
+                    ids[count] = (pid_t)id;
+                count++;
+            }
+            at += entry->length;
+        }
+    }
+    close(fd);
+    return count;
+}
+
+/* Each thread has a list of its own: that of the children it forked. */
+static void add_thread_children(const struct wm_procfs *procfs, pid_t pid, pid_t *pids,
+                                size_t room, size_t *count)
+{
+    pid_t threads[8192];
+    char path[PATH_SIZE];
+
+    snprintf(path, sizeof(path), "%d/task", (int)pid);
+    size_t found = wm_procfs_numbers(procfs->dir, path, threads, ARRAY_LEN(threads));
+    for (size_t i = 0; i < found && i < ARRAY_LEN(threads); i++) {
+        if (threads[i] == pid)
+            continue;
+        snprintf(path, sizeof(path), "%d/task/%d/children", (int)pid, (int)threads[i]);
+        add_children(procfs, path, pids, room, count);
+    }
+}
+
+long wm_process_children(const struct wm_procfs *procfs, struct wm_process *process,
+                         pid_t *pids, size_t room)
+{
+    char path[PATH_SIZE];
+    size_t count = 0;
+    int64_t begin_ns = wm_clock_monotonic_ns();
+
+    snprintf(path, sizeof(path), "%d/task/%d/children", (int)process->pid,
+             (int)process->pid);
+    bool listed = add_children(procfs, path, pids, room, &count);
+    if (listed && process->threads > 1)
+        add_thread_children(procfs, process->pid, pids, room, &count);
+
+    process->searched_ns = wm_clock_monotonic_ns();
+    process->searched_cpu_ns = process->cpu_ns;
+    process->search_cost_ns = process->searched_ns - begin_ns;
+    return listed ? (long)count : -1;
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_tree.c - the tracked process tree: who is in it, and its memory. */
+#include "source/tree/source_tree.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "source/source_ops.h"
+
+/* Memory of a process that has not run is looked at again after this long,
+ * since a relative may have unshared pages with it. */
+#define CALM_DETAIL_NS WM_NS_PER_S
+
+/* Reading smaps_rollup holds up its process while that maps memory. So it may
+ * take 1 % of the time in all, half of it kept for what cannot wait: after a
+ * fork nobody knows what is shared before both sides were read. */
+#define BUDGET_SHARE 200
+#define BUDGET_MAX_NS (250 * WM_NS_PER_MS)
+#define ROUTINE_START_NS (2 * WM_NS_PER_MS)
+#define FORK_START_NS (20 * WM_NS_PER_MS)
+
+enum { MEMBER_MAIN, MEMBER_DESCENDANTS, MEMBER_TREE, MEMBER_COUNT };
+
+static const struct wm_channel channels[] = {
+#define MEMBER(name)                                                                       \
+    { .source = "tree",                                                                    \
+      .device = name,                                                                      \
+      .label = name,                                                                       \
+      .metric = "memory_total",                                                            \
+      .unit = "B",                                                                         \
+      .device_kind = WM_DEVICE_TREE },                                                     \
+        { .source = "tree",                                                                \
+          .device = name,                                                                  \
+          .label = name,                                                                   \
+          .metric = "memory_private",                                                      \
+          .unit = "B",                                                                     \
+          .device_kind = WM_DEVICE_TREE },                                                 \
+        { .source = "tree",                                                                \
+          .device = name,                                                                  \
+          .label = name,                                                                   \
+          .metric = "memory_shared",                                                       \
+          .unit = "B",                                                                     \
+          .device_kind = WM_DEVICE_TREE },                                                 \
+    {                                                                                      \
+        .source = "tree", .device = name, .label = name, .metric = "threads",              \
+        .unit = "count", .device_kind = WM_DEVICE_TREE                                     \
+    }
+    MEMBER("main"),
+    MEMBER("descendants"),
+    MEMBER("tree"),
+#undef MEMBER
+    { .source = "tree",
+      .device = "tree",
+      .label = "tree",
+      .metric = "processes",
+      .unit = "count",
+      .device_kind = WM_DEVICE_TREE },
+};
+
+enum {
+    CHANNEL_COUNT = sizeof(channels) / sizeof(channels[0]),
+    CHANNELS_PER_MEMBER = 4,
+};
+
+/* Time that may be spent, saved up at a fixed share of the time that passes. */
+struct budget {
+    int64_t credit_ns;
+    int64_t updated_ns;
+};
+
+struct wm_tree {
+    struct wm_tree_set set;
+    struct budget routine, fork;
+    size_t next_detail; /* where the routine goes on */
+    int64_t refreshed_ns;
+    const char *why[CHANNEL_COUNT];
+};
+
+static void save_up(struct budget *budget, int64_t now_ns)
+{
+    budget->credit_ns += (now_ns - budget->updated_ns) / BUDGET_SHARE;
+    if (budget->credit_ns > BUDGET_MAX_NS)
+        budget->credit_ns = BUDGET_MAX_NS;
+    budget->updated_ns = now_ns;
+}
+
+/* False when the budget does not allow it now. */
+static bool spend_on_detail(struct wm_tree *tree, struct budget *budget,
+                            struct wm_process *process)
+{
+    /* With all saved up that can be, even the largest process gets its turn, on
+     * credit. */
+    if (wm_process_detail_cost_ns(process) > budget->credit_ns &&
+        budget->credit_ns < BUDGET_MAX_NS)
+        return false;
+
+    int64_t begin_ns = wm_clock_monotonic_ns();
+    enum wm_detail_state before = process->detail;
+    wm_process_read_detail(&tree->set.procfs, process);
+    if (process->detail == WM_DETAIL_DENIED && before != WM_DETAIL_DENIED)
+        tree->set.census.denied++;
+    budget->credit_ns -= wm_clock_monotonic_ns() - begin_ns;
+    return true;
+}
+
+/* Whether what is known of a process's private memory may have changed. */
+static bool is_detail_old(const struct wm_tree *tree, const struct wm_process *process,
+                          int64_t now_ns)
+{
+    if (process->detail != WM_DETAIL_KNOWN || process->state == 'Z')
+        return false;
+
+    bool same_size = process->rss_bytes == process->detail_rss_bytes &&
+                     process->file_bytes == process->detail_file_bytes;
+    if (process->ran)
+        return !same_size || tree->set.count > 1;
+    return tree->set.anybody_ran && tree->set.count > 1 &&
+           now_ns - process->detail_ns >= CALM_DETAIL_NS;
+}
+
+static void refresh_details(struct wm_tree *tree, int64_t now_ns)
+{
+    save_up(&tree->routine, now_ns);
+    save_up(&tree->fork, now_ns);
+
+    for (size_t i = 0; i < tree->set.count; i++) {
+        struct wm_process *process = &tree->set.processes[i];
+        if (process->detail == WM_DETAIL_NONE && process->state != 'Z')
+            spend_on_detail(tree, &tree->fork, process);
+    }
+
+    /* Goes on where the last tick's money ran out, so that all get their turn. */
+    size_t start = tree->next_detail;
+    for (size_t i = 0; i < tree->set.count; i++) {
+        size_t at = (start + i) % tree->set.count;
+        if (!is_detail_old(tree, &tree->set.processes[at], now_ns))
+            continue;
+        if (!spend_on_detail(tree, &tree->routine, &tree->set.processes[at])) {
+            tree->next_detail = at;
+            break;
+        }
+    }
+}
+
+void wm_tree_refresh(struct wm_tree *tree)
+{
+    int64_t now_ns = wm_clock_monotonic_ns();
+
+    wm_tree_set_refresh(&tree->set, now_ns);
+    refresh_details(tree, now_ns);
+    tree->refreshed_ns = now_ns;
+}
+
+struct sums {
+    size_t members; /* that are not zombies */
+    int64_t rss, uss, pss, largest_shared;
+    int64_t threads;
+    bool detailed; /* the private memory of each is known */
+};
+
+static void add_to(struct sums *sums, const struct wm_process *process, int64_t uss,
+                   int64_t pss, bool detailed)
+{
+    sums->members++;
+    sums->rss += process->rss_bytes;
+    sums->uss += uss;
+    sums->pss += pss;
+    if (process->rss_bytes - uss > sums->largest_shared)
+        sums->largest_shared = process->rss_bytes - uss;
+    sums->threads += process->threads;
+    sums->detailed &= detailed;
+}
+
+/* A zombie, or one on its way there that has given back its memory already. */
+static bool has_ended(const struct wm_process *process)
+{
+    return process->state == 'Z' || process->rss_bytes == 0;
+}
+
+static void sum_up(struct wm_tree *tree, struct sums sums[MEMBER_COUNT])
+{
+    for (int m = 0; m < MEMBER_COUNT; m++)
+        sums[m] = (struct sums) { .detailed = true };
+
+    for (size_t i = 0; i < tree->set.count; i++) {
+        struct wm_process *process = &tree->set.processes[i];
+        int64_t uss = 0, pss = 0;
+
+        if (has_ended(process))
+            continue;
+        bool detailed = wm_process_memory(process, &uss, &pss);
+        if (detailed && uss > process->max_private_bytes)
+            process->max_private_bytes = uss;
+        int member = process->pid == tree->set.root ? MEMBER_MAIN : MEMBER_DESCENDANTS;
+        add_to(&sums[member], process, uss, pss, detailed);
+        add_to(&sums[MEMBER_TREE], process, uss, pss, detailed);
+    }
+}
+
+static void set(struct wm_tree *tree, struct wm_reading *readings, size_t channel,
+                double value)
+{
+    readings[channel].state = WM_READING_OK;
+    readings[channel].value = value;
+    tree->why[channel] = NULL;
+}
+
+static void set_missing(struct wm_tree *tree, struct wm_reading *readings, size_t channel,
+                        enum wm_reading_state state, const char *why)
+{
+    readings[channel].state = state;
+    readings[channel].value = 0;
+    tree->why[channel] = why;
+}
+
+/* Shared memory counts once. What the members share with each other and with
+ * strangers is at least the sum of their shares in it, and at least as much as
+ * the one with most of it has. */
+static int64_t shared_once(const struct sums *sums)
+{
+    int64_t shares = sums->pss - sums->uss;
+    return shares > sums->largest_shared ? shares : sums->largest_shared;
+}
+
+static void set_memory(struct wm_tree *tree, struct wm_reading *readings, size_t first,
+                       const struct sums *sums)
+{
+    if (sums->detailed) {
+        int64_t shared = shared_once(sums);
+        set(tree, readings, first, (double)(sums->uss + shared));
+        set(tree, readings, first + 1, (double)sums->uss);
+        set(tree, readings, first + 2, (double)shared);
+        return;
+    }
+
+    const char *why = "not known since the last fork: reading it takes more than 1 % of "
+                      "the time";
+    if (sums->members == 1)
+        set(tree, readings, first, (double)sums->rss);
+    else
+        set_missing(tree, readings, first, WM_READING_STALE, why);
+    set_missing(tree, readings, first + 1, WM_READING_STALE, why);
+    set_missing(tree, readings, first + 2, WM_READING_STALE, why);
+}
+
+void wm_tree_read(struct wm_tree *tree, struct wm_reading *readings)
+{
+    struct sums sums[MEMBER_COUNT];
+
+    sum_up(tree, sums);
+    for (size_t i = 0; i < CHANNEL_COUNT; i++)
+        readings[i].when_ns = tree->refreshed_ns;
+
+    for (size_t m = 0; m < MEMBER_COUNT; m++) {
+        size_t first = m * CHANNELS_PER_MEMBER;
+
+        /* No descendants are a true 0, but a tree without its root has ended,
+         * and its last reading must not pull down a mean. */
+        if (sums[m].members == 0 && m != MEMBER_DESCENDANTS) {
+            for (size_t k = 0; k < CHANNELS_PER_MEMBER; k++)
+                set_missing(tree, readings, first + k, WM_READING_NONE, "it has ended");
+            continue;
+        }
+        set_memory(tree, readings, first, &sums[m]);
+        set(tree, readings, first + 3, (double)sums[m].threads);
+    }
+    set(tree, readings, CHANNEL_COUNT - 1, (double)sums[MEMBER_TREE].members);
+}
+
+int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
+                 struct wm_error *err)
+{
+    struct wm_tree *tree = calloc(1, sizeof(*tree));
+    if (!tree)
+        return wm_fail(err, WM_ENOMEM, "process tree: out of memory");
+
+    int status = wm_tree_set_init(&tree->set, procfs, root, err);
+    if (status < 0) {
+        wm_tree_close(tree);
+        return status;
+    }
+    int64_t now_ns = wm_clock_monotonic_ns();
+    tree->routine = (struct budget) { ROUTINE_START_NS, now_ns };
+    tree->fork = (struct budget) { FORK_START_NS, now_ns };
+    *ret_tree = tree;
+    return WM_OK;
+}
+
+void wm_tree_close(struct wm_tree *tree)
+{
+    if (!tree)
+        return;
+    wm_tree_set_release(&tree->set);
+    free(tree);
+}
+
+void wm_tree_set_reaper(struct wm_tree *tree, pid_t reaper)
+{
+    tree->set.reaper = reaper;
+}
+
+void wm_tree_executed(struct wm_tree *tree)
+{
+    struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);
+
+    if (!root)
+        return;
+    root->refreshed_ns = 0;
+    root->detail = WM_DETAIL_NONE;
+    root->detail_cost_ns = 0;
+    root->max_rss_bytes = 0;
+    root->max_private_bytes = -1;
+}
+
+size_t wm_tree_channels(const struct wm_tree *tree, const struct wm_channel **ret_channels)
+{
+    (void)tree;
+    *ret_channels = channels;
+    return CHANNEL_COUNT;
+}
+
+const char *wm_tree_why(const struct wm_tree *tree, size_t channel)
+{
+    return tree->why[channel];
+}
+
+int64_t wm_tree_cpu_ns(const struct wm_tree *tree)
+{
+    int64_t total_ns = tree->set.gone_ns;
+
+    for (size_t i = 0; i < tree->set.count; i++)
+        total_ns += tree->set.processes[i].cpu_ns + tree->set.processes[i].reaped_ns;
+    return total_ns;
+}
+
+int64_t wm_tree_live_cpu_ns(const struct wm_tree *tree)
+{
+    int64_t total_ns = 0;
+
+    for (size_t i = 0; i < tree->set.count; i++)
+        total_ns += tree->set.processes[i].cpu_ns;
+    return total_ns;
+}
+
+int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree)
+{
+    const struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);
+
+    if (root)
+        return wm_process_cpu_ns(&tree->set.procfs, root);
+    for (size_t i = 0; i < tree->set.gone_count; i++) {
+        if (tree->set.gone[i].pid == tree->set.root)
+            return tree->set.gone[i].cpu_ns;
+    }
+    return 0;
+}
+
+void wm_tree_rebase(struct wm_tree *tree)
+{
+    for (size_t i = 0; i < tree->set.count; i++)
+        tree->set.processes[i].cpu_base_ns = tree->set.processes[i].cpu_ns;
+}
+
+bool wm_tree_contains(const struct wm_tree *tree, pid_t pid)
+{
+    return wm_tree_set_find(&tree->set, pid) != NULL;
+}
+
+const struct wm_process *wm_tree_processes(const struct wm_tree *tree, size_t *ret_count)
+{
+    *ret_count = tree->set.count;
+    return tree->set.processes;
+}
+
+const struct wm_process *wm_tree_gone(const struct wm_tree *tree, size_t *ret_count)
+{
+    *ret_count = tree->set.gone_count;
+    return tree->set.gone;
+}
+
+void wm_tree_count(const struct wm_tree *tree, struct wm_tree_census *ret_census)
+{
+    *ret_census = tree->set.census;
+}
+
+/* The tree as a source like any other, for whoever wants its readings alone. */
+struct tree_source {
+    struct wm_tree *tree;
+};
+
+static int source_open(void *state, const struct wm_source_config *config,
+                       struct wm_error *err)
+{
+    struct tree_source *source = state;
+    return wm_tree_open(config->procfs, config->pid ? config->pid : getpid(), &source->tree,
+                        err);
+}
+
+static size_t source_channels(const void *state, const struct wm_channel **ret_channels)
+{
+    const struct tree_source *source = state;
+    return wm_tree_channels(source->tree, ret_channels);
+}
+
+static int source_read(void *state, struct wm_reading *readings, struct wm_error *err)
+{
+    const struct tree_source *source = state;
+    (void)err; /* a tree that has ended is told by its readings */
+
+    wm_tree_refresh(source->tree);
+    wm_tree_read(source->tree, readings);
+    return WM_OK;
+}
+
+static const char *source_why(const void *state, size_t channel)
+{
+    const struct tree_source *source = state;
+    return wm_tree_why(source->tree, channel);
+}
+
+static void source_close(void *state)
+{
+    const struct tree_source *source = state;
+    wm_tree_close(source->tree);
+}
+
+const struct wm_source_ops wm_source_tree = {
+    .name = "tree",
+    .summary = "a process and its descendants: memory, threads",
+    .state_size = sizeof(struct tree_source),
+    .open = source_open,
+    .channels = source_channels,
+    .read = source_read,
+    .why = source_why,
+    .close = source_close,
+};

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_tree_set.c - who belongs to the tracked tree. */
+#include "source/tree/source_tree_set.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_file.h"
+#include "source/source_kernel_text.h"
+
+/* Most processes followed at a time, and most that one search brings up. */
+enum { PROCESS_MAX = 65536, CHILDREN_MAX = PROCESS_MAX };
+
+/* A search that was not called for is done this often, in case the newest pid
+ * has come round to the same number. */
+#define SEARCH_NS WM_NS_PER_S
+
+/* Listing the children of a process takes at most this share of the time. */
+#define SEARCH_SHARE 100
+
+static size_t slot_of(const struct wm_tree_set *set, pid_t pid)
+{
+    size_t mask = set->slot_count - 1;
+    size_t slot = ((size_t)pid * 2654435761u) & mask;
+
+    while (set->slots[slot] >= 0 && set->processes[set->slots[slot]].pid != pid)
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+struct wm_process *wm_tree_set_find(const struct wm_tree_set *set, pid_t pid)
+{
+    int32_t index = set->slots[slot_of(set, pid)];
+    return index < 0 ? NULL : &set->processes[index];
+}
+
+static void rebuild_slots(struct wm_tree_set *set)
+{
+    for (size_t i = 0; i < set->slot_count; i++)
+        set->slots[i] = -1;
+    for (size_t i = 0; i < set->count; i++)
+        set->slots[slot_of(set, set->processes[i].pid)] = (int32_t)i;
+}
+
+static bool make_room(struct wm_tree_set *set)
+{
+    if (set->count < set->room)
+        return true;
+    if (set->room >= PROCESS_MAX)
+        return false;
+
+    size_t room = set->room ? set->room * 2 : 64;
+    struct wm_process *processes = realloc(set->processes, room * sizeof(*set->processes));
+    if (!processes)
+        return false;
+    set->processes = processes;
+
+    int32_t *slots = realloc(set->slots, 2 * room * sizeof(*set->slots));
+    if (!slots)
+        return false;
+    set->slots = slots;
+    set->slot_count = 2 * room;
+    set->room = room;
+    rebuild_slots(set);
+    return true;
+}
+
+static struct wm_process *add(struct wm_tree_set *set, pid_t pid)
+{
+    if (!make_room(set)) {
+        set->census.unlisted++;
+        return NULL;
+    }
+
+    struct wm_process *process = &set->processes[set->count];
+    if (!wm_process_open(&set->procfs, pid, process))
+        return NULL;
+    if (!set->started)
+        process->cpu_base_ns = process->cpu_ns;
+    set->slots[slot_of(set, pid)] = (int32_t)set->count;
+    set->count++;
+    set->census.seen++;
+    return process;
+}
+
+/* Remembers a dead process in place of the cheapest one, where it is dearer. */
+static void remember(struct wm_tree_set *set, const struct wm_process *process)
+{
+    if (set->gone_count < WM_TREE_GONE_MAX) {
+        set->gone[set->gone_count++] = *process;
+        return;
+    }
+
+    struct wm_process *cheapest = &set->gone[0];
+    for (size_t i = 1; i < WM_TREE_GONE_MAX; i++) {
+        if (set->gone[i].cpu_ns < cheapest->cpu_ns)
+            cheapest = &set->gone[i];
+    }
+    if (process->cpu_ns > cheapest->cpu_ns)
+        *cheapest = *process;
+}
+
+static void bury(struct wm_tree_set *set, struct wm_process *process)
+{
+    /* Its parent has its time now, unless that is a stranger who adopted it. */
+    if (process->pid != set->root && !wm_tree_set_find(set, process->parent))
+        set->gone_ns += process->cpu_ns + process->reaped_ns;
+    wm_process_release(&set->procfs, process);
+    remember(set, process);
+}
+
+static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
+{
+    size_t gone = 0, kept = 0;
+
+    set->anybody_ran = false;
+    for (size_t i = 0; i < set->count; i++) {
+        struct wm_process *process = &set->processes[i];
+
+        process->gone = !wm_process_refresh(&set->procfs, process, now_ns);
+        gone += process->gone;
+        set->anybody_ran |= process->gone || process->ran;
+    }
+    if (gone == 0)
+        return;
+
+    /* While the index still fits, and only then are the places moved. */
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->processes[i].gone)
+            bury(set, &set->processes[i]);
+    }
+    for (size_t i = 0; i < set->count; i++) {
+        if (!set->processes[i].gone)
+            set->processes[kept++] = set->processes[i];
+    }
+    set->count = kept;
+    rebuild_slots(set);
+}
+
+/* Whether there may be new processes in the tree: where none of it has run there
+ * are none, nor where none was made on this machine since the last call. */
+static bool is_search_due(struct wm_tree_set *set, int64_t now_ns)
+{
+    char text[128];
+    struct wm_loadavg loadavg;
+
+    if (!set->procfs.own || set->loadavg_fd < 0 || set->search_pending ||
+        now_ns - set->searched_ns >= SEARCH_NS)
+        return true;
+    if (!set->anybody_ran)
+        return false;
+    if (wm_file_reread(set->loadavg_fd, text, sizeof(text)) <= 0 ||
+        wm_parse_loadavg(text, &loadavg) != WM_OK)
+        return true;
+    bool due = loadavg.last_pid != set->newest_pid;
+    set->newest_pid = loadavg.last_pid;
+    return due;
+}
+
+/* A process that was found as a child of `parent`, which therefore shares its
+ * memory with it, so that what was known of the parent's is out of date. */
+static void take_child(struct wm_tree_set *set, pid_t pid, pid_t parent)
+{
+    if (pid <= 0 || pid == set->reaper || wm_tree_set_find(set, pid) || !add(set, pid))
+        return;
+
+    struct wm_process *forked = wm_tree_set_find(set, parent);
+    if (forked && forked->detail == WM_DETAIL_KNOWN)
+        forked->detail = WM_DETAIL_NONE;
+}
+
+/* The cost was taken by the clock on the wall, so that of a busy machine looks
+ * high; no process is left out for longer than a full search takes to come. */
+static bool is_affordable(const struct wm_process *process, int64_t now_ns)
+{
+    int64_t pause_ns = SEARCH_SHARE * process->search_cost_ns;
+
+    if (pause_ns > SEARCH_NS)
+        pause_ns = SEARCH_NS;
+    return process->searched_ns == 0 || now_ns - process->searched_ns >= pause_ns;
+}
+
+static void search_children(struct wm_tree_set *set, int64_t now_ns)
+{
+    set->search_pending = false;
+
+    struct wm_process reaper = { .pid = set->reaper, .threads = 1 };
+    if (set->reaper > 0) {
+        long count = wm_process_children(&set->procfs, &reaper, set->found, CHILDREN_MAX);
+        for (long i = 0; i < count && i < CHILDREN_MAX; i++)
+            take_child(set, set->found[i], set->reaper);
+    }
+
+    /* The list grows while it is walked, so grandchildren come up as well. */
+    for (size_t i = 0; i < set->count; i++) {
+        struct wm_process *process = &set->processes[i];
+
+        if (process->state == 'Z' ||
+            (set->procfs.own && process->cpu_ns == process->searched_cpu_ns))
+            continue;
+        if (!is_affordable(process, now_ns)) {
+            set->search_pending = true;
+            continue;
+        }
+
+        pid_t parent = process->pid;
+        long count = wm_process_children(&set->procfs, process, set->found, CHILDREN_MAX);
+        for (long k = 0; k < count && k < CHILDREN_MAX; k++)
+            take_child(set, set->found[k], parent);
+    }
+}
+
+/* For a kernel without lists of children: the parents of all processes. */
+static void search_parents(struct wm_tree_set *set)
+{
+    size_t count = wm_procfs_numbers(set->procfs.dir, ".", set->found, CHILDREN_MAX);
+    bool grown = true;
+
+    if (count > CHILDREN_MAX)
+        count = CHILDREN_MAX;
+    for (size_t i = 0; i < count; i++) {
+        char path[32], text[1024];
+        struct wm_pid_stat stat;
+
+        set->found_parents[i] = 0;
+        if (wm_tree_set_find(set, set->found[i]))
+            continue;
+        snprintf(path, sizeof(path), "%d/stat", (int)set->found[i]);
+        if (wm_file_read_at(set->procfs.dir, path, text, sizeof(text)) > 0 &&
+            wm_parse_pid_stat(text, &stat) == WM_OK)
+            set->found_parents[i] = stat.ppid;
+    }
+    while (grown) {
+        size_t before = set->count;
+        for (size_t i = 0; i < count; i++) {
+            pid_t parent = set->found_parents[i];
+            if (parent > 0 && (wm_tree_set_find(set, parent) ||
+                               (set->reaper > 0 && parent == set->reaper)))
+                take_child(set, set->found[i], parent);
+        }
+        grown = set->count > before;
+    }
+}
+
+static void search(struct wm_tree_set *set, int64_t now_ns)
+{
+    set->searched_ns = now_ns;
+    if (set->lists_children)
+        search_children(set, now_ns);
+    else
+        search_parents(set);
+}
+
+void wm_tree_set_refresh(struct wm_tree_set *set, int64_t now_ns)
+{
+    refresh_all(set, now_ns);
+    if (is_search_due(set, now_ns))
+        search(set, now_ns);
+    set->started = true;
+}
+
+static int fds_to_keep(void)
+{
+    struct rlimit limit;
+
+    /* The host program needs most of them; ours only save time. */
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return 256;
+    return limit.rlim_cur > 4096 ? 1024 : (int)(limit.rlim_cur / 4);
+}
+
+int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
+                     struct wm_error *err)
+{
+    char path[64];
+
+    set->root = root;
+    set->loadavg_fd = -1;
+    set->procfs = (struct wm_procfs) {
+        .dir = open(procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        .own = wm_file_is_same(procfs, "/proc"),
+        .ns_per_tick = WM_NS_PER_S / sysconf(_SC_CLK_TCK),
+        .page_bytes = sysconf(_SC_PAGESIZE),
+        .fds_left = fds_to_keep(),
+    };
+    if (set->procfs.dir < 0)
+        return wm_fail_errno(err, procfs);
+
+    set->found = malloc(CHILDREN_MAX * sizeof(*set->found));
+    set->found_parents = malloc(CHILDREN_MAX * sizeof(*set->found_parents));
+    if (!set->found || !set->found_parents || !make_room(set))
+        return wm_fail(err, WM_ENOMEM, "process tree: out of memory");
+    errno = 0;
+    if (!add(set, root) && (errno == EMFILE || errno == ENFILE))
+        return wm_fail_errno(err, procfs);
+    if (!wm_tree_set_find(set, root))
+        return wm_fail(err, WM_ENOENT, "there is no process %d in %s", (int)root, procfs);
+
+    snprintf(path, sizeof(path), "%d/task/%d/children", (int)root, (int)root);
+    set->lists_children = faccessat(set->procfs.dir, path, R_OK, 0) == 0;
+    int loadavg = wm_file_open_at(set->procfs.dir, "loadavg");
+    if (loadavg >= 0)
+        set->loadavg_fd = loadavg;
+    return WM_OK;
+}
+
+void wm_tree_set_release(struct wm_tree_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        wm_process_release(&set->procfs, &set->processes[i]);
+    if (set->loadavg_fd >= 0)
+        close(set->loadavg_fd);
+    if (set->procfs.dir >= 0)
+        close(set->procfs.dir);
+    free(set->found_parents);
+    free(set->found);
+    free(set->slots);
+    free(set->processes);
+}

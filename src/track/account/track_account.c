@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_account.c - exact CPU time of a tree, by the best way there is. */
+#include "track/account/track_account.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_file.h"
+#include "source/source_kernel_text.h"
+#include "track/account/track_cgroup.h"
+#include "track/account/track_counter.h"
+
+/* Reading a counter of a task that runs on another core interrupts it there.
+ * More often than this the clocks of the processes in sight tell what has been
+ * used since the last exact reading; they interrupt nobody. */
+#define EXACT_PERIOD_NS (9 * WM_NS_PER_MS)
+
+/* How long a command waits for its counter at most: where it takes longer it takes a
+ * hundred times as long, and the counter comes later. */
+#define PATIENCE_NS (200 * 1000)
+
+/* Most threads a running tree may have to get a counter each. */
+enum { COUNTER_MAX = 1024 };
+
+/* How far the task clock, which runs on while the hypervisor has taken the core away, may
+ * be ahead of a process's own clock, in seconds and as a part of it. */
+#define CLOCK_ERROR 0.01
+#define CLOCK_DRIFT 0.05
+
+static const char by_perf[] = "perf task clock, inherited";
+static const char by_cgroup[] = "cgroup cpu.stat";
+static const char by_waiting[] =
+    "wait4 and sampling; children nobody waited for are missing";
+
+struct host_time {
+    double busy, stolen;
+};
+
+struct wm_account {
+    struct wm_counter_probe *probe; /* of a command only */
+    bool is_late;                   /* it has not answered; until then we sample */
+    int64_t begun_ns;
+    int *counters; /* perf descriptors; their sum is the tree's time */
+    size_t counter_count;
+    struct wm_cgroup *cgroup;
+    int64_t base_ns;      /* of the way that is used, at the start */
+    int64_t main_base_ns; /* CPU clock of the root at the start */
+    pid_t root;
+    struct host_time host_base;
+    int64_t exact_at_ns; /* when the way that is used was last asked, */
+    int64_t exact_ns;    /* what it said, */
+    int64_t live_ns;     /* what the processes in sight had used then, */
+    uint64_t seen;       /* and how many there had been */
+    double whole;        /* seconds, by the way that is used */
+    bool is_cut;         /* it misses some of what is in sight */
+    double total, main;  /* what was told last */
+    bool finished;
+    char method[160];
+};
+
+int wm_account_check(const char **ret_method)
+{
+    int probe = wm_counter_open(0);
+    if (probe >= 0) {
+        close(probe);
+        *ret_method = by_perf;
+        return 0;
+    }
+
+    struct wm_cgroup *cgroup = wm_cgroup_new();
+    *ret_method = cgroup ? by_cgroup : by_waiting;
+    wm_cgroup_free(cgroup);
+    return -probe;
+}
+
+int wm_account_new(struct wm_account **ret_account, struct wm_error *err)
+{
+    struct wm_account *account = calloc(1, sizeof(*account));
+    int *counters = calloc(1, sizeof(*counters));
+    if (!account || !counters) {
+        free(counters);
+        free(account);
+        return wm_fail(err, WM_ENOMEM, "CPU accounting: out of memory");
+    }
+    account->counters = counters;
+    *ret_account = account;
+    return WM_OK;
+}
+
+/* Busy time of all cores, and what of it the hypervisor has given to others; in
+ * seconds, 0 if unknown. */
+static struct host_time read_host_time(void)
+{
+    struct wm_proc_stat stat = { 0 };
+    double ticks = (double)sysconf(_SC_CLK_TCK);
+    char *text = NULL;
+    size_t length;
+
+    if (wm_file_slurp("/proc/stat", 16 << 20, &text, &length, NULL) == WM_OK)
+        wm_parse_proc_stat(text, NULL, 0, &stat);
+    free(text);
+    return (struct host_time) { (double)stat.busy / ticks, (double)stat.stolen / ticks };
+}
+
+int wm_account_expect_command(struct wm_account *account, struct wm_error *err)
+{
+    int status = wm_counter_probe_new(&account->probe, err);
+
+    account->host_base = read_host_time();
+    return status;
+}
+
+/* The command waits at its gate and can be moved. */
+static bool enter_cgroup(struct wm_account *account, pid_t pid)
+{
+    account->cgroup = wm_cgroup_new();
+    if (account->cgroup && wm_cgroup_enter(account->cgroup, pid))
+        return true;
+    wm_cgroup_free(account->cgroup);
+    account->cgroup = NULL;
+    return false;
+}
+
+static void set_method(struct wm_account *account, const char *method)
+{
+    snprintf(account->method, sizeof(account->method), "%s", method);
+}
+
+void wm_account_start_command(struct wm_account *account, pid_t pid,
+                              const struct wm_tree *tree, int wake_fd)
+{
+    account->root = pid;
+    account->main_base_ns = wm_tree_main_cpu_ns(tree);
+    account->begun_ns = wm_clock_monotonic_ns();
+
+    int answer =
+        wm_counter_probe_wait(account->probe, account->begun_ns + PATIENCE_NS, wake_fd);
+    int counter = answer == 0 ? wm_counter_open(pid) : -1;
+    if (counter >= 0) {
+        account->counters[account->counter_count++] = counter;
+        set_method(account, by_perf);
+    } else if (answer < 0 && enter_cgroup(account, pid) &&
+               wm_cgroup_cpu_ns(account->cgroup, &account->base_ns)) {
+        set_method(account, by_cgroup);
+    } else {
+        account->is_late = answer == WM_COUNTER_UNKNOWN;
+        account->base_ns = account->main_base_ns;
+        set_method(account, by_waiting);
+    }
+}
+
+static void close_counters(struct wm_account *account)
+{
+    for (size_t i = 0; i < account->counter_count; i++)
+        close(account->counters[i]);
+    account->counter_count = 0;
+}
+
+/* How many descriptors we may take from the host program. */
+static size_t counter_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 2 > COUNTER_MAX)
+        return COUNTER_MAX;
+    return (size_t)limit.rlim_cur / 2;
+}
+
+/* A counter for each thread that is there. One that is made meanwhile inherits
+ * that of its maker, but for a moment between the list and the counter. */
+static int open_counters(struct wm_account *account, const struct wm_tree *tree)
+{
+    size_t count, room = counter_limit();
+    const struct wm_process *processes = wm_tree_processes(tree, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        pid_t threads[COUNTER_MAX];
+        char path[32];
+
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)processes[i].pid);
+        size_t found = wm_procfs_numbers(AT_FDCWD, path, threads, room);
+        if (account->counter_count + found > room)
+            return -EMFILE;
+        for (size_t k = 0; k < found; k++) {
+            int counter = wm_counter_open(threads[k]);
+            if (counter == -ESRCH)
+                continue;
+            if (counter < 0)
+                return counter;
+            account->counters[account->counter_count++] = counter;
+        }
+    }
+    return account->counter_count > 0 ? 0 : -ESRCH;
+}
+
+static bool make_room(struct wm_account *account)
+{
+    int *counters = realloc(account->counters, COUNTER_MAX * sizeof(*counters));
+
+    if (counters)
+        account->counters = counters;
+    return counters;
+}
+
+int wm_account_start_tree(struct wm_account *account, struct wm_tree *tree, bool own,
+                          struct wm_error *err)
+{
+    if (!make_room(account))
+        return wm_fail(err, WM_ENOMEM, "CPU accounting: out of memory");
+    account->main_base_ns = wm_tree_main_cpu_ns(tree);
+    int status = own ? open_counters(account, tree) : -ENOTSUP;
+    if (status < 0) {
+        close_counters(account);
+        account->base_ns = wm_tree_cpu_ns(tree);
+        snprintf(account->method, sizeof(account->method),
+                 "sampling (no perf counter: %s); short children, and those nobody waited "
+                 "for, are missing",
+                 strerror(-status));
+        return WM_OK;
+    }
+    snprintf(account->method, sizeof(account->method), "%s", by_perf);
+    return WM_OK;
+}
+
+static bool read_counters(const struct wm_account *account, int64_t *ret_ns)
+{
+    int64_t total_ns = 0;
+
+    for (size_t i = 0; i < account->counter_count; i++) {
+        uint64_t count_ns;
+        if (read(account->counters[i], &count_ns, sizeof(count_ns)) != sizeof(count_ns))
+            return false;
+        total_ns += (int64_t)count_ns;
+    }
+    *ret_ns = total_ns;
+    return account->counter_count > 0;
+}
+
+void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree)
+{
+    int64_t counted_ns;
+
+    if (!account->is_late)
+        return;
+    int answer = wm_counter_probe_answer(account->probe);
+    if (answer == WM_COUNTER_UNKNOWN)
+        return;
+    account->is_late = false;
+    if (answer < 0 || !make_room(account))
+        return;
+    wm_tree_refresh(tree);
+    bool is_counted = open_counters(account, tree) == 0;
+    wm_tree_refresh(tree);
+    if (!is_counted || !read_counters(account, &counted_ns)) {
+        close_counters(account);
+        return;
+    }
+
+    /* What was told of processes that have vanished since stays used. */
+    int64_t sampled_ns = wm_tree_cpu_ns(tree) - account->base_ns;
+    int64_t told_ns = (int64_t)(account->total * 1e9);
+    account->base_ns = counted_ns - (sampled_ns > told_ns ? sampled_ns : told_ns);
+    account->exact_at_ns = 0;
+    snprintf(account->method, sizeof(account->method),
+             "%s; sampled for the first %.0f ms, which the kernel took to begin counting",
+             by_perf, (double)(wm_clock_monotonic_ns() - account->begun_ns) / 1e6);
+}
+
+static int64_t read_total_ns(struct wm_account *account, const struct wm_tree *tree)
+{
+    int64_t now_ns = wm_clock_monotonic_ns();
+    int64_t live_ns = wm_tree_live_cpu_ns(tree);
+    struct wm_tree_census census;
+
+    /* Less than then means that one has ended, whose end nobody has seen; and of
+     * a new one nobody knows how much of it was counted then. */
+    wm_tree_count(tree, &census);
+    if (account->exact_at_ns > 0 && now_ns - account->exact_at_ns < EXACT_PERIOD_NS &&
+        live_ns > account->live_ns && census.seen == account->seen)
+        return account->exact_ns + live_ns - account->live_ns;
+
+    if (!read_counters(account, &account->exact_ns) &&
+        !(account->cgroup && wm_cgroup_cpu_ns(account->cgroup, &account->exact_ns)))
+        account->exact_ns = wm_tree_cpu_ns(tree);
+    account->exact_at_ns = now_ns;
+    account->live_ns = live_ns;
+    account->seen = census.seen;
+    return account->exact_ns;
+}
+
+void wm_account_want_exact(struct wm_account *account)
+{
+    account->exact_at_ns = 0;
+}
+
+static bool counts(const struct wm_account *account)
+{
+    return !account->is_cut && (account->counter_count > 0 || account->cgroup);
+}
+
+/* How much more than the processes' own clocks the task clock may say. */
+static double clock_error(double seconds)
+{
+    return CLOCK_ERROR + CLOCK_DRIFT * seconds;
+}
+
+static double read_counted(struct wm_account *account, const struct wm_tree *tree)
+{
+    return (double)(read_total_ns(account, tree) - account->base_ns) / 1e9;
+}
+
+/* The kernel takes the counter away from whoever executes a setuid program, sudo say, and
+ * may not look into it: that one and its descendants then are in no counter, but in sight.
+ * (Of a tree that was there before us its sampled start is not known so exactly.) */
+static double read_whole(struct wm_account *account, const struct wm_tree *tree)
+{
+    double counted = read_counted(account, tree);
+    double sampled = (double)(wm_tree_cpu_ns(tree) - account->main_base_ns) / 1e9;
+    double tolerance = clock_error(sampled);
+
+    if (account->root <= 0 || account->counter_count == 0)
+        return counted;
+    if (!account->is_cut && sampled - counted > tolerance) {
+        wm_account_want_exact(account);
+        counted = read_counted(account, tree);
+        account->is_cut = sampled - counted > tolerance;
+        if (account->is_cut)
+            set_method(account, "perf task clock, inherited; what it leaves out, as setuid "
+                                "programs, is sampled");
+    }
+    return account->is_cut && sampled > counted ? sampled : counted;
+}
+
+/* Whether nobody but the root was seen or waited for. */
+static bool is_alone(const struct wm_tree *tree)
+{
+    struct wm_tree_census census;
+
+    wm_tree_count(tree, &census);
+    return census.seen <= 1 && wm_tree_cpu_ns(tree) == wm_tree_live_cpu_ns(tree);
+}
+
+void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
+                     double *ret_total, double *ret_main)
+{
+    if (account->finished) {
+        *ret_total = account->total;
+        *ret_main = account->main;
+        return;
+    }
+
+    /* The root's clock after the whole: what it uses between the two is no other's. */
+    account->whole = read_whole(account, tree);
+    double main = (double)(wm_tree_main_cpu_ns(tree) - account->main_base_ns) / 1e9;
+    double total = account->whole;
+    double others = account->total - account->main;
+
+    /* The rest is no more than what the clocks disagree by. */
+    if (is_alone(tree) && total - main <= clock_error(main))
+        total = main;
+
+    /* A process that vanishes takes what was sampled of it along, and the clocks do not
+     * agree to the last microsecond; neither makes used time unused, be it of the root or
+     * of all others. Where a counter knows the whole, the parts give way to it. */
+    if (main < account->main)
+        main = account->main;
+    if (total < main)
+        total = main;
+    if (total < main + others && !counts(account))
+        total = main + others;
+    if (total < account->total)
+        total = account->total;
+    account->main = main < total - others ? main : total - others;
+    account->total = total;
+    *ret_total = account->total;
+    *ret_main = account->main;
+}
+
+void wm_account_rebase(struct wm_account *account, const struct wm_tree *tree)
+{
+    wm_account_want_exact(account);
+    account->base_ns = read_total_ns(account, tree);
+    account->main_base_ns = wm_tree_main_cpu_ns(tree);
+    account->total = account->main = 0;
+}
+
+/* What those have used that outlive the root. */
+static int64_t survivors_ns(const struct wm_account *account, const struct wm_tree *tree)
+{
+    size_t count;
+    const struct wm_process *processes = wm_tree_processes(tree, &count);
+    int64_t total_ns = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (processes[i].pid != account->root)
+            total_ns += processes[i].cpu_ns + processes[i].reaped_ns;
+    }
+    return total_ns;
+}
+
+/* The perf counter runs on while the hypervisor has taken the core away; no program has
+ * used that time. The tree's part in it is about its part in all that ran; up to the
+ * clocks' error it may have been all of it, and of one process alone any time. */
+static double not_used(const struct wm_account *account, const struct wm_tree *tree,
+                       double known)
+{
+    struct host_time host = read_host_time();
+    double busy = host.busy - account->host_base.busy;
+    double stolen = 1.5 * (host.stolen - account->host_base.stolen);
+    double part = busy > account->whole ? account->whole / busy : 1;
+    double error = clock_error(known);
+
+    return fmax(stolen * part, is_alone(tree) ? error : fmin(stolen, error));
+}
+
+void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
+                       double reaped_seconds)
+{
+    /* Less what the fork itself took, before the command began. */
+    double known = reaped_seconds +
+                   (double)(survivors_ns(account, tree) - account->main_base_ns) / 1e9;
+    bool perf = counts(account) && account->counter_count > 0;
+
+    if (counts(account) || account->total < account->whole)
+        account->total = account->whole;
+
+    /* Where perf says more than that, it has seen processes that nobody waited for. */
+    bool is_all_known = perf && account->whole - known <= not_used(account, tree, known);
+    if (known > account->total || is_all_known) {
+        account->total = known;
+        /* At a tick stolen time may have looked like others'. */
+        if (is_alone(tree))
+            account->main = known;
+        if (account->is_cut)
+            set_method(account, "wait4 and sampling; the perf task clock leaves some out, "
+                                "as setuid programs");
+        else if (perf)
+            set_method(account, "wait4; the inherited perf task clock shows no more than "
+                                "stolen time");
+    }
+    if (account->total < account->main)
+        account->total = account->main;
+    account->finished = true;
+}
+
+const char *wm_account_method(const struct wm_account *account)
+{
+    return account->method;
+}
+
+void wm_account_free(struct wm_account *account)
+{
+    if (!account)
+        return;
+    close_counters(account);
+    free(account->counters);
+    wm_counter_probe_free(account->probe);
+    wm_cgroup_free(account->cgroup);
+    free(account);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * track_account.h - the CPU time of a whole process tree, exactly: of short
+ * children, of orphans, and of those nobody waits for.
+ *
+ * The best way that this machine allows is taken, in this order:
+ *   1. a perf software counter (task clock) that is inherited by every process
+ *      and thread made later; needs no privilege, but containers often forbid it;
+ *   2. a cgroup of our own (version 2), where we may make one;
+ *   3. what the processes in sight have used and waited for, and at the end
+ *      what the launcher has reaped. Children nobody waits for are missing.
+ */
+#ifndef WM_TRACK_ACCOUNT_H
+#define WM_TRACK_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/base_error.h"
+#include "source/tree/source_tree.h"
+
+struct wm_account;
+
+int wm_account_new(struct wm_account **ret_account, struct wm_error *err);
+
+/* What can be done before there is a process: begins to find out whether perf is to be
+ * had, as that may take a while. */
+int wm_account_expect_command(struct wm_account *account, struct wm_error *err);
+
+/* Attaches to a process that has no children or threads yet and waits at its
+ * gate. Its time counts from now. Where perf is not ready, the third way is taken
+ * until it is: then `wake_fd`, an eventfd, is written to. */
+void wm_account_start_command(struct wm_account *account, pid_t pid,
+                              const struct wm_tree *tree, int wake_fd);
+
+/* Goes over to perf where that has become ready since, and refreshes the tree. Lost is
+ * what was used by then by processes that ended before and that nobody waited for. */
+void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree);
+
+/* Counts from now on: what was used since the start is taken out. The tree has
+ * been refreshed just now. */
+void wm_account_rebase(struct wm_account *account, const struct wm_tree *tree);
+
+/* Attaches to a tree that runs already; `own` says that its pids are those of
+ * our own system calls. */
+int wm_account_start_tree(struct wm_account *account, struct wm_tree *tree, bool own,
+                          struct wm_error *err);
+
+/* CPU time since the start, in seconds: of the tree and of its root alone. The
+ * tree has been refreshed just now. Never less than the time before, nor is their
+ * difference. Readings that follow each other closely are partly sampled. */
+void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
+                     double *ret_total, double *ret_main);
+
+/* Has the next reading be exact whatever it costs the tree, as the last must. */
+void wm_account_want_exact(struct wm_account *account);
+
+/* Compares with what the launcher has reaped, which is exact for all but
+ * processes nobody waited for. After the last reading. */
+void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
+                       double reaped_seconds);
+
+/* How a command's time would be counted here, for people, and why by no better
+ * way: 0, or the errno value with which perf refused. */
+int wm_account_check(const char **ret_method);
+
+/* How it was done, for people: "perf task clock, inherited". */
+const char *wm_account_method(const struct wm_account *account);
+
+/* Accepts NULL. */
+void wm_account_free(struct wm_account *account);
+
+#endif

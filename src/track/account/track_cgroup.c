@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_cgroup.c - finding the cgroup2 tree, making a group in it, reading it. */
+#include "track/account/track_cgroup.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base_file.h"
+#include "base/text/base_text.h"
+
+struct wm_cgroup {
+    char parent[512];
+    char path[576];
+    int procs_fd;
+    int stat_fd;
+};
+
+/* Finds the line of /proc/self/mountinfo for cgroup2: its fifth field is where
+ * it is mounted. Blanks in it come as \040; such a mount is passed over. */
+static bool find_mount(char *path, size_t size)
+{
+    char *text = NULL;
+    size_t length = 0;
+    bool found = false;
+
+    if (wm_file_slurp("/proc/self/mountinfo", 1 << 20, &text, &length, NULL) < 0)
+        return false;
+    for (const char *line = text; line && !found;) {
+        const char *next = strchr(line, '\n');
+        size_t line_length = next ? (size_t)(next - line) : strlen(line);
+        const char *type = memmem(line, line_length, " - cgroup2 ", 11);
+        const char *field = line;
+
+        for (int i = 0; i < 4 && field; i++) {
+            field = memchr(field, ' ', line_length - (size_t)(field - line));
+            field = field ? field + 1 : NULL;
+        }
+        if (type && field) {
+            int field_length = (int)strcspn(field, " ");
+            found = snprintf(path, size, "%.*s", field_length, field) < (int)size &&
+                    !strchr(path, '\\');
+        }
+        line = next ? next + 1 : NULL;
+    }
+    free(text);
+    return found;
+}
+
+/* Our own group: the line "0::/path" of /proc/self/cgroup. */
+static bool find_own_group(char *path, size_t size)
+{
+    char text[4096];
+
+    if (wm_file_read_at(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text)) <= 0)
+        return false;
+    const char *line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
+    if (!line)
+        return false;
+    line += line[0] == '\n' ? 4 : 3;
+    return snprintf(path, size, "%.*s", (int)strcspn(line, "\n"), line) < (int)size;
+}
+
+static int open_in(const char *dir, const char *name, int flags)
+{
+    char path[640];
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return open(path, flags | O_CLOEXEC);
+}
+
+struct wm_cgroup *wm_cgroup_new(void)
+{
+    char mount[256], group[256];
+
+    if (!find_mount(mount, sizeof(mount)) || !find_own_group(group, sizeof(group)))
+        return NULL;
+
+    struct wm_cgroup *cgroup = calloc(1, sizeof(*cgroup));
+    if (!cgroup)
+        return NULL;
+    snprintf(cgroup->parent, sizeof(cgroup->parent), "%s%s", mount,
+             strcmp(group, "/") == 0 ? "" : group);
+    snprintf(cgroup->path, sizeof(cgroup->path), "%s/wattmeter-%d", cgroup->parent,
+             (int)getpid());
+    cgroup->procs_fd = cgroup->stat_fd = -1;
+    if (mkdir(cgroup->path, 0755) != 0) {
+        free(cgroup);
+        return NULL;
+    }
+
+    cgroup->procs_fd = open_in(cgroup->path, "cgroup.procs", O_WRONLY);
+    cgroup->stat_fd = open_in(cgroup->path, "cpu.stat", O_RDONLY);
+    int64_t used_ns;
+    if (cgroup->procs_fd < 0 || cgroup->stat_fd < 0 ||
+        !wm_cgroup_cpu_ns(cgroup, &used_ns)) {
+        wm_cgroup_free(cgroup);
+        return NULL;
+    }
+    return cgroup;
+}
+
+bool wm_cgroup_enter(struct wm_cgroup *cgroup, pid_t pid)
+{
+    return dprintf(cgroup->procs_fd, "%d", (int)pid) > 0;
+}
+
+bool wm_cgroup_cpu_ns(const struct wm_cgroup *cgroup, int64_t *ret_ns)
+{
+    char text[2048];
+    uint64_t usec;
+
+    if (wm_file_reread(cgroup->stat_fd, text, sizeof(text)) <= 0)
+        return false;
+    const char *field = strstr(text, "usage_usec ");
+    if (!field || !wm_text_u64(field + strlen("usage_usec "), NULL, &usec) ||
+        usec > INT64_MAX / 1000)
+        return false;
+    *ret_ns = (int64_t)usec * 1000;
+    return true;
+}
+
+/* Moves one page of the list; false when there is nobody left, or none can be. */
+static bool move_some(const struct wm_cgroup *cgroup, int parent_fd)
+{
+    char text[4096];
+    int procs_fd = open_in(cgroup->path, "cgroup.procs", O_RDONLY);
+    ssize_t length = procs_fd < 0 ? -1 : wm_file_reread(procs_fd, text, sizeof(text));
+    bool moved = false;
+
+    if (procs_fd >= 0)
+        close(procs_fd);
+    for (char *line = text; length > 0 && *line;) {
+        size_t digits = strcspn(line, "\n");
+        moved |= write(parent_fd, line, digits) > 0; /* it may just have ended */
+        line += digits + (line[digits] == '\n');
+    }
+    return moved;
+}
+
+/* A group with processes cannot be removed. What outlives the command, its
+ * daemons, goes back where it would have been without us. */
+static void move_out(const struct wm_cgroup *cgroup)
+{
+    int parent_fd = open_in(cgroup->parent, "cgroup.procs", O_WRONLY);
+
+    for (int page = 0; parent_fd >= 0 && page < 256 && move_some(cgroup, parent_fd); page++)
+        ;
+    if (parent_fd >= 0)
+        close(parent_fd);
+}
+
+void wm_cgroup_free(struct wm_cgroup *cgroup)
+{
+    if (!cgroup)
+        return;
+    if (cgroup->procs_fd >= 0)
+        close(cgroup->procs_fd);
+    if (cgroup->stat_fd >= 0)
+        close(cgroup->stat_fd);
+    if (rmdir(cgroup->path) != 0) {
+        move_out(cgroup);
+        rmdir(cgroup->path);
+    }
+    free(cgroup);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_shares.c - sums over the processes on each GPU that are in the tree. */
+#include "track/account/track_shares.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_file.h"
+#include "source/tree/source_pidns.h"
+
+enum { SOURCE_MAX = 16, GPU_MAX = 256 };
+
+/* Whose memory on all GPUs it is: the first channels. */
+enum { MAIN, DESCENDANTS, TREE, MEMBER_COUNT };
+
+static const char *const member_names[MEMBER_COUNT] = { "main", "descendants", "tree" };
+
+/* What the tree has of a GPU, over its processes: the channels of each GPU. */
+enum { MEMORY, UTILIZATION, QUANTITY_COUNT };
+
+static const struct {
+    const char *metric, *unit;
+    double most;         /* of the sum: shares of time are rounded, and may overlap */
+    const char *whys[6]; /* by the state */
+} quantities[QUANTITY_COUNT] = {
+    [MEMORY] = {
+        "tree_memory_used", "B", HUGE_VAL,
+        {
+            [WM_READING_NONE] = "the GPU's driver has not told the memory of its "
+                                "processes yet",
+            [WM_READING_UNSUPPORTED] = "the GPU's driver does not tell the memory of its "
+                                       "processes",
+            [WM_READING_DENIED] = "the GPU's driver does not tell this user the memory of "
+                                  "its processes",
+            [WM_READING_FAILED] = "the GPU's driver could not tell the memory of its "
+                                  "processes",
+            [WM_READING_STALE] = "the GPU's driver did not answer",
+        },
+    },
+    [UTILIZATION] = {
+        "tree_utilization", "ratio", 1,
+        {
+            [WM_READING_NONE] = "the GPU's driver has not told what its processes use of "
+                                "it yet",
+            [WM_READING_UNSUPPORTED] = "the GPU's driver does not tell what each process "
+                                       "uses of it",
+            [WM_READING_DENIED] = "the GPU's driver does not tell this user what each "
+                                  "process uses of it",
+            [WM_READING_FAILED] = "the GPU's driver could not tell what each process uses "
+                                  "of it",
+            [WM_READING_STALE] = "the GPU's driver did not answer",
+        },
+    },
+};
+
+/* Over processes, as far as they are known; `why` where the state is not ok. */
+struct sum {
+    double value;
+    enum wm_reading_state state;
+    const char *why;
+};
+
+struct gpu {
+    const struct wm_channel *channel; /* the first of its source's channels */
+    const struct wm_source *source;
+    struct sum sums[QUANTITY_COUNT];
+    double main_bytes; /* of the memory, what the root of the tree has */
+};
+
+struct wm_shares {
+    const struct wm_source *sources[SOURCE_MAX]; /* of GPUs */
+    size_t source_count;
+    struct gpu gpus[GPU_MAX];
+    size_t gpu_count;
+    struct sum memory; /* of the tree, on all of them */
+
+    struct wm_tree *tree;
+    pid_t root;
+    bool foreign_pids;      /* drivers may speak of pids of another namespace */
+    struct wm_pidns *pidns; /* and it tells which; else NULL */
+
+    const char *last_device; /* asked for last, and what it is */
+    struct gpu *last_gpu;
+};
+
+int wm_shares_new(struct wm_shares **ret_shares, struct wm_error *err)
+{
+    struct wm_shares *shares = calloc(1, sizeof(*shares));
+
+    if (!shares)
+        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+    shares->foreign_pids = wm_pidns_is_inner();
+    *ret_shares = shares;
+    return WM_OK;
+}
+
+void wm_shares_free(struct wm_shares *shares)
+{
+    if (!shares)
+        return;
+    wm_pidns_close(shares->pidns);
+    free(shares);
+}
+
+static bool is_first_of_gpu(const struct wm_source *source, size_t index)
+{
+    const struct wm_channel *channel = wm_source_channel(source, index);
+
+    return channel->device_kind == WM_DEVICE_GPU &&
+           (index == 0 ||
+            strcmp(wm_source_channel(source, index - 1)->device, channel->device) != 0);
+}
+
+void wm_shares_add_source(struct wm_shares *shares, const struct wm_source *source)
+{
+    size_t before = shares->gpu_count;
+
+    if (shares->source_count == SOURCE_MAX)
+        return;
+    for (size_t i = 0; i < wm_source_channel_count(source); i++) {
+        if (is_first_of_gpu(source, i) && shares->gpu_count < GPU_MAX)
+            shares->gpus[shares->gpu_count++] = (struct gpu) {
+                .channel = wm_source_channel(source, i),
+                .source = source,
+            };
+    }
+    if (shares->gpu_count > before)
+        shares->sources[shares->source_count++] = source;
+}
+
+size_t wm_shares_gpu_count(const struct wm_shares *shares)
+{
+    return shares->gpu_count;
+}
+
+static struct wm_channel member_channel(const struct wm_shares *shares, size_t member)
+{
+    return (struct wm_channel) {
+        .source = "tracker",
+        .device = member_names[member],
+        .label = member_names[member],
+        .metric = "gpu_memory",
+        .unit = "B",
+        .device_kind = WM_DEVICE_TREE,
+        .kind = WM_GAUGE,
+        .origin = shares->gpus[0].channel->origin,
+    };
+}
+
+static struct wm_channel gpu_channel(const struct gpu *gpu, size_t quantity)
+{
+    struct wm_channel channel = *gpu->channel;
+
+    channel.source = "tracker";
+    channel.metric = quantities[quantity].metric;
+    channel.unit = quantities[quantity].unit;
+    channel.kind = WM_GAUGE;
+    channel.period_ns = 0;
+    return channel;
+}
+
+size_t wm_shares_channels(const struct wm_shares *shares, struct wm_channel *ret_channels)
+{
+    size_t in_gpus = shares->gpu_count * QUANTITY_COUNT;
+
+    if (in_gpus == 0)
+        return 0;
+    for (size_t m = 0; ret_channels && m < MEMBER_COUNT; m++)
+        ret_channels[m] = member_channel(shares, m);
+    for (size_t i = 0; ret_channels && i < in_gpus; i++)
+        ret_channels[MEMBER_COUNT + i] =
+            gpu_channel(&shares->gpus[i / QUANTITY_COUNT], i % QUANTITY_COUNT);
+    return MEMBER_COUNT + in_gpus;
+}
+
+int wm_shares_set_target(struct wm_shares *shares, struct wm_tree *tree, pid_t root,
+                         bool own_numbers, struct wm_error *err)
+{
+    shares->tree = tree;
+    shares->root = root;
+    if (!shares->foreign_pids || !own_numbers || shares->gpu_count == 0)
+        return WM_OK;
+    return wm_pidns_open(wm_env("WATTMETER_PROCFS", "/proc"), "/proc", &shares->pidns, err);
+}
+
+/* Processes come GPU by GPU, so that it mostly is the one of before. */
+static struct gpu *find_gpu(struct wm_shares *shares, const char *device)
+{
+    if (shares->last_device == device)
+        return shares->last_gpu;
+    shares->last_device = device;
+    shares->last_gpu = NULL;
+    for (size_t i = 0; i < shares->gpu_count && !shares->last_gpu; i++) {
+        if (strcmp(shares->gpus[i].channel->device, device) == 0)
+            shares->last_gpu = &shares->gpus[i];
+    }
+    return shares->last_gpu;
+}
+
+/* Which of our processes it is, by our number; 0 where it is none, or nobody knows.
+ * `ret_sure`: the number is no coincidence. */
+static pid_t number_of(const struct wm_shares *shares, const struct wm_gpu_process *process,
+                       bool *ret_sure)
+{
+    struct wm_pidns_process found;
+
+    *ret_sure = false;
+    if (!shares->pidns)
+        return process->pid;
+    wm_pidns_find(shares->pidns, process->pid, &found);
+    *ret_sure = found.answer == WM_PIDNS_OURS || found.answer == WM_PIDNS_OUTSIDE;
+    return found.ours;
+}
+
+static void add_to(struct sum *sum, double value, enum wm_reading_state state,
+                   const char *why)
+{
+    if (state == WM_READING_OK) {
+        sum->value += value;
+    } else if (sum->state == WM_READING_OK) {
+        sum->state = state;
+        sum->why = why;
+    }
+}
+
+static void set_sums(struct gpu *gpu, enum wm_reading_state state, const char *why)
+{
+    for (int q = 0; q < QUANTITY_COUNT; q++)
+        gpu->sums[q] = (struct sum) { .state = state, .why = why };
+}
+
+static const char *why_of(const struct wm_gpu_process *process, int quantity,
+                          enum wm_reading_state state)
+{
+    return process->why ? process->why : quantities[quantity].whys[state];
+}
+
+/* Of the processes that one source has told. */
+struct census {
+    size_t members;   /* of the tree */
+    size_t strangers; /* that may not be in the tree */
+};
+
+static void add_process(struct wm_shares *shares, const struct wm_gpu_process *process,
+                        struct census *census)
+{
+    struct gpu *gpu = find_gpu(shares, process->device);
+    if (!gpu)
+        return;
+
+    /* Pid 0 stands for "this GPU will not tell its processes". */
+    pid_t pid = 0;
+    if (process->pid != 0) {
+        bool sure;
+        pid = number_of(shares, process, &sure);
+        if (pid == 0 || !wm_tree_contains(shares->tree, pid)) {
+            census->strangers += !sure;
+            return;
+        }
+    }
+    census->members += pid != 0;
+    add_to(&gpu->sums[MEMORY], process->memory_bytes, process->state,
+           why_of(process, MEMORY, process->state));
+    add_to(&gpu->sums[UTILIZATION], process->sm_ratio, process->sm_state,
+           why_of(process, UTILIZATION, process->sm_state));
+    if (pid != 0 && pid == shares->root && process->state == WM_READING_OK)
+        gpu->main_bytes += process->memory_bytes;
+}
+
+/* In a container a driver may tell the host's pids. As long as none of them is one
+ * of ours, "none of ours" is not to be told from "not ours to match". Another
+ * source's driver proves nothing: each has numbers of its own kind. */
+static void join_source(struct wm_shares *shares, const struct wm_source *source)
+{
+    const struct wm_gpu_process *processes = NULL;
+    struct census census = { 0 };
+
+    size_t count = wm_source_gpu_processes(source, &processes);
+    for (size_t i = 0; i < count; i++)
+        add_process(shares, &processes[i], &census);
+    if (!shares->foreign_pids || census.strangers == 0 || census.members > 0)
+        return;
+    for (size_t i = 0; i < shares->gpu_count; i++) {
+        if (shares->gpus[i].source == source)
+            set_sums(&shares->gpus[i], WM_READING_UNSUPPORTED,
+                     "the GPU's driver tells processes by numbers of another pid "
+                     "namespace");
+    }
+}
+
+static void tell_members(struct wm_shares *shares, int64_t when_ns,
+                         struct wm_reading *readings)
+{
+    struct sum *all = &shares->memory;
+    double main = 0;
+
+    *all = (struct sum) { .state = WM_READING_OK };
+    for (size_t i = 0; i < shares->gpu_count; i++) {
+        const struct sum *memory = &shares->gpus[i].sums[MEMORY];
+        add_to(all, memory->value, memory->state, memory->why);
+        main += shares->gpus[i].main_bytes;
+    }
+    const double values[MEMBER_COUNT] = { main, all->value - main, all->value };
+    for (size_t m = 0; m < MEMBER_COUNT; m++)
+        readings[m] = (struct wm_reading) { when_ns, values[m], all->state };
+}
+
+static void tell_gpu(const struct gpu *gpu, int64_t when_ns, struct wm_reading *readings)
+{
+    for (size_t q = 0; q < QUANTITY_COUNT; q++)
+        readings[q] =
+            (struct wm_reading) { when_ns, fmin(gpu->sums[q].value, quantities[q].most),
+                                  gpu->sums[q].state };
+}
+
+void wm_shares_read(struct wm_shares *shares, int64_t when_ns,
+                    struct wm_reading *ret_readings)
+{
+    if (shares->gpu_count == 0)
+        return;
+    for (size_t i = 0; i < shares->gpu_count; i++) {
+        set_sums(&shares->gpus[i], WM_READING_OK, NULL);
+        shares->gpus[i].main_bytes = 0;
+    }
+    for (size_t i = 0; i < shares->source_count; i++)
+        join_source(shares, shares->sources[i]);
+    tell_members(shares, when_ns, ret_readings);
+    for (size_t i = 0; i < shares->gpu_count; i++)
+        tell_gpu(&shares->gpus[i], when_ns,
+                 ret_readings + MEMBER_COUNT + i * QUANTITY_COUNT);
+}
+
+const char *wm_shares_why(const struct wm_shares *shares, size_t channel)
+{
+    if (channel < MEMBER_COUNT)
+        return shares->memory.why;
+    size_t place = channel - MEMBER_COUNT;
+    return shares->gpus[place / QUANTITY_COUNT].sums[place % QUANTITY_COUNT].why;
+}

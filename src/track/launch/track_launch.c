@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_launch.c - the launcher process and its protocol. What runs between
+ * fork and exec calls async-signal-safe functions only: the program that uses
+ * the library may have threads. */
+#include "track/launch/track_launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_file.h"
+
+struct wm_launch {
+    char *name; /* what the user called the command */
+    pid_t launcher;
+    pid_t command;
+    int channel_fd;
+    bool running; /* between a successful exec and the reaping */
+};
+
+/* All talk goes over one socket, a packet each. It is the only descriptor that
+ * exists in the caller's process: a pipe whose end means something would be kept
+ * open by whatever another thread happens to fork meanwhile. */
+enum message_kind {
+    MESSAGE_FORKED,   /* the command's pid; negative: the errno of why there is none */
+    MESSAGE_EXECUTED, /* the errno of exec, 0: it worked, -1: killed before */
+    MESSAGE_ENDED,    /* the command is dead, and waits to be reaped */
+    MESSAGE_REAPED,   /* how it ended */
+};
+
+struct message {
+    enum message_kind kind;
+    int number;
+    long inherited_kb; /* the high-water mark of memory that the command began with */
+    int wait_status;
+    int64_t ended_ns;
+    struct rusage command, children, self;
+};
+
+/* To the launcher. What opens the gate is taken by the command itself: a text, which is
+ * the value of a variable or empty. */
+static const char reap[1];
+
+/* How long a dead command waits to be reaped at most: the tracker may be gone
+ * and yet its end of the socket be open, in some child that it forked. */
+enum { REAP_WAIT_MS = 10000 };
+
+/* What the command says of itself on its way. */
+struct progress {
+    int number;        /* -1 just before the exec, its errno should it fail */
+    long inherited_kb; /* its high-water mark of memory by then */
+};
+
+/* Everything the two new processes need, made ready before the fork. */
+struct plan {
+    const char *path;
+    char *const *argv;
+    char **environment;
+    char **slot;    /* the last of it, which has a variable, or NULL as yet; */
+    char *late;     /* and what it becomes: "NAME=", and room for a value */
+    int channel_fd; /* the launcher's end */
+    sigset_t old_mask;
+    struct sigaction old_child_action; /* of SIGCHLD */
+};
+
+static bool is_executable(const char *path, int *ret_errno)
+{
+    struct stat info;
+
+    if (stat(path, &info) != 0) {
+        *ret_errno = errno;
+        return false;
+    }
+    if (S_ISDIR(info.st_mode)) {
+        *ret_errno = EISDIR;
+        return false;
+    }
+    if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) != 0) {
+        *ret_errno = errno;
+        return false;
+    }
+    return true;
+}
+
+static int fail_to_find(const char *name, int number, struct wm_error *err)
+{
+    if (number == ENOENT || number == ENOTDIR)
+        return wm_fail(err, WM_ENOENT, "%s: command not found", name);
+    return wm_fail(err, WM_EACCES, "%s: cannot be executed: %s", name, strerror(number));
+}
+
+int wm_launch_find(const char *name, char **ret_path, struct wm_error *err)
+{
+    int number = ENOENT;
+    char candidate[4096];
+
+    if (strchr(name, '/')) {
+        if (!is_executable(name, &number))
+            return fail_to_find(name, number, err);
+        *ret_path = strdup(name);
+        return *ret_path ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", name);
+    }
+
+    /* An unusable file is passed over for a usable one further on, but
+     * remembered for the message. */
+    const char *dir = wm_env("PATH", "/usr/local/bin:/bin:/usr/bin");
+    for (const char *end; name[0] && dir; dir = *end ? end + 1 : NULL) {
+        int this_errno = ENOENT;
+        end = dir + strcspn(dir, ":");
+        int length =
+            snprintf(candidate, sizeof(candidate), "%.*s/%s",
+                     end == dir ? 1 : (int)(end - dir), end == dir ? "." : dir, name);
+        if (length >= (int)sizeof(candidate))
+            continue;
+        if (is_executable(candidate, &this_errno)) {
+            *ret_path = strdup(candidate);
+            return *ret_path ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", name);
+        }
+        if (this_errno != ENOENT && this_errno != ENOTDIR)
+            number = this_errno;
+    }
+    return fail_to_find(name, number, err);
+}
+
+/* The command must find signals as the caller's command would have: ignored
+ * ones ignored, the rest at their default, none blocked by us. */
+static void restore_signals(const struct plan *plan)
+{
+    sigaction(SIGCHLD, &plan->old_child_action, NULL);
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction action;
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN &&
+            action.sa_handler != SIG_DFL) {
+            action.sa_handler = SIG_DFL;
+            action.sa_flags = 0;
+            sigaction(number, &action, NULL);
+        }
+    }
+    sigprocmask(SIG_SETMASK, &plan->old_mask, NULL);
+}
+
+/* False when the tracker died or thought better of it. */
+static bool pass_gate(const struct plan *plan)
+{
+    char value[WM_LAUNCH_VALUE_MAX + 1];
+    ssize_t got = recv(plan->channel_fd, value, sizeof(value), 0);
+
+    if (got < 1 || value[got - 1] != '\0')
+        return false;
+    if (got > 1) {
+        memcpy(strchr(plan->late, '=') + 1, value, (size_t)got);
+        *plan->slot = plan->late;
+    }
+    return true;
+}
+
+_Noreturn static void be_command(const struct plan *plan, int exec_fd)
+{
+    struct progress progress = { .number = -1 };
+    struct rusage usage = { 0 };
+
+    if (!pass_gate(plan))
+        _exit(126);
+    restore_signals(plan);
+    getrusage(RUSAGE_SELF, &usage);
+    progress.inherited_kb = usage.ru_maxrss;
+    if (write(exec_fd, &progress, sizeof(progress)) != sizeof(progress))
+        _exit(126);
+    execvpe(plan->path, plan->argv, plan->environment);
+
+    progress.number = errno;
+    if (write(exec_fd, &progress, sizeof(progress)) != sizeof(progress))
+        _exit(126);
+    _exit(progress.number == ENOENT ? 127 : 126);
+}
+
+static void tell(int channel_fd, const struct message *message)
+{
+    send(channel_fd, message, sizeof(*message), MSG_NOSIGNAL);
+}
+
+/* Older kernels than 5.9 have no such call. */
+static void close_from(unsigned first, unsigned last)
+{
+    if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
+        return;
+    for (unsigned fd = first; fd <= last && fd < 4096; fd++)
+        close((int)fd);
+}
+
+/* A pipe that the command closes must see its end, so none of the caller's may
+ * stay open here. The two that are needed become 3 and 4. */
+static void keep_only(int *channel_fd, int *exec_fd)
+{
+    int channel = fcntl(*channel_fd, F_DUPFD_CLOEXEC, 5);
+    int exec = fcntl(*exec_fd, F_DUPFD_CLOEXEC, 5);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = 0; fd < 3 && null >= 0; fd++)
+        dup2(null, fd);
+    dup2(channel, 3);
+    dup2(exec, 4);
+    close_from(5, ~0u);
+    *channel_fd = 3;
+    *exec_fd = 4;
+}
+
+/* False when the command is gone without having executed anything. */
+static bool watch_exec(int channel_fd, int exec_fd, long *ret_inherited_kb)
+{
+    struct message message = { .kind = MESSAGE_EXECUTED, .number = -1 };
+    struct progress progress;
+    ssize_t got;
+
+    while ((got = read(exec_fd, &progress, sizeof(progress))) != 0) {
+        if (got < 0 && errno != EINTR)
+            break;
+        if (got == sizeof(progress)) {
+            message.number = progress.number == -1 ? 0 : progress.number;
+            *ret_inherited_kb = progress.inherited_kb;
+        }
+    }
+    close(exec_fd);
+    tell(channel_fd, &message);
+    return message.number == 0;
+}
+
+static void reap_until(pid_t command, int channel_fd, long inherited_kb)
+{
+    struct message message = { .kind = MESSAGE_ENDED, .inherited_kb = inherited_kb };
+    siginfo_t info = { 0 };
+    char byte;
+
+    while (info.si_pid != command) {
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) != 0) {
+            if (errno == EINTR)
+                continue;
+            return;
+        }
+        if (info.si_pid != command)
+            waitpid(info.si_pid, NULL, 0);
+    }
+
+    /* The tracker reads the last counters of the dead command first; it asks
+     * when it is done, or is gone, which reads as the end. */
+    message.ended_ns = wm_clock_monotonic_ns();
+    struct pollfd asked = { .fd = channel_fd, .events = POLLIN };
+    tell(channel_fd, &message);
+    poll(&asked, 1, REAP_WAIT_MS);
+
+    /* Left unread, it would make the socket's end look like a fault. */
+    recv(channel_fd, &byte, 1, MSG_DONTWAIT);
+    message.kind = MESSAGE_REAPED;
+    wait4(command, &message.wait_status, 0, &message.command);
+    getrusage(RUSAGE_CHILDREN, &message.children);
+    getrusage(RUSAGE_SELF, &message.self);
+    tell(channel_fd, &message);
+}
+
+_Noreturn static void be_launcher(struct plan *plan)
+{
+    const struct sigaction by_default = { .sa_handler = SIG_DFL };
+    struct message forked = { .kind = MESSAGE_FORKED };
+    int exec_pipe[2];
+
+    /* Whatever hits our process group is for the command, and for the tracker
+     * to hear about; all signals are blocked since before the fork. Where the
+     * caller ignores the end of its children the kernel would reap ours. */
+    prctl(PR_SET_NAME, "wattmeter-run");
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    sigaction(SIGCHLD, &by_default, &plan->old_child_action);
+
+    pid_t command = pipe2(exec_pipe, O_CLOEXEC) == 0 ? fork() : -1;
+    if (command == 0)
+        be_command(plan, exec_pipe[1]);
+    forked.number = command > 0 ? command : -errno;
+    tell(plan->channel_fd, &forked);
+    if (command < 0)
+        _exit(1);
+
+    int channel_fd = plan->channel_fd, exec_fd = exec_pipe[0];
+    keep_only(&channel_fd, &exec_fd);
+    long inherited_kb = 0;
+    if (watch_exec(channel_fd, exec_fd, &inherited_kb))
+        reap_until(command, channel_fd, inherited_kb);
+    else
+        waitpid(command, NULL, 0);
+    _exit(0);
+}
+
+/* The next message of that kind; false when there will be none. */
+static bool hear(const struct wm_launch *launch, enum message_kind kind,
+                 struct message *ret_message)
+{
+    for (;;) {
+        ssize_t got = recv(launch->channel_fd, ret_message, sizeof(*ret_message), 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got != sizeof(*ret_message))
+            return false;
+        if (ret_message->kind == kind)
+            return true;
+    }
+}
+
+static int fork_launcher(struct wm_launch *launch, struct plan *plan, struct wm_error *err)
+{
+    int fds[2];
+    sigset_t all;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+        return wm_fail_errno(err, "starting the command: socketpair");
+    launch->channel_fd = fds[0];
+    plan->channel_fd = fds[1];
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &plan->old_mask);
+    launch->launcher = fork();
+    if (launch->launcher == 0) {
+        /* Or the far end would never read as closed. */
+        close(fds[0]);
+        be_launcher(plan);
+    }
+    int number = errno;
+    pthread_sigmask(SIG_SETMASK, &plan->old_mask, NULL);
+    close(fds[1]);
+    if (launch->launcher < 0) {
+        errno = number;
+        return wm_fail_errno(err, "starting the command: fork");
+    }
+    return WM_OK;
+}
+
+/* Ours, with a slot for the variable at its end. */
+static int plan_environment(struct plan *plan, const char *variable, struct wm_error *err)
+{
+    char *const *all = wm_env_all();
+    size_t length = strlen(variable), count = 0, kept = 0;
+
+    while (all[count])
+        count++;
+    plan->environment = calloc(count + 2, sizeof(*plan->environment));
+    plan->late = malloc(length + sizeof("=") + WM_LAUNCH_VALUE_MAX);
+    if (!plan->environment || !plan->late)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", plan->path);
+
+    char *old = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(all[i], variable, length) == 0 && all[i][length] == '=')
+            old = all[i];
+        else
+            plan->environment[kept++] = all[i];
+    }
+    plan->slot = &plan->environment[kept];
+    *plan->slot = old;
+    memcpy(plan->late, variable, length);
+    memcpy(plan->late + length, "=", sizeof("="));
+    return WM_OK;
+}
+
+int wm_launch_new(const char *path, char *const argv[], const char *variable,
+                  struct wm_launch **ret_launch, struct wm_error *err)
+{
+    struct plan plan = { .path = path, .argv = argv };
+
+    struct wm_launch *launch = calloc(1, sizeof(*launch));
+    if (!launch)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+    launch->channel_fd = -1;
+    launch->launcher = -1;
+    launch->name = strdup(argv[0]);
+
+    int status = launch->name ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+    if (status == WM_OK)
+        status = plan_environment(&plan, variable, err);
+    if (status == WM_OK)
+        status = fork_launcher(launch, &plan, err);
+    free(plan.environment);
+    free(plan.late);
+    if (status < 0) {
+        wm_launch_free(launch);
+        return status;
+    }
+    *ret_launch = launch;
+    return WM_OK;
+}
+
+int wm_launch_wait_fork(struct wm_launch *launch, struct wm_error *err)
+{
+    struct message forked;
+
+    if (!hear(launch, MESSAGE_FORKED, &forked))
+        return wm_fail(err, WM_EIO, "starting the command: the launcher was killed");
+    if (forked.number < 0) {
+        errno = -forked.number;
+        return wm_fail_errno(err, "starting the command");
+    }
+    launch->command = forked.number;
+    return WM_OK;
+}
+
+pid_t wm_launch_command_pid(const struct wm_launch *launch)
+{
+    return launch->command;
+}
+
+pid_t wm_launch_launcher_pid(const struct wm_launch *launch)
+{
+    return launch->launcher;
+}
+
+int wm_launch_end_fd(const struct wm_launch *launch)
+{
+    return launch->channel_fd;
+}
+
+int wm_launch_go(struct wm_launch *launch, const char *value, struct wm_error *err)
+{
+    const char *text = value ? value : "";
+    size_t length = strlen(text);
+
+    if (length > WM_LAUNCH_VALUE_MAX)
+        return wm_fail(err, WM_EINVAL, "starting the command: too long a value");
+    if (send(launch->channel_fd, text, length + 1, MSG_NOSIGNAL) < 0)
+        return wm_fail_errno(err, "starting the command");
+    return WM_OK;
+}
+
+int wm_launch_wait_exec(struct wm_launch *launch, struct wm_error *err)
+{
+    struct message executed = { .number = -1 };
+
+    if (!hear(launch, MESSAGE_EXECUTED, &executed) || executed.number == -1)
+        return wm_fail(err, WM_EIO, "%s: was killed before it could be executed",
+                       launch->name);
+    if (executed.number == ENOENT)
+        return wm_fail(err, WM_ENOENT, "%s: its interpreter is missing", launch->name);
+    if (executed.number != 0)
+        return wm_fail(err, WM_EACCES, "%s: cannot be executed: %s", launch->name,
+                       strerror(executed.number));
+    launch->running = true;
+    return WM_OK;
+}
+
+static double seconds_of(const struct rusage *usage)
+{
+    return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+           (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+}
+
+int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
+                   struct wm_error *err)
+{
+    struct message end;
+
+    if (send(launch->channel_fd, reap, sizeof(reap), MSG_NOSIGNAL) < 0 && errno != EPIPE)
+        return wm_fail_errno(err, "the end of the command");
+    bool told = hear(launch, MESSAGE_REAPED, &end);
+
+    /* Whether it told or died, the launcher has nothing left to do. */
+    launch->running = false;
+    if (!told)
+        return wm_fail(err, WM_EIO,
+                       "how the command ended is not known: the launcher was killed");
+
+    ret_end->wait_status = end.wait_status;
+    ret_end->ended_ns = end.ended_ns;
+    ret_end->children_seconds = seconds_of(&end.children);
+    ret_end->launcher_seconds = seconds_of(&end.self);
+
+    /* A high-water mark is inherited through exec, so one that is not above that of
+     * before may be no mark of the command's. */
+    bool own = end.command.ru_maxrss > end.inherited_kb;
+    ret_end->peak_rss_bound_bytes = (double)end.command.ru_maxrss * 1024;
+    ret_end->peak_rss_bytes = own ? (double)end.command.ru_maxrss * 1024 : -1;
+    return WM_OK;
+}
+
+void wm_launch_free(struct wm_launch *launch)
+{
+    if (!launch)
+        return;
+    if (launch->channel_fd >= 0)
+        close(launch->channel_fd);
+
+    /* It ends now, or it stays with a command that runs on. */
+    while (launch->launcher > 0 &&
+           waitpid(launch->launcher, NULL, launch->running ? WNOHANG : 0) < 0 &&
+           errno == EINTR)
+        ;
+    free(launch->name);
+    free(launch);
+}

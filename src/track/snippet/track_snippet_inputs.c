@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_snippet_inputs.c - which sources a meter opens, and what it reads of them. */
+#include "track/snippet/track_snippet_inputs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/analyze_stats.h"
+#include "base/base_clock.h"
+#include "source/cpu/source_energy.h"
+#include "source/source_round.h"
+#include "track/track_gpus.h"
+
+/* Of each reason why there is no device, so that all of them find room. */
+enum { LACK_MAX = 110 };
+
+/* How long a round waits for a driver. */
+#define PATIENCE_NS (100 * WM_NS_PER_MS)
+
+/* A counter that shows nothing new for so long is not merely slow. */
+#define STALL_NS WM_NS_PER_S
+#define STALL_PERIODS 5
+
+static const char *const gpu_sources[] = { "nvml", "drm" };
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { SOURCE_MAX = 8 };
+
+struct wm_meter_inputs {
+    struct wm_source *sources[SOURCE_MAX];
+    size_t first_channel[SOURCE_MAX];
+    size_t source_count;
+
+    struct wm_reading *readings;
+    size_t channel_count;
+    int64_t when_ns;
+
+    struct wm_meter_input *inputs;
+    size_t input_count;
+
+    struct wm_error no_cpu, no_gpu; /* of the sources that would not open */
+    char remark[1024];
+};
+
+void wm_meter_why(char *out, size_t size, const char *text)
+{
+    size_t length = strlen(text), most = size - sizeof(" ...");
+
+    if (length < size) {
+        memcpy(out, text, length + 1);
+        return;
+    }
+    while (most > 0 && text[most] != ' ')
+        most--;
+    snprintf(out, size, "%.*s ...", (int)most, text);
+}
+
+/* The first reason decides on the status, unless a later one is that a right is
+ * missing, which can be mended. */
+static void note_lack(struct wm_error *lack, const struct wm_error *why)
+{
+    size_t length = strlen(lack->text);
+    char text[LACK_MAX];
+
+    wm_meter_why(text, sizeof(text), why->text);
+    if (lack->status == WM_OK || why->status == WM_EACCES)
+        lack->status = why->status;
+    snprintf(lack->text + length, sizeof(lack->text) - length, "%s%s",
+             length > 0 ? "; " : "", text);
+}
+
+static void note_remark(struct wm_meter_inputs *inputs, const char *text)
+{
+    size_t length = strlen(inputs->remark);
+
+    snprintf(inputs->remark + length, sizeof(inputs->remark) - length, "%s%s",
+             length > 0 ? "; " : "", text);
+}
+
+static bool is_input(const struct wm_channel *channel)
+{
+    switch (channel->device_kind) {
+    case WM_DEVICE_CPU:
+    case WM_DEVICE_DRAM:
+    case WM_DEVICE_GPU:
+        return strcmp(channel->metric, "energy") == 0 ||
+               strcmp(channel->metric, "power") == 0;
+    default:
+        return false;
+    }
+}
+
+/* Takes the source over where it has something for a meter; otherwise the time that
+ * reading it takes would be wasted. */
+static int add_source(struct wm_meter_inputs *inputs, struct wm_source *source,
+                      struct wm_error *err)
+{
+    size_t count = wm_source_channel_count(source), useful = 0;
+
+    for (size_t i = 0; i < count; i++)
+        useful += is_input(wm_source_channel(source, i));
+    if (useful == 0 || inputs->source_count == SOURCE_MAX) {
+        wm_source_close(source);
+        return wm_fail(err, WM_ENODEV, "nothing in it tells energy or power");
+    }
+    inputs->first_channel[inputs->source_count] = inputs->channel_count;
+    inputs->sources[inputs->source_count++] = source;
+    inputs->channel_count += count;
+    return WM_OK;
+}
+
+static int open_source(struct wm_meter_inputs *inputs, const char *name,
+                       const struct wm_source_config *config, struct wm_error *lack,
+                       struct wm_error *err)
+{
+    struct wm_source *source;
+    struct wm_error why = { 0 }, named;
+
+    int status = wm_source_open(name, config, &source, &why);
+    if (status == WM_OK)
+        status = add_source(inputs, source, &why);
+    if (status == WM_ENOMEM || status == WM_EINVAL)
+        return wm_fail(err, status, "%s", why.text);
+    if (status < 0) {
+        wm_fail(&named, status, "%s: %s", name, why.text);
+        note_lack(lack, &named);
+    }
+    return WM_OK;
+}
+
+static int open_cpus(struct wm_meter_inputs *inputs, const struct wm_meter_options *options,
+                     struct wm_error *err)
+{
+    const struct wm_source_config config = { .cpu_watts = options->cpu_watts };
+    const char *name;
+
+    for (size_t i = 0; (name = wm_energy_source(i)) != NULL; i++) {
+        bool is_estimate = strcmp(name, "estimate") == 0;
+
+        /* Some can be read in recordings only. */
+        if (!wm_source_summary(name))
+            continue;
+        if (is_estimate && !options->estimate && !options->cpu_watts)
+            continue;
+        int status = open_source(inputs, name, &config, &inputs->no_cpu, err);
+        if (status < 0)
+            return status;
+    }
+    return WM_OK;
+}
+
+static bool is_plain(const char *words)
+{
+    return !words || strcmp(words, "all") == 0 || strcmp(words, "none") == 0;
+}
+
+/* A source leaves out GPUs that do not say who they are, and tells in its detail
+ * which and why. */
+static void remark_missing(struct wm_meter_inputs *inputs, size_t before)
+{
+    if (inputs->source_count == before)
+        return;
+
+    const struct wm_source *source = inputs->sources[before];
+    const char *detail = wm_source_detail(source), *last = "";
+    size_t read = 0;
+
+    for (size_t i = 0; i < wm_source_channel_count(source); i++) {
+        const struct wm_channel *channel = wm_source_channel(source, i);
+        read += strcmp(channel->device, last) != 0;
+        last = channel->device;
+    }
+    if (read < wm_source_device_count(source) && detail)
+        note_remark(inputs, detail);
+}
+
+static int open_gpus_of(struct wm_meter_inputs *inputs, const struct wm_track_gpus *choice,
+                        const char *words, const char *name, struct wm_error *err)
+{
+    struct wm_source_config config = { .gpus = words };
+    struct wm_error why = { 0 };
+    size_t before = inputs->source_count;
+
+    if (choice && wm_track_gpus_of(choice, name, &config.gpus, &why) < 0) {
+        note_lack(&inputs->no_gpu, &why);
+        return WM_OK;
+    }
+    int status = open_source(inputs, name, &config, &inputs->no_gpu, err);
+    if (status == WM_OK && !choice)
+        remark_missing(inputs, before);
+    return status;
+}
+
+static int open_gpus(struct wm_meter_inputs *inputs, const char *words,
+                     struct wm_error *err)
+{
+    struct wm_track_gpus *choice = NULL;
+    int status = WM_OK;
+
+    if (words && strcmp(words, "none") == 0) {
+        wm_fail(&inputs->no_gpu, WM_ENODEV, "no GPU was chosen");
+        return WM_OK;
+    }
+    if (!is_plain(words))
+        status = wm_track_gpus_new(words, 0, &choice, err);
+    if (status == WM_OK && choice && wm_track_gpus_remark(choice))
+        note_remark(inputs, wm_track_gpus_remark(choice));
+    for (size_t i = 0; i < COUNT(gpu_sources) && status == WM_OK; i++)
+        status = open_gpus_of(inputs, choice, words, gpu_sources[i], err);
+    wm_track_gpus_free(choice);
+    return status;
+}
+
+static struct wm_meter_input *find_input(struct wm_meter_inputs *inputs,
+                                         const struct wm_channel *channel)
+{
+    for (size_t i = 0; i < inputs->input_count; i++) {
+        struct wm_meter_input *input = &inputs->inputs[i];
+        if (strcmp(input->told.source, channel->source) == 0 &&
+            strcmp(input->told.device, channel->device) == 0)
+            return input;
+    }
+    return NULL;
+}
+
+static struct wm_meter_input *new_input(struct wm_meter_inputs *inputs,
+                                        const struct wm_channel *channel)
+{
+    struct wm_meter_input *input = &inputs->inputs[inputs->input_count++];
+
+    *input = (struct wm_meter_input) {
+        .told = { .label = channel->label,
+                  .device = channel->device,
+                  .model = channel->model,
+                  .source = channel->source,
+                  .kind = channel->device_kind,
+                  .origin = channel->origin },
+        .energy = WM_METER_NO_CHANNEL,
+        .power = WM_METER_NO_CHANNEL,
+        .utilization = WM_METER_NO_CHANNEL,
+        .temperature = WM_METER_NO_CHANNEL,
+    };
+    return input;
+}
+
+static void take_channel(struct wm_meter_inputs *inputs, const struct wm_channel *channel,
+                         const char *detail, size_t index)
+{
+    struct wm_meter_input *input = find_input(inputs, channel);
+
+    if (!input && is_input(channel))
+        input = new_input(inputs, channel);
+    if (!input)
+        return;
+    /* An integrated GPU's power has its name and is not the GPU's. */
+    if (channel->device_kind != input->told.kind) {
+        input->is_in_cpu |= channel->device_kind == WM_DEVICE_OTHER;
+        return;
+    }
+    if (strcmp(channel->metric, "energy") == 0) {
+        input->energy = index;
+        wm_sensor_find(channel, detail, &input->counter_sensor);
+    } else if (strcmp(channel->metric, "power") == 0) {
+        input->power = index;
+        wm_sensor_find(channel, detail, &input->power_sensor);
+    } else if (strcmp(channel->metric, "utilization") == 0) {
+        input->utilization = index;
+    } else if (strcmp(channel->metric, "temperature") == 0) {
+        input->temperature = index;
+    }
+}
+
+/* A device's other channels may stand before those that make it one: two passes. */
+static int find_inputs(struct wm_meter_inputs *inputs, struct wm_error *err)
+{
+    inputs->readings = calloc(inputs->channel_count + 1, sizeof(*inputs->readings));
+    inputs->inputs = calloc(inputs->channel_count + 1, sizeof(*inputs->inputs));
+    if (!inputs->readings || !inputs->inputs)
+        return wm_fail(err, WM_ENOMEM, "meter: out of memory");
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t s = 0; s < inputs->source_count; s++) {
+            const struct wm_source *source = inputs->sources[s];
+            for (size_t i = 0; i < wm_source_channel_count(source); i++)
+                take_channel(inputs, wm_source_channel(source, i), wm_source_detail(source),
+                             inputs->first_channel[s] + i);
+        }
+    }
+    return WM_OK;
+}
+
+/* GPUs that the sum over GPUs is without, unless all are like them. */
+static void remark_left_out(struct wm_meter_inputs *inputs)
+{
+    size_t gpus = 0, left_out = 0;
+    char text[256] = "GPU energy leaves out";
+
+    for (size_t i = 0; i < inputs->input_count; i++) {
+        const struct wm_meter_input *input = &inputs->inputs[i];
+        size_t length = strlen(text);
+        gpus += input->told.kind == WM_DEVICE_GPU;
+        if (!input->is_in_cpu)
+            continue;
+        snprintf(text + length, sizeof(text) - length, "%s %s", left_out++ > 0 ? "," : "",
+                 input->told.label);
+    }
+    size_t length = strlen(text);
+    snprintf(text + length, sizeof(text) - length, ": %s power is part of the CPU's",
+             left_out == 1 ? "its" : "their");
+    if (left_out > 0 && left_out < gpus)
+        note_remark(inputs, text);
+}
+
+int wm_meter_inputs_open(const struct wm_meter_options *options,
+                         struct wm_meter_inputs **ret_inputs, struct wm_error *err)
+{
+    struct wm_meter_inputs *inputs = calloc(1, sizeof(*inputs));
+
+    if (!inputs)
+        return wm_fail(err, WM_ENOMEM, "meter: out of memory");
+    int status = open_cpus(inputs, options, err);
+    if (status == WM_OK)
+        status = open_gpus(inputs, options->gpus, err);
+    if (status == WM_OK)
+        status = find_inputs(inputs, err);
+    if (status == WM_OK)
+        remark_left_out(inputs);
+    if (status < 0) {
+        wm_meter_inputs_close(inputs);
+        return status;
+    }
+    wm_meter_inputs_read(inputs);
+    *ret_inputs = inputs;
+    return WM_OK;
+}
+
+void wm_meter_inputs_close(struct wm_meter_inputs *inputs)
+{
+    if (!inputs)
+        return;
+    for (size_t i = 0; i < inputs->source_count; i++)
+        wm_source_close(inputs->sources[i]);
+    free(inputs->readings);
+    free(inputs->inputs);
+    free(inputs);
+}
+
+size_t wm_meter_inputs_count(const struct wm_meter_inputs *inputs)
+{
+    return inputs->input_count;
+}
+
+const struct wm_meter_input *wm_meter_input(const struct wm_meter_inputs *inputs,
+                                            size_t index)
+{
+    return &inputs->inputs[index];
+}
+
+static void collect(struct wm_meter_inputs *inputs, size_t index, int64_t deadline_ns)
+{
+    struct wm_source *source = inputs->sources[index];
+    struct wm_reading *readings = inputs->readings + inputs->first_channel[index];
+    size_t count = wm_source_channel_count(source);
+
+    if (wm_source_collect(source, deadline_ns, inputs->when_ns, readings, count, NULL) >= 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        readings[i] = (struct wm_reading) { inputs->when_ns, 0, WM_READING_FAILED };
+}
+
+static void watch_counter(struct wm_meter_input *input, const struct wm_reading *reading)
+{
+    if (!reading)
+        return;
+    wm_sensor_pace_add(&input->pace, reading);
+    if (!wm_stats_usable(reading)) {
+        /* After a pause in which it may have run over a counter fails once. */
+        input->has_worked = input->has_worked && input->is_counted;
+        input->is_alive = input->is_counted = false;
+        return;
+    }
+    if (input->is_counted && reading->value == input->count) {
+        int64_t still_ns = reading->when_ns - input->moved_ns;
+        if (still_ns > STALL_NS &&
+            still_ns / STALL_PERIODS > input->counter_sensor.period_ns)
+            input->is_alive = input->has_worked = false;
+        return;
+    }
+    input->is_alive = input->is_counted;
+    input->has_worked |= input->is_alive;
+    input->is_counted = true;
+    input->count = reading->value;
+    input->moved_ns = reading->when_ns;
+}
+
+int64_t wm_meter_inputs_read(struct wm_meter_inputs *inputs)
+{
+    inputs->when_ns = wm_clock_monotonic_ns();
+    for (size_t i = 0; i < inputs->source_count; i++)
+        wm_source_begin(inputs->sources[i]);
+
+    /* While the drivers are at work. */
+    for (size_t i = 0; i < inputs->source_count; i++) {
+        if (!wm_source_is_guarded(inputs->sources[i]))
+            collect(inputs, i, 0);
+    }
+    for (size_t i = 0; i < inputs->source_count; i++) {
+        if (wm_source_is_guarded(inputs->sources[i]))
+            collect(inputs, i, inputs->when_ns + PATIENCE_NS);
+    }
+    for (size_t i = 0; i < inputs->input_count; i++)
+        watch_counter(&inputs->inputs[i],
+                      wm_meter_inputs_reading(inputs, inputs->inputs[i].energy));
+    return inputs->when_ns;
+}
+
+int64_t wm_meter_inputs_when(const struct wm_meter_inputs *inputs)
+{
+    return inputs->when_ns;
+}
+
+const struct wm_reading *wm_meter_inputs_reading(const struct wm_meter_inputs *inputs,
+                                                 size_t channel)
+{
+    return channel == WM_METER_NO_CHANNEL ? NULL : &inputs->readings[channel];
+}
+
+const char *wm_meter_inputs_why(const struct wm_meter_inputs *inputs, size_t channel)
+{
+    for (size_t s = inputs->source_count; s-- > 0;) {
+        if (channel != WM_METER_NO_CHANNEL && channel >= inputs->first_channel[s])
+            return wm_source_why(inputs->sources[s], channel - inputs->first_channel[s]);
+    }
+    return NULL;
+}
+
+bool wm_meter_input_needs_power(const struct wm_meter_input *input)
+{
+    return input->power != WM_METER_NO_CHANNEL && !input->is_alive;
+}
+
+static bool sees_a_part(const struct wm_meter_input *input)
+{
+    const struct wm_sensor *sensor = &input->counter_sensor;
+
+    return input->energy != WM_METER_NO_CHANNEL &&
+           wm_sensor_seen(sensor, (double)sensor->period_ns / 1e9) < 1;
+}
+
+bool wm_meter_inputs_need_steps(const struct wm_meter_inputs *inputs)
+{
+    for (size_t i = 0; i < inputs->input_count; i++) {
+        const struct wm_meter_input *input = &inputs->inputs[i];
+        if (wm_meter_input_needs_power(input) || sees_a_part(input))
+            return true;
+    }
+    return false;
+}
+
+const struct wm_error *wm_meter_inputs_lack(const struct wm_meter_inputs *inputs,
+                                            enum wm_device_kind kind)
+{
+    return kind == WM_DEVICE_GPU ? &inputs->no_gpu : &inputs->no_cpu;
+}
+
+const char *wm_meter_inputs_remark(const struct wm_meter_inputs *inputs)
+{
+    return inputs->remark[0] ? inputs->remark : NULL;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_gpu.c - the public face of the views of GPUs, and the one way in which
+ * these views look at a field. */
+#include "view/gpu/view_gpu.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base_error.h"
+
+/* More digits than this are noise of binary fractions. */
+#define JSON_DIGITS 15
+
+static struct wm_gpu_value sound(struct wm_gpu_value value)
+{
+    if (value.state == WM_READING_OK && !value.text && !isfinite(value.number))
+        value = (struct wm_gpu_value) { .state = WM_READING_FAILED,
+                                        .why = "what the driver said is no number" };
+    if (value.state != WM_READING_OK && !value.why)
+        value.why = "unknown";
+    return value;
+}
+
+static const struct wm_gpu_field_info *gpu_info(size_t field)
+{
+    return wm_gpu_field_info((enum wm_gpu_field)field);
+}
+
+static struct wm_gpu_value gpu_get(const struct wm_gpus *gpus, size_t gpu, size_t item,
+                                   size_t field)
+{
+    struct wm_gpu_value value;
+
+    (void)item;
+    wm_gpu_get(gpus, gpu, (enum wm_gpu_field)field, &value);
+    return sound(value);
+}
+
+const struct wm_gpu_table wm_gpu_table_gpu = { .info = gpu_info, .get = gpu_get };
+
+static const struct wm_gpu_field_info *process_info(size_t field)
+{
+    return wm_gpu_process_field_info((enum wm_gpu_process_field)field);
+}
+
+static struct wm_gpu_value process_get(const struct wm_gpus *gpus, size_t gpu, size_t item,
+                                       size_t field)
+{
+    struct wm_gpu_value value;
+
+    wm_gpu_process_get(gpus, gpu, item, (enum wm_gpu_process_field)field, &value);
+    return sound(value);
+}
+
+const struct wm_gpu_table wm_gpu_table_process = { .info = process_info,
+                                                   .get = process_get };
+
+static const struct wm_gpu_field_info *mig_info(size_t field)
+{
+    return wm_gpu_mig_field_info((enum wm_gpu_mig_field)field);
+}
+
+static struct wm_gpu_value mig_get(const struct wm_gpus *gpus, size_t gpu, size_t item,
+                                   size_t field)
+{
+    struct wm_gpu_value value;
+
+    wm_gpu_mig_get(gpus, gpu, item, (enum wm_gpu_mig_field)field, &value);
+    return sound(value);
+}
+
+const struct wm_gpu_table wm_gpu_table_mig = { .info = mig_info, .get = mig_get };
+
+const char *wm_gpu_key_suffix(const struct wm_gpu_field_info *info)
+{
+    static const struct {
+        const char *unit, *suffix;
+    } suffixes[] = {
+        { "B", "_bytes" },         { "B/s", "_bytes_per_second" },
+        { "W", "_watts" },         { "J", "_joules" },
+        { "Hz", "_hertz" },        { "s", "_seconds" },
+        { "celsius", "_celsius" }, { "ratio", "_ratio" },
+        { "rpm", "_rpm" },
+    };
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        if (strcmp(suffixes[i].unit, info->unit) == 0)
+            return suffixes[i].suffix;
+    }
+    return "";
+}
+
+static int print_json(const struct wm_gpus *gpus, size_t form, FILE *out,
+                      struct wm_error *err)
+{
+    json_t *root = wm_view_gpu_json(gpus);
+
+    if (!root)
+        return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
+    int failed = json_dumpf(root, out, form | JSON_REAL_PRECISION(JSON_DIGITS));
+    json_decref(root);
+    if (failed && !ferror(out))
+        return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
+    fputc('\n', out);
+    return WM_OK;
+}
+
+int wm_gpus_print(const struct wm_gpus *gpus, enum wm_gpus_format format, FILE *out,
+                  struct wm_error *err)
+{
+    int status = WM_OK;
+
+    switch (format) {
+    case WM_GPUS_TEXT:
+        wm_view_gpu_text(gpus, out);
+        break;
+    case WM_GPUS_BRIEF:
+        wm_view_gpu_brief(gpus, out);
+        break;
+    case WM_GPUS_JSON:
+        status = print_json(gpus, JSON_INDENT(2), out, err);
+        break;
+    case WM_GPUS_JSON_LINE:
+        status = print_json(gpus, JSON_COMPACT, out, err);
+        break;
+    }
+    if (status == WM_OK && (fflush(out) != 0 || ferror(out)))
+        status = wm_fail(err, WM_EIO, "what the GPUs say could not be written");
+    return status;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_experiment_json.c - an experiment for programs, described in docs/experiments.md. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_clock.h"
+#include "base/text/base_utf8.h"
+#include "view/json/view_json_node.h"
+#include "view/text/view_experiment.h"
+
+enum { TIME_SIZE = 32 };
+
+static void put_time(const struct wm_json_node *node, const char *key, int64_t unix_ns)
+{
+    char text[TIME_SIZE];
+
+    wm_clock_rfc3339(unix_ns, text, sizeof(text));
+    wm_json_text(node, key, text);
+}
+
+/* Of one run or of all. */
+struct energies {
+    const struct wm_value *total, *uncertainty, *cpu, *dram, *gpu, *idle, *dynamic;
+    enum wm_origin origin, cpu_origin, dram_origin, gpu_origin;
+    struct wm_cover cover;
+};
+
+/* What the total is the sum of, and whether each part was measured. */
+static void put_parts(const struct wm_json_node *node, const struct energies *energies)
+{
+    struct wm_json_node covers = wm_json_node(node, "covers", json_array());
+    struct wm_json_node origins = wm_json_object(node, "origins");
+    const struct {
+        const char *name;
+        const struct wm_value *energy;
+        enum wm_origin origin;
+        bool covered;
+    } parts[] = {
+        { "cpu", energies->cpu, energies->cpu_origin, energies->cover.cpu },
+        { "dram", energies->dram, energies->dram_origin, energies->cover.dram },
+        { "gpus", energies->gpu, energies->gpu_origin, energies->cover.gpus },
+    };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (parts[i].covered &&
+            json_array_append_new(covers.json, json_string(parts[i].name)) != 0)
+            node->view->failed = true;
+        if (parts[i].energy->known)
+            wm_json_text(&origins, parts[i].name, wm_view_origin_word(parts[i].origin));
+    }
+}
+
+static struct wm_json_node put_energies(const struct wm_json_node *parent,
+                                        const struct energies *energies)
+{
+    struct wm_json_node node = wm_json_object(parent, "energy");
+
+    wm_json_text(&node, "unit", "joules");
+    wm_json_value(&node, "total", energies->total);
+    wm_json_percent(&node, "uncertainty_percent", energies->uncertainty);
+    wm_json_origin(&node, energies->origin);
+    wm_json_value(&node, "cpu", energies->cpu);
+    wm_json_value(&node, "dram", energies->dram);
+    wm_json_value(&node, "gpus", energies->gpu);
+    put_parts(&node, energies);
+    wm_json_value(&node, "idle", energies->idle);
+    wm_json_value(&node, "without_idle", energies->dynamic);
+    return node;
+}
+
+static void put_amount(const struct wm_json_node *energy, const char *key,
+                       const struct wm_experiment_summary *summary, double per_kwh)
+{
+    const struct wm_tariff *tariff = &energy->view->units->tariff;
+    const struct wm_value amount = wm_tariff_amount(tariff, &summary->energy, per_kwh);
+    struct wm_json_node node;
+
+    if (per_kwh <= 0)
+        return;
+    node = wm_json_object(energy, key);
+    if (strcmp(key, "cost") == 0)
+        wm_json_text(&node, "currency", tariff->currency);
+    else
+        wm_json_text(&node, "unit", "grams");
+    wm_json_value(&node, "amount", &amount);
+    wm_json_put(&node, "per_kwh", json_real(per_kwh));
+    wm_json_put(&node, "pue", json_real(wm_tariff_pue(tariff)));
+    wm_json_percent(&node, "uncertainty_percent", &summary->uncertainty);
+    wm_json_origin(&node, summary->origin);
+}
+
+static void put_told(const struct wm_json_node *parent, const struct wm_result *result)
+{
+    struct wm_json_node node = wm_json_object(parent, "metrics");
+
+    for (size_t i = 0; i < result->metric_count; i++) {
+        const struct wm_metric *metric = &result->metrics[i];
+        if (metric->count == 0)
+            continue;
+        struct wm_json_node one = wm_json_object(&node, metric->name);
+        wm_json_put(&one, "values", json_integer((json_int_t)metric->count));
+        wm_json_put(&one, "first", wm_json_number(metric->points[0].value));
+        wm_json_put(&one, "last", wm_json_number(metric->points[metric->count - 1].value));
+    }
+}
+
+static void put_remarks(const struct wm_json_node *node, const struct wm_report *report)
+{
+    json_t *remarks = json_array();
+
+    for (size_t i = 0; i < report->remark_count; i++) {
+        if (json_array_append_new(remarks, wm_text_json(report->remarks[i])) != 0)
+            node->view->failed = true;
+    }
+    wm_json_put(node, "remarks", remarks);
+}
+
+static void put_run(const struct wm_json_node *array, size_t index,
+                    const struct wm_run_summary *run)
+{
+    struct wm_json_node node = wm_json_append(array, index);
+    const struct wm_report *report = run->report;
+    const struct energies energies = {
+        .total = &report->energy.energy,
+        .uncertainty = &report->energy.uncertainty,
+        .cpu = &report->cpu_energy.energy,
+        .dram = &report->dram_energy.energy,
+        .gpu = &report->gpu_energy.energy,
+        .idle = &run->idle,
+        .dynamic = &run->dynamic,
+        .origin = report->energy.origin,
+        .cpu_origin = report->cpu_energy.origin,
+        .dram_origin = report->dram_energy.origin,
+        .gpu_origin = report->gpu_energy.origin,
+        .cover = run->cover,
+    };
+
+    wm_json_text(&node, "id", report->run.id);
+    wm_json_text(&node, "host", report->run.host);
+    char *command = wm_run_command_line(&report->run);
+    wm_json_text(&node, "command", command);
+    free(command);
+    put_time(&node, "start", run->run->start_unix_ns);
+    wm_json_value(&node, "seconds", &run->seconds);
+    wm_json_put(&node, "segments", json_integer((json_int_t)run->segments));
+    wm_json_put(&node, "complete", json_boolean(report->complete));
+    put_energies(&node, &energies);
+    put_told(&node, &report->result);
+    put_remarks(&node, report);
+}
+
+static void put_model(const struct wm_json_node *root,
+                      const struct wm_experiment_summary *summary)
+{
+    if (!summary->model) {
+        wm_json_missing(root, "model", "no run has a model card");
+        return;
+    }
+    struct wm_json_node node = wm_json_object(root, "model");
+    json_t *card = json_loads(summary->model, 0, NULL);
+    wm_json_put(&node, "card", card ? card : json_null());
+    wm_json_value(&node, "energy_per_parameter", &summary->per_parameter);
+    wm_json_value(&node, "energy_per_flop", &summary->per_flop);
+}
+
+static void put_steps(const struct wm_json_node *root, const char *per,
+                      const struct wm_experiment_summary *summary)
+{
+    struct wm_json_node node = wm_json_object(root, "per");
+    struct wm_json_node array;
+
+    wm_json_text(&node, "metric", per);
+    wm_json_value(&node, "energy_mean", &summary->per_step);
+    array = wm_json_node(&node, "steps", json_array());
+    for (size_t i = 0; i < summary->step_count; i++) {
+        const struct wm_step *step = &summary->steps[i];
+        struct wm_json_node one = wm_json_append(&array, i);
+        wm_json_put(&one, "run", json_integer((json_int_t)step->run));
+        put_time(&one, "time", step->unix_ns);
+        wm_json_put(&one, "value", wm_json_number(step->value));
+        wm_json_value(&one, "energy", &step->joules);
+    }
+}
+
+json_t *wm_view_experiment_json(const struct wm_experiment_view *shown)
+{
+    const struct wm_experiment_summary *summary = shown->summary;
+    struct wm_json_view view = { .units = shown->units, .why = json_object() };
+    struct wm_json_node root = { .view = &view, .json = json_object() };
+    const struct energies energies = {
+        .total = &summary->energy,
+        .uncertainty = &summary->uncertainty,
+        .cpu = &summary->cpu,
+        .dram = &summary->dram,
+        .gpu = &summary->gpu,
+        .idle = &summary->idle,
+        .dynamic = &summary->dynamic,
+        .origin = summary->origin,
+        .cpu_origin = summary->cpu_origin,
+        .dram_origin = summary->dram_origin,
+        .gpu_origin = summary->gpu_origin,
+        .cover = summary->cover,
+    };
+
+    wm_json_text(&root, "experiment", shown->experiment->name);
+    wm_json_text(&root, "description", summary->description);
+    wm_json_value(&root, "seconds", &summary->seconds);
+    struct wm_json_node energy = put_energies(&root, &energies);
+    put_amount(&energy, "cost", summary, shown->units->tariff.price);
+    put_amount(&energy, "co2e", summary, shown->units->tariff.carbon);
+    put_model(&root, summary);
+    if (shown->per)
+        put_steps(&root, shown->per, summary);
+    struct wm_json_node runs = wm_json_node(&root, "runs", json_array());
+    for (size_t i = 0; i < summary->run_count; i++)
+        put_run(&runs, i, &summary->runs[i]);
+    wm_json_put(&root, "unreadable", json_integer((json_int_t)shown->experiment->broken));
+
+    wm_json_put(&root, "why", json_incref(view.why));
+    json_decref(view.why);
+    if (view.failed || !root.json) {
+        json_decref(root.json);
+        return NULL;
+    }
+    return root.json;
+}

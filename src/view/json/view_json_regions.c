@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_json_regions.c - what regions cost, in JSON. */
+#include <math.h>
+
+#include "record/calls/record_timepoint.h"
+#include "view/json/view_json_node.h"
+
+static const char no_result[] = "the recording ends without a result";
+
+static void put_count(const struct wm_json_node *node, const char *key, uint64_t count)
+{
+    wm_json_put(node, key, json_integer((json_int_t)count));
+}
+
+static void put_number(const struct wm_json_node *node, const char *key, double value,
+                       const char *why)
+{
+    if (isfinite(value))
+        wm_json_put(node, key, json_real(value));
+    else
+        wm_json_missing(node, key, why);
+}
+
+/* What no region of the run knows is said once, in the energy of the run. */
+static void put_part(const struct wm_json_node *parent, const char *key,
+                     const struct wm_region_value *part)
+{
+    if (!part->value.known)
+        return;
+    struct wm_json_node node = wm_json_object(parent, key);
+    wm_json_value(&node, "energy", &part->value);
+    wm_json_percent(&node, "uncertainty_percent", &part->uncertainty);
+}
+
+static void put_spending(const struct wm_json_node *parent, const char *key,
+                         const struct wm_region_spending *spending)
+{
+    struct wm_json_node node = wm_json_object(parent, key);
+
+    wm_json_put(&node, "time", json_real(spending->seconds));
+    wm_json_value(&node, "cpu_time", &spending->cpu_time.value);
+    wm_json_percent(&node, "cpu_time_uncertainty_percent", &spending->cpu_time.uncertainty);
+    struct wm_json_node energy = wm_json_object(&node, "energy");
+    wm_json_value(&energy, "total", &spending->energy.value);
+    wm_json_percent(&energy, "uncertainty_percent", &spending->energy.uncertainty);
+    if (spending->energy.value.known)
+        wm_json_origin(&energy, node.view->report->energy.origin);
+    put_part(&energy, "cpu", &spending->cpu_energy);
+    put_part(&energy, "dram", &spending->dram_energy);
+    put_part(&energy, "gpus", &spending->gpu_energy);
+    put_part(&energy, "tree", &spending->tree_energy);
+}
+
+static void put_stats(const struct wm_json_node *node, const struct wm_block_stats *stats,
+                      const char *why)
+{
+    bool is_empty = stats->count == 0;
+
+    put_number(node, "min", is_empty ? NAN : stats->min, why);
+    put_number(node, "max", is_empty ? NAN : stats->max, why);
+    put_number(node, "mean", is_empty ? NAN : wm_block_stats_mean(stats), why);
+    put_number(node, "std", wm_block_stats_std(stats), is_empty ? why : "there is but one");
+}
+
+/* Only the powers of two that calls took. */
+static void put_histogram(const struct wm_json_node *parent, const uint64_t *histogram)
+{
+    struct wm_json_node array = wm_json_node(parent, "histogram", json_array());
+    size_t count = 0;
+
+    for (int i = 0; i < WM_BLOCK_BUCKETS; i++) {
+        if (histogram[i] == 0)
+            continue;
+        struct wm_json_node node = wm_json_append(&array, count++);
+        if (i + 1 < WM_BLOCK_BUCKETS)
+            wm_json_put(&node, "up_to", json_real(ldexp(1e-6, i)));
+        else
+            wm_json_missing(&node, "up_to", "it has no end");
+        put_count(&node, "calls", histogram[i]);
+    }
+}
+
+/* Only what was told at a timepoint inside. */
+static void put_usage(const struct wm_json_node *parent, const struct wm_block *block)
+{
+    struct wm_json_node usage = wm_json_object(parent, "usage");
+
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        if (block->usage[i].count == 0)
+            continue;
+        struct wm_json_node node =
+            wm_json_object(&usage, wm_measurement_name((enum wm_measurement)i));
+        put_stats(&node, &block->usage[i], "not told");
+    }
+}
+
+static void put_region(const struct wm_json_node *node,
+                       const struct wm_region_usage *region)
+{
+    const struct wm_block *block = &region->block;
+
+    put_count(node, "calls", block->calls);
+    put_count(node, "unfinished", block->unfinished);
+    struct wm_json_node time = wm_json_object(node, "time");
+    put_stats(&time, &block->time, "no call ended");
+    wm_json_put(&time, "total", json_real(wm_block_stats_sum(&block->time)));
+    put_histogram(node, block->histogram);
+    put_spending(node, "open", &region->open);
+    put_spending(node, "own", &region->own);
+    wm_json_put(node, "short", json_boolean(region->is_short));
+    put_count(node, "timepoints", block->timepoints);
+    put_count(node, "calls_with_timepoints", block->nonempty_calls);
+    put_usage(node, block);
+}
+
+static void put_names(const struct wm_json_node *parent,
+                      const struct wm_region_report *regions)
+{
+    struct wm_json_node array = wm_json_node(parent, "by_name", json_array());
+
+    for (size_t i = 0; i < regions->name_count; i++) {
+        struct wm_json_node node = wm_json_append(&array, i);
+        wm_json_text(&node, "name", regions->names[i].name);
+        put_region(&node, &regions->names[i]);
+    }
+}
+
+static void put_paths(const struct wm_json_node *parent,
+                      const struct wm_region_report *regions)
+{
+    struct wm_json_node array = wm_json_node(parent, "by_path", json_array());
+
+    for (size_t i = 0; i < regions->path_count; i++) {
+        const struct wm_region_usage *region = &regions->paths[i];
+        struct wm_json_node node = wm_json_append(&array, i);
+        wm_json_text(&node, "name", region->name);
+        if (region->parent != WM_NO_REGION)
+            put_count(&node, "parent", region->parent);
+        else
+            wm_json_missing(&node, "parent", "it is in no other region");
+        put_count(&node, "depth", region->depth);
+        wm_json_put(&node, "by_itself", json_boolean(region->is_free));
+        put_region(&node, region);
+    }
+}
+
+static void put_loss(const struct wm_json_node *node, const char *key, uint64_t count)
+{
+    if (node->view->report->complete)
+        put_count(node, key, count);
+    else
+        wm_json_missing(node, key, no_result);
+}
+
+void wm_json_regions(const struct wm_json_node *root)
+{
+    const struct wm_report *report = root->view->report;
+    const struct wm_region_report *regions = &report->regions;
+
+    if (regions->path_count == 0)
+        return;
+    struct wm_json_node node = wm_json_object(root, "regions");
+    put_names(&node, regions);
+    put_paths(&node, regions);
+    put_spending(&node, "rest", &regions->rest);
+    put_count(&node, "threads", regions->threads);
+    put_count(&node, "processes", regions->processes);
+    put_loss(&node, "lost", report->result.lost_regions);
+    put_loss(&node, "stray", report->result.stray_regions);
+    put_loss(&node, "dropped", report->result.dropped_regions);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_blocks_text.c - an analysis of blocks for people. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "view/text/view_columns.h"
+#include "view/text/view_text_line.h"
+#include "view/text/view_units.h"
+#include "view/view_blocks.h"
+
+enum { LABEL_WIDTH = 39, FIGURE_WIDTH = 10, FACT_WIDTH = 13, BAR_WIDTH = 40 };
+
+/* Of a name, which may be 8 KB of anything. */
+enum { SHOWN_NAME_SIZE = 256 };
+
+struct text {
+    const struct wm_block_results *results;
+    const struct wm_unit *ram, *gpu_ram; /* NULL: a unit that nobody knows */
+    FILE *out;
+};
+
+static struct text text_of(const struct wm_block_results *results, FILE *out)
+{
+    const struct wm_static_data *data = &results->static_data;
+    const struct wm_report_style ram = { .ram_unit = data->ram_unit };
+    const struct wm_report_style gpu_ram = { .ram_unit = data->gpu_ram_unit };
+    struct text text = { .results = results, .out = out };
+    struct wm_units units;
+
+    if (wm_units_of_style(&ram, &units, NULL) == WM_OK)
+        text.ram = units.ram;
+    if (wm_units_of_style(&gpu_ram, &units, NULL) == WM_OK)
+        text.gpu_ram = units.ram;
+    return text;
+}
+
+static void format_value(const struct text *text, size_t measurement, double value,
+                         char ret_text[WM_QUANTITY_SIZE])
+{
+    const struct wm_unit *unit = NULL;
+    char number[WM_QUANTITY_SIZE];
+    bool is_percent = measurement >= WM_CPU_SYSTEM_SUM ||
+                      measurement == WM_GPU_SUM_UTILIZATION ||
+                      measurement == WM_GPU_HARDWARE_UTILIZATION;
+
+    if (measurement <= WM_SYSTEM_RAM)
+        unit = text->ram;
+    else if (measurement <= WM_SYSTEM_GPU_RAM)
+        unit = text->gpu_ram;
+
+    if (isnan(value)) {
+        snprintf(ret_text, WM_QUANTITY_SIZE, "n/a");
+    } else if (unit) {
+        wm_view_bytes(ret_text, value * unit->size, NULL);
+    } else {
+        if (value == floor(value))
+            wm_view_fixed(number, value, 0);
+        else
+            wm_view_number(number, value, 4);
+        snprintf(ret_text, WM_QUANTITY_SIZE, "%.30s%s", number, is_percent ? " %" : "");
+    }
+}
+
+static void print_origin(const struct text *text, enum wm_origin origin)
+{
+    struct wm_detail detail = { "" };
+
+    wm_line_add_origin(&detail, origin);
+    if (detail.text[0])
+        fprintf(text->out, "  %s", detail.text);
+}
+
+static void print_usage(const struct text *text, const struct wm_block_figures *usage)
+{
+    static const char *const columns[] = { "min", "max", "mean", "std" };
+
+    wm_view_left(text->out, "", LABEL_WIDTH);
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        wm_view_right(text->out, columns[i], FIGURE_WIDTH);
+    fputc('\n', text->out);
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        const double values[] = { usage[i].min, usage[i].max, usage[i].mean, usage[i].std };
+        bool lacks = wm_block_results_lack(text->results, i);
+        char figure[WM_QUANTITY_SIZE];
+        wm_line_key(text->out, wm_measurement_name((enum wm_measurement)i), LABEL_WIDTH);
+        for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+            format_value(text, i, lacks ? NAN : values[v], figure);
+            fputc(' ', text->out); /* however wide the figure is */
+            wm_view_right(text->out, figure, FIGURE_WIDTH - 1);
+        }
+        if (lacks)
+            fprintf(text->out, "  (%s)", wm_block_results_no_gpu);
+        else if (!isnan(usage[i].mean))
+            print_origin(text, wm_block_results_origin(text->results, i));
+        fputc('\n', text->out);
+    }
+}
+
+static void print_fact(const struct text *text, const char *label, const char *fact)
+{
+    wm_view_left(text->out, label, FACT_WIDTH);
+    fprintf(text->out, "%s\n", fact);
+}
+
+static void format_seconds(double seconds, char ret_text[WM_QUANTITY_SIZE])
+{
+    if (isnan(seconds))
+        snprintf(ret_text, WM_QUANTITY_SIZE, "n/a");
+    else
+        wm_view_duration(ret_text, seconds, NULL);
+}
+
+static void print_calls(const struct text *text, const struct wm_block_result *block)
+{
+    char fact[160];
+    int length = snprintf(fact, sizeof(fact), "%" PRIu64, block->calls);
+
+    if (block->calls > 0)
+        length += snprintf(fact + length, sizeof(fact) - (size_t)length,
+                           ", %" PRIu64 " with a timepoint inside", block->nonempty_calls);
+    if (block->unfinished > 0)
+        snprintf(fact + length, sizeof(fact) - (size_t)length,
+                 "; %" PRIu64 " more never ended", block->unfinished);
+    print_fact(text, "  calls", fact);
+}
+
+static void print_time(const struct text *text, const struct wm_block_result *block)
+{
+    char total[WM_QUANTITY_SIZE], mean[WM_QUANTITY_SIZE], std[WM_QUANTITY_SIZE];
+    char min[WM_QUANTITY_SIZE], max[WM_QUANTITY_SIZE], open[WM_QUANTITY_SIZE];
+
+    format_seconds(block->open_s, open);
+    fprintf(text->out, "  %-*s%s\n", FACT_WIDTH - 2, "open", open);
+    if (block->calls == 0) {
+        print_fact(text, "  time", "n/a (no call ended)");
+        return;
+    }
+    format_seconds(block->time.total, total);
+    format_seconds(block->time.mean, mean);
+    format_seconds(block->time.std, std);
+    format_seconds(block->time.min, min);
+    format_seconds(block->time.max, max);
+    fprintf(text->out, "  %-*s%s; mean %s, std %s, min %s, max %s\n", FACT_WIDTH - 2,
+            "time", total, mean, std, min, max);
+}
+
+/* A line for each power of two that has calls. */
+static void print_histogram(const struct text *text, const uint64_t *histogram)
+{
+    uint64_t most = 1;
+
+    for (size_t i = 0; i < WM_BLOCK_BUCKETS; i++)
+        most = histogram[i] > most ? histogram[i] : most;
+    for (size_t i = 0; i < WM_BLOCK_BUCKETS; i++) {
+        bool is_last = i + 1 == WM_BLOCK_BUCKETS;
+        char limit[WM_QUANTITY_SIZE];
+        double length = ceil(BAR_WIDTH * ((double)histogram[i] / (double)most));
+        if (histogram[i] == 0)
+            continue;
+        wm_view_duration(limit, ldexp(1e-6, (int)i - is_last), NULL);
+        fprintf(text->out, "  %*s%s ", FACT_WIDTH - 2, "", is_last ? "over " : "up to");
+        wm_view_right(text->out, limit, FIGURE_WIDTH);
+        fprintf(text->out, "%10" PRIu64 "  %.*s\n", histogram[i], (int)length,
+                "########################################");
+    }
+}
+
+static void print_block(const struct text *text, const struct wm_block_result *block)
+{
+    char name[SHOWN_NAME_SIZE], fact[32];
+
+    wm_line_clean(name, sizeof(name), block->name);
+    fprintf(text->out, "\nBlock        %s\n", name[0] ? name : "(without a name)");
+    print_calls(text, block);
+    print_time(text, block);
+    print_histogram(text, block->histogram);
+    snprintf(fact, sizeof(fact), "%" PRIu64, block->timepoints);
+    print_fact(text, "  timepoints", fact);
+    if (block->timepoints > 0)
+        print_usage(text, block->usage);
+}
+
+void wm_view_blocks_text(const struct wm_block_results *results, FILE *out)
+{
+    const struct text text = text_of(results, out);
+    char fact[64];
+
+    snprintf(fact, sizeof(fact), "%" PRIu64, results->timepoints);
+    print_fact(&text, "Timepoints", fact);
+    snprintf(fact, sizeof(fact), "%zu", results->count);
+    print_fact(&text, "Blocks", fact);
+    if (results->stray > 0) {
+        snprintf(fact, sizeof(fact), "%" PRIu64 " left out: nothing had started",
+                 results->stray);
+        print_fact(&text, "Stops", fact);
+    }
+    for (size_t i = 0; i < results->remarks.count; i++)
+        print_fact(&text, "Note", results->remarks.all[i]);
+    if (results->timepoints > 0)
+        print_usage(&text, results->overall);
+    for (size_t i = 0; i < results->count; i++)
+        print_block(&text, &results->blocks[i]);
+}

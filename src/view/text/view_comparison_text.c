@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_comparison_text.c - a comparison for people: what differs, and what of it counts. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/text/view_columns.h"
+#include "view/text/view_text_line.h"
+#include "view/text/view_units.h"
+#include "view/view_comparison.h"
+
+enum { LABEL_WIDTH = 39, VALUE_WIDTH = 17, CHANGE_WIDTH = 10, FACT_WIDTH = 13 };
+
+/* Of a name, which may be 8 KB of anything. */
+enum { SHOWN_NAME_SIZE = 256 };
+
+/* A larger change is not told in percent. */
+#define MOST_RATIO 9.99
+
+static void format_value(const struct wm_compare *compare, unsigned item, double value,
+                         char ret_text[WM_QUANTITY_SIZE])
+{
+    const char *unit = wm_view_comparison_unit(compare, item);
+    double size = wm_compare_unit_size(unit);
+    char number[WM_QUANTITY_SIZE];
+
+    if (isnan(value)) {
+        snprintf(ret_text, WM_QUANTITY_SIZE, "n/a");
+    } else if (size > 0) {
+        wm_view_bytes(ret_text, value * size, NULL);
+    } else if (strcmp(unit, "seconds") == 0) {
+        wm_view_duration(ret_text, value, NULL);
+    } else if (strcmp(unit, "joules") == 0) {
+        wm_view_prefixed(ret_text, value, "J");
+    } else {
+        wm_view_number(number, value, 4);
+        snprintf(ret_text, WM_QUANTITY_SIZE, "%.30s%s", number,
+                 strcmp(unit, "percent") == 0 ? " %" : "");
+    }
+}
+
+/* The value, and how far it may be off where that is told: "3.21 kJ ±4 %". */
+static void print_value(const struct wm_compare *compare, unsigned item,
+                        const struct wm_compare_cell *cell, FILE *out)
+{
+    char value[WM_QUANTITY_SIZE], number[WM_QUANTITY_SIZE];
+    char text[2 * WM_QUANTITY_SIZE + 8];
+    double ratio = cell->off / cell->value;
+
+    format_value(compare, item, cell->value, value);
+    if (!(ratio > 0)) {
+        wm_view_right(out, value, VALUE_WIDTH);
+        return;
+    }
+    wm_view_number(number, 100 * fmin(ratio, MOST_RATIO), 2);
+    snprintf(text, sizeof(text), "%s ±%s %%", value, number);
+    wm_view_right(out, text, VALUE_WIDTH);
+}
+
+static void print_change(const struct wm_compare_cell *cell, bool is_last, FILE *out)
+{
+    static const char *const marks[] = {
+        [WM_COMPARE_NOT_TESTED] = " ?",
+        [WM_COMPARE_WITHIN] = "  ",
+        [WM_COMPARE_BEYOND] = " *",
+    };
+    bool has_mark = !is_last || cell->verdict != WM_COMPARE_WITHIN;
+    char number[WM_QUANTITY_SIZE], text[WM_QUANTITY_SIZE] = "";
+
+    if (isnan(cell->change)) {
+        wm_view_right(out, "", is_last ? 0 : CHANGE_WIDTH + 2);
+        return;
+    }
+    if (isinf(cell->change)) {
+        snprintf(text, sizeof(text), "from 0");
+    } else if (cell->change > MOST_RATIO) {
+        snprintf(text, sizeof(text), ">999 %%");
+    } else {
+        wm_view_fixed(number, 100 * cell->change, 1);
+        snprintf(text, sizeof(text), "%s%.40s %%", cell->change > 0 ? "+" : "", number);
+    }
+    wm_view_right(out, text, CHANGE_WIDTH);
+    fputs(has_mark ? marks[cell->verdict] : "", out);
+}
+
+/* After a line, what not all of its figures are: "  ESTIMATED", or of which session. */
+static void print_origins(const struct wm_compare *compare,
+                          const struct wm_compare_cell *cells, FILE *out)
+{
+    enum wm_origin first = cells[0].origin;
+    bool is_one = true;
+
+    for (size_t i = 0; i < compare->session_count; i++)
+        is_one = is_one && cells[i].origin == first;
+    for (size_t i = 0; i < compare->session_count; i++) {
+        struct wm_detail detail = { "" };
+        char name[SHOWN_NAME_SIZE];
+        wm_line_add_origin(&detail, cells[i].origin);
+        if (!detail.text[0])
+            continue;
+        fprintf(out, "  %s", detail.text);
+        if (is_one)
+            break;
+        wm_line_clean(name, sizeof(name), compare->sessions[i].name);
+        fputs(" in ", out);
+        wm_view_cut(out, name, VALUE_WIDTH);
+    }
+}
+
+/* What is 0 or not known everywhere is left out. */
+static void print_figures(const struct wm_compare *compare, size_t group,
+                          struct wm_compare_cell *cells, FILE *out)
+{
+    size_t last = compare->session_count - 1;
+
+    /* Time first: it is what most people look for. */
+    for (unsigned n = 0; n < WM_COMPARE_ITEMS; n++) {
+        unsigned item = (n + WM_COMPARE_TIME) % WM_COMPARE_ITEMS;
+        bool is_shown = false;
+        wm_compare_cells(compare, group, item, cells);
+        for (size_t i = 0; i < compare->session_count; i++)
+            is_shown = is_shown || (!isnan(cells[i].value) && cells[i].value != 0);
+        if (!is_shown)
+            continue;
+        wm_line_key(out, wm_compare_item_name(item), LABEL_WIDTH);
+        for (size_t i = 0; i < compare->session_count; i++) {
+            print_value(compare, item, &cells[i], out);
+            if (i > 0)
+                print_change(&cells[i], i == last, out);
+        }
+        print_origins(compare, cells, out);
+        fputc('\n', out);
+    }
+}
+
+/* The names of the sessions above their columns, those that are long cut. */
+static void print_head(const struct wm_compare *compare, const char *title, FILE *out)
+{
+    char name[SHOWN_NAME_SIZE];
+
+    wm_view_left(out, title, LABEL_WIDTH);
+    for (size_t i = 0; i < compare->session_count; i++) {
+        int width = VALUE_WIDTH - 1;
+        wm_line_clean(name, sizeof(name), compare->sessions[i].name);
+        int shown = wm_view_width(name);
+        fprintf(out, "%*s", shown < width ? 1 + width - shown : 1, "");
+        wm_view_cut(out, name, width);
+        if (i > 0)
+            wm_view_right(out, "change", CHANGE_WIDTH);
+        if (i > 0 && i + 1 < compare->session_count)
+            fputs("  ", out);
+    }
+    fputc('\n', out);
+}
+
+static void print_calls(const struct wm_compare *compare,
+                        const struct wm_compare_group *group, FILE *out)
+{
+    char text[32];
+
+    wm_view_left(out, "  calls", LABEL_WIDTH);
+    for (size_t i = 0; i < compare->session_count; i++) {
+        if (group->blocks[i])
+            snprintf(text, sizeof(text), "%" PRIu64, group->blocks[i]->calls);
+        else
+            snprintf(text, sizeof(text), "-");
+        wm_view_right(out, text, VALUE_WIDTH);
+        if (i > 0 && i + 1 < compare->session_count)
+            wm_view_right(out, "", CHANGE_WIDTH + 2);
+    }
+    fputc('\n', out);
+}
+
+static void print_block(const struct wm_compare *compare, size_t index,
+                        struct wm_compare_cell *cells, FILE *out)
+{
+    const struct wm_compare_group *group = &compare->groups[index];
+    char name[SHOWN_NAME_SIZE];
+
+    wm_line_clean(name, sizeof(name), group->label);
+    fprintf(out, "\nBlock        %s\n", name[0] ? name : "(without a name)");
+    if (!wm_compare_is_in_all(compare, group)) {
+        bool is_first = true;
+        fputs("  only in    ", out);
+        for (size_t i = 0; i < compare->session_count; i++) {
+            if (!group->blocks[i])
+                continue;
+            wm_line_clean(name, sizeof(name), compare->sessions[i].name);
+            fprintf(out, "%s%s", is_first ? "" : ", ", name);
+            is_first = false;
+        }
+        fputc('\n', out);
+    }
+    print_calls(compare, group, out);
+    print_figures(compare, index, cells, out);
+}
+
+static void print_facts(const struct wm_compare *compare, FILE *out)
+{
+    static const char *const statistics[] = {
+        [WM_COMPARE_MIN] = "minimum", [WM_COMPARE_MAX] = "maximum",
+        [WM_COMPARE_MEAN] = "mean",   [WM_COMPARE_STD] = "standard deviation",
+        [WM_COMPARE_TOTAL] = "total",
+    };
+    bool is_tested =
+        compare->statistic == WM_COMPARE_MEAN || compare->statistic == WM_COMPARE_TOTAL;
+    char name[SHOWN_NAME_SIZE];
+
+    wm_view_left(out, "Statistic", FACT_WIDTH);
+    fprintf(out, "%s\n", statistics[compare->statistic]);
+    wm_line_clean(name, sizeof(name), compare->sessions[0].name);
+    wm_view_left(out, "Changes", FACT_WIDTH);
+    fprintf(out, "from %s; %s\n", name,
+            is_tested ? "* more than the noise (95 %), ? not tested"
+                      : "whether they are noise is not tested");
+}
+
+int wm_view_comparison_text(const struct wm_comparison *comparison, FILE *out)
+{
+    const struct wm_compare *compare = wm_comparison_compare(comparison);
+    struct wm_compare_cell *cells = calloc(compare->session_count, sizeof(*cells));
+
+    if (!cells)
+        return WM_ENOMEM;
+    print_facts(compare, out);
+    fputc('\n', out);
+    print_head(compare, "Overall", out);
+    print_figures(compare, WM_COMPARE_OVERALL, cells, out);
+    for (size_t i = 0; i < compare->group_count; i++)
+        print_block(compare, i, cells, out);
+    free(cells);
+    return WM_OK;
+}

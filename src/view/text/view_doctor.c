@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_doctor.c - an examination, for people. */
+#include "view/text/view_doctor.h"
+
+#include <string.h>
+
+#include "base/base_error.h"
+#include "view/text/view_units.h"
+
+#define NAME_WIDTH 8
+#define HEALTH_WIDTH 7
+#define METRIC_WIDTH 20
+#define DEVICES_WIDTH 24
+
+bool wm_view_doctor_sees(const struct wm_doctor_source *source, double period_s)
+{
+    return period_s > 0 && period_s >= 2 * source->look_s;
+}
+
+/* Channels that went the same way are one line: the same metric of all devices. */
+static bool belong_together(const struct wm_doctor_channel *one,
+                            const struct wm_doctor_channel *other)
+{
+    return strcmp(one->channel->metric, other->channel->metric) == 0 &&
+           one->channel->device_kind == other->channel->device_kind &&
+           one->channel->origin == other->channel->origin && one->state == other->state &&
+           one->dead == other->dead && (one->changes == 0) == (other->changes == 0) &&
+           (one->why == other->why ||
+            (one->why && other->why && strcmp(one->why, other->why) == 0));
+}
+
+struct group {
+    const struct wm_doctor_channel *first, *last;
+    size_t count;
+    double shortest_s, longest_s; /* of the periods that were seen */
+    size_t most_changes;
+};
+
+static struct group group_of(const struct wm_doctor_source *source, size_t index)
+{
+    const struct wm_doctor_channel *first = &source->channels[index];
+    struct group group = { .first = first };
+
+    for (size_t i = index; i < source->channel_count; i++) {
+        const struct wm_doctor_channel *channel = &source->channels[i];
+        if (!belong_together(first, channel))
+            continue;
+        group.last = channel;
+        group.count++;
+        if (channel->changes > group.most_changes)
+            group.most_changes = channel->changes;
+        if (channel->period_s == 0)
+            continue;
+        if (group.shortest_s == 0 || channel->period_s < group.shortest_s)
+            group.shortest_s = channel->period_s;
+        if (channel->period_s > group.longest_s)
+            group.longest_s = channel->period_s;
+    }
+    return group;
+}
+
+static bool is_told_already(const struct wm_doctor_source *source, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (belong_together(&source->channels[i], &source->channels[index]))
+            return true;
+    }
+    return false;
+}
+
+/* Two digits: more would be those of our own looks. */
+static void put_period(char text[WM_QUANTITY_SIZE], double seconds)
+{
+    char digits[WM_QUANTITY_SIZE];
+
+    wm_view_number(digits, seconds < 1 ? seconds * 1e3 : seconds, 2);
+    snprintf(text, WM_QUANTITY_SIZE, "%.40s %s", digits, seconds < 1 ? "ms" : "s");
+}
+
+static void describe_period(const struct wm_doctor_source *source,
+                            const struct group *group, char *text, size_t size)
+{
+    char shortest[WM_QUANTITY_SIZE], longest[WM_QUANTITY_SIZE];
+
+    if (group->longest_s == 0) {
+        if (group->most_changes == 0)
+            snprintf(text, size, "did not change");
+        else
+            snprintf(text, size, "changed %zu time%s", group->most_changes,
+                     group->most_changes == 1 ? "" : "s");
+        return;
+    }
+    put_period(shortest, group->shortest_s);
+    put_period(longest, group->longest_s);
+    if (!wm_view_doctor_sees(source, group->longest_s))
+        snprintf(text, size, "new at every look, which is every %s", longest);
+    else if (strcmp(shortest, longest) == 0)
+        snprintf(text, size, "new every %s", longest);
+    else
+        snprintf(text, size, "new every %s to %s", shortest, longest);
+}
+
+/* "gpu0", "gpu0, gpu1", "gpu0 to gpu7 (8)" */
+static void name_devices(const char *first, const char *last, size_t count, char *text,
+                         size_t size)
+{
+    if (count == 1)
+        snprintf(text, size, "%.40s", first);
+    else if (count == 2)
+        snprintf(text, size, "%.40s, %.40s", first, last);
+    else
+        snprintf(text, size, "%.30s to %.30s (%zu)", first, last, count);
+}
+
+static const char *origin_mark(enum wm_origin origin)
+{
+    if (origin == WM_SIMULATED)
+        return "; SIMULATED";
+    return origin == WM_ESTIMATED ? "; ESTIMATED" : "";
+}
+
+static void print_group(const struct wm_doctor_source *source, const struct group *group,
+                        FILE *out)
+{
+    const struct wm_doctor_channel *first = group->first;
+    const char *mark = origin_mark(first->channel->origin);
+    char devices[96], period[160];
+
+    name_devices(first->channel->label, group->last->channel->label, group->count, devices,
+                 sizeof(devices));
+    fprintf(out, "  %-*s %-*s ", METRIC_WIDTH, first->channel->metric, DEVICES_WIDTH,
+            devices);
+    if (first->state != WM_READING_OK) {
+        fprintf(out, "n/a: %s%s\n", first->why, mark);
+    } else if (first->dead) {
+        fprintf(out, "dead: this counter did not move; it cannot be trusted%s\n", mark);
+    } else {
+        describe_period(source, group, period, sizeof(period));
+        fprintf(out, "%s%s\n", period, mark);
+    }
+}
+
+static void print_obstacles(const struct wm_doctor_source *source, FILE *out)
+{
+    for (size_t i = 0; i < source->silent_count; i++)
+        fprintf(out, "  ! %s is there, but does not answer\n", source->silent[i]);
+    for (size_t i = 0; i < source->advice_count; i++) {
+        fprintf(out, "  ! %s\n", source->advice[i].problem);
+        if (source->advice[i].command)
+            fprintf(out, "    %s\n", source->advice[i].command);
+    }
+}
+
+static void print_source(const struct wm_doctor_source *source, FILE *out)
+{
+    char cost[WM_QUANTITY_SIZE];
+
+    fprintf(out, "%-*s %-*s %s\n", NAME_WIDTH, source->name, HEALTH_WIDTH,
+            wm_health_name(source->health),
+            source->detail ? source->detail : source->summary);
+    for (size_t i = 0; i < source->channel_count; i++) {
+        if (is_told_already(source, i))
+            continue;
+        struct group group = group_of(source, i);
+        print_group(source, &group, out);
+    }
+    if (source->channel_count > 0) {
+        wm_view_duration(cost, source->read_s, NULL);
+        fprintf(out, "  one reading of all this takes %s\n", cost);
+    }
+    print_obstacles(source, out);
+}
+
+static void print_text(const struct wm_doctor *doctor, FILE *out)
+{
+    const struct wm_doctor_source *source;
+
+    for (size_t i = 0; (source = wm_doctor_source(doctor, i)) != NULL; i++) {
+        if (i > 0)
+            fputc('\n', out);
+        print_source(source, out);
+    }
+    if (!wm_doctor_can_measure(doctor))
+        fprintf(out, "\nNothing at all can be measured here.\n");
+}
+
+int wm_doctor_print(const struct wm_doctor *doctor, enum wm_doctor_format format, FILE *out,
+                    struct wm_error *err)
+{
+    int status = WM_OK;
+
+    if (format == WM_DOCTOR_JSON)
+        status = wm_view_doctor_json(doctor, out, err);
+    else
+        print_text(doctor, out);
+    if (status == WM_OK && (fflush(out) != 0 || ferror(out)))
+        status = wm_fail(err, WM_EIO, "the findings could not be written");
+    return status;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_experiment.c - experiments for people: which there are, and what one cost. */
+#include "view/text/view_experiment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_clock.h"
+#include "base/text/base_utf8.h"
+#include "view/text/view_text_line.h"
+
+/* More digits than this are noise of binary fractions. */
+#define JSON_DIGITS 15
+
+enum { NAME_SIZE = 512, TIME_SIZE = 32 };
+
+int wm_view_flush(FILE *out, struct wm_error *err)
+{
+    return fflush(out) != 0 || ferror(out)
+               ? wm_fail(err, WM_EIO, "the output could not be written")
+               : WM_OK;
+}
+
+int wm_view_dump(json_t *root, FILE *out, struct wm_error *err)
+{
+    if (!root)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    int failed = json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS));
+    json_decref(root);
+    if (failed && !ferror(out))
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    fputc('\n', out);
+    return wm_view_flush(out, err);
+}
+
+/* An energy of several kinds of device; `uncertainty` and `cover` may be NULL. */
+static void print_whole(const struct wm_text_view *view, const char *label,
+                        const struct wm_value *joules, const struct wm_value *uncertainty,
+                        enum wm_origin origin, const struct wm_cover *cover)
+{
+    char figure[WM_QUANTITY_SIZE], watt_hours[WM_QUANTITY_SIZE];
+    struct wm_detail detail = { "" };
+
+    if (!joules->known) {
+        wm_line_missing(view, label, joules->why);
+        return;
+    }
+    wm_view_prefixed(figure, joules->number, "J");
+    wm_view_prefixed(watt_hours, joules->number / 3600, "Wh");
+    if (uncertainty && uncertainty->known)
+        wm_line_add(&detail, "", "±%s", wm_line_number(uncertainty, 100, " %").text);
+    wm_line_add(&detail, "; ", "%s", watt_hours);
+    if (cover) {
+        struct wm_detail covered = { "" };
+        if (cover->cpu)
+            wm_line_add(&covered, "", "CPU");
+        if (cover->dram)
+            wm_line_add(&covered, ", ", "memory");
+        if (cover->gpus)
+            wm_line_add(&covered, ", ", "GPUs");
+        wm_line_add(&detail, "; ", "%s", covered.text);
+    }
+    wm_line_add_origin(&detail, origin);
+    wm_line_print(view, label, figure, detail.text);
+}
+
+static void print_energy(const struct wm_text_view *view, const char *label,
+                         const struct wm_value *joules, enum wm_origin origin)
+{
+    print_whole(view, label, joules, NULL, origin, NULL);
+}
+
+static void print_tariff(const struct wm_text_view *view,
+                         const struct wm_experiment_summary *summary)
+{
+    const struct wm_tariff *tariff = &view->units->tariff;
+    char figure[WM_QUANTITY_SIZE];
+    struct wm_detail detail = { "" };
+
+    if (tariff->pue > 1) {
+        wm_view_number(figure, tariff->pue, 3);
+        wm_line_add(&detail, "", "with a PUE of %s", figure);
+    }
+    wm_line_add_origin(&detail, summary->origin);
+    if (tariff->price > 0) {
+        struct wm_value cost = wm_tariff_amount(tariff, &summary->energy, tariff->price);
+        char amount[WM_QUANTITY_SIZE + 24];
+        wm_view_number(figure, cost.number, 3);
+        snprintf(amount, sizeof(amount), "%s%s%s", figure, tariff->currency ? " " : "",
+                 tariff->currency ? tariff->currency : "");
+        if (cost.known)
+            wm_line_print(view, "Cost", amount, detail.text);
+        else
+            wm_line_missing(view, "Cost", cost.why);
+    }
+    if (tariff->carbon > 0) {
+        struct wm_value carbon = wm_tariff_amount(tariff, &summary->energy, tariff->carbon);
+        wm_view_prefixed(figure, carbon.number, "g");
+        if (carbon.known)
+            wm_line_print(view, "CO2e", figure, detail.text);
+        else
+            wm_line_missing(view, "CO2e", carbon.why);
+    }
+}
+
+static void print_model(const struct wm_text_view *view,
+                        const struct wm_experiment_summary *summary)
+{
+    char figure[WM_QUANTITY_SIZE], count[WM_QUANTITY_SIZE];
+    struct wm_detail detail = { "" };
+
+    if (!summary->model)
+        return;
+    const struct wm_model_card card = wm_model_card_read(summary->model);
+    if (summary->per_parameter.known) {
+        wm_view_prefixed(figure, summary->per_parameter.number, "J");
+        wm_view_prefixed(count, card.parameters, "");
+        wm_line_add(&detail, "", "of %s", count);
+        wm_line_print(view, "Per parameter", figure, detail.text);
+    }
+    if (summary->per_flop.known) {
+        wm_view_prefixed(figure, summary->per_flop.number, "J");
+        detail.text[0] = '\0';
+        wm_view_prefixed(count, card.flops * card.passes, "FLOP");
+        wm_line_add(&detail, "", "of %s in each run", count);
+        wm_line_print(view, "Per FLOP", figure, detail.text);
+    }
+}
+
+static void print_runs(const struct wm_text_view *view,
+                       const struct wm_experiment_summary *summary)
+{
+    for (size_t i = 0; i < summary->run_count; i++) {
+        const struct wm_run_summary *run = &summary->runs[i];
+        char label[32], start[TIME_SIZE], duration[WM_QUANTITY_SIZE] = "n/a";
+        char command[NAME_SIZE];
+        struct wm_detail detail = { "" };
+        snprintf(label, sizeof(label), "  run %zu", i);
+        print_whole(view, label, &run->report->energy.energy,
+                    &run->report->energy.uncertainty, run->report->energy.origin,
+                    &run->cover);
+        wm_clock_rfc3339(run->run->start_unix_ns, start, sizeof(start));
+        if (run->seconds.known)
+            wm_view_duration(duration, run->seconds.number, view->units->time);
+        wm_line_add(&detail, "", "%s, %s", start, duration);
+        if (run->segments > 1)
+            wm_line_add(&detail, " ", "in %zu segments", run->segments);
+        char *words = wm_run_command_line(&run->report->run);
+        wm_line_clean(command, sizeof(command), words ? words : "");
+        free(words);
+        if (command[0])
+            wm_line_add(&detail, ": ", "%s", command);
+        wm_line_more(view, detail.text);
+    }
+}
+
+static bool has_remark(const struct wm_report *report, const char *remark)
+{
+    for (size_t i = 0; i < report->remark_count; i++) {
+        if (strcmp(report->remarks[i], remark) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Which runs say so: "run 0, run 2"; nothing where all do. */
+static struct wm_detail who_says(const struct wm_experiment_summary *summary,
+                                 const char *remark)
+{
+    struct wm_detail runs = { "" };
+    size_t count = 0;
+
+    for (size_t i = 0; i < summary->run_count; i++) {
+        if (!has_remark(summary->runs[i].report, remark))
+            continue;
+        count++;
+        wm_line_add(&runs, ", ", "run %zu", i);
+    }
+    if (count == summary->run_count && count > 1)
+        return (struct wm_detail) { "all runs" };
+    return runs;
+}
+
+/* What is to be known of the runs, each remark once. */
+static void print_remarks(const struct wm_text_view *view,
+                          const struct wm_experiment_summary *summary)
+{
+    char text[NAME_SIZE];
+
+    for (size_t i = 0; i < summary->run_count; i++) {
+        const struct wm_report *report = summary->runs[i].report;
+        for (size_t k = 0; k < report->remark_count; k++) {
+            size_t first = 0;
+            while (!has_remark(summary->runs[first].report, report->remarks[k]))
+                first++;
+            if (first < i)
+                continue;
+            wm_line_clean(text, sizeof(text), report->remarks[k]);
+            fprintf(view->out, "note: %s: %s\n", who_says(summary, report->remarks[k]).text,
+                    text);
+        }
+    }
+}
+
+/* What the program told of itself, over all runs by its last value. */
+static void print_told(const struct wm_text_view *view,
+                       const struct wm_experiment_summary *summary)
+{
+    for (size_t i = 0; i < summary->run_count; i++) {
+        const struct wm_result *result = &summary->runs[i].report->result;
+        for (size_t k = 0; k < result->metric_count; k++) {
+            const struct wm_metric *metric = &result->metrics[k];
+            char name[NAME_SIZE], figure[WM_QUANTITY_SIZE];
+            struct wm_detail detail = { "" };
+            if (metric->count == 0)
+                continue;
+            wm_line_clean(name, sizeof(name), metric->name);
+            wm_view_number(figure, metric->points[metric->count - 1].value, 6);
+            wm_line_add(&detail, "", "the last of %zu in run %zu", metric->count, i);
+            wm_line_print(view, name, figure, detail.text);
+        }
+    }
+}
+
+static void print_steps(const struct wm_text_view *view, const char *per,
+                        const struct wm_experiment_summary *summary)
+{
+    char label[NAME_SIZE], figure[WM_QUANTITY_SIZE], value[WM_QUANTITY_SIZE];
+    struct wm_detail detail = { "" };
+
+    wm_line_clean(label, sizeof(label), per);
+    fprintf(view->out, "Energy up to each value of %s:\n", label);
+    for (size_t i = 0; i < summary->step_count; i++) {
+        const struct wm_step *step = &summary->steps[i];
+        wm_view_number(value, step->value, 6);
+        snprintf(label, sizeof(label), "  %s", value);
+        detail.text[0] = '\0';
+        wm_line_add(&detail, "", "run %zu", step->run);
+        if (!step->joules.known) {
+            wm_line_missing(view, label, step->joules.why);
+            continue;
+        }
+        wm_view_prefixed(figure, step->joules.number, "J");
+        wm_line_print(view, label, figure, detail.text);
+    }
+    print_energy(view, "  on average", &summary->per_step, summary->origin);
+}
+
+void wm_view_experiment_text(const struct wm_experiment_view *shown, FILE *out)
+{
+    const struct wm_experiment_summary *summary = shown->summary;
+    const struct wm_text_view view = { .units = shown->units, .out = out };
+    char text[NAME_SIZE], duration[WM_QUANTITY_SIZE];
+    struct wm_detail detail = { "" };
+
+    wm_line_clean(text, sizeof(text), shown->experiment->name);
+    fprintf(out, "%s: %zu run%s\n", text, summary->run_count,
+            summary->run_count == 1 ? "" : "s");
+    if (summary->description) {
+        wm_line_clean(text, sizeof(text), summary->description);
+        fprintf(out, "%s\n", text);
+    }
+    if (summary->seconds.known) {
+        wm_view_duration(duration, summary->seconds.number, shown->units->time);
+        wm_line_print(&view, "Time", duration, "without what lies between the runs");
+    } else {
+        wm_line_missing(&view, "Time", summary->seconds.why);
+    }
+    print_whole(&view, "Energy", &summary->energy, &summary->uncertainty, summary->origin,
+                &summary->cover);
+    print_energy(&view, "  CPU", &summary->cpu, summary->cpu_origin);
+    print_energy(&view, "  memory", &summary->dram, summary->dram_origin);
+    print_energy(&view, "  GPUs", &summary->gpu, summary->gpu_origin);
+    if (summary->dynamic.known) {
+        wm_view_prefixed(text, summary->idle.number, "J");
+        wm_line_add(&detail, "", "%s less, which the same takes idle", text);
+        wm_view_prefixed(text, summary->dynamic.number, "J");
+        wm_line_print(&view, "  of the work", text, detail.text);
+    } else {
+        wm_line_missing(&view, "  of the work", summary->dynamic.why);
+    }
+    print_tariff(&view, summary);
+    print_model(&view, summary);
+    print_told(&view, summary);
+    fputs("Runs\n", out);
+    print_runs(&view, summary);
+    if (shown->per)
+        print_steps(&view, shown->per, summary);
+    print_remarks(&view, summary);
+    if (shown->experiment->broken > 0) {
+        wm_line_clean(text, sizeof(text), shown->experiment->trouble);
+        fprintf(out, "note: %zu that could not be read, such as %s\n",
+                shown->experiment->broken, text);
+    }
+}
+
+int wm_experiment_print(const struct wm_experiment *experiment,
+                        enum wm_report_format format,
+                        const struct wm_experiment_style *style, FILE *out,
+                        struct wm_error *err)
+{
+    static const struct wm_experiment_style usual;
+    struct wm_experiment_summary summary = { 0 };
+    struct wm_units units;
+
+    if (!style)
+        style = &usual;
+    int status = wm_units_of_style(&style->report, &units, err);
+    if (status < 0)
+        return status;
+    if (!(style->idle_watts >= 0 && style->idle_watts <= 1e9))
+        return wm_fail(err, WM_EINVAL, "the idle power is not within 0 to 1e9 W");
+    status =
+        wm_experiment_summarize(experiment, style->idle_watts, style->per, &summary, err);
+    const struct wm_experiment_view view = { experiment, &summary, &units, style->per };
+    if (status == WM_OK && format == WM_REPORT_JSON) {
+        status = wm_view_dump(wm_view_experiment_json(&view), out, err);
+    } else if (status == WM_OK) {
+        wm_view_experiment_text(&view, out);
+        status = wm_view_flush(out, err);
+    }
+    wm_experiment_summary_release(&summary);
+    return status;
+}
+
+static void print_entry(const struct wm_experiment_entry *entry, FILE *out)
+{
+    char text[NAME_SIZE], start[TIME_SIZE];
+
+    wm_clock_rfc3339(entry->last_unix_ns, start, sizeof(start));
+    wm_line_clean(text, sizeof(text), entry->name ? entry->name : "-");
+    fprintf(out, "%-24s %3zu run%s  %s", text, entry->runs, entry->runs == 1 ? " " : "s",
+            start);
+    wm_line_clean(text, sizeof(text), entry->description ? entry->description : "");
+    fprintf(out, "%s%s\n", text[0] ? "  " : "", text);
+}
+
+/* A text that is not there has a reason. */
+static void put_why(json_t *why, const char *key, const char *text, const char *reason)
+{
+    if (!text && why)
+        json_object_set_new(why, key, json_string(reason));
+}
+
+static json_t *entry_json(const struct wm_experiment_entry *entry)
+{
+    char first[TIME_SIZE], last[TIME_SIZE];
+
+    wm_clock_rfc3339(entry->first_unix_ns, first, sizeof(first));
+    wm_clock_rfc3339(entry->last_unix_ns, last, sizeof(last));
+    json_t *why = json_object();
+    put_why(why, "name", entry->name, "its runs were recorded without one");
+    put_why(why, "description", entry->description, "no run has one");
+    return json_pack("{s:o,s:I,s:s,s:s,s:o,s:o}", "name", wm_text_json(entry->name), "runs",
+                     (json_int_t)entry->runs, "first_start", first, "last_start", last,
+                     "description", wm_text_json(entry->description), "why", why);
+}
+
+static json_t *list_json(const struct wm_experiment_list *list)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < list->count && array; i++) {
+        if (json_array_append_new(array, entry_json(&list->entries[i])) < 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    const char *trouble = list->broken > 0 ? list->trouble : NULL;
+    json_t *why = json_object();
+    put_why(why, "trouble", trouble, "all could be read");
+    return json_pack("{s:o,s:I,s:o,s:o}", "experiments", array, "unreadable",
+                     (json_int_t)list->broken, "trouble", wm_text_json(trouble), "why",
+                     why);
+}
+
+int wm_experiment_print_list(const char *target, enum wm_report_format format, FILE *out,
+                             struct wm_error *err)
+{
+    struct wm_experiment_list list;
+
+    int status = wm_experiment_list_load(target, &list, err);
+    if (status == WM_OK && format == WM_REPORT_JSON) {
+        status = wm_view_dump(list_json(&list), out, err);
+    } else if (status == WM_OK) {
+        for (size_t i = 0; i < list.count; i++)
+            print_entry(&list.entries[i], out);
+        if (list.count == 0)
+            fputs("there is no experiment\n", out);
+        if (list.broken > 0)
+            fprintf(out, "note: %zu that could not be read, such as %s\n", list.broken,
+                    list.trouble);
+        status = wm_view_flush(out, err);
+    }
+    wm_experiment_list_release(&list);
+    return status;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_series.c - figures and curves of a metric: a line for people, CSV, or JSON. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_clock.h"
+#include "base/text/base_number.h"
+#include "base/text/base_utf8.h"
+#include "view/json/view_json_node.h"
+#include "view/text/view_experiment.h"
+#include "view/text/view_text_line.h"
+
+enum { TIME_SIZE = 32, NAME_SIZE = 256 };
+
+static const char *const words[] = {
+    [WM_FIGURE_TOTAL] = "total",
+    [WM_FIGURE_AVERAGE] = "average",
+    [WM_FIGURE_MAX] = "max",
+};
+
+const char *wm_view_origin_word(enum wm_origin origin)
+{
+    static const char *const origins[] = { "measured", "estimated", "simulated" };
+
+    return origins[origin];
+}
+
+/* What the measured program says of itself wattmeter did not measure. */
+static const char *origin_of(const struct wm_series *series)
+{
+    return series->is_told ? "program" : wm_view_origin_word(series->origin);
+}
+
+static json_t *number_json(double value)
+{
+    return isfinite(value) ? wm_json_number(value) : json_null();
+}
+
+static const char *why_no_uncertainty(const struct wm_series *series,
+                                      enum wm_figure_kind kind)
+{
+    if (!series->doubt.is_energy)
+        return "it is known of energies and their power only";
+    if (series->doubt.is_vague)
+        return "the figure leaves out a part of the time";
+    if (kind == WM_FIGURE_MAX)
+        return "it is not known of a highest value";
+    return "it is known of the whole experiment only";
+}
+
+static json_t *figure_json(const struct wm_series *series, enum wm_figure_kind kind,
+                           const struct wm_figure *figure)
+{
+    bool is_known = isfinite(figure->uncertainty);
+    json_t *why = is_known ? json_object()
+                           : json_pack("{s:s}", "uncertainty_percent",
+                                       why_no_uncertainty(series, kind));
+
+    return json_pack("{s:o,s:s,s:o,s:s,s:o,s:o,s:o,s:I,s:b,s:s,s:o}", "metric",
+                     wm_text_json(series->name), "figure", words[kind], "value",
+                     number_json(figure->value), "unit", figure->unit,
+                     "uncertainty_percent", number_json(100 * figure->uncertainty),
+                     "seconds", number_json(figure->seconds), "missing_seconds",
+                     number_json(figure->missing_s), "unfinished_runs",
+                     (json_int_t)figure->unfinished, "is_short", (int)figure->is_short,
+                     "origin", origin_of(series), "why", why);
+}
+
+static void print_figure(const struct wm_series *series, const struct wm_figure *figure,
+                         FILE *out)
+{
+    char number[WM_QUANTITY_SIZE], duration[WM_QUANTITY_SIZE];
+    struct wm_detail detail = { "" };
+
+    wm_view_number(number, figure->value, 6);
+    wm_view_duration(duration, figure->seconds, NULL);
+    wm_line_add_origin(&detail, series->origin);
+    fprintf(out, "%s%s%s", number, figure->unit[0] ? " " : "", figure->unit);
+    if (isfinite(figure->uncertainty)) {
+        char percent[WM_QUANTITY_SIZE];
+        wm_view_number(percent, 100 * figure->uncertainty, 3);
+        fprintf(out, " ±%s %%", percent);
+    }
+    fprintf(out, " in %s%s%s\n", duration, detail.text[0] ? "  " : "", detail.text);
+    if (figure->missing_s > 0) {
+        wm_view_duration(duration, figure->missing_s, NULL);
+        fprintf(out, "note: a device of it was not known for %s\n", duration);
+    }
+    if (figure->unfinished > 0)
+        fprintf(out,
+                "note: %zu run%s without a result: what was after the last tick is "
+                "missing\n",
+                figure->unfinished, figure->unfinished == 1 ? "" : "s");
+    if (figure->is_short)
+        fputs("note: fewer than three updates of the sensor: a rough figure\n", out);
+}
+
+int wm_series_print_figure(const struct wm_series *series, enum wm_figure_kind kind,
+                           const struct wm_range *range, enum wm_report_format format,
+                           FILE *out, struct wm_error *err)
+{
+    struct wm_figure figure;
+
+    int status = wm_series_figure(series, kind, range, &figure, err);
+    if (status < 0)
+        return status;
+    if (format == WM_REPORT_JSON)
+        return wm_view_dump(figure_json(series, kind, &figure), out, err);
+    print_figure(series, &figure, out);
+    return wm_view_flush(out, err);
+}
+
+static void print_number(FILE *out, double value)
+{
+    char text[WM_NUMBER_SIZE];
+
+    wm_number_format(value, text); /* nothing for NaN */
+    fputs(text, out);
+}
+
+/* Of a name that somebody chose. */
+static void print_cell(FILE *out, const char *name, const char *unit)
+{
+    char text[NAME_SIZE];
+
+    wm_line_clean(text, sizeof(text), name);
+    fputc('"', out);
+    for (const char *at = text; *at; at++)
+        fputs(*at == '"' ? "\"\"" : (char[]) { *at, '\0' }, out);
+    fprintf(out, "%s%s\"", unit[0] ? " " : "", unit);
+}
+
+/* So that nobody draws a line across a pause. */
+static size_t segment_at(const struct wm_series *series, int64_t unix_ns)
+{
+    for (size_t i = 0; i < series->start_count; i++) {
+        struct wm_series_segment segment = wm_series_segment(series, i);
+        if (segment.unix_ns[0] <= unix_ns && unix_ns <= segment.unix_ns[segment.count - 1])
+            return i;
+    }
+    return 0;
+}
+
+static void print_csv(const struct wm_series *const series[], size_t count,
+                      const int64_t *times, size_t time_count, FILE *out)
+{
+    fputs("time,seconds", out);
+    for (size_t i = 0; i < count; i++) {
+        fputc(',', out);
+        print_cell(out, series[i]->name, series[i]->unit);
+    }
+    fputs(count == 1 ? ",segment\n" : "\n", out);
+    for (size_t k = 0; k < time_count; k++) {
+        char time[TIME_SIZE];
+        wm_clock_rfc3339(times[k], time, sizeof(time));
+        fprintf(out, "%s,", time);
+        print_number(out, (double)(times[k] - series[0]->zero_ns) / 1e9);
+        for (size_t i = 0; i < count; i++) {
+            double value = NAN;
+            wm_series_at(series[i], times[k], &value);
+            fputc(',', out);
+            print_number(out, value);
+        }
+        if (count == 1)
+            fprintf(out, ",%zu", segment_at(series[0], times[k]));
+        fputc('\n', out);
+    }
+}
+
+static json_t *values_json(const struct wm_series *series, const int64_t *times,
+                           size_t time_count)
+{
+    json_t *array = json_array();
+
+    for (size_t k = 0; k < time_count && array; k++) {
+        double value = NAN;
+        wm_series_at(series, times[k], &value);
+        if (json_array_append_new(array, number_json(value)) < 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    }
+    return json_pack("{s:o,s:o,s:s,s:o}", "metric", wm_text_json(series->name), "unit",
+                     wm_text_json(series->unit), "origin", origin_of(series), "values",
+                     array);
+}
+
+static json_t *curves_json(const struct wm_series *const series[], size_t count,
+                           const int64_t *times, size_t time_count)
+{
+    json_t *seconds = json_array(), *curves = json_array();
+    char start[TIME_SIZE];
+    bool failed = false;
+
+    for (size_t k = 0; k < time_count; k++)
+        failed |=
+            json_array_append_new(
+                seconds, json_real((double)(times[k] - series[0]->zero_ns) / 1e9)) < 0;
+    for (size_t i = 0; i < count; i++)
+        failed |=
+            json_array_append_new(curves, values_json(series[i], times, time_count)) < 0;
+    wm_clock_rfc3339(series[0]->zero_ns, start, sizeof(start));
+    if (!failed)
+        return json_pack("{s:s,s:o,s:o}", "start", start, "seconds", seconds, "curves",
+                         curves);
+    json_decref(seconds);
+    json_decref(curves);
+    return NULL;
+}
+
+int wm_series_print(const struct wm_series *const series[], size_t count,
+                    const struct wm_range *range, enum wm_report_format format, FILE *out,
+                    struct wm_error *err)
+{
+    int64_t *times = NULL;
+    size_t time_count = 0;
+
+    if (count == 0)
+        return wm_fail(err, WM_EINVAL, "there is no series to print");
+    int status = wm_series_union(series, count, range, &times, &time_count, err);
+    if (status < 0)
+        return status;
+    if (format == WM_REPORT_JSON) {
+        status = wm_view_dump(curves_json(series, count, times, time_count), out, err);
+    } else {
+        print_csv(series, count, times, time_count, out);
+        status = wm_view_flush(out, err);
+    }
+    free(times);
+    return status;
+}

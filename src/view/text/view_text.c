@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_text.c - a report for people: a label, the figure, and what to know of it
+ * on each line, what is asked for most first.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_clock.h"
+#include "base/text/base_text.h"
+#include "view/text/view_columns.h"
+#include "view/text/view_text_line.h"
+
+#define MOST_PROCESSES 5
+
+/* Of a command line, or of a name that somebody else chose. */
+#define MOST_TEXT 256
+
+/* A word as one would type it in a shell. */
+static void add_word(char *line, size_t size, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789%+,-./:=@_";
+    size_t used = strlen(line);
+    bool quoted = word[0] == '\0' || word[strspn(word, plain)] != '\0';
+
+    if (used > 0 && used + 1 < size)
+        line[used++] = ' ';
+    if (quoted && used + 1 < size)
+        line[used++] = '\'';
+    for (; *word && used + 5 < size; word++) {
+        if (*word == '\'') {
+            memcpy(line + used, "'\\''", 4);
+            used += 4;
+        } else {
+            line[used++] = *word;
+        }
+    }
+    if (quoted && used + 1 < size)
+        line[used++] = '\'';
+    line[used] = '\0';
+}
+
+static void print_command(const struct wm_text_view *view)
+{
+    const struct wm_run *run = &view->report->run;
+    bool attached = run->mode && strcmp(run->mode, "run") != 0;
+    char line[MOST_TEXT] = "", cleaned[MOST_TEXT];
+
+    for (size_t i = 0; i < run->command_count; i++)
+        add_word(line, sizeof(line), run->command[i]);
+    wm_line_clean(cleaned, sizeof(cleaned), line);
+    if (!attached) {
+        if (cleaned[0])
+            wm_line_print(view, "Command", cleaned, "");
+        return;
+    }
+    char pid[24];
+    snprintf(pid, sizeof(pid), "%d", (int)run->pid);
+    wm_line_print(view, "Process", pid, cleaned);
+}
+
+static void print_exit(const struct wm_text_view *view)
+{
+    const struct wm_result *result = &view->report->result;
+    char text[32];
+
+    if (result->exit_signal > 0) {
+        snprintf(text, sizeof(text), "signal %d", result->exit_signal);
+        wm_line_print(view, "Killed by", text, "");
+    } else if (result->exit_status >= 0) {
+        snprintf(text, sizeof(text), "%d", result->exit_status);
+        wm_line_print(view, "Exit status", text, "");
+    }
+}
+
+static void print_time(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    char figure[WM_QUANTITY_SIZE], start[40];
+    struct wm_detail detail = { "" };
+
+    if (!report->compute_time.known) {
+        wm_line_missing(view, "Time", report->compute_time.why);
+        return;
+    }
+    wm_clock_rfc3339(report->start_unix_ns, start, sizeof(start));
+    wm_line_add(&detail, "", "from %.10s %.8s UTC", start, start + 11);
+    wm_view_duration(figure, report->compute_time.number, view->units->time);
+    wm_line_print(view, "Time", figure, detail.text);
+}
+
+static bool has_descendants(const struct wm_report *report)
+{
+    return report->result.processes_seen > 1 ||
+           (report->max_processes.known && report->max_processes.number > 1);
+}
+
+static void print_cpu(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    const struct wm_run *run = &report->run;
+    const struct wm_percentages *use = &report->cpu_combined;
+    double cores = run->expected_cores > 0 ? run->expected_cores : run->core_count;
+    struct wm_detail detail = { "" };
+
+    if (!report->cpu_total.known) {
+        wm_line_missing(view, "CPU time", report->cpu_total.why);
+        return;
+    }
+    if (has_descendants(report))
+        wm_line_add(&detail, "", "main %s, descendants %s",
+                    wm_line_seconds(&report->cpu_main_time).text,
+                    wm_line_seconds(&report->cpu_descendants_time).text);
+    wm_line_print(view, "CPU time", wm_line_seconds(&report->cpu_total).text, detail.text);
+
+    if (!use->mean_sum.known) {
+        wm_line_missing(view, "CPU use", use->mean_sum.why);
+        return;
+    }
+    detail.text[0] = '\0';
+    wm_line_add(&detail, "", "of one core on average, %s at most",
+                wm_line_percent(&use->max_sum).text);
+    if (use->mean_hardware.known)
+        wm_line_add(&detail, "; ", "%s of %g cores",
+                    wm_line_percent(&use->mean_hardware).text, cores);
+    wm_line_print(view, "CPU use", wm_line_percent(&use->mean_sum).text, detail.text);
+}
+
+/* Before the highest value of what was not known for long. */
+static const char *at_least(const struct wm_value *max)
+{
+    return max->known && max->why ? "at least " : "";
+}
+
+static void print_memory(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    const struct wm_unit *unit = view->units->ram;
+    const struct wm_rss *rss = &report->ram_combined;
+    struct wm_detail detail = { "" };
+
+    if (!rss->total.known) {
+        wm_line_missing(view, "Memory", rss->total.why);
+        return;
+    }
+    wm_line_add_most(&detail, &rss->total);
+    if (rss->private_.known || rss->shared.known)
+        wm_line_add(&detail, "; ", "private %s%s, shared %s%s", at_least(&rss->private_),
+                    wm_line_bytes(&rss->private_, unit).text, at_least(&rss->shared),
+                    wm_line_bytes(&rss->shared, unit).text);
+    wm_line_print(view, "Memory", wm_line_bytes(&rss->total, unit).text, detail.text);
+    if (!has_descendants(report))
+        return;
+    detail.text[0] = '\0';
+    wm_line_add(&detail, "", "main %s%s, descendants %s%s",
+                at_least(&report->ram_main.total),
+                wm_line_bytes(&report->ram_main.total, unit).text,
+                at_least(&report->ram_descendants.total),
+                wm_line_bytes(&report->ram_descendants.total, unit).text);
+    wm_line_more(view, detail.text);
+}
+
+static void print_threads(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    struct wm_detail detail = { "at most" };
+
+    if (!report->combined_threads.known) {
+        wm_line_missing(view, "Threads", report->combined_threads.why);
+        return;
+    }
+    if (report->max_processes.known)
+        wm_line_add(&detail, ", ", "in %s process%s",
+                    wm_line_count(&report->max_processes).text,
+                    report->max_processes.number == 1 ? "" : "es at once");
+    wm_line_print(view, "Threads", wm_line_count(&report->combined_threads).text,
+                  detail.text);
+}
+
+static void print_temperature(const struct wm_text_view *view)
+{
+    const struct wm_spread *cpu = &view->report->cpu_temperature;
+    struct wm_detail detail = { "" };
+
+    if (!cpu->max.known) {
+        wm_line_missing(view, "Temperature", cpu->max.why);
+        return;
+    }
+    wm_line_add(&detail, "", "of the CPU at most, %s on average",
+                wm_line_number(&cpu->mean, 1, " °C").text);
+    wm_line_print(view, "Temperature", wm_line_number(&cpu->max, 1, " °C").text,
+                  detail.text);
+}
+
+/* What else went on, without which the figures above may be misread. */
+static void print_machine(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    const struct wm_run *run = &report->run;
+    const struct wm_unit *unit = view->units->ram;
+    struct wm_detail detail = { "" };
+    char host[MOST_TEXT], model[MOST_TEXT];
+
+    if (!run->host)
+        return;
+    wm_line_clean(host, sizeof(host), run->host);
+    wm_line_clean(model, sizeof(model), run->cpu_model ? run->cpu_model : "");
+    wm_line_print(view, "Machine", host, model);
+
+    if (report->cpu_system.mean_hardware.known)
+        wm_line_add(&detail, "", "CPU %s of %d cores",
+                    wm_line_percent(&report->cpu_system.mean_hardware).text,
+                    run->core_count);
+    if (report->ram_system.known)
+        wm_line_add(&detail, "; ", "memory %s of %s at most",
+                    wm_line_bytes(&report->ram_system, unit).text,
+                    wm_line_bytes(&report->ram_capacity, unit).text);
+    wm_line_more(view, detail.text);
+}
+
+static void print_notes(const struct wm_text_view *view)
+{
+    const struct wm_run *run = &view->report->run;
+    char key[MOST_TEXT], value[MOST_TEXT];
+    struct wm_detail detail = { "" };
+
+    for (size_t i = 0; i < run->note_count; i++) {
+        wm_line_clean(key, sizeof(key), run->notes[i].key ? run->notes[i].key : "");
+        wm_line_clean(value, sizeof(value), run->notes[i].value ? run->notes[i].value : "");
+        wm_line_add(&detail, ", ", "%s=%s", key, value);
+    }
+    if (detail.text[0])
+        wm_line_print(view, "Notes", detail.text, "");
+}
+
+static void print_processes(const struct wm_text_view *view)
+{
+    const struct wm_result *result = &view->report->result;
+    char count[24];
+
+    if (result->process_count < 2)
+        return;
+    snprintf(count, sizeof(count), "%llu", (unsigned long long)result->processes_seen);
+    wm_line_print(view, "Processes", count, "seen; the dearest:");
+    bool has_energy = view->report->cpu_energy.split.tree.known;
+    fprintf(view->out, "%12s%13s%s%14s%10s  %s\n", "pid", "CPU time",
+            has_energy ? "   CPU energy" : "", "memory", "threads", "name");
+    for (size_t i = 0; i < result->process_count && i < MOST_PROCESSES; i++) {
+        const struct wm_process_peak *process = &result->processes[i];
+        char cpu[WM_QUANTITY_SIZE], memory[WM_QUANTITY_SIZE], name[MOST_TEXT];
+        wm_view_duration(cpu, process->cpu_seconds, NULL);
+        wm_view_bytes(memory, process->max_memory_bytes, view->units->ram);
+        wm_line_clean(name, sizeof(name), process->name);
+        fprintf(view->out, "%12d", (int)process->pid);
+        wm_view_right(view->out, cpu, 13);
+        if (has_energy) {
+            char joules[WM_QUANTITY_SIZE];
+            wm_view_prefixed(joules, view->report->process_energies[i].number, "J");
+            wm_view_right(view->out, joules, 13);
+        }
+        wm_view_right(view->out, memory, 14);
+        fprintf(view->out, "%10d  %s\n", process->max_threads, name);
+    }
+}
+
+static void print_remarks(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    char text[512];
+
+    for (size_t i = 0; i < report->remark_count; i++) {
+        wm_line_clean(text, sizeof(text), report->remarks[i]);
+        fprintf(view->out, "note: %s\n", text);
+    }
+}
+
+/* As it was asked for: "100 ms". */
+static void interval_text(char text[WM_QUANTITY_SIZE], int64_t ns)
+{
+    if (ns % WM_NS_PER_S == 0)
+        snprintf(text, WM_QUANTITY_SIZE, "%lld s", (long long)(ns / WM_NS_PER_S));
+    else if (ns % WM_NS_PER_MS == 0)
+        snprintf(text, WM_QUANTITY_SIZE, "%lld ms", (long long)(ns / WM_NS_PER_MS));
+    else
+        snprintf(text, WM_QUANTITY_SIZE, "%lld µs", (long long)(ns / 1000));
+}
+
+/* What was spent on looking. */
+static void print_tool(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    const struct wm_result *result = &report->result;
+    const bool is_known = report->complete && result->tool_cpu_seconds >= 0;
+    char cpu[WM_QUANTITY_SIZE], memory[WM_QUANTITY_SIZE], interval[WM_QUANTITY_SIZE];
+
+    interval_text(interval, report->run.interval_ns);
+    fputs("wattmeter", view->out);
+    if (report->run.version)
+        fprintf(view->out, " %s", report->run.version);
+    if (is_known) {
+        wm_view_duration(cpu, result->tool_cpu_seconds, NULL);
+        fprintf(view->out, " used %s of CPU time", cpu);
+    }
+    if (is_known && result->tool_max_rss_bytes >= 0) {
+        wm_view_bytes(memory, result->tool_max_rss_bytes, NULL);
+        fprintf(view->out, " and %s", memory);
+    }
+    fprintf(view->out, "; %llu ticks, one every %s", (unsigned long long)result->ticks,
+            interval);
+    if (is_known)
+        fprintf(view->out, ", %llu late, %llu missed",
+                (unsigned long long)result->late_ticks,
+                (unsigned long long)result->missed_ticks);
+    else
+        fprintf(view->out, "; its own cost is n/a (%s)",
+                report->complete ? "the recording does not tell" : "it was killed");
+    fputc('\n', view->out);
+}
+
+void wm_view_text(const struct wm_report *report, const struct wm_units *units, FILE *out)
+{
+    const struct wm_text_view view = { .report = report, .units = units, .out = out };
+
+    print_command(&view);
+    print_exit(&view);
+    print_time(&view);
+    print_cpu(&view);
+    print_memory(&view);
+    print_threads(&view);
+    wm_line_gpus(&view);
+    wm_line_energy(&view);
+    print_temperature(&view);
+    print_machine(&view);
+    print_notes(&view);
+    print_processes(&view);
+    wm_line_regions(&view);
+    print_remarks(&view);
+    print_tool(&view);
+}

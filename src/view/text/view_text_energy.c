@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_text_energy.c - what GPUs were used for, and where the joules went. */
+#include "view/text/view_text_line.h"
+
+#include <stdbool.h>
+
+static void print_gpu_sums(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    const struct wm_unit *unit = view->units->gpu_ram;
+    const struct wm_percentages *use = &report->gpu_percentages;
+    char name[24];
+    struct wm_detail detail = { "" };
+
+    snprintf(name, sizeof(name), "%zu GPU%s", report->gpu_count,
+             report->gpu_count == 1 ? "" : "s");
+    wm_line_add_most(&detail, &report->gpu_ram_combined);
+    wm_line_add(&detail, "; ", "%s of %s in use on %s",
+                wm_line_bytes(&report->gpu_ram_system, unit).text,
+                wm_line_bytes(&report->gpu_ram_capacity, unit).text, name);
+    wm_line_add_origin(&detail, report->gpu_energy.origin);
+    if (report->gpu_ram_combined.known)
+        wm_line_print(view, "GPU memory",
+                      wm_line_bytes(&report->gpu_ram_combined, unit).text, detail.text);
+    else
+        wm_line_missing(view, "GPU memory", report->gpu_ram_combined.why);
+
+    detail.text[0] = '\0';
+    wm_line_add(&detail, "", "of %s on average, %s at most", name,
+                wm_line_percent(&use->max_hardware).text);
+    wm_line_add_origin(&detail, report->gpu_energy.origin);
+    if (use->mean_hardware.known)
+        wm_line_print(view, "GPU use", wm_line_percent(&use->mean_hardware).text,
+                      detail.text);
+    else
+        wm_line_missing(view, "GPU use", use->mean_hardware.why);
+}
+
+/* The joules, with the watt-hours that an electricity bill knows. */
+static void print_sum(const struct wm_text_view *view, const char *label,
+                      const struct wm_energy_sum *sum)
+{
+    char joules[WM_QUANTITY_SIZE], watt_hours[WM_QUANTITY_SIZE];
+    struct wm_detail detail = { "" };
+
+    if (!sum->energy.known) {
+        wm_line_missing(view, label, sum->energy.why);
+        return;
+    }
+    wm_view_prefixed(joules, sum->energy.number, "J");
+    wm_view_prefixed(watt_hours, sum->energy.number / 3600, "Wh");
+    if (sum->uncertainty.known)
+        wm_line_add(&detail, "", "±%s", wm_line_number(&sum->uncertainty, 100, " %").text);
+    wm_line_add(&detail, "; ", "%s", watt_hours);
+    wm_line_add_origin(&detail, sum->origin);
+    wm_line_print(view, label, joules, detail.text);
+}
+
+static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage *gpu)
+{
+    struct wm_detail detail = { "" };
+    char label[24], joules[WM_QUANTITY_SIZE] = "n/a", name[64];
+
+    snprintf(label, sizeof(label), "  %s", gpu->label);
+    if (gpu->figure.energy.known)
+        wm_view_prefixed(joules, gpu->figure.energy.number, "J");
+    /* Of the same time as the joules, and not of the readings of power: those are as old
+     * as the sensor is slow. */
+    struct wm_value watts = gpu->power.mean;
+    if (gpu->figure.energy.known && gpu->figure.covered_s > 0)
+        watts = (struct wm_value) { .known = true,
+                                    .number =
+                                        gpu->figure.energy.number / gpu->figure.covered_s };
+    wm_line_add(&detail, "", "%s on average, %s at most in a reading",
+                wm_line_number(&watts, 1, " W").text,
+                wm_line_number(&gpu->power.max, 1, " W").text);
+    wm_line_add(&detail, "; ", "busy %s",
+                wm_line_number(&gpu->utilization.mean, 100, " %").text);
+    if (gpu->temperature.max.known)
+        wm_line_add(&detail, "; ", "%s at most",
+                    wm_line_number(&gpu->temperature.max, 1, " °C").text);
+    wm_line_add_origin(&detail, gpu->origin);
+    wm_line_print(view, label, joules, detail.text);
+
+    detail.text[0] = '\0';
+    wm_line_clean(name, sizeof(name), gpu->name);
+    wm_line_add(&detail, "", "%s", name);
+    if (gpu->figure.energy.known)
+        wm_line_add(&detail, "; ", "energy by %s", gpu->figure.method);
+    else
+        wm_line_add(&detail, "; ", "energy n/a (%s)", gpu->figure.energy.why);
+    wm_line_more(view, detail.text);
+}
+
+void wm_line_gpus(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+
+    if (report->gpu_count == 0) {
+        wm_line_missing(view, "GPU", report->gpu_energy.energy.why);
+        return;
+    }
+    print_gpu_sums(view);
+    print_sum(view, "GPU energy", &report->gpu_energy);
+    for (size_t i = 0; i < report->gpu_count; i++)
+        print_gpu(view, &report->gpus[i]);
+}
+
+/* Whose the energy of all together was. */
+static void print_split(const struct wm_text_view *view, const struct wm_energy_sum *sum)
+{
+    const struct wm_energy_split *split = &sum->split;
+    const struct {
+        const struct wm_value *value;
+        const char *name;
+    } parts[] = {
+        { &split->tree, "of the command" },
+        { &split->rest, "of other programs" },
+        { &split->idle, "idle" },
+    };
+    struct wm_detail detail = { "" };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        char joules[WM_QUANTITY_SIZE];
+        if (!parts[i].value->known)
+            continue;
+        wm_view_prefixed(joules, parts[i].value->number, "J");
+        wm_line_add(&detail, ", ", "%s %s", joules, parts[i].name);
+    }
+    if (detail.text[0])
+        wm_line_add_origin(&detail, sum->origin);
+    else if (!split->tree.known)
+        wm_line_add(&detail, "", "how much of it the command's was: n/a (%s)",
+                    split->tree.why);
+    wm_line_more(view, detail.text);
+}
+
+static void add_idle_power(struct wm_detail *detail, const char *name,
+                           const struct wm_value *power)
+{
+    if (power->known)
+        wm_line_add(detail, ", ", "%s %s", name, wm_line_number(power, 1, " W").text);
+}
+
+/* What is taken to be idle where it was measured before the command. */
+static void print_baseline(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    char duration[WM_QUANTITY_SIZE];
+    struct wm_detail powers = { "" }, detail = { "" };
+
+    for (size_t i = 0; i < report->device_count; i++)
+        add_idle_power(&powers, report->devices[i].name, &report->devices[i].idle_power);
+    for (size_t i = 0; i < report->gpu_count; i++)
+        add_idle_power(&powers, report->gpus[i].label, &report->gpus[i].idle_power);
+    if (!powers.text[0])
+        return;
+    wm_view_duration(duration, report->run.baseline_seconds, NULL);
+    wm_line_add(&detail, "", "idle as in the %s before: %s", duration, powers.text);
+    wm_line_more(view, detail.text);
+}
+
+static void print_device(const struct wm_text_view *view,
+                         const struct wm_device_energy *device, bool is_beside)
+{
+    const struct wm_energy_figure *figure = &device->figure;
+    struct wm_detail detail = { "" };
+    char label[40], joules[WM_QUANTITY_SIZE] = "n/a";
+
+    snprintf(label, sizeof(label), "  %.30s", device->name);
+    if (figure->energy.known) {
+        wm_view_prefixed(joules, figure->energy.number, "J");
+        if (is_beside && figure->uncertainty.known)
+            wm_line_add(&detail, "", "±%s",
+                        wm_line_number(&figure->uncertainty, 100, " %").text);
+        wm_line_add(&detail, "; ", "%s on average; by %s",
+                    wm_line_number(&device->power, 1, " W").text, figure->method);
+    } else {
+        wm_line_add(&detail, "", "(%s)", figure->energy.why);
+    }
+    wm_line_add_origin(&detail, device->origin);
+    wm_line_print(view, label, joules, detail.text);
+}
+
+static void print_devices(const struct wm_text_view *view, enum wm_device_kind from,
+                          enum wm_device_kind to)
+{
+    const struct wm_report *report = view->report;
+
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct wm_device_energy *device = &report->devices[i];
+        if (device->kind == from || device->kind == to)
+            print_device(view, device, false);
+    }
+}
+
+static bool is_beside(const struct wm_device_energy *device)
+{
+    return device->kind == WM_DEVICE_PLATFORM || device->kind == WM_DEVICE_OTHER;
+}
+
+/* Each by itself: they see the same joules as others do, or some that nothing adds up. */
+static void print_beside(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    size_t count = 0;
+    char number[40];
+
+    for (size_t i = 0; i < report->device_count; i++)
+        count += is_beside(&report->devices[i]);
+    if (count == 0)
+        return;
+    snprintf(number, sizeof(number), "%zu sensor%s", count, count == 1 ? "" : "s");
+    wm_line_print(view, "Beside it", number, "each by itself, in none of the sums above");
+    for (size_t i = 0; i < report->device_count; i++) {
+        if (is_beside(&report->devices[i]))
+            print_device(view, &report->devices[i], true);
+    }
+}
+
+/* What the energy of all together is that of. */
+static struct wm_detail covered(const struct wm_report *report)
+{
+    struct wm_detail detail = { "" };
+
+    if (report->energy_has_cpu)
+        wm_line_add(&detail, "", "CPU");
+    if (report->energy_has_dram)
+        wm_line_add(&detail, ", ", "memory");
+    if (report->energy_has_gpus)
+        wm_line_add(&detail, ", ", "GPU%s", report->gpu_count == 1 ? "" : "s");
+    return detail;
+}
+
+static void print_whole(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    struct wm_detail detail = covered(report);
+
+    if (!report->energy.energy.known)
+        return; /* each part has said why */
+    print_sum(view, "Energy", &report->energy);
+    if (report->power.mean.known)
+        wm_line_add(&detail, ": ", "%s on average, %s at most",
+                    wm_line_number(&report->power.mean, 1, " W").text,
+                    wm_line_number(&report->power.max, 1, " W").text);
+    if (report->power.mean.known && report->power.max.known && report->power_max_s > 0) {
+        char window[WM_QUANTITY_SIZE];
+        wm_view_duration(window, report->power_max_s, NULL);
+        wm_line_add(&detail, " ", "over %s", window);
+    }
+    wm_line_add_origin(&detail, report->energy.origin);
+    wm_line_more(view, detail.text);
+    print_split(view, &report->energy);
+    print_baseline(view);
+}
+
+/* Money or CO2e: what so much per kilowatt-hour makes of joules. */
+struct amount_of {
+    const char *label;
+    const char *unit;
+    double per_kwh;
+    bool prefixed; /* mg, kg: grams have prefixes, money has none */
+};
+
+static struct wm_quantity amount_text(const struct wm_text_view *view,
+                                      const struct amount_of *of,
+                                      const struct wm_value *joules)
+{
+    const struct wm_value amount =
+        wm_tariff_amount(&view->units->tariff, joules, of->per_kwh);
+    char unit[24];
+
+    if (!of->prefixed) {
+        snprintf(unit, sizeof(unit), "%s%s", of->unit[0] ? " " : "", of->unit);
+        return wm_line_number(&amount, 1, unit);
+    }
+    struct wm_quantity quantity = { "n/a" };
+    if (amount.known)
+        wm_view_prefixed(quantity.text, amount.number, of->unit);
+    return quantity;
+}
+
+/* Where something measured more of the machine than its parts, that is said too. */
+static void print_platform_amounts(const struct wm_text_view *view,
+                                   const struct amount_of *of)
+{
+    struct wm_platform platform;
+    size_t at = 0;
+
+    while (wm_platform_next(view->report, &at, &platform)) {
+        struct wm_detail detail = { "" };
+        char name[80];
+
+        if (!platform.energy.known)
+            continue;
+        wm_line_clean(name, sizeof(name), platform.name);
+        wm_line_add(&detail, "", "%s by %s, of the platform",
+                    amount_text(view, of, &platform.energy).text, name);
+        wm_line_add_origin(&detail, platform.origin);
+        wm_line_more(view, detail.text);
+    }
+}
+
+static void print_amount(const struct wm_text_view *view, const struct amount_of *of)
+{
+    const struct wm_energy_sum *energy = &view->report->energy;
+    const struct wm_tariff *tariff = &view->units->tariff;
+    struct wm_detail detail = { "" };
+    char number[WM_QUANTITY_SIZE];
+
+    if (of->per_kwh <= 0)
+        return;
+    if (!energy->energy.known) {
+        wm_line_missing(view, of->label, energy->energy.why);
+        print_platform_amounts(view, of);
+        return;
+    }
+    if (energy->uncertainty.known)
+        wm_line_add(&detail, "", "±%s",
+                    wm_line_number(&energy->uncertainty, 100, " %").text);
+    wm_view_number(number, of->per_kwh, 3);
+    wm_line_add(&detail, "; ", "at %s%s%s per kWh", number, of->unit[0] ? " " : "",
+                of->unit);
+    if (tariff->pue > 1) {
+        wm_view_number(number, tariff->pue, 3);
+        wm_line_add(&detail, ", ", "PUE %s", number);
+    }
+    wm_line_add_origin(&detail, energy->origin);
+    wm_line_print(view, of->label, amount_text(view, of, &energy->energy).text,
+                  detail.text);
+
+    detail.text[0] = '\0';
+    if (energy->split.tree.known)
+        wm_line_add(&detail, "", "%s of the command",
+                    amount_text(view, of, &energy->split.tree).text);
+    wm_line_add(&detail, "; ", "covers %s, not the whole machine",
+                covered(view->report).text);
+    wm_line_more(view, detail.text);
+    print_platform_amounts(view, of);
+}
+
+static void print_amounts(const struct wm_text_view *view)
+{
+    const struct wm_tariff *tariff = &view->units->tariff;
+    const struct amount_of amounts[] = {
+        { "Cost", tariff->currency ? tariff->currency : "", tariff->price, false },
+        { "CO2e", "g", tariff->carbon, true },
+    };
+
+    for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++)
+        print_amount(view, &amounts[i]);
+}
+
+void wm_line_energy(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    bool has_dram = false;
+
+    for (size_t i = 0; i < report->device_count; i++)
+        has_dram |= report->devices[i].kind == WM_DEVICE_DRAM;
+    print_sum(view, "CPU energy", &report->cpu_energy);
+    print_devices(view, WM_DEVICE_CPU, WM_DEVICE_CPU_PART);
+    if (has_dram)
+        print_sum(view, "RAM energy", &report->dram_energy);
+    print_devices(view, WM_DEVICE_DRAM, WM_DEVICE_DRAM);
+    print_whole(view);
+    print_beside(view);
+    print_amounts(view);
+}

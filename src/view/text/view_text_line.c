@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_text_line.c - lines of a report, and the quantities in them. */
+#include "view/text/view_text_line.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/text/base_text.h"
+#include "view/text/view_columns.h"
+
+#define LABEL_WIDTH 12
+#define FIGURE_WIDTH 12
+void wm_line_print(const struct wm_text_view *view, const char *label, const char *figure,
+                   const char *detail)
+{
+    wm_view_left(view->out, label, LABEL_WIDTH);
+    fputs("  ", view->out);
+    if (detail[0]) {
+        wm_view_left(view->out, figure, FIGURE_WIDTH);
+        fprintf(view->out, "  %s\n", detail);
+    } else {
+        fprintf(view->out, "%s\n", figure);
+    }
+}
+
+void wm_line_more(const struct wm_text_view *view, const char *detail)
+{
+    if (detail[0])
+        fprintf(view->out, "%*s%s\n", LABEL_WIDTH + FIGURE_WIDTH + 4, "", detail);
+}
+
+void wm_line_add(struct wm_detail *detail, const char *separator, const char *format, ...)
+{
+    size_t used = strlen(detail->text);
+    va_list args;
+
+    if (used > 0)
+        used += (size_t)snprintf(detail->text + used, sizeof(detail->text) - used, "%s",
+                                 separator);
+    if (used >= sizeof(detail->text))
+        return;
+    va_start(args, format);
+    vsnprintf(detail->text + used, sizeof(detail->text) - used, format, args);
+    va_end(args);
+}
+
+void wm_line_add_most(struct wm_detail *detail, const struct wm_value *max)
+{
+    if (max->why)
+        wm_line_add(detail, "; ", "at least (%s)", max->why);
+    else
+        wm_line_add(detail, "; ", "at most");
+}
+
+void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin)
+{
+    if (origin == WM_SIMULATED)
+        wm_line_add(detail, "; ", "SIMULATED");
+    if (origin == WM_ESTIMATED)
+        wm_line_add(detail, "; ", "ESTIMATED");
+}
+
+void wm_line_missing(const struct wm_text_view *view, const char *label, const char *why)
+{
+    struct wm_detail detail = { "" };
+
+    wm_line_add(&detail, "", "(%s)", why);
+    wm_line_print(view, label, "n/a", detail.text);
+}
+
+struct wm_quantity wm_line_bytes(const struct wm_value *value, const struct wm_unit *unit)
+{
+    struct wm_quantity quantity = { "n/a" };
+
+    if (value->known)
+        wm_view_bytes(quantity.text, value->number, unit);
+    return quantity;
+}
+
+struct wm_quantity wm_line_seconds(const struct wm_value *value)
+{
+    struct wm_quantity quantity = { "n/a" };
+
+    if (value->known)
+        wm_view_duration(quantity.text, value->number, NULL);
+    return quantity;
+}
+
+struct wm_quantity wm_line_number(const struct wm_value *value, double scale,
+                                  const char *suffix)
+{
+    struct wm_quantity quantity = { "n/a" };
+    char number[WM_QUANTITY_SIZE];
+
+    if (value->known) {
+        wm_view_number(number, value->number * scale, 3);
+        snprintf(quantity.text, sizeof(quantity.text), "%.30s%s", number, suffix);
+    }
+    return quantity;
+}
+
+struct wm_quantity wm_line_percent(const struct wm_value *value)
+{
+    return wm_line_number(value, 1, " %");
+}
+
+struct wm_quantity wm_line_count(const struct wm_value *value)
+{
+    struct wm_quantity quantity = { "n/a" };
+
+    if (value->known)
+        snprintf(quantity.text, sizeof(quantity.text), "%.0f", value->number);
+    return quantity;
+}
+
+void wm_line_key(FILE *out, const char *key, int width)
+{
+    char label[64];
+
+    snprintf(label, sizeof(label), "  %.60s", key);
+    char *tail = strstr(label, "_percent");
+    if (tail)
+        *tail = '\0';
+    for (char *c = label; *c; c++)
+        *c = *c == '_' ? ' ' : *c;
+    wm_view_left(out, label, width);
+}
+
+void wm_line_clean(char *out, size_t size, const char *text)
+{
+    wm_text_utf8(out, size, text, strlen(text));
+    wm_text_clean(out);
+}

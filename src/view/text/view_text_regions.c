@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_text_regions.c - what regions cost, for people: the dearest, and where they stand in
+ * the tree of calls. */
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "view/text/view_columns.h"
+#include "view/text/view_text_line.h"
+
+#define MOST_NAMES 10
+#define MOST_LINES 30 /* of the tree, */
+#define MOST_DEPTH 8  /* and so far in */
+#define NAME_WIDTH 48
+
+enum { COUNT_WIDTH = 12, FIGURE_WIDTH = 11, PERCENT_WIDTH = 9 };
+
+/* Beyond it a figure says no more than that there was something. */
+#define MOST_RATIO 9.99
+
+struct table {
+    const struct wm_text_view *view;
+    bool has_cpu, has_energy, has_short;
+    size_t lines; /* of the tree, by now */
+};
+
+static double energy_or_time(const struct wm_region_spending *spending)
+{
+    return spending->energy.value.known ? spending->energy.value.number : spending->seconds;
+}
+
+static double own_cost(const struct wm_region_usage *region)
+{
+    return energy_or_time(&region->own);
+}
+
+static double open_cost(const struct wm_region_usage *region)
+{
+    return energy_or_time(&region->open);
+}
+
+/* The dearest after `last`, which is NULL at first, of those inside `parent`; of all names,
+ * which have no parent. NULL past the cheapest. */
+static const struct wm_region_usage *
+next_dearest(const struct wm_region_usage *list, size_t count, size_t parent,
+             double (*cost)(const struct wm_region_usage *),
+             const struct wm_region_usage *last)
+{
+    const struct wm_region_usage *found = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct wm_region_usage *region = &list[i];
+        bool is_after = !last || cost(region) < cost(last) ||
+                        (cost(region) == cost(last) && region > last);
+        if (region->parent == parent && is_after && (!found || cost(region) > cost(found)))
+            found = region;
+    }
+    return found;
+}
+
+static void print_head(const struct table *table, const char *name)
+{
+    FILE *out = table->view->out;
+
+    fprintf(out, "%*s%*s%*s%*s", COUNT_WIDTH, "calls", FIGURE_WIDTH, "mean time",
+            FIGURE_WIDTH, "open", FIGURE_WIDTH, "own time");
+    if (table->has_cpu) {
+        fprintf(out, "%*s", FIGURE_WIDTH, "own CPU");
+        wm_view_right(out, "±", PERCENT_WIDTH);
+    }
+    if (table->has_energy) {
+        fprintf(out, "%*s%*s", FIGURE_WIDTH, "energy", FIGURE_WIDTH, "own energy");
+        wm_view_right(out, "±", PERCENT_WIDTH);
+    }
+    fprintf(out, "  %s\n", name);
+}
+
+/* However wide it is, a blank stands before it. */
+static void print_right(const struct table *table, const char *text, int width)
+{
+    fputc(' ', table->view->out);
+    wm_view_right(table->view->out, text, width - 1);
+}
+
+static void print_seconds(const struct table *table, double seconds)
+{
+    char text[WM_QUANTITY_SIZE];
+
+    wm_view_duration(text, seconds, NULL);
+    print_right(table, text, FIGURE_WIDTH);
+}
+
+static void print_joules(const struct table *table, const struct wm_region_value *energy)
+{
+    char text[WM_QUANTITY_SIZE] = "n/a";
+
+    if (energy->value.known)
+        wm_view_prefixed(text, energy->value.number, "J");
+    print_right(table, text, FIGURE_WIDTH);
+}
+
+static void print_percent(const struct table *table, const struct wm_value *ratio,
+                          bool is_short)
+{
+    char text[WM_QUANTITY_SIZE + 2];
+
+    snprintf(text, sizeof(text), "%s%s",
+             ratio->known && ratio->number > MOST_RATIO
+                 ? ">999 %"
+                 : wm_line_number(ratio, 100, " %").text,
+             is_short ? "*" : "");
+    print_right(table, text, PERCENT_WIDTH);
+}
+
+static void print_name(const struct table *table, const struct wm_region_usage *region,
+                       uint32_t depth)
+{
+    FILE *out = table->view->out;
+    char name[256];
+
+    wm_line_clean(name, sizeof(name), region->name[0] ? region->name : "(no name)");
+    fprintf(out, "  %*s", (int)(2 * depth), "");
+    wm_view_cut(out, name, NAME_WIDTH);
+    if (region->block.unfinished > 0)
+        fprintf(out, " (%" PRIu64 " never ended)", region->block.unfinished);
+    fputc('\n', out);
+}
+
+static void print_spent(struct table *table, const struct wm_region_spending *open,
+                        const struct wm_region_spending *own, bool is_short)
+{
+    if (open)
+        print_seconds(table, open->seconds);
+    else
+        wm_view_right(table->view->out, "", FIGURE_WIDTH);
+    print_seconds(table, own->seconds);
+    if (table->has_cpu) {
+        print_right(table, wm_line_seconds(&own->cpu_time.value).text, FIGURE_WIDTH);
+        print_percent(table, &own->cpu_time.uncertainty, false);
+    }
+    if (!table->has_energy)
+        return;
+    if (open)
+        print_joules(table, &open->energy);
+    else
+        wm_view_right(table->view->out, "", FIGURE_WIDTH);
+    print_joules(table, &own->energy);
+    print_percent(table, &own->energy.uncertainty, is_short);
+    table->has_short |= is_short;
+}
+
+static void print_region(struct table *table, const struct wm_region_usage *region,
+                         uint32_t depth)
+{
+    FILE *out = table->view->out;
+
+    fprintf(out, "%*" PRIu64, COUNT_WIDTH, region->block.calls + region->block.unfinished);
+    if (region->block.calls > 0)
+        print_seconds(table, wm_block_stats_mean(&region->block.time));
+    else
+        wm_view_right(out, "n/a", FIGURE_WIDTH);
+    print_spent(table, &region->open, &region->own, region->is_short);
+    print_name(table, region, depth);
+}
+
+static void print_names(struct table *table)
+{
+    const struct wm_region_report *regions = &table->view->report->regions;
+    const struct wm_region_usage *region = NULL;
+    FILE *out = table->view->out;
+
+    print_head(table, "region");
+    for (size_t i = 0; i < MOST_NAMES; i++) {
+        region = next_dearest(regions->names, regions->name_count, WM_NO_REGION, own_cost,
+                              region);
+        if (!region)
+            break;
+        print_region(table, region, 0);
+    }
+    if (regions->name_count > MOST_NAMES)
+        fprintf(out, "%*s and %zu more\n", COUNT_WIDTH, "",
+                regions->name_count - MOST_NAMES);
+    fprintf(out, "%*s", COUNT_WIDTH + FIGURE_WIDTH, "");
+    print_spent(table, NULL, &regions->rest, false);
+    fputs("  (outside of all regions)\n", out);
+}
+
+static void print_inside(struct table *table, size_t parent, uint32_t depth)
+{
+    const struct wm_region_report *regions = &table->view->report->regions;
+    const struct wm_region_usage *region = NULL;
+
+    if (depth >= MOST_DEPTH)
+        return;
+    while (table->lines < MOST_LINES &&
+           (region = next_dearest(regions->paths, regions->path_count, parent, open_cost,
+                                  region)) != NULL) {
+        table->lines++;
+        print_region(table, region, depth);
+        if (region->children > 0)
+            print_inside(table, (size_t)(region - regions->paths), depth + 1);
+    }
+}
+
+static void print_tree(struct table *table)
+{
+    const struct wm_region_report *regions = &table->view->report->regions;
+    bool has_depth = false;
+
+    for (size_t i = 0; i < regions->path_count; i++)
+        has_depth |= regions->paths[i].children > 0;
+    if (!has_depth)
+        return;
+    print_head(table, "region, and what is inside it");
+    print_inside(table, WM_NO_REGION, 0);
+    if (table->lines < regions->path_count)
+        fprintf(table->view->out, "%*s and %zu more\n", COUNT_WIDTH, "",
+                regions->path_count - table->lines);
+}
+
+void wm_line_regions(const struct wm_text_view *view)
+{
+    const struct wm_region_report *regions = &view->report->regions;
+    struct table table = { .view = view };
+    struct wm_detail detail = { "" };
+    char count[24];
+
+    if (regions->path_count == 0)
+        return;
+    table.has_cpu = view->report->cpu_total.known;
+    table.has_energy = view->report->energy.energy.known;
+    snprintf(count, sizeof(count), "%zu", regions->name_count);
+    wm_line_add(&detail, "", "in %zu thread%s", regions->threads,
+                regions->threads == 1 ? "" : "s");
+    if (regions->processes > 1)
+        wm_line_add(&detail, " ", "of %zu processes", regions->processes);
+    wm_line_add(&detail, "; ", "the dearest by own %s",
+                table.has_energy ? "energy" : "time");
+    if (table.has_energy)
+        wm_line_add_origin(&detail, view->report->energy.origin);
+    wm_line_add(&detail, "", ":");
+    wm_line_print(view, "Regions", count, detail.text);
+    print_names(&table);
+    print_tree(&table);
+    if (table.has_short)
+        fputs("* calls shorter than three steps in which their energy was told: "
+              "a rough figure\n",
+              view->out);
+}
