@@ -5,9 +5,9 @@ other tools, in one run; `make bench` calls it. Prints tables and writes
 build/bench.json.
 
 Whatever is compared is run in turns, so that a slow minute of the machine hits
-all alike, and medians are shown with their quartiles. On a busy machine, or a
-virtual one, ratios mean more than absolute numbers. No GPU driver is opened but
-the fake one, for the cluster.
+all alike, and medians are shown with their quartiles. Budgets are ratios to a floor
+or a peer of the same run where there is one, for a millisecond means another thing on
+each machine. No GPU driver is opened but the fake one, for the cluster.
 """
 
 import json
@@ -31,6 +31,7 @@ WATTMETER = str(BUILD / "wattmeter")
 SPAWN, TARGET, FLOOR, SNIPPET, REGION = (
     str(BUILD / "bench" / name) for name in ("spawn", "target", "floor", "snippet", "region"))
 GPU_TRACKER = "gpu-tracker==5.0.1"
+GNU_TIME = "GNU time"
 ENVIRONMENT = {**os.environ, "WATTMETER_NVML": "/nonexistent"}
 FAKE_NVML = BUILD / "tests" / "fake" / "libnvidia-ml.so.1"
 CLUSTER = ROOT / "tests" / "fake" / "scenarios" / "cluster.json"
@@ -50,18 +51,34 @@ class Row:
 
 
 class Table:
-    """The first row is ours; the others are shown as ratios to it."""
+    """The first row is ours; the others are shown as ratios to it. `budget` is for our
+    median: a multiple of the median of the row called `floor`, or an amount where there
+    is none."""
 
-    def __init__(self, title, unit, scale, budget, rows, note=""):
-        self.title, self.unit, self.scale, self.budget = title, unit, scale, budget
-        self.rows, self.note = rows, note
+    def __init__(self, title, unit, scale, rows, budget=None, floor=None, note=""):
+        self.title, self.unit, self.scale, self.rows = title, unit, scale, rows
+        self.budget, self.floor, self.note = budget, floor, note
+
+    def floor_median(self):
+        """1 where the budget is an amount; None where the floor could not be measured."""
+        if self.floor is None:
+            return 1
+        row = next((row for row in self.rows if row.name == self.floor), None)
+        return row.quartiles()[1] if row and row.samples else None
 
     def verdict(self):
-        """The budget is for our median."""
-        if self.budget is None or self.rows[0].why:
+        if self.budget is None or not self.rows[0].samples:
             return ""
-        low, middle, _ = self.rows[0].quartiles()
-        limit = f"budget {self.text(self.budget)} {self.unit}: "
+        if self.floor is None:
+            limit = f"budget {self.text(self.budget)} {self.unit}: "
+        else:
+            limit = f"budget {self.budget:g} x {self.floor}: "
+        floor = self.floor_median()
+        if not floor or floor < 0:
+            return limit + "not known here"
+        low, middle, _ = (value / floor for value in self.rows[0].quartiles())
+        if self.floor is not None:
+            limit += f"{middle:.3g} x, "
         if middle <= self.budget:
             return limit + "ok"
         return limit + ("OVER" if low > self.budget else "over, but within the noise")
@@ -81,13 +98,11 @@ class Table:
             line = f"  {row.name:<34}{self.text(middle):>9} {self.unit:<3}"
             if len(row.samples) > 1:
                 line += f" [{self.text(low)} .. {self.text(high)}]"
-            if row is self.rows[0]:
-                line = f"{line:<70}{self.verdict()}"
-            elif middle > 0 and ours > 0:
+            if row is not self.rows[0] and middle > 0 and ours > 0:
                 line = f"{line:<70}{middle / ours:.3g} times ours"
-            print(line.rstrip())
-        if self.note:
-            print(f"  {self.note}")
+            print(line)
+        for line in filter(None, (self.verdict(), self.note)):
+            print(f"  {line}")
 
     def as_json(self):
         rows = []
@@ -100,8 +115,8 @@ class Table:
                 entry |= {"median": middle, "lower_quartile": low, "upper_quartile": high,
                           "samples": len(row.samples)}
             rows.append(entry)
-        return {"title": self.title, "budget": self.budget, "rows": rows, "note": self.note,
-                "verdict": self.verdict()}
+        return {"title": self.title, "budget": self.budget, "floor": self.floor, "rows": rows,
+                "note": self.note, "verdict": self.verdict()}
 
 
 def run(argv):
@@ -129,9 +144,9 @@ def find_peers():
     else:
         peers.append(("perf stat", ["perf", "stat", "-o", "/dev/null", "--"], None))
     if os.access("/usr/bin/time", os.X_OK):
-        peers.append(("/usr/bin/time", ["/usr/bin/time", "-o", "/dev/null"], None))
+        peers.append((GNU_TIME, ["/usr/bin/time", "-o", "/dev/null"], None))
     else:
-        peers.append(("/usr/bin/time", None, "it is not installed"))
+        peers.append((GNU_TIME, None, "it is not installed"))
 
     home = BUILD / "bench" / "gpu_tracker"
     program, ready = home / "bin" / "gpu-tracker", home / "ready"
@@ -176,13 +191,13 @@ def measure_delay(peers, scratch):
                 ends[name].append(ended)
 
     tables = []
-    for title, times, budget in (("until the command begins", begins, 2e-3),
+    for title, times, budget in (("until the command begins", begins, 2),
                                  ("until the command's end is known", ends, None)):
         bare = statistics.median(times["bare"])
         rows = [Row("wattmeter run", (value - bare for value in times["wattmeter run"]))]
         rows += [Row(name, (value - bare for value in times[name])) if prefix
                  else Row(name, why=why) for name, prefix, why in peers]
-        tables.append(Table(f"Delay added to a command, {title}", "ms", 1e3, budget, rows,
+        tables.append(Table(f"Delay added to a command, {title}", "ms", 1e3, rows, budget, GNU_TIME,
                             f"spawned bare it takes {bare * 1e3:.3g} ms"))
     return tables
 
@@ -203,8 +218,8 @@ def measure_first_delay(peers, scratch):
     bare = statistics.median(begins["bare"])
     rows = [Row(name, (value - bare for value in begins[name]), None if begins[name] else "not here")
             for name in ("wattmeter run", "perf stat")]
-    return Table("Delay added to a command, until it begins, 2 s after the last one", "ms", 1e3, None, rows,
-                 f"spawned bare it takes {bare * 1e3:.3g} ms; true where nobody else counts with perf")
+    return Table("Delay added to a command, until it begins, 2 s after the last one", "ms", 1e3, rows,
+                 note=f"spawned bare it takes {bare * 1e3:.3g} ms; true where nobody else counts with perf")
 
 
 def tool_processes(pid, target):
@@ -277,8 +292,8 @@ def measure_ticks(peers, what, target_for, budget):
         timer.append(floor_of_timer(int(window * 100)))
         cost, files = floor_of_files(target, int(window * 100))
         reads.append(cost)
-    rows = [Row("wattmeter run -i 10ms", ours), Row("floor: a timer alone", timer),
-            Row(f"floor: {files} files read as well", reads)]
+    floor = f"floor: a timer and {files} files read"
+    rows = [Row("wattmeter run -i 10ms", ours), Row("floor: a timer alone", timer), Row(floor, reads)]
     for name, prefix, why in peers:
         if name != "gpu_tracker":
             continue
@@ -286,8 +301,7 @@ def measure_ticks(peers, what, target_for, budget):
         rows.append(Row("gpu_tracker --st 0.1, at least", [
             steady_cpu(with_gpu_tracker(prefix, target), target[0], 2.0, window) * 0.1
             for _ in range(2)]) if prefix else Row(name, why=why))
-    note = "the budget counts 25 us for a timer's wake; where that is dearer, so is all else"
-    return Table(f"CPU time per tick, {what}", "us", 1e6, budget, rows, note)
+    return Table(f"CPU time per tick, {what}", "us", 1e6, rows, budget, floor)
 
 
 def measure_cluster():
@@ -295,7 +309,7 @@ def measure_cluster():
     part is in it, but the real one's is not."""
     title, name = "Share of one core, 64 GPUs with 200 processes each", "wattmeter run -i 100ms"
     if not FAKE_NVML.exists():
-        return Table(title, "%", 100, 0.02, [Row(name, why="the fake driver is not built")])
+        return Table(title, "%", 100, [Row(name, why="the fake driver is not built")])
     window, rows = 3.0, []
     for label, scenario in ((name, CLUSTER), ("without a GPU", None)):
         gpus = {"WATTMETER_NVML": str(FAKE_NVML), "FAKE_NVML_SCENARIO": str(scenario)}
@@ -303,7 +317,7 @@ def measure_cluster():
         rows.append(Row(label, [
             steady_cpu([*wattmeter("100ms"), *target], target[0], 1.0, window,
                        **(gpus if scenario else {})) for _ in range(3)]))
-    return Table(title, "%", 100, 0.02, rows, "at 10 Hz, with the fake driver's own time")
+    return Table(title, "%", 100, rows, 0.015, note="at 10 Hz, with the fake driver's own time")
 
 
 def measure_snippets(scratch):
@@ -324,23 +338,40 @@ def measure_snippets(scratch):
         done = subprocess.run([SNIPPET, "3000"], env={**ENVIRONMENT, **extra}, check=True,
                               capture_output=True, text=True)
         rows.append(Row(name, [float(line) for line in done.stdout.split()]))
-    return Table("A snippet's start and stop", "us", 1e6, None, rows)
+    return Table("A snippet's start and stop", "us", 1e6, rows)
+
+
+def run_region(mode, rounds, prefix=(), **environment):
+    """Seconds of one pair, several times."""
+    done = subprocess.run([*prefix, REGION, mode, str(rounds)], env={**ENVIRONMENT, **environment},
+                          check=True, capture_output=True, text=True)
+    return [float(line) for line in done.stdout.split()]
+
+
+TWO_CLOCKS = "floor: two readings of the clock"
 
 
 def measure_regions(scratch):
     """A region's begin and end; each sample is the mean of many, one after the other."""
-    rows = {"with a tracker": ("ring", 40), "floor: two readings of the clock": ("clock", 40),
+    rows = {"with a tracker": ("ring", 40), TWO_CLOCKS: ("clock", 40),
             "without a tracker": ("off", 40), "to a CSV file": ("file", 5), "to an SQLite file": ("file", 5)}
     files = {"to a CSV file": scratch / "regions.csv", "to an SQLite file": scratch / "regions.sqlite"}
     samples = {name: [] for name in rows}
     for _ in range(5):
         for name, (mode, rounds) in random.sample(list(rows.items()), len(rows)):
             extra = {"WATTMETER_REGIONS": str(files[name])} if name in files else {}
-            done = subprocess.run([REGION, mode, str(rounds)], env={**ENVIRONMENT, **extra}, check=True,
-                                  capture_output=True, text=True)
-            samples[name] += [float(line) for line in done.stdout.split()]
-    return Table("Region begin + end", "ns", 1e9, 60e-9,
-                 [Row(name, values) for name, values in samples.items()])
+            samples[name] += run_region(mode, rounds, **extra)
+    return Table("Region begin + end", "ns", 1e9, [Row(*row) for row in samples.items()], 1.2, TWO_CLOCKS)
+
+
+def measure_many_regions():
+    """Ten million pairs without a pause: the tracker has to keep up with them."""
+    ours, clock = [], []
+    for _ in range(5):
+        ours += run_region("many", 1, wattmeter("100ms"))
+        clock += run_region("clock", 400)
+    return Table("Region begin + end, ten million back to back under run", "ns", 1e9,
+                 [Row("wattmeter run", ours), Row(TWO_CLOCKS, clock)], 1.7, TWO_CLOCKS)
 
 
 def median_interval(samples):
@@ -373,8 +404,8 @@ def measure_slowdown():
     intervals = {name: median_interval(samples) for name, samples in slower.items()}
     note = "95 % confidence for the medians: " + ", ".join(
         f"{low * 100:.2f} .. {high * 100:.2f} %" for low, high in intervals.values())
-    return Table("Slowdown of a program that keeps one core busy, at 1 kHz", "%", 100, 0.0025,
-                 [Row(name, samples) for name, samples in slower.items()], note)
+    return Table("Slowdown of a program that keeps one core busy, at 1 kHz", "%", 100,
+                 [Row(name, samples) for name, samples in slower.items()], 0.0025, note=note)
 
 
 def peak_bytes(pid):
@@ -404,7 +435,7 @@ def measure_memory(peers, scratch):
         time.sleep(1.8)
         rows.append(Row(name, [max(map(peak_bytes, tool_processes(process.pid, "sleep")))]))
         process.wait()
-    return Table("Memory at its peak, the largest process of the tool", "MB", 1e-6, 8e6, rows)
+    return Table("Memory at its peak, the largest process of the tool", "MB", 1e-6, rows, 8e6)
 
 
 def analyze_once(argv):
@@ -437,8 +468,9 @@ def measure_analysis(peers, scratch, suffix):
             continue
         argv = prefix and [*prefix, "sub-track", "analyze", f"--tf={timepoints}", f"--stf={marks}"]
         rows.append(Row(name, [analyze_once(argv)[0]] if argv else [], why))
-    return Table(f"Analysis of 36,000 timepoints and 10,000 calls, {suffix}", "ms", 1e3, 60e-3,
-                 rows)
+    # A hundredth of gpu_tracker's time, where it can do it at all.
+    return Table(f"Analysis of 36,000 timepoints and 10,000 calls, {suffix}", "ms", 1e3, rows,
+                 *((0.01, "gpu_tracker") if suffix == ".csv" else ()))
 
 
 def measure_large_analysis():
@@ -451,15 +483,25 @@ def measure_large_analysis():
         folder.mkdir(parents=True)
         if shutil.disk_usage(folder).free < 6e9:
             row = Row("wattmeter", why="there is no room for its files")
-            return Table(title, "s", 1, 5.0, [row])
+            return Table(title, "s", 1, [row])
         print("writing the files of a large session under build/bench, once", flush=True)
         sessions.write_tracking(timepoints, 10_000_000)
         sessions.write_sub_tracking(marks, 10_000_000, 1_000_000)
         ready.touch()
     argv = [WATTMETER, "analyze", str(timepoints), "--regions", str(marks)]
-    samples = [analyze_once(argv) for _ in range(3)]
-    return Table(title, "s", 1, 5.0, [Row("wattmeter", [one[0] for one in samples])],
-                 f"{max(one[1] for one in samples) / 1e6:.0f} MB at its peak; from the page cache")
+    scan = ["sqlite3", str(timepoints),
+            "SELECT sum(main_ram), sum(combined_ram), sum(cpu_combined_sum_utilization_percent) FROM data"]
+    floor = "floor: sqlite3 sums three columns"
+    samples, scans = [], []
+    for _ in range(3):
+        samples.append(analyze_once(argv))
+        if shutil.which("sqlite3"):
+            scans.append(analyze_once(scan)[0])
+    peak = max(one[1] for one in samples)
+    return Table(title, "s", 1, [Row("wattmeter", [one[0] for one in samples]),
+                                 Row(floor, scans, None if scans else "sqlite3 is not installed")],
+                 1.25, floor, f"{peak / 1e6:.0f} MB at its peak, budget 100: "
+                 f"{'ok' if peak <= 100e6 else 'OVER'}; from the page cache")
 
 
 def cpu_model():
@@ -487,14 +529,15 @@ def main():
         for measure in (
             lambda: measure_first_delay(peers, scratch),
             lambda: measure_ticks(peers, "one process",
-                                  lambda seconds: ["sleep", str(seconds)], 60e-6),
+                                  lambda seconds: ["sleep", str(seconds)], 1.3),
             lambda: measure_ticks(peers, "100 sleeping children",
-                                  lambda seconds: [TARGET, "family", "100", str(seconds)], 400e-6),
+                                  lambda seconds: [TARGET, "family", "100", str(seconds)], 0.4),
             measure_cluster,
             measure_slowdown,
             lambda: measure_memory(peers, scratch),
             lambda: measure_snippets(scratch),
             lambda: measure_regions(scratch),
+            measure_many_regions,
             lambda: measure_analysis(peers, scratch, ".csv"),
             lambda: measure_analysis(peers, scratch, ".sqlite"),
             measure_large_analysis,

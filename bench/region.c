@@ -2,11 +2,13 @@
 /*
  * region.c - what wm_region_begin() and wm_region_end() take.
  *
- *     region ring|off|file|clock ROUNDS
+ *     region ring|off|file|clock|many ROUNDS
  *
  * Prints the seconds of one pair, a line for each round. `ring` is with a tracker that
  * drains between the rounds: a ring that is full costs what the tracker costs. `file`
  * writes to where WATTMETER_REGIONS says. `clock` is the floor: two readings of it.
+ * `many` is for `wattmeter run`: ten million pairs in a round, so that the tracker has to
+ * keep up.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@
 #include "wattmeter/region.h"
 
 /* Less than half of a ring. */
-enum { PAIRS = 10000, PAIRS_OF_FILE = 1000 };
+enum { PAIRS = 10000, PAIRS_OF_FILE = 1000, PAIRS_OF_MANY = 10000000 };
 
 static int64_t now_ns(void)
 {
@@ -57,6 +59,13 @@ static int ignore(void *context, const struct wm_region_event *event)
     return 0;
 }
 
+static int pairs_of(const char *mode)
+{
+    if (strcmp(mode, "file") == 0)
+        return PAIRS_OF_FILE;
+    return strcmp(mode, "many") == 0 ? PAIRS_OF_MANY : PAIRS;
+}
+
 int main(int argc, char **argv)
 {
     struct wm_region_inbox *inbox = NULL;
@@ -64,10 +73,10 @@ int main(int argc, char **argv)
     int64_t complete_ns;
 
     if (argc != 3) {
-        fprintf(stderr, "usage: region ring|off|file|clock ROUNDS\n");
+        fprintf(stderr, "usage: region ring|off|file|clock|many ROUNDS\n");
         return 2;
     }
-    int pairs = strcmp(argv[1], "file") == 0 ? PAIRS_OF_FILE : PAIRS;
+    int pairs = pairs_of(argv[1]);
     if (strcmp(argv[1], "ring") == 0 &&
         (wm_region_inbox_new(&inbox, &err) < 0 || wm_region_inbox_open(inbox, &err) < 0 ||
          wm_region_listen(wm_region_inbox_path(inbox), &err) < 0)) {
