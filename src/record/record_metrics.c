@@ -10,10 +10,9 @@
 
 #include "base/base_array.h"
 #include "base/base_clock.h"
+#include "base/text/base_json.h"
 #include "base/text/base_lines.h"
 #include "base/text/base_localtime.h"
-#include "base/text/base_python_json.h"
-#include "base/text/base_utf8.h"
 
 enum {
     LINE_MAX_LENGTH = 1024 * 1024,

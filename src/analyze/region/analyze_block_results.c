@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/base_utf8.h"
+#include "base/text/base_json.h"
 
 static int no_memory(struct wm_error *err)
 {

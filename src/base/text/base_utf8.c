@@ -21,17 +21,6 @@ char *wm_text_copy(const char *text)
     return copy;
 }
 
-json_t *wm_text_json(const char *text)
-{
-    if (!text)
-        return json_null();
-
-    char *copy = wm_text_copy(text);
-    json_t *value = copy ? json_string(copy) : NULL;
-    free(copy);
-    return value;
-}
-
 const char *wm_text_path(const char *path)
 {
     size_t length = strlen(path);

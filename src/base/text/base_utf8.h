@@ -4,13 +4,8 @@
 #ifndef WM_BASE_UTF8_H
 #define WM_BASE_UTF8_H
 
-#include <jansson.h>
-
 /* A copy that is valid UTF-8, the caller's to free; NULL when out of memory. */
 char *wm_text_copy(const char *text);
-
-/* The same as a JSON string, or null for NULL. */
-json_t *wm_text_json(const char *text);
 
 /* What a message calls the file at `path`: the path, or the end of a long one,
  * which would leave no room for the reason. Points into `path`; a URL, which may have a

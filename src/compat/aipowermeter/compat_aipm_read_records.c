@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "base/text/base_json.h"
 #include "base/text/base_localtime.h"
-#include "base/text/base_python_json.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/base_python_json.h"
+#include "base/text/base_json.h"
 #include "base/text/base_utf8.h"
 #include "compat/aipowermeter/compat_aipm_beside.h"
 

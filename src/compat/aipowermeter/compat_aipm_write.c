@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text/base_json.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_out.h"
 #include "base/text/base_utf8.h"

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
+#include "base/text/base_json.h"
 #include "base/text/base_localtime.h"
-#include "base/text/base_python_json.h"
 #include "base/text/base_utf8.h"
 #include "compat/aipowermeter/compat_aipm_beside.h"
 #include "record/record_metrics.h"

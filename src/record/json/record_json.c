@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "base/text/base_json.h"
 #include "base/text/base_out.h"
 #include "base/text/base_utf8.h"
 #include "record/record_channel.h"

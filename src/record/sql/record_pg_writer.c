@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/base_utf8.h"
+#include "base/text/base_json.h"
 #include "record/calls/record_timepoint.h"
 #include "record/record_channel.h"
 #include "record/sql/record_sql.h"

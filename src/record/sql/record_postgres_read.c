@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/text/base_url.h"
-#include "base/text/base_utf8.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 #include "record/record_regions.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_utf8.h"
+#include "base/text/base_json.h"
 #include "view/gpu/view_gpu.h"
 
 /* Above it a double does not tell one whole number from the next. */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/text/base_utf8.h"
+#include "base/text/base_json.h"
 #include "view/view_comparison.h"
 
 /* What is put together; a failure is seen at the end. An object is complete before it is

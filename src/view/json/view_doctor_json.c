@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/base_error.h"
-#include "base/text/base_utf8.h"
+#include "base/text/base_json.h"
 #include "record/record_channel.h"
 #include "view/text/view_doctor.h"
 

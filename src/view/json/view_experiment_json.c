@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_utf8.h"
+#include "base/text/base_json.h"
 #include "view/json/view_json_node.h"
 #include "view/text/view_experiment.h"
 

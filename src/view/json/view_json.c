@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_utf8.h"
+#include "base/text/base_json.h"
 #include "view/json/view_json_node.h"
 
 static void put_command(const struct wm_json_node *root)

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/text/base_utf8.h"
+#include "base/text/base_json.h"
 
 /* Above it a double does not tell one whole number from the next. */
 #define MOST_WHOLE 9007199254740992.0

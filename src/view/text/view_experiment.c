@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_utf8.h"
+#include "base/text/base_json.h"
 #include "view/text/view_text_line.h"
 
 /* More digits than this are noise of binary fractions. */

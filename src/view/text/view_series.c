@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/text/base_json.h"
 #include "base/text/base_number.h"
-#include "base/text/base_utf8.h"
 #include "view/json/view_json_node.h"
 #include "view/text/view_experiment.h"
 #include "view/text/view_text_line.h"

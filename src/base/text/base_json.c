@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base_json.c - building JSON, and reading it, that of Python too. */
+#include "base/text/base_json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/base_utf8.h"
+
+static void drop(json_t **json)
+{
+    json_decref(*json);
+    *json = NULL;
+}
+
+void wm_json_set(json_t **object, const char *key, json_t *value)
+{
+    if (json_object_set_new(*object, key, value) < 0)
+        drop(object);
+}
+
+void wm_json_add(json_t **array, json_t *value)
+{
+    if (json_array_append_new(*array, value) < 0)
+        drop(array);
+}
+
+json_t *wm_text_json(const char *text)
+{
+    if (!text)
+        return json_null();
+
+    char *copy = wm_text_copy(text);
+    json_t *value = copy ? json_string(copy) : NULL;
+    free(copy);
+    return value;
+}
+
+json_t *wm_json_known(bool is_known, double number)
+{
+    return is_known && isfinite(number) ? json_real(number) : json_null();
+}
+
+char *wm_json_dump(json_t *value, size_t style)
+{
+    char *text = value ? json_dumps(value, style) : NULL;
+
+    json_decref(value);
+    return text;
+}
+
+/* Jansson does not say so of its first steps: it leaves no text. */
+static bool is_out_of_memory(const json_error_t *error)
+{
+    return json_error_code(error) == json_error_out_of_memory || error->text[0] == '\0';
+}
+
+int wm_json_load(const char *text, size_t length, json_t **ret_value, struct wm_error *err)
+{
+    json_error_t error;
+    json_t *value = json_loadb(text, length, 0, &error);
+
+    if (!value && is_out_of_memory(&error))
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    if (!value)
+        return wm_fail(err, WM_EFORMAT, "not JSON: %s", error.text);
+    *ret_value = value;
+    return WM_OK;
+}
+
+static bool replace(char *at, size_t left, const char *word, const char *by)
+{
+    size_t length = strlen(word);
+
+    if (left < length || memcmp(at, word, length) != 0)
+        return false;
+    memcpy(at, by, length);
+    return true;
+}
+
+/* Each by something of the same length. */
+static void replace_words(char *text, size_t length)
+{
+    bool quoted = false;
+
+    for (size_t i = 0; i < length; i++) {
+        size_t left = length - i;
+        if (quoted && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            quoted = !quoted;
+        else if (!quoted && replace(text + i, left, "NaN", "\"\" "))
+            i += 2;
+        else if (!quoted && !replace(text + i, left, "-Infinity", "     null"))
+            replace(text + i, left, "Infinity", "    null");
+    }
+}
+
+/* Numbers that no double holds, each by something of the same length. */
+static void replace_overflows(char *text, size_t length)
+{
+    static const char number[] = "+-.0123456789Ee";
+    bool quoted = false;
+
+    for (size_t i = 0, end; i < length; i = end) {
+        end = i + 1;
+        if (quoted && text[i] == '\\')
+            end++;
+        else if (text[i] == '"')
+            quoted = !quoted;
+        if (quoted || !memchr(number, text[i], sizeof(number) - 1))
+            continue;
+        while (end < length && memchr(number, text[end], sizeof(number) - 1))
+            end++;
+        if (isinf(strtod(text + i, NULL))) {
+            memset(text + i, ' ', end - i);
+            text[i] = text[i + 1] = '"';
+        }
+    }
+}
+
+int wm_python_json(char *text, size_t length, json_t **ret_value)
+{
+    json_error_t error;
+
+    replace_words(text, length);
+    json_t *value = json_loadb(text, length, JSON_DECODE_ANY, &error);
+    if (!value && json_error_code(&error) == json_error_numeric_overflow) {
+        /* Python's integers have no end. */
+        replace_overflows(text, length);
+        value = json_loadb(text, length, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error);
+    }
+    if (!value)
+        return is_out_of_memory(&error) ? WM_ENOMEM : 0;
+    *ret_value = value;
+    return 1;
+}
+
+static int wrong(const char *key, const char *what, struct wm_error *err)
+{
+    return wm_fail(err, WM_EFORMAT, "'%s' is not %s", key, what);
+}
+
+/* NULL where it is missing or null. */
+static json_t *member_of(const json_t *object, const char *key)
+{
+    json_t *value = json_object_get(object, key);
+
+    return json_is_null(value) ? NULL : value;
+}
+
+int wm_json_get_text(const json_t *object, const char *key, const char **ret_text,
+                     struct wm_error *err)
+{
+    const json_t *value = member_of(object, key);
+
+    if (!value)
+        return 0;
+    if (!json_is_string(value))
+        return wrong(key, "a string", err);
+    *ret_text = json_string_value(value);
+    return 1;
+}
+
+int wm_json_get_integer(const json_t *object, const char *key, int64_t min, int64_t max,
+                        int64_t *ret_value, struct wm_error *err)
+{
+    const json_t *value = member_of(object, key);
+
+    if (!value)
+        return 0;
+    if (!json_is_integer(value) || json_integer_value(value) < min ||
+        json_integer_value(value) > max)
+        return wrong(key, "a whole number in range", err);
+    *ret_value = json_integer_value(value);
+    return 1;
+}
+
+int wm_json_get_number(const json_t *object, const char *key, double *ret_value,
+                       struct wm_error *err)
+{
+    const json_t *value = member_of(object, key);
+
+    if (!value)
+        return 0;
+    if (!json_is_number(value))
+        return wrong(key, "a number", err);
+    *ret_value = json_number_value(value);
+    return 1;
+}
+
+int wm_json_get_bool(const json_t *object, const char *key, bool *ret_value,
+                     struct wm_error *err)
+{
+    const json_t *value = member_of(object, key);
+
+    if (!value)
+        return 0;
+    if (!json_is_boolean(value))
+        return wrong(key, "true or false", err);
+    *ret_value = json_is_true(value);
+    return 1;
+}
+
+int wm_json_get_array(const json_t *object, const char *key, json_t **ret_array,
+                      struct wm_error *err)
+{
+    json_t *value = member_of(object, key);
+
+    if (!value)
+        return 0;
+    if (!json_is_array(value))
+        return wrong(key, "an array", err);
+    *ret_array = value;
+    return 1;
+}
+
+int wm_json_get_object(const json_t *object, const char *key, json_t **ret_object,
+                       struct wm_error *err)
+{
+    json_t *value = member_of(object, key);
+
+    if (!value)
+        return 0;
+    if (!json_is_object(value))
+        return wrong(key, "an object", err);
+    *ret_object = value;
+    return 1;
+}
