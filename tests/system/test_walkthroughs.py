@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_walkthroughs.py - the walk-throughs of docs/: what each page says is done to a copy
+of the tree, word by word, and that is built.
+
+Of a page count the C files that begin with a licence line, each under a heading that
+names its path, and the blocks of "diff": a line of the form "+++ path", then a line that
+is in that file already, then the lines that come after it.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import tap
+
+PAGES = ["add-a-recorder.md", "add-a-command.md"]
+FILE = re.compile(r"^#+ [^\n]*`([\w/]+\.c)`\n(?:(?!^#).)*?^```c\n(/\* SPDX.*?)^```$", re.MULTILINE | re.DOTALL)
+CHANGE = re.compile(r"^```diff\n\+\+\+ (\S+)\n (.*?)\n((?:\+.*\n)+)```$", re.MULTILINE)
+# What the product is made of; the rest of the tree would only take time.
+PARTS = ["LICENSE", "meson.build", "meson_options.txt", "bench", "cli", "contrib", "docs", "fuzz", "include",
+         "nvtx", "src", "tests/meson.build"]
+
+scratch = Path(tempfile.mkdtemp(prefix="wm-walkthroughs-"))
+tree = scratch / "tree"
+wattmeter = tree / "build" / "wattmeter"
+
+
+def follow(page):
+    """Does what the page says; how many files and changes that were."""
+    text = (tap.SOURCE / "docs" / page).read_text()
+    files, changes = FILE.findall(text), CHANGE.findall(text)
+    for path, code in files:
+        assert not (tree / path).exists(), f"{page}: {path} is there already"
+        (tree / path).write_text(code)
+    for path, before, added in changes:
+        old = (tree / path).read_text()
+        assert old.count(f"{before}\n") == 1, f"{page}: '{before}' is not once in {path}"
+        lines = "".join(line[1:] + "\n" for line in added.splitlines())
+        (tree / path).write_text(old.replace(f"{before}\n", f"{before}\n{lines}"))
+    return len(files), len(changes)
+
+
+def run(*argv, **environment):
+    done = subprocess.run([str(word) for word in argv], capture_output=True, text=True, check=False,
+                          env={**os.environ, "WATTMETER_NVML": "/nonexistent", **environment})
+    assert done.returncode == 0, f"{argv}: status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done
+
+
+@tap.case("the pages are followed to the letter, and what comes of them is built")
+def _(_folder):
+    for part in PARTS:
+        copy = shutil.copytree if (tap.SOURCE / part).is_dir() else shutil.copy
+        (tree / part).parent.mkdir(parents=True, exist_ok=True)
+        copy(tap.SOURCE / part, tree / part)
+    for page in PAGES:
+        files, changes = follow(page)
+        assert files == 1 and changes >= 2, f"{page}: {files} files, {changes} changes"
+    run("meson", "setup", tree / "build", tree, "--werror", "-Dtests=disabled", "-Ddocs=disabled",
+        "-Doptimization=0", "-Ddebug=false")
+    run("ninja", "-C", tree / "build", "wattmeter")
+
+
+@tap.case("the command of its page is in the help, and works")
+def _(_folder):
+    assert "sources" in run(wattmeter, "--help").stdout
+    assert "available" in run(wattmeter, "sources", "--help").stdout
+    assert re.search(r"^host +\d+ readings$", run(wattmeter, "sources", "-a").stdout, re.MULTILINE)
+
+
+@tap.case("the recording format of its page takes a run, line by line")
+def _(folder):
+    path = folder / "out.jsonl"
+    run(wattmeter, "run", "-q", "-i", "50ms", "--record", path, "--", "sleep", "0.3")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert "run" in lines[0] and "channels" in lines[1] and "result" in lines[-1]
+    assert sum("time_ns" in line for line in lines) >= 5
+
+
+if __name__ == "__main__":
+    try:
+        tap.main()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
