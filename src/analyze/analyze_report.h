@@ -121,8 +121,8 @@ struct wm_region_usage {
     uint32_t depth;        /* and how far in it is */
     bool is_free;          /* of calls that were started by themselves */
     bool is_short;         /* for what its energy was told by */
-    struct wm_region_spending open; /* whatever went on meanwhile, */
-    struct wm_region_spending own;  /* and its share, inner regions not counted */
+    struct wm_region_spending inclusive; /* of all that went on meanwhile */
+    struct wm_region_spending exclusive; /* its share, inner regions not counted */
 };
 
 struct wm_region_report {

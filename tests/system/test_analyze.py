@@ -279,7 +279,7 @@ def open_time(folder):
         (2, "a", 1, START + 4), (1, "a", 0, START + 5), (1, "a", 1, START + 5.5)])
     block = json.loads(analyze(tracking, "--regions", marks, "--json"))["code_block_results"][0]
     assert block["num_calls"] == 3
-    same(block["compute_time"]["open"], 4.5)
+    same(block["compute_time"]["inclusive"], 4.5)
     same(block["compute_time"]["total"], 5.5)
 
 
@@ -353,7 +353,7 @@ def broken_calls(folder):
         (1, "a", 1, START + 5)])
     block = json.loads(analyze(tracking, "--regions", twice, "--json"))["code_block_results"][0]
     assert block["num_calls"] == 2
-    same(block["compute_time"], {"min": 1.0, "max": 5.0, "total": 6.0, "open": 5.0})
+    same(block["compute_time"], {"min": 1.0, "max": 5.0, "total": 6.0, "inclusive": 5.0})
 
 
 @case("a last line without its end is taken, or left out, and never without a word")

@@ -137,7 +137,7 @@ def _(folder):
             db.execute("UPDATE run SET result = json_set(result, '$.end_ns', ?)", (last_ns - late_ns,))
             db.commit()
         r = report_of(folder / "r.sqlite")
-        parts = [row["own"]["time"] for row in r["regions"]["by_path"]] + [r["regions"]["rest"]["time"]]
+        parts = [row["exclusive"]["time"] for row in r["regions"]["by_path"]] + [r["regions"]["rest"]["time"]]
         near(sum(parts), r["compute_time"]["time"], 1e-9, late_ns)
 
 
@@ -274,7 +274,7 @@ def _(folder):
             r = report_of(recording)
             assert count == 1 and calls(r)["around", "never"] == 0, (count, calls(r))
             for path in (("around",), ("around", "never")):
-                seconds = paths(r)[path]["open"]["time"]
+                seconds = paths(r)[path]["inclusive"]["time"]
                 assert 0.8 < seconds <= r["compute_time"]["time"], (path, seconds, r["compute_time"])
             assert r["regions"]["rest"]["time"] < 0.5, r["regions"]["rest"]
         finally:
@@ -288,8 +288,8 @@ def _(folder):
         r = report_of(recording)
         length = r["compute_time"]["time"]
         for row in r["regions"]["by_name"]:
-            assert row["open"]["time"] <= length + 1e-6, (row["open"], length)
-        own = sum(row["own"]["time"] for row in r["regions"]["by_name"])
+            assert row["inclusive"]["time"] <= length + 1e-6, (row["inclusive"], length)
+        own = sum(row["exclusive"]["time"] for row in r["regions"]["by_name"])
         near(own + r["regions"]["rest"]["time"], length, 1e-6)
         assert any("up to the last tick" in remark for remark in r["remarks"]), r["remarks"]
     finally:
@@ -299,9 +299,9 @@ def _(folder):
 @case("own time and the rest are the time of the run")
 def _(folder):
     r = run(folder, "nested")
-    own = sum(row["own"]["time"] for row in r["regions"]["by_name"])
+    own = sum(row["exclusive"]["time"] for row in r["regions"]["by_name"])
     near(own + r["regions"]["rest"]["time"], r["compute_time"]["time"], 1e-6)
-    assert r["regions"]["by_name"][0]["open"]["energy"].get("origin") == r["energy"].get("origin"), r
+    assert r["regions"]["by_name"][0]["inclusive"]["energy"].get("origin") == r["energy"].get("origin"), r
 
 
 @case("the clock of a time namespace: what it puts before the run counts from its start")
@@ -314,7 +314,7 @@ def _(folder):
     assert done.returncode == 0, done.stderr
     r = tap.json.loads(output.read_text())
     for row in r["regions"]["by_name"]:
-        assert row["open"]["time"] <= r["compute_time"]["time"], (row["open"], r["compute_time"])
+        assert row["inclusive"]["time"] <= r["compute_time"]["time"], (row["inclusive"], r["compute_time"])
         assert row["time"]["total"] < 10, row["time"]
     assert any("time namespace" in remark for remark in r["remarks"]), r["remarks"]
 

@@ -113,7 +113,7 @@ static const struct hand_case {
     const char *name;
     struct made made;
     uint64_t calls, unfinished, nonempty, timepoints;
-    double time_total, open_s, min, max, mean, std;
+    double time_total, inclusive_s, min, max, mean, std;
 } hand_cases[] = {
     { "one call, both ends are inclusive",
       { { { "a", 10, 20, 0 } },
@@ -332,7 +332,7 @@ static void test_by_hand(void **state)
         assert_int_equal(block->nonempty_calls, c->nonempty);
         assert_int_equal(block->timepoints, c->timepoints);
         assert_near(block->time.sum, c->time_total);
-        assert_near(block->open_s, c->open_s);
+        assert_near(block->inclusive_s, c->inclusive_s);
         assert_stats(&block->usage[WM_MAIN_RAM], c->min, c->max, c->mean, c->std);
         assert_stats(&block->usage[WM_DESCENDANTS_RAM], 2 * c->min, 2 * c->max, 2 * c->mean,
                      2 * c->std);

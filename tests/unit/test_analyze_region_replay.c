@@ -148,7 +148,8 @@ static void test_before_the_run(void **state)
     json_t *root = json_loads(text, 0, NULL);
     json_t *regions = json_object_get(root, "regions");
     json_t *region = json_array_get(json_object_get(regions, "by_name"), 0);
-    double open = json_real_value(json_object_get(json_object_get(region, "open"), "time"));
+    double open =
+        json_real_value(json_object_get(json_object_get(region, "inclusive"), "time"));
     double total =
         json_real_value(json_object_get(json_object_get(region, "time"), "total"));
     assert_true(open > 0 && open < 60);

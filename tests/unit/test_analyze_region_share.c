@@ -250,7 +250,7 @@ static struct outcome measure(const struct sensor *sensor, enum schedule schedul
     }
     struct wm_region_figures figures;
     assert_true(wm_regions_path(regions, 0, wholes, &figures));
-    const struct wm_region_use *use = &figures.open.uses[WM_REGION_GPU_ENERGY];
+    const struct wm_region_use *use = &figures.inclusive.uses[WM_REGION_GPU_ENERGY];
     wm_regions_free(regions);
     return (struct outcome) {
         .truth = truth,

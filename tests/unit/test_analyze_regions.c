@@ -104,7 +104,7 @@ struct step {
 
 struct expected {
     uint32_t path;
-    double open_ms, own_ms, open_j, own_j;
+    double inclusive_ms, exclusive_ms, inclusive_j, exclusive_j;
     unsigned calls, unfinished;
 };
 
@@ -224,14 +224,15 @@ static void test_rows(void **state)
             assert_true(wm_regions_path(regions, expected->path, wholes, &figures));
             assert_int_equal(figures.block->calls, expected->calls);
             assert_int_equal(figures.block->unfinished, expected->unfinished);
-            assert_near(figures.open.seconds * 1e3, expected->open_ms, 1e-6);
-            assert_near(figures.own.seconds * 1e3, expected->own_ms, 1e-6);
-            assert_near(figures.open.uses[WM_REGION_GPU_ENERGY].used, expected->open_j,
-                        1e-6);
-            assert_near(figures.own.uses[WM_REGION_GPU_ENERGY].used, expected->own_j, 1e-6);
-            assert_true(isnan(figures.own.uses[WM_REGION_CPU_ENERGY].used));
-            assert_true(isnan(figures.own.uses[WM_REGION_CPU_TIME].used));
-            assert_near(figures.block->open_s * 1e3, expected->open_ms, 1e-6);
+            assert_near(figures.inclusive.seconds * 1e3, expected->inclusive_ms, 1e-6);
+            assert_near(figures.exclusive.seconds * 1e3, expected->exclusive_ms, 1e-6);
+            assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used,
+                        expected->inclusive_j, 1e-6);
+            assert_near(figures.exclusive.uses[WM_REGION_GPU_ENERGY].used,
+                        expected->exclusive_j, 1e-6);
+            assert_true(isnan(figures.exclusive.uses[WM_REGION_CPU_ENERGY].used));
+            assert_true(isnan(figures.exclusive.uses[WM_REGION_CPU_TIME].used));
+            assert_near(figures.block->inclusive_s * 1e3, expected->inclusive_ms, 1e-6);
         }
         wm_regions_rest(regions, wholes, &rest);
         assert_near(rest.seconds * 1e3, rows[i].rest_ms, 1e-6);
@@ -262,10 +263,10 @@ static void test_names(void **state)
     wm_regions_name(regions, 0, wholes, &figures);
     assert_string_equal(figures.name, "A");
     assert_int_equal(figures.block->calls, 3);
-    assert_near(figures.open.seconds, 0.4, 1e-9);
-    assert_near(figures.own.seconds, 0.35, 1e-9);
-    assert_near(figures.open.uses[WM_REGION_GPU_ENERGY].used, 80, 1e-9);
-    assert_near(figures.own.uses[WM_REGION_GPU_ENERGY].used, 70, 1e-9);
+    assert_near(figures.inclusive.seconds, 0.4, 1e-9);
+    assert_near(figures.exclusive.seconds, 0.35, 1e-9);
+    assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used, 80, 1e-9);
+    assert_near(figures.exclusive.uses[WM_REGION_GPU_ENERGY].used, 70, 1e-9);
     assert_int_equal(figures.openings, 1);
     wm_regions_free(regions);
 }
@@ -497,19 +498,19 @@ static void test_adds_up_and_is_the_same(void **state)
         for (uint32_t i = 0; i < load.path_count; i++) {
             assert_true(wm_regions_path(live, i, wholes, &figures));
             assert_true(wm_regions_path(stored, i, wholes, &others));
-            assert_same_cost(&figures.open, &others.open);
-            assert_same_cost(&figures.own, &others.own);
+            assert_same_cost(&figures.inclusive, &others.inclusive);
+            assert_same_cost(&figures.exclusive, &others.exclusive);
             assert_same_block(figures.block, others.block);
             assert_string_equal(figures.name, others.name);
-            assert_near(figures.block->open_s, figures.open.seconds, 1e-9);
-            assert_true(figures.own.seconds <= figures.open.seconds + 1e-9);
-            seconds += figures.own.seconds;
-            cpu += figures.own.uses[WM_REGION_CPU_TIME].used;
-            gpu += figures.own.uses[WM_REGION_GPU_ENERGY].used;
+            assert_near(figures.block->inclusive_s, figures.inclusive.seconds, 1e-9);
+            assert_true(figures.exclusive.seconds <= figures.inclusive.seconds + 1e-9);
+            seconds += figures.exclusive.seconds;
+            cpu += figures.exclusive.uses[WM_REGION_CPU_TIME].used;
+            gpu += figures.exclusive.uses[WM_REGION_GPU_ENERGY].used;
             wm_regions_name(live, figures.of_name, wholes, &figures);
             wm_regions_name(stored, others.of_name, wholes, &others);
-            assert_same_cost(&figures.open, &others.open);
-            assert_same_cost(&figures.own, &others.own);
+            assert_same_cost(&figures.inclusive, &others.inclusive);
+            assert_same_cost(&figures.exclusive, &others.exclusive);
             assert_same_block(figures.block, others.block);
         }
         assert_near(seconds, (double)end_ns / 1e9, 1e-9 * seconds);
@@ -585,7 +586,7 @@ static void test_many_paths(void **state)
     assert_true(wm_regions_path(regions, WM_REGIONS_MOST, wholes, &figures));
     assert_string_equal(figures.name, "(further regions)");
     assert_int_equal(figures.block->calls, 100);
-    assert_near(figures.own.seconds, 0.1, 1e-9);
+    assert_near(figures.exclusive.seconds, 0.1, 1e-9);
     assert_false(wm_regions_path(regions, 1, wholes, &figures));
     wm_regions_free(regions);
 }
@@ -613,7 +614,7 @@ static void test_waiting_is_bounded(void **state)
     wm_regions_complete(regions, INT64_MAX);
     assert_true(wm_regions_path(regions, A, wholes, &figures));
     wm_regions_rest(regions, wholes, &rest);
-    double own = figures.own.uses[WM_REGION_GPU_ENERGY].used;
+    double own = figures.exclusive.uses[WM_REGION_GPU_ENERGY].used;
     assert_near(own, WM_REGIONS_WAITING_LEAST, 1.5);
     assert_near(own + rest.uses[WM_REGION_GPU_ENERGY].used, 10 * WM_REGIONS_WAITING_LEAST,
                 1e-6);
@@ -639,8 +640,8 @@ static void test_last_words(void **state)
     wm_regions_complete(regions, INT64_MAX);
     fill_wholes(wholes, 100, 110);
     assert_true(wm_regions_path(regions, A, wholes, &figures));
-    assert_near(figures.open.uses[WM_REGION_GPU_ENERGY].used, 50 + 10, 1e-9);
-    assert_near(figures.open.uses[WM_REGION_CPU_TIME].used, 90 * 5 / 9.0, 1e-9);
+    assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used, 50 + 10, 1e-9);
+    assert_near(figures.inclusive.uses[WM_REGION_CPU_TIME].used, 90 * 5 / 9.0, 1e-9);
     wm_regions_free(regions);
 }
 
@@ -673,9 +674,9 @@ static void test_after_the_end(void **state)
     assert_int_equal(figures.block->calls, 1);
     assert_int_equal(figures.block->unfinished, 1);
     assert_near(wm_block_stats_mean(&figures.block->time), 0.6, 1e-9);
-    assert_near(figures.open.seconds, 0.1, 1e-9);
+    assert_near(figures.inclusive.seconds, 0.1, 1e-9);
     assert_near(rest.seconds, 0.3, 1e-9);
-    assert_near(figures.open.uses[WM_REGION_GPU_ENERGY].used, 1, 1e-9);
+    assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used, 1, 1e-9);
     wm_regions_free(regions);
 }
 
@@ -707,8 +708,8 @@ static void test_short_interval(void **state)
         give_edge(regions, &edge);
         wm_regions_complete(regions, INT64_MAX);
         assert_true(wm_regions_path(regions, A, wholes, &figures));
-        assert_near(figures.own.seconds, 1, 1e-9);
-        assert_near(figures.own.uses[WM_REGION_GPU_ENERGY].used, 100, 1e-6);
+        assert_near(figures.exclusive.seconds, 1, 1e-9);
+        assert_near(figures.exclusive.uses[WM_REGION_GPU_ENERGY].used, 100, 1e-6);
         wm_regions_free(regions);
     }
 }
@@ -755,8 +756,8 @@ static void assert_same(const struct workload *load, const struct wm_regions *re
         assert_int_equal(wm_regions_path(others, i, wholes, &other), is_there);
         if (!is_there)
             continue;
-        assert_same_cost(&one.open, &other.open);
-        assert_same_cost(&one.own, &other.own);
+        assert_same_cost(&one.inclusive, &other.inclusive);
+        assert_same_cost(&one.exclusive, &other.exclusive);
         assert_same_block(one.block, other.block);
     }
 }

@@ -599,13 +599,14 @@ static void test_region_beside_others(void **state)
     };
     struct wm_report *report = session_report(&session);
     const struct wm_value *all = &report->energy.split.tree;
-    const struct wm_value *own = &report->regions.paths[0].own.tree_energy.value;
+    const struct wm_value *exclusive =
+        &report->regions.paths[0].exclusive.tree_energy.value;
     const struct wm_value *rest = &report->regions.rest.tree_energy.value;
 
     (void)state;
-    assert_true(all->known && own->known && rest->known);
-    assert_true(all->number > 0 && own->number >= 0 && rest->number >= 0);
-    assert_true(fabs(own->number + rest->number - all->number) < 1e-9);
+    assert_true(all->known && exclusive->known && rest->known);
+    assert_true(all->number > 0 && exclusive->number >= 0 && rest->number >= 0);
+    assert_true(fabs(exclusive->number + rest->number - all->number) < 1e-9);
     wm_report_free(report);
 }
 

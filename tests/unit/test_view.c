@@ -761,9 +761,9 @@ static void test_origin_of_regions(void **state)
         enum wm_origin origin;
         const char *words;
     } cases[] = {
-        { WM_MEASURED, "the dearest by own energy:\n" },
-        { WM_ESTIMATED, "the dearest by own energy; ESTIMATED:\n" },
-        { WM_SIMULATED, "the dearest by own energy; SIMULATED:\n" },
+        { WM_MEASURED, "the dearest by exclusive energy:\n" },
+        { WM_ESTIMATED, "the dearest by exclusive energy; ESTIMATED:\n" },
+        { WM_SIMULATED, "the dearest by exclusive energy; SIMULATED:\n" },
     };
     struct series series[ARRAY_LEN(region_series)];
 
@@ -810,7 +810,7 @@ static void test_regions_without_cpu_time(void **state)
 
     (void)state;
     char *text = print(&golden, WM_REPORT_TEXT);
-    if (!strstr(text, "   own time  region\n") || strstr(text, "own CPU"))
+    if (!strstr(text, " excl. time  region\n") || strstr(text, "excl. CPU"))
         fail_msg("%s", text);
     free(text);
 }

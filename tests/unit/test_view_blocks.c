@@ -277,6 +277,26 @@ static void test_round_trip(void **state)
     }
 }
 
+/* Files of earlier versions call the inclusive time "open". */
+static void test_open_is_inclusive(void **state)
+{
+    struct wm_block_results *results = results_of(&goldens[0]);
+    char *text = print(results, JSON), *key = strstr(text, "\"inclusive\"");
+
+    (void)state;
+    assert_non_null(key);
+    while (key) {
+        memcpy(key, "\"open\"     ", strlen("\"inclusive\""));
+        key = strstr(key, "\"inclusive\"");
+    }
+    struct wm_block_results *again = parse(text);
+    for (size_t i = 0; i < results->count; i++)
+        assert_true(again->blocks[i].inclusive_s == results->blocks[i].inclusive_s);
+    wm_block_results_free(again);
+    wm_block_results_free(results);
+    free(text);
+}
+
 /* What ours lacks without a GPU is 0 in gpu_tracker's layout, from ours as from a file. */
 static void test_without_gpu(void **state)
 {
@@ -555,6 +575,7 @@ int main(void)
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_nulls_have_reasons),
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_open_is_inclusive),
         cmocka_unit_test(test_without_gpu),
         cmocka_unit_test(test_python_nan),
         cmocka_unit_test(test_bad),

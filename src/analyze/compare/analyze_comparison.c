@@ -149,16 +149,16 @@ static void take_whole(const struct wm_report *report,
 static void take_region(const struct wm_region_usage *region,
                         const struct wm_block_figures *time, struct wm_compare_costs *costs)
 {
-    const struct wm_region_spending *open = &region->open;
+    const struct wm_region_spending *inclusive = &region->inclusive;
     double scatter = scatter_of(time);
 
     costs->calls = (double)(region->block.calls + region->block.unfinished);
-    *spent_on(costs, WM_COMPARE_CPU_TIME) = spent_in(&open->cpu_time);
-    *spent_on(costs, WM_COMPARE_ENERGY) = spent_in(&open->energy);
-    *spent_on(costs, WM_COMPARE_CPU_ENERGY) = spent_in(&open->cpu_energy);
-    *spent_on(costs, WM_COMPARE_DRAM_ENERGY) = spent_in(&open->dram_energy);
-    *spent_on(costs, WM_COMPARE_GPU_ENERGY) = spent_in(&open->gpu_energy);
-    *spent_on(costs, WM_COMPARE_TREE_ENERGY) = spent_in(&open->tree_energy);
+    *spent_on(costs, WM_COMPARE_CPU_TIME) = spent_in(&inclusive->cpu_time);
+    *spent_on(costs, WM_COMPARE_ENERGY) = spent_in(&inclusive->energy);
+    *spent_on(costs, WM_COMPARE_CPU_ENERGY) = spent_in(&inclusive->cpu_energy);
+    *spent_on(costs, WM_COMPARE_DRAM_ENERGY) = spent_in(&inclusive->dram_energy);
+    *spent_on(costs, WM_COMPARE_GPU_ENERGY) = spent_in(&inclusive->gpu_energy);
+    *spent_on(costs, WM_COMPARE_TREE_ENERGY) = spent_in(&inclusive->tree_energy);
     for (size_t i = 0; i < WM_COMPARE_COSTS && !isnan(scatter); i++)
         costs->spent[i].scatter = scatter * costs->spent[i].value;
 }

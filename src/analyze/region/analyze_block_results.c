@@ -39,7 +39,7 @@ static int copy_block(const struct wm_block *block, struct wm_block_result *resu
     result->calls = block->calls;
     result->nonempty_calls = block->nonempty_calls;
     result->unfinished = block->unfinished;
-    result->open_s = block->open_s;
+    result->inclusive_s = block->inclusive_s;
     result->time = figures_of(&block->time);
     result->time.total = wm_block_stats_sum(&block->time);
     memcpy(result->histogram, block->histogram, sizeof(result->histogram));
@@ -297,7 +297,7 @@ static json_t *json_time(struct writer *writer, const struct wm_block_result *bl
     if (!writer->details)
         return json;
     put(writer, json, "unit", json_string("seconds"));
-    put_number(writer, json, "open", block->open_s);
+    put_number(writer, json, "inclusive", block->inclusive_s);
     put(writer, json, "histogram", json_histogram(writer, block->histogram));
     return json;
 }

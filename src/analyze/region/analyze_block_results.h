@@ -28,7 +28,7 @@ struct wm_block_result {
 
     /* What gpu_tracker's JSON lacks: 0, NAN and all 0 there. */
     uint64_t unfinished;
-    double open_s;
+    double inclusive_s;
     uint64_t histogram[WM_BLOCK_BUCKETS];
 };
 

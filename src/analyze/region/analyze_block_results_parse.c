@@ -177,15 +177,17 @@ static int read_histogram(const struct reader *reader, const json_t *json,
     return WM_OK;
 }
 
+/* Earlier versions called the inclusive time "open". */
 static int read_time(const struct reader *reader, const json_t *json,
                      struct wm_block_result *result)
 {
     if (!json_is_object(json))
         return wrong(reader, "compute_time");
 
+    const char *key = json_object_get(json, "open") ? "open" : "inclusive";
     int status = read_figures(reader, json, "compute_time", &result->time);
     if (status == WM_OK)
-        status = read_number(reader, json, "open", &result->open_s);
+        status = read_number(reader, json, key, &result->inclusive_s);
     if (status == WM_OK)
         status =
             read_histogram(reader, json_object_get(json, "histogram"), result->histogram);

@@ -356,7 +356,7 @@ static void close_block(struct wm_blocks *blocks, struct live_block *live, int64
 {
     end_stretches(blocks, live);
     if (when_ns > live->open_from_ns)
-        live->seen.open_s +=
+        live->seen.inclusive_s +=
             (double)((uint64_t)when_ns - (uint64_t)live->open_from_ns) / 1e9;
 
     size_t last = blocks->open[--blocks->open_count];

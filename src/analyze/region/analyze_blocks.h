@@ -55,7 +55,7 @@ struct wm_block {
     uint64_t timepoints;
     struct wm_block_stats time; /* s, of the calls that ended */
     uint64_t histogram[WM_BLOCK_BUCKETS];
-    double open_s; /* time in which one was open at least */
+    double inclusive_s; /* time in which one call was open at least */
     struct wm_block_stats usage[WM_MEASUREMENT_COUNT];
 };
 

@@ -11,8 +11,8 @@
 #define WM_REGION_NO_ITEM SIZE_MAX
 
 enum wm_region_part {
-    WM_REGION_OPEN, /* while a call is open, whatever happened inside */
-    WM_REGION_OWN,
+    WM_REGION_INCLUSIVE, /* while a call is open, whatever happened inside */
+    WM_REGION_EXCLUSIVE,
     WM_REGION_PARTS,
 };
 
@@ -27,7 +27,7 @@ struct wm_region_item {
     uint64_t leaves;       /* calls that are innermost */
     uint64_t openings;
     int64_t open_from_ns;
-    struct wm_region_time own_from; /* by the clock of own time */
+    struct wm_region_time exclusive_from; /* by the clock of exclusive time */
     struct wm_region_time time[WM_REGION_PARTS];
     struct wm_region_share shares[WM_REGION_PARTS][WM_REGION_RESOURCES];
 };

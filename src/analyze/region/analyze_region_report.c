@@ -96,9 +96,9 @@ static void build_usage(const struct maker *maker, const struct wm_region_figure
         .parent = WM_NO_REGION,
         .depth = figures->depth,
         .is_free = figures->is_free,
-        .is_short = is_short(&figures->open),
-        .open = spending_of(maker, &figures->open),
-        .own = spending_of(maker, &figures->own),
+        .is_short = is_short(&figures->inclusive),
+        .inclusive = spending_of(maker, &figures->inclusive),
+        .exclusive = spending_of(maker, &figures->exclusive),
     };
     usage->block.name = NULL;
     if (!usage->name)
@@ -209,8 +209,8 @@ void wm_build_regions(struct wm_report_builder *builder)
         if (!builder->report->complete)
             wm_build_remark(builder,
                             "regions: calls are counted, and timed, up to the last that is "
-                            "known; how long a region was open, its own time, CPU time and "
-                            "joules are those up to the last tick");
+                            "known; inclusive and exclusive time, CPU time and joules are "
+                            "those up to the last tick");
         wm_region_wholes_find(builder->analysis, builder->report, maker.wholes);
         find_whys(&maker);
         build_all(&maker, indices, has_name);

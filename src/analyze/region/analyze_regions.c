@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyze_regions.c - time of regions, their own and while they are open.
+ * analyze_regions.c - inclusive and exclusive time of regions.
  *
  * The innermost calls share each moment evenly. So there is a clock that runs slower the
- * more of them there are: what passes on it while a region has an innermost call is its
- * own time of that call, and an edge concerns no region but its own and the one around it.
- * A call is innermost while no other is open right inside it, so it is enough to count
- * calls for each path, whatever thread they are of.
+ * more of them there are: what passes on it while a region has an innermost call is the
+ * exclusive time of that call, and an edge concerns no region but its own and the one
+ * around it. A call is innermost while no other is open right inside it, so it is enough to
+ * count calls for each path, whatever thread they are of.
  */
 #include "analyze/region/analyze_regions.h"
 
@@ -40,8 +40,8 @@ struct wm_regions {
     bool started;
     int64_t now_ns, end_ns; /* the last: no time passes after it */
 
-    /* The clock of own time, and that of its squares. They start again at each tick, as the
-     * sum of many small steps is the less exact the greater it gets. */
+    /* The clock of exclusive time, and that of its squares. They start again at each tick,
+     * as the sum of many small steps is the less exact the greater it gets. */
     struct wm_region_time clock;
     uint64_t leaves; /* of all paths */
     struct wm_region_item rest;
@@ -120,8 +120,8 @@ static void advance(struct wm_regions *regions, int64_t when_ns)
         regions->clock.ns += slow;
         regions->clock.squares += slow / (double)regions->leaves;
     } else {
-        regions->rest.time[WM_REGION_OWN].ns += ns;
-        regions->rest.time[WM_REGION_OWN].squares += ns;
+        regions->rest.time[WM_REGION_EXCLUSIVE].ns += ns;
+        regions->rest.time[WM_REGION_EXCLUSIVE].squares += ns;
     }
     regions->now_ns = when_ns;
 }
@@ -134,13 +134,13 @@ static void add_times(const struct wm_regions *regions, const struct wm_region_i
     double leaves = (double)item->leaves;
 
     if (item->open > 0) {
-        times[WM_REGION_OPEN].ns += (double)(regions->now_ns - item->open_from_ns);
-        times[WM_REGION_OPEN].squares = times[WM_REGION_OPEN].ns;
+        times[WM_REGION_INCLUSIVE].ns += (double)(regions->now_ns - item->open_from_ns);
+        times[WM_REGION_INCLUSIVE].squares = times[WM_REGION_INCLUSIVE].ns;
     }
     if (item->leaves > 0) {
-        times[WM_REGION_OWN].ns += leaves * (clock->ns - item->own_from.ns);
-        times[WM_REGION_OWN].squares +=
-            leaves * leaves * (clock->squares - item->own_from.squares);
+        times[WM_REGION_EXCLUSIVE].ns += leaves * (clock->ns - item->exclusive_from.ns);
+        times[WM_REGION_EXCLUSIVE].squares +=
+            leaves * leaves * (clock->squares - item->exclusive_from.squares);
     }
 }
 
@@ -149,7 +149,7 @@ static void settle(struct wm_regions *regions, struct wm_region_item *item)
 {
     add_times(regions, item, item->time);
     item->open_from_ns = regions->now_ns;
-    item->own_from = regions->clock;
+    item->exclusive_from = regions->clock;
 }
 
 static void touch(struct wm_regions *regions, struct wm_region_item *item)
@@ -290,7 +290,7 @@ static void take_resource(struct wm_regions *regions, enum wm_region_resource re
         meter->period_s = totals->period_s[resource];
     if (!meter->started) {
         wm_region_meter_start(meter, totals->when_ns, used);
-        regions->rest.shares[WM_REGION_OWN][resource].used = meter->base;
+        regions->rest.shares[WM_REGION_EXCLUSIVE][resource].used = meter->base;
         return;
     }
     meter->waited++;
@@ -346,7 +346,7 @@ static void take_tick(struct wm_regions *regions, const struct waiting_tick *tic
     totals.when_ns = regions->now_ns;
     for (size_t i = 0; i < regions->active_count; i++) {
         settle(regions, regions->active[i]);
-        regions->active[i]->own_from = (struct wm_region_time) { 0 };
+        regions->active[i]->exclusive_from = (struct wm_region_time) { 0 };
     }
     regions->clock = (struct wm_region_time) { 0 };
     for (int resource = 0; resource < WM_REGION_RESOURCES; resource++)
@@ -518,10 +518,10 @@ static void find_figures(const struct wm_regions *regions,
         .is_free = item->is_free,
         .openings = item->openings,
     };
-    find_cost(regions, item, WM_REGION_OPEN, &times[WM_REGION_OPEN], wholes,
-              &ret_figures->open);
-    find_cost(regions, item, WM_REGION_OWN, &times[WM_REGION_OWN], wholes,
-              &ret_figures->own);
+    find_cost(regions, item, WM_REGION_INCLUSIVE, &times[WM_REGION_INCLUSIVE], wholes,
+              &ret_figures->inclusive);
+    find_cost(regions, item, WM_REGION_EXCLUSIVE, &times[WM_REGION_EXCLUSIVE], wholes,
+              &ret_figures->exclusive);
 }
 
 bool wm_regions_path(const struct wm_regions *regions, uint32_t path,
@@ -548,8 +548,8 @@ void wm_regions_name(const struct wm_regions *regions, size_t name,
 void wm_regions_rest(const struct wm_regions *regions, const struct wm_region_whole *wholes,
                      struct wm_region_cost *ret_rest)
 {
-    find_cost(regions, &regions->rest, WM_REGION_OWN, &regions->rest.time[WM_REGION_OWN],
-              wholes, ret_rest);
+    find_cost(regions, &regions->rest, WM_REGION_EXCLUSIVE,
+              &regions->rest.time[WM_REGION_EXCLUSIVE], wholes, ret_rest);
 
     /* Of a run in which no time passed all is the rest. */
     for (int resource = 0; resource < WM_REGION_RESOURCES; resource++) {

@@ -9,7 +9,7 @@
  *
  * Between two ticks a device is taken to run evenly, so what it used is given to a region
  * by the time that the region was open (any call of it, each moment once): that is all
- * that happened meanwhile, whoever did it. What a path has of its own adds up over the
+ * that happened meanwhile, whoever did it. What a path has exclusively adds up over the
  * paths: each moment is shared evenly by the innermost open regions of all threads and the
  * calls that were started by themselves, and a moment without any belongs to none, which
  * is the rest.
@@ -99,7 +99,7 @@ struct wm_region_figures {
     uint32_t depth;
     bool is_free;
     uint64_t openings; /* times from no call open to one at least */
-    struct wm_region_cost open, own;
+    struct wm_region_cost inclusive, exclusive;
 };
 
 size_t wm_regions_path_count(const struct wm_regions *regions);
@@ -107,7 +107,7 @@ size_t wm_regions_name_count(const struct wm_regions *regions);
 
 /* Everything up to now of path number `path`, which is WM_REGIONS_MOST of those that are
  * taken together; false where no call had it. `wholes` is what was used in all, which the
- * own parts of all paths and the rest add up to; one for each resource. */
+ * exclusive parts of all paths and the rest add up to; one for each resource. */
 bool wm_regions_path(const struct wm_regions *regions, uint32_t path,
                      const struct wm_region_whole *wholes,
                      struct wm_region_figures *ret_figures);

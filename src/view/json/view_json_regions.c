@@ -105,8 +105,8 @@ static void put_region(const struct wm_json_node *node,
     put_stats(&time, &block->time, "no call ended");
     wm_json_put(&time, "total", json_real(wm_block_stats_sum(&block->time)));
     put_histogram(node, block->histogram);
-    put_spending(node, "open", &region->open);
-    put_spending(node, "own", &region->own);
+    put_spending(node, "inclusive", &region->inclusive);
+    put_spending(node, "exclusive", &region->exclusive);
     wm_json_put(node, "short", json_boolean(region->is_short));
     put_count(node, "timepoints", block->timepoints);
     put_count(node, "calls_with_timepoints", block->nonempty_calls);

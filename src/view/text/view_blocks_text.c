@@ -128,10 +128,10 @@ static void print_calls(const struct text *text, const struct wm_block_result *b
 static void print_time(const struct text *text, const struct wm_block_result *block)
 {
     char total[WM_QUANTITY_SIZE], mean[WM_QUANTITY_SIZE], std[WM_QUANTITY_SIZE];
-    char min[WM_QUANTITY_SIZE], max[WM_QUANTITY_SIZE], open[WM_QUANTITY_SIZE];
+    char min[WM_QUANTITY_SIZE], max[WM_QUANTITY_SIZE], inclusive[WM_QUANTITY_SIZE];
 
-    format_seconds(block->open_s, open);
-    fprintf(text->out, "  %-*s%s\n", FACT_WIDTH - 2, "open", open);
+    format_seconds(block->inclusive_s, inclusive);
+    fprintf(text->out, "  %-*s%s\n", FACT_WIDTH - 2, "inclusive", inclusive);
     if (block->calls == 0) {
         print_fact(text, "  time", "n/a (no call ended)");
         return;

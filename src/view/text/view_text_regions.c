@@ -12,7 +12,7 @@
 #define MOST_DEPTH 8  /* and so far in */
 #define NAME_WIDTH 48
 
-enum { COUNT_WIDTH = 12, FIGURE_WIDTH = 11, PERCENT_WIDTH = 9 };
+enum { COUNT_WIDTH = 12, FIGURE_WIDTH = 11, ENERGY_WIDTH = 13, PERCENT_WIDTH = 9 };
 
 /* Beyond it a figure says no more than that there was something. */
 #define MOST_RATIO 9.99
@@ -28,14 +28,14 @@ static double energy_or_time(const struct wm_region_spending *spending)
     return spending->energy.value.known ? spending->energy.value.number : spending->seconds;
 }
 
-static double own_cost(const struct wm_region_usage *region)
+static double exclusive_cost(const struct wm_region_usage *region)
 {
-    return energy_or_time(&region->own);
+    return energy_or_time(&region->exclusive);
 }
 
-static double open_cost(const struct wm_region_usage *region)
+static double inclusive_cost(const struct wm_region_usage *region)
 {
-    return energy_or_time(&region->open);
+    return energy_or_time(&region->inclusive);
 }
 
 /* The dearest after `last`, which is NULL at first, of those inside `parent`; of all names,
@@ -62,13 +62,13 @@ static void print_head(const struct table *table, const char *name)
     FILE *out = table->view->out;
 
     fprintf(out, "%*s%*s%*s%*s", COUNT_WIDTH, "calls", FIGURE_WIDTH, "mean time",
-            FIGURE_WIDTH, "open", FIGURE_WIDTH, "own time");
+            FIGURE_WIDTH, "incl. time", FIGURE_WIDTH, "excl. time");
     if (table->has_cpu) {
-        fprintf(out, "%*s", FIGURE_WIDTH, "own CPU");
+        fprintf(out, "%*s", FIGURE_WIDTH, "excl. CPU");
         wm_view_right(out, "±", PERCENT_WIDTH);
     }
     if (table->has_energy) {
-        fprintf(out, "%*s%*s", FIGURE_WIDTH, "energy", FIGURE_WIDTH, "own energy");
+        fprintf(out, "%*s%*s", ENERGY_WIDTH, "incl. energy", ENERGY_WIDTH, "excl. energy");
         wm_view_right(out, "±", PERCENT_WIDTH);
     }
     fprintf(out, "  %s\n", name);
@@ -95,7 +95,7 @@ static void print_joules(const struct table *table, const struct wm_region_value
 
     if (energy->value.known)
         wm_view_prefixed(text, energy->value.number, "J");
-    print_right(table, text, FIGURE_WIDTH);
+    print_right(table, text, ENERGY_WIDTH);
 }
 
 static void print_percent(const struct table *table, const struct wm_value *ratio,
@@ -125,26 +125,26 @@ static void print_name(const struct table *table, const struct wm_region_usage *
     fputc('\n', out);
 }
 
-static void print_spent(struct table *table, const struct wm_region_spending *open,
-                        const struct wm_region_spending *own, bool is_short)
+static void print_spent(struct table *table, const struct wm_region_spending *inclusive,
+                        const struct wm_region_spending *exclusive, bool is_short)
 {
-    if (open)
-        print_seconds(table, open->seconds);
+    if (inclusive)
+        print_seconds(table, inclusive->seconds);
     else
         wm_view_right(table->view->out, "", FIGURE_WIDTH);
-    print_seconds(table, own->seconds);
+    print_seconds(table, exclusive->seconds);
     if (table->has_cpu) {
-        print_right(table, wm_line_seconds(&own->cpu_time.value).text, FIGURE_WIDTH);
-        print_percent(table, &own->cpu_time.uncertainty, false);
+        print_right(table, wm_line_seconds(&exclusive->cpu_time.value).text, FIGURE_WIDTH);
+        print_percent(table, &exclusive->cpu_time.uncertainty, false);
     }
     if (!table->has_energy)
         return;
-    if (open)
-        print_joules(table, &open->energy);
+    if (inclusive)
+        print_joules(table, &inclusive->energy);
     else
-        wm_view_right(table->view->out, "", FIGURE_WIDTH);
-    print_joules(table, &own->energy);
-    print_percent(table, &own->energy.uncertainty, is_short);
+        wm_view_right(table->view->out, "", ENERGY_WIDTH);
+    print_joules(table, &exclusive->energy);
+    print_percent(table, &exclusive->energy.uncertainty, is_short);
     table->has_short |= is_short;
 }
 
@@ -158,7 +158,7 @@ static void print_region(struct table *table, const struct wm_region_usage *regi
         print_seconds(table, wm_block_stats_mean(&region->block.time));
     else
         wm_view_right(out, "n/a", FIGURE_WIDTH);
-    print_spent(table, &region->open, &region->own, region->is_short);
+    print_spent(table, &region->inclusive, &region->exclusive, region->is_short);
     print_name(table, region, depth);
 }
 
@@ -170,8 +170,8 @@ static void print_names(struct table *table)
 
     print_head(table, "region");
     for (size_t i = 0; i < MOST_NAMES; i++) {
-        region = next_dearest(regions->names, regions->name_count, WM_NO_REGION, own_cost,
-                              region);
+        region = next_dearest(regions->names, regions->name_count, WM_NO_REGION,
+                              exclusive_cost, region);
         if (!region)
             break;
         print_region(table, region, 0);
@@ -192,8 +192,8 @@ static void print_inside(struct table *table, size_t parent, uint32_t depth)
     if (depth >= MOST_DEPTH)
         return;
     while (table->lines < MOST_LINES &&
-           (region = next_dearest(regions->paths, regions->path_count, parent, open_cost,
-                                  region)) != NULL) {
+           (region = next_dearest(regions->paths, regions->path_count, parent,
+                                  inclusive_cost, region)) != NULL) {
         table->lines++;
         print_region(table, region, depth);
         if (region->children > 0)
@@ -233,7 +233,7 @@ void wm_line_regions(const struct wm_text_view *view)
                 regions->threads == 1 ? "" : "s");
     if (regions->processes > 1)
         wm_line_add(&detail, " ", "of %zu processes", regions->processes);
-    wm_line_add(&detail, "; ", "the dearest by own %s",
+    wm_line_add(&detail, "; ", "the dearest by exclusive %s",
                 table.has_energy ? "energy" : "time");
     if (table.has_energy)
         wm_line_add_origin(&detail, view->report->energy.origin);
