@@ -59,6 +59,11 @@ int wm_word_value(enum wm_word_list list, const char *word)
     return -1;
 }
 
+static int out_of_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "out of memory");
+}
+
 static json_t *channel_json(const struct wm_channel *channel, const char *column,
                             const char *clock)
 {
@@ -79,17 +84,10 @@ static json_t *channel_json(const struct wm_channel *channel, const char *column
         { "origin", wm_word(WM_WORDS_ORIGIN, (int)channel->origin) },
     };
     json_t *object = json_object();
-    bool whole = object != NULL;
 
-    for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]) && whole; i++)
-        whole =
-            json_object_set_new(object, strings[i].key, wm_text_json(strings[i].text)) == 0;
-    whole = whole &&
-            json_object_set_new(object, "period_ns", json_integer(channel->period_ns)) == 0;
-    if (!whole) {
-        json_decref(object);
-        return NULL;
-    }
+    for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
+        wm_json_set(&object, strings[i].key, wm_text_json(strings[i].text));
+    wm_json_set(&object, "period_ns", json_integer(channel->period_ns));
     return object;
 }
 
@@ -97,46 +95,27 @@ int wm_channels_to_json(const struct wm_channel *channels, const struct wm_colum
                         char **ret_text, struct wm_error *err)
 {
     json_t *array = json_array();
-    bool whole = array != NULL;
 
-    for (size_t i = 0; i < columns->count && whole; i++) {
+    for (size_t i = 0; i < columns->count; i++) {
         size_t clock = columns->clock_of[i];
-        json_t *channel =
-            channel_json(&channels[i], columns->values[i],
-                         clock == WM_TICK_CLOCK ? NULL : columns->clocks[clock]);
-        whole = json_array_append_new(array, channel) == 0;
+        wm_json_add(&array,
+                    channel_json(&channels[i], columns->values[i],
+                                 clock == WM_TICK_CLOCK ? NULL : columns->clocks[clock]));
     }
-    char *text = whole ? json_dumps(array, JSON_COMPACT) : NULL;
-    json_decref(array);
-    if (!text)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
-    *ret_text = text;
-    return WM_OK;
+    *ret_text = wm_json_dump(array, JSON_COMPACT);
+    return *ret_text ? WM_OK : out_of_memory(err);
 }
 
 json_t *wm_gap_json(const struct wm_gap *gap, const struct wm_columns *columns)
 {
     json_t *object = json_object();
-    bool whole =
-        object &&
-        json_object_set_new(object, "column", json_string(columns->values[gap->channel])) ==
-            0 &&
-        json_object_set_new(object, "from_ns", json_integer(gap->from_ns)) == 0 &&
-        json_object_set_new(object, "to_ns", json_integer(gap->to_ns)) == 0 &&
-        json_object_set_new(object, "state",
-                            json_string(wm_word(WM_WORDS_STATE, (int)gap->state))) == 0 &&
-        json_object_set_new(object, "why", wm_text_json(gap->why)) == 0;
 
-    if (!whole) {
-        json_decref(object);
-        return NULL;
-    }
+    wm_json_set(&object, "column", json_string(columns->values[gap->channel]));
+    wm_json_set(&object, "from_ns", json_integer(gap->from_ns));
+    wm_json_set(&object, "to_ns", json_integer(gap->to_ns));
+    wm_json_set(&object, "state", json_string(wm_word(WM_WORDS_STATE, (int)gap->state)));
+    wm_json_set(&object, "why", wm_text_json(gap->why));
     return object;
-}
-
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "out of memory");
 }
 
 int wm_channel_set_init(struct wm_channel_set *set, size_t room, struct wm_error *err)
@@ -328,18 +307,18 @@ static int read_channel(const json_t *object, struct wm_channel_set *set,
 int wm_channel_set_from_json(struct wm_channel_set *set, const char *text,
                              struct wm_error *err)
 {
-    json_error_t error;
-    json_t *array = json_loads(text, 0, &error);
+    json_t *array = NULL;
 
     *set = (struct wm_channel_set) { 0 };
-    if (!array && json_error_code(&error) == json_error_out_of_memory)
-        return out_of_memory(err);
+    int status = wm_json_load(text, strlen(text), &array, err);
+    if (status == WM_ENOMEM)
+        return status;
     if (!json_is_array(array)) {
         json_decref(array);
         return wm_fail(err, WM_EFORMAT, "the list of channels is not a JSON array");
     }
 
-    int status = wm_channel_set_init(set, json_array_size(array), err);
+    status = wm_channel_set_init(set, json_array_size(array), err);
     for (size_t i = 0; status == WM_OK && i < json_array_size(array); i++)
         status = read_channel(json_array_get(array, i), set, err);
     json_decref(array);

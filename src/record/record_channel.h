@@ -23,7 +23,7 @@ const char *wm_word(enum wm_word_list list, int value);
 /* -1 where there is no such word; `word` may be NULL. */
 int wm_word_value(enum wm_word_list list, const char *word);
 
-/* Compact JSON arrays of objects, the caller's to free. */
+/* A compact JSON array of objects, the caller's to free. */
 int wm_channels_to_json(const struct wm_channel *channels, const struct wm_columns *columns,
                         char **ret_text, struct wm_error *err);
 

@@ -336,30 +336,20 @@ static json_t *points_json(const struct wm_metric *metric)
 
     for (size_t i = 0; i < metric->count && array; i++) {
         const struct wm_metric_point *point = &metric->points[i];
-        json_t *pair = json_pack("[If]", (json_int_t)point->when_ns, point->value);
-        if (json_array_append_new(array, pair) < 0) {
-            json_decref(array);
-            array = NULL;
-        }
+        wm_json_add(&array, json_pack("[If]", (json_int_t)point->when_ns, point->value));
     }
     return array;
 }
 
 json_t *wm_metrics_json(const struct wm_result *result)
 {
-    json_t *series = json_object();
+    json_t *series = json_object(), *object = json_object();
 
-    for (size_t i = 0; i < result->metric_count && series; i++) {
-        const struct wm_metric *metric = &result->metrics[i];
-        if (json_object_set_new(series, metric->name, points_json(metric)) < 0) {
-            json_decref(series);
-            series = NULL;
-        }
-    }
-    if (!series)
-        return NULL;
-    return json_pack("{s:o,s:o}", "series", series, "note",
-                     wm_text_json(result->metrics_note));
+    for (size_t i = 0; i < result->metric_count; i++)
+        wm_json_set(&series, result->metrics[i].name, points_json(&result->metrics[i]));
+    wm_json_set(&object, "series", series);
+    wm_json_set(&object, "note", wm_text_json(result->metrics_note));
+    return object;
 }
 
 static int wrong(struct wm_error *err)

@@ -226,7 +226,7 @@ static void test_broken_run(void **state)
         { "{\"anchor_unix_ns\":9223372036854775807}", "'anchor_unix_ns'" },
         { "{\"expected_cores\":\"8\"}", "'expected_cores'" },
         { "{\"command\":\"ls\"}", "'command' is not an array" },
-        { "{\"command\":[1]}", "'command' is not a string" },
+        { "{\"command\":[1]}", "'command' is not an array of strings" },
         { "{\"command\":[\"a\",null]}", "'command'" },
         { "{\"notes\":[]}", "'notes' is not an object" },
         { "{\"notes\":{\"a\":1}}", "'notes'" },

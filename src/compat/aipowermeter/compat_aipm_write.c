@@ -178,7 +178,7 @@ static const char *describe(const struct wm_run *run, char *text, size_t size)
 static char *metadata_text(const struct aipm *aipm)
 {
     char date[WM_LOCALTIME_SIZE], description[512];
-    char *run_text = NULL, *text = NULL;
+    char *run_text = NULL;
 
     if (wm_run_to_json(aipm->run, &run_text, NULL) < 0)
         return NULL;
@@ -187,11 +187,8 @@ static char *metadata_text(const struct aipm *aipm)
         json_pack("{s:o,s:s,s:o}", "description",
                   wm_text_json(describe(aipm->run, description, sizeof(description))),
                   "date", date, "wattmeter", json_loads(run_text, 0, NULL));
-    if (object)
-        text = json_dumps(object, JSON_ENSURE_ASCII);
-    json_decref(object);
     free(run_text);
-    return text;
+    return wm_json_dump(object, JSON_ENSURE_ASCII);
 }
 
 static bool has_metadata(const char *path)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/base_json.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_text.h"
 #include "record/record_channel.h"
@@ -232,26 +233,19 @@ struct record {
     const struct wm_tick *tick;
     char pid[16];
     json_t *cpu;
-    bool failed; /* out of memory */
 };
-
-static void put(struct record *record, json_t *object, const char *key, json_t *value)
-{
-    if (json_object_set_new(object, key, value) < 0)
-        record->failed = true;
-}
 
 static void put_number(struct record *record, const char *key, double value)
 {
     if (!isnan(value))
-        put(record, record->cpu, key, json_real(value));
+        wm_json_set(&record->cpu, key, json_real(value));
 }
 
 /* For the one process that stands for all of them. */
 static void put_process(struct record *record, const char *key, double value)
 {
     if (!isnan(value))
-        put(record, record->cpu, key, json_pack("{s:f}", record->pid, value));
+        wm_json_set(&record->cpu, key, json_pack("{s:f}", record->pid, value));
 }
 
 /* NAN where there is none. */
@@ -346,14 +340,9 @@ static void put_cpu(struct record *record)
     put_process(record, "per_process_cpu_power", share * sum_of_part(record, PART_CORE));
 }
 
-static json_t *number_or_null(double value)
-{
-    return isnan(value) ? json_null() : json_real(value);
-}
-
 /* One of the three metrics, of each GPU and of all: their sum, or their mean. The
  * keys have to be there, whatever is known. */
-static void put_gpu_metric(struct record *record, json_t *object, const char *key,
+static void put_gpu_metric(const struct record *record, json_t **object, const char *key,
                            double (*value)(const struct record *,
                                            const struct wm_aipm_device *),
                            bool is_mean)
@@ -369,13 +358,13 @@ static void put_gpu_metric(struct record *record, json_t *object, const char *ke
             continue;
         double number = value(record, device);
         snprintf(name, sizeof(name), "%d", device->number);
-        put(record, each, name, number_or_null(number));
+        wm_json_set(&each, name, wm_json_known(true, number));
         sum += number;
         count++;
     }
-    put(record, object, key, number_or_null(is_mean ? sum / count : sum));
+    wm_json_set(object, key, wm_json_known(true, is_mean ? sum / count : sum));
     snprintf(name, sizeof(name), "per_gpu_%s", key);
-    put(record, object, name, each);
+    wm_json_set(object, name, each);
 }
 
 static double gpu_memory(const struct record *record, const struct wm_aipm_device *device)
@@ -388,13 +377,13 @@ static double gpu_percent(const struct record *record, const struct wm_aipm_devi
     return 100 * value_of(record, device->utilization);
 }
 
-static json_t *gpu_metrics(struct record *record)
+static json_t *gpu_metrics(const struct record *record)
 {
     json_t *gpu = json_object();
 
-    put_gpu_metric(record, gpu, "nvidia_power", watts_of, false);
-    put_gpu_metric(record, gpu, "nvidia_memory", gpu_memory, false);
-    put_gpu_metric(record, gpu, "nvidia_use_rate", gpu_percent, true);
+    put_gpu_metric(record, &gpu, "nvidia_power", watts_of, false);
+    put_gpu_metric(record, &gpu, "nvidia_memory", gpu_memory, false);
+    put_gpu_metric(record, &gpu, "nvidia_use_rate", gpu_percent, true);
     return gpu;
 }
 
@@ -408,12 +397,13 @@ static bool has_gpu(const struct wm_aipm_metrics *metrics)
 }
 
 /* {"cpu": "estimated"}, beside the metrics, where AIPowerMeter does not look: what of
- * them was not measured, by kind of device, and the worst of each kind. NULL where all
+ * them was not measured, by kind of device, and the worst of each kind. Nothing where all
  * was. */
-static json_t *origins_json(const struct wm_aipm_metrics *metrics)
+static void put_origins(const struct wm_aipm_metrics *metrics, json_t **line)
 {
     enum wm_origin worst[WM_DEVICE_OTHER + 1] = { WM_MEASURED };
     json_t *origins = NULL;
+    bool is_any = false;
 
     for (size_t i = 0; i < metrics->device_count; i++) {
         const struct wm_aipm_device *device = &metrics->devices[i];
@@ -424,12 +414,14 @@ static json_t *origins_json(const struct wm_aipm_metrics *metrics)
     for (int kind = 0; kind <= WM_DEVICE_OTHER; kind++) {
         if (worst[kind] == WM_MEASURED)
             continue;
-        if (!origins)
+        if (!is_any)
             origins = json_object();
-        json_object_set_new(origins, wm_word(WM_WORDS_DEVICE_KIND, kind),
-                            json_string(wm_word(WM_WORDS_ORIGIN, (int)worst[kind])));
+        is_any = true;
+        wm_json_set(&origins, wm_word(WM_WORDS_DEVICE_KIND, kind),
+                    json_string(wm_word(WM_WORDS_ORIGIN, (int)worst[kind])));
     }
-    return origins;
+    if (is_any)
+        wm_json_set(line, "origin", origins);
 }
 
 char *wm_aipm_metrics_record(const struct wm_aipm_metrics *metrics,
@@ -438,25 +430,19 @@ char *wm_aipm_metrics_record(const struct wm_aipm_metrics *metrics,
     struct record record = { .metrics = metrics, .tick = tick, .cpu = json_object() };
     json_t *told = json_object(), *line = json_object();
     char date[WM_LOCALTIME_SIZE];
-    char *text = NULL;
 
     snprintf(record.pid, sizeof(record.pid), "%d",
              metrics->run->pid > 0 ? metrics->run->pid : 1);
     wm_localtime_format(
         metrics->run->anchor_unix_ns - metrics->run->anchor_ns + tick->when_ns, date);
     put_cpu(&record);
-    put(&record, told, "cpu", record.cpu);
+    wm_json_set(&told, "cpu", record.cpu);
     if (has_gpu(metrics))
-        put(&record, told, "gpu", gpu_metrics(&record));
-    put(&record, line, "date", json_string(date));
-    put(&record, line, "metrics", told);
-    json_t *origins = origins_json(metrics);
-    if (origins)
-        put(&record, line, "origin", origins);
-    if (!record.failed)
-        text = json_dumps(line, 0);
-    json_decref(line);
-    return text;
+        wm_json_set(&told, "gpu", gpu_metrics(&record));
+    wm_json_set(&line, "date", json_string(date));
+    wm_json_set(&line, "metrics", told);
+    put_origins(metrics, &line);
+    return wm_json_dump(line, 0);
 }
 
 void wm_aipm_metrics_pass(struct wm_aipm_metrics *metrics, const struct wm_tick *tick)

@@ -73,7 +73,6 @@ static json_t *record_at(const struct wm_run *run, const struct wm_result *resul
                          size_t *next, int64_t when_ns)
 {
     char time[WM_LOCALTIME_SIZE];
-    bool failed = false;
 
     wm_localtime_format(run->anchor_unix_ns - run->anchor_ns + when_ns, time);
     json_t *record = json_pack("{s:s}", TIME_KEY, time);
@@ -81,14 +80,10 @@ static json_t *record_at(const struct wm_run *run, const struct wm_result *resul
         const struct wm_metric *metric = &result->metrics[i];
         if (next[i] == metric->count || metric->points[next[i]].when_ns != when_ns)
             continue;
-        failed |= json_object_set_new(record, metric->name,
-                                      json_real(metric->points[next[i]].value)) < 0;
+        wm_json_set(&record, metric->name, json_real(metric->points[next[i]].value));
         next[i]++;
     }
-    if (!failed)
-        return record;
-    json_decref(record);
-    return NULL;
+    return record;
 }
 
 static int add_records(json_t *array, const char *path, const struct wm_run *run,

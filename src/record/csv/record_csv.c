@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/base_json.h"
 #include "base/text/base_number.h"
 #include "base/text/base_out.h"
 #include "base/text/base_text.h"
@@ -344,9 +345,7 @@ static int csv_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
     size_t length = csv->gaps_length;
     uint64_t left_out = csv->gaps_left_out;
 
-    json_t *object = wm_gap_json(gap, &csv->columns);
-    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    json_decref(object);
+    char *text = wm_json_dump(wm_gap_json(gap, &csv->columns), JSON_COMPACT);
     if (!text)
         return out_of_memory(csv, err);
 

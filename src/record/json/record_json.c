@@ -132,20 +132,17 @@ static int keep_paths(struct json *json, const struct wm_region_batch *batch)
         json_t *parent = path->parent == WM_REGION_NO_PATH
                              ? json_null()
                              : json_integer((json_int_t)path->parent);
-        json_t *object = json_pack("{s:o, s:o, s:b}", "name", wm_text_json(path->name),
-                                   "parent", parent, "is_free", path->is_free);
-        if (json_array_append_new(json->paths, object) < 0)
-            return WM_ENOMEM;
+        wm_json_add(&json->paths,
+                    json_pack("{s:o, s:o, s:b}", "name", wm_text_json(path->name), "parent",
+                              parent, "is_free", path->is_free));
     }
     for (uint32_t i = 0; i < batch->thread_count; i++) {
         const struct wm_region_thread *thread = &batch->threads[i];
-        json_t *object =
-            json_pack("{s:i, s:i, s:I}", "pid", (int)thread->pid, "tid", (int)thread->tid,
-                      "process", (json_int_t)thread->process);
-        if (json_array_append_new(json->threads, object) < 0)
-            return WM_ENOMEM;
+        wm_json_add(&json->threads,
+                    json_pack("{s:i, s:i, s:I}", "pid", (int)thread->pid, "tid",
+                              (int)thread->tid, "process", (json_int_t)thread->process));
     }
-    return WM_OK;
+    return json->paths && json->threads ? WM_OK : WM_ENOMEM;
 }
 
 static int json_regions(void *state, const struct wm_region_batch *batch,
@@ -175,7 +172,7 @@ static int json_regions(void *state, const struct wm_region_batch *batch,
 
 static int put_array(struct json *json, const json_t *array, struct wm_error *err)
 {
-    char *text = json_dumps(array, JSON_COMPACT);
+    char *text = array ? json_dumps(array, JSON_COMPACT) : NULL;
 
     if (!text)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", json->path);
@@ -206,9 +203,7 @@ static int json_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
     struct json *json = state;
     bool first = !json->has_gaps;
 
-    json_t *object = wm_gap_json(gap, &json->columns);
-    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    json_decref(object);
+    char *text = wm_json_dump(wm_gap_json(gap, &json->columns), JSON_COMPACT);
     if (!text)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", json->path);
 

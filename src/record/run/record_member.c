@@ -48,17 +48,12 @@ static void *pointer_at(const void *slot)
 static json_t *pairs_json(const struct wm_pair *pairs, size_t count)
 {
     json_t *object = json_object();
-    bool whole = object != NULL;
 
-    for (size_t i = 0; i < count && whole; i++) {
+    for (size_t i = 0; i < count; i++) {
         json_t *key = wm_text_json(pairs[i].key ? pairs[i].key : "");
-        whole = key && json_object_set_new(object, json_string_value(key),
-                                           wm_text_json(pairs[i].value)) == 0;
+        const char *name = json_string_value(key);
+        wm_json_set(&object, name, name ? wm_text_json(pairs[i].value) : NULL);
         json_decref(key);
-    }
-    if (!whole) {
-        json_decref(object);
-        return NULL;
     }
     return object;
 }
@@ -67,12 +62,8 @@ static json_t *strings_json(char *const *strings, size_t count)
 {
     json_t *array = json_array();
 
-    for (size_t i = 0; i < count && array; i++) {
-        if (json_array_append_new(array, wm_text_json(strings[i])) < 0) {
-            json_decref(array);
-            array = NULL;
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        wm_json_add(&array, wm_text_json(strings[i]));
     return array;
 }
 
@@ -81,13 +72,8 @@ static json_t *structs_json(const struct wm_members *members, const char *items,
 {
     json_t *array = json_array();
 
-    for (size_t i = 0; i < count && array; i++) {
-        json_t *item = wm_members_json(members, items + i * members->size);
-        if (json_array_append_new(array, item) < 0) {
-            json_decref(array);
-            array = NULL;
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        wm_json_add(&array, wm_members_json(members, items + i * members->size));
     return array;
 }
 
@@ -115,8 +101,7 @@ static json_t *member_json(const struct wm_member *member, const char *base)
     }
     case WM_MEMBER_DOUBLE: {
         double value = *(const double *)slot;
-        bool known = isfinite(value) && !(member->unknown_is_negative && value < 0);
-        return known ? json_real(value) : json_null();
+        return wm_json_known(!(member->unknown_is_negative && value < 0), value);
     }
     case WM_MEMBER_BOOL:
         return json_boolean(*(const bool *)slot);
@@ -134,78 +119,65 @@ json_t *wm_members_json(const struct wm_members *members, const void *base)
 {
     json_t *object = json_object();
 
-    for (size_t i = 0; i < members->count && object; i++) {
-        const struct wm_member *member = &members->all[i];
-        if (json_object_set_new(object, member->key, member_json(member, base)) < 0) {
-            json_decref(object);
-            object = NULL;
-        }
-    }
+    for (size_t i = 0; i < members->count; i++)
+        wm_json_set(&object, members->all[i].key, member_json(&members->all[i], base));
     return object;
 }
 
-static bool absent(const json_t *value)
-{
-    return !value || json_is_null(value);
-}
-
 /* `ret_string` stays NULL where there is no value. */
-static int read_string(const json_t *value, const char *key, char **ret_string,
+static int read_string(const json_t *object, const char *key, char **ret_string,
                        struct wm_error *err)
 {
-    if (absent(value))
-        return WM_OK;
-    if (!json_is_string(value))
-        return wrong(key, "a string", err);
-    *ret_string = strdup(json_string_value(value));
+    const char *text = NULL;
+
+    int status = wm_json_get_text(object, key, &text, err);
+    if (status <= 0)
+        return status;
+    *ret_string = strdup(text);
     return *ret_string ? WM_OK : out_of_memory(err);
 }
 
-static int read_integer(const json_t *value, const struct wm_member *member, int64_t min,
+static int read_integer(const json_t *object, const struct wm_member *member, int64_t min,
                         int64_t max, int64_t *ret_value, struct wm_error *err)
 {
     *ret_value = member->unknown_is_negative ? -1 : 0;
-    if (absent(value))
-        return WM_OK;
-    if (!json_is_integer(value) || json_integer_value(value) < min ||
-        json_integer_value(value) > max)
-        return wrong(member->key, "a whole number in range", err);
-    *ret_value = json_integer_value(value);
-    return WM_OK;
+    return wm_json_get_integer(object, member->key, min, max, ret_value, err);
 }
 
-/* Here as below, what has been read is counted as it comes, so that a release is always
+/* What has been read is counted as it comes, here as below, so that a release is always
  * right. */
 static int read_pairs(json_t *object, const char *key, struct wm_pair *pairs,
                       size_t *ret_count, struct wm_error *err)
 {
-    int status = WM_OK;
     const char *name;
-    json_t *text;
+    json_t *value;
 
-    json_object_foreach(object, name, text)
+    json_object_foreach(object, name, value)
     {
-        if (status < 0)
-            break;
         struct wm_pair *pair = &pairs[(*ret_count)++];
+        if (!json_is_null(value) && !json_is_string(value))
+            return wrong(key, "an object of strings", err);
         pair->key = strdup(name);
-        status = pair->key ? read_string(text, key, &pair->value, err) : out_of_memory(err);
+        pair->value = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
+        if (!pair->key || (json_is_string(value) && !pair->value))
+            return out_of_memory(err);
     }
-    return status;
+    return WM_OK;
 }
 
 static int read_strings(const json_t *array, const char *key, char **strings,
                         size_t *ret_count, struct wm_error *err)
 {
-    int status = WM_OK;
-
-    for (size_t i = 0; status == WM_OK && i < json_array_size(array); i++) {
-        status = read_string(json_array_get(array, i), key, &strings[i], err);
-        if (status == WM_OK && !strings[i])
-            status = wrong(key, "an array of strings", err);
-        *ret_count += strings[i] != NULL;
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const char *text = json_string_value(json_array_get(array, i));
+        if (!text)
+            return wrong(key, "an array of strings", err);
+        strings[i] = strdup(text);
+        if (!strings[i])
+            return out_of_memory(err);
+        *ret_count = i + 1;
     }
-    return status;
+    return WM_OK;
 }
 
 static int read_structs(const struct wm_members *members, const json_t *array,
@@ -222,87 +194,76 @@ static int read_structs(const struct wm_members *members, const json_t *array,
     return status;
 }
 
-/* A zeroed array of elements of that size, for those of a JSON value of that type: the
- * member stays NULL for none. */
-static int make_array(const struct wm_member *member, const json_t *value, json_type type,
-                      size_t size, void *slot, struct wm_error *err)
+static int read_items(const struct wm_member *member, json_t *list, void *items,
+                      size_t *ret_count, struct wm_error *err)
 {
-    size_t count = type == JSON_OBJECT ? json_object_size(value) : json_array_size(value);
+    switch (member->type) {
+    case WM_MEMBER_STRINGS:
+        return read_strings(list, member->key, items, ret_count, err);
+    case WM_MEMBER_PAIRS:
+        return read_pairs(list, member->key, items, ret_count, err);
+    default:
+        return read_structs(member->of, list, member->key, items, ret_count, err);
+    }
+}
 
-    if (absent(value))
-        return WM_OK;
-    if (json_typeof(value) != type)
-        return wrong(member->key, type == JSON_OBJECT ? "an object" : "an array", err);
-    if (count == 0)
-        return WM_OK;
-    void *items = calloc(count, size);
+/* The member stays NULL where there are none. */
+static int read_list(const struct wm_member *member, const json_t *object, char *base,
+                     size_t item_size, struct wm_error *err)
+{
+    json_t *list = NULL;
+
+    int status = member->type == WM_MEMBER_PAIRS
+                     ? wm_json_get_object(object, member->key, &list, err)
+                     : wm_json_get_array(object, member->key, &list, err);
+    size_t count = json_is_object(list) ? json_object_size(list) : json_array_size(list);
+    if (status < 0 || count == 0)
+        return status;
+    void *items = calloc(count, item_size);
     if (!items)
         return out_of_memory(err);
-    memcpy(slot, &items, sizeof(items));
-    return WM_OK;
+    memcpy(base + member->slot, &items, sizeof(items));
+    return read_items(member, list, items, count_of(member, base), err);
 }
 
 static int read_member(const struct wm_member *member, const json_t *object, char *base,
                        struct wm_error *err)
 {
-    json_t *value = json_object_get(object, member->key);
     void *slot = base + member->slot;
+    const char *text = "";
     int64_t integer = 0;
-    int status = WM_OK;
+    int status = 0;
 
     switch (member->type) {
     case WM_MEMBER_STRING:
-        return read_string(value, member->key, slot, err);
+        return read_string(object, member->key, slot, err);
     case WM_MEMBER_TEXT:
-        if (absent(value))
-            return WM_OK;
-        if (!json_is_string(value))
-            return wrong(member->key, "a string", err);
-        wm_text_utf8(slot, member->size, json_string_value(value),
-                     json_string_length(value));
-        return WM_OK;
+        status = wm_json_get_text(object, member->key, &text, err);
+        wm_text_utf8(slot, member->size, text, strlen(text));
+        return status;
     case WM_MEMBER_INT:
-        status = read_integer(value, member, INT_MIN, INT_MAX, &integer, err);
+        status = read_integer(object, member, INT_MIN, INT_MAX, &integer, err);
         *(int *)slot = (int)integer;
         return status;
     case WM_MEMBER_TIME:
-        status = read_integer(value, member, 0, WM_TIME_MAX_NS, &integer, err);
+        status = read_integer(object, member, 0, WM_TIME_MAX_NS, &integer, err);
         *(int64_t *)slot = integer;
         return status;
     case WM_MEMBER_UINT64:
-        status = read_integer(value, member, 0, INT64_MAX, &integer, err);
+        status = read_integer(object, member, 0, INT64_MAX, &integer, err);
         *(uint64_t *)slot = (uint64_t)integer;
         return status;
     case WM_MEMBER_DOUBLE:
         *(double *)slot = member->unknown_is_negative ? -1 : 0;
-        if (absent(value))
-            return WM_OK;
-        if (!json_is_number(value))
-            return wrong(member->key, "a number", err);
-        *(double *)slot = json_number_value(value);
-        return WM_OK;
+        return wm_json_get_number(object, member->key, slot, err);
     case WM_MEMBER_BOOL:
-        if (absent(value))
-            return WM_OK;
-        if (!json_is_boolean(value))
-            return wrong(member->key, "true or false", err);
-        *(bool *)slot = json_is_true(value);
-        return WM_OK;
+        return wm_json_get_bool(object, member->key, slot, err);
     case WM_MEMBER_STRINGS:
-        status = make_array(member, value, JSON_ARRAY, sizeof(char *), slot, err);
-        return status < 0 ? status
-                          : read_strings(value, member->key, *(char ***)slot,
-                                         count_of(member, base), err);
+        return read_list(member, object, base, sizeof(char *), err);
     case WM_MEMBER_PAIRS:
-        status = make_array(member, value, JSON_OBJECT, sizeof(struct wm_pair), slot, err);
-        return status < 0 ? status
-                          : read_pairs(value, member->key, *(struct wm_pair **)slot,
-                                       count_of(member, base), err);
+        return read_list(member, object, base, sizeof(struct wm_pair), err);
     case WM_MEMBER_STRUCTS:
-        status = make_array(member, value, JSON_ARRAY, member->of->size, slot, err);
-        return status < 0 ? status
-                          : read_structs(member->of, value, member->key, pointer_at(slot),
-                                         count_of(member, base), err);
+        return read_list(member, object, base, member->of->size, err);
     }
     return WM_OK;
 }
@@ -314,9 +275,9 @@ int wm_members_read(const struct wm_members *members, const json_t *object, cons
 
     if (!json_is_object(object))
         return wrong(key, "an object", err);
-    for (size_t i = 0; i < members->count && status == WM_OK; i++)
+    for (size_t i = 0; i < members->count && status >= 0; i++)
         status = read_member(&members->all[i], object, base, err);
-    return status;
+    return status < 0 ? status : WM_OK;
 }
 
 static void release_pairs(struct wm_pair *pairs, size_t count)

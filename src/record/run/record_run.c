@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/base_json.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/record_metrics.h"
@@ -158,11 +159,10 @@ void wm_result_release(struct wm_result *result)
 }
 
 /* Takes `object` over. */
-static int print(json_t *object, bool whole, char **ret_text, struct wm_error *err)
+static int print(json_t *object, char **ret_text, struct wm_error *err)
 {
-    char *text = whole ? json_dumps(object, JSON_COMPACT) : NULL;
+    char *text = wm_json_dump(object, JSON_COMPACT);
 
-    json_decref(object);
     if (!text)
         return wm_fail(err, WM_ENOMEM, "out of memory");
     *ret_text = text;
@@ -171,19 +171,16 @@ static int print(json_t *object, bool whole, char **ret_text, struct wm_error *e
 
 int wm_run_to_json(const struct wm_run *run, char **ret_text, struct wm_error *err)
 {
-    json_t *object = wm_members_json(&runs, run);
-
-    return print(object, object != NULL, ret_text, err);
+    return print(wm_members_json(&runs, run), ret_text, err);
 }
 
 int wm_result_to_json(const struct wm_result *result, char **ret_text, struct wm_error *err)
 {
     json_t *object = wm_members_json(&results, result);
-    bool whole = object != NULL;
 
-    if (whole && (result->metric_count > 0 || result->metrics_note[0]))
-        whole = json_object_set_new(object, "metrics", wm_metrics_json(result)) == 0;
-    return print(object, whole, ret_text, err);
+    if (result->metric_count > 0 || result->metrics_note[0])
+        wm_json_set(&object, "metrics", wm_metrics_json(result));
+    return print(object, ret_text, err);
 }
 
 bool wm_run_is_gpu_source(const char *name)
@@ -202,25 +199,12 @@ bool wm_run_may_have_gpus(const struct wm_run *run)
     return run->gpu_count > 0 || run->expected_gpu_count > 0 || run->gpus_unknown;
 }
 
-static int parse(const char *text, json_t **ret_object, struct wm_error *err)
-{
-    json_error_t error;
-    json_t *object = json_loads(text, 0, &error);
-
-    if (!object && json_error_code(&error) == json_error_out_of_memory)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
-    if (!object)
-        return wm_fail(err, WM_EFORMAT, "not JSON: %s", error.text);
-    *ret_object = object;
-    return WM_OK;
-}
-
 int wm_run_from_json(const char *text, struct wm_run *ret_run, struct wm_error *err)
 {
     struct wm_run run = { 0 };
     json_t *object = NULL;
 
-    int status = parse(text, &object, err);
+    int status = wm_json_load(text, strlen(text), &object, err);
     if (status < 0)
         return status;
     status = wm_members_read(&runs, object, "run", &run, err);
@@ -239,7 +223,7 @@ int wm_result_from_json(const char *text, struct wm_result *ret_result,
     struct wm_result result = { 0 };
     json_t *object = NULL;
 
-    int status = parse(text, &object, err);
+    int status = wm_json_load(text, strlen(text), &object, err);
     if (status < 0)
         return status;
     status = wm_members_read(&results, object, "result", &result, err);

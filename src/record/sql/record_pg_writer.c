@@ -258,14 +258,10 @@ static char *gaps_to_json(const struct wm_pg_writer *writer, const struct wm_gap
                           size_t count)
 {
     json_t *array = json_array();
-    bool whole = array != NULL;
 
-    for (size_t i = 0; i < count && whole; i++)
-        whole =
-            json_array_append_new(array, wm_gap_json(&gaps[i], &writer->run.columns)) == 0;
-    char *text = whole ? json_dumps(array, JSON_COMPACT) : NULL;
-    json_decref(array);
-    return text;
+    for (size_t i = 0; i < count; i++)
+        wm_json_add(&array, wm_gap_json(&gaps[i], &writer->run.columns));
+    return wm_json_dump(array, JSON_COMPACT);
 }
 
 int wm_pg_writer_gaps(struct wm_pg_writer *writer, const struct wm_gap *gaps, size_t count,
@@ -297,40 +293,32 @@ void wm_pg_writer_resume(struct wm_pg_writer *writer)
 static char *paths_to_json(const struct wm_region_batch *batch)
 {
     json_t *array = json_array();
-    bool whole = array != NULL;
 
-    for (uint32_t i = 0; i < batch->path_count && whole; i++) {
+    for (uint32_t i = 0; i < batch->path_count; i++) {
         const struct wm_region_path *path = &batch->paths[i];
         json_t *parent = path->parent == WM_REGION_NO_PATH
                              ? json_null()
                              : json_integer((json_int_t)path->parent);
-        json_t *object =
-            json_pack("{s:I, s:o, s:o, s:I, s:b}", "id", (json_int_t)batch->first_path + i,
-                      "parent", parent, "name", wm_text_json(path->name), "depth",
-                      (json_int_t)path->depth, "is_free", path->is_free);
-        whole = json_array_append_new(array, object) == 0;
+        wm_json_add(&array, json_pack("{s:I, s:o, s:o, s:I, s:b}", "id",
+                                      (json_int_t)batch->first_path + i, "parent", parent,
+                                      "name", wm_text_json(path->name), "depth",
+                                      (json_int_t)path->depth, "is_free", path->is_free));
     }
-    char *text = whole ? json_dumps(array, JSON_COMPACT) : NULL;
-    json_decref(array);
-    return text;
+    return wm_json_dump(array, JSON_COMPACT);
 }
 
 static char *threads_to_json(const struct wm_region_batch *batch)
 {
     json_t *array = json_array();
-    bool whole = array != NULL;
 
-    for (uint32_t i = 0; i < batch->thread_count && whole; i++) {
+    for (uint32_t i = 0; i < batch->thread_count; i++) {
         const struct wm_region_thread *thread = &batch->threads[i];
-        json_t *object =
-            json_pack("{s:I, s:i, s:i, s:I}", "id", (json_int_t)batch->first_thread + i,
-                      "pid", (int)thread->pid, "tid", (int)thread->tid, "process",
-                      (json_int_t)thread->process);
-        whole = json_array_append_new(array, object) == 0;
+        wm_json_add(&array, json_pack("{s:I, s:i, s:i, s:I}", "id",
+                                      (json_int_t)batch->first_thread + i, "pid",
+                                      (int)thread->pid, "tid", (int)thread->tid, "process",
+                                      (json_int_t)thread->process));
     }
-    char *text = whole ? json_dumps(array, JSON_COMPACT) : NULL;
-    json_decref(array);
-    return text;
+    return wm_json_dump(array, JSON_COMPACT);
 }
 
 /* Takes `json` over. */
