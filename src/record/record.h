@@ -19,36 +19,10 @@
 #define WM_RECORD_H
 
 #include "base/base_error.h"
+#include "record/record_channel.h"
+#include "record/record_regions.h"
 #include "record/run/record_run.h"
-#include "region/drain/region_calls.h"
 #include "wattmeter/recording.h"
-
-/* A time in which a channel had no value. */
-struct wm_gap {
-    size_t channel;
-    int64_t from_ns; /* the first tick without a value */
-    int64_t to_ns;   /* the last one */
-    enum wm_reading_state state;
-    char why[96];
-};
-
-/* A call of a region that is over. */
-struct wm_region_record {
-    int64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */
-    uint32_t path, thread;
-    bool is_open; /* it never ended: stop_ns is when this became known */
-};
-
-/* Calls in the order of their stops, with the paths and threads that are new since the
- * batch before. Paths and threads are counted from 0, and none is left out. */
-struct wm_region_batch {
-    const struct wm_region_path *paths; /* of first_path and so on */
-    const struct wm_region_thread *threads;
-    const struct wm_region_record *calls;
-    uint32_t first_path, path_count;
-    uint32_t first_thread, thread_count;
-    size_t call_count;
-};
 
 struct wm_recorder;
 

@@ -8,6 +8,7 @@
 #include "base/text/base_json.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
+#include "record/run/record_run.h"
 
 enum { WORDS_MAX = 8 };
 

@@ -5,9 +5,20 @@
 #define WM_RECORD_CHANNEL_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
-#include "record/record.h"
+#include "base/base_error.h"
 #include "record/record_column.h"
+#include "wattmeter/source.h"
+
+/* A time in which a channel had no value. */
+struct wm_gap {
+    size_t channel;
+    int64_t from_ns; /* the first tick without a value */
+    int64_t to_ns;   /* the last one */
+    enum wm_reading_state state;
+    char why[96];
+};
 
 /* Enumerations are stored as words, which a person can read and a later
  * version may add to. */

@@ -10,8 +10,10 @@
 #ifndef WM_RECORD_OPS_H
 #define WM_RECORD_OPS_H
 
-#include "record/record.h"
+#include "record/record_channel.h"
+#include "record/record_regions.h"
 #include "record/run/record_run.h"
+#include "wattmeter/recording.h"
 
 struct wm_recorder_ops {
     const char *name;

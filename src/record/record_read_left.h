@@ -13,6 +13,7 @@
 #define WM_RECORD_READ_LEFT_H
 
 #include "record/record_regions.h"
+#include "record/run/record_run.h"
 
 enum { WM_LEFT_REMARK = 384 };
 

@@ -1,14 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_regions.h - a batch of regions that grows: what waits to be written, and what
- * has been read. Each name is copied.
+ * record_regions.h - regions as recorders and readers pass them on, and a batch of them
+ * that grows: what waits to be written, and what has been read. Each name is copied.
  *
- * All zero is an empty one.
+ * A part that is all zero is an empty one.
  */
 #ifndef WM_RECORD_REGIONS_H
 #define WM_RECORD_REGIONS_H
 
-#include "record/record.h"
+#include <stdbool.h>
+
+#include "base/base_error.h"
+#include "region/drain/region_calls.h"
+
+/* A call of a region that is over. */
+struct wm_region_record {
+    int64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */
+    uint32_t path, thread;
+    bool is_open; /* it never ended: stop_ns is when this became known */
+};
+
+/* Calls in the order of their stops, with the paths and threads that are new since the
+ * batch before. Paths and threads are counted from 0, and none is left out. */
+struct wm_region_batch {
+    const struct wm_region_path *paths; /* of first_path and so on */
+    const struct wm_region_thread *threads;
+    const struct wm_region_record *calls;
+    uint32_t first_path, path_count;
+    uint32_t first_thread, thread_count;
+    size_t call_count;
+};
 
 struct wm_regions_part {
     struct wm_region_path *paths;

@@ -8,6 +8,7 @@
 
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
+#include "record/run/record_run.h"
 
 /* Calls in a batch. */
 enum { CALLS_AT_ONCE = 4096 };
