@@ -216,8 +216,9 @@ OTHERS = {
     "export/segment": "export aipm/generation1 --run 1 -o out.csv",
     "export/chain": ("export recordings/v1-tree.sqlite -o a.csv", "export a.csv -o b.sqlite",
                      "export b.sqlite -o out.csv"),
-    "export/codecarbon-append": tuple(f"export recordings/v1.csv --codecarbon made/out-{version}"
-                                      for version in ("2.1.csv", "2.8.csv", "3.3.csv")),
+    "export/codecarbon-append": tuple(
+        f"export recordings/v1-tree.sqlite {words} --codecarbon made/out-{version}.csv"
+        for version in ("2.1", "2.8", "3.3") for words in ("", "--append")),
     "combine/csv": f"combine {SUB}/main.csv {SUB}/child.csv -o out.csv",
     "combine/sqlite": ("export recordings/v1-tree.sqlite --sub-tracking a.sqlite",
                        f"combine {SUB}/combined.sqlite a.sqlite -o out.sqlite"),
