@@ -9,11 +9,14 @@
 #include "base/base_clock.h"
 #include "base/base_error.h"
 #include "doctor/doctor_advisers.h"
-#include "doctor/doctor_open.h"
 #include "doctor/doctor_pace.h"
 #include "doctor/doctor_silent.h"
 #include "source/source_config.h"
+#include "source/source_set.h"
 #include "track/account/track_account.h"
+
+/* How long an opening is waited for: as long as `wattmeter info` does. */
+#define OPEN_S 4
 
 /* Sensors change every 10 ms at best; this is as often as they can be asked
  * without being a load themselves. */
@@ -25,7 +28,7 @@
 /* What is known of one source. */
 struct patient {
     struct wm_doctor_source finding;
-    struct wm_source *source; /* NULL where it could not be opened */
+    struct wm_source *source; /* the set's; NULL where it could not be opened */
     struct wm_doctor_channel *channels;
     struct wm_reading *readings;
     struct wm_pace *paces; /* one per channel */
@@ -38,6 +41,7 @@ struct patient {
 };
 
 struct wm_doctor {
+    struct wm_source_set *sources;
     struct patient *patients;
     size_t count;
 };
@@ -76,18 +80,16 @@ static const char *without_name(const char *text, const char *name)
     return text;
 }
 
-/* Takes over the source. */
-static int admit(struct patient *patient, const char *name,
-                 const struct wm_doctor_opened *opened,
+static int admit(struct patient *patient, const struct wm_source_member *member,
                  const struct wm_source_config *config, struct wm_error *err)
 {
-    patient->finding.name = name;
-    patient->finding.summary = wm_source_summary(name);
-    patient->source = opened->source;
+    patient->finding.name = member->name;
+    patient->finding.summary = wm_source_summary(member->name);
+    patient->source = member->source;
     if (!patient->source) {
-        patient->failure = opened->err;
-        patient->finding.health = health_of_status(opened->err.status);
-        patient->finding.detail = without_name(patient->failure.text, name);
+        patient->failure = member->failure;
+        patient->finding.health = health_of_status(member->failure.status);
+        patient->finding.detail = without_name(patient->failure.text, member->name);
         return WM_OK;
     }
 
@@ -102,7 +104,8 @@ static int admit(struct patient *patient, const char *name,
     patient->finding.channels = patient->channels;
     patient->finding.channel_count = count;
     if (wm_source_detail(patient->source))
-        patient->finding.detail = without_name(wm_source_detail(patient->source), name);
+        patient->finding.detail =
+            without_name(wm_source_detail(patient->source), member->name);
 
     int status = wm_silent_find(patient->source, config->gpus, &patient->silent, err);
     patient->finding.silent = patient->silent.labels;
@@ -239,19 +242,22 @@ static void take_advice(struct patient *patient, const struct wm_source_config *
         patient->finding.health = WM_HEALTH_PARTLY;
 }
 
-static int admit_all(struct wm_doctor *doctor, struct wm_doctor_opened *opened,
-                     size_t count, const struct wm_source_config *config,
+static int admit_all(struct wm_doctor *doctor, const struct wm_source_config *config,
                      struct wm_error *err)
 {
-    int status = wm_doctor_open(config, opened, count, err);
+    int status = wm_source_set_new(config, 0, &doctor->sources, err);
+    if (status == WM_OK)
+        status = wm_source_set_open_all(doctor->sources, OPEN_S, err);
+    if (status < 0)
+        return status;
 
-    for (size_t i = 0; i < count && status == WM_OK; i++) {
-        status = admit(&doctor->patients[doctor->count++], wm_source_name(i), &opened[i],
-                       config, err);
-        opened[i].source = NULL;
-    }
-    for (size_t i = 0; i < count; i++)
-        wm_source_close(opened[i].source);
+    size_t count = wm_source_set_count(doctor->sources);
+    doctor->patients = calloc(count + 1, sizeof(*doctor->patients)); /* the tracker */
+    if (!doctor->patients)
+        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
+    for (size_t i = 0; i < count && status == WM_OK; i++)
+        status = admit(&doctor->patients[doctor->count++],
+                       wm_source_set_member(doctor->sources, i), config, err);
     return status;
 }
 
@@ -268,31 +274,15 @@ static void examine(struct wm_doctor *doctor, const struct wm_source_config *con
     take_advice(tracker, config, examine_tracker(tracker));
 }
 
-static size_t count_sources(void)
-{
-    size_t count = 0;
-
-    while (wm_source_name(count))
-        count++;
-    return count;
-}
-
 int wm_doctor_examine(const struct wm_source_config *config, int64_t duration_ns,
                       struct wm_doctor **ret_doctor, struct wm_error *err)
 {
     const struct wm_source_config full = wm_source_config_complete(config);
-    size_t count = count_sources();
-    struct wm_doctor_opened *opened = calloc(count, sizeof(*opened));
     struct wm_doctor *doctor = calloc(1, sizeof(*doctor));
-    int status = WM_OK;
 
-    if (doctor)
-        doctor->patients = calloc(count + 1, sizeof(*doctor->patients)); /* the tracker */
-    if (!opened || !doctor || !doctor->patients)
-        status = wm_fail(err, WM_ENOMEM, "doctor: out of memory");
-    if (status == WM_OK)
-        status = admit_all(doctor, opened, count, &full, err);
-    free(opened);
+    if (!doctor)
+        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
+    int status = admit_all(doctor, &full, err);
     if (status < 0) {
         wm_doctor_free(doctor);
         return status;
@@ -308,13 +298,13 @@ void wm_doctor_free(struct wm_doctor *doctor)
         return;
     for (size_t i = 0; i < doctor->count; i++) {
         struct patient *patient = &doctor->patients[i];
-        wm_source_close(patient->source);
         free(patient->channels);
         free(patient->readings);
         free(patient->paces);
         wm_silent_release(&patient->silent);
     }
     free(doctor->patients);
+    wm_source_set_close(doctor->sources);
     free(doctor);
 }
 

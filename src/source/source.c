@@ -10,7 +10,6 @@
 #include "source/source_config.h"
 #include "source/source_guarded.h"
 #include "source/source_ops.h"
-#include "source/source_round.h"
 
 /* A list that a reader can see, in an order that we chose. Backends that
  * register themselves from constructors would save these lines and lose both,

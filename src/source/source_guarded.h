@@ -26,7 +26,7 @@ void wm_guarded_close(struct wm_guarded *guarded);
 /* The backend's own state, for what is fixed from open() on. */
 const void *wm_guarded_state(const struct wm_guarded *guarded);
 
-/* The two halves of a reading; see source_round.h. */
+/* The two halves of a reading; see wm_source_set_collect(). */
 void wm_guarded_begin(struct wm_guarded *guarded);
 void wm_guarded_collect(struct wm_guarded *guarded, int64_t deadline_ns, int64_t oldest_ns,
                         struct wm_reading *readings);

@@ -9,6 +9,9 @@
 #ifndef WM_SOURCE_OPS_H
 #define WM_SOURCE_OPS_H
 
+#include <stdbool.h>
+
+#include "base/base_error.h"
 #include "wattmeter/source.h"
 
 struct wm_source_ops {
@@ -82,5 +85,16 @@ extern const struct wm_source_ops wm_source_nvml;
 extern const struct wm_source_ops wm_source_drm;
 extern const struct wm_source_ops wm_source_battery;
 extern const struct wm_source_ops wm_source_estimate;
+
+/* A reading in two steps, for source_set.c, which reads many sources at once. Whether a
+ * source is asked in a thread of its own; of others wm_source_begin() asks nothing, and
+ * wm_source_collect() all. See wm_source_set_collect() for the rest. */
+bool wm_source_is_guarded(const struct wm_source *source);
+void wm_source_begin(struct wm_source *source);
+int wm_source_collect(struct wm_source *source, int64_t deadline_ns, int64_t oldest_ns,
+                      struct wm_reading *readings, size_t count, struct wm_error *err);
+
+/* CPU time used for the source's readings in other threads than the caller's. */
+int64_t wm_source_cpu_ns(const struct wm_source *source);
 
 #endif

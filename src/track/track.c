@@ -24,6 +24,8 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     static const struct wm_tracker_options defaults = { 0 };
     if (!options)
         options = &defaults;
+    const struct wm_source_config config = { .gpus = options->gpus,
+                                             .cpu_watts = options->cpu_watts };
 
     int64_t interval_ns = options->interval_ns ? options->interval_ns : DEFAULT_INTERVAL_NS;
     if (interval_ns < WM_INTERVAL_MIN_NS || interval_ns > WM_INTERVAL_MAX_NS)
@@ -42,7 +44,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     tracker->baseline_ns = options->baseline_ns;
     tracker->interval_ns = interval_ns;
     tracker->own_process = options->own_process;
-    tracker->visible_to = options->visible_to;
+    tracker->wants_estimate = options->cpu_watts != NULL;
     tracker->run.interval_ns = interval_ns;
     tracker->run.expected_cores = options->expected_cores;
     tracker->pid_fd = tracker->end_fd = -1;
@@ -50,19 +52,9 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     tracker->result.exit_status = -1;
     tracker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-    int status = wm_ticker_new(&tracker->ticker, err);
+    int status = wm_source_set_new(&config, options->visible_to, &tracker->sources, err);
     if (status == WM_OK && tracker->wake_fd < 0)
         status = wm_fail_errno(err, "tracker: eventfd");
-    if (status == WM_OK && options->gpus) {
-        tracker->gpus = strdup(options->gpus);
-        if (!tracker->gpus)
-            status = wm_fail(err, WM_ENOMEM, "tracker: out of memory");
-    }
-    if (status == WM_OK && options->cpu_watts) {
-        tracker->cpu_watts = strdup(options->cpu_watts);
-        if (!tracker->cpu_watts)
-            status = wm_fail(err, WM_ENOMEM, "tracker: out of memory");
-    }
     if (status < 0) {
         wm_tracker_free(tracker);
         return status;
@@ -80,15 +72,13 @@ void wm_tracker_free(struct wm_tracker *tracker)
     wm_track_forget_target(tracker);
     wm_analysis_free(tracker->analysis);
     wm_ticker_free(tracker->ticker);
+    wm_source_set_close(tracker->sources);
     if (tracker->wake_fd >= 0)
         close(tracker->wake_fd);
     wm_result_release(&tracker->result);
     wm_run_release(&tracker->run);
     free(tracker->record_target);
     free(tracker->metrics_path);
-    wm_track_gpus_free(tracker->choice);
-    free(tracker->cpu_watts);
-    free(tracker->gpus);
     free(tracker);
 }
 
@@ -99,57 +89,27 @@ int wm_track_check_new(const struct wm_tracker *tracker, struct wm_error *err)
     return WM_OK;
 }
 
-/* What the source called `name` is to be told of GPUs. */
-static int choose_gpus(struct wm_tracker *tracker, const char *name, const char **ret_list,
+/* Notes that the source was opened, and which of its GPUs it leaves out. */
+static int note_source(struct wm_run *run, const struct wm_source_set *sources,
                        struct wm_error *err)
 {
-    const char *words = tracker->gpus;
-
-    if (!words || strcmp(words, "all") == 0 || strcmp(words, "none") == 0) {
-        *ret_list = words;
-        return WM_OK;
-    }
-    if (!tracker->choice) {
-        int status = wm_track_gpus_new(words, tracker->visible_to, &tracker->choice, err);
-        if (status < 0)
-            return status;
-        const char *remark = wm_track_gpus_remark(tracker->choice);
-        if (remark)
-            status = wm_run_add_gpu_remark(&tracker->run, remark, err);
-        if (status < 0)
-            return status;
-    }
-    return wm_track_gpus_of(tracker->choice, name, ret_list, err);
-}
-
-/* Adds the source, and where it was to read all its GPUs and does not, a remark: it
- * leaves out only those that do not say who they are, and tells in its detail which
- * and why. */
-static int add_source(struct wm_tracker *tracker, struct wm_source *source,
-                      struct wm_error *err)
-{
-    int read_before, read, there_before, there;
-    const char *detail = wm_source_detail(source);
+    const struct wm_source_member *added =
+        wm_source_set_member(sources, wm_source_set_count(sources) - 1);
+    struct wm_source_gpu_count gpus = wm_source_gpu_count(added->source);
+    const char *detail = wm_source_detail(added->source);
     char text[1200];
 
-    wm_ticker_count_gpus(tracker->ticker, &read_before, &there_before);
-    int status = wm_ticker_add(tracker->ticker, source, err);
-    if (status < 0)
+    int status = wm_run_add_source(run, added->name, true, detail, err);
+    if (status < 0 || !wm_source_set_lacks_gpus(sources, added))
         return status;
-    wm_ticker_count_gpus(tracker->ticker, &read, &there);
-    read -= read_before;
-    there -= there_before;
-    if (tracker->choice || read >= there)
-        return WM_OK;
-    snprintf(text, sizeof(text), "%d of %d %s not measured: %s", there - read, there,
-             there - read == 1 ? "is" : "are", detail ? detail : "no answer");
-    return wm_run_add_gpu_remark(&tracker->run, text, err);
+    snprintf(text, sizeof(text), "%zu of %zu %s not measured: %s", gpus.there - gpus.read,
+             gpus.there, gpus.there - gpus.read == 1 ? "is" : "are",
+             detail ? detail : "no answer");
+    return wm_run_add_gpu_remark(run, text, err);
 }
 
 int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error *err)
 {
-    struct wm_source_config config = { .cpu_watts = tracker->cpu_watts };
-    struct wm_source *source = NULL;
     struct wm_error why = { 0 };
 
     int status = wm_track_check_new(tracker, err);
@@ -157,26 +117,19 @@ int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error
         return status;
     if (strcmp(name, "tree") == 0)
         return WM_OK; /* it is always there */
-    if (wm_ticker_has(tracker->ticker, name))
-        return wm_fail(err, WM_EEXIST, "%s: this source has been added already", name);
-    status = choose_gpus(tracker, name, &config.gpus, &why);
-    if (status == WM_OK) {
-        status = wm_source_open(name, &config, &source, &why);
-        if (status == WM_EINVAL && tracker->choice && config.gpus)
-            status = WM_EIO; /* the words were right: it has ceased to answer since */
-    }
+    status = wm_source_set_open(tracker->sources, name, &why);
     if (status < 0) {
-        wm_run_add_source(&tracker->run, name, false, why.text, NULL);
-        if (status != WM_ENODEV && status != WM_EINVAL && wm_run_is_gpu_source(name))
+        if (status != WM_EEXIST)
+            wm_run_add_source(&tracker->run, name, false, why.text, NULL);
+        if (status != WM_ENODEV && status != WM_EINVAL && status != WM_EEXIST &&
+            wm_run_is_gpu_source(name))
             tracker->run.gpus_unknown = true;
         return wm_fail(err, status, "%s", why.text);
     }
-    status = wm_run_add_source(&tracker->run, name, true, wm_source_detail(source), err);
-    if (status < 0) {
-        wm_source_close(source);
-        return status;
-    }
-    return add_source(tracker, source, err);
+    status = note_source(&tracker->run, tracker->sources, err);
+    if (status < 0)
+        wm_source_set_drop_last(tracker->sources);
+    return status;
 }
 
 int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err)
@@ -184,8 +137,8 @@ int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err)
     const char *name;
 
     for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
-        if (strcmp(name, "estimate") == 0 && !tracker->cpu_watts &&
-            wm_ticker_has_cpu_energy(tracker->ticker))
+        if (strcmp(name, "estimate") == 0 && !tracker->wants_estimate &&
+            wm_source_set_has_cpu_energy(tracker->sources))
             continue;
         int status = wm_tracker_add(tracker, name, err);
         if (status == WM_EINVAL || status == WM_ENOMEM)

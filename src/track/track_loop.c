@@ -53,7 +53,7 @@ void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns)
 int64_t wm_track_cost_ns(const struct wm_tracker *tracker)
 {
     return tracker->cost_ns + wm_clock_thread_cpu_ns() - tracker->begun_ns +
-           wm_ticker_cpu_ns(tracker->ticker);
+           wm_source_set_cpu_ns(tracker->sources);
 }
 
 void wm_track_begin_work(struct wm_tracker *tracker)
@@ -327,7 +327,7 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
         tracker->cost_ns += wm_recorder_cpu_ns(tracker->recorder);
     }
     wm_track_end_work(tracker);
-    wm_result_take_cost(result, tracker->cost_ns + wm_ticker_cpu_ns(tracker->ticker),
+    wm_result_take_cost(result, tracker->cost_ns + wm_source_set_cpu_ns(tracker->sources),
                         tracker->own_process);
     if (status == WM_OK)
         status = take_metrics(tracker, err);

@@ -38,27 +38,43 @@ void wm_track_forget_target(struct wm_tracker *tracker)
     tracker->pid_fd = tracker->end_fd = -1;
 }
 
-/* What all kinds of target have in common, once tree and account are there. */
-static int prepare(struct wm_tracker *tracker, const char *mode, bool own_numbers,
-                   struct wm_error *err)
+static int describe_target(struct wm_tracker *tracker, const char *mode,
+                           struct wm_error *err)
 {
-    const struct wm_channel *channels;
-    size_t count;
+    struct wm_source_gpu_count gpus = wm_source_set_gpu_count(tracker->sources);
+    const char *remark = wm_source_set_remark(tracker->sources);
     struct wm_run *run = &tracker->run;
-
-    int status = wm_ticker_set_target(tracker->ticker, tracker->tree, tracker->pid,
-                                      own_numbers, tracker->account, err);
-    if (status < 0)
-        return status;
-    channels = wm_ticker_channels(tracker->ticker, &count);
 
     run->mode = strdup(mode);
     if (!run->mode)
         return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
     run->pid = tracker->pid;
-    wm_ticker_count_gpus(tracker->ticker, &run->expected_gpu_count, &run->gpu_count);
-    if (tracker->choice) /* sources without a chosen GPU are not there to be counted */
-        run->gpu_count = (int)wm_track_gpus_present(tracker->choice);
+    run->expected_gpu_count = (int)gpus.read;
+    run->gpu_count = (int)gpus.there;
+    return remark ? wm_run_add_gpu_remark(run, remark, err) : WM_OK;
+}
+
+/* What all kinds of target have in common, once tree and account are there. */
+static int prepare(struct wm_tracker *tracker, const char *mode, bool own_numbers,
+                   struct wm_error *err)
+{
+    const struct wm_ticker_target target = {
+        .tree = tracker->tree,
+        .root = tracker->pid,
+        .own_numbers = own_numbers,
+        .account = tracker->account,
+    };
+    const struct wm_channel *channels;
+    size_t count;
+    struct wm_run *run = &tracker->run;
+
+    int status = wm_ticker_new(tracker->sources, &target, &tracker->ticker, err);
+    if (status == WM_OK)
+        status = describe_target(tracker, mode, err);
+    if (status < 0)
+        return status;
+    channels = wm_ticker_channels(tracker->ticker, &count);
+
     if (tracker->baseline_ns > 0)
         status = wm_track_baseline(tracker->ticker, run, tracker->baseline_ns, err);
     if (status == WM_OK)

@@ -16,7 +16,6 @@
 #include "record/record.h"
 #include "track/launch/track_launch.h"
 #include "track/track_gaps.h"
-#include "track/track_gpus.h"
 #include "track/track_regions.h"
 #include "track/track_tick.h"
 #include "wattmeter/tracker.h"
@@ -24,11 +23,8 @@
 struct wm_tracker {
     enum wm_tracker_state state;
     bool own_process, self;
-    char *gpus; /* as asked for */
-    pid_t visible_to;
-    char *cpu_watts; /* of an estimate, as asked for */
+    bool wants_estimate; /* of the CPUs, as its watts were told */
     int64_t baseline_ns;
-    struct wm_track_gpus *choice; /* made when the first source is added */
 
     char *record_target;
     char *metrics_path; /* what the target writes of itself; NULL: nothing */
@@ -37,7 +33,8 @@ struct wm_tracker {
     struct wm_run run;
     struct wm_result result;
 
-    struct wm_ticker *ticker;
+    struct wm_source_set *sources;
+    struct wm_ticker *ticker; /* from the start on */
     struct wm_tree *tree;
     struct wm_account *account;
     struct wm_launch *launch; /* of a command only */

@@ -9,29 +9,27 @@
 #define WM_TRACK_TICK_H
 
 #include "base/base_error.h"
+#include "source/source_set.h"
 #include "source/tree/source_tree.h"
 #include "track/account/track_account.h"
 #include "wattmeter/recording.h"
 
 struct wm_ticker;
 
-int wm_ticker_new(struct wm_ticker **ret_ticker, struct wm_error *err);
+/* What is tracked; tree and account are borrowed. */
+struct wm_ticker_target {
+    struct wm_tree *tree;
+    pid_t root;
+    bool own_numbers; /* the tree's pids are those of our own pid namespace */
+    struct wm_account *account;
+};
 
-/* Accepts NULL; closes the sources it was given. */
+/* Makes the list of channels. The sources are borrowed, and stay as they are from here. */
+int wm_ticker_new(struct wm_source_set *sources, const struct wm_ticker_target *target,
+                  struct wm_ticker **ret_ticker, struct wm_error *err);
+
+/* Accepts NULL. */
 void wm_ticker_free(struct wm_ticker *ticker);
-
-/* Takes the source over, also when it fails. Before wm_ticker_set_target(). */
-int wm_ticker_add(struct wm_ticker *ticker, struct wm_source *source, struct wm_error *err);
-
-/* How many GPUs the added sources read, and how many there are. */
-void wm_ticker_count_gpus(const struct wm_ticker *ticker, int *ret_chosen, int *ret_all);
-
-/* Names the tree and its accounting, both borrowed, and makes the list of
- * channels, which stays as it is from here. `own_numbers`: the tree's pids are
- * those of our own pid namespace. */
-int wm_ticker_set_target(struct wm_ticker *ticker, struct wm_tree *tree, pid_t root,
-                         bool own_numbers, struct wm_account *account,
-                         struct wm_error *err);
 
 const struct wm_channel *wm_ticker_channels(const struct wm_ticker *ticker,
                                             size_t *ret_count);
@@ -49,9 +47,6 @@ enum wm_ticker_demand {
 void wm_ticker_read_sources(struct wm_ticker *ticker, enum wm_ticker_demand demand,
                             int64_t patience_ns);
 
-/* CPU time that the sources' threads have used. */
-int64_t wm_ticker_cpu_ns(const struct wm_ticker *ticker);
-
 /* Sets the CPU times to 0 at `when_ns`, the moment from which they count. */
 void wm_ticker_start_cpu(struct wm_ticker *ticker, int64_t when_ns);
 
@@ -60,12 +55,6 @@ struct wm_tick wm_ticker_tick(const struct wm_ticker *ticker, int64_t when_ns);
 
 /* Why the last reading of a channel is missing, or NULL. */
 const char *wm_ticker_why(const struct wm_ticker *ticker, size_t channel);
-
-/* Whether a source of that name has been added. */
-bool wm_ticker_has(const struct wm_ticker *ticker, const char *name);
-
-/* Whether a source that has been added knows the energy or the power of the CPUs. */
-bool wm_ticker_has_cpu_energy(const struct wm_ticker *ticker);
 
 /* Takes CPU time the tracker used in the tracked process itself out of it. */
 void wm_ticker_set_own_cpu(struct wm_ticker *ticker, int64_t own_ns);

@@ -8,51 +8,38 @@
 
 #include "analyze/analyze_stats.h"
 #include "analyze/energy/analyze_sensor.h"
-#include "wattmeter/source.h"
-
-/* A source and its readings. */
-struct part {
-    struct wm_source *source;
-    struct wm_reading *readings;
-    size_t count;
-};
+#include "source/source_set.h"
 
 struct wm_meter_host {
-    struct part cpu, heat;
+    struct wm_source_set *sources;
+    struct wm_reading *readings;
     size_t cores;
     struct wm_reading busy;   /* from which on the CPUs' use is looked at, */
     struct wm_meter_cell use; /* and what it was before */
 };
 
-static int open_part(struct part *part, const char *name, struct wm_error *err)
-{
-    int status = wm_source_open(name, NULL, &part->source, err);
-
-    if (status < 0)
-        return status == WM_ENOMEM ? status : WM_OK;
-    part->count = wm_source_channel_count(part->source);
-    part->readings = calloc(part->count + 1, sizeof(*part->readings));
-    return part->readings ? WM_OK : wm_fail(err, WM_ENOMEM, "meter: out of memory");
-}
-
-static bool read_part(struct part *part)
-{
-    return part->source &&
-           wm_source_read(part->source, part->readings, part->count, NULL) >= 0;
-}
-
-static void close_part(struct part *part)
-{
-    wm_source_close(part->source);
-    free(part->readings);
-}
-
-static bool is_channel(const struct part *part, size_t index, enum wm_device_kind kind,
+static bool is_channel(const struct wm_channel *channel, enum wm_device_kind kind,
                        const char *metric)
 {
-    const struct wm_channel *channel = wm_source_channel(part->source, index);
-
     return channel->device_kind == kind && strcmp(channel->metric, metric) == 0;
+}
+
+static int open_sources(struct wm_meter_host *host, struct wm_error *err)
+{
+    static const char *const names[] = { "host", "hwmon" };
+    const struct wm_source_config config = { 0 };
+
+    int status = wm_source_set_new(&config, 0, &host->sources, err);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && status == WM_OK; i++) {
+        status = wm_source_set_open(host->sources, names[i], err);
+        if (status != WM_ENOMEM)
+            status = WM_OK;
+    }
+    if (status < 0)
+        return status;
+    host->readings =
+        calloc(wm_source_set_channel_count(host->sources) + 1, sizeof(*host->readings));
+    return host->readings ? WM_OK : wm_fail(err, WM_ENOMEM, "meter: out of memory");
 }
 
 int wm_meter_host_open(struct wm_meter_host **ret_host, struct wm_error *err)
@@ -62,15 +49,14 @@ int wm_meter_host_open(struct wm_meter_host **ret_host, struct wm_error *err)
 
     if (!host)
         return wm_fail(err, WM_ENOMEM, "meter: out of memory");
-    int status = open_part(&host->cpu, "host", err);
-    if (status == WM_OK)
-        status = open_part(&host->heat, "hwmon", err);
+    int status = open_sources(host, err);
     if (status < 0) {
         wm_meter_host_close(host);
         return status;
     }
-    for (size_t i = 0; i < host->cpu.count; i++)
-        host->cores += is_channel(&host->cpu, i, WM_DEVICE_CPU, "cpu_time");
+    for (size_t i = 0; i < wm_source_set_channel_count(host->sources); i++)
+        host->cores +=
+            is_channel(wm_source_set_channel(host->sources, i), WM_DEVICE_CPU, "cpu_time");
     wm_meter_host_read(host, &ignored);
     *ret_host = host;
     return WM_OK;
@@ -80,8 +66,8 @@ void wm_meter_host_close(struct wm_meter_host *host)
 {
     if (!host)
         return;
-    close_part(&host->cpu);
-    close_part(&host->heat);
+    wm_source_set_close(host->sources);
+    free(host->readings);
     free(host);
 }
 
@@ -102,48 +88,37 @@ static void add_busy(struct wm_meter_host *host, const struct wm_reading *busy,
     host->busy = *busy;
 }
 
-static struct wm_meter_cell utilization(struct wm_meter_host *host)
+static void heat_up(struct wm_meter_cell *hottest, const struct wm_reading *reading)
 {
-    bool is_told = false;
-
-    if (read_part(&host->cpu)) {
-        for (size_t i = 0; i < host->cpu.count; i++) {
-            const struct wm_reading *busy = &host->cpu.readings[i];
-            if (!is_channel(&host->cpu, i, WM_DEVICE_HOST, "cpu_time") ||
-                !wm_stats_usable(busy))
-                continue;
-            add_busy(host, busy, wm_source_channel(host->cpu.source, i)->period_ns);
-            is_told = true;
-        }
-    }
-    if (!is_told) {
-        host->use = (struct wm_meter_cell) { 0 };
-        host->busy = (struct wm_reading) { 0 };
-    }
-    return host->use;
-}
-
-static struct wm_meter_cell temperature(struct wm_meter_host *host)
-{
-    struct wm_meter_cell hottest = { 0 };
-
-    if (!read_part(&host->heat))
-        return hottest;
-    for (size_t i = 0; i < host->heat.count; i++) {
-        const struct wm_reading *reading = &host->heat.readings[i];
-        if (!is_channel(&host->heat, i, WM_DEVICE_CPU, "temperature") ||
-            !wm_stats_usable(reading))
-            continue;
-        if (!hottest.is_known || reading->value > hottest.value)
-            hottest = (struct wm_meter_cell) { true, reading->value };
-    }
-    return hottest;
+    if (!hottest->is_known || reading->value > hottest->value)
+        *hottest = (struct wm_meter_cell) { true, reading->value };
 }
 
 void wm_meter_host_read(struct wm_meter_host *host, struct wm_meter_gauges *ret_gauges)
 {
+    struct wm_meter_cell hottest = { 0 };
+    bool is_busy_told = false;
+
+    wm_source_set_begin(host->sources);
+    wm_source_set_collect(host->sources, 0, 0, host->readings);
+    for (size_t i = 0; i < wm_source_set_channel_count(host->sources); i++) {
+        const struct wm_channel *channel = wm_source_set_channel(host->sources, i);
+        const struct wm_reading *reading = &host->readings[i];
+        if (!wm_stats_usable(reading))
+            continue;
+        if (is_channel(channel, WM_DEVICE_CPU, "temperature"))
+            heat_up(&hottest, reading);
+        if (!is_channel(channel, WM_DEVICE_HOST, "cpu_time"))
+            continue;
+        add_busy(host, reading, channel->period_ns);
+        is_busy_told = true;
+    }
+    if (!is_busy_told) {
+        host->use = (struct wm_meter_cell) { 0 };
+        host->busy = (struct wm_reading) { 0 };
+    }
     *ret_gauges = (struct wm_meter_gauges) {
-        .utilization = utilization(host),
-        .temperature = temperature(host),
+        .utilization = host->use,
+        .temperature = hottest,
     };
 }

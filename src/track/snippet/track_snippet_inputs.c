@@ -9,8 +9,7 @@
 #include "analyze/analyze_stats.h"
 #include "base/base_clock.h"
 #include "source/cpu/source_energy.h"
-#include "source/source_round.h"
-#include "track/track_gpus.h"
+#include "source/source_set.h"
 
 /* Of each reason why there is no device, so that all of them find room. */
 enum { LACK_MAX = 110 };
@@ -26,15 +25,9 @@ static const char *const gpu_sources[] = { "nvml", "drm" };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { SOURCE_MAX = 8 };
-
 struct wm_meter_inputs {
-    struct wm_source *sources[SOURCE_MAX];
-    size_t first_channel[SOURCE_MAX];
-    size_t source_count;
-
+    struct wm_source_set *sources;
     struct wm_reading *readings;
-    size_t channel_count;
     int64_t when_ns;
 
     struct wm_meter_input *inputs;
@@ -92,35 +85,29 @@ static bool is_input(const struct wm_channel *channel)
     }
 }
 
-/* Takes the source over where it has something for a meter; otherwise the time that
- * reading it takes would be wasted. */
-static int add_source(struct wm_meter_inputs *inputs, struct wm_source *source,
-                      struct wm_error *err)
+/* A source that has nothing for a meter is closed again: the time that reading it takes
+ * would be wasted. */
+static int check_use(struct wm_source_set *sources, struct wm_error *err)
 {
-    size_t count = wm_source_channel_count(source), useful = 0;
+    const struct wm_source *source =
+        wm_source_set_member(sources, wm_source_set_count(sources) - 1)->source;
 
-    for (size_t i = 0; i < count; i++)
-        useful += is_input(wm_source_channel(source, i));
-    if (useful == 0 || inputs->source_count == SOURCE_MAX) {
-        wm_source_close(source);
-        return wm_fail(err, WM_ENODEV, "nothing in it tells energy or power");
+    for (size_t i = 0; i < wm_source_channel_count(source); i++) {
+        if (is_input(wm_source_channel(source, i)))
+            return WM_OK;
     }
-    inputs->first_channel[inputs->source_count] = inputs->channel_count;
-    inputs->sources[inputs->source_count++] = source;
-    inputs->channel_count += count;
-    return WM_OK;
+    wm_source_set_drop_last(sources);
+    return wm_fail(err, WM_ENODEV, "nothing in it tells energy or power");
 }
 
 static int open_source(struct wm_meter_inputs *inputs, const char *name,
-                       const struct wm_source_config *config, struct wm_error *lack,
-                       struct wm_error *err)
+                       struct wm_error *lack, struct wm_error *err)
 {
-    struct wm_source *source;
     struct wm_error why = { 0 }, named;
 
-    int status = wm_source_open(name, config, &source, &why);
+    int status = wm_source_set_open(inputs->sources, name, &why);
     if (status == WM_OK)
-        status = add_source(inputs, source, &why);
+        status = check_use(inputs->sources, &why);
     if (status == WM_ENOMEM || status == WM_EINVAL)
         return wm_fail(err, status, "%s", why.text);
     if (status < 0) {
@@ -133,7 +120,6 @@ static int open_source(struct wm_meter_inputs *inputs, const char *name,
 static int open_cpus(struct wm_meter_inputs *inputs, const struct wm_meter_options *options,
                      struct wm_error *err)
 {
-    const struct wm_source_config config = { .cpu_watts = options->cpu_watts };
     const char *name;
 
     for (size_t i = 0; (name = wm_energy_source(i)) != NULL; i++) {
@@ -144,72 +130,40 @@ static int open_cpus(struct wm_meter_inputs *inputs, const struct wm_meter_optio
             continue;
         if (is_estimate && !options->estimate && !options->cpu_watts)
             continue;
-        int status = open_source(inputs, name, &config, &inputs->no_cpu, err);
+        int status = open_source(inputs, name, &inputs->no_cpu, err);
         if (status < 0)
             return status;
     }
     return WM_OK;
 }
 
-static bool is_plain(const char *words)
-{
-    return !words || strcmp(words, "all") == 0 || strcmp(words, "none") == 0;
-}
-
-/* A source leaves out GPUs that do not say who they are, and tells in its detail
- * which and why. */
-static void remark_missing(struct wm_meter_inputs *inputs, size_t before)
-{
-    if (inputs->source_count == before)
-        return;
-
-    const struct wm_source *source = inputs->sources[before];
-    const char *detail = wm_source_detail(source), *last = "";
-    size_t read = 0;
-
-    for (size_t i = 0; i < wm_source_channel_count(source); i++) {
-        const struct wm_channel *channel = wm_source_channel(source, i);
-        read += strcmp(channel->device, last) != 0;
-        last = channel->device;
-    }
-    if (read < wm_source_device_count(source) && detail)
-        note_remark(inputs, detail);
-}
-
-static int open_gpus_of(struct wm_meter_inputs *inputs, const struct wm_track_gpus *choice,
-                        const char *words, const char *name, struct wm_error *err)
-{
-    struct wm_source_config config = { .gpus = words };
-    struct wm_error why = { 0 };
-    size_t before = inputs->source_count;
-
-    if (choice && wm_track_gpus_of(choice, name, &config.gpus, &why) < 0) {
-        note_lack(&inputs->no_gpu, &why);
-        return WM_OK;
-    }
-    int status = open_source(inputs, name, &config, &inputs->no_gpu, err);
-    if (status == WM_OK && !choice)
-        remark_missing(inputs, before);
-    return status;
-}
-
 static int open_gpus(struct wm_meter_inputs *inputs, const char *words,
                      struct wm_error *err)
 {
-    struct wm_track_gpus *choice = NULL;
     int status = WM_OK;
 
     if (words && strcmp(words, "none") == 0) {
         wm_fail(&inputs->no_gpu, WM_ENODEV, "no GPU was chosen");
         return WM_OK;
     }
-    if (!is_plain(words))
-        status = wm_track_gpus_new(words, 0, &choice, err);
-    if (status == WM_OK && choice && wm_track_gpus_remark(choice))
-        note_remark(inputs, wm_track_gpus_remark(choice));
     for (size_t i = 0; i < COUNT(gpu_sources) && status == WM_OK; i++)
-        status = open_gpus_of(inputs, choice, words, gpu_sources[i], err);
-    wm_track_gpus_free(choice);
+        status = open_source(inputs, gpu_sources[i], &inputs->no_gpu, err);
+    return status;
+}
+
+static int open_sources(struct wm_meter_inputs *inputs,
+                        const struct wm_meter_options *options, struct wm_error *err)
+{
+    const struct wm_source_config config = { .gpus = options->gpus,
+                                             .cpu_watts = options->cpu_watts };
+
+    int status = wm_source_set_new(&config, 0, &inputs->sources, err);
+    if (status == WM_OK)
+        status = wm_source_set_choose(inputs->sources, err);
+    if (status == WM_OK)
+        status = open_cpus(inputs, options, err);
+    if (status == WM_OK)
+        status = open_gpus(inputs, options->gpus, err);
     return status;
 }
 
@@ -245,9 +199,11 @@ static struct wm_meter_input *new_input(struct wm_meter_inputs *inputs,
     return input;
 }
 
-static void take_channel(struct wm_meter_inputs *inputs, const struct wm_channel *channel,
-                         const char *detail, size_t index)
+static void take_channel(struct wm_meter_inputs *inputs,
+                         const struct wm_source_member *member, size_t index)
 {
+    const struct wm_channel *channel = wm_source_set_channel(inputs->sources, index);
+    const char *detail = wm_source_detail(member->source);
     struct wm_meter_input *input = find_input(inputs, channel);
 
     if (!input && is_input(channel))
@@ -272,22 +228,41 @@ static void take_channel(struct wm_meter_inputs *inputs, const struct wm_channel
     }
 }
 
+static void take_channels(struct wm_meter_inputs *inputs)
+{
+    for (size_t s = 0; s < wm_source_set_count(inputs->sources); s++) {
+        const struct wm_source_member *member = wm_source_set_member(inputs->sources, s);
+        for (size_t i = 0; i < wm_source_channel_count(member->source); i++)
+            take_channel(inputs, member, member->first_channel + i);
+    }
+}
+
 /* A device's other channels may stand before those that make it one: two passes. */
 static int find_inputs(struct wm_meter_inputs *inputs, struct wm_error *err)
 {
-    inputs->readings = calloc(inputs->channel_count + 1, sizeof(*inputs->readings));
-    inputs->inputs = calloc(inputs->channel_count + 1, sizeof(*inputs->inputs));
+    size_t count = wm_source_set_channel_count(inputs->sources);
+
+    inputs->readings = calloc(count + 1, sizeof(*inputs->readings));
+    inputs->inputs = calloc(count + 1, sizeof(*inputs->inputs));
     if (!inputs->readings || !inputs->inputs)
         return wm_fail(err, WM_ENOMEM, "meter: out of memory");
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t s = 0; s < inputs->source_count; s++) {
-            const struct wm_source *source = inputs->sources[s];
-            for (size_t i = 0; i < wm_source_channel_count(source); i++)
-                take_channel(inputs, wm_source_channel(source, i), wm_source_detail(source),
-                             inputs->first_channel[s] + i);
-        }
-    }
+    take_channels(inputs);
+    take_channels(inputs);
     return WM_OK;
+}
+
+/* A source leaves out GPUs that do not say who they are, and tells in its detail
+ * which and why. */
+static void remark_gpus(struct wm_meter_inputs *inputs)
+{
+    if (wm_source_set_remark(inputs->sources))
+        note_remark(inputs, wm_source_set_remark(inputs->sources));
+    for (size_t i = 0; i < wm_source_set_count(inputs->sources); i++) {
+        const struct wm_source_member *member = wm_source_set_member(inputs->sources, i);
+        const char *detail = wm_source_detail(member->source);
+        if (detail && wm_source_set_lacks_gpus(inputs->sources, member))
+            note_remark(inputs, detail);
+    }
 }
 
 /* GPUs that the sum over GPUs is without, unless all are like them. */
@@ -319,17 +294,15 @@ int wm_meter_inputs_open(const struct wm_meter_options *options,
 
     if (!inputs)
         return wm_fail(err, WM_ENOMEM, "meter: out of memory");
-    int status = open_cpus(inputs, options, err);
-    if (status == WM_OK)
-        status = open_gpus(inputs, options->gpus, err);
+    int status = open_sources(inputs, options, err);
     if (status == WM_OK)
         status = find_inputs(inputs, err);
-    if (status == WM_OK)
-        remark_left_out(inputs);
     if (status < 0) {
         wm_meter_inputs_close(inputs);
         return status;
     }
+    remark_gpus(inputs);
+    remark_left_out(inputs);
     wm_meter_inputs_read(inputs);
     *ret_inputs = inputs;
     return WM_OK;
@@ -339,8 +312,7 @@ void wm_meter_inputs_close(struct wm_meter_inputs *inputs)
 {
     if (!inputs)
         return;
-    for (size_t i = 0; i < inputs->source_count; i++)
-        wm_source_close(inputs->sources[i]);
+    wm_source_set_close(inputs->sources);
     free(inputs->readings);
     free(inputs->inputs);
     free(inputs);
@@ -355,18 +327,6 @@ const struct wm_meter_input *wm_meter_input(const struct wm_meter_inputs *inputs
                                             size_t index)
 {
     return &inputs->inputs[index];
-}
-
-static void collect(struct wm_meter_inputs *inputs, size_t index, int64_t deadline_ns)
-{
-    struct wm_source *source = inputs->sources[index];
-    struct wm_reading *readings = inputs->readings + inputs->first_channel[index];
-    size_t count = wm_source_channel_count(source);
-
-    if (wm_source_collect(source, deadline_ns, inputs->when_ns, readings, count, NULL) >= 0)
-        return;
-    for (size_t i = 0; i < count; i++)
-        readings[i] = (struct wm_reading) { inputs->when_ns, 0, WM_READING_FAILED };
 }
 
 static void watch_counter(struct wm_meter_input *input, const struct wm_reading *reading)
@@ -396,19 +356,9 @@ static void watch_counter(struct wm_meter_input *input, const struct wm_reading 
 
 int64_t wm_meter_inputs_read(struct wm_meter_inputs *inputs)
 {
-    inputs->when_ns = wm_clock_monotonic_ns();
-    for (size_t i = 0; i < inputs->source_count; i++)
-        wm_source_begin(inputs->sources[i]);
-
-    /* While the drivers are at work. */
-    for (size_t i = 0; i < inputs->source_count; i++) {
-        if (!wm_source_is_guarded(inputs->sources[i]))
-            collect(inputs, i, 0);
-    }
-    for (size_t i = 0; i < inputs->source_count; i++) {
-        if (wm_source_is_guarded(inputs->sources[i]))
-            collect(inputs, i, inputs->when_ns + PATIENCE_NS);
-    }
+    inputs->when_ns = wm_source_set_begin(inputs->sources);
+    wm_source_set_collect(inputs->sources, inputs->when_ns + PATIENCE_NS, inputs->when_ns,
+                          inputs->readings);
     for (size_t i = 0; i < inputs->input_count; i++)
         watch_counter(&inputs->inputs[i],
                       wm_meter_inputs_reading(inputs, inputs->inputs[i].energy));
@@ -428,11 +378,8 @@ const struct wm_reading *wm_meter_inputs_reading(const struct wm_meter_inputs *i
 
 const char *wm_meter_inputs_why(const struct wm_meter_inputs *inputs, size_t channel)
 {
-    for (size_t s = inputs->source_count; s-- > 0;) {
-        if (channel != WM_METER_NO_CHANNEL && channel >= inputs->first_channel[s])
-            return wm_source_why(inputs->sources[s], channel - inputs->first_channel[s]);
-    }
-    return NULL;
+    return channel == WM_METER_NO_CHANNEL ? NULL
+                                          : wm_source_set_why(inputs->sources, channel);
 }
 
 bool wm_meter_input_needs_power(const struct wm_meter_input *input)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* track_gpus.c - words about GPUs become a list for each source. */
-#include "track/track_gpus.h"
+/* source_gpu_lists.c - words about GPUs become a list for each source. */
+#include "source/gpu/select/source_gpu_lists.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct part {
     struct wm_error silent;  /* the same of a chosen GPU that does not answer */
 };
 
-struct wm_track_gpus {
+struct wm_gpu_lists {
     char *words;
     struct part *parts;
     size_t part_count;
@@ -88,7 +88,7 @@ static int append(struct part *part, size_t place, const char *identity)
     return WM_OK;
 }
 
-static int make_parts(struct wm_track_gpus *choice, const struct wm_gpus *gpus)
+static int make_parts(struct wm_gpu_lists *choice, const struct wm_gpus *gpus)
 {
     const struct wm_gpu_looked *looked;
     size_t count = 0;
@@ -110,7 +110,7 @@ static int make_parts(struct wm_track_gpus *choice, const struct wm_gpus *gpus)
     return WM_OK;
 }
 
-static struct part *find_part(const struct wm_track_gpus *choice, const char *source)
+static struct part *find_part(const struct wm_gpu_lists *choice, const char *source)
 {
     for (size_t i = 0; i < choice->part_count; i++) {
         if (strcmp(choice->parts[i].source, source) == 0)
@@ -119,7 +119,7 @@ static struct part *find_part(const struct wm_track_gpus *choice, const char *so
     return NULL;
 }
 
-static int add_remark(struct wm_track_gpus *choice, const char *text)
+static int add_remark(struct wm_gpu_lists *choice, const char *text)
 {
     size_t length = choice->remark ? strlen(choice->remark) : 0;
     size_t room = length + strlen("; ") + strlen(text) + 1;
@@ -133,7 +133,7 @@ static int add_remark(struct wm_track_gpus *choice, const char *text)
 }
 
 /* A source is told identities, so that one without cannot be measured. */
-static int leave_out(struct wm_track_gpus *choice, struct part *part,
+static int leave_out(struct wm_gpu_lists *choice, struct part *part,
                      const struct wm_gpus *gpus, size_t index)
 {
     struct wm_gpu_value identity;
@@ -147,7 +147,7 @@ static int leave_out(struct wm_track_gpus *choice, struct part *part,
 }
 
 /* Tells each source the identities of the chosen GPUs that are its own. */
-static int hand_out(struct wm_track_gpus *choice, const struct wm_gpus *gpus,
+static int hand_out(struct wm_gpu_lists *choice, const struct wm_gpus *gpus,
                     const size_t *chosen, size_t count)
 {
     int status = WM_OK;
@@ -165,7 +165,7 @@ static int hand_out(struct wm_track_gpus *choice, const struct wm_gpus *gpus,
 }
 
 /* `blind` says why the viewer's own environment could not be read; else empty. */
-static int choose(struct wm_track_gpus *choice, const struct wm_gpus *gpus,
+static int choose(struct wm_gpu_lists *choice, const struct wm_gpus *gpus,
                   const char *const *environment, const char *blind, struct wm_error *err)
 {
     size_t count = 0;
@@ -195,7 +195,7 @@ out:
     return status;
 }
 
-static int fill(struct wm_track_gpus *choice, pid_t viewer, struct wm_error *err)
+static int fill(struct wm_gpu_lists *choice, pid_t viewer, struct wm_error *err)
 {
     struct environment environment = { 0 };
     struct wm_gpus *gpus = NULL;
@@ -229,23 +229,23 @@ out:
     return status;
 }
 
-int wm_track_gpus_new(const char *words, pid_t viewer, struct wm_track_gpus **ret_gpus,
-                      struct wm_error *err)
+int wm_gpu_lists_new(const char *words, pid_t viewer, struct wm_gpu_lists **ret_gpus,
+                     struct wm_error *err)
 {
-    struct wm_track_gpus *choice = calloc(1, sizeof(*choice));
+    struct wm_gpu_lists *choice = calloc(1, sizeof(*choice));
 
     if (choice)
         choice->words = strdup(words);
     int status = choice && choice->words ? fill(choice, viewer, err) : no_memory(err);
     if (status < 0) {
-        wm_track_gpus_free(choice);
+        wm_gpu_lists_free(choice);
         return status;
     }
     *ret_gpus = choice;
     return WM_OK;
 }
 
-void wm_track_gpus_free(struct wm_track_gpus *gpus)
+void wm_gpu_lists_free(struct wm_gpu_lists *gpus)
 {
     if (!gpus)
         return;
@@ -259,8 +259,8 @@ void wm_track_gpus_free(struct wm_track_gpus *gpus)
     free(gpus);
 }
 
-int wm_track_gpus_of(const struct wm_track_gpus *gpus, const char *source,
-                     const char **ret_list, struct wm_error *err)
+int wm_gpu_lists_of(const struct wm_gpu_lists *gpus, const char *source,
+                    const char **ret_list, struct wm_error *err)
 {
     const struct part *part = find_part(gpus, source);
 
@@ -277,12 +277,12 @@ int wm_track_gpus_of(const struct wm_track_gpus *gpus, const char *source,
     return WM_OK;
 }
 
-size_t wm_track_gpus_present(const struct wm_track_gpus *gpus)
+size_t wm_gpu_lists_present(const struct wm_gpu_lists *gpus)
 {
     return gpus->present;
 }
 
-const char *wm_track_gpus_remark(const struct wm_track_gpus *gpus)
+const char *wm_gpu_lists_remark(const struct wm_gpu_lists *gpus)
 {
     return gpus->remark;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_track_gpus.c - the choice of GPUs as each source is told it. This file has
+ * test_source_gpu_lists.c - the choice of GPUs as each source is told it. This file has
  * the inventory's functions in the place of source_gpu.c and source_gpu_select.c. Two of
  * NVIDIA's GPUs do not answer.
  */
@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/base_error.h"
+#include "source/gpu/select/source_gpu_lists.h"
 #include "source/gpu/select/source_gpu_select.h"
 #include "source/gpu/source_gpu_open.h"
 #include "test.h"
-#include "track/track_gpus.h"
 
 struct wm_gpus {
     int nothing;
@@ -109,13 +109,13 @@ int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
     return WM_OK;
 }
 
-static void check_list(const struct wm_track_gpus *gpus, const char *source,
+static void check_list(const struct wm_gpu_lists *gpus, const char *source,
                        const char *expected)
 {
     const char *list = "untouched";
     struct wm_error err = { 0 };
 
-    int status = wm_track_gpus_of(gpus, source, &list, &err);
+    int status = wm_gpu_lists_of(gpus, source, &list, &err);
     if (expected && expected[0] == '!') {
         assert_true(status < 0);
         assert_string_equal(err.text, expected + 1);
@@ -196,7 +196,7 @@ static void test_lists(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct wm_track_gpus *gpus;
+        struct wm_gpu_lists *gpus;
 
         print_message("  %s\n", rows[i].name);
         memset(&answer, 0, sizeof(answer));
@@ -204,28 +204,28 @@ static void test_lists(void **state)
         memcpy(answer.chosen, rows[i].chosen, sizeof(answer.chosen));
         answer.count = rows[i].count;
         answer.missing = rows[i].missing;
-        assert_int_equal(wm_track_gpus_new("words", 0, &gpus, NULL), WM_OK);
+        assert_int_equal(wm_gpu_lists_new("words", 0, &gpus, NULL), WM_OK);
         check_list(gpus, "nvml", rows[i].nvml);
         check_list(gpus, "drm", rows[i].drm);
         check_list(gpus, "host", NULL);
-        assert_int_equal(wm_track_gpus_present(gpus), ARRAY_LEN(machine));
+        assert_int_equal(wm_gpu_lists_present(gpus), ARRAY_LEN(machine));
         if (rows[i].remark)
-            assert_string_equal(wm_track_gpus_remark(gpus), rows[i].remark);
+            assert_string_equal(wm_gpu_lists_remark(gpus), rows[i].remark);
         else
-            assert_null(wm_track_gpus_remark(gpus));
-        wm_track_gpus_free(gpus);
+            assert_null(wm_gpu_lists_remark(gpus));
+        wm_gpu_lists_free(gpus);
     }
 }
 
 static void test_wrong(void **state)
 {
-    struct wm_track_gpus *gpus = NULL;
+    struct wm_gpu_lists *gpus = NULL;
     struct wm_error err = { 0 };
 
     (void)state;
     memset(&answer, 0, sizeof(answer));
     answer.status = WM_EINVAL;
-    assert_int_equal(wm_track_gpus_new("words", 0, &gpus, &err), WM_EINVAL);
+    assert_int_equal(wm_gpu_lists_new("words", 0, &gpus, &err), WM_EINVAL);
     assert_string_equal(err.text, "so it is");
     assert_null(gpus);
 }
@@ -263,27 +263,27 @@ static void test_viewer(void **state)
 
     assert_int_equal(setenv("WATTMETER_PROCFS", *state, 1), 0);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct wm_track_gpus *gpus;
+        struct wm_gpu_lists *gpus;
 
         print_message("  %s\n", rows[i].name);
         write_environ(*state, rows[i].text, rows[i].length);
         memset(&answer, 0, sizeof(answer));
-        assert_int_equal(wm_track_gpus_new(rows[i].words, rows[i].viewer, &gpus, NULL),
+        assert_int_equal(wm_gpu_lists_new(rows[i].words, rows[i].viewer, &gpus, NULL),
                          WM_OK);
         assert_string_equal(answer.variable, rows[i].variable);
-        const char *remark = wm_track_gpus_remark(gpus);
+        const char *remark = wm_gpu_lists_remark(gpus);
         if (rows[i].remark)
             assert_memory_equal(remark, rows[i].remark, strlen(rows[i].remark));
         else
             assert_null(remark);
-        wm_track_gpus_free(gpus);
+        wm_gpu_lists_free(gpus);
     }
     assert_int_equal(unsetenv("WATTMETER_PROCFS"), 0);
 }
 
 static void test_out_of_memory(void **state)
 {
-    struct wm_track_gpus *gpus = NULL;
+    struct wm_gpu_lists *gpus = NULL;
     int status = WM_ENOMEM;
 
     assert_int_equal(setenv("WATTMETER_PROCFS", *state, 1), 0);
@@ -298,7 +298,7 @@ static void test_out_of_memory(void **state)
         struct wm_error err = { 0 };
 
         test_fail_allocation(nth);
-        status = wm_track_gpus_new("visible", 4711, &gpus, &err);
+        status = wm_gpu_lists_new("visible", 4711, &gpus, &err);
         test_fail_allocation(-1);
         assert_int_equal(err.status, status);
         assert_in_range(nth, 0, 100);
@@ -306,9 +306,9 @@ static void test_out_of_memory(void **state)
     assert_int_equal(status, WM_OK);
     check_list(gpus, "nvml", "0=GPU-a,1=GPU-b");
     assert_string_equal(
-        wm_track_gpus_remark(gpus),
+        wm_gpu_lists_remark(gpus),
         "to be kept; GPU 3 is not measured, as it does not answer: is lost");
-    wm_track_gpus_free(gpus);
+    wm_gpu_lists_free(gpus);
     assert_int_equal(unsetenv("WATTMETER_PROCFS"), 0);
 }
 

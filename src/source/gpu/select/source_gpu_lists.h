@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * track_gpus.h - the choice of GPUs: made once, over all GPUs of the machine, and
+ * source_gpu_lists.h - the choice of GPUs: made once, over all GPUs of the machine, and
  * told to each source in words for its own GPUs. A source alone knows nothing of
  * the others' GPUs, so "0" would mean one GPU to each of them.
  */
-#ifndef WM_TRACK_GPUS_H
-#define WM_TRACK_GPUS_H
+#ifndef WM_SOURCE_GPU_LISTS_H
+#define WM_SOURCE_GPU_LISTS_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "base/base_error.h"
 
-struct wm_track_gpus;
+struct wm_gpu_lists;
 
 /* `words` as in struct wm_tracker_options; "visible" is decided by the environment of
  * process `viewer`, or by our own where that is 0 or may not be read. WM_EINVAL: a
  * word is wrong. A driver in trouble is no failure here: its sources tell. */
-int wm_track_gpus_new(const char *words, pid_t viewer, struct wm_track_gpus **ret_gpus,
-                      struct wm_error *err);
+int wm_gpu_lists_new(const char *words, pid_t viewer, struct wm_gpu_lists **ret_gpus,
+                     struct wm_error *err);
 
 /* Accepts NULL. */
-void wm_track_gpus_free(struct wm_track_gpus *gpus);
+void wm_gpu_lists_free(struct wm_gpu_lists *gpus);
 
 /* What the source called so is to be told: `ret_list` is borrowed, and NULL for one
  * that has nothing to do with GPUs. A failure is the reason for leaving it out. */
-int wm_track_gpus_of(const struct wm_track_gpus *gpus, const char *source,
-                     const char **ret_list, struct wm_error *err);
+int wm_gpu_lists_of(const struct wm_gpu_lists *gpus, const char *source,
+                    const char **ret_list, struct wm_error *err);
 
 /* All GPUs that were found, chosen or not. */
-size_t wm_track_gpus_present(const struct wm_track_gpus *gpus);
+size_t wm_gpu_lists_present(const struct wm_gpu_lists *gpus);
 
 /* What is to be said about the choice, or NULL; borrowed. */
-const char *wm_track_gpus_remark(const struct wm_track_gpus *gpus);
+const char *wm_gpu_lists_remark(const struct wm_gpu_lists *gpus);
 
 #endif

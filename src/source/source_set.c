@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_set.c - sources that are opened, read and closed together. */
+#include "source/source_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_clock.h"
+#include "base/base_guard.h"
+#include "source/gpu/select/source_gpu_lists.h"
+#include "source/source_config.h"
+#include "source/source_ops.h"
+
+struct wm_source_set {
+    struct wm_source_config config; /* with texts of its own */
+    pid_t viewer;
+    struct wm_gpu_lists *choice; /* NULL: all GPUs, or none, or not chosen yet */
+    size_t channel_count;
+    size_t count;
+    struct wm_source_member members[]; /* room for each source of the list */
+};
+
+static size_t count_names(void)
+{
+    size_t count = 0;
+
+    while (wm_source_name(count))
+        count++;
+    return count;
+}
+
+/* The list's own text, which outlives the caller's. */
+static const char *lasting_name(const char *name)
+{
+    size_t i = 0;
+
+    while (strcmp(wm_source_name(i), name) != 0)
+        i++;
+    return wm_source_name(i);
+}
+
+int wm_source_set_new(const struct wm_source_config *config, pid_t viewer,
+                      struct wm_source_set **ret_set, struct wm_error *err)
+{
+    struct wm_source_set *set =
+        calloc(1, sizeof(*set) + count_names() * sizeof(set->members[0]));
+
+    if (!set)
+        return wm_fail(err, WM_ENOMEM, "sources: out of memory");
+    set->viewer = viewer;
+    int status = wm_source_config_copy(config, &set->config, err);
+    if (status < 0) {
+        free(set);
+        return status;
+    }
+    *ret_set = set;
+    return WM_OK;
+}
+
+void wm_source_set_close(struct wm_source_set *set)
+{
+    if (!set)
+        return;
+    for (size_t i = 0; i < set->count; i++)
+        wm_source_close(set->members[i].source);
+    wm_gpu_lists_free(set->choice);
+    wm_source_config_release(&set->config);
+    free(set);
+}
+
+/* Whether each source can be told the words as they are. */
+static bool is_plain(const char *words)
+{
+    return !words || strcmp(words, "all") == 0 || strcmp(words, "none") == 0;
+}
+
+int wm_source_set_choose(struct wm_source_set *set, struct wm_error *err)
+{
+    if (set->choice || is_plain(set->config.gpus))
+        return WM_OK;
+    return wm_gpu_lists_new(set->config.gpus, set->viewer, &set->choice, err);
+}
+
+static bool has(const struct wm_source_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (strcmp(set->members[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void append(struct wm_source_set *set, const struct wm_source_member *member)
+{
+    struct wm_source_member *added = &set->members[set->count++];
+
+    *added = *member;
+    added->first_channel = set->channel_count;
+    if (added->source)
+        set->channel_count += wm_source_channel_count(added->source);
+}
+
+int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_error *err)
+{
+    struct wm_source_config config = set->config;
+    struct wm_source_member member = { 0 };
+
+    if (has(set, name))
+        return wm_fail(err, WM_EEXIST, "%s: this source has been added already", name);
+    int status = wm_source_set_choose(set, err);
+    if (status == WM_OK && set->choice)
+        status = wm_gpu_lists_of(set->choice, name, &config.gpus, err);
+    if (status < 0)
+        return status;
+
+    status = wm_source_open(name, &config, &member.source, err);
+    if (status == WM_EINVAL && set->choice && config.gpus) {
+        /* The words were right: it has ceased to answer since. */
+        status = WM_EIO;
+        if (err)
+            err->status = status;
+    }
+    if (status < 0)
+        return status;
+    member.name = lasting_name(name);
+    append(set, &member);
+    return WM_OK;
+}
+
+void wm_source_set_drop_last(struct wm_source_set *set)
+{
+    struct wm_source_member *last = &set->members[--set->count];
+
+    set->channel_count = last->first_channel;
+    wm_source_close(last->source);
+}
+
+/* The thread's until its call is back, and for good where that does not come. */
+struct opening {
+    const char *name;
+    struct wm_source_config config; /* with texts of its own */
+    struct wm_source *source;
+    struct wm_error failure;
+};
+
+static void open_source(void *context, size_t unit)
+{
+    struct opening *opening = context;
+
+    (void)unit;
+    wm_source_open(opening->name, &opening->config, &opening->source, &opening->failure);
+}
+
+static void end_opening(void *context)
+{
+    struct opening *opening = context;
+
+    wm_source_close(opening->source);
+    wm_source_config_release(&opening->config);
+    free(opening);
+}
+
+/* An opening that is under way, as the caller sees it. */
+struct visit {
+    struct opening *opening;
+    struct wm_guard *guard; /* NULL: there is none, and no opening either */
+};
+
+static int begin_visit(struct visit *visit, const char *name,
+                       const struct wm_source_config *config, struct wm_error *err)
+{
+    struct opening *opening = calloc(1, sizeof(*opening));
+
+    if (!opening)
+        return wm_fail(err, WM_ENOMEM, "sources: out of memory");
+    opening->name = name;
+    int status = wm_source_config_copy(config, &opening->config, err);
+    if (status == WM_OK)
+        status = wm_guard_new(1, open_source, end_opening, opening, &visit->guard, err);
+    if (status < 0) {
+        end_opening(opening);
+        return status;
+    }
+    visit->opening = opening;
+    status = wm_guard_start(visit->guard, err);
+    return status < 0 ? status : WM_OK;
+}
+
+static void end_visit(struct wm_source_set *set, struct visit *visit, int64_t deadline_ns,
+                      int patience_s)
+{
+    struct wm_source_member member = { .name = visit->opening->name };
+
+    wm_guard_wait(visit->guard, deadline_ns);
+    bool is_back = wm_guard_take(visit->guard, 0);
+    if (is_back) {
+        member.source = visit->opening->source;
+        member.failure = visit->opening->failure;
+        visit->opening->source = NULL;
+    } else {
+        wm_fail(&member.failure, WM_EIO, "the driver has not answered for %d s",
+                patience_s);
+    }
+    append(set, &member);
+    /* A thread that has done its work ends in a moment. */
+    wm_guard_close(visit->guard, is_back ? INT64_MAX : 0);
+}
+
+int wm_source_set_open_all(struct wm_source_set *set, int patience_s, struct wm_error *err)
+{
+    int64_t deadline_ns = wm_clock_monotonic_ns() + patience_s * WM_NS_PER_S;
+    size_t count = count_names();
+    struct visit *visits = calloc(count, sizeof(*visits));
+    int status = WM_OK;
+
+    if (!visits)
+        return wm_fail(err, WM_ENOMEM, "sources: out of memory");
+    for (size_t i = 0; i < count && status == WM_OK; i++)
+        status = begin_visit(&visits[i], wm_source_name(i), &set->config, err);
+    for (size_t i = 0; i < count && visits[i].guard; i++)
+        end_visit(set, &visits[i], deadline_ns, patience_s);
+    for (size_t i = 0; i < set->count && status == WM_OK; i++) {
+        const struct wm_source_member *member = &set->members[i];
+        if (!member->source && member->failure.status == WM_ENOMEM)
+            status = wm_fail(err, WM_ENOMEM, "%s", member->failure.text);
+    }
+    free(visits);
+    return status;
+}
+
+size_t wm_source_set_count(const struct wm_source_set *set)
+{
+    return set->count;
+}
+
+const struct wm_source_member *wm_source_set_member(const struct wm_source_set *set,
+                                                    size_t index)
+{
+    return &set->members[index];
+}
+
+size_t wm_source_set_channel_count(const struct wm_source_set *set)
+{
+    return set->channel_count;
+}
+
+/* Whose channel it is. Of a source without any the next one begins at the same place. */
+static const struct wm_source_member *owner_of(const struct wm_source_set *set,
+                                               size_t channel)
+{
+    size_t i = set->count;
+
+    while (i-- > 0) {
+        const struct wm_source_member *member = &set->members[i];
+        if (member->source && channel >= member->first_channel)
+            return member;
+    }
+    return NULL;
+}
+
+const struct wm_channel *wm_source_set_channel(const struct wm_source_set *set,
+                                               size_t index)
+{
+    const struct wm_source_member *owner = owner_of(set, index);
+
+    return wm_source_channel(owner->source, index - owner->first_channel);
+}
+
+const char *wm_source_set_why(const struct wm_source_set *set, size_t index)
+{
+    const struct wm_source_member *owner = owner_of(set, index);
+
+    return wm_source_why(owner->source, index - owner->first_channel);
+}
+
+bool wm_source_set_has_cpu_energy(const struct wm_source_set *set)
+{
+    for (size_t i = 0; i < set->channel_count; i++) {
+        const struct wm_channel *channel = wm_source_set_channel(set, i);
+        if (channel->device_kind == WM_DEVICE_CPU &&
+            (strcmp(channel->metric, "energy") == 0 ||
+             strcmp(channel->metric, "power") == 0))
+            return true;
+    }
+    return false;
+}
+
+/* The channels of a device stand together. */
+struct wm_source_gpu_count wm_source_gpu_count(const struct wm_source *source)
+{
+    struct wm_source_gpu_count gpus = { .there = wm_source_device_count(source) };
+    const char *before = "";
+
+    for (size_t i = 0; i < wm_source_channel_count(source); i++) {
+        const struct wm_channel *channel = wm_source_channel(source, i);
+        gpus.read +=
+            channel->device_kind == WM_DEVICE_GPU && strcmp(channel->device, before) != 0;
+        before = channel->device;
+    }
+    return gpus;
+}
+
+struct wm_source_gpu_count wm_source_set_gpu_count(const struct wm_source_set *set)
+{
+    struct wm_source_gpu_count all = { 0 };
+
+    for (size_t i = 0; i < set->count; i++) {
+        struct wm_source_gpu_count gpus = wm_source_gpu_count(set->members[i].source);
+        all.read += gpus.read;
+        all.there += gpus.there;
+    }
+    if (set->choice)
+        all.there = wm_gpu_lists_present(set->choice);
+    return all;
+}
+
+bool wm_source_set_lacks_gpus(const struct wm_source_set *set,
+                              const struct wm_source_member *member)
+{
+    struct wm_source_gpu_count gpus = wm_source_gpu_count(member->source);
+
+    return !set->choice && gpus.read < gpus.there;
+}
+
+const char *wm_source_set_remark(const struct wm_source_set *set)
+{
+    return set->choice ? wm_gpu_lists_remark(set->choice) : NULL;
+}
+
+int64_t wm_source_set_begin(struct wm_source_set *set)
+{
+    int64_t now_ns = wm_clock_monotonic_ns();
+
+    for (size_t i = 0; i < set->count; i++)
+        wm_source_begin(set->members[i].source);
+    return now_ns;
+}
+
+static void collect(const struct wm_source_member *member, int64_t deadline_ns,
+                    int64_t oldest_ns, struct wm_reading *readings)
+{
+    size_t count = wm_source_channel_count(member->source);
+    int64_t when_ns = wm_clock_monotonic_ns();
+
+    readings += member->first_channel;
+    if (wm_source_collect(member->source, deadline_ns, oldest_ns, readings, count, NULL) >=
+        0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        readings[i] = (struct wm_reading) { when_ns, 0, WM_READING_FAILED };
+}
+
+void wm_source_set_collect(struct wm_source_set *set, int64_t deadline_ns,
+                           int64_t oldest_ns, struct wm_reading *readings)
+{
+    /* While the drivers are at work. */
+    for (size_t i = 0; i < set->count; i++) {
+        if (!wm_source_is_guarded(set->members[i].source))
+            collect(&set->members[i], 0, 0, readings);
+    }
+    for (size_t i = 0; i < set->count; i++) {
+        if (wm_source_is_guarded(set->members[i].source))
+            collect(&set->members[i], deadline_ns, oldest_ns, readings);
+    }
+}
+
+int64_t wm_source_set_cpu_ns(const struct wm_source_set *set)
+{
+    int64_t total_ns = 0;
+
+    for (size_t i = 0; i < set->count; i++)
+        total_ns += wm_source_cpu_ns(set->members[i].source);
+    return total_ns;
+}

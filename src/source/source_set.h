@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_set.h - the sources that are open together: by one choice of GPUs, with all
+ * their channels in one list, read in one round.
+ *
+ *     const struct wm_source_config config = { .gpus = "0,2" };
+ *     wm_source_set_new(&config, 0, &set, &err);
+ *     wm_source_set_open(set, "rapl", &err);
+ *     wm_source_set_open(set, "nvml", &err);
+ *     struct wm_reading *readings = calloc(wm_source_set_channel_count(set), ...);
+ *     int64_t begun_ns = wm_source_set_begin(set);                  each round
+ *     do_something_else();
+ *     wm_source_set_collect(set, begun_ns + patience_ns, begun_ns, readings);
+ *     wm_source_set_close(set);
+ *
+ * One thread at a time.
+ */
+#ifndef WM_SOURCE_SET_H
+#define WM_SOURCE_SET_H
+
+#include <stdbool.h>
+
+#include "base/base_error.h"
+#include "wattmeter/source.h"
+
+struct wm_source_set;
+
+/* What `config`, which is copied, says is told to each source, with its GPUs in words of
+ * wm_gpu_select(): one choice over the GPUs of all vendors, of which each source is told
+ * its own. For "visible" the environment of process `viewer` decides, or our own where
+ * that is 0. */
+int wm_source_set_new(const struct wm_source_config *config, pid_t viewer,
+                      struct wm_source_set **ret_set, struct wm_error *err);
+
+/* Closes all sources. Accepts NULL. */
+void wm_source_set_close(struct wm_source_set *set);
+
+/* Chooses the GPUs, where that takes a look at all of them. The first opening does it,
+ * if nobody has. WM_EINVAL: a word is wrong. */
+int wm_source_set_choose(struct wm_source_set *set, struct wm_error *err);
+
+/* Opens the source called so and adds it. WM_EEXIST: it is in the set already; else as
+ * wm_source_open() fails, or for the reason why none of its GPUs is chosen. */
+int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_error *err);
+
+/* Closes the source that was added last. */
+void wm_source_set_drop_last(struct wm_source_set *set);
+
+/* Adds all sources of the list, one after the other in its order, whether they can be
+ * opened or not: they are opened side by side, so that a driver that hangs keeps back no
+ * other one, and what has not answered after `patience_s` has failed with WM_EIO. Of GPUs
+ * each is told the very words of the configuration. Such a set is read source by source,
+ * by wm_source_read(), and not in rounds. Fails only for want of memory. */
+int wm_source_set_open_all(struct wm_source_set *set, int patience_s, struct wm_error *err);
+
+/* A source of the set. */
+struct wm_source_member {
+    const char *name;
+    struct wm_source *source; /* NULL: it could not be opened, */
+    struct wm_error failure;  /* for this reason */
+    size_t first_channel;     /* where its channels begin in the list of all */
+};
+
+size_t wm_source_set_count(const struct wm_source_set *set);
+
+/* `index` is below that count. */
+const struct wm_source_member *wm_source_set_member(const struct wm_source_set *set,
+                                                    size_t index);
+
+/* The channels of all sources, in the order in which these were added. `index` is below
+ * the count. */
+size_t wm_source_set_channel_count(const struct wm_source_set *set);
+const struct wm_channel *wm_source_set_channel(const struct wm_source_set *set,
+                                               size_t index);
+
+/* Whether a source of the set knows the energy or the power of the CPUs. */
+bool wm_source_set_has_cpu_energy(const struct wm_source_set *set);
+
+/* GPUs. */
+struct wm_source_gpu_count {
+    size_t read;  /* by the sources, */
+    size_t there; /* of so many in the machine, as far as these sources know */
+};
+
+/* By one source; and by all of them, where after a choice GPUs of a source count that has
+ * none of the chosen ones. */
+struct wm_source_gpu_count wm_source_gpu_count(const struct wm_source *source);
+struct wm_source_gpu_count wm_source_set_gpu_count(const struct wm_source_set *set);
+
+/* Whether the source was to read all its GPUs and leaves some out, which do not say who
+ * they are; its detail tells which and why. */
+bool wm_source_set_lacks_gpus(const struct wm_source_set *set,
+                              const struct wm_source_member *member);
+
+/* What is to be said about the choice of GPUs, or NULL. */
+const char *wm_source_set_remark(const struct wm_source_set *set);
+
+/* A round of readings: the drivers that may hang are asked, and answer while the caller
+ * does something else. Returns when they were asked. */
+int64_t wm_source_set_begin(struct wm_source_set *set);
+
+/* Reads all other sources, then waits until CLOCK_MONOTONIC reaches `deadline_ns` for the
+ * drivers. One that has not answered by then goes by what it answered last, if it was
+ * asked for that at `oldest_ns` or later and does not hang since (base_guard.h); such
+ * readings keep their time. Else its readings are WM_READING_STALE, at the time when it
+ * was asked in vain. One reading for each channel. */
+void wm_source_set_collect(struct wm_source_set *set, int64_t deadline_ns,
+                           int64_t oldest_ns, struct wm_reading *readings);
+
+/* Why the last reading of a channel was not WM_READING_OK, or NULL. */
+const char *wm_source_set_why(const struct wm_source_set *set, size_t index);
+
+/* CPU time that the sources' own threads have used for readings. */
+int64_t wm_source_set_cpu_ns(const struct wm_source_set *set);
+
+#endif
