@@ -61,17 +61,16 @@ static int write_codecarbon(const struct export_args *args, struct wm_recording 
                             enum wm_record_mode mode, const struct cmd_streams *io,
                             struct wm_error *err)
 {
+    struct wm_report_figure energy;
     struct wm_report *report;
-    double joules, percent;
 
     int status = wm_report_from_recording(recording, &report, err);
     if (status < 0)
         return status;
     status = wm_report_write_codecarbon(report, args->codecarbon, mode, &args->output.style,
                                         err);
-    if (status == WM_OK && wm_report_number(report, "energy.total", &joules) == WM_OK &&
-        joules > 0 &&
-        wm_report_number(report, "energy.uncertainty_percent", &percent) == WM_ENODEV)
+    if (status == WM_OK && wm_report_figure(report, NULL, "energy", &energy) == WM_OK &&
+        energy.value > 0 && !energy.has_range)
         fprintf(io->chat, "wattmeter export: the energy leaves out a part of the time, and "
                           "the row says 'incomplete'\n");
     wm_report_free(report);

@@ -9,103 +9,86 @@
 #include "shell_words.h"
 #include "wattmeter/report.h"
 
-/* wattmeter's own report says what is not known and why. NULL when out of memory. */
-static json_t *own_report(const struct wm_report *report)
-{
-    char *text = NULL;
-    size_t size;
-    json_t *root = NULL;
-    struct wm_error err;
-    FILE *out = open_memstream(&text, &size);
-
-    if (!out)
-        return NULL;
-    int status = wm_report_print(report, WM_REPORT_JSON, NULL, out, &err);
-    if (fclose(out) == 0 && status == WM_OK)
-        root = json_loads(text, 0, NULL);
-    free(text);
-    return root;
-}
-
 /* Whether gpu_tracker's report has this number of ours. */
-static bool is_shown(const char *key, bool without_gpus)
+static bool is_shown(const struct wm_report_figure *figure, bool without_gpus)
 {
     static const char *const parts[] = { "max_ram.", "cpu_utilization.", "compute_time.",
                                          "max_gpu_ram.", "gpu_utilization." };
     enum { OF_GPUS = 3, PARTS = 5 };
 
-    for (size_t i = 0; i < PARTS; i++) {
-        if (strncmp(key, parts[i], strlen(parts[i])) == 0)
+    for (size_t i = 0; i < PARTS && figure->path; i++) {
+        if (strncmp(figure->path, parts[i], strlen(parts[i])) == 0)
             return i < OF_GPUS || !without_gpus;
     }
     return false;
 }
 
-/* One line for each reason, at the first number that lacks it. */
-static void warn_of_reason(const json_t *reasons, const char *first, const char *reason,
-                           bool without_gpus, const struct cmd_streams *io)
+/* The next figure of gpu_tracker's report, from number `*at` on, that has a reason. */
+static bool next_reason(const struct wm_report *report, bool without_gpus, size_t *at,
+                        struct wm_report_figure *ret_figure)
 {
-    const char *key;
-    json_t *other;
-    size_t more = 0;
-    bool behind = false;
+    while (wm_report_figure_at(report, NULL, (*at)++, ret_figure) == WM_OK) {
+        if (ret_figure->why && is_shown(ret_figure, without_gpus))
+            return true;
+    }
+    return false;
+}
 
-    json_object_foreach((json_t *)reasons, key, other)
-    {
-        bool same =
-            is_shown(key, without_gpus) && strcmp(json_string_value(other), reason) == 0;
-        if (same && strcmp(key, first) != 0 && !behind)
+/* One line for each reason, at the first number that lacks it. */
+static void warn_of_reason(const struct wm_report *report,
+                           const struct wm_report_figure *first, bool without_gpus,
+                           const struct cmd_streams *io)
+{
+    struct wm_report_figure other;
+    size_t more = 0, at = 0;
+    bool is_behind = false;
+
+    while (next_reason(report, without_gpus, &at, &other)) {
+        bool is_first = strcmp(other.path, first->path) == 0;
+        bool is_same = strcmp(other.why, first->why) == 0;
+        if (is_same && !is_first && !is_behind)
             return; /* told by that one */
-        behind = behind || strcmp(key, first) == 0;
-        more += same && strcmp(key, first) != 0;
+        is_behind = is_behind || is_first;
+        more += is_same && !is_first;
     }
     if (more > 0)
-        gpu_tracker_warn(io, "%s and %zu more are not known: %s", first, more, reason);
+        gpu_tracker_warn(io, "%s and %zu more are not known: %s", first->path, more,
+                         first->why);
     else
-        gpu_tracker_warn(io, "%s is not known: %s", first, reason);
+        gpu_tracker_warn(io, "%s is not known: %s", first->path, first->why);
 }
 
 /* gpu_tracker's report has no place for it, so no setting switches it off. */
-static void warn_of_simulation(const json_t *gpus, const struct cmd_streams *io)
+static void warn_of_simulation(const struct wm_report *report, const struct cmd_streams *io)
 {
-    size_t index, simulated = 0;
-    json_t *gpu;
+    size_t count = wm_report_count(report, WM_REPORT_GPU), simulated = 0;
+    struct wm_report_device gpu;
 
-    json_array_foreach(gpus, index, gpu)
-    {
-        simulated += json_is_true(json_object_get(gpu, "simulated"));
-    }
+    for (size_t i = 0; i < count; i++)
+        simulated += wm_report_device(report, WM_REPORT_GPU, i, &gpu) == WM_OK &&
+                     gpu.origin == WM_SIMULATED;
     if (simulated > 0)
         gpu_tracker_warn(
             io,
             "The GPU numbers are SIMULATED: the driver says of %zu of %zu GPUs "
             "that they are not real.",
-            simulated, json_array_size(gpus));
+            simulated, count);
 }
 
 static void warn_of_report(const struct wm_report *report, bool disable_logs,
                            bool without_gpus, const struct cmd_streams *io)
 {
-    json_t *root = own_report(report), *value;
-    const char *key;
-    size_t index;
+    struct wm_report_figure figure;
+    const char *remark;
+    size_t at = 0;
 
-    warn_of_simulation(json_object_get(root, "gpus"), io);
-    if (disable_logs) {
-        json_decref(root);
+    warn_of_simulation(report, io);
+    if (disable_logs)
         return;
-    }
-    const json_t *reasons = json_object_get(root, "why");
-    json_object_foreach((json_t *)reasons, key, value)
-    {
-        if (is_shown(key, without_gpus))
-            warn_of_reason(reasons, key, json_string_value(value), without_gpus, io);
-    }
-    json_array_foreach(json_object_get(root, "remarks"), index, value)
-    {
-        gpu_tracker_warn(io, "%s", json_string_value(value));
-    }
-    json_decref(root);
+    while (next_reason(report, without_gpus, &at, &figure))
+        warn_of_reason(report, &figure, without_gpus, io);
+    for (size_t i = 0; (remark = wm_report_remark(report, i)) != NULL; i++)
+        gpu_tracker_warn(io, "%s", remark);
 }
 
 static int record(struct wm_tracker *tracker, const struct gpu_tracker_settings *settings,
@@ -154,11 +137,12 @@ static void print_end(const struct wm_tracker *tracker, const struct wm_report *
                       const struct cmd_streams *io)
 {
     int code = wm_tracker_exit_code(tracker);
-    double signal_number;
+    struct wm_report_run run;
 
+    wm_report_run(report, &run);
     fputs("Resource tracking complete. Process completed with status code: ", io->out);
-    if (wm_report_number(report, "exit.signal", &signal_number) == WM_OK)
-        fprintf(io->out, "%d\n", -(int)signal_number);
+    if (run.end == WM_REPORT_KILLED)
+        fprintf(io->out, "%d\n", -run.signal_number);
     else if (code >= 0)
         fprintf(io->out, "%d\n", code);
     else

@@ -4,19 +4,30 @@
  * by the same code, so that the two cannot disagree.
  *
  *     struct wm_report *report;
- *     if (wm_report_from_recording(rec, &report, &err) == WM_OK) {
- *         double joules;
- *         if (wm_report_number(report, "energy.gpus.0.energy", &joules) == WM_OK)
- *             printf("%.1f J\n", joules);
- *         wm_report_print(report, WM_REPORT_JSON, NULL, stdout, &err);
+ *     struct wm_report_figure energy;
+ *     if (wm_report_from_recording(rec, &report, &err) < 0)
+ *         return fail(&err);
+ *     if (wm_report_figure(report, NULL, "energy", &energy) == WM_OK &&
+ *         energy.state == WM_REPORT_KNOWN)
+ *         printf("%.1f %s\n", energy.value, energy.unit);
+ *     for (size_t i = 0; i < wm_report_count(report, WM_REPORT_GPU); i++) {
+ *         const struct wm_report_part gpu = { .kind = WM_REPORT_GPU, .index = i };
+ *         if (wm_report_figure(report, &gpu, "energy", &energy) == WM_OK &&
+ *             energy.state == WM_REPORT_MISSING)
+ *             printf("GPU %zu: n/a (%s)\n", i, energy.why);
  *     }
+ *     wm_report_print(report, WM_REPORT_JSON, NULL, stdout, &err);
  *     wm_report_free(report);
  *
- * The rules of source.h hold here too.
+ * A report has parts: the run, its regions, its GPUs and other devices. A part has facts,
+ * which one struct holds for each kind, and figures, which have keys. All texts belong to
+ * the report and live as long as it does. The rules of source.h hold here too.
  */
 #ifndef WATTMETER_REPORT_H
 #define WATTMETER_REPORT_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "wattmeter/api.h"
@@ -83,11 +94,160 @@ WM_API int wm_report_write_codecarbon(const struct wm_report *report, const char
                                       const struct wm_report_style *style,
                                       struct wm_error *err);
 
-/* One number by its path in the JSON report, in SI base units and without cost and
- * CO2e: "compute_time.time", "energy.gpus.0.energy". WM_ENOENT where there is no such
- * number, WM_ENODEV where it is null. */
-WM_API int wm_report_number(const struct wm_report *report, const char *path,
-                            double *ret_value);
+/* What a report has facts and figures of. */
+enum wm_report_kind {
+    WM_REPORT_RUN,    /* all of it: the one of its kind */
+    WM_REPORT_REGION, /* all calls of one name, in the order in which names were first seen
+                       */
+    WM_REPORT_PATH,   /* the calls of one name in one place of the tree of calls; a place
+                       * comes before those inside it */
+    WM_REPORT_REST,   /* what no region has: one, where there are regions */
+    WM_REPORT_GPU,
+    WM_REPORT_DEVICE, /* what is no GPU: a CPU package or a part of one, memory, ... */
+};
+
+/* Which of its times a region's figures are of; docs/report.md explains the two. */
+enum wm_report_share {
+    WM_REPORT_INCLUSIVE, /* all that went on while a call was open */
+    WM_REPORT_EXCLUSIVE, /* its share of that, without the regions inside; these add up */
+};
+
+/* What a figure is of. All zero is the run. */
+struct wm_report_part {
+    enum wm_report_kind kind;
+    size_t index;               /* below wm_report_count() */
+    enum wm_report_share share; /* of a region or a path */
+};
+
+/* How many parts of a kind there are. */
+WM_API size_t wm_report_count(const struct wm_report *report, enum wm_report_kind kind);
+
+/* The first region or path of that name, GPU of that UUID or label ("gpu0"), or device of
+ * that name; WM_ENOENT where there is none. */
+WM_API int wm_report_find(const struct wm_report *report, enum wm_report_kind kind,
+                          const char *name, size_t *ret_index);
+
+enum wm_report_state {
+    WM_REPORT_MISSING,  /* not known; `why` says the reason */
+    WM_REPORT_KNOWN,    /* */
+    WM_REPORT_AT_LEAST, /* a highest value, which may have been higher; `why` says why */
+};
+
+/* A figure. It is in SI base units, but for percentages. */
+struct wm_report_figure {
+    const char *key;  /* "energy", "max_ram.main.total_rss" */
+    const char *path; /* in the JSON report, within its part; NULL: it is not there */
+    const char *unit; /* "s", "J", "W", "B", "percent", "ratio", "celsius", "count" */
+    enum wm_report_state state;
+    double value; /* unless it is missing; then 0 */
+    bool has_range;
+    double low, high; /* the truth lies between them 95 times of 100 */
+    enum wm_origin origin;
+    const char *why; /* NULL: there is nothing to say */
+};
+
+/* A figure by its key, or by its path in the JSON report of the run: "energy" and
+ * "energy.total" are the same. `part` NULL is the run. WM_ENOENT where such a part has no
+ * figure of that key, or there is no such part. */
+WM_API int wm_report_figure(const struct wm_report *report,
+                            const struct wm_report_part *part, const char *key,
+                            struct wm_report_figure *ret_figure);
+
+/* The figures of a part one after the other, from 0; WM_ENOENT past the last, and where
+ * there is no such part. */
+WM_API int wm_report_figure_at(const struct wm_report *report,
+                               const struct wm_report_part *part, size_t index,
+                               struct wm_report_figure *ret_figure);
+
+enum wm_report_end {
+    WM_REPORT_END_UNKNOWN, /* it was not seen, or the recording ends before it */
+    WM_REPORT_EXITED,
+    WM_REPORT_KILLED, /* by a signal */
+};
+
+/* What is known of the run besides its figures. A text is NULL where it is not known. */
+struct wm_report_run {
+    const char *id;      /* random UUID */
+    const char *mode;    /* "run", "attach", "self" */
+    const char *version; /* of wattmeter */
+    const char *host, *cpu_model, *kernel, *boot_id;
+    const char *cpu_method; /* how the CPU time was had */
+    const char *trouble;    /* what went wrong with its recording */
+    int64_t start_unix_ns;  /* of the first tick */
+    int64_t interval_ns;    /* between two ticks */
+    bool is_complete;       /* false: the recording has no result, as of a killed writer */
+    enum wm_report_end end;
+    int exit_status, signal_number; /* of one that exited, or was killed; else 0 */
+};
+
+WM_API void wm_report_run(const struct wm_report *report, struct wm_report_run *ret_run);
+
+/* Each gives NULL past the last: words of the command line, what a reader has to know of
+ * the figures, the user's notes and the environment as "KEY=VALUE" apart. */
+WM_API const char *wm_report_word(const struct wm_report *report, size_t index);
+WM_API const char *wm_report_remark(const struct wm_report *report, size_t index);
+WM_API const char *wm_report_note(const struct wm_report *report, size_t index,
+                                  const char **ret_value);
+WM_API const char *wm_report_variable(const struct wm_report *report, size_t index,
+                                      const char **ret_value);
+
+/* Of a name: whether that source was there, and what it read or why there is nothing to
+ * read (may be NULL). NULL past the last. */
+WM_API const char *wm_report_source(const struct wm_report *report, size_t index,
+                                    bool *ret_is_available, const char **ret_detail);
+
+#define WM_REPORT_NO_PARENT ((size_t)-1)
+
+/* A region, or a path in the tree of calls. */
+struct wm_report_region {
+    const char *name;
+    size_t parent;   /* of a path: the one around it, or WM_REPORT_NO_PARENT */
+    size_t depth;    /* of a path: how many are around it */
+    size_t children; /* of a path: how many are right inside */
+    bool by_itself;  /* of calls that were started, not begun */
+    bool is_short;   /* its energy is a rough figure: calls are shorter than its steps */
+    uint64_t calls;  /* that ended */
+    uint64_t unfinished;
+    uint64_t timepoints;            /* ticks inside */
+    uint64_t calls_with_timepoints; /* one at least */
+    double total_s;                 /* of the calls that ended */
+    double min_s, max_s, mean_s;    /* 0 where `calls` is 0 */
+    double std_s;                   /* n - 1; 0 where `calls` is below 2 */
+};
+
+/* `kind` is WM_REPORT_REGION or WM_REPORT_PATH. WM_ENOENT where there is no such one. */
+WM_API int wm_report_region(const struct wm_report *report, enum wm_report_kind kind,
+                            size_t index, struct wm_report_region *ret_region);
+
+/* A GPU, or a device that is none. A text is NULL where it is not known. */
+struct wm_report_device {
+    const char *name;       /* "package0"; of a GPU its label: "gpu0" */
+    const char *model;      /* "NVIDIA H100" */
+    const char *uuid;       /* of a GPU */
+    const char *source;     /* of what is no GPU: "rapl" */
+    const char *method;     /* of its energy: "counter", "integral of power" */
+    const char *sensor;     /* what is known of it */
+    bool has_driver_number; /* of a GPU: */
+    int driver_number;      /* NVML's, which may differ from CUDA's */
+    enum wm_device_kind kind;
+    enum wm_origin origin;
+};
+
+/* `kind` is WM_REPORT_GPU or WM_REPORT_DEVICE. WM_ENOENT where there is no such one. */
+WM_API int wm_report_device(const struct wm_report *report, enum wm_report_kind kind,
+                            size_t index, struct wm_report_device *ret_device);
+
+/* A process of the measured tree. */
+struct wm_report_process {
+    int pid, parent;
+    const char *name;
+    int max_threads;
+    struct wm_report_figure cpu_time, cpu_energy, max_memory, max_private_memory;
+};
+
+/* The processes that used most CPU time, the dearest first; WM_ENOENT past the last. */
+WM_API int wm_report_process(const struct wm_report *report, size_t index,
+                             struct wm_report_process *ret_process);
 
 #ifdef __cplusplus
 }

@@ -2,10 +2,7 @@
 /* view.c - the public face of the views: printing a report, asking for a number. */
 #include "view/view.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/text/base_text.h"
+#include "base/base_error.h"
 
 /* More digits than this are noise of binary fractions: 0.1 for
  * 0.10000000000000001. */
@@ -57,51 +54,5 @@ int wm_report_print(const struct wm_report *report, enum wm_report_format format
     }
     if (status == WM_OK && (fflush(out) != 0 || ferror(out)))
         status = wm_fail(err, WM_EIO, "the report could not be written");
-    return status;
-}
-
-/* The member called path[0..length) of an object, or the entry of an array. */
-static json_t *find_part(json_t *node, const char *path, size_t length)
-{
-    const char *end;
-    uint64_t index;
-
-    if (json_is_array(node) && wm_text_u64(path, &end, &index) && end == path + length)
-        return json_array_get(node, index);
-
-    const char *key;
-    json_t *value;
-    json_object_foreach(node, key, value)
-    {
-        if (strlen(key) == length && memcmp(key, path, length) == 0)
-            return value;
-    }
-    return NULL;
-}
-
-int wm_report_number(const struct wm_report *report, const char *path, double *ret_value)
-{
-    static const struct wm_units si;
-    json_t *root = wm_view_json(report, &si);
-    json_t *node = root;
-    int status = WM_ENOENT;
-
-    if (!root)
-        return WM_ENOMEM;
-    for (;;) {
-        size_t length = strcspn(path, ".");
-        node = find_part(node, path, length);
-        if (!node || path[length] == '\0')
-            break;
-        path += length + 1;
-    }
-
-    if (json_is_null(node))
-        status = WM_ENODEV;
-    if (json_is_number(node)) {
-        *ret_value = json_number_value(node);
-        status = WM_OK;
-    }
-    json_decref(root);
     return status;
 }

@@ -177,13 +177,13 @@ static void assert_processes(const char *path)
 {
     struct wm_recording *recording = NULL;
     struct wm_report *report = NULL;
+    struct wm_report_figure processes;
     struct wm_error err = { 0 };
-    double processes;
 
     assert_ok(wm_recording_open(path, WM_LAST_RUN, &recording, &err));
     assert_ok(wm_report_from_recording(recording, &report, &err));
-    assert_ok(wm_report_number(report, "regions.processes", &processes));
-    assert_near(processes, 2, 0);
+    assert_ok(wm_report_figure(report, NULL, "region_processes", &processes));
+    assert_near(processes.value, 2, 0);
     wm_report_free(report);
     wm_recording_close(recording);
 }

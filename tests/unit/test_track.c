@@ -41,18 +41,17 @@ static void run_to_end(struct wm_tracker *tracker)
         fail_msg("%s", err.text);
 }
 
-static double number(const struct wm_tracker *tracker, const char *path)
+static double number(const struct wm_tracker *tracker, const char *key)
 {
     struct wm_report *report = NULL;
+    struct wm_report_figure figure;
     struct wm_error err = { 0 };
-    double value = NAN;
 
     if (wm_tracker_report(tracker, &report, &err) < 0)
         fail_msg("%s", err.text);
-    if (wm_report_number(report, path, &value) < 0)
-        value = NAN;
+    assert_int_equal(wm_report_figure(report, NULL, key, &figure), WM_OK);
     wm_report_free(report);
-    return value;
+    return figure.state == WM_REPORT_MISSING ? NAN : figure.value;
 }
 
 static void test_options(void **state)
@@ -242,9 +241,9 @@ static void test_self_regions(void **state)
         wm_region_end();
         wm_region_end();
         assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
-        assert_true(number(tracker, "regions.threads") == 1);
-        assert_true(number(tracker, "regions.stray") == 1);
-        assert_true(number(tracker, "regions.dropped") == 0);
+        assert_true(number(tracker, "region_threads") == 1);
+        assert_true(number(tracker, "stray_ends") == 1);
+        assert_true(number(tracker, "dropped_events") == 0);
         wm_tracker_free(tracker);
     }
     assert_false(wm_region_is_on());

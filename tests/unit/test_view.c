@@ -561,60 +561,105 @@ static void test_unknown(void **state)
     free(text);
 }
 
-static void test_numbers(void **state)
+/* What stands in JSON at a path with dots; NULL. */
+static const json_t *json_at(const json_t *node, const char *path)
 {
-    static const struct {
-        const char *golden;
-        const char *path;
-        int status;
-        double value;
-    } rows[] = {
-        { "tree", "compute_time.time", WM_OK, 4.98 },
-        { "tree", "max_ram.combined.total_rss", WM_OK, 499.5e6 },
-        { "tree", "max_ram.system_capacity", WM_OK, 8123456512 },
-        { "tree", "cpu_time.total", WM_OK, 8.512345 },
-        { "tree", "exit.signal", WM_OK, 15 },
-        { "tree", "processes.peaks.0.pid", WM_OK, 4244 },
-        { "tree", "processes.peaks.5.threads", WM_OK, 1 },
-        { "tree", "tool.interval", WM_OK, 0.1 },
-        { "units", "max_ram.combined.total_rss", WM_OK,
-          499.5e6 }, /* SI whatever is printed */
-        { "gpus", "energy.gpus.1.index", WM_OK, 1 },
-        { "gpus", "gpus.0.power.max", WM_OK, 300 },
-        { "gpus", "energy.cpu.total", WM_ENODEV, 0 },
-        { "gpus", "energy.attributed.tree", WM_ENODEV, 0 },
-        { "one", "max_gpu_ram.main", WM_ENODEV, 0 },
-        { "one", "max_ram.main.private_rss", WM_ENODEV, 0 },
-        { "tree", "exit.status", WM_ENODEV, 0 },
-        { "tree", "", WM_ENOENT, 0 },
-        { "tree", ".", WM_ENOENT, 0 },
-        { "tree", "max_ram", WM_ENOENT, 0 },
-        { "tree", "max_ram.", WM_ENOENT, 0 },
-        { "tree", "max_ram.unit", WM_ENOENT, 0 },
-        { "tree", "max_ram.mai", WM_ENOENT, 0 },
-        { "tree", "max_ram.mainx.total_rss", WM_ENOENT, 0 },
-        { "tree", "max_ram.main.total_rss.x", WM_ENOENT, 0 },
-        { "tree", "processes.peaks.6.pid", WM_ENOENT, 0 },
-        { "tree", "processes.peaks.-1.pid", WM_ENOENT, 0 },
-        { "tree", "processes.peaks.0x0.pid", WM_ENOENT, 0 },
-        { "tree", "processes.peaks.99999999999999999999.pid", WM_ENOENT, 0 },
-        { "gpus", "gpus.0.simulated", WM_ENOENT, 0 }, /* true is no number */
-    };
+    char key[64];
+
+    for (; *path; path += path[0] == '.') {
+        size_t length = strcspn(path, ".");
+        snprintf(key, sizeof(key), "%.*s", (int)length, path);
+        node = json_object_get(node, key);
+        path += length;
+    }
+    return node;
+}
+
+static void assert_figure(const json_t *root, const struct wm_report_figure *figure)
+{
+    const json_t *value = json_at(root, figure->path);
+    const json_t *why = json_object_get(json_object_get(root, "why"), figure->path);
+
+    print_message("    %s\n", figure->path);
+    assert_non_null(value);
+    assert_int_equal(json_is_null(value), figure->state == WM_REPORT_MISSING);
+    if (json_is_number(value))
+        assert_true(fabs(json_number_value(value) - figure->value) <=
+                    1e-12 * fabs(figure->value));
+    if (figure->why)
+        assert_string_equal(json_string_value(why), figure->why);
+    else
+        assert_null(why);
+}
+
+/* What the accessors say of the run is what its JSON says. */
+static void test_figures_of_the_run(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        struct golden plain = goldens[i];
+        plain.style = (struct wm_report_style) { 0 };
+        json_t *root = parse(&plain);
+        struct wm_report *report = session_report(&plain.session);
+        struct wm_report_figure figure;
+        size_t count = 0;
+        print_message("  %s\n", plain.name);
+        while (wm_report_figure_at(report, NULL, count++, &figure) == WM_OK) {
+            if (figure.path)
+                assert_figure(root, &figure);
+        }
+        assert_true(count > 60);
+        wm_report_free(report);
+        json_decref(root);
+    }
+}
+
+/* What the accessors say of a region's share is what its JSON says. */
+static void assert_share(const struct wm_report *report, enum wm_report_kind kind,
+                         size_t index, enum wm_report_share share, const json_t *json)
+{
+    const struct wm_report_part part = { kind, index, share };
+    struct wm_report_figure figure;
+    size_t count = 0;
+
+    while (wm_report_figure_at(report, &part, count, &figure) == WM_OK) {
+        const json_t *value = json_at(json, figure.path);
+        count++;
+        if (figure.state != WM_REPORT_MISSING)
+            assert_true(fabs(json_number_value(value) - figure.value) <=
+                        1e-12 * fabs(figure.value));
+        else
+            assert_true(!value || json_is_null(value));
+    }
+    assert_true(count >= 7);
+}
+
+static void test_figures_of_regions(void **state)
+{
+    const struct golden *golden = goldens;
+    struct wm_report_region region;
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct golden *golden = goldens;
-        while (strcmp(golden->name, rows[i].golden) != 0)
-            golden++;
-        struct wm_report *report = session_report(&golden->session);
-        double value = -12345;
-        int status = wm_report_number(report, rows[i].path, &value);
-        if (status != rows[i].status)
-            fail_msg("%s of %s: status %d", rows[i].path, rows[i].golden, status);
-        double expected = status == WM_OK ? rows[i].value : -12345;
-        assert_true(fabs(value - expected) <= 1e-12 * fabs(expected));
-        wm_report_free(report);
+    while (strcmp(golden->name, "regions") != 0)
+        golden++;
+    struct wm_report *report = session_report(&golden->session);
+    json_t *root = parse(golden), *regions = json_object_get(root, "regions");
+    const json_t *paths = json_object_get(regions, "by_path");
+    size_t count = wm_report_count(report, WM_REPORT_PATH);
+    assert_int_equal(count, json_array_size(paths));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *path = json_array_get(paths, i);
+        assert_int_equal(wm_report_region(report, WM_REPORT_PATH, i, &region), WM_OK);
+        assert_string_equal(region.name, json_string_value(json_at(path, "name")));
+        assert_share(report, WM_REPORT_PATH, i, WM_REPORT_INCLUSIVE,
+                     json_at(path, "inclusive"));
+        assert_share(report, WM_REPORT_PATH, i, WM_REPORT_EXCLUSIVE,
+                     json_at(path, "exclusive"));
     }
+    assert_share(report, WM_REPORT_REST, 0, WM_REPORT_EXCLUSIVE,
+                 json_object_get(regions, "rest"));
+    wm_report_free(report);
+    json_decref(root);
 }
 
 /* Simulated figures say so: in text on their very line, in JSON beside them. */
@@ -853,11 +898,12 @@ static void test_out_of_memory(void **state)
 {
     const struct golden *golden = &goldens[1];
     struct wm_report *report;
+    FILE *out = fopen("/dev/null", "w");
     struct wm_error err;
-    double value;
     int status;
 
     (void)state;
+    assert_non_null(out);
     json_set_alloc_funcs(jansson_malloc, free);
     for (long nth = 0;; nth++) {
         test_fail_allocation(nth);
@@ -869,12 +915,13 @@ static void test_out_of_memory(void **state)
     }
     for (long nth = 0;; nth++) {
         test_fail_allocation(nth);
-        status = wm_report_number(report, "tool.interval", &value);
+        status = wm_report_print(report, WM_REPORT_JSON, NULL, out, &err);
         test_fail_allocation(-1);
         if (status == WM_OK)
             break;
         assert_int_equal(status, WM_ENOMEM);
     }
+    fclose(out);
     wm_report_free(report);
 }
 
@@ -885,7 +932,8 @@ int main(void)
         cmocka_unit_test(test_seed_structure),
         cmocka_unit_test(test_nulls_have_reasons),
         cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_figures_of_the_run),
+        cmocka_unit_test(test_figures_of_regions),
         cmocka_unit_test(test_simulated),
         cmocka_unit_test(test_text_is_clean),
         cmocka_unit_test(test_at_least),

@@ -43,117 +43,18 @@ static void put_exit(const struct wm_json_node *root)
                 result->exit_signal > 0 ? json_integer(result->exit_signal) : json_null());
 }
 
-static void put_rss(const struct wm_json_node *parent, const char *key,
-                    const struct wm_rss *rss, const struct wm_unit *unit)
+/* What gpu_tracker's reports have, and how the CPU time was had. */
+static void put_usage(const struct wm_json_node *root)
 {
-    struct wm_json_node node = wm_json_object(parent, key);
-
-    wm_json_bytes(&node, "total_rss", &rss->total, unit);
-    wm_json_bytes(&node, "private_rss", &rss->private_, unit);
-    wm_json_bytes(&node, "shared_rss", &rss->shared, unit);
-}
-
-static void put_max_ram(const struct wm_json_node *root)
-{
+    static const char *const sections[] = { "max_ram.",         "max_gpu_ram.",
+                                            "cpu_utilization.", "gpu_utilization.",
+                                            "compute_time.",    "cpu_time." };
     const struct wm_report *report = root->view->report;
-    const struct wm_unit *unit = root->view->units->ram;
-    struct wm_json_node node = wm_json_object(root, "max_ram");
 
-    wm_json_text(&node, "unit", unit->name);
-    wm_json_bytes(&node, "system_capacity", &report->ram_capacity, unit);
-    wm_json_bytes(&node, "system", &report->ram_system, unit);
-    put_rss(&node, "main", &report->ram_main, unit);
-    put_rss(&node, "descendants", &report->ram_descendants, unit);
-    put_rss(&node, "combined", &report->ram_combined, unit);
-}
-
-static void put_max_gpu_ram(const struct wm_json_node *root)
-{
-    const struct wm_report *report = root->view->report;
-    const struct wm_unit *unit = root->view->units->gpu_ram;
-    struct wm_json_node node = wm_json_object(root, "max_gpu_ram");
-
-    wm_json_text(&node, "unit", unit->name);
-    wm_json_bytes(&node, "system_capacity", &report->gpu_ram_capacity, unit);
-    wm_json_bytes(&node, "system", &report->gpu_ram_system, unit);
-    wm_json_bytes(&node, "main", &report->gpu_ram_main, unit);
-    wm_json_bytes(&node, "descendants", &report->gpu_ram_descendants, unit);
-    wm_json_bytes(&node, "combined", &report->gpu_ram_combined, unit);
-}
-
-static void put_percentages(const struct wm_json_node *parent, const char *key,
-                            const struct wm_percentages *percentages)
-{
-    struct wm_json_node node = wm_json_object(parent, key);
-
-    wm_json_value(&node, "max_sum_percent", &percentages->max_sum);
-    wm_json_value(&node, "max_hardware_percent", &percentages->max_hardware);
-    wm_json_value(&node, "mean_sum_percent", &percentages->mean_sum);
-    wm_json_value(&node, "mean_hardware_percent", &percentages->mean_hardware);
-}
-
-static void put_cpu_utilization(const struct wm_json_node *root)
-{
-    const struct wm_report *report = root->view->report;
-    const struct wm_run *run = &report->run;
-    struct wm_json_node node = wm_json_object(root, "cpu_utilization");
-
-    wm_json_put(&node, "system_core_count", json_integer(run->core_count));
-    wm_json_put(
-        &node, "n_expected_cores",
-        wm_json_number(run->expected_cores > 0 ? run->expected_cores : run->core_count));
-    put_percentages(&node, "system", &report->cpu_system);
-    put_percentages(&node, "main", &report->cpu_main);
-    put_percentages(&node, "descendants", &report->cpu_descendants);
-    put_percentages(&node, "combined", &report->cpu_combined);
-    wm_json_whole(&node, "main_n_threads", &report->main_threads);
-    wm_json_whole(&node, "descendants_n_threads", &report->descendants_threads);
-    wm_json_whole(&node, "combined_n_threads", &report->combined_threads);
-}
-
-static void put_gpu_utilization(const struct wm_json_node *root)
-{
-    const struct wm_report *report = root->view->report;
-    struct wm_json_node node = wm_json_object(root, "gpu_utilization");
-
-    wm_json_put(&node, "system_gpu_count", json_integer(report->run.gpu_count));
-    wm_json_put(&node, "n_expected_gpus", json_integer(report->run.expected_gpu_count));
-    put_percentages(&node, "gpu_percentages", &report->gpu_percentages);
-}
-
-static void put_compute_time(const struct wm_json_node *root)
-{
-    const struct wm_unit *unit = root->view->units->time;
-    struct wm_json_node node = wm_json_object(root, "compute_time");
-    struct wm_value time = root->view->report->compute_time;
-
-    time.number /= unit->size;
-    wm_json_text(&node, "unit", unit->name);
-    wm_json_value(&node, "time", &time);
-}
-
-static void put_cpu_time(const struct wm_json_node *root)
-{
-    const struct wm_report *report = root->view->report;
-    struct wm_json_node node = wm_json_object(root, "cpu_time");
-
-    wm_json_text(&node, "unit", "seconds");
-    wm_json_value(&node, "total", &report->cpu_total);
-    wm_json_value(&node, "main", &report->cpu_main_time);
-    wm_json_value(&node, "descendants", &report->cpu_descendants_time);
-    wm_json_text(&node, "method", report->cpu_method);
-}
-
-static void put_gpu_memory(const struct wm_json_node *parent,
-                           const struct wm_gpu_usage *gpu)
-{
-    struct wm_json_node node = wm_json_object(parent, "memory");
-
-    wm_json_text(&node, "unit", "bytes");
-    wm_json_whole(&node, "mean", &gpu->memory.mean);
-    wm_json_whole(&node, "max", &gpu->memory.max);
-    wm_json_whole(&node, "capacity", &gpu->memory_capacity);
-    wm_json_whole(&node, "tree_max", &gpu->tree_memory_max);
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+        wm_json_figures(root, WM_REPORT_RUN, report, sections[i]);
+    struct wm_json_node cpu_time = wm_json_find(root, "cpu_time");
+    wm_json_text(&cpu_time, "method", report->cpu_method);
 }
 
 static void put_gpus(const struct wm_json_node *root)
@@ -165,22 +66,8 @@ static void put_gpus(const struct wm_json_node *root)
         const struct wm_gpu_usage *usage = &report->gpus[i];
         struct wm_json_node gpu = wm_json_append(&gpus, i);
         wm_json_gpu_identity(&gpu, usage);
-        wm_json_spread(&gpu, "power", "watts", &usage->power);
-        wm_json_spread(&gpu, "utilization", "ratio", &usage->utilization);
-        put_gpu_memory(&gpu, usage);
-        wm_json_spread(&gpu, "temperature", "celsius", &usage->temperature);
+        wm_json_figures(&gpu, WM_REPORT_GPU, usage, "");
     }
-}
-
-static void put_temperature(const struct wm_json_node *root)
-{
-    const struct wm_report *report = root->view->report;
-    struct wm_json_node node = wm_json_object(root, "temperature");
-
-    wm_json_text(&node, "unit", "celsius");
-    struct wm_json_node cpu = wm_json_object(&node, "cpu");
-    wm_json_value(&cpu, "mean", &report->cpu_temperature.mean);
-    wm_json_value(&cpu, "max", &report->cpu_temperature.max);
 }
 
 static void put_processes(const struct wm_json_node *root)
@@ -189,12 +76,7 @@ static void put_processes(const struct wm_json_node *root)
     const struct wm_result *result = &report->result;
     struct wm_json_node node = wm_json_object(root, "processes");
 
-    if (report->complete)
-        wm_json_put(&node, "seen", json_integer((json_int_t)result->processes_seen));
-    else
-        wm_json_missing(&node, "seen", "the recording ends without a result");
-    wm_json_whole(&node, "max_at_once", &report->max_processes);
-
+    wm_json_figures(root, WM_REPORT_RUN, report, "processes.");
     struct wm_json_node peaks = wm_json_node(&node, "peaks", json_array());
     for (size_t i = 0; i < result->process_count; i++) {
         const struct wm_process_peak *process = &result->processes[i];
@@ -272,29 +154,10 @@ static void put_remarks(const struct wm_json_node *root)
 static void put_tool(const struct wm_json_node *root)
 {
     const struct wm_report *report = root->view->report;
-    const struct wm_result *result = &report->result;
     struct wm_json_node node = wm_json_object(root, "tool");
 
     wm_json_text(&node, "version", report->run.version);
-    wm_json_put(&node, "interval", json_real((double)report->run.interval_ns / 1e9));
-    wm_json_put(&node, "ticks", json_integer((json_int_t)result->ticks));
-    const char *why = !report->complete              ? "the recording ends without a result"
-                      : result->tool_cpu_seconds < 0 ? "the recording does not tell"
-                                                     : NULL;
-    if (why) {
-        static const char *const unknown[] = { "late_ticks", "missed_ticks", "cpu_seconds",
-                                               "max_rss" };
-        for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
-            wm_json_missing(&node, unknown[i], why);
-        return;
-    }
-    wm_json_put(&node, "late_ticks", json_integer((json_int_t)result->late_ticks));
-    wm_json_put(&node, "missed_ticks", json_integer((json_int_t)result->missed_ticks));
-    wm_json_put(&node, "cpu_seconds", json_real(result->tool_cpu_seconds));
-    if (result->tool_max_rss_bytes >= 0)
-        wm_json_put(&node, "max_rss", wm_json_number(result->tool_max_rss_bytes));
-    else
-        wm_json_missing(&node, "max_rss", "it is not told apart from the program's own");
+    wm_json_figures(root, WM_REPORT_RUN, report, "tool.");
 }
 
 static void put_recording(const struct wm_json_node *root)
@@ -321,15 +184,10 @@ json_t *wm_view_json(const struct wm_report *report, const struct wm_units *unit
 
     put_command(&root);
     put_exit(&root);
-    put_max_ram(&root);
-    put_max_gpu_ram(&root);
-    put_cpu_utilization(&root);
-    put_gpu_utilization(&root);
-    put_compute_time(&root);
-    put_cpu_time(&root);
+    put_usage(&root);
     wm_json_energy(&root);
     put_gpus(&root);
-    put_temperature(&root);
+    wm_json_figures(&root, WM_REPORT_RUN, report, "temperature.");
     put_processes(&root);
     wm_json_regions(&root);
     put_host(&root);
@@ -343,6 +201,7 @@ json_t *wm_view_json(const struct wm_report *report, const struct wm_units *unit
     put_remarks(&root);
     put_tool(&root);
     put_recording(&root);
+    wm_json_figures(&root, WM_REPORT_RUN, report, ""); /* what has no section above */
 
     json_decref(view.why);
     if (view.failed || !root.json) {

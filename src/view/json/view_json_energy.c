@@ -86,20 +86,18 @@ static void put_devices(const struct wm_json_node *parent, const char *key,
         wm_json_text(&node, "source", device->source);
         wm_json_origin(&node, device->origin);
         put_figure(&node, &device->figure);
-        wm_json_value(&node, "power", &device->power);
+        wm_json_figures(&node, WM_REPORT_DEVICE, device, "");
         if (is_package(device) || is_dram(device))
             put_split(&node, &device->split);
     }
 }
 
-static void put_cpu(const struct wm_json_node *parent)
+static void put_cpu(const struct wm_json_node *root, const struct wm_json_node *parent)
 {
-    const struct wm_report *report = parent->view->report;
+    const struct wm_report *report = root->view->report;
     struct wm_json_node node = wm_json_object(parent, "cpu");
 
-    wm_json_value(&node, "total", &report->cpu_energy.energy);
-    wm_json_percent(&node, "uncertainty_percent", &report->cpu_energy.uncertainty);
-    wm_json_origin(&node, report->cpu_energy.origin);
+    wm_json_figures(root, WM_REPORT_RUN, report, "energy.cpu.");
     put_devices(&node, "packages", is_package);
     put_devices(&node, "parts", is_part);
     put_devices(&node, "dram", is_dram);
@@ -231,16 +229,16 @@ void wm_json_energy(const struct wm_json_node *root)
     struct wm_json_node node = wm_json_object(root, "energy");
 
     wm_json_text(&node, "unit", "joules");
-    wm_json_value(&node, "total", &report->energy.energy);
-    wm_json_percent(&node, "uncertainty_percent", &report->energy.uncertainty);
-    wm_json_origin(&node, report->energy.origin);
+    wm_json_figures(root, WM_REPORT_RUN, report, "energy.total");
     put_covers(&node);
-    put_cpu(&node);
+    put_cpu(root, &node);
     put_gpus(&node);
     put_devices(&node, "other", is_other);
-    put_split(&node, &report->energy.split);
+    wm_json_figures(root, WM_REPORT_RUN, report, "energy.attributed.");
+    wm_json_percent(&node, "tree_uncertainty_percent",
+                    &report->energy.split.tree_uncertainty);
     put_baseline(&node);
-    wm_json_spread(&node, "power", "watts", &report->power);
+    wm_json_figures(root, WM_REPORT_RUN, report, "energy.power.");
     put_cost(&node);
     put_co2e(&node);
 

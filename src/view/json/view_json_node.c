@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text/base_json.h"
 
@@ -26,12 +27,18 @@ void wm_json_text(const struct wm_json_node *node, const char *key, const char *
         wm_json_missing(node, key, "not told");
 }
 
+static void set_path(struct wm_json_node *node, const struct wm_json_node *parent,
+                     const char *key)
+{
+    snprintf(node->path, sizeof(node->path), "%.72s%.50s.", parent->path, key);
+}
+
 struct wm_json_node wm_json_node(const struct wm_json_node *parent, const char *key,
                                  json_t *json)
 {
     struct wm_json_node node = { .view = parent->view };
 
-    snprintf(node.path, sizeof(node.path), "%.72s%.50s.", parent->path, key);
+    set_path(&node, parent, key);
     if (wm_json_put(parent, key, json))
         node.json = json;
     return node;
@@ -40,6 +47,15 @@ struct wm_json_node wm_json_node(const struct wm_json_node *parent, const char *
 struct wm_json_node wm_json_object(const struct wm_json_node *parent, const char *key)
 {
     return wm_json_node(parent, key, json_object());
+}
+
+struct wm_json_node wm_json_find(const struct wm_json_node *parent, const char *key)
+{
+    struct wm_json_node node = { .view = parent->view,
+                                 .json = json_object_get(parent->json, key) };
+
+    set_path(&node, parent, key);
+    return node;
 }
 
 struct wm_json_node wm_json_append(const struct wm_json_node *array, size_t index)
@@ -110,19 +126,6 @@ void wm_json_whole(const struct wm_json_node *node, const char *key,
     put_value(node, key, value, wm_json_number);
 }
 
-void wm_json_bytes(const struct wm_json_node *node, const char *key,
-                   const struct wm_value *value, const struct wm_unit *unit)
-{
-    struct wm_value scaled = *value;
-
-    if (unit == wm_unit_bytes()) {
-        wm_json_whole(node, key, value);
-        return;
-    }
-    scaled.number /= unit->size;
-    wm_json_value(node, key, &scaled);
-}
-
 void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin)
 {
     if (origin == WM_MEASURED)
@@ -132,12 +135,115 @@ void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin)
     wm_json_put(node, word, json_true());
 }
 
-void wm_json_spread(const struct wm_json_node *parent, const char *key, const char *unit,
-                    const struct wm_spread *spread)
+/* The unit as it stands beside figures, and what it is scaled by; NULL where the key says
+ * it. */
+static const struct wm_unit *unit_of(const struct wm_units *units, enum wm_figure_unit unit)
 {
-    struct wm_json_node node = wm_json_object(parent, key);
+    static const struct wm_unit plain[] = {
+        [WM_UNIT_SECONDS] = { .name = "seconds", .size = 1 },
+        [WM_UNIT_JOULES] = { .name = "joules", .size = 1 },
+        [WM_UNIT_WATTS] = { .name = "watts", .size = 1 },
+        [WM_UNIT_BYTES] = { .name = "bytes", .size = 1 },
+        [WM_UNIT_RATIO] = { .name = "ratio", .size = 1 },
+        [WM_UNIT_CELSIUS] = { .name = "celsius", .size = 1 },
+    };
 
-    wm_json_text(&node, "unit", unit);
-    wm_json_value(&node, "mean", &spread->mean);
-    wm_json_value(&node, "max", &spread->max);
+    switch (unit) {
+    case WM_UNIT_TIME:
+        return units->time;
+    case WM_UNIT_RAM:
+        return units->ram;
+    case WM_UNIT_GPU_RAM:
+        return units->gpu_ram;
+    case WM_UNIT_PERCENT:
+    case WM_UNIT_COUNT:
+        return NULL;
+    default:
+        return &plain[unit];
+    }
+}
+
+/* Whether whole numbers have no fraction: counts, and bytes in bytes. */
+static bool is_whole(const struct wm_figure_row *row, const struct wm_unit *unit)
+{
+    return row->unit == WM_UNIT_COUNT || row->unit == WM_UNIT_BYTES ||
+           ((row->unit == WM_UNIT_RAM || row->unit == WM_UNIT_GPU_RAM) && unit->size == 1);
+}
+
+/* What one figure is put by. */
+struct putting {
+    const struct wm_figure_row *row;
+    const struct wm_figure_place *place;
+    struct wm_found found;
+    const struct wm_unit *unit; /* NULL: it is said nowhere */
+    bool tells_origin;
+};
+
+static void put_leaf(const struct wm_json_node *node, const struct putting *putting,
+                     const char *key)
+{
+    struct wm_value value = putting->found.value;
+
+    if (json_object_get(node->json, key))
+        return;
+    if (putting->unit)
+        value.number /= putting->unit->size;
+    if (is_whole(putting->row, putting->unit))
+        wm_json_whole(node, key, &value);
+    else
+        wm_json_value(node, key, &value);
+    if (putting->place->uncertainty_key)
+        wm_json_percent(node, putting->place->uncertainty_key, &putting->found.uncertainty);
+    if (putting->tells_origin)
+        wm_json_origin(node, putting->found.origin);
+}
+
+/* The object of that key, which is made where it is not there yet. */
+static struct wm_json_node find_object(const struct wm_json_node *parent,
+                                       const struct putting *putting, const char *key)
+{
+    struct wm_json_node node = wm_json_find(parent, key);
+
+    if (node.json)
+        return node;
+    node = wm_json_object(parent, key);
+    const char *around = json_string_value(json_object_get(parent->json, "unit"));
+    if (putting->unit && (!around || strcmp(around, putting->unit->name) != 0))
+        wm_json_text(&node, "unit", putting->unit->name);
+    return node;
+}
+
+static void put_figure(const struct wm_json_node *node, const struct putting *putting)
+{
+    const char *path = putting->place->path, *dot;
+    struct wm_json_node inner = *node;
+    char key[64];
+
+    for (; (dot = strchr(path, '.')) != NULL; path = dot + 1) {
+        snprintf(key, sizeof(key), "%.*s", (int)(dot - path), path);
+        inner = find_object(&inner, putting, key);
+    }
+    put_leaf(&inner, putting, path);
+}
+
+void wm_json_figures(const struct wm_json_node *node, enum wm_report_kind kind,
+                     const void *of, const char *prefix)
+{
+    const struct wm_json_view *view = node->view;
+    const struct wm_figure_row *row;
+    bool has_units = kind == WM_REPORT_RUN || kind == WM_REPORT_GPU;
+
+    for (size_t i = 0; (row = wm_figure_row(i)) != NULL; i++) {
+        struct putting putting = { .row = row, .place = wm_figure_place(row, kind) };
+        if (!putting.place || !putting.place->path ||
+            strncmp(putting.place->path, prefix, strlen(prefix)) != 0)
+            continue;
+        putting.found = wm_figure_of(row, kind, view->report, of);
+        if (has_units)
+            putting.unit = unit_of(view->units, row->unit);
+        putting.tells_origin = putting.place->tells_origin &&
+                               (kind == WM_REPORT_RUN || putting.found.value.known);
+        if (putting.found.value.known || !putting.place->only_known)
+            put_figure(node, &putting);
+    }
 }

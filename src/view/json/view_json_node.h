@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "analyze/analyze_figures.h"
 #include "view/view.h"
 
 struct wm_json_view {
@@ -37,6 +38,15 @@ struct wm_json_node wm_json_node(const struct wm_json_node *parent, const char *
 
 struct wm_json_node wm_json_object(const struct wm_json_node *parent, const char *key);
 
+/* An object that is there already; its `json` is NULL where it is not. */
+struct wm_json_node wm_json_find(const struct wm_json_node *parent, const char *key);
+
+/* The figures of one kind in the JSON of `of`, at their paths in `node`: those whose path
+ * begins with `prefix`, but for what is there already. Objects inside get a "unit" where it
+ * is another one than that of the object around them. */
+void wm_json_figures(const struct wm_json_node *node, enum wm_report_kind kind,
+                     const void *of, const char *prefix);
+
 struct wm_json_node wm_json_append(const struct wm_json_node *array, size_t index);
 
 void wm_json_missing(const struct wm_json_node *node, const char *key, const char *why);
@@ -56,14 +66,8 @@ void wm_json_percent(const struct wm_json_node *node, const char *key,
 void wm_json_whole(const struct wm_json_node *node, const char *key,
                    const struct wm_value *value);
 
-void wm_json_bytes(const struct wm_json_node *node, const char *key,
-                   const struct wm_value *value, const struct wm_unit *unit);
-
 /* Beside each figure that was not measured. */
 void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin);
-
-void wm_json_spread(const struct wm_json_node *parent, const char *key, const char *unit,
-                    const struct wm_spread *spread);
 
 /* The energy of the run and of each device; in view_json_energy.c. */
 void wm_json_energy(const struct wm_json_node *root);

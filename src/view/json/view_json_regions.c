@@ -21,34 +21,12 @@ static void put_number(const struct wm_json_node *node, const char *key, double 
         wm_json_missing(node, key, why);
 }
 
-/* What no region of the run knows is said once, in the energy of the run. */
-static void put_part(const struct wm_json_node *parent, const char *key,
-                     const struct wm_region_value *part)
-{
-    if (!part->value.known)
-        return;
-    struct wm_json_node node = wm_json_object(parent, key);
-    wm_json_value(&node, "energy", &part->value);
-    wm_json_percent(&node, "uncertainty_percent", &part->uncertainty);
-}
-
 static void put_spending(const struct wm_json_node *parent, const char *key,
                          const struct wm_region_spending *spending)
 {
     struct wm_json_node node = wm_json_object(parent, key);
 
-    wm_json_put(&node, "time", json_real(spending->seconds));
-    wm_json_value(&node, "cpu_time", &spending->cpu_time.value);
-    wm_json_percent(&node, "cpu_time_uncertainty_percent", &spending->cpu_time.uncertainty);
-    struct wm_json_node energy = wm_json_object(&node, "energy");
-    wm_json_value(&energy, "total", &spending->energy.value);
-    wm_json_percent(&energy, "uncertainty_percent", &spending->energy.uncertainty);
-    if (spending->energy.value.known)
-        wm_json_origin(&energy, node.view->report->energy.origin);
-    put_part(&energy, "cpu", &spending->cpu_energy);
-    put_part(&energy, "dram", &spending->dram_energy);
-    put_part(&energy, "gpus", &spending->gpu_energy);
-    put_part(&energy, "tree", &spending->tree_energy);
+    wm_json_figures(&node, WM_REPORT_REGION, spending, "");
 }
 
 static void put_stats(const struct wm_json_node *node, const struct wm_block_stats *stats,

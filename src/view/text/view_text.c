@@ -76,20 +76,12 @@ static void print_exit(const struct wm_text_view *view)
     }
 }
 
-static void print_time(const struct wm_text_view *view)
+static void add_start(const struct wm_text_view *view, struct wm_detail *detail)
 {
-    const struct wm_report *report = view->report;
-    char figure[WM_QUANTITY_SIZE], start[40];
-    struct wm_detail detail = { "" };
+    char start[40];
 
-    if (!report->compute_time.known) {
-        wm_line_missing(view, "Time", report->compute_time.why);
-        return;
-    }
-    wm_clock_rfc3339(report->start_unix_ns, start, sizeof(start));
-    wm_line_add(&detail, "", "from %.10s %.8s UTC", start, start + 11);
-    wm_view_duration(figure, report->compute_time.number, view->units->time);
-    wm_line_print(view, "Time", figure, detail.text);
+    wm_clock_rfc3339(view->report->start_unix_ns, start, sizeof(start));
+    wm_line_add(detail, "", "from %.10s %.8s UTC", start, start + 11);
 }
 
 static bool has_descendants(const struct wm_report *report)
@@ -98,35 +90,32 @@ static bool has_descendants(const struct wm_report *report)
            (report->max_processes.known && report->max_processes.number > 1);
 }
 
-static void print_cpu(const struct wm_text_view *view)
+static void add_cpu_parts(const struct wm_text_view *view, struct wm_detail *detail)
 {
     const struct wm_report *report = view->report;
-    const struct wm_run *run = &report->run;
-    const struct wm_percentages *use = &report->cpu_combined;
-    double cores = run->expected_cores > 0 ? run->expected_cores : run->core_count;
-    struct wm_detail detail = { "" };
 
-    if (!report->cpu_total.known) {
-        wm_line_missing(view, "CPU time", report->cpu_total.why);
-        return;
-    }
     if (has_descendants(report))
-        wm_line_add(&detail, "", "main %s, descendants %s",
+        wm_line_add(detail, "", "main %s, descendants %s",
                     wm_line_seconds(&report->cpu_main_time).text,
                     wm_line_seconds(&report->cpu_descendants_time).text);
-    wm_line_print(view, "CPU time", wm_line_seconds(&report->cpu_total).text, detail.text);
+}
 
-    if (!use->mean_sum.known) {
-        wm_line_missing(view, "CPU use", use->mean_sum.why);
-        return;
-    }
-    detail.text[0] = '\0';
-    wm_line_add(&detail, "", "of one core on average, %s at most",
+static bool has_no_cpu_time(const struct wm_report *report)
+{
+    return !report->cpu_total.known;
+}
+
+static void add_cpu_use(const struct wm_text_view *view, struct wm_detail *detail)
+{
+    const struct wm_run *run = &view->report->run;
+    const struct wm_percentages *use = &view->report->cpu_combined;
+    double cores = run->expected_cores > 0 ? run->expected_cores : run->core_count;
+
+    wm_line_add(detail, "", "of one core on average, %s at most",
                 wm_line_percent(&use->max_sum).text);
     if (use->mean_hardware.known)
-        wm_line_add(&detail, "; ", "%s of %g cores",
+        wm_line_add(detail, "; ", "%s of %g cores",
                     wm_line_percent(&use->mean_hardware).text, cores);
-    wm_line_print(view, "CPU use", wm_line_percent(&use->mean_sum).text, detail.text);
 }
 
 /* Before the highest value of what was not known for long. */
@@ -135,26 +124,26 @@ static const char *at_least(const struct wm_value *max)
     return max->known && max->why ? "at least " : "";
 }
 
-static void print_memory(const struct wm_text_view *view)
+static void add_memory(const struct wm_text_view *view, struct wm_detail *detail)
+{
+    const struct wm_unit *unit = view->units->ram;
+    const struct wm_rss *rss = &view->report->ram_combined;
+
+    wm_line_add_most(detail, &rss->total);
+    if (rss->private_.known || rss->shared.known)
+        wm_line_add(detail, "; ", "private %s%s, shared %s%s", at_least(&rss->private_),
+                    wm_line_bytes(&rss->private_, unit).text, at_least(&rss->shared),
+                    wm_line_bytes(&rss->shared, unit).text);
+}
+
+static void print_memory_parts(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
     const struct wm_unit *unit = view->units->ram;
-    const struct wm_rss *rss = &report->ram_combined;
     struct wm_detail detail = { "" };
 
-    if (!rss->total.known) {
-        wm_line_missing(view, "Memory", rss->total.why);
+    if (!report->ram_combined.total.known || !has_descendants(report))
         return;
-    }
-    wm_line_add_most(&detail, &rss->total);
-    if (rss->private_.known || rss->shared.known)
-        wm_line_add(&detail, "; ", "private %s%s, shared %s%s", at_least(&rss->private_),
-                    wm_line_bytes(&rss->private_, unit).text, at_least(&rss->shared),
-                    wm_line_bytes(&rss->shared, unit).text);
-    wm_line_print(view, "Memory", wm_line_bytes(&rss->total, unit).text, detail.text);
-    if (!has_descendants(report))
-        return;
-    detail.text[0] = '\0';
     wm_line_add(&detail, "", "main %s%s, descendants %s%s",
                 at_least(&report->ram_main.total),
                 wm_line_bytes(&report->ram_main.total, unit).text,
@@ -163,36 +152,96 @@ static void print_memory(const struct wm_text_view *view)
     wm_line_more(view, detail.text);
 }
 
-static void print_threads(const struct wm_text_view *view)
+static void add_processes(const struct wm_text_view *view, struct wm_detail *detail)
 {
-    const struct wm_report *report = view->report;
-    struct wm_detail detail = { "at most" };
+    const struct wm_value *most = &view->report->max_processes;
 
-    if (!report->combined_threads.known) {
-        wm_line_missing(view, "Threads", report->combined_threads.why);
-        return;
-    }
-    if (report->max_processes.known)
-        wm_line_add(&detail, ", ", "in %s process%s",
-                    wm_line_count(&report->max_processes).text,
-                    report->max_processes.number == 1 ? "" : "es at once");
-    wm_line_print(view, "Threads", wm_line_count(&report->combined_threads).text,
-                  detail.text);
+    wm_line_add(detail, "", "at most");
+    if (most->known)
+        wm_line_add(detail, ", ", "in %s process%s", wm_line_count(most).text,
+                    most->number == 1 ? "" : "es at once");
 }
 
-static void print_temperature(const struct wm_text_view *view)
+static void add_temperature(const struct wm_text_view *view, struct wm_detail *detail)
 {
-    const struct wm_spread *cpu = &view->report->cpu_temperature;
-    struct wm_detail detail = { "" };
+    wm_line_add(detail, "", "of the CPU at most, %s on average",
+                wm_line_number(&view->report->cpu_temperature.mean, 1, " °C").text);
+}
 
-    if (!cpu->max.known) {
-        wm_line_missing(view, "Temperature", cpu->max.why);
+/* The lines that figures have, in the order of the report: what else stands in them, what
+ * comes below them. A figure with a label that is not among them has a plain line behind
+ * them. */
+static const struct line {
+    const char *key;
+    bool (*is_left_out)(const struct wm_report *report);
+    void (*add)(const struct wm_text_view *view, struct wm_detail *detail);
+    void (*print_more)(const struct wm_text_view *view);
+} lines[] = {
+    { "time", .add = add_start },
+    { "cpu_time", .add = add_cpu_parts },
+    { "cpu_use", has_no_cpu_time, add_cpu_use, NULL },
+    { "memory", .add = add_memory, .print_more = print_memory_parts },
+    { "threads", .add = add_processes },
+    { "gpu_memory", wm_line_has_no_gpu, wm_line_add_gpu_memory, NULL },
+    { "gpu_use", wm_line_has_no_gpu, wm_line_add_gpu_use, NULL },
+    { "gpu_energy", wm_line_has_no_gpu, NULL, wm_line_gpus },
+    { "cpu_energy", .print_more = wm_line_packages },
+    { "dram_energy", wm_line_has_no_dram, NULL, wm_line_dram },
+    { "energy", wm_line_has_no_energy, NULL, wm_line_whole },
+    { "max_temperature", .add = add_temperature },
+};
+
+enum { LINES = sizeof(lines) / sizeof(lines[0]) };
+
+/* Joules are told with the watt-hours that an electricity bill knows. */
+static void print_line(const struct wm_text_view *view, const struct wm_figure_row *row,
+                       const struct line *line)
+{
+    const struct wm_found found =
+        wm_figure_of(row, WM_REPORT_RUN, view->report, view->report);
+    struct wm_detail detail = { "" };
+    char watt_hours[WM_QUANTITY_SIZE];
+
+    if (!found.value.known) {
+        wm_line_missing(view, row->label, found.value.why);
         return;
     }
-    wm_line_add(&detail, "", "of the CPU at most, %s on average",
-                wm_line_number(&cpu->mean, 1, " °C").text);
-    wm_line_print(view, "Temperature", wm_line_number(&cpu->max, 1, " °C").text,
-                  detail.text);
+    if (found.uncertainty.known)
+        wm_line_add(&detail, "", "±%s", wm_line_number(&found.uncertainty, 100, " %").text);
+    if (row->unit == WM_UNIT_JOULES) {
+        wm_view_prefixed(watt_hours, found.value.number / 3600, "Wh");
+        wm_line_add(&detail, "; ", "%s", watt_hours);
+    }
+    if (line && line->add)
+        line->add(view, &detail);
+    wm_line_add_origin(&detail, found.origin);
+    wm_line_print(view, row->label,
+                  wm_line_figure(&found.value, row->unit, view->units).text, detail.text);
+}
+
+static bool has_line(const struct wm_figure_row *row)
+{
+    for (size_t i = 0; i < LINES; i++) {
+        if (row == wm_figure_find(lines[i].key))
+            return true;
+    }
+    return false;
+}
+
+static void print_figures(const struct wm_text_view *view)
+{
+    const struct wm_figure_row *row;
+
+    for (size_t i = 0; i < LINES; i++) {
+        if (!lines[i].is_left_out || !lines[i].is_left_out(view->report))
+            print_line(view, wm_figure_find(lines[i].key), &lines[i]);
+        if (lines[i].print_more)
+            lines[i].print_more(view);
+    }
+    for (size_t i = 0; (row = wm_figure_row(i)) != NULL; i++) {
+        if (row->label && !has_line(row))
+            print_line(view, row, NULL);
+    }
 }
 
 /* What else went on, without which the figures above may be misread. */
@@ -326,13 +375,7 @@ void wm_view_text(const struct wm_report *report, const struct wm_units *units, 
 
     print_command(&view);
     print_exit(&view);
-    print_time(&view);
-    print_cpu(&view);
-    print_memory(&view);
-    print_threads(&view);
-    wm_line_gpus(&view);
-    wm_line_energy(&view);
-    print_temperature(&view);
+    print_figures(&view);
     print_machine(&view);
     print_notes(&view);
     print_processes(&view);

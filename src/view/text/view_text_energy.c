@@ -4,56 +4,37 @@
 
 #include <stdbool.h>
 
-static void print_gpu_sums(const struct wm_text_view *view)
+bool wm_line_has_no_gpu(const struct wm_report *report)
+{
+    return report->gpu_count == 0;
+}
+
+/* "2 GPUs" */
+static struct wm_quantity gpu_count(const struct wm_report *report)
+{
+    struct wm_quantity name;
+
+    snprintf(name.text, sizeof(name.text), "%zu GPU%s", report->gpu_count,
+             report->gpu_count == 1 ? "" : "s");
+    return name;
+}
+
+void wm_line_add_gpu_memory(const struct wm_text_view *view, struct wm_detail *detail)
 {
     const struct wm_report *report = view->report;
     const struct wm_unit *unit = view->units->gpu_ram;
-    const struct wm_percentages *use = &report->gpu_percentages;
-    char name[24];
-    struct wm_detail detail = { "" };
 
-    snprintf(name, sizeof(name), "%zu GPU%s", report->gpu_count,
-             report->gpu_count == 1 ? "" : "s");
-    wm_line_add_most(&detail, &report->gpu_ram_combined);
-    wm_line_add(&detail, "; ", "%s of %s in use on %s",
+    wm_line_add_most(detail, &report->gpu_ram_combined);
+    wm_line_add(detail, "; ", "%s of %s in use on %s",
                 wm_line_bytes(&report->gpu_ram_system, unit).text,
-                wm_line_bytes(&report->gpu_ram_capacity, unit).text, name);
-    wm_line_add_origin(&detail, report->gpu_energy.origin);
-    if (report->gpu_ram_combined.known)
-        wm_line_print(view, "GPU memory",
-                      wm_line_bytes(&report->gpu_ram_combined, unit).text, detail.text);
-    else
-        wm_line_missing(view, "GPU memory", report->gpu_ram_combined.why);
-
-    detail.text[0] = '\0';
-    wm_line_add(&detail, "", "of %s on average, %s at most", name,
-                wm_line_percent(&use->max_hardware).text);
-    wm_line_add_origin(&detail, report->gpu_energy.origin);
-    if (use->mean_hardware.known)
-        wm_line_print(view, "GPU use", wm_line_percent(&use->mean_hardware).text,
-                      detail.text);
-    else
-        wm_line_missing(view, "GPU use", use->mean_hardware.why);
+                wm_line_bytes(&report->gpu_ram_capacity, unit).text,
+                gpu_count(report).text);
 }
 
-/* The joules, with the watt-hours that an electricity bill knows. */
-static void print_sum(const struct wm_text_view *view, const char *label,
-                      const struct wm_energy_sum *sum)
+void wm_line_add_gpu_use(const struct wm_text_view *view, struct wm_detail *detail)
 {
-    char joules[WM_QUANTITY_SIZE], watt_hours[WM_QUANTITY_SIZE];
-    struct wm_detail detail = { "" };
-
-    if (!sum->energy.known) {
-        wm_line_missing(view, label, sum->energy.why);
-        return;
-    }
-    wm_view_prefixed(joules, sum->energy.number, "J");
-    wm_view_prefixed(watt_hours, sum->energy.number / 3600, "Wh");
-    if (sum->uncertainty.known)
-        wm_line_add(&detail, "", "±%s", wm_line_number(&sum->uncertainty, 100, " %").text);
-    wm_line_add(&detail, "; ", "%s", watt_hours);
-    wm_line_add_origin(&detail, sum->origin);
-    wm_line_print(view, label, joules, detail.text);
+    wm_line_add(detail, "", "of %s on average, %s at most", gpu_count(view->report).text,
+                wm_line_percent(&view->report->gpu_percentages.max_hardware).text);
 }
 
 static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage *gpu)
@@ -96,12 +77,8 @@ void wm_line_gpus(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
 
-    if (report->gpu_count == 0) {
+    if (report->gpu_count == 0)
         wm_line_missing(view, "GPU", report->gpu_energy.energy.why);
-        return;
-    }
-    print_gpu_sums(view);
-    print_sum(view, "GPU energy", &report->gpu_energy);
     for (size_t i = 0; i < report->gpu_count; i++)
         print_gpu(view, &report->gpus[i]);
 }
@@ -232,14 +209,11 @@ static struct wm_detail covered(const struct wm_report *report)
     return detail;
 }
 
-static void print_whole(const struct wm_text_view *view)
+static void print_parts(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
     struct wm_detail detail = covered(report);
 
-    if (!report->energy.energy.known)
-        return; /* each part has said why */
-    print_sum(view, "Energy", &report->energy);
     if (report->power.mean.known)
         wm_line_add(&detail, ": ", "%s on average, %s at most",
                     wm_line_number(&report->power.mean, 1, " W").text,
@@ -352,19 +326,35 @@ static void print_amounts(const struct wm_text_view *view)
         print_amount(view, &amounts[i]);
 }
 
-void wm_line_energy(const struct wm_text_view *view)
+/* Each part has said why. */
+bool wm_line_has_no_energy(const struct wm_report *report)
 {
-    const struct wm_report *report = view->report;
+    return !report->energy.energy.known;
+}
+
+bool wm_line_has_no_dram(const struct wm_report *report)
+{
     bool has_dram = false;
 
     for (size_t i = 0; i < report->device_count; i++)
         has_dram |= report->devices[i].kind == WM_DEVICE_DRAM;
-    print_sum(view, "CPU energy", &report->cpu_energy);
+    return !has_dram;
+}
+
+void wm_line_packages(const struct wm_text_view *view)
+{
     print_devices(view, WM_DEVICE_CPU, WM_DEVICE_CPU_PART);
-    if (has_dram)
-        print_sum(view, "RAM energy", &report->dram_energy);
+}
+
+void wm_line_dram(const struct wm_text_view *view)
+{
     print_devices(view, WM_DEVICE_DRAM, WM_DEVICE_DRAM);
-    print_whole(view);
+}
+
+void wm_line_whole(const struct wm_text_view *view)
+{
+    if (view->report->energy.energy.known)
+        print_parts(view);
     print_beside(view);
     print_amounts(view);
 }

@@ -77,13 +77,18 @@ struct wm_quantity wm_line_bytes(const struct wm_value *value, const struct wm_u
     return quantity;
 }
 
-struct wm_quantity wm_line_seconds(const struct wm_value *value)
+static struct wm_quantity duration(const struct wm_value *value, const struct wm_unit *unit)
 {
     struct wm_quantity quantity = { "n/a" };
 
     if (value->known)
-        wm_view_duration(quantity.text, value->number, NULL);
+        wm_view_duration(quantity.text, value->number, unit);
     return quantity;
+}
+
+struct wm_quantity wm_line_seconds(const struct wm_value *value)
+{
+    return duration(value, NULL);
 }
 
 struct wm_quantity wm_line_number(const struct wm_value *value, double scale,
@@ -111,6 +116,45 @@ struct wm_quantity wm_line_count(const struct wm_value *value)
     if (value->known)
         snprintf(quantity.text, sizeof(quantity.text), "%.0f", value->number);
     return quantity;
+}
+
+static struct wm_quantity prefixed(const struct wm_value *value, const char *symbol)
+{
+    struct wm_quantity quantity = { "n/a" };
+
+    if (value->known)
+        wm_view_prefixed(quantity.text, value->number, symbol);
+    return quantity;
+}
+
+struct wm_quantity wm_line_figure(const struct wm_value *value, enum wm_figure_unit unit,
+                                  const struct wm_units *units)
+{
+    switch (unit) {
+    case WM_UNIT_SECONDS:
+        return duration(value, NULL);
+    case WM_UNIT_TIME:
+        return duration(value, units ? units->time : NULL);
+    case WM_UNIT_JOULES:
+        return prefixed(value, "J");
+    case WM_UNIT_WATTS:
+        return wm_line_number(value, 1, " W");
+    case WM_UNIT_BYTES:
+        return wm_line_bytes(value, NULL);
+    case WM_UNIT_RAM:
+        return wm_line_bytes(value, units ? units->ram : NULL);
+    case WM_UNIT_GPU_RAM:
+        return wm_line_bytes(value, units ? units->gpu_ram : NULL);
+    case WM_UNIT_PERCENT:
+        return wm_line_percent(value);
+    case WM_UNIT_RATIO:
+        return wm_line_number(value, 100, " %");
+    case WM_UNIT_CELSIUS:
+        return wm_line_number(value, 1, " °C");
+    case WM_UNIT_COUNT:
+        break;
+    }
+    return wm_line_count(value);
 }
 
 void wm_line_key(FILE *out, const char *key, int width)

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "analyze/analyze_figures.h"
 #include "view/view.h"
 
 struct wm_text_view {
@@ -40,6 +41,11 @@ void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin);
 
 void wm_line_missing(const struct wm_text_view *view, const char *label, const char *why);
 
+/* By what it is measured in. `units` are those that the user chose; NULL: what reads
+ * best. */
+struct wm_quantity wm_line_figure(const struct wm_value *value, enum wm_figure_unit unit,
+                                  const struct wm_units *units);
+
 struct wm_quantity wm_line_bytes(const struct wm_value *value, const struct wm_unit *unit);
 
 struct wm_quantity wm_line_seconds(const struct wm_value *value);
@@ -58,9 +64,17 @@ void wm_line_key(FILE *out, const char *key, int width);
 /* Names are anybody's: control characters could move the cursor or worse. */
 void wm_line_clean(char *out, size_t size, const char *text);
 
-/* What GPUs were used for, and the energy of everything; in view_text_energy.c. */
+/* What stands in the lines of GPUs and of energies, and below them; in
+ * view_text_energy.c. */
+bool wm_line_has_no_gpu(const struct wm_report *report);
+bool wm_line_has_no_dram(const struct wm_report *report);
+bool wm_line_has_no_energy(const struct wm_report *report);
+void wm_line_add_gpu_memory(const struct wm_text_view *view, struct wm_detail *detail);
+void wm_line_add_gpu_use(const struct wm_text_view *view, struct wm_detail *detail);
 void wm_line_gpus(const struct wm_text_view *view);
-void wm_line_energy(const struct wm_text_view *view);
+void wm_line_packages(const struct wm_text_view *view);
+void wm_line_dram(const struct wm_text_view *view);
+void wm_line_whole(const struct wm_text_view *view);
 
 /* What regions cost, where there are any; in view_text_regions.c. */
 void wm_line_regions(const struct wm_text_view *view);

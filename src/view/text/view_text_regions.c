@@ -12,14 +12,14 @@
 #define MOST_DEPTH 8  /* and so far in */
 #define NAME_WIDTH 48
 
-enum { COUNT_WIDTH = 12, FIGURE_WIDTH = 11, ENERGY_WIDTH = 13, PERCENT_WIDTH = 9 };
+enum { COUNT_WIDTH = 12, FIGURE_WIDTH = 11, PERCENT_WIDTH = 9 };
 
 /* Beyond it a figure says no more than that there was something. */
 #define MOST_RATIO 9.99
 
 struct table {
     const struct wm_text_view *view;
-    bool has_cpu, has_energy, has_short;
+    bool has_short;
     size_t lines; /* of the tree, by now */
 };
 
@@ -57,19 +57,53 @@ next_dearest(const struct wm_region_usage *list, size_t count, size_t parent,
     return found;
 }
 
+/* A column that would hold nothing but "n/a" is not there. */
+static bool is_shown(const struct table *table, const struct wm_figure_row *row)
+{
+    const struct wm_report *report = table->view->report;
+
+    if (!row->inclusive_heading && !row->exclusive_heading)
+        return false;
+    return !row->region.uncertainty || !wm_figure_place(row, WM_REPORT_RUN) ||
+           wm_figure_of(row, WM_REPORT_RUN, report, report).value.known;
+}
+
+/* The next row that has columns, from number `*at` on; NULL past the last. */
+static const struct wm_figure_row *next_column(const struct table *table, size_t *at)
+{
+    const struct wm_figure_row *row;
+
+    while ((row = wm_figure_row((*at)++)) != NULL && !is_shown(table, row))
+        ;
+    return row;
+}
+
+/* A blank stands before each heading. */
+static int width_of(const char *heading)
+{
+    int width = wm_view_width(heading) + 1;
+
+    return width > FIGURE_WIDTH ? width : FIGURE_WIDTH;
+}
+
+static void print_heading(FILE *out, const char *heading)
+{
+    if (heading)
+        wm_view_right(out, heading, width_of(heading));
+}
+
 static void print_head(const struct table *table, const char *name)
 {
     FILE *out = table->view->out;
+    const struct wm_figure_row *row;
+    size_t at = 0;
 
-    fprintf(out, "%*s%*s%*s%*s", COUNT_WIDTH, "calls", FIGURE_WIDTH, "mean time",
-            FIGURE_WIDTH, "incl. time", FIGURE_WIDTH, "excl. time");
-    if (table->has_cpu) {
-        fprintf(out, "%*s", FIGURE_WIDTH, "excl. CPU");
-        wm_view_right(out, "±", PERCENT_WIDTH);
-    }
-    if (table->has_energy) {
-        fprintf(out, "%*s%*s", ENERGY_WIDTH, "incl. energy", ENERGY_WIDTH, "excl. energy");
-        wm_view_right(out, "±", PERCENT_WIDTH);
+    fprintf(out, "%*s%*s", COUNT_WIDTH, "calls", FIGURE_WIDTH, "mean time");
+    while ((row = next_column(table, &at)) != NULL) {
+        print_heading(out, row->inclusive_heading);
+        print_heading(out, row->exclusive_heading);
+        if (row->region.uncertainty)
+            wm_view_right(out, "±", PERCENT_WIDTH);
     }
     fprintf(out, "  %s\n", name);
 }
@@ -87,15 +121,6 @@ static void print_seconds(const struct table *table, double seconds)
 
     wm_view_duration(text, seconds, NULL);
     print_right(table, text, FIGURE_WIDTH);
-}
-
-static void print_joules(const struct table *table, const struct wm_region_value *energy)
-{
-    char text[WM_QUANTITY_SIZE] = "n/a";
-
-    if (energy->value.known)
-        wm_view_prefixed(text, energy->value.number, "J");
-    print_right(table, text, ENERGY_WIDTH);
 }
 
 static void print_percent(const struct table *table, const struct wm_value *ratio,
@@ -125,27 +150,39 @@ static void print_name(const struct table *table, const struct wm_region_usage *
     fputc('\n', out);
 }
 
+/* `spending` is NULL where there is nothing to say. */
+static void print_figure(const struct table *table, const struct wm_figure_row *row,
+                         const struct wm_region_spending *spending, const char *heading)
+{
+    if (!heading)
+        return;
+    if (!spending) {
+        wm_view_right(table->view->out, "", width_of(heading));
+        return;
+    }
+    const struct wm_found found =
+        wm_figure_of(row, WM_REPORT_REGION, table->view->report, spending);
+    print_right(table, wm_line_figure(&found.value, row->unit, NULL).text,
+                width_of(heading));
+}
+
 static void print_spent(struct table *table, const struct wm_region_spending *inclusive,
                         const struct wm_region_spending *exclusive, bool is_short)
 {
-    if (inclusive)
-        print_seconds(table, inclusive->seconds);
-    else
-        wm_view_right(table->view->out, "", FIGURE_WIDTH);
-    print_seconds(table, exclusive->seconds);
-    if (table->has_cpu) {
-        print_right(table, wm_line_seconds(&exclusive->cpu_time.value).text, FIGURE_WIDTH);
-        print_percent(table, &exclusive->cpu_time.uncertainty, false);
+    const struct wm_figure_row *row;
+    size_t at = 0;
+
+    while ((row = next_column(table, &at)) != NULL) {
+        bool is_rough = is_short && row->unit == WM_UNIT_JOULES;
+        print_figure(table, row, inclusive, row->inclusive_heading);
+        print_figure(table, row, exclusive, row->exclusive_heading);
+        if (!row->region.uncertainty)
+            continue;
+        const struct wm_found found =
+            wm_figure_of(row, WM_REPORT_REGION, table->view->report, exclusive);
+        print_percent(table, &found.uncertainty, is_rough);
+        table->has_short |= is_rough;
     }
-    if (!table->has_energy)
-        return;
-    if (inclusive)
-        print_joules(table, &inclusive->energy);
-    else
-        wm_view_right(table->view->out, "", ENERGY_WIDTH);
-    print_joules(table, &exclusive->energy);
-    print_percent(table, &exclusive->energy.uncertainty, is_short);
-    table->has_short |= is_short;
 }
 
 static void print_region(struct table *table, const struct wm_region_usage *region,
@@ -226,16 +263,15 @@ void wm_line_regions(const struct wm_text_view *view)
 
     if (regions->path_count == 0)
         return;
-    table.has_cpu = view->report->cpu_total.known;
-    table.has_energy = view->report->energy.energy.known;
+    bool has_energy = view->report->energy.energy.known;
     snprintf(count, sizeof(count), "%zu", regions->name_count);
     wm_line_add(&detail, "", "in %zu thread%s", regions->threads,
                 regions->threads == 1 ? "" : "s");
     if (regions->processes > 1)
         wm_line_add(&detail, " ", "of %zu processes", regions->processes);
     wm_line_add(&detail, "; ", "the dearest by exclusive %s",
-                table.has_energy ? "energy" : "time");
-    if (table.has_energy)
+                has_energy ? "energy" : "time");
+    if (has_energy)
         wm_line_add_origin(&detail, view->report->energy.origin);
     wm_line_add(&detail, "", ":");
     wm_line_print(view, "Regions", count, detail.text);

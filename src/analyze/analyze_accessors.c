@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_accessors.c - what a report says, one figure or fact at a time. */
+#include <string.h>
+
+#include "analyze/analyze_figures.h"
+
+size_t wm_report_count(const struct wm_report *report, enum wm_report_kind kind)
+{
+    switch (kind) {
+    case WM_REPORT_RUN:
+        return 1;
+    case WM_REPORT_REGION:
+        return report->regions.name_count;
+    case WM_REPORT_PATH:
+        return report->regions.path_count;
+    case WM_REPORT_REST:
+        return report->regions.path_count > 0;
+    case WM_REPORT_GPU:
+        return report->gpu_count;
+    case WM_REPORT_DEVICE:
+        return report->device_count;
+    }
+    return 0;
+}
+
+static bool is_called(const struct wm_report *report, enum wm_report_kind kind, size_t i,
+                      const char *name)
+{
+    switch (kind) {
+    case WM_REPORT_REGION:
+        return strcmp(report->regions.names[i].name, name) == 0;
+    case WM_REPORT_PATH:
+        return strcmp(report->regions.paths[i].name, name) == 0;
+    case WM_REPORT_GPU:
+        return (report->gpus[i].uuid && strcmp(report->gpus[i].uuid, name) == 0) ||
+               strcmp(report->gpus[i].label, name) == 0;
+    case WM_REPORT_DEVICE:
+        return strcmp(report->devices[i].name, name) == 0;
+    case WM_REPORT_RUN:
+    case WM_REPORT_REST:
+        break;
+    }
+    return false;
+}
+
+int wm_report_find(const struct wm_report *report, enum wm_report_kind kind,
+                   const char *name, size_t *ret_index)
+{
+    for (size_t i = 0; i < wm_report_count(report, kind); i++) {
+        if (is_called(report, kind, i, name)) {
+            *ret_index = i;
+            return WM_OK;
+        }
+    }
+    return WM_ENOENT;
+}
+
+static const struct wm_region_spending *spending_of(const struct wm_region_usage *region,
+                                                    enum wm_report_share share)
+{
+    return share == WM_REPORT_EXCLUSIVE ? &region->exclusive : &region->inclusive;
+}
+
+/* What holds the figures of a part; NULL where there is no such part. */
+static const void *find_part(const struct wm_report *report,
+                             const struct wm_report_part *part)
+{
+    if (part->index >= wm_report_count(report, part->kind))
+        return NULL;
+    switch (part->kind) {
+    case WM_REPORT_RUN:
+        return report;
+    case WM_REPORT_REGION:
+        return spending_of(&report->regions.names[part->index], part->share);
+    case WM_REPORT_PATH:
+        return spending_of(&report->regions.paths[part->index], part->share);
+    case WM_REPORT_REST:
+        return &report->regions.rest;
+    case WM_REPORT_GPU:
+        return &report->gpus[part->index];
+    case WM_REPORT_DEVICE:
+        return &report->devices[part->index];
+    }
+    return NULL;
+}
+
+static const char *unit_name(enum wm_figure_unit unit)
+{
+    static const char *const names[] = {
+        [WM_UNIT_SECONDS] = "s",   [WM_UNIT_TIME] = "s",
+        [WM_UNIT_JOULES] = "J",    [WM_UNIT_WATTS] = "W",
+        [WM_UNIT_BYTES] = "B",     [WM_UNIT_RAM] = "B",
+        [WM_UNIT_GPU_RAM] = "B",   [WM_UNIT_PERCENT] = "percent",
+        [WM_UNIT_RATIO] = "ratio", [WM_UNIT_CELSIUS] = "celsius",
+        [WM_UNIT_COUNT] = "count",
+    };
+
+    return names[unit];
+}
+
+static void put_value(const struct wm_value *value, struct wm_report_figure *figure)
+{
+    figure->why = value->why;
+    if (!value->known) {
+        figure->why = value->why ? value->why : "unknown";
+        return;
+    }
+    figure->state = value->why ? WM_REPORT_AT_LEAST : WM_REPORT_KNOWN;
+    figure->value = value->number;
+}
+
+/* Nothing that is measured here is below 0, whatever its uncertainty. */
+static void put_range(const struct wm_value *uncertainty, struct wm_report_figure *figure)
+{
+    double off = figure->value * uncertainty->number;
+
+    figure->has_range = true;
+    figure->low = off < figure->value ? figure->value - off : 0;
+    figure->high = figure->value + off;
+}
+
+static struct wm_report_figure make_figure(const struct wm_figure_row *row,
+                                           enum wm_report_kind kind,
+                                           const struct wm_report *report, const void *of)
+{
+    const struct wm_found found = wm_figure_of(row, kind, report, of);
+    struct wm_report_figure figure = {
+        .key = wm_figure_key(row),
+        .path = wm_figure_place(row, kind)->path,
+        .unit = unit_name(row->unit),
+        .origin = found.origin,
+    };
+
+    put_value(&found.value, &figure);
+    if (found.value.known && found.uncertainty.known)
+        put_range(&found.uncertainty, &figure);
+    return figure;
+}
+
+static const struct wm_report_part whole = { .kind = WM_REPORT_RUN };
+
+int wm_report_figure(const struct wm_report *report, const struct wm_report_part *part,
+                     const char *key, struct wm_report_figure *ret_figure)
+{
+    const struct wm_figure_row *row = wm_figure_find(key);
+
+    if (!part)
+        part = &whole;
+    const void *of = find_part(report, part);
+    if (!of || !row || !wm_figure_place(row, part->kind))
+        return WM_ENOENT;
+    *ret_figure = make_figure(row, part->kind, report, of);
+    return WM_OK;
+}
+
+int wm_report_figure_at(const struct wm_report *report, const struct wm_report_part *part,
+                        size_t index, struct wm_report_figure *ret_figure)
+{
+    const struct wm_figure_row *row;
+
+    if (!part)
+        part = &whole;
+    const void *of = find_part(report, part);
+    for (size_t i = 0; of && (row = wm_figure_row(i)) != NULL; i++) {
+        if (!wm_figure_place(row, part->kind) || index-- > 0)
+            continue;
+        *ret_figure = make_figure(row, part->kind, report, of);
+        return WM_OK;
+    }
+    return WM_ENOENT;
+}
+
+static const char *text_or_null(const char *text)
+{
+    return text && text[0] ? text : NULL;
+}
+
+void wm_report_run(const struct wm_report *report, struct wm_report_run *ret_run)
+{
+    const struct wm_run *run = &report->run;
+    const struct wm_result *result = &report->result;
+
+    *ret_run = (struct wm_report_run) {
+        .id = run->id,
+        .mode = run->mode,
+        .version = run->version,
+        .host = run->host,
+        .cpu_model = run->cpu_model,
+        .kernel = run->kernel,
+        .boot_id = run->boot_id,
+        .cpu_method = text_or_null(report->cpu_method),
+        .trouble = text_or_null(result->recording_trouble),
+        .start_unix_ns = report->start_unix_ns,
+        .interval_ns = run->interval_ns,
+        .is_complete = report->complete,
+    };
+    if (result->exit_signal > 0) {
+        ret_run->end = WM_REPORT_KILLED;
+        ret_run->signal_number = result->exit_signal;
+    } else if (result->exit_status >= 0) {
+        ret_run->end = WM_REPORT_EXITED;
+        ret_run->exit_status = result->exit_status;
+    }
+}
+
+const char *wm_report_word(const struct wm_report *report, size_t index)
+{
+    return index < report->run.command_count ? report->run.command[index] : NULL;
+}
+
+const char *wm_report_remark(const struct wm_report *report, size_t index)
+{
+    return index < report->remark_count ? report->remarks[index] : NULL;
+}
+
+static const char *pair_at(const struct wm_pair *pairs, size_t count, size_t index,
+                           const char **ret_value)
+{
+    if (index >= count)
+        return NULL;
+    *ret_value = pairs[index].value ? pairs[index].value : "";
+    return pairs[index].key ? pairs[index].key : "";
+}
+
+const char *wm_report_note(const struct wm_report *report, size_t index,
+                           const char **ret_value)
+{
+    return pair_at(report->run.notes, report->run.note_count, index, ret_value);
+}
+
+const char *wm_report_variable(const struct wm_report *report, size_t index,
+                               const char **ret_value)
+{
+    return pair_at(report->run.environment, report->run.environment_count, index,
+                   ret_value);
+}
+
+const char *wm_report_source(const struct wm_report *report, size_t index,
+                             bool *ret_is_available, const char **ret_detail)
+{
+    if (index >= report->run.source_count)
+        return NULL;
+    const struct wm_source_status *source = &report->run.sources[index];
+    *ret_is_available = source->available;
+    *ret_detail = source->detail;
+    return source->name ? source->name : "";
+}
+
+static void put_times(const struct wm_block *block, struct wm_report_region *region)
+{
+    region->total_s = wm_block_stats_sum(&block->time);
+    if (block->time.count > 0) {
+        region->min_s = block->time.min;
+        region->max_s = block->time.max;
+        region->mean_s = wm_block_stats_mean(&block->time);
+    }
+    if (block->time.count > 1)
+        region->std_s = wm_block_stats_std(&block->time);
+}
+
+int wm_report_region(const struct wm_report *report, enum wm_report_kind kind, size_t index,
+                     struct wm_report_region *ret_region)
+{
+    bool is_path = kind == WM_REPORT_PATH;
+
+    if ((!is_path && kind != WM_REPORT_REGION) || index >= wm_report_count(report, kind))
+        return WM_ENOENT;
+    const struct wm_region_usage *usage =
+        is_path ? &report->regions.paths[index] : &report->regions.names[index];
+    *ret_region = (struct wm_report_region) {
+        .name = usage->name,
+        .parent = is_path ? usage->parent : WM_REPORT_NO_PARENT,
+        .depth = usage->depth,
+        .children = usage->children,
+        .by_itself = usage->is_free,
+        .is_short = usage->is_short,
+        .calls = usage->block.calls,
+        .unfinished = usage->block.unfinished,
+        .timepoints = usage->block.timepoints,
+        .calls_with_timepoints = usage->block.nonempty_calls,
+    };
+    put_times(&usage->block, ret_region);
+    return WM_OK;
+}
+
+static struct wm_report_device gpu_facts(const struct wm_gpu_usage *gpu)
+{
+    return (struct wm_report_device) {
+        .name = gpu->label,
+        .model = gpu->name,
+        .uuid = gpu->uuid,
+        .method = text_or_null(gpu->figure.method),
+        .sensor = text_or_null(gpu->figure.sensor),
+        .has_driver_number = gpu->index >= 0,
+        .driver_number = gpu->index >= 0 ? gpu->index : 0,
+        .kind = WM_DEVICE_GPU,
+        .origin = gpu->origin,
+    };
+}
+
+static struct wm_report_device device_facts(const struct wm_device_energy *device)
+{
+    return (struct wm_report_device) {
+        .name = device->name,
+        .model = device->model,
+        .source = device->source,
+        .method = text_or_null(device->figure.method),
+        .sensor = text_or_null(device->figure.sensor),
+        .kind = device->kind,
+        .origin = device->origin,
+    };
+}
+
+int wm_report_device(const struct wm_report *report, enum wm_report_kind kind, size_t index,
+                     struct wm_report_device *ret_device)
+{
+    bool is_gpu = kind == WM_REPORT_GPU;
+
+    if ((!is_gpu && kind != WM_REPORT_DEVICE) || index >= wm_report_count(report, kind))
+        return WM_ENOENT;
+    *ret_device =
+        is_gpu ? gpu_facts(&report->gpus[index]) : device_facts(&report->devices[index]);
+    return WM_OK;
+}
+
+/* Below 0: it was never known. */
+static struct wm_report_figure process_figure(const char *key, const char *unit,
+                                              double value)
+{
+    struct wm_report_figure figure = { .key = key, .path = key, .unit = unit };
+
+    put_value(value < 0 ? &(struct wm_value) { .why = "never read for this process" }
+                        : &(struct wm_value) { .known = true, .number = value },
+              &figure);
+    return figure;
+}
+
+int wm_report_process(const struct wm_report *report, size_t index,
+                      struct wm_report_process *ret_process)
+{
+    if (index >= report->result.process_count)
+        return WM_ENOENT;
+    const struct wm_process_peak *peak = &report->result.processes[index];
+    *ret_process = (struct wm_report_process) {
+        .pid = peak->pid,
+        .parent = peak->parent,
+        .name = peak->name,
+        .max_threads = peak->max_threads,
+        .cpu_time = process_figure("cpu_seconds", "s", peak->cpu_seconds),
+        .cpu_energy = { .key = "cpu_energy",
+                        .path = "cpu_energy",
+                        .unit = "J",
+                        .origin = report->cpu_energy.origin },
+        .max_memory = process_figure("max_memory", "B", peak->max_memory_bytes),
+        .max_private_memory =
+            process_figure("max_private_memory", "B", peak->max_private_bytes),
+    };
+    put_value(&report->process_energies[index], &ret_process->cpu_energy);
+    return WM_OK;
+}
