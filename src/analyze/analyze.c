@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze.c - takes ticks in; analyze_report.c says what they come to. */
+/* analyze.c - takes ticks in, and says what they come to. */
 #include "analyze/analyze.h"
 
 #include <assert.h>
@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_state.h"
-#include "analyze/region/analyze_region_totals.h"
+#include "analyze/analyze_parts.h"
+#include "analyze/energy/analyze_devices.h"
+#include "analyze/energy/analyze_totals.h"
 
 /* A region may be open since a little before the first tick. */
 #define EARLY_NS INT64_C(100000000)
@@ -20,82 +21,6 @@ static const enum wm_measurement cpu_measurements[WM_CPU_PART_COUNT] = {
     [WM_CPU_PART_DESCENDANTS] = WM_CPU_DESCENDANTS_SUM,
     [WM_CPU_PART_COMBINED] = WM_CPU_COMBINED_SUM,
 };
-
-size_t wm_analysis_find(const struct wm_analysis *analysis, const char *source,
-                        const char *label, const char *metric)
-{
-    for (size_t i = 0; i < analysis->count; i++) {
-        const struct wm_channel *c = &analysis->channels[i];
-        if (strcmp(c->source, source) == 0 && strcmp(c->label, label) == 0 &&
-            strcmp(c->metric, metric) == 0)
-            return i;
-    }
-    return WM_NO_CHANNEL;
-}
-
-static struct wm_gpu_stats *find_gpu(struct wm_analysis *analysis, const char *device)
-{
-    for (size_t i = 0; i < analysis->gpu_count; i++) {
-        if (strcmp(analysis->gpus[i].device, device) == 0)
-            return &analysis->gpus[i];
-    }
-
-    struct wm_gpu_stats *gpu = &analysis->gpus[analysis->gpu_count++];
-    *gpu = (struct wm_gpu_stats) {
-        .device = device,
-        .energy = WM_NO_CHANNEL,
-        .power = WM_NO_CHANNEL,
-        .utilization = WM_NO_CHANNEL,
-        .memory_used = WM_NO_CHANNEL,
-        .memory_total = WM_NO_CHANNEL,
-        .temperature = WM_NO_CHANNEL,
-        .tree_memory = WM_NO_CHANNEL,
-        .tree_utilization = WM_NO_CHANNEL,
-        .share = { .idle_watts = NAN },
-    };
-    return gpu;
-}
-
-const char *wm_analysis_detail(const struct wm_analysis *analysis, const char *source)
-{
-    for (size_t i = 0; i < analysis->run->source_count; i++) {
-        const struct wm_source_status *status = &analysis->run->sources[i];
-        if (status->name && status->available && strcmp(status->name, source) == 0)
-            return status->detail;
-    }
-    return NULL;
-}
-
-static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
-{
-    static const struct {
-        const char *metric;
-        size_t slot;
-    } metrics[] = {
-        { "energy", offsetof(struct wm_gpu_stats, energy) },
-        { "power", offsetof(struct wm_gpu_stats, power) },
-        { "utilization", offsetof(struct wm_gpu_stats, utilization) },
-        { "memory_used", offsetof(struct wm_gpu_stats, memory_used) },
-        { "memory_total", offsetof(struct wm_gpu_stats, memory_total) },
-        { "temperature", offsetof(struct wm_gpu_stats, temperature) },
-        { "tree_memory_used", offsetof(struct wm_gpu_stats, tree_memory) },
-        { "tree_utilization", offsetof(struct wm_gpu_stats, tree_utilization) },
-    };
-    const struct wm_channel *channel = &analysis->channels[index];
-
-    for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
-        if (strcmp(channel->metric, metrics[i].metric) != 0)
-            continue;
-        struct wm_gpu_stats *gpu = find_gpu(analysis, channel->device);
-        *(size_t *)(void *)((char *)gpu + metrics[i].slot) = index;
-        if (gpu->energy == index)
-            wm_sensor_find(channel, wm_analysis_detail(analysis, channel->source),
-                           &gpu->joules.counter_sensor);
-        if (gpu->power == index)
-            wm_sensor_find(channel, wm_analysis_detail(analysis, channel->source),
-                           &gpu->joules.power_sensor);
-    }
-}
 
 int wm_analysis_new(const struct wm_run *run, const struct wm_channel *channels,
                     size_t count, struct wm_analysis **ret_analysis, struct wm_error *err)
@@ -116,14 +41,11 @@ int wm_analysis_new(const struct wm_run *run, const struct wm_channel *channels,
         goto no_memory;
 
     for (size_t i = 0; i < count; i++) {
-        if (channels[i].device_kind == WM_DEVICE_GPU)
-            note_gpu_channel(analysis, i);
         analysis->stats[i].is_cpu_temperature =
             channels[i].device_kind == WM_DEVICE_CPU &&
             strcmp(channels[i].metric, "temperature") == 0;
     }
     wm_devices_find(analysis);
-    wm_baselines_use(analysis);
 
     status = wm_timepoint_builder_new(run, channels, count, &analysis->timepoints, err);
     if (status < 0) {
@@ -148,133 +70,6 @@ void wm_analysis_free(struct wm_analysis *analysis)
     free(analysis->gpus);
     free(analysis->stats);
     free(analysis);
-}
-
-const struct wm_reading *wm_tick_reading(const struct wm_tick *tick, size_t channel)
-{
-    return channel == WM_NO_CHANNEL ? NULL : &tick->readings[channel];
-}
-
-/* What all GPUs add up to is known when each of them has said its part. */
-static void add_to_sum(struct wm_reading *sum, const struct wm_reading *part)
-{
-    if (part && wm_stats_usable(part))
-        sum->value += part->value;
-    else
-        sum->state = WM_READING_NONE;
-}
-
-double wm_tick_value(const struct wm_tick *tick, size_t channel)
-{
-    const struct wm_reading *reading = wm_tick_reading(tick, channel);
-
-    return reading && wm_stats_usable(reading) ? reading->value : NAN;
-}
-
-/* NAN while one of them is not known, or there is nothing to have a part of. */
-static double part_of(double part, double whole)
-{
-    if (isnan(part) || !(whole > 0))
-        return NAN;
-    return part < whole ? part / whole : 1;
-}
-
-/* Where the driver does not tell whose the work is, memory stands for it. */
-static void share_gpu(const struct wm_analysis *analysis, struct wm_gpu_stats *gpu,
-                      const struct wm_tick *tick)
-{
-    double seconds =
-        analysis->ticks > 0 ? wm_stats_seconds(analysis->last_ns, tick->when_ns) : 0;
-    double hold = part_of(wm_tick_value(tick, gpu->tree_memory),
-                          wm_tick_value(tick, gpu->memory_used));
-    double busy = wm_tick_value(tick, gpu->utilization);
-    double tree = wm_tick_value(tick, gpu->tree_utilization);
-    struct wm_work work = {
-        .seconds = seconds,
-        .capacity = seconds,
-        .busy = seconds * (busy < tree ? tree : busy),
-        .tree = seconds * (isnan(tree) ? busy * hold : tree),
-        .tree_hold = hold,
-    };
-    struct wm_energy_result so_far;
-
-    wm_energy_result(&gpu->joules, &so_far);
-    wm_share_add(&gpu->share, so_far.told, &work);
-}
-
-/* What all that counts has come to at a tick. */
-struct whole {
-    double joules;
-    double shortest_s; /* in which each sensor had something new a few times */
-    bool is_told; /* none has made us wait for its joules, which come in one heap then */
-};
-
-static void add_to_whole(struct whole *whole, const struct wm_energy *energy, double joules)
-{
-    bool has_told = energy->counted || energy->covered_s > 0 || energy->powered;
-
-    whole->joules += joules;
-    whole->shortest_s =
-        fmax(whole->shortest_s, WM_SENSOR_PERIODS * wm_energy_period_s(energy));
-    if (has_told)
-        whole->is_told &= energy->counted ? energy->present : energy->powered;
-}
-
-static struct whole whole_of(const struct wm_analysis *analysis)
-{
-    struct whole whole = {
-        .shortest_s = (double)analysis->run->interval_ns / 1e9 / 2,
-        .is_told = true,
-    };
-
-    for (size_t i = 0; i < analysis->gpu_count; i++)
-        add_to_whole(&whole, &analysis->gpus[i].joules, analysis->gpus[i].share.joules_now);
-    for (size_t i = 0; i < analysis->device_count; i++) {
-        const struct wm_device_stats *device = &analysis->devices[i];
-        if (device->counts)
-            add_to_whole(&whole, &device->joules, device->share.joules_now);
-    }
-    return whole;
-}
-
-double wm_analysis_power_window_s(const struct wm_analysis *analysis)
-{
-    return whole_of(analysis).shortest_s;
-}
-
-static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
-{
-    struct whole whole = whole_of(analysis);
-
-    if (!whole.is_told)
-        return;
-    double seconds = wm_stats_seconds(analysis->told_ns, tick->when_ns);
-    if (analysis->has_told && seconds > 0)
-        wm_window_max_add(&analysis->power_max, (whole.joules - analysis->joules) / seconds,
-                          seconds, whole.shortest_s);
-    analysis->has_told = true;
-    analysis->told_ns = tick->when_ns;
-    analysis->joules = whole.joules;
-}
-
-static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)
-{
-    struct wm_reading used = { .when_ns = tick->when_ns, .state = WM_READING_OK };
-    struct wm_reading utilization = used;
-
-    for (size_t i = 0; i < analysis->gpu_count; i++) {
-        struct wm_gpu_stats *gpu = &analysis->gpus[i];
-        wm_energy_set_busy(&gpu->joules, wm_tick_value(tick, gpu->utilization));
-        wm_energy_add(&gpu->joules, tick->when_ns, wm_tick_reading(tick, gpu->energy),
-                      wm_tick_reading(tick, gpu->power));
-        share_gpu(analysis, gpu, tick);
-        add_to_sum(&used, wm_tick_reading(tick, gpu->memory_used));
-        add_to_sum(&utilization, wm_tick_reading(tick, gpu->utilization));
-    }
-    if (analysis->gpu_count > 0) {
-        wm_gauge_add(&analysis->gpu_memory_sum, &used);
-        wm_gauge_add(&analysis->gpu_utilization_sum, &utilization);
-    }
 }
 
 static void add_cpu_temperature(struct wm_analysis *analysis, const struct wm_tick *tick)
@@ -310,33 +105,12 @@ static void forget_gpus(struct wm_timepoint *point)
     }
 }
 
-/* A tick that comes a little early still ends a period. */
-#define ALMOST 0.75
-
-static void add_tree_power(struct wm_analysis *analysis,
-                           const struct wm_region_totals *totals)
-{
-    double joules = totals->used[WM_REGION_TREE_ENERGY];
-    double seconds = wm_stats_seconds(analysis->tree_ns, totals->when_ns);
-
-    if (isnan(joules) ||
-        (analysis->tree_ns != 0 &&
-         (seconds <= 0 || seconds < ALMOST * totals->period_s[WM_REGION_TREE_ENERGY])))
-        return;
-    if (analysis->tree_ns != 0)
-        wm_block_stats_add(&analysis->tree_power,
-                           (joules - analysis->tree_joules) / seconds);
-    analysis->tree_joules = joules;
-    analysis->tree_ns = totals->when_ns;
-}
-
 static void add_totals(struct wm_analysis *analysis, const struct wm_tick *tick,
                        struct wm_timepoint *point)
 {
     struct wm_region_totals totals;
 
-    wm_region_totals_find(analysis, tick, &totals);
-    add_tree_power(analysis, &totals);
+    wm_totals_tick(analysis, tick, &totals);
     if (!analysis->regions)
         return;
     if (point && !wm_timepoint_has_gpus(analysis->timepoints))
@@ -359,9 +133,7 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
             wm_gauge_add(&stats->gauge, reading);
         stats->state = reading->state;
     }
-    add_gpus(analysis, tick);
     wm_devices_tick(analysis, tick);
-    add_power(analysis, tick);
     add_cpu_temperature(analysis, tick);
     bool has_point = wm_timepoint_next(analysis->timepoints, tick, &point);
     if (has_point)
@@ -433,4 +205,82 @@ bool wm_analysis_regions_are_behind(const struct wm_analysis *analysis)
 void wm_analysis_regions_complete(struct wm_analysis *analysis, int64_t when_ns)
 {
     wm_regions_complete(analysis->regions, when_ns);
+}
+
+int wm_analysis_report(const struct wm_analysis *analysis, const struct wm_result *result,
+                       struct wm_report **ret_report, struct wm_error *err)
+{
+    struct wm_report *report = calloc(1, sizeof(*report));
+    struct wm_report_builder builder = { .analysis = analysis, .report = report };
+    int status;
+
+    if (!report)
+        return wm_fail(err, WM_ENOMEM, "report: out of memory");
+
+    status = wm_run_copy(analysis->run, &report->run, err);
+    if (status < 0)
+        goto out;
+    report->complete = result != NULL;
+    if (!result) {
+        /* The recorder was killed. */
+        report->result = wm_result_unknown();
+        report->result.end_ns = analysis->last_ns;
+        report->result.ticks = analysis->ticks;
+    } else {
+        status = wm_result_copy(result, &report->result, err);
+        if (status < 0)
+            goto out;
+    }
+
+    wm_build_session(&builder);
+    wm_build_gpus(&builder);
+    wm_build_energy(&builder);
+    wm_build_regions(&builder);
+    if (builder.failed) {
+        status = wm_fail(err, WM_ENOMEM, "report: out of memory");
+        goto out;
+    }
+    *ret_report = report;
+    return WM_OK;
+
+out:
+    wm_report_free(report);
+    return status;
+}
+
+static int add_baseline(struct wm_run *run, const struct wm_channel *channel,
+                        const struct wm_energy *joules, struct wm_error *err)
+{
+    struct wm_energy_result energy;
+
+    wm_energy_result(joules, &energy);
+    double seconds = energy.span_s - energy.missing_s;
+    if (energy.method == WM_ENERGY_UNKNOWN || seconds <= 0)
+        return WM_OK;
+    struct wm_baseline *baseline = &run->baselines[run->baseline_count++];
+    baseline->source = strdup(channel->source);
+    baseline->device = strdup(channel->device);
+    baseline->watts = energy.joules / seconds;
+    if (!baseline->source || !baseline->device)
+        return wm_fail(err, WM_ENOMEM, "baseline: out of memory");
+    return WM_OK;
+}
+
+int wm_analysis_baselines(const struct wm_analysis *analysis, struct wm_run *ret_run,
+                          struct wm_error *err)
+{
+    size_t room = analysis->device_count + analysis->gpu_count + 1;
+    int status = WM_OK;
+
+    ret_run->baselines = calloc(room, sizeof(*ret_run->baselines));
+    if (!ret_run->baselines)
+        return wm_fail(err, WM_ENOMEM, "baseline: out of memory");
+    for (size_t i = 0; i < analysis->device_count && status == WM_OK; i++)
+        status = add_baseline(ret_run, analysis->devices[i].channel,
+                              &analysis->devices[i].joules, err);
+    for (size_t i = 0; i < analysis->gpu_count && status == WM_OK; i++)
+        status = add_baseline(ret_run, wm_gpu_any_channel(analysis, &analysis->gpus[i]),
+                              &analysis->gpus[i].joules, err);
+    ret_run->baseline_seconds = wm_stats_seconds(analysis->first_ns, analysis->last_ns);
+    return status;
 }

@@ -8,32 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct wm_value wm_value_known(double number)
-{
-    return (struct wm_value) { .number = number, .known = true };
-}
-
-struct wm_value wm_value_missing(const char *why)
-{
-    return (struct wm_value) { .why = why };
-}
-
-void wm_value_add(struct wm_value *sum, const struct wm_value *part)
-{
-    if (!sum->known)
-        return;
-    if (part->known)
-        sum->number += part->number;
-    else
-        *sum = *part;
-}
-
-void wm_value_raise(struct wm_value *whole, const struct wm_value *part)
-{
-    if (whole->known && part->known && whole->number < part->number)
-        whole->number = part->number;
-}
-
 /* Adds a formatted text to a list of the report; NULL when out of memory. */
 static const char *append(struct wm_report_builder *builder, char ***list, size_t *count,
                           const char *format, va_list args)

@@ -23,6 +23,17 @@ struct wm_value {
                      /* may have been higher; else NULL */
 };
 
+struct wm_value wm_value_known(double number);
+
+/* `why` lives as long as the value: it belongs to the report or is a constant. */
+struct wm_value wm_value_missing(const char *why);
+
+/* A part that is unknown leaves the sum unknown, for the same reason. */
+void wm_value_add(struct wm_value *sum, const struct wm_value *part);
+
+/* A highest value is no lower than that of a part, where both are known. */
+void wm_value_raise(struct wm_value *whole, const struct wm_value *part);
+
 struct wm_rss {
     struct wm_value total, private_, shared; /* bytes; maxima, each its own */
 };

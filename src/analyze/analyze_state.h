@@ -3,12 +3,12 @@
 #ifndef WM_ANALYZE_STATE_H
 #define WM_ANALYZE_STATE_H
 
-#include "analyze/analyze.h"
 #include "analyze/analyze_stats.h"
-#include "analyze/energy/analyze_devices.h"
 #include "analyze/energy/analyze_energy.h"
+#include "analyze/energy/analyze_share.h"
 #include "analyze/region/analyze_regions.h"
 #include "record/calls/record_timepoint.h"
+#include "record/record.h"
 
 /* In place of a channel's index: there is no such channel. */
 #define WM_NO_CHANNEL ((size_t)-1)
@@ -39,6 +39,31 @@ struct wm_gpu_stats {
     bool is_in_cpu; /* a part of a processor, which its power is a part of, too */
     struct wm_energy joules;
     struct wm_share share;
+};
+
+/* One device that energy or power is known of. */
+struct wm_device_stats {
+    const struct wm_channel *channel; /* any of its */
+    size_t energy, power;             /* channels, or WM_NO_CHANNEL */
+    struct wm_energy joules;
+    struct wm_share share; /* of a package or of memory */
+    bool counts;           /* towards the energy of all together */
+};
+
+/* A counter of work that is looked at from tick to tick. */
+struct wm_work_counter {
+    size_t channel;
+    bool known; /* at the last tick */
+    double value;
+};
+
+/* What the CPUs did, as far as it can be told from one tick to the next. */
+struct wm_cpu_work {
+    struct wm_work_counter host, tree;
+    size_t memory_used, tree_memory; /* gauges */
+
+    double ratio;                   /* how busy they were of late, NAN: not known; and */
+    double busy, capacity, seconds; /* since that was found */
 };
 
 /* The parts of the CPU's use whose highest rate is looked for. */
@@ -102,11 +127,5 @@ const struct wm_channel *wm_gpu_any_channel(const struct wm_analysis *analysis,
 
 /* What a source says of itself; NULL where it says nothing. */
 const char *wm_analysis_detail(const struct wm_analysis *analysis, const char *source);
-
-/* The least time over which the highest power of all is a mean. */
-double wm_analysis_power_window_s(const struct wm_analysis *analysis);
-
-/* Gives each device the idle power that was measured for the run, NAN without. */
-void wm_baselines_use(struct wm_analysis *analysis);
 
 #endif

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze_welch.h"
 #include "analyze/compare/analyze_compare.h"
 #include "analyze/compare/analyze_comparison.h"
-#include "analyze/compare/analyze_welch.h"
 #include "record/record.h"
 #include "test.h"
 #include "wattmeter/comparison.h"

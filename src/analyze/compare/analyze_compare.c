@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/compare/analyze_welch.h"
+#include "analyze/analyze_welch.h"
 #include "base/base_array.h"
 
 static_assert(WM_COMPARE_ITEMS <= 32, "a choice has a bit for each item");

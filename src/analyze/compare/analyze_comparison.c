@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyze/analyze_report.h"
-#include "analyze/compare/analyze_welch.h"
+#include "analyze/analyze_welch.h"
 #include "base/base_file.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_devices.c - joules of CPU packages, memory and platform, and whose they were. */
+/* analyze_devices.c - joules of GPUs, CPU packages, memory and platform, and whose they
+ * were. */
 #include "analyze/energy/analyze_devices.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
-
-#include "analyze/analyze_state.h"
 
 /* The kernel moves the counter of CPU time in steps of 10 ms. Over so many of them
  * a step is 2 %. */
@@ -13,6 +13,60 @@
 
 /* Over so many of them it says how busy the CPUs are. */
 #define BUSY_WINDOW_S 0.1
+
+static struct wm_gpu_stats *find_gpu(struct wm_analysis *analysis, const char *device)
+{
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        if (strcmp(analysis->gpus[i].device, device) == 0)
+            return &analysis->gpus[i];
+    }
+
+    struct wm_gpu_stats *gpu = &analysis->gpus[analysis->gpu_count++];
+    *gpu = (struct wm_gpu_stats) {
+        .device = device,
+        .energy = WM_NO_CHANNEL,
+        .power = WM_NO_CHANNEL,
+        .utilization = WM_NO_CHANNEL,
+        .memory_used = WM_NO_CHANNEL,
+        .memory_total = WM_NO_CHANNEL,
+        .temperature = WM_NO_CHANNEL,
+        .tree_memory = WM_NO_CHANNEL,
+        .tree_utilization = WM_NO_CHANNEL,
+        .share = { .idle_watts = NAN },
+    };
+    return gpu;
+}
+
+static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
+{
+    static const struct {
+        const char *metric;
+        size_t slot;
+    } metrics[] = {
+        { "energy", offsetof(struct wm_gpu_stats, energy) },
+        { "power", offsetof(struct wm_gpu_stats, power) },
+        { "utilization", offsetof(struct wm_gpu_stats, utilization) },
+        { "memory_used", offsetof(struct wm_gpu_stats, memory_used) },
+        { "memory_total", offsetof(struct wm_gpu_stats, memory_total) },
+        { "temperature", offsetof(struct wm_gpu_stats, temperature) },
+        { "tree_memory_used", offsetof(struct wm_gpu_stats, tree_memory) },
+        { "tree_utilization", offsetof(struct wm_gpu_stats, tree_utilization) },
+    };
+    const struct wm_channel *channel = &analysis->channels[index];
+
+    for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
+        if (strcmp(channel->metric, metrics[i].metric) != 0)
+            continue;
+        struct wm_gpu_stats *gpu = find_gpu(analysis, channel->device);
+        *(size_t *)(void *)((char *)gpu + metrics[i].slot) = index;
+        if (gpu->energy == index)
+            wm_sensor_find(channel, wm_analysis_detail(analysis, channel->source),
+                           &gpu->joules.counter_sensor);
+        if (gpu->power == index)
+            wm_sensor_find(channel, wm_analysis_detail(analysis, channel->source),
+                           &gpu->joules.power_sensor);
+    }
+}
 
 bool wm_is_device_channel(const struct wm_channel *channel)
 {
@@ -115,12 +169,39 @@ static void find_gpus_in_cpus(struct wm_analysis *analysis)
     }
 }
 
+static double watts_of(const struct wm_run *run, const char *source, const char *device)
+{
+    for (size_t i = 0; i < run->baseline_count; i++) {
+        const struct wm_baseline *baseline = &run->baselines[i];
+        if (baseline->source && baseline->device && baseline->watts >= 0 &&
+            strcmp(baseline->source, source) == 0 && strcmp(baseline->device, device) == 0)
+            return baseline->watts;
+    }
+    return NAN;
+}
+
+static void use_baselines(struct wm_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        struct wm_device_stats *device = &analysis->devices[i];
+        device->share.idle_watts =
+            watts_of(analysis->run, device->channel->source, device->channel->device);
+    }
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        struct wm_gpu_stats *gpu = &analysis->gpus[i];
+        const struct wm_channel *channel = wm_gpu_any_channel(analysis, gpu);
+        gpu->share.idle_watts = watts_of(analysis->run, channel->source, gpu->device);
+    }
+}
+
 void wm_devices_find(struct wm_analysis *analysis)
 {
     struct wm_cpu_work *work = &analysis->cpu_work;
 
     for (size_t i = 0; i < analysis->count; i++) {
         const struct wm_channel *channel = &analysis->channels[i];
+        if (channel->device_kind == WM_DEVICE_GPU)
+            note_gpu_channel(analysis, i);
         if (!wm_is_device_channel(channel))
             continue;
         struct wm_device_stats *device = find_device(analysis, channel);
@@ -136,6 +217,7 @@ void wm_devices_find(struct wm_analysis *analysis)
     choose(analysis, WM_DEVICE_CPU);
     choose(analysis, WM_DEVICE_DRAM);
     find_gpus_in_cpus(analysis);
+    use_baselines(analysis);
     work->ratio = NAN;
     work->host.channel = wm_analysis_find(analysis, "host", "host", "cpu_time");
     work->tree.channel = wm_analysis_find(analysis, "tracker", "tree", "cpu_time");
@@ -212,7 +294,7 @@ static double recent_busy(struct wm_cpu_work *work, const struct wm_work *cpu)
     return work->ratio;
 }
 
-void wm_devices_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
+static void add_devices(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
     double seconds =
         analysis->ticks > 0 ? wm_stats_seconds(analysis->last_ns, tick->when_ns) : 0;
@@ -236,4 +318,70 @@ void wm_devices_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
         wm_energy_result(&device->joules, &so_far);
         wm_share_add(&device->share, so_far.told, is_memory ? &memory : &cpu);
     }
+}
+
+/* What all GPUs add up to is known when each of them has said its part. */
+static void add_to_sum(struct wm_reading *sum, const struct wm_reading *part)
+{
+    if (part && wm_stats_usable(part))
+        sum->value += part->value;
+    else
+        sum->state = WM_READING_NONE;
+}
+
+/* NAN while one of them is not known, or there is nothing to have a part of. */
+static double part_of(double part, double whole)
+{
+    if (isnan(part) || !(whole > 0))
+        return NAN;
+    return part < whole ? part / whole : 1;
+}
+
+/* Where the driver does not tell whose the work is, memory stands for it. */
+static void share_gpu(const struct wm_analysis *analysis, struct wm_gpu_stats *gpu,
+                      const struct wm_tick *tick)
+{
+    double seconds =
+        analysis->ticks > 0 ? wm_stats_seconds(analysis->last_ns, tick->when_ns) : 0;
+    double hold = part_of(wm_tick_value(tick, gpu->tree_memory),
+                          wm_tick_value(tick, gpu->memory_used));
+    double busy = wm_tick_value(tick, gpu->utilization);
+    double tree = wm_tick_value(tick, gpu->tree_utilization);
+    struct wm_work work = {
+        .seconds = seconds,
+        .capacity = seconds,
+        .busy = seconds * (busy < tree ? tree : busy),
+        .tree = seconds * (isnan(tree) ? busy * hold : tree),
+        .tree_hold = hold,
+    };
+    struct wm_energy_result so_far;
+
+    wm_energy_result(&gpu->joules, &so_far);
+    wm_share_add(&gpu->share, so_far.told, &work);
+}
+
+static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    struct wm_reading used = { .when_ns = tick->when_ns, .state = WM_READING_OK };
+    struct wm_reading utilization = used;
+
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        struct wm_gpu_stats *gpu = &analysis->gpus[i];
+        wm_energy_set_busy(&gpu->joules, wm_tick_value(tick, gpu->utilization));
+        wm_energy_add(&gpu->joules, tick->when_ns, wm_tick_reading(tick, gpu->energy),
+                      wm_tick_reading(tick, gpu->power));
+        share_gpu(analysis, gpu, tick);
+        add_to_sum(&used, wm_tick_reading(tick, gpu->memory_used));
+        add_to_sum(&utilization, wm_tick_reading(tick, gpu->utilization));
+    }
+    if (analysis->gpu_count > 0) {
+        wm_gauge_add(&analysis->gpu_memory_sum, &used);
+        wm_gauge_add(&analysis->gpu_utilization_sum, &utilization);
+    }
+}
+
+void wm_devices_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    add_gpus(analysis, tick);
+    add_devices(analysis, tick);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_figure.c - one device's joules as the report has them, and what is to be
+/* analyze_figure.c - joules as the report has them, whose they were, and what is to be
  * said of them. */
-#include "analyze/analyze_build.h"
+#include "analyze/energy/analyze_figure.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "analyze/energy/analyze_uncertainty.h"
@@ -186,4 +187,183 @@ void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_o
     build_uncertainty(&energy, &uncertainty, figure);
     describe_sensor(device->joules, energy.method, figure);
     remark_energy(builder, device, &energy, &uncertainty);
+}
+
+/* The part of the energy for which it may be unknown whose it was, before that is
+ * said of all of it; until then it counts as others'. */
+#define MOST_UNKNOWN 0.01
+
+void wm_build_split_miss(struct wm_energy_split *split, const struct wm_value *missing)
+{
+    *split = (struct wm_energy_split) { *missing, *missing, *missing, *missing, 0 };
+}
+
+/* Where idling was measured, what the energy is off by at random is all of the work's. */
+static double off_by_energy(const struct wm_share *share,
+                            const struct wm_energy_figure *figure)
+{
+    double work = share->tree + share->rest;
+    double of_work = work > 0 ? share->tree / work : 0;
+    double most = fmax(of_work * figure->energy.number, share->tree);
+
+    if (isnan(share->idle_watts))
+        return 0;
+    return figure->random * sqrt(most * most - share->tree * share->tree);
+}
+
+static struct wm_value tree_uncertainty(const struct wm_energy_split *split,
+                                        const struct wm_value *uncertainty)
+{
+    if (!split->tree.known)
+        return split->tree;
+    if (!uncertainty->known)
+        return *uncertainty;
+    if (split->tree.number <= 0)
+        return wm_value_missing("none of it was seen to be used");
+    return wm_value_known(hypot(uncertainty->number, split->tree_off / split->tree.number));
+}
+
+void wm_build_split(const struct wm_share *divided, const struct wm_energy_figure *figure,
+                    const char *why, struct wm_energy_split *split)
+{
+    const struct wm_value missing = wm_value_missing(why);
+    const struct wm_value *energy = &figure->energy;
+    struct wm_share share = *divided;
+
+    if (!energy->known) {
+        wm_build_split_miss(split, energy);
+        return;
+    }
+    wm_share_end(&share, energy->number);
+    if (share.unknown_joules > MOST_UNKNOWN * energy->number) {
+        wm_build_split_miss(split, &missing);
+        return;
+    }
+    split->tree = wm_value_known(share.tree);
+    split->idle = wm_value_known(share.idle);
+    split->rest = wm_value_known(share.rest);
+    split->tree_off = hypot(wm_share_off(&share), off_by_energy(&share, figure));
+    split->tree_uncertainty = tree_uncertainty(split, &figure->uncertainty);
+}
+
+/* Two stretches of the same idling differ by so much. */
+#define MOST_EXCESS 0.05
+
+/* The part of the CPUs' time that a command has to take before energy beyond the idling
+ * must have been its, and the part of the energy that is none. */
+#define LEAST_WORK 0.05
+#define NO_ENERGY 0.01
+
+/* A command that was at work took more than the idle machine. */
+static bool is_work_unseen(const struct wm_report_builder *builder,
+                           const struct wm_share *divided,
+                           const struct wm_energy_figure *figure)
+{
+    const struct wm_report *report = builder->report;
+    double room = figure->covered_s * builder->analysis->run->core_count;
+
+    return report->cpu_total.known && room > 0 &&
+           report->cpu_total.number > LEAST_WORK * room &&
+           divided->tree < NO_ENERGY * figure->energy.number;
+}
+
+void wm_build_baseline(struct wm_report_builder *builder, const struct wm_figure_of *device,
+                       const struct wm_share *divided,
+                       const struct wm_energy_figure *figure, struct wm_value *ret_idle,
+                       struct wm_energy_split *split)
+{
+    double idle = divided->idle_watts;
+
+    *ret_idle = wm_value_missing("no baseline was measured");
+    if (isnan(idle))
+        return;
+    *ret_idle = wm_value_known(idle);
+    if (!split->tree.known || figure->covered_s <= 0)
+        return;
+    double watts = figure->energy.number / figure->covered_s;
+    bool is_more = idle > watts * (1 + MOST_EXCESS + figure->random);
+    if (!is_more && !(device->channel->device_kind == WM_DEVICE_CPU &&
+                      is_work_unseen(builder, divided, figure)))
+        return;
+    wm_build_remark(
+        builder,
+        "%s: it took %s W in the baseline and %s W in the run: the machine was "
+        "not idle then, and how much of the energy is the command's is not known",
+        device->label, wm_build_number(idle).text, wm_build_number(watts).text);
+    const struct wm_value missing =
+        wm_value_missing("the machine was not idle in the baseline");
+    wm_build_split_miss(split, &missing);
+}
+
+struct wm_energy_sum wm_build_sum_of(const struct wm_energy_figure *figure,
+                                     const struct wm_energy_split *split,
+                                     enum wm_origin origin)
+{
+    return (struct wm_energy_sum) {
+        .energy = figure->energy,
+        .uncertainty = figure->uncertainty,
+        .systematic = figure->systematic,
+        .random = figure->random,
+        .watts = figure->energy.known && figure->covered_s > 0
+                     ? figure->energy.number / figure->covered_s
+                     : 0,
+        .split = *split,
+        .origin = origin,
+    };
+}
+
+void wm_build_sum_start(struct wm_energy_sum *sum)
+{
+    const struct wm_value zero = wm_value_known(0);
+
+    *sum = (struct wm_energy_sum) {
+        .energy = zero,
+        .uncertainty = zero,
+        .split = { zero, zero, zero, zero, 0 },
+    };
+}
+
+/* Sensors of one design err in one direction, so that their own errors add up; what
+ * is random cancels out in part. Until the sum ends they are joules, and squares of
+ * joules. */
+void wm_build_sum_add(struct wm_energy_sum *sum, const struct wm_energy_sum *part)
+{
+    double random = part->random * part->energy.number;
+
+    sum->systematic += part->systematic * part->energy.number;
+    sum->random += random * random;
+    sum->watts += part->watts;
+    wm_value_add(&sum->energy, &part->energy);
+    if (!part->energy.known || part->energy.number > 0)
+        wm_value_add(&sum->uncertainty, &part->uncertainty);
+    wm_value_add(&sum->split.tree, &part->split.tree);
+    wm_value_add(&sum->split.idle, &part->split.idle);
+    wm_value_add(&sum->split.rest, &part->split.rest);
+    sum->split.tree_off += part->split.tree_off; /* all are divided by the same times */
+    if (part->origin > sum->origin)
+        sum->origin = part->origin;
+}
+
+void wm_build_sum_end(struct wm_energy_sum *sum)
+{
+    double joules = sum->energy.number;
+
+    if (!sum->energy.known)
+        sum->uncertainty = sum->energy;
+    else if (sum->uncertainty.known && joules <= 0)
+        sum->uncertainty = wm_value_missing("no energy was seen to be used");
+    if (sum->uncertainty.known) {
+        sum->systematic /= joules;
+        sum->random = sqrt(sum->random) / joules;
+        sum->uncertainty.number = hypot(sum->systematic, sum->random);
+    }
+    sum->split.tree_uncertainty = tree_uncertainty(&sum->split, &sum->uncertainty);
+}
+
+void wm_build_sum_miss(struct wm_energy_sum *sum, const char *why)
+{
+    struct wm_value missing = wm_value_missing(why);
+
+    *sum = (struct wm_energy_sum) { .energy = missing, .uncertainty = missing };
+    wm_build_split_miss(&sum->split, &missing);
 }

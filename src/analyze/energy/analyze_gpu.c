@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_gpu.c - the part of a report that speaks of GPUs. */
+/* analyze_gpu.c - the part of a report that speaks of GPUs: each of them, what they come
+ * to together, and which of them a sum lacks. */
+
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_build.h"
+#include "analyze/analyze_parts.h"
+#include "analyze/energy/analyze_figure.h"
 
 static const char *why_no_gpu(struct wm_report_builder *builder)
 {
@@ -22,20 +26,6 @@ static const char *why_no_gpu(struct wm_report_builder *builder)
         reasons = reasons ? wm_build_text(builder, "%s; %s", reasons, why) : why;
     }
     return reasons ? reasons : "no source of GPU readings was asked";
-}
-
-const struct wm_channel *wm_gpu_any_channel(const struct wm_analysis *analysis,
-                                            const struct wm_gpu_stats *gpu)
-{
-    const size_t candidates[] = { gpu->energy,      gpu->power,        gpu->utilization,
-                                  gpu->memory_used, gpu->memory_total, gpu->temperature,
-                                  gpu->tree_memory };
-
-    for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
-        if (candidates[i] != WM_NO_CHANNEL)
-            return &analysis->channels[candidates[i]];
-    }
-    return NULL;
 }
 
 /* The number in "gpu12"; -1 where there is none. */
@@ -107,6 +97,283 @@ static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *us
     usage->tree_memory_max = tree_memory_on(builder, gpu, source);
 }
 
+/* How many GPUs a text names, before it says how many more there are. */
+enum { NAMES_MAX = 8 };
+
+/* The names of GPUs, and what else is to be told of them. */
+struct list {
+    char text[320];
+    size_t named, more;
+};
+
+static void add_text(struct list *list, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add_text(struct list *list, const char *format, ...)
+{
+    size_t length = strlen(list->text);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(list->text + length, sizeof(list->text) - length, format, args);
+    va_end(args);
+}
+
+static void add_name(struct list *list, const struct wm_report_builder *builder, size_t gpu)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+
+    if (list->named == NAMES_MAX) {
+        list->more++;
+        return;
+    }
+    add_text(list, "%s%s", list->named++ > 0 ? ", " : "",
+             wm_gpu_any_channel(analysis, &analysis->gpus[gpu])->label);
+}
+
+static void end_names(struct list *list)
+{
+    if (list->more > 0)
+        add_text(list, " and %zu more", list->more);
+    list->named = list->more = 0;
+}
+
+/* A value that each GPU has in the report, and the channel it is made of: their
+ * places in struct wm_gpu_usage and in struct wm_gpu_stats. */
+struct part {
+    size_t value, channel;
+};
+
+#define PART(value_, channel_)                                                             \
+    {                                                                                      \
+        offsetof(struct wm_gpu_usage, value_), offsetof(struct wm_gpu_stats, channel_)     \
+    }
+
+static const struct part energy_part = PART(figure.energy, energy);
+static const struct part capacity_part = PART(memory_capacity, memory_total);
+static const struct part memory_part = PART(memory.max, memory_used);
+static const struct part utilization_part = PART(utilization.max, utilization);
+static const struct part tree_memory_part = PART(tree_memory_max, tree_memory);
+
+static const struct wm_value *value_of(const struct wm_report_builder *builder, size_t gpu,
+                                       const struct part *part)
+{
+    return (const void *)((const char *)&builder->report->gpus[gpu] + part->value);
+}
+
+static size_t channel_of(const struct wm_report_builder *builder, size_t gpu,
+                         const struct part *part)
+{
+    return *(const size_t *)(const void *)((const char *)&builder->analysis->gpus[gpu] +
+                                           part->channel);
+}
+
+/* Whether one GPU lacks the value for the reason for which another one does. */
+static bool lack_alike(const struct wm_report_builder *builder, const struct part *part,
+                       size_t one, size_t other)
+{
+    const struct wm_value *a = value_of(builder, one, part);
+    const struct wm_value *b = value_of(builder, other, part);
+
+    return !a->known && !b->known && strcmp(a->why, b->why) == 0;
+}
+
+/* "gpu0, gpu2: not supported; gpu3: no permission": who lacks a value, and why. */
+static const char *why_lacking(struct wm_report_builder *builder, const struct part *part)
+{
+    size_t count = builder->report->gpu_count;
+    struct list list = { 0 };
+
+    for (size_t i = 0; i < count; i++) {
+        size_t first = 0;
+        while (first < i && !lack_alike(builder, part, first, i))
+            first++;
+        if (value_of(builder, i, part)->known || first < i)
+            continue;
+
+        add_text(&list, "%s", list.text[0] ? "; " : "");
+        for (size_t k = i; k < count; k++) {
+            if (lack_alike(builder, part, i, k))
+                add_name(&list, builder, k);
+        }
+        end_names(&list);
+        add_text(&list, ": %s", value_of(builder, i, part)->why);
+    }
+    return wm_build_text(builder, "%s", list.text);
+}
+
+/* "of 9 readings gpu0 lacks 2, gpu3 lacks 7" */
+static const char *who_lacked(struct wm_report_builder *builder, const struct part *part)
+{
+    struct list list = { 0 };
+
+    add_text(&list, "of %llu readings ", (unsigned long long)builder->analysis->ticks);
+    for (size_t i = 0; i < builder->report->gpu_count; i++) {
+        uint64_t missing = wm_build_missing_ticks(builder, channel_of(builder, i, part));
+        if (missing == 0)
+            continue;
+        add_name(&list, builder, i);
+        if (list.more == 0)
+            add_text(&list, " lacks %llu", (unsigned long long)missing);
+    }
+    end_names(&list);
+    return wm_build_text(builder, "%s", list.text);
+}
+
+static struct wm_value sum_over_gpus(struct wm_report_builder *builder,
+                                     const struct part *part)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < builder->report->gpu_count; i++) {
+        const struct wm_value *value = value_of(builder, i, part);
+        if (!value->known)
+            return wm_value_missing(why_lacking(builder, part));
+        sum += value->number;
+    }
+    return wm_value_known(sum);
+}
+
+/* Why a sum over all GPUs was never known, though each of its parts may be. */
+static struct wm_value missing_sum(struct wm_report_builder *builder,
+                                   const struct part *part)
+{
+    struct wm_value parts = sum_over_gpus(builder, part);
+
+    if (!parts.known)
+        return parts;
+    return wm_value_missing(wm_build_text(builder, "never known for all GPUs at once: %s",
+                                          who_lacked(builder, part)));
+}
+
+/* Whether every GPU has a channel of its own for the memory of the tree, as older
+ * recordings do not. */
+static bool have_tree_memory(const struct wm_report_builder *builder)
+{
+    for (size_t i = 0; i < builder->report->gpu_count; i++) {
+        if (channel_of(builder, i, &tree_memory_part) == WM_NO_CHANNEL)
+            return false;
+    }
+    return true;
+}
+
+/* How much is missing of the memory of the tree, and on which GPUs. */
+static const char *tree_lacks(struct wm_report_builder *builder, size_t channel)
+{
+    return have_tree_memory(builder) ? who_lacked(builder, &tree_memory_part)
+                                     : wm_build_how_many_lack(builder, channel);
+}
+
+/* The GPU memory of the tree or of a part of it, on all GPUs together. */
+static struct wm_value tree_memory(struct wm_report_builder *builder, const char *label)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    size_t channel = wm_analysis_find(analysis, "tracker", label, "gpu_memory");
+
+    if (wm_build_is_doubtful(builder, channel))
+        return wm_build_none_found(builder, channel, tree_lacks(builder, channel));
+    if (channel != WM_NO_CHANNEL && analysis->stats[channel].gauge.count == 0 &&
+        have_tree_memory(builder))
+        return missing_sum(builder, &tree_memory_part);
+    return wm_build_max(builder, channel, "tracker");
+}
+
+/* In the readings that lack it may have been more than in the others. */
+static void remark_tree_memory(struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    size_t channel = wm_analysis_find(analysis, "tracker", "tree", "gpu_memory");
+
+    if (!builder->report->gpu_ram_combined.known ||
+        wm_build_missing_ticks(builder, channel) == 0)
+        return;
+    const char *why = analysis->stats[channel].why;
+    wm_build_remark(builder, "GPU memory: may have been more than is shown, as %s%s%s",
+                    tree_lacks(builder, channel), why[0] ? ": " : "", why);
+}
+
+/* One that is a part of a processor has its power in that of the CPU, which is added
+ * up elsewhere. */
+static void remark_left_out(struct wm_report_builder *builder, size_t count)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    struct list list = { 0 };
+
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        if (analysis->gpus[i].is_in_cpu)
+            add_name(&list, builder, i);
+    }
+    end_names(&list);
+    wm_build_remark(builder, "GPU energy leaves out %s: %s power is part of the CPU's",
+                    list.text, count == 1 ? "its" : "their");
+}
+
+static void add_energy(struct wm_energy_sum *sum, const struct wm_gpu_usage *gpu)
+{
+    struct wm_energy_sum part = wm_build_sum_of(&gpu->figure, &gpu->split, gpu->origin);
+
+    wm_build_sum_add(sum, &part);
+}
+
+static void sum_energies(struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    struct wm_report *report = builder->report;
+    size_t left_out = 0;
+
+    for (size_t i = 0; i < analysis->gpu_count; i++)
+        left_out += analysis->gpus[i].is_in_cpu;
+    bool is_all = left_out == analysis->gpu_count;
+
+    wm_build_sum_start(&report->gpu_energy);
+    for (size_t i = 0; i < report->gpu_count; i++) {
+        if (is_all || !analysis->gpus[i].is_in_cpu)
+            add_energy(&report->gpu_energy, &report->gpus[i]);
+    }
+    wm_build_sum_end(&report->gpu_energy);
+    if (!report->gpu_energy.energy.known)
+        report->gpu_energy.energy = sum_over_gpus(builder, &energy_part);
+    else if (left_out > 0 && !is_all)
+        remark_left_out(builder, left_out);
+}
+
+static void build_sums(struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    struct wm_report *report = builder->report;
+    struct wm_percentages *percent = &report->gpu_percentages;
+    double gpus = analysis->run->expected_gpu_count > 0 ? analysis->run->expected_gpu_count
+                                                        : (double)report->gpu_count;
+
+    sum_energies(builder);
+    report->gpu_ram_capacity = sum_over_gpus(builder, &capacity_part);
+
+    if (analysis->gpu_memory_sum.count > 0)
+        report->gpu_ram_system = wm_value_known(analysis->gpu_memory_sum.max);
+    else
+        report->gpu_ram_system = missing_sum(builder, &memory_part);
+
+    if (analysis->gpu_utilization_sum.count > 0) {
+        double max = 100 * analysis->gpu_utilization_sum.max;
+        double mean = 100 * wm_gauge_mean(&analysis->gpu_utilization_sum);
+        percent->max_sum = wm_value_known(max);
+        percent->mean_sum = wm_value_known(mean);
+        percent->max_hardware = wm_value_known(max / gpus);
+        percent->mean_hardware = wm_value_known(mean / gpus);
+    } else {
+        percent->max_sum = missing_sum(builder, &utilization_part);
+        percent->mean_sum = percent->max_hardware = percent->mean_hardware =
+            percent->max_sum;
+    }
+
+    report->gpu_ram_main = tree_memory(builder, "main");
+    report->gpu_ram_descendants = tree_memory(builder, "descendants");
+    report->gpu_ram_combined = tree_memory(builder, "tree");
+    wm_value_raise(&report->gpu_ram_combined, &report->gpu_ram_main);
+    wm_value_raise(&report->gpu_ram_combined, &report->gpu_ram_descendants);
+    remark_tree_memory(builder);
+}
+
 static void build_without_gpus(struct wm_report_builder *builder)
 {
     struct wm_report *report = builder->report;
@@ -136,5 +403,5 @@ void wm_build_gpus(struct wm_report_builder *builder)
     }
     for (size_t i = 0; i < analysis->gpu_count; i++)
         build_gpu(builder, &report->gpus[report->gpu_count++], &analysis->gpus[i]);
-    wm_build_gpu_sums(builder);
+    build_sums(builder);
 }

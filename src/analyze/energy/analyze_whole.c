@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_whole.c - the energy of everything that is no GPU, and of all together. */
-#include "analyze/analyze_build.h"
+#include "analyze/analyze_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/compare/analyze_welch.h"
+#include "analyze/analyze_welch.h"
+#include "analyze/energy/analyze_devices.h"
+#include "analyze/energy/analyze_figure.h"
+#include "analyze/energy/analyze_totals.h"
 
 /* The order in which devices are shown. */
 static const enum wm_device_kind kinds[] = {
@@ -14,63 +17,6 @@ static const enum wm_device_kind kinds[] = {
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* The part of the energy for which it may be unknown whose it was, before that is
- * said of all of it; until then it counts as others'. */
-#define MOST_UNKNOWN 0.01
-
-void wm_build_split_miss(struct wm_energy_split *split, const struct wm_value *missing)
-{
-    *split = (struct wm_energy_split) { *missing, *missing, *missing, *missing, 0 };
-}
-
-/* Where idling was measured, what the energy is off by at random is all of the work's. */
-static double off_by_energy(const struct wm_share *share,
-                            const struct wm_energy_figure *figure)
-{
-    double work = share->tree + share->rest;
-    double of_work = work > 0 ? share->tree / work : 0;
-    double most = fmax(of_work * figure->energy.number, share->tree);
-
-    if (isnan(share->idle_watts))
-        return 0;
-    return figure->random * sqrt(most * most - share->tree * share->tree);
-}
-
-static struct wm_value tree_uncertainty(const struct wm_energy_split *split,
-                                        const struct wm_value *uncertainty)
-{
-    if (!split->tree.known)
-        return split->tree;
-    if (!uncertainty->known)
-        return *uncertainty;
-    if (split->tree.number <= 0)
-        return wm_value_missing("none of it was seen to be used");
-    return wm_value_known(hypot(uncertainty->number, split->tree_off / split->tree.number));
-}
-
-void wm_build_split(const struct wm_share *divided, const struct wm_energy_figure *figure,
-                    const char *why, struct wm_energy_split *split)
-{
-    const struct wm_value missing = wm_value_missing(why);
-    const struct wm_value *energy = &figure->energy;
-    struct wm_share share = *divided;
-
-    if (!energy->known) {
-        wm_build_split_miss(split, energy);
-        return;
-    }
-    wm_share_end(&share, energy->number);
-    if (share.unknown_joules > MOST_UNKNOWN * energy->number) {
-        wm_build_split_miss(split, &missing);
-        return;
-    }
-    split->tree = wm_value_known(share.tree);
-    split->idle = wm_value_known(share.idle);
-    split->rest = wm_value_known(share.rest);
-    split->tree_off = hypot(wm_share_off(&share), off_by_energy(&share, figure));
-    split->tree_uncertainty = tree_uncertainty(split, &figure->uncertainty);
-}
 
 /* A few steps of the kernel's CPU times do not say whose they were. */
 static bool is_too_short_for_cpus(const struct wm_analysis *analysis)
@@ -174,79 +120,6 @@ static void build_devices(struct wm_report_builder *builder)
     }
 }
 
-/* A figure as a sum of one. */
-static struct wm_energy_sum sum_of(const struct wm_energy_figure *figure,
-                                   const struct wm_energy_split *split,
-                                   enum wm_origin origin)
-{
-    return (struct wm_energy_sum) {
-        .energy = figure->energy,
-        .uncertainty = figure->uncertainty,
-        .systematic = figure->systematic,
-        .random = figure->random,
-        .watts = figure->energy.known && figure->covered_s > 0
-                     ? figure->energy.number / figure->covered_s
-                     : 0,
-        .split = *split,
-        .origin = origin,
-    };
-}
-
-/* Sensors of one design err in one direction, so that their own errors add up; what
- * is random cancels out in part. Until the sum ends they are joules, and squares of
- * joules. */
-void wm_build_sum_add(struct wm_energy_sum *sum, const struct wm_energy_sum *part)
-{
-    double random = part->random * part->energy.number;
-
-    sum->systematic += part->systematic * part->energy.number;
-    sum->random += random * random;
-    sum->watts += part->watts;
-    wm_value_add(&sum->energy, &part->energy);
-    if (!part->energy.known || part->energy.number > 0)
-        wm_value_add(&sum->uncertainty, &part->uncertainty);
-    wm_value_add(&sum->split.tree, &part->split.tree);
-    wm_value_add(&sum->split.idle, &part->split.idle);
-    wm_value_add(&sum->split.rest, &part->split.rest);
-    sum->split.tree_off += part->split.tree_off; /* all are divided by the same times */
-    if (part->origin > sum->origin)
-        sum->origin = part->origin;
-}
-
-void wm_build_sum_start(struct wm_energy_sum *sum)
-{
-    const struct wm_value zero = wm_value_known(0);
-
-    *sum = (struct wm_energy_sum) {
-        .energy = zero,
-        .uncertainty = zero,
-        .split = { zero, zero, zero, zero, 0 },
-    };
-}
-
-void wm_build_sum_end(struct wm_energy_sum *sum)
-{
-    double joules = sum->energy.number;
-
-    if (!sum->energy.known)
-        sum->uncertainty = sum->energy;
-    else if (sum->uncertainty.known && joules <= 0)
-        sum->uncertainty = wm_value_missing("no energy was seen to be used");
-    if (sum->uncertainty.known) {
-        sum->systematic /= joules;
-        sum->random = sqrt(sum->random) / joules;
-        sum->uncertainty.number = hypot(sum->systematic, sum->random);
-    }
-    sum->split.tree_uncertainty = tree_uncertainty(&sum->split, &sum->uncertainty);
-}
-
-void wm_build_sum_add_gpu(struct wm_energy_sum *sum, const struct wm_gpu_usage *gpu)
-{
-    struct wm_energy_sum part = sum_of(&gpu->figure, &gpu->split, gpu->origin);
-
-    wm_build_sum_add(sum, &part);
-}
-
 static bool is_of_source(const struct wm_device_energy *device, enum wm_device_kind kind,
                          const char *source)
 {
@@ -268,21 +141,14 @@ static void sum_source(struct wm_report_builder *builder, enum wm_device_kind ki
         const struct wm_device_energy *device = &report->devices[i];
         if (!is_of_source(device, kind, source))
             continue;
-        struct wm_energy_sum part = sum_of(&device->figure, &device->split, device->origin);
+        struct wm_energy_sum part =
+            wm_build_sum_of(&device->figure, &device->split, device->origin);
         if (!part.energy.known && count > 1)
             part.energy.why =
                 wm_build_text(builder, "%s: %s", device->name, part.energy.why);
         wm_build_sum_add(sum, &part);
     }
     wm_build_sum_end(sum);
-}
-
-void wm_build_sum_miss(struct wm_energy_sum *sum, const char *why)
-{
-    struct wm_value missing = wm_value_missing(why);
-
-    *sum = (struct wm_energy_sum) { .energy = missing, .uncertainty = missing };
-    wm_build_split_miss(&sum->split, &missing);
 }
 
 /* Of the source that counts; where none does, `why`. */
@@ -364,7 +230,7 @@ static void build_power(struct wm_report_builder *builder)
     if (report->power.mean.known && max > report->power.mean.number)
         report->power.max = wm_value_known(max);
     if (report->power.max.known && report->power.max.number > report->power.mean.number)
-        report->power_max_s = wm_analysis_power_window_s(builder->analysis);
+        report->power_max_s = wm_totals_power_window_s(builder->analysis);
     if (report->power.mean.known && !is_of_the_same(builder))
         report->power.max =
             wm_value_missing("what was watched for it turned out not to tell its energy");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/energy/analyze_devices.h"
 #include "analyze/energy/analyze_uncertainty.h"
 
 /* The part of the time that a figure may leave out before nobody can say how far it is

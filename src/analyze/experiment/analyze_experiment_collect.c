@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "analyze/analyze_state.h"
+#include "analyze/energy/analyze_devices.h"
 #include "analyze/experiment/analyze_experiment_choose.h"
 #include "record/record_column.h"
 #include "record/record_read.h"

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * analyze_region_items.h - the names and paths of regions, each of which is made with its
- * first call and has an account; for src/analyze alone.
+ * first call and has an account, and the calls that are open in them; for src/analyze
+ * alone.
  */
 #ifndef WM_ANALYZE_REGION_ITEMS_H
 #define WM_ANALYZE_REGION_ITEMS_H
 
-#include "analyze/region/analyze_regions.h"
+#include "analyze/region/analyze_blocks.h"
+#include "analyze/region/analyze_region_share.h"
+#include "region/drain/region_calls.h"
+
+/* Paths from this number on are taken together, as one without a parent. */
+#define WM_REGIONS_MOST 4096
+
+/* What numbers of paths stand for. */
+struct wm_region_paths {
+    const struct wm_region_path *(*find)(const void *context, uint32_t path);
+    const void *context;
+};
 
 #define WM_REGION_NO_ITEM SIZE_MAX
 
@@ -58,5 +70,30 @@ size_t wm_region_items_index(const struct wm_region_items *items, uint32_t path)
 /* The item of the path right around one that has been found, or WM_REGION_NO_ITEM. */
 size_t wm_region_items_parent(const struct wm_region_items *items, uint32_t path,
                               size_t index, const struct wm_region_paths *paths);
+
+/* A call that is open, by what tells it apart (two that nothing tells apart are as good as
+ * each other), with what is known of it elsewhere. */
+struct wm_open_call {
+    int64_t start_ns;
+    uint32_t path, thread;
+    uint64_t of_path, of_name; /* its keys in two struct wm_blocks */
+    size_t item, parent;       /* and its path, and the one around it */
+};
+
+/* All zero is the right start. */
+struct wm_open_calls {
+    struct wm_open_call *slots; /* a hash table; `is_used` says which of them hold one */
+    bool *is_used;
+    size_t count, room; /* a power of two, or 0 */
+};
+
+void wm_open_calls_release(struct wm_open_calls *calls);
+
+/* WM_ENOMEM is the only failure; with room made before there is none. */
+int wm_open_calls_reserve(struct wm_open_calls *calls);
+int wm_open_calls_add(struct wm_open_calls *calls, const struct wm_open_call *call);
+
+/* Takes out a call of that path, thread and start; false where there is none. */
+bool wm_open_calls_take(struct wm_open_calls *calls, struct wm_open_call *call);
 
 #endif

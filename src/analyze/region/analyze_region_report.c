@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_region_report.c - what regions cost, for the report. */
-#include "analyze/analyze_build.h"
+#include "analyze/analyze_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "analyze/region/analyze_region_totals.h"
 
 /* What the parts of a report are made with. */
 struct maker {
@@ -130,6 +128,82 @@ static void build_all(const struct maker *maker, size_t *indices, bool *has_name
     }
 }
 
+/* What devices of a kind draw at most together; NAN: of one of them that is not known. */
+static double most_watts(const struct wm_analysis *analysis, enum wm_device_kind kind)
+{
+    double watts = 0;
+
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        const struct wm_device_stats *device = &analysis->devices[i];
+        double most = device->joules.counter_sensor.most_w;
+        if (device->counts && device->channel->device_kind == kind)
+            watts += most > 0 ? most : NAN;
+    }
+    return watts;
+}
+
+/* By how much the CPU times that they are divided by put the tree's joules off at a tick.
+ */
+static double division_step(const struct wm_analysis *analysis)
+{
+    double joules = 0;
+
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        if (analysis->devices[i].counts)
+            joules += analysis->devices[i].share.most_slope;
+    }
+    return joules;
+}
+
+static struct wm_region_whole whole_of(const struct wm_energy_sum *sum, bool is_told)
+{
+    return (struct wm_region_whole) {
+        .used = is_told && sum->energy.known ? sum->energy.number : NAN,
+        .systematic = sum->uncertainty.known ? sum->systematic : NAN,
+        .random = sum->uncertainty.known ? sum->random : 0,
+        .most = NAN,
+    };
+}
+
+/* What was used in all, by the report that has come to it. Energy that is another device's
+ * there than at the ticks is not known. */
+static void find_wholes(const struct wm_analysis *analysis, const struct wm_report *report,
+                        struct wm_region_whole wholes[WM_REGION_RESOURCES])
+{
+    const bool *told = analysis->region_told;
+    bool is_the_same = told[WM_REGION_CPU_ENERGY] == report->energy_has_cpu &&
+                       told[WM_REGION_DRAM_ENERGY] == report->energy_has_dram &&
+                       told[WM_REGION_GPU_ENERGY] == report->energy_has_gpus;
+    const struct wm_energy_split *split = &report->energy.split;
+    struct wm_energy_sum tree = report->energy;
+
+    tree.energy = split->tree;
+    tree.uncertainty = split->tree_uncertainty;
+    if (tree.uncertainty.known)
+        tree.random = hypot(tree.random, split->tree_off / split->tree.number);
+    wholes[WM_REGION_CPU_TIME] = (struct wm_region_whole) {
+        .used = report->cpu_total.known ? report->cpu_total.number : NAN,
+        .most = report->run.core_count > 0 ? (double)report->run.core_count : NAN,
+        .grain = 1, /* a thread has all of a core, or nothing */
+    };
+    wholes[WM_REGION_CPU_ENERGY] =
+        whole_of(&report->cpu_energy, told[WM_REGION_CPU_ENERGY]);
+    wholes[WM_REGION_DRAM_ENERGY] =
+        whole_of(&report->dram_energy, told[WM_REGION_DRAM_ENERGY]);
+    wholes[WM_REGION_GPU_ENERGY] =
+        whole_of(&report->gpu_energy, told[WM_REGION_GPU_ENERGY]);
+    wholes[WM_REGION_TREE_ENERGY] = whole_of(&tree, is_the_same);
+    wholes[WM_REGION_TREE_ENERGY].step = division_step(analysis);
+
+    double cpus = most_watts(analysis, WM_DEVICE_CPU);
+    double memory = most_watts(analysis, WM_DEVICE_DRAM);
+    wholes[WM_REGION_CPU_ENERGY].most = cpus;
+    wholes[WM_REGION_DRAM_ENERGY].most = memory;
+    if (!report->energy_has_gpus)
+        wholes[WM_REGION_TREE_ENERGY].most =
+            (report->energy_has_cpu ? cpus : 0) + (report->energy_has_dram ? memory : 0);
+}
+
 static void find_whys(struct maker *maker)
 {
     const struct wm_report *report = maker->builder->report;
@@ -211,7 +285,7 @@ void wm_build_regions(struct wm_report_builder *builder)
                             "regions: calls are counted, and timed, up to the last that is "
                             "known; inclusive and exclusive time, CPU time and joules are "
                             "those up to the last tick");
-        wm_region_wholes_find(builder->analysis, builder->report, maker.wholes);
+        find_wholes(builder->analysis, builder->report, maker.wholes);
         find_whys(&maker);
         build_all(&maker, indices, has_name);
         wm_regions_rest(maker.regions, maker.wholes, &rest);
@@ -222,17 +296,4 @@ void wm_build_regions(struct wm_report_builder *builder)
     }
     free(indices);
     free(has_name);
-}
-
-static void free_usages(struct wm_region_usage *usages, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(usages[i].name);
-    free(usages);
-}
-
-void wm_region_report_release(struct wm_region_report *regions)
-{
-    free_usages(regions->names, regions->name_count);
-    free_usages(regions->paths, regions->path_count);
 }

@@ -15,8 +15,6 @@
 #include <string.h>
 
 #include "analyze/analyze_stats.h"
-#include "analyze/region/analyze_region_items.h"
-#include "analyze/region/analyze_region_open.h"
 #include "base/base_array.h"
 #include "base/base_map.h"
 

@@ -20,13 +20,8 @@
 #ifndef WM_ANALYZE_REGIONS_H
 #define WM_ANALYZE_REGIONS_H
 
-#include "analyze/region/analyze_blocks.h"
-#include "analyze/region/analyze_region_share.h"
-#include "region/drain/region_calls.h"
+#include "analyze/region/analyze_region_items.h"
 #include "wattmeter/recording.h"
-
-/* Paths from this number on are taken together, as one without a parent. */
-#define WM_REGIONS_MOST 4096
 
 /* Edges come to be known within this time (a thread is waited for a second, and a recording
  * for half a second). So many ticks as there are in it wait for theirs, within these
@@ -44,12 +39,6 @@ int wm_regions_new(int64_t interval_ns, struct wm_regions **ret_regions,
 
 /* Accepts NULL. */
 void wm_regions_free(struct wm_regions *regions);
-
-/* What numbers of paths stand for. */
-struct wm_region_paths {
-    const struct wm_region_path *(*find)(const void *context, uint32_t path);
-    const void *context;
-};
 
 /* The next edge in the order of time; later than the last wm_regions_complete(). `process`
  * is the number that no other process has. WM_ENOMEM is the only failure, and the same edge

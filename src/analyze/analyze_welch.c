@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_welch.c - Student's distribution, and Welch's interval from it. */
-#include "analyze/compare/analyze_welch.h"
+#include "analyze/analyze_welch.h"
 
 #include <math.h>
 #include <stddef.h>

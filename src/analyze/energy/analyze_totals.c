@@ -1,8 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_region_totals.c - sums over devices at a tick. */
-#include "analyze/region/analyze_region_totals.h"
+/* analyze_totals.c - sums over devices at a tick. */
+#include "analyze/energy/analyze_totals.h"
 
 #include <math.h>
+
+/* What all that counts has come to at a tick. */
+struct whole {
+    double joules;
+    double shortest_s; /* in which each sensor had something new a few times */
+    bool is_told; /* none has made us wait for its joules, which come in one heap then */
+};
+
+static void add_to_whole(struct whole *whole, const struct wm_energy *energy, double joules)
+{
+    bool has_told = energy->counted || energy->covered_s > 0 || energy->powered;
+
+    whole->joules += joules;
+    whole->shortest_s =
+        fmax(whole->shortest_s, WM_SENSOR_PERIODS * wm_energy_period_s(energy));
+    if (has_told)
+        whole->is_told &= energy->counted ? energy->present : energy->powered;
+}
+
+static struct whole whole_of(const struct wm_analysis *analysis)
+{
+    struct whole whole = {
+        .shortest_s = (double)analysis->run->interval_ns / 1e9 / 2,
+        .is_told = true,
+    };
+
+    for (size_t i = 0; i < analysis->gpu_count; i++)
+        add_to_whole(&whole, &analysis->gpus[i].joules, analysis->gpus[i].share.joules_now);
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        const struct wm_device_stats *device = &analysis->devices[i];
+        if (device->counts)
+            add_to_whole(&whole, &device->joules, device->share.joules_now);
+    }
+    return whole;
+}
+
+double wm_totals_power_window_s(const struct wm_analysis *analysis)
+{
+    return whole_of(analysis).shortest_s;
+}
+
+static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    struct whole whole = whole_of(analysis);
+
+    if (!whole.is_told)
+        return;
+    double seconds = wm_stats_seconds(analysis->told_ns, tick->when_ns);
+    if (analysis->has_told && seconds > 0)
+        wm_window_max_add(&analysis->power_max, (whole.joules - analysis->joules) / seconds,
+                          seconds, whole.shortest_s);
+    analysis->has_told = true;
+    analysis->told_ns = tick->when_ns;
+    analysis->joules = whole.joules;
+}
+
+/* A tick that comes a little early still ends a period. */
+#define ALMOST 0.75
+
+static void add_tree_power(struct wm_analysis *analysis,
+                           const struct wm_region_totals *totals)
+{
+    double joules = totals->used[WM_REGION_TREE_ENERGY];
+    double seconds = wm_stats_seconds(analysis->tree_ns, totals->when_ns);
+
+    if (isnan(joules) ||
+        (analysis->tree_ns != 0 &&
+         (seconds <= 0 || seconds < ALMOST * totals->period_s[WM_REGION_TREE_ENERGY])))
+        return;
+    if (analysis->tree_ns != 0)
+        wm_block_stats_add(&analysis->tree_power,
+                           (joules - analysis->tree_joules) / seconds);
+    analysis->tree_joules = joules;
+    analysis->tree_ns = totals->when_ns;
+}
 
 /* A sum over devices, each of which has to know its part. */
 struct sum {
@@ -93,8 +168,8 @@ static void add_energy(struct wm_analysis *analysis, enum wm_region_resource res
         *tree = NAN;
 }
 
-void wm_region_totals_find(struct wm_analysis *analysis, const struct wm_tick *tick,
-                           struct wm_region_totals *ret_totals)
+static void find_totals(struct wm_analysis *analysis, const struct wm_tick *tick,
+                        struct wm_region_totals *ret_totals)
 {
     struct wm_region_totals totals = { .when_ns = tick->when_ns };
 
@@ -108,77 +183,10 @@ void wm_region_totals_find(struct wm_analysis *analysis, const struct wm_tick *t
     *ret_totals = totals;
 }
 
-/* What devices of a kind draw at most together; NAN: of one of them that is not known. */
-static double most_watts(const struct wm_analysis *analysis, enum wm_device_kind kind)
+void wm_totals_tick(struct wm_analysis *analysis, const struct wm_tick *tick,
+                    struct wm_region_totals *ret_totals)
 {
-    double watts = 0;
-
-    for (size_t i = 0; i < analysis->device_count; i++) {
-        const struct wm_device_stats *device = &analysis->devices[i];
-        double most = device->joules.counter_sensor.most_w;
-        if (device->counts && device->channel->device_kind == kind)
-            watts += most > 0 ? most : NAN;
-    }
-    return watts;
-}
-
-/* By how much the CPU times that they are divided by put the tree's joules off at a tick.
- */
-static double division_step(const struct wm_analysis *analysis)
-{
-    double joules = 0;
-
-    for (size_t i = 0; i < analysis->device_count; i++) {
-        if (analysis->devices[i].counts)
-            joules += analysis->devices[i].share.most_slope;
-    }
-    return joules;
-}
-
-static struct wm_region_whole whole_of(const struct wm_energy_sum *sum, bool is_told)
-{
-    return (struct wm_region_whole) {
-        .used = is_told && sum->energy.known ? sum->energy.number : NAN,
-        .systematic = sum->uncertainty.known ? sum->systematic : NAN,
-        .random = sum->uncertainty.known ? sum->random : 0,
-        .most = NAN,
-    };
-}
-
-void wm_region_wholes_find(const struct wm_analysis *analysis,
-                           const struct wm_report *report,
-                           struct wm_region_whole wholes[WM_REGION_RESOURCES])
-{
-    const bool *told = analysis->region_told;
-    bool is_the_same = told[WM_REGION_CPU_ENERGY] == report->energy_has_cpu &&
-                       told[WM_REGION_DRAM_ENERGY] == report->energy_has_dram &&
-                       told[WM_REGION_GPU_ENERGY] == report->energy_has_gpus;
-    const struct wm_energy_split *split = &report->energy.split;
-    struct wm_energy_sum tree = report->energy;
-
-    tree.energy = split->tree;
-    tree.uncertainty = split->tree_uncertainty;
-    if (tree.uncertainty.known)
-        tree.random = hypot(tree.random, split->tree_off / split->tree.number);
-    wholes[WM_REGION_CPU_TIME] = (struct wm_region_whole) {
-        .used = report->cpu_total.known ? report->cpu_total.number : NAN,
-        .most = report->run.core_count > 0 ? (double)report->run.core_count : NAN,
-        .grain = 1, /* a thread has all of a core, or nothing */
-    };
-    wholes[WM_REGION_CPU_ENERGY] =
-        whole_of(&report->cpu_energy, told[WM_REGION_CPU_ENERGY]);
-    wholes[WM_REGION_DRAM_ENERGY] =
-        whole_of(&report->dram_energy, told[WM_REGION_DRAM_ENERGY]);
-    wholes[WM_REGION_GPU_ENERGY] =
-        whole_of(&report->gpu_energy, told[WM_REGION_GPU_ENERGY]);
-    wholes[WM_REGION_TREE_ENERGY] = whole_of(&tree, is_the_same);
-    wholes[WM_REGION_TREE_ENERGY].step = division_step(analysis);
-
-    double cpus = most_watts(analysis, WM_DEVICE_CPU);
-    double memory = most_watts(analysis, WM_DEVICE_DRAM);
-    wholes[WM_REGION_CPU_ENERGY].most = cpus;
-    wholes[WM_REGION_DRAM_ENERGY].most = memory;
-    if (!report->energy_has_gpus)
-        wholes[WM_REGION_TREE_ENERGY].most =
-            (report->energy_has_cpu ? cpus : 0) + (report->energy_has_dram ? memory : 0);
+    add_power(analysis, tick);
+    find_totals(analysis, tick, ret_totals);
+    add_tree_power(analysis, ret_totals);
 }

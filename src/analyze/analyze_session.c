@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_session.c - the session in the report: time, memory, CPUs, and what went wrong.
+ */
+#include "analyze/analyze_parts.h"
+
+#include <stdio.h>
+
+/* Late ticks below this share are a scheduler's daily life. */
+#define MOST_LATE 0.05
+
+static void build_time(struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    const struct wm_run *run = analysis->run;
+    struct wm_report *report = builder->report;
+
+    if (analysis->ticks == 0) {
+        report->compute_time = wm_value_missing("no tick was taken");
+        report->start_unix_ns = run->anchor_unix_ns;
+        return;
+    }
+
+    int64_t end_ns = report->complete ? report->result.end_ns : analysis->last_ns;
+    report->compute_time = wm_value_known(wm_stats_seconds(analysis->first_ns, end_ns));
+    report->start_unix_ns = run->anchor_unix_ns - run->anchor_ns + analysis->first_ns;
+}
+
+static struct wm_value max_of(struct wm_report_builder *builder, const char *source,
+                              const char *label, const char *metric)
+{
+    return wm_build_max(builder, wm_analysis_find(builder->analysis, source, label, metric),
+                        source);
+}
+
+static struct wm_rss rss_of(struct wm_report_builder *builder, const char *label)
+{
+    return (struct wm_rss) {
+        .total = max_of(builder, "tree", label, "memory_total"),
+        .private_ = max_of(builder, "tree", label, "memory_private"),
+        .shared = max_of(builder, "tree", label, "memory_shared"),
+    };
+}
+
+/* Ticks of a run that ended before the interval was over: one when the command has
+ * just begun, one when it is gone. */
+#define LOOKS_AT_ENDS 2
+
+/* What is not known is no less than this; why it is not known is why it may be more. */
+static void know_least(struct wm_value *value, const struct wm_value *least)
+{
+    if (!value->known && least->known)
+        value->number = least->number;
+    value->known |= least->known;
+    wm_value_raise(value, least);
+}
+
+static void raise_to(struct wm_rss *whole, const struct wm_rss *part)
+{
+    know_least(&whole->total, &part->total);
+    wm_value_raise(&whole->private_, &part->private_);
+    wm_value_raise(&whole->shared, &part->shared);
+}
+
+static void build_memory(struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    struct wm_report *report = builder->report;
+
+    report->ram_capacity = wm_build_last(
+        builder, wm_analysis_find(analysis, "host", "host", "memory_total"), "host");
+    report->ram_system = max_of(builder, "host", "host", "memory_used");
+    report->ram_main = rss_of(builder, "main");
+    report->ram_descendants = rss_of(builder, "descendants");
+    report->ram_combined = rss_of(builder, "tree");
+
+    /* Right after its begin a command has nothing of its own yet. */
+    if (report->complete && report->result.ticks <= LOOKS_AT_ENDS) {
+        struct wm_value missing =
+            wm_value_missing("nobody looked between its begin and its end");
+        report->ram_main.private_ = report->ram_main.shared = missing;
+        report->ram_descendants.private_ = report->ram_descendants.shared = missing;
+        report->ram_combined.private_ = report->ram_combined.shared = missing;
+    }
+
+    /* The tree has at least what one of its parts has, when its own is not known. */
+    raise_to(&report->ram_combined, &report->ram_main);
+    raise_to(&report->ram_combined, &report->ram_descendants);
+
+    /* The kernel saw the peak that may have been between two ticks. */
+    double peak = report->result.peak_rss_bytes;
+    double bound = report->result.peak_rss_bound_bytes;
+    if (peak < 0 && bound > 0 && report->result.ticks <= LOOKS_AT_ENDS) {
+        peak = bound;
+        wm_build_remark(builder, "memory: the command ended before a second look at it; it "
+                                 "had no more than this");
+    }
+    if (peak < 0)
+        return;
+    const struct wm_value seen = wm_value_known(peak);
+    know_least(&report->ram_combined.total, &seen);
+    if (report->result.peak_rss_is_main) {
+        know_least(&report->ram_main.total, &seen);
+        report->ram_main.total.why = NULL;
+    }
+    if (report->result.processes_seen == 1)
+        report->ram_combined.total.why = NULL;
+}
+
+static struct wm_value cpu_time_of(struct wm_report_builder *builder, const char *label,
+                                   double exact)
+{
+    size_t channel = wm_analysis_find(builder->analysis, "tracker", label, "cpu_time");
+
+    if (exact >= 0)
+        return wm_value_known(exact);
+    if (channel == WM_NO_CHANNEL || builder->analysis->stats[channel].counter.count == 0)
+        return wm_value_missing(wm_build_why(builder, channel, "tracker"));
+    return wm_value_known(builder->analysis->stats[channel].counter.last);
+}
+
+static struct wm_value per_core(struct wm_value sum, double cores)
+{
+    if (!sum.known)
+        return sum;
+    if (cores <= 0)
+        return wm_value_missing("the number of cores is unknown");
+    return wm_value_known(sum.number / cores);
+}
+
+/* `mean` and the highest window are in percent of one core. The highest window
+ * cannot lie below the mean, whatever the two were measured with. */
+static struct wm_percentages percentages(const struct wm_report_builder *builder,
+                                         enum wm_cpu_part part, struct wm_value mean,
+                                         double cores)
+{
+    double window = wm_window_max_value(&builder->analysis->cpu_max[part]);
+    struct wm_value max = mean;
+
+    if (mean.known && window > mean.number)
+        max.number = window;
+    return (struct wm_percentages) {
+        .max_sum = max,
+        .max_hardware = per_core(max, cores),
+        .mean_sum = mean,
+        .mean_hardware = per_core(mean, cores),
+    };
+}
+
+static struct wm_value mean_percent(struct wm_value cpu_time, struct wm_value time)
+{
+    if (!cpu_time.known)
+        return cpu_time;
+    if (!time.known)
+        return time;
+    if (time.number <= 0)
+        return wm_value_missing("no time passed between the first tick and the last");
+    return wm_value_known(100 * cpu_time.number / time.number);
+}
+
+/* The host's counters move in steps, and a few steps make no rate. */
+static struct wm_value system_mean_percent(struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    size_t channel = wm_analysis_find(analysis, "host", "host", "cpu_time");
+
+    if (channel == WM_NO_CHANNEL || analysis->stats[channel].counter.count == 0)
+        return wm_value_missing(wm_build_why(builder, channel, "host"));
+
+    const struct wm_counter_stats *counter = &analysis->stats[channel].counter;
+    double seconds = wm_stats_seconds(counter->first_ns, counter->last_ns);
+    if (seconds <= 3 * (double)analysis->channels[channel].period_ns / 1e9)
+        return wm_value_missing(
+            "the run is shorter than three updates of the CPU counters");
+    return wm_value_known(100 * counter->total / seconds);
+}
+
+static void build_cpu(struct wm_report_builder *builder)
+{
+    const struct wm_run *run = builder->analysis->run;
+    struct wm_report *report = builder->report;
+    const struct wm_result *result = &report->result;
+    double cores = run->expected_cores > 0 ? run->expected_cores : run->core_count;
+
+    report->cpu_total = cpu_time_of(builder, "tree", result->cpu_total_seconds);
+    report->cpu_main_time = cpu_time_of(builder, "main", result->cpu_main_seconds);
+    report->cpu_descendants_time =
+        cpu_time_of(builder, "descendants", result->cpu_descendants_seconds);
+    snprintf(report->cpu_method, sizeof(report->cpu_method), "%s",
+             result->cpu_method[0] ? result->cpu_method
+                                   : "sampled until the recording ends");
+
+    report->cpu_system = percentages(builder, WM_CPU_PART_SYSTEM,
+                                     system_mean_percent(builder), run->core_count);
+    report->cpu_main =
+        percentages(builder, WM_CPU_PART_MAIN,
+                    mean_percent(report->cpu_main_time, report->compute_time), cores);
+    report->cpu_descendants = percentages(
+        builder, WM_CPU_PART_DESCENDANTS,
+        mean_percent(report->cpu_descendants_time, report->compute_time), cores);
+    report->cpu_combined =
+        percentages(builder, WM_CPU_PART_COMBINED,
+                    mean_percent(report->cpu_total, report->compute_time), cores);
+
+    report->main_threads = max_of(builder, "tree", "main", "threads");
+    report->descendants_threads = max_of(builder, "tree", "descendants", "threads");
+    report->combined_threads = max_of(builder, "tree", "tree", "threads");
+    report->max_processes = max_of(builder, "tree", "tree", "processes");
+}
+
+static void build_cpu_temperature(struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    struct wm_spread *spread = &builder->report->cpu_temperature;
+
+    if (analysis->cpu_temperature.count > 0) {
+        spread->mean = wm_value_known(wm_gauge_mean(&analysis->cpu_temperature));
+        spread->max = wm_value_known(analysis->cpu_temperature.max);
+        return;
+    }
+
+    size_t sensor = WM_NO_CHANNEL;
+    for (size_t i = 0; i < analysis->count && sensor == WM_NO_CHANNEL; i++) {
+        if (analysis->stats[i].is_cpu_temperature)
+            sensor = i;
+    }
+    spread->mean = wm_value_missing(wm_build_why(builder, sensor, "hwmon"));
+    spread->max = spread->mean;
+}
+
+static void build_remarks(struct wm_report_builder *builder)
+{
+    const struct wm_report *report = builder->report;
+    const struct wm_result *result = &report->result;
+
+    if (!report->complete)
+        wm_build_remark(builder,
+                        "the recording ends without a result: it is still being written, "
+                        "or wattmeter was killed; figures reach to its last tick");
+    if (result->recording_trouble[0])
+        wm_build_remark(builder, "recording: %s", result->recording_trouble);
+    if (result->lost_ticks > 0)
+        wm_build_remark(builder, "the recording lacks %llu of %llu ticks",
+                        (unsigned long long)result->lost_ticks,
+                        (unsigned long long)result->ticks);
+    if (report->run.gpu_remark)
+        wm_build_remark(builder, "GPUs: %s", report->run.gpu_remark);
+    if (report->run.regions_remark)
+        wm_build_remark(builder, "regions: %s", report->run.regions_remark);
+    if (result->regions_note[0])
+        wm_build_remark(builder, "regions: %s", result->regions_note);
+    if (result->memory_note[0])
+        wm_build_remark(builder, "memory: %s", result->memory_note);
+    if (result->metrics_note[0])
+        wm_build_remark(builder, "metrics: %s", result->metrics_note);
+    wm_build_silence(builder,
+                     wm_analysis_find(builder->analysis, "tree", "tree", "memory_total"),
+                     "memory of the tree");
+    if ((double)result->late_ticks > MOST_LATE * (double)result->ticks)
+        wm_build_remark(builder,
+                        "late ticks: %llu of %llu; the machine was busy, or %s ms between "
+                        "ticks is too short for it",
+                        (unsigned long long)result->late_ticks,
+                        (unsigned long long)result->ticks,
+                        wm_build_number((double)report->run.interval_ns / 1e6).text);
+}
+
+void wm_build_session(struct wm_report_builder *builder)
+{
+    build_time(builder);
+    build_memory(builder);
+    build_cpu(builder);
+    build_cpu_temperature(builder);
+    build_remarks(builder);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_state.c - what is looked up in an analysis and in a tick. */
+#include "analyze/analyze_state.h"
+
+#include <math.h>
+#include <string.h>
+
+size_t wm_analysis_find(const struct wm_analysis *analysis, const char *source,
+                        const char *label, const char *metric)
+{
+    for (size_t i = 0; i < analysis->count; i++) {
+        const struct wm_channel *c = &analysis->channels[i];
+        if (strcmp(c->source, source) == 0 && strcmp(c->label, label) == 0 &&
+            strcmp(c->metric, metric) == 0)
+            return i;
+    }
+    return WM_NO_CHANNEL;
+}
+
+const char *wm_analysis_detail(const struct wm_analysis *analysis, const char *source)
+{
+    for (size_t i = 0; i < analysis->run->source_count; i++) {
+        const struct wm_source_status *status = &analysis->run->sources[i];
+        if (status->name && status->available && strcmp(status->name, source) == 0)
+            return status->detail;
+    }
+    return NULL;
+}
+
+const struct wm_reading *wm_tick_reading(const struct wm_tick *tick, size_t channel)
+{
+    return channel == WM_NO_CHANNEL ? NULL : &tick->readings[channel];
+}
+
+double wm_tick_value(const struct wm_tick *tick, size_t channel)
+{
+    const struct wm_reading *reading = wm_tick_reading(tick, channel);
+
+    return reading && wm_stats_usable(reading) ? reading->value : NAN;
+}
+
+const struct wm_channel *wm_gpu_any_channel(const struct wm_analysis *analysis,
+                                            const struct wm_gpu_stats *gpu)
+{
+    const size_t candidates[] = { gpu->energy,      gpu->power,        gpu->utilization,
+                                  gpu->memory_used, gpu->memory_total, gpu->temperature,
+                                  gpu->tree_memory };
+
+    for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
+        if (candidates[i] != WM_NO_CHANNEL)
+            return &analysis->channels[candidates[i]];
+    }
+    return NULL;
+}
