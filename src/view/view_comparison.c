@@ -8,6 +8,14 @@
 
 const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned item)
 {
+    static const char *const words[] = {
+        [WM_UNIT_SECONDS] = "seconds", [WM_UNIT_TIME] = "seconds",
+        [WM_UNIT_JOULES] = "joules",   [WM_UNIT_WATTS] = "watts",
+        [WM_UNIT_BYTES] = "bytes",     [WM_UNIT_RAM] = "bytes",
+        [WM_UNIT_GPU_RAM] = "bytes",   [WM_UNIT_PERCENT] = "percent",
+        [WM_UNIT_RATIO] = "ratio",     [WM_UNIT_CELSIUS] = "celsius",
+        [WM_UNIT_COUNT] = "count",
+    };
     const struct wm_static_data *data = &compare->sessions[0].results->static_data;
 
     if (item <= WM_SYSTEM_RAM)
@@ -18,7 +26,7 @@ const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned i
         return "count";
     if (item < WM_COMPARE_TIME)
         return "percent";
-    return item <= WM_COMPARE_CPU_TIME ? "seconds" : "joules";
+    return words[wm_compare_item_row(item)->unit];
 }
 
 static int print_python_json(const struct wm_compare *compare, FILE *out)

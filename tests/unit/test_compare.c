@@ -412,7 +412,7 @@ static void make_figures(struct made *made, struct wm_compare_costs *costs)
         block->time = figures((double)i + 1, 1);
         block->usage[WM_MAIN_RAM] = figures(100 + 10 * (double)i, 0);
         block->usage[WM_CPU_MAIN_SUM] = figures(50 + 50 * (double)i, 0);
-        for (size_t c = 0; c < WM_COMPARE_COSTS; c++)
+        for (size_t c = 0; c < WM_COMPARE_MOST_FIGURES; c++)
             costs[i].spent[c] =
                 (struct wm_compare_spent) { .value = 100 + 10 * (double)i, .off = 6 };
         costs[i].calls = 10;
@@ -444,7 +444,7 @@ static void test_figures(void **state)
     assert_int_equal(cells[1].verdict, WM_COMPARE_BEYOND);
 
     /* Per call: 10 and 11 J, each 0.6 off: noise 0.8485. */
-    wm_compare_cells(compare, 0, WM_COMPARE_ENERGY, cells);
+    wm_compare_cells(compare, 0, wm_compare_item("energy"), cells);
     near(cells[0].value, 10, 1e-15);
     near(cells[1].noise, 0.848528137, 1e-8);
     assert_int_equal(cells[1].verdict, WM_COMPARE_BEYOND);
@@ -452,7 +452,7 @@ static void test_figures(void **state)
     /* How many timepoints there were in all is not told, and no session is a recording. */
     wm_compare_cells(compare, WM_COMPARE_OVERALL, WM_MAIN_RAM, cells);
     assert_non_null(strstr(cells[1].why, "not told"));
-    wm_compare_cells(compare, WM_COMPARE_OVERALL, WM_COMPARE_ENERGY, cells);
+    wm_compare_cells(compare, WM_COMPARE_OVERALL, wm_compare_item("energy"), cells);
     assert_true(isnan(cells[1].value));
     assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);
 
@@ -469,7 +469,7 @@ static void test_figures(void **state)
     wm_compare_cells(compare, 0, WM_COMPARE_TIME, cells);
     near(cells[1].value, 10, 1e-15);
     near(cells[1].noise, 5 * 1.4584450722, 1e-8);
-    wm_compare_cells(compare, 0, WM_COMPARE_ENERGY, cells);
+    wm_compare_cells(compare, 0, wm_compare_item("energy"), cells);
     near(cells[1].value, 110, 1e-15);
     wm_compare_free(compare);
 
@@ -794,17 +794,17 @@ static void record_run(const char *path, const struct random_run *made)
 static void test_runs_alike(void **state)
 {
     enum { PAIRS = 100 };
-    static const struct {
+    const struct {
         const char *name;
         size_t group;
         unsigned item;
     } figures[] = {
-        { "CPU time", WM_COMPARE_OVERALL, WM_COMPARE_CPU_TIME },
-        { "energy of the tree", WM_COMPARE_OVERALL, WM_COMPARE_TREE_ENERGY },
+        { "CPU time", WM_COMPARE_OVERALL, wm_compare_item("cpu_time") },
+        { "energy of the tree", WM_COMPARE_OVERALL, wm_compare_item("tree_energy") },
         { "time of calls", 0, WM_COMPARE_TIME },
-        { "CPU time of calls", 0, WM_COMPARE_CPU_TIME },
-        { "energy of calls", 0, WM_COMPARE_ENERGY },
-        { "energy of the tree in calls", 0, WM_COMPARE_TREE_ENERGY },
+        { "CPU time of calls", 0, wm_compare_item("cpu_time") },
+        { "energy of calls", 0, wm_compare_item("energy") },
+        { "energy of the tree in calls", 0, wm_compare_item("tree_energy") },
     };
     size_t beyond[ARRAY_LEN(figures)] = { 0 };
     static struct random_run run;

@@ -10,7 +10,8 @@
 #include "analyze/analyze_welch.h"
 #include "base/base_array.h"
 
-static_assert(WM_COMPARE_ITEMS <= 32, "a choice has a bit for each item");
+static_assert(WM_COMPARE_TIME + WM_COMPARE_MOST_FIGURES <= 64,
+              "a choice has a bit for each item");
 
 static int no_memory(struct wm_error *err)
 {
@@ -189,16 +190,43 @@ int wm_compare_set_label(const struct wm_compare *compare, struct wm_compare_gro
     return label ? WM_OK : WM_ENOMEM;
 }
 
+const struct wm_figure_row *wm_compare_item_row(unsigned item)
+{
+    const struct wm_figure_row *row = NULL;
+    unsigned found = WM_COMPARE_TIME;
+
+    if (item < WM_COMPARE_TIME)
+        return NULL;
+    for (size_t i = 0; (row = wm_figure_row(i)) != NULL; i++) {
+        if (row->is_compared && found++ == item)
+            return row;
+    }
+    return NULL;
+}
+
+unsigned wm_compare_items(void)
+{
+    unsigned count = WM_COMPARE_TIME;
+
+    while (count < WM_COMPARE_TIME + WM_COMPARE_MOST_FIGURES && wm_compare_item_row(count))
+        count++;
+    return count;
+}
+
+unsigned wm_compare_item(const char *name)
+{
+    unsigned item = 0, count = wm_compare_items();
+
+    while (item < count && strcmp(wm_compare_item_name(item), name) != 0)
+        item++;
+    return item;
+}
+
 const char *wm_compare_item_name(unsigned item)
 {
-    static const char *const names[WM_COMPARE_COSTS] = {
-        "time",        "cpu_time",   "energy",      "cpu_energy",
-        "dram_energy", "gpu_energy", "tree_energy",
-    };
-
     if (item < WM_MEASUREMENT_COUNT)
         return wm_measurement_name((enum wm_measurement)item);
-    return names[item - WM_COMPARE_TIME];
+    return wm_figure_key(wm_compare_item_row(item));
 }
 
 bool wm_compare_item_matters(unsigned item)
@@ -384,12 +412,12 @@ static bool is_for_oneself(const struct wm_compare_cell *cell, size_t group, uns
 }
 
 /* `tested` gets a bit for each item of a session that could be looked at. */
-static void look_for_worst(const struct wm_compare *compare, size_t group, uint32_t chosen,
-                           struct wm_compare_cell *cells, uint32_t *tested,
+static void look_for_worst(const struct wm_compare *compare, size_t group, uint64_t chosen,
+                           struct wm_compare_cell *cells, uint64_t *tested,
                            struct wm_compare_worst *worst)
 {
-    for (unsigned item = 0; item < WM_COMPARE_ITEMS; item++) {
-        uint32_t bit = UINT32_C(1) << item;
+    for (unsigned item = 0; item < wm_compare_items(); item++) {
+        uint64_t bit = UINT64_C(1) << item;
         if (chosen ? !(chosen & bit) : !wm_compare_item_matters(item))
             continue;
         wm_compare_cells(compare, group, item, cells);
@@ -406,25 +434,25 @@ static void look_for_worst(const struct wm_compare *compare, size_t group, uint3
     }
 }
 
-static void find_untested(size_t session_count, uint32_t chosen, const uint32_t *tested,
+static void find_untested(size_t session_count, uint64_t chosen, const uint64_t *tested,
                           struct wm_compare_worst *worst)
 {
     for (size_t i = 1; i < session_count; i++) {
-        uint32_t missing = chosen & ~tested[i];
+        uint64_t missing = chosen & ~tested[i];
         if (missing == 0 && tested[i] != 0)
             continue;
         worst->untested = i;
         worst->untested_item =
-            missing ? (unsigned)__builtin_ctz(missing) : WM_COMPARE_ITEMS;
+            missing ? (unsigned)__builtin_ctzll(missing) : wm_compare_items();
         return;
     }
 }
 
-int wm_compare_find_worst(const struct wm_compare *compare, uint32_t chosen,
+int wm_compare_find_worst(const struct wm_compare *compare, uint64_t chosen,
                           struct wm_compare_worst *ret_worst)
 {
     struct wm_compare_cell *cells = calloc(compare->session_count, sizeof(*cells));
-    uint32_t *tested = calloc(compare->session_count, sizeof(*tested));
+    uint64_t *tested = calloc(compare->session_count, sizeof(*tested));
     struct wm_compare_worst worst = { 0 };
     int status = cells && tested ? WM_OK : WM_ENOMEM;
 

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "analyze/analyze_figures.h"
 #include "analyze/region/analyze_block_results.h"
 #include "base/text/base_remarks.h"
 
@@ -20,20 +21,18 @@ enum wm_compare_statistic {
     WM_COMPARE_TOTAL,
 };
 
-/* What is compared: the measurements, numbered as they are, and these. */
-enum wm_compare_item {
-    WM_COMPARE_TIME = WM_MEASUREMENT_COUNT, /* s */
-    WM_COMPARE_CPU_TIME,
-    WM_COMPARE_ENERGY, /* J: of all that is known, of its parts, and of the program's share
-                        */
-    WM_COMPARE_CPU_ENERGY,
-    WM_COMPARE_DRAM_ENERGY,
-    WM_COMPARE_GPU_ENERGY,
-    WM_COMPARE_TREE_ENERGY,
-    WM_COMPARE_ITEMS,
+/* What is compared has numbers: the measurements theirs, then come the compared figures of
+ * analyze_figures.h in their order, the time first. */
+enum {
+    WM_COMPARE_TIME = WM_MEASUREMENT_COUNT,
+    WM_COMPARE_MOST_FIGURES = 16,
 };
 
-enum { WM_COMPARE_COSTS = WM_COMPARE_ITEMS - WM_COMPARE_TIME };
+/* How many there are. */
+unsigned wm_compare_items(void);
+
+/* The number of a name; wm_compare_items() where there is none such. */
+unsigned wm_compare_item(const char *name);
 
 /* What was used, and how far that may be off, 95 times of 100. NAN: not known. Another run
  * like this one is off by `scatter` as well, as far as that can be told. */
@@ -44,8 +43,9 @@ struct wm_compare_spent {
 
 /* What only our recordings tell. Of a block the time is taken from its results. */
 struct wm_compare_costs {
-    struct wm_compare_spent spent[WM_COMPARE_COSTS]; /* of item WM_COMPARE_TIME + index */
-    double calls;                                    /* that it is the sum of; 1 of all */
+    struct wm_compare_spent
+        spent[WM_COMPARE_MOST_FIGURES]; /* of item WM_COMPARE_TIME + ... */
+    double calls;                       /* that it is the sum of; 1 of all */
 };
 
 struct wm_compare_session {
@@ -125,6 +125,9 @@ void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned i
 /* "main_ram", "time", "tree_energy". */
 const char *wm_compare_item_name(unsigned item);
 
+/* The row of a figure; NULL of a measurement. */
+const struct wm_figure_row *wm_compare_item_row(unsigned item);
+
 /* Whether more of it is worse: time, CPU time, energy, and the memory of the program. */
 bool wm_compare_item_matters(unsigned item);
 
@@ -134,12 +137,12 @@ struct wm_compare_worst {
     size_t session, group;
     unsigned item;
     size_t untested; /* the first session of which nothing could be looked at; 0: none */
-    unsigned untested_item; /* where it was chosen; WM_COMPARE_ITEMS: nothing of all */
+    unsigned untested_item; /* where it was chosen; wm_compare_items(): nothing of all */
 };
 
 /* `chosen` has a bit, 1 << item, for each that is looked at; 0: all that matter. Each that
  * is chosen has to be one that can be looked at. */
-int wm_compare_find_worst(const struct wm_compare *compare, uint32_t chosen,
+int wm_compare_find_worst(const struct wm_compare *compare, uint64_t chosen,
                           struct wm_compare_worst *ret_worst);
 
 /* "bytes" to "terabytes", powers of 1000, in bytes; 0 for any other word. */

@@ -34,7 +34,7 @@ struct wm_comparison {
 
     struct wm_compare *compare;
     enum wm_comparison_format format;
-    uint32_t watched; /* a bit, 1 << item, for each; 0: all that matter */
+    uint64_t watched; /* a bit, 1 << item, for each; 0: all that matter */
     struct wm_compare_worst worst;
     char *worst_figure, *untested;
 };
@@ -84,34 +84,28 @@ void wm_comparison_free(struct wm_comparison *comparison)
     free(comparison);
 }
 
-static struct wm_compare_spent spent_of(const struct wm_value *value,
-                                        const struct wm_value *uncertainty)
+static void take_figure(const struct wm_found *found, struct wm_compare_spent *spent)
 {
-    struct wm_compare_spent spent = { .value = NAN, .off = NAN };
-
-    if (value->known)
-        spent.value = value->number;
-    if (value->known && uncertainty->known)
-        spent.off = value->number * uncertainty->number;
-    return spent;
+    *spent =
+        (struct wm_compare_spent) { .value = NAN, .off = NAN, .origin = found->origin };
+    if (!found->value.known)
+        return;
+    spent->value = found->value.number;
+    if (found->uncertainty.known)
+        spent->off = found->value.number * found->uncertainty.number;
 }
 
-static struct wm_compare_spent spent_in(const struct wm_region_value *value)
+/* Of the run or of a region. */
+static void take_figures(const struct wm_report *report, enum wm_report_kind kind,
+                         const void *of, struct wm_compare_costs *costs)
 {
-    return spent_of(&value->value, &value->uncertainty);
-}
-
-static struct wm_compare_spent spent_by(const struct wm_energy_sum *sum)
-{
-    struct wm_compare_spent spent = spent_of(&sum->energy, &sum->uncertainty);
-
-    spent.origin = sum->origin;
-    return spent;
-}
-
-static struct wm_compare_spent *spent_on(struct wm_compare_costs *costs, unsigned item)
-{
-    return &costs->spent[item - WM_COMPARE_TIME];
+    for (unsigned item = WM_COMPARE_TIME; item < wm_compare_items(); item++) {
+        const struct wm_figure_row *row = wm_compare_item_row(item);
+        struct wm_found found = { .value = { .known = false } };
+        if (wm_figure_place(row, kind))
+            found = wm_figure_of(row, kind, report, of);
+        take_figure(&found, &costs->spent[item - WM_COMPARE_TIME]);
+    }
 }
 
 /* How far a mean may be off that of another run, as a ratio; NAN: nothing tells. */
@@ -120,53 +114,48 @@ static double scatter_of(const struct wm_block_figures *figures)
     return wm_student_scatter(figures->effective, figures->std, figures->mean);
 }
 
+static struct wm_compare_spent *spent_on(struct wm_compare_costs *costs, const char *name)
+{
+    return &costs->spent[wm_compare_item(name) - WM_COMPARE_TIME];
+}
+
 static void take_whole(const struct wm_report *report,
                        const struct wm_block_results *results,
                        struct wm_compare_costs *costs)
 {
-    static const struct wm_value unknown = { .known = false }, none = { .known = true };
+    struct wm_compare_spent *cpu_time = spent_on(costs, "cpu_time");
+    struct wm_compare_spent *tree_energy = spent_on(costs, "tree_energy");
 
     costs->calls = 1;
-    *spent_on(costs, WM_COMPARE_TIME) = spent_of(&report->compute_time, &unknown);
-    *spent_on(costs, WM_COMPARE_CPU_TIME) = spent_of(&report->cpu_total, &none);
+    take_figures(report, WM_REPORT_RUN, report, costs);
 
-    /* It is told exactly, but another run has another. */
-    spent_on(costs, WM_COMPARE_CPU_TIME)->scatter =
+    /* CPU time is told exactly, but another run has another. */
+    if (!isnan(cpu_time->value))
+        cpu_time->off = 0;
+    cpu_time->scatter =
         report->cpu_total.number * scatter_of(&results->overall[WM_CPU_COMBINED_SUM]);
-    *spent_on(costs, WM_COMPARE_ENERGY) = spent_by(&report->energy);
-    *spent_on(costs, WM_COMPARE_CPU_ENERGY) = spent_by(&report->cpu_energy);
-    *spent_on(costs, WM_COMPARE_DRAM_ENERGY) = spent_by(&report->dram_energy);
-    *spent_on(costs, WM_COMPARE_GPU_ENERGY) = spent_by(&report->gpu_energy);
-    struct wm_energy_sum tree = report->energy;
-    tree.energy = tree.split.tree;
-    tree.uncertainty = tree.split.tree_uncertainty;
-    *spent_on(costs, WM_COMPARE_TREE_ENERGY) = spent_by(&tree);
-    spent_on(costs, WM_COMPARE_TREE_ENERGY)->scatter =
-        report->tree_scatter * report->energy.split.tree.number;
+    tree_energy->scatter = report->tree_scatter * report->energy.split.tree.number;
 }
 
-/* What the calls used in another run is off by as much as their time at least. */
-static void take_region(const struct wm_region_usage *region,
+/* What the calls used in another run is off by as much as their time at least. Their time
+ * itself is taken from the results. */
+static void take_region(const struct wm_report *report,
+                        const struct wm_region_usage *region,
                         const struct wm_block_figures *time, struct wm_compare_costs *costs)
 {
-    const struct wm_region_spending *inclusive = &region->inclusive;
     double scatter = scatter_of(time);
 
     costs->calls = (double)(region->block.calls + region->block.unfinished);
-    *spent_on(costs, WM_COMPARE_CPU_TIME) = spent_in(&inclusive->cpu_time);
-    *spent_on(costs, WM_COMPARE_ENERGY) = spent_in(&inclusive->energy);
-    *spent_on(costs, WM_COMPARE_CPU_ENERGY) = spent_in(&inclusive->cpu_energy);
-    *spent_on(costs, WM_COMPARE_DRAM_ENERGY) = spent_in(&inclusive->dram_energy);
-    *spent_on(costs, WM_COMPARE_GPU_ENERGY) = spent_in(&inclusive->gpu_energy);
-    *spent_on(costs, WM_COMPARE_TREE_ENERGY) = spent_in(&inclusive->tree_energy);
-    for (size_t i = 0; i < WM_COMPARE_COSTS && !isnan(scatter); i++)
+    take_figures(report, WM_REPORT_REGION, &region->inclusive, costs);
+    costs->spent[0] = (struct wm_compare_spent) { .value = NAN, .off = NAN };
+    for (size_t i = 0; i < WM_COMPARE_MOST_FIGURES && !isnan(scatter); i++)
         costs->spent[i].scatter = scatter * costs->spent[i].value;
 }
 
 static void forget_costs(struct wm_compare_costs *costs)
 {
     costs->calls = 0;
-    for (size_t i = 0; i < WM_COMPARE_COSTS; i++)
+    for (size_t i = 0; i < WM_COMPARE_MOST_FIGURES; i++)
         costs->spent[i] = (struct wm_compare_spent) { .value = NAN, .off = NAN };
 }
 
@@ -187,7 +176,7 @@ static void take_regions(const struct wm_report *report, struct session *session
             bsearch(region->name, results->blocks, results->count, sizeof(*results->blocks),
                     by_name);
         if (block)
-            take_region(region, &block->time,
+            take_region(report, region, &block->time,
                         &session->costs[1 + (block - results->blocks)]);
     }
 }
@@ -422,19 +411,18 @@ static int find_statistic(const char *word, bool as_gpu_tracker,
 int wm_comparison_watch(struct wm_comparison *comparison, const char *metric,
                         struct wm_error *err)
 {
-    char known[200] = "";
+    unsigned chosen = wm_compare_item(metric);
+    char known[400] = "";
     size_t used = 0;
 
-    for (unsigned item = 0; item < WM_COMPARE_ITEMS; item++) {
-        const char *name = wm_compare_item_name(item);
-        if (!wm_compare_item_matters(item))
-            continue;
-        if (strcmp(metric, name) == 0) {
-            comparison->watched |= UINT32_C(1) << item;
-            return WM_OK;
-        }
-        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
-                                 used > 0 ? ", " : "", name);
+    if (chosen < wm_compare_items() && wm_compare_item_matters(chosen)) {
+        comparison->watched |= UINT64_C(1) << chosen;
+        return WM_OK;
+    }
+    for (unsigned item = 0; item < wm_compare_items() && used < sizeof(known); item++) {
+        if (wm_compare_item_matters(item))
+            used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
+                                     used > 0 ? ", " : "", wm_compare_item_name(item));
     }
     return wm_fail(err, WM_EINVAL, "there is no metric \"%.30s\"; there are %s", metric,
                    known);
@@ -444,7 +432,7 @@ static int name_untested(struct wm_comparison *comparison)
 {
     const struct wm_compare_worst *worst = &comparison->worst;
     const char *session = comparison->sessions[worst->untested].name;
-    bool is_chosen = worst->untested_item < WM_COMPARE_ITEMS;
+    bool is_chosen = worst->untested_item < wm_compare_items();
     const char *item = is_chosen ? wm_compare_item_name(worst->untested_item) : "";
     size_t size = strlen(session) + strlen(item) + sizeof(": ");
 

@@ -76,7 +76,7 @@ static json_t *json_figures(struct writer *writer, size_t group)
     const struct wm_compare *compare = writer->compare;
     json_t *json = json_object();
 
-    for (unsigned item = 0; item < WM_COMPARE_ITEMS; item++) {
+    for (unsigned item = 0; item < wm_compare_items(); item++) {
         bool is_known = false;
         wm_compare_cells(compare, group, item, writer->cells);
         for (size_t i = 0; i < compare->session_count; i++)

@@ -115,8 +115,8 @@ static void print_figures(const struct wm_compare *compare, size_t group,
     size_t last = compare->session_count - 1;
 
     /* Time first: it is what most people look for. */
-    for (unsigned n = 0; n < WM_COMPARE_ITEMS; n++) {
-        unsigned item = (n + WM_COMPARE_TIME) % WM_COMPARE_ITEMS;
+    for (unsigned n = 0; n < wm_compare_items(); n++) {
+        unsigned item = (n + WM_COMPARE_TIME) % wm_compare_items();
         bool is_shown = false;
         wm_compare_cells(compare, group, item, cells);
         for (size_t i = 0; i < compare->session_count; i++)
