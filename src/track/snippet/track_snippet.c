@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* track_snippet.c - a meter and its snippets. */
+/* track_snippet.c - a meter and its snippets, and the thread that reads the devices while
+ * one is open. */
 #include "wattmeter/energy.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base_array.h"
@@ -15,6 +19,14 @@
 
 /* Snippets that are open at once. */
 #define SNIPPETS_MAX ((size_t)1 << 20)
+
+/* Counters that run over may not be left alone for longer: the smallest takes 65 s
+ * at the highest power (source_rapl.c). */
+#define KEEP_NS INT64_C(20000000000)
+
+/* How often a device is read whose power has to be integrated, or whose sensor looks at
+ * a part of the time. */
+#define STEP_NS (100 * WM_NS_PER_MS)
 
 static int no_memory(struct wm_error *err)
 {
@@ -43,19 +55,6 @@ static int check_options(const struct wm_meter_options *options, struct wm_error
     return WM_OK;
 }
 
-static int open_table(struct wm_meter *meter, const char *path, struct wm_error *err)
-{
-    char *header = NULL;
-    int status = WM_OK;
-
-    if (!meter->seed_format)
-        status = wm_meter_snippet_header(meter->inputs, &header, err);
-    if (status == WM_OK)
-        status = wm_meter_table_open(path, meter->mode, header, &meter->table, err);
-    free(header);
-    return status;
-}
-
 /* The locks are made already. */
 static int fill(struct wm_meter *meter, const struct wm_meter_options *options,
                 struct wm_error *err)
@@ -64,7 +63,10 @@ static int fill(struct wm_meter *meter, const struct wm_meter_options *options,
 
     /* Last, so that a failure leaves no file. */
     if (status == WM_OK && options->snippets)
-        status = open_table(meter, options->snippets, err);
+        status = wm_meter_file_open(options->snippets, options->mode,
+                                    options->seed_format ? WM_METER_SNIPPETS_SEED
+                                                         : WM_METER_SNIPPETS,
+                                    meter->inputs, &meter->file, err);
     return status;
 }
 
@@ -78,7 +80,7 @@ static void release(struct wm_meter *meter)
     free(meter->slots);
     wm_meter_inputs_close(meter->inputs);
     pthread_cond_destroy(&meter->wake);
-    pthread_mutex_destroy(&meter->table_lock);
+    pthread_mutex_destroy(&meter->file_lock);
     pthread_mutex_destroy(&meter->lock);
     free(meter);
 }
@@ -103,7 +105,7 @@ int wm_meter_open(const struct wm_meter_options *options, struct wm_meter **ret_
 
     /* On Linux neither allocates, and only the condition may in theory fail. */
     pthread_mutex_init(&meter->lock, NULL);
-    pthread_mutex_init(&meter->table_lock, NULL);
+    pthread_mutex_init(&meter->file_lock, NULL);
     errno = wm_meter_make_condition(&meter->wake);
     if (errno != 0) {
         status = wm_fail_errno(err, "meter");
@@ -117,6 +119,118 @@ int wm_meter_open(const struct wm_meter_options *options, struct wm_meter **ret_
     }
     *ret_meter = meter;
     return WM_OK;
+}
+
+int wm_meter_make_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    int number = pthread_condattr_init(&attributes);
+    if (number != 0)
+        return number;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    number = pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return number;
+}
+
+void wm_meter_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t deadline_ns)
+{
+    const struct timespec deadline = { deadline_ns / WM_NS_PER_S,
+                                       deadline_ns % WM_NS_PER_S };
+
+    pthread_cond_timedwait(condition, lock, &deadline);
+}
+
+int wm_meter_make_thread(pthread_t *ret_thread, void *(*run)(void *context), void *context,
+                         struct wm_error *err)
+{
+    sigset_t all, old;
+
+    /* The program's signals are for its own threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int number = pthread_create(ret_thread, NULL, run, context);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (number == 0)
+        return WM_OK;
+    errno = number;
+    wm_fail_errno(err, "starting a thread of the meter");
+    return WM_EIO;
+}
+
+static int64_t step_of(const struct wm_meter *meter)
+{
+    if (meter->interval_ns > 0)
+        return meter->interval_ns;
+    return wm_meter_inputs_need_steps(meter->inputs) ? STEP_NS : KEEP_NS;
+}
+
+static void sample(struct wm_meter *meter)
+{
+    wm_meter_inputs_read(meter->inputs);
+    for (struct wm_snippet *snippet = meter->open; snippet; snippet = snippet->next)
+        wm_meter_window_add(snippet->window, meter->inputs, WM_METER_BETWEEN);
+}
+
+/* It goes on waiting for its moment when the last snippet ends, as the next one may
+ * begin at once; then waking it each time would cost more than reading. */
+static void *run_sampler(void *context)
+{
+    struct wm_meter *meter = context;
+    int64_t last_ns = wm_clock_monotonic_ns();
+
+    pthread_mutex_lock(&meter->lock);
+    while (!meter->is_ending) {
+        meter->step_ns = step_of(meter);
+        int64_t due_ns = last_ns + meter->step_ns;
+        if (wm_clock_monotonic_ns() < due_ns) {
+            wm_meter_wait(&meter->wake, &meter->lock, due_ns);
+            continue;
+        }
+        if (meter->open) {
+            sample(meter);
+        } else {
+            meter->is_parked = true;
+            while (meter->is_parked && !meter->is_ending)
+                pthread_cond_wait(&meter->wake, &meter->lock);
+        }
+
+        /* A reading that was late moves the next one: what is read here is not
+         * shown by itself, and two readings in a row would tell nothing. */
+        last_ns = wm_clock_monotonic_ns();
+    }
+    pthread_mutex_unlock(&meter->lock);
+    return NULL;
+}
+
+/* Under the lock: sees that what is open is read often enough, from now on. */
+static int need_sampler(struct wm_meter *meter, struct wm_error *err)
+{
+    if (wm_meter_inputs_count(meter->inputs) == 0)
+        return WM_OK;
+    if (!meter->has_sampler) {
+        meter->step_ns = step_of(meter);
+        int status = wm_meter_make_thread(&meter->sampler, run_sampler, meter, err);
+        if (status < 0)
+            return status;
+        meter->has_sampler = true;
+    } else if (meter->is_parked || step_of(meter) < meter->step_ns) {
+        meter->is_parked = false;
+        pthread_cond_signal(&meter->wake);
+    }
+    return WM_OK;
+}
+
+/* Without the lock: ends the thread, if there is one. */
+static void end_sampler(struct wm_meter *meter)
+{
+    pthread_mutex_lock(&meter->lock);
+    meter->is_ending = true;
+    pthread_cond_signal(&meter->wake);
+    pthread_mutex_unlock(&meter->lock);
+    if (meter->has_sampler)
+        pthread_join(meter->sampler, NULL);
 }
 
 static int make_slots(struct wm_meter *meter, struct wm_error *err)
@@ -211,7 +325,7 @@ int wm_meter_begin(struct wm_meter *meter, const char *name, bool is_ours,
     if (status == WM_OK)
         status = set_name(meter->spare, name, err);
     if (status == WM_OK)
-        status = wm_meter_sampler_need(meter, err);
+        status = need_sampler(meter, err);
     if (status < 0)
         return status;
 
@@ -220,7 +334,7 @@ int wm_meter_begin(struct wm_meter *meter, const char *name, bool is_ours,
     snippet->is_ours = is_ours;
 
     /* A counter that may have run over since tells nothing but where it is now. */
-    if (wm_clock_monotonic_ns() - wm_meter_inputs_when(meter->inputs) > WM_METER_KEEP_NS)
+    if (wm_clock_monotonic_ns() - wm_meter_inputs_when(meter->inputs) > KEEP_NS)
         wm_meter_inputs_read(meter->inputs);
     wm_meter_inputs_read(meter->inputs);
     wm_meter_window_add(snippet->window, meter->inputs, WM_METER_FIRST);
@@ -277,18 +391,18 @@ static int write_row(struct wm_meter *meter, const struct wm_snippet *snippet,
                      const struct wm_meter_reading *reading, bool is_finished,
                      struct wm_error *err)
 {
-    size_t count = wm_meter_inputs_count(meter->inputs);
-    int status;
+    const struct wm_meter_row row = {
+        .reading = *reading,
+        .devices = snippet->devices,
+        .name = snippet->name,
+        .is_finished = is_finished,
+    };
 
-    if (!meter->table || (meter->seed_format && !is_finished))
+    if (!meter->file || (meter->seed_format && !is_finished))
         return WM_OK;
-    pthread_mutex_lock(&meter->table_lock);
-    if (meter->seed_format)
-        status = wm_meter_snippet_write_seed(meter->table, reading, err);
-    else
-        status = wm_meter_snippet_write(meter->table, snippet->name, is_finished, reading,
-                                        snippet->devices, count, err);
-    pthread_mutex_unlock(&meter->table_lock);
+    pthread_mutex_lock(&meter->file_lock);
+    int status = wm_meter_file_write(meter->file, &row, err);
+    pthread_mutex_unlock(&meter->file_lock);
     return status;
 }
 
@@ -354,9 +468,9 @@ int wm_meter_close(struct wm_meter *meter, struct wm_error *err)
         return WM_OK;
     if (meter->series)
         status = wm_meter_halt(meter, err);
-    wm_meter_sampler_end(meter);
+    end_sampler(meter);
     int unfinished = end_open(meter);
-    int written = wm_meter_table_close(meter->table, status < 0 ? NULL : err);
+    int written = wm_meter_file_close(meter->file, status < 0 ? NULL : err);
     release(meter);
     if (status < 0 || written < 0)
         return status < 0 ? status : written;

@@ -2,14 +2,126 @@
 /* track_snippet_series.c - a row every so often: a snippet that is looked at again and
  * again while it is open, by a thread that is in no hurry otherwise. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/analyze_stats.h"
+#include "analyze/energy/analyze_sensor.h"
 #include "base/base_clock.h"
-#include "track/snippet/track_snippet_host.h"
+#include "source/source_set.h"
 #include "track/snippet/track_snippet_state.h"
 #include "wattmeter/tracker.h"
+
+/* How busy and how hot the CPUs are. */
+struct host {
+    struct wm_source_set *sources;
+    struct wm_reading *readings;
+    size_t cores;
+    struct wm_reading busy; /* from which on the CPUs' use is looked at, */
+    struct wm_reading use;  /* and what it was before */
+};
+
+static bool is_channel(const struct wm_channel *channel, enum wm_device_kind kind,
+                       const char *metric)
+{
+    return channel->device_kind == kind && strcmp(channel->metric, metric) == 0;
+}
+
+static int open_sources(struct host *host, struct wm_error *err)
+{
+    static const char *const names[] = { "host", "hwmon" };
+    const struct wm_source_config config = { 0 };
+
+    int status = wm_source_set_new(&config, 0, &host->sources, err);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && status == WM_OK; i++) {
+        status = wm_source_set_open(host->sources, names[i], err);
+        if (status != WM_ENOMEM)
+            status = WM_OK;
+    }
+    if (status < 0)
+        return status;
+    host->readings =
+        calloc(wm_source_set_channel_count(host->sources) + 1, sizeof(*host->readings));
+    return host->readings ? WM_OK : wm_fail(err, WM_ENOMEM, "meter: out of memory");
+}
+
+static void close_host(struct host *host)
+{
+    if (!host)
+        return;
+    wm_source_set_close(host->sources);
+    free(host->readings);
+    free(host);
+}
+
+/* The kernel counts in steps of 10 ms, and a few of them make no rate: what was found over
+ * the last three holds until there are three more. */
+static void add_busy(struct host *host, const struct wm_reading *busy, int64_t period_ns)
+{
+    double seconds = wm_stats_seconds(host->busy.when_ns, busy->when_ns);
+    bool was_known = wm_stats_usable(&host->busy);
+
+    if (was_known && seconds < WM_SENSOR_PERIODS * (double)period_ns / 1e9)
+        return;
+    if (was_known && seconds > 0 && host->cores > 0) {
+        double ratio = (busy->value - host->busy.value) / seconds / (double)host->cores;
+        host->use =
+            (struct wm_reading) { busy->when_ns, fmin(fmax(ratio, 0), 1), WM_READING_OK };
+    }
+    host->busy = *busy;
+}
+
+/* Utilization since the last reading, of all cores together; the temperature now, of
+ * the hottest package. */
+static void read_host(struct host *host, struct wm_meter_gauges *ret_gauges)
+{
+    struct wm_reading hottest = { 0 };
+    bool is_busy_told = false;
+
+    wm_source_set_begin(host->sources);
+    wm_source_set_collect(host->sources, 0, 0, host->readings);
+    for (size_t i = 0; i < wm_source_set_channel_count(host->sources); i++) {
+        const struct wm_channel *channel = wm_source_set_channel(host->sources, i);
+        const struct wm_reading *reading = &host->readings[i];
+        if (!wm_stats_usable(reading))
+            continue;
+        if (is_channel(channel, WM_DEVICE_CPU, "temperature") &&
+            (hottest.state != WM_READING_OK || reading->value > hottest.value))
+            hottest = *reading;
+        if (!is_channel(channel, WM_DEVICE_HOST, "cpu_time"))
+            continue;
+        add_busy(host, reading, channel->period_ns);
+        is_busy_told = true;
+    }
+    if (!is_busy_told)
+        host->use = host->busy = (struct wm_reading) { 0 };
+    *ret_gauges = (struct wm_meter_gauges) {
+        .utilization = host->use,
+        .temperature = hottest,
+    };
+}
+
+/* What is not here is missing in each reading. Fails for want of memory alone. */
+static int open_host(struct host **ret_host, struct wm_error *err)
+{
+    struct host *host = calloc(1, sizeof(*host));
+    struct wm_meter_gauges ignored;
+
+    if (!host)
+        return wm_fail(err, WM_ENOMEM, "meter: out of memory");
+    int status = open_sources(host, err);
+    if (status < 0) {
+        close_host(host);
+        return status;
+    }
+    for (size_t i = 0; i < wm_source_set_channel_count(host->sources); i++)
+        host->cores +=
+            is_channel(wm_source_set_channel(host->sources, i), WM_DEVICE_CPU, "cpu_time");
+    read_host(host, &ignored);
+    *ret_host = host;
+    return WM_OK;
+}
 
 /* A figure of the last row. */
 struct told {
@@ -24,8 +136,8 @@ struct wm_meter_series {
     struct wm_meter_window *copy;   /* of the snippet's, with an end */
     struct wm_meter_gauges *gauges; /* one per device */
     struct told *told;              /* one per device, and the sums */
-    struct wm_meter_host *host;
-    struct wm_meter_table *table;
+    struct host *host;
+    struct wm_meter_file *file;
 
     pthread_t thread;
     pthread_cond_t wake;
@@ -33,33 +145,37 @@ struct wm_meter_series {
     bool is_ending; /* under the meter's lock */
 };
 
-static struct wm_meter_cell gauge(const struct wm_meter_inputs *inputs, size_t channel)
+static struct wm_reading gauge(const struct wm_meter_inputs *inputs, size_t channel)
 {
     const struct wm_reading *reading = wm_meter_inputs_reading(inputs, channel);
 
-    if (!reading || !wm_stats_usable(reading))
-        return (struct wm_meter_cell) { 0 };
-    return (struct wm_meter_cell) { true, reading->value };
+    return reading ? *reading : (struct wm_reading) { 0 };
+}
+
+/* One device that does not tell leaves nothing to be said of all. */
+static void join_gauge(struct wm_reading *all, const struct wm_reading *one, double value)
+{
+    all->value = value;
+    if (!wm_stats_usable(one))
+        all->state = one->state == WM_READING_OK ? WM_READING_FAILED : one->state;
 }
 
 /* All GPUs together: the mean of how busy they are, the hottest, the sum of their
- * power. One that does not tell leaves nothing to be said of all. */
+ * power. */
 static void join(struct wm_meter_gauges *all, const struct wm_meter_gauges *one,
                  size_t before)
 {
-    struct wm_meter_cell *busy = &all->utilization, *heat = &all->temperature;
+    double busy = all->utilization.value;
 
     if (before == 0) {
         *all = *one;
         return;
     }
-    busy->is_known &= one->utilization.is_known;
-    busy->value += (one->utilization.value - busy->value) / (double)(before + 1);
-    heat->is_known &= one->temperature.is_known;
-    if (one->temperature.value > heat->value)
-        heat->value = one->temperature.value;
-    all->power.is_known &= one->power.is_known;
-    all->power.value += one->power.value;
+    join_gauge(&all->utilization, &one->utilization,
+               busy + (one->utilization.value - busy) / (double)(before + 1));
+    join_gauge(&all->temperature, &one->temperature,
+               fmax(one->temperature.value, all->temperature.value));
+    join_gauge(&all->power, &one->power, all->power.value + one->power.value);
 }
 
 static void look_at_gpus(struct wm_meter_series *series, struct wm_meter_gauges *ret_all)
@@ -127,13 +243,8 @@ static void read_row(struct wm_meter_series *series, struct wm_meter_row *row)
 /* Without it: a disk that is slow delays the next row at most. */
 static void write_row(struct wm_meter_series *series, struct wm_meter_row *row)
 {
-    const struct wm_meter *meter = series->meter;
-
-    wm_meter_host_read(series->host, &row->cpu);
-    if (meter->seed_format)
-        wm_meter_series_write_seed(series->table, row, NULL);
-    else
-        wm_meter_series_write(series->table, meter->inputs, row, NULL);
+    read_host(series->host, &row->cpu);
+    wm_meter_file_write(series->file, row, NULL);
 }
 
 /* The deadlines stand fast: a row that comes late moves no other one. */
@@ -168,11 +279,11 @@ static void *run_series(void *context)
 
 static int release(struct wm_meter_series *series, struct wm_error *err)
 {
-    int status = wm_meter_table_close(series->table, err);
+    int status = wm_meter_file_close(series->file, err);
 
     if (series->has_condition)
         pthread_cond_destroy(&series->wake);
-    wm_meter_host_close(series->host);
+    close_host(series->host);
     free(series->copy);
     free(series->gauges);
     free(series->told);
@@ -180,24 +291,10 @@ static int release(struct wm_meter_series *series, struct wm_error *err)
     return status;
 }
 
-static int open_table(struct wm_meter_series *series, const char *path,
-                      struct wm_error *err)
-{
-    const struct wm_meter *meter = series->meter;
-    char *header = NULL;
-    int status = WM_OK;
-
-    if (!meter->seed_format)
-        status = wm_meter_series_header(meter->inputs, &header, err);
-    if (status == WM_OK)
-        status = wm_meter_table_open(path, meter->mode, header, &series->table, err);
-    free(header);
-    return status;
-}
-
 static int fill(struct wm_meter_series *series, const char *path, struct wm_error *err)
 {
-    size_t devices = wm_meter_inputs_count(series->meter->inputs);
+    const struct wm_meter *meter = series->meter;
+    size_t devices = wm_meter_inputs_count(meter->inputs);
 
     series->copy = wm_meter_window_new(devices);
     series->gauges = calloc(devices + 1, sizeof(*series->gauges));
@@ -208,8 +305,12 @@ static int fill(struct wm_meter_series *series, const char *path, struct wm_erro
     if (errno != 0)
         return wm_fail_errno(err, "meter");
     series->has_condition = true;
-    int status = wm_meter_host_open(&series->host, err);
-    return status < 0 ? status : open_table(series, path, err);
+    int status = open_host(&series->host, err);
+    if (status < 0)
+        return status;
+    return wm_meter_file_open(path, meter->mode,
+                              meter->seed_format ? WM_METER_SERIES_SEED : WM_METER_SERIES,
+                              meter->inputs, &series->file, err);
 }
 
 static int fail_busy(struct wm_error *err)
@@ -272,8 +373,8 @@ int wm_meter_run(struct wm_meter *meter, const char *path, int64_t interval_ns,
         pthread_mutex_unlock(&meter->lock);
     }
     if (status < 0) {
-        wm_meter_table_abandon(series->table);
-        series->table = NULL;
+        wm_meter_file_abandon(series->file);
+        series->file = NULL;
         release(series, NULL);
     }
     return status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * track_snippet_state.h - the meter itself, for the files that its functions are in:
- * track_snippet.c (open, close, snippets), track_snippet_sampler.c (what has to be read in
- * between), track_snippet_series.c (rows in the course of time).
+ * track_snippet.c (open, close, snippets, what has to be read in between) and
+ * track_snippet_series.c (rows in the course of time).
  */
 #ifndef WM_TRACK_SNIPPET_STATE_H
 #define WM_TRACK_SNIPPET_STATE_H
@@ -12,12 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "track/snippet/track_snippet_columns.h"
-#include "track/snippet/track_snippet_result.h"
-
-/* Counters that run over may not be left alone for longer: the smallest takes 65 s
- * at the highest power (source_rapl.c). */
-#define WM_METER_KEEP_NS INT64_C(20000000000)
+#include "track/snippet/track_snippet_file.h"
+#include "track/snippet/track_snippet_window.h"
 
 struct wm_snippet {
     uint32_t slot, generation; /* its id: a number that is used again has another one */
@@ -50,9 +46,9 @@ struct wm_meter {
     int64_t step_ns; /* or for as long as this */
     bool is_ending;
 
-    /* Of `table`, which is NULL where there is no file. Taken after `lock`, or alone. */
-    pthread_mutex_t table_lock;
-    struct wm_meter_table *table;
+    /* Of `file`, which is NULL where there is none. Taken after `lock`, or alone. */
+    pthread_mutex_t file_lock;
+    struct wm_meter_file *file;
 
     pthread_cond_t wake; /* the sampler */
     pthread_t sampler;
@@ -80,11 +76,5 @@ void wm_meter_recycle(struct wm_meter *meter, struct wm_snippet *snippet);
 
 /* WM_EINVAL where the meter belongs to our parent. */
 int wm_meter_check_owner(const struct wm_meter *meter, struct wm_error *err);
-
-/* Under the lock: sees that what is open is read often enough, from now on. */
-int wm_meter_sampler_need(struct wm_meter *meter, struct wm_error *err);
-
-/* Without the lock: ends the thread, if there is one. */
-void wm_meter_sampler_end(struct wm_meter *meter);
 
 #endif

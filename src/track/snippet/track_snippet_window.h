@@ -5,7 +5,7 @@
  *     wm_meter_window_add(window, inputs, WM_METER_FIRST);
  *     wm_meter_window_add(window, inputs, WM_METER_BETWEEN);    any number of times
  *     wm_meter_window_add(window, inputs, WM_METER_LAST);
- *     wm_meter_window_device(window, inputs, index, &energy);
+ *     wm_meter_result(window, inputs, &reading, devices);
  *
  * The counter of a device that is known to work needs no power beside it, and must
  * not have it from two moments only: seen before and after a short burst, power makes
@@ -44,9 +44,10 @@ struct wm_meter_window *wm_meter_window_new(size_t devices);
 void wm_meter_window_add(struct wm_meter_window *window,
                          const struct wm_meter_inputs *inputs, enum wm_meter_moment moment);
 
-/* What one device took, from the first reading to the last. */
-void wm_meter_window_device(struct wm_meter_window *window,
-                            const struct wm_meter_inputs *inputs, size_t index,
-                            struct wm_meter_energy *ret_energy);
+/* What each device took from the first reading to the last, one entry of `ret_devices` per
+ * device, and their sums. */
+void wm_meter_result(struct wm_meter_window *window, const struct wm_meter_inputs *inputs,
+                     struct wm_meter_reading *ret_reading,
+                     struct wm_meter_energy *ret_devices);
 
 #endif
