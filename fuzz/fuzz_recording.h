@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_clock.h"
 #include "fuzz.h"
 #include "record/record_column.h"
 #include "record/record_read.h"

@@ -250,8 +250,8 @@ static void build_remarks(struct wm_report_builder *builder)
         wm_build_remark(builder, "regions: %s", result->regions_note);
     if (result->memory_note[0])
         wm_build_remark(builder, "memory: %s", result->memory_note);
-    if (result->metrics_note[0])
-        wm_build_remark(builder, "metrics: %s", result->metrics_note);
+    if (result->metrics.note[0])
+        wm_build_remark(builder, "metrics: %s", result->metrics.note);
     wm_build_silence(builder,
                      wm_analysis_find(builder->analysis, "tree", "tree", "memory_total"),
                      "memory of the tree");

@@ -11,6 +11,10 @@
 #define WM_NS_PER_S INT64_C(1000000000)
 #define WM_NS_PER_MS INT64_C(1000000)
 
+/* Times lie between 0 and here, those read from a file too, so that neither the
+ * difference of two nor a third added to it can overflow. */
+#define WM_TIME_MAX_NS ((INT64_C(1) << 62) - 1)
+
 /* CLOCK_MONOTONIC. */
 int64_t wm_clock_monotonic_ns(void);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_clock.h"
 #include "base/text/base_json.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"

@@ -27,28 +27,27 @@ enum {
 /* Beyond it nanoseconds would overflow; it is in the year 2100. */
 #define LATEST_S 4.1e9
 
-static struct wm_metric *find_metric(const struct wm_result *result, const char *name)
+static struct wm_metric *find_metric(const struct wm_metrics *metrics, const char *name)
 {
-    for (size_t i = 0; i < result->metric_count; i++) {
-        if (strcmp(result->metrics[i].name, name) == 0)
-            return &result->metrics[i];
+    for (size_t i = 0; i < metrics->count; i++) {
+        if (strcmp(metrics->all[i].name, name) == 0)
+            return &metrics->all[i];
     }
     return NULL;
 }
 
-static struct wm_metric *add_metric(struct wm_result *result, const char *name)
+static struct wm_metric *add_metric(struct wm_metrics *metrics, const char *name)
 {
-    struct wm_metric *grown =
-        realloc(result->metrics, (result->metric_count + 1) * sizeof(*grown));
+    struct wm_metric *grown = realloc(metrics->all, (metrics->count + 1) * sizeof(*grown));
 
     if (!grown)
         return NULL;
-    result->metrics = grown;
-    grown += result->metric_count;
+    metrics->all = grown;
+    grown += metrics->count;
     *grown = (struct wm_metric) { .name = strdup(name) };
     if (!grown->name)
         return NULL;
-    result->metric_count++;
+    metrics->count++;
     return grown;
 }
 
@@ -57,19 +56,19 @@ static int out_of_memory(struct wm_error *err)
     return wm_fail(err, WM_ENOMEM, "metrics: out of memory");
 }
 
-static size_t count_points(const struct wm_result *result)
+static size_t count_points(const struct wm_metrics *metrics)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < result->metric_count; i++)
-        count += result->metrics[i].count;
+    for (size_t i = 0; i < metrics->count; i++)
+        count += metrics->all[i].count;
     return count;
 }
 
-int wm_metrics_add(struct wm_result *result, const char *name, int64_t when_ns,
+int wm_metrics_add(struct wm_metrics *metrics, const char *name, int64_t when_ns,
                    double value, struct wm_error *err)
 {
-    struct wm_metric *metric = find_metric(result, name);
+    struct wm_metric *metric = find_metric(metrics, name);
 
     if (!isfinite(value) || when_ns < 0 || when_ns > WM_TIME_MAX_NS)
         return wm_fail(err, WM_EINVAL, "no number");
@@ -77,11 +76,11 @@ int wm_metrics_add(struct wm_result *result, const char *name, int64_t when_ns,
         return wm_fail(err, WM_EINVAL, "a number without a name");
     if (strlen(name) > WM_METRIC_NAME_MAX)
         return wm_fail(err, WM_EINVAL, "a name of more than %d bytes", WM_METRIC_NAME_MAX);
-    if ((!metric && result->metric_count == WM_METRICS_MAX) ||
-        count_points(result) == WM_METRIC_POINTS_MAX)
+    if ((!metric && metrics->count == WM_METRICS_MAX) ||
+        count_points(metrics) == WM_METRIC_POINTS_MAX)
         return wm_fail(err, WM_EINVAL, "more than %d values or %d names",
                        WM_METRIC_POINTS_MAX, WM_METRICS_MAX);
-    if (!metric && !(metric = add_metric(result, name)))
+    if (!metric && !(metric = add_metric(metrics, name)))
         return out_of_memory(err);
     if (wm_array_reserve(&metric->points, metric->count, &metric->room,
                          sizeof(*metric->points)) < 0)
@@ -105,38 +104,37 @@ static int compare_points(const void *a, const void *b)
     return (left->order > right->order) - (left->order < right->order);
 }
 
-void wm_metrics_sort(struct wm_result *result)
+void wm_metrics_sort(struct wm_metrics *metrics)
 {
-    for (size_t i = 0; i < result->metric_count; i++) {
-        struct wm_metric *metric = &result->metrics[i];
+    for (size_t i = 0; i < metrics->count; i++) {
+        struct wm_metric *metric = &metrics->all[i];
         if (metric->count > 1)
             qsort(metric->points, metric->count, sizeof(*metric->points), compare_points);
     }
 }
 
-void wm_metrics_release(struct wm_result *result)
+void wm_metrics_release(struct wm_metrics *metrics)
 {
-    for (size_t i = 0; i < result->metric_count; i++) {
-        free(result->metrics[i].name);
-        free(result->metrics[i].points);
+    for (size_t i = 0; i < metrics->count; i++) {
+        free(metrics->all[i].name);
+        free(metrics->all[i].points);
     }
-    free(result->metrics);
-    result->metrics = NULL;
-    result->metric_count = 0;
+    free(metrics->all);
+    metrics->all = NULL;
+    metrics->count = 0;
 }
 
 /* While a file is read. */
 struct reading {
-    const struct wm_run *run;
-    struct wm_metrics_window window;
-    struct wm_result *result;
+    const struct wm_metrics_window *window;
+    struct wm_metrics *metrics;
     size_t lines, bad_lines, outside;
 };
 
 static void note(struct reading *reading, const char *separator, const char *text)
 {
-    char *all = reading->result->metrics_note;
-    size_t size = sizeof(reading->result->metrics_note), used = strlen(all);
+    char *all = reading->metrics->note;
+    size_t size = sizeof(reading->metrics->note), used = strlen(all);
 
     snprintf(all + used, size - used, "%s%s", used > 0 ? separator : "", text);
 }
@@ -173,8 +171,8 @@ static const char *read_time(const json_t *value, int64_t *ret_unix_ns)
 /* The same in the time of the run; false where the run was not there. */
 static bool place(const struct reading *reading, int64_t unix_ns, int64_t *ret_when_ns)
 {
-    const struct wm_metrics_window *window = &reading->window;
-    int64_t when_ns = unix_ns - reading->run->anchor_unix_ns + reading->run->anchor_ns;
+    const struct wm_metrics_window *window = reading->window;
+    int64_t when_ns = unix_ns - window->unix_at_zero_ns;
     int64_t slack_ns = unix_ns % WM_NS_PER_S == 0 ? SECOND_SLACK_NS : SLACK_NS;
 
     if (when_ns < window->from_ns - slack_ns || when_ns > window->to_ns + slack_ns)
@@ -202,7 +200,7 @@ static int take_numbers(struct reading *reading, json_t *line, size_t number,
             continue;
         has_number = true;
         int status =
-            wm_metrics_add(reading->result, name, when_ns, json_number_value(value), &why);
+            wm_metrics_add(reading->metrics, name, when_ns, json_number_value(value), &why);
         if (status == WM_ENOMEM)
             return out_of_memory(err);
         if (status < 0 && first.text[0] == '\0')
@@ -299,16 +297,15 @@ static void note_end(struct reading *reading)
         note(reading, "; ", "the file is empty");
 }
 
-int wm_metrics_read(const char *path, const struct wm_run *run,
-                    const struct wm_metrics_window *window, struct wm_result *result,
-                    struct wm_error *err)
+int wm_metrics_read(const char *path, const struct wm_metrics_window *window,
+                    struct wm_metrics *metrics, struct wm_error *err)
 {
-    struct reading reading = { .run = run, .window = *window, .result = result };
+    struct reading reading = { .window = window, .metrics = metrics };
     struct wm_lines lines = { 0 };
     struct wm_error why = { 0 };
     struct stat info;
 
-    result->metrics_note[0] = '\0';
+    metrics->note[0] = '\0';
 
     /* Nothing that could be waited for: a pipe has no end. */
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -319,7 +316,7 @@ int wm_metrics_read(const char *path, const struct wm_run *run,
     if (status == WM_OK) {
         status = take_lines(&reading, &lines, err);
         note_end(&reading);
-        wm_metrics_sort(result);
+        wm_metrics_sort(metrics);
     } else if (status == WM_ENOMEM) {
         status = out_of_memory(err);
     } else {
@@ -341,14 +338,14 @@ static json_t *points_json(const struct wm_metric *metric)
     return array;
 }
 
-json_t *wm_metrics_json(const struct wm_result *result)
+json_t *wm_metrics_json(const struct wm_metrics *metrics)
 {
     json_t *series = json_object(), *object = json_object();
 
-    for (size_t i = 0; i < result->metric_count; i++)
-        wm_json_set(&series, result->metrics[i].name, points_json(&result->metrics[i]));
+    for (size_t i = 0; i < metrics->count; i++)
+        wm_json_set(&series, metrics->all[i].name, points_json(&metrics->all[i]));
     wm_json_set(&object, "series", series);
-    wm_json_set(&object, "note", wm_text_json(result->metrics_note));
+    wm_json_set(&object, "note", wm_text_json(metrics->note));
     return object;
 }
 
@@ -357,7 +354,7 @@ static int wrong(struct wm_error *err)
     return wm_fail(err, WM_EFORMAT, "'metrics' is not a set of series");
 }
 
-static int read_series(const char *name, const json_t *points, struct wm_result *result,
+static int read_series(const char *name, const json_t *points, struct wm_metrics *metrics,
                        struct wm_error *err)
 {
     if (!json_is_array(points))
@@ -367,7 +364,7 @@ static int read_series(const char *name, const json_t *points, struct wm_result 
         const json_t *when = json_array_get(point, 0), *value = json_array_get(point, 1);
         if (!json_is_integer(when) || !json_is_number(value))
             return wrong(err);
-        int status = wm_metrics_add(result, name, json_integer_value(when),
+        int status = wm_metrics_add(metrics, name, json_integer_value(when),
                                     json_number_value(value), err);
         if (status < 0)
             return status == WM_ENOMEM ? status : wrong(err);
@@ -375,7 +372,7 @@ static int read_series(const char *name, const json_t *points, struct wm_result 
     return WM_OK;
 }
 
-int wm_metrics_from_json(const json_t *object, struct wm_result *result,
+int wm_metrics_from_json(const json_t *object, struct wm_metrics *metrics,
                          struct wm_error *err)
 {
     json_t *series = json_object_get(object, "series"), *points;
@@ -386,13 +383,13 @@ int wm_metrics_from_json(const json_t *object, struct wm_result *result,
         return WM_OK;
     if (!json_is_object(series))
         return wrong(err);
-    snprintf(result->metrics_note, sizeof(result->metrics_note), "%s", text ? text : "");
+    snprintf(metrics->note, sizeof(metrics->note), "%s", text ? text : "");
     json_object_foreach(series, name, points)
     {
-        status = read_series(name, points, result, err);
+        status = read_series(name, points, metrics, err);
         if (status < 0)
             return status;
     }
-    wm_metrics_sort(result);
+    wm_metrics_sort(metrics);
     return WM_OK;
 }

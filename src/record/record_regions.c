@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base_array.h"
-#include "record/run/record_run.h"
+#include "base/base_clock.h"
 
 uint32_t wm_regions_part_next_path(const struct wm_regions_part *part)
 {

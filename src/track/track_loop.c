@@ -255,12 +255,12 @@ static int take_metrics(struct wm_tracker *tracker, struct wm_error *err)
     const struct wm_metrics_window window = {
         .from_ns = tracker->start_ns,
         .to_ns = tracker->result.end_ns,
+        .unix_at_zero_ns = tracker->run.anchor_unix_ns - tracker->run.anchor_ns,
     };
 
     if (!tracker->metrics_path)
         return WM_OK;
-    return wm_metrics_read(tracker->metrics_path, &tracker->run, &window, &tracker->result,
-                           err);
+    return wm_metrics_read(tracker->metrics_path, &window, &tracker->result.metrics, err);
 }
 
 /* WM_EIO where not all of it was recorded; the report says so too. */

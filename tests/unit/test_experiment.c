@@ -237,8 +237,7 @@ static void make_run(const char *path, const struct made_run *made, size_t numbe
         .core_count = 1,
     };
     struct wm_result result = { .end_ns = 6000000000,
-                                .metrics = &metric,
-                                .metric_count = 1 };
+                                .metrics = { .all = &metric, .count = 1 } };
     struct wm_channel channels[CHANNELS] = { load };
     struct wm_recorder *recorder = NULL;
     struct wm_error err = { 0 };

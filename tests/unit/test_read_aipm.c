@@ -567,9 +567,9 @@ static void test_runs(void **state)
         struct found *found = read_all(recording);
         assert_int_equal(found->ticks, cases[i].ticks);
         assert_near(found->gauges[0].integral, cases[i].joules, 1e-6);
-        assert_int_equal(result->metric_count, 1);
-        assert_int_equal(result->metrics[0].count, cases[i].values);
-        assert_near(result->metrics[0].points[0].value, cases[i].value, 0);
+        assert_int_equal(result->metrics.count, 1);
+        assert_int_equal(result->metrics.all[0].count, cases[i].values);
+        assert_near(result->metrics.all[0].points[0].value, cases[i].value, 0);
         if (cases[i].trouble[0] ? !strstr(result->recording_trouble, cases[i].trouble)
                                 : result->recording_trouble[0] != '\0')
             fail_msg("trouble: '%s'", result->recording_trouble);

@@ -547,7 +547,7 @@ static void test_left_behind(void **state)
     assert_int_equal(stat(file, &recording), 0);
     assert_int_equal(stat(fixture_path(state, "exp/metadata.json"), &metadata), 0);
     assert_int_equal(metadata.st_mode, recording.st_mode);
-    assert_ok(wm_metrics_add(&result, "a", 1000000000, 1, &err));
+    assert_ok(wm_metrics_add(&result.metrics, "a", 1000000000, 1, &err));
     assert_ok(wm_aipm_write_results(file, fixture_run(), &result, &err));
     assert_int_equal(access(fixture_path(state, "exp/results_exp.json"), F_OK), 0);
     wm_result_release(&result);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_record_metrics.c - what programs write of themselves: lines that can be used,
  * the many that cannot, and the way through the result of a run and back. */
-#include "record/record_metrics.h"
+#include "record/run/record_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,7 @@
 #define S INT64_C(1000000000)
 
 /* From 1000 s to 1100 s of the monotonic clock, which is 1800000000 of the other. */
-static const struct wm_run run = { .anchor_ns = 1000 * S,
-                                   .anchor_unix_ns = 1800000000 * S };
-static const struct wm_metrics_window window = { 1000 * S, 1100 * S };
+static const struct wm_metrics_window window = { 1000 * S, 1100 * S, 1799999000 * S };
 
 static struct wm_result read_text(const char *dir, const char *text)
 {
@@ -24,7 +22,7 @@ static struct wm_result read_text(const char *dir, const char *text)
 
     test_write_file(dir, "m.jsonl", text);
     snprintf(path, sizeof(path), "%s/m.jsonl", dir);
-    assert_int_equal(wm_metrics_read(path, &run, &window, &result, NULL), WM_OK);
+    assert_int_equal(wm_metrics_read(path, &window, &result.metrics, NULL), WM_OK);
     return result;
 }
 
@@ -98,14 +96,14 @@ static void test_lines(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct wm_result result = read_text(*state, cases[i].text);
 
-        print_message("  %s: %s\n", cases[i].what, result.metrics_note);
-        assert_int_equal(result.metric_count, cases[i].metrics);
+        print_message("  %s: %s\n", cases[i].what, result.metrics.note);
+        assert_int_equal(result.metrics.count, cases[i].metrics);
         if (cases[i].metrics > 0)
-            assert_int_equal(result.metrics[0].count, cases[i].values);
+            assert_int_equal(result.metrics.all[0].count, cases[i].values);
         if (cases[i].note)
-            assert_non_null(strstr(result.metrics_note, cases[i].note));
+            assert_non_null(strstr(result.metrics.note, cases[i].note));
         else
-            assert_string_equal(result.metrics_note, "");
+            assert_string_equal(result.metrics.note, "");
         wm_result_release(&result);
     }
 }
@@ -139,11 +137,11 @@ static void test_long_lines(void **state)
         memset(text + used, 'x', LENGTH);
         strcpy(text + used + LENGTH, cases[i].after);
         struct wm_result result = read_text(*state, text);
-        print_message("  %s: %s\n", cases[i].what, result.metrics_note);
-        assert_int_equal(result.metric_count, cases[i].values > 0);
+        print_message("  %s: %s\n", cases[i].what, result.metrics.note);
+        assert_int_equal(result.metrics.count, cases[i].values > 0);
         if (cases[i].values > 0)
-            assert_int_equal(result.metrics[0].count, cases[i].values);
-        assert_string_equal(result.metrics_note, cases[i].note);
+            assert_int_equal(result.metrics.all[0].count, cases[i].values);
+        assert_string_equal(result.metrics.note, cases[i].note);
         wm_result_release(&result);
     }
     free(text);
@@ -162,11 +160,11 @@ static void test_times_and_order(void **state)
         { 1000 * S, 0 }, { 1001 * S + S / 4, 1 }, { 1003 * S, 3 }, { 1003 * S, 4 }
     };
 
-    assert_int_equal(result.metrics[0].count, ARRAY_LEN(expected));
+    assert_int_equal(result.metrics.all[0].count, ARRAY_LEN(expected));
     for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
-        assert_true(llabs(result.metrics[0].points[i].when_ns - expected[i].when_ns) <
+        assert_true(llabs(result.metrics.all[0].points[i].when_ns - expected[i].when_ns) <
                     1000);
-        assert_float_equal(result.metrics[0].points[i].value, expected[i].value, 0);
+        assert_float_equal(result.metrics.all[0].points[i].value, expected[i].value, 0);
     }
     wm_result_release(&result);
 }
@@ -177,14 +175,14 @@ static void test_files(void **state)
     char path[256];
 
     snprintf(path, sizeof(path), "%s/nothing", (char *)*state);
-    assert_int_equal(wm_metrics_read(path, &run, &window, &result, NULL), WM_OK);
-    assert_non_null(strstr(result.metrics_note, "No such file"));
-    assert_int_equal(wm_metrics_read(*state, &run, &window, &result, NULL), WM_OK);
-    assert_string_equal(result.metrics_note, "not a regular file");
+    assert_int_equal(wm_metrics_read(path, &window, &result.metrics, NULL), WM_OK);
+    assert_non_null(strstr(result.metrics.note, "No such file"));
+    assert_int_equal(wm_metrics_read(*state, &window, &result.metrics, NULL), WM_OK);
+    assert_string_equal(result.metrics.note, "not a regular file");
     snprintf(path, sizeof(path), "%s/pipe", (char *)*state);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(wm_metrics_read(path, &run, &window, &result, NULL), WM_OK);
-    assert_string_equal(result.metrics_note, "not a regular file");
+    assert_int_equal(wm_metrics_read(path, &window, &result.metrics, NULL), WM_OK);
+    assert_string_equal(result.metrics.note, "not a regular file");
     wm_result_release(&result);
 }
 
@@ -198,12 +196,12 @@ static void test_json(void **state)
 
     assert_int_equal(wm_result_to_json(&result, &text, NULL), WM_OK);
     assert_int_equal(wm_result_from_json(text, &again, NULL), WM_OK);
-    assert_int_equal(again.metric_count, 2);
-    assert_string_equal(again.metrics[0].name, "a");
-    assert_int_equal(again.metrics[0].count, 2);
-    assert_int_equal(again.metrics[0].points[1].when_ns, 1002 * S);
-    assert_float_equal(again.metrics[1].points[0].value, 0.1, 0);
-    assert_string_equal(again.metrics_note, result.metrics_note);
+    assert_int_equal(again.metrics.count, 2);
+    assert_string_equal(again.metrics.all[0].name, "a");
+    assert_int_equal(again.metrics.all[0].count, 2);
+    assert_int_equal(again.metrics.all[0].points[1].when_ns, 1002 * S);
+    assert_float_equal(again.metrics.all[1].points[0].value, 0.1, 0);
+    assert_string_equal(again.metrics.note, result.metrics.note);
     free(text);
     wm_result_release(&result);
     wm_result_release(&again);
@@ -249,19 +247,19 @@ static void test_limits(void **state)
 
     memset(name, 'n', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
-    assert_int_equal(wm_metrics_add(&result, name, 1, 1, &err), WM_EINVAL);
+    assert_int_equal(wm_metrics_add(&result.metrics, name, 1, 1, &err), WM_EINVAL);
     name[WM_METRIC_NAME_MAX] = '\0';
-    assert_int_equal(wm_metrics_add(&result, name, 1, 1, &err), WM_OK);
+    assert_int_equal(wm_metrics_add(&result.metrics, name, 1, 1, &err), WM_OK);
     for (int i = 1; i < WM_METRIC_POINTS_MAX; i++)
-        assert_int_equal(wm_metrics_add(&result, "a", i, 1, &err), WM_OK);
-    assert_int_equal(wm_metrics_add(&result, "a", 1, 1, &err), WM_EINVAL);
+        assert_int_equal(wm_metrics_add(&result.metrics, "a", i, 1, &err), WM_OK);
+    assert_int_equal(wm_metrics_add(&result.metrics, "a", 1, 1, &err), WM_EINVAL);
     wm_result_release(&result);
     for (int i = 0; i < WM_METRICS_MAX; i++) {
         snprintf(name, sizeof(name), "m%d", i);
-        assert_int_equal(wm_metrics_add(&result, name, 1, 1, &err), WM_OK);
+        assert_int_equal(wm_metrics_add(&result.metrics, name, 1, 1, &err), WM_OK);
     }
-    assert_int_equal(wm_metrics_add(&result, "one more", 1, 1, &err), WM_EINVAL);
-    assert_int_equal(wm_metrics_add(&result, "m7", 2, 1, &err), WM_OK);
+    assert_int_equal(wm_metrics_add(&result.metrics, "one more", 1, 1, &err), WM_EINVAL);
+    assert_int_equal(wm_metrics_add(&result.metrics, "m7", 2, 1, &err), WM_OK);
     wm_result_release(&result);
 }
 
@@ -276,9 +274,9 @@ static void test_out_of_memory(void **state)
     for (long nth = 0; nth < 100; nth++) {
         struct wm_result result = { 0 };
         test_fail_allocation(nth);
-        int status = wm_metrics_read(path, &run, &window, &result, NULL);
+        int status = wm_metrics_read(path, &window, &result.metrics, NULL);
         test_fail_allocation(-1);
-        size_t count = result.metric_count;
+        size_t count = result.metrics.count;
         wm_result_release(&result);
         if (status == WM_OK && count == 2)
             return;

@@ -298,9 +298,9 @@ static const struct wm_metric *find_told(const struct pass *pass, const char *na
 {
     const struct wm_result *result = wm_recording_result(pass->recording);
 
-    for (size_t i = 0; result && i < result->metric_count; i++) {
-        if (strcmp(result->metrics[i].name, name) == 0)
-            return &result->metrics[i];
+    for (size_t i = 0; result && i < result->metrics.count; i++) {
+        if (strcmp(result->metrics.all[i].name, name) == 0)
+            return &result->metrics.all[i];
     }
     return NULL;
 }
@@ -358,9 +358,9 @@ static int no_such_metric(const struct wm_experiment *experiment, const char *me
 
     if (pass_begin(&pass, run, false, NULL) == WM_OK) {
         const struct wm_result *result = wm_recording_result(pass.recording);
-        for (size_t i = 0; result && i < result->metric_count && used < sizeof(names); i++)
+        for (size_t i = 0; result && i < result->metrics.count && used < sizeof(names); i++)
             used += (size_t)snprintf(names + used, sizeof(names) - used, ", %.32s",
-                                     result->metrics[i].name);
+                                     result->metrics.all[i].name);
     }
     pass_end(&pass);
     return wm_fail(err, WM_ENOENT,

@@ -468,11 +468,11 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
 
     /* What comes behind the run that is read is no part of it. */
     const struct wm_metrics_window window = {
-        is_first ? INT64_MIN : survey.first_ns,
-        next_ns < INT64_MAX ? next_ns - reader->timeline.spacing_ns : INT64_MAX,
+        .from_ns = is_first ? INT64_MIN : survey.first_ns,
+        .to_ns = next_ns < INT64_MAX ? next_ns - reader->timeline.spacing_ns : INT64_MAX,
+        .unix_at_zero_ns = 0,
     };
-    status =
-        wm_aipm_read_results(path, &reader->head.run, &window, &reader->head.result, err);
+    status = wm_aipm_read_results(path, &window, &reader->head.result.metrics, err);
     return status < 0 ? status : rewind_records(reader, err);
 }
 

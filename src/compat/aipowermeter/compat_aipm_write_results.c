@@ -56,8 +56,8 @@ static bool next_time(const struct wm_result *result, const size_t *next, int64_
 {
     bool found = false;
 
-    for (size_t i = 0; i < result->metric_count; i++) {
-        const struct wm_metric *metric = &result->metrics[i];
+    for (size_t i = 0; i < result->metrics.count; i++) {
+        const struct wm_metric *metric = &result->metrics.all[i];
         if (next[i] == metric->count)
             continue;
         int64_t when_ns = metric->points[next[i]].when_ns;
@@ -76,8 +76,8 @@ static json_t *record_at(const struct wm_run *run, const struct wm_result *resul
 
     wm_localtime_format(run->anchor_unix_ns - run->anchor_ns + when_ns, time);
     json_t *record = json_pack("{s:s}", TIME_KEY, time);
-    for (size_t i = 0; i < result->metric_count && record; i++) {
-        const struct wm_metric *metric = &result->metrics[i];
+    for (size_t i = 0; i < result->metrics.count && record; i++) {
+        const struct wm_metric *metric = &result->metrics.all[i];
         if (next[i] == metric->count || metric->points[next[i]].when_ns != when_ns)
             continue;
         wm_json_set(&record, metric->name, json_real(metric->points[next[i]].value));
@@ -89,7 +89,7 @@ static json_t *record_at(const struct wm_run *run, const struct wm_result *resul
 static int add_records(json_t *array, const char *path, const struct wm_run *run,
                        const struct wm_result *result, struct wm_error *err)
 {
-    size_t *next = calloc(result->metric_count + 1, sizeof(*next));
+    size_t *next = calloc(result->metrics.count + 1, sizeof(*next));
     int64_t when_ns = 0;
     int status = next ? WM_OK : out_of_memory(path, err);
 
@@ -121,7 +121,7 @@ int wm_aipm_write_results(const char *path, const struct wm_run *run,
 {
     json_t *array = NULL;
 
-    if (result->metric_count == 0)
+    if (result->metrics.count == 0)
         return WM_OK;
     char *name = wm_beside_path(path, RESULTS);
     if (!name)
@@ -138,9 +138,8 @@ int wm_aipm_write_results(const char *path, const struct wm_run *run,
 
 /* While records are read; their local times only grow. */
 struct reading {
-    const struct wm_run *run;
     const struct wm_metrics_window *window;
-    struct wm_result *result;
+    struct wm_metrics *metrics;
     int64_t last_unix_ns;
 };
 
@@ -153,7 +152,7 @@ static int take_numbers(const struct reading *reading, json_t *object, int64_t w
     json_object_foreach(object, name, value)
     {
         if (json_is_number(value) &&
-            wm_metrics_add(reading->result, name, when_ns, json_number_value(value),
+            wm_metrics_add(reading->metrics, name, when_ns, json_number_value(value),
                            NULL) == WM_ENOMEM)
             return WM_ENOMEM;
     }
@@ -163,7 +162,7 @@ static int take_numbers(const struct reading *reading, json_t *object, int64_t w
 static int take_record(struct reading *reading, json_t *record)
 {
     const json_t *time = json_object_get(record, TIME_KEY);
-    const struct wm_run *run = reading->run;
+    const struct wm_metrics_window *window = reading->window;
 
     if (!time)
         time = json_object_get(record, "date");
@@ -171,10 +170,9 @@ static int take_record(struct reading *reading, json_t *record)
         !wm_localtime_parse_zoned(json_string_value(time), json_string_length(time),
                                   reading->last_unix_ns, &reading->last_unix_ns))
         return WM_OK;
-    if (reading->last_unix_ns < reading->window->from_ns ||
-        reading->last_unix_ns >= reading->window->to_ns)
+    int64_t when_ns = reading->last_unix_ns - window->unix_at_zero_ns;
+    if (when_ns < window->from_ns || when_ns >= window->to_ns)
         return WM_OK;
-    int64_t when_ns = reading->last_unix_ns - run->anchor_unix_ns + run->anchor_ns;
     int status = take_numbers(reading, record, when_ns);
     return status < 0 ? status
                       : take_numbers(reading, json_object_get(record, "metrics"), when_ns);
@@ -218,11 +216,10 @@ static int take_all(struct reading *reading, json_t *whole)
     return WM_OK;
 }
 
-int wm_aipm_read_results(const char *path, const struct wm_run *run,
-                         const struct wm_metrics_window *window, struct wm_result *result,
-                         struct wm_error *err)
+int wm_aipm_read_results(const char *path, const struct wm_metrics_window *window,
+                         struct wm_metrics *metrics, struct wm_error *err)
 {
-    struct reading reading = { .run = run, .window = window, .result = result };
+    struct reading reading = { .window = window, .metrics = metrics };
     char *text = NULL;
     json_t *whole = NULL;
     size_t length = 0;
@@ -238,7 +235,7 @@ int wm_aipm_read_results(const char *path, const struct wm_run *run,
                              : take_all(&reading, whole);
         json_decref(whole);
         free(text);
-        wm_metrics_sort(result);
+        wm_metrics_sort(metrics);
     }
     return status < 0 ? out_of_memory(path, err) : WM_OK;
 }

@@ -20,10 +20,8 @@ int wm_aipm_write_results(const char *path, const struct wm_run *run,
                           const struct wm_result *result, struct wm_error *err);
 
 /* Adds what the file beside the recording at `path` says of the time from `from_ns` until
- * before `to_ns`, since 1970, to the metrics of the result. One that is not there, or
- * cannot be read, costs nothing. */
-int wm_aipm_read_results(const char *path, const struct wm_run *run,
-                         const struct wm_metrics_window *window, struct wm_result *result,
-                         struct wm_error *err);
+ * before `to_ns`. One that is not there, or cannot be read, costs nothing. */
+int wm_aipm_read_results(const char *path, const struct wm_metrics_window *window,
+                         struct wm_metrics *metrics, struct wm_error *err);
 
 #endif

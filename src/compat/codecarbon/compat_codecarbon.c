@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/base_clock.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_number.h"
 #include "base/text/base_text.h"

@@ -132,9 +132,9 @@ static char *fit_state(const struct csv *csv, const struct wm_result *result)
         if (!text || quoted_length(text) <= STATE_SIZE)
             return text;
         free(text);
-        if (shown.metric_count > 0) {
-            shown.metric_count = 0;
-            snprintf(shown.metrics_note, sizeof(shown.metrics_note),
+        if (shown.metrics.count > 0) {
+            shown.metrics.count = 0;
+            snprintf(shown.metrics.note, sizeof(shown.metrics.note),
                      "a CSV file has no room for them");
         } else if (shown.process_count > 0)
             shown.process_count--;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_clock.h"
 #include "base/text/base_lines.h"
 #include "base/text/base_number.h"
 #include "base/text/base_text.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_clock.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/run/record_run.h"

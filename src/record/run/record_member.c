@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_clock.h"
 #include "base/text/base_json.h"
 #include "base/text/base_text.h"
-#include "record/run/record_run.h"
 
 _Static_assert(sizeof(pid_t) == sizeof(int), "pid_t is stored as an int");
 

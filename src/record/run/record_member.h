@@ -23,6 +23,12 @@
 
 #include "base/base_error.h"
 
+/* Both may be NULL. */
+struct wm_pair {
+    char *key;
+    char *value;
+};
+
 struct wm_members;
 
 enum wm_member_type {

@@ -154,7 +154,7 @@ struct wm_result wm_result_unknown(void)
 void wm_result_release(struct wm_result *result)
 {
     wm_members_release(&results, result);
-    wm_metrics_release(result);
+    wm_metrics_release(&result->metrics);
     memset(result, 0, sizeof(*result));
 }
 
@@ -178,8 +178,8 @@ int wm_result_to_json(const struct wm_result *result, char **ret_text, struct wm
 {
     json_t *object = wm_members_json(&results, result);
 
-    if (result->metric_count > 0 || result->metrics_note[0])
-        wm_json_set(&object, "metrics", wm_metrics_json(result));
+    if (result->metrics.count > 0 || result->metrics.note[0])
+        wm_json_set(&object, "metrics", wm_metrics_json(&result->metrics));
     return print(object, ret_text, err);
 }
 
@@ -228,7 +228,8 @@ int wm_result_from_json(const char *text, struct wm_result *ret_result,
         return status;
     status = wm_members_read(&results, object, "result", &result, err);
     if (status == WM_OK)
-        status = wm_metrics_from_json(json_object_get(object, "metrics"), &result, err);
+        status =
+            wm_metrics_from_json(json_object_get(object, "metrics"), &result.metrics, err);
     json_decref(object);
 
     if (status < 0)

@@ -15,18 +15,11 @@
 #include <sys/types.h>
 
 #include "base/base_error.h"
+#include "record/record_metrics.h"
+#include "record/run/record_member.h"
 #include "wattmeter/source.h"
 
 #define WM_RECORDING_FORMAT 1
-
-/* Times lie between 0 and here, those read from a file too, so that neither the
- * difference of two nor a third added to it can overflow. */
-#define WM_TIME_MAX_NS ((INT64_C(1) << 62) - 1)
-
-struct wm_pair {
-    char *key;
-    char *value;
-};
 
 /* One source of the session: there, or why not. */
 struct wm_source_status {
@@ -87,20 +80,6 @@ struct wm_process_peak {
     int max_threads;
 };
 
-/* One value of a metric that the measured program writes itself; `order` is its place
- * in what was read. */
-struct wm_metric_point {
-    int64_t when_ns; /* CLOCK_MONOTONIC, as in the ticks */
-    double value;
-    size_t order;
-};
-
-struct wm_metric {
-    char *name;
-    struct wm_metric_point *points; /* in the order of time */
-    size_t count, room;
-};
-
 struct wm_result {
     int64_t end_ns;  /* CLOCK_MONOTONIC when the target ended or tracking stopped */
     int exit_status; /* -1: unknown or killed */
@@ -123,9 +102,7 @@ struct wm_result {
     struct wm_process_peak *processes; /* dearest first */
     size_t process_count;              /* in `processes` */
     uint64_t processes_seen;           /* all that were ever in the tree */
-    struct wm_metric *metrics;         /* see record_metrics.h */
-    size_t metric_count;
-    char metrics_note[512]; /* what was wrong with their file; empty if nothing */
+    struct wm_metrics metrics;
 };
 
 void wm_run_release(struct wm_run *run);

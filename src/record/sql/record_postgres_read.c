@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_clock.h"
 #include "base/text/base_url.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base_array.h"
+#include "base/base_clock.h"
 #include "base/text/base_utf8.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"

@@ -93,8 +93,8 @@ static void put_told(const struct wm_json_node *parent, const struct wm_result *
 {
     struct wm_json_node node = wm_json_object(parent, "metrics");
 
-    for (size_t i = 0; i < result->metric_count; i++) {
-        const struct wm_metric *metric = &result->metrics[i];
+    for (size_t i = 0; i < result->metrics.count; i++) {
+        const struct wm_metric *metric = &result->metrics.all[i];
         if (metric->count == 0)
             continue;
         struct wm_json_node one = wm_json_object(&node, metric->name);

@@ -209,8 +209,8 @@ static void print_told(const struct wm_text_view *view,
 {
     for (size_t i = 0; i < summary->run_count; i++) {
         const struct wm_result *result = &summary->runs[i].report->result;
-        for (size_t k = 0; k < result->metric_count; k++) {
-            const struct wm_metric *metric = &result->metrics[k];
+        for (size_t k = 0; k < result->metrics.count; k++) {
+            const struct wm_metric *metric = &result->metrics.all[k];
             char name[NAME_SIZE], figure[WM_QUANTITY_SIZE];
             struct wm_detail detail = { "" };
             if (metric->count == 0)
