@@ -2,15 +2,16 @@
 /* doctor.c - opens every source, looks at it often, and says how it is. */
 #include "wattmeter/doctor.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
+#include "base/text/base_text.h"
 #include "doctor/doctor_advisers.h"
 #include "doctor/doctor_pace.h"
-#include "doctor/doctor_silent.h"
 #include "source/source_config.h"
 #include "source/source_set.h"
 #include "track/account/track_account.h"
@@ -25,6 +26,13 @@
 /* Over less than this nobody can say that a counter is dead. */
 #define DEAD_AFTER_NS WM_NS_PER_S
 
+/* Labels of GPUs that do not answer; all zero: none. */
+struct silent {
+    char (*texts)[16];
+    const char **labels; /* the same: "gpu2" */
+    size_t count;
+};
+
 /* What is known of one source. */
 struct patient {
     struct wm_doctor_source finding;
@@ -32,7 +40,7 @@ struct patient {
     struct wm_doctor_channel *channels;
     struct wm_reading *readings;
     struct wm_pace *paces; /* one per channel */
-    struct wm_silent silent;
+    struct silent silent;
     size_t looks;
     int64_t asking_ns;         /* what all looks took */
     int64_t first_ns, last_ns; /* when they were */
@@ -80,6 +88,75 @@ static const char *without_name(const char *text, const char *name)
     return text;
 }
 
+static const char prefix[] = "gpu";
+
+/* The number in "gpu2"; false for labels of another kind. */
+static bool read_number(const char *label, uint64_t *ret_number)
+{
+    const char *end;
+
+    return strncmp(label, prefix, strlen(prefix)) == 0 &&
+           wm_text_u64(label + strlen(prefix), &end, ret_number) && *end == '\0';
+}
+
+/* Marks the numbers that answer; false where GPUs are not told by numbers. */
+static bool mark(const struct wm_source *source, bool *answers, size_t count)
+{
+    bool are_numbered = false;
+
+    for (size_t i = 0; i < wm_source_channel_count(source); i++) {
+        const struct wm_channel *channel = wm_source_channel(source, i);
+        uint64_t number;
+
+        if (channel->device_kind != WM_DEVICE_GPU)
+            continue;
+        if (!read_number(channel->label, &number))
+            return false;
+        are_numbered = true;
+        if (number < count)
+            answers[number] = true;
+    }
+    return are_numbered;
+}
+
+/* GPUs that the driver counts but that would not say who they are, and so have no channel
+ * to show it. Finds none where only some GPUs were asked for. */
+static int find_silent(const struct wm_source *source, const char *gpus,
+                       struct silent *ret_silent, struct wm_error *err)
+{
+    size_t count = wm_source_device_count(source);
+
+    if (count == 0 || (gpus && strcmp(gpus, "all") != 0))
+        return WM_OK;
+    bool *answers = calloc(count, sizeof(*answers));
+    ret_silent->texts = calloc(count, sizeof(*ret_silent->texts));
+    ret_silent->labels = calloc(count, sizeof(*ret_silent->labels));
+    if (!answers || !ret_silent->texts || !ret_silent->labels) {
+        free(answers);
+        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
+    }
+
+    bool are_numbered = mark(source, answers, count);
+    for (size_t i = 0; i < count && are_numbered; i++) {
+        size_t place = ret_silent->count;
+        if (answers[i])
+            continue;
+        snprintf(ret_silent->texts[place], sizeof(ret_silent->texts[place]), "%s%u", prefix,
+                 (unsigned)i);
+        ret_silent->labels[place] = ret_silent->texts[place];
+        ret_silent->count++;
+    }
+    free(answers);
+    return WM_OK;
+}
+
+static void release_silent(struct silent *silent)
+{
+    free(silent->labels);
+    free(silent->texts);
+    *silent = (struct silent) { 0 };
+}
+
 static int admit(struct patient *patient, const struct wm_source_member *member,
                  const struct wm_source_config *config, struct wm_error *err)
 {
@@ -107,7 +184,7 @@ static int admit(struct patient *patient, const struct wm_source_member *member,
         patient->finding.detail =
             without_name(wm_source_detail(patient->source), member->name);
 
-    int status = wm_silent_find(patient->source, config->gpus, &patient->silent, err);
+    int status = find_silent(patient->source, config->gpus, &patient->silent, err);
     patient->finding.silent = patient->silent.labels;
     patient->finding.silent_count = patient->silent.count;
     return status;
@@ -224,7 +301,7 @@ static int examine_tracker(struct patient *patient)
 {
     int perf_errno = wm_account_check(&patient->finding.detail);
 
-    patient->finding.name = "tracker";
+    patient->finding.name = WM_DOCTOR_TRACKER;
     patient->finding.summary = "CPU time of a command and all that it starts";
     patient->finding.health = perf_errno == 0 ? WM_HEALTH_GOOD : WM_HEALTH_PARTLY;
     return perf_errno;
@@ -301,7 +378,7 @@ void wm_doctor_free(struct wm_doctor *doctor)
         free(patient->channels);
         free(patient->readings);
         free(patient->paces);
-        wm_silent_release(&patient->silent);
+        release_silent(&patient->silent);
     }
     free(doctor->patients);
     wm_source_set_close(doctor->sources);

@@ -4,8 +4,11 @@
 #ifndef WM_DOCTOR_ADVISERS_H
 #define WM_DOCTOR_ADVISERS_H
 
-#include "doctor/doctor_advice.h"
-#include "wattmeter/source.h"
+#include "source/source_advice.h"
+#include "wattmeter/doctor.h"
+
+/* What stands for the tracker in the place of a source's name. */
+#define WM_DOCTOR_TRACKER "tracker"
 
 /* What `config` says completely: no path in it is NULL. `perf_errno` is 0, or why
  * there is no perf counter for a process tree. Looks and changes nothing. */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
@@ -11,13 +12,8 @@
 #include "source/source_guarded.h"
 #include "source/source_ops.h"
 
-/* A list that a reader can see, in an order that we chose. Backends that
- * register themselves from constructors would save these lines and lose both,
- * and a static library would silently drop the ones nobody refers to. */
-static const struct wm_source_ops *const table[] = {
-    &wm_source_host, &wm_source_tree, &wm_source_hwmon,   &wm_source_rapl,
-    &wm_source_nvml, &wm_source_drm,  &wm_source_battery, &wm_source_estimate,
-};
+#define WM_SOURCE_ADDRESS(name) &wm_source_##name,
+static const struct wm_source_ops *const table[] = { WM_SOURCES(WM_SOURCE_ADDRESS) };
 
 enum { TABLE_COUNT = sizeof(table) / sizeof(table[0]) };
 
@@ -55,6 +51,43 @@ const char *wm_source_summary(const char *name)
 {
     const struct wm_source_ops *ops = find_ops(name);
     return ops ? ops->summary : NULL;
+}
+
+const struct wm_source_traits *wm_source_traits(const char *name)
+{
+    static const struct wm_source_traits foreign = { .energy_rank = WM_ENERGY_FOREIGN };
+    const struct wm_source_ops *ops = find_ops(name);
+
+    return ops ? &ops->traits : &foreign;
+}
+
+static void advise_file(const struct wm_source_file *file,
+                        const struct wm_source_case *asked)
+{
+    const char *sysfs = asked->config->sysfs;
+
+    switch (file->kind) {
+    case WM_SOURCE_FILE:
+        wm_permission_files(asked->advice, sysfs, file->pattern, R_OK);
+        break;
+    case WM_SOURCE_COUNTER:
+        wm_permission_private_files(asked->advice, sysfs, file->pattern);
+        break;
+    case WM_SOURCE_DEVICE:
+        wm_permission_files(asked->advice, "/dev", file->pattern, R_OK | W_OK);
+        break;
+    }
+}
+
+void wm_source_advise(const char *name, const struct wm_source_case *asked)
+{
+    const struct wm_source_ops *ops = find_ops(name);
+    const struct wm_source_file *file = ops ? ops->files : NULL;
+
+    for (; file && file->pattern; file++)
+        advise_file(file, asked);
+    if (ops && ops->advise)
+        ops->advise(asked);
 }
 
 int wm_source_open(const char *name, const struct wm_source_config *config,

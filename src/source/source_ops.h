@@ -2,9 +2,8 @@
 /*
  * source_ops.h - what a backend provides; nothing outside src/source sees it.
  *
- * To add a backend: copy source_battery.c, fill in one `const struct
- * wm_source_ops`, name it at the end of this file and in the table of source.c.
- * No other file changes, the command line included.
+ * To add a backend: copy source_battery.c, fill in one `const struct wm_source_ops`, and
+ * name it in the list below. No other file changes, the command line included.
  */
 #ifndef WM_SOURCE_OPS_H
 #define WM_SOURCE_OPS_H
@@ -12,11 +11,34 @@
 #include <stdbool.h>
 
 #include "base/base_error.h"
+#include "source/source_advice.h"
+#include "source/source_traits.h"
 #include "wattmeter/source.h"
+
+/* A list that a reader can see, in the order in which the sources are opened and listed.
+ * Backends that register themselves from constructors would save these lines and lose
+ * both, and a static library would silently drop the ones nobody refers to. */
+/* clang-format off */
+#define WM_SOURCES(of) \
+    of(host) \
+    of(tree) \
+    of(hwmon) \
+    of(rapl) \
+    of(nvml) \
+    of(drm) \
+    of(battery) \
+    of(estimate)
+/* clang-format on */
 
 struct wm_source_ops {
     const char *name;
     const char *summary; /* one line, for people */
+    struct wm_source_traits traits;
+
+    /* What it cannot do without, ended by one without a pattern; and what else may be in
+     * its way, for the doctor, who asks for it after the files. Both may be missing. */
+    const struct wm_source_file *files;
+    void (*advise)(const struct wm_source_case *asked);
 
     /* The core allocates this many zeroed bytes and passes them to each
      * function below as `state`. */
@@ -77,14 +99,8 @@ struct wm_source_ops {
     void (*close)(void *state);
 };
 
-extern const struct wm_source_ops wm_source_host;
-extern const struct wm_source_ops wm_source_tree;
-extern const struct wm_source_ops wm_source_hwmon;
-extern const struct wm_source_ops wm_source_rapl;
-extern const struct wm_source_ops wm_source_nvml;
-extern const struct wm_source_ops wm_source_drm;
-extern const struct wm_source_ops wm_source_battery;
-extern const struct wm_source_ops wm_source_estimate;
+#define WM_SOURCE_DECLARED(name) extern const struct wm_source_ops wm_source_##name;
+WM_SOURCES(WM_SOURCE_DECLARED)
 
 /* A reading in two steps, for source_set.c, which reads many sources at once. Whether a
  * source is asked in a thread of its own; of others wm_source_begin() asks nothing, and

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "source/source_traits.h"
 #include "track/launch/track_run.h"
 #include "track/track_result.h"
 #include "track/track_state.h"
@@ -115,14 +116,14 @@ int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error
     int status = wm_track_check_new(tracker, err);
     if (status < 0)
         return status;
-    if (strcmp(name, "tree") == 0)
+    if (wm_source_traits(name)->is_of_every_target)
         return WM_OK; /* it is always there */
     status = wm_source_set_open(tracker->sources, name, &why);
     if (status < 0) {
         if (status != WM_EEXIST)
             wm_run_add_source(&tracker->run, name, false, why.text, NULL);
         if (status != WM_ENODEV && status != WM_EINVAL && status != WM_EEXIST &&
-            wm_run_is_gpu_source(name))
+            wm_source_traits(name)->has_gpus)
             tracker->run.gpus_unknown = true;
         return wm_fail(err, status, "%s", why.text);
     }
@@ -137,8 +138,8 @@ int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err)
     const char *name;
 
     for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
-        if (strcmp(name, "estimate") == 0 && !tracker->wants_estimate &&
-            wm_source_set_has_cpu_energy(tracker->sources))
+        if (wm_source_traits(name)->energy_rank == WM_ENERGY_MODEL &&
+            !tracker->wants_estimate && wm_source_set_has_cpu_energy(tracker->sources))
             continue;
         int status = wm_tracker_add(tracker, name, err);
         if (status == WM_EINVAL || status == WM_ENOMEM)

@@ -9,6 +9,7 @@
 
 #include "analyze/analyze_parts.h"
 #include "analyze/energy/analyze_figure.h"
+#include "source/source_traits.h"
 
 static const char *why_no_gpu(struct wm_report_builder *builder)
 {
@@ -17,7 +18,7 @@ static const char *why_no_gpu(struct wm_report_builder *builder)
 
     for (size_t i = 0; i < run->source_count; i++) {
         const struct wm_source_status *source = &run->sources[i];
-        if (!wm_run_is_gpu_source(source->name))
+        if (!source->name || !wm_source_traits(source->name)->has_gpus)
             continue;
         if (source->available)
             return run->gpu_count > 0 ? "no GPU was chosen" : "there is no GPU";

@@ -10,6 +10,7 @@
 #include "analyze/energy/analyze_devices.h"
 #include "analyze/energy/analyze_figure.h"
 #include "analyze/energy/analyze_totals.h"
+#include "source/source_traits.h"
 
 /* The order in which devices are shown. */
 static const enum wm_device_kind kinds[] = {
@@ -168,15 +169,21 @@ static void sum_kind(struct wm_report_builder *builder, enum wm_device_kind kind
         wm_build_sum_miss(ret_sum, why);
 }
 
-/* RAPL is what should know it; the other sources are there for other things, too. */
+static enum wm_energy_rank rank_of(const char *source)
+{
+    return wm_source_traits(source)->energy_rank;
+}
+
+/* Counters of the CPUs themselves are what should know it; the other sources are there
+ * for other things, too. */
 static const char *why_no_cpu(struct wm_report_builder *builder)
 {
     const struct wm_run *run = builder->analysis->run;
 
     for (size_t i = 0; i < run->source_count; i++) {
         const struct wm_source_status *source = &run->sources[i];
-        if (source->name && strcmp(source->name, "rapl") == 0)
-            return wm_build_why(builder, WM_NO_CHANNEL, "rapl");
+        if (source->name && rank_of(source->name) == WM_ENERGY_COUNTERS)
+            return wm_build_why(builder, WM_NO_CHANNEL, source->name);
     }
     return "no source of CPU energy is read";
 }
@@ -270,7 +277,7 @@ static void remark_estimate(struct wm_report_builder *builder)
         return;
     for (size_t i = 0; i < run->source_count; i++) {
         const struct wm_source_status *source = &run->sources[i];
-        if (source->name && strcmp(source->name, "estimate") == 0 && source->detail)
+        if (source->name && rank_of(source->name) == WM_ENERGY_MODEL && source->detail)
             wm_build_remark(builder, "CPU energy is not measured; it is %s",
                             source->detail);
     }

@@ -183,17 +183,6 @@ int wm_result_to_json(const struct wm_result *result, char **ret_text, struct wm
     return print(object, ret_text, err);
 }
 
-bool wm_run_is_gpu_source(const char *name)
-{
-    static const char *const names[] = { "nvml", "drm" };
-
-    for (size_t i = 0; name && i < COUNT(names); i++) {
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 bool wm_run_may_have_gpus(const struct wm_run *run)
 {
     return run->gpu_count > 0 || run->expected_gpu_count > 0 || run->gpus_unknown;

@@ -116,10 +116,6 @@ int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_err
 int wm_result_copy(const struct wm_result *result, struct wm_result *ret_copy,
                    struct wm_error *err);
 
-/* Whether a source of that name may find GPUs. Channels tell what a source reads, but one
- * that found nothing has none, and a run keeps no more of it than its status. */
-bool wm_run_is_gpu_source(const char *name);
-
 /* Whether there are GPUs, or nobody knows: a driver of theirs is in trouble. */
 bool wm_run_may_have_gpus(const struct wm_run *run);
 

@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_energy.c - the best first: counters of the CPU itself, sensors beside it, what
- * another tool told, and a model. */
+/* source_energy.c - sources by their rank (source_traits.h). */
 #include "source/cpu/source_energy.h"
 
 #include <string.h>
 
+#include "source/source_traits.h"
+
+/* More know the same only in a recording that was made to say so. */
+enum { SOURCES_MAX = 16 };
+
+static int rank_of(const char *source)
+{
+    return (int)wm_source_traits(source)->energy_rank;
+}
+
 const char *wm_energy_source(size_t index)
 {
-    static const char *const sources[] = { "rapl", "hwmon", "aipowermeter", "estimate" };
+    const char *name;
 
-    return index < sizeof(sources) / sizeof(sources[0]) ? sources[index] : NULL;
+    for (int rank = WM_ENERGY_NONE + 1; rank < WM_ENERGY_RANK_COUNT; rank++) {
+        for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
+            if (rank_of(name) == rank && index-- == 0)
+                return name;
+        }
+    }
+    return NULL;
 }
 
 /* The devices of a kind that one source has; how many. */
@@ -31,15 +46,44 @@ static size_t look_at(const struct wm_energy_offers *offers, enum wm_device_kind
     return found;
 }
 
+static bool is_listed(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The sources that have devices of the kind, the best first; how many. */
+static size_t list_sources(const struct wm_energy_offers *offers, enum wm_device_kind kind,
+                           const char *names[SOURCES_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < offers->count && count < SOURCES_MAX; i++) {
+        struct wm_energy_offer offer = offers->offer(offers->list, i);
+        int rank = rank_of(offer.source);
+        if (offer.kind != kind || rank == WM_ENERGY_NONE ||
+            is_listed(names, count, offer.source))
+            continue;
+        size_t place = count++;
+        for (; place > 0 && rank_of(names[place - 1]) > rank; place--)
+            names[place] = names[place - 1];
+        names[place] = offer.source;
+    }
+    return count;
+}
+
 static void choose(const struct wm_energy_offers *offers, enum wm_device_kind kind,
                    bool refuses_estimates, struct wm_energy_choice *ret_choice)
 {
     struct wm_energy_choice choice, best = { 0 };
-    const char *source;
+    const char *names[SOURCES_MAX];
+    size_t count = list_sources(offers, kind, names);
 
-    for (size_t i = 0; !best.is_known && (source = wm_energy_source(i)) != NULL; i++) {
-        if (look_at(offers, kind, source, &choice) == 0)
-            continue;
+    for (size_t i = 0; i < count && !best.is_known; i++) {
+        look_at(offers, kind, names[i], &choice);
         if (refuses_estimates && choice.is_estimated)
             best.is_refused = true;
         else if (!best.source || choice.is_known)

@@ -15,9 +15,8 @@
 
 #include "wattmeter/source.h"
 
-/* Several sources may know the energy of the same CPUs and memory; NULL past the last,
- * the best first. Not each of them can be opened: the channels of some are in
- * recordings only. */
+/* The sources of this build that know the energy of CPUs and memory, the best first; NULL
+ * past the last. */
 const char *wm_energy_source(size_t index);
 
 /* A device that a source has energy or power of. */

@@ -425,6 +425,8 @@ static void rapl_close(void *state)
 const struct wm_source_ops wm_source_rapl = {
     .name = "rapl",
     .summary = "energy of CPUs and memory, by their own counters (RAPL)",
+    .traits = { .energy_rank = WM_ENERGY_COUNTERS },
+    .advise = wm_rapl_advise,
     .state_size = sizeof(struct rapl),
     .open = rapl_open,
     .channels = rapl_channels,

@@ -135,4 +135,8 @@ extern const struct wm_rapl_way wm_rapl_perf;
 extern const struct wm_rapl_way wm_rapl_powercap;
 extern const struct wm_rapl_way wm_rapl_msr;
 
+/* What keeps the counters from being read; for the doctor. */
+struct wm_source_case;
+void wm_rapl_advise(const struct wm_source_case *asked);
+
 #endif

@@ -158,9 +158,20 @@ static void hwmon_close(void *state)
     free(hwmon->channels);
 }
 
+static const struct wm_source_file files[] = {
+    { WM_SOURCE_FILE, "class/hwmon/hwmon*/temp*_input" },
+    { WM_SOURCE_COUNTER, "class/hwmon/hwmon*/energy*_input" },
+    { WM_SOURCE_COUNTER, "class/hwmon/hwmon*/power*_input" },
+    { WM_SOURCE_COUNTER, "class/hwmon/hwmon*/power*_average" },
+    { WM_SOURCE_COUNTER, "class/hwmon/hwmon*/device/power*_average" },
+    { 0 },
+};
+
 const struct wm_source_ops wm_source_hwmon = {
     .name = "hwmon",
     .summary = "CPU temperature, and power and energy sensors, from hwmon",
+    .traits = { .energy_rank = WM_ENERGY_SENSORS },
+    .files = files,
     .state_size = sizeof(struct hwmon),
     .open = hwmon_open,
     .channels = hwmon_get_channels,

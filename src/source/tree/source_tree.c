@@ -428,6 +428,7 @@ static void source_close(void *state)
 const struct wm_source_ops wm_source_tree = {
     .name = "tree",
     .summary = "a process and its descendants: memory, threads",
+    .traits = { .is_of_every_target = true },
     .state_size = sizeof(struct tree_source),
     .open = source_open,
     .channels = source_channels,

@@ -10,6 +10,7 @@
 #include "base/base_clock.h"
 #include "source/cpu/source_energy.h"
 #include "source/source_set.h"
+#include "source/source_traits.h"
 
 /* Of each reason why there is no device, so that all of them find room. */
 enum { LACK_MAX = 110 };
@@ -20,10 +21,6 @@ enum { LACK_MAX = 110 };
 /* A counter that shows nothing new for so long is not merely slow. */
 #define STALL_NS WM_NS_PER_S
 #define STALL_PERIODS 5
-
-static const char *const gpu_sources[] = { "nvml", "drm" };
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct wm_meter_inputs {
     struct wm_source_set *sources;
@@ -123,12 +120,9 @@ static int open_cpus(struct wm_meter_inputs *inputs, const struct wm_meter_optio
     const char *name;
 
     for (size_t i = 0; (name = wm_energy_source(i)) != NULL; i++) {
-        bool is_estimate = strcmp(name, "estimate") == 0;
+        bool is_model = wm_source_traits(name)->energy_rank == WM_ENERGY_MODEL;
 
-        /* Some can be read in recordings only. */
-        if (!wm_source_summary(name))
-            continue;
-        if (is_estimate && !options->estimate && !options->cpu_watts)
+        if (is_model && !options->estimate && !options->cpu_watts)
             continue;
         int status = open_source(inputs, name, &inputs->no_cpu, err);
         if (status < 0)
@@ -140,14 +134,17 @@ static int open_cpus(struct wm_meter_inputs *inputs, const struct wm_meter_optio
 static int open_gpus(struct wm_meter_inputs *inputs, const char *words,
                      struct wm_error *err)
 {
+    const char *name;
     int status = WM_OK;
 
     if (words && strcmp(words, "none") == 0) {
         wm_fail(&inputs->no_gpu, WM_ENODEV, "no GPU was chosen");
         return WM_OK;
     }
-    for (size_t i = 0; i < COUNT(gpu_sources) && status == WM_OK; i++)
-        status = open_source(inputs, gpu_sources[i], &inputs->no_gpu, err);
+    for (size_t i = 0; (name = wm_source_name(i)) != NULL && status == WM_OK; i++) {
+        if (wm_source_traits(name)->has_gpus)
+            status = open_source(inputs, name, &inputs->no_gpu, err);
+    }
     return status;
 }
 

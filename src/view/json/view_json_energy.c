@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_json_energy.c - the joules of a report in JSON. */
+#include "source/source_traits.h"
 #include "view/json/view_json_node.h"
 
 #include <string.h>
@@ -43,10 +44,11 @@ static void put_split(const struct wm_json_node *parent,
     wm_json_percent(parent, "tree_uncertainty_percent", &split->tree_uncertainty);
 }
 
-/* Whether RAPL knows it, whose figures stand together. */
+/* Whether it is of the CPUs' own counters, whose figures stand together. */
 static bool is_psys(const struct wm_device_energy *device)
 {
-    return device->kind == WM_DEVICE_PLATFORM && strcmp(device->source, "rapl") == 0;
+    return device->kind == WM_DEVICE_PLATFORM &&
+           wm_source_traits(device->source)->energy_rank == WM_ENERGY_COUNTERS;
 }
 
 static bool is_package(const struct wm_device_energy *device)

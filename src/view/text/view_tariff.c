@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text/base_text.h"
+#include "source/source_traits.h"
 
 #define MOST_PRICE 1e6
 #define MOST_CARBON 1e5
@@ -82,7 +83,8 @@ struct wm_value wm_tariff_amount(const struct wm_tariff *tariff,
 
 static bool is_battery(const struct wm_device_energy *device)
 {
-    return device->kind == WM_DEVICE_PLATFORM && strcmp(device->source, "battery") == 0;
+    return device->kind == WM_DEVICE_PLATFORM &&
+           wm_source_traits(device->source)->is_battery;
 }
 
 static void add_battery(const struct wm_device_energy *device, struct wm_platform *platform)

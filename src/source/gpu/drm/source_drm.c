@@ -513,10 +513,33 @@ static void drm_close(void *state)
     free(drm->cards);
 }
 
+static const struct wm_source_file files[] = {
+    { WM_SOURCE_FILE, "class/drm/card[0-9]*/device/hwmon/hwmon*/*[0-9]_input" },
+    { WM_SOURCE_FILE, "class/drm/card[0-9]*/device/hwmon/hwmon*/*[0-9]_average" },
+    { 0 },
+};
+
+/* Where no file is in the way it is other people's processes. */
+static void drm_advise(const struct wm_source_case *asked)
+{
+    char program[WM_ADVICE_SIZE];
+
+    if (asked->advice->count > 0 || !asked->lacks_some)
+        return;
+    wm_permission_program(program, sizeof(program));
+    wm_permission_capability(
+        asked->advice,
+        "the GPU's users belong to others, whose /proc files only root may read",
+        "cap_sys_ptrace+ep", program);
+}
+
 const struct wm_source_ops wm_source_drm = {
     .name = source_name,
     .summary =
         "AMD and Intel GPUs: energy, power, utilization, memory, temperature, processes",
+    .traits = { .has_gpus = true },
+    .files = files,
+    .advise = drm_advise,
     .state_size = sizeof(struct drm),
     .look = drm_look,
     .open = drm_open,

@@ -634,9 +634,18 @@ static void nvml_close(void *state)
     free(nvml->ids);
 }
 
+static const struct wm_source_file files[] = {
+    { WM_SOURCE_DEVICE, "nvidia[0-9]*" },
+    { WM_SOURCE_DEVICE, "nvidiactl" },
+    { 0 },
+};
+
 const struct wm_source_ops wm_source_nvml = {
     .name = "nvml",
     .summary = "NVIDIA GPUs: energy, power, utilization, memory, temperature, processes",
+    .traits = { .has_gpus = true, .takes_gpu_places = true },
+    .files = files,
+    .advise = wm_nvml_advise,
     .state_size = sizeof(struct nvml),
     .look = nvml_look,
     .open = nvml_open,

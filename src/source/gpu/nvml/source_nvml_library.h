@@ -155,4 +155,9 @@ enum wm_reading_state nvml_state(int nvml_status);
  * up in reports and recordings. */
 void nvml_clean_text(char *text, size_t size);
 
+/* What keeps NVIDIA's GPUs from being read, such as a library that is not here; for the
+ * doctor. */
+struct wm_source_case;
+void wm_nvml_advise(const struct wm_source_case *asked);
+
 #endif

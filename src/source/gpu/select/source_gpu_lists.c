@@ -10,6 +10,7 @@
 #include "base/base_file.h"
 #include "source/gpu/select/source_gpu_select.h"
 #include "source/gpu/source_gpu_open.h"
+#include "source/source_traits.h"
 
 /* A source of GPUs, and the chosen ones among them. */
 struct part {
@@ -75,7 +76,7 @@ static int append(struct part *part, size_t place, const char *identity)
 {
     char text[24] = "";
 
-    if (strcmp(part->source, "nvml") == 0)
+    if (wm_source_traits(part->source)->takes_gpu_places)
         snprintf(text, sizeof(text), "%zu=", place);
     size_t room = part->length + strlen(",") + strlen(text) + strlen(identity) + 1;
     char *grown = realloc(part->list, room);
