@@ -53,9 +53,7 @@ struct wm_recorder {
     struct wm_gap *gaps;
     size_t gap_room, gap_count, gap_done; /* those before `gap_done` are written */
     struct wm_regions_part waiting;       /* regions, */
-    struct wm_regions_part taken;      /* and those from before, until they are written */
-    uint64_t given;                    /* calls, and so many of them */
-    uint64_t waiting_from, taken_from; /* before the first one in each part */
+    struct wm_regions_part taken; /* and those from before, until they are written */
     bool stop;
     int64_t last_ns; /* of the latest tick */
     uint64_t lost_ticks, lost_gaps, lost_regions;
@@ -178,7 +176,6 @@ static bool write_regions(struct wm_recorder *recorder)
         empty.first_path = wm_regions_part_next_path(&recorder->taken);
         empty.first_thread = wm_regions_part_next_thread(&recorder->taken);
         recorder->waiting = empty;
-        recorder->taken_from = recorder->waiting_from;
     }
     const struct wm_region_batch batch = wm_regions_part_batch(&recorder->taken);
 
@@ -399,9 +396,6 @@ static void add_call(struct wm_recorder *recorder, const struct wm_region_record
 {
     struct wm_regions_part *part = &recorder->waiting;
 
-    if (part->call_count == 0)
-        recorder->waiting_from = recorder->given;
-    recorder->given++;
     if (part->call_count >= CALLS_MAX || call->path >= wm_regions_part_next_path(part) ||
         call->thread >= wm_regions_part_next_thread(part) ||
         wm_regions_part_add_call(part, call) < 0)
@@ -417,8 +411,6 @@ void wm_recorder_regions(struct wm_recorder *recorder, const struct wm_region_ba
         add_threads(&recorder->waiting, batch);
         for (size_t i = 0; i < batch->call_count; i++)
             add_call(recorder, &batch->calls[i]);
-    } else {
-        recorder->given += batch->call_count;
     }
     if (!was_much && is_much(recorder))
         pthread_cond_signal(&recorder->wake);
@@ -433,18 +425,6 @@ bool wm_recorder_has_room(struct wm_recorder *recorder, size_t calls)
     size_t waiting = recorder->waiting.call_count;
     pthread_mutex_unlock(&recorder->lock);
     return waiting == 0 || calls <= CALLS_MAX - waiting;
-}
-
-uint64_t wm_recorder_regions_settled(struct wm_recorder *recorder)
-{
-    pthread_mutex_lock(&recorder->lock);
-    uint64_t settled = recorder->given;
-    if (recorder->taken.call_count > 0)
-        settled = recorder->taken_from;
-    else if (recorder->waiting.call_count > 0)
-        settled = recorder->waiting_from;
-    pthread_mutex_unlock(&recorder->lock);
-    return settled;
 }
 
 static void stop_thread(struct wm_recorder *recorder)

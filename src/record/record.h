@@ -55,10 +55,6 @@ void wm_recorder_regions(struct wm_recorder *recorder, const struct wm_region_ba
  * does. */
 bool wm_recorder_has_room(struct wm_recorder *recorder, size_t calls);
 
-/* How many of the calls that were given first need not be kept by the giver any more:
- * they are in the file, or lost. */
-uint64_t wm_recorder_regions_settled(struct wm_recorder *recorder);
-
 /* Writes out the queue, stops the thread, and puts what was lost, and why, into
  * `result->recording_trouble`, `result->lost_ticks` and `result->lost_regions`. */
 void wm_recorder_flush(struct wm_recorder *recorder, struct wm_result *result);

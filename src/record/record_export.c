@@ -3,7 +3,6 @@
 #include "base/text/base_utf8.h"
 #include "record/record_queue.h"
 #include "record/record_read.h"
-#include "record/record_read_left.h"
 #include "record/record_target.h"
 
 static int write_batch(const struct wm_target *target, struct wm_queue *queue,
@@ -71,28 +70,11 @@ static int copy_all(struct wm_recording *recording, const struct wm_target *targ
     return status;
 }
 
-/* What a killed tracker left behind is written too: the new recording has no need to look
- * for it, and says what may be missing. */
-static int describe(const struct wm_recording *recording, struct wm_run *ret_run,
-                    char remark[WM_LEFT_REMARK], struct wm_error *err)
-{
-    *ret_run = *wm_recording_run(recording);
-    int status = wm_left_look(ret_run, remark, err);
-    if (status > 0) {
-        ret_run->regions_folder = NULL;
-        if (remark[0])
-            ret_run->regions_remark = remark;
-    }
-    return status;
-}
-
 int wm_recording_export(struct wm_recording *recording, const char *path,
                         enum wm_record_mode mode, struct wm_error *err)
 {
     const struct wm_recorder_ops *ops = NULL;
     struct wm_target target;
-    struct wm_run run;
-    char remark[WM_LEFT_REMARK];
     size_t count = 0;
 
     if (!wm_recording_at_start(recording))
@@ -105,10 +87,8 @@ int wm_recording_export(struct wm_recording *recording, const char *path,
         return wm_fail(err, WM_EINVAL, "%s: is the recording itself", wm_text_path(path));
 
     const struct wm_channel *channels = wm_recording_channels(recording, &count);
-    status = describe(recording, &run, remark, err);
-    if (status < 0)
-        return status;
-    status = wm_target_open_draft(&target, ops, path, mode, &run, channels, count, err);
+    status = wm_target_open_draft(&target, ops, path, mode, wm_recording_run(recording),
+                                  channels, count, err);
     if (status < 0)
         return status;
     return wm_target_finish(&target, copy_all(recording, &target, err), err);

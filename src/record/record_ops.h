@@ -139,10 +139,6 @@ struct wm_reader_ops {
      * the format keeps none. */
     int (*regions)(void *state, struct wm_region_batch *ret_batch, struct wm_error *err);
 
-    /* When the last tick was, wherever next() is; asked once regions() has given the
-     * last, which it is there with. -1: there is none. */
-    int (*last_tick)(void *state, int64_t *ret_when_ns, struct wm_error *err);
-
     /* After the end: looks again, so that next() goes on with the ticks written
      * since, and regions() with the regions, and the head has the gaps written since.
      * May be missing. */

@@ -15,7 +15,6 @@
 #include "base/text/base_utf8.h"
 #include "record/record_ops.h"
 #include "record/record_read_join.h"
-#include "record/record_read_left.h"
 
 static const struct wm_reader_ops *const readers[] = {
     &wm_reader_sqlite, &wm_reader_csv,      &wm_reader_aipm,
@@ -34,8 +33,6 @@ struct wm_recording {
     ino_t inode; /* 0 where a URL leads */
     bool started;
     const volatile sig_atomic_t *stop; /* or NULL */
-    struct wm_left left;               /* regions of a tracker that was killed, */
-    bool has_left;                     /* once they have been read */
     max_align_t state[];
 };
 
@@ -220,7 +217,6 @@ void wm_recording_close(struct wm_recording *recording)
     if (!recording)
         return;
     recording->ops->close(recording->state);
-    wm_left_release(&recording->left);
     free(recording->path);
     free(recording);
 }
@@ -288,31 +284,6 @@ size_t wm_recording_gaps(const struct wm_recording *recording,
     return head_of(recording)->gap_count;
 }
 
-/* What the recording lacks as its tracker was killed. */
-static int read_left(struct wm_recording *recording, struct wm_region_batch *ret_batch,
-                     struct wm_error *err)
-{
-    struct wm_reader_head *head = (struct wm_reader_head *)recording->state;
-    struct wm_left *left = &recording->left;
-    int64_t end_ns = -1;
-
-    if (!wm_left_is_there(&head->run))
-        return 0;
-    int status = recording->ops->last_tick(recording->state, &end_ns, err);
-    if (status == WM_OK && end_ns < 0)
-        end_ns = head->run.anchor_ns;
-    if (status == WM_OK)
-        status = wm_left_read(left, &head->run, end_ns, ret_batch, err);
-    if (status < 0 || !left->remark[0])
-        return status;
-    char *remark = strdup(left->remark);
-    if (!remark)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
-    free(head->run.regions_remark);
-    head->run.regions_remark = remark;
-    return status;
-}
-
 int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch *ret_batch,
                          struct wm_error *err)
 {
@@ -322,17 +293,7 @@ int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch 
         return 0;
     if (wm_recording_check_stop(recording, err) < 0)
         return WM_ECANCELED;
-    int status = ops->regions(recording->state, ret_batch, err);
-    if (status < 0 || recording->has_left || wm_recording_result(recording) ||
-        ops == &wm_reader_join) /* which asks another recording */
-        return status;
-    if (status > 0) {
-        int noted = wm_left_note(&recording->left, ret_batch, err);
-        return noted < 0 ? noted : status;
-    }
-    status = read_left(recording, ret_batch, err);
-    recording->has_left = status > 0;
-    return status;
+    return ops->regions(recording->state, ret_batch, err);
 }
 
 const char *wm_recording_path(const struct wm_recording *recording)

@@ -332,15 +332,8 @@ static int join_regions(void *state, struct wm_region_batch *ret_batch,
                         struct wm_error *err)
 {
     struct join *join = state;
-    int status = wm_recording_regions(join->recording, ret_batch, err);
-    const char *remark = wm_recording_run(join->recording)->regions_remark;
 
-    /* The last batch may have brought it. */
-    if (status < 0 || !remark || join->head.run.regions_remark)
-        return status;
-    join->head.run.regions_remark = strdup(remark);
-    return join->head.run.regions_remark ? status
-                                         : wm_fail(err, WM_ENOMEM, "out of memory");
+    return wm_recording_regions(join->recording, ret_batch, err);
 }
 
 const struct wm_reader_ops wm_reader_join = {

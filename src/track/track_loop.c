@@ -125,8 +125,8 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
     struct pollfd fds[] = { { .fd = tracker->end_fd, .events = POLLIN },
                             { .fd = tracker->wake_fd, .events = POLLIN },
                             { .fd = -1, .events = POLLIN } };
-    int64_t wait_ns = tracker->due_ns - wm_clock_monotonic_ns();
-    int64_t regions_ns = INT64_MAX;
+    int64_t begun_ns = wm_clock_monotonic_ns(), regions_ns = INT64_MAX;
+    int64_t wait_ns = tracker->due_ns - begun_ns;
 
     if (tracker->regions)
         fds[2].fd = wm_track_regions_fd(tracker->regions, &regions_ns);
@@ -154,7 +154,8 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
     }
     if (now_ns >= tracker->due_ns)
         take_due_tick(tracker, now_ns);
-    else if (tracker->regions && (regions_ns < INT64_MAX || (ready > 0 && fds[2].revents)))
+    else if (tracker->regions &&
+             (now_ns - begun_ns >= regions_ns || (ready > 0 && fds[2].revents)))
         wm_track_regions_drain(tracker->regions, drain_until(tracker, now_ns));
 
     size_t alive = 1;

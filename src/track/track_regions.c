@@ -9,7 +9,6 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "region/drain/region_journal.h"
 #include "region/mark/region_local.h"
 
 /* Calls that are given to the recorder at a time. */
@@ -28,6 +27,12 @@ _Static_assert(IDLE_TICKS < WM_REGIONS_WAITING_LEAST, "the analysis keeps them u
 #define HOLD_AT_END_NS (2 * WM_NS_PER_S)
 #define HOLD_STEP_NS WM_NS_PER_MS
 
+/* The recorder is given the calls that are over at least so often, however long the time
+ * between two ticks is. It writes at least twice a second, so that a call which ended a
+ * second before the tracker is killed is in the recording, with a quarter of a second to
+ * spare for the writing. */
+#define GIVE_NS (250 * WM_NS_PER_MS)
+
 /* How often rings are drained that can no longer ask for it. */
 #define CUT_OFF_STEP_NS (10 * WM_NS_PER_MS)
 
@@ -38,23 +43,18 @@ struct wm_track_regions {
     struct wm_analysis *analysis;
     struct wm_recorder *recorder; /* NULL: none */
 
-    /* What keeps calls until the recorder has written them; made with the first ring. */
-    struct wm_region_journal *journal;
-    bool no_journal;   /* it could not be made */
-    bool is_journaled; /* the event that comes again is in it already */
-
     struct wm_region_record *batch; /* with a recorder: room for BATCH_MAX */
     size_t count;
     bool has_room;           /* for that batch */
     uint32_t paths, threads; /* that the recorder has been told of */
-    uint64_t given;          /* calls */
 
     int64_t held_ns;     /* since when the recording has had no room, or 0 */
     int64_t hold_max_ns; /* how long that is borne */
     bool is_holding;     /* the last draining stopped for it, */
     bool has_more;       /* or for the time */
 
-    int idle_ticks; /* since the last draining */
+    int64_t looked_ns; /* at the rings, the last time */
+    int idle_ticks;    /* since the last draining */
 };
 
 int wm_track_regions_new(struct wm_track_regions **ret_regions, struct wm_error *err)
@@ -81,7 +81,6 @@ void wm_track_regions_free(struct wm_track_regions *regions)
         return;
     if (regions->is_local)
         wm_region_listen(NULL, NULL);
-    wm_region_journal_free(regions->journal);
     wm_region_calls_free(regions->calls);
     wm_region_inbox_free(regions->inbox);
     free(regions->batch);
@@ -110,33 +109,6 @@ int wm_track_regions_listen(struct wm_track_regions *regions, struct wm_error *e
     return status;
 }
 
-/* The journal exists as soon as there is anything for it. */
-static struct wm_region_journal *journal(struct wm_track_regions *regions)
-{
-    if (!regions->journal && !regions->no_journal && regions->recorder)
-        regions->no_journal = wm_region_journal_new(wm_region_inbox_path(regions->inbox),
-                                                    &regions->journal, NULL) < 0;
-    return regions->journal;
-}
-
-static int note_name(void *context, uint32_t thread, uint32_t local, uint32_t number,
-                     const char *name)
-{
-    struct wm_region_journal *to = journal(context);
-
-    if (to)
-        wm_region_journal_add_name(to, thread, local, number, name);
-    return WM_OK;
-}
-
-static void keep(void *context)
-{
-    struct wm_track_regions *regions = context;
-
-    if (regions->journal)
-        wm_region_journal_keep(regions->journal);
-}
-
 int wm_track_regions_set_takers(struct wm_track_regions *regions,
                                 struct wm_analysis *analysis, struct wm_recorder *recorder,
                                 struct wm_error *err)
@@ -148,7 +120,6 @@ int wm_track_regions_set_takers(struct wm_track_regions *regions,
     if (status < 0)
         return status;
     if (recorder) {
-        wm_region_inbox_watch(regions->inbox, note_name, keep, regions);
         regions->batch = malloc(BATCH_MAX * sizeof(*regions->batch));
         if (!regions->batch)
             return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
@@ -193,7 +164,6 @@ static void give_batch(struct wm_track_regions *regions)
         if (regions->paths == path_count && regions->threads == thread_count) {
             batch.calls = regions->batch;
             batch.call_count = regions->count;
-            regions->given += regions->count;
             regions->count = 0;
             regions->has_room = false;
         }
@@ -246,29 +216,6 @@ static int take_edge(void *context, const struct wm_region_edge *edge)
     return WM_OK;
 }
 
-/* Of which `written` are in the recording. */
-static void settle(struct wm_track_regions *regions, uint64_t written)
-{
-    wm_region_journal_settle(regions->journal, regions->inbox, regions->calls,
-                             regions->given + regions->count, written);
-}
-
-/* False when there is no room in it, which there will be with the recording's progress. */
-static bool write_down(struct wm_track_regions *regions,
-                       const struct wm_region_event *event, struct wm_region_thread thread,
-                       const char *name)
-{
-    struct wm_region_journal *to = regions->is_journaled ? NULL : journal(regions);
-
-    while (to && !wm_region_journal_add(to, event, thread, name)) {
-        if (hold(regions))
-            return false;
-        settle(regions, UINT64_MAX);
-    }
-    regions->is_journaled = true;
-    return true;
-}
-
 static int take_event(void *context, const struct wm_region_event *event)
 {
     struct wm_track_regions *regions = context;
@@ -276,13 +223,7 @@ static int take_event(void *context, const struct wm_region_event *event)
     bool is_named = event->kind == WM_REGION_BEGINS || event->kind == WM_REGION_STARTS;
     const char *name = is_named ? wm_region_inbox_name(regions->inbox, event->name) : NULL;
 
-    if (!write_down(regions, event, thread, name))
-        return WM_EIO;
-    int status =
-        wm_region_calls_event(regions->calls, event, thread, name, take_edge, regions);
-    if (status == WM_OK)
-        regions->is_journaled = false;
-    return status;
+    return wm_region_calls_event(regions->calls, event, thread, name, take_edge, regions);
 }
 
 /* Up to `ret_complete_ns`, unless it had to stop. */
@@ -297,16 +238,17 @@ static int drain(struct wm_track_regions *regions, bool is_last, int64_t deadlin
         give_batch(regions);
     if (status >= 0)
         wm_analysis_regions_complete(regions->analysis, *ret_complete_ns);
-
-    /* An event that comes again would be in the journal, but not yet in the calls. */
-    if (regions->journal && !regions->is_journaled)
-        settle(regions, wm_recorder_regions_settled(regions->recorder));
     return status;
 }
 
 void wm_track_regions_drain(struct wm_track_regions *regions, int64_t deadline_ns)
 {
     int64_t complete_ns;
+
+    regions->looked_ns = wm_clock_monotonic_ns();
+    if (regions->idle_ticks < IDLE_TICKS && wm_region_inbox_is_idle(regions->inbox))
+        return;
+    regions->idle_ticks = 0;
 
     /* Ticks that are ahead of the edges by more than can be kept would do harm. */
     if (wm_analysis_regions_are_behind(regions->analysis))
@@ -316,22 +258,32 @@ void wm_track_regions_drain(struct wm_track_regions *regions, int64_t deadline_n
 
 void wm_track_regions_tick(struct wm_track_regions *regions, int64_t deadline_ns)
 {
-    if (wm_region_inbox_is_idle(regions->inbox) && ++regions->idle_ticks < IDLE_TICKS)
-        return;
-    regions->idle_ticks = 0;
+    regions->idle_ticks++;
     wm_track_regions_drain(regions, deadline_ns);
+}
+
+/* Until the recorder is to be given what there is. */
+static int64_t until_giving(const struct wm_track_regions *regions)
+{
+    int64_t passed_ns = wm_clock_monotonic_ns() - regions->looked_ns;
+
+    if (!regions->recorder)
+        return INT64_MAX;
+    return passed_ns < GIVE_NS ? GIVE_NS - passed_ns : 0;
 }
 
 int wm_track_regions_fd(const struct wm_track_regions *regions, int64_t *ret_wait_ns)
 {
-    if (regions->has_more)
+    if (regions->has_more) {
         *ret_wait_ns = 0;
-    else if (regions->is_holding)
+    } else if (regions->is_holding) {
         *ret_wait_ns = HOLD_STEP_NS;
-    else if (wm_region_inbox_is_cut_off(regions->inbox))
+    } else if (wm_region_inbox_is_cut_off(regions->inbox)) {
         *ret_wait_ns = CUT_OFF_STEP_NS;
-    else
+    } else {
+        *ret_wait_ns = until_giving(regions);
         return wm_region_inbox_fd(regions->inbox);
+    }
     return -1;
 }
 

@@ -5,9 +5,8 @@
  *
  * Everything goes to the analysis at once. The recording may be slow: then what is in the
  * rings is left there for a moment, which is the only thing that ever holds up the target,
- * and after that it is the recording that loses calls, and counts them. What the recording
- * does not have yet is in a journal beside the rings, so that it is found there should the
- * tracker be killed.
+ * and after that it is the recording that loses calls, and counts them. Should the tracker
+ * be killed, the recording has the calls that ended more than a second before.
  */
 #ifndef WM_TRACK_REGIONS_H
 #define WM_TRACK_REGIONS_H
@@ -38,15 +37,16 @@ int wm_track_regions_set_takers(struct wm_track_regions *regions,
                                 struct wm_analysis *analysis, struct wm_recorder *recorder,
                                 struct wm_error *err);
 
-/* Takes what is in the rings, or of that what can be had up to `deadline_ns`. */
+/* Takes what is in the rings, or of that what can be had up to `deadline_ns`. Without rings
+ * it mostly does nothing. */
 void wm_track_regions_drain(struct wm_track_regions *regions, int64_t deadline_ns);
 
-/* The same after a tick; without rings it mostly does nothing. */
+/* The same after a tick. */
 void wm_track_regions_tick(struct wm_track_regions *regions, int64_t deadline_ns);
 
 /* Becomes readable when draining is due; -1 where that is known already, as after a
- * deadline, or while it has to wait for the recording: it is to go on after
- * `*ret_wait_ns`. */
+ * deadline, or while it has to wait for the recording. In any case it is due after
+ * `*ret_wait_ns`; INT64_MAX: with the next tick. */
 int wm_track_regions_fd(const struct wm_track_regions *regions, int64_t *ret_wait_ns);
 
 /* Takes all that is left, after the last tick. What is open then broke off at `end_ns`, or

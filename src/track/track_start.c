@@ -125,9 +125,7 @@ static int make_regions(struct wm_tracker *tracker, struct wm_error *err)
         tracker->regions = NULL;
         return wm_run_set_regions_remark(&tracker->run, why.text, err);
     }
-    tracker->run.regions_folder = strdup(wm_track_regions_path(tracker->regions));
-    return tracker->run.regions_folder ? WM_OK
-                                       : wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+    return WM_OK;
 }
 
 /* The first tick, with what was read for it before. What regions take is made as late as

@@ -176,19 +176,20 @@ static int killed(const long *numbers)
     return raise(SIGKILL);
 }
 
-/* For MILLISECONDS, with a PAUSE in each call; says where its regions go, then how often it
- * has done it, and STAYS. */
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* For MILLISECONDS, with a PAUSE in each call; says how often it has done it. */
 static int repeats(const long *numbers)
 {
-    struct timespec now, end;
-    const char *inbox = getenv("WATTMETER_REGIONS");
+    int64_t until_ns = now_ns() + numbers[0] * 1000000;
     long count = 0;
 
-    printf("%s\n", inbox ? inbox : "");
-    fflush(stdout);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += numbers[0] / 1000;
-    end.tv_nsec += numbers[0] % 1000 * 1000000;
     wm_region_begin("around");
     do {
         wm_region_begin("step");
@@ -197,16 +198,32 @@ static int repeats(const long *numbers)
         wm_region_end();
         wm_region_end();
         count++;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (now.tv_sec < end.tv_sec ||
-             (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
-    wm_region_begin("late, \"new\" name");
-    wm_region_end();
-    wm_region_begin("never");
+    } while (now_ns() < until_ns);
     printf("%ld\n", count);
+    return fflush(stdout);
+}
+
+/* For MILLISECONDS, with a PAUSE in each call; says where its regions go, then when each
+ * call had ended, as numbers in memory, and that it is over. */
+static int stamps(const long *numbers)
+{
+    static int64_t ends[1 << 20];
+    const char *inbox = getenv("WATTMETER_REGIONS");
+    size_t count = 0;
+
+    printf("%s\n", inbox ? inbox : "");
     fflush(stdout);
-    pause_ms(numbers[2]);
-    return 0;
+    int64_t until_ns = now_ns() + numbers[0] * 1000000;
+    wm_region_begin("around");
+    do {
+        wm_region_begin("step");
+        pause_ms(numbers[1]);
+        wm_region_end();
+        ends[count++] = now_ns();
+    } while (ends[count - 1] < until_ns && count < sizeof(ends) / sizeof(ends[0]));
+    fwrite(ends, sizeof(ends[0]), count, stdout);
+    fputs("over", stdout);
+    return fflush(stdout);
 }
 
 static const struct {
@@ -216,7 +233,7 @@ static const struct {
     { "nested", nested }, { "recursive", recursive }, { "threads", threads },
     { "forks", forks },   { "processes", processes }, { "free", free_calls },
     { "names", names },   { "strays", strays },       { "open", open_at_end },
-    { "killed", killed }, { "repeats", repeats },
+    { "killed", killed }, { "repeats", repeats },     { "stamps", stamps },
 };
 
 int main(int argc, char **argv)

@@ -3,12 +3,13 @@
 """Regions of measured programs: in the report of the run and in that of its recording,
 whoever is killed."""
 
+import array
+import bisect
 import contextlib
 import os
 import shutil
 import signal
 import sqlite3
-import struct
 import subprocess
 import tempfile
 import time
@@ -217,73 +218,77 @@ def _(folder):
 
 
 LOST_AT = 80  # in a ring: see struct wm_ring
-LATE = 'late, "new" name'
 
 
-def kill_tracker(folder, suffix, life, length, pause, stay=300):
-    """The recording of a tracker that was killed while the program ran for `length`
-    milliseconds and then stayed, the number of calls that the program says it made, and the
-    inbox."""
+def kill_tracker(folder, suffix, interval, life, pause):
+    """The recording of a tracker that was killed `life` seconds after its program had begun,
+    when that was, when each call had ended by the program's own account, and the inbox. The
+    program goes on for half a second."""
     recording, said = folder / ("k" + suffix), folder / "said"
-    with open(said, "w") as out:
+    with open(said, "wb") as out:
         tracker = subprocess.Popen(
-            [tap.WATTMETER, "run", "-q", "-i", "20ms", "--overwrite", "--record", recording, "--",
-             PROGRAM, "repeats", str(length), str(pause), str(stay)], env=tap.environment(),
+            [tap.WATTMETER, "run", "-q", "-i", interval, "--overwrite", "--record", recording, "--",
+             PROGRAM, "stamps", str(round(life * 1000) + 500), str(pause)], env=tap.environment(),
             stdin=subprocess.DEVNULL, stdout=out)
-    wait_for(lambda: said.read_text().endswith("\n"), "the program")
+    wait_for(lambda: said.read_bytes().endswith(b"\n"), "the program")
     time.sleep(life)
     tracker.kill()
+    killed_ns = time.monotonic_ns()
     tracker.wait()
-    inbox, count = wait_for(lambda: (said.read_text().split("\n") + [""])[:3][1] and
-                            said.read_text().split("\n")[:2], "the program's count", 10)
-    return recording, int(count), inbox
+    wait_for(lambda: said.read_bytes().endswith(b"over"), "the program's end")
+    inbox, stamps = said.read_bytes()[:-len(b"over")].split(b"\n", 1)
+    return recording, killed_ns, array.array("q", stamps), inbox.decode()
 
 
-@case("kill -9 of the tracker: every call that ended is in the recording's report, what is open is marked")
-def _(folder):
-    for round_number in range(16):
-        suffix = (".sqlite", ".csv")[round_number % 2]
-        length, pause = ((1200, 1), (600, 0))[round_number // 2 % 2]
-        life = length / 1000 * (round_number + 1) / 17
-        recording, count, inbox = kill_tracker(folder, suffix, life, length, pause)
-        try:
-            r = report_of(recording)
-            expected = {("around",): 0, ("around", "step"): count,
-                        ("around", "step", "even"): (count + 1) // 2,
-                        ("around", "step", "odd"): count // 2,
-                        ("around", LATE): 1, ("around", "never"): 0}
-            assert calls(r) == expected, (round_number, calls(r), expected)
-            assert unfinished(r) == {("around",): 1, ("around", "never"): 1}, unfinished(r)
-            assert not any("missing" in remark for remark in r["remarks"]), r["remarks"]
-            copy = folder / ("copy" + suffix)
-            done = wattmeter("export", recording, "--overwrite", "-o", copy)
-            assert done.returncode == 0, done
-            assert report_of(copy)["regions"] == r["regions"], report_of(copy)["regions"]
-            time.sleep(0.3)  # The program is gone by now.
-            assert report_of(recording)["regions"] == r["regions"]
-            assert report_of(copy)["regions"] == r["regions"], report_of(copy)["regions"]
-        finally:
-            shutil.rmtree(inbox, ignore_errors=True)
+def check_calls(recording, killed_ns, ends):
+    """What ended a second before the kill is there, from the first call on without a gap."""
+    r, path = report_of(recording), ("around", "step")
+    found = calls(r).get(path, 0)
+    least, most = (bisect.bisect_right(ends, ns) for ns in (killed_ns - 10**9, killed_ns))
+    assert least <= found <= most, (least, found, most)
+    assert calls(r) == {("around",): 0, path: found} and unfinished(r) == {}, (calls(r), unfinished(r))
+    if recording.suffix == ".sqlite":
+        with contextlib.closing(sqlite3.connect(recording)) as db:
+            stops = [ns for ns, in db.execute("SELECT stop_ns FROM region ORDER BY stop_ns")]
+        for i, ns in enumerate(stops):
+            assert (ends[i - 1] if i else 0) <= ns <= ends[i], (i, ns, ends[i])
+    return r
 
 
-@case("kill -9 of the tracker: what is open lasts as long as the recording does")
+@case("kill -9 of the tracker: what ended a second before is recorded, however seldom it ticks")
 def _(folder):
     for suffix in (".sqlite", ".csv"):
-        recording, count, inbox = kill_tracker(folder, suffix, 1.5, 0, 0, 2500)
-        try:
-            r = report_of(recording)
-            assert count == 1 and calls(r)["around", "never"] == 0, (count, calls(r))
-            for path in (("around",), ("around", "never")):
-                seconds = paths(r)[path]["inclusive"]["time"]
-                assert 0.8 < seconds <= r["compute_time"]["time"], (path, seconds, r["compute_time"])
-            assert r["regions"]["rest"]["time"] < 0.5, r["regions"]["rest"]
-        finally:
-            shutil.rmtree(inbox, ignore_errors=True)
+        for interval, life, pause in (("20ms", 1.7, 1), ("20ms", 2.1, 0), ("1min", 1.9, 0), ("1min", 2.6, 50)):
+            recording, killed_ns, ends, inbox = kill_tracker(folder, suffix, interval, life, pause)
+            try:
+                r = check_calls(recording, killed_ns, ends)
+                remarks = remarks_of(r)
+                assert "wattmeter was killed" in remarks and "last second" in remarks, remarks
+                copy = folder / ("copy" + suffix)
+                done = wattmeter("export", recording, "--overwrite", "-o", copy)
+                assert done.returncode == 0, done
+                assert report_of(copy)["regions"] == r["regions"], report_of(copy)["regions"]
+            finally:
+                shutil.rmtree(inbox, ignore_errors=True)
+
+
+@case("kill -9 of the tracker: its folder goes with the next one, and the program notices nothing")
+def _(folder):
+    *_, inbox = kill_tracker(folder, ".sqlite", "100ms", 0.3, 1)
+    try:
+        assert wattmeter("run", "-q", "--", "true").returncode == 0
+        assert Path(inbox).exists(), "one that has just been left may be in the making"
+        then = time.time() - 120
+        os.utime(inbox, (then, then))
+        assert wattmeter("run", "-q", "--", "true").returncode == 0
+        assert not Path(inbox).exists(), inbox
+    finally:
+        shutil.rmtree(inbox, ignore_errors=True)
 
 
 @case("kill -9 of the tracker: joules and the time that they are for reach to the last tick")
 def _(folder):
-    recording, count, inbox = kill_tracker(folder, ".sqlite", 0.5, 1500, 5)
+    recording, *_, inbox = kill_tracker(folder, ".sqlite", "20ms", 1.5, 5)
     try:
         r = report_of(recording)
         length = r["compute_time"]["time"]
@@ -294,6 +299,30 @@ def _(folder):
         assert any("up to the last tick" in remark for remark in r["remarks"]), r["remarks"]
     finally:
         shutil.rmtree(inbox, ignore_errors=True)
+
+
+@case("a recording of a version that looked for regions in the folder of its dead tracker")
+def _(folder):
+    run(folder, "nested")
+    recording, inbox = folder / "r.sqlite", folder / "inbox"
+    before = report_of(recording)["regions"]
+    inbox.mkdir()
+    for name in ("control", "journal-0", "journal-1", "0"):
+        (inbox / name).write_bytes(b"wwmjrnl1" * 512)
+    with contextlib.closing(sqlite3.connect(recording)) as db:
+        db.execute("UPDATE run SET info = json_set(info, '$.regions_folder', ?, '$.regions_remark', ?)",
+                   (str(inbox), "5 events (begins, ends) found no room and are missing"))
+        db.execute("UPDATE run SET result = NULL")
+        db.commit()
+    for path in (recording, folder / "copy.csv"):
+        r = report_of(path)
+        assert "5 events" in remarks_of(r) and "wattmeter was killed" in remarks_of(r), r["remarks"]
+        assert [row["calls"] for row in r["regions"]["by_path"]] == \
+            [row["calls"] for row in before["by_path"]], r["regions"]
+        if path == recording:
+            done = wattmeter("export", recording, "-o", folder / "copy.csv")
+            assert done.returncode == 0, done
+    assert len(list(inbox.iterdir())) == 4
 
 
 @case("own time and the rest are the time of the run")
@@ -317,51 +346,6 @@ def _(folder):
         assert row["inclusive"]["time"] <= r["compute_time"]["time"], (row["inclusive"], r["compute_time"])
         assert row["time"]["total"] < 10, row["time"]
     assert any("time namespace" in remark for remark in r["remarks"]), r["remarks"]
-
-
-@case("what of it cannot be read is remarked")
-def _(folder):
-    recording, _, inbox = kill_tracker(folder, ".sqlite", 0.3, 400, 1)
-    try:
-        for journal in Path(inbox).glob("journal-*"):
-            with open(journal, "r+b") as file:
-                file.write(b"no journal")
-        with open(Path(inbox) / "0", "r+b") as file:
-            file.seek(LOST_AT)
-            file.write(struct.pack("=Q", 5))
-        remarks = report_of(recording)["remarks"]
-        assert any("the journal of regions is broken" in remark for remark in remarks), remarks
-        for journal in Path(inbox).glob("journal-*"):
-            journal.unlink()
-        remarks = report_of(recording)["remarks"]
-        assert any("5 events" in remark and "there was no room for the journal" in remark
-                   for remark in remarks), remarks
-    finally:
-        shutil.rmtree(inbox, ignore_errors=True)
-
-
-@case("an export has what a killed tracker left, and the remark on what is missing")
-def _(folder):
-    recording, _, inbox = kill_tracker(folder, ".sqlite", 0.3, 400, 1)
-    try:
-        with open(Path(inbox) / "0", "r+b") as file:
-            file.seek(LOST_AT)
-            file.write(struct.pack("=Q", 5))
-        before, after = report_of(recording), {}
-        for suffix in (".sqlite", ".csv"):
-            whole = folder / ("whole" + suffix)
-            done = wattmeter("export", recording, "-o", whole)
-            assert done.returncode == 0, done.stderr
-            after[suffix] = report_of(whole)
-        shutil.rmtree(inbox)
-        for suffix, r in after.items():
-            assert r["regions"] == before["regions"], (suffix, before["regions"], r["regions"])
-            later = report_of(folder / ("whole" + suffix))
-            for r in (r, later):
-                assert any("5 events" in remark for remark in r["remarks"]), (suffix, r["remarks"])
-            assert later["regions"] == before["regions"], (suffix, later["regions"])
-    finally:
-        shutil.rmtree(inbox, ignore_errors=True)
 
 
 @case("a program that cuts its ring short, or writes garbage over it, costs no more than its regions")
@@ -403,17 +387,17 @@ def _(folder):
     assert report_of(folder / "r.sqlite")["regions"] == r["regions"]
 
 
-@case("both killed: the same")
+@case("both killed, the program first: all its calls are recorded, and what was open in it is marked")
 def _(folder):
     recording, said = folder / "b.sqlite", folder / "said"
     with open(said, "w") as out:
         tracker = subprocess.Popen(
-            [tap.WATTMETER, "run", "-q", "-i", "1s", "--record", recording, "--", "sh", "-c",
+            [tap.WATTMETER, "run", "-q", "-i", "1min", "--record", recording, "--", "sh", "-c",
              f"{PROGRAM} killed; echo $WATTMETER_REGIONS; exec sleep 30"], env=tap.environment(),
             stdin=subprocess.DEVNULL, stdout=out, start_new_session=True)
     inbox = wait_for(lambda: said.read_text().strip(), "the program")
     try:
-        time.sleep(0.7)  # The first tick is recorded by then.
+        time.sleep(1.5)
         os.killpg(tracker.pid, signal.SIGKILL)
         tracker.wait()
         r = report_of(recording)

@@ -95,11 +95,9 @@ static void record_regions(const char *path, enum wm_record_mode mode)
     wm_recorder_gap(recorder, &gap);
     result.stray_regions = 7;
     result.dropped_regions = 8;
-    assert_true(wm_recorder_regions_settled(recorder) <= ARRAY_LEN(calls));
     wm_recorder_flush(recorder, &result);
     assert_string_equal(result.recording_trouble, "");
     assert_int_equal(result.lost_regions, 0);
-    assert_int_equal(wm_recorder_regions_settled(recorder), ARRAY_LEN(calls));
     assert_ok(wm_recorder_finish(recorder, &result, &err));
     wm_recorder_close(recorder);
 }
@@ -647,66 +645,6 @@ static void test_edited_csv(void **state)
     }
 }
 
-/* Of a reader whose regions have been read, and no tick. */
-static int64_t last_tick(const char *path, const struct wm_reader_ops *ops)
-{
-    void *reader = calloc(1, ops->state_size);
-    struct wm_region_batch batch;
-    struct wm_error err = { 0 };
-    int64_t when_ns = 0;
-    int status;
-
-    assert_non_null(reader);
-    assert_ok(ops->open(reader, path, WM_LAST_RUN, &err));
-    while ((status = ops->regions(reader, &batch, &err)) > 0)
-        continue;
-    assert_ok(status);
-    assert_ok(ops->last_tick(reader, &when_ns, &err));
-    ops->close(reader);
-    free(reader);
-    return when_ns;
-}
-
-static void test_last_tick(void **state)
-{
-    static const struct {
-        const char *what, *text;
-        int64_t when_ns;
-    } cases[] = {
-        { "no header", FRONT, -1 },
-        { "no tick", HEADER PATH THREAD "4,0,0,1,2\r\n", -1 },
-        { "ticks before, between and after",
-          HEADER ",,,,,5\r\n" PATH ",,,,,6\r\n,,,,,7\r\n", 7 },
-        { "the last line is torn", HEADER ",,,,,5\r\n,,,,,6\r\n,,,,,7", 6 },
-        { "the last line has no time", HEADER ",,,,,5\r\n,,,,,\r\n", 5 },
-        { "a time before the last", HEADER ",,,,,5\r\n,,,,,4\r\n", 5 },
-        { "a time after all times", HEADER ",,,,,5\r\n,,,,,9223372036854775807\r\n", 5 },
-        { "text for a time", HEADER ",,,,,x\r\n", -1 },
-        { "a line with too few cells", HEADER ",,,,,5\r\n,\r\n", 5 },
-        { "the time before the regions",
-          FRONT "time_ns,wattmeter_region,wattmeter_region_1\r\n5,,\r\n,9,1\r\n", 5 },
-    };
-    const char *dir = *state, *path = fixture_path(state, "a.csv");
-    struct wm_reading readings[FIXTURE_CHANNELS];
-
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        test_write_file(dir, "a.csv", cases[i].text);
-        int64_t when_ns = last_tick(path, &wm_reader_csv);
-        if (when_ns != cases[i].when_ns)
-            fail_msg("%s: %lld", cases[i].what, (long long)when_ns);
-    }
-
-    path = fixture_path(state, "a.sqlite");
-    record_regions(path, WM_RECORD_NEW);
-    assert_int_equal(last_tick(path, &wm_reader_sqlite),
-                     fixture_tick(14, readings).when_ns);
-    sql_run(path, "UPDATE sample SET time_ns = 'x' WHERE rowid = 1; DELETE FROM sample "
-                  "WHERE rowid > 1");
-    assert_int_equal(last_tick(path, &wm_reader_sqlite), -1);
-    sql_run(path, "DELETE FROM sample");
-    assert_int_equal(last_tick(path, &wm_reader_sqlite), -1);
-}
-
 /* With each allocation failing once: the recording says what it lacks, or fails. */
 static void test_no_memory(void **state)
 {
@@ -780,7 +718,6 @@ int main(void)
         WITH_DIR(test_too_many),
         WITH_DIR(test_edited_sqlite),
         WITH_DIR(test_edited_csv),
-        WITH_DIR(test_last_tick),
         WITH_DIR(test_no_memory),
         WITH_DIR(test_no_memory_for_a_path),
     };

@@ -649,16 +649,6 @@ static void test_take_again(void **state)
     expect(log, "0(call 0) 0(call 0) 0(call 0) 0!");
 }
 
-static int add_local(void *context, uint32_t thread, uint32_t local, uint32_t number,
-                     const char *name)
-{
-    struct log *log = context;
-
-    (void)thread, (void)local, (void)number;
-    add(log, "<%s>", name);
-    return 0;
-}
-
 /* A tracker inside the measured program shares its descriptors: without any a thread is not
  * gone, nor is its ring broken. */
 static void test_no_descriptors(void **state)
@@ -739,23 +729,6 @@ static void test_size(void **state)
     drain(log, false);
     assert_string_equal(log->text, "0(a 1(b 1!");
     wm_region_end();
-}
-
-static void test_watch_names(void **state)
-{
-    struct log *log = *state;
-    struct log each = { .refuse_from = -1 };
-
-    wm_region_inbox_watch(log->inbox, add_local, NULL, log);
-    wm_region_begin("one");
-    wm_region_begin("two");
-    wm_region_end();
-    wm_region_begin("two");
-    drain(log, false);
-    assert_int_equal(wm_region_inbox_each_name(log->inbox, add_local, &each), 0);
-    assert_true(strcmp(each.text, "<one><two>") == 0 ||
-                strcmp(each.text, "<two><one>") == 0);
-    expect(log, "<one> 0(one<two> 0(two 0) 0(two 0!");
 }
 
 /* Another tracker in the same process. */
@@ -1331,52 +1304,109 @@ static void set_age(const char *folder, int64_t age_s)
     assert_int_equal(utimensat(AT_FDCWD, folder, times, 0), 0);
 }
 
+/* Whether the folder is there when the next tracker is ready. */
+static bool is_left(const char *folder)
+{
+    struct wm_region_inbox *inbox;
+
+    assert_int_equal(wm_region_inbox_new(&inbox, NULL), WM_OK);
+    if (access(folder, F_OK) < 0)
+        fail_msg("%s: a program waited for its removal", folder);
+    assert_int_equal(wm_region_inbox_open(inbox, NULL), WM_OK);
+    bool is_there = access(folder, F_OK) == 0;
+    wm_region_inbox_free(inbox);
+    return is_there;
+}
+
 static void test_stale_folders(void **state)
 {
     static const struct {
         const char *name;
         int64_t age_s;
-        off_t size;
-        bool has_tracker, is_left;
+        bool has_control, has_tracker, is_left;
     } cases[] = {
-        { "dead and old", 1000000000, 0, false, false },
-        { "dead", 0, 0, false, true },
-        { "old", 1000000000, 0, true, true },
-        { "dead and large", 10 * 60, (off_t)65 << 20, false, false },
-        { "dead and large, just now", 0, (off_t)65 << 20, false, true },
-        { "large", 10 * 60, (off_t)65 << 20, true, true },
+        { "dead", 2 * 60, true, false, false },
+        { "dead before it had a control", 2 * 60, false, false, false },
+        { "dead, just now", 0, true, false, true },
+        { "just made", 0, false, false, true },
+        { "of a time to come", -1000, true, false, true },
+        { "old", 1000000000, true, true, true },
     };
 
-    char newer[64];
-
     (void)state;
-    snprintf(newer, sizeof(newer), "/dev/shm/wattmeter-%u-XXXXXX", geteuid());
-    assert_non_null(mkdtemp(newer));
-    set_age(newer, 2 * 60); /* the newest that is dead is spared */
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char folder[64], control[80];
-        struct wm_region_inbox *inbox;
+        int fd = -1;
         snprintf(folder, sizeof(folder), "/dev/shm/wattmeter-%u-XXXXXX", geteuid());
         assert_non_null(mkdtemp(folder));
         snprintf(control, sizeof(control), "%s/control", folder);
-        int fd = open(control, O_RDWR | O_CREAT, 0600);
-        assert_true(fd >= 0);
+        if (cases[i].has_control) {
+            fd = open(control, O_RDWR | O_CREAT, 0600);
+            assert_true(fd >= 0);
+        }
         if (cases[i].has_tracker)
             assert_int_equal(flock(fd, LOCK_EX), 0);
-        assert_int_equal(posix_fallocate(fd, 0, cases[i].size + 1), 0);
         set_age(folder, cases[i].age_s);
-        assert_int_equal(wm_region_inbox_new(&inbox, NULL), WM_OK);
-        if (access(folder, F_OK) < 0)
-            fail_msg("%s: a program waited for it", cases[i].name);
-        assert_int_equal(wm_region_inbox_open(inbox, NULL), WM_OK);
-        if ((access(folder, F_OK) == 0) != cases[i].is_left)
+        if (is_left(folder) != cases[i].is_left)
             fail_msg("%s", cases[i].name);
-        wm_region_inbox_free(inbox);
         unlink(control);
         rmdir(folder);
-        close(fd);
+        if (fd >= 0)
+            close(fd);
     }
-    rmdir(newer);
+}
+
+/* What a tracker that is to be killed says of itself. */
+struct doomed {
+    char folder[WM_FOLDER_SIZE];
+    pid_t child;
+};
+
+/* Is killed while a child of its own goes on. */
+static void be_killed(void *context)
+{
+    int to = *(const int *)context;
+    struct doomed doomed = { .child = 0 };
+    struct wm_region_inbox *inbox;
+
+    if (wm_region_inbox_new(&inbox, NULL) < 0 || wm_region_inbox_open(inbox, NULL) < 0)
+        _exit(1);
+    snprintf(doomed.folder, sizeof(doomed.folder), "%s", wm_region_inbox_path(inbox));
+    doomed.child = fork();
+    if (doomed.child == 0) {
+        pause();
+        _exit(0);
+    }
+    if (write(to, &doomed, sizeof(doomed)) != (ssize_t)sizeof(doomed))
+        _exit(1);
+    kill(getpid(), SIGKILL);
+}
+
+/* The next tracker removes it all, whoever else lives; and a program that writes there
+ * still does not wait for room that nobody makes. */
+static void test_killed_tracker(void **state)
+{
+    struct log *log = *state;
+    struct doomed doomed;
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    join(run_child(be_killed, &ends[1]));
+    assert_int_equal(read(ends[0], &doomed, sizeof(doomed)), sizeof(doomed));
+    assert_int_equal(wm_region_listen(doomed.folder, NULL), WM_OK);
+    wm_region_begin("outer");
+    set_age(doomed.folder, 2 * 60);
+    assert_false(is_left(doomed.folder));
+    long before = count_naps();
+    for (int i = 0; i < 2 * WM_RING_SIZE_MAX; i++) {
+        wm_region_begin("call");
+        wm_region_end();
+    }
+    assert_true(count_naps() - before < 10);
+    assert_int_equal(wm_region_listen(wm_region_inbox_path(log->inbox), NULL), WM_OK);
+    assert_int_equal(kill(doomed.child, SIGKILL), 0);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 int main(void)
@@ -1404,7 +1434,6 @@ int main(void)
         TEST(test_no_descriptors),
         TEST(test_no_descriptors_at_end),
         TEST(test_size),
-        TEST(test_watch_names),
         TEST(test_listen),
         TEST(test_environment),
         TEST(test_closed),
@@ -1419,6 +1448,7 @@ int main(void)
         TEST(test_out_of_memory),
         TEST(test_thread_without_memory),
         cmocka_unit_test(test_stale_folders),
+        TEST(test_killed_tracker),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,11 +280,15 @@ void wm_build_regions(struct wm_report_builder *builder)
     if (!indices || !has_name || !report->paths || !report->names) {
         builder->failed = true;
     } else {
-        if (!builder->report->complete)
+        if (!builder->report->complete) {
+            wm_build_remark(
+                builder, "regions: if wattmeter was killed, the calls of its last second, "
+                         "and those that were open then, are missing");
             wm_build_remark(builder,
                             "regions: calls are counted, and timed, up to the last that is "
                             "known; inclusive and exclusive time, CPU time and joules are "
                             "those up to the last tick");
+        }
         find_wholes(builder->analysis, builder->report, maker.wholes);
         find_whys(&maker);
         build_all(&maker, indices, has_name);

@@ -181,14 +181,12 @@ static int use_column(struct csv_reader *reader, const char *name, bool *seen,
 
     if (wm_csv_regions_use_column(&reader->regions, name, reader->cell_count - 1))
         return WM_OK;
-    if (strcmp(name, "time_ns") == 0) {
+    if (strcmp(name, "time_ns") == 0)
         cell->use = CELL_TIME;
-        reader->regions.time_column = reader->cell_count - 1;
-    } else if (use) {
+    else if (use)
         *cell = (struct cell) { use->is_clock ? CELL_CLOCK : CELL_VALUE, use->index };
-    } else {
+    else
         return WM_OK;
-    }
 
     size_t place = use ? (size_t)(use - reader->set.uses) : reader->set.use_count;
     if (seen[place])
@@ -402,15 +400,6 @@ static int csv_regions(void *state, struct wm_region_batch *ret_batch, struct wm
     return wm_csv_regions_next(&reader->regions, ret_batch, err);
 }
 
-static int csv_last_tick(void *state, int64_t *ret_when_ns, struct wm_error *err)
-{
-    const struct csv_reader *reader = state;
-
-    (void)err;
-    *ret_when_ns = reader->regions.last_tick_ns;
-    return WM_OK;
-}
-
 static void csv_close(void *state)
 {
     struct csv_reader *reader = state;
@@ -431,6 +420,5 @@ const struct wm_reader_ops wm_reader_csv = {
     .open = csv_open,
     .next = csv_next,
     .regions = csv_regions,
-    .last_tick = csv_last_tick,
     .close = csv_close,
 };

@@ -16,7 +16,7 @@ enum { CALLS_AT_ONCE = 4096 };
 
 void wm_csv_regions_init(struct wm_csv_regions *regions, const char *file)
 {
-    *regions = (struct wm_csv_regions) { .file = file, .last_tick_ns = -1 };
+    *regions = (struct wm_csv_regions) { .file = file };
     for (size_t i = 0; i < WM_CSV_REGION_CELLS; i++)
         regions->columns[i] = SIZE_MAX;
 }
@@ -182,17 +182,6 @@ static int read_row(struct wm_csv_regions *regions, const char *line, size_t len
     }
 }
 
-/* What is wrong with a tick is said by whoever reads it. */
-static void note_tick(struct wm_csv_regions *regions, const char *line, size_t length)
-{
-    const char *cell = find_cell(line, length, regions->time_column, &length);
-    int64_t when_ns;
-
-    if (wm_text_i64(cell, &cell, &when_ns) && when_ns > regions->last_tick_ns &&
-        when_ns <= WM_TIME_MAX_NS)
-        regions->last_tick_ns = when_ns;
-}
-
 /* After the header: 1, or 0 where the file ends in it. */
 static int open_lines(struct wm_csv_regions *regions, struct wm_error *err)
 {
@@ -226,10 +215,8 @@ int wm_csv_regions_next(struct wm_csv_regions *regions, struct wm_region_batch *
         status = wm_lines_next(&regions->lines, &line, &length, err);
         if (status <= 0)
             break;
-        if (!wm_csv_regions_is_row(regions, line, length)) {
-            note_tick(regions, line, length);
+        if (!wm_csv_regions_is_row(regions, line, length))
             continue;
-        }
         int read = read_row(regions, line, length, &why);
         if (read < 0)
             return wm_fail(err, read, "%s: line %zu: %.150s", wm_text_path(regions->file),

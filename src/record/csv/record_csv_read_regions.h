@@ -13,8 +13,6 @@
 struct wm_csv_regions {
     const char *file;
     size_t columns[WM_CSV_REGION_CELLS]; /* SIZE_MAX: it is not there */
-    size_t time_column;                  /* of the ticks */
-    int64_t last_tick_ns;                /* of those that were passed; -1: none was */
     struct wm_lines lines;               /* open from the first batch on */
     struct wm_regions_part part;
     struct wm_regions_row named; /* the path whose name is being read */

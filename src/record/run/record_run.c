@@ -57,7 +57,6 @@ static const struct wm_member run_members[] = {
       .count = offsetof(struct wm_run, environment_count) },
     { RUN(baseline_seconds), .type = WM_MEMBER_DOUBLE },
     { RUN(gpu_remark), .type = WM_MEMBER_STRING },
-    { RUN(regions_folder), .type = WM_MEMBER_STRING },
     { RUN(regions_remark), .type = WM_MEMBER_STRING },
     { RUN(pid), .type = WM_MEMBER_INT },
     { RUN(anchor_ns), .type = WM_MEMBER_TIME },

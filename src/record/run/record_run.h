@@ -56,7 +56,6 @@ struct wm_run {
     size_t baseline_count;
     double baseline_seconds; /* 0: none was measured */
     char *gpu_remark;        /* on the choice of GPUs, for people */
-    char *regions_folder;    /* where the rings of its regions were */
     char *regions_remark;    /* why there are none, for people */
     pid_t pid;               /* of the target */
     int64_t anchor_ns;       /* CLOCK_MONOTONIC and the wall clock, read together */

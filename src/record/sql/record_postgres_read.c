@@ -472,22 +472,6 @@ static int postgres_regions(void *state, struct wm_region_batch *ret_batch,
     return !wm_regions_part_is_empty(&reader->regions);
 }
 
-static int postgres_last_tick(void *state, int64_t *ret_when_ns, struct wm_error *err)
-{
-    struct postgres_reader *reader = state;
-    const char *const texts[] = { reader->id };
-    struct wm_pg_rows rows = { 0 };
-
-    int status =
-        wm_pg_query(&reader->region_pg,
-                    "SELECT max(time_ns) FROM " WM_PG_SCHEMA ".sample WHERE run = $1",
-                    texts, 1, &rows, err);
-    if (status == WM_OK)
-        *ret_when_ns = wm_pg_rows_number(&rows, 0, 0, -1);
-    wm_pg_rows_free(&rows);
-    return status;
-}
-
 static void postgres_close(void *state)
 {
     struct postgres_reader *reader = state;
@@ -507,6 +491,5 @@ const struct wm_reader_ops wm_reader_postgres = {
     .open = postgres_open,
     .next = postgres_next,
     .regions = postgres_regions,
-    .last_tick = postgres_last_tick,
     .close = postgres_close,
 };

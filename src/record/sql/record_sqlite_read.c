@@ -532,25 +532,6 @@ static int sqlite_regions(void *state, struct wm_region_batch *ret_batch,
     return !wm_regions_part_is_empty(&reader->regions);
 }
 
-static int sqlite_last_tick(void *state, int64_t *ret_when_ns, struct wm_error *err)
-{
-    struct sqlite_reader *reader = state;
-    sqlite3_stmt *statement = NULL;
-
-    int status =
-        prepare(reader, "SELECT max(time_ns) FROM sample WHERE run = ?", &statement, err);
-    if (status < 0)
-        return status;
-    sqlite3_bind_int64(statement, 1, reader->id);
-    int result = sqlite3_step(statement);
-    if (result != SQLITE_ROW)
-        status = fail(reader, result, err);
-    else if (!read_time(statement, 0, ret_when_ns))
-        *ret_when_ns = -1;
-    sqlite3_finalize(statement);
-    return status;
-}
-
 static void sqlite_close(void *state)
 {
     struct sqlite_reader *reader = state;
@@ -573,7 +554,6 @@ const struct wm_reader_ops wm_reader_sqlite = {
     .open = sqlite_open,
     .next = sqlite_next,
     .regions = sqlite_regions,
-    .last_tick = sqlite_last_tick,
     .more = sqlite_more,
     .close = sqlite_close,
 };

@@ -24,7 +24,6 @@ struct open_call {
 
 struct thread {
     struct wm_region_thread name;
-    uint32_t number;  /* as the inbox counts */
     uint32_t process; /* in `processes` */
     bool is_gone;
     struct open_call *stack;
@@ -150,7 +149,7 @@ static int find_thread(struct wm_region_calls *calls, uint32_t number,
         return WM_ENOMEM;
     *ret_thread = (uint32_t)calls->thread_count;
     calls->threads[calls->thread_count++] =
-        (struct thread) { .name = name, .number = number, .process = process };
+        (struct thread) { .name = name, .process = process };
     calls->processes[process].threads++;
     wm_map_put(&calls->thread_map, number, 0, *ret_thread);
     return WM_OK;
@@ -450,41 +449,6 @@ struct wm_region_thread wm_region_calls_thread(const struct wm_region_calls *cal
                                                uint32_t thread)
 {
     return calls->threads[thread].name;
-}
-
-/* That of a thread's stack, where `id` is 0, or one that was started by itself. */
-static int hand_out_open(const struct wm_region_calls *calls, uint32_t thread,
-                         int64_t start_ns, uint32_t path, uint64_t id,
-                         wm_region_take_open *take, void *context)
-{
-    const struct wm_region_event event = {
-        .when_ns = start_ns,
-        .kind = calls->paths[path].is_free ? WM_REGION_STARTS : WM_REGION_BEGINS,
-        .thread = calls->threads[thread].number,
-        .id = id,
-    };
-
-    return take(context, &event, calls->threads[thread].name, calls->paths[path].name);
-}
-
-int wm_region_calls_each_open(const struct wm_region_calls *calls,
-                              wm_region_take_open *take, void *context)
-{
-    int status = WM_OK;
-
-    for (size_t i = 0; i < calls->thread_count; i++) {
-        const struct thread *thread = &calls->threads[i];
-        for (size_t k = 0; k < thread->depth && status == WM_OK; k++)
-            status = hand_out_open(calls, (uint32_t)i, thread->stack[k].start_ns,
-                                   thread->stack[k].path, 0, take, context);
-    }
-    for (size_t i = 0; i < calls->process_count; i++) {
-        uint32_t k = calls->processes[i].first_call;
-        for (; k != NONE && status == WM_OK; k = calls->calls[k].next)
-            status = hand_out_open(calls, calls->calls[k].thread, calls->calls[k].start_ns,
-                                   calls->calls[k].path, calls->calls[k].id, take, context);
-    }
-    return status;
 }
 
 uint64_t wm_region_calls_stray(const struct wm_region_calls *calls)

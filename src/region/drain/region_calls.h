@@ -67,15 +67,6 @@ size_t wm_region_calls_thread_count(const struct wm_region_calls *calls);
 struct wm_region_thread wm_region_calls_thread(const struct wm_region_calls *calls,
                                                uint32_t thread);
 
-/* What opened a call that is open; `event->name` is 0. */
-typedef int wm_region_take_open(void *context, const struct wm_region_event *event,
-                                struct wm_region_thread thread, const char *name);
-
-/* Hands out what opened those that are open, each thread's in its order: with that, other
- * calls come to where these are. What `take` said. */
-int wm_region_calls_each_open(const struct wm_region_calls *calls,
-                              wm_region_take_open *take, void *context);
-
 /* Ends and stops that nothing had begun. */
 uint64_t wm_region_calls_stray(const struct wm_region_calls *calls);
 

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/base_shared.h"
@@ -19,10 +18,8 @@
 /* In memory: what is written there never waits for a disk. */
 #define MEMORY_FOLDER "/dev/shm"
 
-/* What is left behind may be asked for, and a program may go on to fill it; but it is
- * memory that nobody else has. What has just been made, or left, is let alone. */
-enum { STALE_S = 24 * 60 * 60, FRESH_S = 60 };
-#define STALE_BYTES_MAX ((uint64_t)64 << 20)
+/* What has just been made is not locked yet; its tracker needs far less than this. */
+enum { FRESH_S = 60 };
 
 /* Of what a program may have put there beside. */
 enum { DEPTH_MAX = 16 };
@@ -83,89 +80,53 @@ static bool is_dead(int fd)
     return is_free;
 }
 
-static uint64_t bytes_in(DIR *dir)
-{
-    const struct dirent *entry;
-    struct stat info;
-    uint64_t bytes = 0;
-
-    while ((entry = readdir(dir)))
-        if (fstatat(dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0)
-            bytes += (uint64_t)info.st_blocks * 512;
-    return bytes;
-}
-
-/* A folder of a dead tracker. */
-struct stale {
-    char name[64];
-    int64_t age_s;
-    uint64_t bytes;
-};
-
-static bool is_stale(int parent, const char *name, int64_t now_s, struct stale *ret_stale)
+/* Whether it is a folder of a dead tracker of this user's. */
+static bool is_stale(int parent, const char *name, int64_t now_s)
 {
     struct stat info;
 
     DIR *dir = open_folder(parent, name);
     if (!dir)
         return false;
-    bool is_ours = fstat(dirfd(dir), &info) == 0 && info.st_uid == geteuid() &&
-                   strlen(name) < sizeof(ret_stale->name) &&
-                   now_s - info.st_mtime >= FRESH_S && is_dead(dirfd(dir));
-    if (is_ours) {
-        snprintf(ret_stale->name, sizeof(ret_stale->name), "%s", name);
-        ret_stale->age_s = now_s - info.st_mtime;
-        ret_stale->bytes = bytes_in(dir);
-    }
+    bool is_stale = fstat(dirfd(dir), &info) == 0 && info.st_uid == geteuid() &&
+                    now_s - info.st_mtime >= FRESH_S && is_dead(dirfd(dir));
     closedir(dir);
-    return is_ours;
+    return is_stale;
 }
 
-/* With what can be had; more may be found the next time. The caller frees it. */
-static struct stale *find_stale(DIR *dir, size_t *ret_count)
+/* A program that still writes there, into rings that it has mapped, is not to wait for room
+ * in them. */
+static void close_stale(int parent, const char *name)
 {
-    char start[64];
-    size_t length = (size_t)prefix(start, sizeof(start)), count = 0, room = 0;
-    int64_t now_s = wm_clock_unix_ns() / WM_NS_PER_S;
-    const struct dirent *entry;
-    struct stale *all = NULL;
+    const uint32_t closed = 1;
+    char path[WM_RING_PATH_SIZE];
 
-    while ((entry = readdir(dir))) {
-        if (strncmp(entry->d_name, start, length) != 0)
-            continue;
-        if (wm_array_reserve(&all, count, &room, sizeof(*all)) < 0)
-            break;
-        count += is_stale(dirfd(dir), entry->d_name, now_s, &all[count]);
-    }
-    *ret_count = count;
-    return all;
+    snprintf(path, sizeof(path), "%s/" WM_CONTROL_FILE, name);
+    int fd = openat(parent, path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t written = pwrite(fd, &closed, sizeof(closed),
+                             (off_t)offsetof(struct wm_ring_control, is_closed));
+    (void)written; /* it waits in vain then */
+    close(fd);
 }
 
-static int by_age(const void *a, const void *b)
-{
-    const struct stale *x = a, *y = b;
-
-    return (x->age_s > y->age_s) - (x->age_s < y->age_s);
-}
-
-/* The newest is kept for its day, however much it has. */
 void wm_region_folder_remove_stale(void)
 {
-    uint64_t bytes = 0;
-    size_t count;
+    char start[64];
+    size_t length = (size_t)prefix(start, sizeof(start));
+    int64_t now_s = wm_clock_unix_ns() / WM_NS_PER_S;
+    const struct dirent *entry;
 
     DIR *dir = opendir(MEMORY_FOLDER);
     if (!dir)
         return;
-    struct stale *all = find_stale(dir, &count);
-    if (count > 0)
-        qsort(all, count, sizeof(*all), by_age);
-    for (size_t i = 0; i < count; i++) {
-        bytes += all[i].bytes;
-        if (all[i].age_s > STALE_S || (i > 0 && bytes > STALE_BYTES_MAX))
-            remove_folder(dirfd(dir), all[i].name, 0);
-    }
-    free(all);
+    while ((entry = readdir(dir)))
+        if (strncmp(entry->d_name, start, length) == 0 &&
+            is_stale(dirfd(dir), entry->d_name, now_s)) {
+            close_stale(dirfd(dir), entry->d_name);
+            remove_folder(dirfd(dir), entry->d_name, 0);
+        }
     closedir(dir);
 }
 
@@ -268,11 +229,6 @@ void wm_region_folder_remove(struct wm_region_folder *folder)
         remove_files(folder->dir, 0);
         rmdir(folder->path);
     }
-    wm_region_folder_close(folder);
-}
-
-void wm_region_folder_close(struct wm_region_folder *folder)
-{
     if (folder->control)
         munmap(folder->control, sizeof(*folder->control));
     if (folder->dir)

@@ -26,11 +26,7 @@ int wm_region_folder_make_wake(struct wm_region_folder *folder, struct wm_error 
 /* Closes it and removes it. */
 void wm_region_folder_remove(struct wm_region_folder *folder);
 
-/* Removes of what dead trackers left behind that which is older than a day, and the oldest
- * where they have too much together. Looks into the folder of each. */
+/* Removes what dead trackers of this user left behind. */
 void wm_region_folder_remove_stale(void);
-
-/* Closes it. */
-void wm_region_folder_close(struct wm_region_folder *folder);
 
 #endif

@@ -45,9 +45,6 @@ enum {
 struct wm_region_inbox {
     struct wm_region_folder folder;
     struct wm_region_interned names;
-    wm_region_take_name *take_name;
-    wm_region_keep *keep;
-    void *watch_context;
 
     struct wm_region_source **sources; /* by their numbers */
     size_t source_count, source_room;
@@ -101,28 +98,20 @@ int wm_region_inbox_open(struct wm_region_inbox *inbox, struct wm_error *err)
     return wm_region_folder_make_wake(&inbox->folder, err);
 }
 
-void wm_region_inbox_forget(struct wm_region_inbox *inbox)
+void wm_region_inbox_free(struct wm_region_inbox *inbox)
 {
     if (!inbox)
         return;
+    wm_region_folder_remove(&inbox->folder);
     for (size_t i = 0; i < inbox->source_count; i++)
         wm_region_source_close(inbox->sources[i]);
     for (size_t i = 0; inbox->threads && i < THREADS_PARTS; i++)
         free(inbox->threads[i]);
     free(inbox->threads);
     wm_region_interned_clear(&inbox->names);
-    wm_region_folder_close(&inbox->folder);
     free(inbox->sources);
     free(inbox->heap);
     free(inbox);
-}
-
-void wm_region_inbox_free(struct wm_region_inbox *inbox)
-{
-    if (!inbox)
-        return;
-    wm_region_folder_remove(&inbox->folder);
-    wm_region_inbox_forget(inbox);
 }
 
 const char *wm_region_inbox_path(const struct wm_region_inbox *inbox)
@@ -147,32 +136,6 @@ bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox)
 bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox)
 {
     return inbox->is_cut_off;
-}
-
-void wm_region_inbox_watch(struct wm_region_inbox *inbox, wm_region_take_name *take,
-                           wm_region_keep *keep, void *context)
-{
-    inbox->take_name = take;
-    inbox->keep = keep;
-    inbox->watch_context = context;
-}
-
-int wm_region_inbox_each_name(const struct wm_region_inbox *inbox,
-                              wm_region_take_name *take, void *context)
-{
-    for (size_t i = 0; i < inbox->source_count; i++) {
-        const struct wm_region_source *source = inbox->sources[i];
-        for (uint32_t local = 0; local < WM_RING_NAMES; local++) {
-            uint32_t number = source->names[local];
-            if (number == WM_REGION_NAMELESS)
-                continue;
-            int status = take(context, source->number, local, number,
-                              inbox->names.kept.texts[number]);
-            if (status < 0)
-                return status;
-        }
-    }
-    return WM_OK;
 }
 
 const char *wm_region_inbox_name(const struct wm_region_inbox *inbox, uint32_t name)
@@ -212,16 +175,11 @@ uint64_t wm_region_inbox_damaged(const struct wm_region_inbox *inbox, pid_t *ret
     return inbox->damaged + inbox->is_control_damaged;
 }
 
-static int intern(void *context, uint32_t thread, uint32_t local, const char *name,
-                  size_t length, uint32_t *ret_number)
+static int intern(void *context, const char *name, size_t length, uint32_t *ret_number)
 {
     struct wm_region_inbox *inbox = context;
 
-    int status = wm_region_interned_add(&inbox->names, name, length, ret_number);
-    if (status == WM_OK && inbox->take_name)
-        inbox->take_name(inbox->watch_context, thread, local, *ret_number,
-                         inbox->names.kept.texts[*ret_number]);
-    return status;
+    return wm_region_interned_add(&inbox->names, name, length, ret_number);
 }
 
 /* The index of the first source whose number is not below this one. */
@@ -409,14 +367,12 @@ static void make_progress(struct wm_region_inbox *inbox)
 static void release(struct wm_region_inbox *inbox, struct wm_region_source **sources,
                     size_t count, uint64_t least)
 {
-    bool is_kept = false, is_released = false;
+    bool is_released = false;
 
     for (size_t i = 0; i < count; i++) {
         if (!wm_region_source_has_room(sources[i], least))
             continue;
-        if (!is_kept && inbox->keep)
-            inbox->keep(inbox->watch_context);
-        is_kept = is_released = true;
+        is_released = true;
         wm_region_source_release(sources[i]);
     }
     if (is_released)

@@ -47,15 +47,12 @@ struct wm_region_thread {
 int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err);
 
 /* Makes the tracker's end ready, once; before that nothing is drained. Removes what dead
- * trackers left behind too long ago. Apart from the folder, for a program need not wait
- * for this, neither at its start nor for its end to be told. */
+ * trackers left behind. Apart from the folder, for a program need not wait for this,
+ * neither at its start nor for its end to be told. */
 int wm_region_inbox_open(struct wm_region_inbox *inbox, struct wm_error *err);
 
 /* Removes the folder. Accepts NULL. Not in a child of fork(). */
 void wm_region_inbox_free(struct wm_region_inbox *inbox);
-
-/* Frees the memory and leaves the folder as it would be after a kill. */
-void wm_region_inbox_forget(struct wm_region_inbox *inbox);
 
 /* The value of WATTMETER_REGIONS. */
 const char *wm_region_inbox_path(const struct wm_region_inbox *inbox);
@@ -87,23 +84,6 @@ int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, int64_t d
 const char *wm_region_inbox_name(const struct wm_region_inbox *inbox, uint32_t name);
 struct wm_region_thread wm_region_inbox_thread(const struct wm_region_inbox *inbox,
                                                uint32_t thread);
-
-/* What a thread's ring calls a name from now on: what is still in a ring can be read by
- * another (region_left.h) only with that. */
-typedef int wm_region_take_name(void *context, uint32_t thread, uint32_t local,
-                                uint32_t number, const char *name);
-
-/* What was handed out since the last time is about to go from the rings. */
-typedef void wm_region_keep(void *context);
-
-/* Has `take` told of each name, its answer counting for nothing, and calls `keep`, before
- * there is room again in the ring. */
-void wm_region_inbox_watch(struct wm_region_inbox *inbox, wm_region_take_name *take,
-                           wm_region_keep *keep, void *context);
-
-/* Tells of all that hold now. What `take` said. */
-int wm_region_inbox_each_name(const struct wm_region_inbox *inbox,
-                              wm_region_take_name *take, void *context);
 
 /* Events that found no room, for a ring stayed full too long, or that had no ring. As of
  * the last time that it was drained. */

@@ -35,9 +35,10 @@ static struct file_name name_of(uint32_t number)
     return name;
 }
 
-static int open_file(int folder, uint32_t number, int mode)
+static int open_file(int folder, uint32_t number)
 {
-    return openat(folder, name_of(number).text, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return openat(folder, name_of(number).text,
+                  O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 /* The head of a ring that can be mapped. */
@@ -58,7 +59,7 @@ static bool is_process(pid_t pid)
     return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
 }
 
-static int map(int fd, uint32_t number, int protection, int64_t since_ns,
+static int map(int fd, uint32_t number, int64_t since_ns,
                struct wm_region_source **ret_source)
 {
     struct wm_ring head;
@@ -69,7 +70,7 @@ static int map(int fd, uint32_t number, int protection, int64_t since_ns,
     if (!source)
         return WM_ENOMEM;
     source->bytes = wm_ring_bytes(head.size);
-    void *ring = mmap(NULL, source->bytes, protection, MAP_SHARED, fd, 0);
+    void *ring = mmap(NULL, source->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (ring == MAP_FAILED) {
         free(source);
         return WM_EIO;
@@ -91,40 +92,16 @@ static int map(int fd, uint32_t number, int protection, int64_t since_ns,
     return WM_OK;
 }
 
-static int open_in_mode(int folder, uint32_t number, int mode, int protection,
-                        int64_t since_ns, struct wm_region_source **ret_source)
-{
-    int fd = open_file(folder, number, mode);
-
-    if (fd < 0)
-        return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? WM_EIO : WM_EFORMAT;
-    int status = map(fd, number, protection, since_ns, ret_source);
-    close(fd);
-    return status;
-}
-
 int wm_region_source_open(int folder, uint32_t number, int64_t since_ns,
                           struct wm_region_source **ret_source)
 {
-    return open_in_mode(folder, number, O_RDWR, PROT_READ | PROT_WRITE, since_ns,
-                        ret_source);
-}
+    int fd = open_file(folder, number);
 
-int wm_region_source_open_left(int folder, uint32_t number,
-                               struct wm_region_source **ret_source)
-{
-    struct wm_region_source *source;
-
-    int status = open_in_mode(folder, number, O_RDONLY, PROT_READ, 0, &source);
-    if (status < 0)
-        return status;
-    if (!wm_shared_read(&source->taken, &source->ring->taken, sizeof(source->taken))) {
-        wm_region_source_close(source);
-        return WM_EFORMAT;
-    }
-    source->written = source->taken;
-    *ret_source = source;
-    return WM_OK;
+    if (fd < 0)
+        return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? WM_EIO : WM_EFORMAT;
+    int status = map(fd, number, since_ns, ret_source);
+    close(fd);
+    return status;
 }
 
 void wm_region_source_close(struct wm_region_source *source)
@@ -198,7 +175,7 @@ static bool is_left_without_name(const struct wm_region_source *source)
 
 void wm_region_source_check(struct wm_region_source *source, int folder, int64_t now_ns)
 {
-    int fd = open_file(folder, source->number, O_RDWR);
+    int fd = open_file(folder, source->number);
     bool is_gone = fd >= 0 ? flock(fd, LOCK_SH | LOCK_NB) == 0
                            : errno == ENOENT && is_left_without_name(source);
 
@@ -250,8 +227,7 @@ static int take_name(struct wm_region_source *source, uint64_t local, uint64_t l
             return 0;
         memcpy(name + i * sizeof(part), &part, sizeof(part));
     }
-    int status = intern(context, source->number, (uint32_t)local, name, (size_t)length,
-                        &source->names[local]);
+    int status = intern(context, name, (size_t)length, &source->names[local]);
     if (status < 0)
         return status;
     source->taken += 1 + slots;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * region_source.h - a ring, as the inbox reads it, and what comes after a dead inbox.
- * Whatever is in it may be garbage, and its file may be cut short at any time: then it is
- * given up, and what had been read by then stands.
+ * region_source.h - a ring, as the inbox reads it. Whatever is in it may be garbage, and
+ * its file may be cut short at any time: then it is given up, and what had been read by
+ * then stands.
  */
 #ifndef WM_REGION_SOURCE_H
 #define WM_REGION_SOURCE_H
@@ -19,8 +19,8 @@ enum { WM_REGION_NAMELESS = UINT32_MAX };
 enum { WM_REGION_SLOTS = 128 };
 
 /* Gives a name that a ring tells a number; WM_ENOMEM. */
-typedef int wm_region_intern(void *context, uint32_t thread, uint32_t local,
-                             const char *name, size_t length, uint32_t *ret_number);
+typedef int wm_region_intern(void *context, const char *name, size_t length,
+                             uint32_t *ret_number);
 
 struct wm_region_source {
     struct wm_ring *ring;               /* the kernel reads and writes it for us, */
@@ -61,11 +61,6 @@ struct wm_region_source {
  * where it is none; others may be tried again. */
 int wm_region_source_open(int folder, uint32_t number, int64_t since_ns,
                           struct wm_region_source **ret_source);
-
-/* The same for one whose tracker is dead, from where that had come to. It is only read:
- * neither checked nor released. */
-int wm_region_source_open_left(int folder, uint32_t number,
-                               struct wm_region_source **ret_source);
 
 /* Accepts NULL. */
 void wm_region_source_close(struct wm_region_source *source);
