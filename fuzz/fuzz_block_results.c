@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "analyze/region/analyze_block_results.h"
+#include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 #include "fuzz.h"
-#include "view/json/view_python_json.h"
-#include "view/view_blocks.h"
+#include "view/view.h"
 
 static char *print(const struct wm_block_results *results, bool details)
 {
@@ -21,7 +21,7 @@ static char *print(const struct wm_block_results *results, bool details)
     FILE *out = open_memstream(&text, &size);
 
     require(root && out);
-    wm_view_python_json(root, out);
+    wm_gpu_tracker_json(root, out);
     json_decref(root);
     require(fclose(out) == 0);
     return text;
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FILE *out = fopen("/dev/null", "w");
     require(out != NULL);
     wm_view_blocks_text(results, out);
-    require(wm_view_blocks_gpu_tracker(results, out) == WM_OK);
+    require(wm_gpu_tracker_blocks(results, out) == WM_OK);
     fclose(out);
     again(results, false);
     again(results, true);

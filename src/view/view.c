@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view.c - the public face of the views: printing a report, asking for a number. */
+/* view.c - the public face of the views: every form there is, and printing in it. */
 #include "view/view.h"
 
 #include "base/base_error.h"
@@ -8,6 +8,114 @@
  * 0.10000000000000001. */
 #define JSON_DIGITS 15
 
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+int wm_view_dump(json_t *root, size_t style, FILE *out, struct wm_error *err)
+{
+    if (!root)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    int failed = json_dumpf(root, out, style | JSON_REAL_PRECISION(JSON_DIGITS));
+    json_decref(root);
+    if (failed && !ferror(out))
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    fputc('\n', out);
+    return WM_OK;
+}
+
+int wm_view_flush(FILE *out, const char *what, struct wm_error *err)
+{
+    if (fflush(out) == 0 && !ferror(out))
+        return WM_OK;
+    return wm_fail(err, WM_EIO, "%s could not be written", what);
+}
+
+static int report_text(const struct wm_report *report, const struct wm_units *units,
+                       FILE *out, struct wm_error *err)
+{
+    (void)err;
+    wm_view_text(report, units, out);
+    return WM_OK;
+}
+
+static int analysis_text(const struct wm_block_results *results, FILE *out,
+                         struct wm_error *err)
+{
+    (void)err;
+    wm_view_blocks_text(results, out);
+    return WM_OK;
+}
+
+static int comparison_text(const struct wm_comparison *comparison, FILE *out,
+                           struct wm_error *err)
+{
+    return wm_view_comparison_text(comparison, out) < 0
+               ? wm_fail(err, WM_ENOMEM, "out of memory")
+               : WM_OK;
+}
+
+static const struct wm_print_format print_text = {
+    .name = "text",
+    .report = report_text,
+    .analysis = analysis_text,
+    .comparison = comparison_text,
+};
+
+static int report_json(const struct wm_report *report, const struct wm_units *units,
+                       FILE *out, struct wm_error *err)
+{
+    return wm_view_dump(wm_view_json(report, units), JSON_INDENT(2), out, err);
+}
+
+static int analysis_json(const struct wm_block_results *results, FILE *out,
+                         struct wm_error *err)
+{
+    return wm_view_dump(wm_block_results_json(results, true), JSON_INDENT(2), out, err);
+}
+
+static int comparison_json(const struct wm_comparison *comparison, FILE *out,
+                           struct wm_error *err)
+{
+    return wm_view_dump(wm_view_comparison_json(comparison), JSON_INDENT(2), out, err);
+}
+
+static const struct wm_print_format print_json = {
+    .name = "json",
+    .report = report_json,
+    .analysis = analysis_json,
+    .comparison = comparison_json,
+};
+
+/* Other people's forms, in src/compat. */
+extern const struct wm_print_format wm_gpu_tracker_print;
+extern const struct wm_print_format wm_gpu_tracker_print_api;
+extern const struct wm_print_format wm_gpu_tracker_print_json;
+
+/* Every form there is, by what callers call it. */
+static const struct wm_print_format *const report_formats[] = {
+    [WM_REPORT_TEXT] = &print_text,
+    [WM_REPORT_JSON] = &print_json,
+    [WM_REPORT_GPU_TRACKER_TEXT] = &wm_gpu_tracker_print,
+    [WM_REPORT_GPU_TRACKER_JSON] = &wm_gpu_tracker_print_json,
+};
+static const struct wm_print_format *const analysis_formats[] = {
+    [WM_ANALYSIS_TEXT] = &print_text,
+    [WM_ANALYSIS_JSON] = &print_json,
+    [WM_ANALYSIS_GPU_TRACKER_TEXT] = &wm_gpu_tracker_print,
+    [WM_ANALYSIS_GPU_TRACKER_JSON] = &wm_gpu_tracker_print_json,
+};
+static const struct wm_print_format *const comparison_formats[] = {
+    [WM_COMPARISON_TEXT] = &print_text,
+    [WM_COMPARISON_JSON] = &print_json,
+    [WM_COMPARISON_GPU_TRACKER_TEXT] = &wm_gpu_tracker_print_api,
+    [WM_COMPARISON_GPU_TRACKER_JSON] = &wm_gpu_tracker_print_json,
+    [WM_COMPARISON_GPU_TRACKER_CLI] = &wm_gpu_tracker_print,
+};
+
+static int no_format(struct wm_error *err)
+{
+    return wm_fail(err, WM_EINVAL, "there is no such form to print in");
+}
+
 int wm_report_style_check(const struct wm_report_style *style, struct wm_error *err)
 {
     struct wm_units units;
@@ -15,44 +123,36 @@ int wm_report_style_check(const struct wm_report_style *style, struct wm_error *
     return wm_units_of_style(style, &units, err);
 }
 
-static int print_json(const struct wm_report *report, const struct wm_units *units,
-                      FILE *out, struct wm_error *err)
-{
-    json_t *root = wm_view_json(report, units);
-
-    if (!root)
-        return wm_fail(err, WM_ENOMEM, "report: out of memory");
-    int failed = json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS));
-    json_decref(root);
-    if (failed && !ferror(out))
-        return wm_fail(err, WM_ENOMEM, "report: out of memory");
-    fputc('\n', out);
-    return WM_OK;
-}
-
 int wm_report_print(const struct wm_report *report, enum wm_report_format format,
                     const struct wm_report_style *style, FILE *out, struct wm_error *err)
 {
     struct wm_units units;
 
+    if ((size_t)format >= COUNT(report_formats))
+        return no_format(err);
     int status = wm_units_of_style(style, &units, err);
-    if (status < 0)
-        return status;
+    if (status == WM_OK)
+        status = report_formats[format]->report(report, &units, out, err);
+    return status == WM_OK ? wm_view_flush(out, "the report", err) : status;
+}
 
-    switch (format) {
-    case WM_REPORT_TEXT:
-        wm_view_text(report, &units, out);
-        break;
-    case WM_REPORT_JSON:
-        status = print_json(report, &units, out, err);
-        break;
-    case WM_REPORT_GPU_TRACKER_TEXT:
-    case WM_REPORT_GPU_TRACKER_JSON:
-        if (wm_view_gpu_tracker(report, &units, format, out) < 0)
-            status = wm_fail(err, WM_ENOMEM, "report: out of memory");
-        break;
-    }
-    if (status == WM_OK && (fflush(out) != 0 || ferror(out)))
-        status = wm_fail(err, WM_EIO, "the report could not be written");
-    return status;
+int wm_block_analysis_print(const struct wm_block_analysis *analysis,
+                            enum wm_analysis_format format, FILE *out, struct wm_error *err)
+{
+    int status =
+        analysis_formats[format]->analysis(wm_block_analysis_results(analysis), out, err);
+
+    return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
+}
+
+int wm_comparison_print(const struct wm_comparison *comparison, FILE *out,
+                        struct wm_error *err)
+{
+    if (!wm_comparison_compare(comparison))
+        return wm_fail(err, WM_EINVAL, "comparison: it has not been run");
+    if ((size_t)wm_comparison_format(comparison) >= COUNT(comparison_formats))
+        return no_format(err);
+    int status = comparison_formats[wm_comparison_format(comparison)]->comparison(
+        comparison, out, err);
+    return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }

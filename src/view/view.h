@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view.h - the forms a report can take; for src/view alone. */
+/* view.h - the forms in which everything can be printed, and what they share; for src/view
+ * and for other people's forms in src/compat. */
 #ifndef WM_VIEW_H
 #define WM_VIEW_H
 
@@ -7,17 +8,67 @@
 #include <stdio.h>
 
 #include "analyze/analyze_report.h"
+#include "analyze/compare/analyze_comparison.h"
+#include "analyze/experiment/analyze_experiment.h"
+#include "analyze/region/analyze_block_results.h"
 #include "view/text/view_units.h"
+#include "wattmeter/doctor.h"
+
+/* A form in which things are printed; NULL for what it does not print. Whether `out` took
+ * it all is looked at afterwards: these say what else went wrong. */
+struct wm_print_format {
+    const char *name; /* "text", "gpu-tracker" */
+    int (*report)(const struct wm_report *report, const struct wm_units *units, FILE *out,
+                  struct wm_error *err);
+    int (*analysis)(const struct wm_block_results *results, FILE *out,
+                    struct wm_error *err);
+    int (*comparison)(const struct wm_comparison *comparison, FILE *out,
+                      struct wm_error *err);
+};
+
+/* Writes JSON, which is taken over, with a line end; NULL is out of memory. `style` is
+ * jansson's, JSON_INDENT(2) but for what is to be one line. */
+int wm_view_dump(json_t *root, size_t style, FILE *out, struct wm_error *err);
+
+/* WM_EIO where `out` did not take all of what `what` names: "the report". */
+int wm_view_flush(FILE *out, const char *what, struct wm_error *err);
 
 /* The report as a JSON object, the caller's; NULL when out of memory. */
 json_t *wm_view_json(const struct wm_report *report, const struct wm_units *units);
 
-/* The report for people. Whether `out` took it all, it knows itself. */
+/* The report for people. */
 void wm_view_text(const struct wm_report *report, const struct wm_units *units, FILE *out);
 
-/* gpu_tracker's layouts. WM_ENOMEM is the only failure; whether `out` took it all, it knows
- * itself. */
-int wm_view_gpu_tracker(const struct wm_report *report, const struct wm_units *units,
-                        enum wm_report_format format, FILE *out);
+/* An analysis of blocks for people. */
+void wm_view_blocks_text(const struct wm_block_results *results, FILE *out);
+
+/* A comparison for people, of which WM_ENOMEM is the only failure, and as JSON, the
+ * caller's; NULL when out of memory. */
+int wm_view_comparison_text(const struct wm_comparison *comparison, FILE *out);
+json_t *wm_view_comparison_json(const struct wm_comparison *comparison);
+
+/* "percent", "gigabytes", "joules". */
+const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned item);
+
+/* What is shown of an experiment together. */
+struct wm_experiment_view {
+    const struct wm_experiment *experiment;
+    const struct wm_experiment_summary *summary;
+    const struct wm_units *units;
+    const char *per; /* NULL: no steps were asked for */
+};
+
+/* The caller's; NULL when out of memory. */
+json_t *wm_view_experiment_json(const struct wm_experiment_view *view);
+
+/* "measured", "estimated" or "simulated". */
+const char *wm_view_origin_word(enum wm_origin origin);
+
+/* Whether such a period could be seen: one that is hardly longer than the time
+ * between two looks is that of the looks. */
+bool wm_view_doctor_sees(const struct wm_doctor_source *source, double period_s);
+
+/* The caller's; NULL when out of memory. */
+json_t *wm_view_doctor_json(const struct wm_doctor *doctor);
 
 #endif

@@ -10,11 +10,9 @@
 #include <string.h>
 
 #include "analyze/region/analyze_block_results.h"
+#include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 #include "test.h"
-#include "view/json/view_python_json.h"
-#include "view/text/view_experiment.h"
-#include "view/view_blocks.h"
-#include "view/view_gpu_tracker_table.h"
+#include "view/view.h"
 
 enum form { TEXT, JSON, GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
 
@@ -29,12 +27,13 @@ static char *print(const struct wm_block_results *results, enum form form)
     if (form == TEXT)
         wm_view_blocks_text(results, out);
     else if (form == JSON)
-        assert_int_equal(wm_view_dump(wm_block_results_json(results, true), out, NULL),
-                         WM_OK);
+        assert_int_equal(
+            wm_view_dump(wm_block_results_json(results, true), JSON_INDENT(2), out, NULL),
+            WM_OK);
     else if (form == GPU_TRACKER_TEXT)
-        assert_int_equal(wm_view_blocks_gpu_tracker(results, out), WM_OK);
+        assert_int_equal(wm_gpu_tracker_blocks(results, out), WM_OK);
     else
-        wm_view_python_json(json, out);
+        wm_gpu_tracker_json(json, out);
     json_decref(json);
     fclose(out);
     return text;
@@ -469,7 +468,7 @@ static void test_table(void **state)
         FILE *out = open_memstream(&text, &size);
         assert_non_null(out);
         print_message("  %s\n", table_cases[i].name);
-        assert_int_equal(wm_view_gpu_tracker_table(&table_cases[i].table, out), WM_OK);
+        assert_int_equal(wm_gpu_tracker_table(&table_cases[i].table, out), WM_OK);
         fclose(out);
         assert_string_equal(text, table_cases[i].expected);
         free(text);
@@ -503,7 +502,7 @@ static void test_python_numbers(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[WM_PYTHON_NUMBER_SIZE];
-        wm_view_python_number(text, rows[i].value);
+        wm_python_number(text, rows[i].value);
         assert_string_equal(text, rows[i].text);
     }
 }
@@ -522,7 +521,7 @@ static void test_python_json(void **state)
 
     (void)state;
     assert_non_null(out);
-    wm_view_python_json(root, out);
+    wm_gpu_tracker_json(root, out);
     fclose(out);
     assert_string_equal(printed, expected);
     free(printed);

@@ -17,7 +17,7 @@
 #include "base/base_file.h"
 #include "source/gpu/select/source_gpu_select.h"
 #include "test.h"
-#include "view/text/view_columns.h"
+#include "view/text/view_text_line.h"
 #include "wattmeter/gpu.h"
 
 /* What is not in a list of these has the value `otherwise` of its scene. */

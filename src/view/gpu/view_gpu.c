@@ -8,9 +8,6 @@
 
 #include "base/base_error.h"
 
-/* More digits than this are noise of binary fractions. */
-#define JSON_DIGITS 15
-
 static struct wm_gpu_value sound(struct wm_gpu_value value)
 {
     if (value.state == WM_READING_OK && !value.text && !isfinite(value.number))
@@ -90,21 +87,6 @@ const char *wm_gpu_key_suffix(const struct wm_gpu_field_info *info)
     return "";
 }
 
-static int print_json(const struct wm_gpus *gpus, size_t form, FILE *out,
-                      struct wm_error *err)
-{
-    json_t *root = wm_view_gpu_json(gpus);
-
-    if (!root)
-        return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
-    int failed = json_dumpf(root, out, form | JSON_REAL_PRECISION(JSON_DIGITS));
-    json_decref(root);
-    if (failed && !ferror(out))
-        return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
-    fputc('\n', out);
-    return WM_OK;
-}
-
 int wm_gpus_print(const struct wm_gpus *gpus, enum wm_gpus_format format, FILE *out,
                   struct wm_error *err)
 {
@@ -118,13 +100,11 @@ int wm_gpus_print(const struct wm_gpus *gpus, enum wm_gpus_format format, FILE *
         wm_view_gpu_brief(gpus, out);
         break;
     case WM_GPUS_JSON:
-        status = print_json(gpus, JSON_INDENT(2), out, err);
+        status = wm_view_dump(wm_view_gpu_json(gpus), JSON_INDENT(2), out, err);
         break;
     case WM_GPUS_JSON_LINE:
-        status = print_json(gpus, JSON_COMPACT, out, err);
+        status = wm_view_dump(wm_view_gpu_json(gpus), JSON_COMPACT, out, err);
         break;
     }
-    if (status == WM_OK && (fflush(out) != 0 || ferror(out)))
-        status = wm_fail(err, WM_EIO, "what the GPUs say could not be written");
-    return status;
+    return status == WM_OK ? wm_view_flush(out, "what the GPUs say", err) : status;
 }

@@ -3,10 +3,6 @@
 #include <stdio.h>
 
 #include "view/gpu/view_gpu.h"
-#include "view/gpu/view_gpu_why.h"
-#include "view/gpu/view_gpu_words.h"
-#include "view/text/view_columns.h"
-#include "view/text/view_units.h"
 
 static const char missing[] = "n/a";
 

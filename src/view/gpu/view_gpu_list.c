@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_gpu_list.c - igpu's table of processes, with what it does not know to the
  * right of it, and a table of MIG devices like it. */
-#include "view/gpu/view_gpu_list.h"
+#include "view/gpu/view_gpu.h"
 
 #include <string.h>
-
-#include "view/text/view_columns.h"
 
 static const struct wm_gpu_column process_columns[] = {
     { WM_GPU_PROCESS_PID, 6, false },

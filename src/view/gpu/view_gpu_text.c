@@ -11,10 +11,6 @@
 #include <stdio.h>
 
 #include "view/gpu/view_gpu.h"
-#include "view/gpu/view_gpu_list.h"
-#include "view/gpu/view_gpu_why.h"
-#include "view/gpu/view_gpu_words.h"
-#include "view/text/view_columns.h"
 
 #define BAR_WIDTH 25
 #define MEMORY_WIDTH 10

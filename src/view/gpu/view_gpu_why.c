@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_gpu_why.c - what is missing, grouped by its reason. */
-#include "view/gpu/view_gpu_why.h"
+#include "view/gpu/view_gpu.h"
 
 #include <string.h>
-
-#include "view/gpu/view_gpu.h"
-#include "view/gpu/view_gpu_list.h"
 
 /* Of a line that can be broken. */
 #define MOST_COLUMNS 92

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_gpu_words.c - values of GPUs in words. */
-#include "view/gpu/view_gpu_words.h"
+#include "view/gpu/view_gpu.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -8,8 +8,6 @@
 #include "base/base_clock.h"
 #include "base/text/base_text.h"
 #include "source/gpu/select/source_gpu_select.h"
-#include "view/gpu/view_gpu.h"
-#include "view/text/view_units.h"
 
 struct wm_words wm_words_number(double number, int decimals, const char *suffix)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/text/base_json.h"
-#include "view/view_comparison.h"
+#include "view/view.h"
 
 /* What is put together; a failure is seen at the end. An object is complete before it is
  * put into another, as it is gone where that fails. */
@@ -24,6 +24,21 @@ static void append(struct writer *writer, json_t *array, json_t *value)
 {
     if (json_array_append_new(array, value) != 0)
         writer->failed = true;
+}
+
+const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned item)
+{
+    const struct wm_static_data *data = &compare->sessions[0].results->static_data;
+
+    if (item <= WM_SYSTEM_RAM)
+        return data->ram_unit;
+    if (item <= WM_SYSTEM_GPU_RAM)
+        return data->gpu_ram_unit;
+    if (item >= WM_MAIN_THREADS && item <= WM_COMBINED_THREADS)
+        return "count";
+    if (item < WM_COMPARE_TIME)
+        return "percent";
+    return wm_unit_plain(wm_compare_item_row(item)->unit)->name;
 }
 
 static json_t *json_number(double value)

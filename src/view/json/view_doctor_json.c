@@ -7,7 +7,7 @@
 #include "base/base_error.h"
 #include "base/text/base_json.h"
 #include "record/record_channel.h"
-#include "view/text/view_doctor.h"
+#include "view/view.h"
 
 static json_t *text_or_null(const char *text)
 {
@@ -92,7 +92,7 @@ static json_t *source_json(const struct wm_doctor_source *source)
                      "advice", advice_json(source));
 }
 
-static json_t *doctor_json(const struct wm_doctor *doctor)
+json_t *wm_view_doctor_json(const struct wm_doctor *doctor)
 {
     const struct wm_doctor_source *source;
     json_t *sources = json_array();
@@ -101,18 +101,4 @@ static json_t *doctor_json(const struct wm_doctor *doctor)
         sources = append(sources, source_json(source));
     return json_pack("{s:b, s:o}", "can_measure", (int)wm_doctor_can_measure(doctor),
                      "sources", sources);
-}
-
-int wm_view_doctor_json(const struct wm_doctor *doctor, FILE *out, struct wm_error *err)
-{
-    json_t *root = doctor_json(doctor);
-
-    if (!root)
-        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
-    int failed = json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    json_decref(root);
-    if (failed && !ferror(out))
-        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
-    fputc('\n', out);
-    return WM_OK;
 }

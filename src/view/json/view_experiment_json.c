@@ -6,7 +6,7 @@
 #include "base/base_clock.h"
 #include "base/text/base_json.h"
 #include "view/json/view_json_node.h"
-#include "view/text/view_experiment.h"
+#include "view/view.h"
 
 enum { TIME_SIZE = 32 };
 

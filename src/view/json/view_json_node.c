@@ -139,15 +139,6 @@ void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin)
  * it. */
 static const struct wm_unit *unit_of(const struct wm_units *units, enum wm_figure_unit unit)
 {
-    static const struct wm_unit plain[] = {
-        [WM_UNIT_SECONDS] = { .name = "seconds", .size = 1 },
-        [WM_UNIT_JOULES] = { .name = "joules", .size = 1 },
-        [WM_UNIT_WATTS] = { .name = "watts", .size = 1 },
-        [WM_UNIT_BYTES] = { .name = "bytes", .size = 1 },
-        [WM_UNIT_RATIO] = { .name = "ratio", .size = 1 },
-        [WM_UNIT_CELSIUS] = { .name = "celsius", .size = 1 },
-    };
-
     switch (unit) {
     case WM_UNIT_TIME:
         return units->time;
@@ -159,7 +150,7 @@ static const struct wm_unit *unit_of(const struct wm_units *units, enum wm_figur
     case WM_UNIT_COUNT:
         return NULL;
     default:
-        return &plain[unit];
+        return wm_unit_plain(unit);
     }
 }
 

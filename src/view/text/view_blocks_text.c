@@ -4,10 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "view/text/view_columns.h"
 #include "view/text/view_text_line.h"
 #include "view/text/view_units.h"
-#include "view/view_blocks.h"
+#include "view/view.h"
 
 enum { LABEL_WIDTH = 39, FIGURE_WIDTH = 10, FACT_WIDTH = 13, BAR_WIDTH = 40 };
 

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "view/text/view_columns.h"
 #include "view/text/view_text_line.h"
 #include "view/text/view_units.h"
-#include "view/view_comparison.h"
+#include "view/view.h"
 
 enum { LABEL_WIDTH = 39, VALUE_WIDTH = 17, CHANGE_WIDTH = 10, FACT_WIDTH = 13 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_doctor.c - an examination, for people. */
-#include "view/text/view_doctor.h"
+#include "view/view.h"
 
 #include <string.h>
 
@@ -190,10 +190,8 @@ int wm_doctor_print(const struct wm_doctor *doctor, enum wm_doctor_format format
     int status = WM_OK;
 
     if (format == WM_DOCTOR_JSON)
-        status = wm_view_doctor_json(doctor, out, err);
+        status = wm_view_dump(wm_view_doctor_json(doctor), JSON_INDENT(2), out, err);
     else
         print_text(doctor, out);
-    if (status == WM_OK && (fflush(out) != 0 || ferror(out)))
-        status = wm_fail(err, WM_EIO, "the findings could not be written");
-    return status;
+    return status == WM_OK ? wm_view_flush(out, "the findings", err) : status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_experiment.c - experiments for people: which there are, and what one cost. */
-#include "view/text/view_experiment.h"
+#include "view/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,29 +10,7 @@
 #include "base/text/base_json.h"
 #include "view/text/view_text_line.h"
 
-/* More digits than this are noise of binary fractions. */
-#define JSON_DIGITS 15
-
 enum { NAME_SIZE = 512, TIME_SIZE = 32 };
-
-int wm_view_flush(FILE *out, struct wm_error *err)
-{
-    return fflush(out) != 0 || ferror(out)
-               ? wm_fail(err, WM_EIO, "the output could not be written")
-               : WM_OK;
-}
-
-int wm_view_dump(json_t *root, FILE *out, struct wm_error *err)
-{
-    if (!root)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
-    int failed = json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS));
-    json_decref(root);
-    if (failed && !ferror(out))
-        return wm_fail(err, WM_ENOMEM, "out of memory");
-    fputc('\n', out);
-    return wm_view_flush(out, err);
-}
 
 /* An energy of several kinds of device; `uncertainty` and `cover` may be NULL. */
 static void print_whole(const struct wm_text_view *view, const char *label,
@@ -247,7 +225,7 @@ static void print_steps(const struct wm_text_view *view, const char *per,
     print_energy(view, "  on average", &summary->per_step, summary->origin);
 }
 
-void wm_view_experiment_text(const struct wm_experiment_view *shown, FILE *out)
+static void print_text(const struct wm_experiment_view *shown, FILE *out)
 {
     const struct wm_experiment_summary *summary = shown->summary;
     const struct wm_text_view view = { .units = shown->units, .out = out };
@@ -314,14 +292,12 @@ int wm_experiment_print(const struct wm_experiment *experiment,
     status =
         wm_experiment_summarize(experiment, style->idle_watts, style->per, &summary, err);
     const struct wm_experiment_view view = { experiment, &summary, &units, style->per };
-    if (status == WM_OK && format == WM_REPORT_JSON) {
-        status = wm_view_dump(wm_view_experiment_json(&view), out, err);
-    } else if (status == WM_OK) {
-        wm_view_experiment_text(&view, out);
-        status = wm_view_flush(out, err);
-    }
+    if (status == WM_OK && format == WM_REPORT_JSON)
+        status = wm_view_dump(wm_view_experiment_json(&view), JSON_INDENT(2), out, err);
+    else if (status == WM_OK)
+        print_text(&view, out);
     wm_experiment_summary_release(&summary);
-    return status;
+    return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }
 
 static void print_entry(const struct wm_experiment_entry *entry, FILE *out)
@@ -382,7 +358,7 @@ int wm_experiment_print_list(const char *target, enum wm_report_format format, F
 
     int status = wm_experiment_list_load(target, &list, err);
     if (status == WM_OK && format == WM_REPORT_JSON) {
-        status = wm_view_dump(list_json(&list), out, err);
+        status = wm_view_dump(list_json(&list), JSON_INDENT(2), out, err);
     } else if (status == WM_OK) {
         for (size_t i = 0; i < list.count; i++)
             print_entry(&list.entries[i], out);
@@ -391,8 +367,7 @@ int wm_experiment_print_list(const char *target, enum wm_report_format format, F
         if (list.broken > 0)
             fprintf(out, "note: %zu that could not be read, such as %s\n", list.broken,
                     list.trouble);
-        status = wm_view_flush(out, err);
     }
     wm_experiment_list_release(&list);
-    return status;
+    return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }

@@ -9,8 +9,8 @@
 #include "base/text/base_json.h"
 #include "base/text/base_number.h"
 #include "view/json/view_json_node.h"
-#include "view/text/view_experiment.h"
 #include "view/text/view_text_line.h"
+#include "view/view.h"
 
 enum { TIME_SIZE = 32, NAME_SIZE = 256 };
 
@@ -107,9 +107,10 @@ int wm_series_print_figure(const struct wm_series *series, enum wm_figure_kind k
     if (status < 0)
         return status;
     if (format == WM_REPORT_JSON)
-        return wm_view_dump(figure_json(series, kind, &figure), out, err);
-    print_figure(series, &figure, out);
-    return wm_view_flush(out, err);
+        status = wm_view_dump(figure_json(series, kind, &figure), JSON_INDENT(2), out, err);
+    else
+        print_figure(series, &figure, out);
+    return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }
 
 static void print_number(FILE *out, double value)
@@ -222,12 +223,11 @@ int wm_series_print(const struct wm_series *const series[], size_t count,
     int status = wm_series_union(series, count, range, &times, &time_count, err);
     if (status < 0)
         return status;
-    if (format == WM_REPORT_JSON) {
-        status = wm_view_dump(curves_json(series, count, times, time_count), out, err);
-    } else {
+    if (format == WM_REPORT_JSON)
+        status = wm_view_dump(curves_json(series, count, times, time_count), JSON_INDENT(2),
+                              out, err);
+    else
         print_csv(series, count, times, time_count, out);
-        status = wm_view_flush(out, err);
-    }
     free(times);
-    return status;
+    return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }

@@ -10,7 +10,6 @@
 
 #include "base/base_clock.h"
 #include "base/text/base_text.h"
-#include "view/text/view_columns.h"
 #include "view/text/view_text_line.h"
 
 #define MOST_PROCESSES 5

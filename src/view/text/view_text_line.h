@@ -8,6 +8,20 @@
 #include "analyze/analyze_figures.h"
 #include "view/view.h"
 
+/* Text in columns: a column holds a character, not a byte as printf() has it; wide
+ * characters and combining ones are taken for one column. */
+
+/* How many columns a text takes, which is UTF-8. */
+int wm_view_width(const char *text);
+
+/* The text with blanks after it, or before it, up to `width`. */
+void wm_view_left(FILE *out, const char *text, int width);
+void wm_view_right(FILE *out, const char *text, int width);
+
+/* The text, cut where it is longer than `width`, and then with an ellipsis at its
+ * end. Returns how many columns that takes. */
+int wm_view_cut(FILE *out, const char *text, int width);
+
 struct wm_text_view {
     const struct wm_report *report;
     const struct wm_units *units;

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-#include "view/text/view_columns.h"
 #include "view/text/view_text_line.h"
 
 #define MOST_NAMES 10

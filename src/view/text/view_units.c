@@ -44,6 +44,25 @@ const struct wm_unit *wm_unit_seconds(void)
     return &time_units[0];
 }
 
+const struct wm_unit *wm_unit_plain(enum wm_figure_unit unit)
+{
+    static const struct wm_unit plain[] = {
+        [WM_UNIT_SECONDS] = { "seconds", "s", 1 },
+        [WM_UNIT_TIME] = { "seconds", "s", 1 },
+        [WM_UNIT_JOULES] = { "joules", "J", 1 },
+        [WM_UNIT_WATTS] = { "watts", "W", 1 },
+        [WM_UNIT_BYTES] = { "bytes", "B", 1 },
+        [WM_UNIT_RAM] = { "bytes", "B", 1 },
+        [WM_UNIT_GPU_RAM] = { "bytes", "B", 1 },
+        [WM_UNIT_PERCENT] = { "percent", "%", 1 },
+        [WM_UNIT_RATIO] = { "ratio", "", 1 },
+        [WM_UNIT_CELSIUS] = { "celsius", "°C", 1 },
+        [WM_UNIT_COUNT] = { "count", "", 1 },
+    };
+
+    return &plain[unit];
+}
+
 static int find_unit(const struct wm_unit *units, size_t count, const char *name,
                      const char *what, const struct wm_unit **ret_unit,
                      struct wm_error *err)

@@ -1,14 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_units.h - units by name, and quantities as people read them. The locale of
+/* view_units.h - units by name, quantities as people read them, and what energy comes to in
+ * money and in CO2e, by factors that the user gave: as good as they are. The locale of
  * the host program has no say in any of it. */
 #ifndef WM_VIEW_UNITS_H
 #define WM_VIEW_UNITS_H
 
 #include <stddef.h>
 
+#include "analyze/analyze_figures.h"
 #include "base/base_error.h"
-#include "view/text/view_tariff.h"
 #include "wattmeter/report.h"
+
+#define WM_JOULES_PER_KWH 3.6e6
+
+/* Of a kilowatt-hour; all zero: none was given. */
+struct wm_tariff {
+    double price;         /* in `currency`, */
+    const char *currency; /* which may be NULL; borrowed from the style */
+    double carbon;        /* g CO2e */
+    double pue;           /* 0: as 1 */
+};
+
+/* WM_EINVAL for what is out of range, no number, or a currency that would garble a
+ * line. */
+int wm_tariff_of_style(const struct wm_report_style *style, struct wm_tariff *ret_tariff,
+                       struct wm_error *err);
+
+/* The factor by which the data centre takes more than its machines. */
+double wm_tariff_pue(const struct wm_tariff *tariff);
+
+/* What so many joules come to at so much per kilowatt-hour, with what the data centre
+ * adds. Energy that is not known has no price either. */
+struct wm_value wm_tariff_amount(const struct wm_tariff *tariff,
+                                 const struct wm_value *joules, double per_kwh);
+
+/* What something measured of more of the machine than its parts. Batteries that share the
+ * load are that together. */
+struct wm_platform {
+    char name[64]; /* "psys"; "BAT0 and BAT1" */
+    struct wm_value energy;
+    enum wm_origin origin;
+};
+
+/* The next of a report from device number `*at` on, which starts at 0; false: there is no
+ * more. */
+bool wm_platform_next(const struct wm_report *report, size_t *at,
+                      struct wm_platform *ret_platform);
 
 struct wm_unit {
     const char *name;   /* "gigabytes" */
@@ -34,6 +71,9 @@ const struct wm_unit *wm_unit_hours(void);
 /* The units of numbers in SI. */
 const struct wm_unit *wm_unit_bytes(void);
 const struct wm_unit *wm_unit_seconds(void);
+
+/* What a figure is measured in where nothing scales it. */
+const struct wm_unit *wm_unit_plain(enum wm_figure_unit unit);
 
 /* Enough for every quantity below. */
 #define WM_QUANTITY_SIZE 48

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_comparison_gpu_tracker.c - a comparison in gpu_tracker's layout and structure. */
+/* compat_gpu_tracker_comparison.c - a comparison in gpu_tracker's layout and structure. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text/base_utf8.h"
-#include "view/view_comparison.h"
-#include "view/view_gpu_tracker_table.h"
+#include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 
 /* One, two and three tabs, as its documents show them. */
 #define MEASUREMENT_INDENT 4
@@ -81,7 +80,7 @@ static int print_series(struct series *series, size_t group, unsigned item, int 
         .column_count = series->compare->session_count,
         .cells = series->values,
     };
-    return wm_view_gpu_tracker_table(&table, out);
+    return wm_gpu_tracker_table(&table, out);
 }
 
 /* "Main Ram" of main_ram. */
@@ -123,7 +122,7 @@ static int print_blocks(struct series *series, unsigned item, int indent, int ta
     return status;
 }
 
-int wm_view_comparison_gpu_tracker(const struct wm_compare *compare, bool is_cli, FILE *out)
+int wm_gpu_tracker_comparison(const struct wm_compare *compare, bool is_cli, FILE *out)
 {
     struct series series;
 
@@ -194,7 +193,7 @@ static json_t *json_measurements(struct series *series, bool of_blocks)
     return json;
 }
 
-json_t *wm_view_comparison_gpu_tracker_json(const struct wm_compare *compare)
+json_t *wm_gpu_tracker_comparison_json(const struct wm_compare *compare)
 {
     struct series series;
     json_t *root = NULL;

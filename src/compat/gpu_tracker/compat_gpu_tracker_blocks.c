@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_blocks_gpu_tracker.c - an analysis of blocks in gpu_tracker's layout. */
+/* compat_gpu_tracker_blocks.c - an analysis of blocks in gpu_tracker's layout. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "view/text/view_columns.h"
-#include "view/view_blocks.h"
-#include "view/view_gpu_tracker_table.h"
+#include "compat/gpu_tracker/compat_gpu_tracker_print.h"
+#include "view/text/view_text_line.h"
 
 /* Its tables are one tab deeper than their titles, and a tab is eight columns from where
  * it stands; these are the blanks that its documents show. */
@@ -43,7 +42,7 @@ static int print_usage(const struct wm_block_figures *usage, int indent, FILE *o
         names[i] = wm_measurement_name((enum wm_measurement)i);
         put_statistics(&usage[i], &cells[i * STATISTICS]);
     }
-    return wm_view_gpu_tracker_table(&table, out);
+    return wm_gpu_tracker_table(&table, out);
 }
 
 static int print_time(const struct wm_block_figures *time, FILE *out)
@@ -59,7 +58,7 @@ static int print_time(const struct wm_block_figures *time, FILE *out)
 
     put_statistics(time, cells);
     cells[STATISTICS] = time->total;
-    return wm_view_gpu_tracker_table(&table, out);
+    return wm_gpu_tracker_table(&table, out);
 }
 
 static void format_entry(const struct wm_static_entry *entry,
@@ -70,8 +69,7 @@ static void format_entry(const struct wm_static_entry *entry,
     else if (entry->is_whole && entry->number == entry->number)
         snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, " %.0f", entry->number);
     else
-        wm_view_gpu_tracker_number(text, entry->number,
-                                   wm_view_gpu_tracker_decimals(entry->number));
+        wm_gpu_tracker_number(text, entry->number, wm_gpu_tracker_decimals(entry->number));
 }
 
 /* A table whose columns are of many kinds, for which pandas leaves less room. */
@@ -111,7 +109,7 @@ static int print_block(const struct wm_block_result *block, FILE *out)
     return status;
 }
 
-int wm_view_blocks_gpu_tracker(const struct wm_block_results *results, FILE *out)
+int wm_gpu_tracker_blocks(const struct wm_block_results *results, FILE *out)
 {
     fputs("Overall:\n", out);
     int status = print_usage(results->overall, OUTER_TABLE_INDENT, out);

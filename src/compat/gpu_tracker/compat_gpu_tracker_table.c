@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_gpu_tracker_table.c - what pandas makes of a table of numbers. */
-#include "view/view_gpu_tracker_table.h"
+/* compat_gpu_tracker_table.c - what pandas makes of a table of numbers. */
+#include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base_error.h"
-#include "view/text/view_columns.h"
+#include "view/text/view_text_line.h"
 
 #define MOST_DECIMALS 6
 
@@ -30,8 +30,8 @@ static void put_point(char *text)
     *end = '\0';
 }
 
-void wm_view_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], double value,
-                                int decimals)
+void wm_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], double value,
+                           int decimals)
 {
     if (isnan(value)) {
         snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, "NaN");
@@ -45,14 +45,14 @@ void wm_view_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], double va
     }
 }
 
-int wm_view_gpu_tracker_decimals(double value)
+int wm_gpu_tracker_decimals(double value)
 {
     char text[WM_GPU_TRACKER_NUMBER_SIZE];
     int decimals = MOST_DECIMALS;
 
     if (!isfinite(value))
         return 1;
-    wm_view_gpu_tracker_number(text, value, MOST_DECIMALS);
+    wm_gpu_tracker_number(text, value, MOST_DECIMALS);
     for (size_t last = strlen(text) - 1; text[last] == '0' && decimals > 1; last--)
         decimals--;
     return decimals;
@@ -70,13 +70,13 @@ static struct layout lay_out(const struct wm_gpu_tracker_table *table, size_t co
 
     for (size_t row = 0; row < table->row_count; row++) {
         double value = table->cells[row * table->column_count + column];
-        int decimals = wm_view_gpu_tracker_decimals(value);
+        int decimals = wm_gpu_tracker_decimals(value);
         if (decimals > layout.decimals)
             layout.decimals = decimals;
     }
     for (size_t row = 0; row < table->row_count; row++) {
-        wm_view_gpu_tracker_number(text, table->cells[row * table->column_count + column],
-                                   layout.decimals);
+        wm_gpu_tracker_number(text, table->cells[row * table->column_count + column],
+                              layout.decimals);
         if ((int)strlen(text) > layout.width)
             layout.width = (int)strlen(text);
     }
@@ -89,15 +89,15 @@ static void print_row(const struct wm_gpu_tracker_table *table,
     char text[WM_GPU_TRACKER_NUMBER_SIZE];
 
     for (size_t column = 0; column < table->column_count; column++) {
-        wm_view_gpu_tracker_number(text, table->cells[row * table->column_count + column],
-                                   layouts[column].decimals);
+        wm_gpu_tracker_number(text, table->cells[row * table->column_count + column],
+                              layouts[column].decimals);
         fputc(' ', out);
         wm_view_right(out, text, layouts[column].width);
     }
     fputc('\n', out);
 }
 
-int wm_view_gpu_tracker_table(const struct wm_gpu_tracker_table *table, FILE *out)
+int wm_gpu_tracker_table(const struct wm_gpu_tracker_table *table, FILE *out)
 {
     struct layout *layouts = calloc(table->column_count + 1, sizeof(*layouts));
     int index_width = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_gpu_tracker.c - a report in gpu_tracker's layouts.
+ * compat_gpu_tracker_report.c - a report in gpu_tracker's layouts.
  *
  * The first objects of our JSON report have its structure and names already. Here its
  * numbers get gpu_tracker's types, and its keys get labels.
@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "view/json/view_python_json.h"
-#include "view/view.h"
+#include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 
 /* Of numbers in the text. */
 #define DECIMALS 3
@@ -98,7 +97,7 @@ static json_t *convert(json_t *object, bool is_nothing)
     return converted;
 }
 
-static json_t *build(const struct wm_report *report, const struct wm_units *units)
+json_t *wm_gpu_tracker_report(const struct wm_report *report, const struct wm_units *units)
 {
     const struct wm_units chosen = {
         .ram = units->ram ? units->ram : wm_unit_gigabytes(),
@@ -127,7 +126,7 @@ static void print_real(double value, FILE *out)
     char text[WM_QUANTITY_SIZE], exact[WM_PYTHON_NUMBER_SIZE];
 
     if (fabs(value) >= MOST_DECIMAL) {
-        wm_view_python_number(exact, value);
+        wm_python_number(exact, value);
         fputs(exact, out);
         return;
     }
@@ -170,17 +169,7 @@ static void print_text(json_t *object, int indent, FILE *out)
     }
 }
 
-int wm_view_gpu_tracker(const struct wm_report *report, const struct wm_units *units,
-                        enum wm_report_format format, FILE *out)
+void wm_gpu_tracker_report_text(json_t *root, FILE *out)
 {
-    json_t *root = build(report, units);
-
-    if (!root)
-        return WM_ENOMEM;
-    if (format == WM_REPORT_GPU_TRACKER_JSON)
-        wm_view_python_json(root, out);
-    else
-        print_text(root, 0, out);
-    json_decref(root);
-    return WM_OK;
+    print_text(root, 0, out);
 }

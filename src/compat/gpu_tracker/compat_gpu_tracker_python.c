@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_python_json.c - JSON as Python's json.dumps(..., indent=1) writes it. */
-#include "view/json/view_python_json.h"
+/* compat_gpu_tracker_python.c - JSON as Python's json.dumps(..., indent=1) writes it. */
+#include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,7 +70,7 @@ static void print_exponent(char *text, const struct decimal *decimal)
     snprintf(text, 16, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
 }
 
-void wm_view_python_number(char text[WM_PYTHON_NUMBER_SIZE], double value)
+void wm_python_number(char text[WM_PYTHON_NUMBER_SIZE], double value)
 {
     char number[WM_NUMBER_SIZE];
     const char *start = number;
@@ -186,7 +186,7 @@ static void print_node(const json_t *node, int depth, FILE *out)
         fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(node));
         break;
     case JSON_REAL:
-        wm_view_python_number(number, json_real_value(node));
+        wm_python_number(number, json_real_value(node));
         fputs(number, out);
         break;
     case JSON_TRUE:
@@ -201,7 +201,7 @@ static void print_node(const json_t *node, int depth, FILE *out)
     }
 }
 
-void wm_view_python_json(const json_t *root, FILE *out)
+void wm_gpu_tracker_json(const json_t *root, FILE *out)
 {
     print_node(root, 0, out);
 }
