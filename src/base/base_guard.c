@@ -5,15 +5,11 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/base_clock.h"
-
-/* Vendors' libraries put some hundred KiB on a stack; what is not used is not
- * there either. */
-#define STACK_BYTES (1024 * 1024)
+#include "base/base_thread.h"
 
 #define NO_UNIT ((size_t)-1)
 
@@ -70,7 +66,6 @@ int wm_guard_new(size_t units, void (*call)(void *context, size_t unit),
                  void (*release)(void *context), void *context, struct wm_guard **ret_guard,
                  struct wm_error *err)
 {
-    pthread_condattr_t monotonic;
     struct wm_guard *guard = calloc(1, sizeof(*guard));
 
     if (!guard)
@@ -89,11 +84,8 @@ int wm_guard_new(size_t units, void (*call)(void *context, size_t unit),
     guard->context = context;
     guard->current_unit = NO_UNIT;
     pthread_mutex_init(&guard->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&guard->work, &monotonic);
-    pthread_cond_init(&guard->news, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    wm_thread_condition(&guard->work);
+    wm_thread_condition(&guard->news);
     *ret_guard = guard;
     return WM_OK;
 }
@@ -195,38 +187,19 @@ static void join_ended(struct wm_guard *guard)
     }
 }
 
-static int make_thread(struct worker *worker)
-{
-    pthread_attr_t attributes;
-    sigset_t all, old;
-
-    int number = pthread_attr_init(&attributes);
-    if (number != 0)
-        return number;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-
-    /* The program's signals are for its own threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    number = pthread_create(&worker->thread, &attributes, work, worker);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attributes);
-    return number;
-}
-
 /* Called with the lock held: the thread goes on when it is let go. */
 static int make_worker(struct wm_guard *guard, struct wm_error *err)
 {
     struct worker *worker = guard->workers;
+    struct wm_error why;
 
     join_ended(guard);
     while (worker->is_there)
         worker++;
     *worker = (struct worker) { .guard = guard };
-    int number = make_thread(worker);
-    if (number != 0)
-        return wm_fail(err, WM_ENOMEM, "no thread could be made (error %d)", number);
-    number = pthread_getcpuclockid(worker->thread, &worker->clock);
+    if (wm_thread_start(&worker->thread, work, worker, "no thread could be made", &why) < 0)
+        return wm_fail(err, WM_ENOMEM, "%s", why.text);
+    int number = pthread_getcpuclockid(worker->thread, &worker->clock);
     assert(number == 0); /* it has not been joined */
     worker->is_there = true;
     guard->thread_count++;
@@ -297,22 +270,14 @@ int wm_guard_start(struct wm_guard *guard, struct wm_error *err)
     return status;
 }
 
-static struct timespec moment(int64_t when_ns)
-{
-    if (when_ns < 0)
-        when_ns = 0;
-    return (struct timespec) { when_ns / WM_NS_PER_S, when_ns % WM_NS_PER_S };
-}
-
 bool wm_guard_wait(struct wm_guard *guard, int64_t deadline_ns)
 {
-    const struct timespec deadline = moment(deadline_ns);
     bool in_time = true;
 
     pthread_mutex_lock(&guard->lock);
     while (is_going_on(guard) && in_time) {
         guard->is_awaited = true;
-        in_time = pthread_cond_timedwait(&guard->news, &guard->lock, &deadline) == 0;
+        in_time = wm_thread_wait(&guard->news, &guard->lock, deadline_ns);
     }
     guard->is_awaited = false;
     bool is_over = guard->waiting_count == 0;
@@ -378,7 +343,6 @@ static void abandon(struct wm_guard *guard)
 
 bool wm_guard_close(struct wm_guard *guard, int64_t deadline_ns)
 {
-    const struct timespec deadline = moment(deadline_ns);
     bool in_time = true;
 
     if (!guard)
@@ -389,7 +353,7 @@ bool wm_guard_close(struct wm_guard *guard, int64_t deadline_ns)
     clear_round(guard);
     pthread_cond_signal(&guard->work);
     while (guard->thread_count > 0 && in_time)
-        in_time = pthread_cond_timedwait(&guard->news, &guard->lock, &deadline) == 0;
+        in_time = wm_thread_wait(&guard->news, &guard->lock, deadline_ns);
     bool all_ended = guard->thread_count == 0;
     join_ended(guard);
     if (!all_ended)

@@ -2,15 +2,13 @@
 /* record.c - the recording formats, and writing a recording while the ticks go on. */
 #include "record/record.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/base_clock.h"
+#include "base/base_thread.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/record_queue.h"
@@ -243,15 +241,11 @@ static bool is_much(const struct wm_recorder *recorder)
 static void wait_for_more(struct wm_recorder *recorder, bool failed)
 {
     int64_t until_ns = wm_clock_monotonic_ns() + BATCH_INTERVAL_NS;
-    const struct timespec until = {
-        .tv_sec = until_ns / WM_NS_PER_S,
-        .tv_nsec = until_ns % WM_NS_PER_S,
-    };
-    int result = 0;
+    bool in_time = true;
 
     /* After a failure a full queue is no reason to try again at once. */
-    while (result == 0 && !recorder->stop && (failed || !is_much(recorder)))
-        result = pthread_cond_timedwait(&recorder->wake, &recorder->lock, &until);
+    while (in_time && !recorder->stop && (failed || !is_much(recorder)))
+        in_time = wm_thread_wait(&recorder->wake, &recorder->lock, until_ns);
 }
 
 static void *run_thread(void *argument)
@@ -272,14 +266,7 @@ static void *run_thread(void *argument)
 
 static int init_lock(struct wm_recorder *recorder)
 {
-    pthread_condattr_t attributes;
-
-    if (pthread_condattr_init(&attributes) != 0)
-        return -1;
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    int result = pthread_cond_init(&recorder->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    if (result != 0)
+    if (wm_thread_condition(&recorder->wake) != 0)
         return -1;
     if (pthread_mutex_init(&recorder->lock, NULL) != 0) {
         pthread_cond_destroy(&recorder->wake);
@@ -289,24 +276,13 @@ static int init_lock(struct wm_recorder *recorder)
     return 0;
 }
 
-/* The signals of the program that we are part of are none of this thread's
- * business. It inherits the mask of the one that makes it. */
 static int start_thread(struct wm_recorder *recorder, struct wm_error *err)
 {
-    sigset_t all, before;
+    int status = wm_thread_start(&recorder->thread, run_thread, recorder,
+                                 "no thread for the recording", err);
 
-    sigfillset(&all);
-    int number = pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (number == 0) {
-        number = pthread_create(&recorder->thread, NULL, run_thread, recorder);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
-    if (number != 0) {
-        errno = number;
-        return wm_fail_errno(err, "no thread for the recording");
-    }
-    recorder->has_thread = true;
-    return WM_OK;
+    recorder->has_thread = status == WM_OK;
+    return status;
 }
 
 int wm_recorder_open(const char *target, enum wm_record_mode mode, const struct wm_run *run,

@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_thread.h"
 #include "record/record_metrics.h"
 #include "track/track_result.h"
 #include "track/track_state.h"
@@ -194,22 +194,12 @@ static void *run_thread(void *context)
 
 int wm_tracker_run_thread(struct wm_tracker *tracker, struct wm_error *err)
 {
-    sigset_t all, old;
-
     if (tracker->state != WM_TRACKER_RUNNING || tracker->has_thread)
         return wm_fail(err, WM_EINVAL, "this tracker is not in a state to run a thread");
-
-    /* The program's signals are for its own threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int number = pthread_create(&tracker->thread, NULL, run_thread, tracker);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (number != 0) {
-        errno = number;
-        return wm_fail_errno(err, "starting the tracker's thread");
-    }
-    tracker->has_thread = true;
-    return WM_OK;
+    int status = wm_thread_start(&tracker->thread, run_thread, tracker,
+                                 "starting the tracker's thread", err);
+    tracker->has_thread = status == WM_OK;
+    return status;
 }
 
 static void join_thread(struct wm_tracker *tracker)

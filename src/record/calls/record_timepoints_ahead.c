@@ -4,12 +4,12 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/base_thread.h"
 #include "record/sql/record_sql_read.h"
 
 enum {
@@ -189,20 +189,13 @@ static void *run_thread(void *argument)
     return NULL;
 }
 
-/* Where no thread can be had the caller's own does it. The signals of the program are none
- * of theirs. */
+/* Where no thread can be had the caller's own does it. */
 static void start_threads(struct wm_ahead *ahead)
 {
-    sigset_t all, before;
-
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-        return;
     while (ahead->thread_count < THREADS &&
-           pthread_create(&ahead->threads[ahead->thread_count], NULL, run_thread, ahead) ==
-               0)
+           wm_thread_start(&ahead->threads[ahead->thread_count], run_thread, ahead, "",
+                           NULL) == WM_OK)
         ahead->thread_count++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 int wm_ahead_open(const struct wm_ahead_query *query, struct wm_ahead **ret_ahead,

@@ -3,11 +3,10 @@
 #include "record/sql/record_pg_shipper.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/base_clock.h"
+#include "base/base_thread.h"
 #include "record/record_ops.h"
 
 /* Of the spool. It is opened here and not as any recording is, because whoever
@@ -166,14 +165,6 @@ static int ship(struct wm_pg_shipper *shipper, struct wm_error *err)
     return WM_OK;
 }
 
-static struct timespec at(int64_t when_ns)
-{
-    return (struct timespec) {
-        .tv_sec = when_ns / WM_NS_PER_S,
-        .tv_nsec = when_ns % WM_NS_PER_S,
-    };
-}
-
 /* Waits, with the lock held, until there is something to ship and the time to
  * try it has come. */
 static void wait_for_work(struct wm_pg_shipper *shipper)
@@ -188,9 +179,8 @@ static void wait_for_work(struct wm_pg_shipper *shipper)
                         (shipper->is_ending && !shipper->has_ended);
         if (has_work && wm_clock_monotonic_ns() >= shipper->next_try_ns)
             return;
-        struct timespec until = at(shipper->next_try_ns);
         if (has_work)
-            pthread_cond_timedwait(&shipper->wake, &shipper->lock, &until);
+            wm_thread_wait(&shipper->wake, &shipper->lock, shipper->next_try_ns);
         else
             pthread_cond_wait(&shipper->wake, &shipper->lock);
     }
@@ -229,17 +219,9 @@ static void *run_shipper(void *argument)
 
 static int init_lock(struct wm_pg_shipper *shipper, struct wm_error *err)
 {
-    pthread_condattr_t attributes;
-
-    int number = pthread_condattr_init(&attributes);
-    if (number == 0) {
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        number = pthread_cond_init(&shipper->wake, &attributes);
-        if (number == 0 &&
-            (number = pthread_cond_init(&shipper->shipped, &attributes)) != 0)
-            pthread_cond_destroy(&shipper->wake);
-        pthread_condattr_destroy(&attributes);
-    }
+    int number = wm_thread_condition(&shipper->wake);
+    if (number == 0 && (number = wm_thread_condition(&shipper->shipped)) != 0)
+        pthread_cond_destroy(&shipper->wake);
     if (number == 0 && (number = pthread_mutex_init(&shipper->lock, NULL)) != 0) {
         pthread_cond_destroy(&shipper->wake);
         pthread_cond_destroy(&shipper->shipped);
@@ -263,22 +245,14 @@ int wm_pg_shipper_open(struct wm_pg_shipper *shipper, const char *url,
     return status < 0 ? status : connect_writer(shipper, err);
 }
 
-/* With all signals blocked, as in the recorder's thread. */
 int wm_pg_shipper_start(struct wm_pg_shipper *shipper, const char *spool_path,
                         struct wm_error *err)
 {
-    sigset_t all, before;
-
     shipper->spool_path = spool_path;
-    sigfillset(&all);
-    int number = pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (number == 0) {
-        number = pthread_create(&shipper->thread, NULL, run_shipper, shipper);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
-    shipper->has_thread = number == 0;
-    errno = number;
-    return number == 0 ? WM_OK : wm_fail_errno(err, "no thread for the recording");
+    int status = wm_thread_start(&shipper->thread, run_shipper, shipper,
+                                 "no thread for the recording", err);
+    shipper->has_thread = status == WM_OK;
+    return status;
 }
 
 void wm_pg_shipper_stop(struct wm_pg_shipper *shipper)
@@ -305,15 +279,15 @@ bool wm_pg_shipper_has_all(struct wm_pg_shipper *shipper)
 
 bool wm_pg_shipper_await_all(struct wm_pg_shipper *shipper)
 {
-    struct timespec until = at(wm_clock_monotonic_ns() + ROOM_NS);
-    int result = 0;
+    int64_t until_ns = wm_clock_monotonic_ns() + ROOM_NS;
+    bool in_time = true;
 
     pthread_mutex_lock(&shipper->lock);
     shipper->next_try_ns = 0;
     pthread_cond_signal(&shipper->wake);
-    while (result == 0 && shipper->shipped_count != shipper->written_count &&
+    while (in_time && shipper->shipped_count != shipper->written_count &&
            shipper->next_try_ns == 0)
-        result = pthread_cond_timedwait(&shipper->shipped, &shipper->lock, &until);
+        in_time = wm_thread_wait(&shipper->shipped, &shipper->lock, until_ns);
     bool all = shipper->shipped_count == shipper->written_count;
     pthread_mutex_unlock(&shipper->lock);
     return all;
@@ -337,14 +311,14 @@ void wm_pg_shipper_wake(struct wm_pg_shipper *shipper)
 
 void wm_pg_shipper_leave_spool(struct wm_pg_shipper *shipper)
 {
-    struct timespec until = at(wm_clock_monotonic_ns() + ROOM_NS);
-    int result = 0;
+    int64_t until_ns = wm_clock_monotonic_ns() + ROOM_NS;
+    bool in_time = true;
 
     pthread_mutex_lock(&shipper->lock);
     shipper->has_spool = false;
     pthread_cond_signal(&shipper->wake);
-    while (result == 0 && shipper->is_reading)
-        result = pthread_cond_timedwait(&shipper->shipped, &shipper->lock, &until);
+    while (in_time && shipper->is_reading)
+        in_time = wm_thread_wait(&shipper->shipped, &shipper->lock, until_ns);
     pthread_mutex_unlock(&shipper->lock);
 }
 
@@ -357,10 +331,9 @@ bool wm_pg_shipper_end(struct wm_pg_shipper *shipper, const struct wm_result *re
     shipper->progress_ns = wm_clock_monotonic_ns();
     pthread_cond_signal(&shipper->wake);
     while (!shipper->has_ended &&
-           wm_clock_monotonic_ns() < shipper->progress_ns + WM_PG_PATIENCE_NS) {
-        struct timespec until = at(shipper->progress_ns + WM_PG_PATIENCE_NS);
-        pthread_cond_timedwait(&shipper->shipped, &shipper->lock, &until);
-    }
+           wm_clock_monotonic_ns() < shipper->progress_ns + WM_PG_PATIENCE_NS)
+        wm_thread_wait(&shipper->shipped, &shipper->lock,
+                       shipper->progress_ns + WM_PG_PATIENCE_NS);
     pthread_mutex_unlock(&shipper->lock);
     wm_pg_shipper_stop(shipper);
     return shipper->has_ended;

@@ -7,7 +7,6 @@
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_thread.h"
 
 /* Its owner waits for it no longer, and wants to be woken. */
 #define GIVEN_UP (WM_COUNTER_UNKNOWN + 1)
@@ -79,16 +79,11 @@ static void *look(void *context)
 static int make_thread(struct wm_counter_probe *probe)
 {
     pthread_t thread;
-    sigset_t all, old;
 
-    /* The program's signals are for its own threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int number = pthread_create(&thread, NULL, look, probe);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (number == 0)
+    int status = wm_thread_start(&thread, look, probe, "", NULL);
+    if (status == WM_OK)
         pthread_detach(thread);
-    return number;
+    return status;
 }
 
 int wm_counter_probe_new(struct wm_counter_probe **ret_probe, struct wm_error *err)

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +12,7 @@
 
 #include "base/base_array.h"
 #include "base/base_clock.h"
+#include "base/base_thread.h"
 #include "base/text/base_text.h"
 #include "track/snippet/track_snippet_state.h"
 #include "wattmeter/tracker.h"
@@ -106,7 +106,7 @@ int wm_meter_open(const struct wm_meter_options *options, struct wm_meter **ret_
     /* On Linux neither allocates, and only the condition may in theory fail. */
     pthread_mutex_init(&meter->lock, NULL);
     pthread_mutex_init(&meter->file_lock, NULL);
-    errno = wm_meter_make_condition(&meter->wake);
+    errno = wm_thread_condition(&meter->wake);
     if (errno != 0) {
         status = wm_fail_errno(err, "meter");
         free(meter);
@@ -119,44 +119,6 @@ int wm_meter_open(const struct wm_meter_options *options, struct wm_meter **ret_
     }
     *ret_meter = meter;
     return WM_OK;
-}
-
-int wm_meter_make_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-
-    int number = pthread_condattr_init(&attributes);
-    if (number != 0)
-        return number;
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    number = pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-    return number;
-}
-
-void wm_meter_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t deadline_ns)
-{
-    const struct timespec deadline = { deadline_ns / WM_NS_PER_S,
-                                       deadline_ns % WM_NS_PER_S };
-
-    pthread_cond_timedwait(condition, lock, &deadline);
-}
-
-int wm_meter_make_thread(pthread_t *ret_thread, void *(*run)(void *context), void *context,
-                         struct wm_error *err)
-{
-    sigset_t all, old;
-
-    /* The program's signals are for its own threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int number = pthread_create(ret_thread, NULL, run, context);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (number == 0)
-        return WM_OK;
-    errno = number;
-    wm_fail_errno(err, "starting a thread of the meter");
-    return WM_EIO;
 }
 
 static int64_t step_of(const struct wm_meter *meter)
@@ -185,7 +147,7 @@ static void *run_sampler(void *context)
         meter->step_ns = step_of(meter);
         int64_t due_ns = last_ns + meter->step_ns;
         if (wm_clock_monotonic_ns() < due_ns) {
-            wm_meter_wait(&meter->wake, &meter->lock, due_ns);
+            wm_thread_wait(&meter->wake, &meter->lock, due_ns);
             continue;
         }
         if (meter->open) {
@@ -211,7 +173,8 @@ static int need_sampler(struct wm_meter *meter, struct wm_error *err)
         return WM_OK;
     if (!meter->has_sampler) {
         meter->step_ns = step_of(meter);
-        int status = wm_meter_make_thread(&meter->sampler, run_sampler, meter, err);
+        int status = wm_thread_start(&meter->sampler, run_sampler, meter,
+                                     "starting a thread of the meter", err);
         if (status < 0)
             return status;
         meter->has_sampler = true;

@@ -9,6 +9,7 @@
 #include "analyze/analyze_stats.h"
 #include "analyze/energy/analyze_sensor.h"
 #include "base/base_clock.h"
+#include "base/base_thread.h"
 #include "source/source_set.h"
 #include "track/snippet/track_snippet_state.h"
 #include "wattmeter/tracker.h"
@@ -260,7 +261,7 @@ static void *run_series(void *context)
         struct wm_meter_row row = { 0 };
 
         while (!series->is_ending && wm_clock_monotonic_ns() < due_ns)
-            wm_meter_wait(&series->wake, &meter->lock, due_ns);
+            wm_thread_wait(&series->wake, &meter->lock, due_ns);
         is_last = series->is_ending;
         read_row(series, &row);
         pthread_mutex_unlock(&meter->lock);
@@ -301,7 +302,7 @@ static int fill(struct wm_meter_series *series, const char *path, struct wm_erro
     series->told = calloc(devices + 3, sizeof(*series->told));
     if (!series->copy || !series->gauges || !series->told)
         return wm_fail(err, WM_ENOMEM, "meter: out of memory");
-    errno = wm_meter_make_condition(&series->wake);
+    errno = wm_thread_condition(&series->wake);
     if (errno != 0)
         return wm_fail_errno(err, "meter");
     series->has_condition = true;
@@ -336,7 +337,8 @@ static int begin(struct wm_meter_series *series, struct wm_error *err)
     int status = wm_meter_begin(meter, NULL, true, &series->snippet, err);
     if (status < 0)
         return status;
-    status = wm_meter_make_thread(&series->thread, run_series, series, err);
+    status = wm_thread_start(&series->thread, run_series, series,
+                             "starting a thread of the meter", err);
     if (status < 0) {
         wm_meter_detach(meter, series->snippet);
         wm_meter_recycle(meter, series->snippet);

@@ -55,16 +55,6 @@ struct wm_meter {
     bool has_sampler; /* under the lock too, but when the meter is closed */
 };
 
-/* Makes a condition variable that counts time by CLOCK_MONOTONIC; 0 or an errno. */
-int wm_meter_make_condition(pthread_cond_t *condition);
-
-/* Waits for it until CLOCK_MONOTONIC reaches `deadline_ns`. */
-void wm_meter_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t deadline_ns);
-
-/* pthread_create() with all signals blocked in the new thread. */
-int wm_meter_make_thread(pthread_t *ret_thread, void *(*run)(void *context), void *context,
-                         struct wm_error *err);
-
 /* In track_snippet.c, under the lock. Reads the devices, and begins to measure. */
 int wm_meter_begin(struct wm_meter *meter, const char *name, bool is_ours,
                    struct wm_snippet **ret_snippet, struct wm_error *err);
