@@ -230,7 +230,7 @@ int wm_result_from_json(const char *text, struct wm_result *ret_result,
 /* Through the JSON form, which holds every field already. */
 int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_error *err)
 {
-    char *text;
+    char *text = NULL;
 
     int status = wm_run_to_json(run, &text, err);
     if (status < 0)
@@ -243,7 +243,7 @@ int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_err
 int wm_result_copy(const struct wm_result *result, struct wm_result *ret_copy,
                    struct wm_error *err)
 {
-    char *text;
+    char *text = NULL;
 
     int status = wm_result_to_json(result, &text, err);
     if (status < 0)
