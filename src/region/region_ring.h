@@ -37,6 +37,10 @@
 #define WM_RING_MAGIC UINT64_C(0x31676e69726d7777)    /* "wwmring1" */
 #define WM_CONTROL_MAGIC UINT64_C(0x31746c63726d7777) /* "wwmrclt1" */
 
+/* The environment's name for where a program's regions go: the folder of an inbox, or a
+ * sub-tracking file. */
+#define WM_REGIONS_VARIABLE "WATTMETER_REGIONS"
+
 /* The folder's name goes on with the user's number and six random characters. */
 #define WM_INBOX_PREFIX "wattmeter-"
 

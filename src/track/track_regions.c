@@ -9,7 +9,9 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "region/drain/region_inbox.h"
 #include "region/mark/region_local.h"
+#include "region/region_ring.h"
 
 /* Calls that are given to the recorder at a time. */
 enum { BATCH_MAX = 512 };
@@ -219,11 +221,8 @@ static int take_edge(void *context, const struct wm_region_edge *edge)
 static int take_event(void *context, const struct wm_region_event *event)
 {
     struct wm_track_regions *regions = context;
-    struct wm_region_thread thread = wm_region_inbox_thread(regions->inbox, event->thread);
-    bool is_named = event->kind == WM_REGION_BEGINS || event->kind == WM_REGION_STARTS;
-    const char *name = is_named ? wm_region_inbox_name(regions->inbox, event->name) : NULL;
 
-    return wm_region_calls_event(regions->calls, event, thread, name, take_edge, regions);
+    return wm_region_calls_event(regions->calls, event, take_edge, regions);
 }
 
 /* Up to `ret_complete_ns`, unless it had to stop. */

@@ -15,6 +15,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "region/region_ring.h"
 #include "track/launch/track_run.h"
 #include "track/track_baseline.h"
 #include "track/track_state.h"

@@ -75,19 +75,21 @@ static int take(void *context, const struct wm_region_edge *edge)
 
 static int feed(struct wm_region_calls *calls, const struct step *step, struct log *log)
 {
-    const struct wm_region_event event = {
-        .when_ns = step->when_ns,
-        .kind = step->kind,
-        .thread = step->thread,
-        .id = step->id,
-    };
-    const struct wm_region_thread thread = {
+    const struct wm_region_thread who = {
         .pid = (pid_t)(step->thread / 100),
         .tid = (pid_t)step->thread,
         .process = step->thread / 100,
     };
+    const struct wm_region_event event = {
+        .when_ns = step->when_ns,
+        .kind = step->kind,
+        .thread = step->thread,
+        .who = &who,
+        .name = step->name,
+        .id = step->id,
+    };
 
-    return wm_region_calls_event(calls, &event, thread, step->name, take, log);
+    return wm_region_calls_event(calls, &event, take, log);
 }
 
 enum { STEPS_MAX = 12 };
@@ -349,19 +351,23 @@ static void test_many(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         for (uint32_t thread = 0; thread < 2; thread++) {
             struct wm_region_thread who = { 1, (pid_t)thread, 0 };
-            struct wm_region_event event = { .when_ns = round, .thread = thread };
+            struct wm_region_event event = {
+                .when_ns = round,
+                .thread = thread,
+                .who = &who,
+            };
             for (int i = 0; i < NAMES; i++) {
                 snprintf(name + LENGTH - 12, 13, "%012d", i);
                 event.kind = WM_REGION_BEGINS;
-                assert_int_equal(
-                    wm_region_calls_event(calls, &event, who, name, count_edges, counts),
-                    WM_OK);
+                event.name = name;
+                assert_int_equal(wm_region_calls_event(calls, &event, count_edges, counts),
+                                 WM_OK);
             }
             for (int i = 0; i < NAMES; i++) {
                 event.kind = WM_REGION_ENDS;
-                assert_int_equal(
-                    wm_region_calls_event(calls, &event, who, NULL, count_edges, counts),
-                    WM_OK);
+                event.name = NULL;
+                assert_int_equal(wm_region_calls_event(calls, &event, count_edges, counts),
+                                 WM_OK);
             }
         }
     }
@@ -381,16 +387,16 @@ static void test_many(void **state)
 static void recurse(struct wm_region_calls *calls, int depth, uint64_t *counts)
 {
     static const struct wm_region_thread thread = { .pid = 1, .tid = 1 };
-    struct wm_region_event begins = { .when_ns = 1, .kind = WM_REGION_BEGINS };
-    struct wm_region_event ends = { .when_ns = 1, .kind = WM_REGION_ENDS };
+    struct wm_region_event begins = { .when_ns = 1,
+                                      .kind = WM_REGION_BEGINS,
+                                      .who = &thread };
+    struct wm_region_event ends = { .when_ns = 1, .kind = WM_REGION_ENDS, .who = &thread };
 
     for (int i = 0; i < 2 && depth > 0; i++) {
-        assert_int_equal(wm_region_calls_event(calls, &begins, thread, i ? "a" : "b",
-                                               count_edges, counts),
-                         WM_OK);
+        begins.name = i ? "a" : "b";
+        assert_int_equal(wm_region_calls_event(calls, &begins, count_edges, counts), WM_OK);
         recurse(calls, depth - 1, counts);
-        assert_int_equal(
-            wm_region_calls_event(calls, &ends, thread, NULL, count_edges, counts), WM_OK);
+        assert_int_equal(wm_region_calls_event(calls, &ends, count_edges, counts), WM_OK);
     }
 }
 
@@ -421,11 +427,14 @@ static void test_paths_are_bounded(void **state)
 
     /* Not even by that name, one in another. */
     static const struct wm_region_thread thread = { .pid = 1, .tid = 1 };
-    const struct wm_region_event begins = { .when_ns = 1, .kind = WM_REGION_BEGINS };
+    const struct wm_region_event begins = {
+        .when_ns = 1,
+        .kind = WM_REGION_BEGINS,
+        .who = &thread,
+        .name = WM_REGION_FURTHER,
+    };
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(wm_region_calls_event(calls, &begins, thread, WM_REGION_FURTHER,
-                                               count_edges, counts),
-                         WM_OK);
+        assert_int_equal(wm_region_calls_event(calls, &begins, count_edges, counts), WM_OK);
     assert_true(wm_region_calls_path_count(calls) <= count + 1);
     wm_region_calls_free(calls);
 }
@@ -446,10 +455,11 @@ static void test_free_calls(void **state)
         const struct wm_region_event event = {
             .when_ns = i,
             .kind = *place ? WM_REGION_STOPS : WM_REGION_STARTS,
+            .who = &who,
+            .name = "r",
             .id = *place ? *place : next_id,
         };
-        assert_int_equal(
-            wm_region_calls_event(calls, &event, who, "r", count_edges, counts), WM_OK);
+        assert_int_equal(wm_region_calls_event(calls, &event, count_edges, counts), WM_OK);
         *place = *place ? 0 : next_id++;
     }
     uint64_t left = 0;

@@ -21,6 +21,7 @@
 #include "base/base_sqlite.h"
 #include "region/drain/region_inbox.h"
 #include "region/mark/region_local.h"
+#include "region/region_ring.h"
 #include "wattmeter/region.h"
 
 #define HEADER "process_id,code_block_name,position,timestamp\r\n"

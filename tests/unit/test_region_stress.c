@@ -83,10 +83,9 @@ static struct {
 
 static void check_name(const struct wm_region_event *event, const char *expected)
 {
-    if (strcmp(wm_region_inbox_name(all.inbox, event->name), expected) != 0)
-        fail_msg("thread %u: %s is not %s (%llu lost)", event->thread,
-                 wm_region_inbox_name(all.inbox, event->name), expected,
-                 (unsigned long long)wm_region_inbox_lost(all.inbox));
+    if (strcmp(event->name, expected) != 0)
+        fail_msg("thread %u: %s is not %s (%llu lost)", event->thread, event->name,
+                 expected, (unsigned long long)wm_region_inbox_lost(all.inbox));
 }
 
 static int take(void *context, const struct wm_region_event *event)
@@ -102,7 +101,7 @@ static int take(void *context, const struct wm_region_event *event)
     assert_false(thread->is_gone);
     if (event->kind == WM_REGION_GONE) {
         thread->is_gone = true;
-        thread->process = wm_region_inbox_thread(all.inbox, event->thread).process;
+        thread->process = event->who->process;
         all.gone++;
         return 0;
     }

@@ -378,14 +378,13 @@ static struct taker make_taker(struct wm_region_calls *calls, int64_t when_ns,
 }
 
 int wm_region_calls_event(struct wm_region_calls *calls,
-                          const struct wm_region_event *event,
-                          struct wm_region_thread thread, const char *name,
-                          wm_region_take_edge *take, void *context)
+                          const struct wm_region_event *event, wm_region_take_edge *take,
+                          void *context)
 {
     const struct taker taker = make_taker(calls, event->when_ns, take, context);
     uint32_t index = 0;
 
-    if (find_thread(calls, event->thread, thread, &index) < 0)
+    if (find_thread(calls, event->thread, *event->who, &index) < 0)
         return WM_ENOMEM;
     struct thread *known = &calls->threads[index];
     struct process *process = &calls->processes[known->process];
@@ -398,11 +397,11 @@ int wm_region_calls_event(struct wm_region_calls *calls,
 
     switch (event->kind) {
     case WM_REGION_BEGINS:
-        return begin_call(&taker, index, name);
+        return begin_call(&taker, index, event->name);
     case WM_REGION_ENDS:
         return end_call(&taker, index, WM_REGION_CLOSES);
     case WM_REGION_STARTS:
-        return start_call(&taker, index, event->id, name);
+        return start_call(&taker, index, event->id, event->name);
     case WM_REGION_STOPS: {
         uint32_t call = wm_map_find(&calls->call_map, process->number, event->id);
         if (call != NONE)

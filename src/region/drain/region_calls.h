@@ -9,7 +9,10 @@
 #ifndef WM_REGION_CALLS_H
 #define WM_REGION_CALLS_H
 
-#include "region/drain/region_inbox.h"
+#include <stdbool.h>
+
+#include "base/base_error.h"
+#include "region/drain/region_event.h"
 
 #define WM_REGION_NO_PATH UINT32_MAX
 
@@ -48,12 +51,12 @@ int wm_region_calls_new(struct wm_region_calls **ret_calls, struct wm_error *err
 /* Accepts NULL. */
 void wm_region_calls_free(struct wm_region_calls *calls);
 
-/* The next event in the order of time, its thread and its name, which is copied. Hands out
- * one edge, or none, or many for a thread that is gone. WM_ENOMEM, or what `take` said. */
+/* The next event in the order of time, of which the name and the thread are copied. Hands
+ * out one edge, or none, or many for a thread that is gone. WM_ENOMEM, or what `take` said.
+ */
 int wm_region_calls_event(struct wm_region_calls *calls,
-                          const struct wm_region_event *event,
-                          struct wm_region_thread thread, const char *name,
-                          wm_region_take_edge *take, void *context);
+                          const struct wm_region_event *event, wm_region_take_edge *take,
+                          void *context);
 
 /* Breaks off all that is still open. */
 int wm_region_calls_end(struct wm_region_calls *calls, int64_t when_ns,

@@ -19,9 +19,9 @@
 
 #include "base/base_clock.h"
 #include "base/base_shared.h"
+#include "base/text/base_names.h"
 #include "base/text/base_text.h"
 #include "region/drain/region_folder.h"
-#include "region/drain/region_intern.h"
 #include "region/drain/region_source.h"
 
 #define MARGIN_NS WM_NS_PER_MS
@@ -38,21 +38,22 @@ enum {
     CLOCK_AFTER = 512,   /* events; to see whether time is up, */
     LEAST_PER_RING = 64, /* but not before so many, as each ring was looked at for them */
     SOURCES_MAX = 32768, /* a process may have 65530 mappings */
-    THREADS_AT_A_TIME = 1 << 12,
-    THREADS_PARTS = WM_RINGS_MAX / THREADS_AT_A_TIME,
 };
+
+/* A program may make names out of numbers, one for each request it serves. */
+#define NAME_BYTES_MAX ((size_t)64 << 20)
+#define BYTES_PER_NAME 128 /* of the tables */
+static const char one_for_all[] = "(one of too many names)";
 
 struct wm_region_inbox {
     struct wm_region_folder folder;
-    struct wm_region_interned names;
+    struct wm_names names;
+    size_t name_bytes; /* of all of them */
 
     struct wm_region_source **sources; /* by their numbers */
     size_t source_count, source_room;
     struct wm_region_source **heap; /* those that have an event, the earliest on top */
     size_t heap_count;
-
-    /* What is known of all threads, those that are gone too; made with the first. */
-    struct wm_region_thread **threads;
 
     uint64_t ready;      /* rings that were announced when they were last looked for */
     int64_t searched_ns; /* when that was */
@@ -105,10 +106,7 @@ void wm_region_inbox_free(struct wm_region_inbox *inbox)
     wm_region_folder_remove(&inbox->folder);
     for (size_t i = 0; i < inbox->source_count; i++)
         wm_region_source_close(inbox->sources[i]);
-    for (size_t i = 0; inbox->threads && i < THREADS_PARTS; i++)
-        free(inbox->threads[i]);
-    free(inbox->threads);
-    wm_region_interned_clear(&inbox->names);
+    wm_names_release(&inbox->names);
     free(inbox->sources);
     free(inbox->heap);
     free(inbox);
@@ -138,17 +136,6 @@ bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox)
     return inbox->is_cut_off;
 }
 
-const char *wm_region_inbox_name(const struct wm_region_inbox *inbox, uint32_t name)
-{
-    return inbox->names.kept.texts[name];
-}
-
-struct wm_region_thread wm_region_inbox_thread(const struct wm_region_inbox *inbox,
-                                               uint32_t thread)
-{
-    return inbox->threads[thread / THREADS_AT_A_TIME][thread % THREADS_AT_A_TIME];
-}
-
 /* What is in a damaged ring counts for nothing. */
 static uint64_t lost_by(const struct wm_region_source *source)
 {
@@ -175,11 +162,24 @@ uint64_t wm_region_inbox_damaged(const struct wm_region_inbox *inbox, pid_t *ret
     return inbox->damaged + inbox->is_control_damaged;
 }
 
-static int intern(void *context, const char *name, size_t length, uint32_t *ret_number)
+/* Made valid UTF-8, and each text once. Where there are too many to keep, one stands for
+ * all that are new. */
+static const char *keep_name(void *context, const char *name, size_t length)
 {
     struct wm_region_inbox *inbox = context;
+    char clean[WM_REGION_NAME_MAX + 1];
 
-    return wm_region_interned_add(&inbox->names, name, length, ret_number);
+    length = wm_text_utf8(clean, sizeof(clean), name, length);
+    uint32_t number = wm_names_find(&inbox->names, clean);
+    if (number == WM_MAP_NONE) {
+        if (inbox->name_bytes + length + BYTES_PER_NAME > NAME_BYTES_MAX)
+            memcpy(clean, one_for_all, sizeof(one_for_all));
+        size_t count = inbox->names.count;
+        number = wm_names_add(&inbox->names, clean);
+        if (inbox->names.count > count)
+            inbox->name_bytes += length + BYTES_PER_NAME;
+    }
+    return number == WM_MAP_NONE ? NULL : inbox->names.texts[number];
 }
 
 /* The index of the first source whose number is not below this one. */
@@ -214,22 +214,6 @@ static int make_room(struct wm_region_inbox *inbox)
     return WM_OK;
 }
 
-static int keep_thread(struct wm_region_inbox *inbox, const struct wm_region_source *source)
-{
-    if (!inbox->threads)
-        inbox->threads = calloc(THREADS_PARTS, sizeof(*inbox->threads));
-    if (!inbox->threads)
-        return WM_ENOMEM;
-
-    struct wm_region_thread **some = &inbox->threads[source->number / THREADS_AT_A_TIME];
-    if (!*some)
-        *some = calloc(THREADS_AT_A_TIME, sizeof(**some));
-    if (!*some)
-        return WM_ENOMEM;
-    (*some)[source->number % THREADS_AT_A_TIME] = source->thread;
-    return WM_OK;
-}
-
 static int add_source(struct wm_region_inbox *inbox, uint32_t number)
 {
     size_t at = position_of(inbox, number);
@@ -240,12 +224,8 @@ static int add_source(struct wm_region_inbox *inbox, uint32_t number)
     int status = make_room(inbox);
     if (status == WM_OK)
         status = wm_region_source_open(inbox->folder.fd, number, inbox->made_ns, &source);
-    if (status == WM_OK)
-        status = keep_thread(inbox, source);
-    if (status < 0) {
-        wm_region_source_close(source);
+    if (status < 0)
         return status;
-    }
     memmove(inbox->sources + at + 1, inbox->sources + at,
             (inbox->source_count - at) * sizeof(*inbox->sources));
     inbox->sources[at] = source;
@@ -405,8 +385,8 @@ static bool is_time_up(struct round *round)
 static int peek(struct wm_region_inbox *inbox, struct wm_region_source *source,
                 struct round *round)
 {
-    int status =
-        wm_region_source_peek(source, inbox->complete_ns + 1, round->now_ns, intern, inbox);
+    int status = wm_region_source_peek(source, inbox->complete_ns + 1, round->now_ns,
+                                       keep_name, inbox);
 
     /* What it is writing is not older than what it wrote last; should it be as old, it will
      * be taken for a nanosecond younger. */

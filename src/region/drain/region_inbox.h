@@ -15,33 +15,9 @@
 #include <sys/types.h>
 
 #include "base/base_error.h"
-
-/* The environment's name for where regions go. */
-#define WM_REGIONS_VARIABLE "WATTMETER_REGIONS"
+#include "region/drain/region_event.h"
 
 struct wm_region_inbox;
-
-enum wm_region_event_kind {
-    WM_REGION_BEGINS, /* on the thread's stack */
-    WM_REGION_ENDS,   /* whatever is on top of it; `name` and `id` are 0 */
-    WM_REGION_STARTS, /* by itself, */
-    WM_REGION_STOPS,  /* and this one of them, perhaps of another thread; `name` is 0 */
-    WM_REGION_GONE,   /* the thread is: what its stack holds never ended; and with the last
-                       * of a process, what it has started */
-};
-
-struct wm_region_event {
-    int64_t when_ns; /* CLOCK_MONOTONIC */
-    enum wm_region_event_kind kind;
-    uint32_t thread; /* for wm_region_inbox_thread() */
-    uint32_t name;   /* for wm_region_inbox_name() */
-    uint64_t id;     /* of STARTS and STOPS: which, within the process */
-};
-
-struct wm_region_thread {
-    pid_t pid, tid;   /* as the process itself knows them */
-    uint32_t process; /* the same number for all threads of a process, and no other */
-};
 
 /* Makes the folder, open to this user alone: programs may be told of it. */
 int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err);
@@ -68,7 +44,8 @@ bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox);
  * drained. */
 bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox);
 
-/* Takes an event; negative stops the draining, and the event comes again. */
+/* Takes an event; negative stops the draining, and the event comes again. Its name is
+ * borrowed from the inbox, its thread for this call. */
 typedef int wm_region_take(void *context, const struct wm_region_event *event);
 
 /* Hands out, in the order of time over all threads, the events up to `*ret_complete_ns`;
@@ -78,12 +55,6 @@ typedef int wm_region_take(void *context, const struct wm_region_event *event);
 int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, int64_t deadline_ns,
                           wm_region_take *take, void *context, int64_t *ret_complete_ns,
                           struct wm_error *err);
-
-/* Both are fixed once they were handed out. Names count from 0; a thread's number is that
- * of its ring's file, and not each need come. */
-const char *wm_region_inbox_name(const struct wm_region_inbox *inbox, uint32_t name);
-struct wm_region_thread wm_region_inbox_thread(const struct wm_region_inbox *inbox,
-                                               uint32_t thread);
 
 /* Events that found no room, for a ring stayed full too long, or that had no ring. As of
  * the last time that it was drained. */

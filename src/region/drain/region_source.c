@@ -87,7 +87,6 @@ static int map(int fd, uint32_t number, int64_t since_ns,
     source->has_pid = is_process(source->thread.pid);
     source->size = head.size;
     source->capacity = WM_RING_CAPACITY_MIN;
-    memset(source->names, 0xff, sizeof(source->names));
     *ret_source = source;
     return WM_OK;
 }
@@ -213,7 +212,7 @@ static bool read_slot(struct wm_region_source *source, uint64_t position,
 
 /* At a name that begins at `taken`. 1, or 0 where it is no name. */
 static int take_name(struct wm_region_source *source, uint64_t local, uint64_t length,
-                     wm_region_intern *intern, void *context)
+                     wm_region_keep_name *keep_name, void *context)
 {
     char name[WM_REGION_NAME_MAX + sizeof(struct wm_ring_event)];
     uint64_t slots = wm_ring_slots_of_name((size_t)length);
@@ -227,9 +226,10 @@ static int take_name(struct wm_region_source *source, uint64_t local, uint64_t l
             return 0;
         memcpy(name + i * sizeof(part), &part, sizeof(part));
     }
-    int status = intern(context, name, (size_t)length, &source->names[local]);
-    if (status < 0)
-        return status;
+    const char *kept = keep_name(context, name, (size_t)length);
+    if (!kept)
+        return WM_ENOMEM;
+    source->names[local] = kept;
     source->taken += 1 + slots;
     return 1;
 }
@@ -248,7 +248,7 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
     struct wm_ring_event second;
     uint64_t value = event->what >> 8;
 
-    *next = (struct wm_region_event) { .thread = source->number };
+    *next = (struct wm_region_event) { .thread = source->number, .who = &source->thread };
     source->next_slots = 1;
     switch (event->what & 0xff) {
     case WM_RING_BEGIN:
@@ -272,14 +272,14 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
     default:
         return false;
     }
-    if (value >= WM_RING_NAMES || source->names[value] == WM_REGION_NAMELESS)
+    if (value >= WM_RING_NAMES || !source->names[value])
         return false;
     next->name = source->names[value];
     return true;
 }
 
 int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int64_t now_ns,
-                          wm_region_intern *intern, void *context)
+                          wm_region_keep_name *keep_name, void *context)
 {
     if (source->has_next)
         return 1;
@@ -290,8 +290,8 @@ int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int
         if (!read_slot(source, source->taken, &event)) {
             source->is_broken = true;
         } else if ((event.what & 0xff) == WM_RING_NAME) {
-            int status = take_name(source, event.what >> 8, (uint64_t)event.when_ns, intern,
-                                   context);
+            int status = take_name(source, event.what >> 8, (uint64_t)event.when_ns,
+                                   keep_name, context);
             if (status < 0)
                 return status;
             source->is_broken = status == 0;
@@ -312,6 +312,7 @@ int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int
     source->next = (struct wm_region_event) {
         .kind = WM_REGION_GONE,
         .thread = source->number,
+        .who = &source->thread,
         .when_ns = between(floor_ns, source->gone_ns, now_ns),
     };
     source->next_slots = 0;

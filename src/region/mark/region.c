@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "region/drain/region_inbox.h"
 #include "region/mark/region_file.h"
 #include "region/mark/region_local.h"
 #include "region/mark/region_rows.h"
