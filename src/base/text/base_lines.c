@@ -47,7 +47,6 @@ int wm_lines_open(struct wm_lines *lines, const char *path, size_t limit,
     *lines = (struct wm_lines) {
         .path = wm_text_path(path),
         .limit = limit,
-        .line_end = '\n',
     };
     lines->fd = wm_file_open_at(AT_FDCWD, path);
     if (lines->fd < 0) {
@@ -98,9 +97,8 @@ int wm_lines_next(struct wm_lines *lines, char **ret_line, size_t *ret_length,
     for (;;) {
         char *start = lines->buffer + lines->start;
         size_t there = lines->end - lines->start;
-        char *found = there > searched
-                          ? memchr(start + searched, lines->line_end, there - searched)
-                          : NULL;
+        char *found =
+            there > searched ? memchr(start + searched, '\n', there - searched) : NULL;
         size_t length = found ? (size_t)(found - start) : there;
         if (length > lines->limit)
             return wm_fail(err, WM_EFORMAT, "%s: line %zu: longer than %zu MiB",
@@ -126,7 +124,7 @@ int wm_lines_skip(struct wm_lines *lines, struct wm_error *err)
 {
     for (;;) {
         const char *start = lines->buffer + lines->start;
-        const char *found = memchr(start, lines->line_end, lines->end - lines->start);
+        const char *found = memchr(start, '\n', lines->end - lines->start);
         if (found) {
             lines->start += (size_t)(found - start) + 1;
             return 1;

@@ -20,7 +20,6 @@ struct wm_lines {
     char *buffer;
     size_t room, start, end; /* what is in it and not used yet */
     size_t limit;            /* of a line's length */
-    char line_end;           /* '\n'; the owner may choose '\r' before the first line */
     size_t number;           /* of the line read last, from 1 */
 };
 

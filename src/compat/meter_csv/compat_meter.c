@@ -16,7 +16,7 @@
 #include "base/text/base_lines.h"
 #include "base/text/base_number.h"
 #include "base/text/base_utf8.h"
-#include "compat/meter_csv/compat_meter_header.h"
+#include "compat/meter_csv/compat_meter_columns.h"
 #include "record/record_ops.h"
 
 /* So many rows tell the meter's period. */

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text/base_lines.h"
+
 enum wm_meter_csv_use {
     WM_METER_CSV_IGNORED,
     WM_METER_CSV_TIME,
@@ -29,16 +31,24 @@ enum { WM_METER_CSV_COLUMNS_MAX = 256 };
 struct wm_meter_csv_columns {
     struct wm_meter_csv_column columns[WM_METER_CSV_COLUMNS_MAX];
     size_t count, powers;
-    char separator;   /* ',', ';' or a tab */
-    const char *bare; /* a column called power, without a unit; or NULL */
+    char separator; /* ',', ';' or a tab */
 };
 
-/* Reads a header, which is cut into its names. False where there is no column with
- * the time; whether there is one with watts is in `ret_columns`. */
-bool wm_meter_csv_read_header(char *header, struct wm_meter_csv_columns *ret_columns);
+/* What a message shows of a cell or of a name. */
+enum { WM_METER_CSV_SHOWN = 33 };
 
-/* Whether a line has a number in each of several cells: it is no header. Changes it. */
-bool wm_meter_csv_is_row(char *line);
+/* Whether a file that begins with these bytes may be a meter's. */
+bool wm_meter_csv_recognises(const char *head, size_t length);
+
+/* Opens the file at `path`, and reads up to its header. `*ret_names`, to which `columns`
+ * point, is NULL before, and the caller's to free whatever this returned. */
+int wm_meter_csv_open(struct wm_lines *lines, const char *path,
+                      struct wm_meter_csv_columns *columns, char **ret_names,
+                      struct wm_error *err);
+
+/* Up to `length` bytes of what somebody else wrote, in a message. */
+const char *wm_meter_csv_show(const char *text, size_t length,
+                              char shown[WM_METER_CSV_SHOWN]);
 
 /* The next cell of a row: *cursor moves on past it, and is NULL after the last.
  * Without the blanks and quotes around it; in quotes a separator is none. */
