@@ -14,7 +14,7 @@
 
 #include "analyze/analyze_stats.h"
 #include "base/base_file.h"
-#include "compat/aipowermeter/compat_aipm_write_results.h"
+#include "compat/aipowermeter/compat_aipm.h"
 
 #define END "\"END OF RECORDING SEGMENT\"\n"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compat_aipm_beside.c - the other files in the folder of a recording. */
-#include "compat/aipowermeter/compat_aipm_beside.h"
+/* compat_aipm_beside.c - the other files in the folder of a recording: what they say of the
+ * run, and the experiment's own numbers. */
+#include "compat/aipowermeter/compat_aipm.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,17 +11,22 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
+#include "base/text/base_json.h"
+#include "base/text/base_localtime.h"
 #include "base/text/base_out.h"
 #include "base/text/base_utf8.h"
 
+#define RESULTS "results_exp.json"
+#define TIME_KEY "end_training_epoch"
+
 enum { FILE_MAX = 16 * 1024 * 1024 };
 
-static int out_of_memory(const char *path, struct wm_error *err)
+int wm_aipm_no_memory(const char *path, struct wm_error *err)
 {
     return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
 }
 
-char *wm_beside_path(const char *path, const char *name)
+char *wm_aipm_beside(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
     char *result = NULL;
@@ -31,18 +36,35 @@ char *wm_beside_path(const char *path, const char *name)
     return result;
 }
 
-int wm_beside_read(const char *path, const char *name, char **ret_text, size_t *ret_length,
-                   struct wm_error *err)
+/* Its text, the caller's to free, and NULL where it cannot be had: only being out of memory
+ * is a failure. */
+static int read_text(const char *path, const char *name, char **ret_text,
+                     size_t *ret_length, struct wm_error *err)
 {
-    char *beside = wm_beside_path(path, name);
+    char *beside = wm_aipm_beside(path, name);
 
     *ret_text = NULL;
     *ret_length = 0;
     if (!beside)
-        return out_of_memory(path, err);
+        return wm_aipm_no_memory(path, err);
     int status = wm_file_slurp(beside, FILE_MAX, ret_text, ret_length, NULL);
     free(beside);
-    return status == WM_ENOMEM ? out_of_memory(path, err) : WM_OK;
+    return status == WM_ENOMEM ? wm_aipm_no_memory(path, err) : WM_OK;
+}
+
+/* As JSON; NULL where there is none. */
+static int read_json(const char *path, const char *name, json_t **ret_value,
+                     struct wm_error *err)
+{
+    char *text;
+    size_t length;
+
+    *ret_value = NULL;
+    int status = read_text(path, name, &text, &length, err);
+    if (text && wm_python_json(text, length, ret_value) < 0)
+        status = wm_aipm_no_memory(path, err);
+    free(text);
+    return status;
 }
 
 /* As open() would have made it: mkostemp() keeps everybody else out. The mask of a
@@ -71,16 +93,16 @@ static int write_text(const char *name, const char *text, struct wm_error *err)
     return status;
 }
 
-int wm_beside_write(const char *path, const char *name, const char *text,
-                    struct wm_error *err)
+int wm_aipm_write_beside(const char *path, const char *name, const char *text,
+                         struct wm_error *err)
 {
-    char *old = wm_beside_path(path, name), *new = NULL;
+    char *old = wm_aipm_beside(path, name), *new = NULL;
     int status = WM_OK;
 
     /* One that a kill has left behind is in nobody's way. */
     if (!old || asprintf(&new, "%s.XXXXXX", old) < 0) {
         free(old);
-        return out_of_memory(path, err);
+        return wm_aipm_no_memory(path, err);
     }
     int fd = mkostemp(new, O_CLOEXEC);
     if (fd < 0) {
@@ -98,5 +120,347 @@ int wm_beside_write(const char *path, const char *name, const char *text,
 out:
     free(new);
     free(old);
+    return status;
+}
+
+bool wm_aipm_is_ours(const char *path)
+{
+    json_t *metadata = NULL;
+
+    read_json(path, WM_AIPM_METADATA, &metadata, NULL);
+    bool is_ours = json_is_object(json_object_get(metadata, "wattmeter"));
+    json_decref(metadata);
+    return is_ours;
+}
+
+int wm_aipm_read_run(const char *path, struct wm_run *run, struct wm_error *err)
+{
+    struct wm_run found = { 0 };
+    json_t *metadata;
+
+    int status = read_json(path, WM_AIPM_METADATA, &metadata, err);
+    const json_t *ours = json_object_get(metadata, "wattmeter");
+    char *text = json_is_object(ours) ? json_dumps(ours, JSON_COMPACT) : NULL;
+    if (text && wm_run_from_json(text, &found, NULL) == WM_OK) {
+        wm_run_release(run);
+        *run = found;
+    }
+    free(text);
+    json_decref(metadata);
+    return status;
+}
+
+static int note_description(const char *path, struct wm_run *run, struct wm_error *err)
+{
+    json_t *metadata;
+
+    int status = read_json(path, WM_AIPM_METADATA, &metadata, err);
+    const char *text = json_string_value(json_object_get(metadata, "description"));
+    if (text && *text && !json_object_get(metadata, "wattmeter") &&
+        wm_run_set_note(run, "description", "%s", text) < 0)
+        status = wm_aipm_no_memory(path, err);
+    json_decref(metadata);
+    return status;
+}
+
+static int note_json(const char *path, struct wm_run *run, const char *key,
+                     const char *prefix, const json_t *value, struct wm_error *err)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    int status = WM_OK;
+
+    if (!text || wm_run_set_note(run, key, "%s%s", prefix, text) < 0)
+        status = wm_aipm_no_memory(path, err);
+    free(text);
+    return status;
+}
+
+/* What gets the records of results_exp.json, or other values that stand in their places.
+ * `is_line`: AIPowerMeter writes a record per line, each with its metrics; it reads one
+ * array of records, or an object of them, which people make. WM_ENOMEM is the only
+ * failure. */
+struct results_taker {
+    int (*take)(struct results_taker *taker, json_t *value, bool is_line);
+};
+
+static int take_lines(struct results_taker *taker, char *text)
+{
+    int status = WM_OK;
+
+    for (char *line = text; *line && status == WM_OK;) {
+        size_t length = strcspn(line, "\n");
+        bool is_last = line[length] == '\0';
+        json_t *value = NULL;
+        status = wm_python_json(line, length, &value);
+        if (status >= 0)
+            status = taker->take(taker, value, true);
+        json_decref(value);
+        line += length + !is_last;
+    }
+    return status;
+}
+
+static int take_values(struct results_taker *taker, json_t *whole)
+{
+    const char *key;
+    json_t *value;
+    size_t index;
+    int status = WM_OK;
+
+    json_array_foreach(whole, index, value)
+    {
+        if (status == WM_OK)
+            status = taker->take(taker, value, false);
+    }
+    json_object_foreach(whole, key, value)
+    {
+        if (status == WM_OK)
+            status = taker->take(taker, value, false);
+    }
+    return status;
+}
+
+static int take_results(const char *path, struct results_taker *taker, struct wm_error *err)
+{
+    json_t *whole = NULL;
+    size_t length;
+    char *text;
+
+    int status = read_text(path, RESULTS, &text, &length, err);
+    if (!text)
+        return status;
+    int loaded = wm_python_json(text, length, &whole);
+    bool has_lines = loaded == 0 || json_object_get(whole, "metrics");
+    status = loaded < 0  ? WM_ENOMEM
+             : has_lines ? take_lines(taker, text)
+                         : take_values(taker, whole);
+    json_decref(whole);
+    free(text);
+    return status < 0 ? wm_aipm_no_memory(path, err) : WM_OK;
+}
+
+struct last_result {
+    struct results_taker taker;
+    size_t count;
+    json_t *last;
+};
+
+static int take_last(struct results_taker *taker, json_t *value, bool is_line)
+{
+    struct last_result *result = (struct last_result *)taker;
+
+    if (is_line && !json_is_object(value))
+        return WM_OK;
+    json_t *metrics = is_line ? json_object_get(value, "metrics") : NULL;
+    json_decref(result->last);
+    result->last = json_incref(metrics ? metrics : value);
+    result->count++;
+    return WM_OK;
+}
+
+static int note_results(const char *path, struct wm_run *run, struct wm_error *err)
+{
+    struct last_result result = { .taker = { take_last } };
+    char prefix[64];
+
+    int status = take_results(path, &result.taker, err);
+    snprintf(prefix, sizeof(prefix), "%zu, the last: ", result.count);
+    if (status == WM_OK && result.last)
+        status = note_json(path, run, "results", prefix, result.last, err);
+    json_decref(result.last);
+    return status;
+}
+
+static int note_model(const char *path, struct wm_run *run, struct wm_error *err)
+{
+    json_t *model;
+
+    int status = read_json(path, "model_summary.json", &model, err);
+    if (status == WM_OK && model)
+        status = note_json(path, run, "model", "", model, err);
+    json_decref(model);
+    return status;
+}
+
+int wm_aipm_read_notes(const char *path, struct wm_run *run, struct wm_error *err)
+{
+    int status = note_description(path, run, err);
+
+    if (status == WM_OK)
+        status = note_results(path, run, err);
+    if (status == WM_OK)
+        status = note_model(path, run, err);
+    return status;
+}
+
+/* What there is of the array already; a new one where there is no file. */
+static int load_array(const char *name, json_t **ret_array, struct wm_error *err)
+{
+    char *text = NULL;
+    size_t length = 0;
+    json_t *array = NULL;
+
+    if (access(name, F_OK) < 0) {
+        *ret_array = json_array();
+        return *ret_array ? WM_OK : wm_aipm_no_memory(name, err);
+    }
+    int status = wm_file_slurp(name, FILE_MAX, &text, &length, err);
+    if (status < 0)
+        return status;
+    int loaded = wm_python_json(text, length, &array);
+    free(text);
+    if (loaded < 0)
+        return wm_aipm_no_memory(name, err);
+    if (!json_is_array(array)) {
+        json_decref(array);
+        return wm_fail(err, WM_EFORMAT, "%s: no array of records; nothing is added to it",
+                       wm_text_path(name));
+    }
+    *ret_array = array;
+    return WM_OK;
+}
+
+/* The earliest time of all metrics from `next` of each on; false past the last. */
+static bool next_time(const struct wm_result *result, const size_t *next, int64_t *ret_ns)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < result->metrics.count; i++) {
+        const struct wm_metric *metric = &result->metrics.all[i];
+        if (next[i] == metric->count)
+            continue;
+        int64_t when_ns = metric->points[next[i]].when_ns;
+        if (!found || when_ns < *ret_ns)
+            *ret_ns = when_ns;
+        found = true;
+    }
+    return found;
+}
+
+/* What was told at one time is one record. */
+static json_t *record_at(const struct wm_run *run, const struct wm_result *result,
+                         size_t *next, int64_t when_ns)
+{
+    char time[WM_LOCALTIME_SIZE];
+
+    wm_localtime_format(run->anchor_unix_ns - run->anchor_ns + when_ns, time);
+    json_t *record = json_pack("{s:s}", TIME_KEY, time);
+    for (size_t i = 0; i < result->metrics.count && record; i++) {
+        const struct wm_metric *metric = &result->metrics.all[i];
+        if (next[i] == metric->count || metric->points[next[i]].when_ns != when_ns)
+            continue;
+        wm_json_set(&record, metric->name, json_real(metric->points[next[i]].value));
+        next[i]++;
+    }
+    return record;
+}
+
+static int add_records(json_t *array, const char *path, const struct wm_run *run,
+                       const struct wm_result *result, struct wm_error *err)
+{
+    size_t *next = calloc(result->metrics.count + 1, sizeof(*next));
+    int64_t when_ns = 0;
+    int status = next ? WM_OK : wm_aipm_no_memory(path, err);
+
+    while (status == WM_OK && next_time(result, next, &when_ns)) {
+        if (json_array_append_new(array, record_at(run, result, next, when_ns)) < 0)
+            status = wm_aipm_no_memory(path, err);
+    }
+    free(next);
+    return status;
+}
+
+static int write_array(const char *path, const json_t *array, struct wm_error *err)
+{
+    static const size_t style =
+        JSON_ENSURE_ASCII | JSON_INDENT(1) | JSON_REAL_PRECISION(15);
+    char *dumped = json_dumps(array, style), *text = NULL;
+    int status;
+
+    if (dumped && asprintf(&text, "%s\n", dumped) < 0)
+        text = NULL;
+    status = text ? wm_aipm_write_beside(path, RESULTS, text, err)
+                  : wm_aipm_no_memory(path, err);
+    free(text);
+    free(dumped);
+    return status;
+}
+
+int wm_aipm_write_results(const char *path, const struct wm_run *run,
+                          const struct wm_result *result, struct wm_error *err)
+{
+    json_t *array = NULL;
+
+    if (result->metrics.count == 0)
+        return WM_OK;
+    char *name = wm_aipm_beside(path, RESULTS);
+    if (!name)
+        return wm_aipm_no_memory(path, err);
+    int status = load_array(name, &array, err);
+    if (status == WM_OK)
+        status = add_records(array, path, run, result, err);
+    if (status == WM_OK)
+        status = write_array(path, array, err);
+    json_decref(array);
+    free(name);
+    return status;
+}
+
+/* While records are read; their local times only grow. */
+struct reading {
+    struct results_taker taker;
+    const struct wm_metrics_window *window;
+    struct wm_metrics *metrics;
+    int64_t last_unix_ns;
+};
+
+/* The numbers of one object; WM_ENOMEM is the only failure. */
+static int take_numbers(const struct reading *reading, json_t *object, int64_t when_ns)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(object, name, value)
+    {
+        if (json_is_number(value) &&
+            wm_metrics_add(reading->metrics, name, when_ns, json_number_value(value),
+                           NULL) == WM_ENOMEM)
+            return WM_ENOMEM;
+    }
+    return WM_OK;
+}
+
+static int take_record(struct results_taker *taker, json_t *record, bool is_line)
+{
+    struct reading *reading = (struct reading *)taker;
+    const json_t *time = json_object_get(record, TIME_KEY);
+    const struct wm_metrics_window *window = reading->window;
+
+    (void)is_line;
+    if (!time)
+        time = json_object_get(record, "date");
+    if (!json_is_string(time) ||
+        !wm_localtime_parse_zoned(json_string_value(time), json_string_length(time),
+                                  reading->last_unix_ns, &reading->last_unix_ns))
+        return WM_OK;
+    int64_t when_ns = reading->last_unix_ns - window->unix_at_zero_ns;
+    if (when_ns < window->from_ns || when_ns >= window->to_ns)
+        return WM_OK;
+    int status = take_numbers(reading, record, when_ns);
+    return status < 0 ? status
+                      : take_numbers(reading, json_object_get(record, "metrics"), when_ns);
+}
+
+int wm_aipm_read_results(const char *path, const struct wm_metrics_window *window,
+                         struct wm_metrics *metrics, struct wm_error *err)
+{
+    struct reading reading = {
+        .taker = { take_record },
+        .window = window,
+        .metrics = metrics,
+    };
+
+    int status = take_results(path, &reading.taker, err);
+    wm_metrics_sort(metrics);
     return status;
 }

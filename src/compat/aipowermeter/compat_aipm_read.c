@@ -13,6 +13,8 @@
  * before the first tick. Lines that cannot be read, pauses and a clock that was
  * set back end a segment: nothing is integrated across them.
  */
+#include "compat/aipowermeter/compat_aipm.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,16 +24,8 @@
 #include "base/base_array.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_number.h"
-#include "compat/aipowermeter/compat_aipm_read_metrics.h"
-#include "compat/aipowermeter/compat_aipm_read_records.h"
-#include "compat/aipowermeter/compat_aipm_read_run.h"
-#include "compat/aipowermeter/compat_aipm_read_timeline.h"
-#include "compat/aipowermeter/compat_aipm_write_results.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
-
-/* So many of them tell what the usual spacing is. */
-enum { SPACINGS_MAX = 4096 };
 
 /* Of all channels together. Pauses beyond that have no reason in the report. */
 enum { GAPS_MAX = 65536 };
@@ -39,106 +33,58 @@ enum { GAPS_MAX = 65536 };
 struct aipm_reader {
     struct wm_reader_head head;
     struct wm_aipm_records records;
-    struct wm_aipm_timeline timeline;
     struct wm_aipm_channels set;
     enum wm_origin origins[WM_DEVICE_OTHER + 1]; /* by kind of device */
     size_t gap_room;
     bool has_package; /* the file speaks of the packages, with a number or not */
 
-    struct wm_aipm_placed placed;
-    struct wm_reading *record; /* as it stands in the file */
-    struct wm_reading *shown;  /* as it is given out */
-    double *totals;            /* of the counters, whose records are increases */
+    struct wm_aipm_record placed; /* its ticks that were not given out yet */
+    struct wm_reading *record;    /* its values */
+    struct wm_reading *shown;     /* as it is given out */
+    double *totals;               /* of the counters, whose records are increases */
 };
 
 static int out_of_memory(const struct aipm_reader *reader, struct wm_error *err)
 {
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->records.path);
+    return wm_aipm_no_memory(reader->records.path, err);
 }
 
-static int rewind_records(struct aipm_reader *reader, struct wm_error *err)
-{
-    wm_aipm_timeline_restart(&reader->timeline);
-    return wm_aipm_records_rewind(&reader->records, err);
-}
+struct survey {
+    const char *generation;
+    int64_t first_ns, end_ns;
 
-static int place_record(struct aipm_reader *reader, const struct wm_aipm_record *record,
-                        struct wm_aipm_placed *ret_placed, struct wm_error *err)
-{
-    if (wm_aipm_timeline_place(&reader->timeline, record->date_ns, record->why, ret_placed))
-        return WM_OK;
-    return wm_fail(err, WM_EFORMAT, "%s: line %zu: its times go beyond the year 2100",
-                   reader->records.path, reader->records.lines.number);
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-    return (left > right) - (left < right);
-}
-
-/* The median of those in the beginning of the file, within segments. */
-static int find_spacing(struct aipm_reader *reader, struct wm_error *err)
-{
-    int64_t *spacings = calloc(SPACINGS_MAX, sizeof(*spacings));
-    struct wm_aipm_record record;
-    int64_t before_ns = INT64_MAX;
-    size_t count = 0;
-    int status = 0;
-
-    if (!spacings)
-        return out_of_memory(reader, err);
-    while (count < SPACINGS_MAX &&
-           (status = wm_aipm_records_next(&reader->records, &record, err)) > 0) {
-        json_decref(record.line);
-        if (!record.why && record.date_ns > before_ns)
-            spacings[count++] = record.date_ns - before_ns;
-        before_ns = record.date_ns;
-    }
-    if (count > 0) {
-        qsort(spacings, count, sizeof(*spacings), compare_times);
-        reader->timeline.spacing_ns = spacings[(count - 1) / 2];
-    }
-    free(spacings);
-    return status < 0 ? status : WM_OK;
-}
-
-/* The first windows that are put back. */
-struct first_windows {
-    uint64_t count;
-    double seconds, joules;
+    /* The first windows that are put back. */
+    uint64_t windows;
+    double window_seconds, window_joules;
 };
 
-static void add_window(struct first_windows *windows, const struct wm_aipm_placed *placed,
-                       const json_t *metrics)
+static void add_window(struct survey *survey, const struct wm_aipm_record *record,
+                       double watts)
 {
-    double watts = wm_aipm_package_watts(metrics);
-
-    if (placed->window_ns < 0)
+    if (record->window_ns < 0)
         return;
-    double seconds = (double)(placed->when_ns - placed->window_ns) / 1e9;
-    windows->count++;
-    windows->seconds += seconds;
+    double seconds = (double)(record->when_ns - record->window_ns) / 1e9;
+    survey->windows++;
+    survey->window_seconds += seconds;
     if (!isnan(watts))
-        windows->joules += watts * seconds;
+        survey->window_joules += watts * seconds;
 }
 
 /* One for each channel: the reason is the same for all. Only the first ones fit. */
-static int add_gaps(struct aipm_reader *reader, const struct wm_aipm_placed *placed,
-                    struct wm_error *err)
+static int add_gap(struct aipm_reader *reader, const struct wm_aipm_record *record,
+                   struct wm_error *err)
 {
-    if (placed->hole_ns < 0 || reader->head.gap_count == GAPS_MAX)
+    if (record->hole_ns < 0 || reader->head.gap_count == GAPS_MAX)
         return WM_OK;
     if (wm_array_reserve(&reader->head.gaps, reader->head.gap_count, &reader->gap_room,
                          sizeof(*reader->head.gaps)) < 0)
         return out_of_memory(reader, err);
     struct wm_gap gap = {
-        .from_ns = placed->hole_ns,
-        .to_ns = placed->hole_ns,
+        .from_ns = record->hole_ns,
+        .to_ns = record->hole_ns,
         .state = WM_READING_FAILED,
     };
-    snprintf(gap.why, sizeof(gap.why), "%s", placed->why);
+    snprintf(gap.why, sizeof(gap.why), "%s", record->why);
     reader->head.gaps[reader->head.gap_count++] = gap;
     return WM_OK;
 }
@@ -164,13 +110,6 @@ static int spread_gaps(struct aipm_reader *reader, struct wm_error *err)
     return WM_OK;
 }
 
-struct survey {
-    struct first_windows windows;
-    const char *generation;
-    int64_t first_ns;
-    int64_t end_ns;
-};
-
 /* What we have written beside the metrics: of which kinds of device they were not
  * measured. The worst of all records counts. */
 static void take_origins(struct aipm_reader *reader, const json_t *line)
@@ -190,23 +129,20 @@ static void take_origins(struct aipm_reader *reader, const json_t *line)
 static int survey_record(struct aipm_reader *reader, const struct wm_aipm_record *record,
                          struct survey *survey, struct wm_error *err)
 {
-    struct wm_aipm_placed placed;
+    bool has_package;
+    double watts = wm_aipm_package_watts(record->metrics, &has_package);
 
     if (wm_aipm_discover(&reader->set, record->metrics) < 0)
         return out_of_memory(reader, err);
     take_origins(reader, record->line);
-    reader->has_package |= wm_aipm_has_package(record->metrics);
+    reader->has_package |= has_package;
     if (!survey->generation)
         survey->generation = wm_aipm_generation(record->metrics);
-
-    int status = place_record(reader, record, &placed, err);
-    if (status < 0)
-        return status;
-    if (reader->timeline.records == 1)
-        survey->first_ns = placed.window_ns >= 0 ? placed.window_ns : placed.when_ns;
-    survey->end_ns = placed.when_ns;
-    add_window(&survey->windows, &placed, record->metrics);
-    return add_gaps(reader, &placed, err);
+    if (reader->records.count == 1)
+        survey->first_ns = record->window_ns >= 0 ? record->window_ns : record->when_ns;
+    survey->end_ns = record->when_ns;
+    add_window(survey, record, watts);
+    return add_gap(reader, record, err);
 }
 
 static int survey_file(struct aipm_reader *reader, struct survey *survey,
@@ -223,7 +159,7 @@ static int survey_file(struct aipm_reader *reader, struct survey *survey,
     }
     if (status < 0)
         return status;
-    if (reader->timeline.records == 0)
+    if (reader->records.count == 0)
         return reader->records.bad_lines > 0
                    ? wm_fail(err, WM_EFORMAT, "%s: line %zu: no record of AIPowerMeter",
                              reader->records.path, reader->records.first_bad_line)
@@ -242,21 +178,22 @@ static const char *note_number(double value, char text[WM_NUMBER_SIZE])
     return text;
 }
 
-static int note_windows(struct aipm_reader *reader, const struct first_windows *windows)
+static int note_windows(struct aipm_reader *reader, const struct survey *survey)
 {
     char seconds[WM_NUMBER_SIZE], joules[WM_NUMBER_SIZE], each[WM_NUMBER_SIZE];
 
-    if (windows->count == 0)
+    if (survey->windows == 0)
         return wm_run_set_note(&reader->head.run, "first window",
                                "unknown and left out: no record follows another");
     return wm_run_set_note(
         &reader->head.run, "first window",
         "added: %s s, %s J of the packages; a record stands for the time before it, and "
         "%s s (the usual spacing) are put before the first one of %s%llu segment%s",
-        note_number(windows->seconds, seconds), note_number(windows->joules, joules),
-        note_number((double)reader->timeline.spacing_ns / 1e9, each),
-        windows->count == 1 ? "" : "each of ", (unsigned long long)windows->count,
-        windows->count == 1 ? "" : "s");
+        note_number(survey->window_seconds, seconds),
+        note_number(survey->window_joules, joules),
+        note_number((double)reader->records.spacing_ns / 1e9, each),
+        survey->windows == 1 ? "" : "each of ", (unsigned long long)survey->windows,
+        survey->windows == 1 ? "" : "s");
 }
 
 static int note_times(struct aipm_reader *reader, int64_t unix_ns)
@@ -335,7 +272,7 @@ static int fill_run(struct aipm_reader *reader, const char *path,
         return status;
     run->anchor_ns = survey->first_ns;
     run->anchor_unix_ns = survey->first_ns;
-    run->interval_ns = reader->timeline.spacing_ns;
+    run->interval_ns = reader->records.spacing_ns;
     run->gpu_count = count_gpus(reader);
     run->expected_gpu_count = run->gpu_count;
     bool is_ours = run->version != NULL;
@@ -345,7 +282,7 @@ static int fill_run(struct aipm_reader *reader, const char *path,
         free(run->id);
         run->id = NULL;
     }
-    if (add_sources(reader) < 0 || note_windows(reader, &survey->windows) < 0 ||
+    if (add_sources(reader) < 0 || note_windows(reader, survey) < 0 ||
         note_times(reader, survey->first_ns) < 0 ||
         (!is_ours && note_origin(reader, survey) < 0))
         return out_of_memory(reader, err);
@@ -382,11 +319,11 @@ static void say_trouble(struct aipm_reader *reader)
 {
     if (reader->records.bad_lines > 0)
         add_trouble(reader, "line %zu cannot be read", reader->records.first_bad_line);
-    if (reader->timeline.set_back > 0)
+    if (reader->records.set_back > 0)
         add_trouble(reader,
                     "the clock was set back (%llu times), and later times are moved on",
-                    (unsigned long long)reader->timeline.set_back);
-    if (reader->timeline.spacing_ns == 0 && reader->timeline.same_dates > 0)
+                    (unsigned long long)reader->records.set_back);
+    if (reader->records.spacing_ns == 0 && reader->records.same_dates > 0)
         add_trouble(reader, "its records have one date: how long they took is not known");
     if (reader->has_package && !has_channel(reader, "package"))
         add_trouble(reader, "none of its intel_power is a number that can be used");
@@ -407,7 +344,7 @@ static void fill_result(struct aipm_reader *reader, const struct survey *survey)
     result->end_ns = survey->end_ns;
     snprintf(result->cpu_method, sizeof(result->cpu_method), "%s",
              "AIPowerMeter, without what ran between its windows");
-    result->ticks = reader->timeline.records + reader->records.bad_lines;
+    result->ticks = reader->records.count + reader->records.bad_lines;
     result->lost_ticks = reader->records.bad_lines;
     say_trouble(reader);
 }
@@ -440,16 +377,12 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
     int64_t next_ns = INT64_MAX;
     size_t index;
 
-    reader->placed = (struct wm_aipm_placed) { -1, -1, -1, NULL };
+    reader->placed.when_ns = -1;
     int status = wm_aipm_channels_init(&reader->set, err);
     if (status == WM_OK)
         status = wm_aipm_records_open(&reader->records, path, &reader->head.run_count, err);
     if (status == WM_OK)
         status = wm_reader_choose_run(path, run, reader->head.run_count, &index, err);
-    if (status == WM_OK)
-        status = find_spacing(reader, err);
-    if (status == WM_OK)
-        status = rewind_records(reader, err);
     if (status == WM_OK && run != WM_LAST_RUN && reader->head.run_count > 1)
         reader->records.chosen = index;
     bool is_first = reader->records.chosen == WM_AIPM_WHOLE || reader->records.chosen == 0;
@@ -469,28 +402,25 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
     /* What comes behind the run that is read is no part of it. */
     const struct wm_metrics_window window = {
         .from_ns = is_first ? INT64_MIN : survey.first_ns,
-        .to_ns = next_ns < INT64_MAX ? next_ns - reader->timeline.spacing_ns : INT64_MAX,
+        .to_ns = next_ns < INT64_MAX ? next_ns - reader->records.spacing_ns : INT64_MAX,
         .unix_at_zero_ns = 0,
     };
     status = wm_aipm_read_results(path, &window, &reader->head.result.metrics, err);
-    return status < 0 ? status : rewind_records(reader, err);
+    return status < 0 ? status : wm_aipm_records_rewind(&reader->records, err);
 }
 
 /* 1, or 0 past the last record. */
 static int load_record(struct aipm_reader *reader, struct wm_error *err)
 {
-    struct wm_aipm_record record;
+    struct wm_aipm_record *record = &reader->placed;
 
-    int status = wm_aipm_records_next(&reader->records, &record, err);
+    int status = wm_aipm_records_next(&reader->records, record, err);
     if (status <= 0)
         return status;
-    status = place_record(reader, &record, &reader->placed, err);
-    if (status == WM_OK) {
-        memset(reader->record, 0, reader->set.count * sizeof(*reader->record));
-        wm_aipm_values(&reader->set, record.metrics, reader->record);
-    }
-    json_decref(record.line);
-    return status < 0 ? status : 1;
+    memset(reader->record, 0, reader->set.count * sizeof(*reader->record));
+    wm_aipm_values(&reader->set, record->metrics, reader->record);
+    json_decref(record->line);
+    return 1;
 }
 
 /* The values of the record, as they hold at `when_ns`; at the beginning of its
@@ -514,7 +444,7 @@ static void show_record(struct aipm_reader *reader, int64_t when_ns, bool is_win
 static int aipm_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
 {
     struct aipm_reader *reader = state;
-    struct wm_aipm_placed *placed = &reader->placed;
+    struct wm_aipm_record *placed = &reader->placed;
     int64_t when_ns;
 
     if (placed->when_ns < 0) {

@@ -4,9 +4,10 @@
  * power_metrics.json with a record for each window between two ticks. A tick without
  * any reading ends a segment.
  */
+#include "compat/aipowermeter/compat_aipm.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +19,10 @@
 #include "base/text/base_localtime.h"
 #include "base/text/base_out.h"
 #include "base/text/base_utf8.h"
-#include "compat/aipowermeter/compat_aipm_beside.h"
-#include "compat/aipowermeter/compat_aipm_write_metrics.h"
-#include "compat/aipowermeter/compat_aipm_write_results.h"
 #include "record/record_ops.h"
+#include "record/run/record_experiment.h"
 
-#define METADATA "metadata.json"
-#define SEGMENT_END "\"END OF RECORDING SEGMENT\"\n"
+#define SEGMENT_END WM_AIPM_SEGMENT_END "\n"
 
 /* What changes with each tick, and is taken back when writing it fails. */
 struct progress {
@@ -37,7 +35,7 @@ struct aipm {
     const char *path;
     const struct wm_run *run;
     struct wm_out out;
-    struct wm_aipm_metrics metrics;
+    struct wm_aipm_window window;
     struct progress progress, progress_saved;
     bool has_metadata;
     bool made_metadata; /* where there was none */
@@ -48,38 +46,13 @@ struct aipm {
 
 static const char *const suffixes[] = { ".aipm", "/", WM_AIPM_FILE, NULL };
 
-static int out_of_memory(const struct aipm *aipm, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(aipm->path));
-}
-
-/* Whether wattmeter wrote the metadata of the folder that `path` lies in. */
-static bool is_ours(const char *path)
-{
-    json_t *metadata = NULL;
-    size_t length = 0;
-    char *text = NULL;
-
-    if (wm_beside_read(path, METADATA, &text, &length, NULL) == WM_OK && text)
-        metadata = json_loadb(text, length, 0, NULL);
-    bool ours = json_is_object(json_object_get(metadata, "wattmeter"));
-    json_decref(metadata);
-    free(text);
-    return ours;
-}
-
-static int is_in_use(const char *path, struct wm_error *err)
-{
-    return wm_fail(err, WM_EEXIST, "%s: another wattmeter is recording to it",
-                   wm_text_path(path));
-}
-
 /* Two that write to one file would write over each other. File systems without locks
  * are taken as they are. */
 static int lock(int fd, const char *path, struct wm_error *err)
 {
     if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        return is_in_use(path, err);
+        return wm_fail(err, WM_EEXIST, "%s: another wattmeter is recording to it",
+                       wm_text_path(path));
     return WM_OK;
 }
 
@@ -97,7 +70,7 @@ static int check_unused(const char *path, struct wm_error *err)
 
 static int aipm_may_replace(const char *target, struct wm_error *err)
 {
-    if (is_ours(target))
+    if (wm_aipm_is_ours(target))
         return check_unused(target, err);
     return wm_fail(err, WM_EEXIST,
                    "%s: was not made by wattmeter and is not replaced; --append adds to it",
@@ -138,8 +111,8 @@ static int aipm_open(void *state, const char *target, const struct wm_run *run,
 
     aipm->path = target;
     aipm->run = run;
-    if (wm_aipm_metrics_init(&aipm->metrics, run, channels, count) < 0)
-        return out_of_memory(aipm, err);
+    if (wm_aipm_window_init(&aipm->window, run, channels, count) < 0)
+        return wm_aipm_no_memory(aipm->path, err);
 
     int status = wm_out_open(&aipm->out, target, err);
     if (status == WM_OK)
@@ -161,13 +134,11 @@ static int aipm_open(void *state, const char *target, const struct wm_run *run,
 
 static const char *describe(const struct wm_run *run, char *text, size_t size)
 {
+    const char *note = wm_run_note(run, WM_NOTE_DESCRIPTION);
     size_t used = 0;
 
-    for (size_t i = 0; i < run->note_count; i++) {
-        if (run->notes[i].key && strcmp(run->notes[i].key, "description") == 0 &&
-            run->notes[i].value)
-            return run->notes[i].value;
-    }
+    if (note)
+        return note;
     text[0] = '\0';
     for (size_t i = 0; i < run->command_count && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? " " : "",
@@ -193,7 +164,7 @@ static char *metadata_text(const struct aipm *aipm)
 
 static bool has_metadata(const char *path)
 {
-    char *name = wm_beside_path(path, METADATA);
+    char *name = wm_aipm_beside(path, WM_AIPM_METADATA);
 
     bool has = name && access(name, F_OK) == 0;
     free(name);
@@ -206,10 +177,10 @@ static int write_metadata(struct aipm *aipm, struct wm_error *err)
     int status = WM_OK;
     bool was_there = has_metadata(aipm->path);
 
-    if (!was_there || (!aipm->is_appended && is_ours(aipm->path))) {
+    if (!was_there || (!aipm->is_appended && wm_aipm_is_ours(aipm->path))) {
         char *text = metadata_text(aipm);
-        status = text ? wm_beside_write(aipm->path, METADATA, text, err)
-                      : out_of_memory(aipm, err);
+        status = text ? wm_aipm_write_beside(aipm->path, WM_AIPM_METADATA, text, err)
+                      : wm_aipm_no_memory(aipm->path, err);
         free(text);
         aipm->made_metadata |= status == WM_OK && !was_there;
     }
@@ -232,15 +203,15 @@ static void end_segment(struct aipm *aipm)
         wm_out_text(&aipm->out, SEGMENT_END);
     aipm->progress.in_segment = false;
     aipm->progress.started = false;
-    wm_aipm_metrics_restart(&aipm->metrics);
+    wm_aipm_window_restart(&aipm->window);
 }
 
 static int put_record(struct aipm *aipm, const struct wm_tick *tick, struct wm_error *err)
 {
-    char *text = wm_aipm_metrics_record(&aipm->metrics, tick);
+    char *text = wm_aipm_window_record(&aipm->window, tick);
 
     if (!text)
-        return out_of_memory(aipm, err);
+        return wm_aipm_no_memory(aipm->path, err);
     if (aipm->progress.needs_end)
         wm_out_text(&aipm->out, SEGMENT_END);
     wm_out_text(&aipm->out, text);
@@ -262,7 +233,7 @@ static int put_tick(struct aipm *aipm, const struct wm_tick *tick, struct wm_err
     if (aipm->progress.started)
         status = put_record(aipm, tick, err);
     aipm->progress.started = true;
-    wm_aipm_metrics_pass(&aipm->metrics, tick);
+    wm_aipm_window_pass(&aipm->window, tick);
     return status;
 }
 
@@ -274,7 +245,7 @@ static int aipm_write(void *state, const struct wm_tick *ticks, size_t count,
 
     if (!aipm->has_metadata)
         status = write_metadata(aipm, err);
-    wm_aipm_metrics_save(&aipm->metrics);
+    wm_aipm_window_save(&aipm->window);
     aipm->progress_saved = aipm->progress;
     for (size_t i = 0; i < count && status == WM_OK; i++)
         status = put_tick(aipm, &ticks[i], err);
@@ -283,7 +254,7 @@ static int aipm_write(void *state, const struct wm_tick *ticks, size_t count,
     else
         wm_out_discard(&aipm->out);
     if (status < 0) {
-        wm_aipm_metrics_restore(&aipm->metrics);
+        wm_aipm_window_restore(&aipm->window);
         aipm->progress = aipm->progress_saved;
     }
     return status;
@@ -320,7 +291,8 @@ static int aipm_finish(void *state, const struct wm_result *result, struct wm_er
 
 static void take_back(const struct aipm *aipm)
 {
-    char *metadata = aipm->made_metadata ? wm_beside_path(aipm->path, METADATA) : NULL;
+    char *metadata =
+        aipm->made_metadata ? wm_aipm_beside(aipm->path, WM_AIPM_METADATA) : NULL;
 
     int ignored = ftruncate(aipm->out.fd, aipm->before);
     (void)ignored;
@@ -336,7 +308,7 @@ static void aipm_close(void *state)
     if (aipm->before > 0)
         take_back(aipm);
     wm_out_close(&aipm->out);
-    wm_aipm_metrics_release(&aipm->metrics);
+    wm_aipm_window_release(&aipm->window);
 }
 
 const struct wm_recorder_ops wm_recorder_aipm = {

@@ -1,30 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compat_aipm_read_records.c - lines become records, and ends of segments part the runs. */
-#include "compat/aipowermeter/compat_aipm_read_records.h"
+/* compat_aipm_records.c - lines become records, ends of segments part the runs, and dates
+ * become times that only grow. */
+#include "compat/aipowermeter/compat_aipm.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/base_clock.h"
 #include "base/text/base_json.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 
-#define SEGMENT_END "END OF RECORDING SEGMENT"
-
 /* A line has a few numbers for each process. */
 enum { LINE_MAX_LENGTH = 16 * 1024 * 1024 };
+
+/* So many of them tell what the usual spacing is. */
+enum { SPACINGS_MAX = 4096 };
+
+/* A recorder that is merely slow is back within a minute. */
+#define LONGEST_SPACING_NS (60 * WM_NS_PER_S)
+#define LONGEST_SPACINGS 10
+
+static const char segment_end[] = WM_AIPM_SEGMENT_END;
+static const size_t end_length = sizeof(segment_end) - 1;
 
 /* The first words of a record, or a recording of which nothing is there but its
  * end. */
 bool wm_aipm_recognises(const char *head, size_t length)
 {
     static const char *const starts[] = { "\"date\"", "\"metrics\"" };
-    static const char end[] = "\"" SEGMENT_END "\"";
     size_t at = 0, mark = wm_text_mark(head, length);
 
     head += mark;
     length -= mark;
-    if (length >= sizeof(end) - 1 && memcmp(head, end, sizeof(end) - 1) == 0)
+    if (length >= end_length && memcmp(head, segment_end, end_length) == 0)
         return true;
     if (length == 0 || head[at++] != '{')
         return false;
@@ -48,18 +58,12 @@ static bool take_record(const struct wm_aipm_records *records, json_t *line,
 
     if (!json_is_string(date) || !json_is_object(record.metrics) ||
         !wm_localtime_parse(json_string_value(date), json_string_length(date),
-                            records->has_date ? records->date_ns : 0, &record.date_ns)) {
+                            records->date_ns, &record.date_ns)) {
         json_decref(line);
         return false;
     }
     *ret_record = record;
     return true;
-}
-
-static void end_segment(struct wm_aipm_records *records, const char *why)
-{
-    if (!records->why)
-        records->why = why;
 }
 
 static bool is_blank(const char *text, size_t length)
@@ -69,12 +73,11 @@ static bool is_blank(const char *text, size_t length)
 
 static bool is_end(const char *text, size_t length)
 {
-    static const char end[] = "\"" SEGMENT_END "\"";
     size_t start = strspn(text, " \t");
 
-    return length - start >= sizeof(end) - 1 &&
-           memcmp(text + start, end, sizeof(end) - 1) == 0 &&
-           is_blank(text + start + sizeof(end) - 1, length - start - (sizeof(end) - 1));
+    return length - start >= end_length &&
+           memcmp(text + start, segment_end, end_length) == 0 &&
+           is_blank(text + start + end_length, length - start - end_length);
 }
 
 /* Whether a line is of the run that is read; which one that is follows from the ends of
@@ -90,6 +93,12 @@ static bool follow_parts(struct wm_aipm_records *records, const char *text, size
     return records->chosen == WM_AIPM_WHOLE || records->part == records->chosen;
 }
 
+static void end_segment(struct wm_aipm_records *records, const char *why)
+{
+    if (!records->why)
+        records->why = why;
+}
+
 /* What a line comes to: 1 and a record; 0 for anything else. */
 static int take_line(struct wm_aipm_records *records, char *text, size_t length,
                      bool is_whole, struct wm_aipm_record *ret_record, struct wm_error *err)
@@ -103,7 +112,7 @@ static int take_line(struct wm_aipm_records *records, char *text, size_t length,
         return 0;
     }
     if (wm_python_json(text, length, &line) < 0)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", records->path);
+        return wm_aipm_no_memory(records->path, err);
     if (take_record(records, line, ret_record))
         return 1;
     if (!is_whole) {
@@ -121,8 +130,9 @@ static bool is_past_chosen(const struct wm_aipm_records *records)
     return records->chosen != WM_AIPM_WHOLE && records->part > records->chosen;
 }
 
-int wm_aipm_records_next(struct wm_aipm_records *records, struct wm_aipm_record *ret_record,
-                         struct wm_error *err)
+/* 1 and the next record, which has no place yet; 0 past the last one. */
+static int read_record(struct wm_aipm_records *records, struct wm_aipm_record *ret_record,
+                       struct wm_error *err)
 {
     int status = 0;
     size_t length;
@@ -137,24 +147,92 @@ int wm_aipm_records_next(struct wm_aipm_records *records, struct wm_aipm_record 
             length = wm_lines_rest(&records->lines, &text);
         status = take_line(records, text, length, !records->in_rest, ret_record, err);
     }
-    if (status > 0) {
-        ret_record->why = records->why;
-        records->why = NULL;
-        records->date_ns = ret_record->date_ns;
-        records->has_date = true;
-    }
     return status;
+}
+
+/* Why a record begins a segment, after another one; NULL: it does not. */
+static const char *reason_to_cut(const struct wm_aipm_records *records, int64_t date_ns)
+{
+    int64_t since_ns = date_ns - records->date_ns;
+
+    if (records->count == 0 || records->why)
+        return records->count == 0 ? NULL : records->why;
+    if (since_ns < 0)
+        return "the clock was set back";
+    if (records->spacing_ns > 0 && since_ns > LONGEST_SPACING_NS &&
+        since_ns / LONGEST_SPACINGS > records->spacing_ns)
+        return "the recording has no record for a while";
+    return NULL;
+}
+
+/* Of the first record, and of one behind a hole. */
+static void place_first(struct wm_aipm_records *records, struct wm_aipm_record *record)
+{
+    int64_t earliest_ns = record->why ? record->hole_ns + 1 : 0;
+
+    if (record->when_ns <= earliest_ns) {
+        record->when_ns = earliest_ns + (records->spacing_ns > 0 ? records->spacing_ns : 1);
+        records->shift_ns = record->when_ns - record->date_ns;
+    }
+    records->set_back += records->count > 0 && record->date_ns < records->date_ns;
+    if (records->spacing_ns == 0)
+        return;
+    record->window_ns = record->when_ns - records->spacing_ns;
+    if (record->window_ns < earliest_ns)
+        record->window_ns = earliest_ns;
+}
+
+static void place(struct wm_aipm_records *records, struct wm_aipm_record *record)
+{
+    record->why = reason_to_cut(records, record->date_ns);
+    record->hole_ns = record->why ? records->when_ns + 1 : -1;
+    record->window_ns = -1;
+    record->when_ns = record->date_ns + records->shift_ns;
+    if (records->count == 0 || record->why) {
+        place_first(records, record);
+    } else if (record->when_ns <= records->when_ns) {
+        /* A record in the same microsecond as the last. */
+        record->when_ns = records->when_ns + 1;
+        records->same_dates++;
+    }
+}
+
+/* From this record on times and dates are counted. */
+static void pass(struct wm_aipm_records *records, const struct wm_aipm_record *record)
+{
+    records->count++;
+    records->date_ns = record->date_ns;
+    records->when_ns = record->when_ns;
+    records->why = NULL;
+}
+
+int wm_aipm_records_next(struct wm_aipm_records *records, struct wm_aipm_record *ret_record,
+                         struct wm_error *err)
+{
+    struct wm_aipm_record record;
+
+    int status = read_record(records, &record, err);
+    if (status <= 0)
+        return status;
+    place(records, &record);
+    if (record.when_ns > WM_TIME_MAX_NS) {
+        json_decref(record.line);
+        return wm_fail(err, WM_EFORMAT, "%s: line %zu: its times go beyond the year 2100",
+                       records->path, records->lines.number);
+    }
+    pass(records, &record);
+    *ret_record = record;
+    return 1;
 }
 
 int wm_aipm_records_rewind(struct wm_aipm_records *records, struct wm_error *err)
 {
-    records->part = 0;
-    records->in_part = false;
-    records->in_rest = false;
-    records->has_date = false;
-    records->why = NULL;
-    records->is_torn = false;
-    records->bad_lines = 0;
+    *records = (struct wm_aipm_records) {
+        .path = records->path,
+        .lines = records->lines,
+        .chosen = records->chosen,
+        .spacing_ns = records->spacing_ns,
+    };
     return wm_lines_rewind(&records->lines, err);
 }
 
@@ -180,13 +258,46 @@ static int count_runs(struct wm_aipm_records *records, size_t *ret_count,
     return wm_aipm_records_rewind(records, err);
 }
 
+static int compare_times(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* The median of those in the beginning of the file, within segments. */
+static int find_spacing(struct wm_aipm_records *records, struct wm_error *err)
+{
+    int64_t *spacings = calloc(SPACINGS_MAX, sizeof(*spacings));
+    struct wm_aipm_record record;
+    size_t count = 0;
+    int status = 0;
+
+    if (!spacings)
+        return wm_aipm_no_memory(records->path, err);
+    while (count < SPACINGS_MAX && (status = read_record(records, &record, err)) > 0) {
+        json_decref(record.line);
+        if (records->count > 0 && !records->why && record.date_ns > records->date_ns)
+            spacings[count++] = record.date_ns - records->date_ns;
+        pass(records, &record);
+    }
+    if (count > 0) {
+        qsort(spacings, count, sizeof(*spacings), compare_times);
+        records->spacing_ns = spacings[(count - 1) / 2];
+    }
+    free(spacings);
+    return status < 0 ? status : wm_aipm_records_rewind(records, err);
+}
+
 int wm_aipm_records_open(struct wm_aipm_records *records, const char *path,
                          size_t *ret_run_count, struct wm_error *err)
 {
     records->path = wm_text_path(path);
     records->chosen = WM_AIPM_WHOLE;
     int status = wm_lines_open(&records->lines, path, LINE_MAX_LENGTH, err);
-    return status < 0 ? status : count_runs(records, ret_run_count, err);
+    if (status == WM_OK)
+        status = count_runs(records, ret_run_count, err);
+    return status < 0 ? status : find_spacing(records, err);
 }
 
 void wm_aipm_records_close(struct wm_aipm_records *records)
@@ -203,7 +314,7 @@ int wm_aipm_records_next_run(struct wm_aipm_records *records, int64_t *ret_date_
     if (!is_past_chosen(records))
         return WM_OK;
     records->chosen++;
-    int status = wm_aipm_records_next(records, &record, err);
+    int status = read_record(records, &record, err);
     records->chosen--;
     if (status > 0) {
         *ret_date_ns = record.date_ns;
