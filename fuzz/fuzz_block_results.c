@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/region/analyze_block_results.h"
+#include "analyze/region/analyze_block_analysis.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 #include "fuzz.h"
 #include "view/view.h"
 
-static char *print(const struct wm_block_results *results, bool details)
+static char *print(const struct wm_block_analysis *results, bool details)
 {
-    json_t *root = wm_block_results_json(results, details);
+    json_t *root = wm_block_analysis_json(results, details);
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -27,26 +27,26 @@ static char *print(const struct wm_block_results *results, bool details)
     return text;
 }
 
-static void again(const struct wm_block_results *results, bool details)
+static void again(const struct wm_block_analysis *results, bool details)
 {
     char *first = print(results, details), *second;
-    struct wm_block_results *read;
+    struct wm_block_analysis *read;
     struct wm_error err;
 
-    require(wm_block_results_parse(first, strlen(first), "fuzz", &read, &err) == WM_OK);
+    require(wm_block_analysis_parse(first, strlen(first), "fuzz", &read, &err) == WM_OK);
     second = print(read, details);
     require(strcmp(first, second) == 0);
-    wm_block_results_free(read);
+    wm_block_analysis_free(read);
     free(first);
     free(second);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct wm_block_results *results;
+    struct wm_block_analysis *results;
     struct wm_error err = { 0 };
 
-    if (wm_block_results_parse((const char *)data, size, "fuzz", &results, &err) < 0) {
+    if (wm_block_analysis_parse((const char *)data, size, "fuzz", &results, &err) < 0) {
         require(err.text[0] != '\0');
         return 0;
     }
@@ -57,6 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fclose(out);
     again(results, false);
     again(results, true);
-    wm_block_results_free(results);
+    wm_block_analysis_free(results);
     return 0;
 }

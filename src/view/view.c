@@ -37,7 +37,7 @@ static int report_text(const struct wm_report *report, const struct wm_units *un
     return WM_OK;
 }
 
-static int analysis_text(const struct wm_block_results *results, FILE *out,
+static int analysis_text(const struct wm_block_analysis *results, FILE *out,
                          struct wm_error *err)
 {
     (void)err;
@@ -66,10 +66,10 @@ static int report_json(const struct wm_report *report, const struct wm_units *un
     return wm_view_dump(wm_view_json(report, units), JSON_INDENT(2), out, err);
 }
 
-static int analysis_json(const struct wm_block_results *results, FILE *out,
+static int analysis_json(const struct wm_block_analysis *results, FILE *out,
                          struct wm_error *err)
 {
-    return wm_view_dump(wm_block_results_json(results, true), JSON_INDENT(2), out, err);
+    return wm_view_dump(wm_block_analysis_json(results, true), JSON_INDENT(2), out, err);
 }
 
 static int comparison_json(const struct wm_comparison *comparison, FILE *out,
@@ -139,8 +139,7 @@ int wm_report_print(const struct wm_report *report, enum wm_report_format format
 int wm_block_analysis_print(const struct wm_block_analysis *analysis,
                             enum wm_analysis_format format, FILE *out, struct wm_error *err)
 {
-    int status =
-        analysis_formats[format]->analysis(wm_block_analysis_results(analysis), out, err);
+    int status = analysis_formats[format]->analysis(analysis, out, err);
 
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }

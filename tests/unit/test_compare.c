@@ -10,7 +10,6 @@
 
 #include "analyze/analyze_welch.h"
 #include "analyze/compare/analyze_compare.h"
-#include "analyze/compare/analyze_comparison.h"
 #include "record/record.h"
 #include "test.h"
 #include "wattmeter/comparison.h"
@@ -148,25 +147,27 @@ static void test_effective_of_merged(void **state)
 /* Sessions of blocks without any figures. */
 struct made {
     struct wm_block_result blocks[4][6];
-    struct wm_block_results results[4];
+    struct wm_block_analysis results[4];
     struct wm_compare_session sessions[4];
+    struct wm_region_usage regions[2];
+    struct wm_report reports[2];
 };
 
 /* Names with blanks between them. */
 static void make_sessions(struct made *made, const char *const *names, size_t count)
 {
-    static const char *const called[] = { "A", "B", "C", "D" };
+    static char *const called[] = { "A", "B", "C", "D" };
 
     *made = (struct made) { 0 };
     for (size_t i = 0; i < count; i++) {
         char *copy = strdup(names[i]), *rest = copy, *name;
-        struct wm_block_results *results = &made->results[i];
+        struct wm_block_analysis *results = &made->results[i];
         while ((name = strtok_r(rest, " ", &rest)) != NULL)
             made->blocks[i][results->count++].name = strdup(name);
         free(copy);
         results->blocks = made->blocks[i];
         made->sessions[i] =
-            (struct wm_compare_session) { .name = called[i], .results = results };
+            (struct wm_compare_session) { .name = called[i], .analysis = results };
     }
 }
 
@@ -395,8 +396,8 @@ static struct wm_block_figures figures(double mean, double std)
 }
 
 /* Two sessions with block "a": five calls of 1 s and of 2 s, std 1, which is noise up to
- * 1.458 s; memory without scatter; costs of the recordings. */
-static void make_figures(struct made *made, struct wm_compare_costs *costs)
+ * 1.458 s; memory without scatter; what their calls cost in the recordings. */
+static void make_figures(struct made *made)
 {
     const char *names[] = { "a", "a" };
 
@@ -412,24 +413,25 @@ static void make_figures(struct made *made, struct wm_compare_costs *costs)
         block->time = figures((double)i + 1, 1);
         block->usage[WM_MAIN_RAM] = figures(100 + 10 * (double)i, 0);
         block->usage[WM_CPU_MAIN_SUM] = figures(50 + 50 * (double)i, 0);
-        for (size_t c = 0; c < WM_COMPARE_MOST_FIGURES; c++)
-            costs[i].spent[c] =
-                (struct wm_compare_spent) { .value = 100 + 10 * (double)i, .off = 6 };
-        costs[i].calls = 10;
-        made->sessions[i].blocks = &costs[i];
+        double joules = 100 + 10 * (double)i;
+        const struct wm_region_value energy = { wm_value_known(joules),
+                                                wm_value_known(6 / joules) };
+        made->regions[i].block.calls = 10;
+        made->regions[i].inclusive.energy = energy;
+        block->region = &made->regions[i];
+        made->results[i].report = &made->reports[i];
     }
 }
 
 static void test_figures(void **state)
 {
-    struct wm_compare_costs costs[2];
     struct wm_compare_worst worst;
     struct wm_compare_cell cells[2];
     struct wm_compare *compare;
     struct made made;
 
     (void)state;
-    make_figures(&made, costs);
+    make_figures(&made);
     assert_int_equal(
         wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, NULL), WM_OK);
 
@@ -449,7 +451,8 @@ static void test_figures(void **state)
     near(cells[1].noise, 0.848528137, 1e-8);
     assert_int_equal(cells[1].verdict, WM_COMPARE_BEYOND);
 
-    /* How many timepoints there were in all is not told, and no session is a recording. */
+    /* How many timepoints there were in all is not told, and no energy of a session is
+     * known. */
     wm_compare_cells(compare, WM_COMPARE_OVERALL, WM_MAIN_RAM, cells);
     assert_non_null(strstr(cells[1].why, "not told"));
     wm_compare_cells(compare, WM_COMPARE_OVERALL, wm_compare_item("energy"), cells);
@@ -510,8 +513,8 @@ static void test_units(void **state)
 {
     const struct wm_static_data gigabytes = { "gigabytes", "megabytes", "hours", 0, 0,
                                               0,           0,           0,       0 };
-    struct wm_block_results results = { .static_data = { "bytes", "terabytes", "seconds",
-                                                         67254166528, 1, 0, 0, 0, 0 } };
+    struct wm_block_analysis results = { .static_data = { "bytes", "terabytes", "seconds",
+                                                          67254166528, 1, 0, 0, 0, 0 } };
     struct wm_error err;
 
     (void)state;
@@ -797,14 +800,14 @@ static void test_runs_alike(void **state)
     const struct {
         const char *name;
         size_t group;
-        unsigned item;
+        const char *item;
     } figures[] = {
-        { "CPU time", WM_COMPARE_OVERALL, wm_compare_item("cpu_time") },
-        { "energy of the tree", WM_COMPARE_OVERALL, wm_compare_item("tree_energy") },
-        { "time of calls", 0, WM_COMPARE_TIME },
-        { "CPU time of calls", 0, wm_compare_item("cpu_time") },
-        { "energy of calls", 0, wm_compare_item("energy") },
-        { "energy of the tree in calls", 0, wm_compare_item("tree_energy") },
+        { "CPU time", WM_COMPARE_OVERALL, "cpu_time" },
+        { "energy of the tree", WM_COMPARE_OVERALL, "tree_energy" },
+        { "time of calls", 0, "time" },
+        { "CPU time of calls", 0, "cpu_time" },
+        { "energy of calls", 0, "energy" },
+        { "energy of the tree in calls", 0, "tree_energy" },
     };
     size_t beyond[ARRAY_LEN(figures)] = { 0 };
     static struct random_run run;
@@ -825,7 +828,7 @@ static void test_runs_alike(void **state)
                          WM_OK);
         for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
             wm_compare_cells(wm_comparison_compare(comparison), figures[i].group,
-                             figures[i].item, cells);
+                             wm_compare_item(figures[i].item), cells);
             if (cells[1].verdict == WM_COMPARE_NOT_TESTED)
                 fail_msg("%s: %s", figures[i].name, cells[1].why);
             beyond[i] += cells[1].verdict == WM_COMPARE_BEYOND;

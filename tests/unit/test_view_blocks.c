@@ -9,26 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/region/analyze_block_results.h"
+#include "analyze/region/analyze_block_analysis.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 #include "test.h"
 #include "view/view.h"
 
 enum form { TEXT, JSON, GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
 
-static char *print(const struct wm_block_results *results, enum form form)
+static char *print(const struct wm_block_analysis *results, enum form form)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    json_t *json = form == GPU_TRACKER_JSON ? wm_block_results_json(results, false) : NULL;
+    json_t *json = form == GPU_TRACKER_JSON ? wm_block_analysis_json(results, false) : NULL;
 
     assert_non_null(out);
     if (form == TEXT)
         wm_view_blocks_text(results, out);
     else if (form == JSON)
         assert_int_equal(
-            wm_view_dump(wm_block_results_json(results, true), JSON_INDENT(2), out, NULL),
+            wm_view_dump(wm_block_analysis_json(results, true), JSON_INDENT(2), out, NULL),
             WM_OK);
     else if (form == GPU_TRACKER_TEXT)
         assert_int_equal(wm_gpu_tracker_blocks(results, out), WM_OK);
@@ -39,12 +39,12 @@ static char *print(const struct wm_block_results *results, enum form form)
     return text;
 }
 
-static struct wm_block_results *parse(const char *text)
+static struct wm_block_analysis *parse(const char *text)
 {
-    struct wm_block_results *results;
+    struct wm_block_analysis *results;
     struct wm_error err;
 
-    if (wm_block_results_parse(text, strlen(text), "made.json", &results, &err) < 0)
+    if (wm_block_analysis_parse(text, strlen(text), "made.json", &results, &err) < 0)
         fail_msg("%s", err.text);
     return results;
 }
@@ -54,7 +54,7 @@ static void test_seed(void **state)
 {
     char *json = test_read_source("tests/data/gpu_tracker/analysis.json");
     char *text = test_read_source("tests/data/gpu_tracker/analysis.txt");
-    struct wm_block_results *results = parse(json);
+    struct wm_block_analysis *results = parse(json);
     char *printed;
 
     (void)state;
@@ -72,7 +72,7 @@ static void test_seed(void **state)
     assert_true(results->blocks[0].usage[WM_CPU_MAIN_SUM].mean == 96.583333);
     assert_int_equal(results->static_data.system_cores, 12);
     assert_string_equal(results->static_data.ram_unit, "gigabytes");
-    wm_block_results_free(results);
+    wm_block_analysis_free(results);
     free(json);
     free(text);
 }
@@ -173,22 +173,22 @@ static const struct golden {
     { "simulated", make_several, &gigabytes, 0, WM_SIMULATED },
 };
 
-static struct wm_block_results *results_of(const struct golden *golden)
+static struct wm_block_analysis *results_of(const struct golden *golden)
 {
-    struct wm_block_results *results;
+    struct wm_block_analysis *results;
     struct wm_blocks *blocks;
 
     assert_int_equal(wm_blocks_new(&blocks, NULL), WM_OK);
     golden->make(blocks);
     assert_int_equal(
-        wm_block_results_new(blocks, golden->static_data, golden->stray, &results, NULL),
+        wm_block_analysis_of(blocks, golden->static_data, golden->stray, &results, NULL),
         WM_OK);
     wm_blocks_free(blocks);
     results->gpu_origin = golden->gpu_origin;
     return results;
 }
 
-static void compare(const struct golden *golden, const struct wm_block_results *results,
+static void compare(const struct golden *golden, const struct wm_block_analysis *results,
                     enum form form, const char *suffix)
 {
     char relative[128];
@@ -212,12 +212,12 @@ static void test_golden(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        struct wm_block_results *results = results_of(&goldens[i]);
+        struct wm_block_analysis *results = results_of(&goldens[i]);
         compare(&goldens[i], results, TEXT, "txt");
         compare(&goldens[i], results, JSON, "json");
         compare(&goldens[i], results, GPU_TRACKER_TEXT, "gpu_tracker.txt");
         compare(&goldens[i], results, GPU_TRACKER_JSON, "gpu_tracker.json");
-        wm_block_results_free(results);
+        wm_block_analysis_free(results);
     }
 }
 
@@ -249,11 +249,11 @@ static void test_nulls_have_reasons(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        struct wm_block_results *results = results_of(&goldens[i]);
-        json_t *root = wm_block_results_json(results, true);
+        struct wm_block_analysis *results = results_of(&goldens[i]);
+        json_t *root = wm_block_analysis_json(results, true);
         check_nulls(root, json_object_get(root, "why"), "");
         json_decref(root);
-        wm_block_results_free(results);
+        wm_block_analysis_free(results);
     }
 }
 
@@ -262,24 +262,24 @@ static void test_round_trip(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        struct wm_block_results *results = results_of(&goldens[i]);
+        struct wm_block_analysis *results = results_of(&goldens[i]);
         for (enum form form = JSON; form <= GPU_TRACKER_JSON; form += 2) {
             char *text = print(results, form);
-            struct wm_block_results *again = parse(text);
+            struct wm_block_analysis *again = parse(text);
             char *printed = print(again, form);
             assert_string_equal(printed, text);
             free(printed);
             free(text);
-            wm_block_results_free(again);
+            wm_block_analysis_free(again);
         }
-        wm_block_results_free(results);
+        wm_block_analysis_free(results);
     }
 }
 
 /* Files of earlier versions call the inclusive time "open". */
 static void test_open_is_inclusive(void **state)
 {
-    struct wm_block_results *results = results_of(&goldens[0]);
+    struct wm_block_analysis *results = results_of(&goldens[0]);
     char *text = print(results, JSON), *key = strstr(text, "\"inclusive\"");
 
     (void)state;
@@ -288,11 +288,11 @@ static void test_open_is_inclusive(void **state)
         memcpy(key, "\"open\"     ", strlen("\"inclusive\""));
         key = strstr(key, "\"inclusive\"");
     }
-    struct wm_block_results *again = parse(text);
+    struct wm_block_analysis *again = parse(text);
     for (size_t i = 0; i < results->count; i++)
         assert_true(again->blocks[i].inclusive_s == results->blocks[i].inclusive_s);
-    wm_block_results_free(again);
-    wm_block_results_free(results);
+    wm_block_analysis_free(again);
+    wm_block_analysis_free(results);
     free(text);
 }
 
@@ -300,15 +300,15 @@ static void test_open_is_inclusive(void **state)
 static void test_without_gpu(void **state)
 {
     const struct golden golden = { "", make_without_gpu, &no_gpu, 0, WM_MEASURED };
-    struct wm_block_results *results = results_of(&golden);
+    struct wm_block_analysis *results = results_of(&golden);
     char *ours = print(results, JSON), *theirs = print(results, GPU_TRACKER_JSON);
-    struct wm_block_results *read = parse(ours);
+    struct wm_block_analysis *read = parse(ours);
     char *converted = print(read, GPU_TRACKER_JSON);
 
     (void)state;
     assert_string_equal(converted, theirs);
-    wm_block_results_free(read);
-    wm_block_results_free(results);
+    wm_block_analysis_free(read);
+    wm_block_analysis_free(results);
     free(converted);
     free(theirs);
     free(ours);
@@ -324,7 +324,7 @@ static void test_python_nan(void **state)
         "\"code_block_results\": [{\"name\": \"NaN \\\" NaN\", \"num_timepoints\": 0,"
         "\"num_calls\": 1, \"num_non_empty_calls\": 0, \"compute_time\": {\"min\": 1, "
         "\"total\": 1.5}, \"resource_usage\": {}}]}";
-    struct wm_block_results *results = parse(text);
+    struct wm_block_analysis *results = parse(text);
 
     (void)state;
     assert_true(isnan(results->overall[WM_MAIN_RAM].min));
@@ -336,7 +336,7 @@ static void test_python_nan(void **state)
     assert_true(results->blocks[0].time.min == 1);
     assert_true(isnan(results->blocks[0].time.std));
     assert_true(results->blocks[0].time.total == 1.5);
-    wm_block_results_free(results);
+    wm_block_analysis_free(results);
 }
 
 #define STATIC                                                                             \
@@ -399,10 +399,10 @@ static void test_bad(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad_rows); i++) {
         const char *text = bad_rows[i].text;
-        struct wm_block_results *results;
+        struct wm_block_analysis *results;
         struct wm_error err = { 0 };
         assert_int_equal(
-            wm_block_results_parse(text, strlen(text), "bad.json", &results, &err),
+            wm_block_analysis_parse(text, strlen(text), "bad.json", &results, &err),
             WM_EFORMAT);
         if (!strstr(err.text, bad_rows[i].why) || !strstr(err.text, "bad.json"))
             fail_msg("%s: \"%s\" does not say \"%s\"", text, err.text, bad_rows[i].why);
@@ -535,12 +535,12 @@ static void test_out_of_memory(void **state)
 
     (void)state;
     for (long nth = 0; status == WM_ENOMEM; nth++) {
-        struct wm_block_results *results = NULL;
+        struct wm_block_analysis *results = NULL;
         assert_true(nth < 5000);
         test_fail_allocation(nth);
-        status = wm_block_results_parse(json, strlen(json), "made.json", &results, NULL);
+        status = wm_block_analysis_parse(json, strlen(json), "made.json", &results, NULL);
         test_fail_allocation(-1);
-        wm_block_results_free(results);
+        wm_block_analysis_free(results);
     }
     assert_int_equal(status, WM_OK);
     free(json);
@@ -550,18 +550,18 @@ static void test_out_of_memory(void **state)
     make_several(blocks);
     status = WM_ENOMEM;
     for (long nth = 0; status == WM_ENOMEM; nth++) {
-        struct wm_block_results *results = NULL;
+        struct wm_block_analysis *results = NULL;
         json_t *root = NULL;
         assert_true(nth < 20000);
         test_fail_allocation(nth);
-        status = wm_block_results_new(blocks, &unknown, 0, &results, NULL);
+        status = wm_block_analysis_of(blocks, &unknown, 0, &results, NULL);
         if (status == WM_OK) {
-            root = wm_block_results_json(results, true);
+            root = wm_block_analysis_json(results, true);
             status = root ? WM_OK : WM_ENOMEM;
         }
         test_fail_allocation(-1);
         json_decref(root);
-        wm_block_results_free(results);
+        wm_block_analysis_free(results);
     }
     assert_int_equal(status, WM_OK);
     wm_blocks_free(blocks);

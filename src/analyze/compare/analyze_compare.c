@@ -21,11 +21,11 @@ static int no_memory(struct wm_error *err)
 /* Percentages and capacities mean something else where there is more hardware. */
 static int remark_hardware(struct wm_compare *compare)
 {
-    const struct wm_static_data *first = &compare->sessions[0].results->static_data;
+    const struct wm_static_data *first = &compare->sessions[0].analysis->static_data;
     int status = WM_OK;
 
     for (size_t i = 1; i < compare->session_count && status == WM_OK; i++) {
-        const struct wm_static_data *data = &compare->sessions[i].results->static_data;
+        const struct wm_static_data *data = &compare->sessions[i].analysis->static_data;
         if (data->expected_cores != first->expected_cores ||
             data->system_cores != first->system_cores)
             status = wm_remarks_add(
@@ -43,7 +43,7 @@ static int remark_hardware(struct wm_compare *compare)
 }
 
 /* gpu_tracker's JSON, and that of earlier analyses of ours. */
-static bool lacks_effective(const struct wm_block_results *results)
+static bool lacks_effective(const struct wm_block_analysis *results)
 {
     for (size_t i = 0; i < results->count; i++) {
         const struct wm_block_figures *time = &results->blocks[i].time;
@@ -58,7 +58,7 @@ static int remark_dependence(struct wm_compare *compare)
     int status = WM_OK;
 
     for (size_t i = 0; i < compare->session_count && status == WM_OK; i++) {
-        if (lacks_effective(compare->sessions[i].results))
+        if (lacks_effective(compare->sessions[i].analysis))
             status = wm_remarks_add(
                 &compare->remarks,
                 "session \"%s\" does not tell how much its values depend on each other; "
@@ -74,7 +74,7 @@ static int remark_sessions(struct wm_compare *compare)
     int status = WM_OK;
 
     for (size_t i = 0; i < compare->session_count; i++) {
-        const struct wm_remarks *remarks = &compare->sessions[i].results->remarks;
+        const struct wm_remarks *remarks = &compare->sessions[i].analysis->remarks;
         for (size_t r = 0; r < remarks->count && status == WM_OK; r++)
             status = wm_remarks_add(&compare->remarks, "%s", remarks->all[r]);
     }
@@ -303,59 +303,127 @@ static struct figure figure_of(enum wm_compare_statistic statistic,
     return figure;
 }
 
-/* What was used by all calls, and with the mean by one. */
-static struct figure figure_of_cost(enum wm_compare_statistic statistic,
-                                    const struct wm_compare_costs *costs, unsigned item)
+/* How far a mean may be off that of another run, as a ratio; NAN: nothing tells. */
+static double scatter_of(const struct wm_block_figures *figures)
+{
+    return wm_student_scatter(figures->effective, figures->std, figures->mean);
+}
+
+/* What the whole of another run would be off by besides. CPU time is told exactly, but
+ * another run has another; of the energies only that of the tree shows how it scatters. */
+static double scatter_of_run(const struct wm_block_analysis *analysis,
+                             const struct wm_figure_row *row)
+{
+    const struct wm_report *report = analysis->report;
+
+    if (row->run.value == offsetof(struct wm_report, cpu_total))
+        return report->cpu_total.number *
+               scatter_of(&analysis->overall[WM_CPU_COMBINED_SUM]);
+    if (row->run.value == offsetof(struct wm_report, energy.split.tree))
+        return report->tree_scatter * report->energy.split.tree.number;
+    return 0;
+}
+
+/* CPU time is exact, and the time of a run was measured once. */
+static double off_of_run(const struct wm_figure_row *row, const struct wm_found *found)
+{
+    if (found->uncertainty.known)
+        return found->value.number * found->uncertainty.number;
+    return row->run.value == offsetof(struct wm_report, cpu_total) ? 0 : NAN;
+}
+
+static void take_run(const struct wm_block_analysis *analysis,
+                     const struct wm_figure_row *row, struct figure *figure)
+{
+    struct wm_found found = { .value = { .known = false } };
+
+    if (wm_figure_place(row, WM_REPORT_RUN))
+        found = wm_figure_of(row, WM_REPORT_RUN, analysis->report, analysis->report);
+    if (!found.value.known)
+        return;
+    figure->value = found.value.number;
+    figure->off = off_of_run(row, &found);
+    figure->scatter = scatter_of_run(analysis, row);
+}
+
+/* What was used by all calls, and with the mean by one. That is off in another run by as
+ * much as the time of the calls at least. */
+static void take_region(const struct wm_compare *compare,
+                        const struct wm_block_analysis *analysis,
+                        const struct wm_block_result *block,
+                        const struct wm_figure_row *row, struct figure *figure)
+{
+    const struct wm_region_usage *region = block->region;
+    struct wm_found found = { .value = { .known = false } };
+    double all = (double)(region->block.calls + region->block.unfinished);
+    double calls = compare->statistic == WM_COMPARE_MEAN ? all : 1;
+    double scatter = scatter_of(&block->time);
+
+    if (wm_figure_place(row, WM_REPORT_REGION))
+        found = wm_figure_of(row, WM_REPORT_REGION, analysis->report, &region->inclusive);
+    if (!found.value.known || !(calls > 0))
+        return;
+    figure->value = found.value.number / calls;
+    if (found.uncertainty.known)
+        figure->off = found.value.number * found.uncertainty.number / calls;
+    if (!isnan(scatter))
+        figure->scatter = scatter * found.value.number / calls;
+}
+
+/* A figure of the report, which is a sum. */
+static struct figure figure_of_report(const struct wm_compare *compare,
+                                      const struct wm_block_analysis *analysis,
+                                      const struct wm_block_result *block, unsigned item)
 {
     struct figure figure = { .value = NAN,
                              .off = NAN,
                              .why = "how far it may be off is not known" };
+    bool is_sum =
+        compare->statistic == WM_COMPARE_MEAN || compare->statistic == WM_COMPARE_TOTAL;
 
-    if (!costs || (statistic != WM_COMPARE_MEAN && statistic != WM_COMPARE_TOTAL))
+    if (!analysis->report || !is_sum)
         return figure;
-    const struct wm_compare_spent *spent = &costs->spent[item - WM_COMPARE_TIME];
-    double calls = statistic == WM_COMPARE_MEAN ? costs->calls : 1;
-    if (calls > 0) {
-        figure.value = spent->value / calls;
-        figure.off = spent->off / calls;
-        figure.scatter = spent->scatter / calls;
-    }
+    if (!block)
+        take_run(analysis, wm_compare_item_row(item), &figure);
+    else if (block->region)
+        take_region(compare, analysis, block, wm_compare_item_row(item), &figure);
     return figure;
 }
 
 static struct figure find_figure(const struct wm_compare *compare, size_t session,
                                  size_t group, unsigned item)
 {
-    const struct wm_compare_session *from = &compare->sessions[session];
-    const struct wm_block_results *results = from->results;
+    const struct wm_block_analysis *analysis = compare->sessions[session].analysis;
+    const struct wm_block_result *block = NULL;
     struct figure figure = { .value = NAN, .off = NAN };
 
-    if (item < WM_COMPARE_TIME && wm_block_results_lack(results, item))
+    if (item < WM_COMPARE_TIME && wm_block_analysis_lack(analysis, item))
         return figure;
-    if (group == WM_COMPARE_OVERALL && item >= WM_COMPARE_TIME)
-        return figure_of_cost(compare->statistic, from->whole, item);
-    if (group == WM_COMPARE_OVERALL)
-        return figure_of(compare->statistic, &results->overall[item], results->timepoints);
-
-    const struct wm_block_result *block = compare->groups[group].blocks[session];
-    if (!block)
-        return figure;
-    if (item == WM_COMPARE_TIME)
+    if (group != WM_COMPARE_OVERALL) {
+        block = compare->groups[group].blocks[session];
+        if (!block)
+            return figure;
+    }
+    if (block && item == WM_COMPARE_TIME)
         return figure_of(compare->statistic, &block->time, block->calls);
-    if (item > WM_COMPARE_TIME)
-        return figure_of_cost(compare->statistic,
-                              from->blocks ? &from->blocks[block - results->blocks] : NULL,
-                              item);
-    return figure_of(compare->statistic, &block->usage[item], block->timepoints);
+    if (item >= WM_COMPARE_TIME)
+        return figure_of_report(compare, analysis, block, item);
+    return block ? figure_of(compare->statistic, &block->usage[item], block->timepoints)
+                 : figure_of(compare->statistic, &analysis->overall[item],
+                             analysis->timepoints);
 }
 
 /* Figures of blocks come from where those of all come from. */
 static enum wm_origin origin_of(const struct wm_compare_session *session, unsigned item)
 {
-    if (item < WM_COMPARE_TIME)
-        return wm_block_results_origin(session->results, item);
-    return session->whole ? session->whole->spent[item - WM_COMPARE_TIME].origin
-                          : WM_MEASURED;
+    const struct wm_figure_row *row = wm_compare_item_row(item);
+    const struct wm_report *report = session->analysis->report;
+
+    if (!row)
+        return wm_block_analysis_origin(session->analysis, item);
+    if (!report || !wm_figure_place(row, WM_REPORT_RUN))
+        return WM_MEASURED;
+    return wm_figure_of(row, WM_REPORT_RUN, report, report).origin;
 }
 
 static double change_of(double first, double value)
@@ -502,7 +570,7 @@ static void convert_usage(struct wm_block_figures *usage, unsigned first, unsign
     }
 }
 
-static int convert_unit(struct wm_block_results *results, const char *unit, const char *to,
+static int convert_unit(struct wm_block_analysis *results, const char *unit, const char *to,
                         unsigned first, unsigned last, const char *name,
                         struct wm_error *err)
 {
@@ -517,8 +585,9 @@ static int convert_unit(struct wm_block_results *results, const char *unit, cons
     return WM_OK;
 }
 
-int wm_compare_convert(struct wm_block_results *results, const struct wm_static_data *units,
-                       const char *name, struct wm_error *err)
+int wm_compare_convert(struct wm_block_analysis *results,
+                       const struct wm_static_data *units, const char *name,
+                       struct wm_error *err)
 {
     struct wm_static_data *data = &results->static_data;
 

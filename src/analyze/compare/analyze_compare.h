@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 #include "analyze/analyze_figures.h"
-#include "analyze/region/analyze_block_results.h"
+#include "analyze/region/analyze_block_analysis.h"
 #include "base/text/base_remarks.h"
+#include "wattmeter/comparison.h"
 
 enum wm_compare_statistic {
     WM_COMPARE_MIN,
@@ -34,25 +35,9 @@ unsigned wm_compare_items(void);
 /* The number of a name; wm_compare_items() where there is none such. */
 unsigned wm_compare_item(const char *name);
 
-/* What was used, and how far that may be off, 95 times of 100. NAN: not known. Another run
- * like this one is off by `scatter` as well, as far as that can be told. */
-struct wm_compare_spent {
-    double value, off, scatter;
-    enum wm_origin origin;
-};
-
-/* What only our recordings tell. Of a block the time is taken from its results. */
-struct wm_compare_costs {
-    struct wm_compare_spent
-        spent[WM_COMPARE_MOST_FIGURES]; /* of item WM_COMPARE_TIME + ... */
-    double calls;                       /* that it is the sum of; 1 of all */
-};
-
 struct wm_compare_session {
-    const char *name;
-    const struct wm_block_results *results;
-    const struct wm_compare_costs *whole;  /* NULL: it is no recording */
-    const struct wm_compare_costs *blocks; /* one for each block of the results, or NULL */
+    char *name;
+    struct wm_block_analysis *analysis; /* with its report, where it is a recording */
 };
 
 /* A block of each session, or NULL where a session has none. */
@@ -145,11 +130,17 @@ struct wm_compare_worst {
 int wm_compare_find_worst(const struct wm_compare *compare, uint64_t chosen,
                           struct wm_compare_worst *ret_worst);
 
+/* Of a comparison, for its views; NULL before wm_comparison_run(). */
+const struct wm_compare *wm_comparison_compare(const struct wm_comparison *comparison);
+
+enum wm_comparison_format wm_comparison_format(const struct wm_comparison *comparison);
+
 /* "bytes" to "terabytes", powers of 1000, in bytes; 0 for any other word. */
 double wm_compare_unit_size(const char *unit);
 
 /* Gives memory in the units of another session. WM_EFORMAT for a unit that is none. */
-int wm_compare_convert(struct wm_block_results *results, const struct wm_static_data *units,
-                       const char *name, struct wm_error *err);
+int wm_compare_convert(struct wm_block_analysis *results,
+                       const struct wm_static_data *units, const char *name,
+                       struct wm_error *err);
 
 #endif

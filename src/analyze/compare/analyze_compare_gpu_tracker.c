@@ -53,7 +53,7 @@ static int by_key(const void *one, const void *other)
     return a->block < b->block ? -1 : a->block > b->block;
 }
 
-static int put_in_order(const struct wm_block_results *results, struct ordered *ordered)
+static int put_in_order(const struct wm_block_analysis *results, struct ordered *ordered)
 {
     size_t width = 0;
 
@@ -150,7 +150,7 @@ static int match(struct wm_compare *compare, struct ordered *ordered, struct wm_
     int status = WM_OK;
 
     for (size_t i = 0; i < compare->session_count; i++) {
-        if (put_in_order(compare->sessions[i].results, &ordered[i]) < 0)
+        if (put_in_order(compare->sessions[i].analysis, &ordered[i]) < 0)
             return no_memory(err);
     }
     for (size_t i = 0; i < compare->session_count && status == WM_OK; i++) {

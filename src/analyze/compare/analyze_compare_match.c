@@ -57,11 +57,11 @@ static struct place *find_places(const struct wm_compare *compare, size_t *ret_c
     size_t count = 0;
 
     for (size_t i = 0; i < compare->session_count; i++)
-        count += compare->sessions[i].results->count;
+        count += compare->sessions[i].analysis->count;
     struct place *places = calloc(count + 1, sizeof(*places));
     *ret_count = 0;
     for (size_t i = 0; places && i < compare->session_count; i++) {
-        const struct wm_block_results *results = compare->sessions[i].results;
+        const struct wm_block_analysis *results = compare->sessions[i].analysis;
         for (size_t b = 0; b < results->count; b++)
             places[(*ret_count)++] = place_of(&results->blocks[b], i);
     }

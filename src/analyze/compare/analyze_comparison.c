@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_comparison.c - reads the sessions of a comparison, whatever they are stored in.
  */
-#include "analyze/compare/analyze_comparison.h"
+#include "analyze/compare/analyze_compare.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_report.h"
-#include "analyze/analyze_welch.h"
 #include "base/base_file.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
@@ -21,15 +18,8 @@ enum { HEAD_SIZE = 64 };
 /* A result of a thousand blocks takes 2 MB. */
 #define MOST_JSON ((size_t)1 << 30)
 
-struct session {
-    char *name;
-    struct wm_block_results *results;
-    struct wm_compare_costs *costs; /* of the whole, and then of each block; NULL */
-};
-
 struct wm_comparison {
-    struct session *sessions;
-    struct wm_compare_session *views; /* of them, for the comparison */
+    struct wm_compare_session *sessions;
     size_t count;
 
     struct wm_compare *compare;
@@ -54,11 +44,10 @@ int wm_comparison_new(struct wm_comparison **ret_comparison, struct wm_error *er
     return WM_OK;
 }
 
-static void release_session(struct session *session)
+static void release_session(struct wm_compare_session *session)
 {
     free(session->name);
-    wm_block_results_free(session->results);
-    free(session->costs);
+    wm_block_analysis_free(session->analysis);
 }
 
 static void forget_run(struct wm_comparison *comparison)
@@ -80,111 +69,14 @@ void wm_comparison_free(struct wm_comparison *comparison)
     for (size_t i = 0; i < comparison->count; i++)
         release_session(&comparison->sessions[i]);
     free(comparison->sessions);
-    free(comparison->views);
     free(comparison);
 }
 
-static void take_figure(const struct wm_found *found, struct wm_compare_spent *spent)
-{
-    *spent =
-        (struct wm_compare_spent) { .value = NAN, .off = NAN, .origin = found->origin };
-    if (!found->value.known)
-        return;
-    spent->value = found->value.number;
-    if (found->uncertainty.known)
-        spent->off = found->value.number * found->uncertainty.number;
-}
-
-/* Of the run or of a region. */
-static void take_figures(const struct wm_report *report, enum wm_report_kind kind,
-                         const void *of, struct wm_compare_costs *costs)
-{
-    for (unsigned item = WM_COMPARE_TIME; item < wm_compare_items(); item++) {
-        const struct wm_figure_row *row = wm_compare_item_row(item);
-        struct wm_found found = { .value = { .known = false } };
-        if (wm_figure_place(row, kind))
-            found = wm_figure_of(row, kind, report, of);
-        take_figure(&found, &costs->spent[item - WM_COMPARE_TIME]);
-    }
-}
-
-/* How far a mean may be off that of another run, as a ratio; NAN: nothing tells. */
-static double scatter_of(const struct wm_block_figures *figures)
-{
-    return wm_student_scatter(figures->effective, figures->std, figures->mean);
-}
-
-static struct wm_compare_spent *spent_on(struct wm_compare_costs *costs, const char *name)
-{
-    return &costs->spent[wm_compare_item(name) - WM_COMPARE_TIME];
-}
-
-static void take_whole(const struct wm_report *report,
-                       const struct wm_block_results *results,
-                       struct wm_compare_costs *costs)
-{
-    struct wm_compare_spent *cpu_time = spent_on(costs, "cpu_time");
-    struct wm_compare_spent *tree_energy = spent_on(costs, "tree_energy");
-
-    costs->calls = 1;
-    take_figures(report, WM_REPORT_RUN, report, costs);
-
-    /* CPU time is told exactly, but another run has another. */
-    if (!isnan(cpu_time->value))
-        cpu_time->off = 0;
-    cpu_time->scatter =
-        report->cpu_total.number * scatter_of(&results->overall[WM_CPU_COMBINED_SUM]);
-    tree_energy->scatter = report->tree_scatter * report->energy.split.tree.number;
-}
-
-/* What the calls used in another run is off by as much as their time at least. Their time
- * itself is taken from the results. */
-static void take_region(const struct wm_report *report,
-                        const struct wm_region_usage *region,
-                        const struct wm_block_figures *time, struct wm_compare_costs *costs)
-{
-    double scatter = scatter_of(time);
-
-    costs->calls = (double)(region->block.calls + region->block.unfinished);
-    take_figures(report, WM_REPORT_REGION, &region->inclusive, costs);
-    costs->spent[0] = (struct wm_compare_spent) { .value = NAN, .off = NAN };
-    for (size_t i = 0; i < WM_COMPARE_MOST_FIGURES && !isnan(scatter); i++)
-        costs->spent[i].scatter = scatter * costs->spent[i].value;
-}
-
-static void forget_costs(struct wm_compare_costs *costs)
-{
-    costs->calls = 0;
-    for (size_t i = 0; i < WM_COMPARE_MOST_FIGURES; i++)
-        costs->spent[i] = (struct wm_compare_spent) { .value = NAN, .off = NAN };
-}
-
-static int by_name(const void *name, const void *block)
-{
-    return strcmp(name, ((const struct wm_block_result *)block)->name);
-}
-
-/* The regions of the report are the blocks of the results, which are in the order of their
- * names; but there may be regions that it takes together. */
-static void take_regions(const struct wm_report *report, struct session *session)
-{
-    const struct wm_block_results *results = session->results;
-
-    for (size_t i = 0; i < report->regions.name_count && results->count > 0; i++) {
-        const struct wm_region_usage *region = &report->regions.names[i];
-        const struct wm_block_result *block =
-            bsearch(region->name, results->blocks, results->count, sizeof(*results->blocks),
-                    by_name);
-        if (block)
-            take_region(report, region, &block->time,
-                        &session->costs[1 + (block - results->blocks)]);
-    }
-}
-
 /* It may be that less was done, and no less needed. */
-static int remark_end(const struct wm_report *report, struct session *session)
+static int remark_end(struct wm_compare_session *session)
 {
-    struct wm_remarks *remarks = &session->results->remarks;
+    struct wm_remarks *remarks = &session->analysis->remarks;
+    const struct wm_report *report = session->analysis->report;
     const struct wm_result *result = &report->result;
 
     if (!report->complete)
@@ -201,63 +93,18 @@ static int remark_end(const struct wm_report *report, struct session *session)
     return WM_OK;
 }
 
-static int take_costs(struct session *session, const struct wm_analysis_input *input,
-                      struct wm_error *err)
+static int analyze(struct wm_compare_session *session,
+                   const struct wm_analysis_input *input, struct wm_error *err)
 {
-    struct wm_recording *recording = NULL;
-    struct wm_report *report = NULL;
+    int status = wm_block_analysis_read(input, true, &session->analysis, err);
 
-    session->costs = calloc(1 + session->results->count, sizeof(*session->costs));
-    if (!session->costs)
-        return no_memory(err);
-    for (size_t i = 0; i <= session->results->count; i++)
-        forget_costs(&session->costs[i]);
-
-    int status = wm_recording_open(input->tracking, input->run, &recording, err);
-    if (status == WM_OK)
-        status = wm_report_from_recording(recording, &report, err);
-    wm_recording_close(recording);
-    if (status == WM_OK && remark_end(report, session) < 0)
+    if (status == WM_OK && session->analysis->report && remark_end(session) < 0)
         status = no_memory(err);
-    if (status == WM_OK) {
-        take_whole(report, session->results, &session->costs[0]);
-        if (input->sub_tracking_count == 0)
-            take_regions(report, session);
-    }
-    wm_report_free(report);
     return status;
 }
 
-static int is_recording(const struct wm_analysis_input *input, bool *ret_is,
-                        struct wm_error *err)
-{
-    struct wm_timepoints *timepoints;
-
-    int status = wm_timepoints_open(input->tracking, input->run, &timepoints, err);
-    if (status < 0)
-        return status;
-    *ret_is = wm_timepoints_is_recording(timepoints);
-    wm_timepoints_close(timepoints);
-    return WM_OK;
-}
-
-static int analyze(struct session *session, const struct wm_analysis_input *input,
-                   struct wm_error *err)
-{
-    struct wm_block_analysis *analysis;
-    bool has_costs = false;
-
-    int status = is_recording(input, &has_costs, err);
-    if (status == WM_OK)
-        status = wm_block_analysis_new(input, &analysis, err);
-    if (status < 0)
-        return status;
-    session->results = wm_block_analysis_take(analysis);
-    return has_costs ? take_costs(session, input, err) : WM_OK;
-}
-
-static int read_json(struct session *session, const struct wm_analysis_input *input,
-                     struct wm_error *err)
+static int read_json(struct wm_compare_session *session,
+                     const struct wm_analysis_input *input, struct wm_error *err)
 {
     size_t length;
     char *text;
@@ -269,7 +116,8 @@ static int read_json(struct session *session, const struct wm_analysis_input *in
     int status = wm_file_slurp(input->tracking, MOST_JSON, &text, &length, err);
     if (status < 0)
         return status;
-    status = wm_block_results_parse(text, length, input->tracking, &session->results, err);
+    status =
+        wm_block_analysis_parse(text, length, input->tracking, &session->analysis, err);
     free(text);
     return status;
 }
@@ -286,7 +134,7 @@ static bool is_pickle(const char *path, const char *head, size_t length)
            (strcmp(dot, ".pkl") == 0 || strcmp(dot, ".pickle") == 0);
 }
 
-static int load(struct session *session, const struct wm_analysis_input *input,
+static int load(struct wm_compare_session *session, const struct wm_analysis_input *input,
                 struct wm_error *err)
 {
     char head[HEAD_SIZE];
@@ -320,36 +168,19 @@ static bool has_session(const struct wm_comparison *comparison, const char *name
 
 static int make_room(struct wm_comparison *comparison)
 {
-    size_t count = comparison->count + 1;
-    struct session *sessions =
-        realloc(comparison->sessions, count * sizeof(*comparison->sessions));
+    struct wm_compare_session *sessions = realloc(
+        comparison->sessions, (comparison->count + 1) * sizeof(*comparison->sessions));
 
     if (!sessions)
         return WM_ENOMEM;
     comparison->sessions = sessions;
-    struct wm_compare_session *views =
-        realloc(comparison->views, count * sizeof(*comparison->views));
-    if (!views)
-        return WM_ENOMEM;
-    comparison->views = views;
     return WM_OK;
-}
-
-static void show_session(struct wm_comparison *comparison, const struct session *session)
-{
-    comparison->sessions[comparison->count] = *session;
-    comparison->views[comparison->count++] = (struct wm_compare_session) {
-        .name = session->name,
-        .results = session->results,
-        .whole = session->costs,
-        .blocks = session->costs ? session->costs + 1 : NULL,
-    };
 }
 
 int wm_comparison_add_session(struct wm_comparison *comparison, const char *name,
                               const struct wm_analysis_input *input, struct wm_error *err)
 {
-    struct session session = { .name = wm_recorder_shown(name) };
+    struct wm_compare_session session = { .name = wm_recorder_shown(name) };
 
     forget_run(comparison);
     if (!session.name || make_room(comparison) < 0) {
@@ -363,15 +194,15 @@ int wm_comparison_add_session(struct wm_comparison *comparison, const char *name
     if (status == WM_OK)
         status = load(&session, input, err);
     if (status == WM_OK) {
-        const struct wm_block_results *first =
-            comparison->count > 0 ? comparison->sessions[0].results : session.results;
-        status = wm_compare_convert(session.results, &first->static_data,
+        const struct wm_block_analysis *first =
+            comparison->count > 0 ? comparison->sessions[0].analysis : session.analysis;
+        status = wm_compare_convert(session.analysis, &first->static_data,
                                     wm_text_path(input->tracking), err);
     }
     if (status < 0)
         release_session(&session);
     else
-        show_session(comparison, &session);
+        comparison->sessions[comparison->count++] = session;
     return status;
 }
 
@@ -479,7 +310,7 @@ int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
     comparison->format = format;
     int status = find_statistic(statistic, as_gpu_tracker, &chosen, err);
     if (status == WM_OK)
-        status = wm_compare_new(comparison->views, comparison->count, chosen,
+        status = wm_compare_new(comparison->sessions, comparison->count, chosen,
                                 as_gpu_tracker, &comparison->compare, err);
     if (status == WM_OK && name_worst(comparison) < 0)
         status = no_memory(err);

@@ -3,25 +3,20 @@
  * analyze_block_analysis.c - joins the timepoints of a session with the calls of its
  * blocks, both streams in the order of time, in one pass.
  */
+#include "analyze/region/analyze_block_analysis.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "analyze/region/analyze_block_results.h"
-#include "analyze/region/analyze_blocks.h"
 #include "analyze/region/analyze_edges.h"
 #include "base/text/base_utf8.h"
 #include "record/calls/record_calls.h"
-#include "record/calls/record_timepoints.h"
 #include "record/record_read.h"
-#include "wattmeter/analysis.h"
 
 /* Of a call that was not opened in the blocks. */
 #define NO_CALL UINT64_MAX
-
-struct wm_block_analysis {
-    struct wm_block_results *results;
-};
 
 struct join {
     struct wm_timepoints *timepoints;
@@ -42,6 +37,111 @@ struct join {
 static int no_memory(struct wm_error *err)
 {
     return wm_fail(err, WM_ENOMEM, "analysis: out of memory");
+}
+
+static struct wm_block_figures figures_of(const struct wm_block_stats *stats)
+{
+    if (stats->count == 0)
+        return (struct wm_block_figures) { NAN, NAN, NAN, NAN, NAN, NAN };
+    return (struct wm_block_figures) { .min = stats->min,
+                                       .max = stats->max,
+                                       .mean = wm_block_stats_mean(stats),
+                                       .std = wm_block_stats_std(stats),
+                                       .total = NAN,
+                                       .effective = wm_block_stats_effective(stats) };
+}
+
+static void put_usage(const struct wm_block_stats *stats,
+                      struct wm_block_figures ret_usage[WM_MEASUREMENT_COUNT])
+{
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        ret_usage[i] = figures_of(&stats[i]);
+}
+
+static int copy_block(const struct wm_block *block, struct wm_block_result *result)
+{
+    result->name = strdup(block->name);
+    result->timepoints = block->timepoints;
+    result->calls = block->calls;
+    result->nonempty_calls = block->nonempty_calls;
+    result->unfinished = block->unfinished;
+    result->inclusive_s = block->inclusive_s;
+    result->time = figures_of(&block->time);
+    result->time.total = wm_block_stats_sum(&block->time);
+    memcpy(result->histogram, block->histogram, sizeof(result->histogram));
+    put_usage(block->usage, result->usage);
+    return result->name ? WM_OK : WM_ENOMEM;
+}
+
+static int by_name(const void *one, const void *other)
+{
+    const struct wm_block_result *a = one, *b = other;
+
+    return strcmp(a->name, b->name);
+}
+
+void wm_block_analysis_sort(struct wm_block_analysis *results)
+{
+    if (results->count > 1)
+        qsort(results->blocks, results->count, sizeof(*results->blocks), by_name);
+}
+
+int wm_block_analysis_of(const struct wm_blocks *blocks,
+                         const struct wm_static_data *static_data, uint64_t stray,
+                         struct wm_block_analysis **ret_results, struct wm_error *err)
+{
+    struct wm_block_analysis *results = calloc(1, sizeof(*results));
+    size_t count = wm_blocks_count(blocks);
+
+    if (!results)
+        return no_memory(err);
+    results->static_data = *static_data;
+    results->stray = stray;
+    put_usage(wm_blocks_overall(blocks, &results->timepoints), results->overall);
+
+    if (count > 0)
+        results->blocks = calloc(count, sizeof(*results->blocks));
+    bool failed = count > 0 && !results->blocks;
+    while (!failed && results->count < count) {
+        const struct wm_block *block = wm_blocks_get(blocks, results->count);
+        failed = copy_block(block, &results->blocks[results->count]) < 0;
+        results->count++;
+    }
+    if (failed) {
+        wm_block_analysis_free(results);
+        return no_memory(err);
+    }
+    wm_block_analysis_sort(results);
+    *ret_results = results;
+    return WM_OK;
+}
+
+void wm_block_analysis_free(struct wm_block_analysis *results)
+{
+    if (!results)
+        return;
+    for (size_t i = 0; i < results->count; i++)
+        free(results->blocks[i].name);
+    wm_report_free(results->report);
+    wm_remarks_release(&results->remarks);
+    free(results->blocks);
+    free(results);
+}
+
+const char wm_block_analysis_no_gpu[] = "no GPU was measured";
+
+bool wm_block_analysis_lack(const struct wm_block_analysis *results, size_t measurement)
+{
+    return results->static_data.expected_gpus == 0 &&
+           wm_measurement_is_gpu((enum wm_measurement)measurement) &&
+           !(results->overall[measurement].max > 0);
+}
+
+enum wm_origin wm_block_analysis_origin(const struct wm_block_analysis *results,
+                                        size_t measurement)
+{
+    return wm_measurement_is_gpu((enum wm_measurement)measurement) ? results->gpu_origin
+                                                                   : WM_MEASURED;
 }
 
 /* A recording of ours has the calls in it; a tracking file of gpu_tracker's has none. */
@@ -204,27 +304,63 @@ static int remark(const struct join *join, const struct wm_analysis_input *input
 }
 
 /* What is told of GPUs is as real as the least real of them. */
-static int find_gpu_origin(const struct wm_analysis_input *input,
-                           struct wm_block_results *results, struct wm_error *err)
+static enum wm_origin gpu_origin_of(const struct wm_recording *recording)
 {
-    struct wm_recording *recording;
+    enum wm_origin origin = WM_MEASURED;
     size_t count;
 
+    const struct wm_channel *channels = wm_recording_channels(recording, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (channels[i].device_kind == WM_DEVICE_GPU && channels[i].origin > origin)
+            origin = channels[i].origin;
+    }
+    return origin;
+}
+
+static int by_block(const void *name, const void *block)
+{
+    return strcmp(name, ((const struct wm_block_result *)block)->name);
+}
+
+/* The regions of the report are the blocks, which are in the order of their names; but
+ * there may be regions that it takes together. */
+static void link_regions(struct wm_block_analysis *analysis)
+{
+    const struct wm_region_report *regions = &analysis->report->regions;
+
+    for (size_t i = 0; i < regions->name_count && analysis->count > 0; i++) {
+        struct wm_block_result *block =
+            bsearch(regions->names[i].name, analysis->blocks, analysis->count,
+                    sizeof(*analysis->blocks), by_block);
+        if (block)
+            block->region = &regions->names[i];
+    }
+}
+
+/* What only one of our recordings tells. */
+static int take_recording(const struct wm_analysis_input *input, bool with_report,
+                          struct wm_block_analysis *analysis, struct wm_error *err)
+{
+    bool has_gpus = analysis->static_data.expected_gpus != 0;
+    struct wm_recording *recording;
+
+    if (!has_gpus && !with_report)
+        return WM_OK;
     int status = wm_recording_open(input->tracking, input->run, &recording, err);
     if (status < 0)
         return status;
-    const struct wm_channel *channels = wm_recording_channels(recording, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (channels[i].device_kind == WM_DEVICE_GPU &&
-            channels[i].origin > results->gpu_origin)
-            results->gpu_origin = channels[i].origin;
-    }
+    if (has_gpus)
+        analysis->gpu_origin = gpu_origin_of(recording);
+    if (with_report)
+        status = wm_report_from_recording(recording, &analysis->report, err);
     wm_recording_close(recording);
-    return WM_OK;
+    if (analysis->report && input->sub_tracking_count == 0)
+        link_regions(analysis);
+    return status;
 }
 
-static int analyze(struct join *join, const struct wm_analysis_input *input,
-                   struct wm_block_results **ret_results, struct wm_error *err)
+static int join_streams(struct join *join, const struct wm_analysis_input *input,
+                        struct wm_error *err)
 {
     int status = wm_timepoints_open(input->tracking, input->run, &join->timepoints, err);
 
@@ -235,65 +371,52 @@ static int analyze(struct join *join, const struct wm_analysis_input *input,
         status = join_once(join, input, err);
         assert(status != WM_TIMEPOINTS_ANEW);
     }
+    return status;
+}
+
+static int analyze(struct join *join, const struct wm_analysis_input *input,
+                   bool with_report, struct wm_block_analysis **ret_analysis,
+                   struct wm_error *err)
+{
+    int status = join_streams(join, input, err);
+
     if (status < 0)
         return status;
-
     uint64_t stray = join->calls ? wm_calls_stray(join->calls) : 0;
-    status = wm_block_results_new(join->blocks, wm_timepoints_static(join->timepoints),
-                                  stray, ret_results, err);
-    if (status == WM_OK && remark(join, input, &(*ret_results)->remarks) < 0)
+    status = wm_block_analysis_of(join->blocks, wm_timepoints_static(join->timepoints),
+                                  stray, ret_analysis, err);
+    if (status == WM_OK && remark(join, input, &(*ret_analysis)->remarks) < 0)
         status = no_memory(err);
-    if (status == WM_OK && wm_timepoints_is_recording(join->timepoints) &&
-        (*ret_results)->static_data.expected_gpus != 0)
-        status = find_gpu_origin(input, *ret_results, err);
+    if (status == WM_OK && wm_timepoints_is_recording(join->timepoints))
+        status = take_recording(input, with_report, *ret_analysis, err);
+    return status;
+}
+
+int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_report,
+                           struct wm_block_analysis **ret_analysis, struct wm_error *err)
+{
+    struct wm_block_analysis *analysis = NULL;
+    struct join join = { 0 };
+
+    int status = analyze(&join, input, with_report, &analysis, err);
+    forget(&join);
+    wm_timepoints_close(join.timepoints);
+    if (status < 0)
+        wm_block_analysis_free(analysis);
+    else
+        *ret_analysis = analysis;
     return status;
 }
 
 int wm_block_analysis_new(const struct wm_analysis_input *input,
                           struct wm_block_analysis **ret_analysis, struct wm_error *err)
 {
-    struct wm_block_analysis *analysis = calloc(1, sizeof(*analysis));
-    struct join join = { 0 };
-
-    if (!analysis)
-        return no_memory(err);
-    int status = analyze(&join, input, &analysis->results, err);
-    forget(&join);
-    wm_timepoints_close(join.timepoints);
-    if (status < 0) {
-        wm_block_analysis_free(analysis);
-        return status;
-    }
-    *ret_analysis = analysis;
-    return WM_OK;
-}
-
-void wm_block_analysis_free(struct wm_block_analysis *analysis)
-{
-    if (!analysis)
-        return;
-    wm_block_results_free(analysis->results);
-    free(analysis);
+    return wm_block_analysis_read(input, false, ret_analysis, err);
 }
 
 const char *wm_block_analysis_remark(const struct wm_block_analysis *analysis, size_t index)
 {
-    return wm_remarks_get(&analysis->results->remarks, index);
-}
-
-const struct wm_block_results *
-wm_block_analysis_results(const struct wm_block_analysis *analysis)
-{
-    return analysis->results;
-}
-
-struct wm_block_results *wm_block_analysis_take(struct wm_block_analysis *analysis)
-{
-    struct wm_block_results *results = analysis->results;
-
-    analysis->results = NULL;
-    wm_block_analysis_free(analysis);
-    return results;
+    return wm_remarks_get(&analysis->remarks, index);
 }
 
 int wm_sub_tracking_combine(const char *const *paths, size_t count, const char *target,

@@ -109,7 +109,7 @@ static int print_block(const struct wm_block_result *block, FILE *out)
     return status;
 }
 
-int wm_gpu_tracker_blocks(const struct wm_block_results *results, FILE *out)
+int wm_gpu_tracker_blocks(const struct wm_block_analysis *results, FILE *out)
 {
     fputs("Overall:\n", out);
     int status = print_usage(results->overall, OUTER_TABLE_INDENT, out);

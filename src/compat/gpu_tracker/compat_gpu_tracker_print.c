@@ -21,7 +21,7 @@ static int report_text(const struct wm_report *report, const struct wm_units *un
     return WM_OK;
 }
 
-static int analysis_text(const struct wm_block_results *results, FILE *out,
+static int analysis_text(const struct wm_block_analysis *results, FILE *out,
                          struct wm_error *err)
 {
     return wm_gpu_tracker_blocks(results, out) < 0 ? no_memory(err) : WM_OK;
@@ -59,10 +59,10 @@ static int report_json(const struct wm_report *report, const struct wm_units *un
     return print_json(wm_gpu_tracker_report(report, units), out, err);
 }
 
-static int analysis_json(const struct wm_block_results *results, FILE *out,
+static int analysis_json(const struct wm_block_analysis *results, FILE *out,
                          struct wm_error *err)
 {
-    return print_json(wm_block_results_json(results, false), out, err);
+    return print_json(wm_block_analysis_json(results, false), out, err);
 }
 
 static int comparison_json(const struct wm_comparison *comparison, FILE *out,

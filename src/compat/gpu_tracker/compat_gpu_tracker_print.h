@@ -16,7 +16,7 @@ json_t *wm_gpu_tracker_report(const struct wm_report *report, const struct wm_un
 void wm_gpu_tracker_report_text(json_t *root, FILE *out);
 
 /* As gpu_tracker's str() of it, line end and all. */
-int wm_gpu_tracker_blocks(const struct wm_block_results *results, FILE *out);
+int wm_gpu_tracker_blocks(const struct wm_block_analysis *results, FILE *out);
 
 /* The same. `is_cli`: the names of blocks stand at the start of their lines. */
 int wm_gpu_tracker_comparison(const struct wm_compare *compare, bool is_cli, FILE *out);

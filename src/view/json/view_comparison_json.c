@@ -28,7 +28,7 @@ static void append(struct writer *writer, json_t *array, json_t *value)
 
 const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned item)
 {
-    const struct wm_static_data *data = &compare->sessions[0].results->static_data;
+    const struct wm_static_data *data = &compare->sessions[0].analysis->static_data;
 
     if (item <= WM_SYSTEM_RAM)
         return data->ram_unit;
@@ -52,7 +52,7 @@ static json_t *json_cell(struct writer *writer, const struct wm_compare_cell *ce
     json_t *json = json_object();
 
     put(writer, json, "value", json_number(cell->value));
-    if (!isnan(cell->value) && !wm_block_results_put_origin(json, cell->origin))
+    if (!isnan(cell->value) && !wm_block_analysis_put_origin(json, cell->origin))
         writer->failed = true;
     if (cell->off > 0 && cell->value > 0)
         put(writer, json, "uncertainty", json_number(cell->off / cell->value));

@@ -14,12 +14,12 @@ enum { LABEL_WIDTH = 39, FIGURE_WIDTH = 10, FACT_WIDTH = 13, BAR_WIDTH = 40 };
 enum { SHOWN_NAME_SIZE = 256 };
 
 struct text {
-    const struct wm_block_results *results;
+    const struct wm_block_analysis *results;
     const struct wm_unit *ram, *gpu_ram; /* NULL: a unit that nobody knows */
     FILE *out;
 };
 
-static struct text text_of(const struct wm_block_results *results, FILE *out)
+static struct text text_of(const struct wm_block_analysis *results, FILE *out)
 {
     const struct wm_static_data *data = &results->static_data;
     const struct wm_report_style ram = { .ram_unit = data->ram_unit };
@@ -80,7 +80,7 @@ static void print_usage(const struct text *text, const struct wm_block_figures *
     fputc('\n', text->out);
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
         const double values[] = { usage[i].min, usage[i].max, usage[i].mean, usage[i].std };
-        bool lacks = wm_block_results_lack(text->results, i);
+        bool lacks = wm_block_analysis_lack(text->results, i);
         char figure[WM_QUANTITY_SIZE];
         wm_line_key(text->out, wm_measurement_name((enum wm_measurement)i), LABEL_WIDTH);
         for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
@@ -89,9 +89,9 @@ static void print_usage(const struct text *text, const struct wm_block_figures *
             wm_view_right(text->out, figure, FIGURE_WIDTH - 1);
         }
         if (lacks)
-            fprintf(text->out, "  (%s)", wm_block_results_no_gpu);
+            fprintf(text->out, "  (%s)", wm_block_analysis_no_gpu);
         else if (!isnan(usage[i].mean))
-            print_origin(text, wm_block_results_origin(text->results, i));
+            print_origin(text, wm_block_analysis_origin(text->results, i));
         fputc('\n', text->out);
     }
 }
@@ -180,7 +180,7 @@ static void print_block(const struct text *text, const struct wm_block_result *b
         print_usage(text, block->usage);
 }
 
-void wm_view_blocks_text(const struct wm_block_results *results, FILE *out)
+void wm_view_blocks_text(const struct wm_block_analysis *results, FILE *out)
 {
     const struct text text = text_of(results, out);
     char fact[64];

@@ -1,121 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_block_results.c - results of an analysis of blocks, and JSON of them. */
-#include "analyze/region/analyze_block_results.h"
+#include "analyze/region/analyze_block_analysis.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text/base_json.h"
-
-static int no_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "analysis: out of memory");
-}
-
-static struct wm_block_figures figures_of(const struct wm_block_stats *stats)
-{
-    if (stats->count == 0)
-        return (struct wm_block_figures) { NAN, NAN, NAN, NAN, NAN, NAN };
-    return (struct wm_block_figures) { .min = stats->min,
-                                       .max = stats->max,
-                                       .mean = wm_block_stats_mean(stats),
-                                       .std = wm_block_stats_std(stats),
-                                       .total = NAN,
-                                       .effective = wm_block_stats_effective(stats) };
-}
-
-static void put_usage(const struct wm_block_stats *stats,
-                      struct wm_block_figures ret_usage[WM_MEASUREMENT_COUNT])
-{
-    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
-        ret_usage[i] = figures_of(&stats[i]);
-}
-
-static int copy_block(const struct wm_block *block, struct wm_block_result *result)
-{
-    result->name = strdup(block->name);
-    result->timepoints = block->timepoints;
-    result->calls = block->calls;
-    result->nonempty_calls = block->nonempty_calls;
-    result->unfinished = block->unfinished;
-    result->inclusive_s = block->inclusive_s;
-    result->time = figures_of(&block->time);
-    result->time.total = wm_block_stats_sum(&block->time);
-    memcpy(result->histogram, block->histogram, sizeof(result->histogram));
-    put_usage(block->usage, result->usage);
-    return result->name ? WM_OK : WM_ENOMEM;
-}
-
-static int by_name(const void *one, const void *other)
-{
-    const struct wm_block_result *a = one, *b = other;
-
-    return strcmp(a->name, b->name);
-}
-
-void wm_block_results_sort(struct wm_block_results *results)
-{
-    if (results->count > 1)
-        qsort(results->blocks, results->count, sizeof(*results->blocks), by_name);
-}
-
-int wm_block_results_new(const struct wm_blocks *blocks,
-                         const struct wm_static_data *static_data, uint64_t stray,
-                         struct wm_block_results **ret_results, struct wm_error *err)
-{
-    struct wm_block_results *results = calloc(1, sizeof(*results));
-    size_t count = wm_blocks_count(blocks);
-
-    if (!results)
-        return no_memory(err);
-    results->static_data = *static_data;
-    results->stray = stray;
-    put_usage(wm_blocks_overall(blocks, &results->timepoints), results->overall);
-
-    if (count > 0)
-        results->blocks = calloc(count, sizeof(*results->blocks));
-    bool failed = count > 0 && !results->blocks;
-    while (!failed && results->count < count) {
-        const struct wm_block *block = wm_blocks_get(blocks, results->count);
-        failed = copy_block(block, &results->blocks[results->count]) < 0;
-        results->count++;
-    }
-    if (failed) {
-        wm_block_results_free(results);
-        return no_memory(err);
-    }
-    wm_block_results_sort(results);
-    *ret_results = results;
-    return WM_OK;
-}
-
-void wm_block_results_free(struct wm_block_results *results)
-{
-    if (!results)
-        return;
-    for (size_t i = 0; i < results->count; i++)
-        free(results->blocks[i].name);
-    wm_remarks_release(&results->remarks);
-    free(results->blocks);
-    free(results);
-}
-
-const char wm_block_results_no_gpu[] = "no GPU was measured";
-
-bool wm_block_results_lack(const struct wm_block_results *results, size_t measurement)
-{
-    return results->static_data.expected_gpus == 0 &&
-           wm_measurement_is_gpu((enum wm_measurement)measurement) &&
-           !(results->overall[measurement].max > 0);
-}
-
-enum wm_origin wm_block_results_origin(const struct wm_block_results *results,
-                                       size_t measurement)
-{
-    return wm_measurement_is_gpu((enum wm_measurement)measurement) ? results->gpu_origin
-                                                                   : WM_MEASURED;
-}
 
 struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, size_t index)
 {
@@ -137,7 +28,7 @@ struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, s
     return entry;
 }
 
-bool wm_block_results_put_origin(json_t *object, enum wm_origin origin)
+bool wm_block_analysis_put_origin(json_t *object, enum wm_origin origin)
 {
     const char *word = origin == WM_SIMULATED ? "simulated" : "estimated";
 
@@ -148,7 +39,7 @@ bool wm_block_results_put_origin(json_t *object, enum wm_origin origin)
 
 /* An object under construction; what fails is seen at the end. */
 struct writer {
-    const struct wm_block_results *results;
+    const struct wm_block_analysis *results;
     bool details, failed;
     json_t *why; /* path of what is null, and the reason; NULL without details */
 };
@@ -207,8 +98,8 @@ static void put_usage_why(struct writer *writer, const struct wm_block_figures *
         put_why(writer, path, key, "a single timepoint has no standard deviation");
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 0; i++) {
         const char *name = wm_measurement_name((enum wm_measurement)i);
-        if (wm_block_results_lack(writer->results, i))
-            put_why(writer, inner, name, wm_block_results_no_gpu);
+        if (wm_block_analysis_lack(writer->results, i))
+            put_why(writer, inner, name, wm_block_analysis_no_gpu);
         else if (timepoints == 1)
             continue;
         else if (isnan(usage[i].mean))
@@ -224,11 +115,11 @@ static json_t *json_usage(struct writer *writer, const struct wm_block_figures *
     json_t *json = json_object();
 
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        bool lacks = writer->details && wm_block_results_lack(writer->results, i);
+        bool lacks = writer->details && wm_block_analysis_lack(writer->results, i);
         json_t *figures = json_figures(writer, lacks ? &none : &usage[i]);
-        enum wm_origin origin = wm_block_results_origin(writer->results, i);
+        enum wm_origin origin = wm_block_analysis_origin(writer->results, i);
         if (writer->details && !lacks && !isnan(usage[i].mean) &&
-            !wm_block_results_put_origin(figures, origin))
+            !wm_block_analysis_put_origin(figures, origin))
             writer->failed = true;
         put(writer, json, wm_measurement_name((enum wm_measurement)i), figures);
     }
@@ -239,7 +130,7 @@ static json_t *json_static_data(struct writer *writer)
 {
     struct wm_static_data data = writer->results->static_data;
     bool lacks =
-        writer->details && wm_block_results_lack(writer->results, WM_SYSTEM_GPU_RAM);
+        writer->details && wm_block_analysis_lack(writer->results, WM_SYSTEM_GPU_RAM);
     json_t *json = json_object();
 
     if (lacks)
@@ -257,7 +148,7 @@ static json_t *json_static_data(struct writer *writer)
         if (!entry.text && isnan(entry.number))
             put_why(writer, "static_data", entry.key,
                     lacks && strcmp(entry.key, "gpu_ram_system_capacity") == 0
-                        ? wm_block_results_no_gpu
+                        ? wm_block_analysis_no_gpu
                         : "it is not known");
     }
     return json;
@@ -332,7 +223,7 @@ static json_t *json_remarks(struct writer *writer, const struct wm_remarks *rema
     return json;
 }
 
-json_t *wm_block_results_json(const struct wm_block_results *results, bool details)
+json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool details)
 {
     struct writer writer = { .results = results, .details = details };
     json_t *root = json_object();

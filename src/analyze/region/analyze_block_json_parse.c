@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_block_results_parse.c - results of an analysis of blocks out of JSON: ours, and
  * gpu_tracker's. */
-#include "analyze/region/analyze_block_results.h"
+#include "analyze/region/analyze_block_analysis.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -225,7 +225,7 @@ static int read_block(const struct reader *reader, const json_t *json,
 }
 
 static int read_blocks(const struct reader *reader, const json_t *json,
-                       struct wm_block_results *results)
+                       struct wm_block_analysis *results)
 {
     size_t count = json_array_size(json);
 
@@ -243,18 +243,18 @@ static int read_blocks(const struct reader *reader, const json_t *json,
         if (status < 0)
             return status;
     }
-    wm_block_results_sort(results);
+    wm_block_analysis_sort(results);
     return WM_OK;
 }
 
 /* What gpu_tracker has where no GPU was measured, and our JSON leaves out. */
-static void fill_lack(const struct wm_block_results *results, uint64_t timepoints,
+static void fill_lack(const struct wm_block_analysis *results, uint64_t timepoints,
                       struct wm_block_figures *usage)
 {
     bool is_series = timepoints > 1;
 
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 0; i++) {
-        if (wm_block_results_lack(results, i) && isnan(usage[i].mean))
+        if (wm_block_analysis_lack(results, i) && isnan(usage[i].mean))
             usage[i] =
                 (struct wm_block_figures) { .std = is_series ? 0 : NAN,
                                             .total = NAN,
@@ -263,9 +263,9 @@ static void fill_lack(const struct wm_block_results *results, uint64_t timepoint
     }
 }
 
-static void fill_lacks(struct wm_block_results *results)
+static void fill_lacks(struct wm_block_analysis *results)
 {
-    if (wm_block_results_lack(results, WM_SYSTEM_GPU_RAM) &&
+    if (wm_block_analysis_lack(results, WM_SYSTEM_GPU_RAM) &&
         isnan(results->static_data.gpu_ram_capacity))
         results->static_data.gpu_ram_capacity = 0;
     for (size_t i = 0; i < results->count; i++)
@@ -274,7 +274,7 @@ static void fill_lacks(struct wm_block_results *results)
 }
 
 /* Our JSON has it beside each figure of GPUs. */
-static void read_origin(const json_t *root, struct wm_block_results *results)
+static void read_origin(const json_t *root, struct wm_block_analysis *results)
 {
     const json_t *overall = json_object_get(root, "overall");
 
@@ -289,7 +289,7 @@ static void read_origin(const json_t *root, struct wm_block_results *results)
 }
 
 static int read_results(const struct reader *reader, const json_t *root,
-                        struct wm_block_results *results)
+                        struct wm_block_analysis *results)
 {
     if (!json_is_object(root))
         return wrong(reader, "no object");
@@ -338,8 +338,8 @@ static char *without_nan(const char *text, size_t length, size_t *ret_length)
     return copy;
 }
 
-int wm_block_results_parse(const char *text, size_t length, const char *name,
-                           struct wm_block_results **ret_results, struct wm_error *err)
+int wm_block_analysis_parse(const char *text, size_t length, const char *name,
+                            struct wm_block_analysis **ret_results, struct wm_error *err)
 {
     const struct reader reader = { name, err };
     json_error_t trouble;
@@ -356,11 +356,11 @@ int wm_block_results_parse(const char *text, size_t length, const char *name,
         return wm_fail(err, WM_EFORMAT, "%s: line %d: not JSON: %.80s", wm_text_path(name),
                        trouble.line, trouble.text);
 
-    struct wm_block_results *results = calloc(1, sizeof(*results));
+    struct wm_block_analysis *results = calloc(1, sizeof(*results));
     int status = results ? read_results(&reader, root, results) : no_memory(err);
     json_decref(root);
     if (status < 0) {
-        wm_block_results_free(results);
+        wm_block_analysis_free(results);
         return status;
     }
     *ret_results = results;

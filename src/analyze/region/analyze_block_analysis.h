@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyze_block_results.h - what an analysis of blocks came to, as plain data: what its
+ * analyze_block_analysis.h - what an analysis of blocks came to, as plain data: what its
  * views print, what its JSON holds, what a comparison compares.
  */
-#ifndef WM_ANALYZE_BLOCK_RESULTS_H
-#define WM_ANALYZE_BLOCK_RESULTS_H
+#ifndef WM_ANALYZE_BLOCK_ANALYSIS_H
+#define WM_ANALYZE_BLOCK_ANALYSIS_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "analyze/region/analyze_blocks.h"
+#include "analyze/analyze_report.h"
 #include "base/text/base_remarks.h"
 #include "record/calls/record_timepoints.h"
 #include "wattmeter/analysis.h"
@@ -30,9 +30,12 @@ struct wm_block_result {
     uint64_t unfinished;
     double inclusive_s;
     uint64_t histogram[WM_BLOCK_BUCKETS];
+
+    /* What it cost, in the report of the analysis; NULL: nothing tells. */
+    const struct wm_region_usage *region;
 };
 
-struct wm_block_results {
+struct wm_block_analysis {
     struct wm_static_data static_data;
     enum wm_origin gpu_origin; /* measured: all GPUs were; so it is in gpu_tracker's */
     uint64_t timepoints;       /* 0 in gpu_tracker's JSON, which does not tell */
@@ -41,48 +44,43 @@ struct wm_block_results {
     struct wm_block_result *blocks; /* in the order of their names */
     size_t count;
     struct wm_remarks remarks; /* none in gpu_tracker's JSON */
+    struct wm_report *report;  /* of a recording, where it was asked for; else NULL */
 };
 
-/* Copies what `blocks` has by now. */
-int wm_block_results_new(const struct wm_blocks *blocks,
-                         const struct wm_static_data *static_data, uint64_t stray,
-                         struct wm_block_results **ret_results, struct wm_error *err);
+/* wm_block_analysis_new(), which may have the report of a recording, too. */
+int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_report,
+                           struct wm_block_analysis **ret_analysis, struct wm_error *err);
 
-/* Accepts NULL. */
-void wm_block_results_free(struct wm_block_results *results);
+/* Copies what `blocks` has by now. */
+int wm_block_analysis_of(const struct wm_blocks *blocks,
+                         const struct wm_static_data *static_data, uint64_t stray,
+                         struct wm_block_analysis **ret_results, struct wm_error *err);
 
 /* Puts the blocks in the order of their names. */
-void wm_block_results_sort(struct wm_block_results *results);
+void wm_block_analysis_sort(struct wm_block_analysis *results);
 
 /* Whether it is of GPUs, and none was measured: gpu_tracker's layouts have 0 then, which
  * stands in the figures, and ours nothing. */
-bool wm_block_results_lack(const struct wm_block_results *results, size_t measurement);
-extern const char wm_block_results_no_gpu[];
+bool wm_block_analysis_lack(const struct wm_block_analysis *results, size_t measurement);
+extern const char wm_block_analysis_no_gpu[];
 
 /* Where the values of a measurement come from. */
-enum wm_origin wm_block_results_origin(const struct wm_block_results *results,
-                                       size_t measurement);
+enum wm_origin wm_block_analysis_origin(const struct wm_block_analysis *results,
+                                        size_t measurement);
 
 /* Beside a figure that was not measured, as in a report: "origin": "simulated",
  * "simulated": true. False when out of memory. */
-bool wm_block_results_put_origin(json_t *object, enum wm_origin origin);
+bool wm_block_analysis_put_origin(json_t *object, enum wm_origin origin);
 
 /* gpu_tracker's structure, with null for NAN; with `details` ours, which has more beside
  * it (docs/analysis.md). The caller's; NULL when out of memory. */
-json_t *wm_block_results_json(const struct wm_block_results *results, bool details);
+json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool details);
 
 /* Reads both, and gpu_tracker's own files, in which NaN may stand. Blocks are put in the
  * order of their names. WM_EFORMAT says what is missing; `name` is what it calls the
  * file. */
-int wm_block_results_parse(const char *text, size_t length, const char *name,
-                           struct wm_block_results **ret_results, struct wm_error *err);
-
-/* Borrowed from the analysis. */
-const struct wm_block_results *
-wm_block_analysis_results(const struct wm_block_analysis *analysis);
-
-/* Its results, now the caller's; the analysis is gone. */
-struct wm_block_results *wm_block_analysis_take(struct wm_block_analysis *analysis);
+int wm_block_analysis_parse(const char *text, size_t length, const char *name,
+                            struct wm_block_analysis **ret_results, struct wm_error *err);
 
 /* The nine keys of gpu_tracker's static data, in its order. Texts first, as `text` of the
  * result; numbers that are not known are NAN. */
