@@ -9,6 +9,7 @@
 
 #include "analyze/region/analyze_blocks.h"
 #include "analyze/region/analyze_region_share.h"
+#include "base/base_map.h"
 #include "region/drain/region_calls.h"
 
 /* Paths from this number on are taken together, as one without a parent. */
@@ -77,14 +78,16 @@ struct wm_open_call {
     int64_t start_ns;
     uint32_t path, thread;
     uint64_t of_path, of_name; /* its keys in two struct wm_blocks */
-    size_t item, parent;       /* and its path, and the one around it */
+    size_t item, parent;       /* its path, and the one around it */
+    uint32_t next;             /* that nothing tells apart from it, or that is free */
 };
 
 /* All zero is the right start. */
 struct wm_open_calls {
-    struct wm_open_call *slots; /* a hash table; `is_used` says which of them hold one */
-    bool *is_used;
-    size_t count, room; /* a power of two, or 0 */
+    struct wm_map places; /* where in the list one is, by its start, path and thread */
+    struct wm_open_call *list;
+    size_t count, used, room; /* that are open, and places that have been used */
+    uint32_t free;            /* the first place that is free again, when used > count */
 };
 
 void wm_open_calls_release(struct wm_open_calls *calls);
