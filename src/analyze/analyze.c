@@ -118,6 +118,17 @@ static void add_totals(struct wm_analysis *analysis, const struct wm_tick *tick,
     wm_regions_tick(analysis->regions, &totals, point);
 }
 
+/* A tick in which nothing is known is a pause between two segments. */
+static void add_segment(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    bool is_active = !wm_tick_is_pause(tick);
+
+    if (is_active && analysis->in_segment)
+        analysis->active_s += wm_stats_seconds(analysis->last_ns, tick->when_ns);
+    analysis->segments += is_active && !analysis->in_segment;
+    analysis->in_segment = is_active;
+}
+
 void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
     struct wm_timepoint point;
@@ -140,6 +151,7 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
         add_cpu(analysis, tick, &point);
     add_totals(analysis, tick, has_point ? &point : NULL);
 
+    add_segment(analysis, tick);
     if (analysis->ticks++ == 0)
         analysis->first_ns = tick->when_ns;
     analysis->last_ns = tick->when_ns;

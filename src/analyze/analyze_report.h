@@ -152,6 +152,8 @@ struct wm_report {
 
     struct wm_value compute_time; /* s */
     int64_t start_unix_ns;        /* of the first tick */
+    size_t segments;              /* of the run: ticks without a reading are pauses */
+    struct wm_value active_time;  /* s, without them */
 
     struct wm_value ram_capacity, ram_system;
     struct wm_rss ram_main, ram_descendants, ram_combined;

@@ -16,12 +16,16 @@ static void build_time(struct wm_report_builder *builder)
 
     if (analysis->ticks == 0) {
         report->compute_time = wm_value_missing("no tick was taken");
+        report->active_time = report->compute_time;
         report->start_unix_ns = run->anchor_unix_ns;
         return;
     }
 
     int64_t end_ns = report->complete ? report->result.end_ns : analysis->last_ns;
     report->compute_time = wm_value_known(wm_stats_seconds(analysis->first_ns, end_ns));
+    report->segments = analysis->segments;
+    report->active_time = analysis->segments > 0 ? wm_value_known(analysis->active_s)
+                                                 : wm_value_missing("no tick was taken");
     report->start_unix_ns = run->anchor_unix_ns - run->anchor_ns + analysis->first_ns;
 }
 

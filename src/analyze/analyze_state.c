@@ -52,3 +52,12 @@ const struct wm_channel *wm_gpu_any_channel(const struct wm_analysis *analysis,
     }
     return NULL;
 }
+
+bool wm_tick_is_pause(const struct wm_tick *tick)
+{
+    for (size_t i = 0; i < tick->count; i++) {
+        if (tick->readings[i].state == WM_READING_OK)
+            return false;
+    }
+    return true;
+}

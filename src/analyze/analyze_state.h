@@ -109,6 +109,9 @@ struct wm_analysis {
 
     uint64_t ticks;
     int64_t first_ns, last_ns;
+    size_t segments; /* stretches of ticks that each told something, */
+    bool in_segment; /* one of which the last tick is in, */
+    double active_s; /* and their time */
 };
 
 /* The channel with this metric on the device that `source` labels so;
@@ -120,6 +123,9 @@ size_t wm_analysis_find(const struct wm_analysis *analysis, const char *source,
  * none. */
 const struct wm_reading *wm_tick_reading(const struct wm_tick *tick, size_t channel);
 double wm_tick_value(const struct wm_tick *tick, size_t channel);
+
+/* Whether nothing is known at it. */
+bool wm_tick_is_pause(const struct wm_tick *tick);
 
 /* Any channel of the GPU that its source offers. */
 const struct wm_channel *wm_gpu_any_channel(const struct wm_analysis *analysis,

@@ -45,9 +45,6 @@ int wm_experiment_list_load(const char *target, struct wm_experiment_list *list,
                             struct wm_error *err);
 void wm_experiment_list_release(struct wm_experiment_list *list);
 
-/* A tick in which nothing is known is a pause between two segments. */
-bool wm_experiment_is_pause(const struct wm_tick *tick);
-
 /* The kinds of device that an energy is the sum of. */
 struct wm_cover {
     bool cpu, dram, gpus;
@@ -69,8 +66,6 @@ int wm_experiment_collect(const struct wm_experiment_run *run, const char *metri
 struct wm_run_summary {
     const struct wm_experiment_run *run;
     struct wm_report *report;
-    struct wm_value seconds; /* without pauses */
-    size_t segments;
     struct wm_cover cover;
     struct wm_value idle, dynamic; /* J; the energy is both together */
 };

@@ -72,15 +72,6 @@ static int64_t unix_of(const struct pass *pass, int64_t when_ns)
     return run->anchor_unix_ns - run->anchor_ns + when_ns;
 }
 
-bool wm_experiment_is_pause(const struct wm_tick *tick)
-{
-    for (size_t i = 0; i < tick->count; i++) {
-        if (tick->readings[i].state == WM_READING_OK)
-            return false;
-    }
-    return true;
-}
-
 /* Makes the series with the first of its runs. */
 static int begin_series(const struct wm_experiment_run *run, const char *name,
                         enum wm_series_kind kind, const char *unit,
@@ -137,7 +128,7 @@ static int add_energies(struct pass *pass, const struct wm_experiment_chosen *ch
 
     while ((status = pass_next(pass, &tick, err)) > 0) {
         double joules = wm_experiment_joules(pass->analysis, chosen);
-        if (wm_experiment_is_pause(&tick))
+        if (wm_tick_is_pause(&tick))
             wm_series_break(series);
         else if (!isnan(joules))
             status = wm_series_add(series, unix_of(pass, tick.when_ns), joules, err);
@@ -233,7 +224,7 @@ static int collect_told(struct pass *pass, const struct wm_metric *metric,
         return status;
     (*series)->is_told = true;
     while ((status = pass_next(pass, &tick, err)) > 0) {
-        if (!wm_experiment_is_pause(&tick))
+        if (!wm_tick_is_pause(&tick))
             continue;
         status = add_told(pass, metric, &next, tick.when_ns, *series, err);
         if (status < 0)
@@ -262,7 +253,7 @@ static int collect_channel(struct pass *pass, const char *metric, size_t index,
     while ((status = pass_next(pass, &tick, err)) > 0) {
         const struct wm_reading *reading = &tick.readings[index];
         if (!wm_stats_usable(reading)) {
-            if (!counts || wm_experiment_is_pause(&tick))
+            if (!counts || wm_tick_is_pause(&tick))
                 wm_series_break(*series);
             continue;
         }

@@ -14,33 +14,6 @@ static int out_of_memory(struct wm_error *err)
     return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
 }
 
-/* Between two ticks that both tell something. */
-static int measure_time(struct wm_run_summary *summary, struct wm_error *err)
-{
-    struct wm_recording *recording;
-    struct wm_tick tick;
-    int64_t last_ns = 0;
-    bool in_segment = false;
-    double seconds = 0;
-
-    int status =
-        wm_recording_open(summary->run->path, summary->run->index, &recording, err);
-    if (status < 0)
-        return status;
-    while ((status = wm_recording_next(recording, &tick, err)) > 0) {
-        bool pause = wm_experiment_is_pause(&tick);
-        if (!pause && in_segment)
-            seconds += wm_stats_seconds(last_ns, tick.when_ns);
-        summary->segments += !pause && !in_segment;
-        in_segment = !pause;
-        last_ns = tick.when_ns;
-    }
-    wm_recording_close(recording);
-    summary->seconds = summary->segments > 0 ? wm_value_known(seconds)
-                                             : wm_value_missing("no tick was taken");
-    return status;
-}
-
 static int make_report(struct wm_run_summary *summary, struct wm_error *err)
 {
     struct wm_recording *recording;
@@ -62,10 +35,10 @@ static void split(struct wm_run_summary *summary, double idle_watts)
 
     if (!energy->known)
         summary->idle = *energy;
-    else if (idle_watts > 0 && summary->seconds.known)
-        summary->idle = wm_value_known(idle_watts * summary->seconds.number);
+    else if (idle_watts > 0 && report->active_time.known)
+        summary->idle = wm_value_known(idle_watts * report->active_time.number);
     else if (idle_watts > 0)
-        summary->idle = summary->seconds;
+        summary->idle = report->active_time;
     else if (report->run.baseline_count == 0)
         summary->idle = wm_value_missing(
             "what the machine takes idle was not measured (--baseline), nor given "
@@ -86,8 +59,6 @@ static int summarize_run(const struct wm_experiment_run *run, double idle_watts,
 {
     summary->run = run;
     int status = make_report(summary, err);
-    if (status == WM_OK)
-        status = measure_time(summary, err);
     if (status < 0)
         return status;
     const struct wm_report *report = summary->report;
@@ -153,7 +124,7 @@ static void add_run(struct wm_experiment_summary *sum, const struct wm_run_summa
     const struct wm_report *report = run->report;
 
     wm_build_sum_add(energy, &report->energy);
-    wm_value_add(&sum->seconds, &run->seconds);
+    wm_value_add(&sum->seconds, &report->active_time);
     take_origin(&sum->cpu_origin, &report->cpu_energy);
     take_origin(&sum->dram_origin, &report->dram_energy);
     take_origin(&sum->gpu_origin, &report->gpu_energy);
@@ -270,7 +241,7 @@ static void divide_by_model(struct wm_experiment_summary *sum)
     size_t runs = 0;
 
     for (size_t i = 0; i < sum->run_count; i++)
-        runs += is_aipm(sum->runs[i].run) ? sum->runs[i].segments : 1;
+        runs += is_aipm(sum->runs[i].run) ? sum->runs[i].report->segments : 1;
     sum->per_flop = per(&sum->energy, card.flops * card.passes * (double)runs,
                         "the model card has neither flops nor macs");
 }

@@ -141,8 +141,8 @@ static void put_run(const struct wm_json_node *array, size_t index,
     wm_json_text(&node, "command", command);
     free(command);
     put_time(&node, "start", run->run->start_unix_ns);
-    wm_json_value(&node, "seconds", &run->seconds);
-    wm_json_put(&node, "segments", json_integer((json_int_t)run->segments));
+    wm_json_value(&node, "seconds", &run->report->active_time);
+    wm_json_put(&node, "segments", json_integer((json_int_t)run->report->segments));
     wm_json_put(&node, "complete", json_boolean(report->complete));
     put_energies(&node, &energies);
     put_told(&node, &report->result);

@@ -119,11 +119,11 @@ static void print_runs(const struct wm_text_view *view,
                     &run->report->energy.uncertainty, run->report->energy.origin,
                     &run->cover);
         wm_clock_rfc3339(run->run->start_unix_ns, start, sizeof(start));
-        if (run->seconds.known)
-            wm_view_duration(duration, run->seconds.number, view->units->time);
+        if (run->report->active_time.known)
+            wm_view_duration(duration, run->report->active_time.number, view->units->time);
         wm_line_add(&detail, "", "%s, %s", start, duration);
-        if (run->segments > 1)
-            wm_line_add(&detail, " ", "in %zu segments", run->segments);
+        if (run->report->segments > 1)
+            wm_line_add(&detail, " ", "in %zu segments", run->report->segments);
         char *words = wm_run_command_line(&run->report->run);
         wm_line_clean(command, sizeof(command), words ? words : "");
         free(words);
