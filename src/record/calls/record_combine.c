@@ -21,7 +21,7 @@
 #include "record/calls/record_sub_tracking.h"
 #include "record/record_target.h"
 #include "record/sql/record_sql.h"
-#include "region/mark/region_file_row.h"
+#include "region/mark/region_file.h"
 
 struct source {
     char *path;

@@ -23,7 +23,7 @@
 #include "record/record_read.h"
 #include "record/record_target.h"
 #include "record/sql/record_sql.h"
-#include "region/mark/region_file_row.h"
+#include "region/mark/region_file.h"
 
 /* From one number of a process to the next that stands for it; no pid is as large. */
 #define LANE_STEP INT64_C(10000000)

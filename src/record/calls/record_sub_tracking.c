@@ -9,7 +9,7 @@
 #include "base/text/base_number.h"
 #include "base/text/base_utf8.h"
 #include "record/sql/record_sql_read.h"
-#include "region/mark/region_file_row.h"
+#include "region/mark/region_file.h"
 
 /* The whole numbers up to here are doubles. An export has numbers that no process can have.
  */

@@ -18,7 +18,6 @@
 #include "base/base_file.h"
 #include "region/mark/region_file.h"
 #include "region/mark/region_local.h"
-#include "region/mark/region_rows.h"
 #include "region/mark/region_writer.h"
 
 enum mode {

@@ -1,15 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region_file.h - what a kind of sub-tracking file provides. */
+/*
+ * region_file.h - gpu_tracker's sub-tracking files as they are written: what one begins
+ * with, its rows in CSV and in SQLite, what a kind of file provides, and the regions of
+ * this process as rows of one.
+ */
 #ifndef WM_REGION_FILE_H
 #define WM_REGION_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
+#include <stdint.h>
 
 #include "base/base_error.h"
+#include "base/base_sqlite.h"
+#include "base/text/base_number.h"
 
-struct wm_region_row;
+/* Lines end as those of Python's csv module do. */
+#define WM_REGION_FILE_HEADER "process_id,code_block_name,position,timestamp"
+#define WM_REGION_FILE_LINE_END "\r\n"
+
+#define WM_REGION_FILE_CREATE                                                              \
+    "CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR, position INTEGER,"    \
+    " timestamp FLOAT)"
+#define WM_REGION_FILE_INSERT                                                              \
+    "INSERT INTO data (process_id, code_block_name, position, timestamp)"                  \
+    " VALUES (?, ?, ?, ?)"
+
+/* A block of code was entered or left. */
+struct wm_region_row {
+    int64_t process;
+    const char *name; /* valid UTF-8 */
+    size_t name_length;
+    bool is_stop;
+    double when_s; /* since 1970, finite */
+};
+
+/* Room for a line with a name of that length: in quotes, and nothing but quotes. */
+#define WM_REGION_ROW_SIZE(name_length) (2 * (name_length) + 2 * WM_NUMBER_SIZE + 16)
+
+/* Puts the row there as a line of CSV with its end; returns the length, without a NUL. */
+size_t wm_region_row_line(const struct wm_region_row *row, char *text);
+
+/* Binds it to WM_REGION_FILE_INSERT; the name is borrowed. */
+void wm_region_row_bind(const struct wm_region_row *row, sqlite3_stmt *insert);
 
 union wm_region_file_state {
     int fd;
@@ -40,5 +73,32 @@ extern const struct wm_region_file_ops wm_region_file_sqlite;
  * while it writes registers its handlers after this, so that fork() has them run in the
  * order in which writing takes the locks. False: out of memory. */
 bool wm_region_file_watch_forks(void);
+
+/* The regions of this process as rows of a file. Each end needs the name, so that names of
+ * open regions are kept here. */
+struct wm_region_rows;
+
+/* The names of what a thread has open; all zero is nothing. */
+struct wm_region_names {
+    char *bytes; /* each name with a NUL, and its length behind that */
+    size_t length, room;
+    uint64_t dropped; /* the innermost of those that are open: memory ran out */
+};
+
+/* There is no close: a thread may be writing. */
+int wm_region_rows_open(const char *path, struct wm_region_rows **ret_rows,
+                        struct wm_error *err);
+
+/* Around fork(), so that the child finds nothing half done. It begins with nothing open:
+ * there, forget comes before unlock. */
+void wm_region_rows_lock(struct wm_region_rows *rows);
+void wm_region_rows_forget(struct wm_region_rows *rows);
+void wm_region_rows_unlock(struct wm_region_rows *rows);
+
+void wm_region_rows_begin(struct wm_region_rows *rows, struct wm_region_names *names,
+                          const char *name);
+void wm_region_rows_end(struct wm_region_rows *rows, struct wm_region_names *names);
+void wm_region_rows_start(struct wm_region_rows *rows, const char *name, uint64_t id);
+void wm_region_rows_stop(struct wm_region_rows *rows, uint64_t id);
 
 #endif

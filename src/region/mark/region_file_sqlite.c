@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "base/base_sqlite.h"
-#include "region/mark/region_file_row.h"
 
 /* How long other writers are waited for. */
 enum { BUSY_MS = 10000 };

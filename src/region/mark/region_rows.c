@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* region_rows.c - begin and end as rows of a sub-tracking file. */
-#include "region/mark/region_rows.h"
-
 #include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "region/mark/region_file.h"
 #include "wattmeter/region.h"
 
 /* One that was started by itself. */
@@ -48,16 +47,6 @@ void wm_region_rows_forget(struct wm_region_rows *rows)
         free(rows->started);
         rows->started = next;
     }
-}
-
-void wm_region_rows_close(struct wm_region_rows *rows)
-{
-    if (!rows)
-        return;
-    wm_region_rows_forget(rows);
-    wm_region_file_close(rows->file);
-    pthread_mutex_destroy(&rows->lock);
-    free(rows);
 }
 
 void wm_region_rows_lock(struct wm_region_rows *rows)

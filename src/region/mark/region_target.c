@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* region_target.c - the files of the inbox, as the measured process opens them. */
-#include "region/mark/region_target.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +11,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "region/mark/region_writer.h"
 
 /* MADV_POPULATE_WRITE, which older headers lack. */
 enum { WM_POPULATE_WRITE = 23 };
