@@ -6,13 +6,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
 #include "base/base_thread.h"
+#include "base/text/base_text.h"
 #include "record/record_metrics.h"
-#include "track/track_result.h"
 #include "track/track_state.h"
 
 /* How long a tick waits for drivers: never so long that the next one is late, nor
@@ -24,26 +25,71 @@
 /* How long regions are taken at a time. */
 #define DRAIN_NS (50 * WM_NS_PER_MS)
 
-static void keep_gap(void *context, const struct wm_gap *gap)
+static bool is_missing(const struct wm_channel_gap *channel,
+                       const struct wm_reading *reading)
 {
-    struct wm_tracker *tracker = context;
+    if (reading->state == WM_READING_NONE)
+        return !channel->had_value;
+    return reading->state != WM_READING_OK;
+}
 
+static void close_gap(struct wm_tracker *tracker, struct wm_gap *gap)
+{
+    if (gap->state == WM_READING_OK)
+        return;
     wm_analysis_gap(tracker->analysis, gap);
     if (tracker->recorder)
         wm_recorder_gap(tracker->recorder, gap);
+    gap->state = WM_READING_OK;
+}
+
+/* A driver that hangs has been asked before we call its readings stale. */
+static int64_t begin_of(const struct wm_reading *reading, int64_t when_ns)
+{
+    bool was_asked = reading->state == WM_READING_STALE && reading->when_ns > 0;
+
+    return was_asked && reading->when_ns < when_ns ? reading->when_ns : when_ns;
+}
+
+static void open_gap(const struct wm_tracker *tracker, struct wm_gap *gap,
+                     const struct wm_reading *reading, int64_t when_ns)
+{
+    const char *why = wm_ticker_why(tracker->ticker, gap->channel);
+
+    gap->state = reading->state;
+    gap->from_ns = begin_of(reading, when_ns);
+    wm_text_utf8(gap->why, sizeof(gap->why), why ? why : "", why ? strlen(why) : 0);
+}
+
+/* Another state is another reason, and so another gap. */
+static void note_gap(struct wm_tracker *tracker, struct wm_channel_gap *channel,
+                     const struct wm_reading *reading, int64_t when_ns)
+{
+    bool missing = is_missing(channel, reading);
+
+    channel->had_value |= reading->state == WM_READING_OK;
+    if (channel->gap.state != (missing ? reading->state : WM_READING_OK))
+        close_gap(tracker, &channel->gap);
+    if (missing && channel->gap.state == WM_READING_OK)
+        open_gap(tracker, &channel->gap, reading, when_ns);
+    channel->gap.to_ns = when_ns;
+}
+
+static void close_gaps(struct wm_tracker *tracker)
+{
+    size_t count;
+
+    wm_ticker_channels(tracker->ticker, &count);
+    for (size_t i = 0; i < count; i++)
+        close_gap(tracker, &tracker->gaps[i].gap);
 }
 
 void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns)
 {
     struct wm_tick tick = wm_ticker_tick(tracker->ticker, when_ns);
 
-    for (size_t i = 0; i < tick.count; i++) {
-        const struct wm_reading *reading = &tick.readings[i];
-        const char *why = wm_gaps_opens(tracker->gaps, i, reading)
-                              ? wm_ticker_why(tracker->ticker, i)
-                              : NULL;
-        wm_gaps_note(tracker->gaps, i, reading, when_ns, why, keep_gap, tracker);
-    }
+    for (size_t i = 0; i < tick.count; i++)
+        note_gap(tracker, &tracker->gaps[i], &tick.readings[i], when_ns);
     wm_analysis_tick(tracker->analysis, &tick);
     if (tracker->recorder)
         wm_recorder_tick(tracker->recorder, &tick);
@@ -305,21 +351,21 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
         end_command(tracker);
     tracker->state = WM_TRACKER_STOPPED;
 
-    wm_gaps_close(tracker->gaps, keep_gap, tracker);
+    close_gaps(tracker);
     if (tracker->regions)
         wm_track_regions_finish(tracker->regions, result->end_ns, result);
     double own_seconds =
         tracker->self ? (double)(wm_track_cost_ns(tracker) - tracker->self_base_ns) / 1e9
                       : 0;
-    int status = wm_result_take_tree(result, tracker->tree, tracker->account, tracker->pid,
-                                     own_seconds, err);
+    int status = wm_track_take_tree(result, tracker->tree, tracker->account, tracker->pid,
+                                    own_seconds, err);
     if (tracker->recorder) {
         wm_recorder_flush(tracker->recorder, result);
         tracker->cost_ns += wm_recorder_cpu_ns(tracker->recorder);
     }
     wm_track_end_work(tracker);
-    wm_result_take_cost(result, tracker->cost_ns + wm_source_set_cpu_ns(tracker->sources),
-                        tracker->own_process);
+    wm_track_take_cost(result, tracker->cost_ns + wm_source_set_cpu_ns(tracker->sources),
+                       tracker->own_process);
     if (status == WM_OK)
         status = take_metrics(tracker, err);
     int recorded = end_recording(tracker, err);

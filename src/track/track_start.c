@@ -6,25 +6,28 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "base/base_guard.h"
 #include "region/region_ring.h"
 #include "track/launch/track_run.h"
-#include "track/track_baseline.h"
 #include "track/track_state.h"
 
 void wm_track_forget_target(struct wm_tracker *tracker)
 {
     wm_recorder_close(tracker->recorder);
     wm_track_regions_free(tracker->regions);
-    wm_gaps_free(tracker->gaps);
+    free(tracker->gaps);
     wm_account_free(tracker->account);
     wm_launch_free(tracker->launch);
     wm_tree_close(tracker->tree);
@@ -37,6 +40,67 @@ void wm_track_forget_target(struct wm_tracker *tracker)
     tracker->launch = NULL;
     tracker->tree = NULL;
     tracker->pid_fd = tracker->end_fd = -1;
+}
+
+/* With the signals let in that were held back while the sources were read, so that none
+ * goes unnoticed; false after one. */
+static bool sleep_until(int64_t when_ns, const sigset_t *signals)
+{
+    int64_t left_ns = when_ns - wm_clock_monotonic_ns();
+    const struct timespec left = {
+        .tv_sec = left_ns > 0 ? left_ns / WM_NS_PER_S : 0,
+        .tv_nsec = left_ns > 0 ? left_ns % WM_NS_PER_S : 0,
+    };
+
+    return ppoll(NULL, 0, &left, signals) == 0;
+}
+
+static int take_ticks(struct wm_ticker *ticker, struct wm_analysis *analysis,
+                      int64_t interval_ns, int64_t duration_ns, const sigset_t *signals,
+                      struct wm_error *err)
+{
+    int64_t due_ns = wm_clock_monotonic_ns();
+    int64_t end_ns = due_ns + duration_ns;
+
+    for (;;) {
+        wm_ticker_begin(ticker);
+        wm_ticker_read_tree(ticker);
+        wm_ticker_read_sources(ticker, WM_TICKER_NEW, WM_GUARD_HANG_NS);
+        int64_t now_ns = wm_clock_monotonic_ns();
+        struct wm_tick tick = wm_ticker_tick(ticker, now_ns);
+        wm_analysis_tick(analysis, &tick);
+        if (now_ns >= end_ns)
+            return WM_OK;
+        while (due_ns <= now_ns)
+            due_ns += interval_ns;
+        if (due_ns > end_ns)
+            due_ns = end_ns;
+        if (!sleep_until(due_ns, signals))
+            return wm_fail(err, WM_EIO, "the baseline was interrupted by a signal");
+    }
+}
+
+/* What the machine takes with nothing to do, before a run: takes ticks of `ticker`, which
+ * has its target, for `duration_ns`, and keeps in `run` what each device took meanwhile.
+ * WM_EIO when a signal came in between. */
+static int take_baseline(struct wm_ticker *ticker, struct wm_run *run, int64_t duration_ns,
+                         struct wm_error *err)
+{
+    struct wm_analysis *analysis = NULL;
+    sigset_t all, before;
+    size_t count;
+    const struct wm_channel *channels = wm_ticker_channels(ticker, &count);
+
+    int status = wm_analysis_new(run, channels, count, &analysis, err);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    if (status == WM_OK)
+        status = take_ticks(ticker, analysis, run->interval_ns, duration_ns, &before, err);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (status == WM_OK)
+        status = wm_analysis_baselines(analysis, run, err);
+    wm_analysis_free(analysis);
+    return status;
 }
 
 static int describe_target(struct wm_tracker *tracker, const char *mode,
@@ -53,6 +117,16 @@ static int describe_target(struct wm_tracker *tracker, const char *mode,
     run->expected_gpu_count = (int)gpus.read;
     run->gpu_count = (int)gpus.there;
     return remark ? wm_run_add_gpu_remark(run, remark, err) : WM_OK;
+}
+
+static int make_gaps(struct wm_tracker *tracker, size_t count, struct wm_error *err)
+{
+    tracker->gaps = calloc(count, sizeof(*tracker->gaps));
+    if (!tracker->gaps)
+        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+    for (size_t i = 0; i < count; i++)
+        tracker->gaps[i].gap = (struct wm_gap) { .channel = i, .state = WM_READING_OK };
+    return WM_OK;
 }
 
 /* What all kinds of target have in common, once tree and account are there. */
@@ -77,9 +151,9 @@ static int prepare(struct wm_tracker *tracker, const char *mode, bool own_number
     channels = wm_ticker_channels(tracker->ticker, &count);
 
     if (tracker->baseline_ns > 0)
-        status = wm_track_baseline(tracker->ticker, run, tracker->baseline_ns, err);
+        status = take_baseline(tracker->ticker, run, tracker->baseline_ns, err);
     if (status == WM_OK)
-        status = wm_gaps_new(count, &tracker->gaps, err);
+        status = make_gaps(tracker, count, err);
     if (status == WM_OK)
         status = wm_analysis_new(run, channels, count, &tracker->analysis, err);
     if (status == WM_OK && tracker->record_target)

@@ -15,10 +15,17 @@
 #include "analyze/analyze.h"
 #include "record/record.h"
 #include "track/launch/track_launch.h"
-#include "track/track_gaps.h"
 #include "track/track_regions.h"
 #include "track/track_tick.h"
 #include "wattmeter/tracker.h"
+
+/* A gap is a time in which a channel has no value. What a channel of a process that has
+ * ended shows is none: it was read up to its end. So "nothing" counts only before the
+ * first value. */
+struct wm_channel_gap {
+    bool had_value;
+    struct wm_gap gap; /* WM_READING_OK: there is none now */
+};
 
 struct wm_tracker {
     enum wm_tracker_state state;
@@ -40,7 +47,7 @@ struct wm_tracker {
     struct wm_launch *launch; /* of a command only */
     struct wm_recorder *recorder;
     struct wm_analysis *analysis;
-    struct wm_gaps *gaps;
+    struct wm_channel_gap *gaps;      /* one per channel */
     struct wm_track_regions *regions; /* NULL: they are not to be had */
 
     pid_t pid;
@@ -79,5 +86,16 @@ int64_t wm_track_cost_ns(const struct wm_tracker *tracker);
  * what has been read, to the recorder and to the analysis. */
 void wm_track_read_first(struct wm_tracker *tracker);
 void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns);
+
+/* What is known when a session is over: CPU time and its method, the processes' peaks,
+ * what is uncertain. The tracker has used `own_seconds` in process `main_pid` itself, which
+ * are taken out. */
+int wm_track_take_tree(struct wm_result *result, const struct wm_tree *tree,
+                       struct wm_account *account, pid_t main_pid, double own_seconds,
+                       struct wm_error *err);
+
+/* Our own cost: `cost_ns` of CPU time, or all that this process has used where
+ * it does nothing else. Adds to what is there. */
+void wm_track_take_cost(struct wm_result *result, int64_t cost_ns, bool own_process);
 
 #endif
