@@ -169,7 +169,7 @@ static void *run_sampler(void *context)
 /* Under the lock: sees that what is open is read often enough, from now on. */
 static int need_sampler(struct wm_meter *meter, struct wm_error *err)
 {
-    if (wm_meter_inputs_count(meter->inputs) == 0)
+    if (meter->inputs->count == 0)
         return WM_OK;
     if (!meter->has_sampler) {
         meter->step_ns = step_of(meter);
@@ -209,7 +209,7 @@ static int make_slots(struct wm_meter *meter, struct wm_error *err)
 
 static int make_snippet(struct wm_meter *meter, struct wm_error *err)
 {
-    size_t devices = wm_meter_inputs_count(meter->inputs);
+    size_t devices = meter->inputs->count;
     struct wm_snippet *snippet;
 
     int status = make_slots(meter, err);
@@ -297,7 +297,7 @@ int wm_meter_begin(struct wm_meter *meter, const char *name, bool is_ours,
     snippet->is_ours = is_ours;
 
     /* A counter that may have run over since tells nothing but where it is now. */
-    if (wm_clock_monotonic_ns() - wm_meter_inputs_when(meter->inputs) > KEEP_NS)
+    if (wm_clock_monotonic_ns() - meter->inputs->when_ns > KEEP_NS)
         wm_meter_inputs_read(meter->inputs);
     wm_meter_inputs_read(meter->inputs);
     wm_meter_window_add(snippet->window, meter->inputs, WM_METER_FIRST);
@@ -392,8 +392,7 @@ int wm_meter_stop(struct wm_meter *meter, uint64_t id, struct wm_meter_reading *
     if (ret_reading)
         *ret_reading = reading;
     if (ret_devices)
-        memcpy(ret_devices, snippet->devices,
-               wm_meter_inputs_count(meter->inputs) * sizeof(*ret_devices));
+        memcpy(ret_devices, snippet->devices, meter->inputs->count * sizeof(*ret_devices));
     status = write_row(meter, snippet, &reading, true, err);
 
     pthread_mutex_lock(&meter->lock);
@@ -442,15 +441,15 @@ int wm_meter_close(struct wm_meter *meter, struct wm_error *err)
 
 size_t wm_meter_device_count(const struct wm_meter *meter)
 {
-    return wm_meter_inputs_count(meter->inputs);
+    return meter->inputs->count;
 }
 
 const struct wm_meter_device *wm_meter_device(const struct wm_meter *meter, size_t index)
 {
-    return &wm_meter_input(meter->inputs, index)->told;
+    return &meter->inputs->list[index].told;
 }
 
 const char *wm_meter_remark(const struct wm_meter *meter)
 {
-    return wm_meter_inputs_remark(meter->inputs);
+    return meter->inputs->remark[0] ? meter->inputs->remark : NULL;
 }

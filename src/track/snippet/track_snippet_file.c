@@ -158,14 +158,14 @@ static bool is_same_label(const char *one, const char *other)
 static bool is_taken(const struct wm_meter_inputs *inputs, size_t index)
 {
     static const char *const sums[] = { "cpu", "dram", "gpu" };
-    const char *label = wm_meter_input(inputs, index)->told.label;
+    const char *label = inputs->list[index].told.label;
 
     for (size_t i = 0; i < COUNT(sums); i++) {
         if (is_same_label(label, sums[i]))
             return true;
     }
     for (size_t i = 0; i < index; i++) {
-        if (is_same_label(label, wm_meter_input(inputs, i)->told.label))
+        if (is_same_label(label, inputs->list[i].told.label))
             return true;
     }
     return false;
@@ -174,7 +174,7 @@ static bool is_taken(const struct wm_meter_inputs *inputs, size_t index)
 static void print_device_column(FILE *out, const struct wm_meter_inputs *inputs,
                                 size_t index, const char *end)
 {
-    const struct wm_meter_device *device = &wm_meter_input(inputs, index)->told;
+    const struct wm_meter_device *device = &inputs->list[index].told;
 
     fputc(',', out);
     if (is_taken(inputs, index)) {
@@ -190,8 +190,8 @@ static void print_header(FILE *out, const struct layout *layout,
 {
     for (size_t i = 0; i < layout->count; i++)
         fprintf(out, "%s%s", i > 0 ? "," : "", layout->columns[i].name);
-    for (size_t i = 0; i < wm_meter_inputs_count(inputs); i++) {
-        for (size_t c = 0; c < count_columns(layout, wm_meter_input(inputs, i)); c++)
+    for (size_t i = 0; i < inputs->count; i++) {
+        for (size_t c = 0; c < count_columns(layout, &inputs->list[i]); c++)
             print_device_column(out, inputs, i, device_columns[c].name);
     }
     fputc('\n', out);
@@ -452,8 +452,8 @@ static void put_row(struct wm_meter_file *file, const struct wm_meter_row *row)
         put_cell(&file->out, column->content, row, energies[column->whose],
                  gauges[column->whose]);
     }
-    for (size_t i = 0; i < wm_meter_inputs_count(file->inputs); i++) {
-        size_t count = count_columns(layout, wm_meter_input(file->inputs, i));
+    for (size_t i = 0; i < file->inputs->count; i++) {
+        size_t count = count_columns(layout, &file->inputs->list[i]);
         for (size_t c = 0; c < count; c++) {
             wm_out_text(&file->out, ",");
             put_cell(&file->out, device_columns[c].content, row, &row->devices[i],

@@ -9,7 +9,6 @@
 #include "analyze/analyze_stats.h"
 #include "base/base_clock.h"
 #include "source/cpu/source_energy.h"
-#include "source/source_set.h"
 #include "source/source_traits.h"
 
 /* Of each reason why there is no device, so that all of them find room. */
@@ -21,18 +20,6 @@ enum { LACK_MAX = 110 };
 /* A counter that shows nothing new for so long is not merely slow. */
 #define STALL_NS WM_NS_PER_S
 #define STALL_PERIODS 5
-
-struct wm_meter_inputs {
-    struct wm_source_set *sources;
-    struct wm_reading *readings;
-    int64_t when_ns;
-
-    struct wm_meter_input *inputs;
-    size_t input_count;
-
-    struct wm_error no_cpu, no_gpu; /* of the sources that would not open */
-    char remark[1024];
-};
 
 void wm_meter_why(char *out, size_t size, const char *text)
 {
@@ -167,8 +154,8 @@ static int open_sources(struct wm_meter_inputs *inputs,
 static struct wm_meter_input *find_input(struct wm_meter_inputs *inputs,
                                          const struct wm_channel *channel)
 {
-    for (size_t i = 0; i < inputs->input_count; i++) {
-        struct wm_meter_input *input = &inputs->inputs[i];
+    for (size_t i = 0; i < inputs->count; i++) {
+        struct wm_meter_input *input = &inputs->list[i];
         if (strcmp(input->told.source, channel->source) == 0 &&
             strcmp(input->told.device, channel->device) == 0)
             return input;
@@ -179,7 +166,7 @@ static struct wm_meter_input *find_input(struct wm_meter_inputs *inputs,
 static struct wm_meter_input *new_input(struct wm_meter_inputs *inputs,
                                         const struct wm_channel *channel)
 {
-    struct wm_meter_input *input = &inputs->inputs[inputs->input_count++];
+    struct wm_meter_input *input = &inputs->list[inputs->count++];
 
     *input = (struct wm_meter_input) {
         .told = { .label = channel->label,
@@ -240,8 +227,8 @@ static int find_inputs(struct wm_meter_inputs *inputs, struct wm_error *err)
     size_t count = wm_source_set_channel_count(inputs->sources);
 
     inputs->readings = calloc(count + 1, sizeof(*inputs->readings));
-    inputs->inputs = calloc(count + 1, sizeof(*inputs->inputs));
-    if (!inputs->readings || !inputs->inputs)
+    inputs->list = calloc(count + 1, sizeof(*inputs->list));
+    if (!inputs->readings || !inputs->list)
         return wm_fail(err, WM_ENOMEM, "meter: out of memory");
     take_channels(inputs);
     take_channels(inputs);
@@ -268,8 +255,8 @@ static void remark_left_out(struct wm_meter_inputs *inputs)
     size_t gpus = 0, left_out = 0;
     char text[256] = "GPU energy leaves out";
 
-    for (size_t i = 0; i < inputs->input_count; i++) {
-        const struct wm_meter_input *input = &inputs->inputs[i];
+    for (size_t i = 0; i < inputs->count; i++) {
+        const struct wm_meter_input *input = &inputs->list[i];
         size_t length = strlen(text);
         gpus += input->told.kind == WM_DEVICE_GPU;
         if (!input->is_in_cpu)
@@ -311,19 +298,8 @@ void wm_meter_inputs_close(struct wm_meter_inputs *inputs)
         return;
     wm_source_set_close(inputs->sources);
     free(inputs->readings);
-    free(inputs->inputs);
+    free(inputs->list);
     free(inputs);
-}
-
-size_t wm_meter_inputs_count(const struct wm_meter_inputs *inputs)
-{
-    return inputs->input_count;
-}
-
-const struct wm_meter_input *wm_meter_input(const struct wm_meter_inputs *inputs,
-                                            size_t index)
-{
-    return &inputs->inputs[index];
 }
 
 static void watch_counter(struct wm_meter_input *input, const struct wm_reading *reading)
@@ -351,20 +327,14 @@ static void watch_counter(struct wm_meter_input *input, const struct wm_reading 
     input->moved_ns = reading->when_ns;
 }
 
-int64_t wm_meter_inputs_read(struct wm_meter_inputs *inputs)
+void wm_meter_inputs_read(struct wm_meter_inputs *inputs)
 {
     inputs->when_ns = wm_source_set_begin(inputs->sources);
     wm_source_set_collect(inputs->sources, inputs->when_ns + PATIENCE_NS, inputs->when_ns,
                           inputs->readings);
-    for (size_t i = 0; i < inputs->input_count; i++)
-        watch_counter(&inputs->inputs[i],
-                      wm_meter_inputs_reading(inputs, inputs->inputs[i].energy));
-    return inputs->when_ns;
-}
-
-int64_t wm_meter_inputs_when(const struct wm_meter_inputs *inputs)
-{
-    return inputs->when_ns;
+    for (size_t i = 0; i < inputs->count; i++)
+        watch_counter(&inputs->list[i],
+                      wm_meter_inputs_reading(inputs, inputs->list[i].energy));
 }
 
 const struct wm_reading *wm_meter_inputs_reading(const struct wm_meter_inputs *inputs,
@@ -394,21 +364,10 @@ static bool sees_a_part(const struct wm_meter_input *input)
 
 bool wm_meter_inputs_need_steps(const struct wm_meter_inputs *inputs)
 {
-    for (size_t i = 0; i < inputs->input_count; i++) {
-        const struct wm_meter_input *input = &inputs->inputs[i];
+    for (size_t i = 0; i < inputs->count; i++) {
+        const struct wm_meter_input *input = &inputs->list[i];
         if (wm_meter_input_needs_power(input) || sees_a_part(input))
             return true;
     }
     return false;
-}
-
-const struct wm_error *wm_meter_inputs_lack(const struct wm_meter_inputs *inputs,
-                                            enum wm_device_kind kind)
-{
-    return kind == WM_DEVICE_GPU ? &inputs->no_gpu : &inputs->no_cpu;
-}
-
-const char *wm_meter_inputs_remark(const struct wm_meter_inputs *inputs)
-{
-    return inputs->remark[0] ? inputs->remark : NULL;
 }

@@ -14,6 +14,7 @@
 
 #include "analyze/energy/analyze_sensor.h"
 #include "base/base_error.h"
+#include "source/source_set.h"
 #include "wattmeter/energy.h"
 
 #define WM_METER_NO_CHANNEL SIZE_MAX
@@ -33,7 +34,20 @@ struct wm_meter_input {
     struct wm_sensor_pace pace; /* and how often it has something new */
 };
 
-struct wm_meter_inputs;
+/* All of it is read by others, and changed in here alone. */
+struct wm_meter_inputs {
+    struct wm_source_set *sources;
+    struct wm_reading *readings; /* of the last round, one per channel, */
+    int64_t when_ns;             /* and when that was */
+
+    struct wm_meter_input *list; /* the devices, in the order of their sources */
+    size_t count;
+
+    /* Why there is no device of the CPU or memory, or no GPU: of the sources that would
+     * not open. */
+    struct wm_error no_cpu, no_gpu;
+    char remark[1024]; /* see wm_meter_remark() */
+};
 
 /* Opens the sources and reads them once. */
 int wm_meter_inputs_open(const struct wm_meter_options *options,
@@ -42,16 +56,8 @@ int wm_meter_inputs_open(const struct wm_meter_options *options,
 /* Accepts NULL. */
 void wm_meter_inputs_close(struct wm_meter_inputs *inputs);
 
-/* The devices, in the order of their sources. */
-size_t wm_meter_inputs_count(const struct wm_meter_inputs *inputs);
-const struct wm_meter_input *wm_meter_input(const struct wm_meter_inputs *inputs,
-                                            size_t index);
-
-/* Reads all; returns when. A driver that hangs is waited for 0.1 s. */
-int64_t wm_meter_inputs_read(struct wm_meter_inputs *inputs);
-
-/* When that was last. */
-int64_t wm_meter_inputs_when(const struct wm_meter_inputs *inputs);
+/* Reads all. A driver that hangs is waited for 0.1 s. */
+void wm_meter_inputs_read(struct wm_meter_inputs *inputs);
 
 /* What a channel said in the last round, or NULL for WM_METER_NO_CHANNEL. */
 const struct wm_reading *wm_meter_inputs_reading(const struct wm_meter_inputs *inputs,
@@ -69,14 +75,7 @@ bool wm_meter_input_needs_power(const struct wm_meter_input *input);
  * how busy the device is all along, says how far off the joules may be. */
 bool wm_meter_inputs_need_steps(const struct wm_meter_inputs *inputs);
 
-/* Why there is no device of the kind: the status and the reason. */
-const struct wm_error *wm_meter_inputs_lack(const struct wm_meter_inputs *inputs,
-                                            enum wm_device_kind kind);
-
 /* Copies a reason, or as many of its words as find room, and then "...". */
 void wm_meter_why(char *out, size_t size, const char *text);
-
-/* See wm_meter_remark(). */
-const char *wm_meter_inputs_remark(const struct wm_meter_inputs *inputs);
 
 #endif

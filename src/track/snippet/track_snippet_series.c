@@ -185,8 +185,8 @@ static void look_at_gpus(struct wm_meter_series *series, struct wm_meter_gauges 
     size_t gpus = 0;
 
     *ret_all = (struct wm_meter_gauges) { 0 };
-    for (size_t i = 0; i < wm_meter_inputs_count(inputs); i++) {
-        const struct wm_meter_input *input = wm_meter_input(inputs, i);
+    for (size_t i = 0; i < inputs->count; i++) {
+        const struct wm_meter_input *input = &inputs->list[i];
         if (input->told.kind != WM_DEVICE_GPU)
             continue;
         series->gauges[i] = (struct wm_meter_gauges) {
@@ -214,7 +214,7 @@ static void keep_up(struct wm_meter_energy *energy, struct told *told)
 
 static void keep_all_up(struct wm_meter_series *series, struct wm_meter_reading *reading)
 {
-    size_t count = wm_meter_inputs_count(series->meter->inputs);
+    size_t count = series->meter->inputs->count;
 
     for (size_t i = 0; i < count; i++)
         keep_up(&series->snippet->devices[i], &series->told[i]);
@@ -228,7 +228,7 @@ static void read_row(struct wm_meter_series *series, struct wm_meter_row *row)
 {
     struct wm_meter *meter = series->meter;
     struct wm_meter_window *window = series->snippet->window;
-    size_t count = wm_meter_inputs_count(meter->inputs);
+    size_t count = meter->inputs->count;
 
     wm_meter_inputs_read(meter->inputs);
     memcpy(series->copy, window, sizeof(*window) + count * sizeof(window->spans[0]));
@@ -295,7 +295,7 @@ static int release(struct wm_meter_series *series, struct wm_error *err)
 static int fill(struct wm_meter_series *series, const char *path, struct wm_error *err)
 {
     const struct wm_meter *meter = series->meter;
-    size_t devices = wm_meter_inputs_count(meter->inputs);
+    size_t devices = meter->inputs->count;
 
     series->copy = wm_meter_window_new(devices);
     series->gauges = calloc(devices + 1, sizeof(*series->gauges));

@@ -70,7 +70,7 @@ static void add_span(struct wm_meter_window *window, struct wm_meter_span *span,
 {
     const struct wm_reading *counter = wm_meter_inputs_reading(inputs, input->energy);
     const struct wm_reading *power = wm_meter_inputs_reading(inputs, input->power);
-    int64_t now_ns = wm_meter_inputs_when(inputs);
+    int64_t now_ns = inputs->when_ns;
     bool wants_power = power && (window->is_checked || wm_meter_input_needs_power(input));
 
     if (!has_begun(span) && moment == WM_METER_BETWEEN && counter &&
@@ -116,11 +116,11 @@ static void start_span(struct wm_meter_span *span, const struct wm_meter_inputs 
 void wm_meter_window_add(struct wm_meter_window *window,
                          const struct wm_meter_inputs *inputs, enum wm_meter_moment moment)
 {
-    window->last_ns = wm_meter_inputs_when(inputs);
+    window->last_ns = inputs->when_ns;
     if (moment == WM_METER_FIRST)
         window->first_ns = window->last_ns;
-    for (size_t i = 0; i < wm_meter_inputs_count(inputs); i++) {
-        const struct wm_meter_input *input = wm_meter_input(inputs, i);
+    for (size_t i = 0; i < inputs->count; i++) {
+        const struct wm_meter_input *input = &inputs->list[i];
         if (moment == WM_METER_FIRST)
             start_span(&window->spans[i], inputs, input);
         else
@@ -189,7 +189,7 @@ static void device_energy(struct wm_meter_window *window,
                           const struct wm_meter_inputs *inputs, size_t index,
                           struct wm_meter_energy *ret_energy)
 {
-    const struct wm_meter_input *input = wm_meter_input(inputs, index);
+    const struct wm_meter_input *input = &inputs->list[index];
     const struct wm_energy *sum = &window->spans[index].energy;
     struct wm_uncertainty *uncertainty = &window->spans[index].uncertainty;
     struct wm_energy_result result;
@@ -273,8 +273,8 @@ static void sum_source(const struct parts *parts, enum wm_device_kind kind,
 {
     struct sum sum = { .energy.state = WM_READING_OK };
 
-    for (size_t i = 0; i < wm_meter_inputs_count(parts->inputs); i++) {
-        const struct wm_meter_device *told = &wm_meter_input(parts->inputs, i)->told;
+    for (size_t i = 0; i < parts->inputs->count; i++) {
+        const struct wm_meter_device *told = &parts->inputs->list[i].told;
         if (told->kind == kind && strcmp(told->source, source) == 0)
             add(&sum, &parts->devices[i], &parts->window->spans[i].uncertainty);
     }
@@ -298,7 +298,7 @@ static enum wm_reading_state state_of(int status)
 static void miss_sum(const struct wm_meter_inputs *inputs, enum wm_device_kind kind,
                      struct wm_meter_energy *ret_sum)
 {
-    const struct wm_error *lack = wm_meter_inputs_lack(inputs, kind);
+    const struct wm_error *lack = kind == WM_DEVICE_GPU ? &inputs->no_gpu : &inputs->no_cpu;
 
     *ret_sum = (struct wm_meter_energy) { .state = state_of(lack->status) };
     wm_meter_why(ret_sum->why, sizeof(ret_sum->why),
@@ -310,8 +310,8 @@ static void miss_sum(const struct wm_meter_inputs *inputs, enum wm_device_kind k
  * of one. */
 static bool is_measured(const struct wm_meter_inputs *inputs, enum wm_device_kind kind)
 {
-    for (size_t i = 0; i < wm_meter_inputs_count(inputs); i++) {
-        const struct wm_meter_input *input = wm_meter_input(inputs, i);
+    for (size_t i = 0; i < inputs->count; i++) {
+        const struct wm_meter_input *input = &inputs->list[i];
         if (input->told.kind == kind && input->told.origin != WM_ESTIMATED &&
             input->has_worked)
             return true;
@@ -322,7 +322,7 @@ static bool is_measured(const struct wm_meter_inputs *inputs, enum wm_device_kin
 static struct wm_energy_offer offer_of(const void *list, size_t index)
 {
     const struct parts *parts = list;
-    const struct wm_meter_device *told = &wm_meter_input(parts->inputs, index)->told;
+    const struct wm_meter_device *told = &parts->inputs->list[index].told;
     bool is_wanted =
         told->origin != WM_ESTIMATED || !is_measured(parts->inputs, told->kind);
 
@@ -338,8 +338,7 @@ static struct wm_energy_offer offer_of(const void *list, size_t index)
 static void sum_kind(const struct parts *parts, enum wm_device_kind kind,
                      struct wm_meter_energy *ret_sum)
 {
-    const struct wm_energy_offers offers = { parts, wm_meter_inputs_count(parts->inputs),
-                                             offer_of };
+    const struct wm_energy_offers offers = { parts, parts->inputs->count, offer_of };
     struct wm_energy_choice choice;
 
     wm_energy_choose(&offers, kind, &choice);
@@ -360,8 +359,8 @@ static void sum_gpus(const struct parts *parts, struct wm_meter_energy *ret_sum)
     struct sum sum = { .energy.state = WM_READING_OK }, left_out = sum;
     size_t count = 0, left_out_count = 0;
 
-    for (size_t i = 0; i < wm_meter_inputs_count(parts->inputs); i++) {
-        const struct wm_meter_input *input = wm_meter_input(parts->inputs, i);
+    for (size_t i = 0; i < parts->inputs->count; i++) {
+        const struct wm_meter_input *input = &parts->inputs->list[i];
         if (input->told.kind != WM_DEVICE_GPU)
             continue;
         add(input->is_in_cpu ? &left_out : &sum, &parts->devices[i],
@@ -384,7 +383,7 @@ void wm_meter_result(struct wm_meter_window *window, const struct wm_meter_input
     const struct parts parts = { window, inputs, ret_devices };
     struct wm_meter_reading *reading = ret_reading;
 
-    for (size_t i = 0; i < wm_meter_inputs_count(inputs); i++)
+    for (size_t i = 0; i < inputs->count; i++)
         device_energy(window, inputs, i, &ret_devices[i]);
     *reading = (struct wm_meter_reading) {
         .elapsed_s = wm_stats_seconds(window->first_ns, window->last_ns),
