@@ -19,7 +19,7 @@ from pathlib import Path
 import tap
 
 # With how many C files and changes each has.
-PAGES = {"add-a-recorder.md": (1, 2), "add-a-command.md": (1, 2), "add-a-figure.md": (0, 2)}
+PAGES = {"add-a-source.md": (1, 2), "add-a-recorder.md": (1, 2), "add-a-command.md": (1, 2), "add-a-figure.md": (0, 2)}
 FILE = re.compile(r"^#+ [^\n]*`([\w/]+\.c)`\n(?:(?!^#).)*?^```c\n(/\* SPDX.*?)^```$", re.MULTILINE | re.DOTALL)
 CHANGE = re.compile(r"^```diff\n\+\+\+ (\S+)\n (.*?)\n((?:\+.*\n)+)```$", re.MULTILINE)
 # What the product is made of; the rest of the tree would only take time.
@@ -72,6 +72,22 @@ def _(_folder):
     assert "sources" in run(wattmeter, "--help").stdout
     assert "available" in run(wattmeter, "sources", "--help").stdout
     assert re.search(r"^host +\d+ readings$", run(wattmeter, "sources", "-a").stdout, re.MULTILINE)
+
+
+@tap.case("the sensor of its page is in text, JSON, a recording and the doctor's list")
+def _(folder):
+    counters = folder / "sys" / "cray" / "pm_counters"
+    counters.mkdir(parents=True)
+    (counters / "power").write_text("312 W 1467225014384236 us\n")
+    recording, sysfs = folder / "run.csv", {"WATTMETER_SYSFS": folder / "sys"}
+    run(wattmeter, "run", "-q", "-i", "50ms", "--record", recording, "--", "sleep", "0.4", **sysfs)
+    assert "node_power_W" in recording.read_text()
+    text = run(wattmeter, "report", recording).stdout
+    assert re.search(r"^  node +\d+ J .* 312 W on average", text, re.MULTILINE), text
+    others = json.loads(run(wattmeter, "report", "--json", recording).stdout)["energy"]["other"]
+    assert [other["source"] for other in others] == ["cray"] and round(others[0]["power"]) == 312, others
+    findings = json.loads(run(wattmeter, "doctor", "--json", "--duration", "500ms", **sysfs).stdout)["sources"]
+    assert [finding["health"] for finding in findings if finding["name"] == "cray"] == ["good"]
 
 
 @tap.case("the recording format of its page takes a run, line by line")
