@@ -10,6 +10,7 @@
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "region/drain/region_inbox.h"
+#include "region/mark/region_file.h"
 #include "region/mark/region_local.h"
 #include "region/region_ring.h"
 
@@ -97,10 +98,8 @@ const char *wm_track_regions_path(const struct wm_track_regions *regions)
 const char *wm_track_regions_file(void)
 {
     const char *value = wm_env(WM_REGIONS_VARIABLE, "");
-    const char *suffix = strrchr(value, '.');
 
-    return suffix && (strcmp(suffix, ".csv") == 0 || strcmp(suffix, ".sqlite") == 0) ? value
-                                                                                     : NULL;
+    return wm_region_file_is_path(value) ? value : NULL;
 }
 
 int wm_track_regions_listen(struct wm_track_regions *regions, struct wm_error *err)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* region_folder.c - where rings are: one folder for each tracker. */
-#include "region/drain/region_folder.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +12,7 @@
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/base_shared.h"
+#include "region/drain/region_source.h"
 
 /* In memory: what is written there never waits for a disk. */
 #define MEMORY_FOLDER "/dev/shm"

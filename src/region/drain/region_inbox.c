@@ -17,11 +17,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_shared.h"
 #include "base/text/base_names.h"
 #include "base/text/base_text.h"
-#include "region/drain/region_folder.h"
 #include "region/drain/region_source.h"
 
 #define MARGIN_NS WM_NS_PER_MS
@@ -53,7 +53,7 @@ struct wm_region_inbox {
     struct wm_region_source **sources; /* by their numbers */
     size_t source_count, source_room;
     struct wm_region_source **heap; /* those that have an event, the earliest on top */
-    size_t heap_count;
+    size_t heap_count, heap_room;
 
     uint64_t ready;      /* rings that were announced when they were last looked for */
     int64_t searched_ns; /* when that was */
@@ -197,21 +197,14 @@ static size_t position_of(const struct wm_region_inbox *inbox, uint32_t number)
     return low;
 }
 
+/* For one more, on the heap as well. */
 static int make_room(struct wm_region_inbox *inbox)
 {
-    if (inbox->source_count < inbox->source_room)
-        return WM_OK;
-    size_t room = inbox->source_room > 0 ? 2 * inbox->source_room : 16;
-    void *sources = realloc(inbox->sources, room * sizeof(*inbox->sources));
-    if (!sources)
+    if (wm_array_reserve(&inbox->sources, inbox->source_count, &inbox->source_room,
+                         sizeof(*inbox->sources)) < 0)
         return WM_ENOMEM;
-    inbox->sources = sources;
-    void *heap = realloc(inbox->heap, room * sizeof(*inbox->heap));
-    if (!heap)
-        return WM_ENOMEM;
-    inbox->heap = heap;
-    inbox->source_room = room;
-    return WM_OK;
+    return wm_array_reserve(&inbox->heap, inbox->source_count, &inbox->heap_room,
+                            sizeof(*inbox->heap));
 }
 
 static int add_source(struct wm_region_inbox *inbox, uint32_t number)

@@ -1,17 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * region_source.h - a ring, as the inbox reads it. Whatever is in it may be garbage, and
- * its file may be cut short at any time: then it is given up, and what had been read by
- * then stands.
+ * region_source.h - what an inbox is made of: its folder, made and removed with what is in
+ * it, and the rings there, as they are read. Whatever is in a ring may be garbage, and its
+ * file may be cut short at any time: then it is given up, and what had been read by then
+ * stands.
  */
 #ifndef WM_REGION_SOURCE_H
 #define WM_REGION_SOURCE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 
 #include "base/base_error.h"
 #include "region/drain/region_event.h"
 #include "region/region_ring.h"
+
+struct wm_region_folder {
+    char path[WM_FOLDER_SIZE];
+    DIR *dir; /* for all who read it: it takes but one descriptor, */
+    int fd;   /* and this is it; -1: none */
+    int wake_fd;
+    struct wm_ring_control *control;
+};
+
+/* Makes it, in memory if possible, with `control`, which is locked. On failure nothing is
+ * left behind. */
+int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err);
+
+/* Makes `wake` in it: apart from the rest, for no program has to wait for that. */
+int wm_region_folder_make_wake(struct wm_region_folder *folder, struct wm_error *err);
+
+/* Closes it and removes it. */
+void wm_region_folder_remove(struct wm_region_folder *folder);
+
+/* Removes what dead trackers of this user left behind. */
+void wm_region_folder_remove_stale(void);
 
 /* Slots that are copied out of a ring at a time. */
 enum { WM_REGION_SLOTS = 128 };

@@ -173,11 +173,9 @@ static void in_child(void)
  * program from its work. */
 static enum mode look(const char *value)
 {
-    const char *suffix = strrchr(value, '.');
-
     if (value[0] == '\0')
         return MODE_OFF;
-    if (suffix && (strcmp(suffix, ".csv") == 0 || strcmp(suffix, ".sqlite") == 0))
+    if (wm_region_file_is_path(value))
         return rows || wm_region_rows_open(value, &rows, NULL) == WM_OK ? MODE_ROWS
                                                                         : MODE_OFF;
     return wm_region_target_open(value, &target, NULL) == WM_OK ? MODE_RING : MODE_OFF;

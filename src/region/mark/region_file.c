@@ -88,6 +88,11 @@ static const struct wm_region_file_ops *find_format(const char *path)
     return NULL;
 }
 
+bool wm_region_file_is_path(const char *path)
+{
+    return find_format(path) != NULL;
+}
+
 /* Makes way for a file that is to be replaced, or says why there cannot be one. */
 static int check_path(const struct wm_region_file_ops *ops, const char *path,
                       enum wm_record_mode mode, struct wm_error *err)

@@ -74,6 +74,9 @@ extern const struct wm_region_file_ops wm_region_file_sqlite;
  * order in which writing takes the locks. False: out of memory. */
 bool wm_region_file_watch_forks(void);
 
+/* Whether what WM_REGIONS_VARIABLE says is the path of such a file, by its suffix. */
+bool wm_region_file_is_path(const char *path);
+
 /* The regions of this process as rows of a file. Each end needs the name, so that names of
  * open regions are kept here. */
 struct wm_region_rows;
