@@ -110,4 +110,43 @@ const struct cmd_option *cmd_option_at(const struct cmd *cmd, size_t index);
 /* Whether the option is called name[0..length). */
 bool cmd_option_is(const struct cmd_option *option, const char *name, size_t length);
 
+/* What the tables say, for people; 80 columns wide. */
+
+/* `wattmeter --help`. */
+void cmd_print_overview(const struct cmd *const table[], FILE *out);
+
+/* `wattmeter run --help`. */
+void cmd_print_help(const struct cmd *cmd, FILE *out);
+
+/* "[OPTIONS] [--] COMMAND [ARG...]" */
+void cmd_print_synopsis(const struct cmd *cmd, FILE *out);
+
+/* Of the names that `next` gives, the one most like `word`; NULL when none is
+ * near. `next` gives NULL past the last. */
+const char *cmd_nearest(const char *word,
+                        const char *(*next)(const void *from, size_t index),
+                        const void *from);
+
+/* The values of options: from a word to what the slot holds. */
+
+/* What messages call a word that stands in the wrong place: a URL, which may hold a
+ * password, is not repeated. */
+const char *cmd_shown(const char *word);
+
+/* Nanoseconds in "100ms", "1.5s", "2min", "1h" or "0.5" (seconds); false for
+ * anything else, and for what is longer than some decades. */
+bool cmd_parse_duration(const char *word, int64_t *ret_ns);
+
+/* A decimal number without sign, exponent and blanks. */
+bool cmd_parse_number(const char *word, double *ret_number);
+
+bool cmd_parse_count(const char *word, uint64_t *ret_count);
+
+/* Puts `word` into the slot of `option` in `args`; its list has room. False when
+ * it is not what the option takes, and then `problem` says why: "'5x' is not a
+ * duration, such as 100ms or 2min". `word` is NULL for a flag on the command
+ * line; elsewhere flags are words too. */
+bool cmd_set_value(const struct cmd_option *option, char *word, char *args, char *problem,
+                   size_t size);
+
 #endif

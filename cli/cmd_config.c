@@ -229,3 +229,8 @@ char *cmd_environment(const struct cmd_option *option, char *ret_name, size_t si
     char *value = getenv(ret_name);
     return value && value[0] ? value : NULL;
 }
+
+const char *cmd_variable(const char *name)
+{
+    return getenv(name);
+}

@@ -53,4 +53,7 @@ void cmd_config_release(struct cmd_config *config);
 /* The value of an option in the environment; NULL where it is unset or empty. */
 char *cmd_environment(const struct cmd_option *option, char *ret_name, size_t size);
 
+/* A variable that is another tool's; NULL where it is unset. */
+const char *cmd_variable(const char *name);
+
 #endif

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "cmd_help.h"
 #include "wattmeter/version.h"
 
 /* Text in roff. A hyphen would become a dash that cannot be pasted into a shell,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_help.c - --help, and which word may have been meant. */
-#include "cmd_help.h"
+#include "cmd.h"
 
 #include <string.h>
 

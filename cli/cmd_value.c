@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_value.c - typed values of options, with errors that name the wrong word. */
-#include "cmd_value.h"
+#include "cmd.h"
 
 #include <errno.h>
 #include <stdlib.h>

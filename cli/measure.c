@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd_value.h"
+#include "cmd.h"
 #include "wattmeter/experiment.h"
 
 #define MEASURE(member) offsetof(struct measure_args, member)

@@ -86,6 +86,11 @@ const struct cmd_option output_price_options[] = {
     { 0 },
 };
 
+size_t output_run(const struct cmd_count *run)
+{
+    return run->given ? (size_t)run->value : WM_LAST_RUN;
+}
+
 int output_failure(const char *name, const struct wm_error *err,
                    const struct cmd_streams *io)
 {
@@ -243,25 +248,36 @@ FILE *output_open(const struct output_args *args, bool *ret_made)
     return file;
 }
 
+/* What is wrong is the file. */
+static int name_file(const char *path, struct wm_error *err)
+{
+    struct wm_error why = *err;
+
+    snprintf(err->text, sizeof(err->text), "%s: %.120s", path, why.text);
+    return err->status;
+}
+
 int output_to_file(const struct output_args *args, output_printer *print, const void *found,
                    struct wm_error *err)
 {
-    struct wm_error why;
-    bool made = false;
+    bool made = false, is_written = false;
+    int status = WM_OK;
 
     FILE *file = output_open(args, &made);
-    int status = file ? print(found, file, &why) : WM_OK;
+    if (file) {
+        status = print(found, file, err);
+        is_written = !ferror(file);
+    }
     if (!file || (fclose(file) != 0 && status >= 0)) {
-        snprintf(why.text, sizeof(why.text), "%s", strerror(errno));
-        status = WM_EIO;
+        snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
+        status = err->status = WM_EIO;
+        is_written = false;
     }
     if (status >= 0)
         return WM_OK;
     if (made)
         unlink(args->path);
-    err->status = status;
-    snprintf(err->text, sizeof(err->text), "%s: %.120s", args->path, why.text);
-    return status;
+    return is_written ? status : name_file(args->path, err);
 }
 
 int output_print(const char *name, const struct output_args *args, output_printer *print,

@@ -19,6 +19,15 @@ extern const struct cmd_option output_unit_options[];
 extern const struct cmd_option output_carbon_options[];
 extern const struct cmd_option output_price_options[];
 
+/* The option --run of a command that reads a recording, a struct cmd_count at that slot,
+ * and which run it means. */
+#define OUTPUT_RUN_OPTION(slot_)                                                           \
+    {                                                                                      \
+        .name = "run", .type = CMD_COUNT, .slot = slot_, .placeholder = "N",               \
+        .help = "run number N of the recording, from 0 (the newest)"                       \
+    }
+size_t output_run(const struct cmd_count *run);
+
 /* Says "wattmeter NAME: text"; the status of the process for it. */
 int output_failure(const char *name, const struct wm_error *err,
                    const struct cmd_streams *io);

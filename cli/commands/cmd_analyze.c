@@ -2,7 +2,7 @@
 /* cmd_analyze.c - `wattmeter analyze`: a session and the blocks of code in it. */
 #include <string.h>
 
-#include "cmd_value.h"
+#include "cmd.h"
 #include "output.h"
 #include "wattmeter/analysis.h"
 
@@ -22,11 +22,7 @@ static const struct cmd_option analyze_options[] = {
       .slot = ANALYZE(regions),
       .placeholder = "FILE",
       .help = "calls of blocks, .csv or .sqlite; may be repeated" },
-    { .name = "run",
-      .type = CMD_COUNT,
-      .slot = ANALYZE(run),
-      .placeholder = "N",
-      .help = "run number N of the recording, from 0 (the newest)" },
+    OUTPUT_RUN_OPTION(ANALYZE(run)),
     { .name = "format",
       .type = CMD_STRING,
       .slot = ANALYZE(format),
@@ -122,7 +118,7 @@ static int run_analyze(const void *opaque, const struct cmd_streams *io)
     const struct analyze_args *args = opaque;
     const struct wm_analysis_input input = {
         .tracking = args->recording.words[0],
-        .run = args->run.given ? (size_t)args->run.value : WM_LAST_RUN,
+        .run = output_run(&args->run),
         .sub_tracking = (const char *const *)args->regions.words,
         .sub_tracking_count = args->regions.count,
     };

@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <time.h>
 
-#include "cmd_value.h"
+#include "cmd.h"
 #include "measure.h"
 
 struct attach_args {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd_value.h"
+#include "cmd.h"
 #include "output.h"
 #include "wattmeter/comparison.h"
 

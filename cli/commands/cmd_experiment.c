@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_experiment.c - `wattmeter experiment`: what the runs under one name come to. */
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "output.h"
 #include "wattmeter/experiment.h"
@@ -48,6 +46,7 @@ static const struct cmd_option *const options[] = { experiment_options, output_o
 /* What a verb works with; `experiment` is NULL for the one that needs none. */
 struct work {
     const struct experiment_args *args;
+    size_t verb;
     const struct wm_experiment *experiment;
     struct wm_range range;
     FILE *out;
@@ -208,20 +207,22 @@ static int find_range(struct work *work, struct wm_error *err)
     return status;
 }
 
-static int work_on(struct work *work, size_t verb, struct wm_error *err)
+static int work_on(const void *found, FILE *out, struct wm_error *err)
 {
-    const struct cmd_list *words = &work->args->words;
+    struct work work = *(const struct work *)found;
+    const struct cmd_list *words = &work.args->words;
     struct wm_experiment *experiment = NULL;
 
-    if (actions[verb].words == 2)
-        return actions[verb].run(work, err);
+    work.out = out;
+    if (actions[work.verb].words == 2)
+        return actions[work.verb].run(&work, err);
     int status = wm_experiment_open(words->words[1], words->words[2], &experiment, err);
     if (status < 0)
         return status;
-    work->experiment = experiment;
-    status = find_range(work, err);
+    work.experiment = experiment;
+    status = find_range(&work, err);
     if (status == WM_OK)
-        status = actions[verb].run(work, err);
+        status = actions[work.verb].run(&work, err);
     wm_experiment_close(experiment);
     return status;
 }
@@ -229,27 +230,11 @@ static int work_on(struct work *work, size_t verb, struct wm_error *err)
 static int run_experiment(const void *opaque, const struct cmd_streams *io)
 {
     const struct experiment_args *args = opaque;
-    struct work work = { .args = args, .out = io->out };
-    struct wm_error err = { 0 };
-    bool made = false;
-    size_t verb = 0;
+    struct work work = { .args = args };
 
-    int code = check(args, io, &verb);
-    if (code != CMD_DONE)
-        return code;
-    if (args->output.path && !(work.out = output_open(&args->output, &made))) {
-        fprintf(io->chat, "wattmeter experiment: %s: %s\n", args->output.path,
-                strerror(errno));
-        return CMD_FAILED;
-    }
-    int status = work_on(&work, verb, &err);
-    if (args->output.path && fclose(work.out) != 0 && status == WM_OK) {
-        snprintf(err.text, sizeof(err.text), "%s: %s", args->output.path, strerror(errno));
-        status = err.status = WM_EIO;
-    }
-    if (status < 0 && made)
-        unlink(args->output.path); /* rather nothing than half of it */
-    return status < 0 ? output_failure("experiment", &err, io) : CMD_DONE;
+    int code = check(args, io, &work.verb);
+    return code == CMD_DONE ? output_print("experiment", &args->output, work_on, &work, io)
+                            : code;
 }
 
 const struct cmd cmd_experiment = {

@@ -33,11 +33,7 @@ static const struct cmd_option export_options[] = {
       .slot = EXPORT(sub_tracking),
       .placeholder = "FILE",
       .help = "instead: the regions for gpu_tracker, .csv or .sqlite" },
-    { .name = "run",
-      .type = CMD_COUNT,
-      .slot = EXPORT(run),
-      .placeholder = "N",
-      .help = "run number N of the recording, from 0 (the newest)" },
+    OUTPUT_RUN_OPTION(EXPORT(run)),
     { .name = "overwrite",
       .type = CMD_FLAG,
       .slot = EXPORT(overwrite),
@@ -97,7 +93,7 @@ static int write_sub_tracking(const struct export_args *args,
 static int run_export(const void *opaque, const struct cmd_streams *io)
 {
     const struct export_args *args = opaque;
-    size_t run = args->run.given ? (size_t)args->run.value : WM_LAST_RUN;
+    size_t run = output_run(&args->run);
     struct wm_recording *recording = NULL;
     struct wm_error err;
     enum wm_record_mode mode = WM_RECORD_NEW;

@@ -12,11 +12,7 @@ struct report_args {
 };
 
 static const struct cmd_option report_options[] = {
-    { .name = "run",
-      .type = CMD_COUNT,
-      .slot = offsetof(struct report_args, run),
-      .placeholder = "N",
-      .help = "run number N of the recording, from 0 (the newest)" },
+    OUTPUT_RUN_OPTION(offsetof(struct report_args, run)),
     { .name = "meter",
       .type = CMD_STRING,
       .slot = offsetof(struct report_args, meter),
@@ -32,7 +28,7 @@ static const struct cmd_option *const options[] = {
 static int run_report(const void *opaque, const struct cmd_streams *io)
 {
     const struct report_args *args = opaque;
-    size_t run = args->run.given ? (size_t)args->run.value : WM_LAST_RUN;
+    size_t run = output_run(&args->run);
     struct wm_recording *recording = NULL;
     struct wm_report *report;
     struct wm_error err;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - `wattmeter run`: measures a command without getting in its way. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd_config.h"
 #include "measure.h"
-#include "nvtx.h"
 
 struct run_args {
     struct measure_args measure;
@@ -72,12 +76,65 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
     return code == CMD_DONE ? written : code;
 }
 
+/* The command's NVTX ranges become regions by a library that it loads itself, which is
+ * beside this command in the build folder, or installed. */
+static const char nvtx_variable[] = "NVTX_INJECTION64_PATH";
+static const char nvtx_library[] = "libwattmeter-nvtx.so";
+
+static bool find_beside(char *path, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", path, size);
+
+    if (length <= 0 || (size_t)length >= size)
+        return false;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    if ((size_t)length + sizeof(nvtx_library) > size)
+        return false;
+    memcpy(path + length, nvtx_library, sizeof(nvtx_library));
+    return access(path, R_OK) == 0;
+}
+
+static bool find_installed(char *path, size_t size)
+{
+    int length = snprintf(path, size, "%s/%s", CMD_LIBRARY_FOLDER, nvtx_library);
+
+    return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
+}
+
+static int inject_nvtx(const struct cmd_streams *io)
+{
+    const char *other = cmd_variable(nvtx_variable);
+    char path[4096];
+
+    if (!find_beside(path, sizeof(path)) && !find_installed(path, sizeof(path))) {
+        fprintf(
+            io->chat,
+            "wattmeter run: --nvtx: there is no %s, neither beside wattmeter nor in %s\n",
+            nvtx_library, CMD_LIBRARY_FOLDER);
+        return CMD_FAILED;
+    }
+
+    /* Ours is there already in a run inside a run. */
+    if (other && other[0] && strcmp(other, path) != 0) {
+        fprintf(io->chat,
+                "wattmeter run: --nvtx: %s names another tool already: %s; a program has "
+                "room for one\n",
+                nvtx_variable, other);
+        return CMD_MISUSED;
+    }
+    if (setenv(nvtx_variable, path, 1) == 0)
+        return CMD_DONE;
+    fprintf(io->chat, "wattmeter run: --nvtx: out of memory\n");
+    return CMD_FAILED;
+}
+
 static int run_run(const void *opaque, const struct cmd_streams *io)
 {
     const struct run_args *args = opaque;
     struct wm_tracker *tracker;
 
-    int code = args->nvtx ? nvtx_inject("run", io) : CMD_DONE;
+    int code = args->nvtx ? inject_nvtx(io) : CMD_DONE;
     if (code == CMD_DONE)
         code = measure_prepare("run", &args->measure, 0, io, &tracker);
     if (code != CMD_DONE)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd_value.h"
+#include "cmd.h"
 #include "gpu_tracker/gpu_tracker.h"
 #include "wattmeter/report.h"
 #include "wattmeter/tracker.h"

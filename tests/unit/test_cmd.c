@@ -9,7 +9,6 @@
 
 #include "cmd.h"
 #include "cmd_config.h"
-#include "cmd_value.h"
 #include "test.h"
 #include "wattmeter/report.h"
 #include "wattmeter/tracker.h"

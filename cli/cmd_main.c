@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_main.c - from words to the arguments of a command: the command line first, then
+ * the environment, then the configuration file. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "cmd_config.h"
+#include "wattmeter/version.h"
+
+/* What is known while a command line is taken apart. */
+struct parse {
+    const struct cmd *cmd;
+    const struct cmd_streams *io;
+    char *args;
+    bool *given; /* by the command line, option by option */
+    bool help;
+};
+
+static int misused(const struct parse *parse, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int misused(const struct parse *parse, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(parse->io->chat, "wattmeter %s: ", parse->cmd->name);
+    va_start(args, format);
+    vfprintf(parse->io->chat, format, args);
+    va_end(args);
+    fputc('\n', parse->io->chat);
+    return CMD_MISUSED;
+}
+
+static const char *option_name(const void *cmd, size_t index)
+{
+    const struct cmd_option *option = cmd_option_at(cmd, index);
+
+    return option ? option->name : NULL;
+}
+
+static const char *command_name(const void *table, size_t index)
+{
+    const struct cmd *const *commands = table;
+
+    return commands[index] ? commands[index]->name : NULL;
+}
+
+static int unknown_option(const struct parse *parse, const char *word)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+    const char *nearest =
+        strncmp(name, "--", 2) == 0 ? cmd_nearest(name + 2, option_name, parse->cmd) : NULL;
+    if (nearest)
+        return misused(parse, "there is no option '%s'; did you mean '--%s'?", name,
+                       nearest);
+    return misused(parse, "there is no option '%s'; see 'wattmeter %s --help'", name,
+                   parse->cmd->name);
+}
+
+/* `value` is NULL for a flag. */
+static int set_option(const struct parse *parse, size_t index, char *value)
+{
+    const struct cmd_option *option = cmd_option_at(parse->cmd, index);
+    char problem[160];
+
+    if (!cmd_set_value(option, value, parse->args, problem, sizeof(problem)))
+        return misused(parse, "--%s: %s", option->name, problem);
+    parse->given[index] = true;
+    return CMD_DONE;
+}
+
+/* "--name", "--name=value", or "--name" with the next word. */
+static int parse_long(struct parse *parse, char ***next)
+{
+    char *word = *(*next)++;
+    size_t length = strcspn(word + 2, "=");
+    char *value = word[2 + length] ? word + 2 + length + 1 : NULL;
+    const struct cmd_option *o;
+
+    if (strcmp(word, "--help") == 0) {
+        parse->help = true;
+        return CMD_DONE;
+    }
+    for (size_t i = 0; (o = cmd_option_at(parse->cmd, i)) != NULL; i++) {
+        if (!cmd_option_is(o, word + 2, length))
+            continue;
+        if (o->type == CMD_FLAG && value)
+            return misused(parse, "--%s takes no value", o->name);
+        if (o->type != CMD_FLAG && !value) {
+            if (!**next)
+                return misused(parse, "--%s needs %s", o->name, o->placeholder);
+            value = *(*next)++;
+        }
+        return set_option(parse, i, value);
+    }
+    return unknown_option(parse, word);
+}
+
+/* "-q", "-i 100ms", "-i100ms", and several flags in one word. */
+static int parse_letters(struct parse *parse, char ***next)
+{
+    char *word = *(*next)++;
+
+    for (char *letter = word + 1; *letter; letter++) {
+        const struct cmd_option *o;
+        size_t index = 0;
+
+        if (*letter == 'h') {
+            parse->help = true;
+            return CMD_DONE;
+        }
+        while ((o = cmd_option_at(parse->cmd, index)) != NULL && o->letter != *letter)
+            index++;
+        if (!o)
+            return unknown_option(parse, word);
+        if (o->type != CMD_FLAG) {
+            char *value = letter[1] ? letter + 1 : **next;
+            if (!value)
+                return misused(parse, "-%c needs %s", o->letter, o->placeholder);
+            if (!letter[1])
+                (*next)++;
+            return set_option(parse, index, value);
+        }
+        int code = set_option(parse, index, NULL);
+        if (code != CMD_DONE)
+            return code;
+    }
+    return CMD_DONE;
+}
+
+static int check_operands(const struct parse *parse, const struct cmd_list *operands)
+{
+    const struct cmd *cmd = parse->cmd;
+
+    if (operands->count < cmd->operands_min)
+        return misused(parse, "nothing to %s; usage: wattmeter %s [OPTIONS] %s", cmd->name,
+                       cmd->name, cmd->operands);
+    if (operands->count > cmd->operands_max)
+        return misused(parse, "'%.60s' is one word too many",
+                       cmd_shown(operands->words[cmd->operands_max]));
+    return CMD_DONE;
+}
+
+/* `words` ends with NULL. */
+static int parse_words(struct parse *parse, char **words, struct cmd_list *operands)
+{
+    bool options = true;
+    int code = CMD_DONE;
+
+    while (*words && code == CMD_DONE && !parse->help) {
+        if (options && strcmp(*words, "--") == 0) {
+            options = false;
+            words++;
+        } else if (options && strncmp(*words, "--", 2) == 0) {
+            code = parse_long(parse, &words);
+        } else if (options && words[0][0] == '-' && words[0][1]) {
+            code = parse_letters(parse, &words);
+        } else {
+            operands->words[operands->count++] = *words++;
+            options = options && !parse->cmd->runs_command;
+        }
+    }
+    if (code != CMD_DONE || parse->help)
+        return code;
+    return check_operands(parse, operands);
+}
+
+/* What the command line leaves open. */
+static int parse_environment(const struct parse *parse)
+{
+    const struct cmd_option *o;
+    char problem[160], name[64];
+
+    for (size_t i = 0; (o = cmd_option_at(parse->cmd, i)) != NULL; i++) {
+        char *value = parse->given[i] ? NULL : cmd_environment(o, name, sizeof(name));
+        if (!value)
+            continue;
+        if (!cmd_set_value(o, value, parse->args, problem, sizeof(problem)))
+            return misused(parse, "%s: %s", name, problem);
+        parse->given[i] = true;
+    }
+    return CMD_DONE;
+}
+
+/* What the environment leaves open as well. A setting of this very command counts
+ * more than one of all, wherever it stands. */
+static int parse_config(const struct parse *parse, const struct cmd_config *config,
+                        bool of_this_command)
+{
+    const struct cmd_option *o;
+    char problem[160];
+
+    for (size_t i = 0; (o = cmd_option_at(parse->cmd, i)) != NULL; i++) {
+        bool given = parse->given[i];
+        for (size_t k = 0; k < config->count && !given; k++) {
+            const struct cmd_setting *setting = &config->settings[k];
+            bool meant = setting->section ? of_this_command && strcmp(setting->section,
+                                                                      parse->cmd->name) == 0
+                                          : !of_this_command;
+            if (!meant || !cmd_option_is(o, setting->name, strlen(setting->name)))
+                continue;
+            if (!cmd_set_value(o, setting->value, parse->args, problem, sizeof(problem)))
+                return misused(parse, "%s:%u: %s: %s", config->path, setting->line, o->name,
+                               problem);
+            parse->given[i] = true;
+        }
+    }
+    return CMD_DONE;
+}
+
+static int parse_config_file(const struct parse *parse, const struct cmd *const table[],
+                             struct cmd_config *config)
+{
+    char problem[320];
+
+    if (!cmd_config_load(config, problem, sizeof(problem)) ||
+        !cmd_config_check(config, table, problem, sizeof(problem)))
+        return misused(parse, "%s", problem);
+    int code = parse_config(parse, config, true);
+    if (code == CMD_DONE)
+        code = parse_config(parse, config, false);
+    return code;
+}
+
+static int run_parsed(struct parse *parse, const struct cmd *const table[], char **words,
+                      struct cmd_list *operands)
+{
+    struct cmd_config config = { 0 };
+
+    int code = parse_words(parse, words, operands);
+    if (code == CMD_DONE && parse->help) {
+        cmd_print_help(parse->cmd, parse->io->out);
+        return CMD_DONE;
+    }
+    if (code == CMD_DONE)
+        code = parse_environment(parse);
+    if (code == CMD_DONE)
+        code = parse_config_file(parse, table, &config);
+    if (code == CMD_DONE) {
+        if (parse->cmd->operands)
+            memcpy(parse->args + parse->cmd->operands_slot, operands, sizeof(*operands));
+        code = parse->cmd->run(parse->args, parse->io);
+    }
+    cmd_config_release(&config);
+    return code;
+}
+
+static size_t count_options(const struct cmd *cmd)
+{
+    size_t count = 0;
+
+    while (cmd_option_at(cmd, count))
+        count++;
+    return count;
+}
+
+/* Each list gets room for all the words that there can be; words[0..room) are
+ * left for the operands. */
+static void place_lists(const struct parse *parse, char **words, size_t room)
+{
+    const struct cmd_option *o;
+
+    for (size_t i = 0; (o = cmd_option_at(parse->cmd, i)) != NULL; i++) {
+        if (o->type != CMD_LIST)
+            continue;
+        words += room;
+        memcpy(parse->args + o->slot, &(struct cmd_list) { .words = words },
+               sizeof(struct cmd_list));
+    }
+}
+
+static int run(const struct cmd *cmd, const struct cmd *const table[], int argc,
+               char **argv, const struct cmd_streams *io)
+{
+    if (cmd->run_words)
+        return cmd->run_words(argc, argv, io);
+
+    size_t options = count_options(cmd);
+    size_t room = (size_t)argc + CMD_CONFIG_SETTINGS + 1;
+    struct parse parse = { .cmd = cmd, .io = io };
+    struct cmd_list operands = { .words = calloc(room * (options + 1), sizeof(char *)) };
+    int code = CMD_FAILED;
+
+    parse.args = calloc(1, cmd->args_size);
+    parse.given = calloc(options + 1, sizeof(*parse.given));
+    if (!operands.words || !parse.args || !parse.given) {
+        fprintf(io->chat, "wattmeter %s: out of memory\n", cmd->name);
+    } else {
+        place_lists(&parse, operands.words, room);
+        code = run_parsed(&parse, table, argv, &operands);
+    }
+    free(operands.words);
+    free(parse.args);
+    free(parse.given);
+    return code;
+}
+
+static int unknown_command(const struct cmd *const table[], const char *word, FILE *chat)
+{
+    const char *nearest = cmd_nearest(word, command_name, table);
+
+    word = cmd_shown(word);
+    if (word[0] == '-')
+        fprintf(chat,
+                "wattmeter: '%.60s' stands before the command; options come after it\n",
+                word);
+    else if (nearest)
+        fprintf(chat, "wattmeter: there is no command '%.60s'; did you mean '%s'?\n", word,
+                nearest);
+    else
+        fprintf(chat, "wattmeter: there is no command '%.60s'; see 'wattmeter --help'\n",
+                word);
+    return CMD_MISUSED;
+}
+
+/* The command that the program is called by the name of; NULL for its own. */
+static const struct cmd *find_called(const struct cmd *const table[], const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    const struct cmd *cmd = path ? cmd_find(table, slash ? slash + 1 : path) : NULL;
+
+    return cmd && cmd->run_words ? cmd : NULL;
+}
+
+static int dispatch(const struct cmd *const table[], int argc, char **argv,
+                    const struct cmd_streams *io)
+{
+    const struct cmd *called = find_called(table, argv[0]);
+    if (called)
+        return called->run_words(argc - 1, argv + 1, io);
+    if (argc < 2) {
+        cmd_print_overview(table, io->chat);
+        return CMD_MISUSED;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        cmd_print_overview(table, io->out);
+        return CMD_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        fprintf(io->out, "wattmeter %s\n", wm_version());
+        return CMD_DONE;
+    }
+
+    const struct cmd *cmd = cmd_find(table, argv[1]);
+    if (!cmd)
+        return unknown_command(table, argv[1], io->chat);
+    return run(cmd, table, argc - 2, argv + 2, io);
+}
+
+int cmd_main(const struct cmd *const table[], int argc, char **argv,
+             const struct cmd_streams *io)
+{
+    int code = dispatch(table, argc, argv, io);
+
+    /* A full disk must not look like success. */
+    if ((fflush(io->out) != 0 || ferror(io->out)) && code == CMD_DONE) {
+        fprintf(io->chat, "wattmeter: could not write the output\n");
+        code = CMD_FAILED;
+    }
+    return code;
+}
