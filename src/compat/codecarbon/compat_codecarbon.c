@@ -94,11 +94,6 @@ static void put_experiment(const struct row *row)
     put_text(row, note(row, "experiment_id"));
 }
 
-static void put_duration(const struct row *row)
-{
-    put_number(row, &row->report->compute_time, 1);
-}
-
 static struct wm_value emissions_kg(const struct row *row)
 {
     if (row->tariff->carbon <= 0)
@@ -156,46 +151,6 @@ static void put_energy(const struct row *row, const struct wm_energy_sum *sum)
     put_number(row, &kwh, 1);
 }
 
-static void put_cpu_power(const struct row *row)
-{
-    put_power(row, &row->report->cpu_energy);
-}
-
-static void put_gpu_power(const struct row *row)
-{
-    put_power(row, &row->report->gpu_energy);
-}
-
-static void put_ram_power(const struct row *row)
-{
-    put_power(row, &row->report->dram_energy);
-}
-
-static void put_cpu_energy(const struct row *row)
-{
-    put_energy(row, &row->report->cpu_energy);
-}
-
-static void put_gpu_energy(const struct row *row)
-{
-    put_energy(row, &row->report->gpu_energy);
-}
-
-static void put_ram_energy(const struct row *row)
-{
-    put_energy(row, &row->report->dram_energy);
-}
-
-static void put_whole_energy(const struct row *row)
-{
-    put_energy(row, &row->report->energy);
-}
-
-static void put_os(const struct row *row)
-{
-    put_text(row, row->report->run.kernel);
-}
-
 /* Who wrote the row, and the one place where it can say what it was not measured. */
 static void put_version(const struct row *row)
 {
@@ -221,11 +176,6 @@ static void put_cpu_count(const struct row *row)
 {
     if (row->report->run.core_count > 0)
         fprintf(row->out, "%d", row->report->run.core_count);
-}
-
-static void put_cpu_model(const struct row *row)
-{
-    put_text(row, row->report->run.cpu_model);
 }
 
 static void put_gpu_count(const struct row *row)
@@ -272,16 +222,6 @@ static void put_mode(const struct row *row)
     fputs("machine", row->out);
 }
 
-static void put_cpu_use(const struct row *row)
-{
-    put_number(row, &row->report->cpu_system.mean_hardware, 1);
-}
-
-static void put_gpu_use(const struct row *row)
-{
-    put_number(row, &row->report->gpu_percentages.mean_hardware, 1);
-}
-
 static void put_pue(const struct row *row)
 {
     const struct wm_value pue = { .number = wm_tariff_pue(row->tariff), .known = true };
@@ -289,49 +229,55 @@ static void put_pue(const struct row *row)
     put_number(row, &pue, 1);
 }
 
+#define REPORT(member) offsetof(struct wm_report, member)
+
 static const struct column {
     const char *name;
-    void (*put)(const struct row *row); /* NULL: we do not know it */
-    bool newer;                         /* than CodeCarbon 2.1 */
+    bool newer; /* than CodeCarbon 2.1 */
+
+    /* What stands in it: of these, which are offsets in the report, the one that is not 0;
+     * all 0: we do not know it. */
+    size_t number, text, energy, power;
+    void (*put)(const struct row *row); /* or what this puts there */
 } columns[] = {
-    { "timestamp", put_timestamp, false },
-    { "project_name", put_project, false },
-    { "run_id", put_run, false },
-    { "experiment_id", put_experiment, true },
-    { "duration", put_duration, false },
-    { "emissions", put_emissions, false },
-    { "emissions_rate", put_rate, false },
-    { "cpu_power", put_cpu_power, false },
-    { "gpu_power", put_gpu_power, false },
-    { "ram_power", put_ram_power, false },
-    { "cpu_energy", put_cpu_energy, false },
-    { "gpu_energy", put_gpu_energy, false },
-    { "ram_energy", put_ram_energy, false },
-    { "energy_consumed", put_whole_energy, false },
-    { "water_consumed", NULL, true },
-    { "country_name", NULL, false },
-    { "country_iso_code", NULL, false },
-    { "region", NULL, false },
-    { "cloud_provider", NULL, false },
-    { "cloud_region", NULL, false },
-    { "os", put_os, false },
-    { "python_version", NULL, false },
-    { "codecarbon_version", put_version, true },
-    { "cpu_count", put_cpu_count, false },
-    { "cpu_model", put_cpu_model, false },
-    { "gpu_count", put_gpu_count, false },
-    { "gpu_model", put_gpu_model, false },
-    { "longitude", NULL, false },
-    { "latitude", NULL, false },
-    { "ram_total_size", put_ram_total, false },
-    { "tracking_mode", put_mode, false },
-    { "cpu_utilization_percent", put_cpu_use, true },
-    { "gpu_utilization_percent", put_gpu_use, true },
-    { "ram_utilization_percent", NULL, true },
-    { "ram_used_gb", NULL, true },
-    { "on_cloud", NULL, false },
-    { "pue", put_pue, true },
-    { "wue", NULL, true },
+    { "timestamp", false, .put = put_timestamp },
+    { "project_name", false, .put = put_project },
+    { "run_id", false, .put = put_run },
+    { "experiment_id", true, .put = put_experiment },
+    { "duration", false, .number = REPORT(compute_time) },
+    { "emissions", false, .put = put_emissions },
+    { "emissions_rate", false, .put = put_rate },
+    { "cpu_power", false, .power = REPORT(cpu_energy) },
+    { "gpu_power", false, .power = REPORT(gpu_energy) },
+    { "ram_power", false, .power = REPORT(dram_energy) },
+    { "cpu_energy", false, .energy = REPORT(cpu_energy) },
+    { "gpu_energy", false, .energy = REPORT(gpu_energy) },
+    { "ram_energy", false, .energy = REPORT(dram_energy) },
+    { "energy_consumed", false, .energy = REPORT(energy) },
+    { "water_consumed", true, .put = NULL },
+    { "country_name", false, .put = NULL },
+    { "country_iso_code", false, .put = NULL },
+    { "region", false, .put = NULL },
+    { "cloud_provider", false, .put = NULL },
+    { "cloud_region", false, .put = NULL },
+    { "os", false, .text = REPORT(run.kernel) },
+    { "python_version", false, .put = NULL },
+    { "codecarbon_version", true, .put = put_version },
+    { "cpu_count", false, .put = put_cpu_count },
+    { "cpu_model", false, .text = REPORT(run.cpu_model) },
+    { "gpu_count", false, .put = put_gpu_count },
+    { "gpu_model", false, .put = put_gpu_model },
+    { "longitude", false, .put = NULL },
+    { "latitude", false, .put = NULL },
+    { "ram_total_size", false, .put = put_ram_total },
+    { "tracking_mode", false, .put = put_mode },
+    { "cpu_utilization_percent", true, .number = REPORT(cpu_system.mean_hardware) },
+    { "gpu_utilization_percent", true, .number = REPORT(gpu_percentages.mean_hardware) },
+    { "ram_utilization_percent", true, .put = NULL },
+    { "ram_used_gb", true, .put = NULL },
+    { "on_cloud", false, .put = NULL },
+    { "pue", true, .put = put_pue },
+    { "wue", true, .put = NULL },
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
@@ -384,10 +330,23 @@ void wm_codecarbon_header(FILE *out)
 
 static void put_cell(const struct row *row, size_t index, bool first)
 {
+    const struct column *column = &columns[index];
+    const char *report = (const char *)row->report;
+
     if (!first)
         fputc(',', row->out);
-    if (index < COLUMNS && columns[index].put)
-        columns[index].put(row);
+    if (index >= COLUMNS)
+        return;
+    if (column->put)
+        column->put(row);
+    if (column->number)
+        put_number(row, (const void *)(report + column->number), 1);
+    if (column->text)
+        put_text(row, *(char *const *)(const void *)(report + column->text));
+    if (column->energy)
+        put_energy(row, (const void *)(report + column->energy));
+    if (column->power)
+        put_power(row, (const void *)(report + column->power));
 }
 
 void wm_codecarbon_row(const struct wm_report *report, const struct wm_tariff *tariff,

@@ -1,14 +1,159 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compat_codecarbon_file.c - a report as one more row of an emissions.csv. */
+/* compat_codecarbon_file.c - a report as one more row of an emissions.csv, to which other
+ * programs, and other runs of this one, add as well. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text/base_utf8.h"
 #include "compat/codecarbon/compat_codecarbon.h"
-#include "compat/codecarbon/compat_codecarbon_rows.h"
+#include "record/record_target.h"
+
+enum { HEADER_MAX = 4096 };
+
+struct rows {
+    const char *path; /* for messages */
+    int fd;           /* valid when is_open */
+    bool is_open;
+    off_t end;    /* of what was there */
+    bool cut_off; /* the last line has no end */
+    char header[HEADER_MAX];
+    size_t header_length;
+};
+
+/* What the file begins and ends with. */
+static int look(struct rows *rows, struct wm_error *err)
+{
+    const char *shown = wm_text_path(rows->path);
+    struct stat info;
+    char last = '\n';
+
+    if (fstat(rows->fd, &info) < 0)
+        return wm_fail_errno(err, shown);
+    rows->end = info.st_size;
+    if (rows->end == 0)
+        return WM_OK;
+
+    ssize_t length = pread(rows->fd, rows->header, sizeof(rows->header), 0);
+    if (length < 0 || pread(rows->fd, &last, 1, rows->end - 1) < 0)
+        return wm_fail_errno(err, shown);
+    const char *end = memchr(rows->header, '\n', (size_t)length);
+    if (!end && length == HEADER_MAX)
+        return wm_fail(err, WM_EINVAL, "%s: its first line is too long for a header",
+                       shown);
+    rows->header_length = end ? (size_t)(end - rows->header) : (size_t)length;
+    if (rows->header_length > 0 && rows->header[rows->header_length - 1] == '\r')
+        rows->header_length--;
+    rows->cut_off = last != '\n';
+    return WM_OK;
+}
+
+static int open_rows(void *state, const char *path, const struct wm_run *run,
+                     const struct wm_channel *channels, size_t count, struct wm_error *err)
+{
+    struct rows *rows = state;
+
+    (void)run;
+    (void)channels;
+    (void)count;
+    rows->path = path;
+    rows->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOCTTY);
+    if (rows->fd < 0)
+        return wm_fail_errno(err, wm_text_path(path));
+    rows->is_open = true;
+
+    /* Some file systems have none; there a row is still written in one piece. */
+    while (flock(rows->fd, LOCK_EX) < 0 && errno == EINTR)
+        ;
+    return look(rows, err);
+}
+
+static void close_rows(void *state)
+{
+    struct rows *rows = state;
+
+    if (rows->is_open)
+        close(rows->fd);
+}
+
+static const struct wm_recorder_ops ops = {
+    .name = "rows",
+    .can_append = true,
+    .state_size = sizeof(struct rows),
+    .open = open_rows,
+    .close = close_rows,
+};
+
+/* The file with rows, and what its first line is. */
+struct file {
+    struct wm_target target;
+    const char *header; /* without its end; NULL: the file is empty */
+    size_t header_length;
+};
+
+/* The file is locked until it is closed, where its file system has locks. On failure
+ * there is nothing to close, and everything is as it was before. WM_EINVAL when its
+ * first line is too long to be a header. */
+static int rows_open(struct file *ret_rows, const char *path, enum wm_record_mode mode,
+                     struct wm_error *err)
+{
+    struct file rows = { .header = NULL };
+
+    int status = wm_target_open(&rows.target, &ops, path, mode, NULL, NULL, 0, err);
+    if (status < 0)
+        return status;
+    const struct rows *state = rows.target.state;
+    if (state->end > 0) {
+        rows.target.made = false; /* whoever came between has a row in it */
+        rows.header = state->header;
+        rows.header_length = state->header_length;
+    }
+    *ret_rows = rows;
+    return WM_OK;
+}
+
+/* O_APPEND puts it behind whatever is there. */
+static int write_all(int fd, const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t done = write(fd, text, length);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -1;
+        text += done;
+        length -= (size_t)done;
+    }
+    return 0;
+}
+
+/* All of the text or nothing, after the last whole line. */
+static int rows_add(struct file *rows, const char *text, size_t length,
+                    struct wm_error *err)
+{
+    struct rows *state = rows->target.state;
+
+    if ((state->cut_off && write_all(state->fd, "\n", 1) < 0) ||
+        write_all(state->fd, text, length) < 0 ||
+        (fsync(state->fd) < 0 && errno != EINVAL && errno != EROFS)) {
+        int status = wm_fail_errno(err, wm_text_path(state->path));
+        int ignored = ftruncate(state->fd, state->end);
+        (void)ignored; /* then a part of the row stays, which has been said */
+        return status;
+    }
+    int status = wm_target_verify(&rows->target, err);
+    if (status == WM_OK)
+        wm_target_keep(&rows->target);
+    return status;
+}
 
 /* The row, after a header where there is none yet; the caller's to free. */
 static int build_text(const struct wm_report *report, const struct wm_tariff *tariff,
-                      const struct wm_rows *rows, char **ret_text, size_t *ret_length,
+                      const struct file *rows, char **ret_text, size_t *ret_length,
                       struct wm_error *err)
 {
     char *text = NULL;
@@ -31,7 +176,7 @@ static int build_text(const struct wm_report *report, const struct wm_tariff *ta
 }
 
 static int add_row(const struct wm_report *report, const struct wm_tariff *tariff,
-                   const char *path, struct wm_rows *rows, struct wm_error *err)
+                   const char *path, struct file *rows, struct wm_error *err)
 {
     size_t length = 0;
     char *text = NULL;
@@ -42,7 +187,7 @@ static int add_row(const struct wm_report *report, const struct wm_tariff *tarif
     int status = build_text(report, tariff, rows, &text, &length, err);
     if (status < 0)
         return status;
-    status = wm_rows_add(rows, text, length, err);
+    status = rows_add(rows, text, length, err);
     free(text);
     return status;
 }
@@ -52,14 +197,16 @@ int wm_report_write_codecarbon(const struct wm_report *report, const char *path,
                                const struct wm_report_style *style, struct wm_error *err)
 {
     struct wm_tariff tariff = { 0 };
-    struct wm_rows rows;
+    struct file rows;
 
     int status = style ? wm_tariff_of_style(style, &tariff, err) : WM_OK;
     if (status == WM_OK)
-        status = wm_rows_open(&rows, path, mode, err);
+        status = rows_open(&rows, path, mode, err);
     if (status < 0)
         return status;
     status = add_row(report, &tariff, path, &rows, err);
-    wm_rows_close(&rows);
+    /* A new file to which nothing could be added is gone afterwards, and the one that it
+     * was to replace is back. */
+    wm_target_close(&rows.target);
     return status;
 }

@@ -1,30 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_comparison_json.c - a comparison as JSON; docs/analysis.md has the structure. */
+/* view_comparison_json.c - a comparison as JSON; docs/analysis.md has the structure. What a
+ * part of did not fit into memory is NULL, and so is the whole. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/text/base_json.h"
 #include "view/view.h"
-
-/* What is put together; a failure is seen at the end. An object is complete before it is
- * put into another, as it is gone where that fails. */
-struct writer {
-    const struct wm_compare *compare;
-    struct wm_compare_cell *cells;
-    bool failed;
-};
-
-static void put(struct writer *writer, json_t *object, const char *key, json_t *value)
-{
-    if (json_object_set_new(object, key, value) != 0)
-        writer->failed = true;
-}
-
-static void append(struct writer *writer, json_t *array, json_t *value)
-{
-    if (json_array_append_new(array, value) != 0)
-        writer->failed = true;
-}
 
 const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned item)
 {
@@ -41,138 +22,129 @@ const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned i
     return wm_unit_plain(wm_compare_item_row(item)->unit)->name;
 }
 
-static json_t *json_number(double value)
+static json_t *number(double value)
 {
-    return isfinite(value) ? json_real(value) : json_null();
+    return wm_json_known(true, value);
 }
 
-static json_t *json_cell(struct writer *writer, const struct wm_compare_cell *cell,
-                         bool is_first)
+static json_t *json_cell(const struct wm_compare_cell *cell, bool is_first)
 {
     json_t *json = json_object();
 
-    put(writer, json, "value", json_number(cell->value));
-    if (!isnan(cell->value) && !wm_block_analysis_put_origin(json, cell->origin))
-        writer->failed = true;
+    wm_json_set(&json, "value", number(cell->value));
+    if (!isnan(cell->value) && !wm_block_analysis_put_origin(json, cell->origin)) {
+        json_decref(json);
+        return NULL;
+    }
     if (cell->off > 0 && cell->value > 0)
-        put(writer, json, "uncertainty", json_number(cell->off / cell->value));
+        wm_json_set(&json, "uncertainty", number(cell->off / cell->value));
     if (is_first)
         return json;
-    put(writer, json, "change", json_number(cell->change));
-    put(writer, json, "noise", json_number(cell->noise));
-    put(writer, json, "beyond_noise",
-        cell->verdict == WM_COMPARE_NOT_TESTED
-            ? json_null()
-            : json_boolean(cell->verdict == WM_COMPARE_BEYOND));
+    wm_json_set(&json, "change", number(cell->change));
+    wm_json_set(&json, "noise", number(cell->noise));
+    wm_json_set(&json, "beyond_noise",
+                cell->verdict == WM_COMPARE_NOT_TESTED
+                    ? json_null()
+                    : json_boolean(cell->verdict == WM_COMPARE_BEYOND));
     if (cell->why)
-        put(writer, json, "why", json_string(cell->why));
+        wm_json_set(&json, "why", json_string(cell->why));
     else if (isinf(cell->change))
-        put(writer, json, "why", json_string("the first is 0"));
+        wm_json_set(&json, "why", json_string("the first is 0"));
     return json;
 }
 
-static json_t *json_figure(struct writer *writer, unsigned item)
+static json_t *json_figure(const struct wm_compare *compare, unsigned item,
+                           const struct wm_compare_cell *cells)
 {
-    const struct wm_compare *compare = writer->compare;
     json_t *json = json_object(), *sessions = json_object();
 
     for (size_t i = 0; i < compare->session_count; i++)
-        put(writer, sessions, compare->sessions[i].name,
-            json_cell(writer, &writer->cells[i], i == 0));
-    put(writer, json, "unit", json_string(wm_view_comparison_unit(compare, item)));
-    put(writer, json, "matters", json_boolean(wm_compare_item_matters(item)));
-    put(writer, json, "sessions", sessions);
+        wm_json_set(&sessions, compare->sessions[i].name, json_cell(&cells[i], i == 0));
+    wm_json_set(&json, "unit", json_string(wm_view_comparison_unit(compare, item)));
+    wm_json_set(&json, "matters", json_boolean(wm_compare_item_matters(item)));
+    wm_json_set(&json, "sessions", sessions);
     return json;
 }
 
 /* Only what some session knows. */
-static json_t *json_figures(struct writer *writer, size_t group)
+static json_t *json_figures(const struct wm_compare *compare, size_t group,
+                            struct wm_compare_cell *cells)
 {
-    const struct wm_compare *compare = writer->compare;
     json_t *json = json_object();
 
     for (unsigned item = 0; item < wm_compare_items(); item++) {
         bool is_known = false;
-        wm_compare_cells(compare, group, item, writer->cells);
+        wm_compare_cells(compare, group, item, cells);
         for (size_t i = 0; i < compare->session_count; i++)
-            is_known = is_known || !isnan(writer->cells[i].value);
+            is_known = is_known || !isnan(cells[i].value);
         if (!is_known)
             continue;
-        put(writer, json, wm_compare_item_name(item), json_figure(writer, item));
+        wm_json_set(&json, wm_compare_item_name(item), json_figure(compare, item, cells));
     }
     return json;
 }
 
-static json_t *json_block(struct writer *writer, size_t index)
+static json_t *json_block(const struct wm_compare *compare, size_t index,
+                          struct wm_compare_cell *cells)
 {
-    const struct wm_compare *compare = writer->compare;
     const struct wm_compare_group *group = &compare->groups[index];
     json_t *json = json_object(), *names = json_object(), *calls = json_object();
 
     for (size_t i = 0; i < compare->session_count; i++) {
         const struct wm_block_result *block = group->blocks[i];
         const char *session = compare->sessions[i].name;
-        put(writer, names, session, block ? wm_text_json(block->name) : json_null());
-        put(writer, calls, session,
-            block ? json_integer((json_int_t)block->calls) : json_null());
+        wm_json_set(&names, session, block ? wm_text_json(block->name) : json_null());
+        wm_json_set(&calls, session,
+                    block ? json_integer((json_int_t)block->calls) : json_null());
     }
-    put(writer, json, "label", wm_text_json(group->label));
-    put(writer, json, "names", names);
-    put(writer, json, "calls", calls);
-    put(writer, json, "figures", json_figures(writer, index));
+    wm_json_set(&json, "label", wm_text_json(group->label));
+    wm_json_set(&json, "names", names);
+    wm_json_set(&json, "calls", calls);
+    wm_json_set(&json, "figures", json_figures(compare, index, cells));
     return json;
 }
 
-static json_t *json_worst(struct writer *writer, const struct wm_comparison *comparison)
+static json_t *json_worst(const struct wm_comparison *comparison)
 {
     const char *figure = wm_comparison_worst_figure(comparison);
 
     if (!figure)
         return json_null();
     json_t *json = json_object();
-    put(writer, json, "figure", json_string(figure));
-    put(writer, json, "change", json_number(wm_comparison_worst(comparison)));
+    wm_json_set(&json, "figure", json_string(figure));
+    wm_json_set(&json, "change", number(wm_comparison_worst(comparison)));
     return json;
 }
 
-static json_t *make(struct writer *writer, const struct wm_comparison *comparison)
+static json_t *make(const struct wm_comparison *comparison, struct wm_compare_cell *cells)
 {
     static const char *const statistics[] = { "min", "max", "mean", "std", "total" };
-    const struct wm_compare *compare = writer->compare;
+    const struct wm_compare *compare = wm_comparison_compare(comparison);
     json_t *root = json_object(), *sessions = json_array(), *blocks = json_array();
     json_t *remarks = json_array();
     const char *remark;
 
     for (size_t i = 0; i < compare->session_count; i++)
-        append(writer, sessions, json_string(compare->sessions[i].name));
-    for (size_t i = 0; i < compare->group_count && !writer->failed; i++)
-        append(writer, blocks, json_block(writer, i));
+        wm_json_add(&sessions, json_string(compare->sessions[i].name));
+    for (size_t i = 0; i < compare->group_count && blocks; i++)
+        wm_json_add(&blocks, json_block(compare, i, cells));
     for (size_t i = 0; (remark = wm_comparison_remark(comparison, i)) != NULL; i++)
-        append(writer, remarks, json_string(remark));
-    put(writer, root, "statistic", json_string(statistics[compare->statistic]));
-    put(writer, root, "sessions", sessions);
-    put(writer, root, "overall", json_figures(writer, WM_COMPARE_OVERALL));
-    put(writer, root, "blocks", blocks);
-    put(writer, root, "worst", json_worst(writer, comparison));
-    put(writer, root, "remarks", remarks);
+        wm_json_add(&remarks, json_string(remark));
+    wm_json_set(&root, "statistic", json_string(statistics[compare->statistic]));
+    wm_json_set(&root, "sessions", sessions);
+    wm_json_set(&root, "overall", json_figures(compare, WM_COMPARE_OVERALL, cells));
+    wm_json_set(&root, "blocks", blocks);
+    wm_json_set(&root, "worst", json_worst(comparison));
+    wm_json_set(&root, "remarks", remarks);
     return root;
 }
 
 json_t *wm_view_comparison_json(const struct wm_comparison *comparison)
 {
     const struct wm_compare *compare = wm_comparison_compare(comparison);
-    struct writer writer = {
-        .compare = compare,
-        .cells = calloc(compare->session_count, sizeof(*writer.cells)),
-    };
+    struct wm_compare_cell *cells = calloc(compare->session_count, sizeof(*cells));
+    json_t *root = cells ? make(comparison, cells) : NULL;
 
-    if (!writer.cells)
-        return NULL;
-    json_t *root = make(&writer, comparison);
-    free(writer.cells);
-    if (writer.failed) {
-        json_decref(root);
-        return NULL;
-    }
+    free(cells);
     return root;
 }

@@ -337,12 +337,8 @@ static json_t *list_json(const struct wm_experiment_list *list)
 {
     json_t *array = json_array();
 
-    for (size_t i = 0; i < list->count && array; i++) {
-        if (json_array_append_new(array, entry_json(&list->entries[i])) < 0) {
-            json_decref(array);
-            return NULL;
-        }
-    }
+    for (size_t i = 0; i < list->count && array; i++)
+        wm_json_add(&array, entry_json(&list->entries[i]));
     const char *trouble = list->broken > 0 ? list->trouble : NULL;
     json_t *why = json_object();
     put_why(why, "trouble", trouble, "all could be read");

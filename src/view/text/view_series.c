@@ -178,10 +178,7 @@ static json_t *values_json(const struct wm_series *series, const int64_t *times,
     for (size_t k = 0; k < time_count && array; k++) {
         double value = NAN;
         wm_series_at(series, times[k], &value);
-        if (json_array_append_new(array, number_json(value)) < 0) {
-            json_decref(array);
-            array = NULL;
-        }
+        wm_json_add(&array, number_json(value));
     }
     return json_pack("{s:o,s:o,s:s,s:o}", "metric", wm_text_json(series->name), "unit",
                      wm_text_json(series->unit), "origin", origin_of(series), "values",
@@ -193,22 +190,13 @@ static json_t *curves_json(const struct wm_series *const series[], size_t count,
 {
     json_t *seconds = json_array(), *curves = json_array();
     char start[TIME_SIZE];
-    bool failed = false;
 
-    for (size_t k = 0; k < time_count; k++)
-        failed |=
-            json_array_append_new(
-                seconds, json_real((double)(times[k] - series[0]->zero_ns) / 1e9)) < 0;
-    for (size_t i = 0; i < count; i++)
-        failed |=
-            json_array_append_new(curves, values_json(series[i], times, time_count)) < 0;
+    for (size_t k = 0; k < time_count && seconds; k++)
+        wm_json_add(&seconds, json_real((double)(times[k] - series[0]->zero_ns) / 1e9));
+    for (size_t i = 0; i < count && curves; i++)
+        wm_json_add(&curves, values_json(series[i], times, time_count));
     wm_clock_rfc3339(series[0]->zero_ns, start, sizeof(start));
-    if (!failed)
-        return json_pack("{s:s,s:o,s:o}", "start", start, "seconds", seconds, "curves",
-                         curves);
-    json_decref(seconds);
-    json_decref(curves);
-    return NULL;
+    return json_pack("{s:s,s:o,s:o}", "start", start, "seconds", seconds, "curves", curves);
 }
 
 int wm_series_print(const struct wm_series *const series[], size_t count,
