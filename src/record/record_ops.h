@@ -139,6 +139,11 @@ struct wm_reader_ops {
      * the format keeps none. */
     int (*regions)(void *state, struct wm_region_batch *ret_batch, struct wm_error *err);
 
+    /* The same by their starts, with all paths and threads in the first batch; of calls
+     * that start at once the one of the outer path comes first. Of a reader either this or
+     * regions() is asked. Missing where that is. */
+    int (*calls)(void *state, struct wm_region_batch *ret_batch, struct wm_error *err);
+
     /* After the end: looks again, so that next() goes on with the ticks written
      * since, and regions() with the regions, and the head has the gaps written since.
      * May be missing. */

@@ -296,6 +296,18 @@ int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch 
     return ops->regions(recording->state, ret_batch, err);
 }
 
+int wm_recording_calls(struct wm_recording *recording, struct wm_region_batch *ret_batch,
+                       struct wm_error *err)
+{
+    const struct wm_reader_ops *ops = recording->ops;
+
+    if (!ops->calls)
+        return 0;
+    if (wm_recording_check_stop(recording, err) < 0)
+        return WM_ECANCELED;
+    return ops->calls(recording->state, ret_batch, err);
+}
+
 const char *wm_recording_path(const struct wm_recording *recording)
 {
     return recording->inode != 0 ? recording->path : WM_URL_HIDDEN;

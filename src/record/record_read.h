@@ -26,6 +26,11 @@ size_t wm_recording_gaps(const struct wm_recording *recording,
 int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch *ret_batch,
                          struct wm_error *err);
 
+/* The same in the order of the calls' starts; of a recording either this or the above is
+ * asked. */
+int wm_recording_calls(struct wm_recording *recording, struct wm_region_batch *ret_batch,
+                       struct wm_error *err);
+
 /* WM_ECANCELED once the caller has asked for an end; for what goes on without reading. */
 int wm_recording_check_stop(const struct wm_recording *recording, struct wm_error *err);
 

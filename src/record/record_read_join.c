@@ -336,10 +336,18 @@ static int join_regions(void *state, struct wm_region_batch *ret_batch,
     return wm_recording_regions(join->recording, ret_batch, err);
 }
 
+static int join_calls(void *state, struct wm_region_batch *ret_batch, struct wm_error *err)
+{
+    struct join *join = state;
+
+    return wm_recording_calls(join->recording, ret_batch, err);
+}
+
 const struct wm_reader_ops wm_reader_join = {
     .name = "a recording and a meter",
     .state_size = sizeof(struct join),
     .next = join_next,
     .regions = join_regions,
+    .calls = join_calls,
     .close = join_close,
 };

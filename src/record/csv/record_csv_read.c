@@ -400,6 +400,13 @@ static int csv_regions(void *state, struct wm_region_batch *ret_batch, struct wm
     return wm_csv_regions_next(&reader->regions, ret_batch, err);
 }
 
+static int csv_calls(void *state, struct wm_region_batch *ret_batch, struct wm_error *err)
+{
+    struct csv_reader *reader = state;
+
+    return wm_csv_regions_next_call(&reader->regions, ret_batch, err);
+}
+
 static void csv_close(void *state)
 {
     struct csv_reader *reader = state;
@@ -420,5 +427,6 @@ const struct wm_reader_ops wm_reader_csv = {
     .open = csv_open,
     .next = csv_next,
     .regions = csv_regions,
+    .calls = csv_calls,
     .close = csv_close,
 };

@@ -10,6 +10,7 @@
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/run/record_run.h"
+#include "record/sql/record_sql.h"
 
 /* Calls in a batch. */
 enum { CALLS_AT_ONCE = 4096 };
@@ -228,9 +229,130 @@ int wm_csv_regions_next(struct wm_csv_regions *regions, struct wm_region_batch *
     return !wm_regions_part_is_empty(part);
 }
 
+/* In a file without a name, in TMPDIR, where they are too many for SQLite's cache. */
+static int open_sorter(struct wm_csv_regions *regions, sqlite3_stmt **ret_insert,
+                       struct wm_error *err)
+{
+    const char *path = wm_text_path(regions->file);
+
+    int status = wm_sqlite_load(err);
+    if (status < 0)
+        return status;
+    int result = sqlite3_open_v2(
+        "", &regions->sorter,
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (result != SQLITE_OK)
+        return wm_sql_fail(regions->sorter, result, path, err);
+    status = wm_sql_exec(regions->sorter,
+                         "PRAGMA journal_mode = OFF; BEGIN;"
+                         "CREATE TABLE call (path, thread, start_ns, stop_ns, is_open)",
+                         path, err);
+    return status < 0
+               ? status
+               : wm_sql_prepare(regions->sorter, "INSERT INTO call VALUES (?, ?, ?, ?, ?)",
+                                path, ret_insert, err);
+}
+
+static int insert_calls(const struct wm_csv_regions *regions, sqlite3_stmt *insert,
+                        const struct wm_region_batch *batch, struct wm_error *err)
+{
+    int status = WM_OK;
+
+    for (size_t i = 0; i < batch->call_count && status == WM_OK; i++) {
+        const struct wm_region_record *call = &batch->calls[i];
+        sqlite3_bind_int64(insert, 1, call->path);
+        sqlite3_bind_int64(insert, 2, call->thread);
+        sqlite3_bind_int64(insert, 3, call->start_ns);
+        sqlite3_bind_int64(insert, 4, call->stop_ns);
+        sqlite3_bind_int64(insert, 5, call->is_open);
+        status = wm_sql_run(insert, wm_text_path(regions->file), err);
+    }
+    return status;
+}
+
+static int select_calls(struct wm_csv_regions *regions, struct wm_error *err)
+{
+    return wm_sql_prepare(regions->sorter,
+                          "SELECT path, thread, start_ns, stop_ns, is_open"
+                          " FROM call ORDER BY start_ns, path, stop_ns",
+                          wm_text_path(regions->file), &regions->calls, err);
+}
+
+/* Reads all calls of the file into the table, which is made for the first of them: without
+ * regions a file needs no SQLite. */
+static int sort_calls(struct wm_csv_regions *regions, struct wm_error *err)
+{
+    struct wm_region_batch batch;
+    sqlite3_stmt *insert = NULL;
+    int status = WM_OK;
+
+    while (status >= 0 && (status = wm_csv_regions_next(regions, &batch, err)) > 0) {
+        if (batch.call_count > 0 && !regions->sorter)
+            status = open_sorter(regions, &insert, err);
+        if (status >= 0)
+            status = insert_calls(regions, insert, &batch, err);
+    }
+    if (insert)
+        sqlite3_finalize(insert);
+    regions->is_sorted = true;
+    regions->part.old_paths = 0;
+    regions->part.old_threads = 0;
+    regions->part.call_count = 0;
+    return status < 0 || !regions->sorter ? status : select_calls(regions, err);
+}
+
+/* 1, or 0 past the last one. */
+static int take_sorted(struct wm_csv_regions *regions, struct wm_error *err)
+{
+    sqlite3_stmt *calls = regions->calls;
+
+    int result = sqlite3_step(calls);
+    if (result == SQLITE_DONE) {
+        sqlite3_finalize(calls);
+        regions->calls = NULL;
+        return 0;
+    }
+    if (result != SQLITE_ROW)
+        return wm_sql_fail(regions->sorter, result, wm_text_path(regions->file), err);
+    const struct wm_region_record call = {
+        .path = (uint32_t)sqlite3_column_int64(calls, 0),
+        .thread = (uint32_t)sqlite3_column_int64(calls, 1),
+        .start_ns = sqlite3_column_int64(calls, 2),
+        .stop_ns = sqlite3_column_int64(calls, 3),
+        .is_open = sqlite3_column_int64(calls, 4) != 0,
+    };
+    if (wm_regions_part_add_call(&regions->part, &call) < 0)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(regions->file));
+    return 1;
+}
+
+int wm_csv_regions_next_call(struct wm_csv_regions *regions,
+                             struct wm_region_batch *ret_batch, struct wm_error *err)
+{
+    struct wm_regions_part *part = &regions->part;
+    int status = WM_OK;
+
+    if (regions->columns[0] == SIZE_MAX)
+        return 0;
+    if (regions->is_sorted)
+        wm_regions_part_next(part);
+    else
+        status = sort_calls(regions, err);
+    while (status >= 0 && regions->calls && part->call_count < CALLS_AT_ONCE)
+        status = take_sorted(regions, err);
+    if (status < 0)
+        return status;
+    *ret_batch = wm_regions_part_batch(part);
+    return !wm_regions_part_is_empty(part);
+}
+
 void wm_csv_regions_release(struct wm_csv_regions *regions)
 {
     wm_lines_close(&regions->lines);
+    if (regions->sorter) {
+        sqlite3_finalize(regions->calls);
+        sqlite3_close(regions->sorter);
+    }
     wm_regions_part_release(&regions->part);
     free(regions->name);
 }

@@ -6,6 +6,7 @@
 #ifndef WM_RECORD_CSV_READ_REGIONS_H
 #define WM_RECORD_CSV_READ_REGIONS_H
 
+#include "base/base_sqlite.h"
 #include "base/text/base_lines.h"
 #include "record/csv/record_csv.h"
 #include "record/record_regions.h"
@@ -18,6 +19,9 @@ struct wm_csv_regions {
     struct wm_regions_row named; /* the path whose name is being read */
     char *name;                  /* NULL: none is */
     size_t name_length, name_known;
+    bool is_sorted;      /* all calls were read, into */
+    sqlite3 *sorter;     /* a table of them; NULL: there are none */
+    sqlite3_stmt *calls; /* of it, by their starts; NULL after the last */
 };
 
 /* `file` outlives it. */
@@ -34,6 +38,10 @@ bool wm_csv_regions_is_row(const struct wm_csv_regions *regions, const char *lin
 /* As regions() of a reader: 1 and a batch, or 0 past the last. */
 int wm_csv_regions_next(struct wm_csv_regions *regions, struct wm_region_batch *ret_batch,
                         struct wm_error *err);
+
+/* As calls() of a reader. */
+int wm_csv_regions_next_call(struct wm_csv_regions *regions,
+                             struct wm_region_batch *ret_batch, struct wm_error *err);
 
 void wm_csv_regions_release(struct wm_csv_regions *regions);
 

@@ -388,8 +388,13 @@ static int load_rows(struct postgres_reader *reader, const char *table, const ch
     return status < 0 ? wrong_row(reader, table, status, &why, err) : WM_OK;
 }
 
+#define SELECT_CALLS                                                                       \
+    "SELECT path, thread, start_ns, stop_ns, is_open::integer::bigint FROM " WM_PG_SCHEMA  \
+    ".region_call WHERE run = $1 ORDER BY "
+
 /* 1, or 0 in a database of before there were regions. */
-static int begin_regions(struct postgres_reader *reader, struct wm_error *err)
+static int begin_regions(struct postgres_reader *reader, const char *select_calls,
+                         struct wm_error *err)
 {
     const char *const texts[] = { reader->id };
     struct wm_pg *pg = &reader->region_pg;
@@ -414,11 +419,7 @@ static int begin_regions(struct postgres_reader *reader, struct wm_error *err)
                            ".region_thread WHERE run = $1 ORDER BY id",
                            read_thread, err);
     if (status == WM_OK)
-        status = wm_pg_send(pg,
-                            "SELECT path, thread, start_ns, stop_ns,"
-                            " is_open::integer::bigint FROM " WM_PG_SCHEMA
-                            ".region_call WHERE run = $1 ORDER BY stop_ns",
-                            texts, 1, err);
+        status = wm_pg_send(pg, select_calls, texts, 1, err);
     return status < 0 ? status : 1;
 }
 
@@ -450,17 +451,16 @@ static int next_call(struct postgres_reader *reader, struct wm_error *err)
     return status < 0 ? wrong_row(reader, "region_call", status, &why, err) : 1;
 }
 
-static int postgres_regions(void *state, struct wm_region_batch *ret_batch,
-                            struct wm_error *err)
+static int next_batch(struct postgres_reader *reader, const char *select_calls,
+                      struct wm_region_batch *ret_batch, struct wm_error *err)
 {
-    struct postgres_reader *reader = state;
     int status = 1;
 
     if (reader->regions_ended)
         return 0;
     wm_regions_part_next(&reader->regions);
     if (!reader->has_calls) {
-        status = begin_regions(reader, err);
+        status = begin_regions(reader, select_calls, err);
         reader->has_calls = status > 0;
     }
     while (status > 0 && reader->regions.call_count < CALLS_AT_ONCE)
@@ -470,6 +470,18 @@ static int postgres_regions(void *state, struct wm_region_batch *ret_batch,
         return status;
     *ret_batch = wm_regions_part_batch(&reader->regions);
     return !wm_regions_part_is_empty(&reader->regions);
+}
+
+static int postgres_regions(void *state, struct wm_region_batch *ret_batch,
+                            struct wm_error *err)
+{
+    return next_batch(state, SELECT_CALLS "stop_ns", ret_batch, err);
+}
+
+static int postgres_calls(void *state, struct wm_region_batch *ret_batch,
+                          struct wm_error *err)
+{
+    return next_batch(state, SELECT_CALLS "start_ns, path, stop_ns", ret_batch, err);
 }
 
 static void postgres_close(void *state)
@@ -491,5 +503,6 @@ const struct wm_reader_ops wm_reader_postgres = {
     .open = postgres_open,
     .next = postgres_next,
     .regions = postgres_regions,
+    .calls = postgres_calls,
     .close = postgres_close,
 };

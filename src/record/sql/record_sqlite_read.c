@@ -19,6 +19,9 @@ enum { GAPS_MAX = 65536 }; /* later ones are left out */
 /* Calls in a batch. */
 enum { CALLS_AT_ONCE = 4096 };
 
+/* Of the table region_call: run, path, thread, start_ns, stop_ns, is_open. */
+enum { CALL_COLUMNS = 6 };
+
 struct sqlite_reader {
     struct wm_reader_head head;
     const char *path; /* for messages */
@@ -31,7 +34,8 @@ struct sqlite_reader {
     int64_t last_ns;
     bool ended;
     sqlite3_stmt *calls;
-    sqlite3_int64 last_call; /* the row of the one that was read last */
+    sqlite3_int64 last_call;        /* the row of the one that was read last */
+    int64_t call_count, most_calls; /* by start: how many were read, and can be */
     struct wm_regions_part regions;
     bool regions_ended;
 };
@@ -255,6 +259,7 @@ static int sqlite_open(void *state, const char *path, size_t run, struct wm_erro
 
     reader->path = wm_text_path(path);
     reader->last_ns = -1;
+    reader->most_calls = wm_sql_most_rows(path, CALL_COLUMNS);
     int status = wm_sql_open_to_read(path, reader->path, &reader->db, err);
     if (status == WM_OK)
         status = wm_sql_check_format(reader->db, reader->path, err);
@@ -459,8 +464,8 @@ static int load_rows(struct sqlite_reader *reader, const char *table, const char
     return status;
 }
 
-/* Begins with the calls that have not been read yet, and reads the paths and threads that
- * they may need. 0 in a file of before there were regions. */
+/* Reads the paths and threads that the calls may need. 0 in a file of before there were
+ * regions. */
 static int begin_regions(struct sqlite_reader *reader, struct wm_error *err)
 {
     static const char *const tables[] = { "region_path", "region_thread", "region_call" };
@@ -480,15 +485,40 @@ static int begin_regions(struct sqlite_reader *reader, struct wm_error *err)
                            "SELECT id, pid, tid, process FROM region_thread"
                            " WHERE run = ? AND id >= ? ORDER BY id",
                            wm_regions_part_next_thread(&reader->regions), read_thread, err);
-    if (status >= 0)
-        status = prepare(reader,
+    return status < 0 ? status : 1;
+}
+
+/* Begins with the calls that have not been read yet. */
+static int select_written(struct sqlite_reader *reader, struct wm_error *err)
+{
+    int status = prepare(reader,
                          "SELECT rowid, path, thread, start_ns, stop_ns, is_open"
                          " FROM region_call WHERE rowid > ? AND run = ? ORDER BY rowid",
                          &reader->calls, err);
+
     if (status < 0)
         return status;
     sqlite3_bind_int64(reader->calls, 1, reader->last_call);
     sqlite3_bind_int64(reader->calls, 2, reader->id);
+    return 1;
+}
+
+/* More rows than the file has room for, which pages that point back at each other give, are
+ * not sorted. OFFSET 0: else SQLite would sort all of them first and count them afterwards.
+ */
+static int select_by_start(struct sqlite_reader *reader, struct wm_error *err)
+{
+    int status =
+        prepare(reader,
+                "SELECT * FROM (SELECT rowid, path, thread, start_ns, stop_ns, is_open"
+                " FROM region_call WHERE run = ? LIMIT ? OFFSET 0)"
+                " ORDER BY start_ns, path, stop_ns",
+                &reader->calls, err);
+
+    if (status < 0)
+        return status;
+    sqlite3_bind_int64(reader->calls, 1, reader->id);
+    sqlite3_bind_int64(reader->calls, 2, reader->most_calls + 1);
     return 1;
 }
 
@@ -501,35 +531,64 @@ static void end_regions(struct sqlite_reader *reader)
         sqlite3_exec(reader->db, "COMMIT", NULL, NULL, NULL);
 }
 
-static int sqlite_regions(void *state, struct wm_region_batch *ret_batch,
-                          struct wm_error *err)
+/* 1, or 0 past the last one. */
+static int next_call(struct sqlite_reader *reader, struct wm_error *err)
 {
-    struct sqlite_reader *reader = state;
-    int result = SQLITE_ROW, status = 1;
     struct wm_error why;
+
+    int result = sqlite3_step(reader->calls);
+    if (result == SQLITE_DONE) {
+        end_regions(reader);
+        return 0;
+    }
+    if (result != SQLITE_ROW)
+        return fail(reader, result, err);
+    int status = read_call(reader, reader->calls, &why);
+    return status < 0 ? wrong_row(reader, "region_call", status, &why, err) : 1;
+}
+
+static int next_batch(struct sqlite_reader *reader,
+                      int (*select)(struct sqlite_reader *, struct wm_error *),
+                      struct wm_region_batch *ret_batch, struct wm_error *err)
+{
+    int status = 1;
 
     if (reader->regions_ended)
         return 0;
     wm_regions_part_next(&reader->regions);
-    if (!reader->calls)
+    if (!reader->calls) {
         status = begin_regions(reader, err);
-    if (status == 0)
-        reader->regions_ended = true;
-    if (status <= 0)
-        return status;
-
-    while (reader->regions.call_count < CALLS_AT_ONCE &&
-           (result = sqlite3_step(reader->calls)) == SQLITE_ROW) {
-        status = read_call(reader, reader->calls, &why);
-        if (status < 0)
-            return wrong_row(reader, "region_call", status, &why, err);
+        reader->regions_ended = status == 0;
+        if (status > 0)
+            status = select(reader, err);
     }
-    if (result != SQLITE_ROW && result != SQLITE_DONE)
-        return fail(reader, result, err);
-    if (result == SQLITE_DONE)
-        end_regions(reader);
+    while (status > 0 && reader->regions.call_count < CALLS_AT_ONCE)
+        status = next_call(reader, err);
+    if (status < 0)
+        return status;
     *ret_batch = wm_regions_part_batch(&reader->regions);
     return !wm_regions_part_is_empty(&reader->regions);
+}
+
+static int sqlite_regions(void *state, struct wm_region_batch *ret_batch,
+                          struct wm_error *err)
+{
+    return next_batch(state, select_written, ret_batch, err);
+}
+
+static int sqlite_calls(void *state, struct wm_region_batch *ret_batch,
+                        struct wm_error *err)
+{
+    struct sqlite_reader *reader = state;
+
+    int status = next_batch(reader, select_by_start, ret_batch, err);
+    if (status > 0)
+        reader->call_count += (int64_t)ret_batch->call_count;
+    if (reader->call_count > reader->most_calls)
+        return wm_fail(err, WM_EFORMAT,
+                       "%s: table region_call: more rows than it has room for",
+                       reader->path);
+    return status;
 }
 
 static void sqlite_close(void *state)
@@ -554,6 +613,7 @@ const struct wm_reader_ops wm_reader_sqlite = {
     .open = sqlite_open,
     .next = sqlite_next,
     .regions = sqlite_regions,
+    .calls = sqlite_calls,
     .more = sqlite_more,
     .close = sqlite_close,
 };
