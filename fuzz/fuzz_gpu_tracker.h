@@ -11,6 +11,7 @@
 #include "fuzz_recording.h"
 #include "record/calls/record_calls.h"
 #include "record/calls/record_timepoints.h"
+#include "wattmeter/analysis.h"
 
 /* A file with a name, for the suffix counts and SQLite looks for others beside it. */
 static char fuzz_folder[] = "/tmp/wattmeter-fuzz-XXXXXX";
@@ -43,15 +44,19 @@ static inline void require_failure(int status, const struct wm_error *err)
 
 static inline void fuzz_tracking(const char *path)
 {
+    struct wm_recording *recording = NULL;
     struct wm_timepoints *timepoints = NULL;
     struct wm_timepoint timepoint;
     struct wm_error err = { 0 };
     int64_t last_ns = INT64_MIN;
     int begun_anew = 0;
 
-    int status = wm_timepoints_open(path, WM_LAST_RUN, &timepoints, &err);
+    int status = wm_recording_open_any(path, WM_LAST_RUN, &recording, &err);
+    if (status == WM_OK)
+        status = wm_timepoints_of_recording(recording, &timepoints, &err);
     if (status < 0) {
         require_failure(status, &err);
+        wm_recording_close(recording);
         return;
     }
     const struct wm_static_data *data = wm_timepoints_static(timepoints);
@@ -72,6 +77,7 @@ static inline void fuzz_tracking(const char *path)
     if (status < 0)
         require_failure(status, &err);
     wm_timepoints_close(timepoints);
+    wm_recording_close(recording);
 }
 
 static inline struct wm_calls *fuzz_open_calls(const char *path)
@@ -94,7 +100,7 @@ static inline void fuzz_sub_tracking(const char *path, const char *target)
 
     unlink(target);
     struct wm_calls *calls = fuzz_open_calls(path);
-    int status = wm_calls_combine(&path, 1, target, NULL, NULL, NULL, &err);
+    int status = wm_sub_tracking_combine(&path, 1, target, NULL, NULL, NULL, &err);
     if (status < 0) {
         /* Or its suffix does not tell what it is. */
         require_failure(status, &err);
@@ -108,7 +114,6 @@ static inline void fuzz_sub_tracking(const char *path, const char *target)
     while (wm_calls_next(calls, &call, &err) > 0) {
         require(wm_calls_next(copy, &again, &err) == 1);
         require(call.start_ns >= last_ns && call.pid >= 0 && call.tid == 0);
-        require(call.path == WM_REGION_NO_PATH);
         last_ns = call.start_ns;
         require(call.is_open ? isnan(call.seconds)
                              : call.stop_ns >= call.start_ns && call.seconds >= 0);

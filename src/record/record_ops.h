@@ -10,10 +10,13 @@
 #ifndef WM_RECORD_OPS_H
 #define WM_RECORD_OPS_H
 
+#include "base/text/base_remarks.h"
 #include "record/record_channel.h"
 #include "record/record_regions.h"
 #include "record/run/record_run.h"
 #include "wattmeter/recording.h"
+
+struct wm_static_data;
 
 struct wm_recorder_ops {
     const char *name;
@@ -111,9 +114,15 @@ struct wm_reader_head {
     size_t channel_count;
     struct wm_gap *gaps;
     size_t gap_count;
+    struct wm_remarks remarks; /* what a person should know of what was read so far */
+
+    /* Of gpu_tracker's tracking file, whose channels are its measurements, in the order of
+     * enum wm_measurement, and whose ticks have times since 1970; several may have one
+     * time. The reader's own; NULL: it is a recording. */
+    const struct wm_static_data *static_data;
 };
 
-/* All but the channels. */
+/* All but the channels and the static data. */
 void wm_reader_head_release(struct wm_reader_head *head);
 
 struct wm_reader_ops {
@@ -124,11 +133,20 @@ struct wm_reader_ops {
     bool (*recognises)(const char *head, size_t length);
     bool (*is_target)(const char *target);
 
+    /* Files of this format are no recordings of ours: what they hold is for the analysis of
+     * blocks alone. */
+    bool is_foreign;
+
     size_t state_size; /* begins with a struct wm_reader_head */
 
     /* `run` counts from 0 or is WM_LAST_RUN; `path` outlives the reader. When
-     * open fails, close() is called. */
+     * open fails, close() is called. WM_ENODEV: the file is not of this format after all,
+     * and one of those further down the table may recognise it. */
     int (*open)(void *state, const char *path, size_t run, struct wm_error *err);
+
+    /* Adds what another file of this format holds, as if both were one; before calls().
+     * May be missing. */
+    int (*add)(void *state, const char *path, struct wm_error *err);
 
     /* As wm_recording_next(); each tick is later than the one before. Readings
      * that are missing are all zero, WM_READING_NONE. */
@@ -178,5 +196,8 @@ extern const struct wm_reader_ops wm_reader_csv;
 extern const struct wm_reader_ops wm_reader_aipm;
 extern const struct wm_reader_ops wm_reader_meter;
 extern const struct wm_reader_ops wm_reader_postgres;
+extern const struct wm_reader_ops wm_reader_gpu_tracker_csv;
+extern const struct wm_reader_ops wm_reader_gpu_tracker_sqlite;
+extern const struct wm_reader_ops wm_reader_sub_tracking;
 
 #endif

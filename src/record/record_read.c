@@ -17,8 +17,9 @@
 #include "record/record_read_join.h"
 
 static const struct wm_reader_ops *const readers[] = {
-    &wm_reader_sqlite, &wm_reader_csv,      &wm_reader_aipm,
-    &wm_reader_meter,  &wm_reader_postgres,
+    &wm_reader_sqlite,          &wm_reader_csv,  &wm_reader_gpu_tracker_sqlite,
+    &wm_reader_gpu_tracker_csv, &wm_reader_aipm, &wm_reader_meter,
+    &wm_reader_postgres,
 };
 
 enum { READER_COUNT = sizeof(readers) / sizeof(readers[0]) };
@@ -68,27 +69,6 @@ static int inspect(const char *path, struct stat *ret_info, struct wm_error *err
     return WM_OK;
 }
 
-static int find_reader(const char *path, const struct wm_reader_ops **ret_ops,
-                       struct wm_error *err)
-{
-    const char *shown = wm_text_path(path);
-    char head[HEAD_SIZE];
-
-    ssize_t length = wm_file_read_at(AT_FDCWD, path, head, sizeof(head));
-    if (length < 0) {
-        errno = (int)-length;
-        return wm_fail_errno(err, shown);
-    }
-    for (size_t i = 0; i < READER_COUNT; i++) {
-        if (readers[i]->recognises && readers[i]->recognises(head, (size_t)length)) {
-            *ret_ops = readers[i];
-            return WM_OK;
-        }
-    }
-    return wm_fail(err, WM_EFORMAT, "%s: %s", shown,
-                   length == 0 ? "empty" : "not a recording of wattmeter");
-}
-
 static const struct wm_reader_ops *find_reader_of_url(const char *path)
 {
     for (size_t i = 0; i < READER_COUNT; i++) {
@@ -112,35 +92,23 @@ int wm_reader_choose_run(const char *path, size_t run, size_t count, size_t *ret
     return WM_OK;
 }
 
-/* Takes `file` over. */
-static int open_file(char *file, size_t run, struct wm_recording **ret_recording,
-                     struct wm_error *err)
+/* Opens `file`, which is copied, as one of that format. `info` is all 0 for a URL. */
+static int open_as(const struct wm_reader_ops *ops, const char *file,
+                   const struct stat *info, size_t run, struct wm_recording **ret_recording,
+                   struct wm_error *err)
 {
-    const struct wm_reader_ops *ops = find_reader_of_url(file);
-    struct wm_recording *recording = NULL;
-    struct stat info = { 0 };
-    int status = WM_OK;
+    struct wm_recording *recording = calloc(1, sizeof(*recording) + ops->state_size);
 
-    if (!ops) {
-        status = inspect(file, &info, err);
-        if (status == WM_OK)
-            status = find_reader(file, &ops, err);
-    }
-    if (status == WM_OK) {
-        recording = calloc(1, sizeof(*recording) + ops->state_size);
-        if (!recording)
-            status = wm_fail(err, WM_ENOMEM, "out of memory");
-    }
-    if (status < 0) {
-        free(file);
-        return status;
+    if (recording)
+        recording->path = strdup(file);
+    if (!recording || !recording->path) {
+        free(recording);
+        return wm_fail(err, WM_ENOMEM, "out of memory");
     }
     recording->ops = ops;
-    recording->path = file;
-    recording->device = info.st_dev;
-    recording->inode = info.st_ino;
-
-    status = ops->open(recording->state, recording->path, run, err);
+    recording->device = info->st_dev;
+    recording->inode = info->st_ino;
+    int status = ops->open(recording->state, recording->path, run, err);
     if (status < 0) {
         wm_recording_close(recording);
         return status;
@@ -149,14 +117,75 @@ static int open_file(char *file, size_t run, struct wm_recording **ret_recording
     return WM_OK;
 }
 
-int wm_recording_open(const char *path, size_t run, struct wm_recording **ret_recording,
-                      struct wm_error *err)
+/* Asks those who know the first bytes, until one knows the rest. */
+static int open_file(const char *file, size_t run, bool also_foreign,
+                     struct wm_recording **ret_recording, struct wm_error *err)
 {
+    const char *shown = wm_text_path(file);
+    char head[HEAD_SIZE];
+    int status = WM_ENODEV;
+    struct stat info;
+
+    int inspected = inspect(file, &info, err);
+    if (inspected < 0)
+        return inspected;
+    ssize_t length = wm_file_read_at(AT_FDCWD, file, head, sizeof(head));
+    if (length < 0) {
+        errno = (int)-length;
+        return wm_fail_errno(err, shown);
+    }
+    wm_fail(err, WM_EFORMAT, "%s: %s", shown,
+            length == 0 ? "empty" : "not a recording of wattmeter");
+    for (size_t i = 0; i < READER_COUNT && status == WM_ENODEV; i++) {
+        bool is_asked = readers[i]->recognises && (also_foreign || !readers[i]->is_foreign);
+        if (is_asked && readers[i]->recognises(head, (size_t)length))
+            status = open_as(readers[i], file, &info, run, ret_recording, err);
+    }
+    return status == WM_ENODEV ? WM_EFORMAT : status;
+}
+
+static int open_any(const char *path, size_t run, bool also_foreign,
+                    struct wm_recording **ret_recording, struct wm_error *err)
+{
+    const struct stat no_file = { 0 };
     char *file = find_file(path);
 
     if (!file)
         return wm_fail(err, WM_ENOMEM, "out of memory");
-    return open_file(file, run, ret_recording, err);
+    const struct wm_reader_ops *ops = find_reader_of_url(file);
+    int status = ops ? open_as(ops, file, &no_file, run, ret_recording, err)
+                     : open_file(file, run, also_foreign, ret_recording, err);
+    free(file);
+    return status;
+}
+
+int wm_recording_open(const char *path, size_t run, struct wm_recording **ret_recording,
+                      struct wm_error *err)
+{
+    return open_any(path, run, false, ret_recording, err);
+}
+
+int wm_recording_open_any(const char *path, size_t run, struct wm_recording **ret_recording,
+                          struct wm_error *err)
+{
+    return open_any(path, run, true, ret_recording, err);
+}
+
+int wm_recording_open_files(const struct wm_reader_ops *ops, const char *const *paths,
+                            size_t count, struct wm_recording **ret_recording,
+                            struct wm_error *err)
+{
+    const struct stat none = { 0 };
+    struct wm_recording *recording = NULL;
+
+    int status = open_as(ops, paths[0], &none, WM_LAST_RUN, &recording, err);
+    for (size_t i = 1; i < count && status == WM_OK; i++)
+        status = ops->add(recording->state, paths[i], err);
+    if (status < 0)
+        wm_recording_close(recording);
+    else
+        *ret_recording = recording;
+    return status;
 }
 
 int wm_recording_join_meter(struct wm_recording *recording, const char *path,
@@ -205,6 +234,7 @@ void wm_reader_head_release(struct wm_reader_head *head)
     wm_run_release(&head->run);
     wm_result_release(&head->result);
     free(head->gaps);
+    wm_remarks_release(&head->remarks);
 }
 
 static const struct wm_reader_head *head_of(const struct wm_recording *recording)
@@ -256,6 +286,16 @@ int wm_recording_next(struct wm_recording *recording, struct wm_tick *ret_tick,
     if (wm_recording_check_stop(recording, err) < 0)
         return WM_ECANCELED;
     return recording->ops->next(recording->state, ret_tick, err);
+}
+
+const struct wm_static_data *wm_recording_static_data(const struct wm_recording *recording)
+{
+    return head_of(recording)->static_data;
+}
+
+const char *wm_recording_remark(const struct wm_recording *recording, size_t index)
+{
+    return wm_remarks_get(&head_of(recording)->remarks, index);
 }
 
 const struct wm_run *wm_recording_run(const struct wm_recording *recording)

@@ -8,6 +8,26 @@
 
 #include "record/record.h"
 
+struct wm_reader_ops;
+struct wm_static_data;
+
+/* As wm_recording_open(), and gpu_tracker's tracking files as well. */
+int wm_recording_open_any(const char *path, size_t run, struct wm_recording **ret_recording,
+                          struct wm_error *err);
+
+/* Files of that format, whatever they look like, as if they were one; there is at least
+ * one. */
+int wm_recording_open_files(const struct wm_reader_ops *ops, const char *const *paths,
+                            size_t count, struct wm_recording **ret_recording,
+                            struct wm_error *err);
+
+/* Of gpu_tracker's tracking file, whose ticks are its timepoints; NULL: it is a recording
+ * of ours. */
+const struct wm_static_data *wm_recording_static_data(const struct wm_recording *recording);
+
+/* What a person should know of what was read so far: the index-th of it, or NULL. */
+const char *wm_recording_remark(const struct wm_recording *recording, size_t index);
+
 const struct wm_run *wm_recording_run(const struct wm_recording *recording);
 
 /* NULL when the writer was killed before it could say. */

@@ -13,6 +13,10 @@
 #include "base/base_error.h"
 #include "region/drain/region_calls.h"
 
+/* The stop of a call of which not even that is known when it became known that it would
+ * not come. */
+#define WM_CALL_NEVER_STOPS INT64_MAX
+
 /* A call of a region that is over. */
 struct wm_region_record {
     int64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */
@@ -26,6 +30,7 @@ struct wm_region_batch {
     const struct wm_region_path *paths; /* of first_path and so on */
     const struct wm_region_thread *threads;
     const struct wm_region_record *calls;
+    const double *seconds; /* that each call took, by the file's own numbers; or NULL */
     uint32_t first_path, path_count;
     uint32_t first_thread, thread_count;
     size_t call_count;

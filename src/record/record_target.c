@@ -217,7 +217,7 @@ static char *name_beside(const char *path, const char *word, uint64_t number)
     return name;
 }
 
-char *wm_target_draft_name(const char *path)
+static char *wm_target_draft_name(const char *path)
 {
     return name_beside(path, "new", (uint64_t)wm_clock_monotonic_ns());
 }
@@ -402,7 +402,7 @@ int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_
     return status;
 }
 
-int wm_target_give_name(const char *draft, const char *path, struct wm_error *err)
+static int wm_target_give_name(const char *draft, const char *path, struct wm_error *err)
 {
     struct stat info;
 

@@ -51,13 +51,6 @@ int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_
  * stays, otherwise it goes. The status of both. */
 int wm_target_finish(struct wm_target *target, int status, struct wm_error *err);
 
-/* What a file is called until it is whole: a name in the folder of `path`, short enough for
- * any. The caller's to free; NULL when out of memory. */
-char *wm_target_draft_name(const char *path);
-
-/* Gives a file its name, unless somebody else has taken that meanwhile. */
-int wm_target_give_name(const char *draft, const char *path, struct wm_error *err);
-
 /* The new recording stays, whatever comes. */
 void wm_target_keep(struct wm_target *target);
 

@@ -7,8 +7,8 @@
 
 #include "analyze/analyze.h"
 #include "made_report.h"
-#include "record/calls/record_calls.h"
 #include "record/record_read.h"
+#include "test_calls.h"
 
 #define MOST_EDGES 64
 
@@ -108,7 +108,7 @@ static void test_same(void **state)
     struct wm_error err;
 
     (void)state;
-    assert_int_equal(wm_calls_open_recording(path, WM_LAST_RUN, &live.calls, &err), WM_OK);
+    assert_int_equal(open_calls(path, WM_LAST_RUN, &live.calls, &err), WM_OK);
     while (wm_calls_next(live.calls, &call, &err) > 0) {
         add_edge(&live, &call, true);
         add_edge(&live, &call, false);
@@ -131,7 +131,7 @@ static void test_before_the_run(void **state)
     struct wm_error err;
 
     (void)state;
-    assert_int_equal(wm_calls_open_recording(path, WM_LAST_RUN, &live.calls, &err), WM_OK);
+    assert_int_equal(open_calls(path, WM_LAST_RUN, &live.calls, &err), WM_OK);
     struct wm_call next;
     int64_t longest_ns = 0;
     while (wm_calls_next(live.calls, &next, &err) > 0) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_record_regions.c - regions in recordings: written, exported and read back, in
  * whatever format; and what a file may say of them that is not so. */
+#include "test_calls.h"
 #include "test_record_fixture.h"
 
 #include <jansson.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include "record/calls/record_calls.h"
 #include "record/record_ops.h"
 #include "record/record_regions.h"
 #include "wattmeter/report.h"
@@ -124,7 +124,7 @@ static void assert_regions(const char *path, size_t run)
     struct wm_error err = { 0 };
     struct wm_call call;
 
-    assert_ok(wm_calls_open_recording(path, run, &read, &err));
+    assert_ok(open_calls(path, run, &read, &err));
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
         const struct wm_region_record *expected = &calls[order[i]];
         if (wm_calls_next(read, &call, &err) != 1)
@@ -235,7 +235,7 @@ static void test_export_without(void **state)
 
     record_regions(path, WM_RECORD_NEW);
     export(path, folder);
-    assert_int_equal(wm_calls_open_recording(folder, WM_LAST_RUN, &read, &err), WM_ENODEV);
+    assert_int_equal(open_calls(folder, WM_LAST_RUN, &read, &err), WM_ENODEV);
 }
 
 static void test_json(void **state)
@@ -314,7 +314,7 @@ static void test_append(void **state)
     assert_regions(path, 2);
     struct wm_calls *read = NULL;
     struct wm_error err;
-    assert_int_equal(wm_calls_open_recording(path, 1, &read, &err), WM_ENODEV);
+    assert_int_equal(open_calls(path, 1, &read, &err), WM_ENODEV);
     assert_int_equal(sql_number(path, "SELECT count(*) FROM region WHERE run = 3"),
                      ARRAY_LEN(calls));
     assert_int_equal(
@@ -342,11 +342,11 @@ static void test_append_to_older(void **state)
 
     record_fixture(path, WM_RECORD_NEW, 3);
     sql_run(path, OLD_REGION);
-    assert_int_equal(wm_calls_open_recording(path, 0, &read, &err), WM_ENODEV);
+    assert_int_equal(open_calls(path, 0, &read, &err), WM_ENODEV);
     record_regions(path, WM_RECORD_APPEND);
     assert_regions(path, 1);
     assert_int_equal(sql_number(path, "SELECT count(*) FROM region"), ARRAY_LEN(calls));
-    assert_int_equal(wm_calls_open_recording(path, 0, &read, &err), WM_ENODEV);
+    assert_int_equal(open_calls(path, 0, &read, &err), WM_ENODEV);
 
     path = fixture_path(state, "filled.sqlite");
     record_fixture(path, WM_RECORD_NEW, 3);
@@ -365,9 +365,8 @@ static void test_old_versions(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(files); i++)
-        assert_int_equal(
-            wm_calls_open_recording(test_source_path(files[i]), WM_LAST_RUN, &read, &err),
-            WM_ENODEV);
+        assert_int_equal(open_calls(test_source_path(files[i]), WM_LAST_RUN, &read, &err),
+                         WM_ENODEV);
     assert_regions(test_source_path("tests/data/recordings/v1-regions.sqlite"),
                    WM_LAST_RUN);
     assert_regions(test_source_path("tests/data/recordings/v2.csv"), WM_LAST_RUN);
@@ -423,7 +422,7 @@ static void test_many(void **state)
         struct wm_calls *read = NULL;
         struct wm_call call;
         int64_t last_ns = 0, total = 0, count = 0;
-        assert_ok(wm_calls_open_recording(file, WM_LAST_RUN, &read, &err));
+        assert_ok(open_calls(file, WM_LAST_RUN, &read, &err));
         while (wm_calls_next(read, &call, &err) == 1) {
             assert_true(call.monotonic_start_ns >= last_ns);
             last_ns = call.monotonic_start_ns;
@@ -478,7 +477,7 @@ static int read_regions(const char *path, size_t *ret_calls, struct wm_error *er
     struct wm_call call;
 
     *ret_calls = 0;
-    int status = wm_calls_open_recording(path, WM_LAST_RUN, &read, err);
+    int status = open_calls(path, WM_LAST_RUN, &read, err);
     while (status >= 0 && (status = wm_calls_next(read, &call, err)) > 0)
         (*ret_calls)++;
     wm_calls_close(read);

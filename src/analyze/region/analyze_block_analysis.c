@@ -19,6 +19,7 @@
 #define NO_CALL UINT64_MAX
 
 struct join {
+    struct wm_recording *recording;
     struct wm_timepoints *timepoints;
     struct wm_calls *calls; /* NULL: there are none */
     struct wm_edges *edges; /* likewise */
@@ -153,8 +154,8 @@ static int open_calls(struct join *join, const struct wm_analysis_input *input,
     if (input->sub_tracking_count > 0)
         status = wm_calls_open_files(input->sub_tracking, input->sub_tracking_count,
                                      &join->calls, err);
-    else if (wm_timepoints_is_recording(join->timepoints))
-        status = wm_calls_open_recording(input->tracking, input->run, &join->calls, err);
+    else if (!wm_recording_static_data(join->recording))
+        status = wm_calls_of_recording(join->recording, &join->calls, err);
 
     if (status == WM_OK)
         return wm_edges_new(join->calls, &join->edges, err);
@@ -173,7 +174,7 @@ static int next_edge(struct join *join, struct wm_error *err)
  * it has no timepoints, as there; in a recording it went on up to its end. */
 static bool is_lost(const struct wm_call *call)
 {
-    return call->is_open && call->path == WM_REGION_NO_PATH;
+    return call->is_open && call->stop_ns == WM_CALL_NEVER_STOPS;
 }
 
 static int open_call(struct join *join, struct wm_error *err)
@@ -249,13 +250,13 @@ static int join_all(struct join *join, struct wm_error *err)
     return status;
 }
 
-/* All but the timepoints. */
+/* All but the recording and its timepoints. */
 static void forget(struct join *join)
 {
     wm_blocks_free(join->blocks);
     wm_edges_free(join->edges);
     wm_calls_close(join->calls);
-    *join = (struct join) { .timepoints = join->timepoints };
+    *join = (struct join) { .recording = join->recording, .timepoints = join->timepoints };
 }
 
 static int join_once(struct join *join, const struct wm_analysis_input *input,
@@ -288,7 +289,7 @@ static int remark(const struct join *join, const struct wm_analysis_input *input
     int status = WM_OK;
 
     for (size_t i = 0;
-         status == WM_OK && (text = wm_timepoints_remark(join->timepoints, i)) != NULL; i++)
+         status == WM_OK && (text = wm_recording_remark(join->recording, i)) != NULL; i++)
         status = wm_remarks_add(remarks, "%s", text);
     for (size_t i = 0;
          status == WM_OK && join->calls && (text = wm_calls_remark(join->calls, i)) != NULL;
@@ -337,22 +338,16 @@ static void link_regions(struct wm_block_analysis *analysis)
     }
 }
 
-/* What only one of our recordings tells. */
-static int take_recording(const struct wm_analysis_input *input, bool with_report,
-                          struct wm_block_analysis *analysis, struct wm_error *err)
+/* The report takes the ticks once more. */
+static int take_report(const struct wm_analysis_input *input,
+                       struct wm_block_analysis *analysis, struct wm_error *err)
 {
-    bool has_gpus = analysis->static_data.expected_gpus != 0;
     struct wm_recording *recording;
 
-    if (!has_gpus && !with_report)
-        return WM_OK;
     int status = wm_recording_open(input->tracking, input->run, &recording, err);
     if (status < 0)
         return status;
-    if (has_gpus)
-        analysis->gpu_origin = gpu_origin_of(recording);
-    if (with_report)
-        status = wm_report_from_recording(recording, &analysis->report, err);
+    status = wm_report_from_recording(recording, &analysis->report, err);
     wm_recording_close(recording);
     if (analysis->report && input->sub_tracking_count == 0)
         link_regions(analysis);
@@ -362,8 +357,10 @@ static int take_recording(const struct wm_analysis_input *input, bool with_repor
 static int join_streams(struct join *join, const struct wm_analysis_input *input,
                         struct wm_error *err)
 {
-    int status = wm_timepoints_open(input->tracking, input->run, &join->timepoints, err);
+    int status = wm_recording_open_any(input->tracking, input->run, &join->recording, err);
 
+    if (status == WM_OK)
+        status = wm_timepoints_of_recording(join->recording, &join->timepoints, err);
     if (status == WM_OK)
         status = join_once(join, input, err);
     if (status == WM_TIMEPOINTS_ANEW) {
@@ -387,9 +384,11 @@ static int analyze(struct join *join, const struct wm_analysis_input *input,
                                   stray, ret_analysis, err);
     if (status == WM_OK && remark(join, input, &(*ret_analysis)->remarks) < 0)
         status = no_memory(err);
-    if (status == WM_OK && wm_timepoints_is_recording(join->timepoints))
-        status = take_recording(input, with_report, *ret_analysis, err);
-    return status;
+    if (status < 0 || wm_recording_static_data(join->recording))
+        return status;
+    if ((*ret_analysis)->static_data.expected_gpus != 0)
+        (*ret_analysis)->gpu_origin = gpu_origin_of(join->recording);
+    return with_report ? take_report(input, *ret_analysis, err) : WM_OK;
 }
 
 int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_report,
@@ -401,6 +400,7 @@ int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_repo
     int status = analyze(&join, input, with_report, &analysis, err);
     forget(&join);
     wm_timepoints_close(join.timepoints);
+    wm_recording_close(join.recording);
     if (status < 0)
         wm_block_analysis_free(analysis);
     else
@@ -417,11 +417,4 @@ int wm_block_analysis_new(const struct wm_analysis_input *input,
 const char *wm_block_analysis_remark(const struct wm_block_analysis *analysis, size_t index)
 {
     return wm_remarks_get(&analysis->remarks, index);
-}
-
-int wm_sub_tracking_combine(const char *const *paths, size_t count, const char *target,
-                            void (*tell)(void *opaque, const char *remark), void *opaque,
-                            const volatile sig_atomic_t *stop, struct wm_error *err)
-{
-    return wm_calls_combine(paths, count, target, tell, opaque, stop, err);
 }

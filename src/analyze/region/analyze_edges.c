@@ -126,8 +126,6 @@ static void open_next(struct wm_edges *edges, struct wm_call_edge *ret_edge)
     opened->call.name = NULL;
     opened->kind = call->is_open ? WM_REGION_BREAKS_OFF : WM_REGION_CLOSES;
     opened->when_ns = call->stop_ns > call->start_ns ? call->stop_ns : call->start_ns;
-    if (call->is_open && call->path == WM_REGION_NO_PATH)
-        opened->when_ns = WM_EDGES_END;
     edges->has_opened = true;
     edges->has_next = false;
 }

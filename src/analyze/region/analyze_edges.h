@@ -19,7 +19,7 @@
 #include "record/calls/record_calls.h"
 
 /* Later than anything: when a call breaks off of which nobody knows more. */
-#define WM_EDGES_END INT64_MAX
+#define WM_EDGES_END WM_CALL_NEVER_STOPS
 
 struct wm_call_edge {
     int64_t when_ns; /* of a call that breaks off: when a recording says that this became */

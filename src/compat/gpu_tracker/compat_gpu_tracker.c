@@ -11,6 +11,29 @@
 
 enum { UNITS = 3 };
 
+const char *const wm_static_names[WM_STATIC_COUNT] = {
+    [WM_STATIC_RAM_UNIT] = "ram_unit",
+    [WM_STATIC_GPU_RAM_UNIT] = "gpu_ram_unit",
+    [WM_STATIC_TIME_UNIT] = "time_unit",
+    [WM_STATIC_RAM_CAPACITY] = "ram_system_capacity",
+    [WM_STATIC_GPU_RAM_CAPACITY] = "gpu_ram_system_capacity",
+    [WM_STATIC_SYSTEM_CORES] = "system_core_count",
+    [WM_STATIC_EXPECTED_CORES] = "n_expected_cores",
+    [WM_STATIC_GPUS] = "system_gpu_count",
+    [WM_STATIC_EXPECTED_GPUS] = "n_expected_gpus",
+};
+
+const char *const wm_memory_units[] = { "bytes",     "kilobytes", "megabytes",
+                                        "gigabytes", "terabytes", NULL };
+const char *const wm_time_units[] = { "seconds", "minutes", "hours", "days", NULL };
+
+void wm_timepoint_columns(const char **ret_names)
+{
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        ret_names[i] = wm_measurement_name((enum wm_measurement)i);
+    ret_names[WM_TIMESTAMP] = "timestamp";
+}
+
 /* The unit that text[0..length) names, of `names`; `ret_size` (may be NULL) gets its size
  * in bytes. NULL where it is none. */
 static const char *find_unit(const char *const *names, const char *text, size_t length,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_timepoints.h - a file as gpu_tracker's analysis sees it: timepoints with its 21
- * measurements, and static data. Reads gpu_tracker's tracking files and our recordings.
+ * record_timepoints.h - a recording as gpu_tracker's analysis sees it: timepoints with its
+ * 21 measurements, and static data. Those of gpu_tracker's tracking files stand there as
+ * they are; those of our recordings are computed from the ticks.
  */
 #ifndef WM_RECORD_TIMEPOINTS_H
 #define WM_RECORD_TIMEPOINTS_H
@@ -18,10 +19,9 @@ struct wm_static_data {
 
 struct wm_timepoints;
 
-/* `run` is of a recording with several; WM_LAST_RUN. WM_EFORMAT with the line of what is
- * broken. */
-int wm_timepoints_open(const char *path, size_t run, struct wm_timepoints **ret_timepoints,
-                       struct wm_error *err);
+/* `recording` stands at its start; it stays the caller's and outlives the result. */
+int wm_timepoints_of_recording(struct wm_recording *recording,
+                               struct wm_timepoints **ret_timepoints, struct wm_error *err);
 
 /* In the units of wm_timepoints_static(), times since 1970 in UTC, in the order of time. 1
  * and `ret_timepoint`, 0 past the last one. WM_TIMEPOINTS_ANEW, once at most: the file is
@@ -32,12 +32,6 @@ int wm_timepoints_next(struct wm_timepoints *timepoints, struct wm_timepoint *re
                        struct wm_error *err);
 
 const struct wm_static_data *wm_timepoints_static(const struct wm_timepoints *timepoints);
-
-/* Whether it is one of our recordings, whose regions wm_calls_open_recording() has. */
-bool wm_timepoints_is_recording(const struct wm_timepoints *timepoints);
-
-/* What a person should know of what was read so far: the index-th of it, or NULL. */
-const char *wm_timepoints_remark(const struct wm_timepoints *timepoints, size_t index);
 
 /* Accepts NULL. */
 void wm_timepoints_close(struct wm_timepoints *timepoints);

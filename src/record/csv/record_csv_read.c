@@ -358,6 +358,19 @@ static int next_tick_row(struct csv_reader *reader, char **ret_line, size_t *ret
     return status;
 }
 
+/* Past the last whole line: 0. */
+static int note_tail(struct csv_reader *reader, struct wm_error *err)
+{
+    char *rest;
+
+    if (reader->head.remarks.count == 0 && wm_lines_rest(&reader->lines, &rest) > 0 &&
+        wm_remarks_add(&reader->head.remarks,
+                       "%s:%zu: the last line was cut off, and is left out", reader->path,
+                       reader->lines.number) < 0)
+        return out_of_memory(reader, err);
+    return 0;
+}
+
 static int csv_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
 {
     struct csv_reader *reader = state;
@@ -366,11 +379,9 @@ static int csv_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
     char *line = NULL;
     size_t length = 0;
 
-    if (reader->cell_count == 0)
-        return 0;
-    int status = next_tick_row(reader, &line, &length, err);
+    int status = reader->cell_count > 0 ? next_tick_row(reader, &line, &length, err) : 0;
     if (status <= 0)
-        return status;
+        return status < 0 ? status : note_tail(reader, err);
     status = read_row(reader, line, length, &when_ns, err);
     if (status < 0)
         return status;

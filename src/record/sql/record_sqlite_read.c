@@ -253,6 +253,19 @@ static int prepare_samples(struct sqlite_reader *reader, const char *condition,
     return status;
 }
 
+/* WM_ENODEV: it is a database of somebody else's. */
+static int check_format(const struct sqlite_reader *reader, struct wm_error *err)
+{
+    sqlite3_int64 id = 0;
+
+    int status =
+        wm_sql_number(reader->db, "PRAGMA application_id", reader->path, &id, err);
+    if (status < 0)
+        return status;
+    status = wm_sql_check_format(reader->db, reader->path, err);
+    return id == WM_SQL_APPLICATION_ID ? status : WM_ENODEV;
+}
+
 static int sqlite_open(void *state, const char *path, size_t run, struct wm_error *err)
 {
     struct sqlite_reader *reader = state;
@@ -262,7 +275,7 @@ static int sqlite_open(void *state, const char *path, size_t run, struct wm_erro
     reader->most_calls = wm_sql_most_rows(path, CALL_COLUMNS);
     int status = wm_sql_open_to_read(path, reader->path, &reader->db, err);
     if (status == WM_OK)
-        status = wm_sql_check_format(reader->db, reader->path, err);
+        status = check_format(reader, err);
     if (status == WM_OK)
         status = check_tables(reader, err);
     if (status == WM_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_timepoints_sqlite.c - gpu_tracker's tracking file in SQLite: the tables
- * `static_data` and `data`, which our recordings have too.
+ * compat_gpu_tracker_read_sqlite.c - reading gpu_tracker's tracking file in SQLite: the
+ * tables `static_data` and `data`.
  *
  * Rows are in the order of time unless the clock was set back while gpu_tracker wrote
  * them. Only when that shows is SQLite asked to sort them.
@@ -12,17 +12,16 @@
 
 #include "base/text/base_number.h"
 #include "base/text/base_utf8.h"
-#include "record/calls/record_timepoints_ahead.h"
-#include "record/calls/record_timepoints_ops.h"
-#include "record/record_ops.h"
+#include "compat/gpu_tracker/compat_gpu_tracker_ahead.h"
+#include "compat/gpu_tracker/compat_gpu_tracker_read.h"
 #include "record/sql/record_sql_read.h"
 
 /* Not `rowid`, which some column may be called. */
 #define IN_RANGE " WHERE data._rowid_ BETWEEN ? AND ?"
 
 struct sqlite {
-    struct wm_timepoints base;
-    char *path;
+    struct wm_tracking_reader base;
+    const char *path;
     const char *shown; /* in messages */
     sqlite3 *db;
     char *sql;
@@ -66,7 +65,7 @@ static int read_static(struct sqlite *sqlite, sqlite3_stmt *statement, struct wm
         return wm_sql_fail(sqlite->db, result, sqlite->shown, err);
     for (int i = 0; i < WM_STATIC_COUNT; i++) {
         if (!value_text(statement, i, text, sizeof(text)) ||
-            !wm_static_set(&sqlite->base.static_data, (enum wm_static_column)i, text))
+            !wm_tracking_reader_set(&sqlite->base, (enum wm_static_column)i, text))
             return wm_fail(err, WM_EFORMAT, "%s: table static_data: '%s' is not %s",
                            sqlite->shown, text, wm_static_names[i]);
     }
@@ -162,60 +161,37 @@ static int sort(struct sqlite *sqlite, struct wm_error *err)
     return status < 0 ? status : 2;
 }
 
-static int sqlite_next(struct wm_timepoints *timepoints, struct wm_timepoint *ret_timepoint,
-                       struct wm_error *err)
+static int sqlite_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
 {
-    struct sqlite *sqlite = (struct sqlite *)timepoints;
+    struct sqlite *sqlite = state;
+    struct wm_timepoint timepoint;
 
-    int status = sqlite->rows ? wm_ahead_next(sqlite->rows, ret_timepoint, err) : 0;
+    int status = sqlite->rows ? wm_ahead_next(sqlite->rows, &timepoint, err) : 0;
     if (status <= 0)
         return status;
     if (sqlite->row_count++ == sqlite->most_rows)
         return wm_fail(err, WM_EFORMAT, "%s: table data: more rows than it has room for",
                        sqlite->shown);
-    if (ret_timepoint->when_ns < sqlite->last_ns) {
-        /* Our own times are those of a clock that nobody sets. */
-        if (sqlite->base.is_recording || sqlite->is_sorted)
-            return wm_fail(err, WM_EFORMAT, "%s: table data: earlier than the row before",
-                           sqlite->shown);
-        return sort(sqlite, err);
-    }
-    sqlite->last_ns = ret_timepoint->when_ns;
+    if (timepoint.when_ns < sqlite->last_ns)
+        return sqlite->is_sorted
+                   ? wm_fail(err, WM_EFORMAT, "%s: table data: earlier than the row before",
+                             sqlite->shown)
+                   : sort(sqlite, err);
+    sqlite->last_ns = timepoint.when_ns;
+    *ret_tick = wm_tracking_reader_tick(&sqlite->base, &timepoint);
     return 1;
 }
 
-static void sqlite_close(struct wm_timepoints *timepoints)
+static void sqlite_close(void *state)
 {
-    struct sqlite *sqlite = (struct sqlite *)timepoints;
+    struct sqlite *sqlite = state;
 
     wm_ahead_close(sqlite->rows);
     if (sqlite->db) {
         sqlite3_free(sqlite->sql);
         sqlite3_close(sqlite->db);
     }
-    free(sqlite->path);
-    free(sqlite);
-}
-
-static const struct wm_timepoints_ops sqlite_ops = {
-    .next = sqlite_next,
-    .close = sqlite_close,
-};
-
-/* Whose file it is, and of how many runs. */
-static int look(struct sqlite *sqlite, size_t *ret_runs, struct wm_error *err)
-{
-    sqlite3_int64 id = 0, runs = 1;
-
-    int status = number(sqlite, "PRAGMA application_id", &id, err);
-    sqlite->base.is_recording = id == WM_SQL_APPLICATION_ID;
-    if (status == WM_OK && sqlite->base.is_recording) {
-        status = wm_sql_check_format(sqlite->db, sqlite->shown, err);
-        if (status == WM_OK)
-            status = number(sqlite, "SELECT count(*) FROM run", &runs, err);
-    }
-    *ret_runs = (size_t)runs;
-    return status;
+    wm_reader_head_release(&sqlite->base.head);
 }
 
 /* gpu_tracker makes the table with its first row. */
@@ -234,36 +210,28 @@ static int load_data(struct sqlite *sqlite, struct wm_error *err)
     return status < 0 ? status : begin(sqlite, err);
 }
 
-int wm_timepoints_open_sqlite(const char *path, size_t run,
-                              struct wm_timepoints **ret_timepoints, struct wm_error *err)
+static int sqlite_open(void *state, const char *path, size_t run, struct wm_error *err)
 {
-    size_t runs = 0, index = 0;
+    struct sqlite *sqlite = state;
+    size_t index = 0;
 
-    struct sqlite *sqlite = calloc(1, sizeof(*sqlite));
-    if (!sqlite)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
-    sqlite->base.ops = &sqlite_ops;
-    sqlite->path = strdup(path);
-    sqlite->shown = wm_text_path(sqlite->path ? sqlite->path : "");
-    int status = sqlite->path
-                     ? wm_sql_open_to_read(sqlite->path, sqlite->shown, &sqlite->db, err)
-                     : wm_fail(err, WM_ENOMEM, "out of memory");
+    wm_tracking_reader_init(&sqlite->base);
+    sqlite->path = path;
+    sqlite->shown = wm_text_path(path);
+    int status = wm_sql_open_to_read(path, sqlite->shown, &sqlite->db, err);
     if (status == WM_OK)
-        status = look(sqlite, &runs, err);
-    if (status == WM_OK && runs > 1) {
-        sqlite_close(&sqlite->base);
-        return WM_OK;
-    }
-    if (status == WM_OK)
-        status = wm_reader_choose_run(sqlite->shown, run, runs, &index, err);
+        status = wm_reader_choose_run(sqlite->shown, run, 1, &index, err);
     if (status == WM_OK)
         status = load_static(sqlite, err);
-    if (status == WM_OK)
-        status = load_data(sqlite, err);
-    if (status < 0) {
-        sqlite_close(&sqlite->base);
-        return status;
-    }
-    *ret_timepoints = &sqlite->base;
-    return WM_OK;
+    return status < 0 ? status : load_data(sqlite, err);
 }
+
+const struct wm_reader_ops wm_reader_gpu_tracker_sqlite = {
+    .name = "gpu_tracker's SQLite",
+    .is_foreign = true,
+    .recognises = wm_sql_is_database,
+    .state_size = sizeof(struct sqlite),
+    .open = sqlite_open,
+    .next = sqlite_next,
+    .close = sqlite_close,
+};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_timepoints_ahead.h - the rows of gpu_tracker's table `data` in an SQLite database,
- * read in blocks. Of a long table two threads read the next few blocks, for SQLite takes
- * longer to hand out a row than the analysis to use it.
+ * compat_gpu_tracker_ahead.h - the rows of gpu_tracker's table `data` in an SQLite
+ * database, read in blocks. Of a long table two threads read the next few blocks, for
+ * SQLite takes longer to hand out a row than the analysis to use it.
  */
-#ifndef WM_RECORD_TIMEPOINTS_AHEAD_H
-#define WM_RECORD_TIMEPOINTS_AHEAD_H
+#ifndef WM_COMPAT_GPU_TRACKER_AHEAD_H
+#define WM_COMPAT_GPU_TRACKER_AHEAD_H
 
 #include "record/calls/record_timepoint.h"
 #include "record/sql/record_sql.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_sub_tracking.c - gpu_tracker's sub-tracking file, row by row. */
-#include "record/calls/record_sub_tracking.h"
+/* compat_sub_tracking.c - gpu_tracker's sub-tracking file, row by row. */
+#include "compat/gpu_tracker/compat_sub_tracking.h"
 
 #include <string.h>
 

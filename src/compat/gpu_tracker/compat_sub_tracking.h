@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_sub_tracking.h - gpu_tracker's sub-tracking file, row by row: a CSV file, or an
+ * compat_sub_tracking.h - gpu_tracker's sub-tracking file, row by row: a CSV file, or an
  * SQLite database with a table `data`. Rows come as they stand in the file.
  *
  * All zero is a closed file. The path is borrowed.
  */
-#ifndef WM_RECORD_SUB_TRACKING_H
-#define WM_RECORD_SUB_TRACKING_H
+#ifndef WM_COMPAT_SUB_TRACKING_H
+#define WM_COMPAT_SUB_TRACKING_H
 
 #include <stdbool.h>
 #include <stdint.h>

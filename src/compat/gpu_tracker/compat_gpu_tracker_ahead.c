@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_timepoints_ahead.c - rows of a database, read in blocks by threads. */
-#include "record/calls/record_timepoints_ahead.h"
+/* compat_gpu_tracker_ahead.c - rows of a database, read in blocks by threads. */
+#include "compat/gpu_tracker/compat_gpu_tracker_ahead.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_export_sub_tracking.c - the regions of a recording as gpu_tracker's sub-tracking
+ * compat_sub_tracking_export.c - the regions of a recording as gpu_tracker's sub-tracking
  * file.
  *
  * Its reader knows processes and names, no threads: of a name in a process it takes the
@@ -16,27 +16,14 @@
 #include "base/base_array.h"
 #include "base/base_map.h"
 #include "base/text/base_names.h"
-#include "base/text/base_out.h"
 #include "base/text/base_utf8.h"
+#include "compat/gpu_tracker/compat_sub_tracking_write.h"
 #include "record/calls/record_calls.h"
 #include "record/calls/record_timepoint.h"
 #include "record/record_read.h"
-#include "record/record_target.h"
-#include "record/sql/record_sql.h"
-#include "region/mark/region_file.h"
 
 /* From one number of a process to the next that stands for it; no pid is as large. */
 #define LANE_STEP INT64_C(10000000)
-
-/* A row of the file is a start or a stop. */
-struct sub_file {
-    const char *path;  /* for messages */
-    struct wm_out out; /* CSV */
-    char *line;
-    size_t line_room;
-    sqlite3 *db; /* SQLite; NULL: CSV */
-    sqlite3_stmt *insert;
-};
 
 /* Calls of one name in one process that do not overlap. */
 struct lane {
@@ -73,98 +60,13 @@ struct calls {
     size_t open_count, open_room;
 };
 
-static int out_of_memory(const struct sub_file *file, struct wm_error *err)
+static int out_of_memory(const struct wm_target *target, struct wm_error *err)
 {
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", file->path);
+    return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(target->path));
 }
 
-static void csv_close(void *state)
-{
-    struct sub_file *file = state;
-
-    wm_out_close(&file->out);
-    free(file->line);
-}
-
-static int csv_open(void *state, const char *path, const struct wm_run *run,
-                    const struct wm_channel *channels, size_t count, struct wm_error *err)
-{
-    struct sub_file *file = state;
-
-    (void)run, (void)channels, (void)count;
-    file->path = wm_text_path(path);
-    int status = wm_out_open(&file->out, path, err);
-    if (status == WM_OK)
-        wm_out_text(&file->out, WM_REGION_FILE_HEADER WM_REGION_FILE_LINE_END);
-    return status;
-}
-
-static void sqlite_close(void *state)
-{
-    struct sub_file *file = state;
-
-    if (file->db) {
-        sqlite3_finalize(file->insert);
-        sqlite3_close(file->db);
-    }
-}
-
-static int sqlite_open(void *state, const char *path, const struct wm_run *run,
-                       const struct wm_channel *channels, size_t count,
-                       struct wm_error *err)
-{
-    struct sub_file *file = state;
-    char name[4096];
-
-    (void)run, (void)channels, (void)count;
-    file->path = wm_text_path(path);
-    int status = wm_sqlite_load(err);
-    if (status < 0)
-        return status;
-    int result = sqlite3_open_v2(wm_sql_file_name(path, name), &file->db,
-                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-    if (result != SQLITE_OK)
-        return wm_sql_fail(file->db, result, file->path, err);
-    status =
-        wm_sql_exec(file->db, "PRAGMA journal_mode = MEMORY; BEGIN;" WM_REGION_FILE_CREATE,
-                    file->path, err);
-    return status < 0 ? status
-                      : wm_sql_prepare(file->db, WM_REGION_FILE_INSERT, file->path,
-                                       &file->insert, err);
-}
-
-static const struct wm_recorder_ops csv_ops = {
-    .name = "sub-tracking",
-    .state_size = sizeof(struct sub_file),
-    .open = csv_open,
-    .close = csv_close,
-};
-
-static const struct wm_recorder_ops sqlite_ops = {
-    .name = "sub-tracking",
-    .state_size = sizeof(struct sub_file),
-    .open = sqlite_open,
-    .close = sqlite_close,
-};
-
-static int csv_row(struct sub_file *file, const struct wm_region_row *row,
-                   struct wm_error *err)
-{
-    size_t room = WM_REGION_ROW_SIZE(row->name_length);
-
-    if (room > file->line_room) {
-        char *line = realloc(file->line, room);
-        if (!line)
-            return out_of_memory(file, err);
-        file->line = line;
-        file->line_room = room;
-    }
-    wm_out_bytes(&file->out, file->line, wm_region_row_line(row, file->line));
-    return WM_OK;
-}
-
-static int write_row(struct sub_file *file, int64_t process, const char *name, bool is_stop,
-                     double seconds, struct wm_error *err)
+static int write_row(struct wm_target *target, int64_t process, const char *name,
+                     bool is_stop, double seconds, struct wm_error *err)
 {
     const struct wm_region_row row = {
         .process = process,
@@ -174,18 +76,7 @@ static int write_row(struct sub_file *file, int64_t process, const char *name, b
         .when_s = seconds,
     };
 
-    if (!file->db)
-        return csv_row(file, &row, err);
-    wm_region_row_bind(&row, file->insert);
-    return wm_sql_run(file->insert, file->path, err);
-}
-
-static int finish(struct sub_file *file, struct wm_error *err)
-{
-    if (file->db)
-        return wm_sql_exec(file->db, "COMMIT", file->path, err);
-    int status = wm_out_flush(&file->out, err);
-    return status < 0 ? status : wm_out_sync(&file->out, err);
+    return wm_sub_target_row(target, &row, err);
 }
 
 /* The number of the name, which is kept in UTF-8, or WM_MAP_NONE: out of memory. */
@@ -262,7 +153,7 @@ static int keep_open(struct calls *calls, uint32_t name, int64_t pid, double sta
     return WM_OK;
 }
 
-static int write_call(struct sub_file *file, const struct wm_run *run,
+static int write_call(struct wm_target *target, const struct wm_run *run,
                       const struct wm_call *call, struct calls *calls, struct wm_error *err)
 {
     double start_s = wm_timepoint_unix_seconds(run, call->monotonic_start_ns);
@@ -270,26 +161,26 @@ static int write_call(struct sub_file *file, const struct wm_run *run,
 
     uint32_t name = find_name(calls, call->name);
     if (name == WM_MAP_NONE)
-        return out_of_memory(file, err);
+        return out_of_memory(target, err);
     if (call->is_open)
-        return keep_open(calls, name, call->pid, start_s) < 0 ? out_of_memory(file, err)
+        return keep_open(calls, name, call->pid, start_s) < 0 ? out_of_memory(target, err)
                                                               : WM_OK;
     struct group *group = find_group(&calls->lanes, name, call->pid);
     int64_t lane = group ? take_lane(&calls->lanes, group, start_s, stop_s) : WM_ENOMEM;
     if (lane < 0)
-        return out_of_memory(file, err);
+        return out_of_memory(target, err);
     int64_t process = call->pid + lane * LANE_STEP;
     const char *text = calls->names.texts[name];
     calls->has_ended[name] = true;
-    int status = write_row(file, process, text, false, start_s, err);
+    int status = write_row(target, process, text, false, start_s, err);
     if (status == WM_OK)
-        status = write_row(file, process, text, true, stop_s, err);
+        status = write_row(target, process, text, true, stop_s, err);
     return status;
 }
 
 /* Each has a place that no other call ever has: beside a stop of the same time its reader
  * would take it for the first. */
-static int write_open(struct sub_file *file, struct calls *calls, uint64_t *ret_left_out,
+static int write_open(struct wm_target *target, struct calls *calls, uint64_t *ret_left_out,
                       struct wm_error *err)
 {
     int status = WM_OK;
@@ -304,8 +195,8 @@ static int write_open(struct sub_file *file, struct calls *calls, uint64_t *ret_
         struct group *group = find_group(&calls->lanes, call->name, call->pid);
         int64_t lane = group ? add_lane(&calls->lanes, group, INFINITY) : WM_ENOMEM;
         status = lane < 0
-                     ? out_of_memory(file, err)
-                     : write_row(file, call->pid + lane * LANE_STEP,
+                     ? out_of_memory(target, err)
+                     : write_row(target, call->pid + lane * LANE_STEP,
                                  calls->names.texts[call->name], false, call->start_s, err);
     }
     return status;
@@ -321,7 +212,7 @@ static void release_calls(struct calls *calls)
     wm_map_release(&calls->lanes.map);
 }
 
-static int write_calls(struct sub_file *file, const struct wm_recording *recording,
+static int write_calls(struct wm_target *target, const struct wm_recording *recording,
                        struct wm_calls *source, uint64_t *ret_left_out,
                        struct wm_error *err)
 {
@@ -333,41 +224,25 @@ static int write_calls(struct sub_file *file, const struct wm_recording *recordi
     while ((status = wm_calls_next(source, &call, err)) > 0) {
         status = wm_recording_check_stop(recording, err);
         if (status == WM_OK)
-            status = write_call(file, run, &call, &calls, err);
+            status = write_call(target, run, &call, &calls, err);
         if (status < 0)
             break;
     }
     if (status == WM_OK)
-        status = write_open(file, &calls, ret_left_out, err);
+        status = write_open(target, &calls, ret_left_out, err);
     release_calls(&calls);
-    return status < 0 ? status : finish(file, err);
-}
-
-static int choose_ops(const char *path, const struct wm_recorder_ops **ret_ops,
-                      struct wm_error *err)
-{
-    const char *dot = strrchr(path, '.');
-
-    if (dot && strcmp(dot, ".csv") == 0)
-        *ret_ops = &csv_ops;
-    else if (dot && strcmp(dot, ".sqlite") == 0)
-        *ret_ops = &sqlite_ops;
-    else
-        return wm_fail(err, WM_EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite",
-                       wm_text_path(path));
-    return WM_OK;
+    return status;
 }
 
 int wm_recording_export_sub_tracking(struct wm_recording *recording, const char *path,
                                      enum wm_record_mode mode, uint64_t *ret_left_out,
                                      struct wm_error *err)
 {
-    const struct wm_recorder_ops *ops = NULL;
     struct wm_calls *calls = NULL;
     struct wm_target target;
     uint64_t left_out = 0;
 
-    int status = choose_ops(path, &ops, err);
+    int status = wm_sub_target_suffix(path, err) ? WM_OK : WM_EINVAL;
     if (status == WM_OK && mode == WM_RECORD_APPEND)
         status = wm_fail(err, WM_EINVAL,
                          "%s: nothing is added to a sub-tracking file; `wattmeter combine`"
@@ -379,10 +254,10 @@ int wm_recording_export_sub_tracking(struct wm_recording *recording, const char 
         status = wm_calls_of_recording(recording, &calls, err);
     if (status < 0)
         return status;
-    status = wm_target_open_draft(&target, ops, path, mode, NULL, NULL, 0, err);
+    status = wm_sub_target_open(&target, path, mode, WM_REGION_FILE_LINE_END, err);
     if (status == WM_OK) {
-        status = write_calls(target.state, recording, calls, &left_out, err);
-        status = wm_target_finish(&target, status, err);
+        status = write_calls(&target, recording, calls, &left_out, err);
+        status = wm_sub_target_finish(&target, status, err);
     }
     wm_calls_close(calls);
     if (status == WM_OK && ret_left_out)

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compat_sub_tracking_combine.c - sub-tracking files joined into a new one. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base_array.h"
+#include "base/text/base_utf8.h"
+#include "compat/gpu_tracker/compat_sub_tracking_write.h"
+#include "wattmeter/analysis.h"
+
+struct source {
+    char *path;
+    dev_t device;
+    ino_t inode;
+};
+
+/* What is to be joined, and who is told of what is not. */
+struct sources {
+    struct source *list;
+    size_t count, room;
+    const char *suffix; /* of all of them, and of the new file */
+    const char *shown;  /* the new file, in messages */
+    void (*tell)(void *opaque, const char *remark);
+    void *opaque;
+    const volatile sig_atomic_t *stop;
+};
+
+static int out_of_memory(struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "out of memory");
+}
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t length = strlen(path), end = strlen(suffix);
+
+    return length >= end && strcmp(path + length - end, suffix) == 0;
+}
+
+static void tell(const struct sources *sources, const char *remark)
+{
+    if (sources->tell)
+        sources->tell(sources->opaque, remark);
+}
+
+static int open_source(struct wm_sub_tracking *file, const char *path, const char *suffix,
+                       struct wm_error *err)
+{
+    int status = wm_sub_tracking_open(file, path, err);
+
+    if (status == WM_OK && (file->db != NULL) != (strcmp(suffix, ".sqlite") == 0))
+        status = wm_fail(err, WM_EFORMAT, "%s: not what its suffix says", file->path);
+    return status;
+}
+
+static int add_source(struct sources *sources, const char *path, const struct stat *info,
+                      struct wm_error *err)
+{
+    for (size_t i = 0; i < sources->count; i++) {
+        const struct source *other = &sources->list[i];
+        if (other->device == info->st_dev && other->inode == info->st_ino)
+            return wm_fail(err, WM_EINVAL, "%s: is given twice", wm_text_path(path));
+    }
+    if (wm_array_reserve(&sources->list, sources->count, &sources->room,
+                         sizeof(*sources->list)) < 0)
+        return out_of_memory(err);
+    char *copy = strdup(path);
+    if (!copy)
+        return out_of_memory(err);
+    sources->list[sources->count++] = (struct source) { copy, info->st_dev, info->st_ino };
+    return WM_OK;
+}
+
+static void release_sources(struct sources *sources)
+{
+    for (size_t i = 0; i < sources->count; i++)
+        free(sources->list[i].path);
+    free(sources->list);
+}
+
+static int add_file(struct sources *sources, const char *path, struct wm_error *err)
+{
+    const char *suffix = sources->suffix;
+    struct stat info;
+
+    if (!has_suffix(path, suffix))
+        return wm_fail(err, WM_EINVAL, "%s: does not end in %s, as the new file does",
+                       wm_text_path(path), suffix);
+    if (stat(path, &info) < 0)
+        return wm_fail_errno(err, wm_text_path(path));
+    return add_source(sources, path, &info, err);
+}
+
+/* A file in a folder that nobody has named: 1 where it is a sub-tracking file, or 0 and
+ * the reason. */
+static int is_source(const char *path, const char *name, const char *suffix,
+                     struct stat *ret_info, struct wm_error *err)
+{
+    struct wm_sub_tracking file;
+    struct wm_error trouble;
+    const char *why = NULL;
+
+    if (name[0] == '.')
+        why = "is hidden";
+    else if (stat(path, ret_info) < 0)
+        why = "leads nowhere";
+    else if (!S_ISREG(ret_info->st_mode))
+        why = S_ISDIR(ret_info->st_mode) ? "is a folder" : "is no file";
+    else if (!has_suffix(path, suffix))
+        why = "does not end as the new file does";
+    if (why) {
+        wm_fail(err, WM_EFORMAT, "left out: %s: %s", wm_text_path(path), why);
+        return 0;
+    }
+    int status = open_source(&file, path, suffix, &trouble);
+    wm_sub_tracking_close(&file);
+    if (status == WM_EFORMAT)
+        wm_fail(err, WM_EFORMAT, "left out: %s", trouble.text);
+    else if (status < 0)
+        *err = trouble;
+    return status == WM_OK ? 1 : status == WM_EFORMAT ? 0 : status;
+}
+
+static int add_from_folder(struct sources *sources, const char *folder, const char *name,
+                           struct wm_error *err)
+{
+    struct wm_error why = { .text = "" };
+    struct stat info;
+    char *path;
+
+    if (asprintf(&path, "%s/%s", folder, name) < 0)
+        return out_of_memory(err);
+    int status = is_source(path, name, sources->suffix, &info, &why);
+    if (status > 0)
+        status = add_source(sources, path, &info, err);
+    else if (status == 0)
+        tell(sources, why.text);
+    else if (err)
+        *err = why;
+    free(path);
+    return status;
+}
+
+static int is_named(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int add_folder(struct sources *sources, const char *folder, struct wm_error *err)
+{
+    struct dirent **entries;
+    int status = WM_OK;
+
+    int count = scandir(folder, &entries, is_named, by_name);
+    if (count < 0)
+        return wm_fail_errno(err, wm_text_path(folder));
+    for (int i = 0; i < count; i++) {
+        if (status >= 0)
+            status = add_from_folder(sources, folder, entries[i]->d_name, err);
+        free(entries[i]);
+    }
+    free(entries);
+    return status < 0 ? status : WM_OK;
+}
+
+/* The files that the caller's paths stand for. */
+static int list_sources(struct sources *sources, const char *const *paths, size_t count,
+                        struct wm_error *err)
+{
+    struct stat info;
+    int status = WM_OK;
+
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        if (stat(paths[i], &info) == 0 && S_ISDIR(info.st_mode))
+            status = add_folder(sources, paths[i], err);
+        else
+            status = add_file(sources, paths[i], err);
+    }
+    if (status == WM_OK && sources->count == 0)
+        return wm_fail(err, WM_EINVAL,
+                       "there are no files to combine: no sub-tracking file that ends in "
+                       "%s, as the new one does",
+                       sources->suffix);
+    return status;
+}
+
+static int copy_rows(struct wm_target *target, const struct sources *sources,
+                     const char *path, struct wm_error *err)
+{
+    struct wm_sub_tracking file;
+    struct wm_sub_row row;
+
+    int status = open_source(&file, path, sources->suffix, err);
+    while (status >= 0 && (status = wm_sub_tracking_next(&file, &row, err)) > 0) {
+        if (sources->stop && *sources->stop)
+            status = wm_fail(err, WM_ECANCELED, "%s: interrupted", sources->shown);
+        else
+            status = wm_sub_target_copy(target, &row, err);
+    }
+    for (size_t i = 0; i < file.remarks.count; i++)
+        tell(sources, file.remarks.all[i]);
+    wm_sub_tracking_close(&file);
+    return status;
+}
+
+static int write_target(const char *path, const struct sources *sources,
+                        struct wm_error *err)
+{
+    struct wm_target target;
+
+    int status = wm_sub_target_open(&target, path, WM_RECORD_NEW, "\n", err);
+    if (status < 0)
+        return status;
+    for (size_t i = 0; i < sources->count && status == WM_OK; i++)
+        status = copy_rows(&target, sources, sources->list[i].path, err);
+    return wm_sub_target_finish(&target, status, err);
+}
+
+int wm_sub_tracking_combine(const char *const *paths, size_t count, const char *target,
+                            void (*tell_person)(void *opaque, const char *remark),
+                            void *opaque, const volatile sig_atomic_t *stop,
+                            struct wm_error *err)
+{
+    struct sources sources = {
+        .suffix = wm_sub_target_suffix(target, err),
+        .shown = wm_text_path(target),
+        .tell = tell_person,
+        .opaque = opaque,
+        .stop = stop,
+    };
+    struct stat info;
+
+    if (!sources.suffix)
+        return WM_EINVAL;
+    if (lstat(target, &info) == 0)
+        return wm_fail(err, WM_EEXIST, "%s: there is a file already", sources.shown);
+    int status = list_sources(&sources, paths, count, err);
+    if (status == WM_OK)
+        status = write_target(target, &sources, err);
+    release_sources(&sources);
+    return status;
+}
