@@ -14,7 +14,6 @@
 #include "base/text/base_url.h"
 #include "base/text/base_utf8.h"
 #include "record/record_ops.h"
-#include "record/record_read_join.h"
 
 static const struct wm_reader_ops *const readers[] = {
     &wm_reader_sqlite,          &wm_reader_csv,  &wm_reader_gpu_tracker_sqlite,
@@ -188,45 +187,23 @@ int wm_recording_open_files(const struct wm_reader_ops *ops, const char *const *
     return status;
 }
 
-int wm_recording_join_meter(struct wm_recording *recording, const char *path,
-                            struct wm_recording **ret_joined, struct wm_error *err)
+int wm_recording_stand_in(const struct wm_recording *recording,
+                          const struct wm_reader_ops *ops,
+                          struct wm_recording **ret_recording, struct wm_error *err)
 {
-    struct wm_recording *meter = NULL, *joined = NULL;
+    const struct stat info = { .st_dev = recording->device, .st_ino = recording->inode };
 
-    if (recording->started)
-        return wm_fail(err, WM_EINVAL, "the recording does not stand at its start");
-    if (find_reader_of_url(path))
-        return wm_fail(err, WM_EINVAL, "the readings of a meter are read from a file");
-    int status = wm_recording_open(path, WM_LAST_RUN, &meter, err);
-    if (status < 0)
-        return status;
-    if (meter->ops != &wm_reader_meter) {
-        status =
-            wm_fail(err, WM_EFORMAT, "%s: not the CSV file of a meter", wm_text_path(path));
-        goto out;
-    }
-    joined = calloc(1, sizeof(*joined) + wm_reader_join.state_size);
-    if (joined)
-        joined->path = strdup(recording->path);
-    if (!joined || !joined->path)
-        status = wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
-    else
-        status = wm_join_init(joined->state, recording, meter, path, err);
-    if (status < 0)
-        goto out;
+    return open_as(ops, recording->path, &info, WM_LAST_RUN, ret_recording, err);
+}
 
-    joined->ops = &wm_reader_join;
-    joined->device = recording->device;
-    joined->inode = recording->inode;
-    *ret_joined = joined;
-    return WM_OK;
+bool wm_recording_is_url(const char *path)
+{
+    return find_reader_of_url(path) != NULL;
+}
 
-out:
-    wm_recording_close(meter);
-    if (joined)
-        free(joined->path);
-    free(joined);
-    return status;
+void *wm_recording_state(struct wm_recording *recording, const struct wm_reader_ops *ops)
+{
+    return recording->ops == ops ? recording->state : NULL;
 }
 
 void wm_reader_head_release(struct wm_reader_head *head)

@@ -21,6 +21,17 @@ int wm_recording_open_files(const struct wm_reader_ops *ops, const char *const *
                             size_t count, struct wm_recording **ret_recording,
                             struct wm_error *err);
 
+/* One of that format in the place of `recording`, with its path. */
+int wm_recording_stand_in(const struct wm_recording *recording,
+                          const struct wm_reader_ops *ops,
+                          struct wm_recording **ret_recording, struct wm_error *err);
+
+/* Whether it is the URL of a recording. */
+bool wm_recording_is_url(const char *path);
+
+/* The state of its reader if that is `ops`, else NULL. */
+void *wm_recording_state(struct wm_recording *recording, const struct wm_reader_ops *ops);
+
 /* Of gpu_tracker's tracking file, whose ticks are its timepoints; NULL: it is a recording
  * of ours. */
 const struct wm_static_data *wm_recording_static_data(const struct wm_recording *recording);

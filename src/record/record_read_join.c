@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_read_join.c - a recording, and what a meter saw meanwhile. */
-#include "record/record_read_join.h"
-
+/*
+ * record_read_join.c - two recordings of the same time as one: the ticks and channels of
+ * the first, and what a meter saw at each of those ticks.
+ *
+ * The two are brought together by the time of day: that of the first comes from
+ * its anchor. A tick has the meter's newest reading, with the time of that; the first
+ * and the last tick have what the straight line between two readings says. Outside of
+ * them, and where the meter itself has a hole, nothing is known.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text/base_utf8.h"
 #include "record/record_column.h"
+#include "record/record_ops.h"
 #include "record/record_read.h"
 
 /* A tick, copied. */
@@ -129,11 +136,11 @@ static void free_buffers(struct join *join)
     *join = (struct join) { 0 };
 }
 
-int wm_join_init(void *state, struct wm_recording *recording, struct wm_recording *meter,
-                 const char *name, struct wm_error *err)
+/* Both recordings stand at their start, and belong to the state from here on if this
+ * succeeds. `name` is what people call the meter's file. */
+static int begin(struct join *join, struct wm_recording *recording,
+                 struct wm_recording *meter, const char *name, struct wm_error *err)
 {
-    struct join *join = state;
-
     *join = (struct join) {
         .recording = recording,
         .meter = meter,
@@ -141,11 +148,10 @@ int wm_join_init(void *state, struct wm_recording *recording, struct wm_recordin
         .meter_count = wm_recording_channel_count(meter),
         .last_ns = -1,
     };
-    if (join->own_count + join->meter_count > WM_CHANNELS_MAX)
-        return wm_fail(err, WM_EINVAL,
-                       "the recording has no room for the meter's channels");
-
-    int status = make_buffers(join, err);
+    int status =
+        join->own_count + join->meter_count <= WM_CHANNELS_MAX
+            ? make_buffers(join, err)
+            : wm_fail(err, WM_EINVAL, "the recording has no room for the meter's channels");
     if (status == WM_OK)
         status = fill_head(join, err);
     if (status == WM_OK &&
@@ -343,11 +349,46 @@ static int join_calls(void *state, struct wm_region_batch *ret_batch, struct wm_
     return wm_recording_calls(join->recording, ret_batch, err);
 }
 
-const struct wm_reader_ops wm_reader_join = {
+/* begin() has what it lacks. */
+static int join_open(void *state, const char *path, size_t run, struct wm_error *err)
+{
+    (void)state, (void)path, (void)run, (void)err;
+    return WM_OK;
+}
+
+static const struct wm_reader_ops reader_join = {
     .name = "a recording and a meter",
     .state_size = sizeof(struct join),
+    .open = join_open,
     .next = join_next,
     .regions = join_regions,
     .calls = join_calls,
     .close = join_close,
 };
+
+int wm_recording_join_meter(struct wm_recording *recording, const char *path,
+                            struct wm_recording **ret_joined, struct wm_error *err)
+{
+    struct wm_recording *meter = NULL, *joined = NULL;
+
+    if (!wm_recording_at_start(recording))
+        return wm_fail(err, WM_EINVAL, "the recording does not stand at its start");
+    if (wm_recording_is_url(path))
+        return wm_fail(err, WM_EINVAL, "the readings of a meter are read from a file");
+    int status = wm_recording_open(path, WM_LAST_RUN, &meter, err);
+    if (status == WM_OK && !wm_recording_state(meter, &wm_reader_meter))
+        status =
+            wm_fail(err, WM_EFORMAT, "%s: not the CSV file of a meter", wm_text_path(path));
+    if (status == WM_OK)
+        status = wm_recording_stand_in(recording, &reader_join, &joined, err);
+    if (status == WM_OK)
+        status =
+            begin(wm_recording_state(joined, &reader_join), recording, meter, path, err);
+    if (status < 0) {
+        wm_recording_close(joined);
+        wm_recording_close(meter);
+        return status;
+    }
+    *ret_joined = joined;
+    return WM_OK;
+}

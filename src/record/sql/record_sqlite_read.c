@@ -258,8 +258,7 @@ static int check_format(const struct sqlite_reader *reader, struct wm_error *err
 {
     sqlite3_int64 id = 0;
 
-    int status =
-        wm_sql_number(reader->db, "PRAGMA application_id", reader->path, &id, err);
+    int status = wm_sql_number(reader->db, "PRAGMA application_id", reader->path, &id, err);
     if (status < 0)
         return status;
     status = wm_sql_check_format(reader->db, reader->path, err);
