@@ -17,16 +17,6 @@ size_t wm_analysis_find(const struct wm_analysis *analysis, const char *source,
     return WM_NO_CHANNEL;
 }
 
-const char *wm_analysis_detail(const struct wm_analysis *analysis, const char *source)
-{
-    for (size_t i = 0; i < analysis->run->source_count; i++) {
-        const struct wm_source_status *status = &analysis->run->sources[i];
-        if (status->name && status->available && strcmp(status->name, source) == 0)
-            return status->detail;
-    }
-    return NULL;
-}
-
 const struct wm_reading *wm_tick_reading(const struct wm_tick *tick, size_t channel)
 {
     return channel == WM_NO_CHANNEL ? NULL : &tick->readings[channel];

@@ -131,7 +131,4 @@ bool wm_tick_is_pause(const struct wm_tick *tick);
 const struct wm_channel *wm_gpu_any_channel(const struct wm_analysis *analysis,
                                             const struct wm_gpu_stats *gpu);
 
-/* What a source says of itself; NULL where it says nothing. */
-const char *wm_analysis_detail(const struct wm_analysis *analysis, const char *source);
-
 #endif

@@ -9,12 +9,15 @@
 #include "base/text/base_json.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
-#include "record/run/record_run.h"
+#include "record/run/record_member.h"
 
 enum { WORDS_MAX = 8 };
 
 /* Small enough for a few of them to be added up. */
 #define PERIOD_MAX_NS (WM_TIME_MAX_NS / 16)
+
+/* More seconds, watts or joules than any sensor is known by. */
+#define SENSOR_MAX 1e15
 
 static const char *const words[][WORDS_MAX] = {
     [WM_WORDS_DEVICE_KIND] = {
@@ -44,6 +47,34 @@ static const char *const words[][WORDS_MAX] = {
         [WM_READING_FAILED] = "failed",
         [WM_READING_STALE] = "stale",
     },
+    [WM_WORDS_SENSOR] = {
+        [WM_SENSOR_UNKNOWN] = "unknown",
+        [WM_SENSOR_BUILT_IN] = "built_in",
+        [WM_SENSOR_BOARD] = "board",
+        [WM_SENSOR_TOOL] = "tool",
+        [WM_SENSOR_MODEL] = "model",
+        [WM_SENSOR_BATTERY] = "battery",
+    },
+};
+
+#define SLOT(member) offsetof(struct wm_sensor, member)
+
+/* Of a sensor, but for its kind. */
+static const struct wm_member sensor_members[] = {
+    { .key = "period_ns", .slot = SLOT(period_ns), .type = WM_MEMBER_TIME },
+    { .key = "window_s", .slot = SLOT(window_s), .type = WM_MEMBER_DOUBLE },
+    { .key = "is_sample", .slot = SLOT(is_sample), .type = WM_MEMBER_BOOL },
+    { .key = "gain", .slot = SLOT(gain), .type = WM_MEMBER_DOUBLE },
+    { .key = "offset", .slot = SLOT(offset), .type = WM_MEMBER_DOUBLE },
+    { .key = "step", .slot = SLOT(step), .type = WM_MEMBER_DOUBLE },
+    { .key = "range", .slot = SLOT(range), .type = WM_MEMBER_DOUBLE },
+    { .key = "text", .slot = SLOT(text), .type = WM_MEMBER_STRING },
+};
+
+static const struct wm_members sensors = {
+    sensor_members,
+    sizeof(sensor_members) / sizeof(sensor_members[0]),
+    sizeof(struct wm_sensor),
 };
 
 const char *wm_word(enum wm_word_list list, int value)
@@ -64,6 +95,22 @@ int wm_word_value(enum wm_word_list list, const char *word)
 static int out_of_memory(struct wm_error *err)
 {
     return wm_fail(err, WM_ENOMEM, "out of memory");
+}
+
+/* Empty for the many channels that have no sensor to speak of. */
+static json_t *sensor_json(const struct wm_sensor *sensor)
+{
+    if (sensor->kind == WM_SENSOR_UNKNOWN && sensor->gain == 0 && !sensor->text)
+        return json_object();
+
+    json_t *object = wm_members_json(&sensors, sensor);
+    wm_json_set(&object, "kind", json_string(wm_word(WM_WORDS_SENSOR, (int)sensor->kind)));
+    return object;
+}
+
+char *wm_sensor_to_json(const struct wm_sensor *sensor)
+{
+    return wm_json_dump(sensor_json(sensor), JSON_COMPACT);
 }
 
 static json_t *channel_json(const struct wm_channel *channel, const char *column,
@@ -90,6 +137,7 @@ static json_t *channel_json(const struct wm_channel *channel, const char *column
     for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
         wm_json_set(&object, strings[i].key, wm_text_json(strings[i].text));
     wm_json_set(&object, "period_ns", json_integer(channel->period_ns));
+    wm_json_set(&object, "sensor", sensor_json(&channel->sensor));
     return object;
 }
 
@@ -152,6 +200,7 @@ void wm_channel_set_release(struct wm_channel_set *set)
         free_string(channel->model);
         free_string(channel->metric);
         free_string(channel->unit);
+        free_string(channel->sensor.text);
     }
     free(set->channels);
     free(set->uses);
@@ -207,8 +256,31 @@ static bool add_clock(struct wm_columns *columns, const char *clock, size_t *ret
     return true;
 }
 
-int wm_channel_set_add(struct wm_channel_set *set, const struct wm_channel *channel,
-                       const char *column, const char *clock, struct wm_error *err)
+/* Into a sensor that is all zero; its text is the caller's even where this fails. */
+static int read_sensor(const json_t *object, struct wm_sensor *sensor, struct wm_error *err)
+{
+    int kind =
+        wm_word_value(WM_WORDS_SENSOR, json_string_value(json_object_get(object, "kind")));
+
+    int status = wm_members_read(&sensors, object, "sensor", sensor, err);
+    if (status < 0)
+        return status;
+    sensor->kind = kind < 0 ? WM_SENSOR_UNKNOWN : (enum wm_sensor_kind)kind;
+    const double numbers[] = { sensor->window_s, sensor->gain, sensor->offset, sensor->step,
+                               sensor->range };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (!(numbers[i] >= 0 && numbers[i] <= SENSOR_MAX))
+            return wm_fail(err, WM_EFORMAT, "a sensor cannot be as it is said to be");
+    }
+    return sensor->period_ns >= 0 && sensor->period_ns <= PERIOD_MAX_NS
+               ? WM_OK
+               : wm_fail(err, WM_EFORMAT, "a sensor has no possible period");
+}
+
+/* `sensor` is NULL where the file says nothing of sensors. */
+static int add_channel(struct wm_channel_set *set, const struct wm_channel *channel,
+                       const char *column, const char *clock, const json_t *sensor,
+                       struct wm_error *err)
 {
     struct wm_columns *columns = &set->columns;
     struct wm_channel *copy = &set->channels[set->count];
@@ -220,6 +292,7 @@ int wm_channel_set_add(struct wm_channel_set *set, const struct wm_channel *chan
         return status;
 
     *copy = *channel;
+    copy->sensor = (struct wm_sensor) { 0 };
     bool whole = copy_string(channel->source, &copy->source);
     whole = copy_string(channel->device, &copy->device) && whole;
     whole = copy_string(channel->label, &copy->label) && whole;
@@ -232,7 +305,50 @@ int wm_channel_set_add(struct wm_channel_set *set, const struct wm_channel *chan
     if (clock && whole)
         whole = add_clock(columns, clock, &columns->clock_of[set->count]);
     columns->count = ++set->count;
-    return whole ? WM_OK : out_of_memory(err);
+    if (!whole)
+        return out_of_memory(err);
+    set->is_old |= !sensor;
+    return sensor ? read_sensor(sensor, &copy->sensor, err) : WM_OK;
+}
+
+int wm_channel_set_add(struct wm_channel_set *set, const struct wm_channel *channel,
+                       const char *column, const char *clock, const char *sensor,
+                       struct wm_error *err)
+{
+    json_t *object = NULL;
+
+    int status = sensor ? wm_json_load(sensor, strlen(sensor), &object, err) : WM_OK;
+    if (status == WM_OK)
+        status = add_channel(set, channel, column, clock, object, err);
+    json_decref(object);
+    return status;
+}
+
+static const char *detail_of(const struct wm_run *run, const char *source)
+{
+    for (size_t i = 0; i < run->source_count; i++) {
+        const struct wm_source_status *status = &run->sources[i];
+        if (status->name && status->available && strcmp(status->name, source) == 0)
+            return status->detail;
+    }
+    return NULL;
+}
+
+static int remember_sensors(struct wm_channel_set *set, const struct wm_run *run,
+                            struct wm_error *err)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        struct wm_channel *channel = &set->channels[i];
+        if (strcmp(channel->metric, "energy") != 0 && strcmp(channel->metric, "power") != 0)
+            continue;
+        free_string(channel->sensor.text);
+        channel->sensor = wm_channel_old_sensor(channel, detail_of(run, channel->source));
+        if (!copy_string(channel->sensor.text, &channel->sensor.text)) {
+            channel->sensor.text = NULL;
+            return out_of_memory(err);
+        }
+    }
+    return WM_OK;
 }
 
 static int compare_uses(const void *a, const void *b)
@@ -241,11 +357,15 @@ static int compare_uses(const void *a, const void *b)
                   ((const struct wm_column_use *)b)->name);
 }
 
-int wm_channel_set_seal(struct wm_channel_set *set, struct wm_error *err)
+int wm_channel_set_seal(struct wm_channel_set *set, const struct wm_run *run,
+                        struct wm_error *err)
 {
     const struct wm_columns *columns = &set->columns;
     size_t count = columns->count + columns->clock_count;
 
+    int status = set->is_old ? remember_sensors(set, run, err) : WM_OK;
+    if (status < 0)
+        return status;
     set->uses = calloc(count + 1, sizeof(*set->uses));
     if (!set->uses)
         return out_of_memory(err);
@@ -302,12 +422,13 @@ static int read_channel(const json_t *object, struct wm_channel_set *set,
 
     if (device_kind < 0 || kind < 0 || origin < 0)
         return wm_fail(err, WM_EFORMAT, "channel %zu is of no known kind", set->count);
-    return wm_channel_set_add(set, &channel, text_of(object, "column"),
-                              text_of(object, "clock_column"), err);
+    return add_channel(set, &channel, text_of(object, "column"),
+                       text_of(object, "clock_column"), json_object_get(object, "sensor"),
+                       err);
 }
 
 int wm_channel_set_from_json(struct wm_channel_set *set, const char *text,
-                             struct wm_error *err)
+                             const struct wm_run *run, struct wm_error *err)
 {
     json_t *array = NULL;
 
@@ -324,7 +445,7 @@ int wm_channel_set_from_json(struct wm_channel_set *set, const char *text,
     for (size_t i = 0; status == WM_OK && i < json_array_size(array); i++)
         status = read_channel(json_array_get(array, i), set, err);
     json_decref(array);
-    return status < 0 ? status : wm_channel_set_seal(set, err);
+    return status < 0 ? status : wm_channel_set_seal(set, run, err);
 }
 
 bool wm_gap_init(struct wm_gap *ret_gap, size_t channel, int64_t from_ns, int64_t to_ns,

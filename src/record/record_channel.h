@@ -9,6 +9,7 @@
 
 #include "base/base_error.h"
 #include "record/record_column.h"
+#include "record/run/record_run.h"
 #include "wattmeter/source.h"
 
 /* A time in which a channel had no value. */
@@ -27,6 +28,7 @@ enum wm_word_list {
     WM_WORDS_KIND,
     WM_WORDS_ORIGIN,
     WM_WORDS_STATE,
+    WM_WORDS_SENSOR,
 };
 
 const char *wm_word(enum wm_word_list list, int value);
@@ -37,6 +39,16 @@ int wm_word_value(enum wm_word_list list, const char *word);
 /* A compact JSON array of objects, the caller's to free. */
 int wm_channels_to_json(const struct wm_channel *channels, const struct wm_columns *columns,
                         char **ret_text, struct wm_error *err);
+
+/* What is known of a sensor as a compact JSON object, the caller's to free; NULL when out
+ * of memory. */
+char *wm_sensor_to_json(const struct wm_sensor *sensor);
+
+/* What versions that did not record it knew of the sensor behind a channel of power or
+ * energy, by the names of source and model and by `detail`, the sentence that its source
+ * said of itself; NULL where it said nothing. The text is a constant. */
+struct wm_sensor wm_channel_old_sensor(const struct wm_channel *channel,
+                                       const char *detail);
 
 /* A gap as a JSON object, which names its column; NULL when out of memory. */
 json_t *wm_gap_json(const struct wm_gap *gap, const struct wm_columns *columns);
@@ -55,6 +67,7 @@ struct wm_channel_set {
     struct wm_columns columns;
     struct wm_column_use *uses; /* sorted by name, once the set is sealed */
     size_t use_count;
+    bool is_old; /* written by a version that did not record sensors */
 };
 
 /* Makes room for `room` channels. wm_channel_set_release() is due whatever this
@@ -64,16 +77,20 @@ int wm_channel_set_init(struct wm_channel_set *set, size_t room, struct wm_error
 void wm_channel_set_release(struct wm_channel_set *set);
 
 /* Copies a channel, as a file describes it: every string may be NULL and is
- * checked. `clock` is NULL for a channel without a clock. */
+ * checked. `clock` is NULL for a channel without a clock, and `sensor`, which
+ * wm_sensor_to_json() made, where the file says nothing of sensors. */
 int wm_channel_set_add(struct wm_channel_set *set, const struct wm_channel *channel,
-                       const char *column, const char *clock, struct wm_error *err);
+                       const char *column, const char *clock, const char *sensor,
+                       struct wm_error *err);
 
-/* Fails if a column is used twice. After the last wm_channel_set_add(). */
-int wm_channel_set_seal(struct wm_channel_set *set, struct wm_error *err);
+/* Fails if a column is used twice. After the last wm_channel_set_add(). `run` is whose
+ * channels these are. */
+int wm_channel_set_seal(struct wm_channel_set *set, const struct wm_run *run,
+                        struct wm_error *err);
 
 /* The set that wm_channels_to_json() described, sealed. */
 int wm_channel_set_from_json(struct wm_channel_set *set, const char *text,
-                             struct wm_error *err);
+                             const struct wm_run *run, struct wm_error *err);
 
 /* What that column holds; NULL when it is nothing of ours. */
 const struct wm_column_use *wm_channel_set_find(const struct wm_channel_set *set,

@@ -67,7 +67,13 @@ struct session {
         .source = "nvml", .device = "GPU-0000" index_, .label = "gpu" index_,              \
         .model = "NVIDIA H100", .metric = metric_, .unit = unit_,                          \
         .device_kind = WM_DEVICE_GPU, .kind = kind_, .origin = origin_,                    \
-        .period_ns = 100000000                                                             \
+        .period_ns = 100000000, .sensor = {                                                \
+            .kind = WM_SENSOR_BUILT_IN,                                                    \
+            .window_s = (origin_) == WM_SIMULATED ? 0 : 0.025,                             \
+            .gain = (origin_) == WM_SIMULATED ? 0 : 0.07,                                  \
+            .offset = (origin_) == WM_SIMULATED ? 0 : 11,                                  \
+            .text = "H100: 25 of each 100 ms"                                              \
+        }                                                                                  \
     }
 #define TREE_ON_GPU(index_)                                                                \
     {                                                                                      \

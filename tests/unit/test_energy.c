@@ -930,7 +930,7 @@ static void test_sum_of_snippets(void **state)
 static void test_smooth(void **state)
 {
     struct wm_energy energy = {
-        .counter_sensor = { .period_ns = 20000000, .is_smooth = true },
+        .counter_sensor = { .period_ns = 20000000, .kind = WM_SENSOR_MODEL },
     };
     struct wm_energy_result result;
 

@@ -177,6 +177,11 @@ static const struct wm_channel board = {
     .device_kind = WM_DEVICE_GPU,
     .kind = WM_COUNTER,
     .period_ns = 1000000,
+    .sensor = { .kind = WM_SENSOR_BUILT_IN,
+                .period_ns = 100000000,
+                .window_s = 0.025,
+                .gain = 0.07,
+                .offset = 11 },
 };
 static const struct wm_channel slow_cpu = {
     .source = "hwmon",

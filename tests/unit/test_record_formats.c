@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/base_file.h"
+#include "record/record_channel.h"
 #include "record/record_ops.h"
 
 /* The formats that can be read back. */
@@ -28,6 +30,17 @@ static void assert_same_run(const struct wm_run *run)
     free(expected_text);
 }
 
+static void assert_same_sensor(const struct wm_sensor *a, const struct wm_sensor *b)
+{
+    assert_int_equal(a->kind, b->kind);
+    assert_int_equal(a->period_ns, b->period_ns);
+    assert_true(a->window_s == b->window_s);
+    assert_int_equal(a->is_sample, b->is_sample);
+    assert_true(a->gain == b->gain && a->offset == b->offset);
+    assert_true(a->step == b->step && a->range == b->range);
+    assert_string_equal(a->text ? a->text : "(none)", b->text ? b->text : "(none)");
+}
+
 static void assert_same_channel(const struct wm_channel *a, const struct wm_channel *b)
 {
     assert_string_equal(a->source, b->source);
@@ -40,10 +53,22 @@ static void assert_same_channel(const struct wm_channel *a, const struct wm_chan
     assert_int_equal(a->kind, b->kind);
     assert_int_equal(a->origin, b->origin);
     assert_int_equal(a->period_ns, b->period_ns);
+    assert_same_sensor(&a->sensor, &b->sensor);
 }
 
-/* Reads the whole of a recording that record_fixture() made. */
-static void assert_fixture(const char *path, size_t run, size_t ticks)
+/* A channel of the fixture as it is read; earlier versions did not record sensors. */
+static struct wm_channel expected_channel(size_t index, bool is_old)
+{
+    struct wm_channel channel = fixture_channels()[index];
+
+    if (is_old)
+        channel.sensor = (struct wm_sensor) { 0 };
+    if (is_old && strcmp(channel.metric, "power") == 0)
+        channel.sensor = wm_channel_old_sensor(&channel, "driver 550.54");
+    return channel;
+}
+
+static void assert_any_fixture(const char *path, size_t run, size_t ticks, bool is_old)
 {
     struct wm_reading readings[FIXTURE_CHANNELS];
     struct wm_recording *recording = NULL;
@@ -55,8 +80,10 @@ static void assert_fixture(const char *path, size_t run, size_t ticks)
     assert_ok(wm_recording_open(path, run, &recording, &err));
     assert_same_run(wm_recording_run(recording));
     assert_int_equal(wm_recording_channel_count(recording), FIXTURE_CHANNELS);
-    for (size_t i = 0; i < FIXTURE_CHANNELS; i++)
-        assert_same_channel(wm_recording_channel(recording, i), &fixture_channels()[i]);
+    for (size_t i = 0; i < FIXTURE_CHANNELS; i++) {
+        struct wm_channel channel = expected_channel(i, is_old);
+        assert_same_channel(wm_recording_channel(recording, i), &channel);
+    }
 
     for (size_t n = 0; n < ticks; n++) {
         struct wm_tick expected = fixture_tick(n, readings);
@@ -85,6 +112,12 @@ static void assert_fixture(const char *path, size_t run, size_t ticks)
     assert_string_equal(result->processes[0].name, "train \xef\xbf\xbd py");
     assert_true(result->tool_cpu_seconds == 0.0123);
     wm_recording_close(recording);
+}
+
+/* Reads the whole of a recording that record_fixture() made. */
+static void assert_fixture(const char *path, size_t run, size_t ticks)
+{
+    assert_any_fixture(path, run, ticks, false);
 }
 
 static void test_round_trip(void **state)
@@ -542,11 +575,32 @@ static void test_append_other_channels(void **state)
 static void test_old_versions(void **state)
 {
     (void)state;
-    assert_fixture(test_source_path("tests/data/recordings/v1.sqlite"), WM_LAST_RUN, 20);
-    assert_fixture(test_source_path("tests/data/recordings/v1.csv"), WM_LAST_RUN, 20);
+    assert_any_fixture(test_source_path("tests/data/recordings/v1.sqlite"), WM_LAST_RUN, 20,
+                       true);
+    assert_any_fixture(test_source_path("tests/data/recordings/v1.csv"), WM_LAST_RUN, 20,
+                       true);
     assert_near(json_total(test_source_path("tests/data/recordings/v1.json"),
                            "gpu0_utilization_ratio"),
                 10.0, 0);
+}
+
+/* A run that is added to an older file has its sensors, and those before keep theirs. */
+static void test_append_to_old(void **state)
+{
+    const char *path = fixture_path(state, "old.sqlite");
+    struct wm_error err;
+    char *bytes = NULL;
+    size_t length;
+
+    assert_ok(wm_file_slurp(test_source_path("tests/data/recordings/v1.sqlite"), 1 << 24,
+                            &bytes, &length, &err));
+    test_write_bytes(path, bytes, length);
+    free(bytes);
+    for (size_t run = 1; run <= 2; run++) {
+        record_fixture(path, WM_RECORD_APPEND, 10);
+        assert_fixture(path, run, 10);
+        assert_any_fixture(path, 0, 20, true);
+    }
 }
 
 /* A locale with a decimal comma, made for the purpose if there is none. */
@@ -607,6 +661,7 @@ int main(void)
         WITH_DIR(test_gpu_tracker_tables),
         WITH_DIR(test_append_other_channels),
         cmocka_unit_test(test_old_versions),
+        WITH_DIR(test_append_to_old),
         WITH_DIR(test_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

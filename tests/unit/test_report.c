@@ -531,7 +531,12 @@ static const struct wm_result punctual_result = {
     {                                                                                      \
         .source = "nvml", .device = "GPU-00000", .label = "gpu0",                          \
         .model = "NVIDIA GeForce RTX 3090", .metric = metric_, .unit = unit_,              \
-        .device_kind = WM_DEVICE_GPU, .kind = kind_, .period_ns = 100000000                \
+        .device_kind = WM_DEVICE_GPU, .kind = kind_, .period_ns = 100000000, .sensor = {   \
+            .kind = WM_SENSOR_BUILT_IN,                                                    \
+            .window_s = 0.1,                                                               \
+            .gain = 0.07,                                                                  \
+            .offset = 11                                                                   \
+        }                                                                                  \
     }
 
 static const struct series stuck_series[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_source_battery.c - batteries, from small trees that stand for /sys. */
 #include "test.h"
+#include "test_sensor.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -99,6 +100,7 @@ static void test_power(void **state)
     assert_string_equal(channel->label, "BAT0");
     assert_string_equal(channel->metric, "power");
     assert_string_equal(channel->unit, "W");
+    assert_described(channel, wm_source_detail(source));
     assert_int_equal(channel->device_kind, WM_DEVICE_PLATFORM);
     assert_int_equal(channel->kind, WM_GAUGE);
     assert_int_equal(channel->origin, WM_MEASURED);

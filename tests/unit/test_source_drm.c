@@ -2,6 +2,7 @@
 /* test_source_drm.c - AMD and Intel GPUs from small trees that stand for /sys and
  * /proc: those of whole machines under tests/data, and broken ones made here. */
 #include "test.h"
+#include "test_sensor.h"
 
 #include <errno.h>
 #include <math.h>
@@ -281,6 +282,7 @@ static void test_channels(void **state)
         assert_int_equal(channel->origin, WM_MEASURED);
         assert_int_equal(channel->period_ns, is_memory ? 0 : WM_NS_PER_MS);
         assert_true(readings[i].when_ns == readings[0].when_ns);
+        assert_described(channel, wm_source_detail(source));
     }
     wm_source_close(source);
 
@@ -303,6 +305,7 @@ static void test_channels(void **state)
                              is_power ? WM_DEVICE_OTHER : WM_DEVICE_GPU);
             assert_string_equal(channel->device, integrated[k].device);
             assert_string_equal(channel->label, integrated[k].label);
+            assert_described(channel, wm_source_detail(source));
         }
         wm_source_close(source);
     }

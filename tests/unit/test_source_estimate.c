@@ -2,6 +2,7 @@
 /* test_source_estimate.c - the model of a CPU that nothing measures: which one is
  * chosen, its joules for busy times that are known, and the source around it. */
 #include "test.h"
+#include "test_sensor.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -414,6 +415,7 @@ static void test_source(void **state)
         assert_int_equal(channel->kind, WM_COUNTER);
         assert_int_equal(channel->origin, WM_ESTIMATED);
         assert_int_equal(channel->period_ns, i ? 0 : 20000000);
+        assert_described(channel, wm_source_detail(source));
         assert_int_equal(channel->device_kind, i ? WM_DEVICE_DRAM : WM_DEVICE_CPU);
         assert_int_equal(channel->model != NULL, i == 0);
     }

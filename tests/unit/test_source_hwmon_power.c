@@ -2,6 +2,7 @@
 /* test_source_hwmon_power.c - sensors of power and energy, in small trees that stand
  * for the /sys of machines whose drivers are known, and in broken ones. */
 #include "test.h"
+#include "test_sensor.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,6 +80,7 @@ static void check(const char *sysfs, const struct expected *expected)
         assert_int_equal(channel->device_kind, expected[i].kind);
         assert_int_equal(channel->origin, WM_MEASURED);
         assert_int_equal(channel->period_ns, expected[i].period_ns);
+        assert_described(channel, wm_source_detail(source));
         assert_int_equal(readings[i].state, WM_READING_OK);
         assert_true(fabs(readings[i].value - expected[i].value) < 1e-9);
         assert_null(wm_source_why(source, i));

@@ -4,6 +4,7 @@
  * need it start in the past, so that no test has to wait for a curve.
  */
 #include "test.h"
+#include "test_sensor.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -747,6 +748,37 @@ static void test_detail(void **state)
     wm_source_close(source);
 }
 
+/* What is known of a board by its name, and of what the driver makes of its power. */
+static void test_sensors(void **state)
+{
+    static const char gpus[] =
+        "{\"gpus\": [{\"name\": \"NVIDIA H100\", \"power_instant_scopes\": []},"
+        " {\"name\": \"NVIDIA H100\"}, {\"name\": \"NVIDIA A100\","
+        " \"power_instant_scopes\": []}, {\"name\": \"Tesla V100\"}, {\"name\": \"X\"},"
+        " {}]}";
+    static const struct {
+        double counter_s, power_s, period_s; /* windows of both, and their period */
+    } expected[] = {
+        { 0.025, 1, 0.1 },      { 0.025, 0.025, 0.1 }, { 0.025, 0.025, 0.1 },
+        { 0.010, 0.010, 0.02 }, { 0.025, 0.025, 0.1 }, { 0, 0, 0.1 },
+    };
+
+    use_scenario(*state, gpus);
+    struct wm_source *source = open_source(NULL);
+    assert_int_equal(wm_source_channel_count(source), ARRAY_LEN(expected) * METRICS);
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        const struct wm_channel *counter = wm_source_channel(source, i * METRICS);
+        const struct wm_channel *power = wm_source_channel(source, i * METRICS + POWER);
+        print_message("  %s\n", counter->model);
+        assert_described(counter, wm_source_detail(source));
+        assert_described(power, wm_source_detail(source));
+        assert_true(counter->sensor.window_s == expected[i].counter_s);
+        assert_true(power->sensor.window_s == expected[i].power_s);
+        assert_int_equal(power->period_ns, (int64_t)(expected[i].period_s * 1e9));
+    }
+    wm_source_close(source);
+}
+
 /* Of a GPU, what the last reading says: "ok", "lost", or what is between. */
 static const char *condition(struct wm_source *source, size_t gpu, const char *why)
 {
@@ -1425,6 +1457,7 @@ int main(void)
         IN_DIR(test_energy),
         IN_DIR(test_power),
         IN_DIR(test_detail),
+        IN_DIR(test_sensors),
         IN_DIR(test_lost),
         IN_DIR(test_lost_and_found),
         IN_DIR(test_first_call_fails),

@@ -5,6 +5,7 @@
  * files that stand for the msr device.
  */
 #include "test.h"
+#include "test_sensor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,6 +72,8 @@ static void check_channels(struct wm_source *source, const struct expected *expe
         assert_int_equal(channel->device_kind, expected[count].kind);
         assert_int_equal(channel->kind, WM_COUNTER);
         assert_int_equal(channel->origin, WM_MEASURED);
+        assert_described(channel, wm_source_detail(source));
+        assert_true(channel->sensor.step > 0);
     }
     assert_int_equal(wm_source_channel_count(source), count);
 }

@@ -10,6 +10,7 @@
 
 #include "analyze/energy/analyze_uncertainty.h"
 #include "made_load.h"
+#include "record/record_channel.h"
 #include "test.h"
 
 static double normal(double deviation)
@@ -223,6 +224,16 @@ static double busy_at(const struct device *device, double when)
     return floor(100 * busy / BUSY_PERIOD_S) / 100;
 }
 
+/* As a recording has it that says nothing of sensors. */
+static void find_sensor(const struct wm_channel *channel, const char *detail,
+                        struct wm_sensor *ret_sensor)
+{
+    struct wm_channel described = *channel;
+
+    described.sensor = wm_channel_old_sensor(channel, detail);
+    *ret_sensor = wm_sensor_of(&described);
+}
+
 struct outcome {
     double error;  /* relative to the figure, and so is */
     double stated; /* what is said of it */
@@ -244,8 +255,8 @@ static struct outcome measure(const struct build *build, enum load_kind kind,
 
     power_channel.metric = "power";
     power_channel.kind = WM_GAUGE;
-    wm_sensor_find(&build->channel, build->detail, &energy.counter_sensor);
-    wm_sensor_find(&power_channel, build->detail, &energy.power_sensor);
+    find_sensor(&build->channel, build->detail, &energy.counter_sensor);
+    find_sensor(&power_channel, build->detail, &energy.power_sensor);
     double busy_watts = make_load(&load, kind, build->period, length);
     struct device device = {
         .build = build,
@@ -253,7 +264,7 @@ static struct outcome measure(const struct build *build, enum load_kind kind,
         .busy_watts = busy_watts,
         .phase = build->period * uniform(-1, 0),
         .gain = 1 + normal(energy.counter_sensor.gain / 2),
-        .offset = normal(energy.counter_sensor.offset_w / 2),
+        .offset = normal(energy.counter_sensor.offset / 2),
     };
     device.counted_until = latched(-1, build->period, device.phase);
 
@@ -475,7 +486,7 @@ static void test_table(void **state)
         struct wm_sensor sensor;
 
         print_message("  %s, %s\n", rows[i].source, rows[i].model ? rows[i].model : "NULL");
-        wm_sensor_find(&channel, rows[i].detail, &sensor);
+        find_sensor(&channel, rows[i].detail, &sensor);
         assert_true(fabs((double)sensor.period_ns / 1e6 - rows[i].period_ms) < 1e-6);
         assert_true(fabs(sensor.window_s * 1e3 - rows[i].window_ms) < 1e-6);
         assert_int_equal(sensor.gain > 0, rows[i].origin != WM_SIMULATED);
@@ -524,12 +535,12 @@ static void test_most_of_models(void **state)
         };
         struct wm_sensor sensor;
 
-        wm_sensor_find(&channel, rows[i].detail, &sensor);
-        if (fabs(sensor.most_w - rows[i].most_w) > 1e-9)
-            fail_msg("%s: %g W", rows[i].detail ? rows[i].detail : "NULL", sensor.most_w);
+        find_sensor(&channel, rows[i].detail, &sensor);
+        if (fabs(sensor.range - rows[i].most_w) > 1e-9)
+            fail_msg("%s: %g W", rows[i].detail ? rows[i].detail : "NULL", sensor.range);
         channel.origin = WM_MEASURED;
-        wm_sensor_find(&channel, rows[i].detail, &sensor);
-        assert_true(sensor.most_w == 0);
+        find_sensor(&channel, rows[i].detail, &sensor);
+        assert_true(sensor.range == 0);
     }
 }
 
@@ -562,10 +573,10 @@ static void test_gains(void **state)
         };
         struct wm_sensor sensor;
 
-        wm_sensor_find(&channel, NULL, &sensor);
+        find_sensor(&channel, NULL, &sensor);
         if (sensor.gain != rows[i].gain)
             fail_msg("%s %d: %g", rows[i].source, (int)rows[i].kind, sensor.gain);
-        assert_int_equal(sensor.offset_w > 0, rows[i].gain == 0.07);
+        assert_int_equal(sensor.offset > 0, rows[i].gain == 0.07);
     }
 }
 
@@ -597,7 +608,7 @@ static void test_sample_in_step(void **state)
         struct wm_energy_result result;
         struct wm_uncertainty uncertainty;
 
-        wm_sensor_find(&channel, rows[i].detail, &energy.power_sensor);
+        find_sensor(&channel, rows[i].detail, &energy.power_sensor);
         assert_int_equal(energy.power_sensor.is_sample, rows[i].is_held);
         for (int k = 0; k <= 40; k++) {
             struct wm_reading power = { 777 + k * INT64_C(100000000), rows[i].watts,

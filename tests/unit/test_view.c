@@ -241,7 +241,10 @@ static const struct series region_series[] = {
         .unit = "J",
         .device_kind = WM_DEVICE_CPU,
         .kind = WM_COUNTER,
-        .period_ns = 1000000 },
+        .period_ns = 1000000,
+        .sensor = { .kind = WM_SENSOR_BUILT_IN,
+                    .gain = 0.05,
+                    .text = "RAPL, Intel: measured since Haswell" } },
       { 900, 1000, 1130, 1240, 1330, 1420 } },
 };
 static const struct wm_result region_result = {

@@ -60,11 +60,9 @@ static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
         struct wm_gpu_stats *gpu = find_gpu(analysis, channel->device);
         *(size_t *)(void *)((char *)gpu + metrics[i].slot) = index;
         if (gpu->energy == index)
-            wm_sensor_find(channel, wm_analysis_detail(analysis, channel->source),
-                           &gpu->joules.counter_sensor);
+            gpu->joules.counter_sensor = wm_sensor_of(channel);
         if (gpu->power == index)
-            wm_sensor_find(channel, wm_analysis_detail(analysis, channel->source),
-                           &gpu->joules.power_sensor);
+            gpu->joules.power_sensor = wm_sensor_of(channel);
     }
 }
 
@@ -205,13 +203,12 @@ void wm_devices_find(struct wm_analysis *analysis)
         if (!wm_is_device_channel(channel))
             continue;
         struct wm_device_stats *device = find_device(analysis, channel);
-        const char *detail = wm_analysis_detail(analysis, channel->source);
         if (strcmp(channel->metric, "energy") == 0) {
             device->energy = i;
-            wm_sensor_find(channel, detail, &device->joules.counter_sensor);
+            device->joules.counter_sensor = wm_sensor_of(channel);
         } else {
             device->power = i;
-            wm_sensor_find(channel, detail, &device->joules.power_sensor);
+            device->joules.power_sensor = wm_sensor_of(channel);
         }
     }
     choose(analysis, WM_DEVICE_CPU);

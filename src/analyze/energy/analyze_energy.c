@@ -244,7 +244,7 @@ static struct wm_energy_edge start_edge(const struct wm_energy *energy)
 
     if (start->steps == 0 || period_s <= 0)
         return (struct wm_energy_edge) { 0 };
-    if (energy->counter_sensor.is_smooth)
+    if (energy->counter_sensor.kind == WM_SENSOR_MODEL)
         return smooth_edge(energy);
     if (is_one_look(energy))
         return one_look_edge(energy);
@@ -266,7 +266,7 @@ static struct wm_energy_edge end_edge(const struct wm_energy *energy)
 
     if (energy->start.steps == 0)
         return (struct wm_energy_edge) { 0 };
-    if (energy->counter_sensor.is_smooth)
+    if (energy->counter_sensor.kind == WM_SENSOR_MODEL)
         return smooth_edge(energy);
     return (struct wm_energy_edge) {
         .lag_s = half_s,
@@ -281,7 +281,7 @@ static double joules_since(const struct wm_energy *energy)
     double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
 
     if (energy->start.steps == 0 || counter_period_s(energy) <= 0 ||
-        energy->counter_sensor.is_smooth)
+        energy->counter_sensor.kind == WM_SENSOR_MODEL)
         return 0;
     if (energy->since_covered_s > 0)
         return energy->since_integral;

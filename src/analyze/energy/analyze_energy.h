@@ -4,7 +4,7 @@
  * or both, one tick at a time.
  *
  *     struct wm_energy energy = { 0 };
- *     wm_sensor_find(channel, detail, &energy.counter_sensor);
+ *     energy.counter_sensor = wm_sensor_of(channel);
  *     wm_energy_add(&energy, tick->when_ns, &counter, &power);     each tick
  *     wm_energy_result(&energy, &result);
  *

@@ -3,9 +3,8 @@
  * analyze_sensor.h - what is known of the sensors behind joules and watts: how often
  * they have something new, how much of the time they look, and how far they are off.
  *
- *     struct wm_sensor sensor;
+ *     struct wm_sensor sensor = wm_sensor_of(channel);
  *     struct wm_sensor_pace pace = { 0 };
- *     wm_sensor_find(channel, source_detail, &sensor);
  *     wm_sensor_pace_add(&pace, reading);                     each tick
  *     double period_s = wm_sensor_period_s(&sensor, &pace);
  */
@@ -21,22 +20,9 @@
  * than a rough figure. */
 #define WM_SENSOR_PERIODS 3.0
 
-/* All zero: nothing is known, and nothing is held against it. */
-struct wm_sensor {
-    int64_t period_ns; /* something new so often, as published; 0: not known */
-    double window_s;   /* a value is the mean over so long before it; 0: a period */
-    double gain;       /* it may be off by this ratio, at k = 2, */
-    double offset_w;   /* and by so many watts */
-    double most_w;     /* it never says more; 0: not known */
-    bool is_sample;    /* a value is of the moment at which it is read */
-    bool is_smooth;   /* its counter has no steps: it is a model's, and goes on by itself */
-    const char *text; /* what it is, for people: a constant; NULL: nothing */
-};
-
-/* Of the channel of a counter or of a power. `detail` is what its source says of
- * itself; NULL where it says nothing. */
-void wm_sensor_find(const struct wm_channel *channel, const char *detail,
-                    struct wm_sensor *ret_sensor);
+/* The sensor of a channel of energy or power. What its source does not know is assumed,
+ * and its period is the channel's where it has none of its own. */
+struct wm_sensor wm_sensor_of(const struct wm_channel *channel);
 
 /* The part of the time that goes into its values, 0 to 1. */
 double wm_sensor_seen(const struct wm_sensor *sensor, double period_s);

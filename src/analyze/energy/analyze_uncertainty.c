@@ -198,7 +198,7 @@ void wm_uncertainty_find(const struct wm_energy *energy,
     if (uncertainty.at_odds)
         gain = fmax(gain, result->gap);
     uncertainty.systematic =
-        hypot(gain * result->joules, figure.sensor->offset_w * figure.seconds);
+        hypot(gain * result->joules, figure.sensor->offset * figure.seconds);
     *ret_uncertainty = uncertainty;
 }
 

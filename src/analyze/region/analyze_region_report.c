@@ -135,7 +135,7 @@ static double most_watts(const struct wm_analysis *analysis, enum wm_device_kind
 
     for (size_t i = 0; i < analysis->device_count; i++) {
         const struct wm_device_stats *device = &analysis->devices[i];
-        double most = device->joules.counter_sensor.most_w;
+        double most = device->joules.counter_sensor.range;
         if (device->counts && device->channel->device_kind == kind)
             watts += most > 0 ? most : NAN;
     }

@@ -349,6 +349,22 @@ static void fill_result(struct aipm_reader *reader, const struct survey *survey)
     say_trouble(reader);
 }
 
+/* Its GPUs' power is what NVML told it, with the errors of NVIDIA's boards that
+ * docs/energy.md has; one that is simulated makes none. Of the rest nothing is known. */
+static struct wm_sensor sensor_of(const struct wm_channel *channel)
+{
+    if (strcmp(channel->metric, "power") != 0)
+        return (struct wm_sensor) { 0 };
+    if (channel->device_kind != WM_DEVICE_GPU || channel->origin == WM_SIMULATED)
+        return (struct wm_sensor) { .kind = WM_SENSOR_TOOL };
+    return (struct wm_sensor) {
+        .kind = WM_SENSOR_TOOL,
+        .gain = 0.07,
+        .offset = 11,
+        .text = "a GPU that AIPowerMeter read",
+    };
+}
+
 /* The channels have no period: a sensor's value lags behind by about that much, and
  * these are means whose windows are known, and have their place. */
 static int make_buffers(struct aipm_reader *reader, struct wm_error *err)
@@ -366,6 +382,7 @@ static int make_buffers(struct aipm_reader *reader, struct wm_error *err)
     for (size_t i = 0; i < count; i++) {
         struct wm_channel *channel = &reader->set.channels[i];
         channel->origin = reader->origins[channel->device_kind];
+        channel->sensor = sensor_of(channel);
     }
     return WM_OK;
 }

@@ -24,6 +24,9 @@ enum { SPACINGS_MAX = 1024 };
 
 enum { LONGEST_SPACINGS = 3 };
 
+/* At k = 2: our assumption. */
+#define METER_GAIN 0.02
+
 /* What a row comes to. */
 enum row {
     ROW_GOOD,
@@ -309,6 +312,9 @@ static int make_channels(struct meter_reader *reader, struct wm_error *err)
             .unit = "W",
             .device_kind = WM_DEVICE_PLATFORM,
             .kind = WM_GAUGE,
+            .sensor = { .kind = WM_SENSOR_TOOL,
+                        .gain = METER_GAIN,
+                        .text = "an external meter" },
         };
         place++;
     }

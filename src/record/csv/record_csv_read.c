@@ -157,7 +157,8 @@ static int read_static(struct csv_reader *reader, char *line, struct wm_error *e
         return status;
     status = wm_run_from_json(cells[WM_CSV_RUN], &reader->head.run, &why);
     if (status == WM_OK)
-        status = wm_channel_set_from_json(&reader->set, cells[WM_CSV_CHANNELS], &why);
+        status = wm_channel_set_from_json(&reader->set, cells[WM_CSV_CHANNELS],
+                                          &reader->head.run, &why);
     if (status < 0)
         return wrong_cell(reader, status, &why, err);
     return read_state(reader, cells[WM_CSV_STATE], err);

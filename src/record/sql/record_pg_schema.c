@@ -37,7 +37,7 @@ static const char tables[] =
     "CREATE TABLE " WM_PG_SCHEMA ".channel (" OF_RUN ", ordinal integer,"
     " column_name text NOT NULL, source text, device text, label text, model text,"
     " metric text, unit text, device_kind text, kind text, origin text, period_ns bigint,"
-    " clock_column text, PRIMARY KEY (run, ordinal));"
+    " clock_column text, sensor json, PRIMARY KEY (run, ordinal));"
     "CREATE TABLE " WM_PG_SCHEMA ".sample (" OF_RUN ", time_ns bigint,"
     " PRIMARY KEY (run, time_ns));"
     "CREATE TABLE " WM_PG_SCHEMA ".gap (" OF_RUN ", channel text, from_ns bigint,"
@@ -229,6 +229,28 @@ static int make_region_tables(struct wm_pg *pg, struct wm_error *err)
     return status < 0 ? status : wm_pg_exec(pg, region_view, err);
 }
 
+/* The table of earlier versions says nothing of sensors. Asked first, as only who owns the
+ * table may add to it. */
+static int extend_channel(struct wm_pg *pg, struct wm_error *err)
+{
+    struct wm_pg_rows rows = { 0 };
+
+    int status = wm_pg_query(pg,
+                             "SELECT count(*) > 0 FROM pg_catalog.pg_attribute"
+                             " WHERE attrelid = '" WM_PG_SCHEMA ".channel'::regclass"
+                             " AND attname = 'sensor' AND NOT attisdropped",
+                             NULL, 0, &rows, err);
+    if (status < 0)
+        return status;
+    bool has_sensor = is_true(&rows, 0);
+    wm_pg_rows_free(&rows);
+    return has_sensor
+               ? WM_OK
+               : wm_pg_exec(pg,
+                            "ALTER TABLE " WM_PG_SCHEMA ".channel ADD COLUMN sensor json",
+                            err);
+}
+
 /* A name that is too long keeps its beginning, and gets a number made from all
  * of it, so that a channel has the same column in every run. */
 static void shorten(char *name)
@@ -414,10 +436,12 @@ static int insert_channels(struct wm_pg *pg, const struct wm_pg_run *run,
     status = wm_pg_run(
         pg,
         "INSERT INTO " WM_PG_SCHEMA ".channel (run, ordinal, column_name, clock_column,"
-        " source, device, label, model, metric, unit, device_kind, kind, origin, period_ns)"
+        " source, device, label, model, metric, unit, device_kind, kind, origin, period_ns,"
+        " sensor)"
         " SELECT $1::bigint, n - 1, c->>'column', c->>'clock_column', c->>'source',"
         " c->>'device', c->>'label', c->>'model', c->>'metric', c->>'unit',"
-        " c->>'device_kind', c->>'kind', c->>'origin', (c->>'period_ns')::bigint"
+        " c->>'device_kind', c->>'kind', c->>'origin', (c->>'period_ns')::bigint,"
+        " c->'sensor'"
         " FROM json_array_elements($2::json) WITH ORDINALITY AS list (c, n)",
         texts, 2, err);
     free(json);
@@ -512,6 +536,8 @@ static int begin_run(struct wm_pg *pg, struct wm_pg_run *run, struct wm_error *e
         status = make_tables(pg, err);
     if (status == WM_OK)
         status = make_region_tables(pg, err);
+    if (status == WM_OK)
+        status = extend_channel(pg, err);
     if (status == WM_OK)
         status = find_run(pg, run, err);
     if (status < 0)

@@ -130,7 +130,8 @@ static int read_channel(struct wm_channel_set *set, const struct wm_pg_rows *row
     if (device_kind < 0 || kind < 0 || origin < 0)
         return wm_fail(err, WM_EFORMAT, "channel %zu is of no known kind", set->count);
     return wm_channel_set_add(set, &channel, wm_pg_rows_text(rows, row, 0),
-                              wm_pg_rows_text(rows, row, 1), err);
+                              wm_pg_rows_text(rows, row, 1), wm_pg_rows_text(rows, row, 12),
+                              err);
 }
 
 static int load_channels(struct postgres_reader *reader, struct wm_error *err)
@@ -142,7 +143,9 @@ static int load_channels(struct postgres_reader *reader, struct wm_error *err)
     int status =
         wm_pg_query(&reader->pg,
                     "SELECT column_name, clock_column, source, device, label, model,"
-                    " metric, unit, device_kind, kind, origin, period_ns"
+                    " metric, unit, device_kind, kind, origin, period_ns,"
+                    /* A server that an earlier version made has no such column. */
+                    " row_to_json(channel)->>'sensor'"
                     " FROM " WM_PG_SCHEMA ".channel WHERE run = $1"
                     " ORDER BY ordinal LIMIT 2001",
                     texts, 1, &rows, err);
@@ -152,7 +155,7 @@ static int load_channels(struct postgres_reader *reader, struct wm_error *err)
     for (int row = 0; row < wm_pg_rows_count(&rows) && status == WM_OK; row++)
         status = read_channel(&reader->set, &rows, row, &why);
     if (status == WM_OK)
-        status = wm_channel_set_seal(&reader->set, &why);
+        status = wm_channel_set_seal(&reader->set, &reader->head.run, &why);
     wm_pg_rows_free(&rows);
     return status < 0 ? wrong_row(reader, "channel", status, &why, err) : WM_OK;
 }

@@ -21,7 +21,7 @@ static const char tables[] =
     "CREATE TABLE channel (run INTEGER NOT NULL, ordinal INTEGER NOT NULL,"
     " column_name TEXT NOT NULL, source TEXT, device TEXT, label TEXT, model TEXT,"
     " metric TEXT, unit TEXT, device_kind TEXT, kind TEXT, origin TEXT,"
-    " period_ns INTEGER, clock_column TEXT, PRIMARY KEY (run, ordinal));"
+    " period_ns INTEGER, clock_column TEXT, sensor TEXT, PRIMARY KEY (run, ordinal));"
     "CREATE TABLE gap (run INTEGER NOT NULL, channel TEXT NOT NULL, from_ns INTEGER,"
     " to_ns INTEGER, state TEXT, why TEXT);"
     "CREATE TABLE static_data (ram_unit VARCHAR, gpu_ram_unit VARCHAR, time_unit VARCHAR,"
@@ -291,11 +291,12 @@ static int insert_channels(const struct wm_schema *schema, struct wm_error *err)
     int status = prepare(schema,
                          "INSERT INTO channel (run, ordinal, period_ns, column_name,"
                          " clock_column, source, device, label, model, metric, unit,"
-                         " device_kind, kind, origin)"
-                         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                         " device_kind, kind, origin, sensor)"
+                         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                          &statement, err);
     for (size_t i = 0; i < schema->count && status == WM_OK; i++) {
         const struct wm_channel *channel = &schema->channels[i];
+        char *sensor = wm_sensor_to_json(&channel->sensor);
         const char *const texts[] = {
             columns->values[i],
             columns->clocks[columns->clock_of[i]],
@@ -308,7 +309,10 @@ static int insert_channels(const struct wm_schema *schema, struct wm_error *err)
             wm_word(WM_WORDS_DEVICE_KIND, (int)channel->device_kind),
             wm_word(WM_WORDS_KIND, (int)channel->kind),
             wm_word(WM_WORDS_ORIGIN, (int)channel->origin),
+            sensor,
         };
+        if (!sensor)
+            status = out_of_memory(schema, err);
         sqlite3_clear_bindings(statement);
         sqlite3_bind_int64(statement, 1, schema->id);
         sqlite3_bind_int64(statement, 2, (sqlite3_int64)i);
@@ -317,6 +321,7 @@ static int insert_channels(const struct wm_schema *schema, struct wm_error *err)
             status = wm_sql_bind_text(statement, 4 + t, texts[t], schema->path, err);
         if (status == WM_OK)
             status = wm_sql_run(statement, schema->path, err);
+        free(sensor);
     }
     sqlite3_finalize(statement);
     return status;
@@ -366,6 +371,18 @@ static int create_region_tables(const struct wm_schema *schema, struct wm_error 
     return status < 0 ? status : exec(schema, region_tables, err);
 }
 
+/* The table of earlier versions says nothing of sensors. */
+static int extend_channel(const struct wm_schema *schema, struct wm_error *err)
+{
+    sqlite3_int64 has_sensor = 0;
+
+    int status =
+        wm_sql_number(schema->db, WM_SQL_HAS_SENSOR, schema->path, &has_sensor, err);
+    return status < 0 || has_sensor
+               ? status
+               : exec(schema, "ALTER TABLE channel ADD COLUMN sensor TEXT", err);
+}
+
 static int begin_run(struct wm_schema *schema, struct wm_error *err)
 {
     sqlite3_int64 count = 0;
@@ -375,6 +392,8 @@ static int begin_run(struct wm_schema *schema, struct wm_error *err)
                                schema->path, &count, err);
     if (status == WM_OK && count == 0)
         status = create_tables(schema, err);
+    if (status == WM_OK)
+        status = extend_channel(schema, err);
     if (status == WM_OK)
         status = exec(schema, metric_view, err);
     if (status == WM_OK)

@@ -10,6 +10,11 @@
 /* Says in the file's header that it is ours: "WMtr". */
 #define WM_SQL_APPLICATION_ID 0x574d7472
 
+/* A query: whether the table of channels has what is known of their sensors, which that of
+ * earlier versions has not. */
+#define WM_SQL_HAS_SENSOR                                                                  \
+    "SELECT count(*) FROM pragma_table_info('channel') WHERE name = 'sensor'"
+
 /* SQLite's reason for `result`, and the system's where it has one. `db` may be
  * NULL, `path` is what the message calls the file. */
 int wm_sql_fail(sqlite3 *db, int result, const char *path, struct wm_error *err);

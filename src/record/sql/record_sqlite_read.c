@@ -161,20 +161,26 @@ static int read_channel(struct wm_channel_set *set, sqlite3_stmt *statement,
     if (device_kind < 0 || kind < 0 || origin < 0)
         return wm_fail(err, WM_EFORMAT, "channel %zu is of no known kind", set->count);
     return wm_channel_set_add(set, &channel, text_at(statement, 0), text_at(statement, 1),
-                              err);
+                              text_at(statement, 12), err);
 }
 
 static int load_channels(struct sqlite_reader *reader, struct wm_error *err)
 {
+#define CHANNELS_SQL(sensor)                                                               \
+    "SELECT column_name, clock_column, source, device, label, model, metric, unit,"        \
+    " device_kind, kind, origin, period_ns, " sensor                                       \
+    " FROM channel WHERE run = ? ORDER BY ordinal"
     sqlite3_stmt *statement = NULL;
+    sqlite3_int64 has_sensor = 0;
     struct wm_error why;
     int result = SQLITE_ROW;
 
-    int status = prepare(reader,
-                         "SELECT column_name, clock_column, source, device, label, model,"
-                         " metric, unit, device_kind, kind, origin, period_ns"
-                         " FROM channel WHERE run = ? ORDER BY ordinal",
+    int status =
+        wm_sql_number(reader->db, WM_SQL_HAS_SENSOR, reader->path, &has_sensor, err);
+    if (status == WM_OK)
+        status = prepare(reader, has_sensor ? CHANNELS_SQL("sensor") : CHANNELS_SQL("NULL"),
                          &statement, err);
+#undef CHANNELS_SQL
     if (status < 0)
         return status;
     sqlite3_bind_int64(statement, 1, reader->id);
@@ -183,7 +189,7 @@ static int load_channels(struct sqlite_reader *reader, struct wm_error *err)
     while (status == WM_OK && (result = sqlite3_step(statement)) == SQLITE_ROW)
         status = read_channel(&reader->set, statement, &why);
     if (status == WM_OK && result == SQLITE_DONE)
-        status = wm_channel_set_seal(&reader->set, &why);
+        status = wm_channel_set_seal(&reader->set, &reader->head.run, &why);
     if (status < 0)
         status = wrong_row(reader, "channel", status, &why, err);
     else if (result != SQLITE_DONE)

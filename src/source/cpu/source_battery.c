@@ -30,6 +30,9 @@
 /* The kernel asks the firmware of ACPI batteries at most once a second. */
 #define PERIOD_NS WM_NS_PER_S
 
+/* At k = 2: our assumption. */
+#define GAIN 0.10
+
 enum { STATUS, POWER, CURRENT, VOLTAGE, ATTRIBUTES };
 
 static const char *const attributes[ATTRIBUTES] = {
@@ -119,6 +122,10 @@ static int battery_open(void *state, const struct wm_source_config *config,
             .device_kind = WM_DEVICE_PLATFORM,
             .kind = WM_GAUGE,
             .period_ns = PERIOD_NS,
+            .sensor = { .kind = WM_SENSOR_BATTERY,
+                        .gain = GAIN,
+                        .step = 1e-6, /* the files are in millionths */
+                        .text = "the battery's own gauge" },
         };
     }
     return WM_OK;

@@ -30,6 +30,9 @@
  * the joules go on as without work. */
 #define REREAD_NS (2 * 10 * WM_NS_PER_MS)
 
+/* At k = 2: our assumption of how far the models may be off. */
+#define GAIN 0.50
+
 enum { CPU, DRAM, CHANNEL_COUNT };
 
 struct estimate {
@@ -80,7 +83,7 @@ static void read_memory(int dir, double *watts)
 }
 
 static void add_channel(struct estimate *estimate, const char *device, const char *label,
-                        enum wm_device_kind kind, int64_t period_ns)
+                        enum wm_device_kind kind, int64_t period_ns, double most_watts)
 {
     const char *model = estimate->cpuinfo.name;
 
@@ -95,6 +98,10 @@ static void add_channel(struct estimate *estimate, const char *device, const cha
         .kind = WM_COUNTER,
         .origin = WM_ESTIMATED,
         .period_ns = period_ns,
+        .sensor = { .kind = WM_SENSOR_MODEL,
+                    .gain = GAIN,
+                    .range = most_watts,
+                    .text = "a model, not a sensor" },
     };
 }
 
@@ -154,12 +161,14 @@ static int estimate_open(void *state, const struct wm_source_config *config,
     if (status < 0)
         return status;
 
-    add_channel(estimate, "cpu-estimate", "cpu", WM_DEVICE_CPU, REREAD_NS);
+    add_channel(estimate, "cpu-estimate", "cpu", WM_DEVICE_CPU, REREAD_NS,
+                wm_cpu_model_watts(&estimate->model, 1));
     int length = snprintf(estimate->detail, sizeof(estimate->detail), "estimated: %s",
                           estimate->model.text);
     if (estimate->memory_watts <= 0)
         return WM_OK;
-    add_channel(estimate, "dram-estimate", "dram", WM_DEVICE_DRAM, 0);
+    add_channel(estimate, "dram-estimate", "dram", WM_DEVICE_DRAM, 0,
+                estimate->memory_watts);
     snprintf(estimate->detail + length, sizeof(estimate->detail) - (size_t)length,
              "; memory %.1f GiB x %.4f W, Green Algorithms",
              estimate->memory_watts / WATTS_PER_GIB, WATTS_PER_GIB);

@@ -244,6 +244,35 @@ static enum wm_device_kind kind_of(enum wm_rapl_domain domain)
     }
 }
 
+/* Packages of Intel are measured since Haswell (Hackenberg et al. 2015, Khan et al. 2018),
+ * those of AMD are a model on Zen 2 (Schöne et al., arXiv 2108.00808); the errors are
+ * our assumptions. */
+static struct wm_sensor sensor_of(const struct wm_rapl_counter *counter,
+                                  const struct wm_cpuinfo *cpu)
+{
+    static const struct {
+        double gain;
+        const char *text;
+    } sensors[WM_RAPL_DOMAIN_COUNT] = {
+        [WM_RAPL_PACKAGE] = { 0.10, "RAPL, of a model of the CPU" },
+        [WM_RAPL_CORES] = { 0.10, "RAPL, a part of a CPU" },
+        [WM_RAPL_UNCORE] = { 0.10, "RAPL, a part of a CPU" },
+        [WM_RAPL_DRAM] = { 0.20, "RAPL, memory" },
+        [WM_RAPL_CORE] = { 0.10, "RAPL, a part of a CPU" },
+        [WM_RAPL_PSYS] = { 0.10, "RAPL, platform" },
+    };
+    bool is_measured =
+        counter->domain == WM_RAPL_PACKAGE && strcmp(cpu->vendor, "GenuineIntel") == 0;
+
+    return (struct wm_sensor) {
+        .kind = WM_SENSOR_BUILT_IN,
+        .gain = is_measured ? 0.05 : sensors[counter->domain].gain,
+        .step = counter->unit_j,
+        .text = is_measured ? "RAPL, Intel: measured since Haswell"
+                            : sensors[counter->domain].text,
+    };
+}
+
 static void make_channel(struct rapl *rapl, size_t index)
 {
     const struct wm_rapl_counter *counter = &rapl->set.counters[index];
@@ -261,6 +290,7 @@ static void make_channel(struct rapl *rapl, size_t index)
         .device_kind = kind_of(counter->domain),
         .kind = WM_COUNTER,
         .period_ns = counter->domain == WM_RAPL_CORE ? CORE_PERIOD_NS : PERIOD_NS,
+        .sensor = sensor_of(counter, &rapl->places.cpu),
     };
 }
 

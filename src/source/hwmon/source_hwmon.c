@@ -42,6 +42,31 @@ static struct wm_hwmon_sensor *sensor_at(const struct hwmon *hwmon, size_t index
                                 : &hwmon->powers.list[index - temperatures];
 }
 
+/* At k = 2: our assumption. */
+#define GAIN 0.10
+
+/* The moment that a sensor takes to look, where its driver does not say. */
+#define SAMPLE_S 1e-3
+
+static struct wm_sensor sensor_facts(const struct wm_hwmon_sensor *sensor)
+{
+    struct wm_sensor facts = {
+        .kind = WM_SENSOR_BOARD,
+        .gain = GAIN,
+        .step = sensor->quantity == WM_HWMON_PRODUCT ? 0 : 1e-6, /* as the files are */
+        .text = "a sensor of the board",
+    };
+
+    if (sensor->quantity == WM_HWMON_TEMPERATURE)
+        return (struct wm_sensor) { 0 };
+    if (sensor->is_sample) {
+        facts.is_sample = true;
+        facts.window_s = sensor->period_ns > 0 ? (double)sensor->period_ns / 1e9 : SAMPLE_S;
+        facts.text = "a sensor of the board that tells the power of a moment";
+    }
+    return facts;
+}
+
 static int make_channels(struct hwmon *hwmon, struct wm_error *err)
 {
     size_t count = count_sensors(hwmon);
@@ -60,13 +85,13 @@ static int make_channels(struct hwmon *hwmon, struct wm_error *err)
             .device_kind = sensor->device_kind,
             .kind = metrics[sensor->quantity].kind,
             .period_ns = sensor->period_ns,
+            .sensor = sensor_facts(sensor),
         };
     }
     return WM_OK;
 }
 
-/* Which sensors see one moment of the time only: what reads the recording later has to
- * know. */
+/* Which sensors see one moment of the time only. */
 static void add_samples(struct hwmon *hwmon)
 {
     size_t used = strlen(hwmon->detail);

@@ -157,6 +157,7 @@ static struct wm_channel gpu_channel(const struct gpu *gpu, size_t quantity)
     channel.unit = quantities[quantity].unit;
     channel.kind = WM_GAUGE;
     channel.period_ns = 0;
+    channel.sensor = (struct wm_sensor) { 0 };
     return channel;
 }
 

@@ -183,11 +183,9 @@ static struct wm_meter_input *new_input(struct wm_meter_inputs *inputs,
     return input;
 }
 
-static void take_channel(struct wm_meter_inputs *inputs,
-                         const struct wm_source_member *member, size_t index)
+static void take_channel(struct wm_meter_inputs *inputs, size_t index)
 {
     const struct wm_channel *channel = wm_source_set_channel(inputs->sources, index);
-    const char *detail = wm_source_detail(member->source);
     struct wm_meter_input *input = find_input(inputs, channel);
 
     if (!input && is_input(channel))
@@ -201,23 +199,14 @@ static void take_channel(struct wm_meter_inputs *inputs,
     }
     if (strcmp(channel->metric, "energy") == 0) {
         input->energy = index;
-        wm_sensor_find(channel, detail, &input->counter_sensor);
+        input->counter_sensor = wm_sensor_of(channel);
     } else if (strcmp(channel->metric, "power") == 0) {
         input->power = index;
-        wm_sensor_find(channel, detail, &input->power_sensor);
+        input->power_sensor = wm_sensor_of(channel);
     } else if (strcmp(channel->metric, "utilization") == 0) {
         input->utilization = index;
     } else if (strcmp(channel->metric, "temperature") == 0) {
         input->temperature = index;
-    }
-}
-
-static void take_channels(struct wm_meter_inputs *inputs)
-{
-    for (size_t s = 0; s < wm_source_set_count(inputs->sources); s++) {
-        const struct wm_source_member *member = wm_source_set_member(inputs->sources, s);
-        for (size_t i = 0; i < wm_source_channel_count(member->source); i++)
-            take_channel(inputs, member, member->first_channel + i);
     }
 }
 
@@ -230,8 +219,8 @@ static int find_inputs(struct wm_meter_inputs *inputs, struct wm_error *err)
     inputs->list = calloc(count + 1, sizeof(*inputs->list));
     if (!inputs->readings || !inputs->list)
         return wm_fail(err, WM_ENOMEM, "meter: out of memory");
-    take_channels(inputs);
-    take_channels(inputs);
+    for (size_t i = 0; i < 2 * count; i++)
+        take_channel(inputs, i % count);
     return WM_OK;
 }
 

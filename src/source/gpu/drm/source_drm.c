@@ -29,6 +29,9 @@ static const char source_name[] = "drm";
 /* The driver asks amdgpu's firmware at most this often. */
 #define AMDGPU_PERIOD_NS WM_NS_PER_MS
 
+/* At k = 2: our assumption. */
+#define GAIN 0.10
+
 static const struct {
     const char *name;
     const char *unit;
@@ -269,6 +272,19 @@ static bool has_no_energy(const struct wm_drm_card *card, enum wm_drm_metric met
     return card->integrated && metric == WM_DRM_ENERGY;
 }
 
+static struct wm_sensor sensor_of(const struct wm_drm_card *card, enum wm_drm_metric metric)
+{
+    if (metric != WM_DRM_ENERGY && metric != WM_DRM_POWER)
+        return (struct wm_sensor) { 0 };
+    return (struct wm_sensor) {
+        .kind = WM_SENSOR_BUILT_IN,
+        .gain = GAIN,
+        .text = kind_of(card, metric) == WM_DEVICE_GPU
+                    ? "the GPU's own sensor"
+                    : "the sensor of CPU and GPU together",
+    };
+}
+
 static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric)
 {
     const struct wm_drm_card *card = &drm->cards[place];
@@ -293,6 +309,7 @@ static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric
         .kind = metrics[metric].kind,
         .origin = origin_of(card, metric),
         .period_ns = period_of(card, metric),
+        .sensor = sensor_of(card, metric),
     };
 }
 

@@ -144,11 +144,11 @@ static int query_temperature(const struct nvml_api *api, struct gpu *gpu,
     return nvml_temperature(api, gpu->handle, ret_celsius);
 }
 
-/* Boards since Turing were seen to change their power every 100 ms, however
- * often they are asked (Yang, Adamek, Armour: "Accurate and Convenient Energy
- * Measurements for GPUs", SC24); we assume no better of the energy. NVML's
- * documentation says "between 1 second and 1/6 second" for the utilization. */
+/* Where the board's own is not known, as that of a simulated one: the longest that any
+ * is known to have. */
 #define SENSOR_PERIOD_NS (100 * WM_NS_PER_MS)
+
+/* NVML's documentation says "between 1 second and 1/6 second". */
 #define UTILIZATION_PERIOD_NS (WM_NS_PER_S / 6)
 
 /* A new metric is one query function above and one line here. Energy first:
@@ -275,6 +275,28 @@ static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *er
     return status;
 }
 
+/* The energy counter is taken to look as power does. */
+static bool is_of_power(size_t metric)
+{
+    return metrics[metric].query == query_energy || metrics[metric].query == query_power ||
+           metrics[metric].query == query_power_average;
+}
+
+/* A driver that is not real looks all the time, and makes no error. */
+static void set_sensor(const struct gpu *gpu, size_t metric, struct wm_channel *channel)
+{
+    bool is_usage = metrics[metric].query == query_power && gpu->has_details &&
+                    gpu->power.values[NVML_POWER_INSTANT].way == NVML_POWER_BY_USAGE;
+
+    if (!is_of_power(metric))
+        return;
+    channel->sensor.kind = WM_SENSOR_BUILT_IN;
+    if (channel->origin == WM_SIMULATED)
+        return;
+    channel->sensor = nvml_sensor(gpu->name, is_usage);
+    channel->period_ns = channel->sensor.period_ns;
+}
+
 static int add_gpu(struct nvml *nvml, unsigned index)
 {
     const struct nvml_board *board = nvml_board(nvml->boards, index, NVML_IDENTITY);
@@ -290,7 +312,9 @@ static int add_gpu(struct nvml *nvml, unsigned index)
         gpu->power = details->power; /* what is supported; readings begin later */
 
     for (size_t m = 0; m < METRIC_COUNT; m++) {
-        nvml->channels[(nvml->gpu_count - 1) * METRIC_COUNT + m] = (struct wm_channel) {
+        struct wm_channel *channel =
+            &nvml->channels[(nvml->gpu_count - 1) * METRIC_COUNT + m];
+        *channel = (struct wm_channel) {
             .source = wm_source_nvml.name,
             .device = gpu->id,
             .label = gpu->label,
@@ -302,6 +326,7 @@ static int add_gpu(struct nvml *nvml, unsigned index)
             .origin = strstr(gpu->name, "SIMULATED") ? WM_SIMULATED : WM_MEASURED,
             .period_ns = metrics[m].period_ns,
         };
+        set_sensor(gpu, m, channel);
     }
     return nvml_processes_init(&gpu->processes, gpu->id);
 }

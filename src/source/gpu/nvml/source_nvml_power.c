@@ -13,9 +13,10 @@
  */
 #include "source/gpu/nvml/source_nvml_power.h"
 
+#include <fnmatch.h>
 #include <limits.h>
-#include <stdbool.h>
 
+#include "base/base_clock.h"
 #include "source/gpu/nvml/source_nvml_library.h"
 
 static const unsigned fields[NVML_POWER_COUNT] = {
@@ -141,4 +142,108 @@ const char *nvml_power_text(const struct nvml_power *power)
 
     return texts[power->values[NVML_POWER_INSTANT].way]
                 [average == NVML_POWER_BY_MODULE_FIELD];
+}
+
+/* Gain and offset at k = 2, of the same measurements: against a meter on the power lines
+ * of 19 boards, the gains differed with a standard deviation of 3.6 % and the offsets
+ * with one of 5.7 W. */
+#define GAIN 0.07
+#define OFFSET_W 11.0
+
+/* NVML counts in milliwatts and millijoules. */
+#define STEP 1e-3
+
+#define USAGE_WINDOW_S 1.0
+
+/* How a design of NVIDIA's looks at its power; the first that matches counts. Whether the
+ * energy counter sees more of the time than power does nobody has shown: it is taken to
+ * see as much. */
+static const struct {
+    const char *models[12]; /* patterns of names */
+    int64_t period_ns;
+    double window_s;
+    bool averages; /* nvmlDeviceGetPowerUsage tells the mean over a second */
+    const char *text;
+} boards[] = {
+    /* Before A100, whose name some of these contain. */
+    { { "*RTX 30[0-9]*", "*RTX A[0-9]*", "*A2", "*A10", "*A10-*", "*A10G*", "*A10M*",
+        "*A16*", "*A40*" },
+      100 * WM_NS_PER_MS,
+      0.100,
+      true,
+      "Ampere GA10x: all of each 100 ms" },
+    { { "*A100*", "*A800*", "*A30", "*A30-*", "*A30X*" },
+      100 * WM_NS_PER_MS,
+      0.025,
+      false,
+      "A100: 25 of each 100 ms" },
+    { { "*H100*", "*H800*", "*H20", "*H20-*", "*H20 *" },
+      100 * WM_NS_PER_MS,
+      0.025,
+      true,
+      "H100: 25 of each 100 ms" },
+    { { "*H200*", "*GH200*", "*B[123]00*", "*GB[123]0*" },
+      100 * WM_NS_PER_MS,
+      0.025,
+      true,
+      "taken to be like an H100: 25 of each 100 ms" },
+    { { "*V100*", "*TITAN V*", "*GV100*", "*P100*", "*P40", "*P4", "*GTX 10[0-9]*",
+        "*TITAN X*", "*Quadro P*", "*GP100*" },
+      20 * WM_NS_PER_MS,
+      0.010,
+      false,
+      "Volta, Pascal: 10 of each 20 ms" },
+    /* Before Turing, of which some have the same numbers. */
+    { { "*GeForce RTX 40*", "*Ada*", "*L4", "*L40*", "*L20*", "*L2" },
+      100 * WM_NS_PER_MS,
+      0.100,
+      true,
+      "Ada: all of each 100 ms" },
+    { { "*Quadro RTX 8000*" },
+      100 * WM_NS_PER_MS,
+      0.020,
+      false,
+      "Quadro RTX 8000: 20 of each 100 ms" },
+    { { "*T4", "*T4-*", "*T4G*", "*RTX 20[0-9]*", "*GTX 16[0-9]*", "*Quadro RTX*",
+        "*TITAN RTX*", "*T[1-9]00*", "*T1000*" },
+      100 * WM_NS_PER_MS,
+      0.100,
+      false,
+      "Turing: all of each 100 ms" },
+    /* Anything else: as little as any is known to see. */
+    { { "*" },
+      100 * WM_NS_PER_MS,
+      0.025,
+      true,
+      "not in the table: taken to see 25 of each 100 ms" },
+};
+
+static bool matches(const char *const *patterns, size_t count, const char *model)
+{
+    for (size_t i = 0; i < count && patterns[i]; i++) {
+        if (fnmatch(patterns[i], model, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+struct wm_sensor nvml_sensor(const char *model, bool is_usage)
+{
+    enum { LAST = sizeof(boards) / sizeof(boards[0]) - 1 };
+    size_t i = 0;
+
+    while (i < LAST &&
+           !matches(boards[i].models,
+                    sizeof(boards[i].models) / sizeof(boards[i].models[0]), model))
+        i++;
+    bool is_average = is_usage && boards[i].averages;
+    return (struct wm_sensor) {
+        .kind = WM_SENSOR_BUILT_IN,
+        .period_ns = boards[i].period_ns,
+        .window_s = is_average ? USAGE_WINDOW_S : boards[i].window_s,
+        .gain = GAIN,
+        .offset = OFFSET_W,
+        .step = STEP,
+        .text = is_average ? "the mean over a second" : boards[i].text,
+    };
 }

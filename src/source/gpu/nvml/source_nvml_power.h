@@ -3,9 +3,11 @@
 #ifndef WM_SOURCE_NVML_POWER_H
 #define WM_SOURCE_NVML_POWER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "source/gpu/nvml/source_nvml_abi.h"
+#include "wattmeter/source.h"
 
 struct nvml_api;
 
@@ -34,5 +36,9 @@ void nvml_power_read(struct nvml_power *power, const struct nvml_api *api,
 
 /* For people: what the figures are of. Equal for equal ways, and a constant. */
 const char *nvml_power_text(const struct nvml_power *power);
+
+/* The sensor behind energy and power of a board of that name, "" where it has none.
+ * `is_usage`: the value is what nvmlDeviceGetPowerUsage tells. */
+struct wm_sensor nvml_sensor(const char *model, bool is_usage);
 
 #endif
