@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "source/gpu/nvml/source_nvml_library.h"
+#include "source/gpu/nvml/source_nvml_processes.h"
 #include "source/gpu/source_gpu_ops.h"
 
 /* A part of a partitioned GPU. */

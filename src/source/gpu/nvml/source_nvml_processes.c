@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "source/gpu/nvml/source_nvml_library.h"
 
 /* Processes that fit before the first allocation while reading, and where a
  * count is taken for a mistake. */

@@ -7,26 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "source/gpu/nvml/source_nvml_abi.h"
+#include "source/gpu/nvml/source_nvml_library.h"
 #include "wattmeter/source.h"
-
-/* NVML has a list of its own for each way of using a GPU. A process may stand in
- * several; clients of MPS do so in the last, where computing ends up that their
- * server does for them. */
-enum nvml_list { NVML_LIST_COMPUTE, NVML_LIST_GRAPHICS, NVML_LIST_MPS, NVML_LIST_COUNT };
-
-/* The call for one list in its versions, NULL where the driver lacks one. */
-struct nvml_list_calls {
-    int (*v3)(nvml_device device, unsigned *count, void *entries);
-    int (*v2)(nvml_device device, unsigned *count, void *entries);
-    int (*v1)(nvml_device device, unsigned *count, void *entries);
-};
-
-struct nvml_process_calls {
-    struct nvml_list_calls lists[NVML_LIST_COUNT];
-    int (*utilization)(nvml_device device, struct nvml_process_sample *samples,
-                       unsigned *count, unsigned long long last_seen);
-};
 
 /* One list as the driver wrote it: `count` entries that stand `size` bytes
  * apart. Each begins like struct nvml_process_v1, and like struct
