@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyze/analyze_parts.h"
-#include "analyze/energy/analyze_figure.h"
+#include "analyze/energy/analyze_joules.h"
 #include "source/source_traits.h"
 
 static const char *why_no_gpu(struct wm_report_builder *builder)

@@ -8,7 +8,7 @@
 
 #include "analyze/analyze_welch.h"
 #include "analyze/energy/analyze_devices.h"
-#include "analyze/energy/analyze_figure.h"
+#include "analyze/energy/analyze_joules.h"
 #include "analyze/energy/analyze_totals.h"
 #include "source/source_traits.h"
 

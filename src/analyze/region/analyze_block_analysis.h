@@ -69,8 +69,8 @@ enum wm_origin wm_block_analysis_origin(const struct wm_block_analysis *results,
                                         size_t measurement);
 
 /* Beside a figure that was not measured, as in a report: "origin": "simulated",
- * "simulated": true. False when out of memory. */
-bool wm_block_analysis_put_origin(json_t *object, enum wm_origin origin);
+ * "simulated": true. */
+void wm_block_analysis_put_origin(json_t **object, enum wm_origin origin);
 
 /* gpu_tracker's structure, with null for NAN; with `details` ours, which has more beside
  * it (docs/analysis.md). The caller's; NULL when out of memory. */

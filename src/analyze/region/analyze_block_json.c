@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_block_results.c - results of an analysis of blocks, and JSON of them. */
+/* analyze_block_json.c - an analysis of blocks as JSON. */
 #include "analyze/region/analyze_block_analysis.h"
 
 #include <math.h>
@@ -28,37 +28,31 @@ struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, s
     return entry;
 }
 
-bool wm_block_analysis_put_origin(json_t *object, enum wm_origin origin)
+void wm_block_analysis_put_origin(json_t **object, enum wm_origin origin)
 {
     const char *word = origin == WM_SIMULATED ? "simulated" : "estimated";
 
-    return origin == WM_MEASURED ||
-           (json_object_set_new(object, "origin", json_string(word)) == 0 &&
-            json_object_set_new(object, word, json_true()) == 0);
+    if (origin == WM_MEASURED)
+        return;
+    wm_json_set(object, "origin", json_string(word));
+    wm_json_set(object, word, json_true());
 }
 
-/* An object under construction; what fails is seen at the end. */
+/* What objects are made with. */
 struct writer {
     const struct wm_block_analysis *results;
-    bool details, failed;
+    bool details;
     json_t *why; /* path of what is null, and the reason; NULL without details */
 };
 
-static void put(struct writer *writer, json_t *object, const char *key, json_t *value)
+static void put_count(json_t **object, const char *key, uint64_t count)
 {
-    if (json_object_set_new(object, key, value) != 0)
-        writer->failed = true;
+    wm_json_set(object, key, json_integer((json_int_t)count));
 }
 
-static void put_count(struct writer *writer, json_t *object, const char *key,
-                      uint64_t count)
+static void put_number(json_t **object, const char *key, double value)
 {
-    put(writer, object, key, json_integer((json_int_t)count));
-}
-
-static void put_number(struct writer *writer, json_t *object, const char *key, double value)
-{
-    put(writer, object, key, isfinite(value) ? json_real(value) : json_null());
+    wm_json_set(object, key, wm_json_known(isfinite(value), value));
 }
 
 static void put_why(struct writer *writer, const char *path, const char *key,
@@ -69,19 +63,19 @@ static void put_why(struct writer *writer, const char *path, const char *key,
     if (!writer->details)
         return;
     snprintf(name, sizeof(name), "%s%s%s", path, path[0] ? "." : "", key);
-    put(writer, writer->why, name, json_string(why));
+    wm_json_set(&writer->why, name, json_string(why));
 }
 
 static json_t *json_figures(struct writer *writer, const struct wm_block_figures *figures)
 {
     json_t *json = json_object();
 
-    put_number(writer, json, "min", figures->min);
-    put_number(writer, json, "max", figures->max);
-    put_number(writer, json, "mean", figures->mean);
-    put_number(writer, json, "std", figures->std);
+    put_number(&json, "min", figures->min);
+    put_number(&json, "max", figures->max);
+    put_number(&json, "mean", figures->mean);
+    put_number(&json, "std", figures->std);
     if (writer->details)
-        put_number(writer, json, "n_effective", figures->effective);
+        put_number(&json, "n_effective", figures->effective);
     return json;
 }
 
@@ -118,10 +112,9 @@ static json_t *json_usage(struct writer *writer, const struct wm_block_figures *
         bool lacks = writer->details && wm_block_analysis_lack(writer->results, i);
         json_t *figures = json_figures(writer, lacks ? &none : &usage[i]);
         enum wm_origin origin = wm_block_analysis_origin(writer->results, i);
-        if (writer->details && !lacks && !isnan(usage[i].mean) &&
-            !wm_block_analysis_put_origin(figures, origin))
-            writer->failed = true;
-        put(writer, json, wm_measurement_name((enum wm_measurement)i), figures);
+        if (writer->details && !lacks && !isnan(usage[i].mean))
+            wm_block_analysis_put_origin(&figures, origin);
+        wm_json_set(&json, wm_measurement_name((enum wm_measurement)i), figures);
     }
     return json;
 }
@@ -138,13 +131,13 @@ static json_t *json_static_data(struct writer *writer)
     for (size_t i = 0; i < WM_STATIC_DATA_COUNT; i++) {
         struct wm_static_entry entry = wm_static_data_entry(&data, i);
         if (entry.text)
-            put(writer, json, entry.key, wm_text_json(entry.text));
+            wm_json_set(&json, entry.key, wm_text_json(entry.text));
         else if (isnan(entry.number))
-            put(writer, json, entry.key, json_null());
+            wm_json_set(&json, entry.key, json_null());
         else if (entry.is_whole)
-            put(writer, json, entry.key, json_integer((json_int_t)entry.number));
+            wm_json_set(&json, entry.key, json_integer((json_int_t)entry.number));
         else
-            put_number(writer, json, entry.key, entry.number);
+            put_number(&json, entry.key, entry.number);
         if (!entry.text && isnan(entry.number))
             put_why(writer, "static_data", entry.key,
                     lacks && strcmp(entry.key, "gpu_ram_system_capacity") == 0
@@ -154,7 +147,7 @@ static json_t *json_static_data(struct writer *writer)
     return json;
 }
 
-static json_t *json_histogram(struct writer *writer, const uint64_t *histogram)
+static json_t *json_histogram(const uint64_t *histogram)
 {
     json_t *json = json_array();
 
@@ -163,10 +156,9 @@ static json_t *json_histogram(struct writer *writer, const uint64_t *histogram)
             continue;
         json_t *bucket = json_object();
         bool is_last = i + 1 == WM_BLOCK_BUCKETS;
-        put_number(writer, bucket, "up_to", is_last ? NAN : ldexp(1e-6, (int)i));
-        put_count(writer, bucket, "calls", histogram[i]);
-        if (json_array_append_new(json, bucket) != 0)
-            writer->failed = true;
+        put_number(&bucket, "up_to", is_last ? NAN : ldexp(1e-6, (int)i));
+        put_count(&bucket, "calls", histogram[i]);
+        wm_json_add(&json, bucket);
     }
     return json;
 }
@@ -176,7 +168,7 @@ static json_t *json_time(struct writer *writer, const struct wm_block_result *bl
 {
     json_t *json = json_figures(writer, &block->time);
 
-    put_number(writer, json, "total", block->time.total);
+    put_number(&json, "total", block->time.total);
     if (block->calls == 0)
         put_why(writer, path, "compute_time", "no call of it ended");
     if (block->calls == 1) {
@@ -187,9 +179,9 @@ static json_t *json_time(struct writer *writer, const struct wm_block_result *bl
     }
     if (!writer->details)
         return json;
-    put(writer, json, "unit", json_string("seconds"));
-    put_number(writer, json, "inclusive", block->inclusive_s);
-    put(writer, json, "histogram", json_histogram(writer, block->histogram));
+    wm_json_set(&json, "unit", json_string("seconds"));
+    put_number(&json, "inclusive", block->inclusive_s);
+    wm_json_set(&json, "histogram", json_histogram(block->histogram));
     return json;
 }
 
@@ -200,56 +192,46 @@ static json_t *json_block(struct writer *writer, const struct wm_block_result *b
     char path[64];
 
     snprintf(path, sizeof(path), "code_block_results.%zu", index);
-    put(writer, json, "name", wm_text_json(block->name));
-    put_count(writer, json, "num_timepoints", block->timepoints);
-    put_count(writer, json, "num_calls", block->calls);
-    put_count(writer, json, "num_non_empty_calls", block->nonempty_calls);
+    wm_json_set(&json, "name", wm_text_json(block->name));
+    put_count(&json, "num_timepoints", block->timepoints);
+    put_count(&json, "num_calls", block->calls);
+    put_count(&json, "num_non_empty_calls", block->nonempty_calls);
     if (writer->details)
-        put_count(writer, json, "num_unfinished_calls", block->unfinished);
-    put(writer, json, "compute_time", json_time(writer, block, path));
-    put(writer, json, "resource_usage", json_usage(writer, block->usage));
+        put_count(&json, "num_unfinished_calls", block->unfinished);
+    wm_json_set(&json, "compute_time", json_time(writer, block, path));
+    wm_json_set(&json, "resource_usage", json_usage(writer, block->usage));
     put_usage_why(writer, block->usage, block->timepoints, path, "resource_usage");
     return json;
 }
 
-static json_t *json_remarks(struct writer *writer, const struct wm_remarks *remarks)
+static json_t *json_remarks(const struct wm_remarks *remarks)
 {
     json_t *json = json_array();
 
-    for (size_t i = 0; i < remarks->count; i++) {
-        if (json_array_append_new(json, wm_text_json(remarks->all[i])) != 0)
-            writer->failed = true;
-    }
+    for (size_t i = 0; i < remarks->count; i++)
+        wm_json_add(&json, wm_text_json(remarks->all[i]));
     return json;
 }
 
 json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool details)
 {
     struct writer writer = { .results = results, .details = details };
-    json_t *root = json_object();
-    json_t *blocks = json_array();
+    json_t *root = json_object(), *blocks = json_array();
 
     if (details) {
         writer.why = json_object();
-        put_count(&writer, root, "num_timepoints", results->timepoints);
-        put_count(&writer, root, "num_stray_stops", results->stray);
+        put_count(&root, "num_timepoints", results->timepoints);
+        put_count(&root, "num_stray_stops", results->stray);
     }
-    put(&writer, root, "overall", json_usage(&writer, results->overall));
+    wm_json_set(&root, "overall", json_usage(&writer, results->overall));
     put_usage_why(&writer, results->overall, results->timepoints, "", "overall");
-    put(&writer, root, "static_data", json_static_data(&writer));
-    put(&writer, root, "code_block_results", blocks);
-    for (size_t i = 0; i < results->count && !writer.failed; i++) {
-        if (json_array_append_new(blocks, json_block(&writer, &results->blocks[i], i)) != 0)
-            writer.failed = true;
-    }
+    wm_json_set(&root, "static_data", json_static_data(&writer));
+    for (size_t i = 0; i < results->count && blocks; i++)
+        wm_json_add(&blocks, json_block(&writer, &results->blocks[i], i));
+    wm_json_set(&root, "code_block_results", blocks);
     if (details) {
-        put(&writer, root, "why", writer.why);
-        put(&writer, root, "remarks", json_remarks(&writer, &results->remarks));
-    }
-
-    if (writer.failed) {
-        json_decref(root);
-        return NULL;
+        wm_json_set(&root, "why", writer.why);
+        wm_json_set(&root, "remarks", json_remarks(&results->remarks));
     }
     return root;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_block_results_parse.c - results of an analysis of blocks out of JSON: ours, and
- * gpu_tracker's. */
+/* analyze_block_json_parse.c - an analysis of blocks out of JSON: ours, and gpu_tracker's.
+ */
 #include "analyze/region/analyze_block_analysis.h"
 
 #include <math.h>

@@ -32,10 +32,8 @@ static json_t *json_cell(const struct wm_compare_cell *cell, bool is_first)
     json_t *json = json_object();
 
     wm_json_set(&json, "value", number(cell->value));
-    if (!isnan(cell->value) && !wm_block_analysis_put_origin(json, cell->origin)) {
-        json_decref(json);
-        return NULL;
-    }
+    if (!isnan(cell->value))
+        wm_block_analysis_put_origin(&json, cell->origin);
     if (cell->off > 0 && cell->value > 0)
         wm_json_set(&json, "uncertainty", number(cell->off / cell->value));
     if (is_first)

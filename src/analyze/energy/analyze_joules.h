@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyze_figure.h - energy in a report: of one device, whose it was, and sums over
+ * analyze_joules.h - energy in a report: of one device, whose it was, and sums over
  * devices; for src/analyze alone.
  */
-#ifndef WM_ANALYZE_FIGURE_H
-#define WM_ANALYZE_FIGURE_H
+#ifndef WM_ANALYZE_JOULES_H
+#define WM_ANALYZE_JOULES_H
 
 #include "analyze/analyze_build.h"
 

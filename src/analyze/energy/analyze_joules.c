@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_figure.c - joules as the report has them, whose they were, and what is to be
+/* analyze_joules.c - joules as the report has them, whose they were, and what is to be
  * said of them. */
-#include "analyze/energy/analyze_figure.h"
+#include "analyze/energy/analyze_joules.h"
 
 #include <math.h>
 #include <stdio.h>
