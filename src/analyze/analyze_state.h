@@ -53,8 +53,7 @@ struct wm_device_stats {
 /* A counter of work that is looked at from tick to tick. */
 struct wm_work_counter {
     size_t channel;
-    bool known; /* at the last tick */
-    double value;
+    struct wm_stride stride; /* which was told at the last tick, or not */
 };
 
 /* What the CPUs did, as far as it can be told from one tick to the next. */
@@ -94,14 +93,10 @@ struct wm_analysis {
     struct wm_timepoint_builder *timepoints;
     struct wm_window_max cpu_max[WM_CPU_PART_COUNT]; /* percent of one core */
     struct wm_window_max power_max;                  /* W of all that counts */
-    bool has_told;   /* all of it told its joules at a tick, */
-    int64_t told_ns; /* the last of which was this, */
-    double joules;   /* and these are they */
+    struct wm_stride whole; /* the joules of all that counts, when all told */
 
-    struct wm_block_stats
-        tree_power;     /* W, of the tracked tree, between two times that its */
-    double tree_joules; /* energy was told, the last of which had these, */
-    int64_t tree_ns;    /* at this time; 0: none had */
+    struct wm_stride tree; /* the joules of the tracked tree, when they were told, */
+    struct wm_block_stats tree_power; /* and their W from one such time to the next */
 
     struct wm_regions *regions;            /* NULL: none are taken in */
     uint64_t early_regions;                /* edges from well before the first tick */

@@ -58,6 +58,19 @@ void wm_counter_add(struct wm_counter_stats *stats, const struct wm_reading *rea
     stats->count++;
 }
 
+bool wm_stride_next(struct wm_stride *stride, int64_t when_ns, double total,
+                    double *ret_step, double *ret_seconds)
+{
+    const struct wm_stride last = *stride;
+
+    *stride = (struct wm_stride) { .is_told = true, .when_ns = when_ns, .total = total };
+    if (!last.is_told)
+        return false;
+    *ret_step = total - last.total;
+    *ret_seconds = wm_stats_seconds(last.when_ns, when_ns);
+    return true;
+}
+
 void wm_window_max_add(struct wm_window_max *windows, double value, double seconds,
                        double shortest_s)
 {

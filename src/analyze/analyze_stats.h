@@ -47,6 +47,19 @@ struct wm_counter_stats {
 
 void wm_counter_add(struct wm_counter_stats *stats, const struct wm_reading *reading);
 
+/* A running total from one time that it was told to the next: what every rate is made of.
+ */
+struct wm_stride {
+    bool is_told;
+    int64_t when_ns; /* when it was told last, */
+    double total;    /* and what */
+};
+
+/* Takes what is told now. False where nothing was told before; otherwise how far it has
+ * come since then, and in what time. */
+bool wm_stride_next(struct wm_stride *stride, int64_t when_ns, double total,
+                    double *ret_step, double *ret_seconds);
+
 /* The highest mean over any window that is long enough to be trusted. Windows
  * come back to back; a short one is joined with its neighbour, since a rate over
  * a millisecond between two late ticks says nothing. */

@@ -232,19 +232,16 @@ void wm_devices_find(struct wm_analysis *analysis)
  * tell, as joules may be divided at any of them. */
 static double advance(struct wm_work_counter *counter, const struct wm_tick *tick)
 {
-    double step = NAN;
+    const struct wm_reading *reading = wm_tick_reading(tick, counter->channel);
+    double step, seconds;
 
-    if (counter->channel == WM_NO_CHANNEL)
+    if (!reading || !wm_stats_usable(reading)) {
+        counter->stride.is_told = false;
         return NAN;
-    const struct wm_reading *reading = &tick->readings[counter->channel];
-    bool was_known = counter->known;
-    counter->known = wm_stats_usable(reading);
-    if (!counter->known)
+    }
+    if (!wm_stride_next(&counter->stride, tick->when_ns, reading->value, &step, &seconds))
         return NAN;
-    if (was_known)
-        step = fmax(reading->value - counter->value, 0);
-    counter->value = reading->value;
-    return step;
+    return fmax(step, 0);
 }
 
 static struct wm_work cpu_work(struct wm_analysis *analysis, const struct wm_tick *tick,

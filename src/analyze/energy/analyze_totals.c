@@ -47,16 +47,13 @@ double wm_totals_power_window_s(const struct wm_analysis *analysis)
 static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
     struct whole whole = whole_of(analysis);
+    double joules, seconds;
 
-    if (!whole.is_told)
-        return;
-    double seconds = wm_stats_seconds(analysis->told_ns, tick->when_ns);
-    if (analysis->has_told && seconds > 0)
-        wm_window_max_add(&analysis->power_max, (whole.joules - analysis->joules) / seconds,
-                          seconds, whole.shortest_s);
-    analysis->has_told = true;
-    analysis->told_ns = tick->when_ns;
-    analysis->joules = whole.joules;
+    if (whole.is_told &&
+        wm_stride_next(&analysis->whole, tick->when_ns, whole.joules, &joules, &seconds) &&
+        seconds > 0)
+        wm_window_max_add(&analysis->power_max, joules / seconds, seconds,
+                          whole.shortest_s);
 }
 
 /* A tick that comes a little early still ends a period. */
@@ -65,18 +62,16 @@ static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
 static void add_tree_power(struct wm_analysis *analysis,
                            const struct wm_region_totals *totals)
 {
-    double joules = totals->used[WM_REGION_TREE_ENERGY];
-    double seconds = wm_stats_seconds(analysis->tree_ns, totals->when_ns);
+    struct wm_stride *tree = &analysis->tree;
+    double told = totals->used[WM_REGION_TREE_ENERGY];
+    double least_s = ALMOST * totals->period_s[WM_REGION_TREE_ENERGY];
+    double seconds = wm_stats_seconds(tree->when_ns, totals->when_ns);
+    double joules;
 
-    if (isnan(joules) ||
-        (analysis->tree_ns != 0 &&
-         (seconds <= 0 || seconds < ALMOST * totals->period_s[WM_REGION_TREE_ENERGY])))
+    if (isnan(told) || (tree->is_told && (seconds <= 0 || seconds < least_s)))
         return;
-    if (analysis->tree_ns != 0)
-        wm_block_stats_add(&analysis->tree_power,
-                           (joules - analysis->tree_joules) / seconds);
-    analysis->tree_joules = joules;
-    analysis->tree_ns = totals->when_ns;
+    if (wm_stride_next(tree, totals->when_ns, told, &joules, &seconds))
+        wm_block_stats_add(&analysis->tree_power, joules / seconds);
 }
 
 /* A sum over devices, each of which has to know its part. */
