@@ -45,9 +45,30 @@ int wm_experiment_list_load(const char *target, struct wm_experiment_list *list,
                             struct wm_error *err);
 void wm_experiment_list_release(struct wm_experiment_list *list);
 
-/* The kinds of device that an energy is the sum of. */
+/* The kinds of device that an energy is the sum of, and what of it all is the machine's
+ * idling and what the work's. */
+enum wm_part {
+    WM_PART_CPU,
+    WM_PART_DRAM,
+    WM_PART_GPUS,
+    WM_PART_IDLE,
+    WM_PART_DYNAMIC,
+    WM_PART_COUNT,
+    WM_PART_DEVICES = WM_PART_IDLE, /* so many are kinds of device */
+};
+
+/* Those kinds of device that an energy is of. */
 struct wm_cover {
-    bool cpu, dram, gpus;
+    bool has[WM_PART_DEVICES];
+};
+
+/* The energy of a run, or of all. */
+struct wm_cost {
+    struct wm_value total, uncertainty;
+    enum wm_origin origin;
+    struct wm_cover cover;
+    struct wm_value parts[WM_PART_COUNT];
+    enum wm_origin origins[WM_PART_DEVICES];
 };
 
 /* Whether the energies of two runs are of different kinds, so that their sum would be
@@ -66,8 +87,7 @@ int wm_experiment_collect(const struct wm_experiment_run *run, const char *metri
 struct wm_run_summary {
     const struct wm_experiment_run *run;
     struct wm_report *report;
-    struct wm_cover cover;
-    struct wm_value idle, dynamic; /* J; the energy is both together */
+    struct wm_cost cost;
 };
 
 /* From one value of a metric to the next. */
@@ -81,10 +101,10 @@ struct wm_step {
 struct wm_experiment_summary {
     struct wm_run_summary *runs;
     size_t run_count;
-    struct wm_value seconds, energy, uncertainty, cpu, dram, gpu, idle, dynamic;
-    enum wm_origin origin, cpu_origin, dram_origin, gpu_origin;
-    struct wm_cover cover;   /* of the energy, which is of the same in each run */
-    const char *unlike;      /* why it is not, and so unknown; NULL: it is */
+    struct wm_value seconds;
+    struct wm_cost cost;
+    const char *unlike;      /* why the energy is not of the same in each run, and so
+                              * unknown; NULL: it is */
     const char *description; /* of the newest run that has one; NULL: none has */
     const char *model;       /* the card, as JSON text; the same */
     struct wm_value per_parameter, per_flop; /* J */

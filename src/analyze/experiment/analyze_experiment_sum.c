@@ -27,31 +27,32 @@ static int make_report(struct wm_run_summary *summary, struct wm_error *err)
     return status;
 }
 
-/* What of the energy is the machine's idling, and what the work's. */
-static void split(struct wm_run_summary *summary, double idle_watts)
+/* What of the energy is the machine's idling. */
+static struct wm_value idle_of(const struct wm_report *report, double idle_watts)
 {
-    const struct wm_report *report = summary->report;
-    const struct wm_value *energy = &report->energy.energy;
-
-    if (!energy->known)
-        summary->idle = *energy;
-    else if (idle_watts > 0 && report->active_time.known)
-        summary->idle = wm_value_known(idle_watts * report->active_time.number);
-    else if (idle_watts > 0)
-        summary->idle = report->active_time;
-    else if (report->run.baseline_count == 0)
-        summary->idle = wm_value_missing(
+    if (!report->energy.energy.known)
+        return report->energy.energy;
+    if (idle_watts > 0 && report->active_time.known)
+        return wm_value_known(idle_watts * report->active_time.number);
+    if (idle_watts > 0)
+        return report->active_time;
+    if (report->run.baseline_count == 0)
+        return wm_value_missing(
             "what the machine takes idle was not measured (--baseline), nor given "
             "(--idle-watts)");
-    else
-        summary->idle = report->energy.split.idle;
-    if (!summary->idle.known)
-        summary->dynamic = summary->idle;
-    else if (idle_watts > 0 && summary->idle.number > energy->number)
-        summary->dynamic = wm_value_missing(
+    return report->energy.split.idle;
+}
+
+/* And what the work's. */
+static struct wm_value dynamic_of(const struct wm_value *energy,
+                                  const struct wm_value *idle, double idle_watts)
+{
+    if (!idle->known)
+        return *idle;
+    if (idle_watts > 0 && idle->number > energy->number)
+        return wm_value_missing(
             "the energy is less than what --idle-watts makes in that time");
-    else
-        summary->dynamic = wm_value_known(fmax(energy->number - summary->idle.number, 0));
+    return wm_value_known(fmax(energy->number - idle->number, 0));
 }
 
 static int summarize_run(const struct wm_experiment_run *run, double idle_watts,
@@ -62,32 +63,32 @@ static int summarize_run(const struct wm_experiment_run *run, double idle_watts,
     if (status < 0)
         return status;
     const struct wm_report *report = summary->report;
-    summary->cover = (struct wm_cover) {
-        .cpu = report->energy_has_cpu,
-        .dram = report->energy_has_dram,
-        .gpus = report->energy_has_gpus,
+    const struct wm_value idle = idle_of(report, idle_watts);
+    summary->cost = (struct wm_cost) {
+        .total = report->energy.energy,
+        .uncertainty = report->energy.uncertainty,
+        .origin = report->energy.origin,
+        .cover = { { report->energy_has_cpu, report->energy_has_dram,
+                     report->energy_has_gpus } },
+        .parts = { report->cpu_energy.energy, report->dram_energy.energy,
+                   report->gpu_energy.energy, idle,
+                   dynamic_of(&report->energy.energy, &idle, idle_watts) },
+        .origins = { report->cpu_energy.origin, report->dram_energy.origin,
+                     report->gpu_energy.origin },
     };
-    split(summary, idle_watts);
     return WM_OK;
 }
 
 bool wm_cover_differs(const struct wm_cover *one, size_t one_run,
                       const struct wm_cover *other, size_t other_run, char why[64])
 {
-    const struct {
-        bool one, other;
-        const char *name;
-    } parts[] = {
-        { one->cpu, other->cpu, "CPU" },
-        { one->dram, other->dram, "memory" },
-        { one->gpus, other->gpus, "GPU" },
-    };
+    static const char *const names[WM_PART_DEVICES] = { "CPU", "memory", "GPU" };
 
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (parts[i].one == parts[i].other)
+    for (size_t i = 0; i < WM_PART_DEVICES; i++) {
+        if (one->has[i] == other->has[i])
             continue;
-        snprintf(why, 64, "run %zu knows no %s energy", parts[i].one ? other_run : one_run,
-                 parts[i].name);
+        snprintf(why, 64, "run %zu knows no %s energy", one->has[i] ? other_run : one_run,
+                 names[i]);
         return true;
     }
     return false;
@@ -97,114 +98,69 @@ bool wm_cover_differs(const struct wm_cover *one, size_t one_run,
 static int check_cover(struct wm_experiment_summary *sum, size_t index,
                        struct wm_error *err)
 {
-    struct wm_run_summary *run = &sum->runs[index];
-    struct wm_report_builder builder = { .report = run->report };
+    const struct wm_cost *cost = &sum->runs[index].cost;
+    struct wm_report_builder builder = { .report = sum->runs[index].report };
     size_t first = 0;
     char why[64];
 
-    if (sum->unlike || !run->report->energy.energy.known)
+    if (sum->unlike || !cost->total.known)
         return WM_OK;
-    while (!sum->runs[first].report->energy.energy.known)
+    while (!sum->runs[first].cost.total.known)
         first++;
-    if (!wm_cover_differs(&sum->runs[first].cover, first, &run->cover, index, why))
+    if (!wm_cover_differs(&sum->runs[first].cost.cover, first, &cost->cover, index, why))
         return WM_OK;
     sum->unlike = wm_build_text(&builder, "%s", why);
     return builder.failed ? out_of_memory(err) : WM_OK;
 }
 
-static void take_origin(enum wm_origin *origin, const struct wm_energy_sum *part)
-{
-    if (part->origin > *origin)
-        *origin = part->origin;
-}
-
 static void add_run(struct wm_experiment_summary *sum, const struct wm_run_summary *run,
                     struct wm_energy_sum *energy)
 {
-    const struct wm_report *report = run->report;
-
-    wm_build_sum_add(energy, &report->energy);
-    wm_value_add(&sum->seconds, &report->active_time);
-    take_origin(&sum->cpu_origin, &report->cpu_energy);
-    take_origin(&sum->dram_origin, &report->dram_energy);
-    take_origin(&sum->gpu_origin, &report->gpu_energy);
-}
-
-static const struct wm_value *cpu_of(const struct wm_run_summary *run)
-{
-    return &run->report->cpu_energy.energy;
-}
-
-static const struct wm_value *dram_of(const struct wm_run_summary *run)
-{
-    return &run->report->dram_energy.energy;
-}
-
-static const struct wm_value *gpu_of(const struct wm_run_summary *run)
-{
-    return &run->report->gpu_energy.energy;
-}
-
-static const struct wm_value *idle_of(const struct wm_run_summary *run)
-{
-    return &run->idle;
-}
-
-static const struct wm_value *dynamic_of(const struct wm_run_summary *run)
-{
-    return &run->dynamic;
+    wm_build_sum_add(energy, &run->report->energy);
+    wm_value_add(&sum->seconds, &run->report->active_time);
+    for (size_t i = 0; i < WM_PART_DEVICES; i++) {
+        if (run->cost.origins[i] > sum->cost.origins[i])
+            sum->cost.origins[i] = run->cost.origins[i];
+    }
 }
 
 /* Of all runs. Where some know it the reason is that of the first that does not, and names
  * it. */
-static int add_up(const struct wm_experiment_summary *sum,
-                  const struct wm_value *(*value_of)(const struct wm_run_summary *run),
-                  struct wm_value *ret_value, struct wm_error *err)
+static int add_part(struct wm_experiment_summary *sum, size_t part, struct wm_error *err)
 {
+    struct wm_value *all = &sum->cost.parts[part];
     size_t lacking = sum->run_count, known = 0;
 
+    *all = (struct wm_value) { .known = true };
     for (size_t i = 0; i < sum->run_count; i++) {
-        const struct wm_value *value = value_of(&sum->runs[i]);
+        const struct wm_value *value = &sum->runs[i].cost.parts[part];
         known += value->known;
         if (!value->known && lacking == sum->run_count)
             lacking = i;
-        wm_value_add(ret_value, value);
+        wm_value_add(all, value);
     }
-    if (ret_value->known || known == 0)
+    if (all->known || known == 0)
         return WM_OK;
     struct wm_report_builder builder = { .report = sum->runs[lacking].report };
-    ret_value->why = wm_build_text(&builder, "run %zu: %s", lacking, ret_value->why);
+    all->why = wm_build_text(&builder, "run %zu: %s", lacking, all->why);
     return builder.failed ? out_of_memory(err) : WM_OK;
-}
-
-static int add_parts(struct wm_experiment_summary *sum, struct wm_error *err)
-{
-    int status = add_up(sum, cpu_of, &sum->cpu, err);
-
-    if (status == WM_OK)
-        status = add_up(sum, dram_of, &sum->dram, err);
-    if (status == WM_OK)
-        status = add_up(sum, gpu_of, &sum->gpu, err);
-    if (status == WM_OK)
-        status = add_up(sum, idle_of, &sum->idle, err);
-    if (status == WM_OK)
-        status = add_up(sum, dynamic_of, &sum->dynamic, err);
-    return status;
 }
 
 /* What is of all runs together. The sensors are the same in each run, and so is what is
  * wrong with them. */
 static void end_sum(struct wm_experiment_summary *sum, struct wm_energy_sum *energy)
 {
+    struct wm_cost *cost = &sum->cost;
+
     wm_build_sum_end(energy);
-    sum->energy = energy->energy;
-    sum->uncertainty = energy->uncertainty;
-    sum->origin = energy->origin;
-    if (sum->unlike && sum->energy.known)
-        sum->energy = sum->uncertainty = sum->idle = sum->dynamic =
-            wm_value_missing(sum->unlike);
-    if (sum->energy.known)
-        sum->cover = sum->runs[0].cover;
+    cost->total = energy->energy;
+    cost->uncertainty = energy->uncertainty;
+    cost->origin = energy->origin;
+    if (sum->unlike && cost->total.known)
+        cost->total = cost->uncertainty = cost->parts[WM_PART_IDLE] =
+            cost->parts[WM_PART_DYNAMIC] = wm_value_missing(sum->unlike);
+    if (cost->total.known)
+        cost->cover = sum->runs[0].cost.cover;
 }
 
 static void describe(struct wm_experiment_summary *sum, const struct wm_run *run)
@@ -236,13 +192,13 @@ static void divide_by_model(struct wm_experiment_summary *sum)
 {
     const struct wm_model_card card = wm_model_card_read(sum->model ? sum->model : "{}");
 
-    sum->per_parameter =
-        per(&sum->energy, card.parameters, "the model card has no number of parameters");
+    sum->per_parameter = per(&sum->cost.total, card.parameters,
+                             "the model card has no number of parameters");
     size_t runs = 0;
 
     for (size_t i = 0; i < sum->run_count; i++)
         runs += is_aipm(sum->runs[i].run) ? sum->runs[i].report->segments : 1;
-    sum->per_flop = per(&sum->energy, card.flops * card.passes * (double)runs,
+    sum->per_flop = per(&sum->cost.total, card.flops * card.passes * (double)runs,
                         "the model card has neither flops nor macs");
 }
 
@@ -354,20 +310,12 @@ int wm_experiment_summarize(const struct wm_experiment *experiment, double idle_
                             const char *per_metric, struct wm_experiment_summary *summary,
                             struct wm_error *err)
 {
-    const struct wm_value zero = { .known = true };
     struct wm_energy_sum energy;
     bool found = false;
     int status = WM_OK;
 
     wm_build_sum_start(&energy);
-    *summary = (struct wm_experiment_summary) {
-        .seconds = zero,
-        .cpu = zero,
-        .dram = zero,
-        .gpu = zero,
-        .idle = zero,
-        .dynamic = zero,
-    };
+    *summary = (struct wm_experiment_summary) { .seconds = { .known = true } };
     summary->runs = calloc(experiment->count, sizeof(*summary->runs));
     if (!summary->runs)
         return out_of_memory(err);
@@ -385,8 +333,8 @@ int wm_experiment_summarize(const struct wm_experiment *experiment, double idle_
     if (status == WM_OK && per_metric && !found)
         status =
             wm_fail(err, WM_ENOENT, "--per: no run has the metric '%.60s'", per_metric);
-    if (status == WM_OK)
-        status = add_parts(summary, err);
+    for (size_t part = 0; part < WM_PART_COUNT && status == WM_OK; part++)
+        status = add_part(summary, part, err);
     end_sum(summary, &energy);
     divide_by_model(summary);
     average_steps(summary);

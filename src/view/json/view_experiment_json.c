@@ -18,61 +18,51 @@ static void put_time(const struct wm_json_node *node, const char *key, int64_t u
     wm_json_text(node, key, text);
 }
 
-/* Of one run or of all. */
-struct energies {
-    const struct wm_value *total, *uncertainty, *cpu, *dram, *gpu, *idle, *dynamic;
-    enum wm_origin origin, cpu_origin, dram_origin, gpu_origin;
-    struct wm_cover cover;
+static const char *const part_names[WM_PART_COUNT] = {
+    [WM_PART_CPU] = "cpu",
+    [WM_PART_DRAM] = "dram",
+    [WM_PART_GPUS] = "gpus",
+    [WM_PART_IDLE] = "idle",
+    [WM_PART_DYNAMIC] = "without_idle",
 };
 
 /* What the total is the sum of, and whether each part was measured. */
-static void put_parts(const struct wm_json_node *node, const struct energies *energies)
+static void put_parts(const struct wm_json_node *node, const struct wm_cost *cost)
 {
     struct wm_json_node covers = wm_json_node(node, "covers", json_array());
     struct wm_json_node origins = wm_json_object(node, "origins");
-    const struct {
-        const char *name;
-        const struct wm_value *energy;
-        enum wm_origin origin;
-        bool covered;
-    } parts[] = {
-        { "cpu", energies->cpu, energies->cpu_origin, energies->cover.cpu },
-        { "dram", energies->dram, energies->dram_origin, energies->cover.dram },
-        { "gpus", energies->gpu, energies->gpu_origin, energies->cover.gpus },
-    };
 
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (parts[i].covered &&
-            json_array_append_new(covers.json, json_string(parts[i].name)) != 0)
+    for (size_t i = 0; i < WM_PART_DEVICES; i++) {
+        if (cost->cover.has[i] &&
+            json_array_append_new(covers.json, json_string(part_names[i])) != 0)
             node->view->failed = true;
-        if (parts[i].energy->known)
-            wm_json_text(&origins, parts[i].name, wm_view_origin_word(parts[i].origin));
+        if (cost->parts[i].known)
+            wm_json_text(&origins, part_names[i], wm_view_origin_word(cost->origins[i]));
     }
 }
 
-static struct wm_json_node put_energies(const struct wm_json_node *parent,
-                                        const struct energies *energies)
+static struct wm_json_node put_cost(const struct wm_json_node *parent,
+                                    const struct wm_cost *cost)
 {
     struct wm_json_node node = wm_json_object(parent, "energy");
 
     wm_json_text(&node, "unit", "joules");
-    wm_json_value(&node, "total", energies->total);
-    wm_json_percent(&node, "uncertainty_percent", energies->uncertainty);
-    wm_json_origin(&node, energies->origin);
-    wm_json_value(&node, "cpu", energies->cpu);
-    wm_json_value(&node, "dram", energies->dram);
-    wm_json_value(&node, "gpus", energies->gpu);
-    put_parts(&node, energies);
-    wm_json_value(&node, "idle", energies->idle);
-    wm_json_value(&node, "without_idle", energies->dynamic);
+    wm_json_value(&node, "total", &cost->total);
+    wm_json_percent(&node, "uncertainty_percent", &cost->uncertainty);
+    wm_json_origin(&node, cost->origin);
+    for (size_t i = 0; i < WM_PART_COUNT; i++) {
+        if (i == WM_PART_DEVICES)
+            put_parts(&node, cost);
+        wm_json_value(&node, part_names[i], &cost->parts[i]);
+    }
     return node;
 }
 
 static void put_amount(const struct wm_json_node *energy, const char *key,
-                       const struct wm_experiment_summary *summary, double per_kwh)
+                       const struct wm_cost *cost, double per_kwh)
 {
     const struct wm_tariff *tariff = &energy->view->units->tariff;
-    const struct wm_value amount = wm_tariff_amount(tariff, &summary->energy, per_kwh);
+    const struct wm_value amount = wm_tariff_amount(tariff, &cost->total, per_kwh);
     struct wm_json_node node;
 
     if (per_kwh <= 0)
@@ -85,8 +75,8 @@ static void put_amount(const struct wm_json_node *energy, const char *key,
     wm_json_value(&node, "amount", &amount);
     wm_json_put(&node, "per_kwh", json_real(per_kwh));
     wm_json_put(&node, "pue", json_real(wm_tariff_pue(tariff)));
-    wm_json_percent(&node, "uncertainty_percent", &summary->uncertainty);
-    wm_json_origin(&node, summary->origin);
+    wm_json_percent(&node, "uncertainty_percent", &cost->uncertainty);
+    wm_json_origin(&node, cost->origin);
 }
 
 static void put_told(const struct wm_json_node *parent, const struct wm_result *result)
@@ -120,20 +110,6 @@ static void put_run(const struct wm_json_node *array, size_t index,
 {
     struct wm_json_node node = wm_json_append(array, index);
     const struct wm_report *report = run->report;
-    const struct energies energies = {
-        .total = &report->energy.energy,
-        .uncertainty = &report->energy.uncertainty,
-        .cpu = &report->cpu_energy.energy,
-        .dram = &report->dram_energy.energy,
-        .gpu = &report->gpu_energy.energy,
-        .idle = &run->idle,
-        .dynamic = &run->dynamic,
-        .origin = report->energy.origin,
-        .cpu_origin = report->cpu_energy.origin,
-        .dram_origin = report->dram_energy.origin,
-        .gpu_origin = report->gpu_energy.origin,
-        .cover = run->cover,
-    };
 
     wm_json_text(&node, "id", report->run.id);
     wm_json_text(&node, "host", report->run.host);
@@ -144,7 +120,7 @@ static void put_run(const struct wm_json_node *array, size_t index,
     wm_json_value(&node, "seconds", &run->report->active_time);
     wm_json_put(&node, "segments", json_integer((json_int_t)run->report->segments));
     wm_json_put(&node, "complete", json_boolean(report->complete));
-    put_energies(&node, &energies);
+    put_cost(&node, &run->cost);
     put_told(&node, &report->result);
     put_remarks(&node, report);
 }
@@ -187,27 +163,13 @@ json_t *wm_view_experiment_json(const struct wm_experiment_view *shown)
     const struct wm_experiment_summary *summary = shown->summary;
     struct wm_json_view view = { .units = shown->units, .why = json_object() };
     struct wm_json_node root = { .view = &view, .json = json_object() };
-    const struct energies energies = {
-        .total = &summary->energy,
-        .uncertainty = &summary->uncertainty,
-        .cpu = &summary->cpu,
-        .dram = &summary->dram,
-        .gpu = &summary->gpu,
-        .idle = &summary->idle,
-        .dynamic = &summary->dynamic,
-        .origin = summary->origin,
-        .cpu_origin = summary->cpu_origin,
-        .dram_origin = summary->dram_origin,
-        .gpu_origin = summary->gpu_origin,
-        .cover = summary->cover,
-    };
 
     wm_json_text(&root, "experiment", shown->experiment->name);
     wm_json_text(&root, "description", summary->description);
     wm_json_value(&root, "seconds", &summary->seconds);
-    struct wm_json_node energy = put_energies(&root, &energies);
-    put_amount(&energy, "cost", summary, shown->units->tariff.price);
-    put_amount(&energy, "co2e", summary, shown->units->tariff.carbon);
+    struct wm_json_node energy = put_cost(&root, &summary->cost);
+    put_amount(&energy, "cost", &summary->cost, shown->units->tariff.price);
+    put_amount(&energy, "co2e", &summary->cost, shown->units->tariff.carbon);
     put_model(&root, summary);
     if (shown->per)
         put_steps(&root, shown->per, summary);

@@ -12,10 +12,22 @@
 
 enum { NAME_SIZE = 512, TIME_SIZE = 32 };
 
-/* An energy of several kinds of device; `uncertainty` and `cover` may be NULL. */
-static void print_whole(const struct wm_text_view *view, const char *label,
-                        const struct wm_value *joules, const struct wm_value *uncertainty,
-                        enum wm_origin origin, const struct wm_cover *cover)
+static void add_cover(struct wm_detail *detail, const struct wm_cover *cover)
+{
+    static const char *const names[WM_PART_DEVICES] = { "CPU", "memory", "GPUs" };
+    struct wm_detail covered = { "" };
+
+    for (size_t i = 0; i < WM_PART_DEVICES; i++) {
+        if (cover->has[i])
+            wm_line_add(&covered, ", ", "%s", names[i]);
+    }
+    wm_line_add(detail, "; ", "%s", covered.text);
+}
+
+/* Joules; `cost` is what they are the total of, or NULL. */
+static void print_energy(const struct wm_text_view *view, const char *label,
+                         const struct wm_value *joules, enum wm_origin origin,
+                         const struct wm_cost *cost)
 {
     char figure[WM_QUANTITY_SIZE], watt_hours[WM_QUANTITY_SIZE];
     struct wm_detail detail = { "" };
@@ -26,60 +38,74 @@ static void print_whole(const struct wm_text_view *view, const char *label,
     }
     wm_view_prefixed(figure, joules->number, "J");
     wm_view_prefixed(watt_hours, joules->number / 3600, "Wh");
-    if (uncertainty && uncertainty->known)
-        wm_line_add(&detail, "", "±%s", wm_line_number(uncertainty, 100, " %").text);
+    if (cost && cost->uncertainty.known)
+        wm_line_add(&detail, "", "±%s", wm_line_number(&cost->uncertainty, 100, " %").text);
     wm_line_add(&detail, "; ", "%s", watt_hours);
-    if (cover) {
-        struct wm_detail covered = { "" };
-        if (cover->cpu)
-            wm_line_add(&covered, "", "CPU");
-        if (cover->dram)
-            wm_line_add(&covered, ", ", "memory");
-        if (cover->gpus)
-            wm_line_add(&covered, ", ", "GPUs");
-        wm_line_add(&detail, "; ", "%s", covered.text);
-    }
+    if (cost)
+        add_cover(&detail, &cost->cover);
     wm_line_add_origin(&detail, origin);
     wm_line_print(view, label, figure, detail.text);
 }
 
-static void print_energy(const struct wm_text_view *view, const char *label,
-                         const struct wm_value *joules, enum wm_origin origin)
+static void print_total(const struct wm_text_view *view, const char *label,
+                        const struct wm_cost *cost)
 {
-    print_whole(view, label, joules, NULL, origin, NULL);
+    print_energy(view, label, &cost->total, cost->origin, cost);
 }
 
-static void print_tariff(const struct wm_text_view *view,
-                         const struct wm_experiment_summary *summary)
+static void print_parts(const struct wm_text_view *view, const struct wm_cost *cost)
+{
+    static const char *const labels[WM_PART_DEVICES] = { "  CPU", "  memory", "  GPUs" };
+    const struct wm_value *dynamic = &cost->parts[WM_PART_DYNAMIC];
+    struct wm_detail detail = { "" };
+    char figure[WM_QUANTITY_SIZE];
+
+    for (size_t i = 0; i < WM_PART_DEVICES; i++)
+        print_energy(view, labels[i], &cost->parts[i], cost->origins[i], NULL);
+    if (!dynamic->known) {
+        wm_line_missing(view, "  of the work", dynamic->why);
+        return;
+    }
+    wm_view_prefixed(figure, cost->parts[WM_PART_IDLE].number, "J");
+    wm_line_add(&detail, "", "%s less, which the same takes idle", figure);
+    wm_view_prefixed(figure, dynamic->number, "J");
+    wm_line_print(view, "  of the work", figure, detail.text);
+}
+
+static void print_amount(const struct wm_text_view *view, const char *label,
+                         const struct wm_cost *cost, double per_kwh, bool is_money)
 {
     const struct wm_tariff *tariff = &view->units->tariff;
-    char figure[WM_QUANTITY_SIZE];
+    const struct wm_value amount = wm_tariff_amount(tariff, &cost->total, per_kwh);
+    const char *currency = is_money && tariff->currency ? tariff->currency : "";
+    char number[WM_QUANTITY_SIZE], figure[WM_QUANTITY_SIZE + 24];
     struct wm_detail detail = { "" };
 
+    if (per_kwh <= 0)
+        return;
+    if (!amount.known) {
+        wm_line_missing(view, label, amount.why);
+        return;
+    }
     if (tariff->pue > 1) {
-        wm_view_number(figure, tariff->pue, 3);
-        wm_line_add(&detail, "", "with a PUE of %s", figure);
+        wm_view_number(number, tariff->pue, 3);
+        wm_line_add(&detail, "", "with a PUE of %s", number);
     }
-    wm_line_add_origin(&detail, summary->origin);
-    if (tariff->price > 0) {
-        struct wm_value cost = wm_tariff_amount(tariff, &summary->energy, tariff->price);
-        char amount[WM_QUANTITY_SIZE + 24];
-        wm_view_number(figure, cost.number, 3);
-        snprintf(amount, sizeof(amount), "%s%s%s", figure, tariff->currency ? " " : "",
-                 tariff->currency ? tariff->currency : "");
-        if (cost.known)
-            wm_line_print(view, "Cost", amount, detail.text);
-        else
-            wm_line_missing(view, "Cost", cost.why);
-    }
-    if (tariff->carbon > 0) {
-        struct wm_value carbon = wm_tariff_amount(tariff, &summary->energy, tariff->carbon);
-        wm_view_prefixed(figure, carbon.number, "g");
-        if (carbon.known)
-            wm_line_print(view, "CO2e", figure, detail.text);
-        else
-            wm_line_missing(view, "CO2e", carbon.why);
-    }
+    wm_line_add_origin(&detail, cost->origin);
+    if (is_money)
+        wm_view_number(number, amount.number, 3);
+    else
+        wm_view_prefixed(number, amount.number, "g");
+    snprintf(figure, sizeof(figure), "%s%s%s", number, currency[0] ? " " : "", currency);
+    wm_line_print(view, label, figure, detail.text);
+}
+
+static void print_tariff(const struct wm_text_view *view, const struct wm_cost *cost)
+{
+    const struct wm_tariff *tariff = &view->units->tariff;
+
+    print_amount(view, "Cost", cost, tariff->price, true);
+    print_amount(view, "CO2e", cost, tariff->carbon, false);
 }
 
 static void print_model(const struct wm_text_view *view,
@@ -115,9 +141,7 @@ static void print_runs(const struct wm_text_view *view,
         char command[NAME_SIZE];
         struct wm_detail detail = { "" };
         snprintf(label, sizeof(label), "  run %zu", i);
-        print_whole(view, label, &run->report->energy.energy,
-                    &run->report->energy.uncertainty, run->report->energy.origin,
-                    &run->cover);
+        print_total(view, label, &run->cost);
         wm_clock_rfc3339(run->run->start_unix_ns, start, sizeof(start));
         if (run->report->active_time.known)
             wm_view_duration(duration, run->report->active_time.number, view->units->time);
@@ -222,7 +246,7 @@ static void print_steps(const struct wm_text_view *view, const char *per,
         wm_view_prefixed(figure, step->joules.number, "J");
         wm_line_print(view, label, figure, detail.text);
     }
-    print_energy(view, "  on average", &summary->per_step, summary->origin);
+    print_energy(view, "  on average", &summary->per_step, summary->cost.origin, NULL);
 }
 
 static void print_text(const struct wm_experiment_view *shown, FILE *out)
@@ -230,7 +254,6 @@ static void print_text(const struct wm_experiment_view *shown, FILE *out)
     const struct wm_experiment_summary *summary = shown->summary;
     const struct wm_text_view view = { .units = shown->units, .out = out };
     char text[NAME_SIZE], duration[WM_QUANTITY_SIZE];
-    struct wm_detail detail = { "" };
 
     wm_line_clean(text, sizeof(text), shown->experiment->name);
     fprintf(out, "%s: %zu run%s\n", text, summary->run_count,
@@ -245,20 +268,9 @@ static void print_text(const struct wm_experiment_view *shown, FILE *out)
     } else {
         wm_line_missing(&view, "Time", summary->seconds.why);
     }
-    print_whole(&view, "Energy", &summary->energy, &summary->uncertainty, summary->origin,
-                &summary->cover);
-    print_energy(&view, "  CPU", &summary->cpu, summary->cpu_origin);
-    print_energy(&view, "  memory", &summary->dram, summary->dram_origin);
-    print_energy(&view, "  GPUs", &summary->gpu, summary->gpu_origin);
-    if (summary->dynamic.known) {
-        wm_view_prefixed(text, summary->idle.number, "J");
-        wm_line_add(&detail, "", "%s less, which the same takes idle", text);
-        wm_view_prefixed(text, summary->dynamic.number, "J");
-        wm_line_print(&view, "  of the work", text, detail.text);
-    } else {
-        wm_line_missing(&view, "  of the work", summary->dynamic.why);
-    }
-    print_tariff(&view, summary);
+    print_total(&view, "Energy", &summary->cost);
+    print_parts(&view, &summary->cost);
+    print_tariff(&view, &summary->cost);
     print_model(&view, summary);
     print_told(&view, summary);
     fputs("Runs\n", out);
@@ -312,39 +324,43 @@ static void print_entry(const struct wm_experiment_entry *entry, FILE *out)
     fprintf(out, "%s%s\n", text[0] ? "  " : "", text);
 }
 
-/* A text that is not there has a reason. */
-static void put_why(json_t *why, const char *key, const char *text, const char *reason)
+/* A text that is not there is null, and `why` has the reason. */
+static void put_text(json_t **object, json_t **why, const char *key, const char *text,
+                     const char *reason)
 {
-    if (!text && why)
-        json_object_set_new(why, key, json_string(reason));
+    wm_json_set(object, key, wm_text_json(text));
+    if (!text)
+        wm_json_set(why, key, json_string(reason));
 }
 
 static json_t *entry_json(const struct wm_experiment_entry *entry)
 {
+    json_t *object = json_object(), *why = json_object();
     char first[TIME_SIZE], last[TIME_SIZE];
 
     wm_clock_rfc3339(entry->first_unix_ns, first, sizeof(first));
     wm_clock_rfc3339(entry->last_unix_ns, last, sizeof(last));
-    json_t *why = json_object();
-    put_why(why, "name", entry->name, "its runs were recorded without one");
-    put_why(why, "description", entry->description, "no run has one");
-    return json_pack("{s:o,s:I,s:s,s:s,s:o,s:o}", "name", wm_text_json(entry->name), "runs",
-                     (json_int_t)entry->runs, "first_start", first, "last_start", last,
-                     "description", wm_text_json(entry->description), "why", why);
+    put_text(&object, &why, "name", entry->name, "its runs were recorded without one");
+    wm_json_set(&object, "runs", json_integer((json_int_t)entry->runs));
+    wm_json_set(&object, "first_start", json_string(first));
+    wm_json_set(&object, "last_start", json_string(last));
+    put_text(&object, &why, "description", entry->description, "no run has one");
+    wm_json_set(&object, "why", why);
+    return object;
 }
 
 static json_t *list_json(const struct wm_experiment_list *list)
 {
-    json_t *array = json_array();
+    json_t *object = json_object(), *why = json_object(), *array = json_array();
 
-    for (size_t i = 0; i < list->count && array; i++)
+    for (size_t i = 0; i < list->count; i++)
         wm_json_add(&array, entry_json(&list->entries[i]));
-    const char *trouble = list->broken > 0 ? list->trouble : NULL;
-    json_t *why = json_object();
-    put_why(why, "trouble", trouble, "all could be read");
-    return json_pack("{s:o,s:I,s:o,s:o}", "experiments", array, "unreadable",
-                     (json_int_t)list->broken, "trouble", wm_text_json(trouble), "why",
-                     why);
+    wm_json_set(&object, "experiments", array);
+    wm_json_set(&object, "unreadable", json_integer((json_int_t)list->broken));
+    put_text(&object, &why, "trouble", list->broken > 0 ? list->trouble : NULL,
+             "all could be read");
+    wm_json_set(&object, "why", why);
+    return object;
 }
 
 int wm_experiment_print_list(const char *target, enum wm_report_format format, FILE *out,
