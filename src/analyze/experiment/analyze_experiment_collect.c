@@ -15,9 +15,32 @@
 #include "analyze/analyze.h"
 #include "analyze/analyze_state.h"
 #include "analyze/energy/analyze_devices.h"
-#include "analyze/experiment/analyze_experiment_choose.h"
+#include "analyze/energy/analyze_uncertainty.h"
 #include "record/record_column.h"
 #include "record/record_read.h"
+
+/* The part of the time that a figure may leave out before nobody can say how far it is
+ * from the truth, and what is the jitter of the ticks. */
+#define MOST_MISSING 0.1
+#define LEAST_MISSING_S 1e-3
+
+/* What an energy is of: some kinds of device, or the one that is labelled so. */
+struct subject {
+    bool cpu, dram, gpu;
+    char label[64];
+    bool is_power;
+};
+
+/* The devices whose joules are added up, the same as in the report of the analysis. */
+struct chosen {
+    bool *is_chosen;  /* of each device of the analysis; its GPUs are behind the others */
+    size_t count;     /* of those that are */
+    bool has_subject; /* the machine has such devices, known or not */
+    struct wm_cover cover;
+    enum wm_origin origin;
+    double period_s; /* of the slowest of their sensors */
+    struct wm_series_doubt doubt;
+};
 
 /* A pass over a recording. */
 struct pass {
@@ -98,9 +121,9 @@ static bool ends_with(const char *text, const char *end, size_t *ret_length)
 }
 
 /* "energy", "gpu_power", "package0_energy". */
-static bool parse_subject(const char *metric, struct wm_experiment_subject *ret_subject)
+static bool parse_subject(const char *metric, struct subject *ret_subject)
 {
-    struct wm_experiment_subject subject = { .is_power = strcmp(metric, "power") == 0 };
+    struct subject subject = { .is_power = strcmp(metric, "power") == 0 };
     size_t length = 0;
 
     if (subject.is_power || strcmp(metric, "energy") == 0) {
@@ -120,14 +143,159 @@ static bool parse_subject(const char *metric, struct wm_experiment_subject *ret_
     return true;
 }
 
-static int add_energies(struct pass *pass, const struct wm_experiment_chosen *chosen,
+static size_t device_count(const struct wm_analysis *analysis)
+{
+    return analysis->device_count + analysis->gpu_count;
+}
+
+static const struct wm_energy *joules_of(const struct wm_analysis *analysis, size_t device)
+{
+    return device < analysis->device_count
+               ? &analysis->devices[device].joules
+               : &analysis->gpus[device - analysis->device_count].joules;
+}
+
+static const struct wm_channel *channel_of(const struct wm_analysis *analysis,
+                                           size_t device)
+{
+    return device < analysis->device_count
+               ? analysis->devices[device].channel
+               : wm_gpu_any_channel(analysis,
+                                    &analysis->gpus[device - analysis->device_count]);
+}
+
+static bool is_known(const struct wm_analysis *analysis, size_t device)
+{
+    struct wm_energy_result result;
+
+    wm_energy_result(joules_of(analysis, device), &result);
+    return wm_energy_is_known(&result);
+}
+
+static void add_doubt(struct wm_series_doubt *doubt, const struct wm_energy *joules,
+                      const struct wm_energy_result *result)
+{
+    struct wm_uncertainty uncertainty;
+
+    wm_uncertainty_find(joules, result, &uncertainty);
+    doubt->is_energy = true;
+    doubt->is_vague |= result->missing_s > MOST_MISSING * result->span_s;
+    doubt->joules += result->joules;
+    doubt->systematic += uncertainty.systematic;
+    doubt->random_squares += uncertainty.random * uncertainty.random;
+    if (result->missing_s > LEAST_MISSING_S)
+        doubt->missing_s = fmax(doubt->missing_s, result->missing_s);
+}
+
+static void add_device(struct chosen *chosen, const struct wm_analysis *analysis,
+                       size_t device)
+{
+    const struct wm_channel *channel = channel_of(analysis, device);
+    const struct wm_energy *joules = joules_of(analysis, device);
+    struct wm_energy_result result;
+
+    wm_energy_result(joules, &result);
+    chosen->period_s = fmax(chosen->period_s, result.period_s);
+    add_doubt(&chosen->doubt, joules, &result);
+    if (channel->origin > chosen->origin)
+        chosen->origin = channel->origin;
+    chosen->is_chosen[device] = true;
+    chosen->count++;
+}
+
+/* CPUs or memory. */
+static void choose_kind(struct chosen *chosen, const struct wm_analysis *analysis,
+                        enum wm_device_kind kind, struct wm_energy_choice *ret_choice)
+{
+    const struct wm_energy_offers offers = wm_devices_offers(analysis);
+
+    wm_energy_choose(&offers, kind, ret_choice);
+    chosen->has_subject |= ret_choice->source != NULL;
+    for (size_t i = 0; i < analysis->device_count && ret_choice->is_known; i++) {
+        if (wm_device_is(&analysis->devices[i], kind, ret_choice->source))
+            add_device(chosen, analysis, i);
+    }
+}
+
+/* All of them, but for those whose power is a part of the CPU's; whether they are
+ * known. */
+static bool choose_gpus(struct chosen *chosen, const struct wm_analysis *analysis)
+{
+    const struct wm_gpu_stats *gpus = analysis->gpus;
+    size_t first = analysis->device_count, found = 0;
+
+    chosen->has_subject |= analysis->gpu_count > 0;
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        if (!gpus[i].is_in_cpu && !is_known(analysis, first + i))
+            return false;
+        found += !gpus[i].is_in_cpu;
+    }
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        if (!gpus[i].is_in_cpu)
+            add_device(chosen, analysis, first + i);
+    }
+    return found > 0;
+}
+
+/* The first that is known. */
+static void choose_label(struct chosen *chosen, const struct wm_analysis *analysis,
+                         const char *label)
+{
+    for (size_t i = 0; i < device_count(analysis); i++) {
+        if (strcmp(channel_of(analysis, i)->label, label) != 0)
+            continue;
+        chosen->has_subject = true;
+        if (chosen->count == 0 && is_known(analysis, i))
+            add_device(chosen, analysis, i);
+    }
+}
+
+/* After the last tick; `is_chosen` is the caller's to free. */
+static int choose(const struct wm_analysis *analysis, const struct subject *subject,
+                  struct chosen *chosen, struct wm_error *err)
+{
+    struct wm_energy_choice cpus = { 0 }, memory = { 0 };
+
+    chosen->is_chosen = calloc(device_count(analysis) + 1, sizeof(bool));
+    if (!chosen->is_chosen)
+        return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
+    if (subject->cpu)
+        choose_kind(chosen, analysis, WM_DEVICE_CPU, &cpus);
+    if (subject->dram && !cpus.has_memory)
+        choose_kind(chosen, analysis, WM_DEVICE_DRAM, &memory);
+    chosen->cover.has[WM_PART_CPU] = cpus.is_known;
+    chosen->cover.has[WM_PART_DRAM] = memory.is_known;
+    if (subject->gpu)
+        chosen->cover.has[WM_PART_GPUS] = choose_gpus(chosen, analysis);
+    if (!subject->cpu && !subject->dram && !subject->gpu)
+        choose_label(chosen, analysis, subject->label);
+    return WM_OK;
+}
+
+/* What they have used by a tick of another analysis of the same run; NAN: it is no
+ * number. */
+static double sum_joules(const struct wm_analysis *analysis, const struct chosen *chosen)
+{
+    struct wm_energy_result result;
+    double joules = 0;
+
+    for (size_t i = 0; i < device_count(analysis); i++) {
+        if (!chosen->is_chosen[i])
+            continue;
+        wm_energy_result(joules_of(analysis, i), &result);
+        joules += result.joules;
+    }
+    return isfinite(joules) ? joules : NAN;
+}
+
+static int add_energies(struct pass *pass, const struct chosen *chosen,
                         struct wm_series *series, struct wm_error *err)
 {
     struct wm_tick tick;
     int status;
 
     while ((status = pass_next(pass, &tick, err)) > 0) {
-        double joules = wm_experiment_joules(pass->analysis, chosen);
+        double joules = sum_joules(pass->analysis, chosen);
         if (wm_tick_is_pause(&tick))
             wm_series_break(series);
         else if (!isnan(joules))
@@ -138,9 +306,8 @@ static int add_energies(struct pass *pass, const struct wm_experiment_chosen *ch
     return status;
 }
 
-static int look_ahead(const struct wm_experiment_run *run,
-                      const struct wm_experiment_subject *subject,
-                      struct wm_experiment_chosen *chosen, struct wm_error *err)
+static int look_ahead(const struct wm_experiment_run *run, const struct subject *subject,
+                      struct chosen *chosen, struct wm_error *err)
 {
     struct wm_tick tick;
     struct pass pass;
@@ -149,7 +316,7 @@ static int look_ahead(const struct wm_experiment_run *run,
     while (status == WM_OK && (status = pass_next(&pass, &tick, err)) > 0)
         status = WM_OK;
     if (status == WM_OK)
-        status = wm_experiment_choose(pass.analysis, subject, chosen, err);
+        status = choose(pass.analysis, subject, chosen, err);
     if (status == WM_OK)
         chosen->doubt.unfinished = !wm_recording_result(pass.recording);
     pass_end(&pass);
@@ -169,11 +336,10 @@ static void join_doubts(struct wm_series_doubt *all, const struct wm_series_doub
 }
 
 static int collect_energy(const struct wm_experiment_run *run, const char *metric,
-                          const struct wm_experiment_subject *subject,
-                          struct wm_series **series, struct wm_cover *ret_cover,
-                          struct wm_error *err)
+                          const struct subject *subject, struct wm_series **series,
+                          struct wm_cover *ret_cover, struct wm_error *err)
 {
-    struct wm_experiment_chosen chosen = { 0 };
+    struct chosen chosen = { 0 };
     struct pass pass = { 0 };
 
     int status = look_ahead(run, subject, &chosen, err);
@@ -194,7 +360,7 @@ static int collect_energy(const struct wm_experiment_run *run, const char *metri
             status = add_energies(&pass, &chosen, made, err);
         pass_end(&pass);
     }
-    wm_experiment_chosen_release(&chosen);
+    free(chosen.is_chosen);
     return status;
 }
 
@@ -301,7 +467,7 @@ int wm_experiment_collect(const struct wm_experiment_run *run, const char *metri
                           struct wm_error *err)
 {
     const struct wm_metric *told;
-    struct wm_experiment_subject subject;
+    struct subject subject;
     struct pass pass;
     size_t index = 0;
     int status = WM_ENOENT;
@@ -364,7 +530,7 @@ int wm_experiment_series(const struct wm_experiment *experiment, const char *met
                          struct wm_series **ret_series, struct wm_error *err)
 {
     struct wm_series *series = NULL, *rate = NULL;
-    struct wm_experiment_subject subject;
+    struct subject subject;
     struct wm_cover first = { 0 }, cover;
     struct wm_error why = { 0 };
     size_t first_run = experiment->count;

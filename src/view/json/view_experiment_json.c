@@ -98,10 +98,8 @@ static void put_remarks(const struct wm_json_node *node, const struct wm_report 
 {
     json_t *remarks = json_array();
 
-    for (size_t i = 0; i < report->remark_count; i++) {
-        if (json_array_append_new(remarks, wm_text_json(report->remarks[i])) != 0)
-            node->view->failed = true;
-    }
+    for (size_t i = 0; i < report->remark_count; i++)
+        wm_json_add(&remarks, wm_text_json(report->remarks[i]));
     wm_json_put(node, "remarks", remarks);
 }
 
