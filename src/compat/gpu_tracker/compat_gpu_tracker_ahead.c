@@ -10,7 +10,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_thread.h"
-#include "record/sql/record_sql_read.h"
+#include "record/sql/record_sql.h"
 
 enum {
     BLOCK_ROWS = 2048,

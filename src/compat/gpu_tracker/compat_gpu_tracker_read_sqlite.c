@@ -14,7 +14,7 @@
 #include "base/text/base_utf8.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_ahead.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_read.h"
-#include "record/sql/record_sql_read.h"
+#include "record/sql/record_sql.h"
 
 /* Not `rowid`, which some column may be called. */
 #define IN_RANGE " WHERE data._rowid_ BETWEEN ? AND ?"

@@ -8,7 +8,7 @@
 #include "base/base_file.h"
 #include "base/text/base_number.h"
 #include "base/text/base_utf8.h"
-#include "record/sql/record_sql_read.h"
+#include "record/sql/record_sql.h"
 #include "region/mark/region_file.h"
 
 /* The whole numbers up to here are doubles. An export has numbers that no process can have.

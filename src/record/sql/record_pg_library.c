@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_pg_library.c - libpq, opened when it is needed. */
-#include "record/sql/record_pg_library.h"
+#include "record/sql/record_pg.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_pg_schema.c - the tables of a recording in PostgreSQL, and how a run
  * begins in them. */
-#include "record/sql/record_pg_schema.h"
+#include "record/sql/record_pg.h"
 
 #include <math.h>
 #include <stdio.h>

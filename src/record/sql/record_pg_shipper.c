@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_pg_shipper.c - what runs in the thread, and then what the recorder calls. */
-#include "record/sql/record_pg_shipper.h"
+#include "record/sql/record_pg.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_pg_writer.c - one run on its way into PostgreSQL, in batches by COPY in
  * its binary format, which keeps every double as it is. */
-#include "record/sql/record_pg_writer.h"
+#include "record/sql/record_pg.h"
 
 #include <endian.h>
 #include <math.h>

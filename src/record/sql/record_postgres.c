@@ -16,8 +16,7 @@
 #include "record/record_ops.h"
 #include "record/record_regions.h"
 #include "record/record_target.h"
-#include "record/sql/record_pg_shipper.h"
-#include "record/sql/record_spool.h"
+#include "record/sql/record_pg.h"
 
 /* A spool of this size begins anew as soon as the server has all of it. */
 #define SPOOL_LARGE ((off_t)64 << 20)

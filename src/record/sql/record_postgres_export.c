@@ -5,7 +5,7 @@
  */
 #include "base/text/base_url.h"
 #include "record/record_ops.h"
-#include "record/sql/record_pg_writer.h"
+#include "record/sql/record_pg.h"
 
 enum { GAPS_AT_ONCE = 1000 };
 

@@ -11,7 +11,6 @@
 #include "record/record_ops.h"
 #include "record/record_regions.h"
 #include "record/sql/record_pg.h"
-#include "record/sql/record_pg_schema.h"
 #include "record/sql/record_sql.h"
 
 /* As in SQLite: what a hostile database could make us take up. */

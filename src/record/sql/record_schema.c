@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_schema.c - the tables of an SQLite recording, and how a run begins in
  * them. */
-#include "record/sql/record_schema.h"
+#include "record/sql/record_sql.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_spool.c - where a run is kept that has yet to be delivered. */
-#include "record/sql/record_spool.h"
+#include "record/sql/record_pg.h"
 
 #include <errno.h>
 #include <fcntl.h>

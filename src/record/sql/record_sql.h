@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_sql.h - what the writer and the reader of SQLite recordings share. */
+/* record_sql.h - recordings in SQLite: what writer and reader share, databases of others,
+ * and the tables. */
 #ifndef WM_RECORD_SQL_H
 #define WM_RECORD_SQL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/base_error.h"
 #include "base/base_sqlite.h"
 #include "record/record_column.h"
+#include "record/run/record_run.h"
+
+/* What the writer and the reader of SQLite recordings share. */
 
 /* Says in the file's header that it is ours: "WMtr". */
 #define WM_SQL_APPLICATION_ID 0x574d7472
@@ -54,5 +62,49 @@ int wm_sql_check_format(sqlite3 *db, const char *path, struct wm_error *err);
 /* What to call `path` towards SQLite, which would take a name that begins with
  * "file:" for a URI with options in it. In `name`, or `path` itself. */
 const char *wm_sql_file_name(const char *path, char name[4096]);
+
+/* SQLite databases that others may have written, and may be writing:
+ * opened to be read. */
+
+/* Whether a file that begins with these bytes is a database. */
+bool wm_sql_is_database(const char *head, size_t length);
+
+/* Opens the database at `path` and begins a transaction, so that a writer that goes on does
+ * not show in one table and not in the other; also in a folder that may not be written to.
+ * `shown` is what messages call it. `*ret_db` is NULL before;
+ * where it is none afterwards, sqlite3_close() is due whatever this returned. */
+int wm_sql_open_to_read(const char *path, const char *shown, sqlite3 **ret_db,
+                        struct wm_error *err);
+
+/* WM_EFORMAT unless there is a table of that name, which holds no quotes; a view could take
+ * for ever to answer. */
+int wm_sql_check_table(sqlite3 *db, const char *name, const char *path,
+                       struct wm_error *err);
+
+/* More rows of so many columns the file at `path` and its log have no room for. A scan of a
+ * database whose pages point back at each other would go on for ever. */
+int64_t wm_sql_most_rows(const char *path, int columns);
+
+/* The tables of an SQLite recording, and how a run begins in
+ * them; docs/recordings.md explains them. */
+
+struct wm_schema {
+    sqlite3 *db;
+    const char *path; /* for messages */
+    const struct wm_run *run;
+    const struct wm_channel *channels;
+    size_t count;
+    sqlite3_int64 id;          /* of the run */
+    struct wm_columns columns; /* of `sample` */
+};
+
+/* Makes the tables unless they are there, adds the columns that `sample` lacks,
+ * and describes the run and its channels, all or nothing. Fills in the last two
+ * members; wm_columns_release() is due whatever this returned. */
+int wm_schema_begin_run(struct wm_schema *schema, struct wm_error *err);
+
+/* Writes gpu_tracker's static data. NAN: not known. */
+int wm_schema_static_data(const struct wm_schema *schema, double ram, double gpu_ram,
+                          struct wm_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_sql_read.c - opening an SQLite database that is not to be changed. */
-#include "record/sql/record_sql_read.h"
+#include "record/sql/record_sql.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -16,7 +16,6 @@
 #include "record/calls/record_timepoint.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
-#include "record/sql/record_schema.h"
 #include "record/sql/record_sql.h"
 
 /* How long another writer of the same file is waited for. */

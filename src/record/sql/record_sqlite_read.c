@@ -11,7 +11,7 @@
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 #include "record/record_regions.h"
-#include "record/sql/record_sql_read.h"
+#include "record/sql/record_sql.h"
 
 /* What a hostile file could make us take up. */
 enum { GAPS_MAX = 65536 }; /* later ones are left out */
