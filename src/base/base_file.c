@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base_file.c - reading small files and the environment. */
+/* base_file.c - reading small files and the environment, and new files until they are
+ * whole. */
 #include "base/base_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_clock.h"
 #include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
 
 int wm_file_open_at(int dir, const char *path)
 {
@@ -165,6 +171,57 @@ bool wm_file_is_same(const char *path, const char *other)
 
     return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
            one.st_ino == two.st_ino;
+}
+
+size_t wm_file_folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+char *wm_file_draft_name(const char *path)
+{
+    char *name;
+
+    if (asprintf(&name, "%.*s.wattmeter-new-%ld-%" PRId64, (int)wm_file_folder_length(path),
+                 path, (long)getpid(), wm_clock_monotonic_ns()) < 0)
+        return NULL;
+    return name;
+}
+
+int wm_file_make_draft(const char *path, char **ret_draft, struct wm_error *err)
+{
+    char *draft = wm_file_draft_name(path);
+
+    if (!draft)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
+    int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0) {
+        int status = wm_fail_errno(err, wm_text_path(path));
+        free(draft);
+        return status;
+    }
+    close(fd);
+    *ret_draft = draft;
+    return WM_OK;
+}
+
+int wm_file_give_name(const char *draft, const char *path, struct wm_error *err)
+{
+    struct stat info;
+
+    /* Not every file system can do both in one step. */
+    int result = renameat2(AT_FDCWD, draft, AT_FDCWD, path, RENAME_NOREPLACE);
+    if (result < 0 && (errno == EINVAL || errno == ENOSYS)) {
+        errno = EEXIST;
+        result = lstat(path, &info) == 0 ? -1 : rename(draft, path);
+    }
+    if (result == 0)
+        return WM_OK;
+    if (errno == EEXIST)
+        return wm_fail(err, WM_EEXIST, "%s: there is a file already", wm_text_path(path));
+    return wm_fail_errno(err, wm_text_path(path));
 }
 
 const char *wm_env(const char *name, const char *otherwise)

@@ -53,6 +53,29 @@ uint64_t wm_file_size_limit(void);
 /* Whether two paths lead to the same file or folder. */
 bool wm_file_is_same(const char *path, const char *other);
 
+/* How much of `path` is its folder, with the last slash; 0: the working directory. */
+size_t wm_file_folder_length(const char *path);
+
+/* A new file is written under another name, and gets its own when it is whole:
+ *
+ *     wm_file_make_draft(path, &draft, err);
+ *     status = write_all(draft, err);
+ *     if (status == WM_OK)
+ *         status = wm_file_give_name(draft, path, err);
+ *     if (status < 0)
+ *         unlink(draft);
+ *     free(draft);
+ *
+ * Such a name: in the folder of `path`, and short enough for any. The caller's to free;
+ * NULL when out of memory. */
+char *wm_file_draft_name(const char *path);
+
+/* Makes an empty one, which nobody else has, and its name, the caller's to free. */
+int wm_file_make_draft(const char *path, char **ret_draft, struct wm_error *err);
+
+/* Gives it the name, unless somebody else has taken that meanwhile. */
+int wm_file_give_name(const char *draft, const char *path, struct wm_error *err);
+
 /* The value of an environment variable, or `otherwise` where it is unset or
  * empty. Borrowed; the one place that reads the environment. */
 const char *wm_env(const char *name, const char *otherwise);

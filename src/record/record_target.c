@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_file.h"
 #include "base/text/base_utf8.h"
 #include "record/record_column.h"
 
@@ -30,18 +31,10 @@ static int exists_already(const struct wm_recorder_ops *ops, const char *path,
                                    : " (only .sqlite and .aipm can be added to)");
 }
 
-/* The folder of `path`, with its last slash; "" for the working directory. */
-static size_t folder_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? (size_t)(slash - path) + 1 : 0;
-}
-
 /* The file that a target comes to, the caller's to free; NULL when out of memory. */
 static char *target_file(const struct wm_recorder_ops *ops, const char *target)
 {
-    const char *name = target + folder_length(target);
+    const char *name = target + wm_file_folder_length(target);
     char *path = NULL;
 
     if (ops->path_in)
@@ -55,7 +48,7 @@ static char *target_file(const struct wm_recorder_ops *ops, const char *target)
 
 static int check_folder(const char *path, struct wm_error *err)
 {
-    size_t length = folder_length(path);
+    size_t length = wm_file_folder_length(path);
     struct stat info;
     int status = WM_OK;
 
@@ -125,7 +118,7 @@ static int check_url(const struct wm_recorder_ops *ops, const char *url,
  * of memory. */
 static char *folder_of(const char *path)
 {
-    size_t length = folder_length(path);
+    size_t length = wm_file_folder_length(path);
 
     return length > 1 ? strndup(path, length - 1) : strdup(length > 0 ? "/" : ".");
 }
@@ -207,25 +200,20 @@ static int move_all(const struct wm_recorder_ops *ops, const char *from, const c
 
 /* In the same folder, and not made from the file's own name, which may be as
  * long as a name can be. The caller's to free; NULL when out of memory. */
-static char *name_beside(const char *path, const char *word, uint64_t number)
+static char *aside_name(const char *path, uint64_t inode)
 {
     char *name;
 
-    if (asprintf(&name, "%.*s.wattmeter-%s-%ld-%" PRIu64, (int)folder_length(path), path,
-                 word, (long)getpid(), number) < 0)
+    if (asprintf(&name, "%.*s.wattmeter-old-%ld-%" PRIu64, (int)wm_file_folder_length(path),
+                 path, (long)getpid(), inode) < 0)
         return NULL;
     return name;
-}
-
-static char *wm_target_draft_name(const char *path)
-{
-    return name_beside(path, "new", (uint64_t)wm_clock_monotonic_ns());
 }
 
 static int set_aside(struct wm_target *target, const struct stat *info,
                      struct wm_error *err)
 {
-    target->aside = name_beside(target->path, "old", (uint64_t)info->st_ino);
+    target->aside = aside_name(target->path, (uint64_t)info->st_ino);
     if (!target->aside)
         return out_of_memory(target->path, err);
     if (move_all(target->ops, target->path, target->aside) < 0) {
@@ -382,7 +370,7 @@ int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_
     if (status < 0)
         return status;
     struct wm_target draft = {
-        .path = wm_target_draft_name(path),
+        .path = wm_file_draft_name(path),
         .whole = strdup(path),
     };
     if (!draft.path || !draft.whole)
@@ -402,23 +390,6 @@ int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_
     return status;
 }
 
-static int wm_target_give_name(const char *draft, const char *path, struct wm_error *err)
-{
-    struct stat info;
-
-    /* Not every file system can do both in one step. */
-    int result = renameat2(AT_FDCWD, draft, AT_FDCWD, path, RENAME_NOREPLACE);
-    if (result < 0 && (errno == EINVAL || errno == ENOSYS)) {
-        errno = EEXIST;
-        result = lstat(path, &info) == 0 ? -1 : rename(draft, path);
-    }
-    if (result == 0)
-        return WM_OK;
-    if (errno == EEXIST)
-        return wm_fail(err, WM_EEXIST, "%s: there is a file already", wm_text_path(path));
-    return wm_fail_errno(err, wm_text_path(path));
-}
-
 static int put_in_place(struct wm_target *target, struct wm_error *err)
 {
     struct wm_target old = { .ops = target->ops, .path = target->whole };
@@ -432,7 +403,7 @@ static int put_in_place(struct wm_target *target, struct wm_error *err)
     if (target->replaces && stat(old.path, &info) == 0)
         status = set_aside(&old, &info, err);
     if (status == WM_OK)
-        status = wm_target_give_name(target->path, target->whole, err);
+        status = wm_file_give_name(target->path, target->whole, err);
     if (old.aside)
         move_all(old.ops, old.aside, status == WM_OK ? NULL : old.path);
     free(old.aside);

@@ -238,6 +238,42 @@ static void test_slurp_failures(void **state)
     free(text);
 }
 
+static void test_draft(void **state)
+{
+    const char *dir = *state;
+    char path[512], other[512], *draft = NULL;
+    struct wm_error err;
+
+    snprintf(path, sizeof(path), "%s/whole", dir);
+    snprintf(other, sizeof(other), "%s/none/whole", dir);
+    assert_int_equal(wm_file_make_draft(path, &draft, &err), WM_OK);
+    assert_int_equal(wm_file_folder_length(draft), strlen(dir) + 1);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(wm_file_give_name(draft, path, &err), WM_OK);
+    assert_int_equal(access(draft, F_OK), -1);
+    assert_int_equal(access(path, F_OK), 0);
+    free(draft);
+
+    /* The name is taken, which takes nothing away. */
+    assert_int_equal(wm_file_make_draft(path, &draft, &err), WM_OK);
+    assert_int_equal(wm_file_give_name(draft, path, &err), WM_EEXIST);
+    assert_int_equal(access(draft, F_OK), 0);
+    assert_int_equal(unlink(draft), 0);
+    free(draft);
+
+    draft = NULL;
+    assert_int_equal(wm_file_make_draft(other, &draft, &err), WM_ENOENT);
+    assert_non_null(strstr(err.text, "none/whole: No such file"));
+    test_fail_allocation(0);
+    int status = wm_file_make_draft(path, &draft, &err);
+    test_fail_allocation(-1);
+    assert_true(status == WM_ENOMEM || status == WM_OK); /* asprintf() has its own */
+    if (draft)
+        unlink(draft);
+    free(draft);
+    assert_int_equal(wm_file_folder_length("name"), 0);
+}
+
 static void test_env(void **state)
 {
     (void)state;
@@ -260,7 +296,8 @@ int main(void)
         IN_SCRATCH(test_open_at),        IN_SCRATCH(test_reread),
         IN_SCRATCH(test_read_at),        IN_SCRATCH(test_read_line),
         IN_SCRATCH(test_open_folder),    IN_SCRATCH(test_slurp),
-        IN_SCRATCH(test_slurp_failures), cmocka_unit_test(test_env),
+        IN_SCRATCH(test_slurp_failures), IN_SCRATCH(test_draft),
+        cmocka_unit_test(test_env),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

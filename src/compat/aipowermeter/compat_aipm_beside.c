@@ -3,7 +3,6 @@
  * run, and the experiment's own numbers. */
 #include "compat/aipowermeter/compat_aipm.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +27,9 @@ int wm_aipm_no_memory(const char *path, struct wm_error *err)
 
 char *wm_aipm_beside(const char *path, const char *name)
 {
-    const char *slash = strrchr(path, '/');
     char *result = NULL;
 
-    if (asprintf(&result, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name) < 0)
+    if (asprintf(&result, "%.*s%s", (int)wm_file_folder_length(path), path, name) < 0)
         return NULL;
     return result;
 }
@@ -67,19 +65,6 @@ static int read_json(const char *path, const char *name, json_t **ret_value,
     return status;
 }
 
-/* As open() would have made it: mkostemp() keeps everybody else out. The mask of a
- * process cannot be asked for without changing it; that of a file that was there before
- * says what is wanted, else a file of the recording does. */
-static void open_up(int fd, const char *path, const char *name)
-{
-    struct stat info;
-
-    if (stat(name, &info) == 0 || stat(path, &info) == 0) {
-        int ignored = fchmod(fd, info.st_mode & 0666);
-        (void)ignored;
-    }
-}
-
 static int write_text(const char *name, const char *text, struct wm_error *err)
 {
     struct wm_out out;
@@ -93,33 +78,36 @@ static int write_text(const char *name, const char *text, struct wm_error *err)
     return status;
 }
 
+/* One that replaces another may be read by whoever could read that. A draft that a kill
+ * leaves behind is in nobody's way. */
+static int replace(const char *name, const char *text, struct wm_error *err)
+{
+    struct stat info;
+    char *draft;
+
+    int status = wm_file_make_draft(name, &draft, err);
+    if (status < 0)
+        return status;
+    if (stat(name, &info) == 0) {
+        int ignored = chmod(draft, info.st_mode & 0666);
+        (void)ignored;
+    }
+    status = write_text(draft, text, err);
+    if (status == WM_OK && rename(draft, name) < 0)
+        status = wm_fail_errno(err, wm_text_path(name));
+    if (status < 0)
+        unlink(draft);
+    free(draft);
+    return status;
+}
+
 int wm_aipm_write_beside(const char *path, const char *name, const char *text,
                          struct wm_error *err)
 {
-    char *old = wm_aipm_beside(path, name), *new = NULL;
-    int status = WM_OK;
+    char *beside = wm_aipm_beside(path, name);
+    int status = beside ? replace(beside, text, err) : wm_aipm_no_memory(path, err);
 
-    /* One that a kill has left behind is in nobody's way. */
-    if (!old || asprintf(&new, "%s.XXXXXX", old) < 0) {
-        free(old);
-        return wm_aipm_no_memory(path, err);
-    }
-    int fd = mkostemp(new, O_CLOEXEC);
-    if (fd < 0) {
-        status = wm_fail_errno(err, wm_text_path(old));
-        goto out;
-    }
-    open_up(fd, path, old);
-    close(fd);
-    status = write_text(new, text, err);
-    if (status == WM_OK && rename(new, old) < 0)
-        status = wm_fail_errno(err, wm_text_path(old));
-    if (status < 0)
-        unlink(new);
-
-out:
-    free(new);
-    free(old);
+    free(beside);
     return status;
 }
 
