@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "source/gpu/drm/source_drm_gpu_metrics.h"
 #include "source/gpu/drm/source_drm_text.h"
 
 /* A name is of visible ASCII characters and ends within its room. */

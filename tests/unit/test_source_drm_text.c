@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "source/gpu/drm/source_drm_gpu_metrics.h"
 #include "source/gpu/drm/source_drm_text.h"
 
 static void test_number(void **state)

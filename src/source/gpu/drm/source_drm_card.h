@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/base_error.h"
-#include "source/gpu/drm/source_drm_gpu_metrics.h"
+#include "source/gpu/drm/source_drm_text.h"
 #include "wattmeter/source.h"
 
 /* Energy first: of all values a counter loses most by being late. */

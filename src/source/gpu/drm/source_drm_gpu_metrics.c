@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_drm_gpu_metrics.c - finds the few fields we want in each revision. */
-#include "source/gpu/drm/source_drm_gpu_metrics.h"
+#include "source/gpu/drm/source_drm_text.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_drm_search.c - walks through /proc in small steps. */
-#include "source/gpu/drm/source_drm_search.h"
+#include "source/gpu/drm/source_drm_clients.h"
 
 #include <errno.h>
 #include <fcntl.h>
