@@ -24,7 +24,7 @@
 #include "source/source_ops.h"
 
 /* Best first. Perf events tell all domains of a package in one call, and the kernel
- * watches over what runs over; the msr device needs the most rights. */
+ * watches over what wraps; the msr device needs the most rights. */
 static const struct wm_rapl_way *const ways[] = {
     &wm_rapl_perf,
     &wm_rapl_powercap,

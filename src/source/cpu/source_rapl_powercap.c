@@ -22,7 +22,7 @@
 /* More than there are packages; intel-rapl-mmio has them a second time. */
 #define MAX_ZONES 256
 
-/* A range shorter than this would run over within a tick. */
+/* A range shorter than this would wrap within a tick. */
 #define LEAST_RANGE_UJ UINT64_C(1000000)
 
 /* Client CPUs show a package twice, by its registers (msr) and by its memory (mmio):

@@ -19,7 +19,7 @@
 /* From here on `units` could not take one more step of any size. */
 #define FULL_UNITS (UINT64_MAX / 4)
 
-/* Modulo 2^64, which is also how a register of 64 bits runs over. */
+/* Modulo 2^64, which is also how a register of 64 bits wraps. */
 static uint64_t step_to(const struct wm_rapl_total *total, uint64_t value)
 {
     uint64_t step = value - total->last;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_rapl_total.h - joules out of a register that runs over, is set back, or
+ * source_rapl_total.h - joules out of a register that wraps, is set back, or
  * is dead. Time is passed in and nothing is read.
  *
  *     struct wm_rapl_total total = { .unit_j = 1e-6, .range = 262143328850,
@@ -20,7 +20,7 @@ struct wm_rapl_total {
     double unit_j;     /* of the register, in joules */
     uint64_t range;    /* it counts up to this and then from 0; 0: unknown */
     double most_watts; /* no such thing draws more for longer than a moment, */
-    double most_s;     /* so in this time it cannot run over twice */
+    double most_s;     /* so in this time it cannot wrap twice */
     bool may_rest;     /* that it does not move is no sign of death */
 
     /* All zero at the start. */
