@@ -499,7 +499,7 @@ def _(folder):
 
 @case("the codes and versions of our header are the client's")
 def _(folder):
-    header = (tap.SOURCE / "src" / "source" / "nvml_abi.h").read_text()
+    header = (tap.SOURCE / "src/source/gpu/nvml/source_nvml_abi.h").read_text()
     codes = re.findall(r"(NVML_ERROR_\w+) = (\d+),", header)
     assert len(codes) > 10
     for name, code in codes:
