@@ -97,7 +97,8 @@ WM_API int wm_recording_export(struct wm_recording *recording, const char *path,
  * gpu_tracker's sub-tracking file to the tracking file that an SQLite or CSV recording is.
  * `ret_left_out` (may be NULL) gets how many calls that never ended are not in it, because
  * no other call of their region has, and gpu_tracker's analysis fails on such. WM_ENODEV
- * where there are no regions. WM_RECORD_APPEND is refused. */
+ * where there are no regions. WM_RECORD_APPEND is refused. Like a report or an export it
+ * takes a recording at the start of its run, which has been read afterwards. */
 WM_API int wm_recording_export_sub_tracking(struct wm_recording *recording,
                                             const char *path, enum wm_record_mode mode,
                                             uint64_t *ret_left_out, struct wm_error *err);

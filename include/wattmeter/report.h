@@ -27,6 +27,7 @@
 #define WATTMETER_REPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -128,8 +129,8 @@ WM_API int wm_report_find(const struct wm_report *report, enum wm_report_kind ki
                           const char *name, size_t *ret_index);
 
 enum wm_report_state {
-    WM_REPORT_MISSING,  /* not known; `why` says the reason */
-    WM_REPORT_KNOWN,    /* */
+    WM_REPORT_MISSING, /* not known; `why` says the reason */
+    WM_REPORT_KNOWN,
     WM_REPORT_AT_LEAST, /* a highest value, which may have been higher; `why` says why */
 };
 

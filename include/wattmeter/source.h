@@ -68,8 +68,7 @@ enum wm_origin {
     WM_SIMULATED, /* from a driver that says it is not real */
 };
 
-/* What a value is read from. Of several sources that know the energy of the same CPUs
- * or memory the one whose sensor stands first here counts. */
+/* What a value is read from. */
 enum wm_sensor_kind {
     WM_SENSOR_UNKNOWN,
     WM_SENSOR_BUILT_IN, /* a meter inside the device itself: RAPL, that of a GPU */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_accessors.c - what a report says, one figure or fact at a time. */
+#include <math.h>
 #include <string.h>
 
 #include "analyze/analyze_figures.h"
@@ -105,6 +106,10 @@ static void put_value(const struct wm_value *value, struct wm_report_figure *fig
         figure->why = value->why ? value->why : "unknown";
         return;
     }
+    if (!isfinite(value->number)) {
+        figure->why = "it is beyond what a number can hold";
+        return;
+    }
     figure->state = value->why ? WM_REPORT_AT_LEAST : WM_REPORT_KNOWN;
     figure->value = value->number;
 }
@@ -114,6 +119,8 @@ static void put_range(const struct wm_value *uncertainty, struct wm_report_figur
 {
     double off = figure->value * uncertainty->number;
 
+    if (!isfinite(off))
+        return;
     figure->has_range = true;
     figure->low = off < figure->value ? figure->value - off : 0;
     figure->high = figure->value + off;

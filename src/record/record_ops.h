@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_ops.h - what a recording format provides; nothing outside src/record
- * sees it.
+ * record_ops.h - what a recording format provides; src/record and src/compat alone
+ * see it.
  *
  * To add a format: copy record_csv.c (and record_csv_read.c, if it can be read back),
  * fill in one `const struct`, name it at the end of this file and in the table

@@ -116,6 +116,17 @@ static int open_as(const struct wm_reader_ops *ops, const char *file,
     return WM_OK;
 }
 
+/* What a file is that nobody knows. Spreadsheets save text in UTF-16. */
+static const char *what_else(const char *head, size_t length)
+{
+    if (length == 0)
+        return "empty";
+    if (length >= 2 &&
+        (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0))
+        return "is in UTF-16; save it as UTF-8";
+    return "not a recording of wattmeter";
+}
+
 /* Asks those who know the first bytes, until one knows the rest. */
 static int open_file(const char *file, size_t run, bool also_foreign,
                      struct wm_recording **ret_recording, struct wm_error *err)
@@ -133,8 +144,7 @@ static int open_file(const char *file, size_t run, bool also_foreign,
         errno = (int)-length;
         return wm_fail_errno(err, shown);
     }
-    wm_fail(err, WM_EFORMAT, "%s: %s", shown,
-            length == 0 ? "empty" : "not a recording of wattmeter");
+    wm_fail(err, WM_EFORMAT, "%s: %s", shown, what_else(head, (size_t)length));
     for (size_t i = 0; i < READER_COUNT && status == WM_ENODEV; i++) {
         bool is_asked = readers[i]->recognises && (also_foreign || !readers[i]->is_foreign);
         if (is_asked && readers[i]->recognises(head, (size_t)length))
@@ -306,6 +316,7 @@ int wm_recording_regions(struct wm_recording *recording, struct wm_region_batch 
 {
     const struct wm_reader_ops *ops = recording->ops;
 
+    recording->started = true;
     if (!ops->regions)
         return 0;
     if (wm_recording_check_stop(recording, err) < 0)
@@ -318,6 +329,7 @@ int wm_recording_calls(struct wm_recording *recording, struct wm_region_batch *r
 {
     const struct wm_reader_ops *ops = recording->ops;
 
+    recording->started = true;
     if (!ops->calls)
         return 0;
     if (wm_recording_check_stop(recording, err) < 0)

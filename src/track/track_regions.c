@@ -244,8 +244,6 @@ void wm_track_regions_drain(struct wm_track_regions *regions, int64_t deadline_n
     int64_t complete_ns;
 
     regions->looked_ns = wm_clock_monotonic_ns();
-    if (regions->idle_ticks < IDLE_TICKS && wm_region_inbox_is_idle(regions->inbox))
-        return;
     regions->idle_ticks = 0;
 
     /* Ticks that are ahead of the edges by more than can be kept would do harm. */
@@ -256,7 +254,10 @@ void wm_track_regions_drain(struct wm_track_regions *regions, int64_t deadline_n
 
 void wm_track_regions_tick(struct wm_track_regions *regions, int64_t deadline_ns)
 {
-    regions->idle_ticks++;
+    if (wm_region_inbox_is_idle(regions->inbox) && ++regions->idle_ticks < IDLE_TICKS) {
+        regions->looked_ns = wm_clock_monotonic_ns();
+        return;
+    }
     wm_track_regions_drain(regions, deadline_ns);
 }
 

@@ -166,6 +166,14 @@ def _(folder):
     assert not Path(path).exists(), path
 
 
+@case("a byte in the inbox's pipe without a region costs no more than a look", tries=3)
+def _(folder):
+    done = wattmeter("run", "--json", "-i", "1s", "--", "sh", "-c", "printf x > $WATTMETER_REGIONS/wake; sleep 1.5")
+    report = tap.json.loads(done.stdout)
+    # One that waits in vain uses a second and more.
+    assert report["tool"]["cpu_seconds"] < 0.3, report["tool"]
+
+
 @case("a file that WATTMETER_REGIONS names is written to instead, and the report says so")
 def _(folder):
     file = folder / "sub.csv"

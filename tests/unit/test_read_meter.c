@@ -181,7 +181,7 @@ static void test_refused(void **state)
         { "a unit that is none", "time,power_X\n1,2\n", "no column of watts" },
         { "no header", "100,10\n101,10\n", "no header with a time and watts" },
         { "numbers alone", "1\n2\n", "not a recording of wattmeter" },
-        { "UTF-16", "\xff\xfet\0i\0m\0e\0", "not a recording" },
+        { "UTF-16", "\xff\xfet\0i\0m\0e\0", "is in UTF-16; save it as UTF-8" },
         { "a date of another kind", "when,time,W\n1,21.11.2026 08:48:21,1\n",
           "line 2: column 'time': '21.11.2026 08:48:21' is no time" },
         { "milliseconds without a unit", "time,W\n1795250901123,1\n",

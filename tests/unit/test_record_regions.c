@@ -225,6 +225,36 @@ static void test_export(void **state)
     }
 }
 
+/* Regions are read once: what comes later would be a report or a copy without them. */
+static void test_read_already(void **state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(readable); i++) {
+        const char *path = fixture_path(state, readable[i]);
+        struct wm_recording *recording = NULL;
+        struct wm_report *report = NULL;
+        struct wm_error err = { 0 };
+        char to[32];
+
+        print_message("  %s\n", readable[i]);
+        record_regions(path, WM_RECORD_NEW);
+        snprintf(to, sizeof(to), "calls%zu.csv", i);
+        const char *first = fixture_path(state, to);
+        assert_ok(wm_recording_open(path, WM_LAST_RUN, &recording, &err));
+        assert_ok(
+            wm_recording_export_sub_tracking(recording, first, WM_RECORD_NEW, NULL, &err));
+        assert_int_equal(wm_report_from_recording(recording, &report, &err), WM_EINVAL);
+        snprintf(to, sizeof(to), "again%zu.csv", i);
+        const char *again = fixture_path(state, to);
+        assert_int_equal(wm_recording_export(recording, again, WM_RECORD_NEW, &err),
+                         WM_EINVAL);
+        assert_int_equal(
+            wm_recording_export_sub_tracking(recording, again, WM_RECORD_NEW, NULL, &err),
+            WM_EINVAL);
+        assert_non_null(strstr(err.text, "has been read already"));
+        wm_recording_close(recording);
+    }
+}
+
 /* AIPowerMeter's folders keep none, and say nothing of it. */
 static void test_export_without(void **state)
 {
@@ -708,6 +738,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_DIR(test_round_trip),
         WITH_DIR(test_export),
+        WITH_DIR(test_read_already),
         WITH_DIR(test_export_without),
         WITH_DIR(test_json),
         WITH_DIR(test_append),

@@ -5,8 +5,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/energy/analyze_uncertainty.h"
+#include "base/text/base_text.h"
 
 /* So much that a load in step with the sensor may hide is worth a remark. */
 #define MOST_UNSEEN 0.1
@@ -129,11 +131,14 @@ static void describe_sensor(const struct wm_energy *joules, enum wm_energy_metho
         is_power ? &joules->power_pace : &joules->counter_pace;
     double period_s = wm_sensor_period_s(sensor, pace);
 
-    snprintf(figure->sensor, sizeof(figure->sensor), "%s", sensor->text);
+    char text[2 * sizeof(figure->sensor)];
+
+    snprintf(text, sizeof(text), "%s", sensor->text);
     if (period_s > 0)
-        snprintf(figure->sensor, sizeof(figure->sensor), "%s; new every %s ms, %s",
-                 sensor->text, wm_build_number(1e3 * period_s).text,
+        snprintf(text, sizeof(text), "%s; new every %s ms, %s", sensor->text,
+                 wm_build_number(1e3 * period_s).text,
                  wm_sensor_is_measured(sensor, pace) ? "as measured" : "as stated");
+    wm_text_utf8(figure->sensor, sizeof(figure->sensor), text, strlen(text));
 }
 
 static void build_uncertainty(const struct wm_energy_result *energy,

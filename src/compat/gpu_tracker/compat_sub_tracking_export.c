@@ -242,6 +242,9 @@ int wm_recording_export_sub_tracking(struct wm_recording *recording, const char 
     struct wm_target target;
     uint64_t left_out = 0;
 
+    if (!wm_recording_at_start(recording))
+        return wm_fail(err, WM_EINVAL, "%s: the recording to export has been read already",
+                       wm_text_path(path));
     int status = wm_sub_target_suffix(path, err) ? WM_OK : WM_EINVAL;
     if (status == WM_OK && mode == WM_RECORD_APPEND)
         status = wm_fail(err, WM_EINVAL,
