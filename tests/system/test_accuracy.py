@@ -279,7 +279,7 @@ def _(folder):
     check_not_forgotten("slow_perf", "1000", 1.5, folder)
 
 
-@case("what a setuid program starts is seen, though perf may not count it for its user")
+@case("what a setuid program starts is seen, though perf may not count it for its user", tries=3)
 def _(folder):
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         raise tap.Skip("needs root, and setpriv(1)")
@@ -400,7 +400,7 @@ os.wait()
     assert r["exit"]["status"] is None
 
 
-@case("attach for a moment, with a recording: one busy thread is one core, not more")
+@case("attach for a moment, with a recording: one busy thread is one core, not more", tries=3)
 def _(folder):
     target = subprocess.Popen([PYTHON, "-c", "while True: pass"])
     try:
