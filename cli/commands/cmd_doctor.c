@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_doctor.c - `wattmeter doctor`: what can be measured here, and why not. */
-#include <string.h>
 #include <unistd.h>
 
 #include "output.h"

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/text/base_utf8.h"
 #include "record/record_column.h"

@@ -3,7 +3,6 @@
 #include "analyze/energy/analyze_share.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 /* The kernel's busy time is a sum of so many, each of which moves in such steps. */
 #define BUSY_COUNTERS 6.0

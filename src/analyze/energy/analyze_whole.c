@@ -2,7 +2,6 @@
 /* analyze_whole.c - the energy of everything that is no GPU, and of all together. */
 #include "analyze/analyze_parts.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "analyze/experiment/analyze_experiment.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compat_gpu_tracker_blocks.c - an analysis of blocks in gpu_tracker's layout. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 #include "view/text/view_text_line.h"

@@ -2,7 +2,6 @@
 /* compat_gpu_tracker_comparison.c - a comparison in gpu_tracker's layout and structure. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/text/base_utf8.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"

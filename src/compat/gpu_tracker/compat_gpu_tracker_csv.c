@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compat_gpu_tracker_csv.c - gpu_tracker's tracking file as CSV, as Python's csv module
  * writes it. Its lines are only ever appended. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/text/base_number.h"
 #include "base/text/base_out.h"

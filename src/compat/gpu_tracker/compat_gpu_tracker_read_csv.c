@@ -14,7 +14,6 @@
 #include "base/base_clock.h"
 #include "base/text/base_cells.h"
 #include "base/text/base_number.h"
-#include "base/text/base_utf8.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_read.h"
 
 #define WHAT "a tracking file"

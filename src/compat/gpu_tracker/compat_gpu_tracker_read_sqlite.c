@@ -8,7 +8,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/text/base_number.h"
 #include "base/text/base_utf8.h"

@@ -2,7 +2,6 @@
 /* record_calls.c - calls of blocks of code, by their starts, of whatever kind of file. */
 #include "record/calls/record_calls.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/text/base_utf8.h"

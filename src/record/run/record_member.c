@@ -3,7 +3,6 @@
 #include "record/run/record_member.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

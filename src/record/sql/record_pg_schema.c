@@ -10,7 +10,6 @@
 
 #include "base/base_clock.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/calls/record_timepoint.h"
 #include "record/record_channel.h"

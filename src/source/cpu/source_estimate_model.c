@@ -3,7 +3,6 @@
 #include "source/cpu/source_estimate_model.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,6 @@
  */
 #include "source/cpu/source_rapl.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>

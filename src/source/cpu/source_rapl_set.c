@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_rapl_set.c - the list of registers, and which CPU stands for which
  * package; what the ways of source_rapl.h share. */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,6 @@
  * powerN_input are microwatts, energyN_input is microjoules since the driver was
  * loaded, currN_input is milliamperes and inN_input millivolts.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/base_clock.h"
 #include "base/text/base_json.h"

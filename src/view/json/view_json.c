@@ -6,8 +6,6 @@
  * its reports reads ours. What is not known is null, and the object "why" holds
  * the reason under the path of the null.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/base_clock.h"
 #include "base/text/base_json.h"

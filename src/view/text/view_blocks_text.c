@@ -2,7 +2,6 @@
 /* view_blocks_text.c - an analysis of blocks for people. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "view/text/view_text_line.h"
 #include "view/text/view_units.h"

@@ -4,7 +4,6 @@
 #define WM_SOURCE_NVML_POWER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "source/gpu/nvml/source_nvml_abi.h"
 #include "wattmeter/source.h"
