@@ -7,48 +7,21 @@
  * its unit in its name. What is not known is null; beside it the objects "why"
  * and "states" have the reason under the path of the null.
  */
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "base/base_clock.h"
 #include "base/text/base_json.h"
 #include "view/gpu/view_gpu.h"
-
-/* Above it a double does not tell one whole number from the next. */
-#define MOST_WHOLE 9007199254740992.0
+#include "view/json/view_json_node.h"
 
 /* What is being built for one GPU. */
 struct gpu_json {
     const struct wm_gpus *gpus;
     size_t gpu;
-    json_t *object, *why, *states; /* borrowed */
-    bool failed;                   /* out of memory: all of it is thrown away */
+    struct wm_json_node root;
+    json_t *states;
 };
-
-/* Takes `value` over; what went wrong with it before, it shows by being NULL. */
-static void put(struct gpu_json *view, json_t *object, const char *key, json_t *value)
-{
-    if (json_object_set_new(object, key, value) != 0)
-        view->failed = true;
-}
-
-/* Takes `value` over and gives it back, borrowed. */
-static json_t *put_node(struct gpu_json *view, json_t *object, const char *key,
-                        json_t *value)
-{
-    put(view, object, key, value);
-    return json_object_get(object, key);
-}
-
-static json_t *append_node(struct gpu_json *view, json_t *array, json_t *value)
-{
-    if (json_array_append_new(array, value) != 0) {
-        view->failed = true;
-        return NULL;
-    }
-    return value;
-}
 
 static const char *state_name(enum wm_reading_state state)
 {
@@ -68,134 +41,120 @@ static const char *state_name(enum wm_reading_state state)
     return "failed";
 }
 
-static void put_why(struct gpu_json *view, const char *path,
-                    const struct wm_gpu_value *value)
+static void put_why(const struct gpu_json *view, const struct wm_json_node *node,
+                    const char *key, const struct wm_gpu_value *value)
 {
-    put(view, view->why, path, wm_text_json(value->why ? value->why : "unknown"));
-    put(view, view->states, path, json_string(state_name(value->state)));
+    wm_json_beside(node, node->view->why, key,
+                   wm_text_json(value->why ? value->why : "unknown"));
+    wm_json_beside(node, view->states, key, json_string(state_name(value->state)));
 }
 
 static json_t *value_json(const struct wm_gpu_field_info *info,
                           const struct wm_gpu_value *value)
 {
-    double number = value->number;
-
     switch (info->type) {
     case WM_GPU_TEXT:
         return wm_text_json(value->text);
     case WM_GPU_YES_NO:
-        return json_boolean(number != 0);
+        return json_boolean(value->number != 0);
     case WM_GPU_WHOLE:
-        if (number == floor(number) && fabs(number) <= MOST_WHOLE)
-            return json_integer((json_int_t)number);
-        break;
+        return wm_json_number(value->number);
     case WM_GPU_REAL:
         break;
     }
-    return json_real(number);
+    return json_real(value->number);
 }
 
-/* `path` is that of `object`, with a dot at its end. */
-static void put_field(struct gpu_json *view, json_t *object, const char *path,
+static void put_field(const struct gpu_json *view, const struct wm_json_node *node,
                       const struct wm_gpu_field_info *info,
                       const struct wm_gpu_value *value)
 {
-    char key[80], full[160];
+    char key[80];
 
     snprintf(key, sizeof(key), "%s%s", info->key, wm_gpu_key_suffix(info));
     if (value->state == WM_READING_OK) {
-        put(view, object, key, value_json(info, value));
+        wm_json_put(node, key, value_json(info, value));
         return;
     }
-    put(view, object, key, json_null());
-    snprintf(full, sizeof(full), "%s%s", path, key);
-    put_why(view, full, value);
+    wm_json_put(node, key, json_null());
+    put_why(view, node, key, value);
 }
 
 /* The fields of a group stand in an object called after it. */
-static void put_gpu_fields(struct gpu_json *view)
+static void put_gpu_fields(const struct gpu_json *view)
 {
     const struct wm_gpu_table *table = &wm_gpu_table_gpu;
     const struct wm_gpu_field_info *info;
 
     for (size_t i = 0; (info = table->info(i)) != NULL; i++) {
         struct wm_gpu_value value = table->get(view->gpus, view->gpu, 0, i);
-        json_t *object = view->object;
-        char path[80] = "";
+        struct wm_json_node node = view->root;
 
-        if (info->group[0]) {
-            object = json_object_get(view->object, info->group);
-            if (!object)
-                object = put_node(view, view->object, info->group, json_object());
-            snprintf(path, sizeof(path), "%s.", info->group);
-        }
-        put_field(view, object, path, info, &value);
+        if (info->group[0])
+            node = wm_json_find(&view->root, info->group);
+        if (!node.json)
+            node = wm_json_object(&view->root, info->group);
+        put_field(view, &node, info, &value);
     }
 }
 
-static void put_items(struct gpu_json *view, const char *name,
+static void put_items(const struct gpu_json *view, const char *name,
                       const struct wm_gpu_table *table, size_t count)
 {
-    json_t *list = put_node(view, view->object, name, json_array());
+    struct wm_json_node list = wm_json_node(&view->root, name, json_array());
     const struct wm_gpu_field_info *info;
 
-    for (size_t item = 0; item < count && !view->failed; item++) {
-        json_t *object = append_node(view, list, json_object());
-        char path[64];
-
-        snprintf(path, sizeof(path), "%s.%zu.", name, item);
+    for (size_t item = 0; item < count; item++) {
+        struct wm_json_node node = wm_json_append(&list, item);
         for (size_t i = 0; (info = table->info(i)) != NULL; i++) {
             struct wm_gpu_value value = table->get(view->gpus, view->gpu, item, i);
-            put_field(view, object, path, info, &value);
+            put_field(view, &node, info, &value);
         }
     }
 }
 
 /* A list that is not known is null. One of which no more is known than that it
  * may not be whole is a list, but has a reason all the same. */
-static void put_processes(struct gpu_json *view)
+static void put_processes(const struct gpu_json *view)
 {
     struct wm_gpu_value list;
     size_t count = wm_gpu_process_count(view->gpus, view->gpu, &list);
 
     if (list.state != WM_READING_OK)
-        put_why(view, "processes", &list);
+        put_why(view, &view->root, "processes", &list);
     if (list.state != WM_READING_OK && count == 0)
-        put(view, view->object, "processes", json_null());
+        wm_json_put(&view->root, "processes", json_null());
     else
         put_items(view, "processes", &wm_gpu_table_process, count);
 }
 
-static bool append_gpu(json_t *list, const struct wm_gpus *gpus, size_t gpu)
+static json_t *gpu_json(const struct wm_gpus *gpus, size_t gpu)
 {
-    struct gpu_json view = { .gpus = gpus, .gpu = gpu };
-    json_t *why = json_object(), *states = json_object();
+    struct wm_json_view json = { .why = json_object() };
+    struct gpu_json view = { .gpus = gpus,
+                             .gpu = gpu,
+                             .root = { .view = &json, .json = json_object() },
+                             .states = json_object() };
 
-    view.object = append_node(&view, list, json_object());
-    view.why = why;
-    view.states = states;
     put_gpu_fields(&view);
     put_items(&view, "migs", &wm_gpu_table_mig, wm_gpu_mig_count(gpus, gpu));
     put_processes(&view);
-    put(&view, view.object, "why", why);
-    put(&view, view.object, "states", states);
-    return !view.failed;
+    wm_json_put(&view.root, "why", json.why);
+    wm_json_put(&view.root, "states", view.states);
+    return wm_json_end(&view.root);
 }
 
 /* One entry for each way to find GPUs, as in a report's "sources". */
-static bool append_looked(json_t *list, const struct wm_gpu_looked *looked)
+static json_t *looked_json(const struct wm_gpu_looked *looked)
 {
     json_t *object = json_object();
     bool available = looked->status == WM_OK;
 
-    int failed = json_object_set_new(object, "source", wm_text_json(looked->source));
-    failed |=
-        json_object_set_new(object, "present", json_integer((json_int_t)looked->present));
-    failed |= json_object_set_new(object, "available", json_boolean(available));
-    failed |= json_object_set_new(object, available ? "detail" : "why",
-                                  wm_text_json(looked->detail));
-    failed |= json_array_append_new(list, object);
-    return !failed;
+    wm_json_set(&object, "source", wm_text_json(looked->source));
+    wm_json_set(&object, "present", json_integer((json_int_t)looked->present));
+    wm_json_set(&object, "available", json_boolean(available));
+    wm_json_set(&object, available ? "detail" : "why", wm_text_json(looked->detail));
+    return object;
 }
 
 json_t *wm_view_gpu_json(const struct wm_gpus *gpus)
@@ -203,21 +162,16 @@ json_t *wm_view_gpu_json(const struct wm_gpus *gpus)
     const struct wm_gpu_looked *looked;
     json_t *root = json_object(), *list = json_array(), *ways = json_array();
     char time[40];
-    bool good = true;
 
-    for (size_t gpu = 0; gpu < wm_gpus_count(gpus) && good; gpu++)
-        good = append_gpu(list, gpus, gpu);
-    for (size_t i = 0; (looked = wm_gpus_looked(gpus, i)) != NULL && good; i++)
-        good = append_looked(ways, looked);
+    for (size_t gpu = 0; gpu < wm_gpus_count(gpus) && list; gpu++)
+        wm_json_add(&list, gpu_json(gpus, gpu));
+    for (size_t i = 0; (looked = wm_gpus_looked(gpus, i)) != NULL && ways; i++)
+        wm_json_add(&ways, looked_json(looked));
 
     wm_clock_rfc3339(wm_clock_unix_ns(), time, sizeof(time));
-    int failed = json_object_set_new(root, "time", json_string(time));
-    failed |= json_object_set_new(root, "present",
-                                  json_integer((json_int_t)wm_gpus_present(gpus)));
-    failed |= json_object_set_new(root, "gpus", list);
-    failed |= json_object_set_new(root, "looked", ways);
-    if (good && !failed)
-        return root;
-    json_decref(root);
-    return NULL;
+    wm_json_set(&root, "time", json_string(time));
+    wm_json_set(&root, "present", json_integer((json_int_t)wm_gpus_present(gpus)));
+    wm_json_set(&root, "gpus", list);
+    wm_json_set(&root, "looked", ways);
+    return root;
 }

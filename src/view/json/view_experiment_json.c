@@ -29,13 +29,15 @@ static const char *const part_names[WM_PART_COUNT] = {
 /* What the total is the sum of, and whether each part was measured. */
 static void put_parts(const struct wm_json_node *node, const struct wm_cost *cost)
 {
-    struct wm_json_node covers = wm_json_node(node, "covers", json_array());
-    struct wm_json_node origins = wm_json_object(node, "origins");
+    json_t *covers = json_array();
 
     for (size_t i = 0; i < WM_PART_DEVICES; i++) {
-        if (cost->cover.has[i] &&
-            json_array_append_new(covers.json, json_string(part_names[i])) != 0)
-            node->view->failed = true;
+        if (cost->cover.has[i])
+            wm_json_add(&covers, json_string(part_names[i]));
+    }
+    wm_json_put(node, "covers", covers);
+    struct wm_json_node origins = wm_json_object(node, "origins");
+    for (size_t i = 0; i < WM_PART_DEVICES; i++) {
         if (cost->parts[i].known)
             wm_json_text(&origins, part_names[i], wm_view_origin_word(cost->origins[i]));
     }
@@ -94,15 +96,6 @@ static void put_told(const struct wm_json_node *parent, const struct wm_result *
     }
 }
 
-static void put_remarks(const struct wm_json_node *node, const struct wm_report *report)
-{
-    json_t *remarks = json_array();
-
-    for (size_t i = 0; i < report->remark_count; i++)
-        wm_json_add(&remarks, wm_text_json(report->remarks[i]));
-    wm_json_put(node, "remarks", remarks);
-}
-
 static void put_run(const struct wm_json_node *array, size_t index,
                     const struct wm_run_summary *run)
 {
@@ -120,7 +113,7 @@ static void put_run(const struct wm_json_node *array, size_t index,
     wm_json_put(&node, "complete", json_boolean(report->complete));
     put_cost(&node, &run->cost);
     put_told(&node, &report->result);
-    put_remarks(&node, report);
+    wm_json_remarks(&node, report);
 }
 
 static void put_model(const struct wm_json_node *root,
@@ -176,11 +169,6 @@ json_t *wm_view_experiment_json(const struct wm_experiment_view *shown)
         put_run(&runs, i, &summary->runs[i]);
     wm_json_put(&root, "unreadable", json_integer((json_int_t)shown->experiment->broken));
 
-    wm_json_put(&root, "why", json_incref(view.why));
-    json_decref(view.why);
-    if (view.failed || !root.json) {
-        json_decref(root.json);
-        return NULL;
-    }
-    return root.json;
+    wm_json_put(&root, "why", view.why);
+    return wm_json_end(&root);
 }

@@ -16,10 +16,8 @@ static void put_command(const struct wm_json_node *root)
     const struct wm_run *run = &root->view->report->run;
     json_t *words = json_array();
 
-    for (size_t i = 0; i < run->command_count; i++) {
-        if (json_array_append_new(words, wm_text_json(run->command[i])) != 0)
-            root->view->failed = true;
-    }
+    for (size_t i = 0; i < run->command_count; i++)
+        wm_json_add(&words, wm_text_json(run->command[i]));
     wm_json_put(root, "command", words);
 }
 
@@ -137,16 +135,13 @@ static void put_sources(const struct wm_json_node *root)
     }
 }
 
-static void put_remarks(const struct wm_json_node *root)
+void wm_json_remarks(const struct wm_json_node *node, const struct wm_report *report)
 {
-    const struct wm_report *report = root->view->report;
     json_t *remarks = json_array();
 
-    for (size_t i = 0; i < report->remark_count; i++) {
-        if (json_array_append_new(remarks, wm_text_json(report->remarks[i])) != 0)
-            root->view->failed = true;
-    }
-    wm_json_put(root, "remarks", remarks);
+    for (size_t i = 0; i < report->remark_count; i++)
+        wm_json_add(&remarks, wm_text_json(report->remarks[i]));
+    wm_json_put(node, "remarks", remarks);
 }
 
 static void put_tool(const struct wm_json_node *root)
@@ -196,15 +191,11 @@ json_t *wm_view_json(const struct wm_report *report, const struct wm_units *unit
 
     /* Filled in to its end by what comes before and after it. */
     wm_json_put(&root, "why", json_incref(view.why));
-    put_remarks(&root);
+    wm_json_remarks(&root, report);
     put_tool(&root);
     put_recording(&root);
     wm_json_figures(&root, WM_REPORT_RUN, report, ""); /* what has no section above */
 
     json_decref(view.why);
-    if (view.failed || !root.json) {
-        json_decref(root.json);
-        return NULL;
-    }
-    return root.json;
+    return wm_json_end(&root);
 }

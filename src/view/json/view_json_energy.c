@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_json_energy.c - the joules of a report in JSON. */
+#include "base/text/base_json.h"
 #include "source/source_traits.h"
 #include "view/json/view_json_node.h"
 
@@ -122,7 +123,7 @@ static void put_gpus(const struct wm_json_node *parent)
 static void put_covers(const struct wm_json_node *parent)
 {
     const struct wm_report *report = parent->view->report;
-    struct wm_json_node covers = wm_json_node(parent, "covers", json_array());
+    json_t *covers = json_array();
     const struct {
         const char *name;
         bool covered;
@@ -133,10 +134,10 @@ static void put_covers(const struct wm_json_node *parent)
     };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (parts[i].covered &&
-            json_array_append_new(covers.json, json_string(parts[i].name)) != 0)
-            parent->view->failed = true;
+        if (parts[i].covered)
+            wm_json_add(&covers, json_string(parts[i].name));
     }
+    wm_json_put(parent, "covers", covers);
 }
 
 /* What the energy came to, and what it did by each device that saw more of the machine

@@ -71,13 +71,27 @@ struct wm_json_node wm_json_append(const struct wm_json_node *array, size_t inde
     return node;
 }
 
-static void put_why(const struct wm_json_node *node, const char *key, const char *why)
+void wm_json_beside(const struct wm_json_node *node, json_t *object, const char *key,
+                    json_t *value)
 {
     char path[192];
 
     snprintf(path, sizeof(path), "%s%s", node->path, key);
-    if (json_object_set_new(node->view->why, path, wm_text_json(why)) != 0)
+    if (json_object_set_new(object, path, value) != 0)
         node->view->failed = true;
+}
+
+static void put_why(const struct wm_json_node *node, const char *key, const char *why)
+{
+    wm_json_beside(node, node->view->why, key, wm_text_json(why));
+}
+
+json_t *wm_json_end(const struct wm_json_node *root)
+{
+    if (!root->view->failed)
+        return root->json;
+    json_decref(root->json);
+    return NULL;
 }
 
 void wm_json_missing(const struct wm_json_node *node, const char *key, const char *why)

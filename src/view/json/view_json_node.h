@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_json_node.h - writing a report as JSON; for src/view alone.
+ * view_json_node.h - writing a report, or what is known of GPUs, as JSON; for src/view
+ * alone.
  *
  * What is not known is null, and the object "why" of the view gets the reason under
  * the path of the null. Memory that runs out is noted in the view; whatever has been
@@ -49,6 +50,14 @@ void wm_json_figures(const struct wm_json_node *node, enum wm_report_kind kind,
 
 struct wm_json_node wm_json_append(const struct wm_json_node *array, size_t index);
 
+/* Puts `value`, which is taken over, into `object` under the path of what `node` has at
+ * that key. */
+void wm_json_beside(const struct wm_json_node *node, json_t *object, const char *key,
+                    json_t *value);
+
+/* What was built, the caller's; NULL, and all of it freed, when memory ran out. */
+json_t *wm_json_end(const struct wm_json_node *root);
+
 void wm_json_missing(const struct wm_json_node *node, const char *key, const char *why);
 
 /* Whole numbers without a fraction; nothing is ever NaN in JSON. */
@@ -72,6 +81,8 @@ void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin);
 /* The energy of the run and of each device; in view_json_energy.c. */
 void wm_json_energy(const struct wm_json_node *root);
 void wm_json_gpu_identity(const struct wm_json_node *node, const struct wm_gpu_usage *gpu);
+
+void wm_json_remarks(const struct wm_json_node *node, const struct wm_report *report);
 
 /* What regions cost, where there are any; in view_json_regions.c. */
 void wm_json_regions(const struct wm_json_node *root);
