@@ -16,24 +16,15 @@
 
 #define NAMELESS "-"
 
-/* What is done with each run that is found; `run` is its to change. */
-struct visitor {
-    int (*visit)(void *context, const char *name, struct wm_experiment_run *run,
-                 struct wm_error *err);
-    void *context;
-    size_t *broken;
-    char *trouble; /* 256 bytes */
-};
-
 static int out_of_memory(struct wm_error *err)
 {
     return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
 }
 
-static void note_broken(const struct visitor *visitor, const struct wm_error *why)
+static void note_broken(struct wm_experiment *found, const struct wm_error *why)
 {
-    if ((*visitor->broken)++ == 0)
-        snprintf(visitor->trouble, 256, "%s", why->text);
+    if (found->broken++ == 0)
+        snprintf(found->trouble, sizeof(found->trouble), "%s", why->text);
 }
 
 /* The first tick; a run that was killed before it has its anchor. */
@@ -50,31 +41,47 @@ static int64_t start_of(struct wm_recording *recording)
 static void release_run(struct wm_experiment_run *run)
 {
     free(run->path);
+    free(run->name);
     wm_run_release(&run->run);
 }
 
-/* Takes nothing over; `name` is NULL where the run says it itself. */
-static int visit_run(const struct visitor *visitor, const char *path, const char *name,
-                     struct wm_recording *recording, size_t index, struct wm_error *err)
+static int fill_run(struct wm_experiment_run *run, const char *path, const char *name,
+                    struct wm_recording *recording, struct wm_error *err)
 {
-    struct wm_experiment_run run = { .path = strdup(path), .index = index };
+    int status = wm_run_copy(wm_recording_run(recording), &run->run, err);
+    if (status < 0)
+        return status;
+    if (!name)
+        name = wm_run_note(&run->run, WM_NOTE_EXPERIMENT);
+    run->start_unix_ns = start_of(recording);
+    run->path = strdup(path);
+    run->name = name ? strdup(name) : NULL;
+    return !run->path || (name && !run->name) ? out_of_memory(err) : WM_OK;
+}
 
-    int status = run.path ? wm_run_copy(wm_recording_run(recording), &run.run, err)
-                          : out_of_memory(err);
-    if (status == WM_OK) {
-        run.start_unix_ns = start_of(recording);
-        status = visitor->visit(visitor->context,
-                                name ? name : wm_run_note(&run.run, WM_NOTE_EXPERIMENT),
-                                &run, err);
-    }
-    release_run(&run);
+/* `name` is NULL where the run says it itself. */
+static int add_run(struct wm_experiment *found, const char *path, const char *name,
+                   struct wm_recording *recording, size_t index, struct wm_error *err)
+{
+    struct wm_experiment_run run = { .index = index };
+    struct wm_experiment_run *grown =
+        realloc(found->runs, (found->count + 1) * sizeof(*grown));
+
+    if (!grown)
+        return out_of_memory(err);
+    found->runs = grown;
+    int status = fill_run(&run, path, name, recording, err);
+    if (status < 0)
+        release_run(&run);
+    else
+        grown[found->count++] = run;
     return status;
 }
 
 /* All runs of one recording. One that cannot be read hides no other; the recording
  * itself has to be there. */
-static int visit_recording(const struct visitor *visitor, const char *path,
-                           const char *name, struct wm_error *err)
+static int add_recording(struct wm_experiment *found, const char *path, const char *name,
+                         struct wm_error *err)
 {
     struct wm_recording *recording;
     struct wm_error why;
@@ -90,10 +97,10 @@ static int visit_recording(const struct visitor *visitor, const char *path,
     for (size_t i = 0;;) {
         int result = WM_OK;
         if (status == WM_OK) {
-            result = visit_run(visitor, path, name, recording, i, err);
+            result = add_run(found, path, name, recording, i, err);
             wm_recording_close(recording);
         } else {
-            note_broken(visitor, &why);
+            note_broken(found, &why);
         }
         if (result < 0 || ++i >= count)
             return result;
@@ -126,8 +133,8 @@ static bool has_recording(const char *folder)
     return has;
 }
 
-static int visit_entry(const struct visitor *visitor, const char *target, const char *name,
-                       struct wm_error *err)
+static int add_entry(struct wm_experiment *found, const char *target, const char *name,
+                     struct wm_error *err)
 {
     struct wm_error why;
     char *path = NULL;
@@ -136,9 +143,9 @@ static int visit_entry(const struct visitor *visitor, const char *target, const 
     if (asprintf(&path, "%s/%s", target, name) < 0)
         return out_of_memory(err);
     if (name[0] != '.' && has_recording(path)) {
-        status = visit_recording(visitor, path, name, &why);
+        status = add_recording(found, path, name, &why);
         if (status < 0 && status != WM_ENOMEM) {
-            note_broken(visitor, &why);
+            note_broken(found, &why);
             status = WM_OK;
         }
     }
@@ -147,85 +154,67 @@ static int visit_entry(const struct visitor *visitor, const char *target, const 
 }
 
 /* A folder that is a recording itself is an experiment of its own. */
-static int visit_folder(const struct visitor *visitor, const char *target,
-                        struct wm_error *err)
+static int add_folder(struct wm_experiment *found, const char *target, struct wm_error *err)
 {
     struct dirent **entries;
     char name[256];
     int status = WM_OK;
 
     if (has_recording(target))
-        return visit_recording(visitor, target, base_name(target, name), err);
+        return add_recording(found, target, base_name(target, name), err);
     int count = scandir(target, &entries, NULL, alphasort);
     if (count < 0)
         return wm_fail_errno(err, wm_text_path(target));
     for (int i = 0; i < count; i++) {
         if (status == WM_OK)
-            status = visit_entry(visitor, target, entries[i]->d_name, err);
+            status = add_entry(found, target, entries[i]->d_name, err);
         free(entries[i]);
     }
     free(entries);
     return status;
 }
 
-static int visit_target(const struct visitor *visitor, const char *target,
-                        struct wm_error *err)
+static int add_target(struct wm_experiment *found, const char *target, struct wm_error *err)
 {
-    return wm_experiment_is_folder(target) ? visit_folder(visitor, target, err)
-                                           : visit_recording(visitor, target, NULL, err);
+    return wm_experiment_is_folder(target) ? add_folder(found, target, err)
+                                           : add_recording(found, target, NULL, err);
 }
 
-static struct wm_experiment_entry *find_entry(const struct wm_experiment_list *list,
-                                              const char *name)
+/* Whether two names are the same; NULL is that of the runs without one. */
+static bool is_name(const char *name, const char *other)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        const char *other = list->entries[i].name;
-        if (name && other ? strcmp(name, other) == 0 : !name && !other)
-            return &list->entries[i];
-    }
-    return NULL;
+    return strcmp(name ? name : NAMELESS, other ? other : NAMELESS) == 0;
 }
 
-static struct wm_experiment_entry *add_entry(struct wm_experiment_list *list,
-                                             const char *name)
+/* That of the run's name, which is made where there is none yet. */
+static struct wm_experiment_entry *find_entry(struct wm_experiment_list *list,
+                                              const struct wm_experiment_run *run)
 {
-    struct wm_experiment_entry *grown =
-        realloc(list->entries, (list->count + 1) * sizeof(*grown));
+    size_t i = 0;
 
-    if (!grown)
-        return NULL;
-    list->entries = grown;
-    grown += list->count;
-    *grown = (struct wm_experiment_entry) { .name = name ? strdup(name) : NULL };
-    if (name && !grown->name)
-        return NULL;
-    list->count++;
-    return grown;
+    while (i < list->count && !is_name(list->entries[i].name, run->name))
+        i++;
+    if (i == list->count)
+        list->entries[list->count++] =
+            (struct wm_experiment_entry) { .name = run->name,
+                                           .first_unix_ns = run->start_unix_ns,
+                                           .last_unix_ns = run->start_unix_ns };
+    return &list->entries[i];
 }
 
-static int list_run(void *context, const char *name, struct wm_experiment_run *run,
-                    struct wm_error *err)
+static void add_to_list(struct wm_experiment_list *list,
+                        const struct wm_experiment_run *run)
 {
-    struct wm_experiment_list *list = context;
-    struct wm_experiment_entry *entry = find_entry(list, name);
+    struct wm_experiment_entry *entry = find_entry(list, run);
     const char *description = wm_run_note(&run->run, WM_NOTE_DESCRIPTION);
 
-    if (!entry)
-        entry = add_entry(list, name);
-    if (!entry)
-        return out_of_memory(err);
-    if (description) {
-        free(entry->description);
-        entry->description = strdup(description);
-        if (!entry->description)
-            return out_of_memory(err);
-    }
-    if (entry->runs == 0 || run->start_unix_ns < entry->first_unix_ns)
+    if (description)
+        entry->description = description;
+    if (run->start_unix_ns < entry->first_unix_ns)
         entry->first_unix_ns = run->start_unix_ns;
-    if (entry->runs == 0 || run->start_unix_ns > entry->last_unix_ns)
+    if (run->start_unix_ns > entry->last_unix_ns)
         entry->last_unix_ns = run->start_unix_ns;
     entry->runs++;
-    return WM_OK;
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -240,39 +229,44 @@ int wm_experiment_list_load(const char *target, struct wm_experiment_list *list,
                             struct wm_error *err)
 {
     *list = (struct wm_experiment_list) { 0 };
-    const struct visitor visitor = { list_run, list, &list->broken, list->trouble };
+    int status = add_target(&list->found, target, err);
+    if (status < 0 || list->found.count == 0)
+        return status;
+    list->entries = calloc(list->found.count, sizeof(*list->entries));
+    if (!list->entries)
+        return out_of_memory(err);
+    for (size_t i = 0; i < list->found.count; i++)
+        add_to_list(list, &list->found.runs[i]);
+    qsort(list->entries, list->count, sizeof(*list->entries), compare_entries);
+    return WM_OK;
+}
 
-    int status = visit_target(&visitor, target, err);
-    if (status == WM_OK && list->count > 0)
-        qsort(list->entries, list->count, sizeof(*list->entries), compare_entries);
-    return status;
+static void release(struct wm_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->count; i++)
+        release_run(&experiment->runs[i]);
+    free(experiment->runs);
+    free(experiment->name);
 }
 
 void wm_experiment_list_release(struct wm_experiment_list *list)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        free(list->entries[i].name);
-        free(list->entries[i].description);
-    }
+    release(&list->found);
     free(list->entries);
 }
 
-/* Takes the run over when it is one of the experiment's. */
-static int take_run(void *context, const char *name, struct wm_experiment_run *run,
-                    struct wm_error *err)
+/* Leaves the runs of one name. */
+static void keep_runs(struct wm_experiment *experiment)
 {
-    struct wm_experiment *experiment = context;
+    size_t kept = 0;
 
-    if (strcmp(name ? name : NAMELESS, experiment->name) != 0)
-        return WM_OK;
-    struct wm_experiment_run *grown =
-        realloc(experiment->runs, (experiment->count + 1) * sizeof(*grown));
-    if (!grown)
-        return out_of_memory(err);
-    experiment->runs = grown;
-    grown[experiment->count++] = *run;
-    *run = (struct wm_experiment_run) { 0 };
-    return WM_OK;
+    for (size_t i = 0; i < experiment->count; i++) {
+        if (is_name(experiment->runs[i].name, experiment->name))
+            experiment->runs[kept++] = experiment->runs[i];
+        else
+            release_run(&experiment->runs[i]);
+    }
+    experiment->count = kept;
 }
 
 static int compare_runs(const void *a, const void *b)
@@ -312,9 +306,9 @@ int wm_experiment_open(const char *target, const char *name,
         free(experiment);
         return out_of_memory(err);
     }
-    const struct visitor visitor = { take_run, experiment, &experiment->broken,
-                                     experiment->trouble };
-    int status = visit_target(&visitor, target, err);
+    int status = add_target(experiment, target, err);
+    if (status == WM_OK)
+        keep_runs(experiment);
     if (status == WM_OK && experiment->count == 0)
         status = not_there(target, name, err);
     if (status < 0) {
@@ -331,10 +325,7 @@ void wm_experiment_close(struct wm_experiment *experiment)
 {
     if (!experiment)
         return;
-    for (size_t i = 0; i < experiment->count; i++)
-        release_run(&experiment->runs[i]);
-    free(experiment->runs);
-    free(experiment->name);
+    release(experiment);
     free(experiment);
 }
 

@@ -12,6 +12,7 @@
 struct wm_experiment_run {
     char *path;
     size_t index; /* in that recording */
+    char *name;   /* of its experiment; NULL: it has none */
     struct wm_run run;
     int64_t start_unix_ns; /* of its first tick */
 };
@@ -27,17 +28,16 @@ struct wm_experiment {
 
 /* The names at a target, the oldest first. */
 struct wm_experiment_entry {
-    char *name; /* NULL: of the runs without one */
-    char *description;
+    const char *name; /* NULL: of the runs without one */
+    const char *description;
     size_t runs;
     int64_t first_unix_ns, last_unix_ns; /* starts of the first run and the last */
 };
 
 struct wm_experiment_list {
+    struct wm_experiment found; /* all runs, which the texts of the entries belong to */
     struct wm_experiment_entry *entries;
     size_t count;
-    size_t broken;
-    char trouble[256];
 };
 
 /* wm_experiment_list_release() is due whatever this returned. */

@@ -356,8 +356,8 @@ static json_t *list_json(const struct wm_experiment_list *list)
     for (size_t i = 0; i < list->count; i++)
         wm_json_add(&array, entry_json(&list->entries[i]));
     wm_json_set(&object, "experiments", array);
-    wm_json_set(&object, "unreadable", json_integer((json_int_t)list->broken));
-    put_text(&object, &why, "trouble", list->broken > 0 ? list->trouble : NULL,
+    wm_json_set(&object, "unreadable", json_integer((json_int_t)list->found.broken));
+    put_text(&object, &why, "trouble", list->found.broken > 0 ? list->found.trouble : NULL,
              "all could be read");
     wm_json_set(&object, "why", why);
     return object;
@@ -376,9 +376,9 @@ int wm_experiment_print_list(const char *target, enum wm_report_format format, F
             print_entry(&list.entries[i], out);
         if (list.count == 0)
             fputs("there is no experiment\n", out);
-        if (list.broken > 0)
-            fprintf(out, "note: %zu that could not be read, such as %s\n", list.broken,
-                    list.trouble);
+        if (list.found.broken > 0)
+            fprintf(out, "note: %zu that could not be read, such as %s\n",
+                    list.found.broken, list.found.trouble);
     }
     wm_experiment_list_release(&list);
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
