@@ -399,6 +399,21 @@ def _(folder):
     assert int(server().sql("SELECT count(*) FROM wattmeter.sample", name)) > first > 0
 
 
+@case("wattmeter killed with -9 while the server is there: all but the last second is, ticks and regions")
+def _(folder):
+    for interval, tables in (("20ms", ("sample.time_ns", "region_call.stop_ns")),
+                             ("60s", ("region_call.stop_ns",))):
+        url, name = database()
+        run = begin(folder, url, tap.HELPERS / "regions", "repeats", "5000", "1", interval=interval)
+        time.sleep(3)
+        killed = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        run.kill()
+        run.communicate()  # until the program ends, which goes on
+        for table, column in (entry.split(".") for entry in tables):
+            last = int(server().sql(f"SELECT max({column}) FROM wattmeter.{table}", name))
+            assert killed - last < 1.1e9, (interval, table, (killed - last) / 1e9)
+
+
 @case("the disk of the spool is full: what is lost is told, and the rest is there")
 def _(folder):
     url, name = database()
