@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 static int64_t now_ns(clockid_t clock)
@@ -45,6 +46,21 @@ bool wm_clock_from_seconds(double unix_seconds, int64_t *ret_unix_ns)
     double whole = floor(unix_seconds);
     *ret_unix_ns = (int64_t)whole * WM_NS_PER_S + llround((unix_seconds - whole) * 1e9);
     return true;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+int64_t wm_clock_median(int64_t *times_ns, size_t count)
+{
+    if (count == 0)
+        return 0;
+    qsort(times_ns, count, sizeof(*times_ns), compare_times);
+    return times_ns[(count - 1) / 2];
 }
 
 void wm_clock_rfc3339(int64_t unix_ns, char *text, size_t size)

@@ -30,6 +30,9 @@ int64_t wm_clock_process_cpu_ns(void);
  * differing. False for what is no time between 1970 and 2116. */
 bool wm_clock_from_seconds(double unix_seconds, int64_t *ret_unix_ns);
 
+/* The lower median of times, which get sorted; 0 of none. */
+int64_t wm_clock_median(int64_t *times_ns, size_t count);
+
 /* "2026-11-21T08:48:21.123Z" (RFC 3339, UTC); `size` is at least 32. */
 void wm_clock_rfc3339(int64_t unix_ns, char *text, size_t size);
 

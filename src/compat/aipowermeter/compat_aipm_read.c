@@ -221,23 +221,6 @@ static bool has_source(const struct wm_run *run, const char *name)
     return false;
 }
 
-static int add_source(struct wm_run *run, const char *name)
-{
-    struct wm_source_status *grown =
-        realloc(run->sources, (run->source_count + 1) * sizeof(*grown));
-
-    if (!grown)
-        return WM_ENOMEM;
-    run->sources = grown;
-    grown += run->source_count++;
-    *grown = (struct wm_source_status) {
-        .name = strdup(name),
-        .available = true,
-        .detail = strdup("recorded by AIPowerMeter"),
-    };
-    return grown->name && grown->detail ? WM_OK : WM_ENOMEM;
-}
-
 /* Those that the channels are said to come from. */
 static int add_sources(struct aipm_reader *reader)
 {
@@ -246,7 +229,8 @@ static int add_sources(struct aipm_reader *reader)
     for (size_t i = 0; i < reader->set.count && status == WM_OK; i++) {
         const char *name = reader->set.channels[i].source;
         if (!has_source(&reader->head.run, name))
-            status = add_source(&reader->head.run, name);
+            status = wm_run_add_source(&reader->head.run, name, true,
+                                       "recorded by AIPowerMeter", NULL);
     }
     return status;
 }

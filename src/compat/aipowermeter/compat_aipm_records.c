@@ -258,13 +258,6 @@ static int count_runs(struct wm_aipm_records *records, size_t *ret_count,
     return wm_aipm_records_rewind(records, err);
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-    return (left > right) - (left < right);
-}
-
 /* The median of those in the beginning of the file, within segments. */
 static int find_spacing(struct wm_aipm_records *records, struct wm_error *err)
 {
@@ -281,10 +274,7 @@ static int find_spacing(struct wm_aipm_records *records, struct wm_error *err)
             spacings[count++] = record.date_ns - records->date_ns;
         pass(records, &record);
     }
-    if (count > 0) {
-        qsort(spacings, count, sizeof(*spacings), compare_times);
-        records->spacing_ns = spacings[(count - 1) / 2];
-    }
+    records->spacing_ns = wm_clock_median(spacings, count);
     free(spacings);
     return status < 0 ? status : wm_aipm_records_rewind(records, err);
 }

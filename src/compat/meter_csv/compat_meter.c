@@ -1,31 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compat_meter.c - the CSV file of an external power meter: a header that names its
- * columns and their units ("timestamp,power_W"), or what wattmetre-read writes for
- * AIPowerMeter (omegawatt.csv: a flag for rows that are good). Free lines may stand
- * before the header.
+ * compat_meter.c - the CSV file of an external power meter: a header that names a time and
+ * watts ("time,plug_W"), or what wattmetre-read writes for AIPowerMeter (omegawatt.csv: a
+ * line of words before the header, and a flag for rows that are good).
  *
  * Rows are left out where they cannot be read, and single values too, for which the
  * column's last one stands a while; the recording says how many. Where more than three
  * periods of the meter are missing nothing is known of the time between.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/base_lines.h"
+#include "base/base_clock.h"
+#include "base/text/base_cells.h"
+#include "base/text/base_localtime.h"
 #include "base/text/base_number.h"
+#include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
-#include "compat/meter_csv/compat_meter_columns.h"
 #include "record/record_ops.h"
 
-/* So many rows tell the meter's period. */
-enum { SPACINGS_MAX = 1024 };
-
-enum { LONGEST_SPACINGS = 3 };
+enum {
+    COLUMNS_MAX = 256,   /* time, flags, and what a meter with many sockets has for each */
+    SPACINGS_MAX = 1024, /* so many rows tell the meter's period */
+    LONGEST_SPACINGS = 3,
+};
 
 /* At k = 2: our assumption. */
 #define METER_GAIN 0.02
+
+/* In place of a column: there is none. */
+#define NONE SIZE_MAX
+
+/* What the columns are called, and their units in seconds or watts. The last two are
+ * omegawatt.csv's, whose names begin with a '#' as well. */
+static const struct meaning {
+    const char *name;
+    enum { WHOLE, BEGIN, END } part; /* of the column's name */
+    enum { TIME, POWER, IS_GOOD } use;
+    double scale;
+} meanings[] = {
+    { "time", WHOLE, TIME, 1 },
+    { "timestamp", WHOLE, TIME, 1 },
+    { "time_ms", WHOLE, TIME, 1e-3 },
+    { "timestamp_ms", WHOLE, TIME, 1e-3 },
+    { "time_us", WHOLE, TIME, 1e-6 },
+    { "timestamp_us", WHOLE, TIME, 1e-6 },
+    { "time_ns", WHOLE, TIME, 1e-9 },
+    { "timestamp_ns", WHOLE, TIME, 1e-9 },
+    { "_W", END, POWER, 1 },
+    { "_mW", END, POWER, 1e-3 },
+    { "_kW", END, POWER, 1e3 },
+    { "activepow", BEGIN, POWER, 1 },
+    { "frame_is_ok", WHOLE, IS_GOOD, 1 },
+    { NULL, WHOLE, IS_GOOD, 0 },
+};
+
+struct column {
+    size_t place;
+    double scale;
+    char name[64];
+};
 
 /* What a row comes to. */
 enum row {
@@ -36,183 +72,253 @@ enum row {
 
 struct meter_reader {
     struct wm_reader_head head;
-    const char *path; /* for messages */
-    struct wm_lines lines;
-    struct wm_meter_csv_columns columns;
-    char *names;        /* in `columns` */
-    size_t header_line; /* where it stands */
+    struct wm_cells cells;
+    size_t column_count, power_count;
+    struct column time, is_good, powers[COLUMNS_MAX];
+    uint64_t first_offset; /* of the first row, */
+    size_t first_line;     /* and its line */
     struct wm_channel *channels;
     char (*labels)[16];
-    struct wm_reading *row;    /* as it stands in the file */
-    struct wm_reading *latest; /* the last value of each column */
-    struct wm_reading *shown;  /* as they were last given out */
-    int64_t period_ns;         /* 0: unknown */
-    int64_t when_ns;           /* of the last good row; -1: there was none */
-    int64_t row_ns;            /* of the row in `row` that is due; -1: none is */
-    char fault[128];           /* what is wrong with the last row that is bad, */
-    char first_fault[128];     /* and with the first, */
-    char value_fault[128];     /* and with the first value that cannot be used */
-    uint64_t bad_values, marked;
+    struct wm_reading *row;   /* as it stands in the file */
+    struct wm_reading *shown; /* as they were last given out */
+    int64_t period_ns;        /* 0: unknown */
+    int64_t when_ns;          /* of the last good row; -1: there was none */
+    int64_t row_ns;           /* of the row in `row` that is due; -1: none is */
+    struct wm_error fault;    /* what is wrong with the first row or value left out */
+    uint64_t left_out, marked;
 };
 
 static int out_of_memory(const struct meter_reader *reader, struct wm_error *err)
 {
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->path);
+    return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->cells.path);
 }
 
-/* Less than nothing is no power that was drawn. */
-static struct wm_reading read_power(const char *cell, size_t length, double scale)
+/* The next cell without the blanks around it. */
+static bool take_cell(struct meter_reader *reader, struct wm_cell *ret_cell)
 {
-    struct wm_reading reading = { 0 };
-    double value;
+    if (!wm_cells_take(&reader->cells, ret_cell))
+        return false;
+    size_t blanks = strspn(ret_cell->text, " \t");
+    ret_cell->text += blanks;
+    ret_cell->length -= blanks;
+    while (ret_cell->length > 0 && strchr(" \t", ret_cell->text[ret_cell->length - 1]))
+        ret_cell->length--;
+    return true;
+}
 
-    if (wm_number_parse(cell, length, &value) && value >= 0 && value * scale <= 1e15) {
-        reading.value = value * scale;
-        reading.state = WM_READING_OK;
+static bool is_meant(const struct meaning *meaning, const struct wm_cell *name)
+{
+    size_t length = strlen(meaning->name);
+
+    if (name->length < length || (meaning->part == WHOLE && name->length != length))
+        return false;
+    size_t from = meaning->part == END ? name->length - length : 0;
+    return memcmp(name->text + from, meaning->name, length) == 0;
+}
+
+static void take_name(struct meter_reader *reader, const struct wm_cell *name, size_t place)
+{
+    const struct meaning *meaning = meanings;
+
+    while (meaning->name && !is_meant(meaning, name))
+        meaning++;
+    if (!meaning->name || (meaning->use == TIME && reader->time.place != NONE))
+        return;
+    struct column *column = meaning->use == TIME    ? &reader->time
+                            : meaning->use == POWER ? &reader->powers[reader->power_count++]
+                                                    : &reader->is_good;
+    *column = (struct column) { .place = place, .scale = meaning->scale };
+    wm_text_utf8(column->name, sizeof(column->name), name->text, name->length);
+}
+
+/* The names in a row, which may be the header. Whether it may be a comment. */
+static bool take_names(struct meter_reader *reader)
+{
+    struct wm_cell name;
+    bool is_comment = false;
+
+    reader->time.place = reader->is_good.place = NONE;
+    reader->power_count = reader->column_count = 0;
+    while (take_cell(reader, &name)) {
+        size_t place = reader->column_count++;
+        bool has_mark = name.text[0] == '#';
+        is_comment |= place == 0 && has_mark;
+        name.text += has_mark;
+        name.length -= has_mark;
+        if (place < COLUMNS_MAX)
+            take_name(reader, &name, place);
     }
-    return reading;
+    return is_comment;
 }
 
-/* Says what is wrong with a cell, as text[0..size). */
-static void describe(const struct meter_reader *reader, const char *name, const char *cell,
-                     size_t length, const char *what, char *text, size_t size)
+static int wrong_header(const struct meter_reader *reader, bool is_of_calls,
+                        struct wm_error *err)
 {
-    char shown[WM_METER_CSV_SHOWN], column[WM_METER_CSV_SHOWN];
-
-    snprintf(text, size, "line %zu: column '%s': '%s' is no %s", reader->lines.number,
-             wm_meter_csv_show(name, strlen(name), column),
-             wm_meter_csv_show(cell, length, shown), what);
+    return wm_fail(err, WM_EFORMAT, "%s: %s", reader->cells.path,
+                   is_of_calls
+                       ? "a sub-tracking file, which has calls of blocks and no session; "
+                         "`wattmeter analyze SESSION --regions FILE` reads both"
+                       : "not a recording, nor a meter's CSV: no header with a time and "
+                         "watts, as 'time,plug_W'");
 }
 
-/* An empty cell is missing and not wrong. */
-static struct wm_reading take_power(struct meter_reader *reader, const char *name,
-                                    const char *cell, size_t length, double scale)
+/* Comments may stand before the header, and one line of words. */
+static int read_header(struct meter_reader *reader, struct wm_error *err)
 {
-    struct wm_reading reading = read_power(cell, length, scale);
+    static const char calls[] = "process_id,code_block_name,";
+    bool is_of_calls = false, may_follow = true;
+    int status = 1;
 
-    if (reading.state != WM_READING_OK && length > 0 && reader->bad_values++ == 0)
-        describe(reader, name, cell, length, "power", reader->value_fault,
-                 sizeof(reader->value_fault));
-    return reading;
-}
-
-/* Into `row`, whose readings get their time later. */
-static enum row read_row(struct meter_reader *reader, char *line, int64_t *ret_when_ns)
-{
-    const struct wm_meter_csv_columns *columns = &reader->columns;
-    enum row row = ROW_GOOD;
-    char *cursor = line;
-    size_t place = 0, column = 0;
-
-    for (; cursor && column < columns->count; column++) {
-        const struct wm_meter_csv_column *meant = &columns->columns[column];
-        size_t length;
-        char *cell = wm_meter_csv_next_cell(&cursor, columns->separator, &length);
-        if (meant->use == WM_METER_CSV_IS_GOOD &&
-            (length != 4 || memcmp(cell, "true", 4) != 0))
-            row = ROW_MARKED;
-        if (meant->use == WM_METER_CSV_TIME || meant->use == WM_METER_CSV_POWER)
-            wm_meter_csv_make_point(cell, length, columns->separator);
-        if (meant->use == WM_METER_CSV_TIME &&
-            !wm_meter_csv_read_time(cell, length, meant->scale,
-                                    reader->when_ns >= 0 ? reader->when_ns : 0,
-                                    ret_when_ns)) {
-            describe(reader, meant->name, cell, length,
-                     "time since 1970, nor a date as 2026-03-07T18:45:00Z", reader->fault,
-                     sizeof(reader->fault));
-            return ROW_BAD;
+    while (may_follow && (status = wm_cells_next(&reader->cells, err)) > 0) {
+        is_of_calls |= strncmp(reader->cells.cursor, calls, strlen(calls)) == 0;
+        may_follow = take_names(reader) || reader->cells.line == 1;
+        if (reader->time.place != NONE && reader->power_count > 0 &&
+            reader->column_count <= COLUMNS_MAX) {
+            reader->first_offset = wm_cells_offset(&reader->cells);
+            reader->first_line = reader->cells.lines + 1;
+            return WM_OK;
         }
-        if (meant->use == WM_METER_CSV_POWER)
-            reader->row[place++] =
-                take_power(reader, meant->name, cell, length, meant->scale);
     }
-    if (!cursor && column == columns->count)
-        return row;
-    snprintf(reader->fault, sizeof(reader->fault),
-             "line %zu: not as many cells as the header has names (%zu)",
-             reader->lines.number, columns->count);
-    return ROW_BAD;
+    return status < 0 ? status : wrong_header(reader, is_of_calls, err);
 }
 
-/* A row that is good by itself has its place behind the last. */
-static enum row place_row(struct meter_reader *reader, char *line, size_t length,
-                          int64_t *ret_when_ns)
+/* A table that may have times: if it is no meter's, it is worth a better message than that
+ * it is nothing at all. */
+static bool meter_recognises(const char *head, size_t length)
 {
-    if (strlen(line) != length) {
-        snprintf(reader->fault, sizeof(reader->fault), "line %zu: has a NUL in it",
-                 reader->lines.number);
-        return ROW_BAD;
-    }
-    enum row row = read_row(reader, line, ret_when_ns);
-    if (row == ROW_GOOD && *ret_when_ns <= reader->when_ns) {
-        snprintf(reader->fault, sizeof(reader->fault),
-                 "line %zu: is not later than the one before", reader->lines.number);
-        return ROW_BAD;
-    }
-    return row;
+    return length > 0 && head[0] != '{' && !memchr(head, '\0', length) &&
+           memchr(head, ',', length) && memmem(head, length, "time", strlen("time"));
+}
+
+/* Says what is wrong with a cell, if it is the first that is. */
+static void note_cell(struct meter_reader *reader, const struct column *column,
+                      const struct wm_cell *cell, const char *what)
+{
+    if (reader->left_out == 0)
+        wm_fail(&reader->fault, WM_EFORMAT, "line %zu: column '%.32s': '%.*s' is no %s",
+                reader->cells.line, column->name,
+                cell->length < 32 ? (int)cell->length : 32, cell->text, what);
+}
+
+/* Whole and broken part apart: a double has no room for nanoseconds since 1970. */
+static bool read_number(const struct wm_cell *cell, double scale, int64_t *ret_ns)
+{
+    double unit_ns = round(scale * (double)WM_NS_PER_S), broken = 0;
+    const char *rest;
+    uint64_t whole;
+
+    if (!wm_text_u64(cell->text, &rest, &whole) ||
+        ((double)whole + 1) * unit_ns >= (double)WM_TIME_MAX_NS)
+        return false;
+    size_t left = cell->length - (size_t)(rest - cell->text);
+    if (left > 0 && (*rest != '.' || 1 + strspn(rest + 1, "0123456789") < left))
+        return false;
+    if (left > 1 && !wm_number_parse(rest, left, &broken))
+        return false;
+    *ret_ns = (int64_t)whole * (int64_t)unit_ns + (int64_t)llround(broken * unit_ns);
+    return true;
+}
+
+static bool read_time(const struct meter_reader *reader, const struct wm_cell *cell,
+                      int64_t *ret_ns)
+{
+    int64_t after_ns = reader->when_ns >= 0 ? reader->when_ns : 0;
+
+    return read_number(cell, reader->time.scale, ret_ns) ||
+           (wm_localtime_parse_zoned(cell->text, cell->length, after_ns, ret_ns) &&
+            *ret_ns >= 0);
 }
 
 /* What has been left out so far: whoever reads no further is told, too. */
 static void say_trouble(struct meter_reader *reader)
 {
-    struct wm_result *result = &reader->head.result;
-    char *text = result->recording_trouble;
-    size_t size = sizeof(result->recording_trouble), used = 0;
+    char *text = reader->head.result.recording_trouble;
+    size_t size = sizeof(reader->head.result.recording_trouble), used = 0;
 
-    text[0] = '\0';
-    if (result->lost_ticks > 0)
-        used +=
-            (size_t)snprintf(text, size, "the meter's %s (%llu row%s left out)",
-                             reader->first_fault, (unsigned long long)result->lost_ticks,
-                             result->lost_ticks == 1 ? " is" : "s are");
-    if (reader->bad_values > 0 && used < size)
-        used += (size_t)snprintf(text + used, size - used,
-                                 "%sthe meter's %s (%llu value%s left out)",
-                                 used > 0 ? "; " : "", reader->value_fault,
-                                 (unsigned long long)reader->bad_values,
-                                 reader->bad_values == 1 ? " is" : "s are");
+    if (reader->left_out > 0)
+        used =
+            (size_t)snprintf(text, size, "the meter's %s (rows and values left out: %llu)",
+                             reader->fault.text, (unsigned long long)reader->left_out);
     if (reader->marked > 0 && used < size)
         snprintf(text + used, size - used,
                  "%sthe meter marks %llu of its readings as not good: left out",
                  used > 0 ? "; " : "", (unsigned long long)reader->marked);
 }
 
-/* 1 and the time of the next good row, which is in `row`; 0 past the last. */
+/* Less than nothing is no power that was drawn. An empty cell is missing and not wrong. */
+static void take_power(struct meter_reader *reader, size_t index,
+                       const struct wm_cell *cell)
+{
+    const struct column *column = &reader->powers[index];
+    struct wm_reading *reading = &reader->row[index];
+    double value;
+
+    *reading = (struct wm_reading) { 0 };
+    if (wm_number_parse(cell->text, cell->length, &value) && value >= 0 &&
+        value * column->scale <= 1e15) {
+        reading->value = value * column->scale;
+        reading->state = WM_READING_OK;
+    } else if (cell->length > 0) {
+        note_cell(reader, column, cell, "power");
+        reader->left_out++;
+        say_trouble(reader);
+    }
+}
+
+static enum row bad_row(struct meter_reader *reader, const char *why)
+{
+    if (reader->left_out == 0)
+        wm_fail(&reader->fault, WM_EFORMAT, "line %zu: %s", reader->cells.line, why);
+    return ROW_BAD;
+}
+
+/* Into `row`, whose readings get their time later. */
+static enum row take_row(struct meter_reader *reader, const struct wm_cell *cells,
+                         size_t count, int64_t *ret_when_ns)
+{
+    const struct wm_cell *time = &cells[reader->time.place];
+
+    if (count != reader->column_count)
+        return bad_row(reader, "not as many cells as the header has names");
+    if (reader->is_good.place != NONE && strcmp(cells[reader->is_good.place].text, "true"))
+        return ROW_MARKED;
+    if (!read_time(reader, time, ret_when_ns)) {
+        note_cell(reader, &reader->time, time,
+                  "time since 1970, nor a date as 2026-03-07T18:45:00Z");
+        return ROW_BAD;
+    }
+    if (*ret_when_ns <= reader->when_ns)
+        return bad_row(reader, "is not later than the one before");
+    for (size_t i = 0; i < reader->power_count; i++)
+        take_power(reader, i, &cells[reader->powers[i].place]);
+    return ROW_GOOD;
+}
+
+/* 1 and the time of the next good row, which is in `row`; 0 past the last whole one. */
 static int next_row(struct meter_reader *reader, int64_t *ret_when_ns, struct wm_error *err)
 {
-    size_t length;
-    char *line;
+    struct wm_cell cells[COLUMNS_MAX], more;
+    enum row row = ROW_BAD;
 
-    for (;;) {
-        int status = wm_lines_next(&reader->lines, &line, &length, err);
-        if (status <= 0)
-            return status;
-        if (strspn(line, " \t") >= length || line[0] == '#')
+    while (row != ROW_GOOD) {
+        size_t count = 0;
+        int status = wm_cells_next(&reader->cells, err);
+        if (status <= 0 || reader->cells.ending != WM_CELLS_ENDED)
+            return status < 0 ? status : 0;
+        while (take_cell(reader, count < COLUMNS_MAX ? &cells[count] : &more))
+            count++;
+        if (cells[0].text[0] == '#' || (count == 1 && cells[0].length == 0))
             continue;
-
-        uint64_t bad_values = reader->bad_values;
-        enum row row = place_row(reader, line, length, ret_when_ns);
+        row = take_row(reader, cells, count, ret_when_ns);
         reader->head.result.ticks++;
-        if (row == ROW_MARKED)
-            reader->marked++;
-        else if (row == ROW_BAD && reader->head.result.lost_ticks++ == 0)
-            memcpy(reader->first_fault, reader->fault, sizeof(reader->fault));
+        reader->head.result.lost_ticks += row == ROW_BAD;
+        reader->left_out += row == ROW_BAD;
+        reader->marked += row == ROW_MARKED;
         if (row != ROW_GOOD)
-            reader->bad_values = bad_values;
-        if (row != ROW_GOOD || reader->bad_values > bad_values)
             say_trouble(reader);
-        if (row == ROW_GOOD)
-            break;
     }
     reader->when_ns = *ret_when_ns;
     return 1;
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-    return (left > right) - (left < right);
 }
 
 static int find_period(struct meter_reader *reader, int64_t *ret_first_ns,
@@ -232,48 +338,22 @@ static int find_period(struct meter_reader *reader, int64_t *ret_first_ns,
             spacings[count++] = when_ns - before_ns;
         before_ns = when_ns;
     }
-    if (count > 0) {
-        qsort(spacings, count, sizeof(*spacings), compare_times);
-        reader->period_ns = spacings[(count - 1) / 2];
-    }
+    reader->period_ns = wm_clock_median(spacings, count);
     free(spacings);
     if (status >= 0 && before_ns < 0)
-        return reader->first_fault[0]
-                   ? wm_fail(err, WM_EFORMAT, "%s: %s", reader->path, reader->first_fault)
-                   : wm_fail(err, WM_EFORMAT, "%s: holds no reading", reader->path);
+        return wm_fail(err, WM_EFORMAT, "%s: %s", reader->cells.path,
+                       reader->left_out > 0 ? reader->fault.text : "holds no reading");
     return status < 0 ? status : WM_OK;
 }
 
 /* Back to the first row, with nothing counted yet. */
 static int start_again(struct meter_reader *reader, struct wm_error *err)
 {
-    size_t length;
-    char *line;
-
     reader->when_ns = -1;
-    reader->head.result.ticks = 0;
-    reader->head.result.lost_ticks = 0;
-    reader->bad_values = 0;
+    reader->left_out = 0;
     reader->marked = 0;
-    int status = wm_lines_rewind(&reader->lines, err);
-    while (status >= 0 && reader->lines.number < reader->header_line)
-        status = wm_lines_next(&reader->lines, &line, &length, err);
-    return status < 0 ? status : WM_OK;
-}
-
-static int make_buffers(struct meter_reader *reader, struct wm_error *err)
-{
-    size_t count = reader->columns.powers;
-
-    reader->channels = calloc(count, sizeof(*reader->channels));
-    reader->labels = calloc(count, sizeof(*reader->labels));
-    reader->row = calloc(count, sizeof(*reader->row));
-    reader->latest = calloc(count, sizeof(*reader->latest));
-    reader->shown = calloc(count, sizeof(*reader->shown));
-    return reader->channels && reader->labels && reader->row && reader->latest &&
-                   reader->shown
-               ? WM_OK
-               : out_of_memory(reader, err);
+    reader->head.result = wm_result_unknown();
+    return wm_cells_seek(&reader->cells, reader->first_offset, reader->first_line, err);
 }
 
 /* Two columns of one name are two devices. */
@@ -290,24 +370,22 @@ static bool has_device(const struct meter_reader *reader, size_t count, const ch
  * the meter says of what time its readings are. */
 static int make_channels(struct meter_reader *reader, struct wm_error *err)
 {
-    const struct wm_meter_csv_columns *columns = &reader->columns;
-    size_t place = 0;
+    size_t count = reader->power_count;
 
-    int status = make_buffers(reader, err);
-    reader->head.run_count = 1;
-    reader->head.has_result = true;
-    reader->head.channels = reader->channels;
-    reader->head.channel_count = columns->powers;
-    for (size_t i = 0; i < columns->count && status == WM_OK; i++) {
-        const char *name = columns->columns[i].name;
-        if (columns->columns[i].use != WM_METER_CSV_POWER)
-            continue;
-        snprintf(reader->labels[place], sizeof(reader->labels[place]),
-                 columns->powers > 1 ? "meter%zu" : "meter", place + 1);
-        reader->channels[place] = (struct wm_channel) {
+    reader->channels = calloc(count, sizeof(*reader->channels));
+    reader->labels = calloc(count, sizeof(*reader->labels));
+    reader->row = calloc(count, sizeof(*reader->row));
+    reader->shown = calloc(count, sizeof(*reader->shown));
+    if (!reader->channels || !reader->labels || !reader->row || !reader->shown)
+        return out_of_memory(reader, err);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = reader->powers[i].name;
+        snprintf(reader->labels[i], sizeof(reader->labels[i]),
+                 count > 1 ? "meter%zu" : "meter", i + 1);
+        reader->channels[i] = (struct wm_channel) {
             .source = "meter",
-            .device = has_device(reader, place, name) ? reader->labels[place] : name,
-            .label = reader->labels[place],
+            .device = has_device(reader, i, name) ? reader->labels[i] : name,
+            .label = reader->labels[i],
             .metric = "power",
             .unit = "W",
             .device_kind = WM_DEVICE_PLATFORM,
@@ -316,27 +394,12 @@ static int make_channels(struct meter_reader *reader, struct wm_error *err)
                         .gain = METER_GAIN,
                         .text = "an external meter" },
         };
-        place++;
     }
-    return status;
-}
-
-static int fill_run(struct meter_reader *reader, int64_t first_ns, struct wm_error *err)
-{
-    struct wm_run *run = &reader->head.run;
-
-    run->anchor_ns = first_ns;
-    run->anchor_unix_ns = first_ns;
-    run->interval_ns = reader->period_ns;
-    run->sources = calloc(1, sizeof(*run->sources));
-    if (!run->sources)
-        return out_of_memory(reader, err);
-    run->source_count = 1;
-    run->sources[0].available = true;
-    run->sources[0].name = strdup("meter");
-    run->sources[0].detail = strdup("a CSV file of an external meter");
-    return run->sources[0].name && run->sources[0].detail ? WM_OK
-                                                          : out_of_memory(reader, err);
+    reader->head.run_count = 1;
+    reader->head.has_result = true;
+    reader->head.channels = reader->channels;
+    reader->head.channel_count = count;
+    return WM_OK;
 }
 
 static int meter_open(void *state, const char *path, size_t run, struct wm_error *err)
@@ -345,45 +408,40 @@ static int meter_open(void *state, const char *path, size_t run, struct wm_error
     int64_t first_ns = 0;
     size_t index;
 
-    reader->path = wm_text_path(path);
     reader->when_ns = -1;
     reader->row_ns = -1;
     int status = wm_reader_choose_run(path, run, 1, &index, err);
     if (status == WM_OK)
-        status =
-            wm_meter_csv_open(&reader->lines, path, &reader->columns, &reader->names, err);
+        status = wm_cells_open(&reader->cells, path, err);
+    if (status == WM_OK)
+        status = read_header(reader, err);
     if (status == WM_OK)
         status = make_channels(reader, err);
+    if (status == WM_OK)
+        status = find_period(reader, &first_ns, err);
+    if (status == WM_OK)
+        status = wm_run_add_source(&reader->head.run, "meter", true,
+                                   "a CSV file of an external meter", err);
     if (status < 0)
         return status;
-    reader->header_line = reader->lines.number;
-    status = find_period(reader, &first_ns, err);
-    if (status == WM_OK)
-        status = fill_run(reader, first_ns, err);
-    if (status == WM_OK)
-        status = start_again(reader, err);
-    reader->head.result = wm_result_unknown();
-    return status;
-}
-
-/* Whether too much time has passed since the last value of a column. */
-static bool is_long_ago(const struct meter_reader *reader, size_t column)
-{
-    return reader->period_ns > 0 && reader->latest[column].state == WM_READING_OK &&
-           (reader->row_ns - reader->latest[column].when_ns) / LONGEST_SPACINGS >
-               reader->period_ns;
+    reader->head.run.anchor_ns = first_ns;
+    reader->head.run.anchor_unix_ns = first_ns;
+    reader->head.run.interval_ns = reader->period_ns;
+    return start_again(reader, err);
 }
 
 /* Ends, right behind the last tick, the lines of columns that nothing is known of until
- * the value that is due now. False where there is no such column. */
+ * the row that is due now. False where there is no such column. */
 static bool make_hole(struct meter_reader *reader)
 {
     bool has_hole = false;
 
-    for (size_t i = 0; i < reader->columns.powers; i++) {
-        if (reader->shown[i].state != WM_READING_OK || !is_long_ago(reader, i))
+    for (size_t i = 0; i < reader->power_count && reader->period_ns > 0; i++) {
+        struct wm_reading *shown = &reader->shown[i];
+        if (shown->state != WM_READING_OK ||
+            (reader->row_ns - shown->when_ns) / LONGEST_SPACINGS <= reader->period_ns)
             continue;
-        reader->shown[i] = (struct wm_reading) { 0 };
+        *shown = (struct wm_reading) { 0 };
         has_hole = true;
     }
     return has_hole;
@@ -392,15 +450,11 @@ static bool make_hole(struct meter_reader *reader)
 /* A value that cannot be used leaves the last one standing, which has its own time. */
 static void show_row(struct meter_reader *reader)
 {
-    for (size_t i = 0; i < reader->columns.powers; i++) {
-        struct wm_reading *row = &reader->row[i];
-        if (row->state == WM_READING_OK) {
-            row->when_ns = reader->row_ns;
-            reader->shown[i] = *row;
-            reader->latest[i] = *row;
-        } else if (is_long_ago(reader, i)) {
-            reader->shown[i] = (struct wm_reading) { 0 };
-        }
+    for (size_t i = 0; i < reader->power_count; i++) {
+        if (reader->row[i].state != WM_READING_OK)
+            continue;
+        reader->shown[i] = reader->row[i];
+        reader->shown[i].when_ns = reader->row_ns;
     }
 }
 
@@ -408,16 +462,16 @@ static int meter_next(void *state, struct wm_tick *ret_tick, struct wm_error *er
 {
     struct meter_reader *reader = state;
     int64_t before_ns = reader->when_ns;
-    struct wm_tick tick = { .readings = reader->shown, .count = reader->columns.powers };
+    struct wm_tick tick = { .readings = reader->shown, .count = reader->power_count };
 
     if (reader->row_ns < 0) {
-        int status = next_row(reader, &reader->row_ns, err);
-        if (status <= 0) {
-            reader->row_ns = -1;
+        int64_t row_ns;
+        int status = next_row(reader, &row_ns, err);
+        if (status <= 0)
             return status;
-        }
-        reader->head.result.end_ns = reader->row_ns;
-        if (before_ns >= 0 && make_hole(reader)) {
+        reader->row_ns = row_ns;
+        reader->head.result.end_ns = row_ns;
+        if (make_hole(reader)) {
             tick.when_ns = before_ns + 1;
             *ret_tick = tick;
             return 1;
@@ -434,19 +488,17 @@ static void meter_close(void *state)
 {
     struct meter_reader *reader = state;
 
-    wm_lines_close(&reader->lines);
+    wm_cells_close(&reader->cells);
     wm_reader_head_release(&reader->head);
-    free(reader->names);
     free(reader->channels);
     free(reader->labels);
     free(reader->row);
-    free(reader->latest);
     free(reader->shown);
 }
 
 const struct wm_reader_ops wm_reader_meter = {
     .name = "CSV of a meter",
-    .recognises = wm_meter_csv_recognises,
+    .recognises = meter_recognises,
     .state_size = sizeof(struct meter_reader),
     .open = meter_open,
     .next = meter_next,

@@ -300,6 +300,28 @@ int wm_run_set_note(struct wm_run *run, const char *key, const char *format, ...
     return WM_OK;
 }
 
+int wm_run_add_source(struct wm_run *run, const char *name, bool available,
+                      const char *detail, struct wm_error *err)
+{
+    struct wm_source_status *grown =
+        realloc(run->sources, (run->source_count + 1) * sizeof(*grown));
+
+    if (!grown)
+        return wm_fail(err, WM_ENOMEM, "describing the run: out of memory");
+    run->sources = grown;
+
+    /* Counted at once, so that the release finds it half filled. */
+    struct wm_source_status *source = &grown[run->source_count++];
+    *source = (struct wm_source_status) {
+        .name = wm_text_copy(name),
+        .available = available,
+        .detail = detail ? wm_text_copy(detail) : NULL,
+    };
+    return source->name && (!detail || source->detail)
+               ? WM_OK
+               : wm_fail(err, WM_ENOMEM, "describing the run: out of memory");
+}
+
 char *wm_run_command_line(const struct wm_run *run)
 {
     size_t room = 1;

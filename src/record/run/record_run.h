@@ -123,6 +123,10 @@ bool wm_run_may_have_gpus(const struct wm_run *run);
 int wm_run_set_note(struct wm_run *run, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Adds a source of the session. `detail` may be NULL; WM_ENOMEM is the only failure. */
+int wm_run_add_source(struct wm_run *run, const char *name, bool available,
+                      const char *detail, struct wm_error *err);
+
 /* The arguments of the target separated by blanks, for people, as valid UTF-8; the
  * caller's to free. NULL when out of memory. */
 char *wm_run_command_line(const struct wm_run *run);

@@ -250,27 +250,6 @@ int wm_run_add_note(struct wm_run *run, const char *key, const char *value,
     return add_pair(&run->notes, &run->note_count, key, value, err);
 }
 
-int wm_run_add_source(struct wm_run *run, const char *name, bool available,
-                      const char *detail, struct wm_error *err)
-{
-    struct wm_source_status *grown =
-        realloc(run->sources, (run->source_count + 1) * sizeof(*run->sources));
-    if (!grown)
-        return no_memory(err);
-    run->sources = grown;
-
-    struct wm_source_status source = { .available = available };
-    int status = set_text(&source.name, name, err);
-    if (status == WM_OK && detail)
-        status = set_text(&source.detail, detail, err);
-    if (status != WM_OK) {
-        free(source.name);
-        return status;
-    }
-    run->sources[run->source_count++] = source;
-    return WM_OK;
-}
-
 int wm_run_set_regions_remark(struct wm_run *run, const char *remark, struct wm_error *err)
 {
     return set_text(&run->regions_remark, remark, err);

@@ -18,9 +18,6 @@ int wm_run_set_command_of(struct wm_run *run, const char *procfs, pid_t pid,
 int wm_run_add_note(struct wm_run *run, const char *key, const char *value,
                     struct wm_error *err);
 
-int wm_run_add_source(struct wm_run *run, const char *name, bool available,
-                      const char *detail, struct wm_error *err);
-
 int wm_run_set_regions_remark(struct wm_run *run, const char *remark, struct wm_error *err);
 
 /* Adds to what is to be said about the choice of GPUs. */
