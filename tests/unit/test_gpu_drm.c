@@ -507,7 +507,7 @@ static void test_changes(void **state)
     assert_int_equal(answers.fields[WM_GPU_TEMPERATURE].state, WM_READING_FAILED);
     assert_string_equal(answers.fields[WM_GPU_TEMPERATURE].why, "card1 is gone");
     assert_string_equal(answers.fields[WM_GPU_NAME].text, "AMD GPU 1002:744c");
-    assert_int_equal(wm_gpu_sheet_process_count(gpu.sheet, &list), 0);
+    assert_int_equal(wm_gpu_sheet_rows(gpu.sheet, WM_GPU_PROCESS_LIST, &list), 0);
     assert_int_equal(list.state, WM_READING_FAILED);
     close_gpu(&gpu);
 }

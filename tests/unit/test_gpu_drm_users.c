@@ -21,17 +21,19 @@ static void write_client(const char *dir, int pid, int number, const char *text)
 
 static size_t count_processes(const struct gpu *gpu, struct wm_gpu_value *ret_list)
 {
-    return wm_gpu_sheet_process_count(gpu->sheet, ret_list);
+    return wm_gpu_sheet_rows(gpu->sheet, WM_GPU_PROCESS_LIST, ret_list);
 }
 
 /* Its place in the list, or SIZE_MAX where it is not listed. */
 static size_t find_process(const struct gpu *gpu, pid_t pid)
 {
     struct wm_gpu_value list;
-    size_t count = wm_gpu_sheet_process_count(gpu->sheet, &list);
+    size_t count = wm_gpu_sheet_rows(gpu->sheet, WM_GPU_PROCESS_LIST, &list);
 
     for (size_t i = 0; i < count; i++) {
-        if (wm_gpu_sheet_process_pid(gpu->sheet, i) == pid)
+        if ((pid_t)wm_gpu_sheet_cell(gpu->sheet, WM_GPU_PROCESS_LIST, i,
+                                     WM_GPU_PROCESS_DRIVER_PID)
+                .number == pid)
             return i;
     }
     return SIZE_MAX;
@@ -45,7 +47,7 @@ static struct wm_gpu_value told(const struct gpu *gpu, pid_t pid,
     size_t place = find_process(gpu, pid);
 
     assert_int_not_equal(place, SIZE_MAX);
-    wm_gpu_sheet_process_get(gpu->sheet, place, field, &value);
+    value = wm_gpu_sheet_cell(gpu->sheet, WM_GPU_PROCESS_LIST, place, field);
     return value;
 }
 

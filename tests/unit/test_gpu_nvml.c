@@ -674,7 +674,7 @@ static void expect_process_number(const struct inventory *inventory, size_t gpu,
     struct wm_gpu_value value;
     bool is_known = number >= 0;
 
-    wm_gpu_sheet_process_get(inventory->sheets[gpu], i, field, &value);
+    value = wm_gpu_sheet_cell(inventory->sheets[gpu], WM_GPU_PROCESS_LIST, i, field);
     if ((value.state == WM_READING_OK) != is_known ||
         (is_known && !(fabs(value.number - number) <= 1e-9)))
         fail_msg("%s of process %zu is %g (%s), not %g",
@@ -688,13 +688,16 @@ static void expect_processes(const struct inventory *inventory, size_t gpu,
     const struct wm_gpu_sheet *sheet = inventory->sheets[gpu];
     struct wm_gpu_value list, type;
 
-    assert_int_equal(wm_gpu_sheet_process_count(sheet, &list), count);
+    assert_int_equal(wm_gpu_sheet_rows(sheet, WM_GPU_PROCESS_LIST, &list), count);
     assert_int_equal(list.state, WM_READING_OK);
     for (size_t i = 0; i < count; i++) {
         const struct process *process = &expected[i];
 
-        assert_int_equal(wm_gpu_sheet_process_pid(sheet, i), process->pid);
-        wm_gpu_sheet_process_get(sheet, i, WM_GPU_PROCESS_TYPE, &type);
+        assert_int_equal((pid_t)wm_gpu_sheet_cell(sheet, WM_GPU_PROCESS_LIST, i,
+                                                  WM_GPU_PROCESS_DRIVER_PID)
+                             .number,
+                         process->pid);
+        type = wm_gpu_sheet_cell(sheet, WM_GPU_PROCESS_LIST, i, WM_GPU_PROCESS_TYPE);
         assert_string_equal(type.text, process->type);
         expect_process_number(inventory, gpu, i, WM_GPU_PROCESS_MEMORY, process->memory);
         expect_process_number(inventory, gpu, i, WM_GPU_PROCESS_SM, process->sm);
@@ -809,12 +812,12 @@ static void test_process_lists(void **state)
         refresh(&inventory, QUICK);
 
         const struct wm_gpu_sheet *sheet = inventory.sheets[0];
-        size_t count = wm_gpu_sheet_process_count(sheet, &list);
+        size_t count = wm_gpu_sheet_rows(sheet, WM_GPU_PROCESS_LIST, &list);
         assert_int_equal(list.state, cases[i].state);
         assert_true((list.why != NULL) == (list.state != WM_READING_OK));
         assert_int_equal(count, cases[i].count);
         for (size_t p = 0; p < count; p++) {
-            wm_gpu_sheet_process_get(sheet, p, WM_GPU_PROCESS_TYPE, &type);
+            type = wm_gpu_sheet_cell(sheet, WM_GPU_PROCESS_LIST, p, WM_GPU_PROCESS_TYPE);
             assert_int_equal(type.text[0], cases[i].types[p]);
         }
         expect_everything(&inventory, QUICK, NULL);
@@ -862,8 +865,10 @@ static void test_process_shares(void **state)
         use_gpu(*state, gpu, cases[i].faults);
         struct inventory inventory = inventory_open();
         refresh(&inventory, QUICK);
-        assert_true(wm_gpu_sheet_process_count(inventory.sheets[0], &value) >= 1);
-        wm_gpu_sheet_process_get(inventory.sheets[0], 0, WM_GPU_PROCESS_SM, &value);
+        assert_true(wm_gpu_sheet_rows(inventory.sheets[0], WM_GPU_PROCESS_LIST, &value) >=
+                    1);
+        value = wm_gpu_sheet_cell(inventory.sheets[0], WM_GPU_PROCESS_LIST, 0,
+                                  WM_GPU_PROCESS_SM);
         assert_int_equal(value.state, cases[i].state);
         if (cases[i].state == WM_READING_OK)
             assert_float_equal(value.number, cases[i].sm, 1e-9);
@@ -908,8 +913,10 @@ static void test_process_names(void **state)
         use_gpu(*state, gpu, is_faulty ? faults[i - ARRAY_LEN(cases)] : "");
         struct inventory inventory = inventory_open();
         refresh(&inventory, QUICK);
-        assert_int_equal(wm_gpu_sheet_process_count(inventory.sheets[0], &value), 1);
-        wm_gpu_sheet_process_get(inventory.sheets[0], 0, WM_GPU_PROCESS_NAME, &value);
+        assert_int_equal(
+            wm_gpu_sheet_rows(inventory.sheets[0], WM_GPU_PROCESS_LIST, &value), 1);
+        value = wm_gpu_sheet_cell(inventory.sheets[0], WM_GPU_PROCESS_LIST, 0,
+                                  WM_GPU_PROCESS_NAME);
         if (cases[row].name && !is_faulty)
             assert_string_equal(value.text, cases[row].name);
         else
@@ -1210,11 +1217,12 @@ static void test_instances(void **state)
         own.gpu.mig_count = cases[i].part.handle ? 1 : 0;
         devices[0].pid = cases[i].part.handle ? 0 : 70;
         own_ask(&own, gpu_nvml_tell_processes);
-        assert_int_equal(wm_gpu_sheet_process_count(own.inventory.sheets[0], &value), 1);
+        assert_int_equal(
+            wm_gpu_sheet_rows(own.inventory.sheets[0], WM_GPU_PROCESS_LIST, &value), 1);
         for (int field = WM_GPU_PROCESS_GPU_INSTANCE;
              field <= WM_GPU_PROCESS_COMPUTE_INSTANCE; field++) {
-            wm_gpu_sheet_process_get(own.inventory.sheets[0], 0,
-                                     (enum wm_gpu_process_field)field, &value);
+            value = wm_gpu_sheet_cell(own.inventory.sheets[0], WM_GPU_PROCESS_LIST, 0,
+                                      (size_t)field);
             if (cases[i].why)
                 assert_string_equal(value.why, cases[i].why);
             else
@@ -1337,25 +1345,30 @@ static void test_migs(void **state)
 
     use_everything(*state, "");
     struct inventory inventory = inventory_open();
+    struct wm_gpu_value value;
     refresh(&inventory, QUICK);
-    assert_int_equal(wm_gpu_sheet_mig_count(inventory.sheets[0]), 0);
-    assert_int_equal(wm_gpu_sheet_mig_count(inventory.sheets[1]), ARRAY_LEN(expected));
+    assert_int_equal(wm_gpu_sheet_rows(inventory.sheets[0], WM_GPU_MIG_LIST, &value), 0);
+    assert_int_equal(wm_gpu_sheet_rows(inventory.sheets[1], WM_GPU_MIG_LIST, &value),
+                     ARRAY_LEN(expected));
     for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
-        struct wm_gpu_value value;
-
-        wm_gpu_sheet_mig_get(inventory.sheets[1], i, WM_GPU_MIG_UUID, &value);
+        value = wm_gpu_sheet_cell(inventory.sheets[1], WM_GPU_MIG_LIST, i, WM_GPU_MIG_UUID);
         assert_string_equal(value.text, expected[i].uuid);
-        wm_gpu_sheet_mig_get(inventory.sheets[1], i, WM_GPU_MIG_NAME, &value);
+        value = wm_gpu_sheet_cell(inventory.sheets[1], WM_GPU_MIG_LIST, i, WM_GPU_MIG_NAME);
         assert_string_equal(value.text, expected[i].name);
-        wm_gpu_sheet_mig_get(inventory.sheets[1], i, WM_GPU_MIG_GPU_INSTANCE, &value);
+        value = wm_gpu_sheet_cell(inventory.sheets[1], WM_GPU_MIG_LIST, i,
+                                  WM_GPU_MIG_GPU_INSTANCE);
         assert_float_equal(value.number, expected[i].gpu_instance, 0);
-        wm_gpu_sheet_mig_get(inventory.sheets[1], i, WM_GPU_MIG_COMPUTE_INSTANCE, &value);
+        value = wm_gpu_sheet_cell(inventory.sheets[1], WM_GPU_MIG_LIST, i,
+                                  WM_GPU_MIG_COMPUTE_INSTANCE);
         assert_float_equal(value.number, expected[i].compute_instance, 0);
-        wm_gpu_sheet_mig_get(inventory.sheets[1], i, WM_GPU_MIG_MULTIPROCESSORS, &value);
+        value = wm_gpu_sheet_cell(inventory.sheets[1], WM_GPU_MIG_LIST, i,
+                                  WM_GPU_MIG_MULTIPROCESSORS);
         assert_float_equal(value.number, expected[i].multiprocessors, 0);
-        wm_gpu_sheet_mig_get(inventory.sheets[1], i, WM_GPU_MIG_MEMORY_TOTAL, &value);
+        value = wm_gpu_sheet_cell(inventory.sheets[1], WM_GPU_MIG_LIST, i,
+                                  WM_GPU_MIG_MEMORY_TOTAL);
         assert_float_equal(value.number, expected[i].total, 0);
-        wm_gpu_sheet_mig_get(inventory.sheets[1], i, WM_GPU_MIG_MEMORY_USED, &value);
+        value = wm_gpu_sheet_cell(inventory.sheets[1], WM_GPU_MIG_LIST, i,
+                                  WM_GPU_MIG_MEMORY_USED);
         assert_float_equal(value.number, expected[i].used, 0);
     }
     inventory_close(&inventory);
@@ -1386,7 +1399,8 @@ static void expect_unreached(const struct inventory *inventory, size_t gpu,
                    "not told by nvml");
 
     struct wm_gpu_value list;
-    assert_int_equal(wm_gpu_sheet_process_count(inventory->sheets[gpu], &list), 0);
+    assert_int_equal(wm_gpu_sheet_rows(inventory->sheets[gpu], WM_GPU_PROCESS_LIST, &list),
+                     0);
     assert_int_equal(list.state, state);
     assert_string_equal(list.why, why);
 }
@@ -1582,10 +1596,11 @@ static void test_out_of_memory(void **state)
         wm_gpu_sheet_collect(inventory.sheets[0], "late");
         expect_number(&inventory, 0, WM_GPU_TEMPERATURE, 45);
 
-        size_t count = wm_gpu_sheet_process_count(inventory.sheets[0], &list);
+        size_t count = wm_gpu_sheet_rows(inventory.sheets[0], WM_GPU_PROCESS_LIST, &list);
         sm.state = WM_READING_FAILED;
         if (count > 0)
-            wm_gpu_sheet_process_get(inventory.sheets[0], 0, WM_GPU_PROCESS_SM, &sm);
+            sm = wm_gpu_sheet_cell(inventory.sheets[0], WM_GPU_PROCESS_LIST, 0,
+                                   WM_GPU_PROCESS_SM);
         bool is_whole = list.state == WM_READING_OK && sm.state == WM_READING_OK;
         assert_int_equal(is_whole, made <= nth);
         assert_true(count == 100 || list.state != WM_READING_OK);

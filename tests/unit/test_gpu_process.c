@@ -113,26 +113,33 @@ static void check_reason(enum wm_reading_state state, const char *why, const cha
         fail_msg("'%s' is not '%s'", why, part);
 }
 
-static void check_text(const struct wm_gpu_who_text *text, const char *expected)
+static void check_text(const struct wm_gpu_who *who, enum wm_gpu_process_field field,
+                       const char *expected)
 {
+    const struct wm_gpu_value *value = &who->values[field];
+
     if (expected[0] == '!') {
-        check_reason(text->state, text->why, expected + 1);
+        check_reason(value->state, value->why, expected + 1);
+        assert_null(value->text);
         return;
     }
-    assert_int_equal(text->state, WM_READING_OK);
-    assert_null(text->why);
-    assert_string_equal(text->text, expected);
+    assert_int_equal(value->state, WM_READING_OK);
+    assert_null(value->why);
+    assert_string_equal(value->text, expected);
 }
 
-static void check_number(const struct wm_gpu_who_number *number, const char *expected)
+static void check_number(const struct wm_gpu_who *who, enum wm_gpu_process_field field,
+                         const char *expected)
 {
+    const struct wm_gpu_value *value = &who->values[field];
+
     if (expected[0] == '!') {
-        check_reason(number->state, number->why, expected + 1);
+        check_reason(value->state, value->why, expected + 1);
         return;
     }
-    assert_int_equal(number->state, WM_READING_OK);
-    assert_null(number->why);
-    assert_true(fabs(number->value - strtod(expected, NULL)) < 1e-6);
+    assert_int_equal(value->state, WM_READING_OK);
+    assert_null(value->why);
+    assert_true(fabs(value->number - strtod(expected, NULL)) < 1e-6);
 }
 
 static void test_who(void **state)
@@ -159,12 +166,12 @@ static void test_who(void **state)
         for (int again = 0; again < 2; again++) {
             memset(&who, 0xa5, sizeof(who));
             wm_gpu_people_find(people, PID, &who);
-            assert_int_equal(who.pid.value, PID);
-            check_text(&who.name, row->name);
-            check_text(&who.user, row->user);
-            check_text(&who.parent_name, row->parent_name);
-            check_number(&who.parent_pid, row->parent_pid);
-            check_number(&who.create_time, row->create_time);
+            assert_int_equal(who.values[WM_GPU_PROCESS_PID].number, PID);
+            check_text(&who, WM_GPU_PROCESS_NAME, row->name);
+            check_text(&who, WM_GPU_PROCESS_USER, row->user);
+            check_text(&who, WM_GPU_PROCESS_PARENT_NAME, row->parent_name);
+            check_number(&who, WM_GPU_PROCESS_PARENT_PID, row->parent_pid);
+            check_number(&who, WM_GPU_PROCESS_CREATE_TIME, row->create_time);
         }
         wm_gpu_people_close(people);
     }
@@ -197,8 +204,8 @@ static void test_boot_time(void **state)
         test_write_file(dir, "4711/stat", "4711 (train) S 0" TAIL);
         assert_int_equal(wm_gpu_people_open(dir, "/proc", &people, NULL), WM_OK);
         wm_gpu_people_find(people, PID, &who);
-        check_text(&who.name, "train");
-        check_number(&who.create_time, "!when the machine began");
+        check_text(&who, WM_GPU_PROCESS_NAME, "train");
+        check_number(&who, WM_GPU_PROCESS_CREATE_TIME, "!when the machine began");
         wm_gpu_people_close(people);
     }
 }
@@ -222,7 +229,7 @@ static void test_many_users(void **state)
             snprintf(text, sizeof(text), "Uid:\t%s\t1\t1\t1\n", uid);
             test_write_file(*state, path, text);
             wm_gpu_people_find(people, 1000 + i, &who);
-            check_text(&who.user, uid);
+            check_text(&who, WM_GPU_PROCESS_USER, uid);
         }
     }
     wm_gpu_people_close(people);
@@ -238,24 +245,24 @@ static void test_here(void **state)
 
     assert_int_equal(wm_gpu_people_open("/proc", "/proc", &people, NULL), WM_OK);
     wm_gpu_people_find(people, getpid(), &who);
-    assert_int_equal(who.pid.value, getpid());
-    check_text(&who.name, "test_gpu_process");
+    assert_int_equal(who.values[WM_GPU_PROCESS_PID].number, getpid());
+    check_text(&who, WM_GPU_PROCESS_NAME, "test_gpu_process");
     if (us)
-        check_text(&who.user, us->pw_name);
+        check_text(&who, WM_GPU_PROCESS_USER, us->pw_name);
     snprintf(parent, sizeof(parent), "%d", (int)getppid());
-    check_number(&who.parent_pid, parent);
+    check_number(&who, WM_GPU_PROCESS_PARENT_PID, parent);
 
     pid_t child = fork();
     if (child == 0)
         _exit(0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     wm_gpu_people_find(people, child, &who);
-    assert_int_not_equal(who.name.state, WM_READING_OK);
-    assert_non_null(who.create_time.why);
+    assert_int_not_equal(who.values[WM_GPU_PROCESS_NAME].state, WM_READING_OK);
+    assert_non_null(who.values[WM_GPU_PROCESS_CREATE_TIME].why);
 
     wm_gpu_people_find(people, 0, &who);
-    assert_int_equal(who.pid.state, WM_READING_UNSUPPORTED);
-    check_text(&who.name, "!no number");
+    assert_int_equal(who.values[WM_GPU_PROCESS_PID].state, WM_READING_UNSUPPORTED);
+    check_text(&who, WM_GPU_PROCESS_NAME, "!no number");
     wm_gpu_people_close(people);
     wm_gpu_people_close(NULL);
 }

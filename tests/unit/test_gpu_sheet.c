@@ -32,18 +32,18 @@ static void end(struct wm_gpu_sheet *sheet)
 }
 
 static struct wm_gpu_value of_process(struct wm_gpu_sheet *sheet,
-                                      const struct wm_gpu_process_told *told,
+                                      const struct wm_gpu_value *told,
                                       enum wm_gpu_process_field field)
 {
     struct wm_gpu_value value;
 
     begin(sheet, WM_GPU_PROCESSES);
-    wm_gpu_begin_processes(sheet);
-    assert_int_equal(wm_gpu_add_process(sheet, told), WM_OK);
-    wm_gpu_end_processes(sheet, WM_READING_OK, NULL);
+    wm_gpu_begin_list(sheet, WM_GPU_PROCESS_LIST);
+    assert_int_equal(wm_gpu_add_row(sheet, WM_GPU_PROCESS_LIST, told), WM_OK);
+    wm_gpu_end_list(sheet, WM_GPU_PROCESS_LIST, WM_READING_OK, NULL);
     end(sheet);
-    assert_int_equal(wm_gpu_sheet_process_count(sheet, &value), 1);
-    wm_gpu_sheet_process_get(sheet, 0, field, &value);
+    assert_int_equal(wm_gpu_sheet_rows(sheet, WM_GPU_PROCESS_LIST, &value), 1);
+    value = wm_gpu_sheet_cell(sheet, WM_GPU_PROCESS_LIST, 0, field);
     return value;
 }
 
@@ -51,32 +51,32 @@ static void test_numbers(void **state)
 {
     static const struct {
         const char *what;
-        struct wm_gpu_number told;
+        struct wm_gpu_value told;
         enum wm_reading_state state;
         const char *why;
     } cases[] = {
-        { "known", { WM_READING_OK, 0.5, NULL }, WM_READING_OK, NULL },
-        { "known, and a reason", { WM_READING_OK, 0.5, "x" }, WM_READING_OK, NULL },
+        { "known", { WM_READING_OK, 0.5, NULL, NULL }, WM_READING_OK, NULL },
+        { "known, and a reason", { WM_READING_OK, 0.5, NULL, "x" }, WM_READING_OK, NULL },
         { "not told", { 0 }, WM_READING_UNSUPPORTED, "not told by test" },
         { "none yet, and why",
-          { WM_READING_NONE, 0, "in a second" },
+          { WM_READING_NONE, 0, NULL, "in a second" },
           WM_READING_NONE,
           "in a second" },
-        { "failed", { WM_READING_FAILED, 0, "lost" }, WM_READING_FAILED, "lost" },
+        { "failed", { WM_READING_FAILED, 0, NULL, "lost" }, WM_READING_FAILED, "lost" },
         { "failed, not said why",
-          { WM_READING_FAILED, 0, NULL },
+          { WM_READING_FAILED, 0, NULL, NULL },
           WM_READING_FAILED,
           "not told by test" },
         { "a hostile reason",
-          { WM_READING_DENIED, 0, "\x1b[2J" },
+          { WM_READING_DENIED, 0, NULL, "\x1b[2J" },
           WM_READING_DENIED,
           "?[2J" },
         { "no number",
-          { WM_READING_OK, NAN, NULL },
+          { WM_READING_OK, NAN, NULL, NULL },
           WM_READING_FAILED,
           "what the driver tells is no number" },
         { "endless",
-          { WM_READING_OK, INFINITY, NULL },
+          { WM_READING_OK, INFINITY, NULL, NULL },
           WM_READING_FAILED,
           "what the driver tells is no number" },
     };
@@ -84,44 +84,16 @@ static void test_numbers(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct wm_gpu_process_told told = { .pid = 1, .sm = cases[i].told };
+        const struct wm_gpu_value told[WM_GPU_PROCESS_FIELDS] = { [WM_GPU_PROCESS_SM] =
+                                                                      cases[i].told };
 
         print_message("  %s\n", cases[i].what);
-        struct wm_gpu_value value = of_process(sheet, &told, WM_GPU_PROCESS_SM);
+        struct wm_gpu_value value = of_process(sheet, told, WM_GPU_PROCESS_SM);
         assert_int_equal(value.state, cases[i].state);
         if (cases[i].why)
             assert_string_equal(value.why, cases[i].why);
         else
-            assert_float_equal(value.number, cases[i].told.value, 0);
-    }
-    wm_gpu_sheet_free(sheet);
-}
-
-static void test_instances(void **state)
-{
-    static const struct {
-        int instance;
-        const char *why; /* NULL: it is known */
-    } cases[] = {
-        { 0, NULL },
-        { 7, NULL },
-        { WM_GPU_NOT_PARTITIONED, "the GPU is not partitioned" },
-        { WM_GPU_INSTANCE_NOT_TOLD, "not told by test" },
-    };
-    struct wm_gpu_sheet *sheet = new_sheet();
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct wm_gpu_process_told told = { .pid = 1,
-                                                  .gpu_instance = cases[i].instance };
-        struct wm_gpu_value value = of_process(sheet, &told, WM_GPU_PROCESS_GPU_INSTANCE);
-
-        assert_int_equal(value.state,
-                         cases[i].why ? WM_READING_UNSUPPORTED : WM_READING_OK);
-        if (cases[i].why)
-            assert_string_equal(value.why, cases[i].why);
-        else
-            assert_int_equal(value.number, cases[i].instance);
+            assert_float_equal(value.number, cases[i].told.number, 0);
     }
     wm_gpu_sheet_free(sheet);
 }
@@ -153,7 +125,9 @@ static void test_names(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct wm_gpu_process_told told = { .pid = 1, .name = cases[i].told };
+        const struct wm_gpu_value told[WM_GPU_PROCESS_FIELDS] = {
+            [WM_GPU_PROCESS_NAME] = wm_gpu_words(cases[i].told)
+        };
         struct wm_gpu_value value;
 
         print_message("  %s\n", cases[i].what);
@@ -161,7 +135,7 @@ static void test_names(void **state)
         wm_gpu_set_text(sheet, WM_GPU_NAME, cases[i].told);
         end(sheet);
         wm_gpu_sheet_get(sheet, WM_GPU_NAME, &value);
-        struct wm_gpu_value process = of_process(sheet, &told, WM_GPU_PROCESS_NAME);
+        struct wm_gpu_value process = of_process(sheet, told, WM_GPU_PROCESS_NAME);
         if (cases[i].name) {
             assert_string_equal(value.text, cases[i].name);
             assert_int_equal(strncmp(process.text, value.text, strlen(process.text)), 0);
@@ -172,8 +146,8 @@ static void test_names(void **state)
         }
     }
 
-    const struct wm_gpu_process_told nameless = { .pid = 1 };
-    struct wm_gpu_value none = of_process(sheet, &nameless, WM_GPU_PROCESS_NAME);
+    const struct wm_gpu_value nameless[WM_GPU_PROCESS_FIELDS] = { 0 };
+    struct wm_gpu_value none = of_process(sheet, nameless, WM_GPU_PROCESS_NAME);
     assert_string_equal(none.why, "not told by test");
     wm_gpu_sheet_free(sheet);
 }
@@ -182,7 +156,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_instances),
         cmocka_unit_test(test_names),
     };
 

@@ -54,7 +54,7 @@ static const struct gpu *chosen_gpu(const struct wm_gpus *gpus, size_t gpu)
 static int find_people(struct wm_gpus *gpus, struct gpu *gpu, struct wm_error *err)
 {
     struct wm_gpu_value list;
-    size_t count = wm_gpu_sheet_process_count(gpu->sheet, &list);
+    size_t count = wm_gpu_sheet_rows(gpu->sheet, WM_GPU_PROCESS_LIST, &list);
 
     gpu->who_count = 0;
     if (count > gpu->who_room) {
@@ -64,10 +64,11 @@ static int find_people(struct wm_gpus *gpus, struct gpu *gpu, struct wm_error *e
         gpu->who = grown;
         gpu->who_room = count;
     }
-    for (; gpu->who_count < count; gpu->who_count++)
-        wm_gpu_people_find(gpus->people,
-                           wm_gpu_sheet_process_pid(gpu->sheet, gpu->who_count),
-                           &gpu->who[gpu->who_count]);
+    for (; gpu->who_count < count; gpu->who_count++) {
+        struct wm_gpu_value pid = wm_gpu_sheet_cell(
+            gpu->sheet, WM_GPU_PROCESS_LIST, gpu->who_count, WM_GPU_PROCESS_DRIVER_PID);
+        wm_gpu_people_find(gpus->people, (pid_t)pid.number, &gpu->who[gpu->who_count]);
+    }
     return WM_OK;
 }
 
@@ -80,8 +81,14 @@ static int refresh(struct wm_gpus *gpus, unsigned groups, int64_t deadline_ns,
 
     for (size_t i = 0; i < gpus->present_count; i++) {
         struct gpu *gpu = &gpus->present[i];
+        struct wm_gpu_value parts;
+
         if (wm_gpu_sheet_is_listed_anew(gpu->sheet) && find_people(gpus, gpu, err) < 0)
             result = WM_ENOMEM;
+        /* A list of processes says itself that it is not whole. */
+        wm_gpu_sheet_rows(gpu->sheet, WM_GPU_MIG_LIST, &parts);
+        if (parts.state == WM_READING_FAILED)
+            result = wm_fail(err, WM_ENOMEM, "parts of a GPU: %s", parts.why);
     }
     return result;
 }
@@ -259,79 +266,41 @@ size_t wm_gpu_process_count(const struct wm_gpus *gpus, size_t gpu,
     const struct gpu *owner = chosen_gpu(gpus, gpu);
     struct wm_gpu_value list;
 
-    if (owner->who_count < wm_gpu_sheet_process_count(owner->sheet, &list))
-        list = (struct wm_gpu_value) { .state = WM_READING_FAILED, .why = "out of memory" };
+    if (owner->who_count < wm_gpu_sheet_rows(owner->sheet, WM_GPU_PROCESS_LIST, &list))
+        list = wm_gpu_missing(WM_READING_FAILED, "out of memory");
     if (ret_list)
         *ret_list = list;
     return owner->who_count;
 }
 
-static struct wm_gpu_value number_value(const struct wm_gpu_who_number *number)
-{
-    return (struct wm_gpu_value) {
-        .state = number->state,
-        .number = number->value,
-        .why = number->why,
-    };
-}
-
-static struct wm_gpu_value text_value(const struct wm_gpu_who_text *text)
-{
-    return (struct wm_gpu_value) {
-        .state = text->state,
-        .text = text->state == WM_READING_OK ? text->text : NULL,
-        .why = text->why,
-    };
-}
-
-/* As /proc has it, and the driver where /proc does not show the process. */
-static struct wm_gpu_value name_value(const struct gpu *gpu, size_t process)
-{
-    struct wm_gpu_value name = text_value(&gpu->who[process].name), told;
-
-    wm_gpu_sheet_process_get(gpu->sheet, process, WM_GPU_PROCESS_NAME, &told);
-    return name.state != WM_READING_OK && told.state == WM_READING_OK ? told : name;
-}
-
+/* Who it is says /proc, and of a process that it does not show the driver the name. */
 void wm_gpu_process_get(const struct wm_gpus *gpus, size_t gpu, size_t process,
                         enum wm_gpu_process_field field, struct wm_gpu_value *ret_value)
 {
     const struct gpu *owner = chosen_gpu(gpus, gpu);
-    const struct wm_gpu_who *who = &owner->who[process];
+    struct wm_gpu_value told =
+        wm_gpu_sheet_cell(owner->sheet, WM_GPU_PROCESS_LIST, process, field);
 
-    switch (field) {
-    case WM_GPU_PROCESS_PID:
-        *ret_value = number_value(&who->pid);
-        break;
-    case WM_GPU_PROCESS_NAME:
-        *ret_value = name_value(owner, process);
-        break;
-    case WM_GPU_PROCESS_USER:
-        *ret_value = text_value(&who->user);
-        break;
-    case WM_GPU_PROCESS_PARENT_PID:
-        *ret_value = number_value(&who->parent_pid);
-        break;
-    case WM_GPU_PROCESS_PARENT_NAME:
-        *ret_value = text_value(&who->parent_name);
-        break;
-    case WM_GPU_PROCESS_CREATE_TIME:
-        *ret_value = number_value(&who->create_time);
-        break;
-    default:
-        wm_gpu_sheet_process_get(owner->sheet, process, field, ret_value);
-    }
+    *ret_value = told;
+    if ((size_t)field >= WM_GPU_WHO_FIELDS)
+        return;
+    const struct wm_gpu_value *found = &owner->who[process].values[field];
+    if (field != WM_GPU_PROCESS_NAME || found->state == WM_READING_OK ||
+        told.state != WM_READING_OK)
+        *ret_value = *found;
 }
 
 size_t wm_gpus_mig_count_any(const struct wm_gpus *gpus, size_t index)
 {
-    return wm_gpu_sheet_mig_count(gpus->present[index].sheet);
+    struct wm_gpu_value list;
+
+    return wm_gpu_sheet_rows(gpus->present[index].sheet, WM_GPU_MIG_LIST, &list);
 }
 
 void wm_gpus_mig_get_any(const struct wm_gpus *gpus, size_t index, size_t mig,
                          enum wm_gpu_mig_field field, struct wm_gpu_value *ret_value)
 {
-    wm_gpu_sheet_mig_get(gpus->present[index].sheet, mig, field, ret_value);
+    *ret_value = wm_gpu_sheet_cell(gpus->present[index].sheet, WM_GPU_MIG_LIST, mig, field);
 }
 
 size_t wm_gpu_mig_count(const struct wm_gpus *gpus, size_t gpu)

@@ -9,8 +9,6 @@
 #ifndef WM_SOURCE_GPU_OPS_H
 #define WM_SOURCE_GPU_OPS_H
 
-#include <sys/types.h>
-
 #include "base/base_error.h"
 #include "wattmeter/gpu.h"
 
@@ -24,44 +22,28 @@ void wm_gpu_set_text(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, const 
 void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
                         enum wm_reading_state state, const char *why);
 
-/* A process as the driver tells it. Who it is, in words, is found by the core.
- * A number whose state is WM_READING_NONE, without a reason, is "not told by
- * <source>". */
-struct wm_gpu_number {
-    enum wm_reading_state state;
-    double value;
-    const char *why; /* where the state is not ok; copied */
-};
+/* Who is on the GPU, and the parts of a partitioned one. A row has a value for each field
+ * of enum wm_gpu_process_field or enum wm_gpu_mig_field. One that is all zero is "not told
+ * by <source>". Who a process is, in words, is found by the core: of the fields about that
+ * it needs WM_GPU_PROCESS_DRIVER_PID, and WM_GPU_PROCESS_NAME where /proc has none. */
+enum wm_gpu_list { WM_GPU_PROCESS_LIST, WM_GPU_MIG_LIST, WM_GPU_LISTS };
 
-struct wm_gpu_process_told {
-    pid_t pid;        /* as the driver sees it */
-    const char *type; /* "C", "G", "C+G", "M"; a constant; may be NULL */
-    const char *name; /* for where /proc has none; copied; may be NULL */
-    struct wm_gpu_number memory, sm, memory_utilization, encoder, decoder, gpu_time;
-    int gpu_instance, compute_instance; /* or one of the two below */
-};
+struct wm_gpu_value wm_gpu_number(double number);
+struct wm_gpu_value wm_gpu_words(const char *text); /* not told where it is NULL or empty */
+struct wm_gpu_value wm_gpu_missing(enum wm_reading_state state, const char *why);
 
-enum { WM_GPU_NOT_PARTITIONED = -1, WM_GPU_INSTANCE_NOT_TOLD = -2 };
+/* The instances (MIG) of a process on a GPU that is whole. */
+struct wm_gpu_value wm_gpu_not_partitioned(void);
 
 /* Between these two a new list is made; it replaces the old one at the end.
  * `state` of the list: WM_READING_OK, or why it is not known (and then empty) or
- * not known to be whole. wm_gpu_add_process() returns WM_ENOMEM or WM_OK; after
- * a failure the core marks the list as not whole. */
-void wm_gpu_begin_processes(struct wm_gpu_sheet *sheet);
-int wm_gpu_add_process(struct wm_gpu_sheet *sheet, const struct wm_gpu_process_told *told);
-void wm_gpu_end_processes(struct wm_gpu_sheet *sheet, enum wm_reading_state state,
-                          const char *why);
-
-/* The same for the parts of a partitioned GPU. */
-struct wm_gpu_mig_told {
-    const char *uuid, *name;            /* NULL: not told */
-    int gpu_instance, compute_instance; /* below 0: not told */
-    struct wm_gpu_number multiprocessors, memory_total, memory_used;
-};
-
-void wm_gpu_begin_migs(struct wm_gpu_sheet *sheet);
-int wm_gpu_add_mig(struct wm_gpu_sheet *sheet, const struct wm_gpu_mig_told *told);
-void wm_gpu_end_migs(struct wm_gpu_sheet *sheet);
+ * not known to be whole. Texts and reasons of a row are copied. wm_gpu_add_row() returns
+ * WM_ENOMEM or WM_OK; after a failure the core marks the list as not whole. */
+void wm_gpu_begin_list(struct wm_gpu_sheet *sheet, enum wm_gpu_list list);
+int wm_gpu_add_row(struct wm_gpu_sheet *sheet, enum wm_gpu_list list,
+                   const struct wm_gpu_value *row);
+void wm_gpu_end_list(struct wm_gpu_sheet *sheet, enum wm_gpu_list list,
+                     enum wm_reading_state state, const char *why);
 
 struct wm_gpu_ops {
     const char *name; /* of the source that measures with the same driver */

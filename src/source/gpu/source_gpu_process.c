@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
+#include "source/gpu/source_gpu_ops.h"
 #include "source/gpu/source_gpu_sheet.h"
 #include "source/source_kernel_text.h"
 #include "source/tree/source_pidns.h"
@@ -45,47 +46,26 @@ static const char forbidden[] = "the process may not be read";
 static const char unreadable[] = "what the kernel says of the process cannot be read";
 
 /* Why a file of a process could not be read, by the negative errno value. */
-struct reason {
-    enum wm_reading_state state;
-    const char *why;
-};
-
-static struct reason reason_of(ssize_t status)
+static struct wm_gpu_value reason_of(ssize_t status)
 {
     switch (-status) {
     case ENOENT:
     case ESRCH:
-        return (struct reason) { WM_READING_FAILED, absent };
+        return wm_gpu_missing(WM_READING_FAILED, absent);
     case EACCES:
     case EPERM:
-        return (struct reason) { WM_READING_DENIED, forbidden };
+        return wm_gpu_missing(WM_READING_DENIED, forbidden);
     default:
-        return (struct reason) { WM_READING_FAILED, unreadable };
+        return wm_gpu_missing(WM_READING_FAILED, unreadable);
     }
 }
 
-static void set_number(struct wm_gpu_who_number *number, double value)
+static void set_text(struct wm_gpu_who *who, enum wm_gpu_process_field field,
+                     const char *text)
 {
-    *number = (struct wm_gpu_who_number) { WM_READING_OK, value, NULL };
-}
-
-static void lack_number(struct wm_gpu_who_number *number, struct reason reason)
-{
-    *number = (struct wm_gpu_who_number) { reason.state, 0, reason.why };
-}
-
-static void set_text(struct wm_gpu_who_text *text, const char *value)
-{
-    text->state = WM_READING_OK;
-    text->why = NULL;
-    wm_gpu_clean(text->text, sizeof(text->text), value);
-}
-
-static void lack_text(struct wm_gpu_who_text *text, struct reason reason)
-{
-    text->state = reason.state;
-    text->why = reason.why;
-    text->text[0] = '\0';
+    wm_gpu_clean(who->texts[field], sizeof(who->texts[field]), text);
+    who->values[field] =
+        (struct wm_gpu_value) { .state = WM_READING_OK, .text = who->texts[field] };
 }
 
 /* 0 where /proc/stat does not say it. */
@@ -170,24 +150,26 @@ static const char *uncut_name(int dir, pid_t pid, const char *comm, char *text, 
     return comm;
 }
 
-static void set_name(struct wm_gpu_who_text *name, int dir, const struct wm_pid_stat *stat)
+static void set_name(struct wm_gpu_who *who, enum wm_gpu_process_field field, int dir,
+                     const struct wm_pid_stat *stat)
 {
     char cmdline[CMDLINE_SIZE];
 
     if (strlen(stat->comm) < COMM_LENGTH)
-        set_text(name, stat->comm);
+        set_text(who, field, stat->comm);
     else
-        set_text(name, uncut_name(dir, stat->pid, stat->comm, cmdline, sizeof(cmdline)));
+        set_text(who, field,
+                 uncut_name(dir, stat->pid, stat->comm, cmdline, sizeof(cmdline)));
 }
 
-static void find_user(struct wm_gpu_people *people, uid_t uid, struct wm_gpu_who_text *user)
+static void find_user(struct wm_gpu_people *people, uid_t uid, struct wm_gpu_who *who)
 {
     char text[PASSWD_SIZE], number[16];
     struct passwd entry, *found = NULL;
 
     for (size_t i = 0; i < people->user_count; i++) {
         if (people->users[i].uid == uid) {
-            set_text(user, people->users[i].name);
+            set_text(who, WM_GPU_PROCESS_USER, people->users[i].name);
             return;
         }
     }
@@ -195,16 +177,16 @@ static void find_user(struct wm_gpu_people *people, uid_t uid, struct wm_gpu_who
     snprintf(number, sizeof(number), "%u", (unsigned)uid);
     if (getpwuid_r(uid, &entry, text, sizeof(text), &found) != 0)
         found = NULL;
-    set_text(user, found ? found->pw_name : number);
+    set_text(who, WM_GPU_PROCESS_USER, found ? found->pw_name : number);
     if (people->user_count < USER_COUNT) {
         struct user *kept = &people->users[people->user_count++];
         kept->uid = uid;
-        memcpy(kept->name, user->text, sizeof(kept->name));
+        memcpy(kept->name, who->texts[WM_GPU_PROCESS_USER], sizeof(kept->name));
     }
 }
 
 static void set_user(struct wm_gpu_people *people, int dir, pid_t pid,
-                     struct wm_gpu_who_text *user)
+                     struct wm_gpu_who *who)
 {
     char text[STATUS_SIZE];
     uint64_t uid;
@@ -212,78 +194,59 @@ static void set_user(struct wm_gpu_people *people, int dir, pid_t pid,
 
     ssize_t length = read_of(dir, pid, "status", text, sizeof(text));
     if (length < 0)
-        lack_text(user, reason_of(length));
+        who->values[WM_GPU_PROCESS_USER] = reason_of(length);
     else if (wm_parse_status_numbers(text, "Uid", &uid, 1, &count) < 0 || uid > UINT32_MAX)
-        lack_text(user, (struct reason) { WM_READING_FAILED, unreadable });
+        who->values[WM_GPU_PROCESS_USER] = reason_of(-EIO);
     else
-        find_user(people, (uid_t)uid, user);
+        find_user(people, (uid_t)uid, who);
 }
 
 static void set_parent(const struct wm_pidns_process *process,
                        const struct wm_pid_stat *stat, struct wm_gpu_who *who)
 {
+    struct wm_gpu_value *pid = &who->values[WM_GPU_PROCESS_PARENT_PID];
+    struct wm_gpu_value *name = &who->values[WM_GPU_PROCESS_PARENT_NAME];
     struct wm_pid_stat parent;
 
     if (stat->ppid == 0) {
-        struct reason reason = { WM_READING_UNSUPPORTED,
-                                 "it has no parent in this pid namespace" };
-        lack_number(&who->parent_pid, reason);
-        lack_text(&who->parent_name, reason);
+        *pid = *name = wm_gpu_missing(WM_READING_UNSUPPORTED,
+                                      "it has no parent in this pid namespace");
         return;
     }
-    if (process->ours != process->there)
-        lack_number(&who->parent_pid,
-                    (struct reason) { WM_READING_UNSUPPORTED,
-                                      "its number is one of another pid namespace" });
-    else
-        set_number(&who->parent_pid, stat->ppid);
-
+    *pid = process->ours == process->there
+               ? wm_gpu_number(stat->ppid)
+               : wm_gpu_missing(WM_READING_UNSUPPORTED,
+                                "its number is one of another pid namespace");
     ssize_t status = read_stat(process->dir, stat->ppid, &parent);
     if (status < 0)
-        lack_text(&who->parent_name, reason_of(status));
+        *name = reason_of(status);
     else
-        set_name(&who->parent_name, process->dir, &parent);
-}
-
-static void lack_all(struct wm_gpu_who *who, struct reason reason)
-{
-    lack_text(&who->name, reason);
-    lack_text(&who->user, reason);
-    lack_number(&who->parent_pid, reason);
-    lack_text(&who->parent_name, reason);
-    lack_number(&who->create_time, reason);
+        set_name(who, WM_GPU_PROCESS_PARENT_NAME, process->dir, &parent);
 }
 
 void wm_gpu_people_find(struct wm_gpu_people *people, pid_t told,
                         struct wm_gpu_who *ret_who)
 {
+    struct wm_gpu_value *values = ret_who->values;
     struct wm_pidns_process process;
     struct wm_pid_stat stat;
 
     wm_pidns_find(people->pidns, told, &process);
-    const struct reason unknown = { WM_READING_UNSUPPORTED, process.why };
-    if (process.ours > 0)
-        set_number(&ret_who->pid, process.ours);
-    else
-        lack_number(&ret_who->pid, unknown);
-    if (process.dir < 0) {
-        lack_all(ret_who, unknown);
-        return;
-    }
-
-    ssize_t status = read_stat(process.dir, process.there, &stat);
+    struct wm_gpu_value reason = wm_gpu_missing(WM_READING_UNSUPPORTED, process.why);
+    values[WM_GPU_PROCESS_PID] = process.ours > 0 ? wm_gpu_number(process.ours) : reason;
+    ssize_t status =
+        process.dir < 0 ? -ENOENT : read_stat(process.dir, process.there, &stat);
     if (status < 0) {
-        lack_all(ret_who, reason_of(status));
+        for (size_t i = WM_GPU_PROCESS_PID + 1; i < WM_GPU_WHO_FIELDS; i++)
+            values[i] = process.dir < 0 ? reason : reason_of(status);
         return;
     }
-    set_name(&ret_who->name, process.dir, &stat);
-    set_user(people, process.dir, process.there, &ret_who->user);
+    set_name(ret_who, WM_GPU_PROCESS_NAME, process.dir, &stat);
+    set_user(people, process.dir, process.there, ret_who);
     set_parent(&process, &stat, ret_who);
-    if (people->boot_s > 0)
-        set_number(&ret_who->create_time,
-                   people->boot_s + (double)stat.start_time * people->tick_s);
-    else
-        lack_number(&ret_who->create_time,
-                    (struct reason) { WM_READING_FAILED,
-                                      "/proc/stat does not tell when the machine began" });
+    values[WM_GPU_PROCESS_CREATE_TIME] =
+        people->boot_s > 0
+            ? wm_gpu_number(people->boot_s + (double)stat.start_time * people->tick_s)
+            : wm_gpu_missing(WM_READING_FAILED,
+                             "/proc/stat does not tell when the machine began");
 }

@@ -18,22 +18,13 @@
 /* Of a name with its NUL; longer ones are cut. */
 #define WM_GPU_NAME_SIZE 128
 
-/* What is not ok has a reason, which is a constant. */
-struct wm_gpu_who_number {
-    enum wm_reading_state state;
-    double value;
-    const char *why;
-};
+/* The fields that are found out here: PID, name, user, parent, age. */
+enum { WM_GPU_WHO_FIELDS = WM_GPU_PROCESS_CREATE_TIME + 1 };
 
-struct wm_gpu_who_text {
-    enum wm_reading_state state;
-    char text[WM_GPU_NAME_SIZE];
-    const char *why;
-};
-
+/* By enum wm_gpu_process_field. A reason is a constant, a text is in the same struct. */
 struct wm_gpu_who {
-    struct wm_gpu_who_number pid, parent_pid, create_time;
-    struct wm_gpu_who_text name, user, parent_name;
+    struct wm_gpu_value values[WM_GPU_WHO_FIELDS];
+    char texts[WM_GPU_WHO_FIELDS][WM_GPU_NAME_SIZE];
 };
 
 struct wm_gpu_people;

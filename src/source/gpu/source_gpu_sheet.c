@@ -12,12 +12,6 @@
 #include "base/base_array.h"
 #include "base/text/base_text.h"
 
-/* Of one list; they are few, and the same for most entries. */
-enum { REASONS_SIZE = 2048 };
-
-/* Of a name or an identity in a list with its NUL; longer ones are cut. */
-enum { SHORT_SIZE = 96 };
-
 struct slot {
     enum wm_reading_state state;
     double number;
@@ -26,40 +20,19 @@ struct slot {
     bool fresh;                  /* since the owner looked last */
 };
 
-/* One NUL-terminated text after another. */
-struct reasons {
-    char text[REASONS_SIZE];
-    size_t used;
-};
-
-struct process {
-    struct wm_gpu_process_told told; /* reasons are in `reasons`, its name is here: */
-    char name[SHORT_SIZE];
-};
-
-struct process_list {
+struct list {
     enum wm_reading_state state;
     char why[WM_GPU_TEXT_SIZE];
-    struct process *items;
-    size_t count, room;
+    struct wm_gpu_value *cells; /* row by row */
+    size_t count, room;         /* in rows */
+    char *texts;                /* texts and reasons of the cells, in their order */
+    size_t text_size, text_room;
     const char *lacks; /* why it is not whole, or NULL */
-    struct reasons reasons;
-};
-
-struct mig {
-    struct wm_gpu_mig_told told; /* its texts are the two below, and in `reasons` */
-    char uuid[SHORT_SIZE], name[SHORT_SIZE];
-};
-
-struct mig_list {
-    struct mig items[WM_GPU_MIG_MAX];
-    size_t count;
-    struct reasons reasons;
 };
 
 /* Of each list there are three: the thread fills in one, and at the end swaps it
  * with the second, which the owner swaps with the third, which it shows. So
- * neither waits for the other, and memory is made for growth alone. */
+ * neither waits for the other. */
 struct wm_gpu_sheet {
     const char *source;
     char not_told[64];
@@ -68,30 +41,32 @@ struct wm_gpu_sheet {
     /* The thread's alone. */
     unsigned running; /* the groups that the call asks */
     bool running_all;
-    struct process_list *made_processes;
-    struct mig_list *made_migs;
+    struct list made_lists[WM_GPU_LISTS];
 
     /* Under the lock. */
     unsigned asked; /* by the owner, and not begun */
     unsigned known; /* groups that have been asked with the fixed fields */
     unsigned done;  /* groups of the calls that ended since the owner looked */
     struct slot told[WM_GPU_FIELDS];
-    struct process_list *told_processes;
-    struct mig_list *told_migs;
-    bool processes_told, processes_fresh;
-    bool migs_fresh;
+    struct list told_lists[WM_GPU_LISTS];
+    bool list_told[WM_GPU_LISTS], list_fresh[WM_GPU_LISTS]; /* as of a slot */
 
     /* The owner's alone. */
     unsigned collecting; /* what it asked for */
     unsigned ever;       /* what it ever asked for */
     struct slot shown[WM_GPU_FIELDS];
-    struct process_list *shown_processes;
+    struct list shown_lists[WM_GPU_LISTS];
     bool is_listed_anew;
-    struct mig_list *shown_migs;
     char migs_late[WM_GPU_TEXT_SIZE]; /* why what may change of them is not known */
 };
 
+static const size_t columns[WM_GPU_LISTS] = {
+    [WM_GPU_PROCESS_LIST] = WM_GPU_PROCESS_FIELDS,
+    [WM_GPU_MIG_LIST] = WM_GPU_MIG_FIELDS,
+};
+
 static const char not_asked[] = "not asked";
+static const char no_number[] = "what the driver tells is no number";
 
 void wm_gpu_clean(char *out, size_t size, const char *text)
 {
@@ -109,38 +84,40 @@ int wm_gpu_sheet_new(const char *source, struct wm_gpu_sheet **ret_sheet,
     pthread_mutex_init(&sheet->lock, NULL);
     sheet->source = source;
     snprintf(sheet->not_told, sizeof(sheet->not_told), "not told by %s", source);
-    sheet->made_processes = calloc(1, sizeof(*sheet->made_processes));
-    sheet->told_processes = calloc(1, sizeof(*sheet->told_processes));
-    sheet->shown_processes = calloc(1, sizeof(*sheet->shown_processes));
-    sheet->made_migs = calloc(1, sizeof(*sheet->made_migs));
-    sheet->told_migs = calloc(1, sizeof(*sheet->told_migs));
-    sheet->shown_migs = calloc(1, sizeof(*sheet->shown_migs));
-    if (!sheet->made_processes || !sheet->told_processes || !sheet->shown_processes ||
-        !sheet->made_migs || !sheet->told_migs || !sheet->shown_migs) {
-        wm_gpu_sheet_free(sheet);
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", source);
-    }
     *ret_sheet = sheet;
     return WM_OK;
 }
 
-static void free_processes(struct process_list *list)
+static void empty_list(struct list *list)
 {
-    if (list)
-        free(list->items);
-    free(list);
+    list->count = 0;
+    list->text_size = 0;
+    list->lacks = NULL;
+}
+
+static void swap_lists(struct list *left, struct list *right)
+{
+    struct list kept = *left;
+
+    *left = *right;
+    *right = kept;
+}
+
+static void free_lists(struct list *all)
+{
+    for (size_t i = 0; i < WM_GPU_LISTS; i++) {
+        free(all[i].cells);
+        free(all[i].texts);
+    }
 }
 
 void wm_gpu_sheet_free(struct wm_gpu_sheet *sheet)
 {
     if (!sheet)
         return;
-    free_processes(sheet->made_processes);
-    free_processes(sheet->told_processes);
-    free_processes(sheet->shown_processes);
-    free(sheet->made_migs);
-    free(sheet->told_migs);
-    free(sheet->shown_migs);
+    free_lists(sheet->made_lists);
+    free_lists(sheet->told_lists);
+    free_lists(sheet->shown_lists);
     pthread_mutex_destroy(&sheet->lock);
     free(sheet);
 }
@@ -168,7 +145,7 @@ void wm_gpu_set_number(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, doub
     if (isfinite(value))
         put(sheet, field, WM_READING_OK, value, "");
     else
-        put(sheet, field, WM_READING_FAILED, 0, "what the driver tells is no number");
+        put(sheet, field, WM_READING_FAILED, 0, no_number);
 }
 
 void wm_gpu_set_text(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, const char *text)
@@ -187,129 +164,134 @@ void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
     put(sheet, field, state, 0, why);
 }
 
-static const char *keep_reason(struct reasons *reasons, const char *why)
+struct wm_gpu_value wm_gpu_number(double number)
 {
-    char cleaned[WM_GPU_TEXT_SIZE];
+    return (struct wm_gpu_value) { .state = WM_READING_OK, .number = number };
+}
 
-    wm_gpu_clean(cleaned, sizeof(cleaned), why);
-    for (size_t at = 0; at < reasons->used; at += strlen(reasons->text + at) + 1) {
-        if (strcmp(reasons->text + at, cleaned) == 0)
-            return reasons->text + at;
+struct wm_gpu_value wm_gpu_words(const char *text)
+{
+    if (!text || text[0] == '\0')
+        return (struct wm_gpu_value) { .state = WM_READING_NONE };
+    return (struct wm_gpu_value) { .state = WM_READING_OK, .text = text };
+}
+
+struct wm_gpu_value wm_gpu_missing(enum wm_reading_state state, const char *why)
+{
+    return (struct wm_gpu_value) { .state = state, .why = why };
+}
+
+struct wm_gpu_value wm_gpu_not_partitioned(void)
+{
+    return wm_gpu_missing(WM_READING_UNSUPPORTED, "the GPU is not partitioned");
+}
+
+void wm_gpu_begin_list(struct wm_gpu_sheet *sheet, enum wm_gpu_list list)
+{
+    empty_list(&sheet->made_lists[list]);
+}
+
+/* A value as it shall be kept in a row, with a reason if it is not ok; its text is still
+ * the backend's. */
+static struct wm_gpu_value complete(const struct wm_gpu_sheet *sheet,
+                                    const struct wm_gpu_value *told)
+{
+    if (told->state == WM_READING_OK && told->text)
+        return wm_gpu_words(told->text);
+    if (told->state == WM_READING_OK)
+        return isfinite(told->number) ? wm_gpu_number(told->number)
+                                      : wm_gpu_missing(WM_READING_FAILED, no_number);
+    if (told->why)
+        return wm_gpu_missing(told->state, told->why);
+    return wm_gpu_missing(told->state == WM_READING_NONE ? WM_READING_UNSUPPORTED
+                                                         : told->state,
+                          sheet->not_told);
+}
+
+/* Where the texts are is known at the end: until then they may move. */
+static int keep_text(struct list *list, const char *text)
+{
+    if (list->text_room - list->text_size < WM_GPU_TEXT_SIZE) {
+        size_t room = 2 * list->text_room + WM_GPU_TEXT_SIZE;
+        char *texts = realloc(list->texts, room);
+        if (!texts)
+            return WM_ENOMEM;
+        list->texts = texts;
+        list->text_room = room;
     }
-
-    size_t size = strlen(cleaned) + 1;
-    if (size > sizeof(reasons->text) - reasons->used)
-        return "one of more reasons than can be kept";
-    char *kept = reasons->text + reasons->used;
-    memcpy(kept, cleaned, size);
-    reasons->used += size;
-    return kept;
+    char *kept = list->texts + list->text_size;
+    wm_gpu_clean(kept, WM_GPU_TEXT_SIZE, text);
+    list->text_size += strlen(kept) + 1;
+    return WM_OK;
 }
 
-/* A number as it shall be kept in a list: with a reason if it is not ok. */
-static struct wm_gpu_number keep_number(const struct wm_gpu_sheet *sheet,
-                                        struct reasons *reasons,
-                                        const struct wm_gpu_number *told)
+static int keep_row(const struct wm_gpu_sheet *sheet, struct list *list,
+                    const struct wm_gpu_value *row, size_t width)
 {
-    struct wm_gpu_number kept = *told;
+    size_t text_size = list->text_size;
 
-    if (kept.state == WM_READING_OK && isfinite(kept.value)) {
-        kept.why = NULL;
-    } else if (kept.state == WM_READING_OK) {
-        kept.state = WM_READING_FAILED;
-        kept.why = "what the driver tells is no number";
-    } else if (kept.state == WM_READING_NONE && !kept.why) {
-        kept.state = WM_READING_UNSUPPORTED;
-        kept.why = sheet->not_told;
-    } else {
-        kept.why = keep_reason(reasons, kept.why ? kept.why : sheet->not_told);
+    if (wm_array_reserve(&list->cells, list->count, &list->room, width * sizeof(*row)) < 0)
+        return WM_ENOMEM;
+    for (size_t c = 0; c < width; c++) {
+        struct wm_gpu_value cell = complete(sheet, &row[c]);
+        const char *text = cell.text ? cell.text : cell.why;
+
+        if (text && keep_text(list, text) < 0) {
+            list->text_size = text_size;
+            return WM_ENOMEM;
+        }
+        list->cells[list->count * width + c] = cell;
     }
-    return kept;
+    list->count++;
+    return WM_OK;
 }
 
-void wm_gpu_begin_processes(struct wm_gpu_sheet *sheet)
+int wm_gpu_add_row(struct wm_gpu_sheet *sheet, enum wm_gpu_list number,
+                   const struct wm_gpu_value *row)
 {
-    sheet->made_processes->count = 0;
-    sheet->made_processes->lacks = NULL;
-    sheet->made_processes->reasons.used = 0;
-}
-
-int wm_gpu_add_process(struct wm_gpu_sheet *sheet, const struct wm_gpu_process_told *told)
-{
-    struct process_list *list = sheet->made_processes;
+    struct list *list = &sheet->made_lists[number];
 
     if (list->count == WM_GPU_PROCESS_MAX)
         list->lacks = "there are more processes than can be listed";
-    else if (wm_array_reserve(&list->items, list->count, &list->room,
-                              sizeof(*list->items)) < 0)
+    else if (keep_row(sheet, list, row, columns[number]) < 0)
         list->lacks = "out of memory";
-    if (list->lacks)
-        return WM_ENOMEM;
-
-    struct process *process = &list->items[list->count++];
-    struct wm_gpu_process_told *item = &process->told;
-    *item = *told;
-    wm_gpu_clean(process->name, sizeof(process->name), told->name ? told->name : "");
-    item->memory = keep_number(sheet, &list->reasons, &told->memory);
-    item->sm = keep_number(sheet, &list->reasons, &told->sm);
-    item->memory_utilization =
-        keep_number(sheet, &list->reasons, &told->memory_utilization);
-    item->encoder = keep_number(sheet, &list->reasons, &told->encoder);
-    item->decoder = keep_number(sheet, &list->reasons, &told->decoder);
-    item->gpu_time = keep_number(sheet, &list->reasons, &told->gpu_time);
-    return WM_OK;
+    return list->lacks ? WM_ENOMEM : WM_OK;
 }
 
-void wm_gpu_end_processes(struct wm_gpu_sheet *sheet, enum wm_reading_state state,
-                          const char *why)
+static void point_at_texts(struct list *list, size_t width)
 {
-    struct process_list *list = sheet->made_processes;
+    char *text = list->texts;
 
+    for (size_t i = 0; i < list->count * width; i++) {
+        struct wm_gpu_value *cell = &list->cells[i];
+
+        if (cell->text)
+            cell->text = text;
+        else if (cell->why)
+            cell->why = text;
+        else
+            continue;
+        text += strlen(text) + 1;
+    }
+}
+
+void wm_gpu_end_list(struct wm_gpu_sheet *sheet, enum wm_gpu_list number,
+                     enum wm_reading_state state, const char *why)
+{
+    struct list *list = &sheet->made_lists[number];
+
+    if (state == WM_READING_OK && list->lacks) {
+        state = WM_READING_FAILED;
+        why = list->lacks;
+    }
     list->state = state;
     wm_gpu_clean(list->why, sizeof(list->why), why ? why : "");
-    if (state == WM_READING_OK && list->lacks) {
-        list->state = WM_READING_FAILED;
-        wm_gpu_clean(list->why, sizeof(list->why), list->lacks);
-    }
+    point_at_texts(list, columns[number]);
 
     pthread_mutex_lock(&sheet->lock);
-    sheet->made_processes = sheet->told_processes;
-    sheet->told_processes = list;
-    sheet->processes_told = true;
-    sheet->processes_fresh = true;
-    pthread_mutex_unlock(&sheet->lock);
-}
-
-void wm_gpu_begin_migs(struct wm_gpu_sheet *sheet)
-{
-    sheet->made_migs->count = 0;
-    sheet->made_migs->reasons.used = 0;
-}
-
-int wm_gpu_add_mig(struct wm_gpu_sheet *sheet, const struct wm_gpu_mig_told *told)
-{
-    struct mig_list *list = sheet->made_migs;
-
-    if (list->count == WM_GPU_MIG_MAX)
-        return WM_ENOMEM;
-    struct mig *mig = &list->items[list->count++];
-    mig->told = *told;
-    wm_gpu_clean(mig->uuid, sizeof(mig->uuid), told->uuid ? told->uuid : "");
-    wm_gpu_clean(mig->name, sizeof(mig->name), told->name ? told->name : "");
-    mig->told.multiprocessors = keep_number(sheet, &list->reasons, &told->multiprocessors);
-    mig->told.memory_total = keep_number(sheet, &list->reasons, &told->memory_total);
-    mig->told.memory_used = keep_number(sheet, &list->reasons, &told->memory_used);
-    return WM_OK;
-}
-
-void wm_gpu_end_migs(struct wm_gpu_sheet *sheet)
-{
-    struct mig_list *list = sheet->made_migs;
-
-    pthread_mutex_lock(&sheet->lock);
-    sheet->made_migs = sheet->told_migs;
-    sheet->told_migs = list;
-    sheet->migs_fresh = true;
+    swap_lists(list, &sheet->told_lists[number]);
+    sheet->list_told[number] = true;
+    sheet->list_fresh[number] = true;
     pthread_mutex_unlock(&sheet->lock);
 }
 
@@ -330,7 +312,7 @@ unsigned wm_gpu_sheet_begin(struct wm_gpu_sheet *sheet, bool *ret_all)
     sheet->asked = 0;
     for (size_t i = 0; i < WM_GPU_FIELDS; i++)
         sheet->told[i].told = false;
-    sheet->processes_told = false;
+    memset(sheet->list_told, false, sizeof(sheet->list_told));
     pthread_mutex_unlock(&sheet->lock);
 
     *ret_all = sheet->running_all;
@@ -349,9 +331,10 @@ void wm_gpu_sheet_end(struct wm_gpu_sheet *sheet)
         if (expected && !sheet->told[i].told)
             wm_gpu_set_missing(sheet, i, WM_READING_UNSUPPORTED, sheet->not_told);
     }
-    if ((groups & WM_GPU_PROCESSES) && !sheet->processes_told) {
-        wm_gpu_begin_processes(sheet);
-        wm_gpu_end_processes(sheet, WM_READING_UNSUPPORTED, sheet->not_told);
+    if ((groups & WM_GPU_PROCESSES) && !sheet->list_told[WM_GPU_PROCESS_LIST]) {
+        wm_gpu_begin_list(sheet, WM_GPU_PROCESS_LIST);
+        wm_gpu_end_list(sheet, WM_GPU_PROCESS_LIST, WM_READING_UNSUPPORTED,
+                        sheet->not_told);
     }
 
     pthread_mutex_lock(&sheet->lock);
@@ -382,35 +365,32 @@ static void collect_field(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
     wm_gpu_clean(shown->text, sizeof(shown->text), late);
 }
 
-static void collect_processes(struct wm_gpu_sheet *sheet, const char *late)
+/* Whether there is another list since the owner looked last. */
+static bool take_list(struct wm_gpu_sheet *sheet, enum wm_gpu_list list)
 {
-    struct process_list *list = sheet->shown_processes;
+    bool is_fresh = sheet->list_fresh[list];
 
-    sheet->is_listed_anew =
-        sheet->processes_fresh || (sheet->collecting & WM_GPU_PROCESSES);
-    if (sheet->processes_fresh) {
-        sheet->shown_processes = sheet->told_processes;
-        sheet->told_processes = list;
-        sheet->processes_fresh = false;
-    } else if (sheet->collecting & WM_GPU_PROCESSES) {
-        list->count = 0;
-        list->state = WM_READING_FAILED;
-        wm_gpu_clean(list->why, sizeof(list->why), late);
-    }
+    if (is_fresh)
+        swap_lists(&sheet->shown_lists[list], &sheet->told_lists[list]);
+    sheet->list_fresh[list] = false;
+    return is_fresh;
 }
 
-static void collect_migs(struct wm_gpu_sheet *sheet, const char *late)
+static void collect_lists(struct wm_gpu_sheet *sheet, const char *late)
 {
-    struct mig_list *list = sheet->shown_migs;
+    struct list *processes = &sheet->shown_lists[WM_GPU_PROCESS_LIST];
+    bool is_fresh = take_list(sheet, WM_GPU_PROCESS_LIST);
 
-    if (sheet->migs_fresh) {
-        sheet->shown_migs = sheet->told_migs;
-        sheet->told_migs = list;
-        sheet->migs_fresh = false;
-        sheet->migs_late[0] = '\0';
-    } else if (sheet->collecting & ~sheet->done & WM_GPU_MEMORY) {
-        wm_gpu_clean(sheet->migs_late, sizeof(sheet->migs_late), late);
+    sheet->is_listed_anew = is_fresh || (sheet->collecting & WM_GPU_PROCESSES);
+    if (sheet->is_listed_anew && !is_fresh) {
+        empty_list(processes);
+        processes->state = WM_READING_FAILED;
+        wm_gpu_clean(processes->why, sizeof(processes->why), late);
     }
+    if (take_list(sheet, WM_GPU_MIG_LIST))
+        sheet->migs_late[0] = '\0';
+    else if (sheet->collecting & ~sheet->done & WM_GPU_MEMORY)
+        wm_gpu_clean(sheet->migs_late, sizeof(sheet->migs_late), late);
 }
 
 void wm_gpu_sheet_collect(struct wm_gpu_sheet *sheet, const char *late)
@@ -418,35 +398,10 @@ void wm_gpu_sheet_collect(struct wm_gpu_sheet *sheet, const char *late)
     pthread_mutex_lock(&sheet->lock);
     for (enum wm_gpu_field i = 0; i < WM_GPU_FIELDS; i++)
         collect_field(sheet, i, late);
-    collect_processes(sheet, late);
-    collect_migs(sheet, late);
+    collect_lists(sheet, late);
     sheet->done = 0;
     pthread_mutex_unlock(&sheet->lock);
     sheet->collecting = 0;
-}
-
-static struct wm_gpu_value good(double number)
-{
-    return (struct wm_gpu_value) { .state = WM_READING_OK, .number = number };
-}
-
-static struct wm_gpu_value missing(enum wm_reading_state state, const char *why)
-{
-    return (struct wm_gpu_value) { .state = state, .why = why };
-}
-
-/* Text of a list, which is empty where it was not told. */
-static struct wm_gpu_value text_value(const char *text, const char *not_told)
-{
-    if (text[0] == '\0')
-        return missing(WM_READING_UNSUPPORTED, not_told);
-    return (struct wm_gpu_value) { .state = WM_READING_OK, .text = text };
-}
-
-static struct wm_gpu_value value_of(const struct wm_gpu_number *number)
-{
-    return number->state == WM_READING_OK ? good(number->value)
-                                          : missing(number->state, number->why);
 }
 
 void wm_gpu_sheet_get(const struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
@@ -455,13 +410,13 @@ void wm_gpu_sheet_get(const struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
     const struct slot *slot = &sheet->shown[field];
 
     if (slot->state == WM_READING_NONE)
-        *ret_value = missing(WM_READING_NONE, not_asked);
+        *ret_value = wm_gpu_missing(WM_READING_NONE, not_asked);
     else if (slot->state != WM_READING_OK)
-        *ret_value = missing(slot->state, slot->text);
+        *ret_value = wm_gpu_missing(slot->state, slot->text);
     else if (wm_gpu_field_info(field)->type == WM_GPU_TEXT)
-        *ret_value = text_value(slot->text, sheet->not_told);
+        *ret_value = wm_gpu_words(slot->text);
     else
-        *ret_value = good(slot->number);
+        *ret_value = wm_gpu_number(slot->number);
 }
 
 bool wm_gpu_sheet_is_listed_anew(const struct wm_gpu_sheet *sheet)
@@ -469,123 +424,24 @@ bool wm_gpu_sheet_is_listed_anew(const struct wm_gpu_sheet *sheet)
     return sheet->is_listed_anew;
 }
 
-size_t wm_gpu_sheet_process_count(const struct wm_gpu_sheet *sheet,
-                                  struct wm_gpu_value *ret_list)
+size_t wm_gpu_sheet_rows(const struct wm_gpu_sheet *sheet, enum wm_gpu_list number,
+                         struct wm_gpu_value *ret_list)
 {
-    const struct process_list *list = sheet->shown_processes;
+    const struct list *list = &sheet->shown_lists[number];
 
     if (list->state == WM_READING_OK)
-        *ret_list = good((double)list->count);
+        *ret_list = wm_gpu_number((double)list->count);
     else if (list->state == WM_READING_NONE)
-        *ret_list = missing(WM_READING_NONE, not_asked);
+        *ret_list = wm_gpu_missing(WM_READING_NONE, not_asked);
     else
-        *ret_list = missing(list->state, list->why);
+        *ret_list = wm_gpu_missing(list->state, list->why);
     return list->count;
 }
 
-pid_t wm_gpu_sheet_process_pid(const struct wm_gpu_sheet *sheet, size_t process)
+struct wm_gpu_value wm_gpu_sheet_cell(const struct wm_gpu_sheet *sheet,
+                                      enum wm_gpu_list list, size_t row, size_t field)
 {
-    return sheet->shown_processes->items[process].told.pid;
-}
-
-static struct wm_gpu_value instance_value(int instance, const struct wm_gpu_sheet *sheet)
-{
-    return instance < 0 ? missing(WM_READING_UNSUPPORTED, sheet->not_told) : good(instance);
-}
-
-/* Of a GPU that is partitioned, perhaps. */
-static struct wm_gpu_value process_instance(int instance, const struct wm_gpu_sheet *sheet)
-{
-    if (instance == WM_GPU_NOT_PARTITIONED)
-        return missing(WM_READING_UNSUPPORTED, "the GPU is not partitioned");
-    return instance_value(instance, sheet);
-}
-
-void wm_gpu_sheet_process_get(const struct wm_gpu_sheet *sheet, size_t process,
-                              enum wm_gpu_process_field field,
-                              struct wm_gpu_value *ret_value)
-{
-    const struct process *item = &sheet->shown_processes->items[process];
-    const struct wm_gpu_process_told *told = &item->told;
-
-    switch (field) {
-    case WM_GPU_PROCESS_NAME:
-        *ret_value = text_value(item->name, sheet->not_told);
-        break;
-    case WM_GPU_PROCESS_MEMORY:
-        *ret_value = value_of(&told->memory);
-        break;
-    case WM_GPU_PROCESS_TYPE:
-        *ret_value = text_value(told->type ? told->type : "", sheet->not_told);
-        break;
-    case WM_GPU_PROCESS_DRIVER_PID:
-        *ret_value = good(told->pid);
-        break;
-    case WM_GPU_PROCESS_SM:
-        *ret_value = value_of(&told->sm);
-        break;
-    case WM_GPU_PROCESS_MEMORY_UTILIZATION:
-        *ret_value = value_of(&told->memory_utilization);
-        break;
-    case WM_GPU_PROCESS_ENCODER:
-        *ret_value = value_of(&told->encoder);
-        break;
-    case WM_GPU_PROCESS_DECODER:
-        *ret_value = value_of(&told->decoder);
-        break;
-    case WM_GPU_PROCESS_GPU_TIME:
-        *ret_value = value_of(&told->gpu_time);
-        break;
-    case WM_GPU_PROCESS_GPU_INSTANCE:
-        *ret_value = process_instance(told->gpu_instance, sheet);
-        break;
-    case WM_GPU_PROCESS_COMPUTE_INSTANCE:
-        *ret_value = process_instance(told->compute_instance, sheet);
-        break;
-    default:
-        *ret_value = missing(WM_READING_UNSUPPORTED, sheet->not_told);
-    }
-}
-
-size_t wm_gpu_sheet_mig_count(const struct wm_gpu_sheet *sheet)
-{
-    return sheet->shown_migs->count;
-}
-
-void wm_gpu_sheet_mig_get(const struct wm_gpu_sheet *sheet, size_t mig,
-                          enum wm_gpu_mig_field field, struct wm_gpu_value *ret_value)
-{
-    const struct mig *item = &sheet->shown_migs->items[mig];
-    const struct wm_gpu_mig_told *told = &item->told;
-
-    switch (field) {
-    case WM_GPU_MIG_INDEX:
-        *ret_value = good((double)mig);
-        break;
-    case WM_GPU_MIG_UUID:
-        *ret_value = text_value(item->uuid, sheet->not_told);
-        break;
-    case WM_GPU_MIG_NAME:
-        *ret_value = text_value(item->name, sheet->not_told);
-        break;
-    case WM_GPU_MIG_GPU_INSTANCE:
-        *ret_value = instance_value(told->gpu_instance, sheet);
-        break;
-    case WM_GPU_MIG_COMPUTE_INSTANCE:
-        *ret_value = instance_value(told->compute_instance, sheet);
-        break;
-    case WM_GPU_MIG_MULTIPROCESSORS:
-        *ret_value = value_of(&told->multiprocessors);
-        break;
-    case WM_GPU_MIG_MEMORY_TOTAL:
-        *ret_value = value_of(&told->memory_total);
-        break;
-    case WM_GPU_MIG_MEMORY_USED:
-        *ret_value = sheet->migs_late[0] != '\0'
-                         ? missing(WM_READING_FAILED, sheet->migs_late)
-                         : value_of(&told->memory_used);
-        break;
-    case WM_GPU_MIG_FIELDS:
-        *ret_value = missing(WM_READING_UNSUPPORTED, sheet->not_told);
-    }
+    if (list == WM_GPU_MIG_LIST && field == WM_GPU_MIG_MEMORY_USED && sheet->migs_late[0])
+        return wm_gpu_missing(WM_READING_FAILED, sheet->migs_late);
+    return sheet->shown_lists[list].cells[row * columns[list] + field];
 }

@@ -24,10 +24,8 @@
 /* Of a text with its NUL; longer ones are cut. */
 #define WM_GPU_TEXT_SIZE 256
 
-/* More than these are left out: processes per GPU, for which the list says that
- * it is not whole, and parts of one, of which no GPU has that many. */
+/* More processes than these are left out, and the list says that it is not whole. */
 #define WM_GPU_PROCESS_MAX 65536
-#define WM_GPU_MIG_MAX 64
 
 /* Copies what fits of `text` as valid UTF-8, with '?' for what is none and for
  * control characters, which would reach the terminal. */
@@ -60,19 +58,12 @@ void wm_gpu_sheet_get(const struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
 /* Whether the last collect made another list of processes of it. */
 bool wm_gpu_sheet_is_listed_anew(const struct wm_gpu_sheet *sheet);
 
-/* As in gpu.h, but for what the driver does not tell of a process: its name is here
- * only where /proc may lack it. */
-size_t wm_gpu_sheet_process_count(const struct wm_gpu_sheet *sheet,
-                                  struct wm_gpu_value *ret_list);
-void wm_gpu_sheet_process_get(const struct wm_gpu_sheet *sheet, size_t process,
-                              enum wm_gpu_process_field field,
-                              struct wm_gpu_value *ret_value);
+/* How many rows the list has, and in `ret_list` whether these are all. */
+size_t wm_gpu_sheet_rows(const struct wm_gpu_sheet *sheet, enum wm_gpu_list list,
+                         struct wm_gpu_value *ret_list);
 
-/* As the driver sees it. */
-pid_t wm_gpu_sheet_process_pid(const struct wm_gpu_sheet *sheet, size_t process);
-
-size_t wm_gpu_sheet_mig_count(const struct wm_gpu_sheet *sheet);
-void wm_gpu_sheet_mig_get(const struct wm_gpu_sheet *sheet, size_t mig,
-                          enum wm_gpu_mig_field field, struct wm_gpu_value *ret_value);
+/* `field` is of enum wm_gpu_process_field or enum wm_gpu_mig_field. */
+struct wm_gpu_value wm_gpu_sheet_cell(const struct wm_gpu_sheet *sheet,
+                                      enum wm_gpu_list list, size_t row, size_t field);
 
 #endif

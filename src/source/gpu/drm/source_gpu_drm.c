@@ -234,8 +234,8 @@ static void refresh_gone(struct wm_drm_look *look)
             wm_drm_look_missing(look, field, WM_READING_FAILED, "%s", why);
     }
     if (look->groups & WM_GPU_PROCESSES) {
-        wm_gpu_begin_processes(look->sheet);
-        wm_gpu_end_processes(look->sheet, WM_READING_FAILED, why);
+        wm_gpu_begin_list(look->sheet, WM_GPU_PROCESS_LIST);
+        wm_gpu_end_list(look->sheet, WM_GPU_PROCESS_LIST, WM_READING_FAILED, why);
     }
 }
 

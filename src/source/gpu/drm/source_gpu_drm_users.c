@@ -91,16 +91,6 @@ static int compare_uses(const void *left, const void *right)
     return a->pid < b->pid ? -1 : a->pid > b->pid;
 }
 
-static struct wm_gpu_number ok(double value)
-{
-    return (struct wm_gpu_number) { .state = WM_READING_OK, .value = value };
-}
-
-static struct wm_gpu_number none(enum wm_reading_state state, const char *why)
-{
-    return (struct wm_gpu_number) { .state = state, .why = why };
-}
-
 static const char *type_of(const struct wm_drm_use *use)
 {
     if (use->computes)
@@ -116,37 +106,44 @@ static void tell_process(struct wm_drm_look *look, const struct wm_drm_use *use,
                          bool counts)
 {
     const struct wm_drm_gpu *gpu = &look->board->gpus[look->board->place];
-    struct wm_gpu_process_told told = {
-        .pid = use->pid,
-        .type = type_of(use),
-        .memory = use->has_memory
-                      ? ok(use->memory)
-                      : none(WM_READING_UNSUPPORTED,
-                             "the driver does not tell the memory of processes"),
-        .gpu_instance = WM_GPU_NOT_PARTITIONED,
-        .compute_instance = WM_GPU_NOT_PARTITIONED,
-    };
+    struct wm_gpu_value sm, encoder, decoder, time;
 
     if (!counts)
-        told.sm =
-            none(WM_READING_UNSUPPORTED, "the driver does not count the time of processes");
+        sm = wm_gpu_missing(WM_READING_UNSUPPORTED,
+                            "the driver does not count the time of processes");
     else if (!use->has_window)
-        told.sm = none(WM_READING_FAILED, two_readings);
+        sm = wm_gpu_missing(WM_READING_FAILED, two_readings);
     else
-        told.sm = ok(busiest(gpu, use->busy, -1));
-    told.encoder = told.decoder = told.gpu_time = told.sm;
+        sm = wm_gpu_number(busiest(gpu, use->busy, -1));
+    encoder = decoder = time = sm;
     if (use->has_window && counts) {
-        told.encoder = ok(busiest(gpu, use->busy, ENCODES));
-        told.decoder = ok(busiest(gpu, use->busy, DECODES));
+        encoder = wm_gpu_number(busiest(gpu, use->busy, ENCODES));
+        decoder = wm_gpu_number(busiest(gpu, use->busy, DECODES));
     }
     if (!is_amdgpu(look))
-        told.encoder = told.decoder = none(WM_READING_UNSUPPORTED, both_in_one);
+        encoder = decoder = wm_gpu_missing(WM_READING_UNSUPPORTED, both_in_one);
     if (counts)
-        told.gpu_time = use->in_cycles
-                            ? none(WM_READING_UNSUPPORTED,
-                                   "the driver counts cycles of the engines, not time")
-                            : ok(use->time_s);
-    if (wm_gpu_add_process(look->sheet, &told) < 0)
+        time = use->in_cycles
+                   ? wm_gpu_missing(WM_READING_UNSUPPORTED,
+                                    "the driver counts cycles of the engines, not time")
+                   : wm_gpu_number(use->time_s);
+
+    const struct wm_gpu_value row[WM_GPU_PROCESS_FIELDS] = {
+        [WM_GPU_PROCESS_DRIVER_PID] = wm_gpu_number(use->pid),
+        [WM_GPU_PROCESS_TYPE] = wm_gpu_words(type_of(use)),
+        [WM_GPU_PROCESS_MEMORY] =
+            use->has_memory
+                ? wm_gpu_number(use->memory)
+                : wm_gpu_missing(WM_READING_UNSUPPORTED,
+                                 "the driver does not tell the memory of processes"),
+        [WM_GPU_PROCESS_SM] = sm,
+        [WM_GPU_PROCESS_ENCODER] = encoder,
+        [WM_GPU_PROCESS_DECODER] = decoder,
+        [WM_GPU_PROCESS_GPU_TIME] = time,
+        [WM_GPU_PROCESS_GPU_INSTANCE] = wm_gpu_not_partitioned(),
+        [WM_GPU_PROCESS_COMPUTE_INSTANCE] = wm_gpu_not_partitioned(),
+    };
+    if (wm_gpu_add_row(look->sheet, WM_GPU_PROCESS_LIST, row) < 0)
         return; /* the core marks the list */
 }
 
@@ -187,11 +184,12 @@ static void tell_processes(struct wm_drm_look *look)
     }
     qsort(uses, count, sizeof(*uses), compare_uses);
 
-    wm_gpu_begin_processes(look->sheet);
+    wm_gpu_begin_list(look->sheet, WM_GPU_PROCESS_LIST);
     for (size_t i = 0; i < count; i++)
         tell_process(look, &uses[i], counts_engines(look));
     enum wm_reading_state state = limit_of(look, &err);
-    wm_gpu_end_processes(look->sheet, state, state == WM_READING_OK ? NULL : err.text);
+    wm_gpu_end_list(look->sheet, WM_GPU_PROCESS_LIST, state,
+                    state == WM_READING_OK ? NULL : err.text);
 }
 
 static void tell_engines(struct wm_drm_look *look)

@@ -56,15 +56,20 @@ void gpu_nvml_tell_text(const struct gpu_nvml_asking *asking, enum wm_gpu_field 
         tell_missing(asking, field, status);
 }
 
-struct wm_gpu_number gpu_nvml_number(const struct gpu_nvml_asking *asking, int status,
-                                     double value)
+struct wm_gpu_value gpu_nvml_number(const struct gpu_nvml_asking *asking, int status,
+                                    double value)
 {
     gpu_nvml_note(asking, status);
-    return (struct wm_gpu_number) {
-        .state = nvml_state(status),
-        .value = value,
-        .why = status == NVML_SUCCESS ? NULL : nvml_text(asking->library, status),
-    };
+    return status == NVML_SUCCESS
+               ? wm_gpu_number(value)
+               : wm_gpu_missing(nvml_state(status), nvml_text(asking->library, status));
+}
+
+struct wm_gpu_value gpu_nvml_instance(int instance)
+{
+    if (instance == WM_GPU_NOT_PARTITIONED)
+        return wm_gpu_not_partitioned();
+    return instance >= 0 ? wm_gpu_number(instance) : wm_gpu_words(NULL);
 }
 
 /* By its identity where that is known, for the order may have changed while the
@@ -168,9 +173,9 @@ static void tell_unreached(const struct gpu_nvml_asking *asking, int status)
             tell_missing(asking, field, status);
     }
     if (asking->groups & WM_GPU_PROCESSES) {
-        wm_gpu_begin_processes(asking->sheet);
-        wm_gpu_end_processes(asking->sheet, nvml_state(status),
-                             nvml_text(asking->library, status));
+        wm_gpu_begin_list(asking->sheet, WM_GPU_PROCESS_LIST);
+        wm_gpu_end_list(asking->sheet, WM_GPU_PROCESS_LIST, nvml_state(status),
+                        nvml_text(asking->library, status));
     }
 }
 

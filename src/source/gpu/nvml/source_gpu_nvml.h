@@ -12,6 +12,9 @@
 #include "source/gpu/nvml/source_nvml_processes.h"
 #include "source/gpu/source_gpu_ops.h"
 
+/* In place of the number of an instance. */
+enum { WM_GPU_NOT_PARTITIONED = -1, WM_GPU_INSTANCE_NOT_TOLD = -2 };
+
 /* A part of a partitioned GPU. */
 struct gpu_nvml_mig {
     nvml_device handle;
@@ -77,9 +80,10 @@ void gpu_nvml_tell_text(const struct gpu_nvml_asking *asking, enum wm_gpu_field 
 /* To be called with every status that neither of these gets. */
 void gpu_nvml_note(const struct gpu_nvml_asking *asking, int status);
 
-/* The value of a number that is told apart from a sheet's fields. */
-struct wm_gpu_number gpu_nvml_number(const struct gpu_nvml_asking *asking, int status,
-                                     double value);
+/* The same for a value of a row. */
+struct wm_gpu_value gpu_nvml_number(const struct gpu_nvml_asking *asking, int status,
+                                    double value);
+struct wm_gpu_value gpu_nvml_instance(int instance);
 
 /* Memory of a GPU or of a part of one, whatever the driver's age. The older form
  * counts what the driver keeps for itself as used and does not tell it apart:

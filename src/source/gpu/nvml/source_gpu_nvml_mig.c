@@ -58,18 +58,17 @@ void gpu_nvml_find_migs(const struct gpu_nvml_asking *asking)
         find_parts(asking);
 }
 
-/* NULL where NVML does not tell. */
-static const char *ask_text(int (*call)(nvml_device mig, char *text, unsigned size),
-                            nvml_device mig, char *text, size_t size)
+/* Empty where NVML does not tell. */
+static void ask_text(int (*call)(nvml_device mig, char *text, unsigned size),
+                     nvml_device mig, char *text, size_t size)
 {
     if (!call || call(mig, text, (unsigned)size) != NVML_SUCCESS)
-        return NULL;
+        text[0] = '\0';
     text[size - 1] = '\0';
-    return text[0] ? text : NULL;
 }
 
-static struct wm_gpu_number ask_multiprocessors(const struct gpu_nvml_asking *asking,
-                                                nvml_device mig)
+static struct wm_gpu_value ask_multiprocessors(const struct gpu_nvml_asking *asking,
+                                               nvml_device mig)
 {
     struct nvml_attributes attributes = { 0 };
     int status = NVML_ERROR_FUNCTION_NOT_FOUND;
@@ -81,31 +80,35 @@ static struct wm_gpu_number ask_multiprocessors(const struct gpu_nvml_asking *as
     return gpu_nvml_number(asking, status, attributes.multiprocessors);
 }
 
-static int tell_mig(const struct gpu_nvml_asking *asking, const struct gpu_nvml_mig *mig)
+static int tell_mig(const struct gpu_nvml_asking *asking, size_t index)
 {
+    const struct gpu_nvml_mig *mig = &asking->gpu->migs[index];
     char uuid[NVML_UUID_SIZE] = "", name[NVML_NAME_SIZE] = "";
     struct nvml_memory_v2 memory;
     int reserved;
     int status = gpu_nvml_ask_memory(asking->api, mig->handle, &memory, &reserved);
 
-    const struct wm_gpu_mig_told told = {
-        .uuid = ask_text(asking->api->uuid, mig->handle, uuid, sizeof(uuid)),
-        .name = ask_text(asking->api->name, mig->handle, name, sizeof(name)),
-        .gpu_instance = mig->gpu_instance,
-        .compute_instance = mig->compute_instance,
-        .multiprocessors = ask_multiprocessors(asking, mig->handle),
-        .memory_total = gpu_nvml_number(asking, status, (double)memory.total),
-        .memory_used = gpu_nvml_number(asking, status, (double)memory.used),
+    ask_text(asking->api->uuid, mig->handle, uuid, sizeof(uuid));
+    ask_text(asking->api->name, mig->handle, name, sizeof(name));
+    const struct wm_gpu_value row[WM_GPU_MIG_FIELDS] = {
+        [WM_GPU_MIG_INDEX] = wm_gpu_number((double)index),
+        [WM_GPU_MIG_UUID] = wm_gpu_words(uuid),
+        [WM_GPU_MIG_NAME] = wm_gpu_words(name),
+        [WM_GPU_MIG_GPU_INSTANCE] = gpu_nvml_instance(mig->gpu_instance),
+        [WM_GPU_MIG_COMPUTE_INSTANCE] = gpu_nvml_instance(mig->compute_instance),
+        [WM_GPU_MIG_MULTIPROCESSORS] = ask_multiprocessors(asking, mig->handle),
+        [WM_GPU_MIG_MEMORY_TOTAL] = gpu_nvml_number(asking, status, (double)memory.total),
+        [WM_GPU_MIG_MEMORY_USED] = gpu_nvml_number(asking, status, (double)memory.used),
     };
-    return wm_gpu_add_mig(asking->sheet, &told);
+    return wm_gpu_add_row(asking->sheet, WM_GPU_MIG_LIST, row);
 }
 
 void gpu_nvml_tell_migs(const struct gpu_nvml_asking *asking)
 {
     int status = WM_OK;
 
-    wm_gpu_begin_migs(asking->sheet);
+    wm_gpu_begin_list(asking->sheet, WM_GPU_MIG_LIST);
     for (size_t i = 0; i < asking->gpu->mig_count && status == WM_OK; i++)
-        status = tell_mig(asking, &asking->gpu->migs[i]);
-    wm_gpu_end_migs(asking->sheet);
+        status = tell_mig(asking, i);
+    wm_gpu_end_list(asking->sheet, WM_GPU_MIG_LIST, WM_READING_OK, NULL);
 }

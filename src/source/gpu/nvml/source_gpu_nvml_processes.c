@@ -370,22 +370,20 @@ static const char *type_of(unsigned lists)
     return "G";
 }
 
-static struct wm_gpu_number share_of(const struct gpu_nvml_asking *asking, int status,
-                                     unsigned percent)
+static struct wm_gpu_value share_of(const struct gpu_nvml_asking *asking, int status,
+                                    unsigned percent)
 {
     if (status == NVML_SUCCESS && percent > 100)
         status = NVML_IMPOSSIBLE_VALUE;
     return gpu_nvml_number(asking, status, percent / 1e2);
 }
 
-static struct wm_gpu_number memory_of(const struct gpu_nvml_user *user)
+static struct wm_gpu_value memory_of(const struct gpu_nvml_user *user)
 {
     if (user->knows_memory)
-        return (struct wm_gpu_number) { WM_READING_OK, (double)user->memory, NULL };
-    return (struct wm_gpu_number) {
-        .state = WM_READING_UNSUPPORTED,
-        .why = "the driver does not tell the memory of this process",
-    };
+        return wm_gpu_number((double)user->memory);
+    return wm_gpu_missing(WM_READING_UNSUPPORTED,
+                          "the driver does not tell the memory of this process");
 }
 
 /* Where /proc does not show the process: hidden from this user, or in another pid
@@ -421,19 +419,20 @@ static int tell_user(const struct gpu_nvml_asking *asking, const struct gpu_nvml
     if (!sample)
         sample = &wanted; /* NVML has one of each process that used anything */
 
-    const struct wm_gpu_process_told told = {
-        .pid = (pid_t)user->pid,
-        .type = type_of(user->lists),
-        .name = ask_name(asking, user->pid, name),
-        .memory = memory_of(user),
-        .sm = share_of(asking, sample_status, sample->sm),
-        .memory_utilization = share_of(asking, sample_status, sample->memory),
-        .encoder = share_of(asking, sample_status, sample->encoder),
-        .decoder = share_of(asking, sample_status, sample->decoder),
-        .gpu_instance = user->gpu_instance,
-        .compute_instance = user->compute_instance,
+    const struct wm_gpu_value row[WM_GPU_PROCESS_FIELDS] = {
+        [WM_GPU_PROCESS_DRIVER_PID] = wm_gpu_number(user->pid),
+        [WM_GPU_PROCESS_TYPE] = wm_gpu_words(type_of(user->lists)),
+        [WM_GPU_PROCESS_NAME] = wm_gpu_words(ask_name(asking, user->pid, name)),
+        [WM_GPU_PROCESS_MEMORY] = memory_of(user),
+        [WM_GPU_PROCESS_SM] = share_of(asking, sample_status, sample->sm),
+        [WM_GPU_PROCESS_MEMORY_UTILIZATION] =
+            share_of(asking, sample_status, sample->memory),
+        [WM_GPU_PROCESS_ENCODER] = share_of(asking, sample_status, sample->encoder),
+        [WM_GPU_PROCESS_DECODER] = share_of(asking, sample_status, sample->decoder),
+        [WM_GPU_PROCESS_GPU_INSTANCE] = gpu_nvml_instance(user->gpu_instance),
+        [WM_GPU_PROCESS_COMPUTE_INSTANCE] = gpu_nvml_instance(user->compute_instance),
     };
-    return wm_gpu_add_process(asking->sheet, &told);
+    return wm_gpu_add_row(asking->sheet, WM_GPU_PROCESS_LIST, row);
 }
 
 void gpu_nvml_tell_processes(const struct gpu_nvml_asking *asking)
@@ -445,13 +444,12 @@ void gpu_nvml_tell_processes(const struct gpu_nvml_asking *asking)
     gpu_nvml_note(asking, status);
     merge_users(processes);
 
-    wm_gpu_begin_processes(asking->sheet);
+    wm_gpu_begin_list(asking->sheet, WM_GPU_PROCESS_LIST);
     if (processes->user_count > 0) {
         int sample_status = read_samples(asking);
         for (size_t i = 0; i < processes->user_count && added == WM_OK; i++)
             added = tell_user(asking, &processes->users[i], sample_status);
     }
-    wm_gpu_end_processes(asking->sheet, nvml_state(status),
-                         status == NVML_SUCCESS ? NULL
-                                                : nvml_text(asking->library, status));
+    wm_gpu_end_list(asking->sheet, WM_GPU_PROCESS_LIST, nvml_state(status),
+                    status == NVML_SUCCESS ? NULL : nvml_text(asking->library, status));
 }
