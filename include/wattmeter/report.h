@@ -184,7 +184,8 @@ struct wm_report_run {
 WM_API void wm_report_run(const struct wm_report *report, struct wm_report_run *ret_run);
 
 /* Each gives NULL past the last: words of the command line, what a reader has to know of
- * the figures, the user's notes and the environment as "KEY=VALUE" apart. */
+ * the figures, the user's notes and the environment as "KEY=VALUE" apart. `ret_value`, and
+ * the pointers of wm_report_source(), must not be NULL. */
 WM_API const char *wm_report_word(const struct wm_report *report, size_t index);
 WM_API const char *wm_report_remark(const struct wm_report *report, size_t index);
 WM_API const char *wm_report_note(const struct wm_report *report, size_t index,
@@ -219,6 +220,32 @@ struct wm_report_region {
 /* `kind` is WM_REPORT_REGION or WM_REPORT_PATH. WM_ENOENT where there is no such one. */
 WM_API int wm_report_region(const struct wm_report *report, enum wm_report_kind kind,
                             size_t index, struct wm_report_region *ret_region);
+
+/* How many of its calls took up to `up_to_s`, and longer than the bucket before has it. */
+struct wm_report_bucket {
+    double up_to_s; /* a power of two in microseconds; of the last one INFINITY */
+    uint64_t calls;
+};
+
+/* The buckets of a region's times that have calls, from 0, the shortest first. WM_ENOENT
+ * past the last, and where there is no such region or path. */
+WM_API int wm_report_bucket(const struct wm_report *report, enum wm_report_kind kind,
+                            size_t region, size_t index,
+                            struct wm_report_bucket *ret_bucket);
+
+/* What the ticks inside a region say of one of gpu_tracker's measurements, in its units:
+ * bytes and percent. */
+struct wm_report_usage {
+    const char *name; /* "main_ram" */
+    uint64_t count;   /* of the ticks that know it, 1 at least */
+    double min, max, mean;
+    double std; /* n - 1; 0 where `count` is 1 */
+};
+
+/* The measurements that are known, from 0. WM_ENOENT past the last, and where there is no
+ * such region or path. */
+WM_API int wm_report_usage(const struct wm_report *report, enum wm_report_kind kind,
+                           size_t region, size_t index, struct wm_report_usage *ret_usage);
 
 /* A GPU, or a device that is none. A text is NULL where it is not known. */
 struct wm_report_device {

@@ -265,15 +265,25 @@ static void put_times(const struct wm_block *block, struct wm_report_region *reg
         region->std_s = wm_block_stats_std(&block->time);
 }
 
+/* NULL where there is no such region or path. */
+static const struct wm_region_usage *find_region(const struct wm_report *report,
+                                                 enum wm_report_kind kind, size_t index)
+{
+    if (index >= wm_report_count(report, kind))
+        return NULL;
+    if (kind == WM_REPORT_PATH)
+        return &report->regions.paths[index];
+    return kind == WM_REPORT_REGION ? &report->regions.names[index] : NULL;
+}
+
 int wm_report_region(const struct wm_report *report, enum wm_report_kind kind, size_t index,
                      struct wm_report_region *ret_region)
 {
+    const struct wm_region_usage *usage = find_region(report, kind, index);
     bool is_path = kind == WM_REPORT_PATH;
 
-    if ((!is_path && kind != WM_REPORT_REGION) || index >= wm_report_count(report, kind))
+    if (!usage)
         return WM_ENOENT;
-    const struct wm_region_usage *usage =
-        is_path ? &report->regions.paths[index] : &report->regions.names[index];
     *ret_region = (struct wm_report_region) {
         .name = usage->name,
         .parent = is_path ? usage->parent : WM_REPORT_NO_PARENT,
@@ -288,6 +298,43 @@ int wm_report_region(const struct wm_report *report, enum wm_report_kind kind, s
     };
     put_times(&usage->block, ret_region);
     return WM_OK;
+}
+
+int wm_report_bucket(const struct wm_report *report, enum wm_report_kind kind,
+                     size_t region, size_t index, struct wm_report_bucket *ret_bucket)
+{
+    const struct wm_region_usage *usage = find_region(report, kind, region);
+
+    for (int i = 0; usage && i < WM_BLOCK_BUCKETS; i++) {
+        if (usage->block.histogram[i] == 0 || index-- > 0)
+            continue;
+        ret_bucket->up_to_s = i + 1 < WM_BLOCK_BUCKETS ? ldexp(1e-6, i) : INFINITY;
+        ret_bucket->calls = usage->block.histogram[i];
+        return WM_OK;
+    }
+    return WM_ENOENT;
+}
+
+int wm_report_usage(const struct wm_report *report, enum wm_report_kind kind, size_t region,
+                    size_t index, struct wm_report_usage *ret_usage)
+{
+    const struct wm_region_usage *usage = find_region(report, kind, region);
+
+    for (int i = 0; usage && i < WM_MEASUREMENT_COUNT; i++) {
+        const struct wm_block_stats *stats = &usage->block.usage[i];
+        if (stats->count == 0 || index-- > 0)
+            continue;
+        *ret_usage = (struct wm_report_usage) {
+            .name = wm_measurement_name((enum wm_measurement)i),
+            .count = stats->count,
+            .min = stats->min,
+            .max = stats->max,
+            .mean = wm_block_stats_mean(stats),
+            .std = stats->count > 1 ? wm_block_stats_std(stats) : 0,
+        };
+        return WM_OK;
+    }
+    return WM_ENOENT;
 }
 
 static struct wm_report_device gpu_facts(const struct wm_gpu_usage *gpu)

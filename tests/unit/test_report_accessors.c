@@ -28,7 +28,14 @@ static struct wm_region_usage paths[] = {
                    .unfinished = 1,
                    .time = { .count = 2, .min = 1, .max = 3, .mean = 2, .m2 = 2, .sum = 4 },
                    .timepoints = 7,
-                   .nonempty_calls = 2 },
+                   .nonempty_calls = 2,
+                   .histogram = { [20] = 1, [WM_BLOCK_BUCKETS - 1] = 1 },
+                   .usage = { [WM_SYSTEM_RAM] = { .count = 7,
+                                                  .min = 5,
+                                                  .max = 9,
+                                                  .mean = 6,
+                                                  .m2 = 24,
+                                                  .sum = 42 } } },
         .parent = WM_NO_REGION,
         .children = 1,
         .inclusive = { .seconds = 4, .energy = VALUE(100, KNOWN(0.1)) },
@@ -306,6 +313,35 @@ static void test_regions(void **state)
     assert_int_equal(wm_report_region(&made, WM_REPORT_GPU, 0, &region), WM_ENOENT);
 }
 
+static void test_buckets(void **state)
+{
+    struct wm_report_bucket bucket;
+
+    (void)state;
+    assert_int_equal(wm_report_bucket(&made, WM_REPORT_PATH, 0, 0, &bucket), WM_OK);
+    assert_true(bucket.up_to_s == ldexp(1e-6, 20) && bucket.calls == 1);
+    assert_int_equal(wm_report_bucket(&made, WM_REPORT_PATH, 0, 1, &bucket), WM_OK);
+    assert_true(isinf(bucket.up_to_s) && bucket.calls == 1);
+    assert_int_equal(wm_report_bucket(&made, WM_REPORT_PATH, 0, 2, &bucket), WM_ENOENT);
+    assert_int_equal(wm_report_bucket(&made, WM_REPORT_PATH, 1, 0, &bucket), WM_ENOENT);
+    assert_int_equal(wm_report_bucket(&made, WM_REPORT_PATH, 2, 0, &bucket), WM_ENOENT);
+    assert_int_equal(wm_report_bucket(&made, WM_REPORT_GPU, 0, 0, &bucket), WM_ENOENT);
+}
+
+static void test_usage(void **state)
+{
+    struct wm_report_usage usage;
+
+    (void)state;
+    assert_int_equal(wm_report_usage(&made, WM_REPORT_REGION, 0, 0, &usage), WM_OK);
+    assert_string_equal(usage.name, "system_ram");
+    assert_true(usage.count == 7 && usage.min == 5 && usage.max == 9 && usage.mean == 6);
+    assert_true(fabs(usage.std - 2) < 1e-9);
+    assert_int_equal(wm_report_usage(&made, WM_REPORT_REGION, 0, 1, &usage), WM_ENOENT);
+    assert_int_equal(wm_report_usage(&made, WM_REPORT_REGION, 1, 0, &usage), WM_ENOENT);
+    assert_int_equal(wm_report_usage(&made, WM_REPORT_RUN, 0, 0, &usage), WM_ENOENT);
+}
+
 static void test_devices(void **state)
 {
     struct wm_report_device device;
@@ -364,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_figures),     cmocka_unit_test(test_no_such_figure),
         cmocka_unit_test(test_all_figures), cmocka_unit_test(test_find),
         cmocka_unit_test(test_run),         cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_buckets),     cmocka_unit_test(test_usage),
         cmocka_unit_test(test_devices),     cmocka_unit_test(test_processes),
         cmocka_unit_test(test_counts),
     };
