@@ -61,6 +61,20 @@ const struct wm_source_traits *wm_source_traits(const char *name)
     return ops ? &ops->traits : &foreign;
 }
 
+enum wm_reading_state wm_reading_state_of(int status)
+{
+    switch (status) {
+    case WM_OK:
+        return WM_READING_OK;
+    case WM_ENOENT:
+        return WM_READING_UNSUPPORTED;
+    case WM_EACCES:
+        return WM_READING_DENIED;
+    default:
+        return WM_READING_FAILED;
+    }
+}
+
 static void advise_file(const struct wm_source_file *file,
                         const struct wm_source_case *asked)
 {

@@ -210,20 +210,6 @@ static int read_watts(struct battery *battery, double *ret_watts)
     return WM_OK;
 }
 
-static enum wm_reading_state state_of(int status)
-{
-    switch (status) {
-    case WM_OK:
-        return WM_READING_OK;
-    case WM_ENOENT:
-        return WM_READING_UNSUPPORTED;
-    case WM_EACCES:
-        return WM_READING_DENIED;
-    default:
-        return WM_READING_FAILED;
-    }
-}
-
 static int battery_read(void *state, struct wm_reading *readings, struct wm_error *err)
 {
     struct batteries *all = state;
@@ -234,7 +220,7 @@ static int battery_read(void *state, struct wm_reading *readings, struct wm_erro
 
         battery->err.text[0] = '\0';
         readings[i] = (struct wm_reading) { .when_ns = wm_clock_monotonic_ns() };
-        readings[i].state = state_of(read_watts(battery, &readings[i].value));
+        readings[i].state = wm_reading_state_of(read_watts(battery, &readings[i].value));
     }
     return WM_OK;
 }

@@ -199,11 +199,8 @@ static void look_at_cpus(struct estimate *estimate, int64_t now_ns)
     struct wm_reading *seen = &estimate->seen;
 
     estimate->err.text[0] = '\0';
-    int status = read_cpu(estimate, now_ns, &seen->value);
     seen->when_ns = now_ns;
-    seen->state = WM_READING_OK;
-    if (status < 0)
-        seen->state = status == WM_EACCES ? WM_READING_DENIED : WM_READING_FAILED;
+    seen->state = wm_reading_state_of(read_cpu(estimate, now_ns, &seen->value));
 }
 
 static struct wm_reading read_cpus(struct estimate *estimate, int64_t now_ns)

@@ -393,14 +393,9 @@ static void take_reading(struct entry *entry, struct wm_rapl_counter *counter,
     if (counter->err.status == WM_OK)
         wm_rapl_total_add(&entry->total, counter->value, when_ns, &counter->err);
     *reading = (struct wm_reading) { .when_ns = when_ns };
-    if (counter->err.status == WM_EACCES) {
-        reading->state = WM_READING_DENIED;
-    } else if (counter->err.status < 0) {
-        reading->state = WM_READING_FAILED;
-    } else {
-        reading->state = WM_READING_OK;
+    reading->state = wm_reading_state_of(counter->err.status);
+    if (reading->state == WM_READING_OK)
         reading->value = wm_rapl_total_joules(&entry->total);
-    }
 }
 
 static int rapl_read(void *state, struct wm_reading *readings, struct wm_error *err)

@@ -150,18 +150,6 @@ static size_t host_get_channels(const void *state, const struct wm_channel **ret
     return host->channel_count;
 }
 
-static enum wm_reading_state state_of(int status)
-{
-    switch (status) {
-    case WM_ENOENT:
-        return WM_READING_UNSUPPORTED;
-    case WM_EACCES:
-        return WM_READING_DENIED;
-    default:
-        return WM_READING_FAILED;
-    }
-}
-
 static void set_value(struct host *host, struct wm_reading *readings, size_t channel,
                       double value)
 {
@@ -174,7 +162,7 @@ static void set_failure(struct host *host, struct wm_reading *readings, size_t c
                         int status, const char *why)
 {
     readings[channel].value = 0;
-    readings[channel].state = state_of(status);
+    readings[channel].state = wm_reading_state_of(status);
     host->whys[channel] = why;
 }
 

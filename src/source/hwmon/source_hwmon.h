@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_hwmon.h - the parts of the hwmon source: the sensors that a machine has,
- * what their drivers mean by them, and what they say.
+ * source_hwmon.h - the parts of the hwmon source: which sensors a machine has, and what
+ * they say.
  */
 #ifndef WM_SOURCE_HWMON_H
 #define WM_SOURCE_HWMON_H
@@ -53,9 +53,9 @@ typedef int wm_hwmon_find(DIR *folder, const char *path, struct wm_hwmon_sensors
 int wm_hwmon_scan(struct wm_hwmon_sensors *sensors, const char *sysfs, const char *class,
                   const char *prefix, wm_hwmon_find *find, struct wm_error *err);
 
-/* A new sensor at the end of the list, all zero but for descriptors that are not
- * open; NULL where memory is out. The pointer is good until the next. */
-struct wm_hwmon_sensor *wm_hwmon_append(struct wm_hwmon_sensors *sensors);
+/* Copies the sensor to the end of the list, with its descriptors, which are closed where
+ * memory is out (WM_ENOMEM). */
+int wm_hwmon_add(struct wm_hwmon_sensors *sensors, const struct wm_hwmon_sensor *sensor);
 
 /* Closes its files, and takes it off the end of the list. */
 void wm_hwmon_drop_last(struct wm_hwmon_sensors *sensors);
@@ -64,35 +64,21 @@ void wm_hwmon_drop_last(struct wm_hwmon_sensors *sensors);
  * coretemp.10. */
 void wm_hwmon_sort(struct wm_hwmon_sensors *sensors);
 
-/* Two sockets may both have a zone called "x86_pkg_temp". The later ones get their
- * number among equals as a suffix. For a sorted list. */
-void wm_hwmon_tell_apart(struct wm_hwmon_sensors *sensors);
+/* The last name in the target of a link, "" where there is none. */
+void wm_hwmon_link_name(int dir, const char *path, char *name, size_t size);
 
 /* The device behind the folder: "coretemp.0" or "0000:00:18.3", which unlike the
  * number of hwmonN outlasts a reboot; the driver's name where there is no link. */
 void wm_hwmon_name_device(int dir, const char *driver, char *name, size_t size);
 
-/* The sensors of CPU temperature, or of power and energy, sorted and with labels.
- * They are added to `sensors`, which is empty. */
+/* Appends the sensors of CPU temperature, of the best type that there is, and those of
+ * power and energy, which rank behind. A label that ends with '@' is yet to get its
+ * number there. */
+#define WM_HWMON_RANK_POWER 1000
 int wm_hwmon_find_temperatures(struct wm_hwmon_sensors *sensors, const char *sysfs,
                                struct wm_error *err);
 int wm_hwmon_find_power(struct wm_hwmon_sensors *sensors, const char *sysfs,
                         struct wm_error *err);
-
-/* Whether the sensors of power that a driver has belong to another source. */
-bool wm_hwmon_is_elsewhere(const char *driver);
-
-/* Whether the channels of a driver that tells no power are current and voltage of
- * one rail each, up to that number. 0 where they are not, or it is not known. */
-unsigned wm_hwmon_rails(const char *driver);
-
-/* What a driver means by a sensor that it labels so ("" where it does not): its
- * kind, and a label for us. */
-void wm_hwmon_know(const char *driver, const char *label, struct wm_hwmon_sensor *sensor);
-
-/* Gives its own to each whose label ends with '@', and to each that has the same as
- * another. For a sorted list. */
-void wm_hwmon_number_labels(struct wm_hwmon_sensors *sensors);
 
 /* Reads a sensor; sensor->failed tells how it went, and sensor->err why. */
 void wm_hwmon_read(struct wm_hwmon_sensor *sensor, struct wm_reading *ret_reading);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_hwmon_power.c - the sensors of power and energy in the hwmon class.
+ * source_hwmon_power.c - the sensors of power and energy in the hwmon class,
+ * and what their drivers mean by them.
  *
  * See Documentation/hwmon/sysfs-interface.rst of the kernel: powerN_average and
  * powerN_input are microwatts, energyN_input is microjoules since the driver was
  * loaded, currN_input is milliamperes and inN_input millivolts.
  */
-#include <fcntl.h>
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,51 +27,181 @@
 /* amd_energy reads the registers of the CPU, which has new ones each millisecond. */
 #define AMD_ENERGY_PERIOD_NS WM_NS_PER_MS
 
-/* A file that is a sensor: "power", 1, "_average". */
-struct attribute {
-    enum wm_hwmon_quantity quantity;
-    const char *stem; /* "power" */
-    uint64_t number;
-    const char *suffix; /* "_average" */
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What drivers mean by their sensors. Whatever is not in the table is still read, as a
+ * sensor of which nothing more is known. A new driver is one line here.
+ *
+ * A '#' at the end of a label stands for a number, and at the end of a name for the
+ * same one; "*" is any label. '@' at the end of a name is replaced by the sensor's
+ * place among those of that name. Without a name, driver and label make one. */
+static const struct meaning {
+    const char *driver, *label;
+    enum wm_device_kind kind;
+    const char *name;
+} meanings[] = {
+    /* Documentation/hwmon/amd_energy.rst of Linux 5.8 to 5.12, and AMD's own module
+     * since. */
+    { "amd_energy", "Esocket#", WM_DEVICE_CPU, "socket#" },
+    { "amd_energy", "Ecore#", WM_DEVICE_CPU_PART, "core#" },
+
+    /* Grace's firmware, by NVIDIA's "Grace Performance Tuning Guide": the rail of the
+     * CPU's cores; that of the rest of the chip, which is beside it and not in it; the
+     * socket with both of them, its memory and the loss of its regulators; and the
+     * module with its GPU, which is all there is. */
+    { "power_meter", "CPU Power Socket #", WM_DEVICE_CPU, "socket#" },
+    { "power_meter", "SysIO Power Socket #", WM_DEVICE_OTHER, "sysio#" },
+    { "power_meter", "Grace Power Socket #", WM_DEVICE_OTHER, "grace#" },
+    { "power_meter", "Module Power Socket #", WM_DEVICE_PLATFORM, "module#" },
+
+    /* Elsewhere an ACPI meter is the server's. */
+    { "power_meter", "*", WM_DEVICE_PLATFORM, "power_meter" },
+
+    { "apm_xgene", "CPU power", WM_DEVICE_CPU, "socket@" },
+    { "apm_xgene", "IO power", WM_DEVICE_OTHER, "io@" },
+
+    { "fam15h_power", "*", WM_DEVICE_CPU, "socket@" },
+
+    /* What a power supply gives in all, beside its rails. */
+    { "corsairpsu", "power total", WM_DEVICE_PLATFORM, NULL },
+
+    /* NVIDIA's Jetson boards, whose device trees name the rails: what comes in, and
+     * what goes to the CPU or the memory alone. VDD_CPU_CV and VDD_CPU_GPU_CV feed
+     * other things as well. */
+    { "ina3221", "VDD_IN", WM_DEVICE_PLATFORM, NULL },
+    { "ina3221", "POM_5V_IN", WM_DEVICE_PLATFORM, NULL },
+    { "ina3221", "CPU", WM_DEVICE_CPU, NULL },
+    { "ina3221", "POM_5V_CPU", WM_DEVICE_CPU, NULL },
+    { "ina3221", "VDD_SYS_CPU", WM_DEVICE_CPU, NULL },
+    { "ina3221", "VDD_SYS_DDR", WM_DEVICE_DRAM, NULL },
 };
 
-static const struct {
-    enum wm_hwmon_quantity quantity;
-    const char *stem, *suffix;
-} forms[] = {
-    { WM_HWMON_POWER, "power", "_average" },
-    { WM_HWMON_POWER, "power", "_input" },
-    { WM_HWMON_ENERGY, "energy", "_input" },
-    { WM_HWMON_PRODUCT, "curr", "_input" },
-};
-
-static bool parse_attribute(const char *name, struct attribute *ret_attribute)
+/* GPUs, which the source "drm" reads. */
+static bool is_elsewhere(const char *driver)
 {
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        size_t length = strlen(forms[i].stem);
-        const char *end;
-        uint64_t number;
+    static const char *const drivers[] = { "amdgpu", "i915", "nouveau", "radeon", "xe" };
 
-        if (strncmp(name, forms[i].stem, length) != 0 ||
-            !wm_text_u64(name + length, &end, &number) || strcmp(end, forms[i].suffix) != 0)
-            continue;
-        *ret_attribute = (struct attribute) {
-            .quantity = forms[i].quantity,
-            .stem = forms[i].stem,
-            .number = number,
-            .suffix = forms[i].suffix,
-        };
-        return true;
+    for (size_t i = 0; i < ARRAY_LEN(drivers); i++) {
+        if (strcmp(driver, drivers[i]) == 0)
+            return true;
     }
     return false;
 }
 
-static bool is_there(int dir, const char *stem, uint64_t number, const char *suffix)
+/* A driver that leaves it to others to multiply current and voltage. It has three rails;
+ * its further numbers are sums, and voltages of another unit. */
+static unsigned rails_of(const char *driver)
 {
-    char name[48];
+    return strcmp(driver, "ina3221") == 0 ? 3 : 0;
+}
 
-    snprintf(name, sizeof(name), "%s%" PRIu64 "%s", stem, number, suffix);
-    return faccessat(dir, name, F_OK, 0) == 0;
+/* `ret_number` gets what the '#' stands for, "" where there is none. */
+static bool fits(const char *pattern, const char *label, const char **ret_number)
+{
+    size_t length = strlen(pattern);
+    const char *end;
+    uint64_t number;
+
+    *ret_number = "";
+    if (strcmp(pattern, "*") == 0)
+        return true;
+    if (pattern[length - 1] != '#')
+        return strcmp(pattern, label) == 0;
+    if (strncmp(pattern, label, length - 1) != 0)
+        return false;
+    *ret_number = label + length - 1;
+    return strlen(*ret_number) <= 4 && wm_text_u64(*ret_number, &end, &number) &&
+           *end == '\0';
+}
+
+/* Names columns: letters, digits and '_' only, nothing of it twice. */
+static void make_name(const char *driver, const char *label, char *name, size_t size)
+{
+    char text[128];
+    size_t used = 0;
+
+    snprintf(text, sizeof(text), "%s_%s", driver, label);
+    for (const char *at = text; *at && used + 1 < size; at++) {
+        unsigned char letter = (unsigned char)*at;
+        if (letter < 0x80 && isalnum(letter))
+            name[used++] = (char)tolower(letter);
+        else if (used > 0 && name[used - 1] != '_')
+            name[used++] = '_';
+    }
+    while (used > 0 && name[used - 1] == '_')
+        used--;
+    name[used] = '\0';
+    if (used == 0)
+        snprintf(name, size, "sensor");
+}
+
+/* What a driver means by a sensor that it labels so ("" where it does not): its
+ * kind, and a label for us. */
+static void know(const char *driver, const char *label, struct wm_hwmon_sensor *sensor)
+{
+    const char *number;
+
+    sensor->device_kind = WM_DEVICE_OTHER;
+    make_name(driver, label, sensor->label, sizeof(sensor->label));
+    for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
+        const struct meaning *meaning = &meanings[i];
+        if (strcmp(meaning->driver, driver) != 0 || !fits(meaning->label, label, &number))
+            continue;
+        sensor->device_kind = meaning->kind;
+        if (meaning->name)
+            snprintf(sensor->label, sizeof(sensor->label), "%.*s%s",
+                     (int)strcspn(meaning->name, "#"), meaning->name, number);
+        return;
+    }
+}
+
+/* A file that is a sensor: "power", 1, "_average". */
+struct attribute {
+    enum wm_hwmon_quantity quantity;
+    const char *stem, *suffix; /* "power", "_average" */
+    uint64_t number;
+};
+
+static bool parse_attribute(const char *name, struct attribute *ret_attribute)
+{
+    static const struct attribute forms[] = {
+        { WM_HWMON_POWER, "power", "_average", 0 },
+        { WM_HWMON_POWER, "power", "_input", 0 },
+        { WM_HWMON_ENERGY, "energy", "_input", 0 },
+        { WM_HWMON_PRODUCT, "curr", "_input", 0 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        size_t length = strlen(forms[i].stem);
+        const char *end;
+
+        *ret_attribute = forms[i];
+        if (strncmp(name, forms[i].stem, length) == 0 &&
+            wm_text_u64(name + length, &end, &ret_attribute->number) &&
+            strcmp(end, forms[i].suffix) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "power1_average"; a file's name beside an attribute's. */
+struct name {
+    char text[64];
+};
+
+static struct name name_of(const char *stem, const struct attribute *attribute,
+                           const char *suffix)
+{
+    struct name name;
+
+    snprintf(name.text, sizeof(name.text), "%s%" PRIu64 "%s", stem, attribute->number,
+             suffix);
+    return name;
+}
+
+static bool is_there(int dir, struct name name)
+{
+    return faccessat(dir, name.text, F_OK, 0) == 0;
 }
 
 /* Whether it is a sensor of its own. Of a sensor that has both, the average: what
@@ -80,11 +211,11 @@ static bool counts(int dir, const struct attribute *attribute, unsigned rails)
     switch (attribute->quantity) {
     case WM_HWMON_POWER:
         return strcmp(attribute->suffix, "_average") == 0 ||
-               !is_there(dir, "power", attribute->number, "_average");
+               !is_there(dir, name_of("power", attribute, "_average"));
     case WM_HWMON_PRODUCT:
         return attribute->number >= 1 && attribute->number <= rails &&
-               is_there(dir, "in", attribute->number, "_input") &&
-               !is_there(dir, "power", attribute->number, "_input");
+               is_there(dir, name_of("in", attribute, "_input")) &&
+               !is_there(dir, name_of("power", attribute, "_input"));
     default:
         return true;
     }
@@ -96,19 +227,14 @@ static bool counts(int dir, const struct attribute *attribute, unsigned rails)
 static void read_label(int dir, const struct attribute *attribute, char *label, size_t size)
 {
     const char *stem = attribute->quantity == WM_HWMON_PRODUCT ? "in" : attribute->stem;
-    char name[48], chip[32];
+    char chip[32];
 
-    snprintf(name, sizeof(name), "%s%" PRIu64 "_label", stem, attribute->number);
-    wm_file_read_line(dir, name, label, size);
-    if (label[0] != '\0')
-        return;
-    snprintf(name, sizeof(name), "%s%" PRIu64 "_oem_info", stem, attribute->number);
-    wm_file_read_line(dir, name, label, size);
-    if (label[0] != '\0')
+    if (wm_file_read_line(dir, name_of(stem, attribute, "_label").text, label, size) ||
+        wm_file_read_line(dir, name_of(stem, attribute, "_oem_info").text, label, size))
         return;
     wm_file_read_line(dir, "label", chip, sizeof(chip));
-    snprintf(label, size, "%s%s%s%" PRIu64, chip, chip[0] ? " " : "", attribute->stem,
-             attribute->number);
+    snprintf(label, size, "%s%s%s", chip, chip[0] ? " " : "",
+             name_of(attribute->stem, attribute, "").text);
 }
 
 /* Milliseconds in a file; 0 where nothing of use is in there. */
@@ -127,22 +253,11 @@ static int64_t read_period(int dir, const char *name)
 
 static int64_t period_of(int dir, const char *driver, const struct attribute *attribute)
 {
-    char name[64];
-
     if (strcmp(driver, "amd_energy") == 0)
         return AMD_ENERGY_PERIOD_NS;
-    snprintf(name, sizeof(name), "%s%" PRIu64 "_average_interval", attribute->stem,
-             attribute->number);
-    int64_t period_ns = read_period(dir, name);
+    int64_t period_ns =
+        read_period(dir, name_of(attribute->stem, attribute, "_average_interval").text);
     return period_ns > 0 ? period_ns : read_period(dir, "update_interval");
-}
-
-static int open_number(int dir, const char *stem, uint64_t number, const char *suffix)
-{
-    char name[48];
-
-    snprintf(name, sizeof(name), "%s%" PRIu64 "%s", stem, number, suffix);
-    return wm_file_open_at(dir, name);
 }
 
 struct chip {
@@ -155,30 +270,29 @@ struct chip {
 static int add_sensor(const struct chip *chip, const struct attribute *attribute,
                       struct wm_hwmon_sensors *sensors)
 {
+    struct name value = name_of(attribute->stem, attribute, attribute->suffix);
+    struct wm_hwmon_sensor sensor = { .quantity = attribute->quantity,
+                                      .rank = WM_HWMON_RANK_POWER,
+                                      .volts_fd = -EBADF };
     char label[64];
-    struct wm_hwmon_sensor *sensor = wm_hwmon_append(sensors);
-    if (!sensor)
-        return WM_ENOMEM;
 
     read_label(chip->dir, attribute, label, sizeof(label));
-    sensor->quantity = attribute->quantity;
-    wm_hwmon_know(chip->driver, label, sensor);
-    snprintf(sensor->identity, sizeof(sensor->identity), "%s/%s", chip->device, label);
-    sensor->is_sample = attribute->quantity != WM_HWMON_ENERGY &&
-                        strcmp(attribute->suffix, "_average") != 0;
-    sensor->period_ns = period_of(chip->dir, chip->driver, attribute);
-    snprintf(sensor->path, sizeof(sensor->path), "%s/%s%" PRIu64 "%s", chip->path,
-             attribute->stem, attribute->number, attribute->suffix);
-    sensor->fd =
-        open_number(chip->dir, attribute->stem, attribute->number, attribute->suffix);
+    know(chip->driver, label, &sensor);
+    snprintf(sensor.identity, sizeof(sensor.identity), "%s/%s", chip->device, label);
+    sensor.is_sample = attribute->quantity != WM_HWMON_ENERGY &&
+                       strcmp(attribute->suffix, "_average") != 0;
+    sensor.period_ns = period_of(chip->dir, chip->driver, attribute);
+    snprintf(sensor.path, sizeof(sensor.path), "%s/%s", chip->path, value.text);
+    sensor.fd = wm_file_open_at(chip->dir, value.text);
     if (attribute->quantity == WM_HWMON_PRODUCT)
-        sensor->volts_fd = open_number(chip->dir, "in", attribute->number, "_input");
-    return WM_OK;
+        sensor.volts_fd =
+            wm_file_open_at(chip->dir, name_of("in", attribute, "_input").text);
+    return wm_hwmon_add(sensors, &sensor);
 }
 
 static int add_sensors(const struct chip *chip, struct wm_hwmon_sensors *sensors)
 {
-    unsigned rails = wm_hwmon_rails(chip->driver);
+    unsigned rails = rails_of(chip->driver);
     struct attribute attribute;
     struct dirent *entry;
     int status = WM_OK;
@@ -196,16 +310,14 @@ static int add_sensors(const struct chip *chip, struct wm_hwmon_sensors *sensors
     return status;
 }
 
-/* The class of the device behind the folder: batteries tell what they have here a
+/* By the class of the device behind the folder: batteries tell what they have here a
  * second time. */
 static bool is_battery(int dir)
 {
-    char target[PATH_MAX];
-    ssize_t length = readlinkat(dir, "device/subsystem", target, sizeof(target) - 1);
+    char class[32];
 
-    target[length > 0 ? length : 0] = '\0';
-    const char *slash = strrchr(target, '/');
-    return strcmp(slash ? slash + 1 : target, "power_supply") == 0;
+    wm_hwmon_link_name(dir, "device/subsystem", class, sizeof(class));
+    return strcmp(class, "power_supply") == 0;
 }
 
 /* Some drivers, the ACPI meter among them, have their files in the folder of the
@@ -218,8 +330,7 @@ static int find_in_hwmon(DIR *folder, const char *path, struct wm_hwmon_sensors 
     wm_file_read_line(chip.dir, "name", chip.driver, sizeof(chip.driver));
     if (chip.driver[0] == '\0')
         wm_file_read_line(chip.dir, "device/name", chip.driver, sizeof(chip.driver));
-    if (chip.driver[0] == '\0' || wm_hwmon_is_elsewhere(chip.driver) ||
-        is_battery(chip.dir))
+    if (chip.driver[0] == '\0' || is_elsewhere(chip.driver) || is_battery(chip.dir))
         return WM_OK;
     wm_hwmon_name_device(chip.dir, chip.driver, chip.device, sizeof(chip.device));
 
@@ -239,11 +350,5 @@ static int find_in_hwmon(DIR *folder, const char *path, struct wm_hwmon_sensors 
 int wm_hwmon_find_power(struct wm_hwmon_sensors *sensors, const char *sysfs,
                         struct wm_error *err)
 {
-    int status = wm_hwmon_scan(sensors, sysfs, "hwmon", "hwmon", find_in_hwmon, err);
-    if (status < 0)
-        return status;
-    wm_hwmon_sort(sensors);
-    wm_hwmon_tell_apart(sensors);
-    wm_hwmon_number_labels(sensors);
-    return WM_OK;
+    return wm_hwmon_scan(sensors, sysfs, "hwmon", "hwmon", find_in_hwmon, err);
 }

@@ -45,24 +45,28 @@ int wm_hwmon_scan(struct wm_hwmon_sensors *sensors, const char *sysfs, const cha
     return status < 0 ? wm_fail(err, status, "hwmon: out of memory") : WM_OK;
 }
 
-struct wm_hwmon_sensor *wm_hwmon_append(struct wm_hwmon_sensors *sensors)
+static void close_files(const struct wm_hwmon_sensor *sensor)
 {
-    if (wm_array_reserve(&sensors->list, sensors->count, &sensors->room,
-                         sizeof(*sensors->list)) < 0)
-        return NULL;
-    struct wm_hwmon_sensor *sensor = &sensors->list[sensors->count++];
-    *sensor = (struct wm_hwmon_sensor) { .fd = -EBADF, .volts_fd = -EBADF };
-    return sensor;
-}
-
-void wm_hwmon_drop_last(struct wm_hwmon_sensors *sensors)
-{
-    struct wm_hwmon_sensor *sensor = &sensors->list[--sensors->count];
-
     if (sensor->fd >= 0)
         close(sensor->fd);
     if (sensor->volts_fd >= 0)
         close(sensor->volts_fd);
+}
+
+int wm_hwmon_add(struct wm_hwmon_sensors *sensors, const struct wm_hwmon_sensor *sensor)
+{
+    if (wm_array_reserve(&sensors->list, sensors->count, &sensors->room,
+                         sizeof(*sensors->list)) < 0) {
+        close_files(sensor);
+        return WM_ENOMEM;
+    }
+    sensors->list[sensors->count++] = *sensor;
+    return WM_OK;
+}
+
+void wm_hwmon_drop_last(struct wm_hwmon_sensors *sensors)
+{
+    close_files(&sensors->list[--sensors->count]);
 }
 
 static int compare_sensors(const void *left, const void *right)
@@ -81,33 +85,22 @@ void wm_hwmon_sort(struct wm_hwmon_sensors *sensors)
         qsort(sensors->list, sensors->count, sizeof(*sensors->list), compare_sensors);
 }
 
-/* From the end, so that those before are still equal. */
-void wm_hwmon_tell_apart(struct wm_hwmon_sensors *sensors)
+void wm_hwmon_link_name(int dir, const char *path, char *name, size_t size)
 {
-    for (size_t i = sensors->count; i-- > 1;) {
-        char *identity = sensors->list[i].identity;
-        size_t length = strlen(identity);
-        size_t equals = 0;
+    char target[PATH_MAX];
+    ssize_t length = readlinkat(dir, path, target, sizeof(target) - 1);
 
-        for (size_t j = i; j-- > 0 && strcmp(sensors->list[j].identity, identity) == 0;)
-            equals++;
-        if (equals > 0)
-            snprintf(identity + length, sizeof(sensors->list[i].identity) - length, ".%zu",
-                     equals);
-    }
+    target[length > 0 ? length : 0] = '\0';
+    const char *slash = strrchr(target, '/');
+    const char *base = slash ? slash + 1 : target;
+    wm_text_utf8(name, size, base, strlen(base));
 }
 
 /* Behind a mirrored thermal zone stands another number that changes,
  * "thermal_zoneN". */
 void wm_hwmon_name_device(int dir, const char *driver, char *name, size_t size)
 {
-    char target[PATH_MAX];
-    ssize_t length = readlinkat(dir, "device", target, sizeof(target) - 1);
-
-    target[length > 0 ? length : 0] = '\0';
-    const char *slash = strrchr(target, '/');
-    const char *base = slash ? slash + 1 : target;
-    if (base[0] == '\0' || strncmp(base, "thermal_zone", strlen("thermal_zone")) == 0)
-        base = driver;
-    wm_text_utf8(name, size, base, strlen(base));
+    wm_hwmon_link_name(dir, "device", name, size);
+    if (name[0] == '\0' || strncmp(name, "thermal_zone", strlen("thermal_zone")) == 0)
+        snprintf(name, size, "%s", driver);
 }

@@ -26,7 +26,7 @@
 
 /* Drivers of CPU sensors, best first, and how the labels of their sensors
  * start, best first. A new driver is one line here. */
-static const struct chip {
+static const struct type {
     const char *name;
     const char *labels[MAX_LABELS];
     int64_t period_ns;
@@ -49,27 +49,17 @@ static const struct chip {
     { "soc_thermal", { NO_LABEL }, 0 },
 };
 
-/* Types of thermal zones that are a CPU, best first; '-' and capitals make no
- * difference. Not "acpitz", which may be anywhere on the board. */
-static const char *const zones[] = {
-    "x86_pkg_temp", "cpu_thermal",     "cpu_therm",
-    "cpu0_thermal", "package_thermal", "soc_thermal",
+/* Types of thermal zones that are a CPU, best first. Not "acpitz", which may be
+ * anywhere on the board. */
+static const struct type zones[] = {
+    { .name = "x86_pkg_temp" }, { .name = "cpu_thermal" },     { .name = "cpu_therm" },
+    { .name = "cpu0_thermal" }, { .name = "package_thermal" }, { .name = "soc_thermal" },
 };
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
-static size_t find_chip(const char *name)
-{
-    size_t i;
-
-    for (i = 0; i < ARRAY_LEN(chips); i++) {
-        if (strcmp(chips[i].name, name) == 0)
-            break;
-    }
-    return i;
-}
-
-static bool same_type(const char *ours, const char *theirs)
+/* In thermal zones '-' and capitals make no difference; drivers have neither. */
+static bool same_name(const char *ours, const char *theirs)
 {
     for (; *ours && *theirs; ours++, theirs++) {
         int letter = *theirs == '-' ? '_' : tolower((unsigned char)*theirs);
@@ -79,19 +69,18 @@ static bool same_type(const char *ours, const char *theirs)
     return *ours == *theirs;
 }
 
-static size_t find_zone(const char *type)
+/* The place of a name in the list; its length if it has none there. */
+static size_t rank_name(const struct type *types, size_t count, const char *name)
 {
-    size_t i;
+    size_t i = 0;
 
-    for (i = 0; i < ARRAY_LEN(zones); i++) {
-        if (same_type(zones[i], type))
-            break;
-    }
+    while (i < count && !same_name(types[i].name, name))
+        i++;
     return i;
 }
 
 /* The place of a label in the chip's list; MAX_LABELS if it has none there. */
-static size_t rank_label(const struct chip *chip, const char *label)
+static size_t rank_label(const struct type *chip, const char *label)
 {
     for (size_t i = 0; i < MAX_LABELS && chip->labels[i]; i++) {
         const char *start = chip->labels[i];
@@ -111,7 +100,7 @@ static bool parse_input_name(const char *name, uint64_t *ret_number)
 }
 
 /* The best sensor of a chip, by its label; among equals the lowest number. */
-static bool find_best(DIR *folder, const struct chip *chip, uint64_t *ret_number,
+static bool find_best(DIR *folder, const struct type *chip, uint64_t *ret_number,
                       char *ret_label, size_t label_size)
 {
     size_t best = MAX_LABELS;
@@ -140,60 +129,47 @@ static bool find_best(DIR *folder, const struct chip *chip, uint64_t *ret_number
     return best < MAX_LABELS;
 }
 
-/* Opens the file `value` for the last sensor of the list, which is dropped where
- * there is no such file. */
-static void open_value(struct wm_hwmon_sensors *sensors, int dir, const char *path,
-                       const char *value)
+/* With the file `value` of that folder, where there is such a file. */
+static int add_sensor(struct wm_hwmon_sensors *sensors, struct wm_hwmon_sensor *sensor,
+                      int dir, const char *path, const char *value)
 {
-    struct wm_hwmon_sensor *sensor = &sensors->list[sensors->count - 1];
-
     sensor->quantity = WM_HWMON_TEMPERATURE;
     sensor->device_kind = WM_DEVICE_CPU;
+    sensor->volts_fd = -EBADF;
     sensor->fd = wm_file_open_at(dir, value);
     snprintf(sensor->path, sizeof(sensor->path), "%s/%s", path, value);
-    if (sensor->fd == -ENOENT)
-        wm_hwmon_drop_last(sensors);
+    snprintf(sensor->label, sizeof(sensor->label), "cpu_package@");
+    return sensor->fd == -ENOENT ? WM_OK : wm_hwmon_add(sensors, sensor);
 }
 
 static int find_in_hwmon(DIR *folder, const char *path, struct wm_hwmon_sensors *sensors)
 {
     char driver[32], device[64], label[64], value[48];
+    struct wm_hwmon_sensor sensor = { 0 };
     uint64_t number;
 
     wm_file_read_line(dirfd(folder), "name", driver, sizeof(driver));
-    size_t rank = find_chip(driver);
-    if (sensors->count == MAX_SENSORS || rank == ARRAY_LEN(chips) ||
-        !find_best(folder, &chips[rank], &number, label, sizeof(label)))
+    sensor.rank = rank_name(chips, ARRAY_LEN(chips), driver);
+    if (sensors->count == MAX_SENSORS || sensor.rank == ARRAY_LEN(chips) ||
+        !find_best(folder, &chips[sensor.rank], &number, label, sizeof(label)))
         return WM_OK;
 
-    struct wm_hwmon_sensor *sensor = wm_hwmon_append(sensors);
-    if (!sensor)
-        return WM_ENOMEM;
     wm_hwmon_name_device(dirfd(folder), driver, device, sizeof(device));
-    snprintf(sensor->identity, sizeof(sensor->identity), "%s/%s", device, label);
-    sensor->rank = rank;
-    sensor->period_ns = chips[rank].period_ns;
+    snprintf(sensor.identity, sizeof(sensor.identity), "%s/%s", device, label);
+    sensor.period_ns = chips[sensor.rank].period_ns;
     snprintf(value, sizeof(value), "temp%" PRIu64 "_input", number);
-    open_value(sensors, dirfd(folder), path, value);
-    return WM_OK;
+    return add_sensor(sensors, &sensor, dirfd(folder), path, value);
 }
 
 static int find_in_zone(DIR *folder, const char *path, struct wm_hwmon_sensors *sensors)
 {
-    char type[160];
+    struct wm_hwmon_sensor sensor = { 0 };
 
-    wm_file_read_line(dirfd(folder), "type", type, sizeof(type));
-    size_t rank = find_zone(type);
-    if (sensors->count == MAX_SENSORS || rank == ARRAY_LEN(zones))
+    wm_file_read_line(dirfd(folder), "type", sensor.identity, sizeof(sensor.identity));
+    sensor.rank = rank_name(zones, ARRAY_LEN(zones), sensor.identity);
+    if (sensors->count == MAX_SENSORS || sensor.rank == ARRAY_LEN(zones))
         return WM_OK;
-
-    struct wm_hwmon_sensor *sensor = wm_hwmon_append(sensors);
-    if (!sensor)
-        return WM_ENOMEM;
-    snprintf(sensor->identity, sizeof(sensor->identity), "%s", type);
-    sensor->rank = rank;
-    open_value(sensors, dirfd(folder), path, "temp");
-    return WM_OK;
+    return add_sensor(sensors, &sensor, dirfd(folder), path, "temp");
 }
 
 int wm_hwmon_find_temperatures(struct wm_hwmon_sensors *sensors, const char *sysfs,
@@ -206,15 +182,11 @@ int wm_hwmon_find_temperatures(struct wm_hwmon_sensors *sensors, const char *sys
     if (status < 0)
         return status;
 
-    /* An order that lasts, and those of the best type: beside the package's sensor,
-     * the one of the whole chip is another quantity. */
+    /* Those of the best type: beside the package's sensor, the one of the whole chip is
+     * another quantity. */
     wm_hwmon_sort(sensors);
     while (sensors->count > 0 &&
            sensors->list[sensors->count - 1].rank != sensors->list[0].rank)
         wm_hwmon_drop_last(sensors);
-    wm_hwmon_tell_apart(sensors);
-    for (size_t i = 0; i < sensors->count; i++)
-        snprintf(sensors->list[i].label, sizeof(sensors->list[i].label), "cpu_package%zu",
-                 i);
     return WM_OK;
 }
