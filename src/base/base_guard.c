@@ -62,6 +62,24 @@ static void destroy(struct wm_guard *guard)
     free(guard);
 }
 
+static int make_units(struct wm_guard *guard, size_t count, struct wm_error *err)
+{
+    struct unit *units = calloc(count + 1, sizeof(*units));
+    struct worker *workers = calloc(count + 1, sizeof(*workers));
+
+    if (!units || !workers) {
+        free(workers);
+        free(units);
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    }
+    free(guard->workers);
+    free(guard->units);
+    guard->workers = workers;
+    guard->units = units;
+    guard->unit_count = count;
+    return WM_OK;
+}
+
 int wm_guard_new(size_t units, void (*call)(void *context, size_t unit),
                  void (*release)(void *context), void *context, struct wm_guard **ret_guard,
                  struct wm_error *err)
@@ -70,15 +88,10 @@ int wm_guard_new(size_t units, void (*call)(void *context, size_t unit),
 
     if (!guard)
         return wm_fail(err, WM_ENOMEM, "out of memory");
-    guard->units = calloc(units + 1, sizeof(*guard->units));
-    guard->workers = calloc(units + 1, sizeof(*guard->workers));
-    if (!guard->units || !guard->workers) {
-        free(guard->workers);
-        free(guard->units);
+    if (make_units(guard, units, err) < 0) {
         free(guard);
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return WM_ENOMEM;
     }
-    guard->unit_count = units;
     guard->call = call;
     guard->release = release;
     guard->context = context;
@@ -185,6 +198,19 @@ static void join_ended(struct wm_guard *guard)
         guard->joined_cpu_ns += worker->cpu_ns;
         worker->is_there = false;
     }
+}
+
+/* The thread, which has nothing to do, ends, as it knows where its units were. */
+int wm_guard_resize(struct wm_guard *guard, size_t units, struct wm_error *err)
+{
+    pthread_mutex_lock(&guard->lock);
+    guard->current = NULL;
+    pthread_cond_signal(&guard->work);
+    while (guard->thread_count > 0)
+        wm_thread_wait(&guard->news, &guard->lock, INT64_MAX);
+    join_ended(guard);
+    pthread_mutex_unlock(&guard->lock);
+    return make_units(guard, units, err);
 }
 
 /* Called with the lock held: the thread goes on when it is let go. */

@@ -38,6 +38,10 @@ int wm_guard_new(size_t units, void (*call)(void *context, size_t unit),
                  void (*release)(void *context), void *context, struct wm_guard **ret_guard,
                  struct wm_error *err);
 
+/* Another number of units, all as new; while no call is under way. WM_ENOMEM leaves
+ * them as they are. */
+int wm_guard_resize(struct wm_guard *guard, size_t units, struct wm_error *err);
+
 /* Begins a round over the units whose call is not under way, and returns 1.
  * Results that nobody took are lost. Does nothing, and returns 0, while a round
  * goes on without hanging, or where all units hang. Fails where no thread could

@@ -17,7 +17,9 @@ static const struct wm_source_ops *const table[] = { WM_SOURCES(WM_SOURCE_ADDRES
 
 enum { TABLE_COUNT = sizeof(table) / sizeof(table[0]) };
 
-/* How long wm_source_read() waits for a driver. */
+/* How long wm_source_open() and wm_source_read() wait for a driver. One that nothing keeps
+ * loaded may take seconds to start. */
+#define OPEN_S 10
 #define PATIENCE_NS WM_NS_PER_S
 
 struct wm_source {
@@ -104,8 +106,9 @@ void wm_source_advise(const char *name, const struct wm_source_case *asked)
         ops->advise(asked);
 }
 
-int wm_source_open(const char *name, const struct wm_source_config *config,
-                   struct wm_source **ret_source, struct wm_error *err)
+int wm_source_open_within(const char *name, const struct wm_source_config *config,
+                          int patience_s, struct wm_source **ret_source,
+                          struct wm_error *err)
 {
     const struct wm_source_config full = wm_source_config_complete(config);
     const struct wm_source_ops *ops = find_ops(name);
@@ -118,7 +121,7 @@ int wm_source_open(const char *name, const struct wm_source_config *config,
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", name);
     source->ops = ops;
 
-    int status = ops->parts ? wm_guarded_open(ops, &full, &source->guarded, err)
+    int status = ops->parts ? wm_guarded_open(ops, &full, patience_s, &source->guarded, err)
                             : ops->open(source->state, &full, err);
     if (status < 0) {
         wm_source_close(source);
@@ -128,6 +131,12 @@ int wm_source_open(const char *name, const struct wm_source_config *config,
     source->channel_count = ops->channels(state_of(source), &source->channels);
     *ret_source = source;
     return WM_OK;
+}
+
+int wm_source_open(const char *name, const struct wm_source_config *config,
+                   struct wm_source **ret_source, struct wm_error *err)
+{
+    return wm_source_open_within(name, config, OPEN_S, ret_source, err);
 }
 
 void wm_source_close(struct wm_source *source)

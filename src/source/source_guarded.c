@@ -33,7 +33,7 @@ struct driver {
     struct wm_source_config config; /* a copy */
     int status;                     /* of open() */
     struct wm_error err;
-    bool handed_over; /* opened, and released by the second guard */
+    bool is_open; /* so that its parts are what is called */
 
     struct wm_reading *readings; /* one per channel */
     struct answer {
@@ -79,6 +79,8 @@ struct wm_guarded {
     struct wm_gpu_process *told;
     size_t told_count, told_room;
     size_t device_count; /* room for so many is always there */
+
+    int64_t opening_cpu_ns;
 };
 
 static void free_driver(struct driver *driver)
@@ -114,30 +116,24 @@ static void close_driver(void *context)
     free_driver(driver);
 }
 
-static void open_driver(void *context, size_t unit)
+static void read_part(struct driver *driver, size_t part)
 {
-    struct driver *driver = context;
-
-    (void)unit;
-    driver->status = driver->ops->open(driver->state, &driver->config, &driver->err);
-}
-
-static void close_unless_handed_over(void *context)
-{
-    struct driver *driver = context;
-
-    if (!driver->handed_over)
-        close_driver(driver);
-}
-
-static void read_driver(void *context, size_t part)
-{
-    struct driver *driver = context;
     struct answer *answer = &driver->answers[part];
 
     answer->asked_ns = wm_clock_monotonic_ns();
     driver->ops->read_part(driver->state, part, driver->readings + answer->first_channel);
     answer->has_hung = wm_clock_monotonic_ns() - answer->asked_ns > WM_GUARD_HANG_NS;
+}
+
+/* The guard's only unit is open() at first. */
+static void call_driver(void *context, size_t part)
+{
+    struct driver *driver = context;
+
+    if (driver->is_open)
+        read_part(driver, part);
+    else
+        driver->status = driver->ops->open(driver->state, &driver->config, &driver->err);
 }
 
 /* Tells GPUs apart, whose channels stand together. */
@@ -188,79 +184,48 @@ static int prepare(struct wm_guarded *guarded, struct wm_error *err)
     guarded->told = calloc(guarded->told_room + 1, sizeof(*guarded->told));
     if (!guarded->told)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", driver->ops->name);
-    return wm_guard_new(guarded->part_count, read_driver, close_driver, driver,
-                        &guarded->guard, err);
+    guarded->opening_cpu_ns = wm_guard_cpu_ns(guarded->guard);
+    int status = wm_guard_resize(guarded->guard, guarded->part_count, err);
+    driver->is_open = status == WM_OK;
+    return status;
 }
 
-static void free_owners_side(struct wm_guarded *guarded)
+static int open_in_time(struct wm_guarded *guarded, int patience_s, struct wm_error *err)
 {
-    for (size_t p = 0; guarded->parts && p < guarded->part_count; p++)
-        free(guarded->parts[p].processes);
-    free(guarded->told);
-    free(guarded->parts);
-    free((void *)guarded->whys);
-    free(guarded->copies);
-    free(guarded);
-}
+    const struct driver *driver = guarded->driver;
 
-static int open_in_time(struct wm_guard *opener, const struct driver *driver,
-                        struct wm_error *err)
-{
-    int status = wm_guard_start(opener, err);
+    int status = wm_guard_start(guarded->guard, err);
     if (status < 0)
         return status;
-    if (!wm_guard_wait(opener, wm_clock_monotonic_ns() + WM_GUARDED_OPEN_NS))
-        return wm_fail(err, WM_EIO, "the driver has not answered for %d s",
-                       (int)(WM_GUARDED_OPEN_NS / WM_NS_PER_S));
+    if (!wm_guard_wait(guarded->guard, wm_clock_monotonic_ns() + patience_s * WM_NS_PER_S))
+        return wm_fail(err, WM_EIO, "the driver has not answered for %d s", patience_s);
     if (driver->status < 0 && err)
         *err = driver->err;
     return driver->status;
 }
 
-/* A thread that has done its work ends soon, and until then it has the driver. */
-static void close_opener(struct wm_guard *opener, bool is_open)
-{
-    bool hangs = wm_guard_busy_since(opener, 0) != 0;
-
-    if (is_open)
-        wm_guard_close(opener, INT64_MAX);
-    else
-        wm_guard_close(opener, wm_clock_monotonic_ns() + (hangs ? 0 : CLOSE_NS));
-}
-
 int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_config *config,
-                    struct wm_guarded **ret_guarded, struct wm_error *err)
+                    int patience_s, struct wm_guarded **ret_guarded, struct wm_error *err)
 {
-    struct wm_guard *opener = NULL;
-    struct driver *driver = NULL;
-
     int status = ops->look ? ops->look(config, err) : WM_OK;
     if (status < 0)
         return status;
     struct wm_guarded *guarded = calloc(1, sizeof(*guarded));
     if (!guarded)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
-    status = new_driver(ops, config, &driver, err);
+    status = new_driver(ops, config, &guarded->driver, err);
     if (status == WM_OK) {
-        status =
-            wm_guard_new(1, open_driver, close_unless_handed_over, driver, &opener, err);
+        status = wm_guard_new(1, call_driver, close_driver, guarded->driver,
+                              &guarded->guard, err);
         if (status < 0)
-            free_driver(driver);
+            free_driver(guarded->driver);
     }
-    if (status < 0) {
-        free(guarded);
-        return status;
-    }
-
-    guarded->driver = driver;
-    status = open_in_time(opener, driver, err);
+    if (status == WM_OK)
+        status = open_in_time(guarded, patience_s, err);
     if (status == WM_OK)
         status = prepare(guarded, err);
-    if (status == WM_OK)
-        driver->handed_over = true;
-    close_opener(opener, status == WM_OK);
     if (status < 0) {
-        free_owners_side(guarded);
+        wm_guarded_close(guarded);
         return status;
     }
     *ret_guarded = guarded;
@@ -269,16 +234,18 @@ int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_conf
 
 void wm_guarded_close(struct wm_guarded *guarded)
 {
-    int64_t patience_ns = CLOSE_NS;
-
     if (!guarded)
         return;
-    for (size_t p = 0; p < guarded->part_count; p++) {
-        if (wm_guard_busy_since(guarded->guard, p) != 0)
-            patience_ns = CLOSE_HANGING_NS;
-    }
-    wm_guard_close(guarded->guard, wm_clock_monotonic_ns() + patience_ns);
-    free_owners_side(guarded);
+    bool is_idle = guarded->guard && wm_guard_wait(guarded->guard, 0);
+    wm_guard_close(guarded->guard,
+                   wm_clock_monotonic_ns() + (is_idle ? CLOSE_NS : CLOSE_HANGING_NS));
+    for (size_t p = 0; guarded->parts && p < guarded->part_count; p++)
+        free(guarded->parts[p].processes);
+    free(guarded->told);
+    free(guarded->parts);
+    free((void *)guarded->whys);
+    free(guarded->copies);
+    free(guarded);
 }
 
 const void *wm_guarded_state(const struct wm_guarded *guarded)
@@ -526,5 +493,5 @@ size_t wm_guarded_gpu_processes(const struct wm_guarded *guarded,
 
 int64_t wm_guarded_cpu_ns(const struct wm_guarded *guarded)
 {
-    return wm_guard_cpu_ns(guarded->guard);
+    return wm_guard_cpu_ns(guarded->guard) - guarded->opening_cpu_ns;
 }

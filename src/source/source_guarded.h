@@ -14,10 +14,9 @@
 
 struct wm_guarded;
 
-/* Opens the backend, and gives up after WM_GUARDED_OPEN_NS. */
-#define WM_GUARDED_OPEN_NS (10LL * 1000 * 1000 * 1000)
+/* Opens the backend, and gives up after `patience_s`. */
 int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_config *config,
-                    struct wm_guarded **ret_guarded, struct wm_error *err);
+                    int patience_s, struct wm_guarded **ret_guarded, struct wm_error *err);
 
 /* Waits a second at most for the driver, and hardly at all for one that hangs
  * already; then the backend is left to the threads that are in it. Accepts NULL. */

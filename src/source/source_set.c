@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/base_guard.h"
 #include "source/gpu/select/source_gpu_lists.h"
 #include "source/source_config.h"
 #include "source/source_ops.h"
@@ -135,97 +134,19 @@ void wm_source_set_drop_last(struct wm_source_set *set)
     wm_source_close(last->source);
 }
 
-/* The thread's until its call is back, and for good where that does not come. */
-struct opening {
-    const char *name;
-    struct wm_source_config config; /* with texts of its own */
-    struct wm_source *source;
-    struct wm_error failure;
-};
-
-static void open_source(void *context, size_t unit)
-{
-    struct opening *opening = context;
-
-    (void)unit;
-    wm_source_open(opening->name, &opening->config, &opening->source, &opening->failure);
-}
-
-static void end_opening(void *context)
-{
-    struct opening *opening = context;
-
-    wm_source_close(opening->source);
-    wm_source_config_release(&opening->config);
-    free(opening);
-}
-
-/* An opening that is under way, as the caller sees it. */
-struct visit {
-    struct opening *opening;
-    struct wm_guard *guard; /* NULL: there is none, and no opening either */
-};
-
-static int begin_visit(struct visit *visit, const char *name,
-                       const struct wm_source_config *config, struct wm_error *err)
-{
-    struct opening *opening = calloc(1, sizeof(*opening));
-
-    if (!opening)
-        return wm_fail(err, WM_ENOMEM, "sources: out of memory");
-    opening->name = name;
-    int status = wm_source_config_copy(config, &opening->config, err);
-    if (status == WM_OK)
-        status = wm_guard_new(1, open_source, end_opening, opening, &visit->guard, err);
-    if (status < 0) {
-        end_opening(opening);
-        return status;
-    }
-    visit->opening = opening;
-    status = wm_guard_start(visit->guard, err);
-    return status < 0 ? status : WM_OK;
-}
-
-static void end_visit(struct wm_source_set *set, struct visit *visit, int64_t deadline_ns,
-                      int patience_s)
-{
-    struct wm_source_member member = { .name = visit->opening->name };
-
-    wm_guard_wait(visit->guard, deadline_ns);
-    bool is_back = wm_guard_take(visit->guard, 0);
-    if (is_back) {
-        member.source = visit->opening->source;
-        member.failure = visit->opening->failure;
-        visit->opening->source = NULL;
-    } else {
-        wm_fail(&member.failure, WM_EIO, "the driver has not answered for %d s",
-                patience_s);
-    }
-    append(set, &member);
-    /* A thread that has done its work ends in a moment. */
-    wm_guard_close(visit->guard, is_back ? INT64_MAX : 0);
-}
-
 int wm_source_set_open_all(struct wm_source_set *set, int patience_s, struct wm_error *err)
 {
-    int64_t deadline_ns = wm_clock_monotonic_ns() + patience_s * WM_NS_PER_S;
-    size_t count = count_names();
-    struct visit *visits = calloc(count, sizeof(*visits));
-    int status = WM_OK;
+    const char *name;
 
-    if (!visits)
-        return wm_fail(err, WM_ENOMEM, "sources: out of memory");
-    for (size_t i = 0; i < count && status == WM_OK; i++)
-        status = begin_visit(&visits[i], wm_source_name(i), &set->config, err);
-    for (size_t i = 0; i < count && visits[i].guard; i++)
-        end_visit(set, &visits[i], deadline_ns, patience_s);
-    for (size_t i = 0; i < set->count && status == WM_OK; i++) {
-        const struct wm_source_member *member = &set->members[i];
-        if (!member->source && member->failure.status == WM_ENOMEM)
-            status = wm_fail(err, WM_ENOMEM, "%s", member->failure.text);
+    for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
+        struct wm_source_member member = { .name = name };
+        int status = wm_source_open_within(name, &set->config, patience_s, &member.source,
+                                           &member.failure);
+        if (status == WM_ENOMEM)
+            return wm_fail(err, WM_ENOMEM, "%s", member.failure.text);
+        append(set, &member);
     }
-    free(visits);
-    return status;
+    return WM_OK;
 }
 
 size_t wm_source_set_count(const struct wm_source_set *set)

@@ -47,10 +47,9 @@ int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_er
 void wm_source_set_drop_last(struct wm_source_set *set);
 
 /* Adds all sources of the list, one after the other in its order, whether they can be
- * opened or not: they are opened side by side, so that a driver that hangs keeps back no
- * other one, and what has not answered after `patience_s` has failed with WM_EIO. Of GPUs
- * each is told the very words of the configuration. Such a set is read source by source,
- * by wm_source_read(), and not in rounds. Fails only for want of memory. */
+ * opened or not: a driver that has not answered after `patience_s` has failed with WM_EIO.
+ * Of GPUs each is told the very words of the configuration. Such a set is read source by
+ * source, by wm_source_read(), and not in rounds. Fails only for want of memory. */
 int wm_source_set_open_all(struct wm_source_set *set, int patience_s, struct wm_error *err);
 
 /* A source of the set. */
