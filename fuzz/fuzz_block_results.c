@@ -15,14 +15,13 @@
 
 static char *print(const struct wm_block_analysis *results, bool details)
 {
-    json_t *root = wm_block_analysis_json(results, details);
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
-    require(root && out);
-    wm_gpu_tracker_json(root, out);
-    json_decref(root);
+    require(out != NULL);
+    require(wm_gpu_tracker_json(wm_block_analysis_json(results, details), out, NULL) ==
+            WM_OK);
     require(fclose(out) == 0);
     return text;
 }
@@ -53,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FILE *out = fopen("/dev/null", "w");
     require(out != NULL);
     wm_view_blocks_text(results, out);
-    require(wm_gpu_tracker_blocks(results, out) == WM_OK);
+    require(wm_gpu_tracker_analysis_text(results, out, NULL) == WM_OK);
     fclose(out);
     again(results, false);
     again(results, true);

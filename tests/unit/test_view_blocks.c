@@ -21,7 +21,6 @@ static char *print(const struct wm_block_analysis *results, enum form form)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    json_t *json = form == GPU_TRACKER_JSON ? wm_block_analysis_json(results, false) : NULL;
 
     assert_non_null(out);
     if (form == TEXT)
@@ -31,10 +30,9 @@ static char *print(const struct wm_block_analysis *results, enum form form)
             wm_view_dump(wm_block_analysis_json(results, true), JSON_INDENT(2), out, NULL),
             WM_OK);
     else if (form == GPU_TRACKER_TEXT)
-        assert_int_equal(wm_gpu_tracker_blocks(results, out), WM_OK);
+        assert_int_equal(wm_gpu_tracker_analysis_text(results, out, NULL), WM_OK);
     else
-        wm_gpu_tracker_json(json, out);
-    json_decref(json);
+        assert_int_equal(wm_gpu_tracker_analysis_json(results, out, NULL), WM_OK);
     fclose(out);
     return text;
 }
@@ -468,7 +466,7 @@ static void test_table(void **state)
         FILE *out = open_memstream(&text, &size);
         assert_non_null(out);
         print_message("  %s\n", table_cases[i].name);
-        assert_int_equal(wm_gpu_tracker_table(&table_cases[i].table, out), WM_OK);
+        assert_int_equal(wm_gpu_tracker_table(&table_cases[i].table, out, NULL), WM_OK);
         fclose(out);
         assert_string_equal(text, table_cases[i].expected);
         free(text);
@@ -521,11 +519,10 @@ static void test_python_json(void **state)
 
     (void)state;
     assert_non_null(out);
-    wm_gpu_tracker_json(root, out);
+    assert_int_equal(wm_gpu_tracker_json(root, out, NULL), WM_OK);
     fclose(out);
     assert_string_equal(printed, expected);
     free(printed);
-    json_decref(root);
 }
 
 static void test_out_of_memory(void **state)

@@ -24,7 +24,8 @@ static void put_statistics(const struct wm_block_figures *figures, double *ret_c
     ret_cells[3] = figures->std;
 }
 
-static int print_usage(const struct wm_block_figures *usage, int indent, FILE *out)
+static int print_usage(const struct wm_block_figures *usage, int indent, FILE *out,
+                       struct wm_error *err)
 {
     const char *names[WM_MEASUREMENT_COUNT];
     double cells[WM_MEASUREMENT_COUNT * STATISTICS];
@@ -41,10 +42,10 @@ static int print_usage(const struct wm_block_figures *usage, int indent, FILE *o
         names[i] = wm_measurement_name((enum wm_measurement)i);
         put_statistics(&usage[i], &cells[i * STATISTICS]);
     }
-    return wm_gpu_tracker_table(&table, out);
+    return wm_gpu_tracker_table(&table, out, err);
 }
 
-static int print_time(const struct wm_block_figures *time, FILE *out)
+static int print_time(const struct wm_block_figures *time, FILE *out, struct wm_error *err)
 {
     double cells[TIME_STATISTICS];
     const struct wm_gpu_tracker_table table = {
@@ -57,7 +58,7 @@ static int print_time(const struct wm_block_figures *time, FILE *out)
 
     put_statistics(time, cells);
     cells[STATISTICS] = time->total;
-    return wm_gpu_tracker_table(&table, out);
+    return wm_gpu_tracker_table(&table, out, err);
 }
 
 static void format_entry(const struct wm_static_entry *entry,
@@ -91,7 +92,7 @@ static void print_static_data(const struct wm_static_data *data, FILE *out)
     }
 }
 
-static int print_block(const struct wm_block_result *block, FILE *out)
+static int print_block(const struct wm_block_result *block, FILE *out, struct wm_error *err)
 {
     static const char format[] = "%*s%-20s %" PRIu64 "\n";
 
@@ -100,23 +101,30 @@ static int print_block(const struct wm_block_result *block, FILE *out)
     fprintf(out, format, BLOCK_INDENT, "", "Num Calls:", block->calls);
     fprintf(out, format, BLOCK_INDENT, "", "Num Non Empty Calls:", block->nonempty_calls);
     fprintf(out, "%*sCompute Time:\n", BLOCK_INDENT, "");
-    int status = print_time(&block->time, out);
+    int status = print_time(&block->time, out, err);
     fprintf(out, "%*sResource Usage:\n", BLOCK_INDENT, "");
     if (status == WM_OK)
-        status = print_usage(block->usage, TIME_TABLE_INDENT, out);
+        status = print_usage(block->usage, TIME_TABLE_INDENT, out, err);
     fputc('\n', out);
     return status;
 }
 
-int wm_gpu_tracker_blocks(const struct wm_block_analysis *results, FILE *out)
+int wm_gpu_tracker_analysis_text(const struct wm_block_analysis *results, FILE *out,
+                                 struct wm_error *err)
 {
     fputs("Overall:\n", out);
-    int status = print_usage(results->overall, OUTER_TABLE_INDENT, out);
+    int status = print_usage(results->overall, OUTER_TABLE_INDENT, out, err);
 
     fputs("Static Data:\n", out);
     print_static_data(&results->static_data, out);
     fputs("Code Block Results:\n", out);
     for (size_t i = 0; i < results->count && status == WM_OK; i++)
-        status = print_block(&results->blocks[i], out);
+        status = print_block(&results->blocks[i], out, err);
     return status;
+}
+
+int wm_gpu_tracker_analysis_json(const struct wm_block_analysis *results, FILE *out,
+                                 struct wm_error *err)
+{
+    return wm_gpu_tracker_json(wm_block_analysis_json(results, false), out, err);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compat_gpu_tracker_comparison.c - a comparison in gpu_tracker's layout and structure. */
+/* compat_gpu_tracker_comparison.c - a comparison in gpu_tracker's layout and structure, and
+ * all of its layouts as forms in which things are printed. */
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/text/base_json.h"
 #include "base/text/base_utf8.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 
@@ -11,36 +13,35 @@
 #define BLOCK_INDENT 12
 #define DEEP_TABLE_INDENT 20
 
-/* A figure's sessions by their values, and a place to print them from. */
+/* The sessions by their values of a figure. */
 struct series {
     const struct wm_compare *compare;
     struct wm_compare_cell *cells; /* by session */
-    size_t *order;
-    const char **names; /* in that order, as the values are */
+    const char **names;            /* by their values, as these are */
     double *values;
 };
 
 static void release(struct series *series)
 {
     free(series->cells);
-    free(series->order);
     free(series->names);
     free(series->values);
 }
 
-static int init(struct series *series, const struct wm_compare *compare)
+/* The release is due in any case. */
+static int init(struct series *series, const struct wm_comparison *comparison,
+                struct wm_error *err)
 {
+    const struct wm_compare *compare = wm_comparison_compare(comparison);
     size_t count = compare->session_count;
 
     *series = (struct series) { .compare = compare,
                                 .cells = calloc(count, sizeof(*series->cells)),
-                                .order = calloc(count, sizeof(*series->order)),
                                 .names = calloc(count, sizeof(*series->names)),
                                 .values = calloc(count, sizeof(*series->values)) };
-    if (series->cells && series->order && series->names && series->values)
+    if (series->cells && series->names && series->values)
         return WM_OK;
-    release(series);
-    return WM_ENOMEM;
+    return wm_fail(err, WM_ENOMEM, "out of memory");
 }
 
 /* What is not known comes last, as with pandas. */
@@ -58,18 +59,17 @@ static void fill(struct series *series, size_t group, unsigned item)
     for (size_t i = 0; i < compare->session_count; i++) {
         size_t at = i;
         double value = series->cells[i].value;
-        for (; at > 0 && is_before(value, series->cells[series->order[at - 1]].value); at--)
-            series->order[at] = series->order[at - 1];
-        series->order[at] = i;
-    }
-    for (size_t i = 0; i < compare->session_count; i++) {
-        series->names[i] = compare->sessions[series->order[i]].name;
-        series->values[i] = series->cells[series->order[i]].value;
+        for (; at > 0 && is_before(value, series->values[at - 1]); at--) {
+            series->names[at] = series->names[at - 1];
+            series->values[at] = series->values[at - 1];
+        }
+        series->names[at] = compare->sessions[i].name;
+        series->values[at] = value;
     }
 }
 
 static int print_series(struct series *series, size_t group, unsigned item, int indent,
-                        FILE *out)
+                        FILE *out, struct wm_error *err)
 {
     fill(series, group, item);
     const struct wm_gpu_tracker_table table = {
@@ -79,7 +79,7 @@ static int print_series(struct series *series, size_t group, unsigned item, int 
         .column_count = series->compare->session_count,
         .cells = series->values,
     };
-    return wm_gpu_tracker_table(&table, out);
+    return wm_gpu_tracker_table(&table, out, err);
 }
 
 /* "Main Ram" of main_ram. */
@@ -96,68 +96,73 @@ static void print_title(unsigned item, FILE *out)
     fputs(":\n", out);
 }
 
-static int print_overall(struct series *series, FILE *out)
+static int print_overall(struct series *series, FILE *out, struct wm_error *err)
 {
     int status = WM_OK;
 
     fputs("Overall Resource Usage:\n", out);
     for (unsigned item = 0; item < WM_MEASUREMENT_COUNT && status == WM_OK; item++) {
         print_title(item, out);
-        status = print_series(series, WM_COMPARE_OVERALL, item, BLOCK_INDENT, out);
+        status = print_series(series, WM_COMPARE_OVERALL, item, BLOCK_INDENT, out, err);
     }
     return status;
 }
 
 static int print_blocks(struct series *series, unsigned item, int indent, int table_indent,
-                        FILE *out)
+                        FILE *out, struct wm_error *err)
 {
     const struct wm_compare *compare = series->compare;
     int status = WM_OK;
 
     for (size_t i = 0; i < compare->group_count && status == WM_OK; i++) {
         fprintf(out, "%*s%s:\n", indent, "", compare->groups[i].label);
-        status = print_series(series, i, item, table_indent, out);
+        status = print_series(series, i, item, table_indent, out, err);
     }
     return status;
 }
 
-int wm_gpu_tracker_comparison(const struct wm_compare *compare, bool is_cli, FILE *out)
+/* `is_cli`: the names of blocks stand at the start of their lines. */
+static int print_text(const struct wm_comparison *comparison, bool is_cli, FILE *out,
+                      struct wm_error *err)
 {
     struct series series;
 
-    if (init(&series, compare) < 0)
-        return WM_ENOMEM;
-    int status = print_overall(&series, out);
+    int status = init(&series, comparison, err);
+    unsigned items = series.compare->group_count > 0 ? WM_MEASUREMENT_COUNT : 0;
+    if (status == WM_OK)
+        status = print_overall(&series, out, err);
     fputs("Code Block Resource Usage:\n", out);
-    for (unsigned item = 0;
-         item < WM_MEASUREMENT_COUNT && status == WM_OK && compare->group_count > 0;
-         item++) {
+    for (unsigned item = 0; item < items && status == WM_OK; item++) {
         print_title(item, out);
-        status =
-            print_blocks(&series, item, is_cli ? 0 : BLOCK_INDENT, DEEP_TABLE_INDENT, out);
+        status = print_blocks(&series, item, is_cli ? 0 : BLOCK_INDENT, DEEP_TABLE_INDENT,
+                              out, err);
     }
     fputs("Code Block Compute Time:\n", out);
     if (status == WM_OK)
         status = print_blocks(&series, WM_COMPARE_TIME, is_cli ? 0 : MEASUREMENT_INDENT,
-                              BLOCK_INDENT, out);
+                              BLOCK_INDENT, out, err);
     release(&series);
     return status;
 }
 
-/* NULL when out of memory, as of all below; what is put in is taken over. */
+static int text(const struct wm_comparison *comparison, FILE *out, struct wm_error *err)
+{
+    return print_text(comparison, true, out, err);
+}
+
+static int api_text(const struct wm_comparison *comparison, FILE *out, struct wm_error *err)
+{
+    return print_text(comparison, false, out, err);
+}
+
+/* NULL when out of memory, as of all below. */
 static json_t *json_series(struct series *series, size_t group, unsigned item)
 {
     json_t *json = json_object();
 
     fill(series, group, item);
-    for (size_t i = 0; json && i < series->compare->session_count; i++) {
-        double value = series->values[i];
-        if (json_object_set_new(json, series->names[i],
-                                isfinite(value) ? json_real(value) : json_null()) != 0) {
-            json_decref(json);
-            json = NULL;
-        }
-    }
+    for (size_t i = 0; i < series->compare->session_count; i++)
+        wm_json_set(&json, series->names[i], wm_json_known(true, series->values[i]));
     return json;
 }
 
@@ -166,51 +171,63 @@ static json_t *json_blocks(struct series *series, unsigned item)
     const struct wm_compare *compare = series->compare;
     json_t *json = json_object();
 
-    for (size_t i = 0; json && i < compare->group_count; i++) {
+    for (size_t i = 0; i < compare->group_count; i++) {
         char *label = wm_text_copy(compare->groups[i].label);
-        if (!label || json_object_set_new(json, label, json_series(series, i, item)) != 0) {
-            json_decref(json);
-            json = NULL;
-        }
+        wm_json_set(&json, label, json_series(series, i, item));
         free(label);
     }
     return json;
 }
 
-static json_t *json_measurements(struct series *series, bool of_blocks)
+/* `items` of the measurements. */
+static json_t *json_measurements(struct series *series, bool of_blocks, unsigned items)
 {
     json_t *json = json_object();
 
-    for (unsigned item = 0; json && item < WM_MEASUREMENT_COUNT; item++) {
-        json_t *value = of_blocks ? json_blocks(series, item)
-                                  : json_series(series, WM_COMPARE_OVERALL, item);
-        if (json_object_set_new(json, wm_compare_item_name(item), value) != 0) {
-            json_decref(json);
-            json = NULL;
-        }
-    }
+    for (unsigned item = 0; item < items; item++)
+        wm_json_set(&json, wm_compare_item_name(item),
+                    of_blocks ? json_blocks(series, item)
+                              : json_series(series, WM_COMPARE_OVERALL, item));
     return json;
 }
 
-json_t *wm_gpu_tracker_comparison_json(const struct wm_compare *compare)
+static int json(const struct wm_comparison *comparison, FILE *out, struct wm_error *err)
 {
+    json_t *root = json_object();
     struct series series;
-    json_t *root = NULL;
 
-    if (init(&series, compare) < 0)
-        return NULL;
-    json_t *overall = json_measurements(&series, false);
-    json_t *usage =
-        compare->group_count > 0 ? json_measurements(&series, true) : json_object();
-    json_t *time = json_blocks(&series, WM_COMPARE_TIME);
+    if (init(&series, comparison, err) == WM_OK) {
+        unsigned items = series.compare->group_count > 0 ? WM_MEASUREMENT_COUNT : 0;
+        wm_json_set(&root, "overall_resource_usage",
+                    json_measurements(&series, false, WM_MEASUREMENT_COUNT));
+        wm_json_set(&root, "code_block_resource_usage",
+                    json_measurements(&series, true, items));
+        wm_json_set(&root, "code_block_compute_time",
+                    json_blocks(&series, WM_COMPARE_TIME));
+    } else {
+        json_decref(root);
+        root = NULL;
+    }
     release(&series);
-
-    if (overall && usage && time)
-        root =
-            json_pack("{s:O, s:O, s:O}", "overall_resource_usage", overall,
-                      "code_block_resource_usage", usage, "code_block_compute_time", time);
-    json_decref(overall);
-    json_decref(usage);
-    json_decref(time);
-    return root;
+    return wm_gpu_tracker_json(root, out, err);
 }
+
+/* Of `gpu-tracker sub-track`, as the documents of the command print it. */
+const struct wm_print_format wm_gpu_tracker_print = {
+    .name = "gpu-tracker",
+    .report = wm_gpu_tracker_report_text,
+    .analysis = wm_gpu_tracker_analysis_text,
+    .comparison = text,
+};
+
+const struct wm_print_format wm_gpu_tracker_print_api = {
+    .name = "gpu-tracker-api",
+    .comparison = api_text,
+};
+
+const struct wm_print_format wm_gpu_tracker_print_json = {
+    .name = "gpu-tracker-json",
+    .report = wm_gpu_tracker_report_json,
+    .analysis = wm_gpu_tracker_analysis_json,
+    .comparison = json,
+};

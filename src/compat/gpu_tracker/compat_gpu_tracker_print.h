@@ -10,19 +10,15 @@
 
 #include "view/view.h"
 
-/* A report in gpu_tracker's structure, from which its text is made as well. The caller's;
- * NULL when out of memory. */
-json_t *wm_gpu_tracker_report(const struct wm_report *report, const struct wm_units *units);
-void wm_gpu_tracker_report_text(json_t *root, FILE *out);
-
-/* As gpu_tracker's str() of it, line end and all. */
-int wm_gpu_tracker_blocks(const struct wm_block_analysis *results, FILE *out);
-
-/* The same. `is_cli`: the names of blocks stand at the start of their lines. */
-int wm_gpu_tracker_comparison(const struct wm_compare *compare, bool is_cli, FILE *out);
-
-/* gpu_tracker's structure. The caller's; NULL when out of memory. */
-json_t *wm_gpu_tracker_comparison_json(const struct wm_compare *compare);
+/* The members of the formats; text is as gpu_tracker's str() has it, line end and all. */
+int wm_gpu_tracker_report_text(const struct wm_report *report, const struct wm_units *units,
+                               FILE *out, struct wm_error *err);
+int wm_gpu_tracker_report_json(const struct wm_report *report, const struct wm_units *units,
+                               FILE *out, struct wm_error *err);
+int wm_gpu_tracker_analysis_text(const struct wm_block_analysis *results, FILE *out,
+                                 struct wm_error *err);
+int wm_gpu_tracker_analysis_json(const struct wm_block_analysis *results, FILE *out,
+                                 struct wm_error *err);
 
 /* A table of numbers, each with six decimals, less the zeros that all of its column end in,
  * one stays; a blank stands in the place of its sign. */
@@ -35,7 +31,8 @@ struct wm_gpu_tracker_table {
     const double *cells; /* row after row; NAN is printed as NaN */
 };
 
-int wm_gpu_tracker_table(const struct wm_gpu_tracker_table *table, FILE *out);
+int wm_gpu_tracker_table(const struct wm_gpu_tracker_table *table, FILE *out,
+                         struct wm_error *err);
 
 /* Enough for the largest double with six decimals. */
 #define WM_GPU_TRACKER_NUMBER_SIZE 328
@@ -52,7 +49,8 @@ int wm_gpu_tracker_decimals(double value);
 /* What Python's repr() makes of a finite float: 1.0, 16.376, 2.867e-05, 1e+16. */
 void wm_python_number(char text[WM_PYTHON_NUMBER_SIZE], double value);
 
-/* As Python's json.dumps(..., indent=1) writes it, without a line end, as there. */
-void wm_gpu_tracker_json(const json_t *root, FILE *out);
+/* As Python's json.dumps(..., indent=1) writes it, without a line end, as there. Takes
+ * `root` over; NULL is out of memory. */
+int wm_gpu_tracker_json(json_t *root, FILE *out, struct wm_error *err);
 
 #endif

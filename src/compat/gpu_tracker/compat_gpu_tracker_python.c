@@ -1,90 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compat_gpu_tracker_python.c - JSON as Python's json.dumps(..., indent=1) writes it. */
-#include "compat/gpu_tracker/compat_gpu_tracker_print.h"
-
+/* compat_gpu_tracker_python.c - numbers as pandas and Python write them, and JSON as
+ * Python's json.dumps(..., indent=1) does. */
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text/base_number.h"
+#include "compat/gpu_tracker/compat_gpu_tracker_print.h"
+
+#define MOST_DECIMALS 6
 
 /* Python writes an exponent below 1e-4 and from 1e16 on. */
 #define LEAST_FIXED (-4)
-#define MOST_FIXED 16
+#define LEAST_EXPONENT 16
 
-/* Digits without a point, and where it stands: 0 is before the first one. */
-struct decimal {
-    char digits[WM_NUMBER_SIZE];
-    int count, point;
-};
+/* So many digits behind the first one tell any two doubles apart. */
+#define MOST_DIGITS 16
 
-static struct decimal decimal_of(const char *text)
+/* The locale's decimal point may be any string; between the digits there is nothing
+ * else. */
+static void put_point(char *text)
 {
-    struct decimal decimal = { .count = 0 };
-    bool past_point = false;
+    char *end = text;
+    bool in_point = false;
 
-    for (; *text && *text != 'e'; text++) {
-        if (*text == '.') {
-            past_point = true;
-            continue;
-        }
-        if (*text != '0' || decimal.count > 0)
-            decimal.digits[decimal.count++] = *text;
-        else if (past_point)
-            decimal.point--; /* zeros before the first digit */
-        if (!past_point && decimal.count > 0)
-            decimal.point++;
+    for (const char *c = text; *c; c++) {
+        bool plain = strchr("0123456789+-e ", *c) != NULL;
+        if (plain)
+            *end++ = *c;
+        else if (!in_point)
+            *end++ = '.';
+        in_point = !plain;
     }
-    if (*text == 'e')
-        decimal.point += (int)strtol(text + 1, NULL, 10);
-    while (decimal.count > 1 && decimal.digits[decimal.count - 1] == '0')
-        decimal.count--;
-    return decimal;
+    *end = '\0';
 }
 
-static char digit_at(const struct decimal *decimal, int index)
+void wm_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], double value,
+                           int decimals)
 {
-    return index >= 0 && index < decimal->count ? decimal->digits[index] : '0';
+    if (isnan(value)) {
+        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, "NaN");
+    } else if (isinf(value)) {
+        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, value < 0 ? "-inf" : " inf");
+    } else {
+        /* Six first: rounded once, and then cut where zeros are. */
+        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, "% .*f", MOST_DECIMALS, value);
+        put_point(text);
+        text[strlen(text) - (size_t)(MOST_DECIMALS - decimals)] = '\0';
+    }
 }
 
-static void print_fixed(char *text, const struct decimal *decimal)
+int wm_gpu_tracker_decimals(double value)
 {
-    for (int i = decimal->point < 1 ? decimal->point - 1 : 0; i < decimal->point; i++)
-        *text++ = digit_at(decimal, i);
-    *text++ = '.';
-    for (int i = decimal->point; i == decimal->point || i < decimal->count; i++)
-        *text++ = digit_at(decimal, i);
-    *text = '\0';
+    char text[WM_GPU_TRACKER_NUMBER_SIZE];
+    int decimals = MOST_DECIMALS;
+
+    if (!isfinite(value))
+        return 1;
+    wm_gpu_tracker_number(text, value, MOST_DECIMALS);
+    for (size_t last = strlen(text) - 1; text[last] == '0' && decimals > 1; last--)
+        decimals--;
+    return decimals;
 }
 
-static void print_exponent(char *text, const struct decimal *decimal)
-{
-    int exponent = decimal->point - 1;
-
-    *text++ = decimal->digits[0];
-    if (decimal->count > 1)
-        *text++ = '.';
-    for (int i = 1; i < decimal->count; i++)
-        *text++ = decimal->digits[i];
-    snprintf(text, 16, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
-}
-
+/* With as few digits as give the same double again. */
 void wm_python_number(char text[WM_PYTHON_NUMBER_SIZE], double value)
 {
-    char number[WM_NUMBER_SIZE];
-    const char *start = number;
+    double again = NAN;
+    int digits = -1;
 
-    wm_number_format(value, number);
-    if (*start == '-')
-        *text++ = *start++;
-    struct decimal decimal = decimal_of(start);
-    if (decimal.count == 0)
-        snprintf(text, 4, "0.0");
-    else if (decimal.point <= LEAST_FIXED || decimal.point > MOST_FIXED)
-        print_exponent(text, &decimal);
-    else
-        print_fixed(text, &decimal);
+    while (again != value && digits < MOST_DIGITS) {
+        snprintf(text, WM_PYTHON_NUMBER_SIZE, "%.*e", ++digits, value);
+        put_point(text);
+        if (!wm_number_parse(text, strlen(text), &again))
+            again = NAN;
+    }
+    int exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
+    if (exponent < LEAST_FIXED || exponent >= LEAST_EXPONENT)
+        return;
+    int decimals = digits - exponent;
+    snprintf(text, WM_PYTHON_NUMBER_SIZE, "%.*f", decimals > 1 ? decimals : 1, value);
+    put_point(text);
 }
 
 /* The next character of valid UTF-8. */
@@ -128,80 +126,53 @@ static void print_string(const char *text, FILE *out)
 
 static void print_node(const json_t *node, int depth, FILE *out);
 
-static void begin_item(size_t index, int depth, FILE *out)
+/* Of an object or an array. */
+static void print_items(const json_t *node, int depth, FILE *out)
 {
-    fprintf(out, "%s\n%*s", index > 0 ? "," : "", depth, "");
-}
+    bool is_object = json_is_object(node);
+    size_t count = is_object ? json_object_size(node) : json_array_size(node);
+    void *member = json_object_iter((json_t *)node);
 
-static void print_object(json_t *object, int depth, FILE *out)
-{
-    const char *key;
-    json_t *value;
-    size_t index = 0;
-
-    fputc('{', out);
-    json_object_foreach(object, key, value)
-    {
-        begin_item(index++, depth + 1, out);
-        print_string(key, out);
-        fputs(": ", out);
-        print_node(value, depth + 1, out);
+    fputc(is_object ? '{' : '[', out);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%s\n%*s", i > 0 ? "," : "", depth + 1, "");
+        if (is_object) {
+            print_string(json_object_iter_key(member), out);
+            fputs(": ", out);
+            print_node(json_object_iter_value(member), depth + 1, out);
+            member = json_object_iter_next((json_t *)node, member);
+        } else {
+            print_node(json_array_get(node, i), depth + 1, out);
+        }
     }
-    if (index > 0)
+    if (count > 0)
         fprintf(out, "\n%*s", depth, "");
-    fputc('}', out);
-}
-
-static void print_array(const json_t *array, int depth, FILE *out)
-{
-    size_t index;
-    json_t *value;
-
-    fputc('[', out);
-    json_array_foreach(array, index, value)
-    {
-        begin_item(index, depth + 1, out);
-        print_node(value, depth + 1, out);
-    }
-    if (index > 0)
-        fprintf(out, "\n%*s", depth, "");
-    fputc(']', out);
+    fputc(is_object ? '}' : ']', out);
 }
 
 static void print_node(const json_t *node, int depth, FILE *out)
 {
     char number[WM_PYTHON_NUMBER_SIZE];
 
-    switch (json_typeof(node)) {
-    case JSON_OBJECT:
-        print_object((json_t *)node, depth, out);
-        break;
-    case JSON_ARRAY:
-        print_array(node, depth, out);
-        break;
-    case JSON_STRING:
+    if (json_is_object(node) || json_is_array(node)) {
+        print_items(node, depth, out);
+    } else if (json_is_string(node)) {
         print_string(json_string_value(node), out);
-        break;
-    case JSON_INTEGER:
+    } else if (json_is_integer(node)) {
         fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(node));
-        break;
-    case JSON_REAL:
+    } else if (json_is_real(node)) {
         wm_python_number(number, json_real_value(node));
         fputs(number, out);
-        break;
-    case JSON_TRUE:
-        fputs("true", out);
-        break;
-    case JSON_FALSE:
-        fputs("false", out);
-        break;
-    case JSON_NULL:
-        fputs("null", out);
-        break;
+    } else {
+        fputs(json_is_null(node) ? "null" : json_is_true(node) ? "true" : "false", out);
     }
 }
 
-void wm_gpu_tracker_json(const json_t *root, FILE *out)
+int wm_gpu_tracker_json(json_t *root, FILE *out, struct wm_error *err)
 {
+    if (!root)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
     print_node(root, 0, out);
+    json_decref(root);
+    return WM_OK;
 }

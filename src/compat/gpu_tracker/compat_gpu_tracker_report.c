@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text/base_json.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 
 /* Of numbers in the text. */
@@ -89,15 +90,14 @@ static json_t *convert(json_t *object, bool is_nothing)
             continue; /* of ours alone */
         json_t *own = json_is_object(value) ? convert(value, is_nothing)
                                             : convert_leaf(label, value, is_nothing);
-        if (json_object_set_new(converted, key, own) != 0) {
-            json_decref(converted);
-            return NULL;
-        }
+        wm_json_set(&converted, key, own);
     }
     return converted;
 }
 
-json_t *wm_gpu_tracker_report(const struct wm_report *report, const struct wm_units *units)
+/* In gpu_tracker's structure, from which its text is made as well. NULL when out of
+ * memory. */
+static json_t *make(const struct wm_report *report, const struct wm_units *units)
 {
     const struct wm_units chosen = {
         .ram = units->ram ? units->ram : wm_unit_gigabytes(),
@@ -107,16 +107,18 @@ json_t *wm_gpu_tracker_report(const struct wm_report *report, const struct wm_un
     bool without_gpus = !wm_run_may_have_gpus(&report->run);
     json_t *ours = wm_view_json(report, &chosen), *root = ours ? json_object() : NULL;
 
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        json_t *part = convert(json_object_get(ours, parts[i].key),
-                               parts[i].is_of_gpus && without_gpus);
-        if (json_object_set_new(root, parts[i].key, part) != 0) {
-            json_decref(root);
-            root = NULL;
-        }
-    }
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        wm_json_set(&root, parts[i].key,
+                    convert(json_object_get(ours, parts[i].key),
+                            parts[i].is_of_gpus && without_gpus));
     json_decref(ours);
     return root;
+}
+
+int wm_gpu_tracker_report_json(const struct wm_report *report, const struct wm_units *units,
+                               FILE *out, struct wm_error *err)
+{
+    return wm_gpu_tracker_json(make(report, units), out, err);
 }
 
 /* Three decimals, less the zeros at their end, of which one stays, as Python prints a
@@ -169,7 +171,14 @@ static void print_text(json_t *object, int indent, FILE *out)
     }
 }
 
-void wm_gpu_tracker_report_text(json_t *root, FILE *out)
+int wm_gpu_tracker_report_text(const struct wm_report *report, const struct wm_units *units,
+                               FILE *out, struct wm_error *err)
 {
+    json_t *root = make(report, units);
+
+    if (!root)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
     print_text(root, 0, out);
+    json_decref(root);
+    return WM_OK;
 }

@@ -2,61 +2,11 @@
 /* compat_gpu_tracker_table.c - what pandas makes of a table of numbers. */
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 
-#include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_error.h"
 #include "view/text/view_text_line.h"
-
-#define MOST_DECIMALS 6
-
-/* The locale's decimal point may be any string; between the digits there is nothing
- * else. */
-static void put_point(char *text)
-{
-    char *end = text;
-    bool in_point = false;
-
-    for (const char *c = text; *c; c++) {
-        bool plain = (*c >= '0' && *c <= '9') || *c == '-' || *c == ' ';
-        if (plain)
-            *end++ = *c;
-        else if (!in_point)
-            *end++ = '.';
-        in_point = !plain;
-    }
-    *end = '\0';
-}
-
-void wm_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], double value,
-                           int decimals)
-{
-    if (isnan(value)) {
-        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, "NaN");
-    } else if (isinf(value)) {
-        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, value < 0 ? "-inf" : " inf");
-    } else {
-        /* Six first: rounded once, and then cut where zeros are. */
-        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, "% .*f", MOST_DECIMALS, value);
-        put_point(text);
-        text[strlen(text) - (size_t)(MOST_DECIMALS - decimals)] = '\0';
-    }
-}
-
-int wm_gpu_tracker_decimals(double value)
-{
-    char text[WM_GPU_TRACKER_NUMBER_SIZE];
-    int decimals = MOST_DECIMALS;
-
-    if (!isfinite(value))
-        return 1;
-    wm_gpu_tracker_number(text, value, MOST_DECIMALS);
-    for (size_t last = strlen(text) - 1; text[last] == '0' && decimals > 1; last--)
-        decimals--;
-    return decimals;
-}
 
 struct layout {
     int width, decimals;
@@ -97,13 +47,14 @@ static void print_row(const struct wm_gpu_tracker_table *table,
     fputc('\n', out);
 }
 
-int wm_gpu_tracker_table(const struct wm_gpu_tracker_table *table, FILE *out)
+int wm_gpu_tracker_table(const struct wm_gpu_tracker_table *table, FILE *out,
+                         struct wm_error *err)
 {
     struct layout *layouts = calloc(table->column_count + 1, sizeof(*layouts));
     int index_width = 0;
 
     if (!layouts)
-        return WM_ENOMEM;
+        return wm_fail(err, WM_ENOMEM, "out of memory");
     for (size_t row = 0; table->rows && row < table->row_count; row++) {
         int width = wm_view_width(table->rows[row]);
         index_width = width > index_width ? width : index_width;
