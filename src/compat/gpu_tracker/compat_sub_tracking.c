@@ -15,7 +15,7 @@
  */
 #define PROCESS_MAX ((double)(INT64_C(1) << 53))
 
-static const char *const names[WM_SUB_COLUMNS] = {
+const char *const wm_sub_names[WM_SUB_COLUMNS] = {
     [WM_SUB_PROCESS] = "process_id",
     [WM_SUB_NAME] = "code_block_name",
     [WM_SUB_POSITION] = "position",
@@ -76,7 +76,7 @@ static int open_csv(struct wm_sub_tracking *file, const char *path, struct wm_er
             err, WM_EFORMAT,
             "%s: is empty: a sub-tracking file begins with the line " WM_REGION_FILE_HEADER,
             file->path);
-    int columns = wm_cells_header(&file->file, names, WM_SUB_COLUMNS, WM_SUB_COLUMNS,
+    int columns = wm_cells_header(&file->file, wm_sub_names, WM_SUB_COLUMNS, WM_SUB_COLUMNS,
                                   "a sub-tracking file", file->places, err);
     if (columns < 0 && file->file.ending != WM_CELLS_ENDED)
         return wm_fail(err, WM_EFORMAT, "%s: cut off in its first line", file->path);
@@ -172,7 +172,7 @@ static int next_sqlite(struct wm_sub_tracking *file, struct wm_sub_row *ret_row,
     for (int i = 0; i < WM_SUB_COLUMNS; i++) {
         if (!set_value(ret_row, i, file->rows))
             return wm_fail(err, WM_EFORMAT, "%s: table data, row %lld: %s is not %s",
-                           file->path, (long long)file->row, names[i], expected[i]);
+                           file->path, (long long)file->row, wm_sub_names[i], expected[i]);
     }
     return 1;
 }

@@ -23,6 +23,8 @@ enum wm_sub_column {
     WM_SUB_COLUMNS,
 };
 
+extern const char *const wm_sub_names[WM_SUB_COLUMNS];
+
 struct wm_sub_tracking {
     const char *path;     /* for messages */
     struct wm_cells file; /* CSV */

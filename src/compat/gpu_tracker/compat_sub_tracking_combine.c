@@ -203,7 +203,7 @@ static int copy_rows(struct wm_target *target, const struct sources *sources,
         if (sources->stop && *sources->stop)
             status = wm_fail(err, WM_ECANCELED, "%s: interrupted", sources->shown);
         else
-            status = wm_sub_target_copy(target, &row, err);
+            status = wm_sub_target_row(target, &row, err);
     }
     for (size_t i = 0; i < file.remarks.count; i++)
         tell(sources, file.remarks.all[i]);

@@ -68,12 +68,11 @@ static int out_of_memory(const struct wm_target *target, struct wm_error *err)
 static int write_row(struct wm_target *target, int64_t process, const char *name,
                      bool is_stop, double seconds, struct wm_error *err)
 {
-    const struct wm_region_row row = {
+    const struct wm_sub_row row = {
         .process = process,
         .name = name,
-        .name_length = strlen(name),
         .is_stop = is_stop,
-        .when_s = seconds,
+        .seconds = seconds,
     };
 
     return wm_sub_target_row(target, &row, err);
@@ -257,7 +256,7 @@ int wm_recording_export_sub_tracking(struct wm_recording *recording, const char 
         status = wm_calls_of_recording(recording, &calls, err);
     if (status < 0)
         return status;
-    status = wm_sub_target_open(&target, path, mode, WM_REGION_FILE_LINE_END, err);
+    status = wm_sub_target_open(&target, path, mode, "\r\n", err);
     if (status == WM_OK) {
         status = write_calls(&target, recording, calls, &left_out, err);
         status = wm_sub_target_finish(&target, status, err);

@@ -12,24 +12,20 @@
 
 #include "compat/gpu_tracker/compat_sub_tracking.h"
 #include "record/record_target.h"
-#include "region/mark/region_file.h"
 
 /* The suffix of `path`: ".csv" or ".sqlite"; NULL and WM_EINVAL where it has none of these.
  */
 const char *wm_sub_target_suffix(const char *path, struct wm_error *err);
 
-/* `line_end` is that of the header in a CSV file. wm_sub_target_finish() is due after a
+/* `line_end` is that of a CSV file. wm_sub_target_finish() is due after a
  * success. */
 int wm_sub_target_open(struct wm_target *ret_target, const char *path,
                        enum wm_record_mode mode, const char *line_end,
                        struct wm_error *err);
 
-int wm_sub_target_row(struct wm_target *target, const struct wm_region_row *row,
+/* A row that was read keeps its cells in a CSV file; one of our own has none. */
+int wm_sub_target_row(struct wm_target *target, const struct wm_sub_row *row,
                       struct wm_error *err);
-
-/* The same for a row that was read; in a CSV file its cells stay as they are. */
-int wm_sub_target_copy(struct wm_target *target, const struct wm_sub_row *row,
-                       struct wm_error *err);
 
 /* Where `status`, that of the writing, is WM_OK the file gets its name, else it goes. The
  * status of both. */
