@@ -211,7 +211,8 @@ static void test_broken(void **state)
         { HEADER "nan,a,0,1\n", "cell 1: 'nan' is not the number" },
         { HEADER "7\"\",a,0,1\n", "is not the number" },
         { HEADER "7,\"a,0,1\n7,a,1,2\n7,b,0,3\n", ":2: a quote that is not closed" },
-        { HEADER "7,a,0,1\r7,a,1,2\r\n", ":2: cell 4: '1?7' is not a time" },
+        { HEADER "7,a,0,1\r7\n", ":2: cell 4: '1?7' is not a time" },
+        { HEADER "7,a,0,1\r7,a,1,2\r\n", ":2: not as many cells" },
     };
     char text[512];
 

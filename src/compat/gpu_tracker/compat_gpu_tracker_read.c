@@ -4,12 +4,26 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/text/base_number.h"
+#include "base/text/base_utf8.h"
 
-void wm_tracking_reader_init(struct wm_tracking_reader *reader)
+/* More than a month of ticks a second; kept in memory they take 750 MB. */
+#define SORTED_MAX 4000000
+
+struct wm_tracking_row {
+    struct wm_timepoint timepoint;
+    size_t order; /* in the file */
+};
+
+int wm_tracking_reader_init(struct wm_tracking_reader *reader, const char *path, size_t run,
+                            struct wm_error *err)
 {
+    size_t index;
+
     for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
         const char *name = wm_measurement_name((enum wm_measurement)i);
         reader->channels[i] = (struct wm_channel) {
@@ -25,6 +39,14 @@ void wm_tracking_reader_init(struct wm_tracking_reader *reader)
     reader->head.channels = reader->channels;
     reader->head.channel_count = WM_MEASUREMENT_COUNT;
     reader->head.static_data = &reader->static_data;
+    reader->shown = wm_text_path(path);
+    return wm_reader_choose_run(reader->shown, run, 1, &index, err);
+}
+
+void wm_tracking_reader_release(struct wm_tracking_reader *reader)
+{
+    wm_reader_head_release(&reader->head);
+    free(reader->sorted);
 }
 
 static bool set_unit(char unit[16], const char *const *units, const char *text)
@@ -90,18 +112,68 @@ bool wm_tracking_reader_set(struct wm_tracking_reader *reader, enum wm_static_co
     return false;
 }
 
-struct wm_tick wm_tracking_reader_tick(struct wm_tracking_reader *reader,
-                                       const struct wm_timepoint *timepoint)
+static int compare_rows(const void *a, const void *b)
 {
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        double value = timepoint->values[i];
-        reader->readings[i] =
-            isnan(value) ? (struct wm_reading) { 0 }
-                         : (struct wm_reading) { timepoint->when_ns, value, WM_READING_OK };
+    const struct wm_tracking_row *left = a, *right = b;
+
+    if (left->timepoint.when_ns != right->timepoint.when_ns)
+        return left->timepoint.when_ns < right->timepoint.when_ns ? -1 : 1;
+    return (left->order > right->order) - (left->order < right->order);
+}
+
+/* Begins anew, and takes all rows. */
+static int take_all(struct wm_tracking_reader *reader, struct wm_error *err)
+{
+    struct wm_tracking_row row;
+    size_t room = 0;
+
+    int status = reader->again(reader, err);
+    while (status >= 0 && (status = reader->row(reader, &row.timepoint, err)) > 0) {
+        row.order = reader->count;
+        if (reader->count == SORTED_MAX)
+            return wm_fail(err, WM_EFORMAT,
+                           "%s: its clock was set back, and it has more rows than are "
+                           "sorted, which is %d",
+                           reader->shown, SORTED_MAX);
+        if (wm_array_reserve(&reader->sorted, reader->count, &room, sizeof(row)) < 0)
+            return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->shown);
+        reader->sorted[reader->count++] = row;
     }
-    return (struct wm_tick) {
-        .when_ns = timepoint->when_ns,
+    return status;
+}
+
+int wm_tracking_reader_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
+{
+    struct wm_tracking_reader *reader = state;
+    struct wm_timepoint row;
+    int status;
+
+    if (reader->sorted) {
+        status = reader->next < reader->count;
+        row = reader->sorted[status ? reader->next++ : 0].timepoint;
+    } else {
+        status = reader->row(state, &row, err);
+    }
+    if (status <= 0)
+        return status;
+    if (row.when_ns < reader->last_ns) {
+        status = take_all(reader, err);
+        if (status < 0)
+            return status;
+        qsort(reader->sorted, reader->count, sizeof(*reader->sorted), compare_rows);
+        reader->last_ns = 0;
+        return WM_TIMEPOINTS_ANEW;
+    }
+    reader->last_ns = row.when_ns;
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        reader->readings[i] =
+            isnan(row.values[i])
+                ? (struct wm_reading) { 0 }
+                : (struct wm_reading) { row.when_ns, row.values[i], WM_READING_OK };
+    *ret_tick = (struct wm_tick) {
+        .when_ns = row.when_ns,
         .readings = reader->readings,
         .count = WM_MEASUREMENT_COUNT,
     };
+    return 1;
 }

@@ -2,15 +2,11 @@
 /*
  * compat_gpu_tracker_read_sqlite.c - reading gpu_tracker's tracking file in SQLite: the
  * tables `static_data` and `data`.
- *
- * Rows are in the order of time unless the clock was set back while gpu_tracker wrote
- * them. Only when that shows is SQLite asked to sort them.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/text/base_number.h"
-#include "base/text/base_utf8.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_ahead.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_read.h"
 #include "record/sql/record_sql.h"
@@ -21,21 +17,18 @@
 struct sqlite {
     struct wm_tracking_reader base;
     const char *path;
-    const char *shown; /* in messages */
     sqlite3 *db;
     char *sql;
     bool has_range; /* rows are found by their numbers, from first to last */
     sqlite3_int64 first, last;
     int64_t row_count, most_rows; /* were read, and can be */
-    bool is_sorted;
-    struct wm_ahead *rows; /* NULL: there are none */
-    int64_t last_ns;
+    struct wm_ahead *rows;        /* NULL: there are none */
 };
 
 static int number(const struct sqlite *sqlite, const char *sql, sqlite3_int64 *ret_number,
                   struct wm_error *err)
 {
-    return wm_sql_number(sqlite->db, sql, sqlite->shown, ret_number, err);
+    return wm_sql_number(sqlite->db, sql, sqlite->base.shown, ret_number, err);
 }
 
 /* Copies the value as text, exactly; "" for NULL, false for what is no text or number. */
@@ -59,14 +52,15 @@ static int read_static(struct sqlite *sqlite, sqlite3_stmt *statement, struct wm
 
     int result = sqlite3_step(statement);
     if (result == SQLITE_DONE)
-        return wm_fail(err, WM_EFORMAT, "%s: table static_data is empty", sqlite->shown);
+        return wm_fail(err, WM_EFORMAT, "%s: table static_data is empty",
+                       sqlite->base.shown);
     if (result != SQLITE_ROW)
-        return wm_sql_fail(sqlite->db, result, sqlite->shown, err);
+        return wm_sql_fail(sqlite->db, result, sqlite->base.shown, err);
     for (int i = 0; i < WM_STATIC_COUNT; i++) {
         if (!value_text(statement, i, text, sizeof(text)) ||
             !wm_tracking_reader_set(&sqlite->base, (enum wm_static_column)i, text))
             return wm_fail(err, WM_EFORMAT, "%s: table static_data: '%s' is not %s",
-                           sqlite->shown, text, wm_static_names[i]);
+                           sqlite->base.shown, text, wm_static_names[i]);
     }
     return WM_OK;
 }
@@ -75,7 +69,7 @@ static int load_static(struct sqlite *sqlite, struct wm_error *err)
 {
     sqlite3_stmt *statement = NULL;
 
-    int status = wm_sql_check_table(sqlite->db, "static_data", sqlite->shown, err);
+    int status = wm_sql_check_table(sqlite->db, "static_data", sqlite->base.shown, err);
     if (status < 0)
         return status;
     sqlite3_str *sql = sqlite3_str_new(sqlite->db);
@@ -84,8 +78,8 @@ static int load_static(struct sqlite *sqlite, struct wm_error *err)
                             wm_static_names[i]);
     sqlite3_str_appendall(sql, " FROM static_data LIMIT 1");
     char *text = sqlite3_str_finish(sql);
-    status = text ? wm_sql_prepare(sqlite->db, text, sqlite->shown, &statement, err)
-                  : wm_fail(err, WM_ENOMEM, "%s: out of memory", sqlite->shown);
+    status = text ? wm_sql_prepare(sqlite->db, text, sqlite->base.shown, &statement, err)
+                  : wm_fail(err, WM_ENOMEM, "%s: out of memory", sqlite->base.shown);
     if (status == WM_OK)
         status = read_static(sqlite, statement, err);
     sqlite3_finalize(statement);
@@ -113,72 +107,49 @@ static int find_range(struct sqlite *sqlite, struct wm_error *err)
     return WM_OK;
 }
 
-/* Begins with the first row, as they stand there or sorted. */
-static int begin(struct sqlite *sqlite, struct wm_error *err)
+/* NOT INDEXED: in the order in which they were written, whatever index there is. */
+static int make_query(struct sqlite *sqlite, struct wm_error *err)
 {
-    bool has_range = sqlite->has_range && !sqlite->is_sorted;
-
-    /* NOT INDEXED: in the order in which they were written, whatever index there is.
-     * OFFSET 0: else SQLite would sort all rows first and count them afterwards. */
     sqlite3_str *sql = sqlite3_str_new(sqlite->db);
-    sqlite3_str_appendall(sql, sqlite->is_sorted ? "SELECT * FROM (" : "");
+
     sqlite3_str_appendall(sql, "SELECT " WM_AHEAD_ROW "(data.timestamp");
     for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
         sqlite3_str_appendf(sql, ", data.%s", wm_measurement_name((enum wm_measurement)i));
-    sqlite3_str_appendall(sql, sqlite->is_sorted ? "), data.timestamp AS time" : ")");
-    sqlite3_str_appendall(sql, " FROM data NOT INDEXED");
-    if (has_range)
-        sqlite3_str_appendall(sql, IN_RANGE);
-    else
-        sqlite3_str_appendf(sql, " LIMIT %lld OFFSET 0", (long long)sqlite->most_rows + 1);
-    sqlite3_str_appendall(sql, sqlite->is_sorted ? ") ORDER BY time" : "");
-    sqlite3_free(sqlite->sql);
+    sqlite3_str_appendall(sql, ") FROM data NOT INDEXED");
+    sqlite3_str_appendall(sql, sqlite->has_range ? IN_RANGE : "");
     sqlite->sql = sqlite3_str_finish(sql);
-    if (!sqlite->sql)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", sqlite->shown);
+    return sqlite->sql ? WM_OK
+                       : wm_fail(err, WM_ENOMEM, "%s: out of memory", sqlite->base.shown);
+}
 
+static int sqlite_again(void *state, struct wm_error *err)
+{
+    struct sqlite *sqlite = state;
     const struct wm_ahead_query query = {
         .path = sqlite->path,
-        .shown = sqlite->shown,
+        .shown = sqlite->base.shown,
         .db = sqlite->db,
         .sql = sqlite->sql,
-        .has_range = has_range,
+        .has_range = sqlite->has_range,
         .first = sqlite->first,
         .last = sqlite->last,
     };
+
+    wm_ahead_close(sqlite->rows);
+    sqlite->rows = NULL;
+    sqlite->row_count = 0;
     return wm_ahead_open(&query, &sqlite->rows, err);
 }
 
-static int sort(struct sqlite *sqlite, struct wm_error *err)
-{
-    wm_ahead_close(sqlite->rows);
-    sqlite->rows = NULL;
-    sqlite->is_sorted = true;
-    sqlite->last_ns = 0;
-    sqlite->row_count = 0;
-    int status = begin(sqlite, err);
-    return status < 0 ? status : 2;
-}
-
-static int sqlite_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
+static int sqlite_row(void *state, struct wm_timepoint *ret_row, struct wm_error *err)
 {
     struct sqlite *sqlite = state;
-    struct wm_timepoint timepoint;
 
-    int status = sqlite->rows ? wm_ahead_next(sqlite->rows, &timepoint, err) : 0;
-    if (status <= 0)
-        return status;
-    if (sqlite->row_count++ == sqlite->most_rows)
+    int status = sqlite->rows ? wm_ahead_next(sqlite->rows, ret_row, err) : 0;
+    if (status > 0 && sqlite->row_count++ == sqlite->most_rows)
         return wm_fail(err, WM_EFORMAT, "%s: table data: more rows than it has room for",
-                       sqlite->shown);
-    if (timepoint.when_ns < sqlite->last_ns)
-        return sqlite->is_sorted
-                   ? wm_fail(err, WM_EFORMAT, "%s: table data: earlier than the row before",
-                             sqlite->shown)
-                   : sort(sqlite, err);
-    sqlite->last_ns = timepoint.when_ns;
-    *ret_tick = wm_tracking_reader_tick(&sqlite->base, &timepoint);
-    return 1;
+                       sqlite->base.shown);
+    return status;
 }
 
 static void sqlite_close(void *state)
@@ -190,7 +161,7 @@ static void sqlite_close(void *state)
         sqlite3_free(sqlite->sql);
         sqlite3_close(sqlite->db);
     }
-    wm_reader_head_release(&sqlite->base.head);
+    wm_tracking_reader_release(&sqlite->base);
 }
 
 /* gpu_tracker makes the table with its first row. */
@@ -202,24 +173,25 @@ static int load_data(struct sqlite *sqlite, struct wm_error *err)
                         &count, err);
     if (status < 0 || count == 0)
         return status;
-    status = wm_sql_check_table(sqlite->db, "data", sqlite->shown, err);
+    status = wm_sql_check_table(sqlite->db, "data", sqlite->base.shown, err);
     sqlite->most_rows = wm_sql_most_rows(sqlite->path, WM_TIMEPOINT_COLUMNS);
     if (status == WM_OK)
         status = find_range(sqlite, err);
-    return status < 0 ? status : begin(sqlite, err);
+    if (status == WM_OK)
+        status = make_query(sqlite, err);
+    return status < 0 ? status : sqlite_again(sqlite, err);
 }
 
 static int sqlite_open(void *state, const char *path, size_t run, struct wm_error *err)
 {
     struct sqlite *sqlite = state;
-    size_t index = 0;
 
-    wm_tracking_reader_init(&sqlite->base);
     sqlite->path = path;
-    sqlite->shown = wm_text_path(path);
-    int status = wm_sql_open_to_read(path, sqlite->shown, &sqlite->db, err);
+    sqlite->base.row = sqlite_row;
+    sqlite->base.again = sqlite_again;
+    int status = wm_tracking_reader_init(&sqlite->base, path, run, err);
     if (status == WM_OK)
-        status = wm_reader_choose_run(sqlite->shown, run, 1, &index, err);
+        status = wm_sql_open_to_read(path, sqlite->base.shown, &sqlite->db, err);
     if (status == WM_OK)
         status = load_static(sqlite, err);
     return status < 0 ? status : load_data(sqlite, err);
@@ -231,6 +203,6 @@ const struct wm_reader_ops wm_reader_gpu_tracker_sqlite = {
     .recognises = wm_sql_is_database,
     .state_size = sizeof(struct sqlite),
     .open = sqlite_open,
-    .next = sqlite_next,
+    .next = wm_tracking_reader_next,
     .close = sqlite_close,
 };

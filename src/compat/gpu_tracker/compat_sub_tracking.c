@@ -65,10 +65,9 @@ static bool set_text(struct wm_sub_row *row, int column, const char *text, size_
 
 static int open_csv(struct wm_sub_tracking *file, const char *path, struct wm_error *err)
 {
-    int status = wm_cells_open(&file->file, path, err);
-    if (status < 0)
-        return status;
-    status = wm_cells_next(&file->file, err);
+    int status = wm_cells_open(&file->file.cells, path, err);
+    if (status == WM_OK)
+        status = wm_cells_next(&file->file.cells, err);
     if (status < 0)
         return status;
     if (status == 0)
@@ -76,58 +75,39 @@ static int open_csv(struct wm_sub_tracking *file, const char *path, struct wm_er
             err, WM_EFORMAT,
             "%s: is empty: a sub-tracking file begins with the line " WM_REGION_FILE_HEADER,
             file->path);
-    int columns = wm_cells_header(&file->file, wm_sub_names, WM_SUB_COLUMNS, WM_SUB_COLUMNS,
-                                  "a sub-tracking file", file->places, err);
-    if (columns < 0 && file->file.ending != WM_CELLS_ENDED)
+    status = wm_gpu_tracker_csv_header(&file->file, wm_sub_names, WM_SUB_COLUMNS,
+                                       "a sub-tracking file", err);
+    if (status == WM_EFORMAT && file->file.cells.ending != WM_CELLS_ENDED)
         return wm_fail(err, WM_EFORMAT, "%s: cut off in its first line", file->path);
-    if (columns < 0)
-        return columns;
-    file->columns = (size_t)columns;
-    return WM_OK;
+    return status;
 }
 
 static int read_cells(struct wm_sub_tracking *file, struct wm_sub_row *ret_row,
                       struct wm_error *err)
 {
-    struct wm_cells *cells = &file->file;
-    struct wm_cell cell;
-    size_t place = 0;
+    struct wm_cell *cells = ret_row->cells;
 
-    for (; wm_cells_take(cells, &cell); place++) {
-        int column = 0;
-        while (column < WM_SUB_COLUMNS && file->places[column] != place)
-            column++;
-        if (column == WM_SUB_COLUMNS)
-            continue;
-        ret_row->cells[column] = cell;
-        if (!set_text(ret_row, column, cell.text, cell.length))
-            return wm_cells_wrong(cells, err, "cell %zu: '%.32s' is not %s", place + 1,
-                                  cell.text, expected[column]);
+    int status = wm_gpu_tracker_csv_row(&file->file, cells, err);
+    for (int i = 0; i < WM_SUB_COLUMNS && status > 0; i++) {
+        if (!set_text(ret_row, i, cells[i].text, cells[i].length))
+            return wm_gpu_tracker_csv_wrong(&file->file, (size_t)i, &cells[i], expected[i],
+                                            err);
     }
-    if (place != file->columns)
-        return wm_cells_wrong(cells, err, "not as many cells as there are columns");
-    return 1;
+    return status;
 }
 
-/* The last line may be cut off in a number, which then looks like another one: an earlier
- * time, in all likelihood. */
 static int next_csv(struct wm_sub_tracking *file, struct wm_sub_row *ret_row,
                     struct wm_error *err)
 {
     double before = file->last_seconds;
 
-    int status = wm_cells_next(&file->file, err);
+    int status = wm_cells_next(&file->file.cells, err);
     if (status > 0)
         status = read_cells(file, ret_row, err);
     if (status > 0)
         file->last_seconds = ret_row->seconds;
-    if (file->file.ending == WM_CELLS_ENDED)
-        return status;
-    bool taken =
-        status > 0 && file->file.ending == WM_CELLS_UNENDED && ret_row->seconds >= before;
-    if (wm_cells_remark(&file->file, taken, &file->remarks) < 0)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", file->path);
-    return taken;
+    return wm_gpu_tracker_csv_counts(
+        &file->file, status, status > 0 && ret_row->seconds >= before, &file->remarks, err);
 }
 
 static int open_sqlite(struct wm_sub_tracking *file, const char *path, struct wm_error *err)
@@ -199,7 +179,7 @@ int wm_sub_tracking_next(struct wm_sub_tracking *file, struct wm_sub_row *ret_ro
 
 void wm_sub_tracking_close(struct wm_sub_tracking *file)
 {
-    wm_cells_close(&file->file);
+    wm_gpu_tracker_csv_close(&file->file);
     wm_remarks_release(&file->remarks);
     if (file->db) {
         sqlite3_finalize(file->rows);

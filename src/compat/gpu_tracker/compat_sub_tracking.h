@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/text/base_cells.h"
+#include "compat/gpu_tracker/compat_gpu_tracker_csv.h"
 #include "record/sql/record_sql.h"
 
 /* Its columns, in gpu_tracker's order; a file may have them in another one, and more. */
@@ -26,9 +26,8 @@ enum wm_sub_column {
 extern const char *const wm_sub_names[WM_SUB_COLUMNS];
 
 struct wm_sub_tracking {
-    const char *path;     /* for messages */
-    struct wm_cells file; /* CSV */
-    size_t places[WM_SUB_COLUMNS], columns;
+    const char *path; /* for messages */
+    struct wm_gpu_tracker_csv file;
     double last_seconds;       /* of the row before */
     struct wm_remarks remarks; /* of the last line */
     sqlite3 *db;               /* SQLite; NULL: CSV */

@@ -196,7 +196,7 @@ static int copy_rows(struct wm_target *target, const struct sources *sources,
                      const char *path, struct wm_error *err)
 {
     struct wm_sub_tracking file;
-    struct wm_sub_row row;
+    struct wm_sub_row row = { 0 };
 
     int status = open_source(&file, path, sources->suffix, err);
     while (status >= 0 && (status = wm_sub_tracking_next(&file, &row, err)) > 0) {
