@@ -276,9 +276,6 @@ static void place_lists(const struct parse *parse, char **words, size_t room)
 static int run(const struct cmd *cmd, const struct cmd *const table[], int argc,
                char **argv, const struct cmd_streams *io)
 {
-    if (cmd->run_words)
-        return cmd->run_words(argc, argv, io);
-
     size_t options = count_options(cmd);
     size_t room = (size_t)argc + CMD_CONFIG_SETTINGS + 1;
     struct parse parse = { .cmd = cmd, .io = io };
@@ -331,7 +328,7 @@ static int dispatch(const struct cmd *const table[], int argc, char **argv,
 {
     const struct cmd *called = find_called(table, argv[0]);
     if (called)
-        return called->run_words(argc - 1, argv + 1, io);
+        return called->run_words(argc, argv, io);
     if (argc < 2) {
         cmd_print_overview(table, io->chat);
         return CMD_MISUSED;
@@ -348,6 +345,8 @@ static int dispatch(const struct cmd *const table[], int argc, char **argv,
     const struct cmd *cmd = cmd_find(table, argv[1]);
     if (!cmd)
         return unknown_command(table, argv[1], io->chat);
+    if (cmd->run_words)
+        return cmd->run_words(argc - 1, argv + 1, io);
     return run(cmd, table, argc - 2, argv + 2, io);
 }
 

@@ -101,14 +101,15 @@ void gpu_tracker_warn(const struct cmd_streams *io, const char *format, ...)
     va_end(args);
 }
 
-static int run_parsed(char *const words[], struct gpu_tracker_args *args,
+static int run_parsed(int count, char *const words[], struct gpu_tracker_args *args,
                       const struct cmd_streams *io)
 {
     static const struct docopt_grammar grammar = { words_options, usages };
     char problem[512];
     size_t usage;
 
-    switch (docopt_parse(&grammar, words, (char *)args, &usage, problem, sizeof(problem))) {
+    switch (docopt_parse(&grammar, count, words, (char *)args, &usage, problem,
+                         sizeof(problem))) {
     case DOCOPT_HELP:
         gpu_tracker_print_help(io->out);
         return CMD_DONE;
@@ -127,7 +128,7 @@ static int run_parsed(char *const words[], struct gpu_tracker_args *args,
 
 static int run_gpu_tracker(int count, char *const words[], const struct cmd_streams *io)
 {
-    size_t room = (size_t)count + 1;
+    size_t room = (size_t)count;
     char **lists = calloc(2 * room, sizeof(*lists));
 
     if (!lists)
@@ -136,7 +137,7 @@ static int run_gpu_tracker(int count, char *const words[], const struct cmd_stre
         .paths = { .words = lists },
         .sessions = { .words = lists + room },
     };
-    int code = run_parsed(words, &args, io);
+    int code = run_parsed(count, words, &args, io);
     free(lists);
     return code;
 }

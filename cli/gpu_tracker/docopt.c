@@ -2,18 +2,19 @@
 /* docopt.c - options first, then the usage that they fit. */
 #include "gpu_tracker/docopt.h"
 
+#include <getopt.h>
 #include <stdarg.h>
 #include <string.h>
 
 enum {
     OPTIONS_MAX = 64,
     COMMANDS_MAX = 4, /* more words that are no options fit no usage */
+    LONG = 256, /* and the number of an option: what getopt_long() gives for its name */
 };
 
 struct parse {
     const struct docopt_grammar *grammar;
     char *args;
-    char *const *next; /* word */
     unsigned given[OPTIONS_MAX];
     const char *commands[COMMANDS_MAX];
     size_t command_count;
@@ -65,133 +66,104 @@ static void set(struct parse *parse, size_t index, char *value)
     }
 }
 
-/* Where the next word is the value of the option, takes it. */
-static bool take_value(struct parse *parse, const char *name, char **ret_value)
-{
-    char *word = *parse->next;
-
-    if (!word)
-        return wrong(parse, "%s requires argument", name);
-    parse->next++;
-    *ret_value = word;
-    return true;
-}
-
-/* Whether `name` is all of an option's name, or else its beginning. */
-static bool begins(const char *name, const char *part, size_t length, bool all)
-{
-    return strncmp(name, part, length) == 0 && (!all || !name[length]);
-}
-
-/* The options that part[0..length) may mean: how many, and the last of them. */
-static size_t find_long(const struct parse *parse, const char *part, size_t length,
-                        size_t *ret_index)
-{
-    const struct cmd_option *options = parse->grammar->options;
-    size_t found = 0;
-
-    for (int all = 1; all >= 0 && found == 0; all--) {
-        for (size_t i = 0; options[i].name; i++) {
-            if (!has_long(&options[i]) || !begins(options[i].name, part, length, all))
-                continue;
-            *ret_index = i;
-            found++;
-        }
-    }
-    return found;
-}
-
-static bool not_unique(struct parse *parse, const char *part, size_t length)
-{
-    char list[400] = "", name[40];
-    size_t used = 0;
-
-    for (const struct cmd_option *o = parse->grammar->options; o->name; o++) {
-        if (has_long(o) && begins(o->name, part, length, false) && used < sizeof(list))
-            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
-                                     used > 0 ? ", " : "", shown(o, name));
-    }
-    return wrong(parse, "--%.*s is not a unique prefix: %s?", (int)length, part, list);
-}
-
-/* "--name", "--name=value", "--name" with the next word. False where docopt looks no
- * further; an option that it does not know only fits no usage. */
-static bool parse_long(struct parse *parse)
-{
-    char *word = *parse->next++ + 2;
-    size_t length = strcspn(word, "=");
-    char *value = word[length] ? word + length + 1 : NULL;
-    size_t index = 0;
-    char name[40];
-
-    size_t found = find_long(parse, word, length, &index);
-    if (found > 1)
-        return not_unique(parse, word, length);
-    if (found == 0) {
-        wrong(parse, "there is no option --%.60s", word);
-        return true;
-    }
-    const struct cmd_option *option = &parse->grammar->options[index];
-    if (option->type == CMD_FLAG && value)
-        return wrong(parse, "%s must not have an argument", shown(option, name));
-    if (option->type != CMD_FLAG && !value &&
-        !take_value(parse, shown(option, name), &value))
-        return false;
-    set(parse, index, value);
-    return true;
-}
-
-/* "-h", "-o file", "-ofile"; several flags in one word. */
-static bool parse_letters(struct parse *parse)
-{
-    const struct cmd_option *options = parse->grammar->options;
-    char *letter = *parse->next++ + 1;
-
-    for (; *letter; letter++) {
-        const char name[] = { '-', *letter, '\0' };
-        size_t index = 0;
-
-        while (options[index].name && options[index].letter != *letter)
-            index++;
-        if (!options[index].name) {
-            wrong(parse, "there is no option %s", name);
-        } else if (options[index].type == CMD_FLAG) {
-            set(parse, index, NULL);
-        } else {
-            char *value = letter + 1;
-            if (!*value && !take_value(parse, name, &value))
-                return false;
-            set(parse, index, value);
-            return true;
-        }
-    }
-    return true;
-}
-
 static void add_command(struct parse *parse, const char *word)
 {
     if (parse->command_count < COMMANDS_MAX)
         parse->commands[parse->command_count++] = word;
 }
 
-static bool parse_words(struct parse *parse)
+/* The options that part[0..length) may mean, as a list: how many. */
+static size_t list_long(const struct parse *parse, const char *part, size_t length,
+                        char *list, size_t size)
 {
-    bool going = true;
+    size_t used = 0, found = 0;
+    char name[40];
 
-    while (going && *parse->next) {
-        const char *word = *parse->next;
-        if (strcmp(word, "--") == 0) {
-            while (*parse->next)
-                add_command(parse, *parse->next++);
-        } else if (strncmp(word, "--", 2) == 0) {
-            going = parse_long(parse);
-        } else if (word[0] == '-' && word[1]) {
-            going = parse_letters(parse);
-        } else {
-            add_command(parse, *parse->next++);
-        }
+    for (const struct cmd_option *o = parse->grammar->options; o->name; o++) {
+        if (!has_long(o) || strncmp(o->name, part, length) != 0 || used >= size)
+            continue;
+        used += (size_t)snprintf(list + used, size - used, "%s%s", found > 0 ? ", " : "",
+                                 shown(o, name));
+        found++;
     }
-    return going;
+    return found;
+}
+
+/* What getopt_long() has found wrong in `word`. False where docopt looks no further; an
+ * option that it does not know only fits no usage. */
+static bool complain(struct parse *parse, bool lacks_value, const char *word)
+{
+    const char letter[] = { '-', (char)optopt, '\0' };
+    char list[400], name[40];
+    bool is_long = strncmp(word, "--", 2) == 0;
+
+    if (is_long && optopt >= LONG) {
+        shown(&parse->grammar->options[optopt - LONG], name);
+        return wrong(parse,
+                     lacks_value ? "%s requires argument" : "%s must not have an argument",
+                     name);
+    }
+    if (lacks_value)
+        return wrong(parse, "%s requires argument", letter);
+    size_t length = is_long ? strcspn(word + 2, "=") : 0;
+    if (is_long && list_long(parse, word + 2, length, list, sizeof(list)) > 1)
+        return wrong(parse, "--%.*s is not a unique prefix: %s?", (int)length, word + 2,
+                     list);
+    wrong(parse, "there is no option %.62s", is_long ? word : letter);
+    return true;
+}
+
+/* The options as getopt_long() wants them; `letters` has two places for each, and four. */
+static void describe(const struct cmd_option *options, struct option *longs, char *letters)
+{
+    letters = stpcpy(letters, "-:"); /* words that are no options come in their places */
+    for (int i = 0; options[i].name; i++) {
+        bool has_value = options[i].type != CMD_FLAG;
+        if (has_long(&options[i]))
+            *longs++ = (struct option) { options[i].name,
+                                         has_value ? required_argument : no_argument, NULL,
+                                         LONG + i };
+        if (options[i].letter)
+            *letters++ = options[i].letter;
+        if (options[i].letter && has_value)
+            *letters++ = ':';
+    }
+    *letters = '\0';
+}
+
+static size_t find_option(const struct cmd_option *options, int code)
+{
+    size_t index = 0;
+
+    if (code >= LONG)
+        return (size_t)(code - LONG);
+    while (options[index].letter != code)
+        index++;
+    return index;
+}
+
+static bool parse_words(struct parse *parse, int count, char *const words[])
+{
+    const struct cmd_option *options = parse->grammar->options;
+    struct option longs[OPTIONS_MAX + 1] = { 0 };
+    char letters[2 * OPTIONS_MAX + 4];
+    int code, at = 1;
+
+    describe(options, longs, letters);
+    optind = 0; /* of any parsing before */
+    opterr = 0;
+    while ((code = getopt_long(count, words, letters, longs, NULL)) != -1) {
+        if (code == 1)
+            add_command(parse, optarg);
+        else if (code != ':' && code != '?')
+            set(parse, find_option(options, code), optarg);
+        else if (!complain(parse, code == ':', words[at]))
+            return false;
+        at = optind;
+    }
+    while (at < count) /* a "--", and what is behind it */
+        add_command(parse, words[at++]);
+    return true;
 }
 
 /* Whether `word` is one of `list`, whose words have blanks between them. */
@@ -271,19 +243,19 @@ static bool is_given(const struct parse *parse, const char *name)
     return false;
 }
 
-enum docopt_outcome docopt_parse(const struct docopt_grammar *grammar, char *const words[],
-                                 char *args, size_t *ret_usage, char *problem, size_t size)
+enum docopt_outcome docopt_parse(const struct docopt_grammar *grammar, int count,
+                                 char *const words[], char *args, size_t *ret_usage,
+                                 char *problem, size_t size)
 {
     struct parse parse = {
         .grammar = grammar,
         .args = args,
-        .next = words,
         .problem = problem,
         .size = size,
     };
 
     problem[0] = '\0';
-    if (!parse_words(&parse))
+    if (!parse_words(&parse, count, words))
         return DOCOPT_WRONG;
     if (is_given(&parse, "help"))
         return DOCOPT_HELP;

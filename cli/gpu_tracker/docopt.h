@@ -33,9 +33,11 @@ enum docopt_outcome {
     DOCOPT_WRONG,
 };
 
-/* Fills in `args`, whose lists have room for all words. `ret_usage` is the number of the
- * usage that fits; `problem` says in one line why none does. */
-enum docopt_outcome docopt_parse(const struct docopt_grammar *grammar, char *const words[],
-                                 char *args, size_t *ret_usage, char *problem, size_t size);
+/* Fills in `args`, whose lists have room for all words, of which the first one is the name
+ * of the command, as in main(). `ret_usage` is the number of the usage that fits; `problem`
+ * says in one line why none does. */
+enum docopt_outcome docopt_parse(const struct docopt_grammar *grammar, int count,
+                                 char *const words[], char *args, size_t *ret_usage,
+                                 char *problem, size_t size);
 
 #endif

@@ -61,17 +61,19 @@ static void print_text(FILE *out, const char *name, const char *text)
  * words with '|' between them. */
 static char *parse(const char *line)
 {
-    char *copy = strdup(line), *rest = copy, *words[WORDS + 1] = { NULL }, *list[WORDS];
+    char *copy = strdup(line), *rest = copy, *words[WORDS + 2] = { "gpu-tracker" },
+         *list[WORDS];
     struct args args = { .paths = { .words = list } };
     char problem[512], *shown = NULL;
     size_t usage = 99, size;
     FILE *out = open_memstream(&shown, &size);
 
     assert_non_null(out);
-    for (size_t i = 0; i < WORDS && rest && *line; i++)
-        words[i] = strsep(&rest, "|");
-    switch (
-        docopt_parse(&grammar, words, (char *)&args, &usage, problem, sizeof(problem))) {
+    int count = 1;
+    for (; count <= WORDS && rest && *line; count++)
+        words[count] = strsep(&rest, "|");
+    switch (docopt_parse(&grammar, count, words, (char *)&args, &usage, problem,
+                         sizeof(problem))) {
     case DOCOPT_HELP:
         fputs("help", out);
         break;
