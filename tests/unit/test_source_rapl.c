@@ -99,9 +99,9 @@ static void test_machines(void **state)
           "powercap: 2 package, 2 dram" },
         { "a client with all parts in the package's folder, and psys",
           { FULL_ZONE("intel-rapl:1", "package-0", "1"),
-            FULL_ZONE("intel-rapl:1/intel-rapl:1:0", "core", "2"),
-            FULL_ZONE("intel-rapl:1/intel-rapl:1:1", "uncore", "3"),
-            FULL_ZONE("intel-rapl:1/intel-rapl:1:2", "dram", "4"),
+            FULL_ZONE("intel-rapl:1:0", "core", "2"),
+            FULL_ZONE("intel-rapl:1:1", "uncore", "3"),
+            FULL_ZONE("intel-rapl:1:2", "dram", "4"),
             FULL_ZONE("intel-rapl:0", "psys", "5") },
           { { "psys", "psys", WM_DEVICE_PLATFORM },
             { "package-0", "package0", WM_DEVICE_CPU },
@@ -704,8 +704,8 @@ static void test_perf(void **state)
         assert_int_equal(kernel.events[i].type, 23);
         assert_int_equal(kernel.events[i].cpu, i < 3 ? 0 : 4);
     }
-    way->read(&places, &set.counters[0]);
-    way->read(&places, &set.counters[3]);
+    wm_rapl_read(way, &places, &set.counters[0]);
+    wm_rapl_read(way, &places, &set.counters[3]);
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(set.counters[i].domain, expected[i].domain);
         assert_int_equal(set.counters[i].package, expected[i].package);
@@ -716,7 +716,7 @@ static void test_perf(void **state)
     }
 
     kernel.is_offline = true;
-    way->read(&places, &set.counters[0]);
+    wm_rapl_read(way, &places, &set.counters[0]);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(set.counters[i].err.status, WM_EIO);
     assert_non_null(strstr(set.counters[1].err.text, "energy-ram of CPU 0: no longer"));
@@ -739,7 +739,7 @@ static void test_perf_groups(void **state)
     assert_int_equal(set.count, 4);
     for (size_t i = 0; i < 4; i++) {
         kernel.events[i].value = 7 + i;
-        way->read(&places, &set.counters[i]);
+        wm_rapl_read(way, &places, &set.counters[i]);
         assert_int_equal(set.counters[i].followers, 0);
         assert_int_equal(set.counters[i].value, 7 + i);
         assert_int_equal(set.counters[i].package, 0);
@@ -786,7 +786,7 @@ static void test_perf_blocked(void **state)
         assert_int_equal(set.count, cases[i].count);
         assert_int_equal(set.counters[cases[i].leader].followers, cases[i].followers);
         for (size_t k = 0; k < set.count; k += 1 + set.counters[k].followers)
-            way->read(&places, &set.counters[k]);
+            wm_rapl_read(way, &places, &set.counters[k]);
         for (size_t k = 0; k < set.count; k++) {
             const struct wm_rapl_counter *counter = &set.counters[k];
             bool fails =
@@ -1080,7 +1080,7 @@ static void test_msr_intel(void **state)
             double unit_j = counter->domain == WM_RAPL_DRAM   ? cases[i].dram_unit_j
                             : counter->domain == WM_RAPL_PSYS ? cases[i].psys_unit_j
                                                               : 0x1p-14;
-            way->read(&places, counter);
+            wm_rapl_read(way, &places, counter);
             assert_int_equal(counter->err.status, WM_OK);
             assert_int_equal(counter->value,
                              values[counter->domain] + 2 * counter->package);
@@ -1115,7 +1115,7 @@ static void test_msr_amd(void **state)
         struct wm_rapl_counter *counter = &set.counters[i];
         static const uint32_t packages[] = { 0, 1, 0, 2, 3 };
 
-        way->read(&places, counter);
+        wm_rapl_read(way, &places, counter);
         assert_int_equal(counter->err.status, WM_OK);
         assert_int_equal(counter->domain, i < 2 ? WM_RAPL_PACKAGE : WM_RAPL_CORE);
         assert_int_equal(counter->package, packages[i]);

@@ -7,6 +7,7 @@
  */
 #include "source/cpu/source_rapl.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -82,12 +83,17 @@ static bool has_package(const struct wm_rapl_set *set)
     return false;
 }
 
-static void add_why(char *list, size_t size, const char *name, const char *why)
-{
-    size_t length = strlen(list);
+static void append(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-    snprintf(list + length, size - length, "%s%s%s%s", length > 0 ? "; " : "", name,
-             name[0] ? ": " : "", why);
+static void append(char *text, size_t size, const char *format, ...)
+{
+    size_t length = strlen(text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text + length, size - length, format, arguments);
+    va_end(arguments);
 }
 
 /* The reason for people, of what each way said. A missing right comes first, and of
@@ -98,7 +104,7 @@ static int fail_all(const struct wm_error *whys, struct wm_error *err)
 
     for (size_t i = 0; i < WAY_COUNT; i++) {
         if (whys[i].status == WM_EACCES && (ways[i] != &wm_rapl_msr || !list[0]))
-            add_why(list, sizeof(list), "", whys[i].text);
+            append(list, sizeof(list), "%s%s", list[0] ? "; " : "", whys[i].text);
     }
     if (list[0])
         return wm_fail(err, WM_EACCES, "%s; rapl-permissions.sh can grant it", list);
@@ -107,8 +113,22 @@ static int fail_all(const struct wm_error *whys, struct wm_error *err)
             return wm_fail(err, whys[i].status, "%s", whys[i].text);
     }
     for (size_t i = 0; i < WAY_COUNT; i++)
-        add_why(list, sizeof(list), ways[i]->name, whys[i].text);
+        append(list, sizeof(list), "%s%s: %s", list[0] ? "; " : "", ways[i]->name,
+               whys[i].text);
     return wm_fail(err, WM_ENODEV, "no RAPL: %s", list);
+}
+
+void wm_rapl_read(const struct wm_rapl_way *way, const struct wm_rapl_places *places,
+                  struct wm_rapl_counter *counter)
+{
+    for (size_t i = 0; i <= counter->followers; i++)
+        counter[i].err.status = WM_OK;
+    if (counter->fd >= 0) {
+        way->read(places, counter);
+        return;
+    }
+    errno = -counter->fd;
+    wm_fail_errno(&counter->err, counter->name);
 }
 
 /* Whether the packages' registers say 0, as those of a virtual machine do that are there
@@ -121,62 +141,58 @@ static bool is_dead(const struct wm_rapl_way *way, const struct wm_rapl_places *
         struct wm_rapl_counter *counter = &set->counters[i];
         if (counter->domain != WM_RAPL_PACKAGE || counter->fd < 0)
             continue;
-        way->read(places, counter);
+        wm_rapl_read(way, places, counter);
         if (counter->err.status < 0 || counter->value != 0)
             return false;
     }
     return has_package(set);
 }
 
+static int find_by(const struct wm_rapl_way *way, const struct wm_rapl_places *places,
+                   struct wm_rapl_set *set, struct wm_error *err)
+{
+    int status = way->find(set, places, err);
+
+    if (status == WM_OK && way != &wm_rapl_perf && is_dead(way, places, set))
+        return wm_fail(err, WM_ENODEV, "its counters stay at 0: dead");
+    return status;
+}
+
 /* A way without a package, such as one that has nothing but psys, is taken only
  * where no other way has one. */
-static int find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_set,
-                size_t *ret_way, struct wm_error *whys, struct wm_error *err)
+int wm_rapl_find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_set,
+                 const struct wm_rapl_way **ret_way, struct wm_error *err)
 {
-    struct wm_rapl_set spare = { 0 };
-    size_t spare_way = WAY_COUNT;
+    struct wm_rapl_set best = { 0 };
+    size_t best_way = WAY_COUNT;
+    struct wm_error whys[WAY_COUNT];
 
-    for (size_t i = 0; i < WAY_COUNT; i++) {
+    for (size_t i = 0; i < WAY_COUNT && !has_package(&best); i++) {
         struct wm_rapl_set set = { 0 };
 
         whys[i] = (struct wm_error) { 0 };
-        int status = ways[i]->find(&set, places, &whys[i]);
-        if (status == WM_OK && ways[i] != &wm_rapl_perf && is_dead(ways[i], places, &set))
-            status = wm_fail(&whys[i], WM_ENODEV, "its counters stay at 0: dead");
-        if (status == WM_OK && has_package(&set)) {
-            wm_rapl_set_release(&spare);
-            *ret_set = set;
-            *ret_way = i;
-            return WM_OK;
-        }
-        if (status == WM_OK && spare_way == WAY_COUNT) {
-            spare = set;
-            spare_way = i;
+        int status = find_by(ways[i], places, &set, &whys[i]);
+        if (status == WM_OK && (best_way == WAY_COUNT || has_package(&set))) {
+            wm_rapl_set_release(&best);
+            best = set;
+            best_way = i;
             continue;
         }
         wm_rapl_set_release(&set);
         if (status == WM_ENOMEM) {
-            wm_rapl_set_release(&spare);
+            wm_rapl_set_release(&best);
             return wm_fail(err, WM_ENOMEM, "%s", whys[i].text);
         }
     }
-    if (spare_way == WAY_COUNT)
+    if (best_way == WAY_COUNT)
         return fail_all(whys, err);
-    *ret_set = spare;
-    *ret_way = spare_way;
+    for (size_t i = 0; i < best_way; i++) {
+        if (whys[i].status == WM_EACCES)
+            append(best.refused, sizeof(best.refused), " (%s)", whys[i].text);
+    }
+    *ret_set = best;
+    *ret_way = ways[best_way];
     return WM_OK;
-}
-
-int wm_rapl_find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_set,
-                 const struct wm_rapl_way **ret_way, struct wm_error *err)
-{
-    struct wm_error whys[WAY_COUNT];
-    size_t way = 0;
-
-    int status = find(places, ret_set, &way, whys, err);
-    if (status == WM_OK)
-        *ret_way = ways[way];
-    return status;
 }
 
 struct wm_rapl_total wm_rapl_total_of(const struct wm_rapl_counter *counter)
@@ -199,76 +215,62 @@ struct wm_rapl_total wm_rapl_total_of(const struct wm_rapl_counter *counter)
     return total;
 }
 
+/* What is made of each domain. Packages of Intel are measured since Haswell (Hackenberg
+ * et al. 2015, Khan et al. 2018), those of AMD are a model on Zen 2 (Schöne et al., arXiv
+ * 2108.00808); the errors are our assumptions. */
+static const struct {
+    const char *name;       /* in the detail */
+    const char *stem, *end; /* of its device and its label */
+    enum wm_device_kind kind;
+    double gain;
+    const char *sensor;
+} domains[WM_RAPL_DOMAIN_COUNT] = {
+    [WM_RAPL_PACKAGE] = { "package", "package", "", WM_DEVICE_CPU, 0.10,
+                          "RAPL, of a model of the CPU" },
+    [WM_RAPL_CORES] = { "cores", "package", "core", WM_DEVICE_CPU_PART, 0.10,
+                        "RAPL, a part of a CPU" },
+    [WM_RAPL_UNCORE] = { "uncore", "package", "uncore", WM_DEVICE_CPU_PART, 0.10,
+                         "RAPL, a part of a CPU" },
+    [WM_RAPL_DRAM] = { "dram", "dram", "", WM_DEVICE_DRAM, 0.20, "RAPL, memory" },
+    [WM_RAPL_CORE] = { "core", "core", "", WM_DEVICE_CPU_PART, 0.10,
+                       "RAPL, a part of a CPU" },
+    [WM_RAPL_PSYS] = { "psys", "psys", "", WM_DEVICE_PLATFORM, 0.10, "RAPL, platform" },
+};
+
+/* "package-1-die-0/core" and "package1_die0_core". */
 static void name_entry(const struct wm_rapl_counter *counter, struct entry *entry)
 {
-    static const struct {
-        const char *device, *device_end, *label, *label_end;
-    } names[WM_RAPL_DOMAIN_COUNT] = {
-        [WM_RAPL_PACKAGE] = { "package-", "", "package", "" },
-        [WM_RAPL_CORES] = { "package-", "/core", "package", "_core" },
-        [WM_RAPL_UNCORE] = { "package-", "/uncore", "package", "_uncore" },
-        [WM_RAPL_DRAM] = { "dram-", "", "dram", "" },
-        [WM_RAPL_CORE] = { "core-", "", "core", "" },
-    };
-    char device_die[20] = "", label_die[20] = "";
+    const char *stem = domains[counter->domain].stem, *end = domains[counter->domain].end;
+    size_t device_size = sizeof(entry->device), label_size = sizeof(entry->label);
 
-    if (counter->domain == WM_RAPL_PSYS) {
-        snprintf(entry->device, sizeof(entry->device), "psys");
-        snprintf(entry->label, sizeof(entry->label), "psys");
+    snprintf(entry->device, device_size, "%s", stem);
+    snprintf(entry->label, label_size, "%s", stem);
+    if (counter->domain == WM_RAPL_PSYS)
         return;
-    }
+    append(entry->device, device_size, "-%" PRIu32, counter->package);
+    append(entry->label, label_size, "%" PRIu32, counter->package);
     if (counter->die != WM_RAPL_NO_DIE) {
-        snprintf(device_die, sizeof(device_die), "-die-%d", counter->die);
-        snprintf(label_die, sizeof(label_die), "_die%d", counter->die);
+        append(entry->device, device_size, "-die-%d", counter->die);
+        append(entry->label, label_size, "_die%d", counter->die);
     }
-    snprintf(entry->device, sizeof(entry->device), "%s%" PRIu32 "%s%s",
-             names[counter->domain].device, counter->package, device_die,
-             names[counter->domain].device_end);
-    snprintf(entry->label, sizeof(entry->label), "%s%" PRIu32 "%s%s",
-             names[counter->domain].label, counter->package, label_die,
-             names[counter->domain].label_end);
-}
-
-static enum wm_device_kind kind_of(enum wm_rapl_domain domain)
-{
-    switch (domain) {
-    case WM_RAPL_PACKAGE:
-        return WM_DEVICE_CPU;
-    case WM_RAPL_DRAM:
-        return WM_DEVICE_DRAM;
-    case WM_RAPL_PSYS:
-        return WM_DEVICE_PLATFORM;
-    default:
-        return WM_DEVICE_CPU_PART;
+    if (end[0]) {
+        append(entry->device, device_size, "/%s", end);
+        append(entry->label, label_size, "_%s", end);
     }
 }
 
-/* Packages of Intel are measured since Haswell (Hackenberg et al. 2015, Khan et al. 2018),
- * those of AMD are a model on Zen 2 (Schöne et al., arXiv 2108.00808); the errors are
- * our assumptions. */
 static struct wm_sensor sensor_of(const struct wm_rapl_counter *counter,
                                   const struct wm_cpuinfo *cpu)
 {
-    static const struct {
-        double gain;
-        const char *text;
-    } sensors[WM_RAPL_DOMAIN_COUNT] = {
-        [WM_RAPL_PACKAGE] = { 0.10, "RAPL, of a model of the CPU" },
-        [WM_RAPL_CORES] = { 0.10, "RAPL, a part of a CPU" },
-        [WM_RAPL_UNCORE] = { 0.10, "RAPL, a part of a CPU" },
-        [WM_RAPL_DRAM] = { 0.20, "RAPL, memory" },
-        [WM_RAPL_CORE] = { 0.10, "RAPL, a part of a CPU" },
-        [WM_RAPL_PSYS] = { 0.10, "RAPL, platform" },
-    };
     bool is_measured =
         counter->domain == WM_RAPL_PACKAGE && strcmp(cpu->vendor, "GenuineIntel") == 0;
 
     return (struct wm_sensor) {
         .kind = WM_SENSOR_BUILT_IN,
-        .gain = is_measured ? 0.05 : sensors[counter->domain].gain,
+        .gain = is_measured ? 0.05 : domains[counter->domain].gain,
         .step = counter->unit_j,
         .text = is_measured ? "RAPL, Intel: measured since Haswell"
-                            : sensors[counter->domain].text,
+                            : domains[counter->domain].sensor,
     };
 }
 
@@ -286,54 +288,36 @@ static void make_channel(struct rapl *rapl, size_t index)
         .model = rapl->places.cpu.name[0] ? rapl->places.cpu.name : NULL,
         .metric = "energy",
         .unit = "J",
-        .device_kind = kind_of(counter->domain),
+        .device_kind = domains[counter->domain].kind,
         .kind = WM_COUNTER,
         .period_ns = counter->domain == WM_RAPL_CORE ? CORE_PERIOD_NS : PERIOD_NS,
         .sensor = sensor_of(counter, &rapl->places.cpu),
     };
 }
 
-static void append(struct rapl *rapl, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void append(struct rapl *rapl, const char *format, ...)
-{
-    size_t length = strlen(rapl->detail);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(rapl->detail + length, sizeof(rapl->detail) - length, format, arguments);
-    va_end(arguments);
-}
-
 /* "powercap: 2 package, 2 dram (perf events need CAP_PERFMON, ...)" */
-static void describe(struct rapl *rapl, size_t way, const struct wm_error *whys)
+static void describe(struct rapl *rapl)
 {
-    static const char *const names[WM_RAPL_DOMAIN_COUNT] = {
-        [WM_RAPL_PACKAGE] = "package", [WM_RAPL_CORES] = "cores",
-        [WM_RAPL_UNCORE] = "uncore",   [WM_RAPL_DRAM] = "dram",
-        [WM_RAPL_CORE] = "core",       [WM_RAPL_PSYS] = "psys",
-    };
     const char *separator = ": ";
+    size_t size = sizeof(rapl->detail);
 
-    append(rapl, "%s", rapl->way->name);
+    append(rapl->detail, size, "%s", rapl->way->name);
     for (size_t domain = 0; domain < WM_RAPL_DOMAIN_COUNT; domain++) {
         size_t count = 0;
         for (size_t i = 0; i < rapl->set.count; i++)
             count += rapl->set.counters[i].domain == domain;
         if (count == 0)
             continue;
-        append(rapl, "%s%zu %s", separator, count, names[domain]);
+        append(rapl->detail, size, "%s%zu %s", separator, count, domains[domain].name);
         separator = ", ";
     }
-    for (size_t i = 0; i < way; i++) {
-        if (whys[i].status == WM_EACCES)
-            append(rapl, " (%s)", whys[i].text);
-    }
+    append(rapl->detail, size, "%s", rapl->set.refused);
     if (rapl->set.is_filtered)
-        append(rapl, "; this CPU adds noise to its counters (energy filtering is on)");
+        append(rapl->detail, size,
+               "; this CPU adds noise to its counters (energy filtering is on)");
     else if (rapl->places.cpu.has_sgx)
-        append(rapl, "; this CPU has SGX in use and may add noise to its counters");
+        append(rapl->detail, size,
+               "; this CPU has SGX in use and may add noise to its counters");
 }
 
 /* Nothing is known of the CPU where its file is missing or odd, as on ARM. */
@@ -351,8 +335,6 @@ static int rapl_open(void *state, const struct wm_source_config *config,
 {
     bool is_here = wm_file_is_same(config->sysfs, "/sys");
     struct rapl *rapl = state;
-    struct wm_error whys[WAY_COUNT];
-    size_t way = 0;
 
     rapl->places = (struct wm_rapl_places) {
         .sysfs = config->sysfs,
@@ -361,11 +343,10 @@ static int rapl_open(void *state, const struct wm_source_config *config,
         .dev = is_here ? "/dev" : NULL,
     };
     read_cpu(config->procfs, &rapl->places.cpu);
-    int status = find(&rapl->places, &rapl->set, &way, whys, err);
+    int status = wm_rapl_find(&rapl->places, &rapl->set, &rapl->way, err);
     if (status < 0)
         return status;
 
-    rapl->way = ways[way];
     rapl->places.sysfs = rapl->places.procfs = rapl->places.dev = NULL;
     rapl->entries = calloc(rapl->set.count, sizeof(*rapl->entries));
     rapl->channels = calloc(rapl->set.count, sizeof(*rapl->channels));
@@ -373,7 +354,7 @@ static int rapl_open(void *state, const struct wm_source_config *config,
         return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
     for (size_t i = 0; i < rapl->set.count; i++)
         make_channel(rapl, i);
-    describe(rapl, way, whys);
+    describe(rapl);
     return WM_OK;
 }
 
@@ -413,7 +394,7 @@ static int rapl_read(void *state, struct wm_reading *readings, struct wm_error *
         bool is_new = counter->domain != WM_RAPL_CORE || last->state == WM_READING_NONE ||
                       when_ns - last->when_ns >= CORE_PERIOD_NS;
         if (is_new)
-            rapl->way->read(&rapl->places, counter);
+            wm_rapl_read(rapl->way, &rapl->places, counter);
         for (size_t k = i; k < next; k++) {
             if (is_new)
                 take_reading(&rapl->entries[k], &rapl->set.counters[k], when_ns);

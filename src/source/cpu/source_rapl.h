@@ -61,7 +61,8 @@ struct wm_rapl_counter {
 struct wm_rapl_set {
     struct wm_rapl_counter *counters;
     size_t count, room;
-    bool is_filtered; /* the CPU is known to add noise to its registers */
+    bool is_filtered;  /* the CPU is known to add noise to its registers */
+    char refused[300]; /* " (why)" of each better way that is not open to this user */
 };
 
 struct wm_rapl_perf_calls {
@@ -87,7 +88,8 @@ struct wm_rapl_way {
     int (*find)(struct wm_rapl_set *set, const struct wm_rapl_places *places,
                 struct wm_error *err);
 
-    /* Reads this register and its followers: `value` and `err` of each. */
+    /* Reads this register, which is open, and its followers: `value` of each, and `err`,
+     * which is clear, where that fails. */
     void (*read)(const struct wm_rapl_places *places, struct wm_rapl_counter *counter);
 };
 
@@ -95,6 +97,10 @@ struct wm_rapl_way {
  * WM_EACCES, with what is missing, where the user may read none. */
 int wm_rapl_find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_set,
                  const struct wm_rapl_way **ret_way, struct wm_error *err);
+
+/* Reads a register and its followers, that way: `value` and `err` of each. */
+void wm_rapl_read(const struct wm_rapl_way *way, const struct wm_rapl_places *places,
+                  struct wm_rapl_counter *counter);
 
 /* What such a register can have counted at most: fills in all but the state. */
 struct wm_rapl_total wm_rapl_total_of(const struct wm_rapl_counter *counter);
@@ -106,8 +112,10 @@ void wm_rapl_set_release(struct wm_rapl_set *set);
 int wm_rapl_set_add(struct wm_rapl_set *set, const struct wm_rapl_counter *counter,
                     struct wm_error *err);
 
-bool wm_rapl_set_has(const struct wm_rapl_set *set, enum wm_rapl_domain domain,
-                     uint32_t package, int die);
+/* Whether a register is to be counted: it is not in the set yet, and not psys of a second
+ * package, as only the first is known to have all of the platform. */
+bool wm_rapl_set_wants(const struct wm_rapl_set *set, enum wm_rapl_domain domain,
+                       uint32_t package, int die);
 
 /* Whether one at least was opened. */
 bool wm_rapl_set_can_be_read(const struct wm_rapl_set *set);
@@ -127,9 +135,10 @@ int wm_rapl_cpu_list(const char *list, uint32_t **ret_cpus, size_t *ret_count,
                      struct wm_error *err);
 
 /* Of those the first of each package or die. Dies are told apart only where two of
- * the CPUs are in different ones of one package. The caller frees them. */
-int wm_rapl_cpus(const char *sysfs, const char *list, struct wm_rapl_cpu **ret_cpus,
-                 size_t *ret_count, struct wm_error *err);
+ * the CPUs are in different ones of one package; AMD's have one register together, though
+ * some kernels list it for each. The caller frees them. */
+int wm_rapl_cpus(const struct wm_rapl_places *places, const char *list,
+                 struct wm_rapl_cpu **ret_cpus, size_t *ret_count, struct wm_error *err);
 
 extern const struct wm_rapl_way wm_rapl_perf;
 extern const struct wm_rapl_way wm_rapl_powercap;

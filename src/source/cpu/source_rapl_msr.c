@@ -28,19 +28,19 @@ enum {
 #define IS_FILTERED UINT64_C(1)
 
 #define AMD_UNIT 0xc0010299
-#define AMD_CORE 0xc001029a
-#define AMD_PACKAGE 0xc001029b
 
-struct domain {
+/* AMD's has one more for each core. */
+static const struct {
     enum wm_rapl_domain domain;
-    off_t offset;
+    off_t intel, amd; /* its number; 0: there is none */
+} registers[] = {
+    { WM_RAPL_PACKAGE, 0x611, 0xc001029b },
+    { WM_RAPL_CORES, 0x639, 0 },
+    { WM_RAPL_UNCORE, 0x641, 0 },
+    { WM_RAPL_DRAM, 0x619, 0 },
+    { WM_RAPL_PSYS, 0x64d, 0 },
 };
-
-static const struct domain intel_domains[] = {
-    { WM_RAPL_PACKAGE, 0x611 }, { WM_RAPL_CORES, 0x639 }, { WM_RAPL_UNCORE, 0x641 },
-    { WM_RAPL_DRAM, 0x619 },    { WM_RAPL_PSYS, 0x64d },
-};
-static const struct domain amd_domains[] = { { WM_RAPL_PACKAGE, AMD_PACKAGE } };
+#define AMD_CORE 0xc001029a
 
 /* Intel's models (of family 6) that count a domain in a unit of its own, as the
  * kernel knows them. What is in no list counts in the unit of INTEL_UNIT. */
@@ -123,31 +123,31 @@ static int fail_open(int number, const char *path, struct wm_error *err)
 /* Adds the register of that CPU, where it has one. Each package has one of its own: if
  * that cannot be read it fails, rather than go missing from the sum of all. */
 static int add_register(struct wm_rapl_set *set, const struct wm_rapl_places *places,
-                        const struct domain *domain, const struct wm_rapl_cpu *cpu,
-                        uint64_t unit, struct wm_error *err)
+                        enum wm_rapl_domain domain, off_t offset,
+                        const struct wm_rapl_cpu *cpu, uint64_t unit, struct wm_error *err)
 {
-    struct wm_rapl_counter counter = { .domain = domain->domain,
+    struct wm_rapl_counter counter = { .domain = domain,
                                        .package = cpu->package,
                                        .die = cpu->die,
+                                       .unit_j = unit_of(&places->cpu, domain, unit),
                                        .range = COUNTED,
-                                       .offset = domain->offset };
+                                       .offset = offset };
     char path[128];
 
-    counter.unit_j = unit_of(&places->cpu, domain->domain, unit);
-    if (counter.unit_j <= 0 || (domain->domain == WM_RAPL_PSYS && cpu->package > 0))
+    if (counter.unit_j <= 0 || !wm_rapl_set_wants(set, domain, cpu->package, cpu->die))
         return WM_OK;
     counter.fd = open_msr(places, cpu->cpu, path, sizeof(path));
     if (counter.fd < 0)
         return fail_open(counter.fd, path, err);
-    int status = read_register(counter.fd, counter.offset, &counter.value);
+    int status = read_register(counter.fd, offset, &counter.value);
     if (status < 0) {
         close(counter.fd);
         counter.fd = status;
     }
-    if (status == -EIO && domain->domain != WM_RAPL_PACKAGE)
+    if (status == -EIO && domain != WM_RAPL_PACKAGE)
         return WM_OK;
     snprintf(counter.name, sizeof(counter.name), "register 0x%" PRIx64 " of %s",
-             (uint64_t)domain->offset, path);
+             (uint64_t)offset, path);
     return wm_rapl_set_add(set, &counter, err);
 }
 
@@ -176,23 +176,6 @@ static int read_unit(struct wm_rapl_set *set, const struct wm_rapl_places *place
     return WM_OK;
 }
 
-static int add_package(struct wm_rapl_set *set, const struct wm_rapl_places *places,
-                       const struct wm_rapl_cpu *cpu, struct wm_error *err)
-{
-    bool is_amd = wm_rapl_is_amd(&places->cpu);
-    const struct domain *domains = is_amd ? amd_domains : intel_domains;
-    size_t count = is_amd ? sizeof(amd_domains) / sizeof(amd_domains[0])
-                          : sizeof(intel_domains) / sizeof(intel_domains[0]);
-    uint64_t unit = 0;
-
-    int status = read_unit(set, places, cpu->cpu, &unit, err);
-    for (size_t i = 0; i < count && status == WM_OK; i++) {
-        if (!wm_rapl_set_has(set, domains[i].domain, cpu->package, cpu->die))
-            status = add_register(set, places, &domains[i], cpu, unit, err);
-    }
-    return status;
-}
-
 /* Whether the CPU is the first of its core's threads. */
 static bool is_first_thread(const char *sysfs, uint32_t cpu)
 {
@@ -211,30 +194,31 @@ static int add_cores(struct wm_rapl_set *set, const struct wm_rapl_places *place
                      const uint32_t *cpus, size_t count, uint64_t unit,
                      struct wm_error *err)
 {
-    static const struct domain domain = { WM_RAPL_CORE, AMD_CORE };
     int status = WM_OK;
 
     for (size_t i = 0; i < count && status == WM_OK; i++) {
         struct wm_rapl_cpu core = { cpus[i], cpus[i], WM_RAPL_NO_DIE };
         if (is_first_thread(places->sysfs, cpus[i]))
-            status = add_register(set, places, &domain, &core, unit, err);
+            status = add_register(set, places, WM_RAPL_CORE, AMD_CORE, &core, unit, err);
     }
     return status;
 }
 
 static int add_packages(struct wm_rapl_set *set, const struct wm_rapl_places *places,
-                        const char *online, struct wm_error *err)
+                        const char *online, uint64_t unit, struct wm_error *err)
 {
+    bool is_amd = wm_rapl_is_amd(&places->cpu);
     struct wm_rapl_cpu *cpus = NULL;
     size_t count = 0;
 
-    int status = wm_rapl_cpus(places->sysfs, online, &cpus, &count, err);
-    for (size_t i = 0; i < count && status == WM_OK; i++) {
-        /* AMD's packages have one register, and their dies are other things. */
-        if (wm_rapl_is_amd(&places->cpu))
-            cpus[i].die = WM_RAPL_NO_DIE;
-        if (!wm_rapl_set_has(set, WM_RAPL_PACKAGE, cpus[i].package, cpus[i].die))
-            status = add_package(set, places, &cpus[i], err);
+    int status = wm_rapl_cpus(places, online, &cpus, &count, err);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < sizeof(registers) / sizeof(registers[0]); k++) {
+            off_t offset = is_amd ? registers[k].amd : registers[k].intel;
+            if (status == WM_OK && offset)
+                status = add_register(set, places, registers[k].domain, offset, &cpus[i],
+                                      unit, err);
+        }
     }
     free(cpus);
     return status;
@@ -259,7 +243,7 @@ static int msr_find(struct wm_rapl_set *set, const struct wm_rapl_places *places
     if (status == WM_OK)
         status = read_unit(set, places, cpus[0], &unit, err);
     if (status == WM_OK)
-        status = add_packages(set, places, online, err);
+        status = add_packages(set, places, online, unit, err);
     if (status == WM_OK && wm_rapl_is_amd(&places->cpu))
         status = add_cores(set, places, cpus, count, unit, err);
     free(cpus);
@@ -273,10 +257,7 @@ static void msr_read(const struct wm_rapl_places *places, struct wm_rapl_counter
     uint64_t value = 0;
     (void)places;
 
-    counter->err.status = WM_OK;
-    int status = counter->fd;
-    if (counter->fd >= 0)
-        status = read_register(counter->fd, counter->offset, &value);
+    int status = read_register(counter->fd, counter->offset, &value);
     counter->value = value & COUNTED;
     if (status == WM_OK)
         return;

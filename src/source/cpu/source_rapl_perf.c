@@ -171,10 +171,8 @@ static int add_events(struct wm_rapl_set *set, const struct wm_rapl_places *plac
                                            .range = UINT64_MAX,
                                            .folded = true };
 
-        /* Each package tells of the platform, but only the first is sure to know. */
-        if (!know_event(pmu, event, &known) ||
-            (event->domain == WM_RAPL_PSYS && cpu->package > 0) ||
-            wm_rapl_set_has(set, event->domain, cpu->package, cpu->die))
+        if (!wm_rapl_set_wants(set, event->domain, cpu->package, cpu->die) ||
+            !know_event(pmu, event, &known))
             continue;
         bool joins = set->count > leader;
         counter.fd = open_event(places, pmu->type, known.config, cpu->cpu,
@@ -214,14 +212,9 @@ static int find_packages(struct wm_rapl_set *set, const struct wm_rapl_places *p
     if (status < 0)
         return status;
     snprintf(mask, sizeof(mask), "%s/cpumask", pmu.path);
-    status = wm_rapl_cpus(places->sysfs, mask, &cpus, &count, err);
-    for (size_t i = 0; i < count && status == WM_OK; i++) {
-        /* AMD's register is one per package; Linux 6.9 and 6.10 have it in the mask
-         * once for each die. */
-        if (wm_rapl_is_amd(&places->cpu))
-            cpus[i].die = WM_RAPL_NO_DIE;
+    status = wm_rapl_cpus(places, mask, &cpus, &count, err);
+    for (size_t i = 0; i < count && status == WM_OK; i++)
         status = add_events(set, places, &pmu, &cpus[i], err);
-    }
     free(cpus);
     if (status < 0 || wm_rapl_set_can_be_read(set))
         return status;
@@ -269,16 +262,11 @@ static void perf_read(const struct wm_rapl_places *places, struct wm_rapl_counte
     size_t count = 1 + counter->followers;
     size_t size = (1 + count) * sizeof(values[0]);
 
-    ssize_t length = -1;
-    int number = -counter->fd;
-    if (counter->fd >= 0) {
-        length = places->perf->read(counter->fd, values, size);
-        number = errno;
-    }
+    ssize_t length = places->perf->read(counter->fd, values, size);
+    int number = errno;
     for (size_t i = 0; i < count; i++) {
         struct wm_rapl_counter *one = &counter[i];
 
-        one->err.status = WM_OK;
         one->value = values[1 + i];
         errno = number;
         if (length < 0)

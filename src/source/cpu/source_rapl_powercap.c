@@ -19,8 +19,8 @@
 #include "base/text/base_text.h"
 #include "source/cpu/source_rapl.h"
 
-/* More than there are packages; intel-rapl-mmio has them a second time. */
-#define MAX_ZONES 256
+/* More than there are packages with their parts; intel-rapl-mmio has them again. */
+#define MAX_ZONES 1024
 
 /* A range shorter than this would wrap within a tick. */
 #define LEAST_RANGE_UJ UINT64_C(1000000)
@@ -29,10 +29,12 @@
  * the same energy, so what an earlier prefix has is left out of the later ones. */
 static const char *const prefixes[] = { "intel-rapl:", "intel-rapl-mmio:" };
 
+/* A folder of the class: a package's, or one of its parts', which stand beside it. */
 struct zone {
     size_t prefix;
-    uint64_t number;
-    char name[48]; /* of its folder */
+    uint64_t number, part;
+    bool is_part;
+    char name[48];
 };
 
 struct class
@@ -41,32 +43,48 @@ struct class
     struct wm_rapl_set *set;
     int dir;
     char path[256];
-    size_t hidden;          /* zones whose folder is not there */
+    struct wm_rapl_counter package; /* to which parts that follow belong */
+    struct zone package_zone;       /* without a name where that is not taken */
+    size_t hidden;                  /* zones whose folder is not there */
     struct wm_error denied; /* the first one; its status is WM_OK where there is none */
 };
 
-/* Whether `name` is "<prefix><number>", and which. */
-static bool parse_zone(const char *name, const char *prefix, uint64_t *ret_number)
+/* "intel-rapl:0" or "intel-rapl:0:1". */
+static bool parse_zone(const char *name, struct zone *ret_zone)
 {
-    const char *end;
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        struct zone zone = { .prefix = i };
+        size_t length = strlen(prefixes[i]);
+        const char *end;
 
-    return strncmp(name, prefix, strlen(prefix)) == 0 && strlen(name) < 48 &&
-           wm_text_u64(name + strlen(prefix), &end, ret_number) && *end == '\0';
+        if (strncmp(name, prefixes[i], length) != 0 || strlen(name) >= sizeof(zone.name) ||
+            !wm_text_u64(name + length, &end, &zone.number))
+            continue;
+        zone.is_part = *end == ':';
+        if (zone.is_part && !wm_text_u64(end + 1, &end, &zone.part))
+            continue;
+        snprintf(zone.name, sizeof(zone.name), "%s", name);
+        *ret_zone = zone;
+        return *end == '\0';
+    }
+    return false;
 }
 
+/* A package before its parts. */
 static int compare_zones(const void *left, const void *right)
 {
     const struct zone *a = left, *b = right;
 
     if (a->prefix != b->prefix)
         return a->prefix < b->prefix ? -1 : 1;
-    return a->number < b->number ? -1 : a->number > b->number;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    if (a->is_part != b->is_part)
+        return a->is_part ? 1 : -1;
+    return a->part < b->part ? -1 : a->part > b->part;
 }
 
-/* Those of a folder whose name is one of the starts and a number, in order. */
-static int list_zones(int dir, const char *const *starts, size_t start_count,
-                      struct zone *zones, size_t room, size_t *ret_count,
-                      struct wm_error *err)
+static int list_zones(int dir, struct zone *zones, size_t *ret_count, struct wm_error *err)
 {
     struct dirent *entry;
     size_t count = 0;
@@ -74,16 +92,8 @@ static int list_zones(int dir, const char *const *starts, size_t start_count,
 
     if (!folder)
         return wm_fail_errno(err, "powercap");
-    while ((entry = readdir(folder)) != NULL) {
-        for (size_t i = 0; i < start_count && count < room; i++) {
-            struct zone *zone = &zones[count];
-            if (!parse_zone(entry->d_name, starts[i], &zone->number))
-                continue;
-            zone->prefix = i;
-            snprintf(zone->name, sizeof(zone->name), "%.47s", entry->d_name);
-            count++;
-        }
-    }
+    while (count < MAX_ZONES && (entry = readdir(folder)) != NULL)
+        count += parse_zone(entry->d_name, &zones[count]);
     closedir(folder);
     qsort(zones, count, sizeof(*zones), compare_zones);
     *ret_count = count;
@@ -91,8 +101,8 @@ static int list_zones(int dir, const char *const *starts, size_t start_count,
 }
 
 /* "package-1" or, where a package has several, "package-1-die-0". "psys-1" is that
- * of a second package: only the first is known to have all of the platform. */
-static bool parse_name(const char *name, struct wm_rapl_counter *counter)
+ * of a second package. */
+static bool parse_package(const char *name, struct wm_rapl_counter *counter)
 {
     static const char package[] = "package-", die[] = "-die-";
     const char *at = name + strlen(package), *end;
@@ -168,12 +178,41 @@ static void note_denied(struct class *class, int dir, const char *name)
         wm_fail(&class->denied, WM_EACCES, "%s: no permission to read", name);
 }
 
-/* `counter` says what it is; a register that another zone has is not taken again. */
+/* What the zone counts; false where that is not known, or counted already. */
+static bool identify(struct class *class, const struct zone *zone, int dir,
+                     struct wm_rapl_counter *counter)
+{
+    const struct zone *owner = &class->package_zone;
+    char name[48];
+
+    wm_file_read_line(dir, "name", name, sizeof(name));
+    if (zone->is_part) {
+        if (!owner->name[0] || owner->prefix != zone->prefix ||
+            owner->number != zone->number ||
+            !parse_part(&class->places->cpu, name, &counter->domain))
+            return false;
+        counter->package = class->package.package;
+        counter->die = class->package.die;
+    } else {
+        class->package_zone = (struct zone) { 0 };
+        if (!parse_package(name, counter))
+            return false;
+        /* AMD's register is one per package; some kernels list it for each die. */
+        if (wm_rapl_is_amd(&class->places->cpu))
+            counter->die = WM_RAPL_NO_DIE;
+    }
+    if (!wm_rapl_set_wants(class->set, counter->domain, counter->package, counter->die))
+        return false;
+    if (counter->domain == WM_RAPL_PACKAGE) {
+        class->package = *counter;
+        class->package_zone = *zone;
+    }
+    return true;
+}
+
 static int add_counter(struct class *class, int dir, const char *folder,
                        struct wm_rapl_counter *counter, struct wm_error *err)
 {
-    if (wm_rapl_set_has(class->set, counter->domain, counter->package, counter->die))
-        return WM_OK;
     counter->fd = wm_file_open_at(dir, "energy_uj");
     if (counter->fd == -ENOENT)
         return WM_OK;
@@ -186,52 +225,9 @@ static int add_counter(struct class *class, int dir, const char *folder,
     return wm_rapl_set_add(class->set, counter, err);
 }
 
-/* One part of the package; `dir` and `path` lead to the folder that it is in. */
-static int add_part(struct class *class, int dir, const char *path,
-                    const struct wm_rapl_counter *package, const struct zone *part,
-                    struct wm_error *err)
-{
-    struct wm_rapl_counter counter = { .package = package->package, .die = package->die };
-    char name[32], folder[128];
-    int status = WM_OK;
-
-    int own = openat(dir, part->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (own < 0)
-        return WM_OK;
-    wm_file_read_line(own, "name", name, sizeof(name));
-    snprintf(folder, sizeof(folder), "%s%s", path, part->name);
-    if (parse_part(&class->places->cpu, name, &counter.domain))
-        status = add_counter(class, own, folder, &counter, err);
-    close(own);
-    return status;
-}
-
-/* In the zone's folder and, by links, beside it: a copy of /sys may have either. */
-static int add_parts(struct class *class, int dir, const struct zone *zone,
-                     const struct wm_rapl_counter *package, struct wm_error *err)
-{
-    char start[64], path[64] = "";
-    const char *const starts[] = { start };
-    struct zone parts[16];
-    size_t count = 0;
-
-    snprintf(start, sizeof(start), "%s:", zone->name);
-    int status = list_zones(dir, starts, 1, parts, 16, &count, err);
-    if (status == WM_OK && count == 0) {
-        dir = class->dir;
-        status = list_zones(dir, starts, 1, parts, 16, &count, err);
-    } else {
-        snprintf(path, sizeof(path), "%s/", zone->name);
-    }
-    for (size_t i = 0; i < count && status == WM_OK; i++)
-        status = add_part(class, dir, path, package, &parts[i], err);
-    return status;
-}
-
 static int add_zone(struct class *class, const struct zone *zone, struct wm_error *err)
 {
     struct wm_rapl_counter counter = { .die = WM_RAPL_NO_DIE };
-    char name[48];
     int status = WM_OK;
 
     int dir = openat(class->dir, zone->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -242,17 +238,8 @@ static int add_zone(struct class *class, const struct zone *zone, struct wm_erro
                     class->path, zone->name);
         return WM_OK;
     }
-    wm_file_read_line(dir, "name", name, sizeof(name));
-    bool is_known = parse_name(name, &counter);
-    /* AMD's register is one per package; some kernels list it for each die. */
-    if (wm_rapl_is_amd(&class->places->cpu))
-        counter.die = WM_RAPL_NO_DIE;
-    if (is_known &&
-        !wm_rapl_set_has(class->set, counter.domain, counter.package, counter.die)) {
+    if (identify(class, zone, dir, &counter))
         status = add_counter(class, dir, zone->name, &counter, err);
-        if (status == WM_OK && counter.domain == WM_RAPL_PACKAGE)
-            status = add_parts(class, dir, zone, &counter, err);
-    }
     close(dir);
     return status;
 }
@@ -288,7 +275,7 @@ static int powercap_find(struct wm_rapl_set *set, const struct wm_rapl_places *p
 
     struct zone *zones = calloc(MAX_ZONES, sizeof(*zones));
     if (zones)
-        status = list_zones(class.dir, prefixes, 2, zones, MAX_ZONES, &count, err);
+        status = list_zones(class.dir, zones, &count, err);
     else
         status = wm_fail(err, WM_ENOMEM, "rapl: out of memory");
     for (size_t i = 0; i < count && status == WM_OK; i++)
@@ -307,9 +294,7 @@ static void powercap_read(const struct wm_rapl_places *places,
     const char *end;
     (void)places;
 
-    counter->err.status = WM_OK;
-    ssize_t length =
-        counter->fd < 0 ? counter->fd : wm_file_reread(counter->fd, text, sizeof(text));
+    ssize_t length = wm_file_reread(counter->fd, text, sizeof(text));
     if (length < 0) {
         errno = (int)-length;
         wm_fail_errno(&counter->err, counter->name);

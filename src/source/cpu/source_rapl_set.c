@@ -26,39 +26,32 @@ void wm_rapl_set_release(struct wm_rapl_set *set)
     *set = (struct wm_rapl_set) { 0 };
 }
 
-static int make_room(struct wm_rapl_set *set, struct wm_error *err)
-{
-    if (set->count == WM_RAPL_MAX)
-        return wm_fail(err, WM_EFORMAT, "more than %d energy registers", WM_RAPL_MAX);
-    if (wm_array_reserve(&set->counters, set->count, &set->room, sizeof(*set->counters)) <
-        0)
-        return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
-    return WM_OK;
-}
-
 int wm_rapl_set_add(struct wm_rapl_set *set, const struct wm_rapl_counter *counter,
                     struct wm_error *err)
 {
-    int status = make_room(set, err);
+    bool is_full = set->count == WM_RAPL_MAX;
 
-    if (status < 0) {
-        if (counter->fd >= 0)
-            close(counter->fd);
-        return status;
+    if (!is_full && wm_array_reserve(&set->counters, set->count, &set->room,
+                                     sizeof(*set->counters)) == WM_OK) {
+        set->counters[set->count++] = *counter;
+        return WM_OK;
     }
-    set->counters[set->count++] = *counter;
-    return WM_OK;
+    if (counter->fd >= 0)
+        close(counter->fd);
+    if (is_full)
+        return wm_fail(err, WM_EFORMAT, "more than %d energy registers", WM_RAPL_MAX);
+    return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
 }
 
-bool wm_rapl_set_has(const struct wm_rapl_set *set, enum wm_rapl_domain domain,
-                     uint32_t package, int die)
+bool wm_rapl_set_wants(const struct wm_rapl_set *set, enum wm_rapl_domain domain,
+                       uint32_t package, int die)
 {
     for (size_t i = 0; i < set->count; i++) {
         const struct wm_rapl_counter *counter = &set->counters[i];
         if (counter->domain == domain && counter->package == package && counter->die == die)
-            return true;
+            return false;
     }
-    return false;
+    return domain != WM_RAPL_PSYS || package == 0;
 }
 
 bool wm_rapl_set_can_be_read(const struct wm_rapl_set *set)
@@ -142,9 +135,10 @@ int wm_rapl_cpu_list(const char *list, uint32_t **ret_cpus, size_t *ret_count,
     return WM_OK;
 }
 
-int wm_rapl_cpus(const char *sysfs, const char *list, struct wm_rapl_cpu **ret_cpus,
-                 size_t *ret_count, struct wm_error *err)
+int wm_rapl_cpus(const struct wm_rapl_places *places, const char *list,
+                 struct wm_rapl_cpu **ret_cpus, size_t *ret_count, struct wm_error *err)
 {
+    const char *sysfs = places->sysfs;
     uint32_t *numbers = NULL;
     size_t count = 0;
 
@@ -163,10 +157,11 @@ int wm_rapl_cpus(const char *sysfs, const char *list, struct wm_rapl_cpu **ret_c
         return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
 
     count = keep_first(cpus, count);
-    bool dies = has_several_dies(cpus, count);
-    for (size_t i = 0; i < count && !dies; i++)
-        cpus[i].die = WM_RAPL_NO_DIE;
+    if (wm_rapl_is_amd(&places->cpu) || !has_several_dies(cpus, count)) {
+        for (size_t i = 0; i < count; i++)
+            cpus[i].die = WM_RAPL_NO_DIE;
+    }
     *ret_cpus = cpus;
-    *ret_count = count;
+    *ret_count = keep_first(cpus, count);
     return WM_OK;
 }
