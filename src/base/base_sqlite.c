@@ -8,21 +8,45 @@
 #include <stddef.h>
 #include <string.h>
 
-struct wm_sqlite wm_sqlite;
+sqlite3_api_routines wm_sqlite;
 
+/* All that is called anywhere, which scripts/check-banned compares. */
+#define SYMBOL(name)                                                                       \
+    {                                                                                      \
+        "sqlite3_" #name, offsetof(sqlite3_api_routines, name)                             \
+    }
 static const struct symbol {
     const char *name;
     size_t slot;
 } symbols[] = {
-#define SYMBOL(name) { "sqlite3_" #name, offsetof(struct wm_sqlite, name) },
-    WM_SQLITE_FUNCTIONS(SYMBOL)
-#undef SYMBOL
+    SYMBOL(bind_double),    SYMBOL(bind_int),
+    SYMBOL(bind_int64),     SYMBOL(bind_null),
+    SYMBOL(bind_text),      SYMBOL(busy_timeout),
+    SYMBOL(clear_bindings), SYMBOL(close),
+    SYMBOL(column_blob),    SYMBOL(column_bytes),
+    SYMBOL(column_double),  SYMBOL(column_int),
+    SYMBOL(column_int64),   SYMBOL(column_text),
+    SYMBOL(column_type),    SYMBOL(create_function_v2),
+    SYMBOL(db_config),      SYMBOL(db_handle),
+    SYMBOL(errmsg),         SYMBOL(errstr),
+    SYMBOL(exec),           SYMBOL(extended_errcode),
+    SYMBOL(finalize),       SYMBOL(free),
+    SYMBOL(get_autocommit), SYMBOL(last_insert_rowid),
+    SYMBOL(limit),          SYMBOL(mprintf),
+    SYMBOL(open_v2),        SYMBOL(prepare_v2),
+    SYMBOL(reset),          SYMBOL(result_blob),
+    SYMBOL(result_error),   SYMBOL(step),
+    SYMBOL(str_appendall),  SYMBOL(str_appendf),
+    SYMBOL(str_finish),     SYMBOL(str_new),
+    SYMBOL(stricmp),        SYMBOL(system_errno),
+    SYMBOL(value_double),   SYMBOL(value_type),
 };
+#undef SYMBOL
 
-int wm_sqlite_find(const char *library, struct wm_sqlite *ret_functions,
+int wm_sqlite_find(const char *library, sqlite3_api_routines *ret_functions,
                    struct wm_error *err)
 {
-    struct wm_sqlite functions;
+    sqlite3_api_routines functions = { 0 };
 
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle) {
