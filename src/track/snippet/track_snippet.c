@@ -13,7 +13,7 @@
 #include "base/base_clock.h"
 #include "base/base_thread.h"
 #include "base/text/base_text.h"
-#include "track/snippet/track_snippet_state.h"
+#include "track/snippet/track_snippet.h"
 #include "wattmeter/tracker.h"
 
 /* Snippets that are open at once. */
@@ -54,30 +54,14 @@ static int check_options(const struct wm_meter_options *options, struct wm_error
     return WM_OK;
 }
 
-/* The locks are made already. */
-static int fill(struct wm_meter *meter, const struct wm_meter_options *options,
-                struct wm_error *err)
-{
-    int status = wm_meter_inputs_open(options, &meter->inputs, err);
-
-    /* Last, so that a failure leaves no file. */
-    if (status == WM_OK && options->snippets)
-        status = wm_meter_file_open(options->snippets, options->mode,
-                                    options->seed_format ? WM_METER_SNIPPETS_SEED
-                                                         : WM_METER_SNIPPETS,
-                                    meter->inputs, &meter->file, err);
-    return status;
-}
-
 static void release(struct wm_meter *meter)
 {
     for (size_t i = 0; i < meter->slot_count; i++) {
         free(meter->slots[i]->name);
-        free(meter->slots[i]->window);
         free(meter->slots[i]);
     }
     free(meter->slots);
-    wm_meter_inputs_close(meter->inputs);
+    wm_meter_inputs_close(&meter->inputs);
     pthread_cond_destroy(&meter->wake);
     pthread_mutex_destroy(&meter->file_lock);
     pthread_mutex_destroy(&meter->lock);
@@ -106,12 +90,13 @@ int wm_meter_open(const struct wm_meter_options *options, struct wm_meter **ret_
     pthread_mutex_init(&meter->lock, NULL);
     pthread_mutex_init(&meter->file_lock, NULL);
     errno = wm_thread_condition(&meter->wake);
-    if (errno != 0) {
-        status = wm_fail_errno(err, "meter");
-        free(meter);
-        return status;
-    }
-    status = fill(meter, options, err);
+    status = errno == 0 ? WM_OK : wm_fail_errno(err, "meter");
+    if (status == WM_OK)
+        status = wm_meter_inputs_open(options, &meter->inputs, err);
+
+    /* Last, so that a failure leaves no file. */
+    if (status == WM_OK && options->snippets)
+        status = wm_meter_file_open(meter, options->snippets, false, &meter->file, err);
     if (status < 0) {
         release(meter);
         return status;
@@ -124,14 +109,16 @@ static int64_t step_of(const struct wm_meter *meter)
 {
     if (meter->interval_ns > 0)
         return meter->interval_ns;
-    return wm_meter_inputs_need_steps(meter->inputs) ? STEP_NS : KEEP_NS;
+    return wm_meter_inputs_need_steps(&meter->inputs) ? STEP_NS : KEEP_NS;
 }
 
 static void sample(struct wm_meter *meter)
 {
-    wm_meter_inputs_read(meter->inputs);
-    for (struct wm_snippet *snippet = meter->open; snippet; snippet = snippet->next)
-        wm_meter_window_add(snippet->window, meter->inputs, WM_METER_BETWEEN);
+    wm_meter_inputs_read(&meter->inputs);
+    for (size_t i = 0; i < meter->slot_count; i++) {
+        if (meter->slots[i]->is_open)
+            wm_meter_window_add(meter->slots[i], &meter->inputs, false);
+    }
 }
 
 /* It goes on waiting for its moment when the last snippet ends, as the next one may
@@ -149,7 +136,7 @@ static void *run_sampler(void *context)
             wm_thread_wait(&meter->wake, &meter->lock, due_ns);
             continue;
         }
-        if (meter->open) {
+        if (meter->open_count > 0) {
             sample(meter);
         } else {
             meter->is_parked = true;
@@ -168,7 +155,7 @@ static void *run_sampler(void *context)
 /* Under the lock: sees that what is open is read often enough, from now on. */
 static int need_sampler(struct wm_meter *meter, struct wm_error *err)
 {
-    if (meter->inputs->count == 0)
+    if (meter->inputs.count == 0)
         return WM_OK;
     if (!meter->has_sampler) {
         meter->step_ns = step_of(meter);
@@ -195,7 +182,14 @@ static void end_sampler(struct wm_meter *meter)
         pthread_join(meter->sampler, NULL);
 }
 
-static int make_slots(struct wm_meter *meter, struct wm_error *err)
+size_t wm_meter_snippet_size(const struct wm_meter *meter)
+{
+    struct wm_snippet *snippet = NULL;
+
+    return sizeof(*snippet) + meter->inputs.count * sizeof(snippet->spans[0]);
+}
+
+static int make_snippet(struct wm_meter *meter, struct wm_error *err)
 {
     if (meter->slot_count == SNIPPETS_MAX)
         return wm_fail(err, WM_EINVAL, "%zu snippets are open: the most there can be",
@@ -203,30 +197,14 @@ static int make_slots(struct wm_meter *meter, struct wm_error *err)
     if (wm_array_reserve(&meter->slots, meter->slot_count, &meter->slot_room,
                          sizeof(*meter->slots)) < 0)
         return no_memory(err);
-    return WM_OK;
-}
-
-static int make_snippet(struct wm_meter *meter, struct wm_error *err)
-{
-    size_t devices = meter->inputs->count;
-    struct wm_snippet *snippet;
-
-    int status = make_slots(meter, err);
-    if (status < 0)
-        return status;
-    snippet = calloc(1, sizeof(*snippet) + devices * sizeof(snippet->devices[0]));
-    if (snippet)
-        snippet->window = wm_meter_window_new(devices);
-    if (!snippet || !snippet->window) {
-        free(snippet);
+    struct wm_snippet *snippet = calloc(1, wm_meter_snippet_size(meter));
+    if (!snippet)
         return no_memory(err);
-    }
-    snippet->window->is_checked = meter->interval_ns > 0;
+    snippet->is_checked = meter->interval_ns > 0;
     snippet->slot = (uint32_t)meter->slot_count;
     snippet->generation = 1;
     meter->slots[meter->slot_count++] = snippet;
-    snippet->next = meter->spare;
-    meter->spare = snippet;
+    wm_meter_recycle(meter, snippet);
     return WM_OK;
 }
 
@@ -247,25 +225,9 @@ static int set_name(struct wm_snippet *snippet, const char *name, struct wm_erro
     return WM_OK;
 }
 
-static void attach(struct wm_meter *meter, struct wm_snippet *snippet)
-{
-    meter->spare = snippet->next;
-    snippet->is_open = true;
-    snippet->previous = NULL;
-    snippet->next = meter->open;
-    if (meter->open)
-        meter->open->previous = snippet;
-    meter->open = snippet;
-}
-
 void wm_meter_detach(struct wm_meter *meter, struct wm_snippet *snippet)
 {
-    if (snippet->previous)
-        snippet->previous->next = snippet->next;
-    else
-        meter->open = snippet->next;
-    if (snippet->next)
-        snippet->next->previous = snippet->previous;
+    meter->open_count--;
     snippet->is_open = false;
     if (++snippet->generation == 0)
         snippet->generation = 1;
@@ -292,14 +254,16 @@ int wm_meter_begin(struct wm_meter *meter, const char *name, bool is_ours,
         return status;
 
     struct wm_snippet *snippet = meter->spare;
-    attach(meter, snippet);
+    meter->spare = snippet->next;
+    meter->open_count++;
+    snippet->is_open = true;
     snippet->is_ours = is_ours;
 
     /* A counter that may have run over since tells nothing but where it is now. */
-    if (wm_clock_monotonic_ns() - meter->inputs->when_ns > KEEP_NS)
-        wm_meter_inputs_read(meter->inputs);
-    wm_meter_inputs_read(meter->inputs);
-    wm_meter_window_add(snippet->window, meter->inputs, WM_METER_FIRST);
+    if (wm_clock_monotonic_ns() - meter->inputs.when_ns > KEEP_NS)
+        wm_meter_inputs_read(&meter->inputs);
+    wm_meter_inputs_read(&meter->inputs);
+    wm_meter_window_begin(snippet, &meter->inputs);
     *ret_snippet = snippet;
     return WM_OK;
 }
@@ -339,31 +303,23 @@ static struct wm_snippet *find(const struct wm_meter *meter, uint64_t id)
                : NULL;
 }
 
-static void finish(struct wm_meter *meter, struct wm_snippet *snippet,
-                   struct wm_meter_reading *ret_reading)
+/* Of the last round of readings. */
+static void finish(struct wm_meter *meter, struct wm_snippet *snippet, bool is_finished)
 {
-    wm_meter_inputs_read(meter->inputs);
-    wm_meter_window_add(snippet->window, meter->inputs, WM_METER_LAST);
-    wm_meter_result(snippet->window, meter->inputs, ret_reading, snippet->devices);
+    wm_meter_window_add(snippet, &meter->inputs, true);
+    wm_meter_window_result(snippet, &meter->inputs);
     wm_meter_detach(meter, snippet);
+    snippet->is_finished = is_finished;
 }
 
 /* A disk that is slow holds up those who write to it, and nobody who measures. */
 static int write_row(struct wm_meter *meter, const struct wm_snippet *snippet,
-                     const struct wm_meter_reading *reading, bool is_finished,
                      struct wm_error *err)
 {
-    const struct wm_meter_row row = {
-        .reading = *reading,
-        .devices = snippet->devices,
-        .name = snippet->name,
-        .is_finished = is_finished,
-    };
-
-    if (!meter->file || (meter->seed_format && !is_finished))
+    if (!meter->file || (meter->seed_format && !snippet->is_finished))
         return WM_OK;
     pthread_mutex_lock(&meter->file_lock);
-    int status = wm_meter_file_write(meter->file, &row, err);
+    int status = wm_meter_file_write(meter->file, snippet, err);
     pthread_mutex_unlock(&meter->file_lock);
     return status;
 }
@@ -371,8 +327,6 @@ static int write_row(struct wm_meter *meter, const struct wm_snippet *snippet,
 int wm_meter_stop(struct wm_meter *meter, uint64_t id, struct wm_meter_reading *ret_reading,
                   struct wm_meter_energy *ret_devices, struct wm_error *err)
 {
-    struct wm_meter_reading reading;
-
     if (!meter)
         return wm_fail(err, WM_EINVAL, "stopping a snippet: there is no meter");
     int status = wm_meter_check_owner(meter, err);
@@ -381,18 +335,20 @@ int wm_meter_stop(struct wm_meter *meter, uint64_t id, struct wm_meter_reading *
 
     pthread_mutex_lock(&meter->lock);
     struct wm_snippet *snippet = find(meter, id);
-    if (snippet)
-        finish(meter, snippet, &reading);
+    if (snippet) {
+        wm_meter_inputs_read(&meter->inputs);
+        finish(meter, snippet, true);
+    }
     pthread_mutex_unlock(&meter->lock);
     if (!snippet)
         return wm_fail(err, WM_EINVAL,
                        "no snippet with this number has been started, or it is over");
 
     if (ret_reading)
-        *ret_reading = reading;
-    if (ret_devices)
-        memcpy(ret_devices, snippet->devices, meter->inputs->count * sizeof(*ret_devices));
-    status = write_row(meter, snippet, &reading, true, err);
+        *ret_reading = snippet->told;
+    for (size_t i = 0; ret_devices && i < meter->inputs.count; i++)
+        ret_devices[i] = snippet->spans[i].told;
+    status = write_row(meter, snippet, err);
 
     pthread_mutex_lock(&meter->lock);
     wm_meter_recycle(meter, snippet);
@@ -405,17 +361,14 @@ static int end_open(struct wm_meter *meter)
 {
     int count = 0;
 
-    if (!meter->open)
+    if (meter->open_count == 0)
         return 0;
-    wm_meter_inputs_read(meter->inputs);
-    while (meter->open) {
-        struct wm_snippet *snippet = meter->open;
-        struct wm_meter_reading reading;
-
-        wm_meter_window_add(snippet->window, meter->inputs, WM_METER_LAST);
-        wm_meter_result(snippet->window, meter->inputs, &reading, snippet->devices);
-        write_row(meter, snippet, &reading, false, NULL);
-        wm_meter_detach(meter, snippet);
+    wm_meter_inputs_read(&meter->inputs);
+    for (size_t i = 0; i < meter->slot_count; i++) {
+        if (!meter->slots[i]->is_open)
+            continue;
+        finish(meter, meter->slots[i], false);
+        write_row(meter, meter->slots[i], NULL);
         count++;
     }
     return count;
@@ -440,15 +393,15 @@ int wm_meter_close(struct wm_meter *meter, struct wm_error *err)
 
 size_t wm_meter_device_count(const struct wm_meter *meter)
 {
-    return meter->inputs->count;
+    return meter->inputs.count;
 }
 
 const struct wm_meter_device *wm_meter_device(const struct wm_meter *meter, size_t index)
 {
-    return &meter->inputs->list[index].told;
+    return &meter->inputs.list[index].told;
 }
 
 const char *wm_meter_remark(const struct wm_meter *meter)
 {
-    return meter->inputs->remark[0] ? meter->inputs->remark : NULL;
+    return meter->inputs.remark[0] ? meter->inputs.remark : NULL;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* track_snippet_file.c - columns, and rows of comma-separated values (RFC 4180, but for
  * the line's end). */
-#include "track/snippet/track_snippet_file.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,21 +14,23 @@
 
 #include "analyze/analyze_stats.h"
 #include "base/text/base_out.h"
+#include "track/snippet/track_snippet.h"
 
 #define JOULES_PER_KWH 3.6e6
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Room for the name of a device's column. */
+enum { NAME_SIZE = 128 };
+
 /* What a cell has. */
 enum content {
     ELAPSED,
     JOULES,
-    KWH,
     UNCERTAINTY,
     METHOD,
     ORIGIN,
     UTILIZATION,
-    UTILIZATION_PERCENT,
     TEMPERATURE,
     POWER,
     FINISHED,
@@ -43,73 +44,79 @@ struct column {
     const char *name; /* of a device: what follows its label */
     enum content content;
     enum whose whose;
+    double scale; /* of a number; 0: it stands as it is */
 };
 
 static const struct column snippet_columns[] = {
-    { "elapsed_s", ELAPSED, ALL },
-    { "cpu_energy_J", JOULES, CPU },
-    { "dram_energy_J", JOULES, DRAM },
-    { "gpu_energy_J", JOULES, GPU },
-    { "cpu_uncertainty_J", UNCERTAINTY, CPU },
-    { "dram_uncertainty_J", UNCERTAINTY, DRAM },
-    { "gpu_uncertainty_J", UNCERTAINTY, GPU },
-    { "cpu_method", METHOD, CPU },
-    { "dram_method", METHOD, DRAM },
-    { "gpu_method", METHOD, GPU },
-    { "cpu_origin", ORIGIN, CPU },
-    { "dram_origin", ORIGIN, DRAM },
-    { "gpu_origin", ORIGIN, GPU },
-    { "finished", FINISHED, ALL },
-    { "name", NAME, ALL },
-};
-
-static const struct column seed_snippet_columns[] = {
-    { NULL, ELAPSED, ALL },
-    { NULL, KWH, CPU },
-    { NULL, KWH, GPU },
+    { "elapsed_s", ELAPSED, ALL, 0 },
+    { "cpu_energy_J", JOULES, CPU, 0 },
+    { "dram_energy_J", JOULES, DRAM, 0 },
+    { "gpu_energy_J", JOULES, GPU, 0 },
+    { "cpu_uncertainty_J", UNCERTAINTY, CPU, 0 },
+    { "dram_uncertainty_J", UNCERTAINTY, DRAM, 0 },
+    { "gpu_uncertainty_J", UNCERTAINTY, GPU, 0 },
+    { "cpu_method", METHOD, CPU, 0 },
+    { "dram_method", METHOD, DRAM, 0 },
+    { "gpu_method", METHOD, GPU, 0 },
+    { "cpu_origin", ORIGIN, CPU, 0 },
+    { "dram_origin", ORIGIN, DRAM, 0 },
+    { "gpu_origin", ORIGIN, GPU, 0 },
+    { "finished", FINISHED, ALL, 0 },
+    { "name", NAME, ALL, 0 },
 };
 
 static const struct column series_columns[] = {
-    { "elapsed_s", ELAPSED, ALL },
-    { "cpu_energy_J", JOULES, CPU },
-    { "dram_energy_J", JOULES, DRAM },
-    { "gpu_energy_J", JOULES, GPU },
-    { "cpu_utilization_ratio", UTILIZATION, CPU },
-    { "cpu_temperature_celsius", TEMPERATURE, CPU },
-    { "gpu_utilization_ratio", UTILIZATION, GPU },
-    { "gpu_temperature_celsius", TEMPERATURE, GPU },
-    { "gpu_power_W", POWER, GPU },
-    { "cpu_origin", ORIGIN, CPU },
-    { "dram_origin", ORIGIN, DRAM },
-    { "gpu_origin", ORIGIN, GPU },
+    { "elapsed_s", ELAPSED, ALL, 0 },
+    { "cpu_energy_J", JOULES, CPU, 0 },
+    { "dram_energy_J", JOULES, DRAM, 0 },
+    { "gpu_energy_J", JOULES, GPU, 0 },
+    { "cpu_utilization_ratio", UTILIZATION, CPU, 0 },
+    { "cpu_temperature_celsius", TEMPERATURE, CPU, 0 },
+    { "gpu_utilization_ratio", UTILIZATION, GPU, 0 },
+    { "gpu_temperature_celsius", TEMPERATURE, GPU, 0 },
+    { "gpu_power_W", POWER, GPU, 0 },
+    { "cpu_origin", ORIGIN, CPU, 0 },
+    { "dram_origin", ORIGIN, DRAM, 0 },
+    { "gpu_origin", ORIGIN, GPU, 0 },
+};
+
+/* The thesis' tool has columns and units of its own, and no header. */
+static const struct column seed_snippet_columns[] = {
+    { NULL, ELAPSED, ALL, 0 },
+    { NULL, JOULES, CPU, 1 / JOULES_PER_KWH },
+    { NULL, JOULES, GPU, 1 / JOULES_PER_KWH },
 };
 
 static const struct column seed_series_columns[] = {
-    { NULL, ELAPSED, ALL },     { NULL, KWH, CPU },   { NULL, UTILIZATION_PERCENT, CPU },
-    { NULL, TEMPERATURE, CPU }, { NULL, KWH, GPU },   { NULL, UTILIZATION_PERCENT, GPU },
-    { NULL, TEMPERATURE, GPU }, { NULL, POWER, GPU },
+    { NULL, ELAPSED, ALL, 0 },
+    { NULL, JOULES, CPU, 1 / JOULES_PER_KWH },
+    { NULL, UTILIZATION, CPU, 100 },
+    { NULL, TEMPERATURE, CPU, 0 },
+    { NULL, JOULES, GPU, 1 / JOULES_PER_KWH },
+    { NULL, UTILIZATION, GPU, 100 },
+    { NULL, TEMPERATURE, GPU, 0 },
+    { NULL, POWER, GPU, 0 },
 };
 
 /* Of each device; those behind the first are of GPUs. */
 static const struct column device_columns[] = {
-    { "_energy_J", JOULES, ALL },
-    { "_utilization_ratio", UTILIZATION, ALL },
-    { "_temperature_celsius", TEMPERATURE, ALL },
-    { "_power_W", POWER, ALL },
+    { "_energy_J", JOULES, ALL, 0 },
+    { "_utilization_ratio", UTILIZATION, ALL, 0 },
+    { "_temperature_celsius", TEMPERATURE, ALL, 0 },
+    { "_power_W", POWER, ALL, 0 },
 };
 
 static const struct layout {
     const struct column *columns;
     size_t count;
-    bool has_header;
     size_t device_count; /* how many of a device's columns there are: none, energy, all */
-} layouts[] = {
-    [WM_METER_SNIPPETS] = { snippet_columns, COUNT(snippet_columns), true, 1 },
-    [WM_METER_SNIPPETS_SEED] = { seed_snippet_columns, COUNT(seed_snippet_columns), false,
-                                 0 },
-    [WM_METER_SERIES] = { series_columns, COUNT(series_columns), true,
-                          COUNT(device_columns) },
-    [WM_METER_SERIES_SEED] = { seed_series_columns, COUNT(seed_series_columns), false, 0 },
+    bool has_header;
+} layouts[2][2] = {
+    /* of a series or not, in the format of the thesis' tool or not */
+    { { snippet_columns, COUNT(snippet_columns), 1, true },
+      { seed_snippet_columns, COUNT(seed_snippet_columns), 0, false } },
+    { { series_columns, COUNT(series_columns), COUNT(device_columns), true },
+      { seed_series_columns, COUNT(seed_series_columns), 0, false } },
 };
 
 struct wm_meter_file {
@@ -131,58 +138,40 @@ static size_t count_columns(const struct layout *layout, const struct wm_meter_i
 }
 
 /* Labels are names of columns too. */
-static char plain(char letter)
+static void plain_name(const char *label, char name[NAME_SIZE])
 {
-    bool is_plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-                    (letter >= '0' && letter <= '9');
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                "0123456789_";
 
-    return is_plain ? letter : '_';
-}
-
-static void print_label(FILE *out, const char *label)
-{
-    for (; *label; label++)
-        fputc(plain(*label), out);
-}
-
-static bool is_same_label(const char *one, const char *other)
-{
-    while (*one && *other && plain(*one) == plain(*other)) {
-        one++;
-        other++;
-    }
-    return !*one && !*other;
+    snprintf(name, NAME_SIZE, "%s", label);
+    for (char *at = name; *(at += strspn(at, plain));)
+        *at = '_';
 }
 
 /* Whether the columns of a sum, or of a device before it, have its name. */
-static bool is_taken(const struct wm_meter_inputs *inputs, size_t index)
+static bool is_taken(const struct wm_meter_inputs *inputs, size_t index, const char *name)
 {
-    static const char *const sums[] = { "cpu", "dram", "gpu" };
-    const char *label = inputs->list[index].told.label;
+    bool is_taken =
+        strcmp(name, "cpu") == 0 || strcmp(name, "dram") == 0 || strcmp(name, "gpu") == 0;
 
-    for (size_t i = 0; i < COUNT(sums); i++) {
-        if (is_same_label(label, sums[i]))
-            return true;
+    for (size_t i = 0; i < index && !is_taken; i++) {
+        char other[NAME_SIZE];
+        plain_name(inputs->list[i].told.label, other);
+        is_taken = strcmp(name, other) == 0;
     }
-    for (size_t i = 0; i < index; i++) {
-        if (is_same_label(label, inputs->list[i].told.label))
-            return true;
-    }
-    return false;
+    return is_taken;
 }
 
 static void print_device_column(FILE *out, const struct wm_meter_inputs *inputs,
                                 size_t index, const char *end)
 {
     const struct wm_meter_device *device = &inputs->list[index].told;
+    char name[NAME_SIZE], source[NAME_SIZE] = "";
 
-    fputc(',', out);
-    if (is_taken(inputs, index)) {
-        print_label(out, device->source);
-        fputc('_', out);
-    }
-    print_label(out, device->label);
-    fputs(end, out);
+    plain_name(device->label, name);
+    if (is_taken(inputs, index, name))
+        plain_name(device->source, source);
+    fprintf(out, ",%s%s%s%s", source, source[0] ? "_" : "", name, end);
 }
 
 static void print_header(FILE *out, const struct layout *layout,
@@ -323,8 +312,7 @@ void wm_meter_file_abandon(struct wm_meter_file *file)
     release(file);
 }
 
-int wm_meter_file_open(const char *path, enum wm_record_mode mode,
-                       enum wm_meter_layout layout, const struct wm_meter_inputs *inputs,
+int wm_meter_file_open(const struct wm_meter *meter, const char *path, bool is_series,
                        struct wm_meter_file **ret_file, struct wm_error *err)
 {
     struct wm_meter_file *file = calloc(1, sizeof(*file));
@@ -336,11 +324,11 @@ int wm_meter_file_open(const char *path, enum wm_record_mode mode,
         free(file);
         return wm_fail(err, WM_ENOMEM, "%.200s: out of memory", path);
     }
-    file->layout = &layouts[layout];
-    file->inputs = inputs;
+    file->layout = &layouts[is_series][meter->seed_format];
+    file->inputs = &meter->inputs;
     int status = make_header(file, &header, err);
     if (status == WM_OK)
-        status = open_file(file, mode, header, err);
+        status = open_file(file, meter->mode, header, err);
     free(header);
     if (status < 0) {
         wm_meter_file_abandon(file);
@@ -363,25 +351,13 @@ int wm_meter_file_close(struct wm_meter_file *file, struct wm_error *err)
     return status;
 }
 
-static void put_text(struct wm_out *out, const char *text)
+/* NAN where it is not known; so are the names of what has no figure empty. */
+static double gauge(const struct wm_reading *reading)
 {
-    wm_out_cell(out, text, strlen(text));
+    return wm_stats_usable(reading) ? reading->value : NAN;
 }
 
-static void put_reading(struct wm_out *out, const struct wm_reading *reading, double factor)
-{
-    if (wm_stats_usable(reading))
-        wm_out_number(out, reading->value * factor);
-}
-
-static void put_joules(struct wm_out *out, const struct wm_meter_energy *energy,
-                       double joules)
-{
-    if (energy->state == WM_READING_OK)
-        wm_out_number(out, joules);
-}
-
-static const char *origin_name(const struct wm_meter_energy *energy)
+static const char *origin_name(enum wm_origin origin)
 {
     static const char *const names[] = {
         [WM_MEASURED] = "measured",
@@ -389,85 +365,88 @@ static const char *origin_name(const struct wm_meter_energy *energy)
         [WM_SIMULATED] = "simulated",
     };
 
-    return energy->state == WM_READING_OK ? names[energy->origin] : "";
+    return names[origin];
 }
 
-/* Exactly those that belong to the content are looked at; the others may be NULL. */
-static void put_cell(struct wm_out *out, enum content content,
-                     const struct wm_meter_row *row, const struct wm_meter_energy *energy,
+/* Exactly those that belong to the content are looked at; the others may be NULL. An empty
+ * cell stands for what is not known. */
+static void put_cell(struct wm_out *out, const struct column *column,
+                     const struct wm_snippet *snippet, const struct wm_meter_energy *energy,
                      const struct wm_meter_gauges *gauges)
 {
-    switch (content) {
+    bool is_known = energy && energy->state == WM_READING_OK;
+    double number = NAN;
+    const char *text = "";
+
+    switch (column->content) {
     case ELAPSED:
-        wm_out_number(out, row->reading.elapsed_s);
+        number = snippet->told.elapsed_s;
         break;
     case JOULES:
-        put_joules(out, energy, energy->joules);
-        break;
-    case KWH:
-        put_joules(out, energy, energy->joules * (1 / JOULES_PER_KWH));
+        number = is_known ? energy->joules : NAN;
         break;
     case UNCERTAINTY:
-        put_joules(out, energy, energy->uncertainty);
+        number = is_known ? energy->uncertainty : NAN;
         break;
     case METHOD:
-        put_text(out, wm_meter_method_name(energy->method));
+        text = is_known ? wm_meter_method_name(energy->method) : "";
         break;
     case ORIGIN:
-        put_text(out, origin_name(energy));
+        text = is_known ? origin_name(energy->origin) : "";
         break;
     case UTILIZATION:
-        put_reading(out, &gauges->utilization, 1);
-        break;
-    case UTILIZATION_PERCENT:
-        put_reading(out, &gauges->utilization, 100);
+        number = gauge(&gauges->utilization);
         break;
     case TEMPERATURE:
-        put_reading(out, &gauges->temperature, 1);
+        number = gauge(&gauges->temperature);
         break;
     case POWER:
-        put_reading(out, &gauges->power, 1);
+        number = gauge(&gauges->power);
         break;
     case FINISHED:
-        put_text(out, row->is_finished ? "yes" : "no");
+        text = snippet->is_finished ? "yes" : "no";
         break;
     case NAME:
-        put_text(out, row->name);
+        text = snippet->name;
         break;
     }
+    wm_out_number(out, column->scale > 0 ? number * column->scale : number);
+    wm_out_cell(out, text, strlen(text));
 }
 
-static void put_row(struct wm_meter_file *file, const struct wm_meter_row *row)
+static void put_row(struct wm_meter_file *file, const struct wm_snippet *snippet)
 {
-    const struct wm_meter_reading *reading = &row->reading;
+    const struct wm_meter_reading *told = &snippet->told;
     const struct wm_meter_energy *const energies[] = {
-        [CPU] = &reading->cpu, [DRAM] = &reading->dram, [GPU] = &reading->gpu
+        [CPU] = &told->cpu, [DRAM] = &told->dram, [GPU] = &told->gpu
     };
-    const struct wm_meter_gauges *const gauges[] = { [CPU] = &row->cpu, [GPU] = &row->gpu };
+    const struct wm_meter_gauges *const gauges[] = {
+        [CPU] = &snippet->cpu, [GPU] = &snippet->gpu
+    };
     const struct layout *layout = file->layout;
 
     for (size_t i = 0; i < layout->count; i++) {
         const struct column *column = &layout->columns[i];
         wm_out_text(&file->out, i > 0 ? "," : "");
-        put_cell(&file->out, column->content, row, energies[column->whose],
+        put_cell(&file->out, column, snippet, energies[column->whose],
                  gauges[column->whose]);
     }
     for (size_t i = 0; i < file->inputs->count; i++) {
         size_t count = count_columns(layout, &file->inputs->list[i]);
         for (size_t c = 0; c < count; c++) {
             wm_out_text(&file->out, ",");
-            put_cell(&file->out, device_columns[c].content, row, &row->devices[i],
-                     row->gauges ? &row->gauges[i] : NULL);
+            put_cell(&file->out, &device_columns[c], snippet, &snippet->spans[i].told,
+                     &snippet->spans[i].gauges);
         }
     }
 }
 
-int wm_meter_file_write(struct wm_meter_file *file, const struct wm_meter_row *row,
+int wm_meter_file_write(struct wm_meter_file *file, const struct wm_snippet *snippet,
                         struct wm_error *err)
 {
     struct wm_error why;
 
-    put_row(file, row);
+    put_row(file, snippet);
     wm_out_text(&file->out, "\n");
     int status = wm_out_flush(&file->out, &why);
     if (status == WM_OK)

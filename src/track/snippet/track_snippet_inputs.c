@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* track_snippet_inputs.c - which sources a meter opens, and what it reads of them. */
-#include "track/snippet/track_snippet_inputs.h"
+#include "track/snippet/track_snippet.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,26 +34,26 @@ void wm_meter_why(char *out, size_t size, const char *text)
     snprintf(out, size, "%.*s ...", (int)most, text);
 }
 
-/* The first reason decides on the status, unless a later one is that a right is
- * missing, which can be mended. */
-static void note_lack(struct wm_error *lack, const struct wm_error *why)
+/* Behind what is there already. */
+static void join(char *text, size_t size, const char *more)
 {
-    size_t length = strlen(lack->text);
-    char text[LACK_MAX];
+    size_t length = strlen(text);
 
-    wm_meter_why(text, sizeof(text), why->text);
-    if (lack->status == WM_OK || why->status == WM_EACCES)
-        lack->status = why->status;
-    snprintf(lack->text + length, sizeof(lack->text) - length, "%s%s",
-             length > 0 ? "; " : "", text);
+    snprintf(text + length, size - length, "%s%s", length > 0 ? "; " : "", more);
 }
 
-static void note_remark(struct wm_meter_inputs *inputs, const char *text)
+/* The first reason decides on the status, unless a later one is that a right is
+ * missing, which can be mended. */
+static void note_lack(struct wm_error *lack, const char *name, const struct wm_error *why)
 {
-    size_t length = strlen(inputs->remark);
+    struct wm_error named;
+    char text[LACK_MAX];
 
-    snprintf(inputs->remark + length, sizeof(inputs->remark) - length, "%s%s",
-             length > 0 ? "; " : "", text);
+    wm_fail(&named, why->status, "%s: %s", name, why->text);
+    wm_meter_why(text, sizeof(text), named.text);
+    if (lack->status == WM_OK || why->status == WM_EACCES)
+        lack->status = why->status;
+    join(lack->text, sizeof(lack->text), text);
 }
 
 static bool is_input(const struct wm_channel *channel)
@@ -87,17 +87,15 @@ static int check_use(struct wm_source_set *sources, struct wm_error *err)
 static int open_source(struct wm_meter_inputs *inputs, const char *name,
                        struct wm_error *lack, struct wm_error *err)
 {
-    struct wm_error why = { 0 }, named;
+    struct wm_error why = { 0 };
 
     int status = wm_source_set_open(inputs->sources, name, &why);
     if (status == WM_OK)
         status = check_use(inputs->sources, &why);
     if (status == WM_ENOMEM || status == WM_EINVAL)
         return wm_fail(err, status, "%s", why.text);
-    if (status < 0) {
-        wm_fail(&named, status, "%s: %s", name, why.text);
-        note_lack(lack, &named);
-    }
+    if (status < 0)
+        note_lack(lack, name, &why);
     return WM_OK;
 }
 
@@ -175,10 +173,6 @@ static struct wm_meter_input *new_input(struct wm_meter_inputs *inputs,
                   .source = channel->source,
                   .kind = channel->device_kind,
                   .origin = channel->origin },
-        .energy = WM_METER_NO_CHANNEL,
-        .power = WM_METER_NO_CHANNEL,
-        .utilization = WM_METER_NO_CHANNEL,
-        .temperature = WM_METER_NO_CHANNEL,
     };
     return input;
 }
@@ -186,6 +180,7 @@ static struct wm_meter_input *new_input(struct wm_meter_inputs *inputs,
 static void take_channel(struct wm_meter_inputs *inputs, size_t index)
 {
     const struct wm_channel *channel = wm_source_set_channel(inputs->sources, index);
+    const struct wm_reading *reading = &inputs->readings[index];
     struct wm_meter_input *input = find_input(inputs, channel);
 
     if (!input && is_input(channel))
@@ -198,15 +193,15 @@ static void take_channel(struct wm_meter_inputs *inputs, size_t index)
         return;
     }
     if (strcmp(channel->metric, "energy") == 0) {
-        input->energy = index;
+        input->counter = reading;
         input->counter_sensor = wm_sensor_of(channel);
     } else if (strcmp(channel->metric, "power") == 0) {
-        input->power = index;
+        input->power = reading;
         input->power_sensor = wm_sensor_of(channel);
     } else if (strcmp(channel->metric, "utilization") == 0) {
-        input->utilization = index;
+        input->utilization = reading;
     } else if (strcmp(channel->metric, "temperature") == 0) {
-        input->temperature = index;
+        input->temperature = reading;
     }
 }
 
@@ -229,70 +224,69 @@ static int find_inputs(struct wm_meter_inputs *inputs, struct wm_error *err)
 static void remark_gpus(struct wm_meter_inputs *inputs)
 {
     if (wm_source_set_remark(inputs->sources))
-        note_remark(inputs, wm_source_set_remark(inputs->sources));
+        join(inputs->remark, sizeof(inputs->remark), wm_source_set_remark(inputs->sources));
     for (size_t i = 0; i < wm_source_set_count(inputs->sources); i++) {
         const struct wm_source_member *member = wm_source_set_member(inputs->sources, i);
         const char *detail = wm_source_detail(member->source);
         if (detail && wm_source_set_lacks_gpus(inputs->sources, member))
-            note_remark(inputs, detail);
+            join(inputs->remark, sizeof(inputs->remark), detail);
     }
 }
 
-/* GPUs that the sum over GPUs is without, unless all are like them. */
-static void remark_left_out(struct wm_meter_inputs *inputs)
+/* GPUs that the sum over GPUs is without, as their power is a part of the CPU's; unless
+ * all are like them. */
+static void leave_out_gpus(struct wm_meter_inputs *inputs)
 {
     size_t gpus = 0, left_out = 0;
     char text[256] = "GPU energy leaves out";
 
     for (size_t i = 0; i < inputs->count; i++) {
-        const struct wm_meter_input *input = &inputs->list[i];
+        gpus += inputs->list[i].told.kind == WM_DEVICE_GPU;
+        left_out += inputs->list[i].is_in_cpu;
+    }
+    if (left_out == 0 || left_out == gpus)
+        return;
+    const char *whose = left_out == 1 ? "its" : "their", *comma = "";
+    for (size_t i = 0; i < inputs->count; i++) {
+        struct wm_meter_input *input = &inputs->list[i];
         size_t length = strlen(text);
-        gpus += input->told.kind == WM_DEVICE_GPU;
+        input->is_left_out = input->is_in_cpu;
         if (!input->is_in_cpu)
             continue;
-        snprintf(text + length, sizeof(text) - length, "%s %s", left_out++ > 0 ? "," : "",
-                 input->told.label);
+        snprintf(text + length, sizeof(text) - length, "%s %s", comma, input->told.label);
+        comma = ",";
     }
     size_t length = strlen(text);
     snprintf(text + length, sizeof(text) - length, ": %s power is part of the CPU's",
-             left_out == 1 ? "its" : "their");
-    if (left_out > 0 && left_out < gpus)
-        note_remark(inputs, text);
+             whose);
+    join(inputs->remark, sizeof(inputs->remark), text);
 }
 
 int wm_meter_inputs_open(const struct wm_meter_options *options,
-                         struct wm_meter_inputs **ret_inputs, struct wm_error *err)
+                         struct wm_meter_inputs *inputs, struct wm_error *err)
 {
-    struct wm_meter_inputs *inputs = calloc(1, sizeof(*inputs));
-
-    if (!inputs)
-        return wm_fail(err, WM_ENOMEM, "meter: out of memory");
     int status = open_sources(inputs, options, err);
     if (status == WM_OK)
         status = find_inputs(inputs, err);
-    if (status < 0) {
-        wm_meter_inputs_close(inputs);
+    if (status < 0)
         return status;
-    }
     remark_gpus(inputs);
-    remark_left_out(inputs);
+    leave_out_gpus(inputs);
     wm_meter_inputs_read(inputs);
-    *ret_inputs = inputs;
     return WM_OK;
 }
 
 void wm_meter_inputs_close(struct wm_meter_inputs *inputs)
 {
-    if (!inputs)
-        return;
     wm_source_set_close(inputs->sources);
     free(inputs->readings);
     free(inputs->list);
-    free(inputs);
 }
 
-static void watch_counter(struct wm_meter_input *input, const struct wm_reading *reading)
+static void watch_counter(struct wm_meter_input *input)
 {
+    const struct wm_reading *reading = input->counter;
+
     if (!reading)
         return;
     wm_sensor_pace_add(&input->pace, reading);
@@ -322,33 +316,19 @@ void wm_meter_inputs_read(struct wm_meter_inputs *inputs)
     wm_source_set_collect(inputs->sources, inputs->when_ns + PATIENCE_NS, inputs->when_ns,
                           inputs->readings);
     for (size_t i = 0; i < inputs->count; i++)
-        watch_counter(&inputs->list[i],
-                      wm_meter_inputs_reading(inputs, inputs->list[i].energy));
-}
-
-const struct wm_reading *wm_meter_inputs_reading(const struct wm_meter_inputs *inputs,
-                                                 size_t channel)
-{
-    return channel == WM_METER_NO_CHANNEL ? NULL : &inputs->readings[channel];
-}
-
-const char *wm_meter_inputs_why(const struct wm_meter_inputs *inputs, size_t channel)
-{
-    return channel == WM_METER_NO_CHANNEL ? NULL
-                                          : wm_source_set_why(inputs->sources, channel);
+        watch_counter(&inputs->list[i]);
 }
 
 bool wm_meter_input_needs_power(const struct wm_meter_input *input)
 {
-    return input->power != WM_METER_NO_CHANNEL && !input->is_alive;
+    return input->power && !input->is_alive;
 }
 
 static bool sees_a_part(const struct wm_meter_input *input)
 {
     const struct wm_sensor *sensor = &input->counter_sensor;
 
-    return input->energy != WM_METER_NO_CHANNEL &&
-           wm_sensor_seen(sensor, (double)sensor->period_ns / 1e9) < 1;
+    return input->counter && wm_sensor_seen(sensor, (double)sensor->period_ns / 1e9) < 1;
 }
 
 bool wm_meter_inputs_need_steps(const struct wm_meter_inputs *inputs)

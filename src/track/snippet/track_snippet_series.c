@@ -7,11 +7,9 @@
 #include <string.h>
 
 #include "analyze/analyze_stats.h"
-#include "analyze/energy/analyze_sensor.h"
 #include "base/base_clock.h"
 #include "base/base_thread.h"
-#include "source/source_set.h"
-#include "track/snippet/track_snippet_state.h"
+#include "track/snippet/track_snippet.h"
 #include "wattmeter/tracker.h"
 
 /* How busy and how hot the CPUs are. */
@@ -19,8 +17,8 @@ struct host {
     struct wm_source_set *sources;
     struct wm_reading *readings;
     size_t cores;
-    struct wm_reading busy; /* from which on the CPUs' use is looked at, */
-    struct wm_reading use;  /* and what it was before */
+    struct wm_stride busy; /* from which on the CPUs' use is looked at, */
+    struct wm_reading use; /* and what it was before */
 };
 
 static bool is_channel(const struct wm_channel *channel, enum wm_device_kind kind,
@@ -49,28 +47,24 @@ static int open_sources(struct host *host, struct wm_error *err)
 
 static void close_host(struct host *host)
 {
-    if (!host)
-        return;
     wm_source_set_close(host->sources);
     free(host->readings);
-    free(host);
 }
 
 /* The kernel counts in steps of 10 ms, and a few of them make no rate: what was found over
  * the last three holds until there are three more. */
 static void add_busy(struct host *host, const struct wm_reading *busy, int64_t period_ns)
 {
-    double seconds = wm_stats_seconds(host->busy.when_ns, busy->when_ns);
-    bool was_known = wm_stats_usable(&host->busy);
+    double step, seconds = wm_stats_seconds(host->busy.when_ns, busy->when_ns);
 
-    if (was_known && seconds < WM_SENSOR_PERIODS * (double)period_ns / 1e9)
+    if (host->busy.is_told && seconds < WM_SENSOR_PERIODS * (double)period_ns / 1e9)
         return;
-    if (was_known && seconds > 0 && host->cores > 0) {
-        double ratio = (busy->value - host->busy.value) / seconds / (double)host->cores;
+    if (wm_stride_next(&host->busy, busy->when_ns, busy->value, &step, &seconds) &&
+        seconds > 0 && host->cores > 0) {
+        double ratio = step / seconds / (double)host->cores;
         host->use =
             (struct wm_reading) { busy->when_ns, fmin(fmax(ratio, 0), 1), WM_READING_OK };
     }
-    host->busy = *busy;
 }
 
 /* Utilization since the last reading, of all cores together; the temperature now, of
@@ -95,8 +89,10 @@ static void read_host(struct host *host, struct wm_meter_gauges *ret_gauges)
         add_busy(host, reading, channel->period_ns);
         is_busy_told = true;
     }
-    if (!is_busy_told)
-        host->use = host->busy = (struct wm_reading) { 0 };
+    if (!is_busy_told) {
+        host->busy = (struct wm_stride) { 0 };
+        host->use = (struct wm_reading) { 0 };
+    }
     *ret_gauges = (struct wm_meter_gauges) {
         .utilization = host->use,
         .temperature = hottest,
@@ -104,23 +100,17 @@ static void read_host(struct host *host, struct wm_meter_gauges *ret_gauges)
 }
 
 /* What is not here is missing in each reading. Fails for want of memory alone. */
-static int open_host(struct host **ret_host, struct wm_error *err)
+static int open_host(struct host *host, struct wm_error *err)
 {
-    struct host *host = calloc(1, sizeof(*host));
     struct wm_meter_gauges ignored;
 
-    if (!host)
-        return wm_fail(err, WM_ENOMEM, "meter: out of memory");
     int status = open_sources(host, err);
-    if (status < 0) {
-        close_host(host);
+    if (status < 0)
         return status;
-    }
     for (size_t i = 0; i < wm_source_set_channel_count(host->sources); i++)
         host->cores +=
             is_channel(wm_source_set_channel(host->sources, i), WM_DEVICE_CPU, "cpu_time");
     read_host(host, &ignored);
-    *ret_host = host;
     return WM_OK;
 }
 
@@ -134,10 +124,9 @@ struct wm_meter_series {
     struct wm_meter *meter;
     int64_t interval_ns;
     struct wm_snippet *snippet;
-    struct wm_meter_window *copy;   /* of the snippet's, with an end */
-    struct wm_meter_gauges *gauges; /* one per device */
-    struct told *told;              /* one per device, and the sums */
-    struct host *host;
+    struct wm_snippet *row; /* a copy of it that ends at the row */
+    struct told *told;      /* one per device, and the sums */
+    struct host host;
     struct wm_meter_file *file;
 
     pthread_t thread;
@@ -146,10 +135,8 @@ struct wm_meter_series {
     bool is_ending; /* under the meter's lock */
 };
 
-static struct wm_reading gauge(const struct wm_meter_inputs *inputs, size_t channel)
+static struct wm_reading gauge(const struct wm_reading *reading)
 {
-    const struct wm_reading *reading = wm_meter_inputs_reading(inputs, channel);
-
     return reading ? *reading : (struct wm_reading) { 0 };
 }
 
@@ -179,22 +166,21 @@ static void join(struct wm_meter_gauges *all, const struct wm_meter_gauges *one,
     join_gauge(&all->power, &one->power, all->power.value + one->power.value);
 }
 
-static void look_at_gpus(struct wm_meter_series *series, struct wm_meter_gauges *ret_all)
+static void look_at_gpus(const struct wm_meter_inputs *inputs, struct wm_snippet *row)
 {
-    const struct wm_meter_inputs *inputs = series->meter->inputs;
     size_t gpus = 0;
 
-    *ret_all = (struct wm_meter_gauges) { 0 };
+    row->gpu = (struct wm_meter_gauges) { 0 };
     for (size_t i = 0; i < inputs->count; i++) {
         const struct wm_meter_input *input = &inputs->list[i];
         if (input->told.kind != WM_DEVICE_GPU)
             continue;
-        series->gauges[i] = (struct wm_meter_gauges) {
-            .utilization = gauge(inputs, input->utilization),
-            .temperature = gauge(inputs, input->temperature),
-            .power = gauge(inputs, input->power),
+        row->spans[i].gauges = (struct wm_meter_gauges) {
+            .utilization = gauge(input->utilization),
+            .temperature = gauge(input->temperature),
+            .power = gauge(input->power),
         };
-        join(ret_all, &series->gauges[i], gpus++);
+        join(&row->gpu, &row->spans[i].gauges, gpus++);
     }
 }
 
@@ -212,40 +198,37 @@ static void keep_up(struct wm_meter_energy *energy, struct told *told)
     *told = (struct told) { energy->joules, energy->origin };
 }
 
-static void keep_all_up(struct wm_meter_series *series, struct wm_meter_reading *reading)
+static void keep_all_up(struct wm_meter_series *series)
 {
-    size_t count = series->meter->inputs->count;
+    size_t count = series->meter->inputs.count;
+    struct wm_snippet *row = series->row;
 
     for (size_t i = 0; i < count; i++)
-        keep_up(&series->snippet->devices[i], &series->told[i]);
-    keep_up(&reading->cpu, &series->told[count]);
-    keep_up(&reading->dram, &series->told[count + 1]);
-    keep_up(&reading->gpu, &series->told[count + 2]);
+        keep_up(&row->spans[i].told, &series->told[i]);
+    keep_up(&row->told.cpu, &series->told[count]);
+    keep_up(&row->told.dram, &series->told[count + 1]);
+    keep_up(&row->told.gpu, &series->told[count + 2]);
 }
 
-/* Under the lock. The window goes on; a copy of it ends here. */
-static void read_row(struct wm_meter_series *series, struct wm_meter_row *row)
+/* Under the lock. The snippet goes on; its copy ends here. */
+static void read_row(struct wm_meter_series *series)
 {
     struct wm_meter *meter = series->meter;
-    struct wm_meter_window *window = series->snippet->window;
-    size_t count = meter->inputs->count;
 
-    wm_meter_inputs_read(meter->inputs);
-    memcpy(series->copy, window, sizeof(*window) + count * sizeof(window->spans[0]));
-    wm_meter_window_add(series->copy, meter->inputs, WM_METER_LAST);
-    wm_meter_window_add(window, meter->inputs, WM_METER_BETWEEN);
-    wm_meter_result(series->copy, meter->inputs, &row->reading, series->snippet->devices);
-    keep_all_up(series, &row->reading);
-    row->devices = series->snippet->devices;
-    row->gauges = series->gauges;
-    look_at_gpus(series, &row->gpu);
+    wm_meter_inputs_read(&meter->inputs);
+    memcpy(series->row, series->snippet, wm_meter_snippet_size(meter));
+    wm_meter_window_add(series->snippet, &meter->inputs, false);
+    wm_meter_window_add(series->row, &meter->inputs, true);
+    wm_meter_window_result(series->row, &meter->inputs);
+    keep_all_up(series);
+    look_at_gpus(&meter->inputs, series->row);
 }
 
 /* Without it: a disk that is slow delays the next row at most. */
-static void write_row(struct wm_meter_series *series, struct wm_meter_row *row)
+static void write_row(struct wm_meter_series *series)
 {
-    read_host(series->host, &row->cpu);
-    wm_meter_file_write(series->file, row, NULL);
+    read_host(&series->host, &series->row->cpu);
+    wm_meter_file_write(series->file, series->row, NULL);
 }
 
 /* The deadlines stand fast: a row that comes late moves no other one. */
@@ -256,16 +239,14 @@ static void *run_series(void *context)
     bool is_last = false;
 
     pthread_mutex_lock(&meter->lock);
-    int64_t due_ns = series->snippet->window->first_ns + series->interval_ns;
+    int64_t due_ns = series->snippet->first_ns + series->interval_ns;
     while (!is_last) {
-        struct wm_meter_row row = { 0 };
-
         while (!series->is_ending && wm_clock_monotonic_ns() < due_ns)
             wm_thread_wait(&series->wake, &meter->lock, due_ns);
         is_last = series->is_ending;
-        read_row(series, &row);
+        read_row(series);
         pthread_mutex_unlock(&meter->lock);
-        write_row(series, &row);
+        write_row(series);
 
         int64_t late_ns = wm_clock_monotonic_ns() - due_ns;
         due_ns +=
@@ -284,9 +265,8 @@ static int release(struct wm_meter_series *series, struct wm_error *err)
 
     if (series->has_condition)
         pthread_cond_destroy(&series->wake);
-    close_host(series->host);
-    free(series->copy);
-    free(series->gauges);
+    close_host(&series->host);
+    free(series->row);
     free(series->told);
     free(series);
     return status;
@@ -295,12 +275,10 @@ static int release(struct wm_meter_series *series, struct wm_error *err)
 static int fill(struct wm_meter_series *series, const char *path, struct wm_error *err)
 {
     const struct wm_meter *meter = series->meter;
-    size_t devices = meter->inputs->count;
 
-    series->copy = wm_meter_window_new(devices);
-    series->gauges = calloc(devices + 1, sizeof(*series->gauges));
-    series->told = calloc(devices + 3, sizeof(*series->told));
-    if (!series->copy || !series->gauges || !series->told)
+    series->row = malloc(wm_meter_snippet_size(meter));
+    series->told = calloc(meter->inputs.count + 3, sizeof(*series->told));
+    if (!series->row || !series->told)
         return wm_fail(err, WM_ENOMEM, "meter: out of memory");
     errno = wm_thread_condition(&series->wake);
     if (errno != 0)
@@ -309,22 +287,13 @@ static int fill(struct wm_meter_series *series, const char *path, struct wm_erro
     int status = open_host(&series->host, err);
     if (status < 0)
         return status;
-    return wm_meter_file_open(path, meter->mode,
-                              meter->seed_format ? WM_METER_SERIES_SEED : WM_METER_SERIES,
-                              meter->inputs, &series->file, err);
+    return wm_meter_file_open(meter, path, true, &series->file, err);
 }
 
-static int fail_busy(struct wm_error *err)
+/* Under the lock. */
+static int check_idle(const struct wm_meter *meter, struct wm_error *err)
 {
-    return wm_fail(err, WM_EINVAL, "this meter runs already");
-}
-
-static int check_idle(struct wm_meter *meter, struct wm_error *err)
-{
-    pthread_mutex_lock(&meter->lock);
-    bool is_idle = !meter->series;
-    pthread_mutex_unlock(&meter->lock);
-    return is_idle ? WM_OK : fail_busy(err);
+    return meter->series ? wm_fail(err, WM_EINVAL, "this meter runs already") : WM_OK;
 }
 
 /* Under the lock. */
@@ -332,9 +301,9 @@ static int begin(struct wm_meter_series *series, struct wm_error *err)
 {
     struct wm_meter *meter = series->meter;
 
-    if (meter->series)
-        return fail_busy(err);
-    int status = wm_meter_begin(meter, NULL, true, &series->snippet, err);
+    int status = check_idle(meter, err);
+    if (status == WM_OK)
+        status = wm_meter_begin(meter, NULL, true, &series->snippet, err);
     if (status < 0)
         return status;
     status = wm_thread_start(&series->thread, run_series, series,
@@ -366,7 +335,9 @@ int wm_meter_run(struct wm_meter *meter, const char *path, int64_t interval_ns,
     series->interval_ns = interval_ns;
 
     /* Before the file is touched. */
+    pthread_mutex_lock(&meter->lock);
     status = check_idle(meter, err);
+    pthread_mutex_unlock(&meter->lock);
     if (status == WM_OK)
         status = fill(series, path, err);
     if (status == WM_OK) {

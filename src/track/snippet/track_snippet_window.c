@@ -2,16 +2,14 @@
 /* track_snippet_window.c - which readings of a device count, and what they come to; sums
  * over packages, memory and GPUs: of several sources that know the same, the best one that
  * can tell. */
-#include "track/snippet/track_snippet_window.h"
-
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/analyze_stats.h"
 #include "base/base_clock.h"
 #include "source/cpu/source_energy.h"
+#include "track/snippet/track_snippet.h"
 
 /* After so long a sensor of power has seen enough of a load for a counter to be
  * judged by it, even where it shows the mean of a second. */
@@ -21,18 +19,6 @@
 #define MOST_MISSING 0.01
 #define LEAST_MISSING_S 1e-3
 
-struct wm_meter_window *wm_meter_window_new(size_t devices)
-{
-    struct wm_meter_window *window = NULL;
-
-    return calloc(1, sizeof(*window) + devices * sizeof(window->spans[0]));
-}
-
-static bool has_begun(const struct wm_meter_span *span)
-{
-    return span->energy.started;
-}
-
 static double value_of(const struct wm_reading *reading)
 {
     return reading && wm_stats_usable(reading) ? reading->value : NAN;
@@ -41,10 +27,8 @@ static double value_of(const struct wm_reading *reading)
 static void begin(struct wm_meter_span *span, const struct wm_meter_input *input,
                   int64_t first_ns, bool with_power)
 {
-    bool has_counter = input->energy != WM_METER_NO_CHANNEL;
-
     wm_energy_set_beside(&span->energy, value_of(&span->first_power));
-    wm_energy_add(&span->energy, first_ns, has_counter ? &span->first_counter : NULL,
+    wm_energy_add(&span->energy, first_ns, input->counter ? &span->first_counter : NULL,
                   with_power ? &span->first_power : NULL);
 }
 
@@ -57,30 +41,22 @@ static bool is_counter_silent(const struct wm_meter_span *span,
            !wm_stats_usable(counter) || counter->value == span->first_counter.value;
 }
 
-/* Says how far a sensor that looks at a part of the time may be off. */
-static double busy_of(const struct wm_meter_inputs *inputs,
-                      const struct wm_meter_input *input)
+static void add_span(const struct wm_snippet *snippet, struct wm_meter_span *span,
+                     const struct wm_meter_input *input, bool is_last)
 {
-    return value_of(wm_meter_inputs_reading(inputs, input->utilization));
-}
+    const struct wm_reading *counter = input->counter, *power = input->power;
+    int64_t first_ns = snippet->first_ns, now_ns = snippet->last_ns;
+    bool wants_power = power && (snippet->is_checked || wm_meter_input_needs_power(input));
 
-static void add_span(struct wm_meter_window *window, struct wm_meter_span *span,
-                     const struct wm_meter_inputs *inputs,
-                     const struct wm_meter_input *input, enum wm_meter_moment moment)
-{
-    const struct wm_reading *counter = wm_meter_inputs_reading(inputs, input->energy);
-    const struct wm_reading *power = wm_meter_inputs_reading(inputs, input->power);
-    int64_t now_ns = inputs->when_ns;
-    bool wants_power = power && (window->is_checked || wm_meter_input_needs_power(input));
-
-    if (!has_begun(span) && moment == WM_METER_BETWEEN && counter &&
-        now_ns - window->first_ns < POWER_LAG_NS)
-        return;
-    if (!has_begun(span) && moment == WM_METER_LAST)
-        wants_power = power && is_counter_silent(span, counter);
-    if (!has_begun(span))
-        begin(span, input, window->first_ns, wants_power);
-    wm_energy_set_busy(&span->energy, busy_of(inputs, input));
+    if (!span->energy.started) {
+        if (is_last)
+            wants_power = power && is_counter_silent(span, counter);
+        else if (counter && now_ns - first_ns < POWER_LAG_NS)
+            return;
+        begin(span, input, first_ns, wants_power);
+    }
+    /* How busy it is says how far a sensor that looks at a part of the time may be off. */
+    wm_energy_set_busy(&span->energy, value_of(input->utilization));
     wm_energy_set_beside(&span->energy, value_of(power));
     wm_energy_add(&span->energy, now_ns, counter,
                   wants_power || span->energy.powered ? power : NULL);
@@ -97,50 +73,35 @@ static struct wm_sensor counter_sensor_of(const struct wm_meter_input *input)
     return sensor;
 }
 
-static void start_span(struct wm_meter_span *span, const struct wm_meter_inputs *inputs,
-                       const struct wm_meter_input *input)
+void wm_meter_window_begin(struct wm_snippet *snippet, const struct wm_meter_inputs *inputs)
 {
-    const struct wm_reading *counter = wm_meter_inputs_reading(inputs, input->energy);
-    const struct wm_reading *power = wm_meter_inputs_reading(inputs, input->power);
-
-    *span = (struct wm_meter_span) {
-        .energy = { .counter_sensor = counter_sensor_of(input),
-                    .power_sensor = input->power_sensor },
-    };
-    if (counter)
-        span->first_counter = *counter;
-    if (power)
-        span->first_power = *power;
-}
-
-void wm_meter_window_add(struct wm_meter_window *window,
-                         const struct wm_meter_inputs *inputs, enum wm_meter_moment moment)
-{
-    window->last_ns = inputs->when_ns;
-    if (moment == WM_METER_FIRST)
-        window->first_ns = window->last_ns;
+    snippet->first_ns = snippet->last_ns = inputs->when_ns;
     for (size_t i = 0; i < inputs->count; i++) {
         const struct wm_meter_input *input = &inputs->list[i];
-        if (moment == WM_METER_FIRST)
-            start_span(&window->spans[i], inputs, input);
-        else
-            add_span(window, &window->spans[i], inputs, input, moment);
+        struct wm_meter_span *span = &snippet->spans[i];
+        *span = (struct wm_meter_span) {
+            .energy = { .counter_sensor = counter_sensor_of(input),
+                        .power_sensor = input->power_sensor },
+        };
+        if (input->counter)
+            span->first_counter = *input->counter;
+        if (input->power)
+            span->first_power = *input->power;
     }
 }
 
-static enum wm_meter_method method_of(enum wm_energy_method method)
+void wm_meter_window_add(struct wm_snippet *snippet, const struct wm_meter_inputs *inputs,
+                         bool is_last)
 {
-    switch (method) {
-    case WM_ENERGY_COUNTER:
-        return WM_METER_COUNTER;
-    case WM_ENERGY_COUNTER_FILLED:
-        return WM_METER_FILLED;
-    case WM_ENERGY_INTEGRAL:
-        return WM_METER_INTEGRAL;
-    default:
-        return WM_METER_NO_METHOD;
-    }
+    snippet->last_ns = inputs->when_ns;
+    for (size_t i = 0; i < inputs->count; i++)
+        add_span(snippet, &snippet->spans[i], &inputs->list[i], is_last);
 }
+
+_Static_assert((int)WM_METER_COUNTER == WM_ENERGY_COUNTER &&
+                   (int)WM_METER_FILLED == WM_ENERGY_COUNTER_FILLED &&
+                   (int)WM_METER_INTEGRAL == WM_ENERGY_INTEGRAL,
+               "what is told of one device is what its joules rest on");
 
 static void miss(struct wm_meter_energy *energy, enum wm_reading_state state,
                  const struct wm_meter_input *input, const char *why)
@@ -157,9 +118,9 @@ static void miss_channel(struct wm_meter_energy *energy,
                          const struct wm_meter_inputs *inputs,
                          const struct wm_meter_input *input, const char *otherwise)
 {
-    size_t channel = input->energy != WM_METER_NO_CHANNEL ? input->energy : input->power;
-    const struct wm_reading *reading = wm_meter_inputs_reading(inputs, channel);
-    const char *why = wm_meter_inputs_why(inputs, channel);
+    const struct wm_reading *reading = input->counter ? input->counter : input->power;
+    size_t channel = (size_t)(reading - inputs->readings);
+    const char *why = wm_source_set_why(inputs->sources, channel);
 
     if (reading->state != WM_READING_OK && reading->state != WM_READING_NONE)
         miss(energy, reading->state, input, why ? why : otherwise);
@@ -185,34 +146,30 @@ static void miss_all(struct wm_meter_energy *energy, const struct wm_meter_input
     }
 }
 
-static void device_energy(struct wm_meter_window *window,
-                          const struct wm_meter_inputs *inputs, size_t index,
-                          struct wm_meter_energy *ret_energy)
+static void tell_device(struct wm_meter_span *span, const struct wm_meter_inputs *inputs,
+                        const struct wm_meter_input *input)
 {
-    const struct wm_meter_input *input = &inputs->list[index];
-    const struct wm_energy *sum = &window->spans[index].energy;
-    struct wm_uncertainty *uncertainty = &window->spans[index].uncertainty;
     struct wm_energy_result result;
     char text[96];
 
-    wm_energy_result(sum, &result);
+    wm_energy_result(&span->energy, &result);
     if (result.method == WM_ENERGY_UNKNOWN) {
-        miss_all(ret_energy, inputs, input, sum, result.is_short);
+        miss_all(&span->told, inputs, input, &span->energy, result.is_short);
         return;
     }
     if (result.missing_s > fmax(LEAST_MISSING_S, MOST_MISSING * result.span_s)) {
         snprintf(text, sizeof(text), "not known for %.3g s of %.3g s", result.missing_s,
                  result.span_s);
-        miss_channel(ret_energy, inputs, input, text);
+        miss_channel(&span->told, inputs, input, text);
         return;
     }
-    wm_uncertainty_find(sum, &result, uncertainty);
-    *ret_energy = (struct wm_meter_energy) {
+    bool is_model = input->told.origin == WM_ESTIMATED;
+    wm_uncertainty_find(&span->energy, &result, &span->uncertainty);
+    span->told = (struct wm_meter_energy) {
         .state = WM_READING_OK,
         .joules = result.joules,
-        .uncertainty = wm_uncertainty_total(uncertainty),
-        .method =
-            input->told.origin == WM_ESTIMATED ? WM_METER_MODEL : method_of(result.method),
+        .uncertainty = wm_uncertainty_total(&span->uncertainty),
+        .method = is_model ? WM_METER_MODEL : (enum wm_meter_method)result.method,
         .origin = input->told.origin,
         .is_short = result.is_short,
     };
@@ -236,9 +193,10 @@ struct sum {
     double systematic, random_squares;
 };
 
-static void add(struct sum *sum, const struct wm_meter_energy *part,
-                const struct wm_uncertainty *uncertainty)
+static void add(struct sum *sum, const struct wm_meter_span *span)
 {
+    const struct wm_uncertainty *uncertainty = &span->uncertainty;
+    const struct wm_meter_energy *part = &span->told;
     struct wm_meter_energy *energy = &sum->energy;
 
     if (energy->state != WM_READING_OK)
@@ -258,27 +216,6 @@ static void add(struct sum *sum, const struct wm_meter_energy *part,
         energy->method = WM_METER_MIXED;
     if (part->origin > energy->origin)
         energy->origin = part->origin;
-}
-
-/* What is added up: the devices of a window. */
-struct parts {
-    const struct wm_meter_window *window;
-    const struct wm_meter_inputs *inputs;
-    const struct wm_meter_energy *devices;
-};
-
-/* CPUs or memory of one source. */
-static void sum_source(const struct parts *parts, enum wm_device_kind kind,
-                       const char *source, struct wm_meter_energy *ret_sum)
-{
-    struct sum sum = { .energy.state = WM_READING_OK };
-
-    for (size_t i = 0; i < parts->inputs->count; i++) {
-        const struct wm_meter_device *told = &parts->inputs->list[i].told;
-        if (told->kind == kind && strcmp(told->source, source) == 0)
-            add(&sum, &parts->devices[i], &parts->window->spans[i].uncertainty);
-    }
-    *ret_sum = sum.energy;
 }
 
 static enum wm_reading_state state_of(int status)
@@ -319,76 +256,77 @@ static bool is_measured(const struct wm_meter_inputs *inputs, enum wm_device_kin
     return false;
 }
 
+/* What is offered for the sums. */
+struct offers {
+    const struct wm_snippet *snippet;
+    const struct wm_meter_inputs *inputs;
+};
+
 static struct wm_energy_offer offer_of(const void *list, size_t index)
 {
-    const struct parts *parts = list;
-    const struct wm_meter_device *told = &parts->inputs->list[index].told;
+    const struct offers *offers = list;
+    const struct wm_meter_device *device = &offers->inputs->list[index].told;
     bool is_wanted =
-        told->origin != WM_ESTIMATED || !is_measured(parts->inputs, told->kind);
+        device->origin != WM_ESTIMATED || !is_measured(offers->inputs, device->kind);
 
     return (struct wm_energy_offer) {
-        .source = told->source,
-        .kind = told->kind,
-        .origin = told->origin,
-        .is_known = is_wanted && parts->devices[index].state == WM_READING_OK,
+        .source = device->source,
+        .kind = device->kind,
+        .origin = device->origin,
+        .is_known = is_wanted && offers->snippet->spans[index].told.state == WM_READING_OK,
     };
 }
 
-/* Of the source that counts. */
-static void sum_kind(const struct parts *parts, enum wm_device_kind kind,
-                     struct wm_meter_energy *ret_sum)
+/* All devices of that kind and source; NULL: of all sources. */
+static void sum_devices(const struct wm_snippet *snippet,
+                        const struct wm_meter_inputs *inputs, enum wm_device_kind kind,
+                        const char *source, struct wm_meter_energy *ret_sum)
 {
-    const struct wm_energy_offers offers = { parts, parts->inputs->count, offer_of };
+    struct sum sum = { .energy.state = WM_READING_OK };
+    size_t count = 0;
+
+    for (size_t i = 0; i < inputs->count; i++) {
+        const struct wm_meter_input *input = &inputs->list[i];
+        if (input->told.kind != kind || input->is_left_out ||
+            (source && strcmp(input->told.source, source) != 0))
+            continue;
+        add(&sum, &snippet->spans[i]);
+        count++;
+    }
+    *ret_sum = sum.energy;
+    if (count == 0)
+        miss_sum(inputs, kind, ret_sum);
+}
+
+/* CPUs or memory, of the source that counts. */
+static void sum_chosen(const struct wm_snippet *snippet,
+                       const struct wm_meter_inputs *inputs, enum wm_device_kind kind,
+                       struct wm_meter_energy *ret_sum)
+{
+    const struct offers list = { snippet, inputs };
+    const struct wm_energy_offers offers = { &list, inputs->count, offer_of };
     struct wm_energy_choice choice;
 
     wm_energy_choose(&offers, kind, &choice);
-    if (choice.source) {
-        sum_source(parts, kind, choice.source, ret_sum);
-        return;
-    }
-    miss_sum(parts->inputs, kind, ret_sum);
+    if (choice.source)
+        sum_devices(snippet, inputs, kind, choice.source, ret_sum);
+    else
+        miss_sum(inputs, kind, ret_sum);
     if (choice.is_refused)
         snprintf(ret_sum->why, sizeof(ret_sum->why),
                  "an estimate of the memory is not added to the measured energy of the "
                  "CPUs");
 }
 
-/* All of them, but for those whose power is a part of the CPU's, unless all are so. */
-static void sum_gpus(const struct parts *parts, struct wm_meter_energy *ret_sum)
+void wm_meter_window_result(struct wm_snippet *snippet,
+                            const struct wm_meter_inputs *inputs)
 {
-    struct sum sum = { .energy.state = WM_READING_OK }, left_out = sum;
-    size_t count = 0, left_out_count = 0;
-
-    for (size_t i = 0; i < parts->inputs->count; i++) {
-        const struct wm_meter_input *input = &parts->inputs->list[i];
-        if (input->told.kind != WM_DEVICE_GPU)
-            continue;
-        add(input->is_in_cpu ? &left_out : &sum, &parts->devices[i],
-            &parts->window->spans[i].uncertainty);
-        count += !input->is_in_cpu;
-        left_out_count += input->is_in_cpu;
-    }
-    if (count > 0)
-        *ret_sum = sum.energy;
-    else if (left_out_count > 0)
-        *ret_sum = left_out.energy;
-    else
-        miss_sum(parts->inputs, WM_DEVICE_GPU, ret_sum);
-}
-
-void wm_meter_result(struct wm_meter_window *window, const struct wm_meter_inputs *inputs,
-                     struct wm_meter_reading *ret_reading,
-                     struct wm_meter_energy *ret_devices)
-{
-    const struct parts parts = { window, inputs, ret_devices };
-    struct wm_meter_reading *reading = ret_reading;
+    struct wm_meter_reading *told = &snippet->told;
 
     for (size_t i = 0; i < inputs->count; i++)
-        device_energy(window, inputs, i, &ret_devices[i]);
-    *reading = (struct wm_meter_reading) {
-        .elapsed_s = wm_stats_seconds(window->first_ns, window->last_ns),
-    };
-    sum_kind(&parts, WM_DEVICE_CPU, &reading->cpu);
-    sum_kind(&parts, WM_DEVICE_DRAM, &reading->dram);
-    sum_gpus(&parts, &reading->gpu);
+        tell_device(&snippet->spans[i], inputs, &inputs->list[i]);
+    told->elapsed_s = wm_stats_seconds(snippet->first_ns, snippet->last_ns);
+    sum_chosen(snippet, inputs, WM_DEVICE_CPU, &told->cpu);
+    sum_chosen(snippet, inputs, WM_DEVICE_DRAM, &told->dram);
+    sum_devices(snippet, inputs, WM_DEVICE_GPU, NULL, &told->gpu);
 }
