@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* doctor.c - opens every source, looks at it often, and says how it is. */
-#include "wattmeter/doctor.h"
+#include "doctor/doctor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +9,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
-#include "base/text/base_text.h"
-#include "doctor/doctor_advisers.h"
-#include "doctor/doctor_pace.h"
+#include "base/text/base_remarks.h"
 #include "source/source_config.h"
 #include "source/source_set.h"
 #include "track/account/track_account.h"
@@ -26,12 +24,8 @@
 /* Over less than this nobody can say that a counter is dead. */
 #define DEAD_AFTER_NS WM_NS_PER_S
 
-/* Labels of GPUs that do not answer; all zero: none. */
-struct silent {
-    char (*texts)[16];
-    const char **labels; /* the same: "gpu2" */
-    size_t count;
-};
+/* What stands for the tracker in the place of a source's name. */
+#define TRACKER "tracker"
 
 /* What is known of one source. */
 struct patient {
@@ -39,8 +33,8 @@ struct patient {
     struct wm_source *source; /* the set's; NULL where it could not be opened */
     struct wm_doctor_channel *channels;
     struct wm_reading *readings;
-    struct wm_pace *paces; /* one per channel */
-    struct silent silent;
+    struct wm_pace *paces;    /* one per channel */
+    struct wm_remarks silent; /* labels of GPUs that do not answer: "gpu2" */
     size_t looks;
     int64_t asking_ns;         /* what all looks took */
     int64_t first_ns, last_ns; /* when they were */
@@ -88,73 +82,76 @@ static const char *without_name(const char *text, const char *name)
     return text;
 }
 
-static const char prefix[] = "gpu";
-
-/* The number in "gpu2"; false for labels of another kind. */
-static bool read_number(const char *label, uint64_t *ret_number)
+void wm_pace_note(struct wm_pace *pace, int64_t when_ns, double value)
 {
-    const char *end;
-
-    return strncmp(label, prefix, strlen(prefix)) == 0 &&
-           wm_text_u64(label + strlen(prefix), &end, ret_number) && *end == '\0';
+    if (pace->begun && value != pace->value) {
+        /* When the value before the first change came up, nobody saw. */
+        if (pace->changes > 0 && pace->kept < WM_PACE_KEPT)
+            pace->between_ns[pace->kept++] = when_ns - pace->changed_ns;
+        pace->changes++;
+        pace->changed_ns = when_ns;
+    }
+    if (!pace->begun)
+        pace->begun_ns = when_ns;
+    pace->begun = true;
+    pace->seen_ns = when_ns;
+    pace->value = value;
 }
 
-/* Marks the numbers that answer; false where GPUs are not told by numbers. */
-static bool mark(const struct wm_source *source, bool *answers, size_t count)
+int64_t wm_pace_watched_ns(const struct wm_pace *pace)
 {
-    bool are_numbered = false;
+    return pace->seen_ns - pace->begun_ns;
+}
 
+static int compare(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+
+    return a < b ? -1 : a > b;
+}
+
+double wm_pace_period_s(const struct wm_pace *pace)
+{
+    int64_t sorted[WM_PACE_KEPT];
+
+    if (pace->kept < 2)
+        return 0;
+    memcpy(sorted, pace->between_ns, pace->kept * sizeof(*sorted));
+    qsort(sorted, pace->kept, sizeof(*sorted), compare);
+    return (double)(sorted[(pace->kept - 1) / 2] + sorted[pace->kept / 2]) / 2e9;
+}
+
+static bool has_gpu(const struct wm_source *source, const char *label)
+{
     for (size_t i = 0; i < wm_source_channel_count(source); i++) {
         const struct wm_channel *channel = wm_source_channel(source, i);
-        uint64_t number;
-
-        if (channel->device_kind != WM_DEVICE_GPU)
-            continue;
-        if (!read_number(channel->label, &number))
-            return false;
-        are_numbered = true;
-        if (number < count)
-            answers[number] = true;
+        if (channel->device_kind == WM_DEVICE_GPU && strcmp(channel->label, label) == 0)
+            return true;
     }
-    return are_numbered;
+    return false;
 }
 
 /* GPUs that the driver counts but that would not say who they are, and so have no channel
- * to show it. Finds none where only some GPUs were asked for. */
-static int find_silent(const struct wm_source *source, const char *gpus,
-                       struct silent *ret_silent, struct wm_error *err)
+ * to show it. Finds none where only some GPUs were asked for, nor where none is told by its
+ * number. */
+static int find_silent(struct patient *patient, const char *gpus, struct wm_error *err)
 {
-    size_t count = wm_source_device_count(source);
+    size_t count = wm_source_device_count(patient->source);
 
-    if (count == 0 || (gpus && strcmp(gpus, "all") != 0))
+    if (gpus && strcmp(gpus, "all") != 0)
         return WM_OK;
-    bool *answers = calloc(count, sizeof(*answers));
-    ret_silent->texts = calloc(count, sizeof(*ret_silent->texts));
-    ret_silent->labels = calloc(count, sizeof(*ret_silent->labels));
-    if (!answers || !ret_silent->texts || !ret_silent->labels) {
-        free(answers);
-        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
+    for (size_t i = 0; i < count; i++) {
+        char label[16];
+        snprintf(label, sizeof(label), "gpu%u", (unsigned)i);
+        if (!has_gpu(patient->source, label) &&
+            wm_remarks_add(&patient->silent, "%s", label) < 0)
+            return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
     }
-
-    bool are_numbered = mark(source, answers, count);
-    for (size_t i = 0; i < count && are_numbered; i++) {
-        size_t place = ret_silent->count;
-        if (answers[i])
-            continue;
-        snprintf(ret_silent->texts[place], sizeof(ret_silent->texts[place]), "%s%u", prefix,
-                 (unsigned)i);
-        ret_silent->labels[place] = ret_silent->texts[place];
-        ret_silent->count++;
+    if (patient->silent.count < count) {
+        patient->finding.silent = (const char *const *)patient->silent.all;
+        patient->finding.silent_count = patient->silent.count;
     }
-    free(answers);
     return WM_OK;
-}
-
-static void release_silent(struct silent *silent)
-{
-    free(silent->labels);
-    free(silent->texts);
-    *silent = (struct silent) { 0 };
 }
 
 static int admit(struct patient *patient, const struct wm_source_member *member,
@@ -184,10 +181,7 @@ static int admit(struct patient *patient, const struct wm_source_member *member,
         patient->finding.detail =
             without_name(wm_source_detail(patient->source), member->name);
 
-    int status = find_silent(patient->source, config->gpus, &patient->silent, err);
-    patient->finding.silent = patient->silent.labels;
-    patient->finding.silent_count = patient->silent.count;
-    return status;
+    return find_silent(patient, config->gpus, err);
 }
 
 static void look(struct patient *patient)
@@ -301,10 +295,56 @@ static int examine_tracker(struct patient *patient)
 {
     int perf_errno = wm_account_check(&patient->finding.detail);
 
-    patient->finding.name = WM_DOCTOR_TRACKER;
+    patient->finding.name = TRACKER;
     patient->finding.summary = "CPU time of a command and all that it starts";
     patient->finding.health = perf_errno == 0 ? WM_HEALTH_GOOD : WM_HEALTH_PARTLY;
     return perf_errno;
+}
+
+static bool lacks_some(const struct wm_doctor_source *source)
+{
+    for (size_t i = 0; i < source->channel_count; i++) {
+        if (source->channels[i].state == WM_READING_DENIED)
+            return true;
+    }
+    return source->health == WM_HEALTH_DENIED;
+}
+
+/* A task's own counters are allowed up to level 2. */
+static void advise_tracker(const struct wm_source_config *config, int perf_errno,
+                           struct wm_advice *advice)
+{
+    if (perf_errno == 0)
+        return;
+    if (wm_permission_is_paranoid(config->procfs, 2))
+        wm_advice_add(
+            advice,
+            "this kernel forbids perf counters to all but root, so that CPU time of "
+            "short-lived children may be missed",
+            "sudo sysctl kernel.perf_event_paranoid=2");
+    else
+        wm_advice_add(
+            advice,
+            "perf counters are forbidden here, as containers do, so that CPU time of "
+            "short-lived children may be missed",
+            "docker run --cap-add PERFMON --security-opt seccomp=unconfined ...");
+}
+
+void wm_advise(const struct wm_doctor_source *source, const struct wm_source_config *config,
+               int perf_errno, struct wm_advice *ret_advice)
+{
+    const struct wm_source_case asked = {
+        .config = config,
+        .is_absent = source->health == WM_HEALTH_ABSENT,
+        .is_denied = source->health == WM_HEALTH_DENIED,
+        .lacks_some = lacks_some(source),
+        .advice = ret_advice,
+    };
+
+    ret_advice->count = 0;
+    wm_source_advise(source->name, &asked);
+    if (strcmp(source->name, TRACKER) == 0)
+        advise_tracker(config, perf_errno, ret_advice);
 }
 
 static void take_advice(struct patient *patient, const struct wm_source_config *config,
@@ -378,7 +418,7 @@ void wm_doctor_free(struct wm_doctor *doctor)
         free(patient->channels);
         free(patient->readings);
         free(patient->paces);
-        release_silent(&patient->silent);
+        wm_remarks_release(&patient->silent);
     }
     free(doctor->patients);
     wm_source_set_close(doctor->sources);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doctor/doctor_pace.h"
+#include "doctor/doctor.h"
 #include "wattmeter/doctor.h"
 
 #define MS 1000000LL

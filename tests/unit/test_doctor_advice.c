@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "doctor/doctor_advisers.h"
+#include "doctor/doctor.h"
 
 /* A word in quotes that is as long as it may be, and one that is longer. */
 static char longest[WM_ADVICE_SIZE], too_long[WM_ADVICE_SIZE];

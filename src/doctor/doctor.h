@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor_pace.h - how often a value changes, seen by looking often. */
-#ifndef WM_DOCTOR_PACE_H
-#define WM_DOCTOR_PACE_H
+/* doctor.h - what the doctor is made of: how often a value changes, seen by looking often,
+ * and what keeps each source from being read here. */
+#ifndef WM_DOCTOR_H
+#define WM_DOCTOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "source/source_advice.h"
+#include "wattmeter/doctor.h"
 
 /* So many times between two changes are kept; what comes after says no more. */
 enum { WM_PACE_KEPT = 256 };
@@ -30,5 +34,10 @@ int64_t wm_pace_watched_ns(const struct wm_pace *pace);
 /* The median time between two changes, in seconds; 0 after fewer than three
  * changes. */
 double wm_pace_period_s(const struct wm_pace *pace);
+
+/* What `config` says completely: no path in it is NULL. `perf_errno` is 0, or why
+ * there is no perf counter for a process tree. Looks and changes nothing. */
+void wm_advise(const struct wm_doctor_source *source, const struct wm_source_config *config,
+               int perf_errno, struct wm_advice *ret_advice);
 
 #endif
