@@ -234,7 +234,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status == WM_OK)
         status = wm_launch_new(path, argv, WM_REGIONS_VARIABLE, &tracker->launch, err);
     if (status == WM_OK) /* this and what follows while the processes are made */
-        status = wm_account_expect_command(tracker->account, err);
+        status = wm_account_expect_command(tracker->account, tracker->wake_fd, err);
     if (status == WM_OK)
         status = wm_run_describe(&tracker->run, err);
     if (status == WM_OK)
@@ -254,8 +254,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status < 0)
         return status;
     wm_tree_set_reaper(tracker->tree, wm_launch_launcher_pid(tracker->launch));
-    wm_account_start_command(tracker->account, tracker->pid, tracker->tree,
-                             tracker->wake_fd);
+    wm_account_start_command(tracker->account, tracker->pid, tracker->tree);
 
     /* The machine's counters from just before the start, the processes from
      * just after exec: before, the command's memory is a copy of ours. */
@@ -328,10 +327,10 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
         return status;
     wm_tree_refresh(tracker->tree);
     status = wm_account_new(&tracker->account, err);
-    if (status == WM_OK)
-        status = wm_account_start_tree(tracker->account, tracker->tree, own, err);
-    if (status == WM_OK)
-        status = wm_run_set_command_of(&tracker->run, procfs, pid, err);
+    if (status < 0)
+        return status;
+    wm_account_start_tree(tracker->account, tracker->tree, own);
+    status = wm_run_set_command_of(&tracker->run, procfs, pid, err);
     if (status == WM_OK)
         status = wm_run_describe(&tracker->run, err);
     if (status == WM_OK && tracker->self)

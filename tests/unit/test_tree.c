@@ -339,7 +339,7 @@ static void test_descendants_time_never_falls(void **state)
     wm_tree_refresh(tree);
     assert_true(wm_tree_contains(tree, 11));
     assert_int_equal(wm_account_new(&account, NULL), WM_OK);
-    assert_int_equal(wm_account_start_tree(account, tree, false, NULL), WM_OK);
+    wm_account_start_tree(account, tree, false);
 
     write_cpu(dir, 10, 1, 100);
     write_cpu(dir, 11, 10, 300);

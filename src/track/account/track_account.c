@@ -14,8 +14,6 @@
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "source/source_kernel_text.h"
-#include "track/account/track_cgroup.h"
-#include "track/account/track_counter.h"
 
 /* Reading a counter of a task that runs on another core interrupts it there.
  * More often than this the clocks of the processes in sight tell what has been
@@ -47,7 +45,7 @@ struct wm_account {
     struct wm_counter_probe *probe; /* of a command only */
     bool is_late;                   /* it has not answered; until then we sample */
     int64_t begun_ns;
-    int *counters; /* perf descriptors; their sum is the tree's time */
+    int counters[COUNTER_MAX]; /* perf descriptors; their sum is the tree's time */
     size_t counter_count;
     struct wm_cgroup *cgroup;
     int64_t base_ns;      /* of the way that is used, at the start */
@@ -83,13 +81,9 @@ int wm_account_check(const char **ret_method)
 int wm_account_new(struct wm_account **ret_account, struct wm_error *err)
 {
     struct wm_account *account = calloc(1, sizeof(*account));
-    int *counters = calloc(1, sizeof(*counters));
-    if (!account || !counters) {
-        free(counters);
-        free(account);
+
+    if (!account)
         return wm_fail(err, WM_ENOMEM, "CPU accounting: out of memory");
-    }
-    account->counters = counters;
     *ret_account = account;
     return WM_OK;
 }
@@ -109,9 +103,9 @@ static struct host_time read_host_time(void)
     return (struct host_time) { (double)stat.busy / ticks, (double)stat.stolen / ticks };
 }
 
-int wm_account_expect_command(struct wm_account *account, struct wm_error *err)
+int wm_account_expect_command(struct wm_account *account, int wake_fd, struct wm_error *err)
 {
-    int status = wm_counter_probe_new(&account->probe, err);
+    int status = wm_counter_probe_new(wake_fd, &account->probe, err);
 
     account->host_base = read_host_time();
     return status;
@@ -134,14 +128,13 @@ static void set_method(struct wm_account *account, const char *method)
 }
 
 void wm_account_start_command(struct wm_account *account, pid_t pid,
-                              const struct wm_tree *tree, int wake_fd)
+                              const struct wm_tree *tree)
 {
     account->root = pid;
     account->main_base_ns = wm_tree_main_cpu_ns(tree);
     account->begun_ns = wm_clock_monotonic_ns();
 
-    int answer =
-        wm_counter_probe_wait(account->probe, account->begun_ns + PATIENCE_NS, wake_fd);
+    int answer = wm_counter_probe_answer(account->probe, PATIENCE_NS);
     int counter = answer == 0 ? wm_counter_open(pid) : -1;
     if (counter >= 0) {
         account->counters[account->counter_count++] = counter;
@@ -200,33 +193,19 @@ static int open_counters(struct wm_account *account, const struct wm_tree *tree)
     return account->counter_count > 0 ? 0 : -ESRCH;
 }
 
-static bool make_room(struct wm_account *account)
+void wm_account_start_tree(struct wm_account *account, const struct wm_tree *tree, bool own)
 {
-    int *counters = realloc(account->counters, COUNTER_MAX * sizeof(*counters));
-
-    if (counters)
-        account->counters = counters;
-    return counters;
-}
-
-int wm_account_start_tree(struct wm_account *account, struct wm_tree *tree, bool own,
-                          struct wm_error *err)
-{
-    if (!make_room(account))
-        return wm_fail(err, WM_ENOMEM, "CPU accounting: out of memory");
     account->main_base_ns = wm_tree_main_cpu_ns(tree);
     int status = own ? open_counters(account, tree) : -ENOTSUP;
-    if (status < 0) {
-        close_counters(account);
-        account->base_ns = wm_tree_cpu_ns(tree);
-        snprintf(account->method, sizeof(account->method),
-                 "sampling (no perf counter: %s); short children, and those nobody waited "
-                 "for, are missing",
-                 strerror(-status));
-        return WM_OK;
-    }
-    snprintf(account->method, sizeof(account->method), "%s", by_perf);
-    return WM_OK;
+    set_method(account, by_perf);
+    if (status == 0)
+        return;
+    close_counters(account);
+    account->base_ns = wm_tree_cpu_ns(tree);
+    snprintf(account->method, sizeof(account->method),
+             "sampling (no perf counter: %s); short children, and those nobody waited for, "
+             "are missing",
+             strerror(-status));
 }
 
 static bool read_counters(const struct wm_account *account, int64_t *ret_ns)
@@ -249,11 +228,11 @@ void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree)
 
     if (!account->is_late)
         return;
-    int answer = wm_counter_probe_answer(account->probe);
+    int answer = wm_counter_probe_answer(account->probe, 0);
     if (answer == WM_COUNTER_UNKNOWN)
         return;
     account->is_late = false;
-    if (answer < 0 || !make_room(account))
+    if (answer < 0)
         return;
     wm_tree_refresh(tree);
     bool is_counted = open_counters(account, tree) == 0;
@@ -460,7 +439,6 @@ void wm_account_free(struct wm_account *account)
     if (!account)
         return;
     close_counters(account);
-    free(account->counters);
     wm_counter_probe_free(account->probe);
     wm_cgroup_free(account->cgroup);
     free(account);

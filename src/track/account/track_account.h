@@ -25,14 +25,16 @@ struct wm_account;
 int wm_account_new(struct wm_account **ret_account, struct wm_error *err);
 
 /* What can be done before there is a process: begins to find out whether perf is to be
- * had, as that may take a while. */
-int wm_account_expect_command(struct wm_account *account, struct wm_error *err);
+ * had, as that may take a while. Once that is known `wake_fd`, an eventfd, is written to.
+ */
+int wm_account_expect_command(struct wm_account *account, int wake_fd,
+                              struct wm_error *err);
 
 /* Attaches to a process that has no children or threads yet and waits at its
  * gate. Its time counts from now. Where perf is not ready, the third way is taken
- * until it is: then `wake_fd`, an eventfd, is written to. */
+ * until it is. */
 void wm_account_start_command(struct wm_account *account, pid_t pid,
-                              const struct wm_tree *tree, int wake_fd);
+                              const struct wm_tree *tree);
 
 /* Goes over to perf where that has become ready since, and refreshes the tree. Lost is
  * what was used by then by processes that ended before and that nobody waited for. */
@@ -44,8 +46,8 @@ void wm_account_rebase(struct wm_account *account, const struct wm_tree *tree);
 
 /* Attaches to a tree that runs already; `own` says that its pids are those of
  * our own system calls. */
-int wm_account_start_tree(struct wm_account *account, struct wm_tree *tree, bool own,
-                          struct wm_error *err);
+void wm_account_start_tree(struct wm_account *account, const struct wm_tree *tree,
+                           bool own);
 
 /* CPU time since the start, in seconds: of the tree and of its root alone. The
  * tree has been refreshed just now. Never less than the time before, nor is their
@@ -70,5 +72,53 @@ const char *wm_account_method(const struct wm_account *account);
 
 /* Accepts NULL. */
 void wm_account_free(struct wm_account *account);
+
+/*
+ * Perf counters of CPU time.
+ *
+ * On a machine where no program counts anything just then, the kernel switches its
+ * counting on with the first counter of all, and waits for every CPU before it returns:
+ * some 10 to 25 ms, which a command should not have to wait for. So the first one is
+ * opened aside, by a probe, and closed again; for a second from then on others come at
+ * once.
+ */
+
+/* The task clock of process or thread `id` (0: the calling one), with all that it will
+ * ever fork. A descriptor, or a negative errno value. */
+int wm_counter_open(pid_t id);
+
+struct wm_counter_probe;
+
+/* What a probe answers while nothing is known; else 0, or the negative errno value with
+ * which perf refused. */
+#define WM_COUNTER_UNKNOWN 1
+
+/* Begins, in a thread that ends by itself. `wake_fd`, an eventfd, is written to when the
+ * answer is there. */
+int wm_counter_probe_new(int wake_fd, struct wm_counter_probe **ret_probe,
+                         struct wm_error *err);
+
+/* The answer as of now, or after waiting for it for so long. */
+int wm_counter_probe_answer(const struct wm_counter_probe *probe, int64_t patience_ns);
+
+/* Waits for nothing. Accepts NULL. */
+void wm_counter_probe_free(struct wm_counter_probe *probe);
+
+/* A control group (version 2) around the command, where perf is forbidden and a group may
+ * be made: its cpu.stat counts whatever was ever in it, even without the cpu controller. */
+struct wm_cgroup;
+
+/* Makes a group below our own. NULL where that is not possible. */
+struct wm_cgroup *wm_cgroup_new(void);
+
+/* Moves a process into the group; false where that is forbidden. */
+bool wm_cgroup_enter(struct wm_cgroup *cgroup, pid_t pid);
+
+/* CPU time used in the group so far. */
+bool wm_cgroup_cpu_ns(const struct wm_cgroup *cgroup, int64_t *ret_ns);
+
+/* Moves what still runs in it back to our own group and removes it. Accepts
+ * NULL. */
+void wm_cgroup_free(struct wm_cgroup *cgroup);
 
 #endif

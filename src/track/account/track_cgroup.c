@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* track_cgroup.c - finding the cgroup2 tree, making a group in it, reading it. */
-#include "track/account/track_cgroup.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +9,7 @@
 
 #include "base/base_file.h"
 #include "base/text/base_text.h"
+#include "track/account/track_account.h"
 
 struct wm_cgroup {
     char parent[512];
@@ -19,35 +18,12 @@ struct wm_cgroup {
     int stat_fd;
 };
 
-/* Finds the line of /proc/self/mountinfo for cgroup2: its fifth field is where
- * it is mounted. Blanks in it come as \040; such a mount is passed over. */
-static bool find_mount(char *path, size_t size)
+/* Where systemd and all others mount it, beside version 1 or alone; NULL: neither. */
+static const char *find_mount(void)
 {
-    char *text = NULL;
-    size_t length = 0;
-    bool found = false;
-
-    if (wm_file_slurp("/proc/self/mountinfo", 1 << 20, &text, &length, NULL) < 0)
-        return false;
-    for (const char *line = text; line && !found;) {
-        const char *next = strchr(line, '\n');
-        size_t line_length = next ? (size_t)(next - line) : strlen(line);
-        const char *type = memmem(line, line_length, " - cgroup2 ", 11);
-        const char *field = line;
-
-        for (int i = 0; i < 4 && field; i++) {
-            field = memchr(field, ' ', line_length - (size_t)(field - line));
-            field = field ? field + 1 : NULL;
-        }
-        if (type && field) {
-            int field_length = (int)strcspn(field, " ");
-            found = snprintf(path, size, "%.*s", field_length, field) < (int)size &&
-                    !strchr(path, '\\');
-        }
-        line = next ? next + 1 : NULL;
-    }
-    free(text);
-    return found;
+    if (access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK) == 0)
+        return "/sys/fs/cgroup/unified";
+    return access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0 ? "/sys/fs/cgroup" : NULL;
 }
 
 /* Our own group: the line "0::/path" of /proc/self/cgroup. */
@@ -74,9 +50,10 @@ static int open_in(const char *dir, const char *name, int flags)
 
 struct wm_cgroup *wm_cgroup_new(void)
 {
-    char mount[256], group[256];
+    const char *mount = find_mount();
+    char group[256];
 
-    if (!find_mount(mount, sizeof(mount)) || !find_own_group(group, sizeof(group)))
+    if (!mount || !find_own_group(group, sizeof(group)))
         return NULL;
 
     struct wm_cgroup *cgroup = calloc(1, sizeof(*cgroup));

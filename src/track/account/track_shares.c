@@ -19,39 +19,23 @@ static const char *const member_names[MEMBER_COUNT] = { "main", "descendants", "
 /* What the tree has of a GPU, over its processes: the channels of each GPU. */
 enum { MEMORY, UTILIZATION, QUANTITY_COUNT };
 
+#define WHYS(what)                                                                         \
+    {                                                                                      \
+        [WM_READING_NONE] = "the GPU's driver has not told " what " yet",                  \
+        [WM_READING_UNSUPPORTED] = "the GPU's driver does not tell " what,                 \
+        [WM_READING_DENIED] = "the GPU's driver does not tell this user " what,            \
+        [WM_READING_FAILED] = "the GPU's driver could not tell " what,                     \
+        [WM_READING_STALE] = "the GPU's driver did not answer",                            \
+    }
+
 static const struct {
     const char *metric, *unit;
     double most;         /* of the sum: shares of time are rounded, and may overlap */
     const char *whys[6]; /* by the state */
 } quantities[QUANTITY_COUNT] = {
-    [MEMORY] = {
-        "tree_memory_used", "B", HUGE_VAL,
-        {
-            [WM_READING_NONE] = "the GPU's driver has not told the memory of its "
-                                "processes yet",
-            [WM_READING_UNSUPPORTED] = "the GPU's driver does not tell the memory of its "
-                                       "processes",
-            [WM_READING_DENIED] = "the GPU's driver does not tell this user the memory of "
-                                  "its processes",
-            [WM_READING_FAILED] = "the GPU's driver could not tell the memory of its "
-                                  "processes",
-            [WM_READING_STALE] = "the GPU's driver did not answer",
-        },
-    },
-    [UTILIZATION] = {
-        "tree_utilization", "ratio", 1,
-        {
-            [WM_READING_NONE] = "the GPU's driver has not told what its processes use of "
-                                "it yet",
-            [WM_READING_UNSUPPORTED] = "the GPU's driver does not tell what each process "
-                                       "uses of it",
-            [WM_READING_DENIED] = "the GPU's driver does not tell this user what each "
-                                  "process uses of it",
-            [WM_READING_FAILED] = "the GPU's driver could not tell what each process uses "
-                                  "of it",
-            [WM_READING_STALE] = "the GPU's driver did not answer",
-        },
-    },
+    [MEMORY] = { "tree_memory_used", "B", HUGE_VAL, WHYS("the memory of its processes") },
+    [UTILIZATION] = { "tree_utilization", "ratio", 1,
+                      WHYS("what each process uses of it") },
 };
 
 /* Over processes, as far as they are known; `why` where the state is not ok. */
