@@ -141,37 +141,25 @@ static bool hold(struct wm_track_regions *regions)
 
 static void give_batch(struct wm_track_regions *regions)
 {
-    enum { PART = 64 };
     const struct wm_region_calls *calls = regions->calls;
-    size_t path_count = wm_region_calls_path_count(calls);
-    size_t thread_count = wm_region_calls_thread_count(calls);
-    struct wm_region_path paths[PART];
-    struct wm_region_thread threads[PART];
+    const struct wm_region_batch batch = {
+        .paths = wm_region_calls_path(calls, regions->paths),
+        .threads = wm_region_calls_thread(calls, regions->threads),
+        .first_path = regions->paths,
+        .first_thread = regions->threads,
+        .path_count = (uint32_t)wm_region_calls_path_count(calls) - regions->paths,
+        .thread_count = (uint32_t)wm_region_calls_thread_count(calls) - regions->threads,
+        .calls = regions->batch,
+        .call_count = regions->count,
+    };
 
-    if (!regions->recorder)
+    if (!regions->recorder || batch.path_count + batch.thread_count + batch.call_count == 0)
         return;
-    do {
-        struct wm_region_batch batch = {
-            .paths = paths,
-            .threads = threads,
-            .first_path = regions->paths,
-            .first_thread = regions->threads,
-        };
-        while (regions->paths < path_count && batch.path_count < PART)
-            paths[batch.path_count++] = *wm_region_calls_path(calls, regions->paths++);
-        while (regions->threads < thread_count && batch.thread_count < PART)
-            threads[batch.thread_count++] =
-                wm_region_calls_thread(calls, regions->threads++);
-        if (regions->paths == path_count && regions->threads == thread_count) {
-            batch.calls = regions->batch;
-            batch.call_count = regions->count;
-            regions->count = 0;
-            regions->has_room = false;
-        }
-        if (batch.path_count + batch.thread_count + batch.call_count > 0)
-            wm_recorder_regions(regions->recorder, &batch);
-    } while (regions->count > 0 || regions->paths < path_count ||
-             regions->threads < thread_count);
+    regions->paths += batch.path_count;
+    regions->threads += batch.thread_count;
+    regions->count = 0;
+    regions->has_room = false;
+    wm_recorder_regions(regions->recorder, &batch);
 }
 
 /* Room for a whole batch is made sure of before its first call is in it: for as long as it
@@ -201,7 +189,7 @@ static int take_edge(void *context, const struct wm_region_edge *edge)
 
     if (is_over && regions->recorder && !find_room(regions))
         return WM_EIO;
-    uint32_t process = wm_region_calls_thread(regions->calls, edge->thread).process;
+    uint32_t process = wm_region_calls_thread(regions->calls, edge->thread)->process;
     int status = wm_analysis_edge(regions->analysis, edge, process, &paths, NULL);
     if (status < 0 || !is_over || !regions->recorder)
         return status;

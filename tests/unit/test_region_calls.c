@@ -60,9 +60,10 @@ static int take(void *context, const struct wm_region_edge *edge)
     log->used += (size_t)snprintf(log->text + log->used, TEXT_SIZE - log->used, "%s%c",
                                   log->used > 0 ? " " : "", signs[edge->kind]);
     append_path(log, edge->path);
-    struct wm_region_thread thread = wm_region_calls_thread(log->calls, edge->thread);
+    const struct wm_region_thread *thread =
+        wm_region_calls_thread(log->calls, edge->thread);
     log->used += (size_t)snprintf(log->text + log->used, TEXT_SIZE - log->used, "@%d",
-                                  (int)thread.tid);
+                                  (int)thread->tid);
     if (edge->kind == WM_REGION_OPENS)
         log->used += (size_t)snprintf(log->text + log->used, TEXT_SIZE - log->used, " %lld",
                                       (long long)edge->when_ns);

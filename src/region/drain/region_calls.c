@@ -23,7 +23,6 @@ struct open_call {
 };
 
 struct thread {
-    struct wm_region_thread name;
     uint32_t process; /* in `processes` */
     bool is_gone;
     struct open_call *stack;
@@ -31,30 +30,28 @@ struct thread {
     size_t reached; /* the greatest depth: above it are calls that are over */
 };
 
-/* What was started by itself; in the list of its process, or in that of free places. */
+/* What was started by itself, and is open. */
 struct free_call {
     int64_t start_ns;
     uint64_t id;
-    uint32_t path, thread;
-    uint32_t process, next, previous; /* NONE: an end of the list */
+    uint32_t path, thread, process;
 };
 
 struct process {
-    uint32_t number;     /* as the inbox counts */
-    uint32_t threads;    /* that are not gone */
-    uint32_t first_call; /* NONE */
+    uint32_t number;  /* as the inbox counts */
+    uint32_t threads; /* that are not gone */
 };
 
 struct wm_region_calls {
     struct wm_names names;
     struct wm_map path_map, thread_map, process_map, call_map;
     struct wm_region_path *paths;
+    struct wm_region_thread *told; /* of each thread */
     struct thread *threads;
     struct process *processes;
     struct free_call *calls;
     size_t path_count, thread_count, process_count, call_count;
-    size_t path_room, thread_room, process_room, call_room;
-    uint32_t free_place; /* the first of the list in `calls` */
+    size_t path_room, told_room, thread_room, process_room, call_room;
     int64_t last_ns;
     uint64_t stray;
 };
@@ -129,27 +126,29 @@ static int find_process(struct wm_region_calls *calls, uint32_t number, uint32_t
                 sizeof(*calls->processes)) < 0)
         return WM_ENOMEM;
     *ret_index = (uint32_t)calls->process_count;
-    calls->processes[calls->process_count++] = (struct process) { number, 0, NONE };
+    calls->processes[calls->process_count++] = (struct process) { .number = number };
     wm_map_put(&calls->process_map, number, 0, *ret_index);
     return WM_OK;
 }
 
 static int find_thread(struct wm_region_calls *calls, uint32_t number,
-                       struct wm_region_thread name, uint32_t *ret_thread)
+                       const struct wm_region_thread *told, uint32_t *ret_thread)
 {
     uint32_t process = 0;
 
     *ret_thread = wm_map_find(&calls->thread_map, number, 0);
     if (*ret_thread != NONE)
         return WM_OK;
-    if (find_process(calls, name.process, &process) < 0 ||
+    if (find_process(calls, told->process, &process) < 0 ||
         wm_map_reserve(&calls->thread_map) < 0 ||
+        reserve(&calls->told, calls->thread_count, &calls->told_room,
+                sizeof(*calls->told)) < 0 ||
         reserve(&calls->threads, calls->thread_count, &calls->thread_room,
                 sizeof(*calls->threads)) < 0)
         return WM_ENOMEM;
     *ret_thread = (uint32_t)calls->thread_count;
-    calls->threads[calls->thread_count++] =
-        (struct thread) { .name = name, .process = process };
+    calls->told[calls->thread_count] = *told;
+    calls->threads[calls->thread_count++] = (struct thread) { .process = process };
     calls->processes[process].threads++;
     wm_map_put(&calls->thread_map, number, 0, *ret_thread);
     return WM_OK;
@@ -226,38 +225,17 @@ static int end_call(const struct taker *taker, uint32_t index,
     return status;
 }
 
-static void unlink_call(struct wm_region_calls *calls, uint32_t index)
+/* The last one takes its place. */
+static void remove_call(struct wm_region_calls *calls, uint32_t index)
 {
     struct free_call *call = &calls->calls[index];
-    struct process *process = &calls->processes[call->process];
+    const struct free_call *last = &calls->calls[--calls->call_count];
 
-    wm_map_remove(&calls->call_map, process->number, call->id);
-    if (call->previous != NONE)
-        calls->calls[call->previous].next = call->next;
-    else
-        process->first_call = call->next;
-    if (call->next != NONE)
-        calls->calls[call->next].previous = call->previous;
-    call->next = calls->free_place;
-    calls->free_place = index;
-}
-
-static void link_call(struct wm_region_calls *calls, struct free_call call)
-{
-    struct process *process = &calls->processes[call.process];
-    uint32_t index = calls->free_place;
-
-    if (index != NONE)
-        calls->free_place = calls->calls[index].next;
-    else
-        index = (uint32_t)calls->call_count++;
-    call.next = process->first_call;
-    call.previous = NONE;
-    if (call.next != NONE)
-        calls->calls[call.next].previous = index;
-    process->first_call = index;
-    calls->calls[index] = call;
-    wm_map_put(&calls->call_map, process->number, call.id, index);
+    wm_map_remove(&calls->call_map, calls->processes[call->process].number, call->id);
+    if (call == last)
+        return;
+    *call = *last;
+    wm_map_put(&calls->call_map, calls->processes[call->process].number, call->id, index);
 }
 
 static int stop_call(const struct taker *taker, uint32_t index,
@@ -267,7 +245,7 @@ static int stop_call(const struct taker *taker, uint32_t index,
     int status = hand_out(taker, kind, call->start_ns, call->path, call->thread);
 
     if (status == WM_OK)
-        unlink_call(taker->calls, index);
+        remove_call(taker->calls, index);
     return status;
 }
 
@@ -277,28 +255,26 @@ static int start_call(const struct taker *taker, uint32_t thread, uint64_t id,
 {
     struct wm_region_calls *calls = taker->calls;
     uint32_t process = calls->threads[thread].process;
+    uint32_t number = calls->processes[process].number;
     uint32_t path = 0;
     int status = WM_OK;
 
     if (find_path(calls, WM_REGION_NO_PATH, true, name, &path) < 0 ||
-        wm_map_reserve(&calls->call_map) < 0)
-        return WM_ENOMEM;
-    if (calls->free_place == NONE && reserve(&calls->calls, calls->call_count,
-                                             &calls->call_room, sizeof(*calls->calls)) < 0)
+        wm_map_reserve(&calls->call_map) < 0 ||
+        reserve(&calls->calls, calls->call_count, &calls->call_room,
+                sizeof(*calls->calls)) < 0)
         return WM_ENOMEM;
 
-    uint32_t same = wm_map_find(&calls->call_map, calls->processes[process].number, id);
+    uint32_t same = wm_map_find(&calls->call_map, number, id);
     if (same != NONE)
         status = stop_call(taker, same, WM_REGION_BREAKS_OFF);
     if (status == WM_OK)
         status = hand_out(taker, WM_REGION_OPENS, taker->when_ns, path, thread);
     if (status < 0)
         return status;
-    link_call(calls, (struct free_call) { .start_ns = taker->when_ns,
-                                          .id = id,
-                                          .path = path,
-                                          .thread = thread,
-                                          .process = process });
+    wm_map_put(&calls->call_map, number, id, (uint32_t)calls->call_count);
+    calls->calls[calls->call_count++] =
+        (struct free_call) { taker->when_ns, id, path, thread, process };
     return WM_OK;
 }
 
@@ -311,13 +287,16 @@ static int break_off_stack(const struct taker *taker, uint32_t thread)
     return status;
 }
 
+/* Of one process; NONE: of all. */
 static int break_off_started(const struct taker *taker, uint32_t process)
 {
+    struct wm_region_calls *calls = taker->calls;
     int status = WM_OK;
 
-    while (taker->calls->processes[process].first_call != NONE && status == WM_OK)
-        status = stop_call(taker, taker->calls->processes[process].first_call,
-                           WM_REGION_BREAKS_OFF);
+    for (size_t i = calls->call_count; i-- > 0 && status == WM_OK;) {
+        if (process == NONE || calls->calls[i].process == process)
+            status = stop_call(taker, (uint32_t)i, WM_REGION_BREAKS_OFF);
+    }
     return status;
 }
 
@@ -345,7 +324,6 @@ int wm_region_calls_new(struct wm_region_calls **ret_calls, struct wm_error *err
 
     if (!calls)
         return wm_fail(err, WM_ENOMEM, "out of memory");
-    calls->free_place = NONE;
     calls->last_ns = INT64_MIN;
     *ret_calls = calls;
     return WM_OK;
@@ -358,6 +336,7 @@ void wm_region_calls_free(struct wm_region_calls *calls)
     for (size_t i = 0; i < calls->thread_count; i++)
         free(calls->threads[i].stack);
     free(calls->paths);
+    free(calls->told);
     free(calls->threads);
     free(calls->processes);
     free(calls->calls);
@@ -384,7 +363,7 @@ int wm_region_calls_event(struct wm_region_calls *calls,
     const struct taker taker = make_taker(calls, event->when_ns, take, context);
     uint32_t index = 0;
 
-    if (find_thread(calls, event->thread, *event->who, &index) < 0)
+    if (find_thread(calls, event->thread, event->who, &index) < 0)
         return WM_ENOMEM;
     struct thread *known = &calls->threads[index];
     struct process *process = &calls->processes[known->process];
@@ -423,9 +402,7 @@ int wm_region_calls_end(struct wm_region_calls *calls, int64_t when_ns,
 
     for (size_t i = 0; i < calls->thread_count && status == WM_OK; i++)
         status = break_off_stack(&taker, (uint32_t)i);
-    for (size_t i = 0; i < calls->process_count && status == WM_OK; i++)
-        status = break_off_started(&taker, (uint32_t)i);
-    return status;
+    return status == WM_OK ? break_off_started(&taker, NONE) : status;
 }
 
 size_t wm_region_calls_path_count(const struct wm_region_calls *calls)
@@ -444,10 +421,10 @@ size_t wm_region_calls_thread_count(const struct wm_region_calls *calls)
     return calls->thread_count;
 }
 
-struct wm_region_thread wm_region_calls_thread(const struct wm_region_calls *calls,
-                                               uint32_t thread)
+const struct wm_region_thread *wm_region_calls_thread(const struct wm_region_calls *calls,
+                                                      uint32_t thread)
 {
-    return calls->threads[thread].name;
+    return &calls->told[thread];
 }
 
 uint64_t wm_region_calls_stray(const struct wm_region_calls *calls)

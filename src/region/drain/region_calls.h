@@ -10,9 +10,34 @@
 #define WM_REGION_CALLS_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "base/base_error.h"
-#include "region/drain/region_event.h"
+
+/* What comes out of the rings, one after the other in the order of time. */
+enum wm_region_event_kind {
+    WM_REGION_BEGINS, /* on the thread's stack */
+    WM_REGION_ENDS,   /* whatever is on top of it */
+    WM_REGION_STARTS, /* by itself, */
+    WM_REGION_STOPS,  /* and this one of them, perhaps of another thread */
+    WM_REGION_GONE,   /* the thread is: what its stack holds never ended; and with the last
+                       * of a process, what it has started */
+};
+
+struct wm_region_thread {
+    pid_t pid, tid;   /* as the process itself knows them */
+    uint32_t process; /* the same number for all threads of a process, and no other */
+};
+
+struct wm_region_event {
+    int64_t when_ns; /* CLOCK_MONOTONIC */
+    enum wm_region_event_kind kind;
+    uint32_t thread; /* the number of its ring's file */
+    const struct wm_region_thread *who;
+    const char *name; /* of BEGINS and STARTS; NULL else */
+    uint64_t id;      /* of STARTS and STOPS: which, within the process */
+};
 
 #define WM_REGION_NO_PATH UINT32_MAX
 
@@ -62,13 +87,14 @@ int wm_region_calls_event(struct wm_region_calls *calls,
 int wm_region_calls_end(struct wm_region_calls *calls, int64_t when_ns,
                         wm_region_take_edge *take, void *context);
 
-/* Numbers count from 0; what they stand for stays as it is. */
+/* Numbers count from 0; what they stand for stays as it is, and those behind it follow in
+ * memory, until the next event. */
 size_t wm_region_calls_path_count(const struct wm_region_calls *calls);
 const struct wm_region_path *wm_region_calls_path(const struct wm_region_calls *calls,
                                                   uint32_t path);
 size_t wm_region_calls_thread_count(const struct wm_region_calls *calls);
-struct wm_region_thread wm_region_calls_thread(const struct wm_region_calls *calls,
-                                               uint32_t thread);
+const struct wm_region_thread *wm_region_calls_thread(const struct wm_region_calls *calls,
+                                                      uint32_t thread);
 
 /* Ends and stops that nothing had begun. */
 uint64_t wm_region_calls_stray(const struct wm_region_calls *calls);

@@ -20,7 +20,6 @@
 #include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_shared.h"
-#include "base/text/base_names.h"
 #include "base/text/base_text.h"
 #include "region/drain/region_source.h"
 
@@ -40,15 +39,8 @@ enum {
     SOURCES_MAX = 32768, /* a process may have 65530 mappings */
 };
 
-/* A program may make names out of numbers, one for each request it serves. */
-#define NAME_BYTES_MAX ((size_t)64 << 20)
-#define BYTES_PER_NAME 128 /* of the tables */
-static const char one_for_all[] = "(one of too many names)";
-
 struct wm_region_inbox {
     struct wm_region_folder folder;
-    struct wm_names names;
-    size_t name_bytes; /* of all of them */
 
     struct wm_region_source **sources; /* by their numbers */
     size_t source_count, source_room;
@@ -106,7 +98,6 @@ void wm_region_inbox_free(struct wm_region_inbox *inbox)
     wm_region_folder_remove(&inbox->folder);
     for (size_t i = 0; i < inbox->source_count; i++)
         wm_region_source_close(inbox->sources[i]);
-    wm_names_release(&inbox->names);
     free(inbox->sources);
     free(inbox->heap);
     free(inbox);
@@ -160,26 +151,6 @@ uint64_t wm_region_inbox_damaged(const struct wm_region_inbox *inbox, pid_t *ret
 {
     *ret_pid = inbox->damaged_pid;
     return inbox->damaged + inbox->is_control_damaged;
-}
-
-/* Made valid UTF-8, and each text once. Where there are too many to keep, one stands for
- * all that are new. */
-static const char *keep_name(void *context, const char *name, size_t length)
-{
-    struct wm_region_inbox *inbox = context;
-    char clean[WM_REGION_NAME_MAX + 1];
-
-    length = wm_text_utf8(clean, sizeof(clean), name, length);
-    uint32_t number = wm_names_find(&inbox->names, clean);
-    if (number == WM_MAP_NONE) {
-        if (inbox->name_bytes + length + BYTES_PER_NAME > NAME_BYTES_MAX)
-            memcpy(clean, one_for_all, sizeof(one_for_all));
-        size_t count = inbox->names.count;
-        number = wm_names_add(&inbox->names, clean);
-        if (inbox->names.count > count)
-            inbox->name_bytes += length + BYTES_PER_NAME;
-    }
-    return number == WM_MAP_NONE ? NULL : inbox->names.texts[number];
 }
 
 /* The index of the first source whose number is not below this one. */
@@ -378,8 +349,7 @@ static bool is_time_up(struct round *round)
 static int peek(struct wm_region_inbox *inbox, struct wm_region_source *source,
                 struct round *round)
 {
-    int status = wm_region_source_peek(source, inbox->complete_ns + 1, round->now_ns,
-                                       keep_name, inbox);
+    int status = wm_region_source_peek(source, inbox->complete_ns + 1, round->now_ns);
 
     /* What it is writing is not older than what it wrote last; should it be as old, it will
      * be taken for a nanosecond younger. */

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "base/base_error.h"
-#include "region/drain/region_event.h"
+#include "region/drain/region_calls.h"
 
 struct wm_region_inbox;
 

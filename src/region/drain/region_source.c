@@ -14,6 +14,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_shared.h"
+#include "base/text/base_text.h"
 
 /* A thread that stopped in the middle of an event is not waited for any longer. */
 #define STUCK_NS WM_NS_PER_S
@@ -107,6 +108,8 @@ void wm_region_source_close(struct wm_region_source *source)
 {
     if (!source)
         return;
+    for (size_t i = 0; i < WM_RING_NAMES; i++)
+        free(source->names[i]);
     munmap(source->ring, source->bytes);
     free(source);
 }
@@ -211,10 +214,10 @@ static bool read_slot(struct wm_region_source *source, uint64_t position,
 }
 
 /* At a name that begins at `taken`. 1, or 0 where it is no name. */
-static int take_name(struct wm_region_source *source, uint64_t local, uint64_t length,
-                     wm_region_keep_name *keep_name, void *context)
+static int take_name(struct wm_region_source *source, uint64_t local, uint64_t length)
 {
     char name[WM_REGION_NAME_MAX + sizeof(struct wm_ring_event)];
+    char clean[WM_REGION_NAME_MAX + 1];
     uint64_t slots = wm_ring_slots_of_name((size_t)length);
 
     if (local >= WM_RING_NAMES || length > WM_REGION_NAME_MAX ||
@@ -226,9 +229,11 @@ static int take_name(struct wm_region_source *source, uint64_t local, uint64_t l
             return 0;
         memcpy(name + i * sizeof(part), &part, sizeof(part));
     }
-    const char *kept = keep_name(context, name, (size_t)length);
+    wm_text_utf8(clean, sizeof(clean), name, (size_t)length);
+    char *kept = strdup(clean);
     if (!kept)
         return WM_ENOMEM;
+    free(source->names[local]);
     source->names[local] = kept;
     source->taken += 1 + slots;
     return 1;
@@ -278,8 +283,7 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
     return true;
 }
 
-int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int64_t now_ns,
-                          wm_region_keep_name *keep_name, void *context)
+int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int64_t now_ns)
 {
     if (source->has_next)
         return 1;
@@ -290,8 +294,7 @@ int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int
         if (!read_slot(source, source->taken, &event)) {
             source->is_broken = true;
         } else if ((event.what & 0xff) == WM_RING_NAME) {
-            int status = take_name(source, event.what >> 8, (uint64_t)event.when_ns,
-                                   keep_name, context);
+            int status = take_name(source, event.what >> 8, (uint64_t)event.when_ns);
             if (status < 0)
                 return status;
             source->is_broken = status == 0;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "base/base_error.h"
-#include "region/drain/region_event.h"
+#include "region/drain/region_calls.h"
 #include "region/region_ring.h"
 
 struct wm_region_folder {
@@ -38,9 +38,6 @@ void wm_region_folder_remove_stale(void);
 
 /* Slots that are copied out of a ring at a time. */
 enum { WM_REGION_SLOTS = 128 };
-
-/* Keeps name[0..length), of a ring; NULL: out of memory. */
-typedef const char *wm_region_keep_name(void *context, const char *name, size_t length);
 
 struct wm_region_source {
     struct wm_ring *ring;               /* the kernel reads and writes it for us, */
@@ -74,7 +71,7 @@ struct wm_region_source {
     struct wm_ring_event copied[WM_REGION_SLOTS];
     uint64_t copied_from, copied_count; /* positions */
 
-    const char *names[WM_RING_NAMES]; /* NULL: not told yet */
+    char *names[WM_RING_NAMES]; /* valid UTF-8; NULL: not told yet */
 };
 
 /* Maps the ring's file in the folder, in which there was none before `since_ns`. WM_EFORMAT
@@ -94,8 +91,8 @@ void wm_region_source_check(struct wm_region_source *source, int folder, int64_t
 
 /* Reads up to the next event, of which the time is between `floor_ns` and `now_ns`.
  * 1, 0 where there is none, or WM_ENOMEM. */
-int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int64_t now_ns,
-                          wm_region_keep_name *keep_name, void *context);
+int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns,
+                          int64_t now_ns);
 
 /* It was handed out. */
 void wm_region_source_next(struct wm_region_source *source);
