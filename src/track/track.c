@@ -17,6 +17,7 @@
 #include "record/run/record_experiment.h"
 #include "source/source_kernel_text.h"
 #include "source/source_traits.h"
+#include "track/account/track_shares.h"
 #include "track/launch/track_run.h"
 #include "track/track_state.h"
 #include "wattmeter/experiment.h"
@@ -83,7 +84,10 @@ void wm_tracker_free(struct wm_tracker *tracker)
         wm_tracker_stop(tracker, NULL);
     wm_track_forget_target(tracker);
     wm_analysis_free(tracker->analysis);
-    wm_ticker_free(tracker->ticker);
+    wm_shares_free(tracker->shares);
+    free(tracker->channels);
+    free(tracker->readings);
+    free(tracker->gaps);
     wm_source_set_close(tracker->sources);
     if (tracker->wake_fd >= 0)
         close(tracker->wake_fd);
@@ -317,23 +321,22 @@ static void raise_main_peak(struct wm_result *result, pid_t main)
     }
 }
 
-int wm_track_take_tree(struct wm_result *result, const struct wm_tree *tree,
-                       struct wm_account *account, pid_t main_pid, double own_seconds,
-                       struct wm_error *err)
+int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err)
 {
+    double own_seconds = wm_track_own_seconds(tracker), total, main;
+    struct wm_result *result = &tracker->result;
     struct wm_tree_census census;
-    double total, main;
 
-    wm_account_read(account, tree, &total, &main);
+    wm_account_read(tracker->account, tracker->tree, &total, &main);
     total -= own_seconds < main ? own_seconds : main;
     main -= own_seconds < main ? own_seconds : main;
     result->cpu_total_seconds = total;
     result->cpu_main_seconds = main;
     result->cpu_descendants_seconds = total - main;
     snprintf(result->cpu_method, sizeof(result->cpu_method), "%s",
-             wm_account_method(account));
+             wm_account_method(tracker->account));
 
-    wm_tree_count(tree, &census);
+    wm_tree_count(tracker->tree, &census);
     result->processes_seen = census.seen;
     result->peak_rss_is_main = census.seen <= 1 && total - main < NOTICEABLE_SECONDS;
     if (census.unlisted > 0)
@@ -347,18 +350,20 @@ int wm_track_take_tree(struct wm_result *result, const struct wm_tree *tree,
             "%llu of the processes may not be examined; their anonymous memory stands for "
             "their private memory",
             (unsigned long long)census.denied);
-    int status = take_peaks(result, tree, err);
-    raise_main_peak(result, main_pid);
+    int status = take_peaks(result, tracker->tree, err);
+    raise_main_peak(result, tracker->pid);
     return status;
 }
 
-void wm_track_take_cost(struct wm_result *result, int64_t cost_ns, bool own_process)
+void wm_track_take_cost(struct wm_tracker *tracker)
 {
+    struct wm_result *result = &tracker->result;
     char text[8192];
     uint64_t peak_bytes;
 
     result->tool_max_rss_bytes = -1;
-    if (!own_process) {
+    if (!tracker->own_process) {
+        int64_t cost_ns = tracker->cost_ns + wm_source_set_cpu_ns(tracker->sources);
         result->tool_cpu_seconds += (double)cost_ns / 1e9;
         return;
     }

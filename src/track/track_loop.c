@@ -54,7 +54,7 @@ static int64_t begin_of(const struct wm_reading *reading, int64_t when_ns)
 static void open_gap(const struct wm_tracker *tracker, struct wm_gap *gap,
                      const struct wm_reading *reading, int64_t when_ns)
 {
-    const char *why = wm_ticker_why(tracker->ticker, gap->channel);
+    const char *why = wm_track_why(tracker, gap->channel);
 
     gap->state = reading->state;
     gap->from_ns = begin_of(reading, when_ns);
@@ -77,16 +77,13 @@ static void note_gap(struct wm_tracker *tracker, struct wm_channel_gap *channel,
 
 static void close_gaps(struct wm_tracker *tracker)
 {
-    size_t count;
-
-    wm_ticker_channels(tracker->ticker, &count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < tracker->channel_count; i++)
         close_gap(tracker, &tracker->gaps[i].gap);
 }
 
 void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns)
 {
-    struct wm_tick tick = wm_ticker_tick(tracker->ticker, when_ns);
+    struct wm_tick tick = wm_track_tick(tracker, when_ns);
 
     for (size_t i = 0; i < tick.count; i++)
         note_gap(tracker, &tracker->gaps[i], &tick.readings[i], when_ns);
@@ -102,6 +99,12 @@ int64_t wm_track_cost_ns(const struct wm_tracker *tracker)
            wm_source_set_cpu_ns(tracker->sources);
 }
 
+double wm_track_own_seconds(const struct wm_tracker *tracker)
+{
+    return tracker->self ? (double)(wm_track_cost_ns(tracker) - tracker->self_base_ns) / 1e9
+                         : 0;
+}
+
 void wm_track_begin_work(struct wm_tracker *tracker)
 {
     tracker->begun_ns = wm_clock_thread_cpu_ns();
@@ -114,19 +117,16 @@ void wm_track_end_work(struct wm_tracker *tracker)
 
 void wm_track_read_first(struct wm_tracker *tracker)
 {
-    wm_ticker_begin(tracker->ticker);
-    wm_ticker_read_sources(tracker->ticker, WM_TICKER_NEW, PATIENCE_AT_ENDS_NS);
+    wm_track_begin_round(tracker);
+    wm_track_read_sources(tracker, WM_TRACK_NEW, PATIENCE_AT_ENDS_NS);
 }
 
 static void take_tick(struct wm_tracker *tracker, int64_t when_ns,
-                      enum wm_ticker_demand demand, int64_t patience_ns)
+                      enum wm_track_demand demand, int64_t patience_ns)
 {
-    if (tracker->self)
-        wm_ticker_set_own_cpu(tracker->ticker,
-                              wm_track_cost_ns(tracker) - tracker->self_base_ns);
-    wm_ticker_begin(tracker->ticker);
-    wm_ticker_read_tree(tracker->ticker);
-    wm_ticker_read_sources(tracker->ticker, demand, patience_ns);
+    wm_track_begin_round(tracker);
+    wm_track_read_tree(tracker);
+    wm_track_read_sources(tracker, demand, patience_ns);
     wm_track_hand_out(tracker, when_ns);
 }
 
@@ -144,7 +144,7 @@ static void take_due_tick(struct wm_tracker *tracker, int64_t now_ns)
     if (now_ns - tracker->due_ns > tracker->interval_ns / 2)
         tracker->result.late_ticks++;
     int64_t half_ns = tracker->interval_ns / 2;
-    take_tick(tracker, now_ns, WM_TICKER_RECENT,
+    take_tick(tracker, now_ns, WM_TRACK_RECENT,
               half_ns < PATIENCE_NS ? half_ns : PATIENCE_NS);
 
     tracker->due_ns += tracker->interval_ns;
@@ -162,7 +162,7 @@ static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns)
 {
     tracker->result.end_ns = now_ns;
     wm_account_want_exact(tracker->account);
-    take_tick(tracker, now_ns, WM_TICKER_NEW, PATIENCE_AT_ENDS_NS);
+    take_tick(tracker, now_ns, WM_TRACK_NEW, PATIENCE_AT_ENDS_NS);
     tracker->state = WM_TRACKER_ENDED;
 }
 
@@ -345,7 +345,7 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
 
         /* What runs on has used its CPU time up to the reading of it. */
         if (!ended)
-            result->end_ns = wm_ticker_tick(tracker->ticker, 0).readings[0].when_ns;
+            result->end_ns = tracker->readings[0].when_ns;
     }
     if (ended)
         end_command(tracker);
@@ -354,18 +354,13 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
     close_gaps(tracker);
     if (tracker->regions)
         wm_track_regions_finish(tracker->regions, result->end_ns, result);
-    double own_seconds =
-        tracker->self ? (double)(wm_track_cost_ns(tracker) - tracker->self_base_ns) / 1e9
-                      : 0;
-    int status = wm_track_take_tree(result, tracker->tree, tracker->account, tracker->pid,
-                                    own_seconds, err);
+    int status = wm_track_take_tree(tracker, err);
     if (tracker->recorder) {
         wm_recorder_flush(tracker->recorder, result);
         tracker->cost_ns += wm_recorder_cpu_ns(tracker->recorder);
     }
     wm_track_end_work(tracker);
-    wm_track_take_cost(result, tracker->cost_ns + wm_source_set_cpu_ns(tracker->sources),
-                       tracker->own_process);
+    wm_track_take_cost(tracker);
     if (status == WM_OK)
         status = take_metrics(tracker, err);
     int recorded = end_recording(tracker, err);

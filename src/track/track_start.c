@@ -27,7 +27,6 @@ void wm_track_forget_target(struct wm_tracker *tracker)
 {
     wm_recorder_close(tracker->recorder);
     wm_track_regions_free(tracker->regions);
-    free(tracker->gaps);
     wm_account_free(tracker->account);
     wm_launch_free(tracker->launch);
     wm_tree_close(tracker->tree);
@@ -35,7 +34,6 @@ void wm_track_forget_target(struct wm_tracker *tracker)
         close(tracker->pid_fd);
     tracker->recorder = NULL;
     tracker->regions = NULL;
-    tracker->gaps = NULL;
     tracker->account = NULL;
     tracker->launch = NULL;
     tracker->tree = NULL;
@@ -55,24 +53,23 @@ static bool sleep_until(int64_t when_ns, const sigset_t *signals)
     return ppoll(NULL, 0, &left, signals) == 0;
 }
 
-static int take_ticks(struct wm_ticker *ticker, struct wm_analysis *analysis,
-                      int64_t interval_ns, int64_t duration_ns, const sigset_t *signals,
-                      struct wm_error *err)
+static int take_ticks(struct wm_tracker *tracker, struct wm_analysis *analysis,
+                      const sigset_t *signals, struct wm_error *err)
 {
     int64_t due_ns = wm_clock_monotonic_ns();
-    int64_t end_ns = due_ns + duration_ns;
+    int64_t end_ns = due_ns + tracker->baseline_ns;
 
     for (;;) {
-        wm_ticker_begin(ticker);
-        wm_ticker_read_tree(ticker);
-        wm_ticker_read_sources(ticker, WM_TICKER_NEW, WM_GUARD_HANG_NS);
+        wm_track_begin_round(tracker);
+        wm_track_read_tree(tracker);
+        wm_track_read_sources(tracker, WM_TRACK_NEW, WM_GUARD_HANG_NS);
         int64_t now_ns = wm_clock_monotonic_ns();
-        struct wm_tick tick = wm_ticker_tick(ticker, now_ns);
+        struct wm_tick tick = wm_track_tick(tracker, now_ns);
         wm_analysis_tick(analysis, &tick);
         if (now_ns >= end_ns)
             return WM_OK;
         while (due_ns <= now_ns)
-            due_ns += interval_ns;
+            due_ns += tracker->interval_ns;
         if (due_ns > end_ns)
             due_ns = end_ns;
         if (!sleep_until(due_ns, signals))
@@ -80,25 +77,22 @@ static int take_ticks(struct wm_ticker *ticker, struct wm_analysis *analysis,
     }
 }
 
-/* What the machine takes with nothing to do, before a run: takes ticks of `ticker`, which
- * has its target, for `duration_ns`, and keeps in `run` what each device took meanwhile.
- * WM_EIO when a signal came in between. */
-static int take_baseline(struct wm_ticker *ticker, struct wm_run *run, int64_t duration_ns,
-                         struct wm_error *err)
+/* What the machine takes with nothing to do, before a run: keeps in it what each device
+ * took meanwhile. WM_EIO when a signal came in between. */
+static int take_baseline(struct wm_tracker *tracker, struct wm_error *err)
 {
     struct wm_analysis *analysis = NULL;
     sigset_t all, before;
-    size_t count;
-    const struct wm_channel *channels = wm_ticker_channels(ticker, &count);
 
-    int status = wm_analysis_new(run, channels, count, &analysis, err);
+    int status = wm_analysis_new(&tracker->run, tracker->channels, tracker->channel_count,
+                                 &analysis, err);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     if (status == WM_OK)
-        status = take_ticks(ticker, analysis, run->interval_ns, duration_ns, &before, err);
+        status = take_ticks(tracker, analysis, &before, err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status == WM_OK)
-        status = wm_analysis_baselines(analysis, run, err);
+        status = wm_analysis_baselines(analysis, &tracker->run, err);
     wm_analysis_free(analysis);
     return status;
 }
@@ -119,46 +113,22 @@ static int describe_target(struct wm_tracker *tracker, const char *mode,
     return remark ? wm_run_add_gpu_remark(run, remark, err) : WM_OK;
 }
 
-static int make_gaps(struct wm_tracker *tracker, size_t count, struct wm_error *err)
-{
-    tracker->gaps = calloc(count, sizeof(*tracker->gaps));
-    if (!tracker->gaps)
-        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
-    for (size_t i = 0; i < count; i++)
-        tracker->gaps[i].gap = (struct wm_gap) { .channel = i, .state = WM_READING_OK };
-    return WM_OK;
-}
-
 /* What all kinds of target have in common, once tree and account are there. */
 static int prepare(struct wm_tracker *tracker, const char *mode, bool own_numbers,
                    struct wm_error *err)
 {
-    const struct wm_ticker_target target = {
-        .tree = tracker->tree,
-        .root = tracker->pid,
-        .own_numbers = own_numbers,
-        .account = tracker->account,
-    };
-    const struct wm_channel *channels;
-    size_t count;
-    struct wm_run *run = &tracker->run;
-
-    int status = wm_ticker_new(tracker->sources, &target, &tracker->ticker, err);
+    int status = wm_track_make_channels(tracker, own_numbers, err);
     if (status == WM_OK)
         status = describe_target(tracker, mode, err);
-    if (status < 0)
-        return status;
-    channels = wm_ticker_channels(tracker->ticker, &count);
-
-    if (tracker->baseline_ns > 0)
-        status = take_baseline(tracker->ticker, run, tracker->baseline_ns, err);
+    if (status == WM_OK && tracker->baseline_ns > 0)
+        status = take_baseline(tracker, err);
     if (status == WM_OK)
-        status = make_gaps(tracker, count, err);
-    if (status == WM_OK)
-        status = wm_analysis_new(run, channels, count, &tracker->analysis, err);
+        status = wm_analysis_new(&tracker->run, tracker->channels, tracker->channel_count,
+                                 &tracker->analysis, err);
     if (status == WM_OK && tracker->record_target)
-        status = wm_recorder_open(tracker->record_target, tracker->record_mode, run,
-                                  channels, count, &tracker->recorder, err);
+        status = wm_recorder_open(tracker->record_target, tracker->record_mode,
+                                  &tracker->run, tracker->channels, tracker->channel_count,
+                                  &tracker->recorder, err);
     return status;
 }
 
@@ -209,8 +179,8 @@ static void begin(struct wm_tracker *tracker, int64_t start_ns)
 {
     struct wm_error why = { 0 };
 
-    wm_ticker_read_tree(tracker->ticker);
-    wm_ticker_start_cpu(tracker->ticker, start_ns);
+    wm_track_read_tree(tracker);
+    wm_track_start_cpu(tracker, start_ns);
     if (tracker->regions && wm_track_regions_set_takers(tracker->regions, tracker->analysis,
                                                         tracker->recorder, &why) < 0) {
         wm_run_set_regions_remark(&tracker->run, why.text, NULL);

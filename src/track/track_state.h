@@ -2,7 +2,7 @@
 /*
  * track_state.h - the tracker itself, for the files that its functions are in:
  * track.c (what is to be measured, and what came of it), track_start.c (on which
- * target), track_loop.c (the ticks, to the end).
+ * target), track_tick.c (all sources, read together), track_loop.c (the ticks, to the end).
  */
 #ifndef WM_TRACK_STATE_H
 #define WM_TRACK_STATE_H
@@ -14,9 +14,11 @@
 
 #include "analyze/analyze.h"
 #include "record/record.h"
+#include "source/source_set.h"
+#include "source/tree/source_tree.h"
+#include "track/account/track_account.h"
 #include "track/launch/track_launch.h"
 #include "track/track_regions.h"
-#include "track/track_tick.h"
 #include "wattmeter/tracker.h"
 
 /* A gap is a time in which a channel has no value. What a channel of a process that has
@@ -41,14 +43,24 @@ struct wm_tracker {
     struct wm_result result;
 
     struct wm_source_set *sources;
-    struct wm_ticker *ticker; /* from the start on */
     struct wm_tree *tree;
     struct wm_account *account;
     struct wm_launch *launch; /* of a command only */
     struct wm_recorder *recorder;
     struct wm_analysis *analysis;
-    struct wm_channel_gap *gaps;      /* one per channel */
     struct wm_track_regions *regions; /* NULL: they are not to be had */
+
+    /* Of all sources, from the start on, in one list: first the tracker's own (CPU time of
+     * the tree, and what it has of each GPU), then the tree's, then source by source. */
+    struct wm_channel *channels;
+    struct wm_reading *readings; /* one per channel, as each of */
+    struct wm_channel_gap *gaps;
+    size_t channel_count;
+    size_t first_share_channel, first_tree_channel, first_source_channel;
+    struct wm_shares *shares;
+    int64_t round_ns;                 /* when the drivers were asked for this tick, */
+    int64_t before_ns;                /* and for the one before */
+    double main_cpu, descendants_cpu; /* seconds, what was told last */
 
     pid_t pid;
     int pid_fd;  /* of the target; -1: this kernel has none, or it is not ours */
@@ -82,20 +94,47 @@ void wm_track_end_work(struct wm_tracker *tracker);
  * between the two above. */
 int64_t wm_track_cost_ns(const struct wm_tracker *tracker);
 
+/* What it has used in the tracked process itself, in seconds, since the start. */
+double wm_track_own_seconds(const struct wm_tracker *tracker);
+
+/* Makes the list of channels. `own_numbers`: the tree's pids are those of our own pid
+ * namespace. The sources stay as they are from here. */
+int wm_track_make_channels(struct wm_tracker *tracker, bool own_numbers,
+                           struct wm_error *err);
+
+/* A tick: the drivers that may hang are asked; the tree is read; then all else,
+ * for which the drivers are waited for, until `patience_ns` after the begin. None
+ * allocates in a stable tree. */
+void wm_track_begin_round(struct wm_tracker *tracker);
+void wm_track_read_tree(struct wm_tracker *tracker);
+
+enum wm_track_demand {
+    WM_TRACK_RECENT, /* a reading of a moment ago will do where a driver is slow */
+    WM_TRACK_NEW,    /* nothing from before the begin */
+};
+void wm_track_read_sources(struct wm_tracker *tracker, enum wm_track_demand demand,
+                           int64_t patience_ns);
+
+/* Sets the CPU times to 0 at `when_ns`, the moment from which they count. */
+void wm_track_start_cpu(struct wm_tracker *tracker, int64_t when_ns);
+
+/* The readings of all of it; good until the next begin. */
+struct wm_tick wm_track_tick(const struct wm_tracker *tracker, int64_t when_ns);
+
+/* Why the last reading of a channel is missing, or NULL. */
+const char *wm_track_why(const struct wm_tracker *tracker, size_t channel);
+
 /* The parts of the first tick: all sources, which are worth some patience then; and
  * what has been read, to the recorder and to the analysis. */
 void wm_track_read_first(struct wm_tracker *tracker);
 void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns);
 
 /* What is known when a session is over: CPU time and its method, the processes' peaks,
- * what is uncertain. The tracker has used `own_seconds` in process `main_pid` itself, which
- * are taken out. */
-int wm_track_take_tree(struct wm_result *result, const struct wm_tree *tree,
-                       struct wm_account *account, pid_t main_pid, double own_seconds,
-                       struct wm_error *err);
+ * what is uncertain. */
+int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err);
 
-/* Our own cost: `cost_ns` of CPU time, or all that this process has used where
- * it does nothing else. Adds to what is there. */
-void wm_track_take_cost(struct wm_result *result, int64_t cost_ns, bool own_process);
+/* Our own cost, or all that this process has used where it does nothing else. Adds to what
+ * is there. */
+void wm_track_take_cost(struct wm_tracker *tracker);
 
 #endif

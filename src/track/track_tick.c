@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* track_tick.c - reads every source once, and what only all of them together can
  * tell. */
-#include "track/track_tick.h"
-
 #include <stdlib.h>
 
 #include "base/base_clock.h"
 #include "base/base_guard.h"
 #include "track/account/track_shares.h"
+#include "track/track_state.h"
 
 /* How long one GPU holds up the others before it is given up; some more for the
  * round after it. */
@@ -18,40 +17,13 @@ enum { MAIN, DESCENDANTS, TREE, MEMBER_COUNT };
 
 static const char *const member_names[MEMBER_COUNT] = { "main", "descendants", "tree" };
 
-struct wm_ticker {
-    struct wm_source_set *sources;
-    int64_t round_ns;  /* when the drivers were asked for this tick, */
-    int64_t before_ns; /* and for the one before */
-
-    struct wm_tree *tree;
-    struct wm_account *account;
-    double own_cpu;                   /* seconds of ours in the tracked process */
-    double main_cpu, descendants_cpu; /* less those; what was told last */
-
-    struct wm_channel *channels;
-    struct wm_reading *readings;
-    size_t count;
-    /* The CPU times are before them. */
-    size_t first_share_channel, first_tree_channel, first_source_channel;
-    struct wm_shares *shares;
-};
-
-void wm_ticker_free(struct wm_ticker *ticker)
+static void append(struct wm_tracker *tracker, const struct wm_channel *channel)
 {
-    if (!ticker)
-        return;
-    wm_shares_free(ticker->shares);
-    free(ticker->channels);
-    free(ticker->readings);
-    free(ticker);
+    tracker->channels[tracker->channel_count++] = *channel;
 }
 
-static void append(struct wm_ticker *ticker, const struct wm_channel *channel)
-{
-    ticker->channels[ticker->count++] = *channel;
-}
-
-static void append_own(struct wm_ticker *ticker)
+static void append_all(struct wm_tracker *tracker, const struct wm_channel *tree_channels,
+                       size_t tree_count)
 {
     for (int m = 0; m < MEMBER_COUNT; m++) {
         struct wm_channel channel = {
@@ -63,152 +35,119 @@ static void append_own(struct wm_ticker *ticker)
             .device_kind = WM_DEVICE_TREE,
             .kind = WM_COUNTER,
         };
-        append(ticker, &channel);
+        append(tracker, &channel);
     }
-    ticker->first_share_channel = ticker->count;
-    ticker->count += wm_shares_channels(ticker->shares, ticker->channels + ticker->count);
-}
-
-static void append_all(struct wm_ticker *ticker, const struct wm_channel *tree_channels,
-                       size_t tree_count)
-{
-    append_own(ticker);
-    ticker->first_tree_channel = ticker->count;
+    tracker->first_share_channel = tracker->channel_count;
+    tracker->channel_count +=
+        wm_shares_channels(tracker->shares, tracker->channels + tracker->channel_count);
+    tracker->first_tree_channel = tracker->channel_count;
     for (size_t i = 0; i < tree_count; i++)
-        append(ticker, &tree_channels[i]);
-    ticker->first_source_channel = ticker->count;
-    for (size_t i = 0; i < wm_source_set_channel_count(ticker->sources); i++)
-        append(ticker, wm_source_set_channel(ticker->sources, i));
+        append(tracker, &tree_channels[i]);
+    tracker->first_source_channel = tracker->channel_count;
+    for (size_t i = 0; i < wm_source_set_channel_count(tracker->sources); i++)
+        append(tracker, wm_source_set_channel(tracker->sources, i));
 }
 
-static int fill(struct wm_ticker *ticker, const struct wm_ticker_target *target,
-                struct wm_error *err)
+int wm_track_make_channels(struct wm_tracker *tracker, bool own_numbers,
+                           struct wm_error *err)
 {
     const struct wm_channel *tree_channels;
-    size_t tree_count = wm_tree_channels(target->tree, &tree_channels);
+    size_t tree_count = wm_tree_channels(tracker->tree, &tree_channels);
 
-    int status = wm_shares_new(&ticker->shares, err);
+    int status = wm_shares_new(&tracker->shares, err);
     if (status < 0)
         return status;
-    for (size_t i = 0; i < wm_source_set_count(ticker->sources); i++)
-        wm_shares_add_source(ticker->shares,
-                             wm_source_set_member(ticker->sources, i)->source);
-    size_t room = MEMBER_COUNT + wm_shares_channels(ticker->shares, NULL) + tree_count +
-                  wm_source_set_channel_count(ticker->sources);
-    ticker->channels = calloc(room, sizeof(*ticker->channels));
-    ticker->readings = calloc(room, sizeof(*ticker->readings));
-    if (!ticker->channels || !ticker->readings)
+    for (size_t i = 0; i < wm_source_set_count(tracker->sources); i++)
+        wm_shares_add_source(tracker->shares,
+                             wm_source_set_member(tracker->sources, i)->source);
+    size_t room = MEMBER_COUNT + wm_shares_channels(tracker->shares, NULL) + tree_count +
+                  wm_source_set_channel_count(tracker->sources);
+    tracker->channels = calloc(room, sizeof(*tracker->channels));
+    tracker->readings = calloc(room, sizeof(*tracker->readings));
+    tracker->gaps = calloc(room, sizeof(*tracker->gaps));
+    if (!tracker->channels || !tracker->readings || !tracker->gaps)
         return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
-    append_all(ticker, tree_channels, tree_count);
-    return wm_shares_set_target(ticker->shares, target->tree, target->root,
-                                target->own_numbers, err);
+    append_all(tracker, tree_channels, tree_count);
+    for (size_t i = 0; i < room; i++)
+        tracker->gaps[i].gap = (struct wm_gap) { .channel = i, .state = WM_READING_OK };
+    return wm_shares_set_target(tracker->shares, tracker->tree, tracker->pid, own_numbers,
+                                err);
 }
 
-int wm_ticker_new(struct wm_source_set *sources, const struct wm_ticker_target *target,
-                  struct wm_ticker **ret_ticker, struct wm_error *err)
+static void set(struct wm_tracker *tracker, size_t channel, int64_t when_ns, double value)
 {
-    struct wm_ticker *ticker = calloc(1, sizeof(*ticker));
-
-    if (!ticker)
-        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
-    ticker->sources = sources;
-    ticker->tree = target->tree;
-    ticker->account = target->account;
-    int status = fill(ticker, target, err);
-    if (status < 0) {
-        wm_ticker_free(ticker);
-        return status;
-    }
-    *ret_ticker = ticker;
-    return WM_OK;
+    tracker->readings[channel] = (struct wm_reading) { when_ns, value, WM_READING_OK };
 }
 
-const struct wm_channel *wm_ticker_channels(const struct wm_ticker *ticker,
-                                            size_t *ret_count)
+void wm_track_read_tree(struct wm_tracker *tracker)
 {
-    *ret_count = ticker->count;
-    return ticker->channels;
-}
-
-static void set(struct wm_ticker *ticker, size_t channel, int64_t when_ns, double value)
-{
-    ticker->readings[channel] = (struct wm_reading) { when_ns, value, WM_READING_OK };
-}
-
-void wm_ticker_read_tree(struct wm_ticker *ticker)
-{
-    double total, main;
+    double total, main, own_cpu = wm_track_own_seconds(tracker);
 
     /* Right behind the root's clock, which is read last: a counter may take a while. */
-    wm_tree_refresh(ticker->tree);
-    wm_account_read(ticker->account, ticker->tree, &total, &main);
+    wm_tree_refresh(tracker->tree);
+    wm_account_read(tracker->account, tracker->tree, &total, &main);
     int64_t when_ns = wm_clock_monotonic_ns();
-    wm_tree_read(ticker->tree, ticker->readings + ticker->first_tree_channel);
+    wm_tree_read(tracker->tree, tracker->readings + tracker->first_tree_channel);
 
     /* The two clocks are read a moment apart; that must not look like a counter
      * that goes back. */
-    double own = ticker->own_cpu < main ? ticker->own_cpu : main;
-    if (main - own > ticker->main_cpu)
-        ticker->main_cpu = main - own;
-    if (total - main > ticker->descendants_cpu)
-        ticker->descendants_cpu = total - main;
-    set(ticker, MAIN, when_ns, ticker->main_cpu);
-    set(ticker, DESCENDANTS, when_ns, ticker->descendants_cpu);
-    set(ticker, TREE, when_ns, ticker->main_cpu + ticker->descendants_cpu);
+    double own = own_cpu < main ? own_cpu : main;
+    if (main - own > tracker->main_cpu)
+        tracker->main_cpu = main - own;
+    if (total - main > tracker->descendants_cpu)
+        tracker->descendants_cpu = total - main;
+    set(tracker, MAIN, when_ns, tracker->main_cpu);
+    set(tracker, DESCENDANTS, when_ns, tracker->descendants_cpu);
+    set(tracker, TREE, when_ns, tracker->main_cpu + tracker->descendants_cpu);
 }
 
-void wm_ticker_start_cpu(struct wm_ticker *ticker, int64_t when_ns)
+void wm_track_start_cpu(struct wm_tracker *tracker, int64_t when_ns)
 {
-    for (int m = 0; m < MEMBER_COUNT; m++)
-        set(ticker, (size_t)m, when_ns, 0);
+    for (size_t m = 0; m < MEMBER_COUNT; m++)
+        set(tracker, m, when_ns, 0);
 }
 
-void wm_ticker_begin(struct wm_ticker *ticker)
+void wm_track_begin_round(struct wm_tracker *tracker)
 {
-    ticker->before_ns = ticker->round_ns;
-    ticker->round_ns = wm_source_set_begin(ticker->sources);
+    tracker->before_ns = tracker->round_ns;
+    tracker->round_ns = wm_source_set_begin(tracker->sources);
 }
 
 /* A driver that takes longer than our patience is told of late, each reading at
  * its own time: its last ones stand until the next are there. They may have been
  * made for the tick before; then a GPU that hangs may have kept the others waiting,
  * until the first tick in which that was seen. */
-static int64_t oldest_that_counts(const struct wm_ticker *ticker)
+static int64_t oldest_that_counts(const struct wm_tracker *tracker)
 {
-    int64_t interval_ns = ticker->round_ns - ticker->before_ns;
+    int64_t interval_ns = tracker->round_ns - tracker->before_ns;
 
-    return ticker->round_ns - 2 * interval_ns - HELD_UP_NS;
+    return tracker->round_ns - 2 * interval_ns - HELD_UP_NS;
 }
 
-void wm_ticker_read_sources(struct wm_ticker *ticker, enum wm_ticker_demand demand,
-                            int64_t patience_ns)
+void wm_track_read_sources(struct wm_tracker *tracker, enum wm_track_demand demand,
+                           int64_t patience_ns)
 {
     int64_t oldest_ns =
-        demand == WM_TICKER_NEW ? ticker->round_ns : oldest_that_counts(ticker);
+        demand == WM_TRACK_NEW ? tracker->round_ns : oldest_that_counts(tracker);
 
-    wm_source_set_collect(ticker->sources, ticker->round_ns + patience_ns, oldest_ns,
-                          ticker->readings + ticker->first_source_channel);
-    wm_shares_read(ticker->shares, ticker->round_ns,
-                   ticker->readings + ticker->first_share_channel);
+    wm_source_set_collect(tracker->sources, tracker->round_ns + patience_ns, oldest_ns,
+                          tracker->readings + tracker->first_source_channel);
+    wm_shares_read(tracker->shares, tracker->round_ns,
+                   tracker->readings + tracker->first_share_channel);
 }
 
-struct wm_tick wm_ticker_tick(const struct wm_ticker *ticker, int64_t when_ns)
+struct wm_tick wm_track_tick(const struct wm_tracker *tracker, int64_t when_ns)
 {
-    return (struct wm_tick) { when_ns, ticker->readings, ticker->count };
+    return (struct wm_tick) { when_ns, tracker->readings, tracker->channel_count };
 }
 
-const char *wm_ticker_why(const struct wm_ticker *ticker, size_t channel)
+const char *wm_track_why(const struct wm_tracker *tracker, size_t channel)
 {
-    if (channel < ticker->first_share_channel)
+    if (channel < tracker->first_share_channel)
         return NULL; /* CPU times are always there */
-    if (channel < ticker->first_tree_channel)
-        return wm_shares_why(ticker->shares, channel - ticker->first_share_channel);
-    if (channel < ticker->first_source_channel)
-        return wm_tree_why(ticker->tree, channel - ticker->first_tree_channel);
-    return wm_source_set_why(ticker->sources, channel - ticker->first_source_channel);
-}
-
-void wm_ticker_set_own_cpu(struct wm_ticker *ticker, int64_t own_ns)
-{
-    ticker->own_cpu = (double)own_ns / 1e9;
+    if (channel < tracker->first_tree_channel)
+        return wm_shares_why(tracker->shares, channel - tracker->first_share_channel);
+    if (channel < tracker->first_source_channel)
+        return wm_tree_why(tracker->tree, channel - tracker->first_tree_channel);
+    return wm_source_set_why(tracker->sources, channel - tracker->first_source_channel);
 }

@@ -151,7 +151,7 @@ static struct wm_shares *new_shares(struct wm_tree *tree)
     assert_int_equal(wm_shares_channels(shares, NULL), 0);
     wm_shares_add_source(shares, &first);
     wm_shares_add_source(shares, &second);
-    assert_int_equal(wm_shares_gpu_count(shares), 3);
+    assert_int_equal(wm_shares_channels(shares, NULL), 3 + 3 * 2);
     assert_int_equal(wm_shares_set_target(shares, tree, getpid(), true, NULL), WM_OK);
     return shares;
 }
@@ -305,7 +305,7 @@ static void test_no_gpu(void **state)
     wm_shares_add_source(shares, &first);
     wm_shares_read(shares, 1, &untouched);
     assert_int_equal(untouched.when_ns, 4711);
-    assert_int_equal(wm_shares_gpu_count(shares), 0);
+    assert_int_equal(wm_shares_channels(shares, NULL), 0);
     wm_shares_free(shares);
     wm_shares_free(NULL);
 

@@ -113,11 +113,6 @@ void wm_shares_add_source(struct wm_shares *shares, const struct wm_source *sour
         shares->sources[shares->source_count++] = source;
 }
 
-size_t wm_shares_gpu_count(const struct wm_shares *shares)
-{
-    return shares->gpu_count;
-}
-
 static struct wm_channel member_channel(const struct wm_shares *shares, size_t member)
 {
     return (struct wm_channel) {

@@ -29,8 +29,6 @@ void wm_shares_free(struct wm_shares *shares);
 /* Notes the GPUs of a source, which is borrowed. */
 void wm_shares_add_source(struct wm_shares *shares, const struct wm_source *source);
 
-size_t wm_shares_gpu_count(const struct wm_shares *shares);
-
 /* Writes the channels to `ret_channels`, which may be NULL; how many there are. */
 size_t wm_shares_channels(const struct wm_shares *shares, struct wm_channel *ret_channels);
 
