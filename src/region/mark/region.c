@@ -78,8 +78,7 @@ static void forget_writer(void)
         return;
     free(self->writer);
     self->writer = NULL;
-    self->names.length = 0;
-    self->names.dropped = 0;
+    wm_region_names_release(&self->names);
 }
 
 /* Rings of the parent are not mapped here; of its threads only this one is left. */
@@ -144,7 +143,7 @@ static void end_thread(void *context)
         wm_region_writer_free(thread->writer, true);
         pthread_mutex_unlock(&lock);
     }
-    free(thread->names.bytes);
+    wm_region_names_release(&thread->names);
     free(thread);
     leave_detour(detour);
 }
@@ -319,62 +318,37 @@ static struct wm_region_writer *find_writer(void)
     return writer;
 }
 
-/* After each detour of a writer. */
-static void update_quick(struct wm_region_writer *writer)
+/* False: a start is not kept. */
+static bool mark_at(enum wm_ring_kind kind, const char *name, uint64_t id)
 {
-    quick = wm_region_writer_is_quick(writer) ? writer : NULL;
-}
-
-static __attribute__((noinline)) void begin_slowly(const char *name)
-{
-    struct detour detour = enter_detour();
     struct wm_region_writer *writer;
     struct thread *thread;
-
-    if (!name)
-        name = "";
-    switch (find_mode()) {
-    case MODE_RING:
-        writer = find_writer();
-        if (writer) {
-            wm_region_writer_begin(writer, name);
-            update_quick(writer);
-        }
-        break;
-    case MODE_ROWS:
-        thread = find_thread();
-        if (thread)
-            wm_region_rows_begin(rows, &thread->names, name);
-        break;
-    default:
-        break;
-    }
-    leave_detour(detour);
-}
-
-static __attribute__((noinline)) void end_slowly(void)
-{
-    struct detour detour = enter_detour();
-    struct wm_region_writer *writer;
-    struct thread *thread;
+    bool is_kept = false;
 
     switch (find_mode()) {
     case MODE_RING:
         writer = find_writer();
-        if (writer) {
-            wm_region_writer_end(writer);
-            update_quick(writer);
-        }
-        break;
+        if (!writer)
+            return false;
+        is_kept = wm_region_writer_mark(writer, kind, name, id);
+        quick = wm_region_writer_is_quick(writer) ? writer : NULL;
+        return is_kept;
     case MODE_ROWS:
         thread = find_thread();
-        if (thread)
-            wm_region_rows_end(rows, &thread->names);
-        break;
+        return thread && wm_region_rows_mark(rows, &thread->names, kind, name, id);
     default:
-        break;
+        return false;
     }
+}
+
+static __attribute__((noinline)) bool mark_slowly(enum wm_ring_kind kind, const char *name,
+                                                  uint64_t id)
+{
+    struct detour detour = enter_detour();
+    bool is_kept = mark_at(kind, name ? name : "", id);
+
     leave_detour(detour);
+    return is_kept;
 }
 
 static bool is_off(void)
@@ -389,7 +363,7 @@ void wm_region_begin(const char *name)
     if (writer && is_current(writer) && wm_region_writer_begin_quickly(writer, name))
         return;
     if (!is_off())
-        begin_slowly(name);
+        mark_slowly(WM_RING_BEGIN, name, 0);
 }
 
 void wm_region_end(void)
@@ -399,67 +373,21 @@ void wm_region_end(void)
     if (writer && is_current(writer) && wm_region_writer_end_quickly(writer))
         return;
     if (!is_off())
-        end_slowly();
-}
-
-static uint64_t start(const char *name)
-{
-    uint64_t id = 1 + atomic_fetch_add(&last_id, 1) % (ID_DROPPED - 1);
-    struct wm_region_writer *writer;
-
-    switch (find_mode()) {
-    case MODE_RING:
-        writer = find_writer();
-        if (!writer || !wm_region_writer_start(writer, name, id))
-            id = ID_DROPPED;
-        if (writer)
-            update_quick(writer);
-        return id;
-    case MODE_ROWS:
-        wm_region_rows_start(rows, name, id);
-        return id;
-    default:
-        return ID_DROPPED;
-    }
+        mark_slowly(WM_RING_END, NULL, 0);
 }
 
 uint64_t wm_region_start(const char *name)
 {
     if (is_off())
         return ID_DROPPED;
-    struct detour detour = enter_detour();
-    uint64_t id = start(name ? name : "");
-    leave_detour(detour);
-    return id;
-}
-
-static void stop(uint64_t id)
-{
-    struct wm_region_writer *writer;
-
-    switch (find_mode()) {
-    case MODE_RING:
-        writer = find_writer();
-        if (writer) {
-            wm_region_writer_stop(writer, id);
-            update_quick(writer);
-        }
-        break;
-    case MODE_ROWS:
-        wm_region_rows_stop(rows, id);
-        break;
-    default:
-        break;
-    }
+    uint64_t id = 1 + atomic_fetch_add(&last_id, 1) % (ID_DROPPED - 1);
+    return mark_slowly(WM_RING_START, name, id) ? id : ID_DROPPED;
 }
 
 void wm_region_stop(uint64_t region)
 {
-    if (is_off() || region == ID_DROPPED)
-        return;
-    struct detour detour = enter_detour();
-    stop(region & (ID_DROPPED - 1));
-    leave_detour(detour);
+    if (!is_off() && region != ID_DROPPED)
+        mark_slowly(WM_RING_STOP, NULL, region & (ID_DROPPED - 1));
 }
 
 bool wm_region_is_on(void)

@@ -29,12 +29,9 @@ enum {
     SHORT_NAME = 128,
 };
 
-static const struct wm_region_file_ops csv;
-static const struct wm_region_file_ops *const formats[] = { &csv, &wm_region_file_sqlite };
-
 struct wm_region_file {
-    const struct wm_region_file_ops *ops;
-    union wm_region_file_state state;
+    struct wm_region_database *database; /* NULL: it is CSV, */
+    int fd;                              /* and this is it; or -1 */
     char path[];
 };
 
@@ -78,24 +75,20 @@ static int out_of_memory(struct wm_error *err)
     return wm_fail(err, WM_ENOMEM, "out of memory");
 }
 
-static const struct wm_region_file_ops *find_format(const char *path)
+static bool has_suffix(const char *path, const char *suffix)
 {
-    const char *suffix = strrchr(path, '.');
+    const char *end = strrchr(path, '.');
 
-    for (size_t i = 0; suffix && i < sizeof(formats) / sizeof(formats[0]); i++)
-        if (strcmp(suffix, formats[i]->suffix) == 0)
-            return formats[i];
-    return NULL;
+    return end && strcmp(end, suffix) == 0;
 }
 
 bool wm_region_file_is_path(const char *path)
 {
-    return find_format(path) != NULL;
+    return has_suffix(path, ".csv") || has_suffix(path, ".sqlite");
 }
 
 /* Makes way for a file that is to be replaced, or says why there cannot be one. */
-static int check_path(const struct wm_region_file_ops *ops, const char *path,
-                      enum wm_record_mode mode, struct wm_error *err)
+static int check_path(const char *path, enum wm_record_mode mode, struct wm_error *err)
 {
     struct stat info;
 
@@ -107,7 +100,9 @@ static int check_path(const struct wm_region_file_ops *ops, const char *path,
         return WM_OK;
     if (!S_ISREG(info.st_mode))
         return wm_fail(err, WM_EINVAL, "%s: not a regular file", path);
-    return ops->remove(path, err);
+    if (has_suffix(path, ".sqlite"))
+        return wm_region_database_remove(path, err);
+    return unlink(path) < 0 ? wm_fail_errno(err, path) : WM_OK;
 }
 
 /* A file that would be longer than the program may make any (RLIMIT_FSIZE) fails, and does
@@ -135,89 +130,6 @@ static void let_go(const struct held *held)
     if (!held->was_pending)
         sigtimedwait(&held->signal, NULL, &at_once);
     pthread_sigmask(SIG_SETMASK, &held->before, NULL);
-}
-
-int wm_region_file_open(const char *path, enum wm_record_mode mode,
-                        struct wm_region_file **ret_file, struct wm_error *err)
-{
-    size_t size = strlen(path) + 1;
-    struct held held;
-
-    const struct wm_region_file_ops *ops = find_format(path);
-    if (!ops)
-        return wm_fail(err, WM_EINVAL, "%s: the suffix is neither .csv nor .sqlite", path);
-    int status = check_path(ops, path, mode, err);
-    if (status < 0)
-        return status;
-    struct wm_region_file *file = calloc(1, sizeof(*file) + size);
-    if (!file)
-        return out_of_memory(err);
-    file->ops = ops;
-    memcpy(file->path, path, size);
-    hold_signal(&held);
-    status = ops->open(&file->state, file->path, mode == WM_RECORD_APPEND, err);
-    let_go(&held);
-    if (status < 0) {
-        wm_region_file_close(file);
-        return status;
-    }
-    *ret_file = file;
-    return WM_OK;
-}
-
-void wm_region_file_close(struct wm_region_file *file)
-{
-    struct held held;
-
-    if (!file)
-        return;
-    hold_signal(&held);
-    file->ops->close(&file->state);
-    let_go(&held);
-    free(file);
-}
-
-static double now_s(void)
-{
-    return (double)wm_clock_unix_ns() / 1e9;
-}
-
-int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_stop,
-                         double unix_seconds, struct wm_error *err)
-{
-    char brief[3 * SHORT_NAME + 1], *clean = brief;
-    double when_s = isnan(unix_seconds) ? now_s() : unix_seconds;
-    struct held held;
-
-    if (isinf(when_s))
-        return wm_fail(err, WM_EINVAL, "%s: infinity is no time", file->path);
-    if (!name)
-        name = "";
-    size_t length = wm_region_name_length(name);
-    if (length > SHORT_NAME) {
-        clean = malloc(NAME_SIZE);
-        if (!clean)
-            return out_of_memory(err);
-    }
-    length = wm_text_utf8(clean, clean == brief ? sizeof(brief) : NAME_SIZE, name, length);
-    const struct wm_region_row row = {
-        .process = getpid(),
-        .name = clean,
-        .name_length = length,
-        .is_stop = is_stop,
-        .when_s = when_s,
-    };
-    hold_signal(&held);
-    int status = file->ops->write(&file->state, file->path, &row, err);
-    let_go(&held);
-    if (clean != brief)
-        free(clean);
-    return status;
-}
-
-static int csv_remove(const char *path, struct wm_error *err)
-{
-    return unlink(path) < 0 ? wm_fail_errno(err, path) : WM_OK;
 }
 
 /* In one piece: of several writers none may come between. */
@@ -349,31 +261,25 @@ static int csv_begin(int fd, const char *path, struct wm_error *err)
     return info.st_size > 0 ? WM_OK : append(fd, path, header, strlen(header), err);
 }
 
-static int csv_open(union wm_region_file_state *state, const char *path, bool may_exist,
-                    struct wm_error *err)
+static int csv_open(const char *path, bool may_exist, int *ret_fd, struct wm_error *err)
 {
     int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    int fd = open(path, flags | (may_exist ? 0 : O_EXCL), 0666);
 
-    state->fd = open(path, flags | (may_exist ? 0 : O_EXCL), 0666);
-    if (state->fd < 0)
+    *ret_fd = fd;
+    if (fd < 0)
         return wm_fail_errno(err, path);
 
     /* Of two that find it empty one writes the header. */
-    while (flock(state->fd, LOCK_EX) < 0 && errno == EINTR)
+    while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
         ;
-    int status = csv_begin(state->fd, path, err);
-    flock(state->fd, LOCK_UN);
+    int status = csv_begin(fd, path, err);
+    flock(fd, LOCK_UN);
     return status;
 }
 
-static void csv_close(union wm_region_file_state *state)
-{
-    if (state->fd >= 0)
-        close(state->fd);
-}
-
-static int csv_write(union wm_region_file_state *state, const char *path,
-                     const struct wm_region_row *row, struct wm_error *err)
+static int csv_write(int fd, const char *path, const struct wm_region_row *row,
+                     struct wm_error *err)
 {
     char brief[WM_REGION_ROW_SIZE(3 * SHORT_NAME)], *text = brief;
 
@@ -383,16 +289,94 @@ static int csv_write(union wm_region_file_state *state, const char *path,
             return out_of_memory(err);
     }
     size_t length = wm_region_row_line(row, text);
-    int status = append(state->fd, path, text, length, err);
+    int status = append(fd, path, text, length, err);
     if (text != brief)
         free(text);
     return status;
 }
 
-static const struct wm_region_file_ops csv = {
-    .suffix = ".csv",
-    .remove = csv_remove,
-    .open = csv_open,
-    .write = csv_write,
-    .close = csv_close,
-};
+int wm_region_file_open(const char *path, enum wm_record_mode mode,
+                        struct wm_region_file **ret_file, struct wm_error *err)
+{
+    size_t size = strlen(path) + 1;
+    bool may_exist = mode == WM_RECORD_APPEND;
+    struct held held;
+
+    if (!wm_region_file_is_path(path))
+        return wm_fail(err, WM_EINVAL, "%s: the suffix is neither .csv nor .sqlite", path);
+    int status = check_path(path, mode, err);
+    if (status < 0)
+        return status;
+    struct wm_region_file *file = calloc(1, sizeof(*file) + size);
+    if (!file)
+        return out_of_memory(err);
+    file->fd = -1;
+    memcpy(file->path, path, size);
+    hold_signal(&held);
+    if (has_suffix(path, ".sqlite"))
+        status = wm_region_database_open(file->path, may_exist, &file->database, err);
+    else
+        status = csv_open(file->path, may_exist, &file->fd, err);
+    let_go(&held);
+    if (status < 0) {
+        wm_region_file_close(file);
+        return status;
+    }
+    *ret_file = file;
+    return WM_OK;
+}
+
+void wm_region_file_close(struct wm_region_file *file)
+{
+    struct held held;
+
+    if (!file)
+        return;
+    hold_signal(&held);
+    if (file->database)
+        wm_region_database_close(file->database);
+    if (file->fd >= 0)
+        close(file->fd);
+    let_go(&held);
+    free(file);
+}
+
+static double now_s(void)
+{
+    return (double)wm_clock_unix_ns() / 1e9;
+}
+
+int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_stop,
+                         double unix_seconds, struct wm_error *err)
+{
+    char brief[3 * SHORT_NAME + 1], *clean = brief;
+    double when_s = isnan(unix_seconds) ? now_s() : unix_seconds;
+    struct held held;
+
+    if (isinf(when_s))
+        return wm_fail(err, WM_EINVAL, "%s: infinity is no time", file->path);
+    if (!name)
+        name = "";
+    size_t length = wm_region_name_length(name);
+    if (length > SHORT_NAME) {
+        clean = malloc(NAME_SIZE);
+        if (!clean)
+            return out_of_memory(err);
+    }
+    length = wm_text_utf8(clean, clean == brief ? sizeof(brief) : NAME_SIZE, name, length);
+    const struct wm_region_row row = {
+        .process = getpid(),
+        .name = clean,
+        .name_length = length,
+        .is_stop = is_stop,
+        .when_s = when_s,
+    };
+    hold_signal(&held);
+    int status = file->database
+                     ? wm_region_database_write(file->database, file->path, &row, err)
+                     : csv_write(file->fd, file->path, &row, err);
+    let_go(&held);
+    if (clean != brief)
+        free(clean);
+    return status;
+}

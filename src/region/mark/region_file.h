@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * region_file.h - gpu_tracker's sub-tracking files as they are written: what one begins
- * with, its rows in CSV and in SQLite, what a kind of file provides, and the regions of
- * this process as rows of one.
+ * with, its rows in CSV and in SQLite, and the regions of this process as rows of one.
  */
 #ifndef WM_REGION_FILE_H
 #define WM_REGION_FILE_H
@@ -14,6 +13,7 @@
 #include "base/base_error.h"
 #include "base/base_sqlite.h"
 #include "base/text/base_number.h"
+#include "region/region_ring.h"
 
 /* Lines end as those of Python's csv module do. */
 #define WM_REGION_FILE_HEADER "process_id,code_block_name,position,timestamp"
@@ -44,30 +44,18 @@ size_t wm_region_row_line(const struct wm_region_row *row, char *text);
 /* Binds it to WM_REGION_FILE_INSERT; the name is borrowed. */
 void wm_region_row_bind(const struct wm_region_row *row, sqlite3_stmt *insert);
 
-union wm_region_file_state {
-    int fd;
-    struct wm_region_database *database;
-};
+/* A file in SQLite. The functions below are of any thread; messages name it by `path`. */
+struct wm_region_database;
 
-struct wm_region_file_ops {
-    const char *suffix;
+/* Makes the file, or finds one to add rows to. */
+int wm_region_database_open(const char *path, bool may_exist,
+                            struct wm_region_database **ret_database, struct wm_error *err);
+int wm_region_database_write(struct wm_region_database *database, const char *path,
+                             const struct wm_region_row *row, struct wm_error *err);
+void wm_region_database_close(struct wm_region_database *database);
 
-    /* Removes a file that is to be replaced, with what belongs to it. */
-    int (*remove)(const char *path, struct wm_error *err);
-
-    /* Makes the file, or finds one to add rows to. On failure close() comes all the
-     * same; the state was all zero. */
-    int (*open)(union wm_region_file_state *state, const char *path, bool may_exist,
-                struct wm_error *err);
-
-    /* From any thread. */
-    int (*write)(union wm_region_file_state *state, const char *path,
-                 const struct wm_region_row *row, struct wm_error *err);
-
-    void (*close)(union wm_region_file_state *state);
-};
-
-extern const struct wm_region_file_ops wm_region_file_sqlite;
+/* Removes a file that is to be replaced, with what belongs to it. */
+int wm_region_database_remove(const char *path, struct wm_error *err);
 
 /* From here on fork() waits for rows that are being written. Who holds a lock of its own
  * while it writes registers its handlers after this, so that fork() has them run in the
@@ -83,10 +71,11 @@ struct wm_region_rows;
 
 /* The names of what a thread has open; all zero is nothing. */
 struct wm_region_names {
-    char *bytes; /* each name with a NUL, and its length behind that */
-    size_t length, room;
-    uint64_t dropped; /* the innermost of those that are open: memory ran out */
+    struct wm_region_name *open; /* the innermost first */
+    uint64_t dropped;            /* the innermost of those that are open: memory ran out */
 };
+
+void wm_region_names_release(struct wm_region_names *names);
 
 /* There is no close: a thread may be writing. */
 int wm_region_rows_open(const char *path, struct wm_region_rows **ret_rows,
@@ -98,10 +87,8 @@ void wm_region_rows_lock(struct wm_region_rows *rows);
 void wm_region_rows_forget(struct wm_region_rows *rows);
 void wm_region_rows_unlock(struct wm_region_rows *rows);
 
-void wm_region_rows_begin(struct wm_region_rows *rows, struct wm_region_names *names,
-                          const char *name);
-void wm_region_rows_end(struct wm_region_rows *rows, struct wm_region_names *names);
-void wm_region_rows_start(struct wm_region_rows *rows, const char *name, uint64_t id);
-void wm_region_rows_stop(struct wm_region_rows *rows, uint64_t id);
+/* Begin, end, start or stop. False: a start is not kept, for want of memory. */
+bool wm_region_rows_mark(struct wm_region_rows *rows, struct wm_region_names *names,
+                         enum wm_ring_kind kind, const char *name, uint64_t id);
 
 #endif

@@ -24,15 +24,13 @@ enum { BUSY_MS = 10000 };
 
 struct wm_region_database {
     struct wm_region_database *next;
-    pthread_mutex_t lock; /* of all that follows */
-    char *path;           /* absolute, without links: the program may change its folder */
+    char *path; /* absolute, without links: the program may change its folder */
     sqlite3 *connection;
     sqlite3_stmt *insert;
     pid_t pid; /* whose they are */
 };
 
-/* Comes before the lock of each. */
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* of all that is in it */
 static struct wm_region_database *list;
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 static bool is_watching;
@@ -100,16 +98,12 @@ static void disconnect(struct wm_region_database *database)
 static void before_fork(void)
 {
     pthread_mutex_lock(&list_lock);
-    for (struct wm_region_database *database = list; database; database = database->next) {
-        pthread_mutex_lock(&database->lock);
+    for (struct wm_region_database *database = list; database; database = database->next)
         disconnect(database);
-    }
 }
 
 static void after_fork(void)
 {
-    for (struct wm_region_database *database = list; database; database = database->next)
-        pthread_mutex_unlock(&database->lock);
     pthread_mutex_unlock(&list_lock);
 }
 
@@ -122,27 +116,6 @@ bool wm_region_file_watch_forks(void)
 {
     pthread_once(&watch_once, watch);
     return is_watching;
-}
-
-static void join_list(struct wm_region_database *database)
-{
-    pthread_mutex_lock(&list_lock);
-    database->next = list;
-    list = database;
-    pthread_mutex_unlock(&list_lock);
-}
-
-/* Without a fork() in between. */
-static void leave_list(struct wm_region_database *database)
-{
-    struct wm_region_database **link = &list;
-
-    pthread_mutex_lock(&list_lock);
-    while (*link != database)
-        link = &(*link)->next;
-    *link = database->next;
-    disconnect(database);
-    pthread_mutex_unlock(&list_lock);
 }
 
 /* Tables are made in an empty database only. */
@@ -177,8 +150,22 @@ static int make_file(const char *path, bool may_exist, struct wm_error *err)
     return WM_OK;
 }
 
-static int sqlite_open(union wm_region_file_state *state, const char *path, bool may_exist,
-                       struct wm_error *err)
+/* A fork() in between disconnects it. */
+static int open_first(struct wm_region_database *database, const char *path,
+                      struct wm_error *err)
+{
+    pthread_mutex_lock(&list_lock);
+    database->next = list;
+    list = database;
+    int status = connect(database, path, err);
+    if (status == WM_OK)
+        status = begin(database, path, err);
+    pthread_mutex_unlock(&list_lock);
+    return status;
+}
+
+int wm_region_database_open(const char *path, bool may_exist,
+                            struct wm_region_database **ret_database, struct wm_error *err)
 {
     int status = wm_sqlite_load(err);
 
@@ -191,18 +178,14 @@ static int sqlite_open(union wm_region_file_state *state, const char *path, bool
         free(database);
         return wm_fail(err, WM_ENOMEM, "out of memory");
     }
-    pthread_mutex_init(&database->lock, NULL);
-    state->database = database;
-    join_list(database);
     database->path = realpath(path, NULL);
-    if (!database->path)
-        return wm_fail_errno(err, path);
-    pthread_mutex_lock(&database->lock);
-    status = connect(database, path, err);
-    if (status == WM_OK)
-        status = begin(database, path, err);
-    pthread_mutex_unlock(&database->lock);
-    return status;
+    status = database->path ? open_first(database, path, err) : wm_fail_errno(err, path);
+    if (status < 0) {
+        wm_region_database_close(database);
+        return status;
+    }
+    *ret_database = database;
+    return WM_OK;
 }
 
 /* Under the lock. */
@@ -229,28 +212,31 @@ static int insert(struct wm_region_database *database, const char *path,
     return status;
 }
 
-static int sqlite_write(union wm_region_file_state *state, const char *path,
-                        const struct wm_region_row *row, struct wm_error *err)
+int wm_region_database_write(struct wm_region_database *database, const char *path,
+                             const struct wm_region_row *row, struct wm_error *err)
 {
-    pthread_mutex_lock(&state->database->lock);
-    int status = insert(state->database, path, row, err);
-    pthread_mutex_unlock(&state->database->lock);
+    pthread_mutex_lock(&list_lock);
+    int status = insert(database, path, row, err);
+    pthread_mutex_unlock(&list_lock);
     return status;
 }
 
-static void sqlite_close(union wm_region_file_state *state)
+void wm_region_database_close(struct wm_region_database *database)
 {
-    struct wm_region_database *database = state->database;
+    struct wm_region_database **link = &list;
 
-    if (!database)
-        return;
-    leave_list(database);
-    pthread_mutex_destroy(&database->lock);
+    pthread_mutex_lock(&list_lock);
+    while (*link && *link != database)
+        link = &(*link)->next;
+    if (*link)
+        *link = database->next;
+    disconnect(database);
+    pthread_mutex_unlock(&list_lock);
     free(database->path);
     free(database);
 }
 
-static int sqlite_remove(const char *path, struct wm_error *err)
+int wm_region_database_remove(const char *path, struct wm_error *err)
 {
     static const char *const companions[] = { "-wal", "-shm", "-journal" };
 
@@ -265,11 +251,3 @@ static int sqlite_remove(const char *path, struct wm_error *err)
     }
     return WM_OK;
 }
-
-const struct wm_region_file_ops wm_region_file_sqlite = {
-    .suffix = ".sqlite",
-    .remove = sqlite_remove,
-    .open = sqlite_open,
-    .write = sqlite_write,
-    .close = sqlite_close,
-};

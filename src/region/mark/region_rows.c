@@ -9,17 +9,17 @@
 #include "region/mark/region_file.h"
 #include "wattmeter/region.h"
 
-/* One that was started by itself. */
-struct started {
-    struct started *next;
-    uint64_t id;
-    char name[];
+/* One that is open. */
+struct wm_region_name {
+    struct wm_region_name *next;
+    uint64_t id; /* of one that was started by itself; else 0 */
+    char text[];
 };
 
 struct wm_region_rows {
     struct wm_region_file *file;
     pthread_mutex_t lock; /* of all that follows, and of writing */
-    struct started *started;
+    struct wm_region_name *started;
 };
 
 int wm_region_rows_open(const char *path, struct wm_region_rows **ret_rows,
@@ -40,15 +40,6 @@ int wm_region_rows_open(const char *path, struct wm_region_rows **ret_rows,
     return WM_OK;
 }
 
-void wm_region_rows_forget(struct wm_region_rows *rows)
-{
-    while (rows->started) {
-        struct started *next = rows->started->next;
-        free(rows->started);
-        rows->started = next;
-    }
-}
-
 void wm_region_rows_lock(struct wm_region_rows *rows)
 {
     pthread_mutex_lock(&rows->lock);
@@ -59,101 +50,87 @@ void wm_region_rows_unlock(struct wm_region_rows *rows)
     pthread_mutex_unlock(&rows->lock);
 }
 
-/* There is nobody to tell of a full disk: the program is not ours. */
-static void write_row(struct wm_region_rows *rows, const char *name, bool is_stop)
-{
-    wm_region_rows_lock(rows);
-    wm_region_file_write(rows->file, name, is_stop, NAN, NULL);
-    wm_region_rows_unlock(rows);
-}
-
-static bool push_name(struct wm_region_names *names, const char *name)
+static bool push(struct wm_region_name **list, const char *name, uint64_t id)
 {
     size_t size = strlen(name) + 1;
-    size_t needed = names->length + size + sizeof(size);
+    struct wm_region_name *made = malloc(sizeof(*made) + size);
 
-    if (names->dropped > 0)
+    if (!made)
         return false;
-    if (needed > names->room) {
-        char *grown = realloc(names->bytes, 2 * needed);
-        if (!grown)
-            return false;
-        names->bytes = grown;
-        names->room = 2 * needed;
-    }
-    memcpy(names->bytes + names->length, name, size);
-    memcpy(names->bytes + names->length + size, &size, sizeof(size));
-    names->length = needed;
+    made->next = *list;
+    made->id = id;
+    memcpy(made->text, name, size);
+    *list = made;
     return true;
 }
 
-/* Good until the next one is pushed. NULL: there is none. */
-static const char *pop_name(struct wm_region_names *names)
+/* NULL: there is none. */
+static struct wm_region_name *take(struct wm_region_name **list, uint64_t id)
 {
-    size_t size;
-
-    if (names->length == 0)
-        return NULL;
-    names->length -= sizeof(size);
-    memcpy(&size, names->bytes + names->length, sizeof(size));
-    names->length -= size;
-    return names->bytes + names->length;
-}
-
-void wm_region_rows_begin(struct wm_region_rows *rows, struct wm_region_names *names,
-                          const char *name)
-{
-    if (push_name(names, name))
-        write_row(rows, name, false);
-    else
-        names->dropped++;
-}
-
-void wm_region_rows_end(struct wm_region_rows *rows, struct wm_region_names *names)
-{
-    if (names->dropped > 0) {
-        names->dropped--;
-        return;
-    }
-    const char *name = pop_name(names);
-    if (name)
-        write_row(rows, name, true);
-}
-
-void wm_region_rows_start(struct wm_region_rows *rows, const char *name, uint64_t id)
-{
-    size_t size = strlen(name) + 1;
-
-    struct started *started = malloc(sizeof(*started) + size);
-    if (!started)
-        return;
-    started->id = id;
-    memcpy(started->name, name, size);
-    wm_region_rows_lock(rows);
-    started->next = rows->started;
-    rows->started = started;
-    wm_region_rows_unlock(rows);
-    write_row(rows, name, false);
-}
-
-static struct started *take_started(struct wm_region_rows *rows, uint64_t id)
-{
-    wm_region_rows_lock(rows);
-    struct started **link = &rows->started;
-    while (*link && (*link)->id != id)
-        link = &(*link)->next;
-    struct started *found = *link;
+    while (*list && (*list)->id != id)
+        list = &(*list)->next;
+    struct wm_region_name *found = *list;
     if (found)
-        *link = found->next;
-    wm_region_rows_unlock(rows);
+        *list = found->next;
     return found;
 }
 
-void wm_region_rows_stop(struct wm_region_rows *rows, uint64_t id)
+static void free_all(struct wm_region_name **list)
 {
-    struct started *started = take_started(rows, id);
+    while (*list) {
+        struct wm_region_name *first = *list;
+        *list = first->next;
+        free(first);
+    }
+}
 
-    if (started)
-        write_row(rows, started->name, true);
-    free(started);
+void wm_region_names_release(struct wm_region_names *names)
+{
+    free_all(&names->open);
+    names->dropped = 0;
+}
+
+void wm_region_rows_forget(struct wm_region_rows *rows)
+{
+    free_all(&rows->started);
+}
+
+/* There is nobody to tell of a full disk: the program is not ours. */
+static bool open_one(struct wm_region_rows *rows, struct wm_region_name **list,
+                     const char *name, uint64_t id)
+{
+    if (!push(list, name, id))
+        return false;
+    wm_region_file_write(rows->file, name, false, NAN, NULL);
+    return true;
+}
+
+static void close_one(struct wm_region_rows *rows, struct wm_region_name **list,
+                      uint64_t id)
+{
+    struct wm_region_name *ended = take(list, id);
+
+    if (ended)
+        wm_region_file_write(rows->file, ended->text, true, NAN, NULL);
+    free(ended);
+}
+
+bool wm_region_rows_mark(struct wm_region_rows *rows, struct wm_region_names *names,
+                         enum wm_ring_kind kind, const char *name, uint64_t id)
+{
+    bool is_kept = true;
+
+    wm_region_rows_lock(rows);
+    if (kind == WM_RING_START)
+        is_kept = open_one(rows, &rows->started, name, id);
+    else if (kind == WM_RING_STOP)
+        close_one(rows, &rows->started, id);
+    else if (kind == WM_RING_BEGIN)
+        names->dropped += names->dropped > 0 || !open_one(rows, &names->open, name, 0);
+    else if (names->dropped > 0)
+        names->dropped--;
+    else
+        close_one(rows, &names->open, 0);
+    wm_region_rows_unlock(rows);
+    return is_kept;
 }

@@ -285,7 +285,7 @@ static bool pop_level(struct wm_region_writer *writer)
            (writer->levels[writer->level_count / 64] & level_bit(writer));
 }
 
-void wm_region_writer_begin(struct wm_region_writer *writer, const char *name)
+static void begin(struct wm_region_writer *writer, const char *name)
 {
     bool is_deep = writer->level_count >= WM_REGION_LEVELS;
     bool is_there = !is_deep && add_named(writer, WM_RING_BEGIN, name, 0, 1);
@@ -300,7 +300,7 @@ void wm_region_writer_begin(struct wm_region_writer *writer, const char *name)
         push_level(writer, is_there);
 }
 
-void wm_region_writer_end(struct wm_region_writer *writer)
+static void end(struct wm_region_writer *writer)
 {
     if (writer->level_count > 0 && !pop_level(writer))
         return;
@@ -311,20 +311,20 @@ void wm_region_writer_end(struct wm_region_writer *writer)
         count_lost(writer, 1);
 }
 
-bool wm_region_writer_start(struct wm_region_writer *writer, const char *name, uint64_t id)
+bool wm_region_writer_mark(struct wm_region_writer *writer, enum wm_ring_kind kind,
+                           const char *name, uint64_t id)
 {
-    bool is_there = add_named(writer, WM_RING_START, name, id, 0);
+    bool is_there = true;
 
+    if (kind == WM_RING_BEGIN)
+        begin(writer, name);
+    else if (kind == WM_RING_END)
+        end(writer);
+    else if (kind == WM_RING_START)
+        is_there = add_named(writer, kind, name, id, 0);
+    else if (!add_plain(writer, kind, id))
+        count_lost(writer, 1);
     if (!is_there)
         count_lost(writer, 2);
-    return is_there;
-}
-
-bool wm_region_writer_stop(struct wm_region_writer *writer, uint64_t id)
-{
-    bool is_there = add_plain(writer, WM_RING_STOP, id);
-
-    if (!is_there)
-        count_lost(writer, 1);
     return is_there;
 }

@@ -203,12 +203,9 @@ void wm_region_writer_attach(struct wm_region_writer *writer);
  * ring is not mapped, and the writer is but memory: free(). */
 void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept);
 
-/* What the quick ones do, in all other cases. */
-void wm_region_writer_begin(struct wm_region_writer *writer, const char *name);
-void wm_region_writer_end(struct wm_region_writer *writer);
-
-/* Whether it found room. */
-bool wm_region_writer_start(struct wm_region_writer *writer, const char *name, uint64_t id);
-bool wm_region_writer_stop(struct wm_region_writer *writer, uint64_t id);
+/* A begin or an end, which are what the quick ones do, in all other cases; a start, or a
+ * stop. False: a start found no room. */
+bool wm_region_writer_mark(struct wm_region_writer *writer, enum wm_ring_kind kind,
+                           const char *name, uint64_t id);
 
 #endif
