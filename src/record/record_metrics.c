@@ -238,26 +238,8 @@ static int take_line(struct reading *reading, char *text, size_t length, size_t 
     return status;
 }
 
-/* 1 behind a line that was too long; 0 where nothing more can be read. */
-static int pass_long_line(struct reading *reading, struct wm_lines *lines,
-                          const struct wm_error *trouble)
-{
-    struct wm_error why = *trouble;
-    int status = 0;
-
-    if (trouble->status == WM_EFORMAT) {
-        reading->lines++;
-        note_bad_line(reading, lines->number, "longer than 1 MiB");
-        status = wm_lines_skip(lines, &why);
-        if (status >= 0)
-            return status;
-    }
-    if (why.status == WM_ENOMEM)
-        return WM_ENOMEM;
-    note_bad_line(reading, lines->number, why.text);
-    return 0;
-}
-
+/* A program that was killed leaves half a line, or one without its end. What follows a line
+ * that is too long is not read. */
 static int take_lines(struct reading *reading, struct wm_lines *lines, struct wm_error *err)
 {
     struct wm_error why;
@@ -265,18 +247,20 @@ static int take_lines(struct reading *reading, struct wm_lines *lines, struct wm
     char *text;
     int status;
 
-    while ((status = wm_lines_next(lines, &text, &length, &why)) != 0) {
-        if (status > 0)
-            status = take_line(reading, text, length, lines->number, err);
-        else if ((status = pass_long_line(reading, lines, &why)) == 0)
-            return WM_OK;
+    while ((status = wm_lines_next(lines, &text, &length, &why)) > 0) {
+        status = take_line(reading, text, length, lines->number, err);
         if (status < 0)
-            return status == WM_ENOMEM ? out_of_memory(err) : status;
+            return status;
     }
-
-    /* A program that was killed leaves half a line, or one without its end. */
-    length = wm_lines_rest(lines, &text);
-    return length > 0 ? take_line(reading, text, length, lines->number, err) : WM_OK;
+    if (status == WM_ENOMEM)
+        return out_of_memory(err);
+    if (status < 0) {
+        reading->lines++;
+        note_bad_line(reading, lines->number,
+                      status == WM_EFORMAT ? "longer than 1 MiB; the rest is not read"
+                                           : why.text);
+    }
+    return WM_OK;
 }
 
 static void note_end(struct reading *reading)

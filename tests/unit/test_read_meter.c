@@ -233,7 +233,7 @@ static void test_hostile_rows(void **state)
     assert_int_equal(
         wm_recording_open(fixture_path(state, "m.csv"), WM_LAST_RUN, &recording, &err),
         WM_EFORMAT);
-    assert_non_null(strstr(err.text, "m.csv:4: a row longer than 1 MiB"));
+    assert_non_null(strstr(err.text, "m.csv:4: a line longer than 1 MiB"));
 
     static const char nul[] = "100,1\n101,1\0,2\n102,1\n";
     FILE *file = fopen(fixture_path(state, "m.csv"), "w");

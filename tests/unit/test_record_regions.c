@@ -635,7 +635,7 @@ static void test_edited_csv(void **state)
         { "a row of a later version", HEADER PATH THREAD "77,1,2\r\n4,0,0,1,2\r\n", WM_OK,
           1, "" },
         { "a kind that is no number", HEADER PATH THREAD "call,0,0,1,2\r\n", WM_EFORMAT, 0,
-          "line 7: cell 1: 'call' is not a number" },
+          ":7: cell 1: 'call' is not a number" },
         { "no numbers", HEADER PATH THREAD "4\r\n", WM_EFORMAT, 0, "path -1" },
         { "a number too few", HEADER PATH THREAD "4,0,0,1\r\n", WM_EFORMAT, 0,
           "a call from" },
@@ -646,7 +646,7 @@ static void test_edited_csv(void **state)
         { "a time after all times", HEADER PATH THREAD "4,0,0,1,9223372036854775807\r\n",
           WM_EFORMAT, 0, "a call from" },
         { "a call of no path", HEADER THREAD "4,0,0,1,2\r\n", WM_EFORMAT, 0, "path 0" },
-        { "a path out of turn", HEADER "1,1,,0,0\r\n", WM_EFORMAT, 0, "line 4: path 1" },
+        { "a path out of turn", HEADER "1,1,,0,0\r\n", WM_EFORMAT, 0, ":4: path 1" },
         { "a path in itself", HEADER "1,0,0,0,0\r\n", WM_EFORMAT, 0, "path 0 lies" },
         { "a name of no length", HEADER "1,0,,0\r\n", WM_EFORMAT, 0, "a name of -1" },
         { "a long name", HEADER "1,0,,0,65537\r\n", WM_EFORMAT, 0, "a name of 65537" },
@@ -657,7 +657,7 @@ static void test_edited_csv(void **state)
         { "a name of odd numbers",
           HEADER "1,0,,0,24\r\n2,-1,,9223372036854775807,0\r\n" THREAD "4,0,0,1,2\r\n",
           WM_OK, 1, "" },
-        { "a thread of no process", HEADER "3,0,-1,1,0\r\n", WM_EFORMAT, 0, "line 4" },
+        { "a thread of no process", HEADER "3,0,-1,1,0\r\n", WM_EFORMAT, 0, ":4" },
     };
     struct wm_error err = { 0 };
     size_t count;

@@ -366,7 +366,7 @@ static void test_endless_row(void **state)
         putc(i % 64 ? 'x' : '\n', file);
     fclose(file);
     assert_int_equal(calls_of(&path, 1, calls, sizeof(calls), &err), WM_EFORMAT);
-    assert_non_null(strstr(err.text, ":3: a row longer than 1 MiB"));
+    assert_non_null(strstr(err.text, ":3: a line longer than 1 MiB"));
 }
 
 /* Many names and processes, each with its own stack, in several files. */

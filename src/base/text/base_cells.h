@@ -17,9 +17,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/base_error.h"
+#include "base/text/base_lines.h"
 #include "base/text/base_remarks.h"
 
 /* The longest row. */
@@ -35,17 +35,9 @@ struct wm_cell {
 };
 
 struct wm_cells {
+    struct wm_lines file;
     const char *path;
-    int fd;
-    bool is_open;
-    bool is_at_end; /* of the file */
-    bool is_short_read;
-    char *buffer;
-    size_t room, start, end;  /* what is in it and not used yet */
-    uint64_t offset;          /* of `end` in the file */
-    size_t lines;             /* read so far */
     size_t line;              /* where the row begins, from 1 */
-    uint64_t row_offset;      /* and in the file */
     bool has_cr_lf;           /* the row before */
     enum wm_cells_end ending; /* of the row */
     char *cursor, *row_end;   /* the cells that are left; `cursor` NULL: none */
@@ -65,13 +57,6 @@ bool wm_cells_take(struct wm_cells *cells, struct wm_cell *ret_cell);
 
 /* Says of the row, whose line has no end, whether it was taken. */
 int wm_cells_remark(const struct wm_cells *cells, bool taken, struct wm_remarks *remarks);
-
-/* Goes to a row again, by its `row_offset` and `line`. An offset is that of the row that
- * comes next, too: wm_cells_offset(). */
-int wm_cells_seek(struct wm_cells *cells, uint64_t offset, size_t line,
-                  struct wm_error *err);
-
-uint64_t wm_cells_offset(const struct wm_cells *cells);
 
 /* Fails with WM_EFORMAT and the row's line in front of `format`. */
 int wm_cells_wrong(const struct wm_cells *cells, struct wm_error *err, const char *format,

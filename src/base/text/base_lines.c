@@ -13,7 +13,7 @@
 #include "base/text/base_utf8.h"
 
 /* Grows up to a line of the greatest length. */
-enum { BUFFER_MIN = 64 * 1024 };
+enum { BUFFER_MIN = 128 * 1024 };
 
 static int out_of_memory(const struct wm_lines *lines, struct wm_error *err)
 {
@@ -27,7 +27,6 @@ static int make_room(struct wm_lines *lines, struct wm_error *err)
         memmove(lines->buffer, lines->buffer + lines->start, lines->end - lines->start);
         lines->end -= lines->start;
         lines->start = 0;
-        return WM_OK;
     }
     if (lines->end + 1 < lines->room)
         return WM_OK;
@@ -82,69 +81,45 @@ static int read_more(struct wm_lines *lines, struct wm_error *err)
     return got > 0;
 }
 
-/* Of the first line; how much of it is that mark. */
-static size_t mark_length(const struct wm_lines *lines, const char *line, size_t length)
+int wm_lines_find(struct wm_lines *lines, size_t from, size_t *ret_length,
+                  struct wm_error *err)
 {
-    return lines->number == 1 ? wm_text_mark(line, length) : 0;
+    for (;;) {
+        const char *start = lines->buffer + lines->start;
+        size_t there = lines->end - lines->start;
+        const char *found = there > from ? memchr(start + from, '\n', there - from) : NULL;
+        *ret_length = found ? (size_t)(found - start) : there;
+        if (*ret_length > lines->limit)
+            return wm_fail(err, WM_EFORMAT, "%s:%zu: a line longer than %zu MiB",
+                           lines->path, lines->number, lines->limit >> 20);
+        if (found)
+            return 1;
+        from = there;
+        int status = read_more(lines, err);
+        if (status <= 0)
+            return status;
+    }
 }
 
 int wm_lines_next(struct wm_lines *lines, char **ret_line, size_t *ret_length,
                   struct wm_error *err)
 {
-    size_t searched = 0; /* of what follows `start` */
+    size_t length;
 
     lines->number++;
-    for (;;) {
-        char *start = lines->buffer + lines->start;
-        size_t there = lines->end - lines->start;
-        char *found =
-            there > searched ? memchr(start + searched, '\n', there - searched) : NULL;
-        size_t length = found ? (size_t)(found - start) : there;
-        if (length > lines->limit)
-            return wm_fail(err, WM_EFORMAT, "%s: line %zu: longer than %zu MiB",
-                           lines->path, lines->number, lines->limit >> 20);
-        if (found) {
-            lines->start += length + 1;
-            if (length > 0 && start[length - 1] == '\r')
-                length--;
-            start[length] = '\0';
-            size_t mark = mark_length(lines, start, length);
-            *ret_line = start + mark;
-            *ret_length = length - mark;
-            return 1;
-        }
-        searched = there;
-        int status = read_more(lines, err);
-        if (status <= 0)
-            return status;
-    }
-}
-
-int wm_lines_skip(struct wm_lines *lines, struct wm_error *err)
-{
-    for (;;) {
-        const char *start = lines->buffer + lines->start;
-        const char *found = memchr(start, '\n', lines->end - lines->start);
-        if (found) {
-            lines->start += (size_t)(found - start) + 1;
-            return 1;
-        }
-        lines->start = 0;
-        lines->end = 0;
-        int status = read_more(lines, err);
-        if (status <= 0)
-            return status;
-    }
-}
-
-size_t wm_lines_rest(struct wm_lines *lines, char **ret_rest)
-{
-    char *rest = lines->buffer + lines->start;
-    size_t length = lines->end - lines->start, mark = mark_length(lines, rest, length);
-
-    rest[length] = '\0';
-    *ret_rest = rest + mark;
-    return length - mark;
+    int status = wm_lines_find(lines, 0, &length, err);
+    lines->is_whole = status > 0;
+    if (status < 0 || (status == 0 && length == 0))
+        return status;
+    char *line = lines->buffer + lines->start;
+    lines->start += length + lines->is_whole;
+    if (lines->is_whole && length > 0 && line[length - 1] == '\r')
+        length--;
+    line[length] = '\0';
+    size_t mark = lines->number == 1 ? wm_text_mark(line, length) : 0;
+    *ret_line = line + mark;
+    *ret_length = length - mark;
+    return 1;
 }
 
 int wm_lines_rewind(struct wm_lines *lines, struct wm_error *err)

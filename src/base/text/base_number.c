@@ -24,29 +24,6 @@ static const double powers[EXACT_POWER_MAX + 1] = {
     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 };
 
-static const uint64_t whole_powers[WHOLE_DIGITS + 1] = {
-    UINT64_C(1),
-    UINT64_C(10),
-    UINT64_C(100),
-    UINT64_C(1000),
-    UINT64_C(10000),
-    UINT64_C(100000),
-    UINT64_C(1000000),
-    UINT64_C(10000000),
-    UINT64_C(100000000),
-    UINT64_C(1000000000),
-    UINT64_C(10000000000),
-    UINT64_C(100000000000),
-    UINT64_C(1000000000000),
-    UINT64_C(10000000000000),
-    UINT64_C(100000000000000),
-    UINT64_C(1000000000000000),
-    UINT64_C(10000000000000000),
-    UINT64_C(100000000000000000),
-    UINT64_C(1000000000000000000),
-    UINT64_C(10000000000000000000),
-};
-
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -177,7 +154,7 @@ static bool divide(uint64_t mantissa, int decimals, double *ret_value)
 {
 #ifdef __SIZEOF_INT128__
     __extension__ typedef unsigned __int128 wide;
-    uint64_t divisor = whole_powers[decimals];
+    uint64_t divisor = (uint64_t)powers[decimals];
     int up = __builtin_clzll(mantissa), down = __builtin_clzll(divisor);
 
     wide dividend = (wide)(mantissa << up) << 63;

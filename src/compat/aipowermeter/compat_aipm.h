@@ -153,7 +153,6 @@ struct wm_aipm_records {
     size_t chosen;      /* which run is read, or WM_AIPM_WHOLE */
     size_t part;        /* the run that the file has come to */
     bool in_part;       /* there was something of it */
-    bool in_rest;       /* behind the last whole line */
     int64_t spacing_ns; /* the usual one; 0: unknown */
     uint64_t count;     /* of the records so far */
     int64_t date_ns;    /* of the last one */

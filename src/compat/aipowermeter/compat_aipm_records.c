@@ -101,7 +101,7 @@ static void end_segment(struct wm_aipm_records *records, const char *why)
 
 /* What a line comes to: 1 and a record; 0 for anything else. */
 static int take_line(struct wm_aipm_records *records, char *text, size_t length,
-                     bool is_whole, struct wm_aipm_record *ret_record, struct wm_error *err)
+                     struct wm_aipm_record *ret_record, struct wm_error *err)
 {
     json_t *line = NULL;
 
@@ -115,7 +115,7 @@ static int take_line(struct wm_aipm_records *records, char *text, size_t length,
         return wm_aipm_no_memory(records->path, err);
     if (take_record(records, line, ret_record))
         return 1;
-    if (!is_whole) {
+    if (!records->lines.is_whole) {
         records->is_torn = true;
         return 0;
     }
@@ -138,14 +138,11 @@ static int read_record(struct wm_aipm_records *records, struct wm_aipm_record *r
     size_t length;
     char *text;
 
-    while (!records->in_rest && status == 0 && !is_past_chosen(records)) {
+    while (status == 0 && !is_past_chosen(records)) {
         status = wm_lines_next(&records->lines, &text, &length, err);
-        if (status < 0)
+        if (status <= 0)
             return status;
-        records->in_rest = status == 0;
-        if (records->in_rest)
-            length = wm_lines_rest(&records->lines, &text);
-        status = take_line(records, text, length, !records->in_rest, ret_record, err);
+        status = take_line(records, text, length, ret_record, err);
     }
     return status;
 }
@@ -250,9 +247,6 @@ static int count_runs(struct wm_aipm_records *records, size_t *ret_count,
     }
     if (status < 0)
         return status;
-    length = wm_lines_rest(&records->lines, &text);
-    if (!is_blank(text, length))
-        follow_parts(records, text, length);
     size_t count = records->part + records->in_part;
     *ret_count = count > 0 ? count : 1;
     return wm_aipm_records_rewind(records, err);

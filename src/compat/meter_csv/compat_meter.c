@@ -75,8 +75,6 @@ struct meter_reader {
     struct wm_cells cells;
     size_t column_count, power_count;
     struct column time, is_good, powers[COLUMNS_MAX];
-    uint64_t first_offset; /* of the first row, */
-    size_t first_line;     /* and its line */
     struct wm_channel *channels;
     char (*labels)[16];
     struct wm_reading *row;   /* as it stands in the file */
@@ -173,11 +171,8 @@ static int read_header(struct meter_reader *reader, struct wm_error *err)
         is_of_calls |= strncmp(reader->cells.cursor, calls, strlen(calls)) == 0;
         may_follow = take_names(reader) || reader->cells.line == 1;
         if (reader->time.place != NONE && reader->power_count > 0 &&
-            reader->column_count <= COLUMNS_MAX) {
-            reader->first_offset = wm_cells_offset(&reader->cells);
-            reader->first_line = reader->cells.lines + 1;
+            reader->column_count <= COLUMNS_MAX)
             return WM_OK;
-        }
     }
     return status < 0 ? status : wrong_header(reader, is_of_calls, err);
 }
@@ -353,7 +348,8 @@ static int start_again(struct meter_reader *reader, struct wm_error *err)
     reader->left_out = 0;
     reader->marked = 0;
     reader->head.result = wm_result_unknown();
-    return wm_cells_seek(&reader->cells, reader->first_offset, reader->first_line, err);
+    int status = wm_lines_rewind(&reader->cells.file, err);
+    return status < 0 ? status : read_header(reader, err);
 }
 
 /* Two columns of one name are two devices. */

@@ -463,25 +463,6 @@ static void csv_close(void *state)
     free(csv->gaps);
 }
 
-int wm_csv_check_format(const char *cell, const char *path, size_t line,
-                        struct wm_error *err)
-{
-    const char *end = cell;
-    int64_t format = 0;
-
-    /* The blanks are room for what was not known when the file was begun. */
-    if (!wm_text_i64(cell, &end, &format) || *wm_text_skip_blanks(end) != '\0' ||
-        format < 1)
-        return wm_fail(err, WM_EFORMAT, "%s: line %zu: wattmeter_format is not a version",
-                       path, line);
-    if (format > WM_CSV_FORMAT_REGIONS)
-        return wm_fail(
-            err, WM_EFORMAT,
-            "%s: made by a newer wattmeter (format %lld, this one knows up to %d)", path,
-            (long long)format, WM_CSV_FORMAT_REGIONS);
-    return WM_OK;
-}
-
 const struct wm_recorder_ops wm_recorder_csv = {
     .name = "CSV",
     .suffixes = suffixes,

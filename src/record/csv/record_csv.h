@@ -6,8 +6,6 @@
 
 #include <stddef.h>
 
-#include "base/base_error.h"
-
 /* gpu_tracker's nine static columns; ours follow in the same row. */
 #define WM_CSV_STATIC                                                                      \
     "ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity,"         \
@@ -28,11 +26,6 @@ enum {
 /* A file with regions has rows that earlier versions take for damage, and so says that it
  * is of a format after theirs. */
 #define WM_CSV_FORMAT_REGIONS 2
-
-/* Whether the cell, in that line of the file, says a format that is known here.
- * WM_EFORMAT. */
-int wm_csv_check_format(const char *cell, const char *path, size_t line,
-                        struct wm_error *err);
 
 /* The first columns from the third line on. They are empty in the row of a tick; where the
  * first is not, the row ends behind them and is about regions. They are numbers, names too,

@@ -3,42 +3,38 @@
  * record_csv_read.c - reading back our CSV files.
  *
  * The file may have been cut off anywhere by a kill, a full disk or a copy, and
- * edited by anybody: a last line without an end is dropped, anything else that
+ * edited by anybody: a last line without an end is left out, anything else that
  * is not as it should be is named with its line.
  */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
-#include "base/text/base_lines.h"
+#include "base/text/base_cells.h"
 #include "base/text/base_number.h"
 #include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
 #include "record/csv/record_csv.h"
 #include "record/csv/record_csv_read_regions.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 
 /* What the cells of a column are. */
-struct cell {
-    enum { CELL_IGNORED, CELL_TIME, CELL_CLOCK, CELL_VALUE } use;
+struct column {
+    enum { IGNORED, REGION_KIND, TIME, CLOCK, VALUE } use;
     size_t index; /* of the clock or channel */
 };
 
 struct csv_reader {
     struct wm_reader_head head;
-    const char *path; /* for messages */
-    struct wm_lines lines;
-
+    struct wm_cells cells;
     struct wm_channel_set set;
-
-    struct cell *cells;
-    size_t cell_count; /* 0: there are no ticks */
-    int64_t *clocks;   /* -1: not known */
+    struct column *columns;
+    size_t column_count, column_room; /* 0: there are no ticks */
+    int64_t *clocks;                  /* -1: not known */
     struct wm_reading *readings;
     int64_t last_ns;
-
     struct wm_csv_regions regions; /* reads the file once more */
 };
 
@@ -51,46 +47,15 @@ static bool csv_recognises(const char *head, size_t length)
 
 static int out_of_memory(const struct csv_reader *reader, struct wm_error *err)
 {
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->path);
-}
-
-static int wrong(const struct csv_reader *reader, const char *what, struct wm_error *err)
-{
-    return wm_fail(err, WM_EFORMAT, "%s: line %zu: %s", reader->path, reader->lines.number,
-                   what);
+    return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->cells.path);
 }
 
 /* Puts the file in front of what went wrong with one of its cells. */
 static int wrong_cell(const struct csv_reader *reader, int status,
                       const struct wm_error *why, struct wm_error *err)
 {
-    return wm_fail(err, status, "%s: line %zu: %.150s", reader->path, reader->lines.number,
+    return wm_fail(err, status, "%s:%zu: %.150s", reader->cells.path, reader->cells.line,
                    why->text);
-}
-
-/* Takes the cell at *cursor, without its quotes, and moves on to the next one;
- * *cursor is NULL after the last. NULL where quotes are not closed, or stand in
- * the middle. */
-static char *next_cell(char **cursor)
-{
-    char *cell = *cursor, *to = cell, *from = cell;
-
-    if (*from != '"') {
-        from += strcspn(from, ",\"");
-        to = from;
-    } else {
-        for (from++; *from && (*from != '"' || from[1] == '"'); from++) {
-            from += *from == '"';
-            *to++ = *from;
-        }
-        if (*from++ != '"')
-            return NULL;
-    }
-    if (*from != ',' && *from != '\0')
-        return NULL;
-    *cursor = *from == ',' ? from + 1 : NULL;
-    *to = '\0';
-    return cell;
 }
 
 static int read_gaps(struct csv_reader *reader, const json_t *array, struct wm_error *err)
@@ -139,117 +104,123 @@ static int read_state(struct csv_reader *reader, const char *cell, struct wm_err
     return status;
 }
 
-/* The row with the static values and ours. */
-static int read_static(struct csv_reader *reader, char *line, struct wm_error *err)
+static int check_format(const struct csv_reader *reader, const char *cell,
+                        struct wm_error *err)
 {
-    const char *cells[WM_CSV_STATIC_COUNT];
-    char *cursor = line;
+    const char *end = cell;
+    int64_t format = 0;
+
+    /* The blanks are room for what was not known when the file was begun. */
+    if (!wm_text_i64(cell, &end, &format) || *wm_text_skip_blanks(end) != '\0' ||
+        format < 1)
+        return wm_cells_wrong(&reader->cells, err, "wattmeter_format is not a version");
+    if (format > WM_CSV_FORMAT_REGIONS)
+        return wm_fail(
+            err, WM_EFORMAT,
+            "%s: made by a newer wattmeter (format %lld, this one knows up to %d)",
+            reader->cells.path, (long long)format, WM_CSV_FORMAT_REGIONS);
+    return WM_OK;
+}
+
+/* The row with the static values and ours. */
+static int read_static(struct csv_reader *reader, struct wm_error *err)
+{
+    struct wm_cell cells[WM_CSV_STATIC_COUNT];
     struct wm_error why;
 
     for (size_t i = 0; i < WM_CSV_STATIC_COUNT; i++) {
-        cells[i] = cursor ? next_cell(&cursor) : NULL;
-        if (!cells[i])
-            return wrong(reader, "lacks some of its cells", err);
+        if (!wm_cells_take(&reader->cells, &cells[i]))
+            return wm_cells_wrong(&reader->cells, err, "lacks some of its cells");
     }
-    int status =
-        wm_csv_check_format(cells[WM_CSV_FORMAT], reader->path, reader->lines.number, err);
+    int status = check_format(reader, cells[WM_CSV_FORMAT].text, err);
     if (status < 0)
         return status;
-    status = wm_run_from_json(cells[WM_CSV_RUN], &reader->head.run, &why);
+    status = wm_run_from_json(cells[WM_CSV_RUN].text, &reader->head.run, &why);
     if (status == WM_OK)
-        status = wm_channel_set_from_json(&reader->set, cells[WM_CSV_CHANNELS],
+        status = wm_channel_set_from_json(&reader->set, cells[WM_CSV_CHANNELS].text,
                                           &reader->head.run, &why);
     if (status < 0)
         return wrong_cell(reader, status, &why, err);
-    return read_state(reader, cells[WM_CSV_STATE], err);
-}
-
-static size_t count_cells(const char *line)
-{
-    size_t count = 1;
-
-    for (; (line = strchr(line, ',')) != NULL; line++)
-        count++;
-    return count;
+    return read_state(reader, cells[WM_CSV_STATE].text, err);
 }
 
 /* `seen` has a place for each use of the set, and one more for the time. */
 static int use_column(struct csv_reader *reader, const char *name, bool *seen,
                       struct wm_error *err)
 {
-    struct cell *cell = &reader->cells[reader->cell_count++];
     const struct wm_column_use *use = wm_channel_set_find(&reader->set, name);
-
-    if (wm_csv_regions_use_column(&reader->regions, name, reader->cell_count - 1))
-        return WM_OK;
-    if (strcmp(name, "time_ns") == 0)
-        cell->use = CELL_TIME;
-    else if (use)
-        *cell = (struct cell) { use->is_clock ? CELL_CLOCK : CELL_VALUE, use->index };
-    else
-        return WM_OK;
-
+    struct column column = { .use = IGNORED };
     size_t place = use ? (size_t)(use - reader->set.uses) : reader->set.use_count;
-    if (seen[place])
-        return wm_fail(err, WM_EFORMAT, "%s: line %zu: column '%.64s' stands there twice",
-                       reader->path, reader->lines.number, name);
-    seen[place] = true;
+
+    if (wm_csv_regions_use_column(&reader->regions, name, reader->column_count))
+        column.use = strcmp(name, WM_CSV_REGION_KIND) == 0 ? REGION_KIND : IGNORED;
+    else if (strcmp(name, "time_ns") == 0)
+        column.use = TIME;
+    else if (use)
+        column = (struct column) { use->is_clock ? CLOCK : VALUE, use->index };
+    if (column.use > REGION_KIND && seen[place])
+        return wm_cells_wrong(&reader->cells, err, "column '%.64s' stands there twice",
+                              name);
+    seen[place] |= column.use > REGION_KIND;
+    if (wm_array_reserve(&reader->columns, reader->column_count, &reader->column_room,
+                         sizeof(column)) < 0)
+        return out_of_memory(reader, err);
+    reader->columns[reader->column_count++] = column;
     return WM_OK;
 }
 
-static int use_columns(struct csv_reader *reader, char *line, bool *seen,
-                       struct wm_error *err)
+static int use_columns(struct csv_reader *reader, bool *seen, struct wm_error *err)
 {
-    char *cursor = line;
+    const struct wm_channel_set *set = &reader->set;
+    struct wm_cell name;
 
-    while (cursor) {
-        const char *name = next_cell(&cursor);
-        if (!name)
-            return wrong(reader, "quotes in the wrong place", err);
-        int status = use_column(reader, name, seen, err);
+    while (wm_cells_take(&reader->cells, &name)) {
+        int status = use_column(reader, name.text, seen, err);
         if (status < 0)
             return status;
     }
-    for (size_t i = 0; i <= reader->set.use_count; i++) {
+    for (size_t i = 0; i <= set->use_count; i++) {
         if (!seen[i])
-            return wm_fail(err, WM_EFORMAT, "%s: line %zu: column '%.64s' is missing",
-                           reader->path, reader->lines.number,
-                           i < reader->set.use_count ? reader->set.uses[i].name
-                                                     : "time_ns");
+            return wm_cells_wrong(&reader->cells, err, "column '%.64s' is missing",
+                                  i < set->use_count ? set->uses[i].name : "time_ns");
     }
     return WM_OK;
 }
 
-static int read_header(struct csv_reader *reader, char *line, struct wm_error *err)
+static int read_header(struct csv_reader *reader, struct wm_error *err)
 {
     bool *seen = calloc(reader->set.use_count + 1, sizeof(*seen));
+    int status = seen ? use_columns(reader, seen, err) : out_of_memory(reader, err);
 
-    reader->cells = calloc(count_cells(line), sizeof(*reader->cells));
-    int status = seen && reader->cells ? use_columns(reader, line, seen, err)
-                                       : out_of_memory(reader, err);
     free(seen);
     return status;
 }
 
-/* 1, or 0 where the file ends before that. */
+/* 1 and a row, or 0 past the last whole one. */
+static int next_row(struct csv_reader *reader, struct wm_error *err)
+{
+    int status = wm_cells_next(&reader->cells, err);
+
+    if (status <= 0 || reader->cells.ending == WM_CELLS_ENDED)
+        return status;
+    status = wm_cells_remark(&reader->cells, false, &reader->head.remarks);
+    return status < 0 ? out_of_memory(reader, err) : 0;
+}
+
 static int read_front(struct csv_reader *reader, struct wm_error *err)
 {
-    char *line = NULL;
-    size_t length = 0;
-
     for (int row = 0; row < 2; row++) {
-        int status = wm_lines_next(&reader->lines, &line, &length, err);
+        int status = next_row(reader, err);
         if (status < 0)
             return status;
         if (status == 0)
-            return wm_fail(err, WM_EFORMAT, "%s: cut off in its second line", reader->path);
+            return wm_fail(err, WM_EFORMAT, "%s: cut off in its second line",
+                           reader->cells.path);
     }
-    int status = read_static(reader, line, err);
-    if (status < 0)
-        return status;
-
-    status = wm_lines_next(&reader->lines, &line, &length, err);
-    return status <= 0 ? status : read_header(reader, line, err);
+    int status = read_static(reader, err);
+    if (status == WM_OK)
+        status = next_row(reader, err);
+    return status <= 0 ? status : read_header(reader, err);
 }
 
 static int csv_open(void *state, const char *path, size_t run, struct wm_error *err)
@@ -257,13 +228,11 @@ static int csv_open(void *state, const char *path, size_t run, struct wm_error *
     struct csv_reader *reader = state;
     size_t index = 0;
 
-    reader->path = wm_text_path(path);
     reader->last_ns = -1;
     wm_csv_regions_init(&reader->regions, path);
     int status = wm_reader_choose_run(path, run, 1, &index, err);
-    if (status < 0)
-        return status;
-    status = wm_lines_open(&reader->lines, path, WM_CSV_LINE_MAX, err);
+    if (status == WM_OK)
+        status = wm_cells_open(&reader->cells, path, err);
     if (status == WM_OK)
         status = read_front(reader, err);
     if (status < 0)
@@ -288,88 +257,72 @@ static bool parse_time(const char *text, size_t length, int64_t *ret_ns)
     return true;
 }
 
-static int read_cell(struct csv_reader *reader, size_t column, const char *text,
-                     size_t length, int64_t *ret_when_ns, struct wm_error *err)
+static bool read_cell(struct csv_reader *reader, const struct column *column,
+                      const struct wm_cell *cell, int64_t *ret_when_ns)
 {
-    const struct cell *cell = &reader->cells[column];
-    bool good = true;
+    struct wm_reading *reading;
 
-    switch (cell->use) {
-    case CELL_IGNORED:
-        return WM_OK;
-    case CELL_TIME:
-        good = parse_time(text, length, ret_when_ns);
-        break;
-    case CELL_CLOCK:
-        reader->clocks[cell->index] = -1;
-        good = length == 0 || parse_time(text, length, &reader->clocks[cell->index]);
-        break;
-    case CELL_VALUE: {
-        struct wm_reading *reading = &reader->readings[cell->index];
+    switch (column->use) {
+    case TIME:
+        return parse_time(cell->text, cell->length, ret_when_ns);
+    case CLOCK:
+        reader->clocks[column->index] = -1;
+        return cell->length == 0 ||
+               parse_time(cell->text, cell->length, &reader->clocks[column->index]);
+    case VALUE:
+        reading = &reader->readings[column->index];
         *reading = (struct wm_reading) { 0 };
-        if (length > 0) {
-            reading->state = WM_READING_OK;
-            good = wm_number_parse(text, length, &reading->value);
-        }
+        if (cell->length == 0)
+            return true;
+        reading->state = WM_READING_OK;
+        return wm_number_parse(cell->text, cell->length, &reading->value);
+    case IGNORED:
+    case REGION_KIND:
         break;
     }
-    }
-    if (good)
-        return WM_OK;
-    return wm_fail(err, WM_EFORMAT, "%s: line %zu, cell %zu: '%.*s' is not %s",
-                   reader->path, reader->lines.number, column + 1,
-                   length < 32 ? (int)length : 32, text,
-                   cell->use == CELL_VALUE ? "a number" : "a time");
+    return true;
 }
 
-static int read_row(struct csv_reader *reader, const char *line, size_t length,
-                    int64_t *ret_when_ns, struct wm_error *err)
+/* 1, or 0 where the row is about regions. */
+static int read_row(struct csv_reader *reader, int64_t *ret_when_ns, struct wm_error *err)
 {
-    const char *cell = line, *end = line + length;
-    size_t column = 0;
+    const struct column *bad = NULL;
+    struct wm_cell cell, bad_cell = { 0 };
+    size_t count = 0;
 
-    for (;; column++) {
-        const char *comma = memchr(cell, ',', (size_t)(end - cell));
-        const char *cell_end = comma ? comma : end;
-        if (column == reader->cell_count)
-            return wrong(reader, "more cells than columns", err);
-        int status =
-            read_cell(reader, column, cell, (size_t)(cell_end - cell), ret_when_ns, err);
-        if (status < 0)
-            return status;
-        if (!comma)
-            break;
-        cell = comma + 1;
+    for (; wm_cells_take(&reader->cells, &cell); count++) {
+        const struct column *column = &reader->columns[count];
+        if (count == reader->column_count)
+            return wm_cells_wrong(&reader->cells, err, "more cells than columns");
+        if (column->use == REGION_KIND && cell.length > 0)
+            return 0;
+        if (bad || read_cell(reader, column, &cell, ret_when_ns))
+            continue;
+        bad = column;
+        bad_cell = cell;
     }
-    if (column + 1 != reader->cell_count)
-        return wrong(reader, "fewer cells than columns", err);
-    return WM_OK;
+    if (bad)
+        return wm_cells_wrong(&reader->cells, err, "cell %zu: '%.32s' is not %s",
+                              (size_t)(bad - reader->columns) + 1, bad_cell.text,
+                              bad->use == VALUE ? "a number" : "a time");
+    return count == reader->column_count
+               ? 1
+               : wm_cells_wrong(&reader->cells, err, "fewer cells than columns");
 }
 
 /* 1, or 0 past the last row of a tick. */
-static int next_tick_row(struct csv_reader *reader, char **ret_line, size_t *ret_length,
+static int next_tick_row(struct csv_reader *reader, int64_t *ret_when_ns,
                          struct wm_error *err)
 {
-    int status;
+    int status = 0;
 
-    while ((status = wm_lines_next(&reader->lines, ret_line, ret_length, err)) > 0) {
-        if (!wm_csv_regions_is_row(&reader->regions, *ret_line, *ret_length))
-            break;
+    while (status == 0 && reader->column_count > 0) {
+        status = next_row(reader, err);
+        if (status <= 0)
+            return status;
+        status = read_row(reader, ret_when_ns, err);
     }
     return status;
-}
-
-/* Past the last whole line: 0. */
-static int note_tail(struct csv_reader *reader, struct wm_error *err)
-{
-    char *rest;
-
-    if (reader->head.remarks.count == 0 && wm_lines_rest(&reader->lines, &rest) > 0 &&
-        wm_remarks_add(&reader->head.remarks,
-                       "%s:%zu: the last line was cut off, and is left out", reader->path,
-                       reader->lines.number) < 0)
-        return out_of_memory(reader, err);
-    return 0;
 }
 
 static int csv_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
@@ -377,17 +330,12 @@ static int csv_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
     struct csv_reader *reader = state;
     const struct wm_columns *columns = &reader->set.columns;
     int64_t when_ns = 0;
-    char *line = NULL;
-    size_t length = 0;
 
-    int status = reader->cell_count > 0 ? next_tick_row(reader, &line, &length, err) : 0;
+    int status = next_tick_row(reader, &when_ns, err);
     if (status <= 0)
-        return status < 0 ? status : note_tail(reader, err);
-    status = read_row(reader, line, length, &when_ns, err);
-    if (status < 0)
         return status;
     if (when_ns <= reader->last_ns)
-        return wrong(reader, "not later than the line before", err);
+        return wm_cells_wrong(&reader->cells, err, "not later than the line before");
     reader->last_ns = when_ns;
 
     for (size_t i = 0; i < reader->set.count; i++) {
@@ -423,9 +371,9 @@ static void csv_close(void *state)
 {
     struct csv_reader *reader = state;
 
-    wm_lines_close(&reader->lines);
+    wm_cells_close(&reader->cells);
     wm_csv_regions_release(&reader->regions);
-    free(reader->cells);
+    free(reader->columns);
     free(reader->clocks);
     free(reader->readings);
     wm_channel_set_release(&reader->set);

@@ -35,63 +35,40 @@ bool wm_csv_regions_use_column(struct wm_csv_regions *regions, const char *name,
     return true;
 }
 
-/* Empty where the row has no such cell. */
-static const char *find_cell(const char *line, size_t length, size_t column,
-                             size_t *ret_length)
-{
-    const char *cell = line, *end = line + length;
-
-    for (; column > 0; column--) {
-        const char *comma = memchr(cell, ',', (size_t)(end - cell));
-        if (!comma) {
-            *ret_length = 0;
-            return end;
-        }
-        cell = comma + 1;
-    }
-    const char *comma = memchr(cell, ',', (size_t)(end - cell));
-    *ret_length = (size_t)((comma ? comma : end) - cell);
-    return cell;
-}
-
-bool wm_csv_regions_is_row(const struct wm_csv_regions *regions, const char *line,
-                           size_t length)
-{
-    size_t cell_length = 0;
-
-    if (regions->columns[0] != SIZE_MAX)
-        find_cell(line, length, regions->columns[0], &cell_length);
-    return cell_length > 0;
-}
-
 /* A whole number, which another program may have written as 5.0; -1 for an empty cell. */
-static bool parse_number(const char *text, size_t length, int64_t *ret_number)
+static bool parse_number(const struct wm_cell *cell, int64_t *ret_number)
 {
-    const char *end = text;
+    const char *end = cell->text;
 
-    if (length == 0) {
-        *ret_number = -1;
+    *ret_number = -1;
+    if (cell->length == 0)
         return true;
-    }
-    if (!wm_text_i64(text, &end, ret_number))
+    if (!wm_text_i64(cell->text, &end, ret_number))
         return false;
     if (end[0] == '.' && end[1] == '0')
         end += 2;
-    return end == text + length;
+    return end == cell->text + cell->length;
 }
 
-static int read_cells(const struct wm_csv_regions *regions, const char *line, size_t length,
-                      int64_t numbers[WM_CSV_REGION_CELLS], struct wm_error *err)
+/* 1, or 0 where the row is one of a tick. */
+static int read_numbers(struct wm_csv_regions *regions,
+                        int64_t numbers[WM_CSV_REGION_CELLS], struct wm_error *err)
 {
-    for (size_t i = 0; i < WM_CSV_REGION_CELLS; i++) {
-        size_t column = regions->columns[i], cell_length = 0;
-        const char *cell =
-            column == SIZE_MAX ? "" : find_cell(line, length, column, &cell_length);
-        if (!parse_number(cell, cell_length, &numbers[i]))
-            return wm_fail(err, WM_EFORMAT, "cell %zu: '%.*s' is not a number", column + 1,
-                           cell_length < 32 ? (int)cell_length : 32, cell);
+    struct wm_cell cell;
+
+    for (size_t i = 0; i < WM_CSV_REGION_CELLS; i++)
+        numbers[i] = -1;
+    for (size_t place = 0; wm_cells_take(&regions->cells, &cell); place++) {
+        size_t i = 0;
+        while (i < WM_CSV_REGION_CELLS && regions->columns[i] != place)
+            i++;
+        if (i == 0 && cell.length == 0)
+            return 0;
+        if (i < WM_CSV_REGION_CELLS && !parse_number(&cell, &numbers[i]))
+            return wm_fail(err, WM_EFORMAT, "cell %zu: '%.32s' is not a number", place + 1,
+                           cell.text);
     }
-    return WM_OK;
+    return 1;
 }
 
 static int end_name(struct wm_csv_regions *regions, struct wm_error *err)
@@ -137,15 +114,14 @@ static int add_to_name(struct wm_csv_regions *regions, const int64_t *numbers,
 }
 
 /* Rows of other kinds are those of a later version. */
-static int read_row(struct wm_csv_regions *regions, const char *line, size_t length,
-                    struct wm_error *err)
+static int read_row(struct wm_csv_regions *regions, struct wm_error *err)
 {
     struct wm_regions_part *part = &regions->part;
     int64_t cells[WM_CSV_REGION_CELLS];
     const int64_t *numbers = cells + 1;
 
-    int status = read_cells(regions, line, length, cells, err);
-    if (status < 0)
+    int status = read_numbers(regions, cells, err);
+    if (status <= 0)
         return status;
     if ((cells[0] == WM_CSV_NAME) != (regions->name != NULL))
         return wm_fail(err, WM_EFORMAT, "%s",
@@ -182,14 +158,12 @@ static int read_row(struct wm_csv_regions *regions, const char *line, size_t len
 }
 
 /* After the header: 1, or 0 where the file ends in it. */
-static int open_lines(struct wm_csv_regions *regions, struct wm_error *err)
+static int open_cells(struct wm_csv_regions *regions, struct wm_error *err)
 {
-    char *line = NULL;
-    size_t length = 0;
-    int status = wm_lines_open(&regions->lines, regions->file, WM_CSV_LINE_MAX, err);
+    int status = wm_cells_open(&regions->cells, regions->file, err);
 
     for (int row = 0; row < 3 && status >= 0; row++) {
-        status = wm_lines_next(&regions->lines, &line, &length, err);
+        status = wm_cells_next(&regions->cells, err);
         if (status == 0)
             return 0;
     }
@@ -201,25 +175,21 @@ int wm_csv_regions_next(struct wm_csv_regions *regions, struct wm_region_batch *
 {
     struct wm_regions_part *part = &regions->part;
     struct wm_error why;
-    char *line = NULL;
-    size_t length = 0;
     int status = 1;
 
     if (regions->columns[0] == SIZE_MAX)
         return 0;
     wm_regions_part_next(part);
-    if (!regions->lines.is_open)
-        status = open_lines(regions, err);
+    if (!regions->cells.file.is_open)
+        status = open_cells(regions, err);
     while (status > 0 && part->call_count < CALLS_AT_ONCE) {
-        status = wm_lines_next(&regions->lines, &line, &length, err);
-        if (status <= 0)
+        status = wm_cells_next(&regions->cells, err);
+        if (status <= 0 || regions->cells.ending != WM_CELLS_ENDED)
             break;
-        if (!wm_csv_regions_is_row(regions, line, length))
-            continue;
-        int read = read_row(regions, line, length, &why);
+        int read = read_row(regions, &why);
         if (read < 0)
-            return wm_fail(err, read, "%s: line %zu: %.150s", wm_text_path(regions->file),
-                           regions->lines.number, why.text);
+            return wm_fail(err, read, "%s:%zu: %.150s", regions->cells.path,
+                           regions->cells.line, why.text);
     }
     if (status < 0)
         return status;
@@ -346,7 +316,7 @@ int wm_csv_regions_next_call(struct wm_csv_regions *regions,
 
 void wm_csv_regions_release(struct wm_csv_regions *regions)
 {
-    wm_lines_close(&regions->lines);
+    wm_cells_close(&regions->cells);
     if (regions->sorter) {
         sqlite3_finalize(regions->calls);
         sqlite3_close(regions->sorter);

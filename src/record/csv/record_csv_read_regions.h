@@ -7,14 +7,14 @@
 #define WM_RECORD_CSV_READ_REGIONS_H
 
 #include "base/base_sqlite.h"
-#include "base/text/base_lines.h"
+#include "base/text/base_cells.h"
 #include "record/csv/record_csv.h"
 #include "record/record_regions.h"
 
 struct wm_csv_regions {
     const char *file;
     size_t columns[WM_CSV_REGION_CELLS]; /* SIZE_MAX: it is not there */
-    struct wm_lines lines;               /* open from the first batch on */
+    struct wm_cells cells;               /* open from the first batch on */
     struct wm_regions_part part;
     struct wm_regions_row named; /* the path whose name is being read */
     char *name;                  /* NULL: none is */
@@ -30,10 +30,6 @@ void wm_csv_regions_init(struct wm_csv_regions *regions, const char *file);
 /* Takes note of a column if it is one of those of regions; else false. */
 bool wm_csv_regions_use_column(struct wm_csv_regions *regions, const char *name,
                                size_t column);
-
-/* Whether the row is about regions and no tick. */
-bool wm_csv_regions_is_row(const struct wm_csv_regions *regions, const char *line,
-                           size_t length);
 
 /* As regions() of a reader: 1 and a batch, or 0 past the last. */
 int wm_csv_regions_next(struct wm_csv_regions *regions, struct wm_region_batch *ret_batch,
