@@ -47,6 +47,7 @@ static inline void fuzz_tracking(const char *path)
     struct wm_recording *recording = NULL;
     struct wm_timepoints *timepoints = NULL;
     struct wm_timepoint timepoint;
+    struct wm_tick tick;
     struct wm_error err = { 0 };
     int64_t last_ns = INT64_MIN;
     int begun_anew = 0;
@@ -61,14 +62,15 @@ static inline void fuzz_tracking(const char *path)
     }
     const struct wm_static_data *data = wm_timepoints_static(timepoints);
     require(data->ram_unit[0] && data->gpu_ram_unit[0] && data->time_unit[0]);
-    require(!isinf(data->ram_capacity) && !isinf(data->gpu_ram_capacity));
     require(data->system_cores >= -1 && data->expected_cores >= -1);
-    while ((status = wm_timepoints_next(timepoints, &timepoint, &err)) > 0) {
+    while ((status = wm_recording_next(recording, &tick, &err)) > 0) {
         if (status == 2) {
             require(begun_anew++ == 0);
             last_ns = INT64_MIN;
             continue;
         }
+        if (!wm_timepoints_take(timepoints, &tick, &timepoint))
+            continue;
         require(timepoint.when_ns >= last_ns);
         last_ns = timepoint.when_ns;
         for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
@@ -76,6 +78,7 @@ static inline void fuzz_tracking(const char *path)
     }
     if (status < 0)
         require_failure(status, &err);
+    require(!isinf(data->ram_capacity) && !isinf(data->gpu_ram_capacity));
     wm_timepoints_close(timepoints);
     wm_recording_close(recording);
 }

@@ -12,9 +12,6 @@
 #include "analyze/energy/analyze_devices.h"
 #include "analyze/energy/analyze_totals.h"
 
-/* A region may be open since a little before the first tick. */
-#define EARLY_NS INT64_C(100000000)
-
 static const enum wm_measurement cpu_measurements[WM_CPU_PART_COUNT] = {
     [WM_CPU_PART_SYSTEM] = WM_CPU_SYSTEM_SUM,
     [WM_CPU_PART_MAIN] = WM_CPU_MAIN_SUM,
@@ -96,25 +93,16 @@ static void add_cpu(struct wm_analysis *analysis, const struct wm_tick *tick,
                           seconds, shortest_s);
 }
 
-/* Without a GPU gpu_tracker has 0 for what was not measured, and we have nothing. */
-static void forget_gpus(struct wm_timepoint *point)
-{
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        if (wm_measurement_is_gpu((enum wm_measurement)i))
-            point->values[i] = NAN;
-    }
-}
-
 static void add_totals(struct wm_analysis *analysis, const struct wm_tick *tick,
-                       struct wm_timepoint *point)
+                       const struct wm_timepoint *point)
 {
     struct wm_region_totals totals;
 
     wm_totals_tick(analysis, tick, &totals);
     if (!analysis->regions)
         return;
-    if (point && !wm_timepoint_has_gpus(analysis->timepoints))
-        forget_gpus(point);
+    if (analysis->ticks == 0)
+        wm_regions_begin(analysis->regions, tick->when_ns);
     wm_regions_tick(analysis->regions, &totals, point);
 }
 
@@ -180,43 +168,15 @@ void wm_analysis_gap(struct wm_analysis *analysis, const struct wm_gap *gap)
         add_silence(&stats->silence, gap);
 }
 
-int wm_analysis_regions_start(struct wm_analysis *analysis, struct wm_error *err)
+int wm_analysis_regions_start(struct wm_analysis *analysis, struct wm_regions **ret_regions,
+                              struct wm_error *err)
 {
     assert(analysis->ticks == 0 && !analysis->regions);
 
-    return wm_regions_new(analysis->run->interval_ns, &analysis->regions, err);
-}
-
-int wm_analysis_edge(struct wm_analysis *analysis, const struct wm_region_edge *edge,
-                     uint32_t process, const struct wm_region_paths *paths,
-                     struct wm_error *err)
-{
-    struct wm_region_edge held = *edge;
-
-    if (analysis->ticks > 0 && held.start_ns < analysis->first_ns)
-        held.start_ns = analysis->first_ns;
-    if (held.when_ns < held.start_ns)
-        held.when_ns = held.start_ns;
-    if (wm_regions_edge(analysis->regions, &held, process, paths) < 0)
-        return wm_fail(err, WM_ENOMEM, "regions: out of memory");
-    if (held.kind == WM_REGION_OPENS)
-        analysis->early_regions += held.start_ns - edge->start_ns > EARLY_NS;
-    return WM_OK;
-}
-
-void wm_analysis_regions_end(struct wm_analysis *analysis, int64_t end_ns)
-{
-    wm_regions_end(analysis->regions, end_ns);
-}
-
-bool wm_analysis_regions_are_behind(const struct wm_analysis *analysis)
-{
-    return wm_regions_is_behind(analysis->regions);
-}
-
-void wm_analysis_regions_complete(struct wm_analysis *analysis, int64_t when_ns)
-{
-    wm_regions_complete(analysis->regions, when_ns);
+    int status = wm_regions_new(analysis->run->interval_ns, WM_REGIONS_MOST,
+                                &analysis->regions, err);
+    *ret_regions = analysis->regions;
+    return status;
 }
 
 int wm_analysis_report(const struct wm_analysis *analysis, const struct wm_result *result,

@@ -28,23 +28,10 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick);
 void wm_analysis_gap(struct wm_analysis *analysis, const struct wm_gap *gap);
 
 /* Regions are taken in from here on, of a run that has not had a tick; without it there
- * are none. */
-int wm_analysis_regions_start(struct wm_analysis *analysis, struct wm_error *err);
-
-/* The next edge of a call, in the order of time, by the rules of wm_regions_edge(): a
- * tick comes before the edges that are later, however late these are known. */
-int wm_analysis_edge(struct wm_analysis *analysis, const struct wm_region_edge *edge,
-                     uint32_t process, const struct wm_region_paths *paths,
-                     struct wm_error *err);
-
-/* All edges up to that time have been handed in; INT64_MAX at the end. */
-void wm_analysis_regions_complete(struct wm_analysis *analysis, int64_t when_ns);
-
-/* Whether edges should come before more ticks; see wm_regions_is_behind(). */
-bool wm_analysis_regions_are_behind(const struct wm_analysis *analysis);
-
-/* The run ended then; see wm_regions_end(). */
-void wm_analysis_regions_end(struct wm_analysis *analysis, int64_t end_ns);
+ * are none. They are the analysis's, which gives them its ticks: the caller gives them the
+ * edges. */
+int wm_analysis_regions_start(struct wm_analysis *analysis, struct wm_regions **ret_regions,
+                              struct wm_error *err);
 
 /* `result` is NULL when the writer of a recording was killed. The report owns
  * copies of all it needs. */

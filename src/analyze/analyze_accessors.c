@@ -253,16 +253,9 @@ const char *wm_report_source(const struct wm_report *report, size_t index,
     return source->name ? source->name : "";
 }
 
-static void put_times(const struct wm_block *block, struct wm_report_region *region)
+static double known_or_0(double value)
 {
-    region->total_s = wm_block_stats_sum(&block->time);
-    if (block->time.count > 0) {
-        region->min_s = block->time.min;
-        region->max_s = block->time.max;
-        region->mean_s = wm_block_stats_mean(&block->time);
-    }
-    if (block->time.count > 1)
-        region->std_s = wm_block_stats_std(&block->time);
+    return isnan(value) ? 0 : value;
 }
 
 /* NULL where there is no such region or path. */
@@ -291,12 +284,16 @@ int wm_report_region(const struct wm_report *report, enum wm_report_kind kind, s
         .children = usage->children,
         .by_itself = usage->is_free,
         .is_short = usage->is_short,
-        .calls = usage->block.calls,
-        .unfinished = usage->block.unfinished,
-        .timepoints = usage->block.timepoints,
-        .calls_with_timepoints = usage->block.nonempty_calls,
+        .calls = usage->calls,
+        .unfinished = usage->unfinished,
+        .timepoints = usage->timepoints,
+        .calls_with_timepoints = usage->nonempty_calls,
+        .total_s = usage->time.total,
+        .min_s = known_or_0(usage->time.min),
+        .max_s = known_or_0(usage->time.max),
+        .mean_s = known_or_0(usage->time.mean),
+        .std_s = known_or_0(usage->time.std),
     };
-    put_times(&usage->block, ret_region);
     return WM_OK;
 }
 
@@ -306,10 +303,10 @@ int wm_report_bucket(const struct wm_report *report, enum wm_report_kind kind,
     const struct wm_region_usage *usage = find_region(report, kind, region);
 
     for (int i = 0; usage && i < WM_BLOCK_BUCKETS; i++) {
-        if (usage->block.histogram[i] == 0 || index-- > 0)
+        if (usage->histogram[i] == 0 || index-- > 0)
             continue;
         ret_bucket->up_to_s = i + 1 < WM_BLOCK_BUCKETS ? ldexp(1e-6, i) : INFINITY;
-        ret_bucket->calls = usage->block.histogram[i];
+        ret_bucket->calls = usage->histogram[i];
         return WM_OK;
     }
     return WM_ENOENT;
@@ -321,7 +318,7 @@ int wm_report_usage(const struct wm_report *report, enum wm_report_kind kind, si
     const struct wm_region_usage *usage = find_region(report, kind, region);
 
     for (int i = 0; usage && i < WM_MEASUREMENT_COUNT; i++) {
-        const struct wm_block_stats *stats = &usage->block.usage[i];
+        const struct wm_block_figures *stats = &usage->usage[i];
         if (stats->count == 0 || index-- > 0)
             continue;
         *ret_usage = (struct wm_report_usage) {
@@ -329,8 +326,8 @@ int wm_report_usage(const struct wm_report *report, enum wm_report_kind kind, si
             .count = stats->count,
             .min = stats->min,
             .max = stats->max,
-            .mean = wm_block_stats_mean(stats),
-            .std = stats->count > 1 ? wm_block_stats_std(stats) : 0,
+            .mean = stats->mean,
+            .std = known_or_0(stats->std),
         };
         return WM_OK;
     }

@@ -130,9 +130,9 @@ static struct wm_value dropped_events(const void *of)
                             : missing(no_result);
 }
 
-static struct wm_value region_seconds(const void *of)
+static struct wm_value region_time(const void *of)
 {
-    return number(((const struct wm_region_spending *)of)->seconds);
+    return ((const struct wm_region_spending *)of)->time;
 }
 
 #define RUN(member) .value = offsetof(struct wm_report, member)
@@ -224,7 +224,7 @@ static const struct wm_figure_row rows[] = {
 
     { .key = "time", .unit = WM_UNIT_TIME, .label = "Time",
       .run = { "compute_time.time", RUN(compute_time) },
-      .region = { "time", .compute = region_seconds },
+      .region = { "time", .compute = region_time },
       .inclusive_heading = "incl. time", .exclusive_heading = "excl. time",
       .is_compared = true },
     { .key = "cpu_time", .unit = WM_UNIT_SECONDS, .label = "CPU time",

@@ -20,4 +20,9 @@ void wm_build_energy(struct wm_report_builder *builder);
 /* What regions cost. */
 void wm_build_regions(struct wm_report_builder *builder);
 
+/* The names of the regions, but for what they cost; the caller's. WM_ENOMEM is the only
+ * failure. */
+int wm_regions_usages(struct wm_regions *regions, struct wm_region_usage **ret_usages,
+                      size_t *ret_count);
+
 #endif

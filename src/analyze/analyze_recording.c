@@ -1,21 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_recording.c - the report of a recording: its ticks, and its calls of regions as
- * the edges that they were. */
+/*
+ * analyze_recording.c - reads a recording once: its ticks, or gpu_tracker's timepoints, and
+ * the calls as the edges that they were. It becomes a report, an analysis of its blocks, or
+ * both.
+ */
 #include "analyze/analyze.h"
 
+#include <assert.h>
+#include <stdlib.h>
+
 #include "analyze/analyze_state.h"
+#include "analyze/region/analyze_block_analysis.h"
 #include "analyze/region/analyze_edges.h"
+#include "base/text/base_utf8.h"
 #include "record/record_read.h"
 
+/* The times at which something was seen. */
+struct span {
+    int64_t count, first_ns, last_ns;
+};
+
 struct replay {
-    struct wm_analysis *analysis;
+    struct wm_recording *recording;
+    const struct wm_analysis_input *input; /* NULL: a report alone */
+    struct wm_analysis *analysis;          /* NULL: no report is wanted */
+    struct wm_timepoints *timepoints;      /* NULL: no analysis of blocks is */
+
     struct wm_calls *calls; /* NULL: there are none */
+    bool is_of_files;       /* they are those of sub-tracking files */
     struct wm_edges *edges;
-    struct wm_region_paths paths;
     struct wm_region_edge next;
     uint32_t process;
-    bool has_next, has_end;
-    int64_t last_ns;
+    bool has_next;
+    struct span seen_calls; /* of those that ended */
+
+    struct wm_regions *regions; /* NULL: nobody asks for calls */
+    bool owns_regions;          /* they are not the analysis's */
+    struct span seen_ticks;     /* by the clock of the calls */
 };
 
 static const struct wm_region_path *find_path(const void *context, uint32_t path)
@@ -23,119 +44,296 @@ static const struct wm_region_path *find_path(const void *context, uint32_t path
     return wm_calls_path(context, path);
 }
 
-static int read_next(struct replay *replay, struct wm_error *err)
+static void note_time(struct span *span, int64_t first_ns, int64_t last_ns)
 {
-    struct wm_call_edge edge;
-
-    int status = wm_edges_next(replay->edges, &edge, err);
-    replay->has_next = status > 0;
-    if (status <= 0)
-        return status;
-    const struct wm_call *call = &edge.call;
-    int64_t start_ns = call->monotonic_start_ns, stop_ns = call->monotonic_stop_ns;
-    replay->process = call->process;
-    replay->next = (struct wm_region_edge) {
-        .when_ns = edge.kind == WM_REGION_OPENS || stop_ns < start_ns ? start_ns : stop_ns,
-        .start_ns = start_ns,
-        .path = call->path,
-        .thread = call->thread,
-        .kind = edge.kind,
-    };
-    if (replay->next.when_ns < replay->last_ns)
-        replay->next.when_ns = replay->last_ns;
-    replay->last_ns = replay->next.when_ns;
-    return WM_OK;
+    if (span->count++ == 0 || first_ns < span->first_ns)
+        span->first_ns = first_ns;
+    span->last_ns = last_ns;
 }
 
-/* A recording without regions has no calls, and no replay of them. */
-static int open_replay(struct replay *replay, struct wm_recording *recording,
-                       struct wm_error *err)
+/* A recording of ours has the calls in it; a tracking file of gpu_tracker's has none. */
+static int open_calls(struct replay *replay, struct wm_error *err)
 {
-    const struct wm_result *result = wm_recording_result(recording);
+    const struct wm_analysis_input *input = replay->input;
+    int status = WM_ENODEV;
 
-    int status = wm_calls_of_recording(recording, &replay->calls, err);
-    if (status < 0)
-        return status == WM_ENODEV ? WM_OK : status;
-    replay->paths = (struct wm_region_paths) { find_path, replay->calls };
-    replay->has_end = result != NULL;
-    status = wm_edges_new(replay->calls, &replay->edges, err);
+    replay->is_of_files = input && input->sub_tracking_count > 0;
+    if (replay->is_of_files)
+        status = wm_calls_open_files(input->sub_tracking, input->sub_tracking_count,
+                                     &replay->calls, err);
+    else if (!wm_recording_static_data(replay->recording))
+        status = wm_calls_of_recording(replay->recording, &replay->calls, err);
     if (status == WM_OK)
-        status = wm_analysis_regions_start(replay->analysis, err);
-    if (status == WM_OK && result)
-        wm_analysis_regions_end(replay->analysis, result->end_ns);
-    return status == WM_OK ? read_next(replay, err) : status;
+        return wm_edges_new(replay->calls, replay->is_of_files, &replay->edges, err);
+    return !replay->is_of_files && status == WM_ENODEV ? WM_OK : status;
+}
+
+/* The ends of the run bound the calls of its recording, and not those of files. */
+static int open_regions(struct replay *replay, struct wm_error *err)
+{
+    const struct wm_result *result = wm_recording_result(replay->recording);
+    int status;
+
+    if (!replay->calls && !replay->timepoints)
+        return WM_OK;
+    replay->owns_regions = !replay->analysis || replay->is_of_files;
+    if (replay->owns_regions)
+        status = wm_regions_new(0, UINT32_MAX, &replay->regions, err);
+    else
+        status = wm_analysis_regions_start(replay->analysis, &replay->regions, err);
+    if (status == WM_OK && result && !replay->is_of_files)
+        wm_regions_end(replay->regions, result->end_ns);
+    return status;
+}
+
+static int read_next(struct replay *replay, struct wm_error *err)
+{
+    int status = wm_edges_next(replay->edges, &replay->next, &replay->process, err);
+
+    replay->has_next = status > 0;
+    return status < 0 ? status : WM_OK;
 }
 
 /* The edges up to the tick of that time; INT64_MAX after the last one. */
 static int replay_until(struct replay *replay, int64_t when_ns, struct wm_error *err)
 {
+    const struct wm_region_paths paths = { find_path, replay->calls };
     int status = WM_OK;
 
-    if (when_ns == INT64_MAX && !replay->has_end && replay->analysis->ticks > 0)
-        wm_analysis_regions_end(replay->analysis, replay->analysis->last_ns);
     while (status == WM_OK && replay->has_next && replay->next.when_ns <= when_ns) {
-        status = wm_analysis_edge(replay->analysis, &replay->next, replay->process,
-                                  &replay->paths, err);
-        if (status == WM_OK)
-            status = read_next(replay, err);
+        const struct wm_region_edge *edge = &replay->next;
+        if (wm_regions_edge(replay->regions, edge, replay->process, &paths) < 0)
+            return wm_fail(err, WM_ENOMEM, "regions: out of memory");
+        if (edge->kind == WM_REGION_CLOSES)
+            note_time(&replay->seen_calls, edge->start_ns, edge->when_ns);
+        status = read_next(replay, err);
     }
     if (status == WM_OK)
-        wm_analysis_regions_complete(replay->analysis, when_ns);
+        wm_regions_complete(replay->regions, when_ns);
     return status;
 }
 
-static int take_recording(struct replay *replay, struct wm_recording *recording,
-                          struct wm_error *err)
+static int take_tick(struct replay *replay, const struct wm_tick *tick,
+                     struct wm_error *err)
 {
-    struct wm_tick tick;
-    int status;
+    struct wm_timepoint point;
+    bool has_point = false;
+    int64_t when_ns = tick->when_ns;
 
-    while ((status = wm_recording_next(recording, &tick, err)) > 0) {
-        wm_analysis_tick(replay->analysis, &tick);
-        if (replay->calls)
-            status = replay_until(replay, tick.when_ns, err);
-        if (status < 0)
-            return status;
+    if (replay->analysis)
+        wm_analysis_tick(replay->analysis, tick);
+    if (replay->timepoints)
+        has_point = wm_timepoints_take(replay->timepoints, tick, &point);
+    if (!replay->regions)
+        return WM_OK;
+    if (replay->is_of_files)
+        when_ns = wm_timepoints_unix_ns(replay->timepoints, when_ns);
+    else if (replay->seen_ticks.count == 0)
+        wm_regions_begin(replay->regions, when_ns);
+    if (has_point || !replay->is_of_files)
+        note_time(&replay->seen_ticks, when_ns, when_ns);
+    if (has_point && replay->owns_regions) {
+        point.when_ns = when_ns;
+        wm_regions_tick(replay->regions, NULL, &point);
     }
-    return status == WM_OK && replay->calls ? replay_until(replay, INT64_MAX, err) : status;
+    return replay_until(replay, when_ns, err);
 }
 
-static int replay_all(struct wm_analysis *analysis, struct wm_recording *recording,
-                      struct wm_error *err)
+/* Of a recording that has no end the last tick is. */
+static int end_regions(struct replay *replay, struct wm_error *err)
 {
-    struct replay replay = { .analysis = analysis };
+    if (!replay->regions)
+        return WM_OK;
+    if (!wm_recording_result(replay->recording) && !replay->is_of_files &&
+        replay->seen_ticks.count > 0)
+        wm_regions_end(replay->regions, replay->seen_ticks.last_ns);
+    return replay_until(replay, INT64_MAX, err);
+}
 
-    int status = open_replay(&replay, recording, err);
+/* WM_OK, WM_TIMEPOINTS_ANEW, or what failed. */
+static int replay_once(struct replay *replay, struct wm_error *err)
+{
+    struct wm_tick tick;
+
+    int status = open_calls(replay, err);
     if (status == WM_OK)
-        status = take_recording(&replay, recording, err);
-    wm_edges_free(replay.edges);
-    wm_calls_close(replay.calls);
+        status = open_regions(replay, err);
+    if (status == WM_OK && replay->edges)
+        status = read_next(replay, err);
+    while (status == WM_OK &&
+           (status = wm_recording_next(replay->recording, &tick, err)) == 1)
+        status = take_tick(replay, &tick, err);
+    return status == WM_OK ? end_regions(replay, err) : status;
+}
+
+/* All but the recording, and what it is to become. */
+static void forget(struct replay *replay)
+{
+    if (replay->owns_regions)
+        wm_regions_free(replay->regions);
+    wm_edges_free(replay->edges);
+    wm_calls_close(replay->calls);
+    *replay = (struct replay) { .recording = replay->recording,
+                                .input = replay->input,
+                                .analysis = replay->analysis,
+                                .timepoints = replay->timepoints };
+}
+
+static int replay_all(struct replay *replay, struct wm_error *err)
+{
+    int status = replay_once(replay, err);
+
+    if (status == WM_TIMEPOINTS_ANEW) {
+        forget(replay);
+        status = replay_once(replay, err);
+        assert(status != WM_TIMEPOINTS_ANEW);
+    }
+    return status;
+}
+
+static int new_analysis(struct wm_recording *recording, struct wm_analysis **ret_analysis,
+                        struct wm_error *err)
+{
+    const struct wm_gap *gaps;
+    size_t count, gap_count = wm_recording_gaps(recording, &gaps);
+
+    const struct wm_channel *channels = wm_recording_channels(recording, &count);
+    int status =
+        wm_analysis_new(wm_recording_run(recording), channels, count, ret_analysis, err);
+    for (size_t i = 0; i < gap_count && status == WM_OK; i++)
+        wm_analysis_gap(*ret_analysis, &gaps[i]);
     return status;
 }
 
 int wm_report_from_recording(struct wm_recording *recording, struct wm_report **ret_report,
                              struct wm_error *err)
 {
-    struct wm_analysis *analysis;
-    const struct wm_gap *gaps;
-    size_t count;
+    struct replay replay = { .recording = recording };
 
     if (!wm_recording_at_start(recording))
         return wm_fail(err, WM_EINVAL, "the recording does not stand at its start");
+    int status = new_analysis(recording, &replay.analysis, err);
+    if (status == WM_OK)
+        status = replay_all(&replay, err);
+    if (status == WM_OK)
+        status = wm_analysis_report(replay.analysis, wm_recording_result(recording),
+                                    ret_report, err);
+    forget(&replay);
+    wm_analysis_free(replay.analysis);
+    return status;
+}
+
+/* Calls may all have been before the first timepoint, with which an interval ends, or after
+ * the last; but hardly by more than an interval. */
+static bool are_of_another(const struct replay *replay)
+{
+    const struct span *ticks = &replay->seen_ticks, *calls = &replay->seen_calls;
+
+    if (ticks->count < 2 || calls->count == 0)
+        return false;
+    int64_t interval_ns = (ticks->last_ns - ticks->first_ns) / (ticks->count - 1);
+    return calls->last_ns < ticks->first_ns - interval_ns ||
+           calls->first_ns > ticks->last_ns + interval_ns;
+}
+
+static int remark(const struct replay *replay, struct wm_remarks *remarks)
+{
+    const char *text;
+    int status = WM_OK;
+
+    for (size_t i = 0;
+         status == WM_OK && (text = wm_recording_remark(replay->recording, i)) != NULL; i++)
+        status = wm_remarks_add(remarks, "%s", text);
+    for (size_t i = 0; status == WM_OK && replay->calls &&
+                       (text = wm_calls_remark(replay->calls, i)) != NULL;
+         i++)
+        status = wm_remarks_add(remarks, "%s", text);
+    if (status == WM_OK && replay->is_of_files && are_of_another(replay))
+        status = wm_remarks_add(
+            remarks,
+            "%s: no call of a block was open between its first timepoint and its last: the "
+            "calls seem to be those of another session",
+            wm_text_path(replay->input->tracking));
+    return status;
+}
+
+/* What is told of GPUs is as real as the least real of them. */
+static enum wm_origin gpu_origin_of(const struct wm_recording *recording)
+{
+    enum wm_origin origin = WM_MEASURED;
+    size_t count;
 
     const struct wm_channel *channels = wm_recording_channels(recording, &count);
-    int status =
-        wm_analysis_new(wm_recording_run(recording), channels, count, &analysis, err);
+    for (size_t i = 0; i < count; i++) {
+        if (channels[i].device_kind == WM_DEVICE_GPU && channels[i].origin > origin)
+            origin = channels[i].origin;
+    }
+    return origin;
+}
+
+/* The regions of the recording are the blocks, and the report knows what they cost. */
+static int take_report(const struct replay *replay, struct wm_block_analysis *blocks,
+                       struct wm_error *err)
+{
+    int status = wm_analysis_report(
+        replay->analysis, wm_recording_result(replay->recording), &blocks->report, err);
+
+    if (status < 0 || replay->owns_regions)
+        return status;
+    struct wm_region_report *regions = &blocks->report->regions;
+    wm_block_analysis_take(blocks, regions->names, regions->name_count);
+    regions->names = NULL;
+    regions->name_count = 0;
+    return WM_OK;
+}
+
+static int make_blocks(const struct replay *replay, struct wm_block_analysis **ret_blocks,
+                       struct wm_error *err)
+{
+    uint64_t stray = replay->calls ? wm_calls_stray(replay->calls) : 0;
+    struct wm_block_analysis *blocks;
+
+    int status = wm_block_analysis_of(
+        replay->regions, wm_timepoints_static(replay->timepoints), stray, ret_blocks, err);
     if (status < 0)
         return status;
+    blocks = *ret_blocks;
+    if (remark(replay, &blocks->remarks) < 0)
+        return wm_fail(err, WM_ENOMEM, "analysis: out of memory");
+    if (blocks->static_data.expected_gpus != 0 &&
+        !wm_recording_static_data(replay->recording))
+        blocks->gpu_origin = gpu_origin_of(replay->recording);
+    return replay->analysis ? take_report(replay, blocks, err) : WM_OK;
+}
 
-    size_t gap_count = wm_recording_gaps(recording, &gaps);
-    for (size_t i = 0; i < gap_count; i++)
-        wm_analysis_gap(analysis, &gaps[i]);
-    status = replay_all(analysis, recording, err);
+int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_report,
+                           struct wm_block_analysis **ret_analysis, struct wm_error *err)
+{
+    struct replay replay = { .input = input };
+    struct wm_block_analysis *blocks = NULL;
+
+    int status = wm_recording_open_any(input->tracking, input->run, &replay.recording, err);
     if (status == WM_OK)
-        status =
-            wm_analysis_report(analysis, wm_recording_result(recording), ret_report, err);
-    wm_analysis_free(analysis);
+        status = wm_timepoints_of_recording(replay.recording, &replay.timepoints, err);
+    if (status == WM_OK && with_report && !wm_recording_static_data(replay.recording))
+        status = new_analysis(replay.recording, &replay.analysis, err);
+    if (status == WM_OK)
+        status = replay_all(&replay, err);
+    if (status == WM_OK)
+        status = make_blocks(&replay, &blocks, err);
+    forget(&replay);
+    wm_analysis_free(replay.analysis);
+    wm_timepoints_close(replay.timepoints);
+    wm_recording_close(replay.recording);
+    if (status < 0)
+        wm_block_analysis_free(blocks);
+    else
+        *ret_analysis = blocks;
     return status;
+}
+
+int wm_block_analysis_new(const struct wm_analysis_input *input,
+                          struct wm_block_analysis **ret_analysis, struct wm_error *err)
+{
+    return wm_block_analysis_read(input, false, ret_analysis, err);
 }

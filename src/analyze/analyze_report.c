@@ -37,7 +37,7 @@ static void free_texts(char **texts, size_t count)
     free(texts);
 }
 
-static void free_usages(struct wm_region_usage *usages, size_t count)
+void wm_region_usages_free(struct wm_region_usage *usages, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         free(usages[i].name);
@@ -61,8 +61,8 @@ void wm_report_free(struct wm_report *report)
     }
     free(report->devices);
     free(report->process_energies);
-    free_usages(report->regions.names, report->regions.name_count);
-    free_usages(report->regions.paths, report->regions.path_count);
+    wm_region_usages_free(report->regions.names, report->regions.name_count);
+    wm_region_usages_free(report->regions.paths, report->regions.path_count);
     free_texts(report->remarks, report->remark_count);
     free_texts(report->texts, report->text_count);
     wm_run_release(&report->run);

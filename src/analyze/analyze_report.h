@@ -114,7 +114,7 @@ struct wm_region_value {
 };
 
 struct wm_region_spending {
-    double seconds;
+    struct wm_value time;            /* s */
     struct wm_region_value cpu_time; /* s, of the tracked processes */
     struct wm_region_value energy;   /* J, of what wm_report.energy is, */
     struct wm_region_value cpu_energy, dram_energy, gpu_energy; /* of its parts, */
@@ -123,18 +123,27 @@ struct wm_region_spending {
 
 #define WM_NO_REGION ((size_t)-1)
 
-/* All calls of one name, or of one place in the tree of calls. */
+/* All calls of one name, or of one place in the tree of calls; for gpu_tracker a block of
+ * code. Files that were read tell of some of it: what they lack is 0, NAN or missing. */
 struct wm_region_usage {
     char *name;
-    struct wm_block block; /* its `name` is NULL */
-    size_t parent;         /* of a place: index of the one around it, or WM_NO_REGION; */
-    size_t children;       /* how many are right inside, */
-    uint32_t depth;        /* and how far in it is */
-    bool is_free;          /* of calls that were started by themselves */
-    bool is_short;         /* for what its energy was told by */
+    uint64_t calls, nonempty_calls; /* that ended; and that had a timepoint inside */
+    uint64_t unfinished, timepoints;
+    struct wm_block_figures time; /* s */
+    uint64_t histogram[WM_BLOCK_BUCKETS];
+    struct wm_block_figures usage[WM_MEASUREMENT_COUNT];
+
+    size_t parent;   /* of a place: index of the one around it, or WM_NO_REGION; */
+    size_t children; /* how many are right inside, */
+    uint32_t depth;  /* and how far in it is */
+    bool is_free;    /* of calls that were started by themselves */
+    bool is_short;   /* for what its energy was told by */
     struct wm_region_spending inclusive; /* of all that went on meanwhile */
     struct wm_region_spending exclusive; /* its share, inner regions not counted */
 };
+
+/* Accepts NULL. */
+void wm_region_usages_free(struct wm_region_usage *usages, size_t count);
 
 struct wm_region_report {
     struct wm_region_usage *names; /* in the order in which they were first seen */

@@ -99,7 +99,6 @@ struct wm_analysis {
     struct wm_block_stats tree_power; /* and their W from one such time to the next */
 
     struct wm_regions *regions;            /* NULL: none are taken in */
-    uint64_t early_regions;                /* edges from well before the first tick */
     bool region_told[WM_REGION_RESOURCES]; /* energies that have been known */
 
     uint64_t ticks;

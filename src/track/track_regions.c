@@ -43,7 +43,7 @@ struct wm_track_regions {
     struct wm_region_inbox *inbox;
     bool is_local; /* the calling process's regions come here */
     struct wm_region_calls *calls;
-    struct wm_analysis *analysis;
+    struct wm_regions *costs;     /* of the analysis */
     struct wm_recorder *recorder; /* NULL: none */
 
     struct wm_region_record *batch; /* with a recorder: room for BATCH_MAX */
@@ -114,7 +114,6 @@ int wm_track_regions_set_takers(struct wm_track_regions *regions,
                                 struct wm_analysis *analysis, struct wm_recorder *recorder,
                                 struct wm_error *err)
 {
-    regions->analysis = analysis;
     regions->recorder = recorder;
 
     int status = wm_region_inbox_open(regions->inbox, err);
@@ -125,7 +124,7 @@ int wm_track_regions_set_takers(struct wm_track_regions *regions,
         if (!regions->batch)
             return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
     }
-    return wm_analysis_regions_start(analysis, err);
+    return wm_analysis_regions_start(analysis, &regions->costs, err);
 }
 
 /* Whether the recording has to be waited for, with which draining stops. */
@@ -190,7 +189,7 @@ static int take_edge(void *context, const struct wm_region_edge *edge)
     if (is_over && regions->recorder && !find_room(regions))
         return WM_EIO;
     uint32_t process = wm_region_calls_thread(regions->calls, edge->thread)->process;
-    int status = wm_analysis_edge(regions->analysis, edge, process, &paths, NULL);
+    int status = wm_regions_edge(regions->costs, edge, process, &paths);
     if (status < 0 || !is_over || !regions->recorder)
         return status;
     regions->batch[regions->count++] = (struct wm_region_record) {
@@ -223,7 +222,7 @@ static int drain(struct wm_track_regions *regions, bool is_last, int64_t deadlin
     if (regions->count > 0)
         give_batch(regions);
     if (status >= 0)
-        wm_analysis_regions_complete(regions->analysis, *ret_complete_ns);
+        wm_regions_complete(regions->costs, *ret_complete_ns);
     return status;
 }
 
@@ -235,7 +234,7 @@ void wm_track_regions_drain(struct wm_track_regions *regions, int64_t deadline_n
     regions->idle_ticks = 0;
 
     /* Ticks that are ahead of the edges by more than can be kept would do harm. */
-    if (wm_analysis_regions_are_behind(regions->analysis))
+    if (wm_regions_is_behind(regions->costs))
         deadline_ns = INT64_MAX;
     drain(regions, false, deadline_ns, &complete_ns, NULL);
 }
@@ -323,7 +322,7 @@ void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
     int status;
 
     regions->hold_max_ns = HOLD_AT_END_NS;
-    wm_analysis_regions_end(regions->analysis, end_ns);
+    wm_regions_end(regions->costs, end_ns);
     while ((status = drain(regions, true, INT64_MAX, &complete_ns, &err)) < 0 &&
            regions->is_holding)
         wait_a_moment();
@@ -340,7 +339,7 @@ void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
     if (!result->regions_note[0])
         remark_rings(regions, result);
     give_batch(regions);
-    wm_analysis_regions_complete(regions->analysis, INT64_MAX);
+    wm_regions_complete(regions->costs, INT64_MAX);
     result->stray_regions = wm_region_calls_stray(regions->calls);
     result->dropped_regions = wm_region_inbox_lost(regions->inbox);
 }

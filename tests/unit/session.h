@@ -88,17 +88,16 @@ static inline const struct wm_region_path *session_path(const void *context, uin
 }
 
 static inline void session_feed_regions(const struct session *session,
-                                        struct wm_analysis *analysis)
+                                        struct wm_regions *regions)
 {
     const struct wm_region_paths paths = { session_path, session->paths };
-    struct wm_error err;
 
     for (size_t i = 0; i < session->edge_count; i++)
-        assert_int_equal(wm_analysis_edge(analysis, &session->edges[i],
-                                          session->edges[i].thread / 2, &paths, &err),
+        assert_int_equal(wm_regions_edge(regions, &session->edges[i],
+                                         session->edges[i].thread / 2, &paths),
                          WM_OK);
     if (session->edge_count > 0)
-        wm_analysis_regions_complete(analysis, INT64_MAX);
+        wm_regions_complete(regions, INT64_MAX);
 }
 
 static inline void session_feed(const struct session *session, struct wm_analysis *analysis)
@@ -127,6 +126,7 @@ static inline int session_try_report(const struct session *session,
 {
     struct wm_channel channels[32];
     struct wm_analysis *analysis;
+    struct wm_regions *regions = NULL;
 
     assert_true(session->series_count <= ARRAY_LEN(channels));
     assert_true(session->ticks <= SESSION_TICKS);
@@ -138,10 +138,10 @@ static inline int session_try_report(const struct session *session,
     if (status < 0)
         return status;
     if (session->edge_count > 0)
-        status = wm_analysis_regions_start(analysis, err);
+        status = wm_analysis_regions_start(analysis, &regions, err);
     if (status == WM_OK) {
         session_feed(session, analysis);
-        session_feed_regions(session, analysis);
+        session_feed_regions(session, regions);
         status = wm_analysis_report(analysis, session->result, ret_report, err);
     }
     wm_analysis_free(analysis);

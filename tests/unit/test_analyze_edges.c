@@ -107,12 +107,13 @@ static void close_calls(struct wm_calls *calls)
     recording = NULL;
 }
 
-/* Edges as text: "+0@10" opens call 0, "-0@20" closes it, "!0" breaks off. */
+/* Edges as text: "+0@10" opens call 0, "-0@20" closes it, "!0@20" breaks off. */
 static int edges_text(const struct made_call *made, size_t count, size_t broken_at,
                       char *text, size_t size, struct wm_error *err)
 {
-    struct wm_call_edge edge;
+    struct wm_region_edge edge;
     struct wm_edges *edges = NULL;
+    uint32_t process = 0;
     size_t used = 0;
 
     text[0] = '\0';
@@ -123,27 +124,17 @@ static int edges_text(const struct made_call *made, size_t count, size_t broken_
         return WM_OK;
     }
     if (status == WM_OK)
-        status = wm_edges_new(calls, &edges, err);
-    while (status == WM_OK && (status = wm_edges_next(edges, &edge, err)) > 0) {
+        status = wm_edges_new(calls, true, &edges, err);
+    while (status == WM_OK && (status = wm_edges_next(edges, &edge, &process, err)) > 0) {
+        static const char signs[] = {
+            [WM_REGION_OPENS] = '+', [WM_REGION_CLOSES] = '-', [WM_REGION_BREAKS_OFF] = '!'
+        };
         char *end = text + used;
         status = WM_OK;
-        if (edge.kind == WM_REGION_OPENS) {
-            assert_non_null(edge.call.name);
-            assert_int_equal(edge.mark, 0);
-            wm_edges_mark(edges, strtoull(edge.call.name, NULL, 10) + 100);
-            snprintf(end, size - used, "+%s@%lld ", edge.call.name,
-                     (long long)edge.when_ns);
-        } else {
-            assert_null(edge.call.name);
-            assert_true((double)edge.mark == edge.call.seconds + 100);
-            if (edge.kind == WM_REGION_CLOSES)
-                snprintf(end, size - used, "-%g@%lld ", edge.call.seconds,
-                         (long long)edge.when_ns);
-            else
-                snprintf(end, size - used, "!%g ", edge.call.seconds);
-            assert_int_equal(edge.when_ns == WM_EDGES_END,
-                             edge.kind == WM_REGION_BREAKS_OFF);
-        }
+        snprintf(end, size - used, "%c%u@%lld ", signs[edge.kind], edge.path,
+                 (long long)edge.when_ns);
+        assert_int_equal(edge.start_ns, made[edge.path].start_ns);
+        assert_true(edge.told_s == (edge.kind == WM_REGION_CLOSES ? edge.path : 0));
         used += strlen(end);
     }
     if (used > 0)
@@ -177,14 +168,10 @@ static const struct edges_case {
       { { 10, 13 }, { 10, 11 }, { 10, 12 } },
       3,
       "+0@10 +1@10 +2@10 -1@11 -2@12 -0@13" },
-    { "one that never ended comes last",
+    { "one that never ended, of which nobody knows how long it went on",
       { { 10, OPEN }, { 20, 30 }, { 40, 50 } },
       3,
-      "+0@10 +1@20 -1@30 +2@40 -2@50 !0" },
-    { "several that never ended: the inner ones first",
-      { { 10, OPEN }, { 20, OPEN } },
-      2,
-      "+0@10 +1@20 !1 !0" },
+      "+0@10 !0@10 +1@20 -1@30 +2@40 -2@50" },
     { "a clock that was set back: closed where it opened",
       { { 10, 40 }, { 20, 5 } },
       2,
@@ -247,8 +234,9 @@ static void test_random(void **state)
         size_t opened = 0, closed = 0, broken_off = 0, open = 0;
         int64_t last_ns = INT64_MIN;
         bool is_closed[MOST] = { false };
-        struct wm_call_edge edge;
+        struct wm_region_edge edge;
         struct wm_edges *edges;
+        uint32_t process;
         int status;
 
         for (size_t i = 0; i < count; i++) {
@@ -266,21 +254,20 @@ static void test_random(void **state)
             close_calls(calls);
             continue;
         }
-        assert_int_equal(wm_edges_new(calls, &edges, NULL), WM_OK);
-        while ((status = wm_edges_next(edges, &edge, NULL)) > 0) {
+        assert_int_equal(wm_edges_new(calls, false, &edges, NULL), WM_OK);
+        while ((status = wm_edges_next(edges, &edge, &process, NULL)) > 0) {
             assert_true(edge.when_ns >= last_ns);
             last_ns = edge.when_ns;
             if (edge.kind == WM_REGION_OPENS) {
-                wm_edges_mark(edges, opened++);
+                opened++;
                 continue;
             }
-            assert_true(edge.mark < opened);
-            assert_false(is_closed[edge.mark]);
-            is_closed[edge.mark] = true;
+            assert_true(edge.path < opened && edge.told_s == 0);
+            assert_false(is_closed[edge.path]);
+            is_closed[edge.path] = true;
             closed += edge.kind == WM_REGION_CLOSES;
             broken_off += edge.kind == WM_REGION_BREAKS_OFF;
-            if (edge.kind == WM_REGION_CLOSES)
-                assert_int_equal(edge.when_ns, made[edge.mark].stop_ns);
+            assert_int_equal(edge.when_ns, made[edge.path].stop_ns);
         }
         assert_int_equal(status, WM_OK);
         assert_int_equal(opened, count);
@@ -302,13 +289,14 @@ static void test_out_of_memory(void **state)
         int status;
         struct wm_calls *calls = calls_of(made, ARRAY_LEN(made), SIZE_MAX, &status);
         struct wm_edges *edges = NULL;
-        struct wm_call_edge edge;
+        struct wm_region_edge edge;
+        uint32_t process;
         test_fail_allocation(nth);
-        status = wm_edges_new(calls, &edges, &err);
-        while (status == WM_OK && wm_edges_next(edges, &edge, &err) > 0)
+        status = wm_edges_new(calls, true, &edges, &err);
+        while (status == WM_OK && wm_edges_next(edges, &edge, &process, &err) > 0)
             ;
         if (status == WM_OK)
-            status = wm_edges_next(edges, &edge, &err);
+            status = wm_edges_next(edges, &edge, &process, &err);
         test_fail_allocation(-1);
         assert_int_equal(status, WM_ENOMEM);
         assert_non_null(strstr(err.text, "out of memory"));

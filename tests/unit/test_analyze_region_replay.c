@@ -51,6 +51,7 @@ static char *live_report(const char *path, struct live *live)
     const struct wm_region_paths paths = { find_path, live->calls };
     struct wm_recording *recording = NULL;
     struct wm_analysis *analysis = NULL;
+    struct wm_regions *regions = NULL;
     struct wm_report *report = NULL;
     const struct wm_gap *gaps;
     struct wm_error err;
@@ -62,7 +63,7 @@ static char *live_report(const char *path, struct live *live)
     assert_int_equal(
         wm_analysis_new(wm_recording_run(recording), list, channels, &analysis, &err),
         WM_OK);
-    assert_int_equal(wm_analysis_regions_start(analysis, &err), WM_OK);
+    assert_int_equal(wm_analysis_regions_start(analysis, &regions, &err), WM_OK);
     size_t count = wm_recording_gaps(recording, &gaps);
     for (size_t i = 0; i < count; i++)
         wm_analysis_gap(analysis, &gaps[i]);
@@ -71,12 +72,11 @@ static char *live_report(const char *path, struct live *live)
         ticks++;
     }
     assert_true(ticks > 1 && ticks <= WM_REGIONS_WAITING_LEAST);
-    wm_analysis_regions_end(analysis, wm_recording_result(recording)->end_ns);
+    wm_regions_end(regions, wm_recording_result(recording)->end_ns);
     for (size_t i = 0; i < live->count; i++)
         assert_int_equal(
-            wm_analysis_edge(analysis, &live->edges[i], live->processes[i], &paths, &err),
-            WM_OK);
-    wm_analysis_regions_complete(analysis, INT64_MAX);
+            wm_regions_edge(regions, &live->edges[i], live->processes[i], &paths), WM_OK);
+    wm_regions_complete(regions, INT64_MAX);
     assert_int_equal(
         wm_analysis_report(analysis, wm_recording_result(recording), &report, &err), WM_OK);
     char *text = made_print(report, WM_REPORT_JSON, NULL);
@@ -160,6 +160,28 @@ static void test_before_the_run(void **state)
     wm_calls_close(live.calls);
 }
 
+/* What was open when the tracker was killed is known by its place alone: that is not 0 J.
+ */
+static void test_open_at_the_kill(void **state)
+{
+    const char *path = test_source_path("tests/data/recordings/v1-killed-tracker.sqlite");
+    char *text = stored_report(path);
+    json_t *root = json_loads(text, 0, NULL);
+    json_t *region =
+        json_array_get(json_object_get(json_object_get(root, "regions"), "by_path"), 0);
+    json_t *inclusive = json_object_get(region, "inclusive");
+
+    (void)state;
+    assert_string_equal(json_string_value(json_object_get(region, "name")), "around");
+    assert_int_equal(json_integer_value(json_object_get(region, "calls")), 0);
+    assert_true(json_is_null(json_object_get(inclusive, "time")));
+    assert_true(
+        json_is_null(json_object_get(json_object_get(inclusive, "energy"), "total")));
+    assert_non_null(strstr(text, "no call of it is recorded"));
+    json_decref(root);
+    free(text);
+}
+
 static void test_none(void **state)
 {
     char *text = stored_report(test_source_path("tests/data/recordings/v1.sqlite"));
@@ -196,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_before_the_run),
+        cmocka_unit_test(test_open_at_the_kill),
         cmocka_unit_test(test_none),
         cmocka_unit_test(test_no_memory),
     };

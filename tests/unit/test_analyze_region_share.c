@@ -193,7 +193,8 @@ static struct outcome measure(const struct sensor *sensor, enum schedule schedul
 
     make_calls(&calls, schedule, length);
     make_load(&load, kind, &calls);
-    assert_int_equal(wm_regions_new(100 * 1000 * 1000, &regions, &err), WM_OK);
+    assert_int_equal(wm_regions_new(100 * 1000 * 1000, WM_REGIONS_MOST, &regions, &err),
+                     WM_OK);
     for (double when = 0;; when += 0.1 * uniform(0.999, 1.01)) {
         when = fmin(when, calls.end);
         double latch = floor((when - phase) / sensor->period) * sensor->period + phase;

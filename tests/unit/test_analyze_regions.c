@@ -46,7 +46,7 @@ static struct wm_regions *new_regions(void)
     struct wm_regions *regions = NULL;
     struct wm_error err;
 
-    assert_int_equal(wm_regions_new(100 * MS, &regions, &err), WM_OK);
+    assert_int_equal(wm_regions_new(100 * MS, WM_REGIONS_MOST, &regions, &err), WM_OK);
     return regions;
 }
 
@@ -232,7 +232,6 @@ static void test_rows(void **state)
                         expected->exclusive_j, 1e-6);
             assert_true(isnan(figures.exclusive.uses[WM_REGION_CPU_ENERGY].used));
             assert_true(isnan(figures.exclusive.uses[WM_REGION_CPU_TIME].used));
-            assert_near(figures.block->inclusive_s * 1e3, expected->inclusive_ms, 1e-6);
         }
         wm_regions_rest(regions, wholes, &rest);
         assert_near(rest.seconds * 1e3, rows[i].rest_ms, 1e-6);
@@ -472,7 +471,7 @@ static void assert_same_block(const struct wm_block *one, const struct wm_block 
 {
     struct wm_block left = *one, right = *other;
 
-    left.name = right.name = NULL;
+    left.open_index = right.open_index = left.stretch = right.stretch = 0;
     assert_memory_equal(&left, &right, sizeof(left));
 }
 
@@ -502,7 +501,6 @@ static void test_adds_up_and_is_the_same(void **state)
             assert_same_cost(&figures.exclusive, &others.exclusive);
             assert_same_block(figures.block, others.block);
             assert_string_equal(figures.name, others.name);
-            assert_near(figures.block->inclusive_s, figures.inclusive.seconds, 1e-9);
             assert_true(figures.exclusive.seconds <= figures.inclusive.seconds + 1e-9);
             seconds += figures.exclusive.seconds;
             cpu += figures.exclusive.uses[WM_REGION_CPU_TIME].used;
@@ -695,7 +693,9 @@ static void test_short_interval(void **state)
     for (size_t i = 0; i < ARRAY_LEN(intervals); i++) {
         struct wm_regions *regions = NULL;
         struct wm_region_figures figures;
-        assert_int_equal(wm_regions_new(intervals[i].interval_ns, &regions, NULL), WM_OK);
+        assert_int_equal(
+            wm_regions_new(intervals[i].interval_ns, WM_REGIONS_MOST, &regions, NULL),
+            WM_OK);
         for (int k = 0; k <= intervals[i].ticks; k++) {
             struct wm_region_totals totals = totals_at(k * intervals[i].interval_ns, NAN,
                                                        200.0 * k / intervals[i].ticks);
@@ -723,7 +723,7 @@ static struct wm_regions *feed_with_failure(const struct workload *load, long nt
 
     *ret_failed = false;
     test_fail_allocation(nth);
-    int status = wm_regions_new(100 * MS, &regions, NULL);
+    int status = wm_regions_new(100 * MS, WM_REGIONS_MOST, &regions, NULL);
     if (status < 0) {
         test_fail_allocation(-1);
         *ret_failed = true;

@@ -120,36 +120,33 @@ static void test_effective(void **state)
 /* Stretches between the edges of calls are merged: the steps across them count too. */
 static void test_effective_of_merged(void **state)
 {
-    struct wm_blocks *blocks;
-    uint64_t call, timepoints;
-    size_t block;
+    struct wm_blocks blocks = { 0 };
+    struct wm_block block = { 0 };
 
     (void)state;
-    assert_int_equal(wm_blocks_new(&blocks, NULL), WM_OK);
-    assert_int_equal(wm_blocks_find(blocks, "a", &block), WM_OK);
+    assert_int_equal(wm_blocks_reserve(&blocks), WM_OK);
     for (int i = 0; i < 10; i++) {
         struct wm_timepoint timepoint = { .when_ns = i };
         if (i % 3 == 0)
-            assert_int_equal(wm_blocks_open(blocks, block, i, &call), WM_OK);
+            wm_blocks_open(&blocks, &block);
         for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++)
             timepoint.values[m] = i + 1;
-        wm_blocks_timepoint(blocks, &timepoint);
+        wm_blocks_timepoint(&blocks, &timepoint);
         if (i % 3 == 0)
-            wm_blocks_close(blocks, call, i, 1);
+            wm_blocks_close(&blocks, &block);
+        assert_int_equal(wm_blocks_reserve(&blocks), WM_OK);
     }
-    const struct wm_block_stats *stats = wm_blocks_overall(blocks, &timepoints);
-    near(stats[WM_MAIN_RAM].steps, 9, 1e-12);
-    stats = &wm_blocks_get(blocks, block)->usage[WM_MAIN_RAM];
-    near(stats->steps, 27, 1e-12); /* 1, 4, 7, 10 */
-    wm_blocks_free(blocks);
+    wm_blocks_settle(&blocks);
+    near(blocks.overall[WM_MAIN_RAM].steps, 9, 1e-12);
+    near(block.usage[WM_MAIN_RAM].steps, 27, 1e-12); /* 1, 4, 7, 10 */
+    wm_blocks_release(&blocks);
 }
 
 /* Sessions of blocks without any figures. */
 struct made {
-    struct wm_block_result blocks[4][6];
+    struct wm_region_usage blocks[4][6];
     struct wm_block_analysis results[4];
     struct wm_compare_session sessions[4];
-    struct wm_region_usage regions[2];
     struct wm_report reports[2];
 };
 
@@ -403,7 +400,7 @@ static void make_figures(struct made *made)
 
     make_sessions(made, names, 2);
     for (size_t i = 0; i < 2; i++) {
-        struct wm_block_result *block = &made->blocks[i][0];
+        struct wm_region_usage *block = &made->blocks[i][0];
         for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++) {
             block->usage[m] = figures(0, 0);
             made->results[i].overall[m] = figures(100, 0);
@@ -416,9 +413,8 @@ static void make_figures(struct made *made)
         double joules = 100 + 10 * (double)i;
         const struct wm_region_value energy = { wm_value_known(joules),
                                                 wm_value_known(6 / joules) };
-        made->regions[i].block.calls = 10;
-        made->regions[i].inclusive.energy = energy;
-        block->region = &made->regions[i];
+        block->unfinished = 5;
+        block->inclusive.energy = energy;
         made->results[i].report = &made->reports[i];
     }
 }

@@ -83,31 +83,64 @@ static const struct wm_static_data no_gpu = { "bytes", "bytes", "seconds", 13e9,
 static const struct wm_static_data unknown = { "bytes", "bytes", "seconds", 13e9, NAN,
                                                8,       -1,      -1,        -1 };
 
-static void timepoint(struct wm_blocks *blocks, int64_t when_ns, double value)
+static void timepoint(struct wm_regions *regions, int64_t when_ns, double value)
 {
     struct wm_timepoint made = { .when_ns = when_ns };
 
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
         made.values[i] = i == WM_SYSTEM_GPU_RAM ? NAN : value * (double)(i + 1);
-    wm_blocks_timepoint(blocks, &made);
+    wm_regions_tick(regions, NULL, &made);
+}
+
+static struct wm_region_path named;
+
+static const struct wm_region_path *find_path(const void *context, uint32_t path)
+{
+    (void)context, (void)path;
+    return &named;
+}
+
+static uint32_t path_of(const char *name)
+{
+    static char names[16][4200];
+    uint32_t at = 0;
+
+    while (names[at][0] && strcmp(names[at] + 1, name) != 0)
+        at++;
+    snprintf(names[at], sizeof(names[at]), "+%s", name);
+    named = (struct wm_region_path) { .name = names[at] + 1, .parent = WM_REGION_NO_PATH };
+    return at;
+}
+
+static void give_edge(struct wm_regions *regions, const char *name, int64_t start_ns,
+                      int64_t when_ns, enum wm_region_edge_kind kind, double seconds)
+{
+    const struct wm_region_paths paths = { .find = find_path };
+    const struct wm_region_edge edge = { .when_ns = when_ns,
+                                         .start_ns = start_ns,
+                                         .path = path_of(name),
+                                         .kind = kind,
+                                         .told_s = seconds };
+
+    assert_int_equal(wm_regions_edge(regions, &edge, 0, &paths), WM_OK);
 }
 
 /* Opens a call, gives it timepoints, and closes it. */
-static void call(struct wm_blocks *blocks, const char *name, int64_t start_ns,
+static void call(struct wm_regions *regions, const char *name, int64_t start_ns,
                  double seconds, int timepoints)
 {
-    uint64_t key;
-    size_t block;
+    bool is_open = isnan(seconds);
+    int64_t stop_ns = start_ns + (is_open ? 1000 : (int64_t)(seconds * 1e9));
 
-    assert_int_equal(wm_blocks_find(blocks, name, &block), WM_OK);
-    assert_int_equal(wm_blocks_open(blocks, block, start_ns, &key), WM_OK);
+    give_edge(regions, name, start_ns, start_ns, WM_REGION_OPENS, 0);
     for (int i = 0; i < timepoints; i++)
-        timepoint(blocks, start_ns + i, 0.125 * (i + 1));
-    wm_blocks_close(blocks, key,
-                    start_ns + (isnan(seconds) ? 1000 : (int64_t)(seconds * 1e9)), seconds);
+        timepoint(regions, start_ns + i, 0.125 * (i + 1));
+    give_edge(regions, name, start_ns, stop_ns,
+              is_open ? WM_REGION_BREAKS_OFF : WM_REGION_CLOSES, is_open ? 0 : seconds);
+    wm_regions_complete(regions, stop_ns);
 }
 
-static void make_several(struct wm_blocks *blocks)
+static void make_several(struct wm_regions *blocks)
 {
     timepoint(blocks, 1, 0.25);
     call(blocks, "train", 100, 2.25, 3);
@@ -118,48 +151,45 @@ static void make_several(struct wm_blocks *blocks)
 }
 
 /* Names that are to do harm, and blocks without anything. */
-static void make_hostile(struct wm_blocks *blocks)
+static void make_hostile(struct wm_regions *blocks)
 {
     char long_name[4097];
 
     memset(long_name, 'x', sizeof(long_name) - 1);
     long_name[sizeof(long_name) - 1] = '\0';
     call(blocks, "", 1, 0.5, 0);
-    call(blocks, "a,b \"c\"\n'; DROP TABLE data; --", 2, 1e-7, 0);
-    call(blocks, "\x1b]0;gotcha\a", 3, 4e5, 0);
-    call(blocks, "Träumerei \U0001f980", 4, NAN, 0);
-    call(blocks, "\xff\xfe broken", 5, 1, 1);
-    call(blocks, long_name, 6, 3, 0);
+    call(blocks, "a,b \"c\"\n'; DROP TABLE data; --", INT64_C(1000000000), 1e-7, 0);
+    call(blocks, "\x1b]0;gotcha\a", INT64_C(2000000000), 4e5, 0);
+    call(blocks, "Träumerei \U0001f980", INT64_C(500000000000000), NAN, 0);
+    call(blocks, "\xff\xfe broken", INT64_C(600000000000000), 1, 1);
+    call(blocks, long_name, INT64_C(700000000000000), 3, 0);
 }
 
 /* As a session without a GPU is in gpu_tracker's files. */
-static void make_without_gpu(struct wm_blocks *blocks)
+static void make_without_gpu(struct wm_regions *regions)
 {
-    uint64_t key;
-    size_t block;
-
-    assert_int_equal(wm_blocks_find(blocks, "train", &block), WM_OK);
     for (int n = 0; n < 3; n++) {
         struct wm_timepoint made = { .when_ns = n };
         for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
             made.values[i] =
                 wm_measurement_is_gpu((enum wm_measurement)i) ? 0 : (double)(n + 1);
         if (n == 1)
-            assert_int_equal(wm_blocks_open(blocks, block, n, &key), WM_OK);
-        wm_blocks_timepoint(blocks, &made);
+            give_edge(regions, "train", n, n, WM_REGION_OPENS, 0);
+        wm_regions_tick(regions, NULL, &made);
         if (n == 1)
-            wm_blocks_close(blocks, key, n, 1e-9);
+            give_edge(regions, "train", n, n, WM_REGION_CLOSES, 1e-9);
+        wm_regions_complete(regions, n);
     }
 }
 
-static void make_nothing(struct wm_blocks *blocks)
+static void make_nothing(struct wm_regions *blocks)
 {
     (void)blocks;
 }
 
 static const struct golden {
     const char *name;
-    void (*make)(struct wm_blocks *blocks);
+    void (*make)(struct wm_regions *blocks);
     const struct wm_static_data *static_data;
     uint64_t stray;
     enum wm_origin gpu_origin;
@@ -174,14 +204,14 @@ static const struct golden {
 static struct wm_block_analysis *results_of(const struct golden *golden)
 {
     struct wm_block_analysis *results;
-    struct wm_blocks *blocks;
+    struct wm_regions *blocks;
 
-    assert_int_equal(wm_blocks_new(&blocks, NULL), WM_OK);
+    assert_int_equal(wm_regions_new(0, UINT32_MAX, &blocks, NULL), WM_OK);
     golden->make(blocks);
     assert_int_equal(
         wm_block_analysis_of(blocks, golden->static_data, golden->stray, &results, NULL),
         WM_OK);
-    wm_blocks_free(blocks);
+    wm_regions_free(blocks);
     results->gpu_origin = golden->gpu_origin;
     return results;
 }
@@ -288,7 +318,8 @@ static void test_open_is_inclusive(void **state)
     }
     struct wm_block_analysis *again = parse(text);
     for (size_t i = 0; i < results->count; i++)
-        assert_true(again->blocks[i].inclusive_s == results->blocks[i].inclusive_s);
+        assert_true(again->blocks[i].inclusive.time.number ==
+                    results->blocks[i].inclusive.time.number);
     wm_block_analysis_free(again);
     wm_block_analysis_free(results);
     free(text);
@@ -542,8 +573,8 @@ static void test_out_of_memory(void **state)
     assert_int_equal(status, WM_OK);
     free(json);
 
-    struct wm_blocks *blocks;
-    assert_int_equal(wm_blocks_new(&blocks, NULL), WM_OK);
+    struct wm_regions *blocks;
+    assert_int_equal(wm_regions_new(0, UINT32_MAX, &blocks, NULL), WM_OK);
     make_several(blocks);
     status = WM_ENOMEM;
     for (long nth = 0; status == WM_ENOMEM; nth++) {
@@ -561,7 +592,7 @@ static void test_out_of_memory(void **state)
         wm_block_analysis_free(results);
     }
     assert_int_equal(status, WM_OK);
-    wm_blocks_free(blocks);
+    wm_regions_free(blocks);
 }
 
 int main(void)

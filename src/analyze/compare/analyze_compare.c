@@ -130,7 +130,7 @@ struct wm_compare_group *wm_compare_add_group(struct wm_compare *compare)
 
     struct wm_compare_group *group = &compare->groups[compare->group_count];
     *group = (struct wm_compare_group) {
-        .blocks = calloc(compare->session_count, sizeof(const struct wm_block_result *)),
+        .blocks = calloc(compare->session_count, sizeof(const struct wm_region_usage *)),
     };
     if (!group->blocks)
         return NULL;
@@ -350,17 +350,16 @@ static void take_run(const struct wm_block_analysis *analysis,
  * much as the time of the calls at least. */
 static void take_region(const struct wm_compare *compare,
                         const struct wm_block_analysis *analysis,
-                        const struct wm_block_result *block,
+                        const struct wm_region_usage *block,
                         const struct wm_figure_row *row, struct figure *figure)
 {
-    const struct wm_region_usage *region = block->region;
     struct wm_found found = { .value = { .known = false } };
-    double all = (double)(region->block.calls + region->block.unfinished);
+    double all = (double)(block->calls + block->unfinished);
     double calls = compare->statistic == WM_COMPARE_MEAN ? all : 1;
     double scatter = scatter_of(&block->time);
 
     if (wm_figure_place(row, WM_REPORT_REGION))
-        found = wm_figure_of(row, WM_REPORT_REGION, analysis->report, &region->inclusive);
+        found = wm_figure_of(row, WM_REPORT_REGION, analysis->report, &block->inclusive);
     if (!found.value.known || !(calls > 0))
         return;
     figure->value = found.value.number / calls;
@@ -373,7 +372,7 @@ static void take_region(const struct wm_compare *compare,
 /* A figure of the report, which is a sum. */
 static struct figure figure_of_report(const struct wm_compare *compare,
                                       const struct wm_block_analysis *analysis,
-                                      const struct wm_block_result *block, unsigned item)
+                                      const struct wm_region_usage *block, unsigned item)
 {
     struct figure figure = { .value = NAN,
                              .off = NAN,
@@ -385,7 +384,7 @@ static struct figure figure_of_report(const struct wm_compare *compare,
         return figure;
     if (!block)
         take_run(analysis, wm_compare_item_row(item), &figure);
-    else if (block->region)
+    else
         take_region(compare, analysis, block, wm_compare_item_row(item), &figure);
     return figure;
 }
@@ -394,7 +393,7 @@ static struct figure find_figure(const struct wm_compare *compare, size_t sessio
                                  size_t group, unsigned item)
 {
     const struct wm_block_analysis *analysis = compare->sessions[session].analysis;
-    const struct wm_block_result *block = NULL;
+    const struct wm_region_usage *block = NULL;
     struct figure figure = { .value = NAN, .off = NAN };
 
     if (item < WM_COMPARE_TIME && wm_block_analysis_lack(analysis, item))

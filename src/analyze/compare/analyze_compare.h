@@ -43,7 +43,7 @@ struct wm_compare_session {
 /* A block of each session, or NULL where a session has none. */
 struct wm_compare_group {
     char *label; /* "tmp.py:7 -> tmp.py:9" */
-    const struct wm_block_result **blocks;
+    const struct wm_region_usage **blocks;
 };
 
 struct wm_compare {

@@ -12,7 +12,7 @@
 /* A name and what it is sorted by: zeros before the line make it as wide as the widest one
  * of the session. */
 struct entry {
-    const struct wm_block_result *block;
+    const struct wm_region_usage *block;
     char *key;
 };
 

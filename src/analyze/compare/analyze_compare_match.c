@@ -13,7 +13,7 @@
 
 /* A block of a session, and where it stands in its file. */
 struct place {
-    const struct wm_block_result *block;
+    const struct wm_region_usage *block;
     size_t session;
     const char *line; /* digits; NULL: there are none, and the rest is 0 */
     size_t stem;      /* bytes before them */
@@ -26,7 +26,7 @@ static int no_memory(struct wm_error *err)
     return wm_fail(err, WM_ENOMEM, "comparison: out of memory");
 }
 
-static struct place place_of(const struct wm_block_result *block, size_t session)
+static struct place place_of(const struct wm_region_usage *block, size_t session)
 {
     struct place place = { .block = block,
                            .session = session,

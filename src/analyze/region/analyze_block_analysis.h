@@ -10,30 +10,10 @@
 #include <stdbool.h>
 
 #include "analyze/analyze_report.h"
+#include "analyze/region/analyze_regions.h"
 #include "base/text/base_remarks.h"
 #include "record/calls/record_timepoints.h"
 #include "wattmeter/analysis.h"
-
-/* NAN: not known, as all are of an empty series. */
-struct wm_block_figures {
-    double min, max, mean, std, total;
-    double effective; /* wm_block_stats_effective(); gpu_tracker's JSON does not tell */
-};
-
-struct wm_block_result {
-    char *name;
-    uint64_t timepoints, calls, nonempty_calls;
-    struct wm_block_figures time;                        /* s */
-    struct wm_block_figures usage[WM_MEASUREMENT_COUNT]; /* `total` is NAN */
-
-    /* What gpu_tracker's JSON lacks: 0, NAN and all 0 there. */
-    uint64_t unfinished;
-    double inclusive_s;
-    uint64_t histogram[WM_BLOCK_BUCKETS];
-
-    /* What it cost, in the report of the analysis; NULL: nothing tells. */
-    const struct wm_region_usage *region;
-};
 
 struct wm_block_analysis {
     struct wm_static_data static_data;
@@ -41,7 +21,7 @@ struct wm_block_analysis {
     uint64_t timepoints;       /* 0 in gpu_tracker's JSON, which does not tell */
     uint64_t stray;            /* stops without a start; likewise */
     struct wm_block_figures overall[WM_MEASUREMENT_COUNT];
-    struct wm_block_result *blocks; /* in the order of their names */
+    struct wm_region_usage *blocks; /* in the order of their names */
     size_t count;
     struct wm_remarks remarks; /* none in gpu_tracker's JSON */
     struct wm_report *report;  /* of a recording, where it was asked for; else NULL */
@@ -51,10 +31,14 @@ struct wm_block_analysis {
 int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_report,
                            struct wm_block_analysis **ret_analysis, struct wm_error *err);
 
-/* Copies what `blocks` has by now. */
-int wm_block_analysis_of(const struct wm_blocks *blocks,
+/* Copies what `regions` have by now, but for what they cost. */
+int wm_block_analysis_of(struct wm_regions *regions,
                          const struct wm_static_data *static_data, uint64_t stray,
                          struct wm_block_analysis **ret_results, struct wm_error *err);
+
+/* Takes `blocks` over in place of those that it has, but for what no call is known of. */
+void wm_block_analysis_take(struct wm_block_analysis *results,
+                            struct wm_region_usage *blocks, size_t count);
 
 /* Puts the blocks in the order of their names. */
 void wm_block_analysis_sort(struct wm_block_analysis *results);

@@ -105,7 +105,7 @@ static void put_usage_why(struct writer *writer, const struct wm_block_figures *
 
 static json_t *json_usage(struct writer *writer, const struct wm_block_figures *usage)
 {
-    static const struct wm_block_figures none = { NAN, NAN, NAN, NAN, NAN, NAN };
+    static const struct wm_block_figures none = { NAN, NAN, NAN, NAN, NAN, NAN, 0 };
     json_t *json = json_object();
 
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
@@ -163,7 +163,7 @@ static json_t *json_histogram(const uint64_t *histogram)
     return json;
 }
 
-static json_t *json_time(struct writer *writer, const struct wm_block_result *block,
+static json_t *json_time(struct writer *writer, const struct wm_region_usage *block,
                          const char *path)
 {
     json_t *json = json_figures(writer, &block->time);
@@ -180,12 +180,12 @@ static json_t *json_time(struct writer *writer, const struct wm_block_result *bl
     if (!writer->details)
         return json;
     wm_json_set(&json, "unit", json_string("seconds"));
-    put_number(&json, "inclusive", block->inclusive_s);
+    put_number(&json, "inclusive", block->inclusive.time.number);
     wm_json_set(&json, "histogram", json_histogram(block->histogram));
     return json;
 }
 
-static json_t *json_block(struct writer *writer, const struct wm_block_result *block,
+static json_t *json_block(struct writer *writer, const struct wm_region_usage *block,
                           size_t index)
 {
     json_t *json = json_object();

@@ -179,7 +179,7 @@ static int read_histogram(const struct reader *reader, const json_t *json,
 
 /* Earlier versions called the inclusive time "open". */
 static int read_time(const struct reader *reader, const json_t *json,
-                     struct wm_block_result *result)
+                     struct wm_region_usage *result)
 {
     if (!json_is_object(json))
         return wrong(reader, "compute_time");
@@ -187,7 +187,7 @@ static int read_time(const struct reader *reader, const json_t *json,
     const char *key = json_object_get(json, "open") ? "open" : "inclusive";
     int status = read_figures(reader, json, "compute_time", &result->time);
     if (status == WM_OK)
-        status = read_number(reader, json, key, &result->inclusive_s);
+        status = read_number(reader, json, key, &result->inclusive.time.number);
     if (status == WM_OK)
         status =
             read_histogram(reader, json_object_get(json, "histogram"), result->histogram);
@@ -195,7 +195,7 @@ static int read_time(const struct reader *reader, const json_t *json,
 }
 
 static int read_block(const struct reader *reader, const json_t *json,
-                      struct wm_block_result *result)
+                      struct wm_region_usage *result)
 {
     const json_t *name = json_object_get(json, "name");
 

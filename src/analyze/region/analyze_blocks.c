@@ -14,57 +14,9 @@
 #include <stdlib.h>
 
 #include "base/base_array.h"
-#include "base/text/base_names.h"
 
-#define NO_SLOT SIZE_MAX
 /* What a normal distribution exceeds 5 times of 100. */
 #define ONE_SIDED_95 1.645
-
-/* A call that is open, or a place for one. */
-struct call {
-    size_t block;
-    uint64_t timepoints_before; /* of all, when it opened */
-    size_t next_free;
-};
-
-/* A block while it is being filled. */
-struct live_block {
-    struct wm_block seen;
-    size_t open_calls;
-    size_t open_index;    /* in `open`, while there are any, */
-    size_t stretch;       /* with the first one that `seen` does not have */
-    int64_t open_from_ns; /* since then */
-};
-
-/* The timepoints from where a block opened to where the next one did. */
-struct stretch {
-    size_t blocks; /* that are open and begin with it */
-    uint64_t timepoints;
-    struct wm_block_stats usage[WM_MEASUREMENT_COUNT];
-};
-
-/* There is always one. The first one is also that of what is summed up over all. */
-struct stretches {
-    struct stretch *list;
-    size_t count, room;
-    struct wm_block_stats overall[WM_MEASUREMENT_COUNT]; /* of all before them */
-};
-
-struct wm_blocks {
-    struct live_block **list;
-    size_t count, room;
-    struct wm_names names; /* their numbers are those of the blocks */
-
-    size_t *open; /* blocks with a call that is open; has room for all */
-    size_t open_count, open_room;
-
-    struct call *calls;
-    size_t call_count, call_room;
-    size_t free_call; /* NO_SLOT: none */
-
-    uint64_t timepoints; /* of all */
-    struct stretches *stretches;
-};
 
 /* Knuth's: the sum of two numbers, and exactly what its rounding lost. */
 static void add_exactly(struct wm_block_stats *stats, double value)
@@ -135,6 +87,19 @@ double wm_block_stats_effective(const struct wm_block_stats *stats)
     return count * (1 - correlation) / (1 + correlation);
 }
 
+struct wm_block_figures wm_block_figures_of(const struct wm_block_stats *stats)
+{
+    bool is_empty = stats->count == 0;
+
+    return (struct wm_block_figures) { .min = is_empty ? NAN : stats->min,
+                                       .max = is_empty ? NAN : stats->max,
+                                       .mean = wm_block_stats_mean(stats),
+                                       .std = wm_block_stats_std(stats),
+                                       .total = NAN,
+                                       .effective = wm_block_stats_effective(stats),
+                                       .count = stats->count };
+}
+
 /* Chan's formula for the moments of two series together. */
 static void merge_stats(struct wm_block_stats *into, const struct wm_block_stats *more)
 {
@@ -168,199 +133,88 @@ static void merge_usage(struct wm_block_stats *into, const struct wm_block_stats
         merge_stats(&into[i], &more[i]);
 }
 
-static void merge_into_block(struct wm_block *block, const struct stretch *stretch)
+static void merge_into_block(struct wm_block *block, const struct wm_stretch *stretch)
 {
     block->timepoints += stretch->timepoints;
     merge_usage(block->usage, stretch->usage);
 }
 
-static void merge_into_stretch(struct stretch *into, const struct stretch *later)
+static void merge_into_stretch(struct wm_stretch *into, const struct wm_stretch *later)
 {
     into->timepoints += later->timepoints;
     merge_usage(into->usage, later->usage);
 }
 
-/* All blocks that are open take what they have come to so far. That changes nothing that
- * could be seen, which is why readers may do it. */
-static void settle(const struct wm_blocks *blocks)
+void wm_blocks_settle(struct wm_blocks *blocks)
 {
-    struct stretches *stretches = blocks->stretches;
-
-    if (stretches->count == 1 && stretches->list[0].timepoints == 0)
+    if (blocks->count == 0 || (blocks->count == 1 && blocks->stretches[0].timepoints == 0))
         return;
-    for (size_t i = stretches->count - 1; i > 0; i--)
-        merge_into_stretch(&stretches->list[i - 1], &stretches->list[i]);
+    for (size_t i = blocks->count - 1; i > 0; i--)
+        merge_into_stretch(&blocks->stretches[i - 1], &blocks->stretches[i]);
     for (size_t i = 0; i < blocks->open_count; i++) {
-        struct live_block *live = blocks->list[blocks->open[i]];
-        merge_into_block(&live->seen, &stretches->list[live->stretch]);
-        live->stretch = 0;
+        merge_into_block(blocks->open[i], &blocks->stretches[blocks->open[i]->stretch]);
+        blocks->open[i]->stretch = 0;
     }
-    merge_usage(stretches->overall, stretches->list[0].usage);
-    stretches->list[0] = (struct stretch) { .blocks = blocks->open_count };
-    stretches->count = 1;
+    merge_usage(blocks->overall, blocks->stretches[0].usage);
+    blocks->stretches[0] = (struct wm_stretch) { .blocks = blocks->open_count };
+    blocks->count = 1;
 }
 
-static int reserve_stretch(struct stretches *stretches)
+void wm_blocks_release(struct wm_blocks *blocks)
 {
-    return wm_array_reserve(&stretches->list, stretches->count, &stretches->room,
-                            sizeof(*stretches->list));
-}
-
-static void begin_stretch(struct stretches *stretches)
-{
-    stretches->list[stretches->count++] = (struct stretch) { 0 };
-}
-
-int wm_blocks_new(struct wm_blocks **ret_blocks, struct wm_error *err)
-{
-    struct wm_blocks *blocks = calloc(1, sizeof(*blocks));
-
-    if (blocks) {
-        blocks->free_call = NO_SLOT;
-        blocks->stretches = calloc(1, sizeof(*blocks->stretches));
-    }
-    if (!blocks || !blocks->stretches || reserve_stretch(blocks->stretches) < 0) {
-        wm_blocks_free(blocks);
-        return wm_fail(err, WM_ENOMEM, "blocks: out of memory");
-    }
-    begin_stretch(blocks->stretches);
-    *ret_blocks = blocks;
-    return WM_OK;
-}
-
-void wm_blocks_free(struct wm_blocks *blocks)
-{
-    if (!blocks)
-        return;
-    for (size_t i = 0; i < blocks->count; i++) {
-        free(blocks->list[i]);
-    }
-    free(blocks->list);
-    wm_names_release(&blocks->names);
     free(blocks->open);
-    free(blocks->calls);
-    if (blocks->stretches)
-        free(blocks->stretches->list);
     free(blocks->stretches);
-    free(blocks);
+    *blocks = (struct wm_blocks) { 0 };
 }
 
-static int grow_list(struct wm_blocks *blocks)
+static void begin_stretch(struct wm_blocks *blocks)
 {
-    if (wm_array_reserve(&blocks->list, blocks->count, &blocks->room,
-                         sizeof(*blocks->list)) < 0)
-        return WM_ENOMEM;
-    return wm_array_reserve(&blocks->open, blocks->count, &blocks->open_room,
-                            sizeof(*blocks->open));
-}
-
-int wm_blocks_find(struct wm_blocks *blocks, const char *name, size_t *ret_block)
-{
-    /* Its block first, so that no name stands there without one. */
-    uint32_t found = wm_names_find(&blocks->names, name);
-    if (found != WM_MAP_NONE) {
-        *ret_block = found;
-        return WM_OK;
-    }
-    struct live_block *block = grow_list(blocks) < 0 ? NULL : calloc(1, sizeof(*block));
-    if (!block)
-        return WM_ENOMEM;
-    found = wm_names_add(&blocks->names, name);
-    if (found == WM_MAP_NONE) {
-        free(block);
-        return WM_ENOMEM;
-    }
-    block->seen.name = blocks->names.texts[found];
-    blocks->list[blocks->count++] = block;
-    *ret_block = found;
-    return WM_OK;
+    blocks->stretches[blocks->count++] = (struct wm_stretch) { 0 };
 }
 
 int wm_blocks_reserve(struct wm_blocks *blocks)
 {
-    if (reserve_stretch(blocks->stretches) < 0)
+    if (wm_array_reserve(&blocks->open, blocks->open_count + 1, &blocks->open_room,
+                         sizeof(*blocks->open)) < 0 ||
+        wm_array_reserve(&blocks->stretches, blocks->count, &blocks->room,
+                         sizeof(*blocks->stretches)) < 0)
         return WM_ENOMEM;
-    if (blocks->free_call != NO_SLOT)
-        return WM_OK;
-    return wm_array_reserve(&blocks->calls, blocks->call_count, &blocks->call_room,
-                            sizeof(*blocks->calls));
-}
-
-static int take_call(struct wm_blocks *blocks, size_t *ret_slot)
-{
-    if (wm_blocks_reserve(blocks) < 0)
-        return WM_ENOMEM;
-    if (blocks->free_call == NO_SLOT) {
-        *ret_slot = blocks->call_count++;
-        return WM_OK;
-    }
-    *ret_slot = blocks->free_call;
-    blocks->free_call = blocks->calls[*ret_slot].next_free;
+    if (blocks->count == 0)
+        begin_stretch(blocks);
     return WM_OK;
 }
 
 /* The stretches that no block begins with any more may be in between, but not too many. */
-static void open_block(struct wm_blocks *blocks, struct live_block *live)
+void wm_blocks_open(struct wm_blocks *blocks, struct wm_block *block)
 {
-    struct stretches *stretches = blocks->stretches;
-
-    if (stretches->count > 2 * blocks->open_count + 8)
-        settle(blocks);
-    if (stretches->list[stretches->count - 1].timepoints > 0)
-        begin_stretch(stretches);
-    live->stretch = stretches->count - 1;
-    stretches->list[live->stretch].blocks++;
+    if (blocks->count > 2 * blocks->open_count + 8)
+        wm_blocks_settle(blocks);
+    if (blocks->stretches[blocks->count - 1].timepoints > 0)
+        begin_stretch(blocks);
+    block->stretch = blocks->count - 1;
+    blocks->stretches[block->stretch].blocks++;
+    block->open_index = blocks->open_count;
+    blocks->open[blocks->open_count++] = block;
 }
 
-int wm_blocks_open(struct wm_blocks *blocks, size_t block, int64_t when_ns,
-                   uint64_t *ret_call)
+void wm_blocks_close(struct wm_blocks *blocks, struct wm_block *block)
 {
-    struct live_block *live = blocks->list[block];
-    size_t slot;
-
-    if (take_call(blocks, &slot) < 0)
-        return WM_ENOMEM;
-    blocks->calls[slot] =
-        (struct call) { .block = block, .timepoints_before = blocks->timepoints };
-    if (live->open_calls++ == 0) {
-        open_block(blocks, live);
-        live->open_from_ns = when_ns;
-        live->open_index = blocks->open_count;
-        blocks->open[blocks->open_count++] = block;
-    }
-    *ret_call = slot;
-    return WM_OK;
-}
-
-/* Gives the block its stretches. */
-static void end_stretches(struct wm_blocks *blocks, struct live_block *live)
-{
-    struct stretches *stretches = blocks->stretches;
-    size_t count = stretches->count - live->stretch;
+    size_t count = blocks->count - block->stretch;
 
     if (count > 4 && count * count > 4 * blocks->open_count)
-        settle(blocks);
-    for (size_t i = live->stretch; i < stretches->count; i++)
-        merge_into_block(&live->seen, &stretches->list[i]);
+        wm_blocks_settle(blocks);
+    for (size_t i = block->stretch; i < blocks->count; i++)
+        merge_into_block(block, &blocks->stretches[i]);
 
-    stretches->list[live->stretch].blocks--;
-    for (; stretches->count > 1 && stretches->list[stretches->count - 1].blocks == 0;
-         stretches->count--)
-        merge_into_stretch(&stretches->list[stretches->count - 2],
-                           &stretches->list[stretches->count - 1]);
-}
+    blocks->stretches[block->stretch].blocks--;
+    for (; blocks->count > 1 && blocks->stretches[blocks->count - 1].blocks == 0;
+         blocks->count--)
+        merge_into_stretch(&blocks->stretches[blocks->count - 2],
+                           &blocks->stretches[blocks->count - 1]);
 
-/* The last call of it that was open is over. */
-static void close_block(struct wm_blocks *blocks, struct live_block *live, int64_t when_ns)
-{
-    end_stretches(blocks, live);
-    if (when_ns > live->open_from_ns)
-        live->seen.inclusive_s +=
-            (double)((uint64_t)when_ns - (uint64_t)live->open_from_ns) / 1e9;
-
-    size_t last = blocks->open[--blocks->open_count];
-    blocks->open[live->open_index] = last;
-    blocks->list[last]->open_index = live->open_index;
+    struct wm_block *last = blocks->open[--blocks->open_count];
+    blocks->open[block->open_index] = last;
+    last->open_index = block->open_index;
 }
 
 /* The first power of two of a microsecond that is not below the time. */
@@ -378,54 +232,24 @@ static size_t time_bucket(double seconds)
     return exponent < WM_BLOCK_BUCKETS ? (size_t)exponent : WM_BLOCK_BUCKETS - 1;
 }
 
-void wm_blocks_close(struct wm_blocks *blocks, uint64_t call, int64_t when_ns,
-                     double seconds)
+void wm_block_add_call(struct wm_block *block, double seconds, bool has_timepoint)
 {
-    struct call *closed = &blocks->calls[call];
-    struct live_block *live = blocks->list[closed->block];
-
     if (isnan(seconds)) {
-        live->seen.unfinished++;
-    } else {
-        live->seen.calls++;
-        live->seen.nonempty_calls += blocks->timepoints != closed->timepoints_before;
-        live->seen.histogram[time_bucket(seconds)]++;
-        wm_block_stats_add(&live->seen.time, seconds);
+        block->unfinished++;
+        return;
     }
-    if (--live->open_calls == 0)
-        close_block(blocks, live, when_ns);
-
-    closed->next_free = blocks->free_call;
-    blocks->free_call = (size_t)call;
+    block->calls++;
+    block->nonempty_calls += has_timepoint;
+    block->histogram[time_bucket(seconds)]++;
+    wm_block_stats_add(&block->time, seconds);
 }
 
 void wm_blocks_timepoint(struct wm_blocks *blocks, const struct wm_timepoint *timepoint)
 {
-    struct stretches *stretches = blocks->stretches;
-    struct stretch *stretch = &stretches->list[stretches->count - 1];
+    struct wm_stretch *stretch = &blocks->stretches[blocks->count - 1];
 
     blocks->timepoints++;
     stretch->timepoints++;
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
         wm_block_stats_add(&stretch->usage[i], timepoint->values[i]);
-}
-
-const struct wm_block_stats *wm_blocks_overall(const struct wm_blocks *blocks,
-                                               uint64_t *ret_timepoints)
-{
-    settle(blocks);
-    *ret_timepoints = blocks->timepoints;
-    return blocks->stretches->overall;
-}
-
-size_t wm_blocks_count(const struct wm_blocks *blocks)
-{
-    return blocks->count;
-}
-
-const struct wm_block *wm_blocks_get(const struct wm_blocks *blocks, size_t block)
-{
-    if (blocks->list[block]->open_calls > 0)
-        settle(blocks);
-    return &blocks->list[block]->seen;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * analyze_blocks.h - which timepoints lie inside the calls of a block, and what they come
- * to: gpu_tracker's analysis, one timepoint and one edge of a call at a time.
+ * to, as in gpu_tracker's analysis. A block is open while one of its calls is.
  *
  * A timepoint belongs to a call when start <= timepoint <= stop, and to a block once,
  * however many of its calls it lies in. The caller hands in all in the order of time; of
@@ -43,11 +43,21 @@ double wm_block_stats_std(const struct wm_block_stats *stats);
  * are: what a first-order autoregression of the same lag-one correlation has. */
 double wm_block_stats_effective(const struct wm_block_stats *stats);
 
+/* What a series comes to. NAN: not known, as all are of an empty series. */
+struct wm_block_figures {
+    double min, max, mean, std;
+    double total;     /* of what is added up: the time of calls */
+    double effective; /* wm_block_stats_effective(); gpu_tracker's JSON does not tell */
+    uint64_t count;   /* 0 as well where it was read from JSON */
+};
+
+struct wm_block_figures wm_block_figures_of(const struct wm_block_stats *stats);
+
 /* Call times by powers of two of a microsecond: the first up to 1 us, the last beyond. */
 #define WM_BLOCK_BUCKETS 40
 
+/* What the calls of a name, or of a path, come to. All zero is the right start. */
 struct wm_block {
-    const char *name;
     uint64_t calls;          /* that ended */
     uint64_t unfinished;     /* that did not; their time counts nowhere, */
                              /* their timepoints do */
@@ -55,37 +65,51 @@ struct wm_block {
     uint64_t timepoints;
     struct wm_block_stats time; /* s, of the calls that ended */
     uint64_t histogram[WM_BLOCK_BUCKETS];
-    double inclusive_s; /* time in which one call was open at least */
+    struct wm_block_stats usage[WM_MEASUREMENT_COUNT];
+
+    size_t open_index, stretch; /* of one that is open: for analyze_blocks.c alone */
+};
+
+/* A call is over. `seconds` is its time; NAN: it broke off. */
+void wm_block_add_call(struct wm_block *block, double seconds, bool has_timepoint);
+
+/* The timepoints from where a block opened to where the next one did. */
+struct wm_stretch {
+    size_t blocks; /* that are open and begin with it */
+    uint64_t timepoints;
     struct wm_block_stats usage[WM_MEASUREMENT_COUNT];
 };
 
-struct wm_blocks;
+/* The timepoints, and the blocks that are open. All zero is the right start. */
+struct wm_blocks {
+    struct wm_block **open;
+    size_t open_count, open_room;
 
-int wm_blocks_new(struct wm_blocks **ret_blocks, struct wm_error *err);
+    /* There is one at least once there was a timepoint or a block. The first one is also
+     * that of what is summed up over all. */
+    struct wm_stretch *stretches;
+    size_t count, room;
 
-/* Accepts NULL. */
-void wm_blocks_free(struct wm_blocks *blocks);
+    uint64_t timepoints; /* all of them, and what they come to but for the stretches */
+    struct wm_block_stats overall[WM_MEASUREMENT_COUNT];
+};
 
-/* The number of the block of that name, which is made where there is none. */
-int wm_blocks_find(struct wm_blocks *blocks, const char *name, size_t *ret_block);
+void wm_blocks_release(struct wm_blocks *blocks);
 
-/* Makes room for one more call that is open: wm_blocks_open() does not fail then. */
+/* Makes room for two more blocks that are open, and for timepoints. WM_ENOMEM is the only
+ * failure. */
 int wm_blocks_reserve(struct wm_blocks *blocks);
 
-/* A call of that block, known by its key among those open, opens and closes. `seconds` is
- * its time; NAN: it broke off. WM_ENOMEM is the only failure. */
-int wm_blocks_open(struct wm_blocks *blocks, size_t block, int64_t when_ns,
-                   uint64_t *ret_call);
-void wm_blocks_close(struct wm_blocks *blocks, uint64_t call, int64_t when_ns,
-                     double seconds);
+/* The first call of a block that was not open, for which there is room; and the last one
+ * that is. */
+void wm_blocks_open(struct wm_blocks *blocks, struct wm_block *block);
+void wm_blocks_close(struct wm_blocks *blocks, struct wm_block *block);
 
+/* After the first wm_blocks_reserve(). */
 void wm_blocks_timepoint(struct wm_blocks *blocks, const struct wm_timepoint *timepoint);
 
-/* Over all timepoints. */
-const struct wm_block_stats *wm_blocks_overall(const struct wm_blocks *blocks,
-                                               uint64_t *ret_timepoints);
-
-size_t wm_blocks_count(const struct wm_blocks *blocks);
-const struct wm_block *wm_blocks_get(const struct wm_blocks *blocks, size_t block);
+/* Gives `overall`, and the blocks that are open, what they have come to so far, which
+ * changes nothing later. */
+void wm_blocks_settle(struct wm_blocks *blocks);
 
 #endif

@@ -2,38 +2,30 @@
 /* analyze_edges.c - stored calls as edges, by a binary heap of stops. */
 #include "analyze/region/analyze_edges.h"
 
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/base_array.h"
 
-/* A call that is open: its other edge, and when it came, so that of two that end at once
- * the one that opened later ends first, as calls nest. */
-struct open_call {
-    struct wm_call_edge edge;
-    uint64_t number;
-};
-
 struct wm_edges {
     struct wm_calls *calls;
+    bool are_told;
     struct wm_call next; /* read, and not yet open */
-    bool has_next, at_end;
-    bool has_opened;            /* `opened` is not in the heap yet, as it may be marked */
-    struct wm_call_edge opened; /* its other edge */
+    bool has_read, has_next, at_end;
 
-    struct open_call *heap; /* the earliest first */
+    struct wm_region_edge *heap; /* the other edges of what is open, the earliest first */
     size_t count, room;
-    uint64_t opened_count;
 };
 
-int wm_edges_new(struct wm_calls *calls, struct wm_edges **ret_edges, struct wm_error *err)
+int wm_edges_new(struct wm_calls *calls, bool are_told, struct wm_edges **ret_edges,
+                 struct wm_error *err)
 {
     struct wm_edges *edges = calloc(1, sizeof(*edges));
 
     if (!edges)
         return wm_fail(err, WM_ENOMEM, "calls: out of memory");
     edges->calls = calls;
+    edges->are_told = are_told;
     *ret_edges = edges;
     return WM_OK;
 }
@@ -46,31 +38,31 @@ void wm_edges_free(struct wm_edges *edges)
     free(edges);
 }
 
-static bool is_before(const struct open_call *one, const struct open_call *other)
+/* Of two that end at once the one that opened later ends first, as calls nest. */
+static bool is_before(const struct wm_region_edge *one, const struct wm_region_edge *other)
 {
-    if (one->edge.when_ns != other->edge.when_ns)
-        return one->edge.when_ns < other->edge.when_ns;
-    return one->number > other->number;
+    if (one->when_ns != other->when_ns)
+        return one->when_ns < other->when_ns;
+    return one->start_ns > other->start_ns;
 }
 
-static void sift_up(struct wm_edges *edges, size_t at, struct open_call call)
+static void push(struct wm_edges *edges, struct wm_region_edge edge)
 {
-    while (at > 0 && is_before(&call, &edges->heap[(at - 1) / 2])) {
+    size_t at = edges->count++;
+
+    while (at > 0 && is_before(&edge, &edges->heap[(at - 1) / 2])) {
         edges->heap[at] = edges->heap[(at - 1) / 2];
         at = (at - 1) / 2;
     }
-    edges->heap[at] = call;
+    edges->heap[at] = edge;
 }
 
-static void pop(struct wm_edges *edges)
+static struct wm_region_edge pop(struct wm_edges *edges)
 {
-    struct open_call last = edges->heap[--edges->count];
-    size_t at = 0;
+    struct wm_region_edge first = edges->heap[0], last = edges->heap[--edges->count];
+    size_t at = 0, child;
 
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= edges->count)
-            break;
+    while ((child = 2 * at + 1) < edges->count) {
         if (child + 1 < edges->count &&
             is_before(&edges->heap[child + 1], &edges->heap[child]))
             child++;
@@ -79,28 +71,13 @@ static void pop(struct wm_edges *edges)
         edges->heap[at] = edges->heap[child];
         at = child;
     }
-    if (edges->count > 0)
-        edges->heap[at] = last;
-}
-
-/* Puts the call that was handed out last among those that are open. */
-static int keep_opened(struct wm_edges *edges, struct wm_error *err)
-{
-    if (!edges->has_opened)
-        return WM_OK;
-    if (wm_array_reserve(&edges->heap, edges->count, &edges->room, sizeof(*edges->heap)) <
-        0)
-        return wm_fail(err, WM_ENOMEM, "calls: out of memory");
-    edges->has_opened = false;
-    sift_up(edges, edges->count++,
-            (struct open_call) { edges->opened, edges->opened_count++ });
-    return WM_OK;
+    edges->heap[at] = last;
+    return first;
 }
 
 static int read_next(struct wm_edges *edges, struct wm_error *err)
 {
-    int64_t last_ns = edges->next.start_ns;
-    bool is_first = edges->opened_count == 0;
+    int64_t last_ns = edges->next.monotonic_start_ns;
 
     if (edges->has_next || edges->at_end)
         return WM_OK;
@@ -109,50 +86,52 @@ static int read_next(struct wm_edges *edges, struct wm_error *err)
         return status;
     edges->has_next = status > 0;
     edges->at_end = status == 0;
-    if (edges->has_next && !is_first && edges->next.start_ns < last_ns)
+    if (edges->has_next && edges->has_read && edges->next.monotonic_start_ns < last_ns)
         return wm_fail(err, WM_EFORMAT, "the calls are not in the order of their starts");
+    edges->has_read = true;
     return WM_OK;
 }
 
-static void open_next(struct wm_edges *edges, struct wm_call_edge *ret_edge)
+/* Opens the call that was read, and puts its other edge among those to come. */
+static int open_next(struct wm_edges *edges, struct wm_region_edge *ret_edge,
+                     uint32_t *ret_process, struct wm_error *err)
 {
     const struct wm_call *call = &edges->next;
-    struct wm_call_edge *opened = &edges->opened;
+    int64_t start_ns = call->monotonic_start_ns, stop_ns = call->monotonic_stop_ns;
+    struct wm_region_edge edge = {
+        .when_ns = start_ns,
+        .start_ns = start_ns,
+        .path = call->path,
+        .thread = call->thread,
+        .kind = WM_REGION_OPENS,
+    };
 
-    *ret_edge = (struct wm_call_edge) { .when_ns = call->start_ns,
-                                        .kind = WM_REGION_OPENS,
-                                        .call = *call };
-    *opened = (struct wm_call_edge) { .call = *call };
-    opened->call.name = NULL;
-    opened->kind = call->is_open ? WM_REGION_BREAKS_OFF : WM_REGION_CLOSES;
-    opened->when_ns = call->stop_ns > call->start_ns ? call->stop_ns : call->start_ns;
-    edges->has_opened = true;
+    if (wm_array_reserve(&edges->heap, edges->count, &edges->room, sizeof(*edges->heap)) <
+        0)
+        return wm_fail(err, WM_ENOMEM, "calls: out of memory");
+    *ret_edge = edge;
+    *ret_process = call->process;
+    edge.kind = call->is_open ? WM_REGION_BREAKS_OFF : WM_REGION_CLOSES;
+    edge.told_s = edges->are_told && !call->is_open ? call->seconds : 0;
+    if (stop_ns > start_ns && !(edges->are_told && call->is_open))
+        edge.when_ns = stop_ns;
+    push(edges, edge);
     edges->has_next = false;
-}
-
-int wm_edges_next(struct wm_edges *edges, struct wm_call_edge *ret_edge,
-                  struct wm_error *err)
-{
-    int status = keep_opened(edges, err);
-
-    if (status == WM_OK)
-        status = read_next(edges, err);
-    if (status < 0)
-        return status;
-
-    if (edges->has_next &&
-        (edges->count == 0 || edges->next.start_ns <= edges->heap[0].edge.when_ns)) {
-        open_next(edges, ret_edge);
-        return 1;
-    }
-    if (edges->count == 0)
-        return 0;
-    *ret_edge = edges->heap[0].edge;
-    pop(edges);
     return 1;
 }
 
-void wm_edges_mark(struct wm_edges *edges, uint64_t mark)
+int wm_edges_next(struct wm_edges *edges, struct wm_region_edge *ret_edge,
+                  uint32_t *ret_process, struct wm_error *err)
 {
-    edges->opened.mark = mark;
+    int status = read_next(edges, err);
+
+    if (status < 0)
+        return status;
+    if (edges->has_next &&
+        (edges->count == 0 || edges->next.monotonic_start_ns <= edges->heap[0].when_ns))
+        return open_next(edges, ret_edge, ret_process, err);
+    if (edges->count == 0)
+        return 0;
+    *ret_edge = pop(edges);
+    return 1;
 }

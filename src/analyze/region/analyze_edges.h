@@ -4,12 +4,8 @@
  * ordered by starts, with a heap of the stops that are still to come. So the memory is that
  * of the calls that are open at once.
  *
- *     while ((status = wm_edges_next(edges, &edge, err)) > 0) {
- *         if (edge.kind == WM_REGION_OPENS)
- *             wm_edges_mark(edges, number_of(edge.call.name));
- *         else
- *             close(edge.mark, edge.when_ns);
- *     }
+ *     while ((status = wm_edges_next(edges, &edge, &process, err)) > 0)
+ *         take(&edge, process);
  */
 #ifndef WM_ANALYZE_EDGES_H
 #define WM_ANALYZE_EDGES_H
@@ -18,32 +14,21 @@
 
 #include "record/calls/record_calls.h"
 
-/* Later than anything: when a call breaks off of which nobody knows more. */
-#define WM_EDGES_END WM_CALL_NEVER_STOPS
-
-struct wm_call_edge {
-    int64_t when_ns; /* of a call that breaks off: when a recording says that this became */
-                     /* known, else WM_EDGES_END */
-    enum wm_region_edge_kind kind;
-    struct wm_call call; /* its name is there as long as it opens */
-    uint64_t mark;       /* what wm_edges_mark() gave the call; 0 */
-};
-
 struct wm_edges;
 
-/* `calls` stays the caller's and lives as long as the result. */
-int wm_edges_new(struct wm_calls *calls, struct wm_edges **ret_edges, struct wm_error *err);
+/* `calls` stays the caller's and lives as long as the result. `are_told`: the calls have
+ * times of their own, which their edges tell; and one that never ended opens alone, and
+ * breaks off at once: as nobody knows how long it went on, it has no timepoints. */
+int wm_edges_new(struct wm_calls *calls, bool are_told, struct wm_edges **ret_edges,
+                 struct wm_error *err);
 
 /* Accepts NULL. */
 void wm_edges_free(struct wm_edges *edges);
 
-/* 1 and `ret_edge`, 0 past the last one. At equal times calls open before others close; a
- * call that stops before it starts is closed where it starts. WM_EFORMAT when the calls
- * are not in order. */
-int wm_edges_next(struct wm_edges *edges, struct wm_call_edge *ret_edge,
-                  struct wm_error *err);
-
-/* Of the call that has just opened: comes back with its other edge. */
-void wm_edges_mark(struct wm_edges *edges, uint64_t mark);
+/* 1 and `ret_edge`, with the process of a call that opens; 0 past the last one. At equal
+ * times calls open before others close; a call that stops before it starts is closed where
+ * it starts. WM_EFORMAT when the calls are not in order. */
+int wm_edges_next(struct wm_edges *edges, struct wm_region_edge *ret_edge,
+                  uint32_t *ret_process, struct wm_error *err);
 
 #endif

@@ -3,19 +3,13 @@
  * what tells them apart. */
 #include "analyze/region/analyze_region_items.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base_array.h"
 
-#define FURTHER "(further regions)"
-
-int wm_region_items_init(struct wm_region_items *items, struct wm_error *err)
+void wm_region_items_init(struct wm_region_items *items, uint32_t most_paths)
 {
-    *items = (struct wm_region_items) { .further = WM_REGION_NO_ITEM };
-    int status = wm_blocks_new(&items->paths.blocks, err);
-
-    return status < 0 ? status : wm_blocks_new(&items->names.blocks, err);
+    *items = (struct wm_region_items) { .most = most_paths, .further = WM_REGION_NO_ITEM };
 }
 
 static void release_list(struct wm_region_item_list *list)
@@ -23,75 +17,76 @@ static void release_list(struct wm_region_item_list *list)
     for (size_t i = 0; i < list->count; i++)
         free(list->list[i]);
     free(list->list);
-    wm_blocks_free(list->blocks);
 }
 
 void wm_region_items_release(struct wm_region_items *items)
 {
     release_list(&items->paths);
     release_list(&items->names);
+    wm_names_release(&items->texts);
     free(items->numbers);
     *items = (struct wm_region_items) { 0 };
 }
 
-/* The next one of the list, whose number is that of its block. */
-static int add_item(struct wm_region_item_list *list, const char *name)
+static struct wm_region_item *add_item(struct wm_region_item_list *list)
 {
     if (wm_array_reserve(&list->list, list->count, &list->room, sizeof(*list->list)) < 0)
-        return WM_ENOMEM;
+        return NULL;
     struct wm_region_item *item = calloc(1, sizeof(*item));
+    if (item)
+        list->list[list->count++] = item;
+    return item;
+}
+
+static struct wm_region_item *find_name(struct wm_region_items *items, const char *name,
+                                        size_t *ret_index)
+{
+    struct wm_region_item_list *names = &items->names;
+    uint32_t found = wm_names_find(&items->texts, name);
+
+    /* Its item first, so that no text stands there without one. */
+    if (found == WM_MAP_NONE) {
+        struct wm_region_item *item = add_item(names);
+        found = item ? wm_names_add(&items->texts, name) : WM_MAP_NONE;
+        if (found == WM_MAP_NONE) {
+            free(item ? names->list[--names->count] : NULL);
+            return NULL;
+        }
+        item->name = items->texts.texts[found];
+    }
+    *ret_index = found;
+    return names->list[found];
+}
+
+static int add_path(struct wm_region_items *items, const struct wm_region_path *path,
+                    size_t parent, size_t *ret_index)
+{
+    size_t of_name;
+    const struct wm_region_item *name =
+        find_name(items, path->name ? path->name : "", &of_name);
+    struct wm_region_item *item = name ? add_item(&items->paths) : NULL;
+
     if (!item)
         return WM_ENOMEM;
     *item = (struct wm_region_item) {
-        .name = name,
-        .parent = WM_REGION_NO_ITEM,
-        .parent_path = WM_REGION_NO_PATH,
+        .name = name->name,
+        .of_name = of_name,
+        .parent = parent,
+        .parent_path = parent == WM_REGION_NO_ITEM ? WM_REGION_NO_PATH : path->parent,
+        .depth = path->depth,
+        .is_free = path->is_free,
     };
-    list->list[list->count++] = item;
-    return WM_OK;
-}
-
-static int find_name(struct wm_region_item_list *names, const char *name, size_t *ret_index)
-{
-    if (wm_blocks_find(names->blocks, name, ret_index) < 0)
-        return WM_ENOMEM;
-    if (*ret_index < names->count)
-        return WM_OK;
-    return add_item(names, wm_blocks_get(names->blocks, *ret_index)->name);
-}
-
-static int add_path(struct wm_region_items *items, const char *key,
-                    const struct wm_region_item *described, const char *name,
-                    size_t *ret_index)
-{
-    struct wm_region_item_list *paths = &items->paths;
-    size_t of_name, index;
-
-    if (find_name(&items->names, name, &of_name) < 0 ||
-        wm_blocks_find(paths->blocks, key, &index) < 0)
-        return WM_ENOMEM;
-    if (index == paths->count && add_item(paths, items->names.list[of_name]->name) < 0)
-        return WM_ENOMEM;
-    struct wm_region_item *item = paths->list[index];
-    item->of_name = of_name;
-    item->parent = described->parent;
-    item->parent_path = described->parent_path;
-    item->depth = described->depth;
-    item->is_free = described->is_free;
-    *ret_index = index;
+    *ret_index = items->paths.count - 1;
     return WM_OK;
 }
 
 static int find_further(struct wm_region_items *items, size_t *ret_index)
 {
-    const struct wm_region_item described = {
-        .parent = WM_REGION_NO_ITEM,
-        .parent_path = WM_REGION_NO_PATH,
-    };
+    const struct wm_region_path further = { .name = WM_REGION_FURTHER };
     int status = WM_OK;
 
     if (items->further == WM_REGION_NO_ITEM)
-        status = add_path(items, FURTHER, &described, FURTHER, &items->further);
+        status = add_path(items, &further, WM_REGION_NO_ITEM, &items->further);
     *ret_index = items->further;
     return status;
 }
@@ -99,18 +94,10 @@ static int find_further(struct wm_region_items *items, size_t *ret_index)
 static int make_path(struct wm_region_items *items, uint32_t number,
                      const struct wm_region_path *path)
 {
-    const bool has_parent = path->parent < number;
-    const struct wm_region_item described = {
-        .parent = has_parent ? items->numbers[path->parent] : WM_REGION_NO_ITEM,
-        .parent_path = has_parent ? path->parent : WM_REGION_NO_PATH,
-        .depth = path->depth,
-        .is_free = path->is_free,
-    };
-    char key[16];
+    size_t parent =
+        path->parent < number ? items->numbers[path->parent] : WM_REGION_NO_ITEM;
 
-    snprintf(key, sizeof(key), "%u", (unsigned)number);
-    return add_path(items, key, &described, path->name ? path->name : "",
-                    &items->numbers[number]);
+    return add_path(items, path, parent, &items->numbers[number]);
 }
 
 static int reserve_number(struct wm_region_items *items, uint32_t number)
@@ -127,7 +114,7 @@ static int reserve_number(struct wm_region_items *items, uint32_t number)
 int wm_region_items_find(struct wm_region_items *items, uint32_t path,
                          const struct wm_region_paths *paths, size_t *ret_index)
 {
-    if (path >= WM_REGIONS_MOST)
+    if (path >= items->most)
         return find_further(items, ret_index);
     if (reserve_number(items, path) < 0)
         return WM_ENOMEM;
@@ -148,7 +135,7 @@ int wm_region_items_find(struct wm_region_items *items, uint32_t path,
 
 size_t wm_region_items_index(const struct wm_region_items *items, uint32_t path)
 {
-    if (path >= WM_REGIONS_MOST)
+    if (path >= items->most)
         return items->further;
     return path < items->number_count ? items->numbers[path] : WM_REGION_NO_ITEM;
 }
@@ -156,7 +143,7 @@ size_t wm_region_items_index(const struct wm_region_items *items, uint32_t path)
 size_t wm_region_items_parent(const struct wm_region_items *items, uint32_t path,
                               size_t index, const struct wm_region_paths *paths)
 {
-    if (path < WM_REGIONS_MOST)
+    if (path < items->most)
         return items->paths.list[index]->parent;
     uint32_t parent = paths->find(paths->context, path)->parent;
     return parent < path ? wm_region_items_index(items, parent) : WM_REGION_NO_ITEM;

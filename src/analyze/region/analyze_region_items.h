@@ -9,10 +9,10 @@
 
 #include "analyze/region/analyze_blocks.h"
 #include "analyze/region/analyze_region_share.h"
-#include "base/base_map.h"
+#include "base/text/base_names.h"
 #include "region/drain/region_calls.h"
 
-/* Paths from this number on are taken together, as one without a parent. */
+/* Paths from this number on are taken together in a report, as one without a parent. */
 #define WM_REGIONS_MOST 4096
 
 /* What numbers of paths stand for. */
@@ -31,9 +31,9 @@ enum wm_region_part {
 
 /* A name or a path. */
 struct wm_region_item {
-    const char *name; /* of the block of its name */
-    size_t of_name;   /* a path's */
-    size_t parent;    /* the same, or WM_REGION_NO_ITEM */
+    const char *name;
+    size_t of_name; /* a path's */
+    size_t parent;  /* the same, or WM_REGION_NO_ITEM */
     uint32_t parent_path, depth;
     bool is_free, is_active;
     uint64_t open, inside; /* calls; and calls right inside those, of a path */
@@ -43,21 +43,22 @@ struct wm_region_item {
     struct wm_region_time exclusive_from; /* by the clock of exclusive time */
     struct wm_region_time time[WM_REGION_PARTS];
     struct wm_region_share shares[WM_REGION_PARTS][WM_REGION_RESOURCES];
+    struct wm_block block;
 };
 
 struct wm_region_items {
     struct wm_region_item_list {
         struct wm_region_item **list;
         size_t count, room;
-        struct wm_blocks *blocks; /* in the same order */
     } paths, names;
-    size_t *numbers; /* which item a path is; WM_REGION_NO_ITEM: none yet */
+    struct wm_names texts; /* in the order of the names */
+    uint32_t most;         /* paths from this number on are one */
+    size_t *numbers;       /* which item a path is; WM_REGION_NO_ITEM: none yet */
     size_t number_count, number_room;
-    size_t further; /* all from WM_REGIONS_MOST on; WM_REGION_NO_ITEM: none */
+    size_t further; /* that one; WM_REGION_NO_ITEM: none */
 };
 
-/* wm_region_items_release() is due whatever this returned. */
-int wm_region_items_init(struct wm_region_items *items, struct wm_error *err);
+void wm_region_items_init(struct wm_region_items *items, uint32_t most_paths);
 void wm_region_items_release(struct wm_region_items *items);
 
 /* The item of a path, which is made where there is none, as are those of the paths around
@@ -77,9 +78,9 @@ size_t wm_region_items_parent(const struct wm_region_items *items, uint32_t path
 struct wm_open_call {
     int64_t start_ns;
     uint32_t path, thread;
-    uint64_t of_path, of_name; /* its keys in two struct wm_blocks */
-    size_t item, parent;       /* its path, and the one around it */
-    uint32_t next;             /* that nothing tells apart from it, or that is free */
+    uint64_t timepoints; /* of all, when it opened */
+    size_t item, parent; /* its path, and the one around it */
+    uint32_t next;       /* that nothing tells apart from it, or that is free */
 };
 
 /* All zero is the right start. */

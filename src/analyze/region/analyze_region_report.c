@@ -8,8 +8,9 @@
 
 /* What the parts of a report are made with. */
 struct maker {
-    struct wm_report_builder *builder;
+    const struct wm_report *report; /* what is known of the run */
     const struct wm_regions *regions;
+    bool lacks_gpus; /* none is measured: 0 is gpu_tracker's word for that */
     struct wm_region_whole wholes[WM_REGION_RESOURCES];
     struct wm_value whys[WM_REGION_RESOURCES]; /* a missing value for what is not known */
 };
@@ -47,7 +48,7 @@ static void add_use(struct wm_region_use *sum, const struct wm_region_use *part)
 static struct wm_region_value energy_of(const struct maker *maker,
                                         const struct wm_region_cost *cost)
 {
-    const struct wm_report *report = maker->builder->report;
+    const struct wm_report *report = maker->report;
     struct wm_region_cost sum = { 0 };
     struct wm_region_use *total = &sum.uses[WM_REGION_TREE_ENERGY];
 
@@ -66,7 +67,7 @@ static struct wm_region_spending spending_of(const struct maker *maker,
                                              const struct wm_region_cost *cost)
 {
     return (struct wm_region_spending) {
-        .seconds = cost->seconds,
+        .time = wm_value_known(cost->seconds),
         .cpu_time = value_of(maker, WM_REGION_CPU_TIME, cost),
         .energy = energy_of(maker, cost),
         .cpu_energy = value_of(maker, WM_REGION_CPU_ENERGY, cost),
@@ -74,6 +75,17 @@ static struct wm_region_spending spending_of(const struct maker *maker,
         .gpu_energy = value_of(maker, WM_REGION_GPU_ENERGY, cost),
         .tree_energy = value_of(maker, WM_REGION_TREE_ENERGY, cost),
     };
+}
+
+/* A recording has a call when it is over, but the place around it before. */
+static struct wm_region_spending unknown_spending(void)
+{
+    const struct wm_value missing =
+        wm_value_missing("no call of it is recorded: it was lost, or open until wattmeter "
+                         "was killed");
+    const struct wm_region_value both = { missing, missing };
+
+    return (struct wm_region_spending) { missing, both, both, both, both, both, both };
 }
 
 static bool is_short(const struct wm_region_cost *cost)
@@ -85,47 +97,112 @@ static bool is_short(const struct wm_region_cost *cost)
     return found;
 }
 
-static void build_usage(const struct maker *maker, const struct wm_region_figures *figures,
-                        struct wm_region_usage *usage)
+static void copy_block(const struct maker *maker, const struct wm_block *block,
+                       struct wm_region_usage *usage)
 {
+    const struct wm_block_stats none = { 0 };
+
+    usage->calls = block->calls;
+    usage->nonempty_calls = block->nonempty_calls;
+    usage->unfinished = block->unfinished;
+    usage->timepoints = block->timepoints;
+    usage->time = wm_block_figures_of(&block->time);
+    usage->time.total = wm_block_stats_sum(&block->time);
+    memcpy(usage->histogram, block->histogram, sizeof(usage->histogram));
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        bool lacks = maker->lacks_gpus && wm_measurement_is_gpu((enum wm_measurement)i);
+        usage->usage[i] = wm_block_figures_of(lacks ? &none : &block->usage[i]);
+    }
+}
+
+static int build_usage(const struct maker *maker, const struct wm_region_figures *figures,
+                       struct wm_region_usage *usage)
+{
+    bool is_known = figures->openings > 0;
+
     *usage = (struct wm_region_usage) {
         .name = strdup(figures->name),
-        .block = *figures->block,
         .parent = WM_NO_REGION,
         .depth = figures->depth,
         .is_free = figures->is_free,
         .is_short = is_short(&figures->inclusive),
-        .inclusive = spending_of(maker, &figures->inclusive),
-        .exclusive = spending_of(maker, &figures->exclusive),
+        .inclusive =
+            is_known ? spending_of(maker, &figures->inclusive) : unknown_spending(),
+        .exclusive =
+            is_known ? spending_of(maker, &figures->exclusive) : unknown_spending(),
     };
-    usage->block.name = NULL;
-    if (!usage->name)
-        maker->builder->failed = true;
+    copy_block(maker, figures->block, usage);
+    return usage->name ? WM_OK : WM_ENOMEM;
 }
 
 /* Names come in the order of the paths, as these are numbered alike wherever they come
- * from. `indices` has room for each path and each name. */
-static void build_all(const struct maker *maker, size_t *indices, bool *has_name)
+ * from. `indices` has room for each path number, `has_name` for each name. */
+static int build_all(const struct maker *maker, size_t *indices, bool *has_name,
+                     struct wm_region_report *report)
 {
-    struct wm_region_report *report = &maker->builder->report->regions;
     struct wm_region_figures figures, name;
+    int status = WM_OK;
 
-    for (uint32_t path = 0; path <= WM_REGIONS_MOST; path++) {
+    for (uint32_t path = 0; path <= WM_REGIONS_MOST && status == WM_OK; path++) {
         if (!wm_regions_path(maker->regions, path, maker->wholes, &figures))
             continue;
         struct wm_region_usage *usage = &report->paths[report->path_count];
         indices[path] = report->path_count++;
-        build_usage(maker, &figures, usage);
+        status = build_usage(maker, &figures, usage);
         if (figures.parent != WM_REGION_NO_PATH) {
             usage->parent = indices[figures.parent];
             report->paths[usage->parent].children++;
         }
-        if (has_name[figures.of_name])
+        if (has_name[figures.of_name] || status < 0)
             continue;
         has_name[figures.of_name] = true;
         wm_regions_name(maker->regions, figures.of_name, maker->wholes, &name);
-        build_usage(maker, &name, &report->names[report->name_count++]);
+        status = build_usage(maker, &name, &report->names[report->name_count++]);
     }
+    return status;
+}
+
+/* The rest is as it was made when memory runs out. */
+static int build_lists(const struct maker *maker, struct wm_region_report *report)
+{
+    size_t path_count = wm_regions_path_count(maker->regions);
+    size_t name_count = wm_regions_name_count(maker->regions);
+    size_t *indices = calloc(WM_REGIONS_MOST + 1, sizeof(*indices));
+    bool *has_name = calloc(name_count, sizeof(*has_name));
+    int status = WM_ENOMEM;
+
+    report->paths = calloc(path_count, sizeof(*report->paths));
+    report->names = calloc(name_count, sizeof(*report->names));
+    if (indices && has_name && report->paths && report->names)
+        status = build_all(maker, indices, has_name, report);
+    free(indices);
+    free(has_name);
+    return status;
+}
+
+int wm_regions_usages(struct wm_regions *regions, struct wm_region_usage **ret_usages,
+                      size_t *ret_count)
+{
+    static const struct wm_report nothing;
+    struct maker maker = { .report = &nothing, .regions = regions };
+    size_t count = wm_regions_name_count(regions);
+    struct wm_region_usage *usages = calloc(count + 1, sizeof(*usages));
+    struct wm_region_figures figures;
+    int status = usages ? WM_OK : WM_ENOMEM;
+
+    for (int i = 0; i < WM_REGION_RESOURCES; i++)
+        maker.wholes[i].used = NAN;
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        wm_regions_name(regions, i, maker.wholes, &figures);
+        status = build_usage(&maker, &figures, &usages[i]);
+    }
+    if (status < 0) {
+        wm_region_usages_free(usages, usages ? count : 0);
+        return status;
+    }
+    *ret_usages = usages;
+    *ret_count = count;
+    return WM_OK;
 }
 
 /* What devices of a kind draw at most together; NAN: of one of them that is not known. */
@@ -204,9 +281,9 @@ static void find_wholes(const struct wm_analysis *analysis, const struct wm_repo
             (report->energy_has_cpu ? cpus : 0) + (report->energy_has_dram ? memory : 0);
 }
 
-static void find_whys(struct maker *maker)
+static void find_whys(const struct wm_analysis *analysis, struct maker *maker)
 {
-    const struct wm_report *report = maker->builder->report;
+    const struct wm_report *report = maker->report;
     const struct wm_value unlike = wm_value_missing(
         "what was watched for it turned out not to be what its energy is of");
     const struct wm_value no_tick = wm_value_missing("no tick was taken");
@@ -219,15 +296,17 @@ static void find_whys(struct maker *maker)
     };
 
     for (int i = 0; i < WM_REGION_RESOURCES; i++) {
-        maker->whys[i] = !values[i]->known                      ? *values[i]
-                         : maker->builder->analysis->ticks == 0 ? no_tick
-                                                                : unlike;
+        maker->whys[i] = !values[i]->known      ? *values[i]
+                         : analysis->ticks == 0 ? no_tick
+                                                : unlike;
     }
 }
 
 static void remark_losses(struct wm_report_builder *builder)
 {
     const struct wm_result *result = &builder->report->result;
+    const struct wm_regions *regions = builder->analysis->regions;
+    uint64_t early = regions ? wm_regions_early_count(regions) : 0;
 
     if (result->dropped_regions > 0)
         wm_build_remark(builder, "regions: %llu event%s (begins, ends) %s missing",
@@ -238,14 +317,12 @@ static void remark_losses(struct wm_report_builder *builder)
         wm_build_remark(builder, "the recording lacks %llu call%s of regions",
                         (unsigned long long)result->lost_regions,
                         wm_plural(result->lost_regions));
-    if (builder->analysis->early_regions > 0)
+    if (early > 0)
         wm_build_remark(builder,
                         "regions: %llu call%s, of a program whose clock is not this "
                         "machine's (a time namespace?), began before the run by their "
                         "times and count%s from its start",
-                        (unsigned long long)builder->analysis->early_regions,
-                        wm_plural(builder->analysis->early_regions),
-                        builder->analysis->early_regions == 1 ? "s" : "");
+                        (unsigned long long)early, wm_plural(early), early == 1 ? "s" : "");
     if (result->stray_regions > 0)
         wm_build_remark(builder, "regions: %llu end%s that nothing had begun",
                         (unsigned long long)result->stray_regions,
@@ -262,42 +339,39 @@ static void add_last(const struct wm_report_builder *builder, struct wm_region_c
         rest->seconds += (double)(end_ns - now_ns) / 1e9;
 }
 
+static void remark_kill(struct wm_report_builder *builder)
+{
+    if (builder->report->complete)
+        return;
+    wm_build_remark(builder, "regions: if wattmeter was killed, the calls of its last "
+                             "second, and those that were open then, are missing");
+    wm_build_remark(builder, "regions: calls are counted, and timed, up to the last that "
+                             "is known; inclusive and exclusive time, CPU time and joules "
+                             "are those up to the last tick");
+}
+
 void wm_build_regions(struct wm_report_builder *builder)
 {
+    const struct wm_analysis *analysis = builder->analysis;
     struct wm_region_report *report = &builder->report->regions;
-    struct maker maker = { .builder = builder, .regions = builder->analysis->regions };
+    struct maker maker = {
+        .report = builder->report,
+        .regions = analysis->regions,
+        .lacks_gpus = !wm_timepoint_has_gpus(analysis->timepoints),
+    };
     struct wm_region_cost rest;
 
     remark_losses(builder);
-    size_t path_count = maker.regions ? wm_regions_path_count(maker.regions) : 0;
-    if (builder->failed || path_count == 0)
+    if (builder->failed || !analysis->regions || wm_regions_path_count(maker.regions) == 0)
         return;
-    size_t name_count = wm_regions_name_count(maker.regions);
-    size_t *indices = calloc(WM_REGIONS_MOST + 1, sizeof(*indices));
-    bool *has_name = calloc(name_count, sizeof(*has_name));
-    report->paths = calloc(path_count, sizeof(*report->paths));
-    report->names = calloc(name_count, sizeof(*report->names));
-    if (!indices || !has_name || !report->paths || !report->names) {
-        builder->failed = true;
-    } else {
-        if (!builder->report->complete) {
-            wm_build_remark(
-                builder, "regions: if wattmeter was killed, the calls of its last second, "
-                         "and those that were open then, are missing");
-            wm_build_remark(builder,
-                            "regions: calls are counted, and timed, up to the last that is "
-                            "known; inclusive and exclusive time, CPU time and joules are "
-                            "those up to the last tick");
-        }
-        find_wholes(builder->analysis, builder->report, maker.wholes);
-        find_whys(&maker);
-        build_all(&maker, indices, has_name);
-        wm_regions_rest(maker.regions, maker.wholes, &rest);
-        add_last(builder, &rest);
-        report->rest = spending_of(&maker, &rest);
-        report->threads = wm_regions_thread_count(maker.regions);
-        report->processes = wm_regions_process_count(maker.regions);
-    }
-    free(indices);
-    free(has_name);
+    wm_regions_blocks(analysis->regions);
+    remark_kill(builder);
+    find_wholes(analysis, builder->report, maker.wholes);
+    find_whys(analysis, &maker);
+    builder->failed |= build_lists(&maker, report) < 0;
+    wm_regions_rest(maker.regions, maker.wholes, &rest);
+    add_last(builder, &rest);
+    report->rest = spending_of(&maker, &rest);
+    report->threads = wm_regions_thread_count(maker.regions);
+    report->processes = wm_regions_process_count(maker.regions);
 }

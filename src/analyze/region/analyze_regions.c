@@ -18,25 +18,32 @@
 #include "base/base_array.h"
 #include "base/base_map.h"
 
+/* A region may be open since a little before the first tick. */
+#define EARLY_NS INT64_C(100000000)
+
 /* A tick looks at regions that have closed since a sensor told something last; after so
  * many ticks without a word it no longer does, and all are looked at when it speaks. */
 #define MOST_WAITED 64
 
 struct waiting_tick {
+    int64_t when_ns;
+    bool has_totals, has_timepoint;
     struct wm_region_totals totals;
     struct wm_timepoint timepoint;
-    bool has_timepoint;
 };
 
 struct wm_regions {
     struct wm_region_items items;
     struct wm_open_calls calls;
+    struct wm_blocks blocks; /* of all items */
 
     struct wm_region_item **active; /* has room for all of them */
     size_t active_count, active_room;
 
     bool started;
-    int64_t now_ns, end_ns; /* the last: no time passes after it */
+    int64_t now_ns;
+    int64_t begin_ns, end_ns; /* no time passes before the one and after the other */
+    uint64_t early_count;
 
     /* The clock of exclusive time, and that of its squares. They start again at each tick,
      * as the sum of many small steps is the less exact the greater it gets. */
@@ -65,21 +72,19 @@ static size_t find_room(int64_t interval_ns)
     return (size_t)(WM_REGIONS_WAIT_NS / interval_ns);
 }
 
-int wm_regions_new(int64_t interval_ns, struct wm_regions **ret_regions,
-                   struct wm_error *err)
+int wm_regions_new(int64_t interval_ns, uint32_t most_paths,
+                   struct wm_regions **ret_regions, struct wm_error *err)
 {
     struct wm_regions *regions = calloc(1, sizeof(*regions));
-    int status = regions ? WM_OK : WM_ENOMEM;
 
-    if (status == WM_OK) {
+    if (regions) {
+        regions->begin_ns = INT64_MIN;
         regions->end_ns = INT64_MAX;
         regions->tick_room = find_room(interval_ns);
         regions->ticks = calloc(regions->tick_room, sizeof(*regions->ticks));
-        status = wm_region_items_init(&regions->items, err);
-        if (!regions->ticks)
-            status = WM_ENOMEM;
+        wm_region_items_init(&regions->items, most_paths);
     }
-    if (status < 0) {
+    if (!regions || !regions->ticks || wm_blocks_reserve(&regions->blocks) < 0) {
         wm_regions_free(regions);
         return wm_fail(err, WM_ENOMEM, "regions: out of memory");
     }
@@ -93,6 +98,7 @@ void wm_regions_free(struct wm_regions *regions)
         return;
     wm_region_items_release(&regions->items);
     wm_open_calls_release(&regions->calls);
+    wm_blocks_release(&regions->blocks);
     free(regions->active);
     free(regions->ticks);
     free(regions->closing);
@@ -169,10 +175,20 @@ static void count_leaves(struct wm_regions *regions, struct wm_region_item *path
     path->leaves = leaves;
 }
 
-static void add_call(struct wm_region_item *item)
+static void begin_call(struct wm_regions *regions, struct wm_region_item *item)
 {
-    if (item->open++ == 0)
-        item->openings++;
+    if (item->open++ > 0)
+        return;
+    item->openings++;
+    wm_blocks_open(&regions->blocks, &item->block);
+}
+
+static void end_call(struct wm_regions *regions, struct wm_region_item *item,
+                     double seconds, bool has_timepoint)
+{
+    wm_block_add_call(&item->block, seconds, has_timepoint);
+    if (--item->open == 0)
+        wm_blocks_close(&regions->blocks, &item->block);
 }
 
 static void touch_path(struct wm_regions *regions, struct wm_region_item *path)
@@ -192,72 +208,72 @@ static int reserve_active(struct wm_regions *regions)
     return status;
 }
 
-static int open_call(struct wm_regions *regions, const struct wm_region_edge *edge,
-                     const struct wm_region_paths *paths)
+/* A path has one call more, or one less, right inside. */
+static void change_inside(struct wm_regions *regions, size_t parent, int change)
 {
-    struct wm_open_call call = {
+    if (parent == WM_REGION_NO_ITEM)
+        return;
+    struct wm_region_item *path = regions->items.paths.list[parent];
+    touch_path(regions, path);
+    path->inside += (uint64_t)change;
+    count_leaves(regions, path);
+}
+
+static struct wm_open_call call_of(const struct wm_region_edge *edge)
+{
+    return (struct wm_open_call) {
         .start_ns = edge->start_ns,
         .path = edge->path,
         .thread = edge->thread,
     };
+}
 
-    if (wm_region_items_find(&regions->items, edge->path, paths, &call.item) < 0 ||
-        reserve_active(regions) < 0)
-        return WM_ENOMEM;
-    call.parent = wm_region_items_parent(&regions->items, edge->path, call.item, paths);
-    struct wm_region_item *path = regions->items.paths.list[call.item];
+static int open_call(struct wm_regions *regions, const struct wm_region_edge *edge,
+                     const struct wm_region_paths *paths)
+{
+    struct wm_region_items *items = &regions->items;
+    struct wm_open_call call = call_of(edge);
 
     /* It is open everywhere or nowhere: the edge comes again. */
-    if (wm_blocks_reserve(regions->items.paths.blocks) < 0 ||
-        wm_blocks_reserve(regions->items.names.blocks) < 0 ||
-        wm_open_calls_reserve(&regions->calls) < 0 ||
-        wm_blocks_open(regions->items.paths.blocks, call.item, regions->now_ns,
-                       &call.of_path) < 0 ||
-        wm_blocks_open(regions->items.names.blocks, path->of_name, regions->now_ns,
-                       &call.of_name) < 0 ||
-        wm_open_calls_add(&regions->calls, &call) < 0)
+    if (wm_region_items_find(items, edge->path, paths, &call.item) < 0 ||
+        reserve_active(regions) < 0 || wm_blocks_reserve(&regions->blocks) < 0)
+        return WM_ENOMEM;
+    call.parent = wm_region_items_parent(items, edge->path, call.item, paths);
+    call.timepoints = regions->blocks.timepoints;
+    if (wm_open_calls_add(&regions->calls, &call) < 0)
         return WM_ENOMEM;
 
+    struct wm_region_item *path = items->paths.list[call.item];
     touch_path(regions, path);
-    add_call(path);
-    add_call(regions->items.names.list[path->of_name]);
+    begin_call(regions, path);
+    begin_call(regions, items->names.list[path->of_name]);
     count_leaves(regions, path);
-    if (call.parent != WM_REGION_NO_ITEM) {
-        struct wm_region_item *parent = regions->items.paths.list[call.parent];
-        touch_path(regions, parent);
-        parent->inside++;
-        count_leaves(regions, parent);
-    }
+    change_inside(regions, call.parent, 1);
     return WM_OK;
+}
+
+static double seconds_of(const struct wm_region_edge *edge)
+{
+    if (edge->kind != WM_REGION_CLOSES)
+        return NAN;
+    return edge->told_s > 0 ? edge->told_s
+                            : wm_stats_seconds(edge->start_ns, edge->when_ns);
 }
 
 static void close_call(struct wm_regions *regions, const struct wm_region_edge *edge)
 {
-    struct wm_open_call call = {
-        .start_ns = edge->start_ns,
-        .path = edge->path,
-        .thread = edge->thread,
-    };
-    double seconds = edge->kind == WM_REGION_CLOSES
-                         ? wm_stats_seconds(edge->start_ns, edge->when_ns)
-                         : NAN;
+    struct wm_open_call call = call_of(edge);
 
     if (!wm_open_calls_take(&regions->calls, &call))
         return;
+    bool has_timepoint = regions->blocks.timepoints != call.timepoints;
     struct wm_region_item *path = regions->items.paths.list[call.item];
-    wm_blocks_close(regions->items.paths.blocks, call.of_path, regions->now_ns, seconds);
-    wm_blocks_close(regions->items.names.blocks, call.of_name, regions->now_ns, seconds);
-
     touch_path(regions, path);
-    path->open--;
-    regions->items.names.list[path->of_name]->open--;
+    end_call(regions, path, seconds_of(edge), has_timepoint);
+    end_call(regions, regions->items.names.list[path->of_name], seconds_of(edge),
+             has_timepoint);
     count_leaves(regions, path);
-    if (call.parent != WM_REGION_NO_ITEM) {
-        struct wm_region_item *parent = regions->items.paths.list[call.parent];
-        touch_path(regions, parent);
-        parent->inside--;
-        count_leaves(regions, parent);
-    }
+    change_inside(regions, call.parent, -1);
 }
 
 static void take_parts(struct wm_region_item *item, const struct wm_region_meter *meter,
@@ -336,10 +352,8 @@ static void drop_still(struct wm_regions *regions)
     regions->active_count = kept;
 }
 
-static void take_tick(struct wm_regions *regions, const struct waiting_tick *tick)
+static void take_totals(struct wm_regions *regions, struct wm_region_totals totals)
 {
-    struct wm_region_totals totals = tick->totals;
-
     advance(regions, totals.when_ns);
     totals.when_ns = regions->now_ns;
     for (size_t i = 0; i < regions->active_count; i++) {
@@ -349,18 +363,18 @@ static void take_tick(struct wm_regions *regions, const struct waiting_tick *tic
     regions->clock = (struct wm_region_time) { 0 };
     for (int resource = 0; resource < WM_REGION_RESOURCES; resource++)
         take_resource(regions, (enum wm_region_resource)resource, &totals);
-    if (tick->has_timepoint && regions->calls.count > 0) {
-        wm_blocks_timepoint(regions->items.paths.blocks, &tick->timepoint);
-        wm_blocks_timepoint(regions->items.names.blocks, &tick->timepoint);
-    }
     drop_still(regions);
 }
 
 static void take_ticks(struct wm_regions *regions, int64_t until_ns)
 {
     while (regions->tick_count > 0 &&
-           regions->ticks[regions->first_tick].totals.when_ns <= until_ns) {
-        take_tick(regions, &regions->ticks[regions->first_tick]);
+           regions->ticks[regions->first_tick].when_ns <= until_ns) {
+        const struct waiting_tick *tick = &regions->ticks[regions->first_tick];
+        if (tick->has_totals)
+            take_totals(regions, tick->totals);
+        if (tick->has_timepoint)
+            wm_blocks_timepoint(&regions->blocks, &tick->timepoint);
         regions->first_tick = (regions->first_tick + 1) % regions->tick_room;
         regions->tick_count--;
     }
@@ -408,16 +422,14 @@ static int note_number(struct wm_map *numbers, uint32_t number)
     return WM_OK;
 }
 
-int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
-                    uint32_t process, const struct wm_region_paths *paths)
+static int take_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
+                     uint32_t process, const struct wm_region_paths *paths)
 {
-    int64_t when_ns = edge->when_ns;
-
-    if (regions->closing_count > 0 && when_ns > regions->closing[0].when_ns)
+    if (regions->closing_count > 0 && edge->when_ns > regions->closing[0].when_ns)
         close_calls(regions);
-    take_ticks(regions, when_ns - 1);
+    take_ticks(regions, edge->when_ns - 1);
     if (edge->kind == WM_REGION_OPENS) {
-        advance(regions, when_ns);
+        advance(regions, edge->when_ns);
         if (note_number(&regions->threads, edge->thread) < 0 ||
             note_number(&regions->processes, process) < 0)
             return WM_ENOMEM;
@@ -431,18 +443,36 @@ int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edg
     return WM_OK;
 }
 
+int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
+                    uint32_t process, const struct wm_region_paths *paths)
+{
+    struct wm_region_edge held = *edge;
+
+    if (held.start_ns < regions->begin_ns)
+        held.start_ns = regions->begin_ns;
+    if (held.when_ns < held.start_ns)
+        held.when_ns = held.start_ns;
+    int status = take_edge(regions, &held, process, paths);
+    if (status == WM_OK && held.kind == WM_REGION_OPENS)
+        regions->early_count += held.start_ns - edge->start_ns > EARLY_NS;
+    return status;
+}
+
 void wm_regions_tick(struct wm_regions *regions, const struct wm_region_totals *totals,
                      const struct wm_timepoint *timepoint)
 {
     if (regions->tick_count == regions->tick_room)
-        wm_regions_complete(regions, regions->ticks[regions->first_tick].totals.when_ns);
+        wm_regions_complete(regions, regions->ticks[regions->first_tick].when_ns);
 
     size_t at = (regions->first_tick + regions->tick_count++) % regions->tick_room;
-    regions->ticks[at] = (struct waiting_tick) { .totals = *totals };
-    if (timepoint) {
-        regions->ticks[at].timepoint = *timepoint;
-        regions->ticks[at].has_timepoint = true;
-    }
+    struct waiting_tick *tick = &regions->ticks[at];
+    tick->when_ns = totals ? totals->when_ns : timepoint->when_ns;
+    tick->has_totals = totals != NULL;
+    tick->has_timepoint = timepoint != NULL;
+    if (totals)
+        tick->totals = *totals;
+    if (timepoint)
+        tick->timepoint = *timepoint;
 }
 
 bool wm_regions_is_behind(const struct wm_regions *regions)
@@ -457,6 +487,16 @@ void wm_regions_complete(struct wm_regions *regions, int64_t when_ns)
     take_ticks(regions, when_ns);
 }
 
+void wm_regions_begin(struct wm_regions *regions, int64_t when_ns)
+{
+    regions->begin_ns = when_ns;
+}
+
+uint64_t wm_regions_early_count(const struct wm_regions *regions)
+{
+    return regions->early_count;
+}
+
 void wm_regions_end(struct wm_regions *regions, int64_t when_ns)
 {
     regions->end_ns = when_ns > regions->now_ns ? when_ns : regions->now_ns;
@@ -465,6 +505,12 @@ void wm_regions_end(struct wm_regions *regions, int64_t when_ns)
 int64_t wm_regions_now_ns(const struct wm_regions *regions)
 {
     return regions->now_ns;
+}
+
+const struct wm_blocks *wm_regions_blocks(struct wm_regions *regions)
+{
+    wm_blocks_settle(&regions->blocks);
+    return &regions->blocks;
 }
 
 size_t wm_regions_path_count(const struct wm_regions *regions)
@@ -499,7 +545,7 @@ static void find_cost(const struct wm_regions *regions, const struct wm_region_i
 }
 
 static void find_figures(const struct wm_regions *regions,
-                         const struct wm_region_item *item, const struct wm_block *block,
+                         const struct wm_region_item *item,
                          const struct wm_region_whole *wholes,
                          struct wm_region_figures *ret_figures)
 {
@@ -509,7 +555,7 @@ static void find_figures(const struct wm_regions *regions,
     add_times(regions, item, times);
     *ret_figures = (struct wm_region_figures) {
         .name = item->name,
-        .block = block,
+        .block = &item->block,
         .of_name = item->of_name,
         .parent = item->parent_path,
         .depth = item->depth,
@@ -530,8 +576,7 @@ bool wm_regions_path(const struct wm_regions *regions, uint32_t path,
 
     if (index == WM_REGION_NO_ITEM)
         return false;
-    find_figures(regions, regions->items.paths.list[index],
-                 wm_blocks_get(regions->items.paths.blocks, index), wholes, ret_figures);
+    find_figures(regions, regions->items.paths.list[index], wholes, ret_figures);
     return true;
 }
 
@@ -539,8 +584,7 @@ void wm_regions_name(const struct wm_regions *regions, size_t name,
                      const struct wm_region_whole *wholes,
                      struct wm_region_figures *ret_figures)
 {
-    find_figures(regions, regions->items.names.list[name],
-                 wm_blocks_get(regions->items.names.blocks, name), wholes, ret_figures);
+    find_figures(regions, regions->items.names.list[name], wholes, ret_figures);
 }
 
 void wm_regions_rest(const struct wm_regions *regions, const struct wm_region_whole *wholes,

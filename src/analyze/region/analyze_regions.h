@@ -33,9 +33,10 @@
 
 struct wm_regions;
 
-/* `interval_ns` is that between two ticks. */
-int wm_regions_new(int64_t interval_ns, struct wm_regions **ret_regions,
-                   struct wm_error *err);
+/* `interval_ns` is that between two ticks. Paths from number `most_paths` on are taken
+ * together: WM_REGIONS_MOST in a report. */
+int wm_regions_new(int64_t interval_ns, uint32_t most_paths,
+                   struct wm_regions **ret_regions, struct wm_error *err);
 
 /* Accepts NULL. */
 void wm_regions_free(struct wm_regions *regions);
@@ -55,7 +56,7 @@ struct wm_region_totals {
 };
 
 /* Keeps a tick until the edges up to it are known; those that are later come after it.
- * `timepoint` may be NULL. Allocates nothing. */
+ * One of the two may be NULL. Allocates nothing. */
 void wm_regions_tick(struct wm_regions *regions, const struct wm_region_totals *totals,
                      const struct wm_timepoint *timepoint);
 
@@ -65,6 +66,13 @@ bool wm_regions_is_behind(const struct wm_regions *regions);
 
 /* All edges up to that time have been handed in. */
 void wm_regions_complete(struct wm_regions *regions, int64_t when_ns);
+
+/* The first tick was at `when_ns`: calls that began before it, as one may a little, count
+ * from then on. Without it all count as they are. */
+void wm_regions_begin(struct wm_regions *regions, int64_t when_ns);
+
+/* How many began well before it. */
+uint64_t wm_regions_early_count(const struct wm_regions *regions);
 
 /* The run ended at `when_ns`. Edges and a last tick that are later may come still: they
  * count as calls, and with the time that these took, and tell what was used up to the end;
@@ -82,21 +90,24 @@ struct wm_region_cost {
 /* A name or a path; belongs to the regions. */
 struct wm_region_figures {
     const char *name;
-    const struct wm_block *block; /* its `name` is not meant for people */
-    size_t of_name;               /* number of the name that a path has */
-    uint32_t parent;              /* number of the path around a path */
+    const struct wm_block *block;
+    size_t of_name;  /* number of the name that a path has */
+    uint32_t parent; /* number of the path around a path */
     uint32_t depth;
     bool is_free;
     uint64_t openings; /* times from no call open to one at least */
     struct wm_region_cost inclusive, exclusive;
 };
 
+/* What there is of timepoints and calls up to now, of which the figures below tell. */
+const struct wm_blocks *wm_regions_blocks(struct wm_regions *regions);
+
 size_t wm_regions_path_count(const struct wm_regions *regions);
 size_t wm_regions_name_count(const struct wm_regions *regions);
 
-/* Everything up to now of path number `path`, which is WM_REGIONS_MOST of those that are
- * taken together; false where no call had it. `wholes` is what was used in all, which the
- * exclusive parts of all paths and the rest add up to; one for each resource. */
+/* Everything up to now of path number `path`, which is that from which on they are taken
+ * together for those; false where no call had it. `wholes` is what was used in all, which
+ * the exclusive parts of all paths and the rest add up to; one for each resource. */
 bool wm_regions_path(const struct wm_regions *regions, uint32_t path,
                      const struct wm_region_whole *wholes,
                      struct wm_region_figures *ret_figures);

@@ -92,7 +92,7 @@ static void print_static_data(const struct wm_static_data *data, FILE *out)
     }
 }
 
-static int print_block(const struct wm_block_result *block, FILE *out, struct wm_error *err)
+static int print_block(const struct wm_region_usage *block, FILE *out, struct wm_error *err)
 {
     static const char format[] = "%*s%-20s %" PRIu64 "\n";
 

@@ -19,18 +19,27 @@ struct wm_static_data {
 
 struct wm_timepoints;
 
-/* `recording` stands at its start; it stays the caller's and outlives the result. */
-int wm_timepoints_of_recording(struct wm_recording *recording,
+/* `recording` outlives the result. */
+int wm_timepoints_of_recording(const struct wm_recording *recording,
                                struct wm_timepoints **ret_timepoints, struct wm_error *err);
 
-/* In the units of wm_timepoints_static(), times since 1970 in UTC, in the order of time. 1
- * and `ret_timepoint`, 0 past the last one. WM_TIMEPOINTS_ANEW, once at most: the file is
- * not in that order, which comes of a clock that was set back; what was handed out so far
- * is void, and from the next call on they come anew, from the first one, sorted. */
+/* In place of 1, wm_recording_next() says so once at most, of gpu_tracker's files: the file
+ * is not in the order of time, which comes of a clock that was set back; what was handed
+ * out so far is void, and from the next call on ticks come anew, from the first one,
+ * sorted. */
 #define WM_TIMEPOINTS_ANEW 2
-int wm_timepoints_next(struct wm_timepoints *timepoints, struct wm_timepoint *ret_timepoint,
-                       struct wm_error *err);
 
+/* Takes the next tick of the recording. False where it gives no timepoint, as the first one
+ * of ours does not. In the units of wm_timepoints_static(); its time is the tick's. */
+bool wm_timepoints_take(struct wm_timepoints *timepoints, const struct wm_tick *tick,
+                        struct wm_timepoint *ret_timepoint);
+
+/* Since 1970, as gpu_tracker's column has it, a double, which is off by a tenth of a
+ * microsecond: that of the recording's own table `data`, so that whoever analyzes this
+ * comes to the same. Of gpu_tracker's files it is the tick's. */
+int64_t wm_timepoints_unix_ns(const struct wm_timepoints *timepoints, int64_t when_ns);
+
+/* Once the first tick was taken, all of it is known. */
 const struct wm_static_data *wm_timepoints_static(const struct wm_timepoints *timepoints);
 
 /* Accepts NULL. */

@@ -65,6 +65,7 @@ struct wm_region_edge {
     int64_t start_ns; /* of the call: when_ns for one that opens */
     uint32_t path, thread;
     enum wm_region_edge_kind kind;
+    double told_s; /* of a call that closes, where a file tells its time itself; else 0 */
 };
 
 typedef int wm_region_take_edge(void *context, const struct wm_region_edge *edge);

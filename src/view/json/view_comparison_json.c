@@ -89,7 +89,7 @@ static json_t *json_block(const struct wm_compare *compare, size_t index,
     json_t *json = json_object(), *names = json_object(), *calls = json_object();
 
     for (size_t i = 0; i < compare->session_count; i++) {
-        const struct wm_block_result *block = group->blocks[i];
+        const struct wm_region_usage *block = group->blocks[i];
         const char *session = compare->sessions[i].name;
         wm_json_set(&names, session, block ? wm_text_json(block->name) : json_null());
         wm_json_set(&calls, session,

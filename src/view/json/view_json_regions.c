@@ -29,15 +29,13 @@ static void put_spending(const struct wm_json_node *parent, const char *key,
     wm_json_figures(&node, WM_REPORT_REGION, spending, "");
 }
 
-static void put_stats(const struct wm_json_node *node, const struct wm_block_stats *stats,
+static void put_stats(const struct wm_json_node *node, const struct wm_block_figures *stats,
                       const char *why)
 {
-    bool is_empty = stats->count == 0;
-
-    put_number(node, "min", is_empty ? NAN : stats->min, why);
-    put_number(node, "max", is_empty ? NAN : stats->max, why);
-    put_number(node, "mean", is_empty ? NAN : wm_block_stats_mean(stats), why);
-    put_number(node, "std", wm_block_stats_std(stats), is_empty ? why : "there is but one");
+    put_number(node, "min", stats->min, why);
+    put_number(node, "max", stats->max, why);
+    put_number(node, "mean", stats->mean, why);
+    put_number(node, "std", stats->std, isnan(stats->mean) ? why : "there is but one");
 }
 
 /* Only the powers of two that calls took. */
@@ -59,36 +57,35 @@ static void put_histogram(const struct wm_json_node *parent, const uint64_t *his
 }
 
 /* Only what was told at a timepoint inside. */
-static void put_usage(const struct wm_json_node *parent, const struct wm_block *block)
+static void put_usage(const struct wm_json_node *parent,
+                      const struct wm_block_figures *measured)
 {
     struct wm_json_node usage = wm_json_object(parent, "usage");
 
     for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        if (block->usage[i].count == 0)
+        if (isnan(measured[i].mean))
             continue;
         struct wm_json_node node =
             wm_json_object(&usage, wm_measurement_name((enum wm_measurement)i));
-        put_stats(&node, &block->usage[i], "not told");
+        put_stats(&node, &measured[i], "not told");
     }
 }
 
 static void put_region(const struct wm_json_node *node,
                        const struct wm_region_usage *region)
 {
-    const struct wm_block *block = &region->block;
-
-    put_count(node, "calls", block->calls);
-    put_count(node, "unfinished", block->unfinished);
+    put_count(node, "calls", region->calls);
+    put_count(node, "unfinished", region->unfinished);
     struct wm_json_node time = wm_json_object(node, "time");
-    put_stats(&time, &block->time, "no call ended");
-    wm_json_put(&time, "total", json_real(wm_block_stats_sum(&block->time)));
-    put_histogram(node, block->histogram);
+    put_stats(&time, &region->time, "no call ended");
+    wm_json_put(&time, "total", json_real(region->time.total));
+    put_histogram(node, region->histogram);
     put_spending(node, "inclusive", &region->inclusive);
     put_spending(node, "exclusive", &region->exclusive);
     wm_json_put(node, "short", json_boolean(region->is_short));
-    put_count(node, "timepoints", block->timepoints);
-    put_count(node, "calls_with_timepoints", block->nonempty_calls);
-    put_usage(node, block);
+    put_count(node, "timepoints", region->timepoints);
+    put_count(node, "calls_with_timepoints", region->nonempty_calls);
+    put_usage(node, region->usage);
 }
 
 static void put_names(const struct wm_json_node *parent,

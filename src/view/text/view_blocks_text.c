@@ -109,7 +109,7 @@ static void format_seconds(double seconds, char ret_text[WM_QUANTITY_SIZE])
         wm_view_duration(ret_text, seconds, NULL);
 }
 
-static void print_calls(const struct text *text, const struct wm_block_result *block)
+static void print_calls(const struct text *text, const struct wm_region_usage *block)
 {
     char fact[160];
     int length = snprintf(fact, sizeof(fact), "%" PRIu64, block->calls);
@@ -123,12 +123,12 @@ static void print_calls(const struct text *text, const struct wm_block_result *b
     print_fact(text, "  calls", fact);
 }
 
-static void print_time(const struct text *text, const struct wm_block_result *block)
+static void print_time(const struct text *text, const struct wm_region_usage *block)
 {
     char total[WM_QUANTITY_SIZE], mean[WM_QUANTITY_SIZE], std[WM_QUANTITY_SIZE];
     char min[WM_QUANTITY_SIZE], max[WM_QUANTITY_SIZE], inclusive[WM_QUANTITY_SIZE];
 
-    format_seconds(block->inclusive_s, inclusive);
+    format_seconds(block->inclusive.time.number, inclusive);
     fprintf(text->out, "  %-*s%s\n", FACT_WIDTH - 2, "inclusive", inclusive);
     if (block->calls == 0) {
         print_fact(text, "  time", "n/a (no call ended)");
@@ -164,7 +164,7 @@ static void print_histogram(const struct text *text, const uint64_t *histogram)
     }
 }
 
-static void print_block(const struct text *text, const struct wm_block_result *block)
+static void print_block(const struct text *text, const struct wm_region_usage *block)
 {
     char name[SHOWN_NAME_SIZE], fact[32];
 

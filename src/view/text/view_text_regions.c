@@ -24,7 +24,8 @@ struct table {
 
 static double energy_or_time(const struct wm_region_spending *spending)
 {
-    return spending->energy.value.known ? spending->energy.value.number : spending->seconds;
+    return spending->energy.value.known ? spending->energy.value.number
+                                        : spending->time.number;
 }
 
 static double exclusive_cost(const struct wm_region_usage *region)
@@ -144,8 +145,8 @@ static void print_name(const struct table *table, const struct wm_region_usage *
     wm_line_clean(name, sizeof(name), region->name[0] ? region->name : "(no name)");
     fprintf(out, "  %*s", (int)(2 * depth), "");
     wm_view_cut(out, name, NAME_WIDTH);
-    if (region->block.unfinished > 0)
-        fprintf(out, " (%" PRIu64 " never ended)", region->block.unfinished);
+    if (region->unfinished > 0)
+        fprintf(out, " (%" PRIu64 " never ended)", region->unfinished);
     fputc('\n', out);
 }
 
@@ -189,9 +190,9 @@ static void print_region(struct table *table, const struct wm_region_usage *regi
 {
     FILE *out = table->view->out;
 
-    fprintf(out, "%*" PRIu64, COUNT_WIDTH, region->block.calls + region->block.unfinished);
-    if (region->block.calls > 0)
-        print_seconds(table, wm_block_stats_mean(&region->block.time));
+    fprintf(out, "%*" PRIu64, COUNT_WIDTH, region->calls + region->unfinished);
+    if (region->calls > 0)
+        print_seconds(table, region->time.mean);
     else
         wm_view_right(out, "n/a", FIGURE_WIDTH);
     print_spent(table, &region->inclusive, &region->exclusive, region->is_short);
