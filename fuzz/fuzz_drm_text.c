@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "source/gpu/drm/source_drm_gpu_metrics.h"
 #include "source/gpu/drm/source_drm_text.h"
 
 /* A name is of visible ASCII characters and ends within its room. */
@@ -86,13 +87,11 @@ static void fuzz_gpu_metrics(const uint8_t *data, size_t size)
         require_untouched(&metrics, sizeof(metrics));
         return;
     }
-    const double values[] = { metrics.energy, metrics.power, metrics.utilization,
-                              metrics.temperature, metrics.memory_temperature };
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-        require(isfinite(values[i]) && values[i] >= 0);
-        require((metrics.present & 1U << i) || values[i] == 0);
+    for (size_t i = 0; i < WM_DRM_METRICS; i++) {
+        require(isfinite(metrics.values[i]) && metrics.values[i] >= 0);
+        require(metrics.has[i] || metrics.values[i] == 0);
     }
-    require((metrics.present & WM_GPU_METRICS_THROTTLE) || metrics.throttle == 0);
+    require(metrics.has_throttle || metrics.throttle == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

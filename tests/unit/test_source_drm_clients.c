@@ -749,11 +749,12 @@ static void test_silent(void **state)
 
 static enum wm_reading_state limit_of(const struct fixture *fixture, const char *expected)
 {
-    char why[256] = "";
+    struct wm_error err = { 0 };
 
-    enum wm_reading_state state = wm_drm_clients_limit(&fixture->clients, why, sizeof(why));
-    if (!strstr(why, expected))
-        fail_msg("'%s' instead of '%s'", why, expected);
+    enum wm_reading_state state =
+        wm_drm_clients_limit(&fixture->clients, &fixture->gpus[0], &err);
+    if (!strstr(err.text, expected))
+        fail_msg("'%s' instead of '%s'", err.text, expected);
     return state;
 }
 

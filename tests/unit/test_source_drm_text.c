@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "source/gpu/drm/source_drm_gpu_metrics.h"
 #include "source/gpu/drm/source_drm_text.h"
 
 static void test_number(void **state)
@@ -385,16 +386,40 @@ static size_t make_table(const struct table *table, unsigned char *bytes)
     return table->size;
 }
 
-#define ALL_1                                                                              \
-    (WM_GPU_METRICS_POWER | WM_GPU_METRICS_UTILIZATION | WM_GPU_METRICS_TEMPERATURE |      \
-     WM_GPU_METRICS_MEMORY_TEMPERATURE)
+/* What gpu_metrics should say; what is not `present` is 0. */
+struct said {
+    bool integrated;
+    unsigned present;
+    double energy, power, utilization, temperature, memory_temperature;
+    uint64_t throttle;
+};
+
+enum {
+    HAS_ENERGY = 1 << WM_DRM_ENERGY,
+    HAS_POWER = 1 << WM_DRM_POWER,
+    HAS_UTILIZATION = 1 << WM_DRM_UTILIZATION,
+    HAS_TEMPERATURE = 1 << WM_DRM_TEMPERATURE,
+    HAS_MEMORY_TEMPERATURE = 1 << WM_DRM_MEMORY_TEMPERATURE,
+    HAS_THROTTLE = 1 << WM_DRM_METRICS,
+};
+
+static unsigned present_in(const struct wm_gpu_metrics *metrics)
+{
+    unsigned present = metrics->has_throttle ? HAS_THROTTLE : 0;
+
+    for (size_t i = 0; i < WM_DRM_METRICS; i++)
+        present |= metrics->has[i] ? 1U << i : 0;
+    return present;
+}
+
+#define ALL_1 (HAS_POWER | HAS_UTILIZATION | HAS_TEMPERATURE | HAS_MEMORY_TEMPERATURE)
 
 static void test_gpu_metrics(void **state)
 {
     static const struct {
         const char *what;
         struct table table;
-        struct wm_gpu_metrics expected;
+        struct said expected;
     } cases[] = {
         { "1.0, whose energy has no known unit",
           { 80,
@@ -436,7 +461,7 @@ static void test_gpu_metrics(void **state)
               { 22, 2, 112 },
               { 24, 8, 65536 },
               { 96, 8, 1 } } },
-          { false, ALL_1 | WM_GPU_METRICS_ENERGY, 1, 112, 0.37, 54, 70, 0 } },
+          { false, ALL_1 | HAS_ENERGY, 1, 112, 0.37, 54, 70, 0 } },
         { "1.3, more than 32 bits of energy",
           { 120,
             1,
@@ -447,7 +472,7 @@ static void test_gpu_metrics(void **state)
               { 22, 2, 237 },
               { 24, 8, 3435973836800 },
               { 96, 8, 98765432100 } } },
-          { false, ALL_1 | WM_GPU_METRICS_ENERGY, 52428800, 237, 0.88, 45, 49, 0 } },
+          { false, ALL_1 | HAS_ENERGY, 52428800, 237, 0.88, 45, 49, 0 } },
         { "1.3, an energy marked as invalid",
           { 120,
             1,
@@ -472,14 +497,14 @@ static void test_gpu_metrics(void **state)
           { false, ALL_1, 0, 237, 0, 45, 49, 0 } },
         { "1.3, only the hottest spot",
           { 120, 1, 3, { { 6, 2, 61 } } },
-          { false, WM_GPU_METRICS_TEMPERATURE, 0, 0, 0, 61, 0, 0 } },
+          { false, HAS_TEMPERATURE, 0, 0, 0, 61, 0, 0 } },
         { "1.3, nothing but ones", { 120, 1, 3, { { 0 } } }, { 0 } },
         { "1.3, held back by two of its limits",
           { 120, 1, 3, { { 112, 8, 1 | UINT64_C(1) << 36 } } },
-          { .present = WM_GPU_METRICS_THROTTLE, .throttle = 1 | UINT64_C(1) << 36 } },
+          { .present = HAS_THROTTLE, .throttle = 1 | UINT64_C(1) << 36 } },
         { "1.3, held back by nothing",
           { 120, 1, 3, { { 112, 8, 0 } } },
-          { .present = WM_GPU_METRICS_THROTTLE } },
+          { .present = HAS_THROTTLE } },
         { "1.4",
           { 288,
             1,
@@ -489,7 +514,7 @@ static void test_gpu_metrics(void **state)
               { 10, 2, 750 },
               { 12, 2, 100 },
               { 24, 8, 131072 } } },
-          { false, ALL_1 | WM_GPU_METRICS_ENERGY, 2, 750, 1, 61, 49, 0 } },
+          { false, ALL_1 | HAS_ENERGY, 2, 750, 1, 61, 49, 0 } },
         { "1.5",
           { 360,
             1,
@@ -499,19 +524,19 @@ static void test_gpu_metrics(void **state)
               { 10, 2, 750 },
               { 12, 2, 100 },
               { 88, 8, 131072 } } },
-          { false, ALL_1 | WM_GPU_METRICS_ENERGY, 2, 750, 1, 61, 49, 0 } },
+          { false, ALL_1 | HAS_ENERGY, 2, 750, 1, 61, 49, 0 } },
         { "1.6, the short form",
           { 312, 1, 6, { { 10, 2, 750 }, { 16, 8, 131072 } } },
-          { false, WM_GPU_METRICS_POWER | WM_GPU_METRICS_ENERGY, 2, 750, 0, 0, 0, 0 } },
+          { false, HAS_POWER | HAS_ENERGY, 2, 750, 0, 0, 0, 0 } },
         { "1.6, the long form",
           { 1664, 1, 6, { { 10, 2, 750 }, { 16, 8, 131072 } } },
-          { false, WM_GPU_METRICS_POWER | WM_GPU_METRICS_ENERGY, 2, 750, 0, 0, 0, 0 } },
+          { false, HAS_POWER | HAS_ENERGY, 2, 750, 0, 0, 0, 0 } },
         { "1.7",
           { 2208, 1, 7, { { 10, 2, 750 }, { 24, 8, 131072 } } },
-          { false, WM_GPU_METRICS_POWER | WM_GPU_METRICS_ENERGY, 2, 750, 0, 0, 0, 0 } },
+          { false, HAS_POWER | HAS_ENERGY, 2, 750, 0, 0, 0, 0 } },
         { "1.8",
           { 3872, 1, 8, { { 10, 2, 750 }, { 24, 8, 131072 } } },
-          { false, WM_GPU_METRICS_POWER | WM_GPU_METRICS_ENERGY, 2, 750, 0, 0, 0, 0 } },
+          { false, HAS_POWER | HAS_ENERGY, 2, 750, 0, 0, 0, 0 } },
         { "2.0, without units",
           { 120, 2, 0, { { 16, 2, 4800 }, { 40, 2, 23 }, { 44, 2, 14000 } } },
           { .integrated = true } },
@@ -526,50 +551,54 @@ static void test_gpu_metrics(void **state)
           { .integrated = true } },
         { "2.4, with units",
           { 168, 2, 4, { { 4, 2, 4825 }, { 28, 2, 2350 }, { 40, 2, 14250 } } },
-          { true,
-            WM_GPU_METRICS_POWER | WM_GPU_METRICS_UTILIZATION | WM_GPU_METRICS_TEMPERATURE,
-            0, 14.25, 0.235, 48.25, 0, 0 } },
+          { true, HAS_POWER | HAS_UTILIZATION | HAS_TEMPERATURE, 0, 14.25, 0.235, 48.25, 0,
+            0 } },
         { "2.2, held back",
           { 128, 2, 2, { { 120, 8, 1 << 5 } } },
-          { .integrated = true, .present = WM_GPU_METRICS_THROTTLE, .throttle = 1 << 5 } },
+          { .integrated = true, .present = HAS_THROTTLE, .throttle = 1 << 5 } },
         { "2.3, held back",
           { 152, 2, 3, { { 120, 8, 1 << 5 } } },
-          { .integrated = true, .present = WM_GPU_METRICS_THROTTLE, .throttle = 1 << 5 } },
+          { .integrated = true, .present = HAS_THROTTLE, .throttle = 1 << 5 } },
         { "2.4, held back",
           { 168, 2, 4, { { 120, 8, 1 << 5 } } },
-          { .integrated = true, .present = WM_GPU_METRICS_THROTTLE, .throttle = 1 << 5 } },
+          { .integrated = true, .present = HAS_THROTTLE, .throttle = 1 << 5 } },
         { "3.0, a power of more than 16 bits",
           { 264, 3, 0, { { 4, 2, 4825 }, { 42, 2, 23 }, { 112, 4, 119750 } } },
-          { true, WM_GPU_METRICS_POWER, 0, 119.75, 0, 0, 0, 0 } },
+          { true, HAS_POWER, 0, 119.75, 0, 0, 0, 0 } },
         { "3.0, no power", { 264, 3, 0, { { 42, 2, 23 } } }, { .integrated = true } },
     };
     unsigned char bytes[WM_GPU_METRICS_SIZE];
     (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct wm_gpu_metrics *expected = &cases[i].expected;
+        const struct said *expected = &cases[i].expected;
         struct wm_gpu_metrics metrics;
 
         print_message("  %s\n", cases[i].what);
         size_t size = make_table(&cases[i].table, bytes);
         assert_int_equal(wm_parse_gpu_metrics(bytes, size, &metrics), WM_OK);
         assert_int_equal(metrics.integrated, expected->integrated);
-        assert_int_equal(metrics.present, expected->present);
-        assert_true(metrics.energy == expected->energy);
-        assert_true(fabs(metrics.power - expected->power) < 1e-9);
-        assert_true(fabs(metrics.utilization - expected->utilization) < 1e-9);
-        assert_true(fabs(metrics.temperature - expected->temperature) < 1e-9);
-        assert_true(metrics.memory_temperature == expected->memory_temperature);
+        assert_int_equal(present_in(&metrics), expected->present);
+        const double values[WM_DRM_METRICS] = {
+            [WM_DRM_ENERGY] = expected->energy,
+            [WM_DRM_POWER] = expected->power,
+            [WM_DRM_UTILIZATION] = expected->utilization,
+            [WM_DRM_TEMPERATURE] = expected->temperature,
+            [WM_DRM_MEMORY_TEMPERATURE] = expected->memory_temperature,
+        };
+        for (size_t k = 0; k < WM_DRM_METRICS; k++)
+            assert_true(fabs(metrics.values[k] - values[k]) < 1e-9);
         assert_true(metrics.throttle == expected->throttle);
 
         /* One byte more or less, in the file or in what it says of itself. */
         memset(&metrics, 0x55, sizeof(metrics));
+        const struct wm_gpu_metrics untouched = metrics;
         assert_int_equal(wm_parse_gpu_metrics(bytes, size - 1, &metrics), WM_EFORMAT);
         assert_int_equal(wm_parse_gpu_metrics(bytes, size + 1, &metrics), WM_EFORMAT);
         bytes[0]++;
         assert_int_equal(wm_parse_gpu_metrics(bytes, size, &metrics), WM_EFORMAT);
         assert_int_equal(wm_parse_gpu_metrics(bytes, size + 1, &metrics), WM_EFORMAT);
-        assert_int_equal(metrics.present, 0x55555555);
+        assert_memory_equal(&metrics, &untouched, sizeof(metrics));
     }
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base_file.h"
@@ -81,20 +82,6 @@ static void read_link_name(int dir, const char *link, char *name, size_t size)
     wm_text_utf8(name, size, base, strlen(base));
 }
 
-static const char *vendor_name(uint16_t vendor)
-{
-    switch (vendor) {
-    case 0x1002:
-        return "AMD ";
-    case 0x8086:
-        return "Intel ";
-    case 0x10de:
-        return "NVIDIA ";
-    default:
-        return "";
-    }
-}
-
 /* A serial number that the GPU carries from machine to machine, as amdgpu has
  * it: 16 hexadecimal digits. */
 static bool read_serial(int dir, char *identity, size_t size)
@@ -116,8 +103,9 @@ static bool is_like_discrete(const struct wm_drm_uevent *uevent)
     return uevent->has_ids && uevent->vendor == 0x1002 && uevent->device == 0x74a0;
 }
 
-static void identify(struct wm_drm_card *card, int dir)
+static void identify(struct wm_drm_card *card)
 {
+    int dir = card->dir;
     struct wm_drm_uevent uevent = { 0 };
     char text[2048], device[64];
 
@@ -141,9 +129,10 @@ static void identify(struct wm_drm_card *card, int dir)
     wm_file_read_line(dir, "device/product_name", card->model, sizeof(card->model));
     if (card->model[0])
         return;
+    const char *vendor = wm_drm_vendor(uevent.vendor);
     if (uevent.has_ids)
-        snprintf(card->model, sizeof(card->model), "%sGPU %04x:%04x",
-                 vendor_name(uevent.vendor), uevent.vendor, uevent.device);
+        snprintf(card->model, sizeof(card->model), "%s%sGPU %04x:%04x",
+                 vendor ? vendor : "", vendor ? " " : "", uevent.vendor, uevent.device);
     else
         snprintf(card->model, sizeof(card->model), "%s GPU", card->driver);
 }
@@ -157,11 +146,8 @@ static long find_render(int dir)
     if (!folder)
         return -1;
     while ((entry = readdir(folder)) != NULL) {
-        const char *end;
-        uint64_t number;
-        if (strncmp(entry->d_name, "renderD", 7) == 0 &&
-            wm_text_u64(entry->d_name + 7, &end, &number) && *end == '\0' && number < 65536)
-            found = (long)number;
+        long number = wm_parse_drm_node(entry->d_name, "renderD");
+        found = number >= 0 ? number : found;
     }
     closedir(folder);
     return found;
@@ -172,56 +158,66 @@ bool wm_drm_card_counts_clients(const struct wm_drm_card *card)
     return is_among(card->driver, counting, ARRAY_LEN(counting));
 }
 
-static enum wm_drm_verdict judge(const struct wm_drm_card *card, char *why, size_t why_size)
+bool wm_drm_card_has_driver(const struct wm_drm_card *card, const char *driver)
 {
-    if (!card->driver[0]) {
-        snprintf(why, why_size, "%s: no driver", card->label);
-        return WM_DRM_NO_GPU;
-    }
-    if (strncmp(card->driver, "nvidia", 6) == 0) {
-        snprintf(why, why_size, "%s: %s, left to NVML", card->label, card->driver);
-        return WM_DRM_NO_GPU;
-    }
-    if (is_among(card->driver, displays, ARRAY_LEN(displays))) {
-        snprintf(why, why_size, "%s: %s, only a display", card->label, card->driver);
-        return WM_DRM_NO_GPU;
-    }
-    snprintf(why, why_size, "%s: %s, without counters", card->label, card->driver);
-    return WM_DRM_MAYBE_GPU;
+    return strcmp(card->driver, driver) == 0;
 }
 
-enum wm_drm_verdict wm_drm_card_open(struct wm_drm_card *card, const char *class_path,
-                                     long number, char *why, size_t why_size)
+/* Why the card is surely no GPU of ours, or NULL. */
+static const char *judge(const struct wm_drm_card *card)
 {
+    if (card->dir < 0)
+        return "no folder";
+    if (!card->driver[0])
+        return "no driver";
+    if (strncmp(card->driver, "nvidia", 6) == 0)
+        return "left to NVML";
+    if (is_among(card->driver, displays, ARRAY_LEN(displays)))
+        return "only a display";
+    return NULL;
+}
+
+static void leave_out(struct wm_drm_cards *cards, const struct wm_drm_card *card,
+                      const char *why)
+{
+    wm_drm_list(cards->skipped, sizeof(cards->skipped), "; ", "%s: %s%s%s", card->label,
+                card->driver, card->driver[0] ? ", " : "", why);
+}
+
+static void close_card(struct wm_drm_card *card)
+{
+    wm_drm_card_close_ways(card);
+    if (card->dir >= 0)
+        close(card->dir);
+}
+
+static void open_card(struct wm_drm_cards *cards, long number, bool adds_shared)
+{
+    struct wm_drm_card *card = &cards->cards[cards->count];
+
     *card = (struct wm_drm_card) {
         .number = number,
         .metrics_file.fd = -ENOENT,
         .sleep_file.fd = -ENOENT,
     };
     snprintf(card->label, sizeof(card->label), "card%ld", number);
-    snprintf(card->path, sizeof(card->path), "%s/%s", class_path, card->label);
-    int dir = open(card->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0) {
-        snprintf(why, why_size, "%s: no folder", card->label);
-        return WM_DRM_NO_GPU;
+    snprintf(card->path, sizeof(card->path), "%s/%s", cards->class_path, card->label);
+    card->dir = open(card->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (card->dir >= 0)
+        identify(card);
+    const char *why = judge(card);
+    if (why) {
+        leave_out(cards, card, why);
+        close_card(card);
+        return;
     }
-
-    identify(card, dir);
-    enum wm_drm_verdict verdict = judge(card, why, why_size);
-    if (verdict == WM_DRM_NO_GPU) {
-        close(dir);
-        return verdict;
-    }
-    card->render = find_render(dir);
-    wm_drm_card_open_sensors(card, dir);
-    close(dir);
-
-    for (size_t i = 0; i < WM_DRM_METRICS; i++) {
-        if (card->sensors[i].way == WM_DRM_BY_FILES ||
-            card->sensors[i].way == WM_DRM_BY_GPU_METRICS)
-            verdict = WM_DRM_IS_GPU;
-    }
-    return wm_drm_card_counts_clients(card) ? WM_DRM_IS_GPU : verdict;
+    card->render = find_render(card->dir);
+    wm_drm_card_open_ways(card, adds_shared);
+    card->is_gpu = wm_drm_card_counts_clients(card);
+    for (size_t i = 0; i < WM_DRM_METRICS; i++)
+        card->is_gpu |= card->ways[i].by == WM_DRM_BY_FILES ||
+                        card->ways[i].by == WM_DRM_BY_GPU_METRICS;
+    cards->count++;
 }
 
 static int compare_numbers(const void *left, const void *right)
@@ -231,39 +227,68 @@ static int compare_numbers(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-int wm_drm_list_cards(const char *class_path, long numbers[WM_DRM_CARDS], size_t *ret_count,
-                      struct wm_error *err)
+/* The numbers of "card0", "card1", ... in ascending order; connectors such as "card0-DP-1"
+ * stand beside them. */
+static int list_cards(const struct wm_drm_cards *cards, long numbers[WM_DRM_CARDS],
+                      size_t *ret_count, struct wm_error *err)
 {
     struct dirent *entry;
     size_t count = 0;
 
-    DIR *folder = opendir(class_path);
+    DIR *folder = opendir(cards->class_path);
     if (!folder && (errno == ENOENT || errno == ENOTDIR))
         return wm_fail(err, WM_ENODEV, "no DRM GPU with readable counters: there is no %s",
-                       class_path);
+                       cards->class_path);
     if (!folder)
-        return wm_fail_errno(err, class_path);
+        return wm_fail_errno(err, cards->class_path);
     while ((entry = readdir(folder)) != NULL && count < WM_DRM_CARDS) {
-        const char *end;
-        uint64_t number;
-        if (strncmp(entry->d_name, "card", 4) == 0 &&
-            wm_text_u64(entry->d_name + 4, &end, &number) && *end == '\0' && number < 65536)
-            numbers[count++] = (long)number;
+        long number = wm_parse_drm_node(entry->d_name, "card");
+        if (number >= 0)
+            numbers[count++] = number;
     }
     closedir(folder);
+    if (count == 0)
+        return wm_drm_cards_fail(cards, err);
     qsort(numbers, count, sizeof(*numbers), compare_numbers);
     *ret_count = count;
     return WM_OK;
 }
 
-void wm_drm_tell_apart(struct wm_drm_card *const *cards, size_t count)
+/* A card that was taken away and came back under its number has another inode. */
+static uint64_t sum_of(const struct wm_drm_cards *cards, const long *numbers, size_t count)
 {
-    for (size_t i = 1; i < count; i++) {
-        struct wm_drm_card *card = cards[i];
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct stat status = { .st_ino = 0 };
+        char path[320];
+
+        snprintf(path, sizeof(path), "%s/card%ld/.", cards->class_path, numbers[i]);
+        stat(path, &status);
+        sum = (sum * 65537 + (uint64_t)numbers[i]) * 65537 + (uint64_t)status.st_ino;
+    }
+    return sum;
+}
+
+bool wm_drm_cards_changed(const struct wm_drm_cards *cards)
+{
+    long numbers[WM_DRM_CARDS];
+    size_t count = 0;
+
+    return list_cards(cards, numbers, &count, NULL) < 0 ||
+           sum_of(cards, numbers, count) != cards->seen;
+}
+
+/* Makes the identities differ: the dies of one package may share a serial number, but on
+ * PCI they do not share their place. */
+static void tell_apart(struct wm_drm_cards *cards)
+{
+    for (size_t i = 1; i < cards->count; i++) {
+        struct wm_drm_card *card = &cards->cards[i];
         bool equal = false;
 
         for (size_t k = 0; k < i; k++)
-            equal |= strcmp(cards[k]->identity, card->identity) == 0;
+            equal |= strcmp(cards->cards[k].identity, card->identity) == 0;
         if (!equal)
             continue;
         const char *other = card->slot[0] ? card->slot : card->label;
@@ -271,4 +296,65 @@ void wm_drm_tell_apart(struct wm_drm_card *const *cards, size_t count)
             other = card->label;
         snprintf(card->identity, sizeof(card->identity), "%s", other);
     }
+}
+
+static int find_numbers(struct wm_drm_cards *cards, const char *sysfs,
+                        long numbers[WM_DRM_CARDS], size_t *ret_count, struct wm_error *err)
+{
+    const size_t size = sizeof(cards->class_path);
+
+    if ((size_t)snprintf(cards->class_path, size, "%s/class/drm", sysfs) >= size)
+        return wm_fail(err, WM_EINVAL, "too long a path: %s", sysfs);
+    return list_cards(cards, numbers, ret_count, err);
+}
+
+int wm_drm_cards_look(const char *sysfs, struct wm_error *err)
+{
+    struct wm_drm_cards cards = { .count = 0 };
+    long numbers[WM_DRM_CARDS];
+    size_t count;
+
+    return find_numbers(&cards, sysfs, numbers, &count, err);
+}
+
+int wm_drm_cards_open(struct wm_drm_cards *cards, const char *sysfs, bool adds_shared,
+                      struct wm_error *err)
+{
+    long numbers[WM_DRM_CARDS];
+    size_t count = 0;
+
+    int status = find_numbers(cards, sysfs, numbers, &count, err);
+    if (status < 0)
+        return status;
+    cards->cards = calloc(count, sizeof(*cards->cards));
+    if (!cards->cards)
+        return wm_fail(err, WM_ENOMEM, "drm: out of memory");
+    cards->seen = sum_of(cards, numbers, count);
+    for (size_t i = 0; i < count; i++)
+        open_card(cards, numbers[i], adds_shared);
+    tell_apart(cards);
+    return cards->count > 0 ? WM_OK : wm_drm_cards_fail(cards, err);
+}
+
+void wm_drm_cards_close(struct wm_drm_cards *cards)
+{
+    for (size_t i = 0; i < cards->count; i++)
+        close_card(&cards->cards[i]);
+    free(cards->cards);
+}
+
+bool wm_drm_cards_settle(struct wm_drm_cards *cards, struct wm_drm_card *card,
+                         bool has_counters)
+{
+    card->is_gpu |= has_counters;
+    if (!card->is_gpu)
+        leave_out(cards, card, "without counters");
+    return card->is_gpu;
+}
+
+int wm_drm_cards_fail(const struct wm_drm_cards *cards, struct wm_error *err)
+{
+    return wm_fail(err, WM_ENODEV, "no DRM GPU with readable counters: looked in %s (%s)",
+                   cards->class_path,
+                   cards->skipped[0] ? cards->skipped : "which has no cards");
 }

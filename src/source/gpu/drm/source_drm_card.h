@@ -1,64 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_drm_card.h - one graphics card in sysfs: who it is, and which files
- * tell what.
+ * source_drm_card.h - the graphics cards in sysfs: who each of them is, and what its
+ * files tell, for the source that measures and for the inventory.
  */
 #ifndef WM_SOURCE_DRM_CARD_H
 #define WM_SOURCE_DRM_CARD_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/base_error.h"
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/drm/source_drm_gpu_metrics.h"
+#include "wattmeter/gpu.h"
 #include "wattmeter/source.h"
 
-/* Energy first: of all values a counter loses most by being late. */
-enum wm_drm_metric {
-    WM_DRM_ENERGY,
-    WM_DRM_POWER,
-    WM_DRM_UTILIZATION,
-    WM_DRM_MEMORY_USED,
-    WM_DRM_MEMORY_TOTAL,
-    WM_DRM_TEMPERATURE,
-    WM_DRM_MEMORY_TEMPERATURE,
-    WM_DRM_METRICS,
+/* A file below a card's folder. */
+struct wm_drm_file {
+    int fd;        /* or the negative errno value of opening it, or the one below */
+    char name[96]; /* for people too */
+};
+
+enum { WM_DRM_BY_PATH = INT_MIN }; /* it is opened at each reading */
+
+/* What a number is multiplied by, and the range beyond which it is no measurement. */
+struct wm_drm_range {
+    double unit;
+    int64_t min, max;
+    const char *zero; /* what 0 means, behind the card's name where a blank is in front;
+                         NULL where it is a number like others */
 };
 
 /* How a card tells a metric. */
-enum wm_drm_way {
-    WM_DRM_NOT_AT_ALL,
-    WM_DRM_BY_FILES,       /* a number, or the sum of several */
-    WM_DRM_BY_GPU_METRICS, /* amdgpu's binary file */
-    WM_DRM_BY_CLIENTS,     /* the sum over all that have the device open */
+struct wm_drm_way {
+    enum {
+        WM_DRM_NOT_AT_ALL,
+        WM_DRM_BY_FILES,       /* a number, or the sum of two */
+        WM_DRM_BY_GPU_METRICS, /* amdgpu's binary file */
+        WM_DRM_BY_CLIENTS,     /* the sum over all that have the device open */
+    } by;
+    const struct wm_drm_range *range;
+    struct wm_drm_file files[2];
+    size_t file_count;
+    bool is_difference; /* of the two */
+    bool wakes;         /* a card that is asleep, and so leaves it alone */
 };
-
-struct wm_drm_file {
-    int fd;        /* or the negative errno value of opening it */
-    int sign;      /* of its number in the sum */
-    char name[96]; /* under the card's folder; for people */
-};
-
-enum { WM_DRM_PARTS = 4 };
 
 struct wm_drm_card {
     long number, render; /* of card1 and renderD129; -1 where there is none */
     char label[16];      /* "card1" */
     char path[512];      /* of its folder in sysfs */
+    int dir;             /* that folder, or -1 */
     char driver[32];
     char slot[32];     /* on PCI: "0000:03:00.0"; else empty */
     char identity[96]; /* unique among the cards, and the same after a reboot */
     char model[96];
     char hwmon[64];  /* "device/hwmon/hwmon3/"; empty where there is none */
+    char link[24];   /* folder of the PCI device whose link is the board's, if asked for */
     bool integrated; /* surely a part of a processor, whose power is its power */
+    bool is_gpu;     /* else it is one if processes turn out to have counters for it */
 
-    struct wm_drm_sensor {
-        enum wm_drm_way way;
-        struct wm_drm_file files[WM_DRM_PARTS];
-        size_t file_count;
-    } sensors[WM_DRM_METRICS];
-
+    struct wm_drm_way ways[WM_DRM_METRICS];
     struct wm_drm_file metrics_file; /* gpu_metrics */
     struct wm_drm_file sleep_file;   /* power/runtime_status */
 
@@ -71,61 +74,82 @@ struct wm_drm_card {
     struct wm_gpu_metrics metrics;
 };
 
-enum wm_drm_verdict {
-    WM_DRM_NO_GPU,    /* not one of ours */
-    WM_DRM_MAYBE_GPU, /* if processes turn out to have counters for it */
-    WM_DRM_IS_GPU,
+/* More than any machine has. */
+enum { WM_DRM_CARDS = 64 };
+
+/* The cards that are a GPU or may be one, in the order of their numbers. All zero can be
+ * closed. */
+struct wm_drm_cards {
+    char class_path[280];
+    struct wm_drm_card *cards;
+    size_t count;
+    uint64_t seen;     /* a sum over all there were, to see that one has come or gone */
+    char skipped[160]; /* those that are not read, and why */
 };
 
-/* Looks at card `number` in the folder `class_path`, class/drm of sysfs. Says in
- * `why` what is wrong with one that is no GPU. Close it in either case. */
-enum wm_drm_verdict wm_drm_card_open(struct wm_drm_card *card, const char *class_path,
-                                     long number, char *why, size_t why_size);
-void wm_drm_card_close(struct wm_drm_card *card);
+/* Whether there is any card: WM_ENODEV if not. */
+int wm_drm_cards_look(const char *sysfs, struct wm_error *err);
+
+/* `adds_shared`: the memory of an integrated GPU is that which is set aside for it and
+ * what it takes of the machine's besides. */
+int wm_drm_cards_open(struct wm_drm_cards *cards, const char *sysfs, bool adds_shared,
+                      struct wm_error *err);
+void wm_drm_cards_close(struct wm_drm_cards *cards);
+
+/* Whether one has come or gone. */
+bool wm_drm_cards_changed(const struct wm_drm_cards *cards);
+
+/* Whether the card is a GPU, `has_counters` being whether somebody has some for it. */
+bool wm_drm_cards_settle(struct wm_drm_cards *cards, struct wm_drm_card *card,
+                         bool has_counters);
+
+/* Why none of them is read. */
+int wm_drm_cards_fail(const struct wm_drm_cards *cards, struct wm_error *err);
 
 /* Whether the card's driver is known to count the time of its clients. */
 bool wm_drm_card_counts_clients(const struct wm_drm_card *card);
 
+bool wm_drm_card_has_driver(const struct wm_drm_card *card, const char *driver);
+
 /* Starts a new round of readings. */
 void wm_drm_card_turn(struct wm_drm_card *card);
 
-/* Reads a metric that comes by files or by gpu_metrics. Where the state is not
- * WM_READING_OK, `ret_err` says why. */
+/* Of the functions below `ret_err` says why where the state is not WM_READING_OK. */
+
+/* Reads a metric that comes by files or by gpu_metrics. */
 enum wm_reading_state wm_drm_card_read(struct wm_drm_card *card, enum wm_drm_metric metric,
                                        double *ret_value, struct wm_error *ret_err);
 
-/* What amdgpu's gpu_metrics says in this round of readings; states and texts as
- * above. */
+/* What amdgpu's gpu_metrics says in this round of readings. */
 enum wm_reading_state wm_drm_card_metrics(struct wm_drm_card *card,
                                           const struct wm_gpu_metrics **ret_metrics,
                                           struct wm_error *ret_err);
 
-/* The state of a reading whose file gave this errno value. */
-enum wm_reading_state wm_drm_state_of(int number);
+/* Reads a file that fits into text[0..size), and leaves it alone where it `wakes` a card
+ * that is asleep. WM_READING_NONE: there is no such file. */
+enum wm_reading_state wm_drm_card_text(const struct wm_drm_card *card, const char *name,
+                                       bool wakes, char *text, size_t size,
+                                       struct wm_error *ret_err);
 
-/* Of the sensors of a `kind` ("temp") in a folder of hwmon the number of the one
- * with the best label; labels[0..count) begin with the best, end with NULL or at
- * `count`, and "" is a sensor without a label. 0 where none will do. */
-unsigned wm_drm_find_sensor(int dir, const char *folder, const char *kind,
-                            const char *const *labels, size_t count);
+/* The reason why a text that was read is not what stands in such a file: FAILED. */
+enum wm_reading_state wm_drm_card_refuse(const struct wm_drm_card *card, const char *name,
+                                         const char *text, struct wm_error *ret_err);
 
-/* More than any machine has. */
-enum { WM_DRM_CARDS = 64 };
+/* A whole number in min..max. */
+enum wm_reading_state wm_drm_card_number(const struct wm_drm_card *card, const char *name,
+                                         int64_t min, int64_t max, double *ret_number,
+                                         struct wm_error *ret_err);
 
-/* The numbers of "card0", "card1", ... in class/drm of sysfs, in ascending order;
- * connectors such as "card0-DP-1" stand beside them. WM_ENODEV: there is no such
- * folder. */
-int wm_drm_list_cards(const char *class_path, long numbers[WM_DRM_CARDS], size_t *ret_count,
-                      struct wm_error *err);
+enum wm_reading_state wm_drm_read_way(const struct wm_drm_card *card,
+                                      const struct wm_drm_way *way, double *ret_value,
+                                      struct wm_error *ret_err);
 
-/* Makes the identities of cards[0..count) differ: the dies of one package may
- * share a serial number, but on PCI they do not share their place. */
-void wm_drm_tell_apart(struct wm_drm_card *const *cards, size_t count);
+struct wm_drm_file wm_drm_by_path(const char *name);
 
-/* Between source_drm_card.c, where cards are found, and source_drm_card_sensors.c,
- * where they are read; `dir` is the card's folder or one below it. */
+extern const char wm_drm_not_measured[]; /* of a power of 0 W */
 
 /* Finds out how the card tells each metric, and opens the files for it. */
-void wm_drm_card_open_sensors(struct wm_drm_card *card, int dir);
+void wm_drm_card_open_ways(struct wm_drm_card *card, bool adds_shared);
+void wm_drm_card_close_ways(struct wm_drm_card *card);
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
 #include "source/gpu/drm/source_drm_card.h"
 
 enum { FDINFO_SIZE = 8192, PATH_SIZE = 64 };
@@ -96,22 +95,10 @@ void wm_drm_clients_release(struct wm_drm_clients *clients)
     wm_drm_search_release(&clients->search);
 }
 
-/* The number in "card1" or "renderD129". */
-static long number_behind(const char *name, const char *start)
-{
-    const char *end;
-    uint64_t number;
-
-    if (strncmp(name, start, strlen(start)) != 0 ||
-        !wm_text_u64(name + strlen(start), &end, &number) || *end != '\0' || number > 65535)
-        return -1;
-    return (long)number;
-}
-
 static struct wm_drm_gpu *find_by_node(struct wm_drm_clients *clients, const char *node)
 {
-    long card = number_behind(node, "card");
-    long render = number_behind(node, "renderD");
+    long card = wm_parse_drm_node(node, "card");
+    long render = wm_parse_drm_node(node, "renderD");
 
     for (size_t i = 0; i < clients->gpu_count; i++) {
         struct wm_drm_gpu *gpu = &clients->gpus[i];
@@ -171,6 +158,29 @@ static ssize_t read_path(const struct wm_drm_clients *clients, pid_t pid, int nu
     return wm_file_read_at(clients->search.proc, path, text, size);
 }
 
+/* By the names that drivers give them in fdinfo. From the fourth generation of its video
+ * engine on, amdgpu's "enc" decodes too; the engines of Intel do both at all times, and are
+ * left out for that. */
+static unsigned purpose_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        unsigned purpose;
+    } purposes[] = {
+        { "gfx", WM_DRM_DRAWS },        { "render", WM_DRM_DRAWS },
+        { "rcs", WM_DRM_DRAWS },        { "ccs", WM_DRM_COMPUTES },
+        { "compute", WM_DRM_COMPUTES }, { "csd", WM_DRM_COMPUTES },
+        { "enc", WM_DRM_ENCODES },      { "enc_1", WM_DRM_ENCODES },
+        { "dec", WM_DRM_DECODES },
+    };
+
+    for (size_t i = 0; i < sizeof(purposes) / sizeof(purposes[0]); i++) {
+        if (strcmp(purposes[i].name, name) == 0)
+            return purposes[i].purpose | WM_DRM_ANYTHING;
+    }
+    return WM_DRM_ANYTHING;
+}
+
 /* The place of a kind of engines in the GPU's list; WM_DRM_ENGINES where it
  * cannot be counted. One that has nanoseconds is counted by them. */
 static size_t engine_place(struct wm_drm_gpu *gpu, const struct wm_drm_engine *engine)
@@ -187,6 +197,7 @@ static size_t engine_place(struct wm_drm_gpu *gpu, const struct wm_drm_engine *e
     if (i == WM_DRM_ENGINES)
         return i;
     gpu->engines[i] = (struct wm_drm_gpu_engine) {
+        .purpose = purpose_of(engine->name),
         .in_cycles = !(engine->present & WM_DRM_BUSY_NS),
         .capacity = engine->capacity,
     };
@@ -462,23 +473,26 @@ static double busy_engines(const struct wm_drm_client *client, size_t place)
     return whole > 0 ? (double)(count->now - count->base) / whole : 0;
 }
 
-/* The share of all engines of a kind. It may seem to be more than the whole, as
- * drivers count late. */
-static double share_of_kind(const struct wm_drm_gpu_engine *kind, double busy)
+/* Engines of different kinds work side by side, so that the GPU is as busy as
+ * its busiest kind; adding up would make more than one GPU of it. A kind may seem to be
+ * busier than it can be, as drivers count late. */
+double wm_drm_busiest(const struct wm_drm_gpu *gpu, const double *busy,
+                      enum wm_drm_purpose purpose)
 {
-    double share = busy / (double)kind->capacity;
+    double most = 0;
 
-    return share < 1 ? share : 1;
+    for (size_t i = 0; i < gpu->engine_count; i++) {
+        double share = busy[i] / (double)gpu->engines[i].capacity;
+        if ((gpu->engines[i].purpose & purpose) && share > most)
+            most = share < 1 ? share : 1;
+    }
+    return most;
 }
 
-/* Engines of different kinds work side by side, so that the GPU is as busy as
- * its busiest kind; adding up would make more than one GPU of it. */
 static void sum_window(struct wm_drm_clients *clients)
 {
-    for (size_t i = 0; i < clients->gpu_count; i++) {
-        for (size_t k = 0; k < clients->gpus[i].engine_count; k++)
-            clients->gpus[i].engines[k].busy = 0;
-    }
+    for (size_t i = 0; i < clients->gpu_count; i++)
+        memset(clients->gpus[i].busy, 0, sizeof(clients->gpus[i].busy));
     for (size_t i = 0; i < clients->client_end; i++) {
         struct wm_drm_client *client = &clients->clients[i];
         if (!client->gpu)
@@ -490,20 +504,15 @@ static void sum_window(struct wm_drm_clients *clients)
             !client->fresh || client->read_ns - client->base_ns >= WM_DRM_WINDOW_NS;
         for (size_t k = 0; k < client->gpu->engine_count && client->has_busy; k++) {
             client->busy[k] = busy_engines(client, k);
-            client->gpu->engines[k].busy += client->busy[k];
+            client->gpu->busy[k] += client->busy[k];
         }
         client->fresh = false;
         rebase(client);
     }
     for (size_t i = 0; i < clients->gpu_count; i++) {
         struct wm_drm_gpu *gpu = &clients->gpus[i];
-        gpu->utilization = 0;
+        gpu->utilization = wm_drm_busiest(gpu, gpu->busy, WM_DRM_ANYTHING);
         gpu->has_utilization = true;
-        for (size_t k = 0; k < gpu->engine_count; k++) {
-            double share = share_of_kind(&gpu->engines[k], gpu->engines[k].busy);
-            if (share > gpu->utilization)
-                gpu->utilization = share;
-        }
     }
 }
 
@@ -533,8 +542,10 @@ static void add_to_process(struct wm_gpu_process *process, struct wm_drm_process
         process->memory_bytes += (double)client->memory_bytes;
     }
     use->has_busy |= client->has_busy;
-    for (size_t k = 0; k < client->gpu->engine_count && client->has_busy; k++)
-        use->busy[k] += client->busy[k];
+    for (size_t k = 0; k < client->gpu->engine_count; k++) {
+        use->busy[k] += client->has_busy ? client->busy[k] : 0;
+        use->total[k] += (double)client->counts[k].now;
+    }
 }
 
 /* amdgpu does not write the counters of engines that were never used, nor those of
@@ -557,25 +568,13 @@ static void put_share(struct wm_gpu_process *process, const struct wm_drm_proces
         return; /* nothing yet: a share needs two readings */
 
     process->sm_state = WM_READING_OK;
-    for (size_t k = 0; k < use->gpu->engine_count; k++) {
-        double share = share_of_kind(&use->gpu->engines[k], use->busy[k]);
-        if (share > process->sm_ratio)
-            process->sm_ratio = share;
-    }
+    process->sm_ratio = wm_drm_busiest(use->gpu, use->busy, WM_DRM_ANYTHING);
 }
-
-static bool is_full(const struct wm_drm_clients *clients)
-{
-    return clients->full || clients->was_full || clients->search.left_out ||
-           clients->search.left_out_before;
-}
-
-static const char too_early[] = "not all processes have been looked at yet";
-static const char too_many[] = "more processes use GPUs than can be followed";
 
 /* Why the list of a GPU's processes may lack some that matter; WM_READING_OK
- * where it is good. Processes that may not be looked at are other people's, and
- * do not spoil it: those that are measured are ours. */
+ * where it is good, and NULL in `ret_why` where its driver is silent. Processes that may
+ * not be looked at are other people's, and do not spoil it: those that are measured are
+ * ours. */
 static enum wm_reading_state list_state(const struct wm_drm_clients *clients,
                                         const struct wm_drm_gpu *gpu, const char **ret_why)
 {
@@ -585,16 +584,16 @@ static enum wm_reading_state list_state(const struct wm_drm_clients *clients,
         return WM_READING_FAILED;
     }
     if (clients->search.completed == 0) {
-        *ret_why = too_early;
+        *ret_why = "not all processes have been looked at yet";
         return WM_READING_NONE;
     }
-    if (is_full(clients)) {
-        *ret_why = too_many;
+    if (clients->full || clients->was_full || clients->search.left_out ||
+        clients->search.left_out_before) {
+        *ret_why = "more processes use GPUs than can be followed";
         return WM_READING_FAILED;
     }
-    if (gpu->is_silent && gpu->client_count == 0)
-        return WM_READING_UNSUPPORTED;
-    return WM_READING_OK;
+    return gpu->is_silent && gpu->client_count == 0 ? WM_READING_UNSUPPORTED
+                                                    : WM_READING_OK;
 }
 
 static void list_processes(struct wm_drm_clients *clients)
@@ -642,33 +641,36 @@ void wm_drm_clients_read(struct wm_drm_clients *clients)
     list_processes(clients);
 }
 
+enum wm_reading_state wm_drm_fail_clients(const struct wm_drm_gpu *gpu, const char *what,
+                                          struct wm_error *ret_err)
+{
+    wm_fail(ret_err, WM_ENODEV, "%s does not tell the %s of its clients here", gpu->driver,
+            what);
+    return WM_READING_UNSUPPORTED;
+}
+
 enum wm_reading_state wm_drm_clients_limit(const struct wm_drm_clients *clients,
-                                           char *ret_why, size_t why_size)
+                                           const struct wm_drm_gpu *gpu,
+                                           struct wm_error *ret_err)
 {
     const struct wm_drm_search *search = &clients->search;
+    const char *why;
 
-    if (search->proc < 0) {
-        snprintf(ret_why, why_size, "%s", search->proc_err.text);
-        return WM_READING_FAILED;
-    }
-    if (search->completed == 0) {
-        snprintf(ret_why, why_size, "%s", too_early);
-        return WM_READING_NONE;
-    }
-    if (is_full(clients)) {
-        snprintf(ret_why, why_size, "%s", too_many);
-        return WM_READING_FAILED;
+    enum wm_reading_state state = list_state(clients, gpu, &why);
+    if (state != WM_READING_OK && why) {
+        wm_fail(ret_err, WM_EIO, "%s", why);
+        return state;
     }
     if (search->denied_before > 0) {
-        snprintf(ret_why, why_size,
-                 "the GPU use of %zu processes may not be read; root may",
-                 search->denied_before);
+        wm_fail(ret_err, WM_EACCES,
+                "the GPU use of %zu processes may not be read; root may",
+                search->denied_before);
         return WM_READING_DENIED;
     }
     if (!search->sees_all) {
-        snprintf(ret_why, why_size,
-                 "this /proc does not show all processes (a container, or hidepid)");
+        wm_fail(ret_err, WM_EACCES,
+                "this /proc does not show all processes (a container, or hidepid)");
         return WM_READING_DENIED;
     }
-    return WM_READING_OK;
+    return state == WM_READING_OK ? state : wm_drm_fail_clients(gpu, "use", ret_err);
 }

@@ -71,12 +71,25 @@ enum { WM_DRM_CLIENTS = 1024, WM_DRM_HANDLES = 4096 };
  * milliseconds; over less than this a ratio would be noise. */
 #define WM_DRM_WINDOW_NS (10 * WM_NS_PER_MS)
 
+/* How long the first search may take where there is perhaps no GPU, as in a virtual
+ * machine: every start pays for it. */
+#define WM_DRM_SEARCH_PERHAPS_NS WM_NS_PER_MS
+
+/* What engines are for. */
+enum wm_drm_purpose {
+    WM_DRM_DRAWS = 1 << 0,
+    WM_DRM_COMPUTES = 1 << 1,
+    WM_DRM_ENCODES = 1 << 2,
+    WM_DRM_DECODES = 1 << 3,
+    WM_DRM_ANYTHING = 1 << 4, /* of all */
+};
+
 /* One kind of engines of a GPU. */
 struct wm_drm_gpu_engine {
     char name[WM_DRM_NAME];
-    bool in_cycles; /* counted by the engine's clock, not in nanoseconds */
+    unsigned purpose; /* of enum wm_drm_purpose */
+    bool in_cycles;   /* counted by the engine's clock, not in nanoseconds */
     uint64_t capacity;
-    double busy; /* engines that were busy in the last window */
 };
 
 /* A GPU, to be matched with its clients. */
@@ -100,6 +113,7 @@ struct wm_drm_gpu {
     double memory_bytes; /* what all clients have resident; shared buffers twice */
 
     struct wm_drm_gpu_engine engines[WM_DRM_ENGINES];
+    double busy[WM_DRM_ENGINES]; /* of each kind, in the last window */
     size_t engine_count;
     size_t silent; /* files of such users, in the round of search under way */
 };
@@ -136,11 +150,12 @@ struct wm_drm_client {
     } counts[WM_DRM_ENGINES];
 };
 
-/* What all clients of one process kept busy on one GPU in the last window. */
+/* What all clients of one process have of the engines of one GPU. */
 struct wm_drm_process_use {
     const struct wm_drm_gpu *gpu;
-    bool has_busy; /* some of them were known for long enough */
-    double busy[WM_DRM_ENGINES];
+    bool has_busy;                /* some of them were known for long enough */
+    double busy[WM_DRM_ENGINES];  /* in the last window */
+    double total[WM_DRM_ENGINES]; /* since they were opened: ns or cycles */
 };
 
 /* A file descriptor through which a client was seen. */
@@ -185,13 +200,22 @@ void wm_drm_clients_search(struct wm_drm_clients *clients, int64_t limit_ns);
 /* Searches on for as long as it may, and reads what is known. */
 void wm_drm_clients_read(struct wm_drm_clients *clients);
 
+/* The share of the time in which the busiest kind of engines for that purpose was busy. */
+double wm_drm_busiest(const struct wm_drm_gpu *gpu, const double *busy,
+                      enum wm_drm_purpose purpose);
+
 /* Whether the driver counts the time of the engines of this GPU, as far as its
  * clients tell: what was not counted then is 0. */
 bool wm_drm_counts_engines(const struct wm_drm_gpu *gpu);
 
-/* Whether the clients that are known are all there are: WM_READING_OK, or the
- * state that a sum over them has, and then `ret_why` in words. */
+/* Whether the clients of the GPU that are known are all there are: WM_READING_OK, or the
+ * state that a sum over them has, and then why in `ret_err`. */
 enum wm_reading_state wm_drm_clients_limit(const struct wm_drm_clients *clients,
-                                           char *ret_why, size_t why_size);
+                                           const struct wm_drm_gpu *gpu,
+                                           struct wm_error *ret_err);
+
+/* UNSUPPORTED: the driver does not tell this of a GPU's clients. */
+enum wm_reading_state wm_drm_fail_clients(const struct wm_drm_gpu *gpu, const char *what,
+                                          struct wm_error *ret_err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_drm_gpu_metrics.c - finds the few fields we want in each revision. */
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/drm/source_drm_gpu_metrics.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -13,17 +13,9 @@ struct field {
     double unit;
 };
 
-#define U16(offset, unit)                                                                  \
+#define AT(offset, width, unit)                                                            \
     {                                                                                      \
-        offset, 2, unit                                                                    \
-    }
-#define U32(offset, unit)                                                                  \
-    {                                                                                      \
-        offset, 4, unit                                                                    \
-    }
-#define U64(offset, unit)                                                                  \
-    {                                                                                      \
-        offset, 8, unit                                                                    \
+        offset, width, unit                                                                \
     }
 
 #define PERCENT 1e-2
@@ -33,11 +25,11 @@ struct field {
 #define ENERGY_UNIT (1.0 / 65536) /* "15.259uJ (2^-16)" */
 
 #define FIELDS_1_1                                                                         \
-    .power = U16(22, 1), .utilization = U16(16, PERCENT), .edge = U16(4, 1),               \
-    .hottest = U16(6, 1), .memory = U16(8, 1)
+    .power = AT(22, 2, 1), .utilization = AT(16, 2, PERCENT), .edge = AT(4, 2, 1),         \
+    .hottest = AT(6, 2, 1), .memory = AT(8, 2, 1)
 #define FIELDS_1_4                                                                         \
-    .power = U16(10, 1), .utilization = U16(12, PERCENT), .hottest = U16(4, 1),            \
-    .memory = U16(6, 1)
+    .power = AT(10, 2, 1), .utilization = AT(12, 2, PERCENT), .hottest = AT(4, 2, 1),      \
+    .memory = AT(6, 2, 1)
 
 /* The structs do not only grow, so that each revision is a line of its own.
  *
@@ -57,27 +49,27 @@ static const struct layout {
     struct field energy, stamp, power, utilization, edge, hottest, memory;
     struct field throttle; /* the form that is the same for all chips */
 } layouts[] = {
-    { 1, 0, 80, .power = U16(34, 1), .utilization = U16(28, PERCENT), .edge = U16(16, 1),
-      .hottest = U16(18, 1), .memory = U16(20, 1) },
+    { 1, 0, 80, .power = AT(34, 2, 1), .utilization = AT(28, 2, PERCENT),
+      .edge = AT(16, 2, 1), .hottest = AT(18, 2, 1), .memory = AT(20, 2, 1) },
     { 1, 1, 96, FIELDS_1_1 },
-    { 1, 2, 104, FIELDS_1_1, .energy = U64(24, ENERGY_UNIT), .stamp = U64(96, 1) },
-    { 1, 3, 120, FIELDS_1_1, .energy = U64(24, ENERGY_UNIT), .stamp = U64(96, 1),
-      .throttle = U64(112, 1) },
-    { 1, 4, 288, FIELDS_1_4, .energy = U64(24, ENERGY_UNIT) },
-    { 1, 5, 360, FIELDS_1_4, .energy = U64(88, ENERGY_UNIT) },
+    { 1, 2, 104, FIELDS_1_1, .energy = AT(24, 8, ENERGY_UNIT), .stamp = AT(96, 8, 1) },
+    { 1, 3, 120, FIELDS_1_1, .energy = AT(24, 8, ENERGY_UNIT), .stamp = AT(96, 8, 1),
+      .throttle = AT(112, 8, 1) },
+    { 1, 4, 288, FIELDS_1_4, .energy = AT(24, 8, ENERGY_UNIT) },
+    { 1, 5, 360, FIELDS_1_4, .energy = AT(88, 8, ENERGY_UNIT) },
     /* Kernels have had two forms of 1.6; this part is the same in both. */
-    { 1, 6, 312, FIELDS_1_4, .energy = U64(16, ENERGY_UNIT) },
-    { 1, 6, 1664, FIELDS_1_4, .energy = U64(16, ENERGY_UNIT) },
-    { 1, 7, 2208, FIELDS_1_4, .energy = U64(24, ENERGY_UNIT) },
-    { 1, 8, 3872, FIELDS_1_4, .energy = U64(24, ENERGY_UNIT) },
+    { 1, 6, 312, FIELDS_1_4, .energy = AT(16, 8, ENERGY_UNIT) },
+    { 1, 6, 1664, FIELDS_1_4, .energy = AT(16, 8, ENERGY_UNIT) },
+    { 1, 7, 2208, FIELDS_1_4, .energy = AT(24, 8, ENERGY_UNIT) },
+    { 1, 8, 3872, FIELDS_1_4, .energy = AT(24, 8, ENERGY_UNIT) },
     { 2, 0, 120, .integrated = true },
     { 2, 1, 120, .integrated = true },
-    { 2, 2, 128, .integrated = true, .throttle = U64(120, 1) },
-    { 2, 3, 152, .integrated = true, .throttle = U64(120, 1) },
-    { 2, 4, 168, .integrated = true, .power = U16(40, MILLI),
-      .utilization = U16(28, CENTI_PERCENT), .edge = U16(4, CENTI),
-      .throttle = U64(120, 1) },
-    { 3, 0, 264, .integrated = true, .power = U32(112, MILLI) },
+    { 2, 2, 128, .integrated = true, .throttle = AT(120, 8, 1) },
+    { 2, 3, 152, .integrated = true, .throttle = AT(120, 8, 1) },
+    { 2, 4, 168, .integrated = true, .power = AT(40, 2, MILLI),
+      .utilization = AT(28, 2, CENTI_PERCENT), .edge = AT(4, 2, CENTI),
+      .throttle = AT(120, 8, 1) },
+    { 3, 0, 264, .integrated = true, .power = AT(112, 4, MILLI) },
 };
 
 /* The drivers fill a struct with ones before they write what they know. */
@@ -123,54 +115,42 @@ static const struct layout *find_layout(const unsigned char *bytes, size_t size)
 
 /* Some drivers mark an energy that they lack with 32 bits of ones, and the
  * second die of a package that is measured at the first one says 0. */
-static bool read_energy(const unsigned char *bytes, const struct layout *layout,
-                        uint64_t *ret_raw)
-{
-    uint64_t stamp;
-
-    if (layout->stamp.width > 0 && !read_field(bytes, &layout->stamp, &stamp))
-        return false;
-    return read_field(bytes, &layout->energy, ret_raw) && *ret_raw != UINT32_MAX &&
-           *ret_raw != 0;
-}
-
-static void take(const unsigned char *bytes, const struct field *field, unsigned flag,
-                 struct wm_gpu_metrics *metrics, double *ret_value)
+static bool has_energy(const unsigned char *bytes, const struct layout *layout)
 {
     uint64_t raw;
 
-    if ((metrics->present & flag) || !read_field(bytes, field, &raw))
+    if (layout->stamp.width > 0 && !read_field(bytes, &layout->stamp, &raw))
+        return false;
+    return read_field(bytes, &layout->energy, &raw) && raw != UINT32_MAX && raw != 0;
+}
+
+static void take(const unsigned char *bytes, const struct field *field,
+                 enum wm_drm_metric metric, struct wm_gpu_metrics *metrics)
+{
+    uint64_t raw;
+
+    if (metrics->has[metric] || !read_field(bytes, field, &raw))
         return;
-    *ret_value = (double)raw * field->unit;
-    metrics->present |= flag;
+    metrics->values[metric] = (double)raw * field->unit;
+    metrics->has[metric] = true;
 }
 
 int wm_parse_gpu_metrics(const void *bytes, size_t size, struct wm_gpu_metrics *ret_metrics)
 {
-    struct wm_gpu_metrics metrics = { 0 };
+    const struct layout *layout = find_layout(bytes, size);
     uint64_t raw;
 
-    const struct layout *layout = find_layout(bytes, size);
     if (!layout)
         return WM_EFORMAT;
-
-    metrics.integrated = layout->integrated;
-    if (read_energy(bytes, layout, &raw)) {
-        metrics.energy = (double)raw * layout->energy.unit;
-        metrics.present |= WM_GPU_METRICS_ENERGY;
-    }
-    take(bytes, &layout->power, WM_GPU_METRICS_POWER, &metrics, &metrics.power);
-    take(bytes, &layout->utilization, WM_GPU_METRICS_UTILIZATION, &metrics,
-         &metrics.utilization);
-    take(bytes, &layout->edge, WM_GPU_METRICS_TEMPERATURE, &metrics, &metrics.temperature);
-    take(bytes, &layout->hottest, WM_GPU_METRICS_TEMPERATURE, &metrics,
-         &metrics.temperature);
-    take(bytes, &layout->memory, WM_GPU_METRICS_MEMORY_TEMPERATURE, &metrics,
-         &metrics.memory_temperature);
-    if (read_field(bytes, &layout->throttle, &raw)) {
-        metrics.throttle = raw;
-        metrics.present |= WM_GPU_METRICS_THROTTLE;
-    }
-    *ret_metrics = metrics;
+    *ret_metrics = (struct wm_gpu_metrics) { .integrated = layout->integrated };
+    if (has_energy(bytes, layout))
+        take(bytes, &layout->energy, WM_DRM_ENERGY, ret_metrics);
+    take(bytes, &layout->power, WM_DRM_POWER, ret_metrics);
+    take(bytes, &layout->utilization, WM_DRM_UTILIZATION, ret_metrics);
+    take(bytes, &layout->edge, WM_DRM_TEMPERATURE, ret_metrics);
+    take(bytes, &layout->hottest, WM_DRM_TEMPERATURE, ret_metrics);
+    take(bytes, &layout->memory, WM_DRM_MEMORY_TEMPERATURE, ret_metrics);
+    ret_metrics->has_throttle = read_field(bytes, &layout->throttle, &raw);
+    ret_metrics->throttle = ret_metrics->has_throttle ? raw : 0;
     return WM_OK;
 }

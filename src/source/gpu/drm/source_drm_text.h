@@ -20,6 +20,46 @@
 /* A file of sysfs that holds one whole number and nothing else. */
 int wm_parse_sysfs_number(const char *text, int64_t *ret_value);
 
+/* The number of "card1" or "renderD129", of which `start` is the beginning; -1 where it is
+ * something else. */
+long wm_parse_drm_node(const char *name, const char *start);
+
+/* Room for a whole file: twice what one of sysfs can have. */
+enum { WM_DRM_TEXT = 8192 };
+
+/* A file that holds one line of visible characters and nothing else; at most
+ * WM_DRM_LINE of them with the NUL. */
+enum { WM_DRM_LINE = 104 };
+
+int wm_parse_drm_line(const char *text, char ret_line[WM_DRM_LINE]);
+
+/* One hexadecimal number and nothing else, "0x1002\n". */
+int wm_parse_drm_hex(const char *text, uint64_t *ret_value);
+
+/* current_link_speed of a PCI device, "16.0 GT/s PCIe\n", as the generation of
+ * PCIe. WM_ENODEV for "Unknown", which a device without such a link says. */
+int wm_parse_link_speed(const char *text, double *ret_generation);
+
+/* current_link_width, "16\n". WM_ENODEV for 0 and 255, which mean the same. */
+int wm_parse_link_width(const char *text, double *ret_lanes);
+
+/* The levels that a clock of amdgpu can have, pp_dpm_sclk:
+ *
+ *     0: 500Mhz
+ *     1: 2371Mhz *
+ *
+ * where the star is at the level it has now, and "S:" is deep sleep. */
+struct wm_dpm_levels {
+    bool has_now;
+    double now, max; /* Hz */
+};
+
+int wm_parse_dpm_levels(const char *text, struct wm_dpm_levels *ret_levels);
+
+/* The number in the line that begins with `name`: "ue: 3\n", "simd_count 240\n".
+ * WM_ENOENT where there is no such line. */
+int wm_parse_named_number(const char *text, const char *name, uint64_t *ret_value);
+
 /* DEVICE/uevent: who drives the device and, on PCI, where and what it is. Texts
  * that are not there are empty, and so is a name that is too long to be one. */
 struct wm_drm_uevent {
@@ -81,37 +121,11 @@ struct wm_drm_fdinfo {
  * this is a DRM file. */
 int wm_parse_drm_fdinfo(const char *text, struct wm_drm_fdinfo *ret_fdinfo);
 
-/* amdgpu's binary file gpu_metrics, of which alone the first rule does not hold. It is one
- * of several structs of drivers/gpu/drm/amd/include/kgd_pp_interface.h of the kernel, which
- * state their size and revision in the first four bytes. */
+/* Who makes chips of that number, or NULL. */
+const char *wm_drm_vendor(uint64_t id);
 
-/* Room for the largest that is known, and to see that one is larger. */
-enum { WM_GPU_METRICS_SIZE = 4096 };
-
-/* Which fields of a struct wm_gpu_metrics the file had. */
-enum wm_gpu_metrics_field {
-    WM_GPU_METRICS_ENERGY = 1 << 0,
-    WM_GPU_METRICS_POWER = 1 << 1,
-    WM_GPU_METRICS_UTILIZATION = 1 << 2,
-    WM_GPU_METRICS_TEMPERATURE = 1 << 3,
-    WM_GPU_METRICS_MEMORY_TEMPERATURE = 1 << 4,
-    WM_GPU_METRICS_THROTTLE = 1 << 5,
-};
-
-struct wm_gpu_metrics {
-    bool integrated;  /* the GPU is a part of a processor, an APU */
-    unsigned present; /* of enum wm_gpu_metrics_field; the others are 0 */
-    double energy;    /* J, a total since some time in the past */
-    double power;     /* W, of the whole package */
-    double utilization;
-    double temperature; /* of the edge, else of the hottest spot */
-    double memory_temperature;
-    uint64_t throttle; /* why it is slowed down: bits of the kernel's amdgpu_smu.h */
-};
-
-/* Takes what has a documented unit. WM_EFORMAT for a revision that is not known
- * and for a size that does not fit the revision; then nothing is written. */
-int wm_parse_gpu_metrics(const void *bytes, size_t size,
-                         struct wm_gpu_metrics *ret_metrics);
+/* Adds to a list of texts in list[0..size) what fits. */
+void wm_drm_list(char *list, size_t size, const char *separator, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif

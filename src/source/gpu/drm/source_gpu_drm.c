@@ -9,163 +9,84 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base_file.h"
+#include "source/gpu/drm/source_drm_text.h"
 #include "source/gpu/drm/source_gpu_drm_look.h"
-#include "source/gpu/drm/source_gpu_drm_text.h"
-
-/* How long to search for users of cards that are perhaps no GPU, as in most virtual
- * machines. */
-#define SEARCH_PERHAPS_NS WM_NS_PER_MS
 
 struct drm {
     char sysfs[256], procfs[256];
-    char class_path[280];
-
-    long numbers[WM_DRM_CARDS]; /* of all cards, GPUs or not */
-    uint64_t inodes[WM_DRM_CARDS];
-    size_t number_count;
-
-    struct wm_drm_board *boards; /* of cards that are a GPU or may be one */
-    enum wm_drm_verdict verdicts[WM_DRM_CARDS];
-    size_t board_count;
-
-    size_t gpus[WM_DRM_CARDS]; /* places of the boards that are one */
+    struct wm_drm_cards cards;
+    struct wm_drm_board *boards; /* by the place of their card */
+    size_t gpus[WM_DRM_CARDS];   /* places of the boards that are a GPU */
     size_t gpu_count;
-
-    char skipped[160]; /* cards that are no GPUs, and why */
     char detail[512];
 };
 
-static void append(char *list, size_t size, const char *text)
+static bool read_hex(int dir, const char *folder, const char *name, uint64_t *ret_value)
 {
-    size_t length = strlen(list);
+    char path[64], text[32];
 
-    snprintf(list + length, size - length, "%s%s", length > 0 ? "; " : "", text);
-}
-
-/* A card that was taken away and came back under its number has another one. */
-static uint64_t inode_of(const struct drm *drm, long number)
-{
-    char path[320];
-    struct stat status;
-
-    snprintf(path, sizeof(path), "%s/card%ld/.", drm->class_path, number);
-    return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
-}
-
-static int find_cards(struct drm *drm, struct wm_error *err)
-{
-    char why[96];
-
-    int status = wm_drm_list_cards(drm->class_path, drm->numbers, &drm->number_count, err);
-    if (status < 0)
-        return status;
-    for (size_t i = 0; i < drm->number_count; i++) {
-        struct wm_drm_board *board = &drm->boards[drm->board_count];
-        drm->inodes[i] = inode_of(drm, drm->numbers[i]);
-        enum wm_drm_verdict verdict = wm_drm_card_open(&board->card, drm->class_path,
-                                                       drm->numbers[i], why, sizeof(why));
-        if (verdict == WM_DRM_NO_GPU) {
-            wm_drm_card_close(&board->card);
-            append(drm->skipped, sizeof(drm->skipped), why);
-            continue;
-        }
-        board->dir = -1;
-        drm->verdicts[drm->board_count++] = verdict;
-    }
-    return WM_OK;
-}
-
-static void tell_apart(struct drm *drm)
-{
-    struct wm_drm_card *cards[WM_DRM_CARDS];
-
-    for (size_t i = 0; i < drm->board_count; i++)
-        cards[i] = &drm->boards[i].card;
-    wm_drm_tell_apart(cards, drm->board_count);
+    snprintf(path, sizeof(path), "%s%s", folder, name);
+    return wm_file_read_at(dir, path, text, sizeof(text)) > 0 &&
+           wm_parse_drm_hex(text, ret_value) == WM_OK;
 }
 
 /* Whether the PCI device in `folder` is a bridge of that vendor. */
 static bool is_bridge_of(int dir, const char *folder, uint64_t vendor)
 {
-    char path[64], text[32];
     uint64_t maker, class;
 
-    snprintf(path, sizeof(path), "%svendor", folder);
-    if (wm_file_read_at(dir, path, text, sizeof(text)) <= 0 ||
-        wm_parse_drm_hex(text, &maker) < 0 || maker != vendor)
-        return false;
-    snprintf(path, sizeof(path), "%sclass", folder);
-    return wm_file_read_at(dir, path, text, sizeof(text)) > 0 &&
-           wm_parse_drm_hex(text, &class) == WM_OK && class >> 8 == 0x0604;
+    return read_hex(dir, folder, "vendor", &maker) && maker == vendor &&
+           read_hex(dir, folder, "class", &class) && class >> 8 == 0x0604;
 }
 
 /* Many boards carry a switch, behind which the GPU has a link that is always at its
  * fastest. The board's link to the machine is that of the switch, two up. */
-static void find_link(struct wm_drm_board *board)
+static void find_link(struct wm_drm_card *card)
 {
-    char text[32];
     uint64_t vendor;
 
-    snprintf(board->link, sizeof(board->link), "device/");
-    if (wm_file_read_at(board->dir, "device/vendor", text, sizeof(text)) > 0 &&
-        wm_parse_drm_hex(text, &vendor) == WM_OK &&
-        is_bridge_of(board->dir, "device/../", vendor) &&
-        is_bridge_of(board->dir, "device/../../", vendor))
-        snprintf(board->link, sizeof(board->link), "device/../../");
+    snprintf(card->link, sizeof(card->link), "device/");
+    if (read_hex(card->dir, "device/", "vendor", &vendor) &&
+        is_bridge_of(card->dir, "device/../", vendor) &&
+        is_bridge_of(card->dir, "device/../../", vendor))
+        snprintf(card->link, sizeof(card->link), "device/../../");
 }
 
 static int prepare(struct drm *drm, size_t place, struct wm_error *err)
 {
     struct wm_drm_board *board = &drm->boards[place];
+    size_t count = drm->cards.count;
 
-    board->place = place;
-    board->dir = open(board->card.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    find_link(board);
-    board->uses = calloc(WM_DRM_CLIENTS, sizeof(*board->uses));
-    board->gpus = calloc(drm->board_count, sizeof(*board->gpus));
-    if (!board->uses || !board->gpus)
+    board->card = &drm->cards.cards[place];
+    find_link(board->card);
+    board->gpus = calloc(count, sizeof(*board->gpus));
+    if (!board->gpus)
         return wm_fail(err, WM_ENOMEM, "drm: out of memory");
-    for (size_t i = 0; i < drm->board_count; i++) {
-        board->gpus[i] = wm_drm_gpu_of(&drm->boards[i].card);
-        board->gpus[i].wanted = i == place;
-    }
-    int status = wm_drm_clients_init(&board->clients, drm->procfs, board->gpus,
-                                     drm->board_count, err);
-    board->clients.fds_left /= (int)drm->board_count;
+    for (size_t i = 0; i < count; i++)
+        board->gpus[i] = wm_drm_gpu_of(&drm->cards.cards[i]);
+    board->gpu = &board->gpus[place];
+    board->gpu->wanted = true;
+    int status = wm_drm_clients_init(&board->clients, drm->procfs, board->gpus, count, err);
+    board->clients.fds_left /= (int)count;
     return status;
 }
 
 /* A card of unknown kind is a GPU if somebody has counters for it. */
-static bool is_gpu(struct drm *drm, size_t place)
+static void settle(struct drm *drm, size_t place)
 {
     struct wm_drm_board *board = &drm->boards[place];
-    char why[96];
+    const struct wm_drm_card *card = board->card;
 
-    if (drm->verdicts[place] == WM_DRM_IS_GPU)
-        return true;
-    wm_drm_clients_search(&board->clients, SEARCH_PERHAPS_NS);
-    if (board->gpus[place].counts_engines)
-        return true;
-    snprintf(why, sizeof(why), "%s: %s, without counters", board->card.label,
-             board->card.driver);
-    append(drm->skipped, sizeof(drm->skipped), why);
-    return false;
-}
-
-static void describe(struct drm *drm)
-{
-    char text[160];
-
-    for (size_t i = 0; i < drm->gpu_count; i++) {
-        const struct wm_drm_card *card = &drm->boards[drm->gpus[i]].card;
-        snprintf(text, sizeof(text), "%s: %s%s%s", card->label, card->driver,
-                 card->slot[0] ? " at " : "", card->slot);
-        append(drm->detail, sizeof(drm->detail), text);
-    }
+    if (!card->is_gpu)
+        wm_drm_clients_search(&board->clients, WM_DRM_SEARCH_PERHAPS_NS);
+    if (!wm_drm_cards_settle(&drm->cards, board->card, board->gpu->counts_engines))
+        return;
+    drm->gpus[drm->gpu_count++] = place;
+    wm_drm_list(drm->detail, sizeof(drm->detail), "; ", "%s: %s%s%s", card->label,
+                card->driver, card->slot[0] ? " at " : "", card->slot);
 }
 
 static int drm_open(void *state, const struct wm_source_config *config,
@@ -173,34 +94,27 @@ static int drm_open(void *state, const struct wm_source_config *config,
 {
     struct drm *drm = state;
 
-    if ((size_t)snprintf(drm->sysfs, sizeof(drm->sysfs), "%s", config->sysfs) >=
-        sizeof(drm->sysfs))
-        return wm_fail(err, WM_EINVAL, "too long a path: %s", config->sysfs);
-    if ((size_t)snprintf(drm->procfs, sizeof(drm->procfs), "%s", config->procfs) >=
-        sizeof(drm->procfs))
-        return wm_fail(err, WM_EINVAL, "too long a path: %s", config->procfs);
-    snprintf(drm->class_path, sizeof(drm->class_path), "%s/class/drm", drm->sysfs);
+    if (strlen(config->sysfs) >= sizeof(drm->sysfs) ||
+        strlen(config->procfs) >= sizeof(drm->procfs))
+        return wm_fail(err, WM_EINVAL, "too long a path: %s or %s", config->sysfs,
+                       config->procfs);
+    snprintf(drm->sysfs, sizeof(drm->sysfs), "%s", config->sysfs);
+    snprintf(drm->procfs, sizeof(drm->procfs), "%s", config->procfs);
 
-    drm->boards = calloc(WM_DRM_CARDS, sizeof(*drm->boards));
-    if (!drm->boards)
-        return wm_fail(err, WM_ENOMEM, "drm: out of memory");
-    int status = find_cards(drm, err);
+    int status = wm_drm_cards_open(&drm->cards, drm->sysfs, false, err);
     if (status < 0)
         return status;
-    tell_apart(drm);
-    for (size_t i = 0; i < drm->board_count; i++) {
+    drm->boards = calloc(drm->cards.count, sizeof(*drm->boards));
+    if (!drm->boards)
+        return wm_fail(err, WM_ENOMEM, "drm: out of memory");
+    for (size_t i = 0; status == WM_OK && i < drm->cards.count; i++) {
         status = prepare(drm, i, err);
-        if (status < 0)
-            return status;
-        if (is_gpu(drm, i))
-            drm->gpus[drm->gpu_count++] = i;
+        if (status == WM_OK)
+            settle(drm, i);
     }
-    if (drm->gpu_count == 0)
-        return wm_fail(
-            err, WM_ENODEV, "no DRM GPU with readable counters: looked in %s (%s)",
-            drm->class_path, drm->skipped[0] ? drm->skipped : "which has no cards");
-    describe(drm);
-    return WM_OK;
+    if (status == WM_OK && drm->gpu_count == 0)
+        status = wm_drm_cards_fail(&drm->cards, err);
+    return status;
 }
 
 static size_t drm_count(const void *state)
@@ -220,12 +134,12 @@ static const char *drm_detail(const void *state)
 /* A card that is gone leaves an empty folder behind for those who have it open. */
 static bool is_gone(const struct wm_drm_board *board)
 {
-    return board->dir < 0 || faccessat(board->dir, "device", F_OK, 0) != 0;
+    return faccessat(board->card->dir, "device", F_OK, 0) != 0;
 }
 
 static void refresh_gone(struct wm_drm_look *look)
 {
-    const char *label = look->board->card.label;
+    const char *label = look->board->card->label;
     char why[64];
 
     snprintf(why, sizeof(why), "%s is gone", label);
@@ -258,7 +172,7 @@ static void drm_refresh(void *state, size_t gpu, unsigned groups, bool all,
         refresh_gone(&look);
         return;
     }
-    wm_drm_card_turn(&look.board->card);
+    wm_drm_card_turn(look.board->card);
     wm_drm_look_at_general(&look);
     wm_drm_look_at_files(&look);
     wm_drm_look_at_condition(&look);
@@ -269,34 +183,20 @@ static void drm_refresh(void *state, size_t gpu, unsigned groups, bool all,
 static bool drm_changed(void *state)
 {
     const struct drm *drm = state;
-    long numbers[WM_DRM_CARDS];
-    size_t count = 0;
 
-    if (wm_drm_list_cards(drm->class_path, numbers, &count, NULL) < 0)
-        return true;
-    if (count != drm->number_count)
-        return true;
-    for (size_t i = 0; i < count; i++) {
-        if (numbers[i] != drm->numbers[i] || inode_of(drm, numbers[i]) != drm->inodes[i])
-            return true;
-    }
-    return false;
+    return wm_drm_cards_changed(&drm->cards);
 }
 
 static void drm_close(void *state)
 {
     struct drm *drm = state;
 
-    for (size_t i = 0; i < drm->board_count; i++) {
-        struct wm_drm_board *board = &drm->boards[i];
-        wm_drm_clients_release(&board->clients);
-        free(board->gpus);
-        free(board->uses);
-        if (board->dir >= 0)
-            close(board->dir);
-        wm_drm_card_close(&board->card);
+    for (size_t i = 0; drm->boards && i < drm->cards.count; i++) {
+        wm_drm_clients_release(&drm->boards[i].clients);
+        free(drm->boards[i].gpus);
     }
     free(drm->boards);
+    wm_drm_cards_close(&drm->cards);
 }
 
 const struct wm_gpu_ops wm_gpu_drm = {

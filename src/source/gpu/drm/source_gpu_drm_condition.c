@@ -4,13 +4,13 @@
 #include "source/gpu/drm/source_gpu_drm_look.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base_file.h"
-#include "source/gpu/drm/source_gpu_drm_text.h"
+#include "source/gpu/drm/source_drm_text.h"
 
 enum { NAME_SIZE = 40, NAMES_MAX = 64, PWM_MAX = 100000 };
 
@@ -32,7 +32,7 @@ static void list_names(const struct wm_drm_look *look, const char *path, const c
     struct dirent *entry;
 
     ret_names->count = 0;
-    DIR *folder = wm_file_open_folder(look->board->dir, path);
+    DIR *folder = wm_file_open_folder(look->board->card->dir, path);
     if (!folder)
         return;
     while ((entry = readdir(folder)) != NULL && ret_names->count < NAMES_MAX) {
@@ -48,13 +48,12 @@ static void list_names(const struct wm_drm_look *look, const char *path, const c
 
 static void tell_free_memory(struct wm_drm_look *look)
 {
-    const struct wm_drm_card *card = &look->board->card;
+    const struct wm_drm_card *card = look->board->card;
     double total = look->numbers[WM_GPU_MEMORY_TOTAL];
     double used = look->numbers[WM_GPU_MEMORY_USED];
 
     /* Their sum would count what they share twice, and the driver's own not. */
-    if (card->sensors[WM_DRM_MEMORY_USED].way == WM_DRM_BY_CLIENTS &&
-        !look->absent[WM_GPU_MEMORY_USED])
+    if (card->ways[WM_DRM_MEMORY_USED].by == WM_DRM_BY_CLIENTS)
         wm_drm_look_missing(look, WM_GPU_MEMORY_USED, WM_READING_UNSUPPORTED,
                             "%s tells the memory of each process alone", card->driver);
     if (!look->is_number[WM_GPU_MEMORY_TOTAL] || !look->is_number[WM_GPU_MEMORY_USED])
@@ -66,42 +65,40 @@ static void tell_free_memory(struct wm_drm_look *look)
         wm_drm_look_number(look, WM_GPU_MEMORY_FREE, total - used);
 }
 
-static void tell_fan(struct wm_drm_look *look)
+static enum wm_reading_state read_fan(struct wm_drm_look *look, const char *name,
+                                      int64_t min, double *ret_number, struct wm_error *err)
 {
-    const char *hwmon = look->board->card.hwmon;
-    struct wm_drm_text file;
-    double speed, most, control;
+    const struct wm_drm_card *card = look->board->card;
     char path[96];
 
+    snprintf(path, sizeof(path), "%s%s", card->hwmon, strchr(name, '/') + 1);
+    return wm_drm_card_number(card, path, min, PWM_MAX, ret_number, err);
+}
+
+static void tell_fan(struct wm_drm_look *look)
+{
+    double speed = 0, most = 1, control = 1;
+    const char *name = "hwmon/pwm1_enable";
+    struct wm_error err;
+
     look->absent[WM_GPU_FAN] = "hwmon/pwm1";
-    if (!hwmon[0])
+    if (!look->board->card->hwmon[0])
         return;
 
     /* 0: nobody controls it, which is full speed by the rules of hwmon. */
-    snprintf(path, sizeof(path), "%spwm1_enable", hwmon);
-    wm_drm_look_read_number(look, path, true, 0, 16, &file, &control);
-    if (file.there && file.state != WM_READING_OK) {
-        wm_drm_look_failed(look, WM_GPU_FAN, &file);
-        return;
-    }
-    bool is_free = file.there && control == 0;
-
-    snprintf(path, sizeof(path), "%spwm1", hwmon);
-    wm_drm_look_read_number(look, path, true, 0, PWM_MAX, &file, &speed);
-    if (file.there && file.state == WM_READING_OK) {
-        look->absent[WM_GPU_FAN] = "hwmon/pwm1_max";
-        snprintf(path, sizeof(path), "%spwm1_max", hwmon);
-        wm_drm_look_read_number(look, path, true, 1, PWM_MAX, &file, &most);
-    }
-    if (!file.there)
-        return;
-    if (file.state != WM_READING_OK)
-        wm_drm_look_failed(look, WM_GPU_FAN, &file);
+    enum wm_reading_state state = read_fan(look, name, 0, &control, &err);
+    if (state == WM_READING_OK || state == WM_READING_NONE)
+        state = read_fan(look, name = "hwmon/pwm1", 0, &speed, &err);
+    if (state == WM_READING_OK)
+        state = read_fan(look, name = "hwmon/pwm1_max", 1, &most, &err);
+    look->absent[WM_GPU_FAN] = name;
+    if (state != WM_READING_OK)
+        wm_drm_look_failed(look, WM_GPU_FAN, state, name, &err);
     else if (speed > most)
         wm_drm_look_missing(look, WM_GPU_FAN, WM_READING_FAILED,
                             "it turns faster than it can: %.0f of %.0f", speed, most);
     else
-        wm_drm_look_number(look, WM_GPU_FAN, is_free ? 1 : speed / most);
+        wm_drm_look_number(look, WM_GPU_FAN, control == 0 ? 1 : speed / most);
 }
 
 /* The bits of amdgpu_smu.h in the kernel. */
@@ -123,13 +120,6 @@ static const struct {
     { 57, "fit" },
 };
 
-static void append(char *list, size_t size, const char *name)
-{
-    size_t length = strlen(list);
-
-    snprintf(list + length, size - length, "%s%s", length > 0 ? ", " : "", name);
-}
-
 static const char *throttler_name(unsigned bit, char *spare, size_t size)
 {
     for (size_t i = 0; i < sizeof(throttlers) / sizeof(throttlers[0]); i++) {
@@ -140,6 +130,11 @@ static const char *throttler_name(unsigned bit, char *spare, size_t size)
     return spare;
 }
 
+static bool is_amdgpu(const struct wm_drm_look *look)
+{
+    return wm_drm_card_has_driver(look->board->card, "amdgpu");
+}
+
 static void tell_throttle_by_bits(struct wm_drm_look *look)
 {
     const struct wm_gpu_metrics *metrics;
@@ -147,21 +142,22 @@ static void tell_throttle_by_bits(struct wm_drm_look *look)
     char list[512] = "", spare[16];
 
     look->absent[WM_GPU_THROTTLE] = "device/gpu_metrics";
-    if (faccessat(look->board->dir, "device/gpu_metrics", F_OK, 0) != 0)
+    if (look->board->card->metrics_file.fd == -ENOENT)
         return;
-    enum wm_reading_state state = wm_drm_card_metrics(&look->board->card, &metrics, &err);
+    enum wm_reading_state state = wm_drm_card_metrics(look->board->card, &metrics, &err);
     if (state != WM_READING_OK) {
         wm_drm_look_missing(look, WM_GPU_THROTTLE, state, "%s", err.text);
         return;
     }
-    if (!(metrics->present & WM_GPU_METRICS_THROTTLE)) {
+    if (!metrics->has_throttle) {
         wm_drm_look_missing(look, WM_GPU_THROTTLE, WM_READING_UNSUPPORTED,
                             "gpu_metrics of this GPU does not have it");
         return;
     }
     for (unsigned bit = 0; bit < 64; bit++) {
         if (metrics->throttle >> bit & 1)
-            append(list, sizeof(list), throttler_name(bit, spare, sizeof(spare)));
+            wm_drm_list(list, sizeof(list), ", ", "%s",
+                        throttler_name(bit, spare, sizeof(spare)));
     }
     wm_drm_look_text(look, WM_GPU_THROTTLE, list[0] ? list : "none");
 }
@@ -178,7 +174,7 @@ static void tell_throttle_by_files(struct wm_drm_look *look, const char *folder,
                                    const char *start)
 {
     struct names names;
-    struct wm_drm_text file;
+    struct wm_error err;
     char path[128], list[512] = "";
     double set;
 
@@ -188,13 +184,14 @@ static void tell_throttle_by_files(struct wm_drm_look *look, const char *folder,
         if (strcmp(reason, "status") == 0) /* whether there is any */
             continue;
         snprintf(path, sizeof(path), "%s/%s", folder, names.text[i]);
-        wm_drm_look_read_number(look, path, true, 0, 1, &file, &set);
-        if (file.state != WM_READING_OK) {
-            wm_drm_look_failed(look, WM_GPU_THROTTLE, &file);
+        enum wm_reading_state state =
+            wm_drm_card_number(look->board->card, path, 0, 1, &set, &err);
+        if (state != WM_READING_OK) {
+            wm_drm_look_failed(look, WM_GPU_THROTTLE, state, folder, &err);
             return;
         }
         if (set > 0)
-            append(list, sizeof(list), reason);
+            wm_drm_list(list, sizeof(list), ", ", "%s", reason);
     }
     look->absent[WM_GPU_THROTTLE] = folder;
     if (names.count > 0)
@@ -203,12 +200,10 @@ static void tell_throttle_by_files(struct wm_drm_look *look, const char *folder,
 
 static void tell_throttle(struct wm_drm_look *look)
 {
-    const char *driver = look->board->card.driver;
-
-    if (strcmp(driver, "amdgpu") == 0)
+    if (is_amdgpu(look))
         tell_throttle_by_bits(look);
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-        if (strcmp(driver, reasons[i].driver) == 0)
+        if (wm_drm_card_has_driver(look->board->card, reasons[i].driver))
             tell_throttle_by_files(look, reasons[i].folder, reasons[i].start);
     }
 }
@@ -216,21 +211,22 @@ static void tell_throttle(struct wm_drm_look *look)
 /* amdgpu counts for each block of the chip, "umc" being its memory. */
 static void tell_errors(struct wm_drm_look *look, enum wm_gpu_field field, const char *kind)
 {
+    const struct wm_drm_card *card = look->board->card;
     struct names names;
-    struct wm_drm_text file;
-    char path[96];
-    uint64_t count;
+    struct wm_error err;
+    char path[96], text[WM_DRM_TEXT];
+    uint64_t count = 0;
     double sum = 0;
 
     list_names(look, "device/ras", "", "_err_count", &names);
     for (size_t i = 0; i < names.count; i++) {
         snprintf(path, sizeof(path), "device/ras/%s", names.text[i]);
-        wm_drm_look_read(look, path, true, &file);
-        if (file.state == WM_READING_OK &&
-            wm_parse_named_number(file.text, kind, &count) != WM_OK)
-            wm_drm_look_refuse(look, path, &file);
-        if (file.state != WM_READING_OK) {
-            wm_drm_look_failed(look, field, &file);
+        enum wm_reading_state state =
+            wm_drm_card_text(card, path, true, text, sizeof(text), &err);
+        if (state == WM_READING_OK && wm_parse_named_number(text, kind, &count) != WM_OK)
+            state = wm_drm_card_refuse(card, path, text, &err);
+        if (state != WM_READING_OK) {
+            wm_drm_look_failed(look, field, state, "device/ras", &err);
             return;
         }
         sum += (double)count;
@@ -244,19 +240,18 @@ static void tell_errors(struct wm_drm_look *look, enum wm_gpu_field field, const
 static void tell_error_correction(struct wm_drm_look *look)
 {
     static const char path[] = "device/ras/features", start[] = "feature mask: ";
-    struct wm_drm_text file;
-    uint64_t mask;
+    const struct wm_drm_card *card = look->board->card;
+    char text[WM_DRM_TEXT];
+    struct wm_error err;
+    uint64_t mask = 0;
 
-    look->absent[WM_GPU_ECC_MODE] = path;
-    wm_drm_look_read(look, path, false, &file);
-    if (!file.there)
-        return;
-    if (file.state == WM_READING_OK &&
-        (strncmp(file.text, start, strlen(start)) != 0 ||
-         wm_parse_drm_hex(file.text + strlen(start), &mask) != WM_OK))
-        wm_drm_look_refuse(look, path, &file);
-    if (file.state != WM_READING_OK)
-        wm_drm_look_failed(look, WM_GPU_ECC_MODE, &file);
+    enum wm_reading_state state =
+        wm_drm_card_text(card, path, false, text, sizeof(text), &err);
+    if (state == WM_READING_OK && (strncmp(text, start, strlen(start)) != 0 ||
+                                   wm_parse_drm_hex(text + strlen(start), &mask) != WM_OK))
+        state = wm_drm_card_refuse(card, path, text, &err);
+    if (state != WM_READING_OK)
+        wm_drm_look_failed(look, WM_GPU_ECC_MODE, state, path, &err);
     else
         wm_drm_look_text(look, WM_GPU_ECC_MODE, mask & 1 ? "Enabled" : "Disabled");
 }
@@ -268,10 +263,10 @@ static void tell_scope(struct wm_drm_look *look)
     struct wm_error err;
 
     look->absent[WM_GPU_POWER_SCOPE] = "device/gpu_metrics";
-    if (faccessat(look->board->dir, "device/gpu_metrics", F_OK, 0) != 0)
+    if (look->board->card->metrics_file.fd == -ENOENT)
         return;
-    enum wm_reading_state state = wm_drm_card_metrics(&look->board->card, &metrics, &err);
-    if (look->board->card.integrated)
+    enum wm_reading_state state = wm_drm_card_metrics(look->board->card, &metrics, &err);
+    if (look->board->card->integrated)
         wm_drm_look_text(look, WM_GPU_POWER_SCOPE, "module");
     else if (state != WM_READING_OK)
         wm_drm_look_missing(look, WM_GPU_POWER_SCOPE, state, "%s", err.text);
@@ -281,11 +276,11 @@ static void tell_scope(struct wm_drm_look *look)
 
 static void tell_power(struct wm_drm_look *look)
 {
-    const struct wm_drm_card *card = &look->board->card;
+    const struct wm_drm_card *card = look->board->card;
 
     if (look->is_number[WM_GPU_POWER_LIMIT])
         wm_drm_look_text(look, WM_GPU_POWER_MANAGEMENT, "Supported");
-    if (strcmp(card->driver, "amdgpu") == 0)
+    if (is_amdgpu(look))
         tell_scope(look);
     else if (look->is_number[WM_GPU_ENERGY])
         wm_drm_look_missing(look, WM_GPU_POWER_DRAW, WM_READING_UNSUPPORTED,
@@ -303,13 +298,12 @@ void wm_drm_look_at_condition(struct wm_drm_look *look)
         tell_throttle(look);
     if (look->groups & WM_GPU_POWER)
         tell_power(look);
-    if ((look->groups & WM_GPU_ECC) && strcmp(look->board->card.driver, "amdgpu") == 0) {
+    if ((look->groups & WM_GPU_ECC) && is_amdgpu(look)) {
         tell_error_correction(look);
         tell_errors(look, WM_GPU_ECC_CORRECTED, "ce");
         tell_errors(look, WM_GPU_ECC_UNCORRECTED, "ue");
     }
-    if ((look->groups & WM_GPU_THROUGHPUT) &&
-        strcmp(look->board->card.driver, "amdgpu") == 0) {
+    if ((look->groups & WM_GPU_THROUGHPUT) && is_amdgpu(look)) {
         static const char why[] = "amdgpu counts packets for a whole second when asked, "
                                   "which is too slow";
         wm_drm_look_missing(look, WM_GPU_PCI_SENT, WM_READING_UNSUPPORTED, "%s", why);

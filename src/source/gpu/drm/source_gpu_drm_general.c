@@ -12,44 +12,28 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "source/gpu/drm/source_gpu_drm_text.h"
+#include "source/gpu/drm/source_drm_text.h"
 
 /* Most nodes of KFD that are looked at; a node is a processor or a GPU. */
 enum { NODES_MAX = 128 };
-
-static const char *vendor_of(uint64_t id)
-{
-    switch (id) {
-    case 0x1002:
-    case 0x1022:
-        return "AMD";
-    case 0x8086:
-        return "Intel";
-    case 0x10de:
-        return "NVIDIA";
-    default:
-        return NULL;
-    }
-}
 
 /* A 16-bit number that PCI gives to a maker or to what is made. A failure is the
  * reason why there is no `field`. */
 static bool read_id(struct wm_drm_look *look, enum wm_gpu_field field, const char *path,
                     uint64_t *ret_id)
 {
-    struct wm_drm_text file;
+    const struct wm_drm_card *card = look->board->card;
+    char text[WM_DRM_TEXT];
+    struct wm_error err;
 
-    wm_drm_look_read(look, path, false, &file);
-    if (file.there && file.state == WM_READING_OK) {
-        if (wm_parse_drm_hex(file.text, ret_id) == WM_OK && *ret_id <= UINT16_MAX)
-            return true;
-        wm_drm_look_refuse(look, path, &file);
-    }
-    if (file.there)
-        wm_drm_look_failed(look, field, &file);
-    else
-        look->absent[field] = path;
-    return false;
+    enum wm_reading_state state =
+        wm_drm_card_text(card, path, false, text, sizeof(text), &err);
+    if (state == WM_READING_OK &&
+        (wm_parse_drm_hex(text, ret_id) != WM_OK || *ret_id > UINT16_MAX))
+        state = wm_drm_card_refuse(card, path, text, &err);
+    if (state != WM_READING_OK)
+        wm_drm_look_failed(look, field, state, path, &err);
+    return state == WM_READING_OK;
 }
 
 static void tell_vendor(struct wm_drm_look *look)
@@ -59,7 +43,7 @@ static void tell_vendor(struct wm_drm_look *look)
 
     if (!read_id(look, WM_GPU_VENDOR, "device/vendor", &id))
         return;
-    const char *name = vendor_of(id);
+    const char *name = wm_drm_vendor(id);
     snprintf(text, sizeof(text), "0x%04" PRIx64, id);
     wm_drm_look_text(look, WM_GPU_VENDOR, name ? name : text);
 }
@@ -81,7 +65,7 @@ static void tell_pair(struct wm_drm_look *look, enum wm_gpu_field field, const c
 static void tell_place(struct wm_drm_look *look)
 {
     static const enum wm_gpu_field parts[] = { WM_GPU_PCI_BUS, WM_GPU_PCI_DEVICE };
-    const char *slot = look->board->card.slot;
+    const char *slot = look->board->card->slot;
 
     if (!slot[0]) {
         for (enum wm_gpu_field field = WM_GPU_PCI_BUS; field <= WM_GPU_PCI_REPLAYS; field++)
@@ -117,7 +101,7 @@ static void tell_driver_version(struct wm_drm_look *look)
 {
     char name[64], line[WM_DRM_LINE], labelled[WM_DRM_LINE + 16];
 
-    snprintf(name, sizeof(name), "module/%s/version", look->board->card.driver);
+    snprintf(name, sizeof(name), "module/%s/version", look->board->card->driver);
     if (read_line(look->sysfs, name, line)) {
         wm_drm_look_text(look, WM_GPU_DRIVER_VERSION, line);
     } else if (read_line(look->procfs, "sys/kernel/osrelease", line)) {
@@ -156,7 +140,7 @@ static void tell_compute_units(struct wm_drm_look *look)
     char path[512], text[8192];
     uint64_t render;
 
-    for (unsigned node = 0; node < NODES_MAX && look->board->card.render >= 0; node++) {
+    for (unsigned node = 0; node < NODES_MAX && look->board->card->render >= 0; node++) {
         snprintf(path, sizeof(path), "%s/class/kfd/kfd/topology/nodes/%u", look->sysfs,
                  node);
         if (faccessat(AT_FDCWD, path, F_OK, 0) != 0)
@@ -166,62 +150,62 @@ static void tell_compute_units(struct wm_drm_look *look)
         ssize_t length = wm_file_read_at(AT_FDCWD, path, text, sizeof(text));
         if (length <= 0 || strlen(text) != (size_t)length ||
             wm_parse_named_number(text, "drm_render_minor", &render) < 0 ||
-            render != (uint64_t)look->board->card.render)
+            render != (uint64_t)look->board->card->render)
             continue;
         tell_node(look, text);
         return;
     }
 }
 
-/* What one connector says: 1 a display uses it, 0 none does, -1 `file` says why it
- * is not known. */
-static int ask_connector(const struct wm_drm_look *look, const char *connector,
-                         struct wm_drm_text *file)
+/* What one connector says in `text`: "enabled" where a display uses it. */
+static enum wm_reading_state ask_connector(const struct wm_drm_card *card,
+                                           const char *connector, char text[WM_DRM_TEXT],
+                                           struct wm_error *err)
 {
     char path[300];
 
-    snprintf(path, sizeof(path), "%s/enabled", connector);
-    wm_drm_look_read(look, path, false, file);
-    if (file->state != WM_READING_OK)
-        return -1;
-    if (strcmp(file->text, "enabled\n") == 0)
-        return 1;
-    if (strcmp(file->text, "disabled\n") == 0)
-        return 0;
-    wm_drm_look_refuse(look, path, file);
-    return -1;
+    snprintf(path, sizeof(path), "%.80s/enabled", connector);
+    enum wm_reading_state state =
+        wm_drm_card_text(card, path, false, text, WM_DRM_TEXT, err);
+    if (state == WM_READING_NONE)
+        return WM_READING_UNSUPPORTED;
+    if (state != WM_READING_OK || strcmp(text, "enabled\n") == 0 ||
+        strcmp(text, "disabled\n") == 0)
+        return state;
+    return wm_drm_card_refuse(card, path, text, err);
 }
 
 /* A connector is a folder such as card1-DP-1 beside the card's files. */
 static void tell_display(struct wm_drm_look *look)
 {
-    struct wm_drm_text file, bad = { .state = WM_READING_OK };
+    const struct wm_drm_card *card = look->board->card;
+    enum wm_reading_state state, worst = WM_READING_OK;
+    char prefix[24], text[WM_DRM_TEXT];
     struct dirent *entry;
-    char prefix[24];
+    struct wm_error err;
     bool active = false;
 
-    snprintf(prefix, sizeof(prefix), "%s-", look->board->card.label);
-    DIR *folder = wm_file_open_folder(look->board->dir, ".");
+    snprintf(prefix, sizeof(prefix), "%s-", card->label);
+    DIR *folder = wm_file_open_folder(card->dir, ".");
     if (!folder)
         return;
     while ((entry = readdir(folder)) != NULL) {
         if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
             continue;
-        int says = ask_connector(look, entry->d_name, &file);
-        active |= says > 0;
-        if (says < 0)
-            bad = file;
+        state = ask_connector(card, entry->d_name, text, &err);
+        active |= state == WM_READING_OK && text[0] == 'e';
+        worst = state != WM_READING_OK ? state : worst;
     }
     closedir(folder);
-    if (active || bad.state == WM_READING_OK)
+    if (active || worst == WM_READING_OK)
         wm_drm_look_number(look, WM_GPU_DISPLAY_ACTIVE, active);
     else
-        wm_drm_look_failed(look, WM_GPU_DISPLAY_ACTIVE, &bad);
+        wm_drm_look_failed(look, WM_GPU_DISPLAY_ACTIVE, worst, NULL, &err);
 }
 
 void wm_drm_look_at_general(struct wm_drm_look *look)
 {
-    const struct wm_drm_card *card = &look->board->card;
+    const struct wm_drm_card *card = look->board->card;
 
     tell_place(look);
     if (!(look->groups & WM_GPU_GENERAL))
@@ -235,6 +219,6 @@ void wm_drm_look_at_general(struct wm_drm_look *look)
     tell_vendor(look);
     tell_driver_version(look);
     tell_display(look);
-    if (strcmp(card->driver, "amdgpu") == 0)
+    if (wm_drm_card_has_driver(card, "amdgpu"))
         tell_compute_units(look);
 }

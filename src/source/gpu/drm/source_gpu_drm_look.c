@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_gpu_drm_look.c - reading a file of sysfs for a field, and the words for what it
- * does not say. */
+/* source_gpu_drm_look.c - what a look has told, and the words for what it has not. */
 #include "source/gpu/drm/source_gpu_drm_look.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "base/base_file.h"
-#include "base/text/base_text.h"
-#include "source/gpu/drm/source_drm_text.h"
 
 bool wm_drm_look_wants(const struct wm_drm_look *look, enum wm_gpu_field field)
 {
@@ -53,9 +45,13 @@ void wm_drm_look_missing(struct wm_drm_look *look, enum wm_gpu_field field,
 }
 
 void wm_drm_look_failed(struct wm_drm_look *look, enum wm_gpu_field field,
-                        const struct wm_drm_text *file)
+                        enum wm_reading_state state, const char *name,
+                        const struct wm_error *err)
 {
-    wm_drm_look_missing(look, field, file->state, "%s", file->err.text);
+    if (state != WM_READING_NONE)
+        wm_drm_look_missing(look, field, state, "%s", err->text);
+    else if (!look->absent[field])
+        look->absent[field] = name;
 }
 
 /* Of fields that no DRM driver has, why not. */
@@ -80,7 +76,7 @@ static const struct {
 /* Says which file there is not, where one would have told the field. */
 static void tell_absent(struct wm_drm_look *look, enum wm_gpu_field field)
 {
-    const struct wm_drm_card *card = &look->board->card;
+    const struct wm_drm_card *card = look->board->card;
     const char *path = look->absent[field], *folder = "";
 
     if (!path) {
@@ -89,7 +85,7 @@ static void tell_absent(struct wm_drm_look *look, enum wm_gpu_field field)
         return;
     }
     if (strncmp(path, "link/", 5) == 0) {
-        folder = look->board->link;
+        folder = card->link;
         path += 5;
     } else if (strncmp(path, "hwmon/", 6) == 0) {
         folder = card->hwmon[0] ? card->hwmon : "device/hwmon/hwmon*/";
@@ -109,74 +105,4 @@ void wm_drm_look_finish(struct wm_drm_look *look)
         if (field != WM_GPU_INDEX) /* is the core's */
             tell_absent(look, field);
     }
-}
-
-static void fail_read(const struct wm_drm_look *look, const char *path, int number,
-                      struct wm_drm_text *file)
-{
-    const struct wm_drm_card *card = &look->board->card;
-
-    file->there = number != ENOENT && number != ENOTDIR;
-    file->state = file->there ? wm_drm_state_of(number) : WM_READING_UNSUPPORTED;
-    if (file->state == WM_READING_DENIED)
-        wm_fail(&file->err, WM_EACCES, "only root may read %s/%s", card->path, path);
-    else if (file->state == WM_READING_STALE)
-        wm_fail(&file->err, WM_EIO, "%s is asleep or being reset", card->label);
-    else
-        wm_fail(&file->err, wm_status_of_errno(number), "%s/%s: %s", card->path, path,
-                strerror(number));
-}
-
-void wm_drm_look_read(const struct wm_drm_look *look, const char *path, bool wakes,
-                      struct wm_drm_text *ret_file)
-{
-    const struct wm_drm_card *card = &look->board->card;
-
-    ret_file->there = true;
-    if (wakes && card->asleep && faccessat(look->board->dir, path, F_OK, 0) == 0) {
-        ret_file->state = WM_READING_STALE;
-        wm_fail(&ret_file->err, WM_EIO, "%s is asleep, and is not woken to be asked",
-                card->label);
-        return;
-    }
-    ssize_t length =
-        wm_file_read_at(look->board->dir, path, ret_file->text, sizeof(ret_file->text));
-    if (length < 0) {
-        fail_read(look, path, (int)-length, ret_file);
-        return;
-    }
-    ret_file->state = WM_READING_OK;
-    if ((size_t)length == sizeof(ret_file->text) - 1 ||
-        strlen(ret_file->text) != (size_t)length) {
-        ret_file->state = WM_READING_FAILED;
-        wm_fail(&ret_file->err, WM_EFORMAT, "%s/%s: %s", card->path, path,
-                strlen(ret_file->text) != (size_t)length ? "this is not text"
-                                                         : "too long to be true");
-    }
-}
-
-void wm_drm_look_refuse(const struct wm_drm_look *look, const char *path,
-                        struct wm_drm_text *file)
-{
-    char line[48];
-
-    wm_text_line(line, sizeof(line), file->text);
-    file->state = WM_READING_FAILED;
-    wm_fail(&file->err, WM_EFORMAT, "%s/%s: '%s' makes no sense", look->board->card.path,
-            path, line);
-}
-
-void wm_drm_look_read_number(const struct wm_drm_look *look, const char *path, bool wakes,
-                             int64_t min, int64_t max, struct wm_drm_text *ret_file,
-                             double *ret_number)
-{
-    int64_t number;
-
-    wm_drm_look_read(look, path, wakes, ret_file);
-    if (ret_file->state != WM_READING_OK)
-        return;
-    if (wm_parse_sysfs_number(ret_file->text, &number) < 0 || number < min || number > max)
-        wm_drm_look_refuse(look, path, ret_file);
-    else
-        *ret_number = (double)number;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_gpu_drm_text.c - parsers of link speeds, clock levels and named numbers. */
-#include "source/gpu/drm/source_gpu_drm_text.h"
+#include "source/gpu/drm/source_drm_text.h"
 
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text/base_text.h"
@@ -149,4 +151,31 @@ int wm_parse_named_number(const char *text, const char *name, uint64_t *ret_valu
         return WM_OK;
     }
     return WM_ENOENT;
+}
+
+const char *wm_drm_vendor(uint64_t id)
+{
+    switch (id) {
+    case 0x1002:
+    case 0x1022:
+        return "AMD";
+    case 0x8086:
+        return "Intel";
+    case 0x10de:
+        return "NVIDIA";
+    default:
+        return NULL;
+    }
+}
+
+void wm_drm_list(char *list, size_t size, const char *separator, const char *format, ...)
+{
+    size_t length = strlen(list);
+    char text[160];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    snprintf(list + length, size - length, "%s%s", length > 0 ? separator : "", text);
 }
