@@ -950,13 +950,13 @@ static void own_open(struct own *own)
         .gpu = { .is_reached = true, .mig_status = NVML_ERROR_NOT_SUPPORTED },
         .inventory.count = 1,
     };
-    assert_int_equal(gpu_nvml_processes_init(&own->gpu.processes), NVML_SUCCESS);
+    assert_int_equal(nvml_processes_init(&own->gpu.processes), NVML_SUCCESS);
     assert_int_equal(wm_gpu_sheet_new("nvml", &own->inventory.sheets[0], NULL), WM_OK);
 }
 
 static void own_close(struct own *own)
 {
-    gpu_nvml_processes_release(&own->gpu.processes);
+    nvml_processes_release(&own->gpu.processes);
     wm_gpu_sheet_free(own->inventory.sheets[0]);
 }
 
@@ -1170,9 +1170,9 @@ static void test_processes_of_parts_alone(void **state)
     own.library.api.processes.lists[NVML_LIST_COMPUTE].v3 = list_part;
     own.gpu.mig_status = NVML_SUCCESS;
     own.gpu.mig_mode = NVML_ENABLED;
-    own.gpu.migs[0] = (struct gpu_nvml_mig) { &devices[1], 5, 0 };
-    own.gpu.migs[1] = (struct gpu_nvml_mig) { &devices[2], 6, 1 };
-    own.gpu.mig_count = 2;
+    own.gpu.parts.items[0] = (struct nvml_part) { &devices[1], 5, 0 };
+    own.gpu.parts.items[1] = (struct nvml_part) { &devices[2], 6, 1 };
+    own.gpu.parts.count = 2;
     own_ask(&own, gpu_nvml_tell_processes);
     expect_processes(&own.inventory, 0, expected, ARRAY_LEN(expected));
     own_close(&own);
@@ -1187,8 +1187,8 @@ static void test_instances(void **state)
         const char *what;
         int mig_status;
         unsigned mig_mode;
-        struct gpu_nvml_mig part; /* the GPU's own list is denied where it has a handle */
-        const char *why;          /* NULL: it is known */
+        struct nvml_part part; /* the GPU's own list is denied where it has a handle */
+        const char *why;       /* NULL: it is known */
     } cases[] = {
         { "no such mode", NVML_ERROR_NOT_SUPPORTED, NVML_ENABLED, { NULL, 0, 0 }, whole },
         { "no such call", NVML_ERROR_FUNCTION_NOT_FOUND, 0, { NULL, 0, 0 }, whole },
@@ -1199,7 +1199,7 @@ static void test_instances(void **state)
         { "a part that does not say which",
           NVML_SUCCESS,
           NVML_ENABLED,
-          { &devices[1], WM_GPU_INSTANCE_NOT_TOLD, WM_GPU_INSTANCE_NOT_TOLD },
+          { &devices[1], NVML_INSTANCE_NOT_TOLD, NVML_INSTANCE_NOT_TOLD },
           not_told },
     };
     struct own own;
@@ -1213,8 +1213,8 @@ static void test_instances(void **state)
         print_message("  %s\n", cases[i].what);
         own.gpu.mig_status = cases[i].mig_status;
         own.gpu.mig_mode = cases[i].mig_mode;
-        own.gpu.migs[0] = cases[i].part;
-        own.gpu.mig_count = cases[i].part.handle ? 1 : 0;
+        own.gpu.parts.items[0] = cases[i].part;
+        own.gpu.parts.count = cases[i].part.handle ? 1 : 0;
         devices[0].pid = cases[i].part.handle ? 0 : 70;
         own_ask(&own, gpu_nvml_tell_processes);
         assert_int_equal(
@@ -1325,6 +1325,7 @@ static void test_lists_and_samples(void **state)
         memcpy(use_answer.samples, steps[i].samples, sizeof(use_answer.samples));
         use_answer.count = steps[i].count;
         use_answer.last_seen_us = steps[i].last_seen_us;
+        own.gpu.processes.asked_ns = 0; /* as if it were later */
         own_ask(&own, gpu_nvml_tell_processes);
         expect_processes(&own.inventory, 0, expected, ARRAY_LEN(expected));
     }

@@ -113,10 +113,10 @@ static int answer_newer_celsius(nvml_device device, struct nvml_temperature_v1 *
     return NVML_SUCCESS;
 }
 
-static const struct nvml_process_calls calls = {
-    .lists = { [NVML_LIST_COMPUTE] = { .v3 = answer_list },
-               [NVML_LIST_GRAPHICS] = { .v3 = answer_graphics } },
-    .utilization = answer_samples,
+static const struct nvml_api calls = {
+    .processes.lists = { [NVML_LIST_COMPUTE] = { .v3 = answer_list },
+                         [NVML_LIST_GRAPHICS] = { .v3 = answer_graphics } },
+    .processes.utilization = answer_samples,
 };
 
 static void test_types_of_power(void **state)
@@ -273,15 +273,17 @@ static const char *sm_text(const struct nvml_processes *processes)
 
     text[0] = '\0';
     for (size_t i = 0; i < processes->count; i++) {
-        const struct wm_gpu_process *process = &processes->found[i];
+        const struct nvml_process *process = &processes->found[i];
+        double ratio;
+        enum wm_reading_state state =
+            nvml_state(nvml_process_share(processes, process->sample.sm, &ratio));
         char number[32];
 
-        assert_int_equal(process->state, WM_READING_OK);
-        snprintf(number, sizeof(number), "%g", process->sm_ratio);
-        length += snprintf(text + length, sizeof(text) - (size_t)length, "%s%d=%s",
-                           i ? " " : "", process->pid,
-                           process->sm_state == WM_READING_OK ? number
-                                                              : states[process->sm_state]);
+        assert_true(process->knows_memory);
+        snprintf(number, sizeof(number), "%g", ratio);
+        length +=
+            snprintf(text + length, sizeof(text) - (size_t)length, "%s%u=%s", i ? " " : "",
+                     process->pid, state == WM_READING_OK ? number : states[state]);
     }
     return text;
 }
@@ -385,7 +387,7 @@ static void test_samples_over_time(void **state)
     memset(&driver, 0, sizeof(driver));
     driver.pids = pids;
     driver.pid_count = 2;
-    assert_int_equal(nvml_processes_init(&processes, "GPU-1"), NVML_SUCCESS);
+    assert_int_equal(nvml_processes_init(&processes), NVML_SUCCESS);
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         print_message("  %s\n", steps[i].what);
         driver.status = steps[i].status;
@@ -394,7 +396,7 @@ static void test_samples_over_time(void **state)
         while (driver.sample_count < 3 && steps[i].samples[driver.sample_count].pid)
             driver.sample_count++;
         driver.sample_calls = 0;
-        nvml_processes_read(&processes, &calls, NULL, steps[i].now_ms * WM_NS_PER_MS);
+        nvml_processes_read(&processes, &calls, NULL, NULL, steps[i].now_ms * WM_NS_PER_MS);
         assert_string_equal(sm_text(&processes), steps[i].expected);
         assert_int_equal(driver.sample_calls, steps[i].asked_since_us >= 0);
         if (driver.sample_calls)
@@ -402,7 +404,7 @@ static void test_samples_over_time(void **state)
     }
 
     nvml_processes_restart(&processes);
-    nvml_processes_read(&processes, &calls, NULL, 20001 * WM_NS_PER_MS);
+    nvml_processes_read(&processes, &calls, NULL, NULL, 20001 * WM_NS_PER_MS);
     assert_string_equal(sm_text(&processes), "7=0.5 8=0");
     assert_int_equal(driver.last_seen_us, 0);
     nvml_processes_release(&processes);
@@ -444,8 +446,8 @@ static void test_room_for_samples(void **state)
         driver.sample_count = cases[i].count;
         driver.claimed = cases[i].claimed;
         driver.status = cases[i].status;
-        assert_int_equal(nvml_processes_init(&processes, "GPU-1"), NVML_SUCCESS);
-        nvml_processes_read(&processes, &calls, NULL, WM_NS_PER_S);
+        assert_int_equal(nvml_processes_init(&processes), NVML_SUCCESS);
+        nvml_processes_read(&processes, &calls, NULL, NULL, WM_NS_PER_S);
         assert_string_equal(sm_text(&processes), cases[i].expected);
         assert_int_equal(driver.sample_calls, cases[i].asked);
         nvml_processes_release(&processes);
@@ -470,12 +472,12 @@ static void test_unsupported_lists_are_not_asked_again(void **state)
 
         memset(&driver, 0, sizeof(driver));
         driver.graphics_status = cases[i].status;
-        assert_int_equal(nvml_processes_init(&processes, "GPU-1"), NVML_SUCCESS);
+        assert_int_equal(nvml_processes_init(&processes), NVML_SUCCESS);
         for (int64_t n = 1; n <= 3; n++)
-            nvml_processes_read(&processes, &calls, NULL, n * WM_NS_PER_S);
+            nvml_processes_read(&processes, &calls, NULL, NULL, n * WM_NS_PER_S);
         assert_int_equal(driver.graphics_calls, cases[i].asked);
         nvml_processes_restart(&processes);
-        nvml_processes_read(&processes, &calls, NULL, 4 * WM_NS_PER_S);
+        nvml_processes_read(&processes, &calls, NULL, NULL, 4 * WM_NS_PER_S);
         assert_int_equal(driver.graphics_calls, cases[i].asked + 1);
         nvml_processes_release(&processes);
     }
@@ -493,22 +495,20 @@ static void test_list_that_fails_once(void **state)
         pids[i] = 100 + i;
     memset(&driver, 0, sizeof(driver));
     driver.pids = pids;
-    assert_int_equal(nvml_processes_init(&processes, "GPU-1"), NVML_SUCCESS);
+    assert_int_equal(nvml_processes_init(&processes), NVML_SUCCESS);
     for (unsigned count = 0; count <= ARRAY_LEN(pids); count++) {
         driver.pid_count = count;
         driver.graphics_status = NVML_ERROR_TIMEOUT;
-        nvml_processes_read(&processes, &calls, NULL, (int64_t)count * WM_NS_PER_S + 1);
-        assert_int_equal(processes.count, count + 1);
+        assert_int_equal(nvml_processes_read(&processes, &calls, NULL, NULL,
+                                             (int64_t)count * WM_NS_PER_S + 1),
+                         NVML_ERROR_TIMEOUT);
+        assert_int_equal(processes.count, count);
         for (unsigned i = 0; i < count; i++)
-            assert_int_equal(processes.found[i].state, WM_READING_OK);
-        const struct wm_gpu_process *mark = &processes.found[count];
-        assert_string_equal(mark->device, "GPU-1");
-        assert_int_equal(mark->pid, 0);
-        assert_int_equal(mark->state, WM_READING_FAILED);
-        assert_int_equal(mark->sm_state, WM_READING_FAILED);
+            assert_true(processes.found[i].knows_memory);
 
         driver.graphics_status = NVML_SUCCESS;
-        nvml_processes_read(&processes, &calls, NULL, (int64_t)count * WM_NS_PER_S + 2);
+        nvml_processes_read(&processes, &calls, NULL, NULL,
+                            (int64_t)count * WM_NS_PER_S + 2);
         assert_int_equal(processes.count, count);
     }
     nvml_processes_release(&processes);
@@ -531,20 +531,20 @@ static void test_many_pids(void **state)
     }
     driver.pids = pids;
     driver.samples = samples;
-    assert_int_equal(nvml_processes_init(&processes, "GPU-1"), NVML_SUCCESS);
+    assert_int_equal(nvml_processes_init(&processes), NVML_SUCCESS);
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         print_message("  %u processes\n", counts[i]);
         driver.pid_count = driver.sample_count = counts[i];
         nvml_processes_restart(&processes);
-        nvml_processes_read(&processes, &calls, NULL, (int64_t)i * WM_NS_PER_S + 1);
+        nvml_processes_read(&processes, &calls, NULL, NULL, (int64_t)i * WM_NS_PER_S + 1);
         assert_int_equal(processes.count, counts[i]);
         for (unsigned k = 0; k < counts[i]; k++) {
             assert_int_equal(processes.found[k].pid, pids[k]);
-            assert_true(processes.found[k].sm_ratio == k % 101 / 1e2);
+            assert_true(processes.found[k].sample.sm == k % 101);
         }
 
         test_fail_allocation(-1);
-        nvml_processes_read(&processes, &calls, NULL, (int64_t)i * WM_NS_PER_S + 2);
+        nvml_processes_read(&processes, &calls, NULL, NULL, (int64_t)i * WM_NS_PER_S + 2);
         assert_int_equal(test_fail_allocation(-1), 0);
     }
     nvml_processes_release(&processes);

@@ -67,8 +67,6 @@ struct wm_gpu_value gpu_nvml_number(const struct gpu_nvml_asking *asking, int st
 
 struct wm_gpu_value gpu_nvml_instance(int instance)
 {
-    if (instance == WM_GPU_NOT_PARTITIONED)
-        return wm_gpu_not_partitioned();
     return instance >= 0 ? wm_gpu_number(instance) : wm_gpu_words(NULL);
 }
 
@@ -94,6 +92,7 @@ static int reach(const struct nvml_api *api, struct gpu_nvml_gpu *gpu)
     if (status != NVML_SUCCESS)
         return status;
     gpu->is_reached = true;
+    nvml_processes_restart(&gpu->processes);
     if (!gpu->uuid[0] &&
         api->uuid(gpu->handle, gpu->uuid, sizeof(gpu->uuid)) != NVML_SUCCESS)
         gpu->uuid[0] = '\0';
@@ -122,7 +121,7 @@ static int inventory_open(void *state, const struct wm_source_config *config,
         struct gpu_nvml_gpu *gpu = &inventory->gpus[inventory->count++];
 
         gpu->index = i;
-        if (gpu_nvml_processes_init(&gpu->processes) != NVML_SUCCESS)
+        if (nvml_processes_init(&gpu->processes) != NVML_SUCCESS)
             return wm_fail(err, WM_ENOMEM, "out of memory for %u GPUs", count);
         /* Each refresh asks who it is until it has said so: here, one that hangs
          * would hide the others. */
@@ -238,7 +237,7 @@ static void inventory_close(void *state)
     struct inventory *inventory = state;
 
     for (size_t i = 0; i < inventory->count; i++)
-        gpu_nvml_processes_release(&inventory->gpus[i].processes);
+        nvml_processes_release(&inventory->gpus[i].processes);
     free(inventory->gpus);
     free(inventory->procfs);
     nvml_library_close(&inventory->library);

@@ -12,32 +12,6 @@
 #include "source/gpu/nvml/source_nvml_processes.h"
 #include "source/gpu/source_gpu_ops.h"
 
-/* In place of the number of an instance. */
-enum { WM_GPU_NOT_PARTITIONED = -1, WM_GPU_INSTANCE_NOT_TOLD = -2 };
-
-/* A part of a partitioned GPU. */
-struct gpu_nvml_mig {
-    nvml_device handle;
-    int gpu_instance, compute_instance; /* or WM_GPU_INSTANCE_NOT_TOLD */
-};
-
-/* No GPU has more than seven parts so far. */
-enum { GPU_NVML_MIGS_MAX = 64 };
-
-/* Work space for the processes of one GPU. */
-struct gpu_nvml_processes {
-    struct nvml_raw_list raw;
-
-    struct gpu_nvml_user *users; /* every entry of every list, then one per process */
-    size_t user_count, user_room;
-
-    struct nvml_process_sample *samples; /* the last there were: by pid, one of each */
-    struct nvml_process_sample *fresh;   /* for the driver to write */
-    size_t sample_count, sample_room;
-    unsigned long long last_seen_us; /* the driver's time of the newest sample ever */
-    int64_t sampled_ns;              /* when `samples` were given */
-};
-
 struct gpu_nvml_gpu {
     unsigned index;
     bool is_reached; /* `handle` was good when it was last used */
@@ -47,10 +21,9 @@ struct gpu_nvml_gpu {
 
     int mig_status; /* of asking for the next two */
     unsigned mig_mode, mig_mode_pending;
-    struct gpu_nvml_mig migs[GPU_NVML_MIGS_MAX];
-    size_t mig_count;
+    struct nvml_parts parts;
 
-    struct gpu_nvml_processes processes;
+    struct nvml_processes processes;
 };
 
 /* One refresh of one GPU. */
@@ -105,8 +78,6 @@ void gpu_nvml_find_migs(const struct gpu_nvml_asking *asking);
 bool gpu_nvml_is_partitioned(const struct gpu_nvml_gpu *gpu);
 void gpu_nvml_tell_migs(const struct gpu_nvml_asking *asking);
 
-int gpu_nvml_processes_init(struct gpu_nvml_processes *processes);
-void gpu_nvml_processes_release(struct gpu_nvml_processes *processes);
 void gpu_nvml_tell_processes(const struct gpu_nvml_asking *asking);
 
 #endif

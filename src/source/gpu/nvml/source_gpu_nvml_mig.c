@@ -13,9 +13,8 @@ static int ask_instance(int (*call)(nvml_device mig, unsigned *id), nvml_device 
 {
     unsigned id = 0;
 
-    return call && call(mig, &id) == NVML_SUCCESS && id <= INT_MAX
-               ? (int)id
-               : WM_GPU_INSTANCE_NOT_TOLD;
+    return call && call(mig, &id) == NVML_SUCCESS && id <= INT_MAX ? (int)id
+                                                                   : NVML_INSTANCE_NOT_TOLD;
 }
 
 /* Between the numbers of parts there may be numbers of none. */
@@ -28,15 +27,15 @@ static void find_parts(const struct gpu_nvml_asking *asking)
     if (!api->mig_count_max || !api->mig_at ||
         api->mig_count_max(asking->device, &most) != NVML_SUCCESS)
         return;
-    if (most > GPU_NVML_MIGS_MAX)
-        most = GPU_NVML_MIGS_MAX;
+    if (most > NVML_PARTS_MAX)
+        most = NVML_PARTS_MAX;
 
     for (unsigned i = 0; i < most; i++) {
         nvml_device handle = NULL;
 
         if (api->mig_at(asking->device, i, &handle) != NVML_SUCCESS)
             continue;
-        gpu->migs[gpu->mig_count++] = (struct gpu_nvml_mig) {
+        gpu->parts.items[gpu->parts.count++] = (struct nvml_part) {
             .handle = handle,
             .gpu_instance = ask_instance(api->gpu_instance, handle),
             .compute_instance = ask_instance(api->compute_instance, handle),
@@ -49,7 +48,7 @@ void gpu_nvml_find_migs(const struct gpu_nvml_asking *asking)
     struct gpu_nvml_gpu *gpu = asking->gpu;
     const struct nvml_api *api = asking->api;
 
-    gpu->mig_count = 0;
+    gpu->parts.count = 0;
     gpu->mig_status = NVML_ERROR_FUNCTION_NOT_FOUND;
     if (api->mig_mode)
         gpu->mig_status =
@@ -82,7 +81,7 @@ static struct wm_gpu_value ask_multiprocessors(const struct gpu_nvml_asking *ask
 
 static int tell_mig(const struct gpu_nvml_asking *asking, size_t index)
 {
-    const struct gpu_nvml_mig *mig = &asking->gpu->migs[index];
+    const struct nvml_part *mig = &asking->gpu->parts.items[index];
     char uuid[NVML_UUID_SIZE] = "", name[NVML_NAME_SIZE] = "";
     struct nvml_memory_v2 memory;
     int reserved;
@@ -108,7 +107,7 @@ void gpu_nvml_tell_migs(const struct gpu_nvml_asking *asking)
     int status = WM_OK;
 
     wm_gpu_begin_list(asking->sheet, WM_GPU_MIG_LIST);
-    for (size_t i = 0; i < asking->gpu->mig_count && status == WM_OK; i++)
+    for (size_t i = 0; i < asking->gpu->parts.count && status == WM_OK; i++)
         status = tell_mig(asking, i);
     wm_gpu_end_list(asking->sheet, WM_GPU_MIG_LIST, WM_READING_OK, NULL);
 }

@@ -44,6 +44,8 @@ struct gpu {
     unsigned long long memory_total;
 
     struct nvml_processes processes;
+    struct wm_gpu_process *told; /* of the last reading */
+    size_t told_count, told_room;
 };
 
 static int query_energy(const struct nvml_api *api, struct gpu *gpu, double *ret_joules)
@@ -328,7 +330,9 @@ static int add_gpu(struct nvml *nvml, unsigned index)
         };
         set_sensor(gpu, m, channel);
     }
-    return nvml_processes_init(&gpu->processes, gpu->id);
+    gpu->told = calloc(1, sizeof(*gpu->told));
+    gpu->told_room = 1;
+    return gpu->told ? nvml_processes_init(&gpu->processes) : NVML_ERROR_MEMORY;
 }
 
 static int add_chosen_gpus(struct nvml *nvml, struct wm_error *err)
@@ -581,18 +585,60 @@ static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t wh
         gpu->gone = doubt;
 }
 
+static struct wm_gpu_process tell_process(const struct gpu *gpu,
+                                          const struct nvml_process *process)
+{
+    struct wm_gpu_process told = {
+        .device = gpu->id,
+        .pid = (pid_t)process->pid,
+        .state = process->knows_memory ? WM_READING_OK : WM_READING_UNSUPPORTED,
+        .memory_bytes = (double)process->memory,
+    };
+
+    told.sm_state =
+        nvml_state(nvml_process_share(&gpu->processes, process->sample.sm, &told.sm_ratio));
+    return told;
+}
+
+/* Room for all processes, and for one entry that says that there may be more. */
+static int make_process_room(struct gpu *gpu)
+{
+    size_t room = gpu->processes.count + 1;
+
+    if (room <= gpu->told_room)
+        return NVML_SUCCESS;
+    struct wm_gpu_process *told = realloc(gpu->told, 2 * room * sizeof(*told));
+    if (!told)
+        return NVML_ERROR_MEMORY;
+    gpu->told = told;
+    gpu->told_room = 2 * room;
+    return NVML_SUCCESS;
+}
+
 /* That a driver does not tell them, or not to this user, needs no words of NVML's. */
 static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 {
     struct nvml_processes *processes = &gpu->processes;
     int status = gpu->gone;
 
+    processes->count = 0;
     if (status == NVML_SUCCESS)
-        status = nvml_processes_read(processes, &nvml->api->processes, gpu->handle, now_ns);
-    else
-        nvml_processes_set_unknown(processes, status);
-    if (nvml_state(status) == WM_READING_FAILED)
-        processes->found[processes->count - 1].why = nvml_text(nvml->library, status);
+        status = nvml_processes_read(processes, nvml->api, gpu->handle, NULL, now_ns);
+    gpu->told_count = 0;
+    int room_status = make_process_room(gpu);
+    if (room_status != NVML_SUCCESS)
+        status = room_status;
+    for (size_t i = 0; room_status == NVML_SUCCESS && i < processes->count; i++)
+        gpu->told[gpu->told_count++] = tell_process(gpu, &processes->found[i]);
+    if (status == NVML_SUCCESS)
+        return;
+    enum wm_reading_state state = nvml_state(status);
+    gpu->told[gpu->told_count++] = (struct wm_gpu_process) {
+        .device = gpu->id,
+        .state = state,
+        .sm_state = state,
+        .why = state == WM_READING_FAILED ? nvml_text(nvml->library, status) : NULL,
+    };
 }
 
 static void nvml_read_part(void *state, size_t part, struct wm_reading *readings)
@@ -633,8 +679,8 @@ static size_t nvml_gpu_processes(const void *state, size_t part,
 {
     const struct nvml *nvml = state;
 
-    *ret_processes = nvml->gpus[part].processes.found;
-    return nvml->gpus[part].processes.count;
+    *ret_processes = nvml->gpus[part].told;
+    return nvml->gpus[part].told_count;
 }
 
 static size_t nvml_device_count(const void *state)
@@ -644,12 +690,18 @@ static size_t nvml_device_count(const void *state)
     return atomic_load(&nvml->device_count);
 }
 
+static void release_gpu(struct gpu *gpu)
+{
+    nvml_processes_release(&gpu->processes);
+    free(gpu->told);
+}
+
 static void nvml_close(void *state)
 {
     struct nvml *nvml = state;
 
     for (size_t i = 0; i < nvml->gpu_count; i++)
-        nvml_processes_release(&nvml->gpus[i].processes);
+        release_gpu(&nvml->gpus[i]);
     nvml_boards_close(nvml->boards, nvml->restarts);
     free(nvml->statuses);
     free(nvml->channels);

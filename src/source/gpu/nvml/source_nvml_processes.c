@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "wattmeter/source.h"
 
 /* Processes that fit before the first allocation while reading, and where a
  * count is taken for a mistake. */
@@ -18,32 +19,19 @@ enum { UNTOUCHED = 0xA5 };
 
 enum { LARGEST = sizeof(struct nvml_process_535) };
 
-/* The driver samples a few times a second at best: asking more often costs and
- * tells nothing. An answer holds while no newer one comes, and then no process
- * has used the GPU: the driver speaks of those only that did. */
-#define SM_ASK_NS (100 * WM_NS_PER_MS)
-#define SM_HOLD_NS (2 * WM_NS_PER_S)
+/* The driver samples a few times a second at best and once a second at worst: asking
+ * more often costs and tells nothing. An answer holds while no newer one comes, and then
+ * no process has used the GPU: the driver speaks of those only that did. */
+#define SAMPLES_ASK_NS (100 * WM_NS_PER_MS)
+#define SAMPLES_HOLD_NS (2 * WM_NS_PER_S)
 
-/* Where the entry of a pid is: in a hash table that is at most half full. */
+/* Where the first entry of a pid is: in a hash table that is at most half full. */
 struct nvml_place {
     unsigned pid; /* 0: free */
-    unsigned index;
-    unsigned long long sampled_us; /* of the newest sample so far */
+    size_t index;
 };
 
 /* The driver's list. */
-
-int nvml_raw_list_init(struct nvml_raw_list *list)
-{
-    list->room = START;
-    list->entries = calloc(list->room, LARGEST);
-    return list->entries ? NVML_SUCCESS : NVML_ERROR_MEMORY;
-}
-
-void nvml_raw_list_release(struct nvml_raw_list *list)
-{
-    free(list->entries);
-}
 
 /* How far the driver's entries stand apart. It says so nowhere: drivers 535.43
  * to 535.86 wrote 32 bytes per entry where the same call writes 24 before and
@@ -101,12 +89,10 @@ static size_t larger_room(unsigned wanted, size_t room)
     return wanted > room && wanted <= PROCESSES_MAX ? (size_t)wanted + START : 0;
 }
 
-static int grow_list(struct nvml_raw_list *list)
+static int make_list_room(struct nvml_raw_list *list, size_t room)
 {
-    size_t room = larger_room(list->count, list->room);
     if (room == 0)
         return NVML_IMPOSSIBLE_VALUE;
-
     unsigned char *entries = realloc(list->entries, room * LARGEST);
     if (!entries)
         return NVML_ERROR_MEMORY;
@@ -115,18 +101,16 @@ static int grow_list(struct nvml_raw_list *list)
     return NVML_SUCCESS;
 }
 
-int nvml_raw_list_read(struct nvml_raw_list *list, const struct nvml_list_calls *calls,
-                       nvml_device device)
+static int read_raw_list(struct nvml_raw_list *list, const struct nvml_list_calls *calls,
+                         nvml_device device)
 {
     int status = ask_list(list, calls, device);
 
     if (status == NVML_ERROR_INSUFFICIENT_SIZE) {
-        status = grow_list(list);
+        status = make_list_room(list, larger_room(list->count, list->room));
         if (status == NVML_SUCCESS)
             status = ask_list(list, calls, device);
     }
-    if (status != NVML_SUCCESS)
-        list->count = 0;
     return status;
 }
 
@@ -142,13 +126,20 @@ static struct nvml_place *find_place(const struct nvml_processes *processes, uns
     return &processes->places[i];
 }
 
+static void index_process(struct nvml_processes *processes, size_t index)
+{
+    struct nvml_process *process = &processes->found[index];
+    struct nvml_place *place = find_place(processes, process->pid);
+
+    process->next = place->pid != 0 ? place->index : SIZE_MAX;
+    *place = (struct nvml_place) { process->pid, index };
+}
+
 static void index_found(struct nvml_processes *processes)
 {
     memset(processes->places, 0, processes->place_count * sizeof(*processes->places));
-    for (size_t i = 0; i < processes->count; i++) {
-        unsigned pid = (unsigned)processes->found[i].pid;
-        *find_place(processes, pid) = (struct nvml_place) { pid, (unsigned)i, 0 };
-    }
+    for (size_t i = 0; i < processes->count; i++)
+        index_process(processes, i);
 }
 
 /* Makes room for `room` processes. On failure nothing has changed. */
@@ -158,7 +149,7 @@ static int make_room(struct nvml_processes *processes, size_t room)
     while (place_count < 2 * room)
         place_count *= 2;
 
-    struct wm_gpu_process *found = realloc(processes->found, room * sizeof(*found));
+    struct nvml_process *found = realloc(processes->found, room * sizeof(*found));
     if (!found)
         return NVML_ERROR_MEMORY;
     processes->found = found;
@@ -173,39 +164,66 @@ static int make_room(struct nvml_processes *processes, size_t room)
     return NVML_SUCCESS;
 }
 
+/* The entry of the process in that part; a new one where there is none yet. */
+static struct nvml_process *find_process(struct nvml_processes *processes, unsigned pid,
+                                         int gpu_instance, int compute_instance)
+{
+    const struct nvml_place *place = find_place(processes, pid);
+
+    for (size_t i = place->pid != 0 ? place->index : SIZE_MAX; i != SIZE_MAX;
+         i = processes->found[i].next) {
+        struct nvml_process *process = &processes->found[i];
+        if (process->gpu_instance == gpu_instance &&
+            process->compute_instance == compute_instance)
+            return process;
+    }
+    size_t index = processes->count++;
+    processes->found[index] = (struct nvml_process) {
+        .pid = pid,
+        .gpu_instance = gpu_instance,
+        .compute_instance = compute_instance,
+    };
+    index_process(processes, index);
+    return &processes->found[index];
+}
+
+static int instance_of(unsigned id)
+{
+    return id <= INT_MAX ? (int)id : NVML_INSTANCE_NOT_TOLD;
+}
+
 /* A list may hold a process once per context, and several lists the same one,
  * with the same memory or with the part of it that the list is about. Which of
  * the two is not known: of the largest figure it uses so much at least. */
-static void add(struct nvml_processes *processes, const unsigned char *raw)
+static void add(struct nvml_processes *processes, const unsigned char *raw,
+                enum nvml_list list, const struct nvml_part *part)
 {
-    struct nvml_process_v1 entry; /* every kind begins like the smallest */
+    struct nvml_process_v2 entry = { .gpu_instance = NVML_NO_INSTANCE,
+                                     .compute_instance = NVML_NO_INSTANCE };
+    size_t size = processes->raw.size;
 
-    memcpy(&entry, raw, sizeof(entry));
+    memcpy(&entry, raw, size < sizeof(entry) ? size : sizeof(entry));
     if (entry.pid == 0 || entry.pid > INT_MAX)
         return;
 
-    struct nvml_place *place = find_place(processes, entry.pid);
-    if (place->pid == 0) {
-        *place = (struct nvml_place) { entry.pid, (unsigned)processes->count, 0 };
-        processes->found[processes->count++] = (struct wm_gpu_process) {
-            .device = processes->id,
-            .pid = (pid_t)entry.pid,
-            .state = WM_READING_UNSUPPORTED,
-        };
+    struct nvml_process *process =
+        part
+            ? find_process(processes, entry.pid, part->gpu_instance, part->compute_instance)
+            : find_process(processes, entry.pid, instance_of(entry.gpu_instance),
+                           instance_of(entry.compute_instance));
+    process->lists |= 1U << list;
+    if (entry.memory != NVML_NOT_AVAILABLE &&
+        (!process->knows_memory || entry.memory > process->memory)) {
+        process->knows_memory = true;
+        process->memory = entry.memory;
     }
-    if (entry.memory == NVML_NOT_AVAILABLE)
-        return;
-
-    struct wm_gpu_process *process = &processes->found[place->index];
-    process->state = WM_READING_OK;
-    if ((double)entry.memory > process->memory_bytes)
-        process->memory_bytes = (double)entry.memory;
 }
 
-static int add_list(struct nvml_processes *processes)
+static int add_list(struct nvml_processes *processes, enum nvml_list list,
+                    const struct nvml_part *part)
 {
     const struct nvml_raw_list *raw = &processes->raw;
-    size_t most = processes->count + raw->count + 1; /* add_unknown() needs no memory */
+    size_t most = processes->count + raw->count;
 
     if (most > processes->room) {
         int status = make_room(processes, most + START);
@@ -213,48 +231,145 @@ static int add_list(struct nvml_processes *processes)
             return status;
     }
     for (size_t i = 0; i < raw->count; i++)
-        add(processes, raw->entries + i * raw->size);
+        add(processes, raw->entries + i * raw->size, list, part);
     return NVML_SUCCESS;
+}
+
+/* `part` is whose lists they are, in place of what each entry says; NULL where that
+ * matters. The GPU's own list is not asked for again where it is not supported. */
+static int read_list(struct nvml_processes *processes, const struct nvml_api *api,
+                     enum nvml_list list, nvml_device device, const struct nvml_part *part)
+{
+    int *known = part && part->handle ? NULL : &processes->statuses[list];
+
+    if (known && nvml_state(*known) == WM_READING_UNSUPPORTED)
+        return *known;
+    int status = read_raw_list(&processes->raw, &api->processes.lists[list], device);
+    if (status == NVML_SUCCESS)
+        status = add_list(processes, list, part);
+    if (known)
+        *known = status;
+    return status;
+}
+
+/* Boards that only compute have no list of those who draw, and few drivers have
+ * one of MPS: what is not supported has no processes. One that fails may have
+ * some, or more memory of those that are known; and without the first list there
+ * is nothing to go by. */
+static int read_lists(struct nvml_processes *processes, const struct nvml_api *api,
+                      nvml_device device, const struct nvml_part *part)
+{
+    int worst = NVML_SUCCESS;
+
+    for (enum nvml_list list = 0; list < NVML_LIST_COUNT; list++) {
+        int status = read_list(processes, api, list, device, part);
+        if (worst == NVML_SUCCESS &&
+            (list == NVML_LIST_COMPUTE || nvml_state(status) != WM_READING_UNSUPPORTED))
+            worst = status;
+    }
+    return worst;
+}
+
+static void clear(struct nvml_processes *processes)
+{
+    processes->count = 0;
+    index_found(processes);
+}
+
+/* Of a partitioned GPU as a whole the driver may tell administrators alone; of the
+ * parts that one has been given it tells everybody. */
+static int read_all_lists(struct nvml_processes *processes, const struct nvml_api *api,
+                          nvml_device device, const struct nvml_parts *parts)
+{
+    static const struct nvml_part whole = { NULL, NVML_INSTANCE_NOT_TOLD,
+                                            NVML_INSTANCE_NOT_TOLD };
+
+    clear(processes);
+    int status = read_lists(processes, api, device, parts ? NULL : &whole);
+    if (status == NVML_SUCCESS || !parts || parts->count == 0)
+        return status;
+
+    clear(processes);
+    status = NVML_SUCCESS;
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct nvml_part *part = &parts->items[i];
+        int of_part = read_lists(processes, api, part->handle, part);
+        if (status == NVML_SUCCESS)
+            status = of_part;
+    }
+    return status;
 }
 
 /* How much of the GPU's time they use. */
 
-static int make_sample_room(struct nvml_sm_use *sm, size_t room)
+static int make_sample_room(struct nvml_processes *processes, size_t room)
 {
-    struct nvml_process_sample *held = realloc(sm->held, room * sizeof(*held));
-    if (!held)
+    if (room == 0)
+        return NVML_IMPOSSIBLE_VALUE;
+    void *held = realloc(processes->held, room * sizeof(*processes->held));
+    processes->held = held ? held : processes->held;
+    void *fresh = realloc(processes->fresh, room * sizeof(*processes->fresh));
+    processes->fresh = fresh ? fresh : processes->fresh;
+    void *uses = realloc(processes->uses, room * sizeof(*processes->uses));
+    processes->uses = uses ? uses : processes->uses;
+    if (!held || !fresh || !uses)
         return NVML_ERROR_MEMORY;
-    sm->held = held;
-
-    struct nvml_process_sample *fresh = realloc(sm->fresh, room * sizeof(*fresh));
-    if (!fresh)
-        return NVML_ERROR_MEMORY;
-    sm->fresh = fresh;
-    sm->room = room;
+    processes->sample_room = room;
     return NVML_SUCCESS;
 }
 
-static int ask_samples(struct nvml_sm_use *sm, const struct nvml_process_calls *calls,
+static int ask_newer(struct nvml_processes *processes, const struct nvml_api *api,
+                     nvml_device device, unsigned *count)
+{
+    struct nvml_processes_use_v1 answer = { NVML_PROCESSES_USE_V1, *count,
+                                            processes->last_seen_us, processes->uses };
+
+    int status = api->processes_utilization(device, &answer);
+    for (size_t i = 0; status == NVML_SUCCESS && i < answer.count && i < *count; i++) {
+        const struct nvml_process_use_v1 *use = &processes->uses[i];
+        processes->fresh[i] = (struct nvml_process_sample) {
+            .pid = use->pid,
+            .timestamp_us = use->timestamp_us,
+            .sm = use->sm,
+            .memory = use->memory,
+            .encoder = use->encoder,
+            .decoder = use->decoder,
+        };
+    }
+    *count = answer.count;
+    return status;
+}
+
+static int ask_once(struct nvml_processes *processes, const struct nvml_api *api,
+                    nvml_device device, unsigned *ret_count)
+{
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    *ret_count = (unsigned)processes->sample_room;
+    if (api->processes.utilization)
+        status = api->processes.utilization(device, processes->fresh, ret_count,
+                                            processes->last_seen_us);
+    if (nvml_lacks_call(status) && api->processes_utilization) {
+        *ret_count = (unsigned)processes->sample_room;
+        status = ask_newer(processes, api, device, ret_count);
+    }
+    return status;
+}
+
+/* Twice, for more may be there than ever before. */
+static int ask_samples(struct nvml_processes *processes, const struct nvml_api *api,
                        nvml_device device, unsigned *ret_count)
 {
-    if (!calls->utilization)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
+    int status = ask_once(processes, api, device, ret_count);
 
-    unsigned count = (unsigned)sm->room;
-    int status = calls->utilization(device, sm->fresh, &count, sm->last_seen_us);
     if (status == NVML_ERROR_INSUFFICIENT_SIZE) {
-        size_t room = larger_room(count, sm->room);
-        if (room == 0)
-            return NVML_IMPOSSIBLE_VALUE;
-        status = make_sample_room(sm, room);
-        if (status != NVML_SUCCESS)
-            return status;
-        count = (unsigned)sm->room;
-        status = calls->utilization(device, sm->fresh, &count, sm->last_seen_us);
+        status =
+            make_sample_room(processes, larger_room(*ret_count, processes->sample_room));
+        if (status == NVML_SUCCESS)
+            status = ask_once(processes, api, device, ret_count);
     }
-    if (status == NVML_SUCCESS && count > sm->room)
-        return NVML_IMPOSSIBLE_VALUE;
-    *ret_count = count;
+    if (status == NVML_SUCCESS && *ret_count > processes->sample_room)
+        status = NVML_IMPOSSIBLE_VALUE;
     return status;
 }
 
@@ -262,43 +377,44 @@ static int ask_samples(struct nvml_sm_use *sm, const struct nvml_process_calls *
  * leave entries with neither a percentage nor a time in between
  * (https://github.com/Syllo/nvtop/issues/110): the time of such an entry must
  * not become the one that is asked from. */
-static size_t drop_old_samples(struct nvml_sm_use *sm, size_t count)
+static size_t drop_old_samples(struct nvml_processes *processes, size_t count)
 {
-    unsigned long long newest_us = sm->last_seen_us;
+    struct nvml_process_sample *fresh = processes->fresh;
+    unsigned long long newest_us = processes->last_seen_us;
     size_t kept = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (sm->fresh[i].timestamp_us <= sm->last_seen_us)
+        if (fresh[i].pid == 0 || fresh[i].timestamp_us <= processes->last_seen_us)
             continue;
-        sm->fresh[kept++] = sm->fresh[i];
-        if (sm->fresh[i].sm <= 100 && sm->fresh[i].timestamp_us > newest_us)
-            newest_us = sm->fresh[i].timestamp_us;
+        fresh[kept++] = fresh[i];
+        if (fresh[i].sm <= 100 && fresh[i].timestamp_us > newest_us)
+            newest_us = fresh[i].timestamp_us;
     }
-    sm->last_seen_us = newest_us;
+    processes->last_seen_us = newest_us;
     return kept;
 }
 
-static void refresh_samples(struct nvml_sm_use *sm, const struct nvml_process_calls *calls,
+static void refresh_samples(struct nvml_processes *processes, const struct nvml_api *api,
                             nvml_device device, int64_t now_ns)
 {
     unsigned count = 0;
 
-    if (nvml_state(sm->status) == WM_READING_UNSUPPORTED ||
-        (sm->asked_ns != 0 && now_ns - sm->asked_ns < SM_ASK_NS))
+    if (nvml_state(processes->sample_status) == WM_READING_UNSUPPORTED ||
+        (processes->asked_ns != 0 && now_ns - processes->asked_ns < SAMPLES_ASK_NS))
         return;
 
-    sm->asked_ns = now_ns;
-    sm->status = ask_samples(sm, calls, device, &count);
-    if (sm->status != NVML_SUCCESS)
+    processes->asked_ns = now_ns;
+    processes->sample_status = ask_samples(processes, api, device, &count);
+    if (processes->sample_status != NVML_SUCCESS)
         return;
 
-    size_t kept = drop_old_samples(sm, count);
+    size_t kept = drop_old_samples(processes, count);
     if (kept > 0) {
-        struct nvml_process_sample *fresh = sm->fresh;
-        sm->fresh = sm->held;
-        sm->held = fresh;
-        sm->held_count = kept;
-        sm->held_ns = now_ns;
+        struct nvml_process_sample *fresh = processes->fresh;
+        processes->fresh = processes->held;
+        processes->held = fresh;
+        processes->held_count = kept;
+        processes->held_ns = now_ns;
     }
 }
 
@@ -308,117 +424,76 @@ static void refresh_samples(struct nvml_sm_use *sm, const struct nvml_process_ca
  * not say of anybody, and a sample that cannot be. NVML_ERROR_NOT_FOUND, no sample
  * at all, is "nobody used it since", or not yet: the two can only be told apart by
  * how long ago the last sample was. */
-static void put_sm(struct nvml_processes *processes, int64_t now_ns)
+static void put_samples(struct nvml_processes *processes, int64_t now_ns)
 {
-    const struct nvml_sm_use *sm = &processes->sm;
-    bool holds = sm->held_count > 0 && now_ns - sm->held_ns <= SM_HOLD_NS;
-    bool known = holds || sm->status == NVML_SUCCESS || sm->status == NVML_ERROR_NOT_FOUND;
-    enum wm_reading_state state = known ? WM_READING_OK : nvml_state(sm->status);
+    bool holds =
+        processes->held_count > 0 && now_ns - processes->held_ns <= SAMPLES_HOLD_NS;
+    bool known = holds || processes->sample_status == NVML_ERROR_NOT_FOUND;
 
-    for (size_t i = 0; i < processes->count; i++)
-        processes->found[i].sm_state = state;
+    processes->share_status = known ? NVML_SUCCESS : processes->sample_status;
+    for (size_t i = 0; holds && i < processes->held_count; i++) {
+        const struct nvml_process_sample *sample = &processes->held[i];
+        const struct nvml_place *place = find_place(processes, sample->pid);
 
-    for (size_t i = 0; holds && i < sm->held_count; i++) {
-        const struct nvml_process_sample *sample = &sm->held[i];
-        struct nvml_place *place = find_place(processes, sample->pid);
-
-        if (sample->pid == 0 || place->pid == 0 ||
-            sample->timestamp_us <= place->sampled_us)
+        if (sample->pid == 0 || place->pid == 0)
             continue;
-        place->sampled_us = sample->timestamp_us;
-
-        struct wm_gpu_process *process = &processes->found[place->index];
-        process->sm_state = sample->sm <= 100 ? WM_READING_OK : WM_READING_FAILED;
-        process->sm_ratio = sample->sm <= 100 ? sample->sm / 1e2 : 0;
+        for (size_t k = place->index; k != SIZE_MAX; k = processes->found[k].next) {
+            struct nvml_process *process = &processes->found[k];
+            if (sample->timestamp_us > process->sample.timestamp_us)
+                process->sample = *sample;
+        }
     }
+}
+
+int nvml_process_share(const struct nvml_processes *processes, unsigned percent,
+                       double *ret_ratio)
+{
+    int status = processes->share_status;
+
+    if (status == NVML_SUCCESS && percent > 100)
+        status = NVML_IMPOSSIBLE_VALUE;
+    *ret_ratio = status == NVML_SUCCESS ? percent / 1e2 : 0;
+    return status;
 }
 
 /* All of it. */
 
-int nvml_processes_init(struct nvml_processes *processes, const char *id)
+int nvml_processes_init(struct nvml_processes *processes)
 {
-    processes->id = id;
-    int status = nvml_raw_list_init(&processes->raw);
+    int status = make_list_room(&processes->raw, START);
     if (status == NVML_SUCCESS)
         status = make_room(processes, START);
     if (status == NVML_SUCCESS)
-        status = make_sample_room(&processes->sm, START);
+        status = make_sample_room(processes, START);
     return status;
 }
 
 void nvml_processes_release(struct nvml_processes *processes)
 {
-    free(processes->sm.fresh);
-    free(processes->sm.held);
+    free(processes->uses);
+    free(processes->fresh);
+    free(processes->held);
     free(processes->places);
     free(processes->found);
-    nvml_raw_list_release(&processes->raw);
+    free(processes->raw.entries);
 }
 
 void nvml_processes_restart(struct nvml_processes *processes)
 {
-    struct nvml_sm_use *sm = &processes->sm;
-
     memset(processes->statuses, NVML_SUCCESS, sizeof(processes->statuses));
-    sm->held_count = 0;
-    sm->last_seen_us = 0;
-    sm->asked_ns = 0;
-    sm->status = NVML_SUCCESS;
+    processes->held_count = 0;
+    processes->last_seen_us = 0;
+    processes->asked_ns = 0;
+    processes->sample_status = NVML_SUCCESS;
 }
 
-/* Says that some are not known, or all; there is always room for that. */
-static void add_unknown(struct nvml_processes *processes, int status)
+int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api *api,
+                        nvml_device device, const struct nvml_parts *parts, int64_t now_ns)
 {
-    enum wm_reading_state state = nvml_state(status);
+    int status = read_all_lists(processes, api, device, parts);
 
-    processes->found[processes->count++] = (struct wm_gpu_process) {
-        .device = processes->id,
-        .state = state,
-        .sm_state = state,
-    };
-}
-
-void nvml_processes_set_unknown(struct nvml_processes *processes, int status)
-{
-    processes->count = 0;
-    add_unknown(processes, status);
-}
-
-static int read_list(struct nvml_processes *processes, enum nvml_list list,
-                     const struct nvml_process_calls *calls, nvml_device device)
-{
-    int *status = &processes->statuses[list];
-
-    if (nvml_state(*status) == WM_READING_UNSUPPORTED)
-        return *status;
-    *status = nvml_raw_list_read(&processes->raw, &calls->lists[list], device);
-    if (*status == NVML_SUCCESS)
-        *status = add_list(processes);
-    return *status;
-}
-
-/* Boards that only compute have no list of those who draw, and few drivers have
- * one of MPS: what is not supported has no processes. One that fails may have
- * some, or more memory of those that are known; and without the first list there
- * is nothing to go by. */
-int nvml_processes_read(struct nvml_processes *processes,
-                        const struct nvml_process_calls *calls, nvml_device device,
-                        int64_t now_ns)
-{
-    int worst = NVML_SUCCESS;
-
-    processes->count = 0;
-    index_found(processes);
-    for (enum nvml_list list = 0; list < NVML_LIST_COUNT; list++) {
-        int status = read_list(processes, list, calls, device);
-        if (worst == NVML_SUCCESS &&
-            (list == NVML_LIST_COMPUTE || nvml_state(status) != WM_READING_UNSUPPORTED))
-            worst = status;
-    }
     if (processes->count > 0)
-        refresh_samples(&processes->sm, calls, device, now_ns);
-    put_sm(processes, now_ns);
-    if (worst != NVML_SUCCESS)
-        add_unknown(processes, worst);
-    return worst;
+        refresh_samples(processes, api, device, now_ns);
+    put_samples(processes, now_ns);
+    return status;
 }

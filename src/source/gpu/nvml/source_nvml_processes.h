@@ -8,7 +8,30 @@
 #include <stdint.h>
 
 #include "source/gpu/nvml/source_nvml_library.h"
-#include "wattmeter/source.h"
+
+/* In place of the number of an instance (MIG). */
+enum { NVML_INSTANCE_NOT_TOLD = -1 };
+
+/* The parts of a partitioned GPU; none has more than seven so far. */
+enum { NVML_PARTS_MAX = 64 };
+struct nvml_parts {
+    struct nvml_part {
+        nvml_device handle;
+        int gpu_instance, compute_instance; /* or NVML_INSTANCE_NOT_TOLD */
+    } items[NVML_PARTS_MAX];
+    size_t count;
+};
+
+/* A process, as all lists together have it; one for each part that it uses. */
+struct nvml_process {
+    unsigned pid;
+    int gpu_instance, compute_instance; /* or NVML_INSTANCE_NOT_TOLD */
+    unsigned lists;                     /* bits: 1 << enum nvml_list */
+    bool knows_memory;
+    unsigned long long memory;
+    struct nvml_process_sample sample; /* its newest; all zero where there is none */
+    size_t next;                       /* of the same pid in `found`, or SIZE_MAX */
+};
 
 /* One list as the driver wrote it: `count` entries that stand `size` bytes
  * apart. Each begins like struct nvml_process_v1, and like struct
@@ -20,33 +43,11 @@ struct nvml_raw_list {
     size_t room; /* in entries of the largest kind */
 };
 
-/* NVML_SUCCESS or NVML_ERROR_MEMORY. */
-int nvml_raw_list_init(struct nvml_raw_list *list);
-void nvml_raw_list_release(struct nvml_raw_list *list);
-
-/* Asks for a list; NVML's status. Allocates only when there are more processes
- * than ever before. */
-int nvml_raw_list_read(struct nvml_raw_list *list, const struct nvml_list_calls *calls,
-                       nvml_device device);
-
-/* Samples of who kept the GPU's multiprocessors (SM) busy. */
-struct nvml_sm_use {
-    struct nvml_process_sample *held;  /* the last there were */
-    struct nvml_process_sample *fresh; /* for the driver to write */
-    size_t held_count;
-    size_t room;
-    unsigned long long last_seen_us; /* the driver's time of the newest of them */
-    int64_t held_ns;                 /* when they were given */
-    int64_t asked_ns;                /* when the driver was asked last; 0: never */
-    int status;                      /* its answer */
-};
-
 struct nvml_place;
 
 /* The processes of one GPU, in an order of no meaning. */
 struct nvml_processes {
-    const char *id;
-    struct wm_gpu_process *found;
+    struct nvml_process *found;
     size_t count;
     size_t room;
 
@@ -54,27 +55,36 @@ struct nvml_processes {
     size_t place_count;
     struct nvml_raw_list raw;
     int statuses[NVML_LIST_COUNT];
-    struct nvml_sm_use sm;
+
+    struct nvml_process_sample *held;  /* the last samples there were */
+    struct nvml_process_sample *fresh; /* for the driver to write, */
+    struct nvml_process_use_v1 *uses;  /* by its newer call */
+    size_t held_count;
+    size_t sample_room;
+    unsigned long long last_seen_us; /* the driver's time of the newest of them */
+    int64_t held_ns;                 /* when they were given */
+    int64_t asked_ns;                /* when the driver was asked last; 0: never */
+    int sample_status;               /* its answer */
+    int share_status;                /* NVML_SUCCESS: what the last reading put is known */
 };
 
-/* `id`, the GPU's, is kept. NVML_SUCCESS or NVML_ERROR_MEMORY. */
-int nvml_processes_init(struct nvml_processes *processes, const char *id);
+/* NVML_SUCCESS or NVML_ERROR_MEMORY. */
+int nvml_processes_init(struct nvml_processes *processes);
 void nvml_processes_release(struct nvml_processes *processes);
 
 /* Asks again what was not supported, as another driver may answer now. */
 void nvml_processes_restart(struct nvml_processes *processes);
 
 /* Fills in `found`. Where the driver does not say who computes, or one of the other
- * lists fails that it does support, what it did say is followed by an entry of pid
- * 0, which says that there may be more, and its status is returned. A process of which
- * there is no sample has used nothing of late: its `sm_ratio` is 0, and WM_READING_OK.
- * Allocates only when there are more processes than ever before. */
-int nvml_processes_read(struct nvml_processes *processes,
-                        const struct nvml_process_calls *calls, nvml_device device,
-                        int64_t now_ns);
+ * lists fails that it does support, there may be more, and its status is returned. `parts`
+ * are those of a GPU that is partitioned, where processes are to be told apart by them;
+ * NULL else. Allocates only when there are more processes than ever before. */
+int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api *api,
+                        nvml_device device, const struct nvml_parts *parts, int64_t now_ns);
 
-/* Makes `found` the one entry that says that they are not known, because of
- * NVML's `status`. */
-void nvml_processes_set_unknown(struct nvml_processes *processes, int status);
+/* One of the percentages in a process' sample as a ratio; the status says whether it is
+ * known. A process of which there is no sample has used nothing of late. */
+int nvml_process_share(const struct nvml_processes *processes, unsigned percent,
+                       double *ret_ratio);
 
 #endif
