@@ -93,6 +93,7 @@ static int reach(const struct nvml_api *api, struct gpu_nvml_gpu *gpu)
         return status;
     gpu->is_reached = true;
     nvml_processes_restart(&gpu->processes);
+    gpu->power = (struct nvml_power) { 0 };
     if (!gpu->uuid[0] &&
         api->uuid(gpu->handle, gpu->uuid, sizeof(gpu->uuid)) != NVML_SUCCESS)
         gpu->uuid[0] = '\0';

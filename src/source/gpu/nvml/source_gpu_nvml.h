@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "source/gpu/nvml/source_nvml_library.h"
+#include "source/gpu/nvml/source_nvml_power.h"
 #include "source/gpu/nvml/source_nvml_processes.h"
 #include "source/gpu/source_gpu_ops.h"
 
@@ -22,6 +23,7 @@ struct gpu_nvml_gpu {
     int mig_status; /* of asking for the next two */
     unsigned mig_mode, mig_mode_pending;
     struct nvml_parts parts;
+    struct nvml_power power;
 
     struct nvml_processes processes;
 };
@@ -58,11 +60,15 @@ struct wm_gpu_value gpu_nvml_number(const struct gpu_nvml_asking *asking, int st
                                     double value);
 struct wm_gpu_value gpu_nvml_instance(int instance);
 
-/* Memory of a GPU or of a part of one, whatever the driver's age. The older form
- * counts what the driver keeps for itself as used and does not tell it apart:
- * `ret_reserved` says whether it is told. */
-int gpu_nvml_ask_memory(const struct nvml_api *api, nvml_device device,
-                        struct nvml_memory_v2 *ret_memory, int *ret_reserved);
+/* One number of a GPU or of a part of one in our unit, by the call that this driver has;
+ * NVML's status. `field` has a line in the table of source_gpu_nvml_numbers.c. */
+int nvml_number(const struct nvml_api *api, nvml_device device, enum wm_gpu_field field,
+                double *ret_value);
+
+/* Its memory. The older form counts what the driver keeps for itself as used and does not
+ * tell it apart: `ret_reserved` is the status of that. */
+int nvml_memory(const struct nvml_api *api, nvml_device device,
+                struct nvml_memory_v2 *ret_memory, int *ret_reserved);
 
 /* Each asks for what `asking` wants of its subject. The identity goes first: who a GPU
  * is that hangs in a later call is known then. */

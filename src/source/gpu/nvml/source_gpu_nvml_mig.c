@@ -66,26 +66,16 @@ static void ask_text(int (*call)(nvml_device mig, char *text, unsigned size),
     text[size - 1] = '\0';
 }
 
-static struct wm_gpu_value ask_multiprocessors(const struct gpu_nvml_asking *asking,
-                                               nvml_device mig)
-{
-    struct nvml_attributes attributes = { 0 };
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    if (asking->api->attributes)
-        status = asking->api->attributes(mig, &attributes);
-    if (status == NVML_SUCCESS && attributes.multiprocessors == UINT_MAX)
-        status = NVML_IMPOSSIBLE_VALUE;
-    return gpu_nvml_number(asking, status, attributes.multiprocessors);
-}
-
 static int tell_mig(const struct gpu_nvml_asking *asking, size_t index)
 {
     const struct nvml_part *mig = &asking->gpu->parts.items[index];
     char uuid[NVML_UUID_SIZE] = "", name[NVML_NAME_SIZE] = "";
     struct nvml_memory_v2 memory;
+    double multiprocessors = 0;
     int reserved;
-    int status = gpu_nvml_ask_memory(asking->api, mig->handle, &memory, &reserved);
+    int status = nvml_memory(asking->api, mig->handle, &memory, &reserved);
+    int attributes_status =
+        nvml_number(asking->api, mig->handle, WM_GPU_MULTIPROCESSORS, &multiprocessors);
 
     ask_text(asking->api->uuid, mig->handle, uuid, sizeof(uuid));
     ask_text(asking->api->name, mig->handle, name, sizeof(name));
@@ -95,7 +85,8 @@ static int tell_mig(const struct gpu_nvml_asking *asking, size_t index)
         [WM_GPU_MIG_NAME] = wm_gpu_words(name),
         [WM_GPU_MIG_GPU_INSTANCE] = gpu_nvml_instance(mig->gpu_instance),
         [WM_GPU_MIG_COMPUTE_INSTANCE] = gpu_nvml_instance(mig->compute_instance),
-        [WM_GPU_MIG_MULTIPROCESSORS] = ask_multiprocessors(asking, mig->handle),
+        [WM_GPU_MIG_MULTIPROCESSORS] =
+            gpu_nvml_number(asking, attributes_status, multiprocessors),
         [WM_GPU_MIG_MEMORY_TOTAL] = gpu_nvml_number(asking, status, (double)memory.total),
         [WM_GPU_MIG_MEMORY_USED] = gpu_nvml_number(asking, status, (double)memory.used),
     };

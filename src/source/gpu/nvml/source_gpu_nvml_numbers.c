@@ -107,6 +107,60 @@ static int without_fan(int status)
     return status == NVML_ERROR_INVALID_ARGUMENT ? NVML_ERROR_NOT_SUPPORTED : status;
 }
 
+static int ask_utilization(const struct nvml_api *api, nvml_device device,
+                           const struct number *number, double *ret_value)
+{
+    struct nvml_utilization percent = { 0 };
+    if (!api->utilization)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    int status = api->utilization(device, &percent);
+    *ret_value = number->field == WM_GPU_UTILIZATION_GPU ? percent.gpu : percent.memory;
+    return status;
+}
+
+static int ask_bar1(const struct nvml_api *api, nvml_device device,
+                    const struct number *number, double *ret_value)
+{
+    struct nvml_bar1_memory memory = { 0 };
+    if (!api->bar1_memory)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    int status = api->bar1_memory(device, &memory);
+    if (status == NVML_SUCCESS && memory.used > memory.total)
+        status = NVML_IMPOSSIBLE_VALUE;
+    *ret_value =
+        (double)(number->field == WM_GPU_MEMORY_BAR1_USED ? memory.used : memory.total);
+    return memory.total == NVML_NOT_AVAILABLE ? NVML_IMPOSSIBLE_VALUE : status;
+}
+
+/* What this call tells apart is the parts of a partitioned GPU, so far; a driver
+ * may come to answer for a whole one. */
+static int ask_multiprocessors(const struct nvml_api *api, nvml_device device,
+                               const struct number *number, double *ret_value)
+{
+    struct nvml_attributes attributes = { 0 };
+    (void)number;
+    if (!api->attributes)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    int status = api->attributes(device, &attributes);
+    *ret_value = attributes.multiprocessors;
+    return status;
+}
+
+static int ask_power_limits(const struct nvml_api *api, nvml_device device,
+                            const struct number *number, double *ret_value)
+{
+    unsigned lowest = 0, highest = 0;
+    if (!api->power_limit_range_mw)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    int status = api->power_limit_range_mw(device, &lowest, &highest);
+    *ret_value = number->field == WM_GPU_POWER_LIMIT_MIN ? lowest : highest;
+    return status;
+}
+
 /* The older call does not say which fan it means. */
 static int ask_fan(const struct nvml_api *api, nvml_device device,
                    const struct number *number, double *ret_value)
@@ -211,9 +265,18 @@ enum { FAN_MOST = 200, CELSIUS_MOST = 1000, MHZ_MOST = 100000 };
 /* clang-format off */
 #define SLOT(member) offsetof(struct nvml_api, member)
 static const struct number numbers[] = {
+    { WM_GPU_ARCHITECTURE, ask_plain, SLOT(architecture), 0, ANY_UNSIGNED, 1, 1 },
     { WM_GPU_CORES, ask_plain, SLOT(cores), 0, ANY_UNSIGNED, 1, 1 },
+    { WM_GPU_MULTIPROCESSORS, ask_multiprocessors, 0, 0, ANY_UNSIGNED, 1, 1 },
+    { WM_GPU_COMPUTE_MODE, ask_plain, SLOT(compute_mode), 0, ANY_UNSIGNED, 1, 1 },
+    { WM_GPU_PERSISTENCE, ask_plain, SLOT(persistence), 0, ANY_UNSIGNED, 1, 1 },
     { WM_GPU_DISPLAY_ACTIVE, ask_plain, SLOT(display_active), 0, NVML_ENABLED, 1, 1 },
 
+    { WM_GPU_MEMORY_BAR1_TOTAL, ask_bar1, 0, 0, ANY_LONG, 1, 1 },
+    { WM_GPU_MEMORY_BAR1_USED, ask_bar1, 0, 0, ANY_LONG, 1, 1 },
+
+    { WM_GPU_UTILIZATION_GPU, ask_utilization, 0, 0, 100, 1, 100 },
+    { WM_GPU_UTILIZATION_MEMORY, ask_utilization, 0, 0, 100, 1, 100 },
     { WM_GPU_UTILIZATION_ENCODER, ask_sampled, SLOT(encoder_utilization), 0, 100, 1, 100 },
     { WM_GPU_UTILIZATION_DECODER, ask_sampled, SLOT(decoder_utilization), 0, 100, 1, 100 },
     { WM_GPU_FAN, ask_fan, 0, 0, FAN_MOST, 1, 100 },
@@ -222,6 +285,8 @@ static const struct number numbers[] = {
     { WM_GPU_TEMPERATURE_MEMORY, ask_gpu_field, 0, NVML_FIELD_MEMORY_TEMPERATURE, CELSIUS_MOST, 1, 1 },
     { WM_GPU_TEMPERATURE_SLOWDOWN, ask_which, SLOT(temperature_threshold), NVML_TEMPERATURE_SLOWDOWN, CELSIUS_MOST, 1, 1 },
     { WM_GPU_TEMPERATURE_SHUTDOWN, ask_which, SLOT(temperature_threshold), NVML_TEMPERATURE_SHUTDOWN, CELSIUS_MOST, 1, 1 },
+
+    { WM_GPU_PERFORMANCE, ask_plain, SLOT(performance), 0, ANY_UNSIGNED, 1, 1 },
 
     { WM_GPU_PCI_LINK_GEN, ask_plain, SLOT(link_generation), 0, ANY_UNSIGNED, 1, 1 },
     { WM_GPU_PCI_LINK_GEN_MAX, ask_plain, SLOT(link_generation_max), 0, ANY_UNSIGNED, 1, 1 },
@@ -244,6 +309,8 @@ static const struct number numbers[] = {
     { WM_GPU_POWER_LIMIT, ask_plain, SLOT(power_limit_mw), 0, ANY_UNSIGNED, 1, 1000 },
     { WM_GPU_POWER_LIMIT_DEFAULT, ask_plain, SLOT(power_limit_default_mw), 0, ANY_UNSIGNED, 1, 1000 },
     { WM_GPU_POWER_LIMIT_ENFORCED, ask_plain, SLOT(power_limit_enforced_mw), 0, ANY_UNSIGNED, 1, 1000 },
+    { WM_GPU_POWER_LIMIT_MIN, ask_power_limits, 0, 0, ANY_UNSIGNED, 1, 1000 },
+    { WM_GPU_POWER_LIMIT_MAX, ask_power_limits, 0, 0, ANY_UNSIGNED, 1, 1000 },
     { WM_GPU_ENERGY, ask_long, SLOT(energy_mj), 0, ANY_LONG, 1, 1000 },
 
     { WM_GPU_ECC_CORRECTED, ask_ecc_volatile, 0, NVML_ERRORS_CORRECTED, ANY_LONG, 1, 1 },
@@ -263,20 +330,33 @@ static bool is_celsius(const struct number *number)
     return strcmp(wm_gpu_field_info(number->field)->unit, "celsius") == 0;
 }
 
-static void tell_number(const struct gpu_nvml_asking *asking, const struct number *number)
+static int ask_number(const struct number *number, const struct nvml_api *api,
+                      nvml_device device, double *ret_value)
 {
     double value = 0;
-    int status = number->ask(asking->api, asking->device, number, &value);
+    int status = number->ask(api, device, number, &value);
     double least = is_celsius(number) ? CELSIUS_LEAST : 0;
 
     /* Also where it is not a number at all. */
     if (status == NVML_SUCCESS && !(value >= least && value <= number->most))
         status = NVML_IMPOSSIBLE_VALUE;
-    gpu_nvml_tell(asking, number->field, status, value * number->times / number->over);
+    if (status == NVML_SUCCESS)
+        *ret_value = value * number->times / number->over;
+    return status;
 }
 
-int gpu_nvml_ask_memory(const struct nvml_api *api, nvml_device device,
-                        struct nvml_memory_v2 *ret_memory, int *ret_reserved)
+int nvml_number(const struct nvml_api *api, nvml_device device, enum wm_gpu_field field,
+                double *ret_value)
+{
+    const struct number *number = numbers;
+
+    while (number->field != field)
+        number++;
+    return ask_number(number, api, device, ret_value);
+}
+
+int nvml_memory(const struct nvml_api *api, nvml_device device,
+                struct nvml_memory_v2 *ret_memory, int *ret_reserved)
 {
     struct nvml_memory_v2 memory = { .version = NVML_MEMORY_V2 };
     struct nvml_memory_v1 older = { 0 };
@@ -293,11 +373,8 @@ int gpu_nvml_ask_memory(const struct nvml_api *api, nvml_device device,
         memory.reserved = 0;
     }
     if (status == NVML_SUCCESS &&
-        (memory.total == NVML_NOT_AVAILABLE || memory.used > memory.total ||
-         memory.free > memory.total || memory.reserved > memory.total)) {
+        (memory.total == NVML_NOT_AVAILABLE || memory.used > memory.total))
         status = NVML_IMPOSSIBLE_VALUE;
-        *ret_reserved = status;
-    }
     *ret_memory = memory;
     return status;
 }
@@ -306,130 +383,55 @@ static void tell_memory(const struct gpu_nvml_asking *asking)
 {
     struct nvml_memory_v2 memory;
     int reserved;
-    int status = gpu_nvml_ask_memory(asking->api, asking->device, &memory, &reserved);
+    int status = nvml_memory(asking->api, asking->device, &memory, &reserved);
 
+    if (status == NVML_SUCCESS &&
+        (memory.free > memory.total || memory.reserved > memory.total))
+        status = NVML_IMPOSSIBLE_VALUE;
+    if (status == NVML_IMPOSSIBLE_VALUE)
+        reserved = status;
     gpu_nvml_tell(asking, WM_GPU_MEMORY_TOTAL, status, (double)memory.total);
     gpu_nvml_tell(asking, WM_GPU_MEMORY_USED, status, (double)memory.used);
     gpu_nvml_tell(asking, WM_GPU_MEMORY_FREE, status, (double)memory.free);
     gpu_nvml_tell(asking, WM_GPU_MEMORY_RESERVED, reserved, (double)memory.reserved);
 }
 
-static void tell_bar1(const struct gpu_nvml_asking *asking)
-{
-    struct nvml_bar1_memory memory = { 0 };
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    if (asking->api->bar1_memory)
-        status = asking->api->bar1_memory(asking->device, &memory);
-    if (status == NVML_SUCCESS &&
-        (memory.total == NVML_NOT_AVAILABLE || memory.used > memory.total))
-        status = NVML_IMPOSSIBLE_VALUE;
-    gpu_nvml_tell(asking, WM_GPU_MEMORY_BAR1_TOTAL, status, (double)memory.total);
-    gpu_nvml_tell(asking, WM_GPU_MEMORY_BAR1_USED, status, (double)memory.used);
-}
-
-static void tell_percent(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
-                         int status, unsigned percent)
-{
-    if (status == NVML_SUCCESS && percent > 100)
-        status = NVML_IMPOSSIBLE_VALUE;
-    gpu_nvml_tell(asking, field, status, percent / 1e2);
-}
-
-static void tell_utilization(const struct gpu_nvml_asking *asking)
-{
-    struct nvml_utilization percent = { 0 };
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    if (asking->api->utilization)
-        status = asking->api->utilization(asking->device, &percent);
-    tell_percent(asking, WM_GPU_UTILIZATION_GPU, status, percent.gpu);
-    tell_percent(asking, WM_GPU_UTILIZATION_MEMORY, status, percent.memory);
-}
-
-/* What this call tells apart is the parts of a partitioned GPU, so far; a driver
- * may come to answer for a whole one. */
-static void tell_multiprocessors(const struct gpu_nvml_asking *asking)
-{
-    struct nvml_attributes attributes = { 0 };
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    if (asking->api->attributes)
-        status = asking->api->attributes(asking->device, &attributes);
-    if (status == NVML_SUCCESS && attributes.multiprocessors == UINT_MAX)
-        status = NVML_IMPOSSIBLE_VALUE;
-    gpu_nvml_tell(asking, WM_GPU_MULTIPROCESSORS, status, attributes.multiprocessors);
-}
-
-static void tell_milliwatts(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
-                            int status, double milliwatts)
-{
-    if (status == NVML_SUCCESS && !(milliwatts >= 0 && milliwatts <= ANY_UNSIGNED))
-        status = NVML_IMPOSSIBLE_VALUE;
-    gpu_nvml_tell(asking, field, status, milliwatts / 1e3);
-}
-
-static void tell_power_limits(const struct gpu_nvml_asking *asking)
-{
-    unsigned lowest = 0, highest = 0;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    if (asking->api->power_limit_range_mw)
-        status = asking->api->power_limit_range_mw(asking->device, &lowest, &highest);
-    tell_milliwatts(asking, WM_GPU_POWER_LIMIT_MIN, status, lowest);
-    tell_milliwatts(asking, WM_GPU_POWER_LIMIT_MAX, status, highest);
-}
-
 /* Both in one scope, or they could not be compared. Boards with a CPU on them may
  * tell power of all that is on the module and refuse that of the GPU alone. */
 static void tell_power_fields(const struct gpu_nvml_asking *asking)
 {
-    static const struct {
-        unsigned scope;
-        const char *word;
-    } scopes[] = { { NVML_POWER_GPU, "gpu" }, { NVML_POWER_MODULE, "module" } };
-    double instant[2] = { 0 }, average[2] = { 0 };
-    int instant_status[2], average_status[2];
-    size_t s = 0;
+    struct nvml_power *power = &asking->gpu->power;
+    const struct nvml_power_value *instant = &power->values[NVML_POWER_INSTANT];
+    const struct nvml_power_value *average = &power->values[NVML_POWER_AVERAGE];
 
-    for (size_t i = 0; i < 2; i++) {
-        instant_status[i] = ask_field(asking->api, asking->device, NVML_FIELD_POWER_INSTANT,
-                                      scopes[i].scope, &instant[i]);
-        average_status[i] = ask_field(asking->api, asking->device, NVML_FIELD_POWER_AVERAGE,
-                                      scopes[i].scope, &average[i]);
-        if (instant_status[i] == NVML_SUCCESS || average_status[i] == NVML_SUCCESS) {
-            s = i;
-            break;
-        }
-    }
-    tell_milliwatts(asking, WM_GPU_POWER_INSTANT, instant_status[s], instant[s]);
-    tell_milliwatts(asking, WM_GPU_POWER_AVERAGE, average_status[s], average[s]);
+    nvml_power_read(power, asking->api, asking->device);
+    enum nvml_power_way scope = instant->way < average->way ? instant->way : average->way;
+    gpu_nvml_tell(asking, WM_GPU_POWER_INSTANT,
+                  instant->way == scope ? instant->field_status : NVML_ERROR_NOT_SUPPORTED,
+                  instant->watts);
+    gpu_nvml_tell(asking, WM_GPU_POWER_AVERAGE,
+                  average->way == scope ? average->field_status : NVML_ERROR_NOT_SUPPORTED,
+                  average->watts);
+    bool is_told = average->way == scope && average->field_status == NVML_SUCCESS;
     gpu_nvml_tell_text(asking, WM_GPU_POWER_SCOPE,
-                       average_status[s] == NVML_SUCCESS ? NVML_SUCCESS : instant_status[s],
-                       scopes[s].word);
+                       is_told ? NVML_SUCCESS : instant->field_status,
+                       scope == NVML_POWER_BY_GPU_FIELD ? "gpu" : "module");
 }
-
-/* Calls that tell several numbers; each is made where the first is wanted. */
-static const struct {
-    enum wm_gpu_field first;
-    void (*tell)(const struct gpu_nvml_asking *asking);
-} groups[] = {
-    { WM_GPU_MULTIPROCESSORS, tell_multiprocessors },
-    { WM_GPU_MEMORY_TOTAL, tell_memory },
-    { WM_GPU_MEMORY_BAR1_TOTAL, tell_bar1 },
-    { WM_GPU_UTILIZATION_GPU, tell_utilization },
-    { WM_GPU_POWER_INSTANT, tell_power_fields },
-    { WM_GPU_POWER_LIMIT_MIN, tell_power_limits },
-};
 
 void gpu_nvml_tell_numbers(const struct gpu_nvml_asking *asking)
 {
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        if (gpu_nvml_wants(asking, numbers[i].field))
-            tell_number(asking, &numbers[i]);
+        const struct number *number = &numbers[i];
+        double value = 0;
+
+        if (!gpu_nvml_wants(asking, number->field) ||
+            wm_gpu_field_info(number->field)->type == WM_GPU_TEXT)
+            continue;
+        int status = ask_number(number, asking->api, asking->device, &value);
+        gpu_nvml_tell(asking, number->field, status, value);
     }
-    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-        if (gpu_nvml_wants(asking, groups[i].first))
-            groups[i].tell(asking);
-    }
+    if (gpu_nvml_wants(asking, WM_GPU_MEMORY_TOTAL))
+        tell_memory(asking);
+    if (gpu_nvml_wants(asking, WM_GPU_POWER_INSTANT))
+        tell_power_fields(asking);
 }

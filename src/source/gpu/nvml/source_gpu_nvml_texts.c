@@ -77,7 +77,7 @@ static void tell_word(const struct gpu_nvml_asking *asking, enum wm_gpu_field fi
 
     if (value < words->count && words->words[value])
         snprintf(text, sizeof(text), "%s", words->words[value]);
-    else if (words->noun && value != NVML_ARCHITECTURE_UNKNOWN)
+    else if (words->noun)
         snprintf(text, sizeof(text), "%s %u", words->noun, value);
     else if (status == NVML_SUCCESS)
         status = NVML_IMPOSSIBLE_VALUE;
@@ -86,24 +86,19 @@ static void tell_word(const struct gpu_nvml_asking *asking, enum wm_gpu_field fi
 
 static const struct word {
     enum wm_gpu_field field;
-    size_t slot;
     const struct words *words;
 } words[] = {
-    { WM_GPU_ARCHITECTURE, offsetof(struct nvml_api, architecture), &architectures },
-    { WM_GPU_COMPUTE_MODE, offsetof(struct nvml_api, compute_mode), &compute_modes },
-    { WM_GPU_PERSISTENCE, offsetof(struct nvml_api, persistence), &enabled },
+    { WM_GPU_ARCHITECTURE, &architectures },
+    { WM_GPU_COMPUTE_MODE, &compute_modes },
+    { WM_GPU_PERSISTENCE, &enabled },
 };
 
 static void tell_asked_word(const struct gpu_nvml_asking *asking, const struct word *word)
 {
-    int (*call)(nvml_device device, unsigned *value);
-    unsigned value = 0;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+    double value = 0;
+    int status = nvml_number(asking->api, asking->device, word->field, &value);
 
-    memcpy(&call, (const char *)asking->api + word->slot, sizeof(call));
-    if (call)
-        status = call(asking->device, &value);
-    tell_word(asking, word->field, status, value, word->words);
+    tell_word(asking, word->field, status, (unsigned)value, word->words);
 }
 
 static void tell_name(const struct gpu_nvml_asking *asking)
@@ -153,16 +148,14 @@ static void tell_ecc_mode(const struct gpu_nvml_asking *asking)
 static void tell_performance(const struct gpu_nvml_asking *asking)
 {
     char text[TEXT_SIZE];
-    unsigned state = 0;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+    double state = 0;
+    int status = nvml_number(asking->api, asking->device, WM_GPU_PERFORMANCE, &state);
 
-    if (asking->api->performance)
-        status = asking->api->performance(asking->device, &state);
     if (status == NVML_SUCCESS && state == NVML_PSTATE_UNKNOWN)
         status = NVML_ERROR_NOT_SUPPORTED;
     if (status == NVML_SUCCESS && state > NVML_PSTATE_LAST)
         status = NVML_IMPOSSIBLE_VALUE;
-    snprintf(text, sizeof(text), "P%u", state);
+    snprintf(text, sizeof(text), "P%.0f", state);
     gpu_nvml_tell_text(asking, WM_GPU_PERFORMANCE, status, text);
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
+#include "source/gpu/nvml/source_gpu_nvml.h"
 #include "source/gpu/nvml/source_nvml_abi.h"
 #include "source/gpu/nvml/source_nvml_boards.h"
 #include "source/gpu/nvml/source_nvml_library.h"
@@ -40,27 +41,12 @@ struct gpu {
     /* Answers of a tick's calls that serve two metrics. */
     struct nvml_power power;
     int memory_status;
-    unsigned long long memory_used;
-    unsigned long long memory_total;
+    struct nvml_memory_v2 memory;
 
     struct nvml_processes processes;
     struct wm_gpu_process *told; /* of the last reading */
     size_t told_count, told_room;
 };
-
-static int query_energy(const struct nvml_api *api, struct gpu *gpu, double *ret_joules)
-{
-    unsigned long long millijoules = 0;
-    if (!api->energy_mj)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    int status = api->energy_mj(gpu->handle, &millijoules);
-    if (status == NVML_SUCCESS && millijoules == NVML_NOT_AVAILABLE)
-        status = NVML_IMPOSSIBLE_VALUE;
-    if (status == NVML_SUCCESS)
-        *ret_joules = (double)millijoules / 1e3;
-    return status;
-}
 
 static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
                       double *ret_watts)
@@ -72,78 +58,31 @@ static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
     return value->status;
 }
 
-static int query_power(const struct nvml_api *api, struct gpu *gpu, double *ret_watts)
+/* The average and the total are asked after what their call tells as well, and cost
+ * none. */
+static int query(const struct nvml_api *api, struct gpu *gpu, enum wm_gpu_field field,
+                 double *ret_value)
 {
-    nvml_power_read(&gpu->power, api, gpu->handle);
-    return take_power(gpu, NVML_POWER_INSTANT, ret_watts);
-}
+    int reserved;
 
-/* Stands after query_power() in the table below and costs no call. */
-static int query_power_average(const struct nvml_api *api, struct gpu *gpu,
-                               double *ret_watts)
-{
-    (void)api;
-    return take_power(gpu, NVML_POWER_AVERAGE, ret_watts);
-}
-
-static int query_utilization(const struct nvml_api *api, struct gpu *gpu, double *ret_ratio)
-{
-    struct nvml_utilization percent = { 0 };
-    if (!api->utilization)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    int status = api->utilization(gpu->handle, &percent);
-    if (status == NVML_SUCCESS && percent.gpu > 100)
-        status = NVML_IMPOSSIBLE_VALUE;
-    if (status == NVML_SUCCESS)
-        *ret_ratio = percent.gpu / 1e2;
-    return status;
-}
-
-/* The first form counts what the driver keeps for itself as used, which is why
- * it is the second choice. */
-static int ask_memory(const struct nvml_api *api, struct gpu *gpu)
-{
-    struct nvml_memory_v2 memory = { .version = NVML_MEMORY_V2 };
-    struct nvml_memory_v1 older = { 0 };
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    if (api->memory_v2)
-        status = api->memory_v2(gpu->handle, &memory);
-    if (nvml_lacks_call(status) && api->memory_v1) {
-        status = api->memory_v1(gpu->handle, &older);
-        memory.used = older.used;
-        memory.total = older.total;
+    switch (field) {
+    case WM_GPU_POWER_INSTANT:
+        nvml_power_read(&gpu->power, api, gpu->handle);
+        return take_power(gpu, NVML_POWER_INSTANT, ret_value);
+    case WM_GPU_POWER_AVERAGE:
+        return take_power(gpu, NVML_POWER_AVERAGE, ret_value);
+    case WM_GPU_MEMORY_USED:
+        gpu->memory_status = nvml_memory(api, gpu->handle, &gpu->memory, &reserved);
+        if (gpu->memory_status == NVML_SUCCESS)
+            *ret_value = (double)gpu->memory.used;
+        return gpu->memory_status;
+    case WM_GPU_MEMORY_TOTAL:
+        if (gpu->memory_status == NVML_SUCCESS)
+            *ret_value = (double)gpu->memory.total;
+        return gpu->memory_status;
+    default:
+        return nvml_number(api, gpu->handle, field, ret_value);
     }
-    if (status == NVML_SUCCESS && memory.used > memory.total)
-        status = NVML_IMPOSSIBLE_VALUE;
-    gpu->memory_used = memory.used;
-    gpu->memory_total = memory.total;
-    return status;
-}
-
-static int query_memory_used(const struct nvml_api *api, struct gpu *gpu, double *ret_bytes)
-{
-    gpu->memory_status = ask_memory(api, gpu);
-    if (gpu->memory_status == NVML_SUCCESS)
-        *ret_bytes = (double)gpu->memory_used;
-    return gpu->memory_status;
-}
-
-/* Stands after query_memory_used() in the table below and costs no call. */
-static int query_memory_total(const struct nvml_api *api, struct gpu *gpu,
-                              double *ret_bytes)
-{
-    (void)api;
-    if (gpu->memory_status == NVML_SUCCESS)
-        *ret_bytes = (double)gpu->memory_total;
-    return gpu->memory_status;
-}
-
-static int query_temperature(const struct nvml_api *api, struct gpu *gpu,
-                             double *ret_celsius)
-{
-    return nvml_temperature(api, gpu->handle, ret_celsius);
 }
 
 /* Where the board's own is not known, as that of a simulated one: the longest that any
@@ -153,22 +92,22 @@ static int query_temperature(const struct nvml_api *api, struct gpu *gpu,
 /* NVML's documentation says "between 1 second and 1/6 second". */
 #define UTILIZATION_PERIOD_NS (WM_NS_PER_S / 6)
 
-/* A new metric is one query function above and one line here. Energy first:
- * of all values a counter loses most by being late. */
+/* A new metric is a line here, and one in the table of source_gpu_nvml_numbers.c where
+ * `info` does not have it. Energy first: of all values a counter loses most by being
+ * late. */
 static const struct metric {
     const char *name;
-    const char *unit;
+    enum wm_gpu_field field; /* with the unit */
     enum wm_kind kind;
     int64_t period_ns;
-    int (*query)(const struct nvml_api *api, struct gpu *gpu, double *ret_value);
 } metrics[] = {
-    { "energy", "J", WM_COUNTER, SENSOR_PERIOD_NS, query_energy },
-    { "power", "W", WM_GAUGE, SENSOR_PERIOD_NS, query_power },
-    { "power_average", "W", WM_GAUGE, SENSOR_PERIOD_NS, query_power_average },
-    { "utilization", "ratio", WM_GAUGE, UTILIZATION_PERIOD_NS, query_utilization },
-    { "memory_used", "B", WM_GAUGE, 0, query_memory_used },
-    { "memory_total", "B", WM_GAUGE, 0, query_memory_total },
-    { "temperature", "celsius", WM_GAUGE, 0, query_temperature },
+    { "energy", WM_GPU_ENERGY, WM_COUNTER, SENSOR_PERIOD_NS },
+    { "power", WM_GPU_POWER_INSTANT, WM_GAUGE, SENSOR_PERIOD_NS },
+    { "power_average", WM_GPU_POWER_AVERAGE, WM_GAUGE, SENSOR_PERIOD_NS },
+    { "utilization", WM_GPU_UTILIZATION_GPU, WM_GAUGE, UTILIZATION_PERIOD_NS },
+    { "memory_used", WM_GPU_MEMORY_USED, WM_GAUGE, 0 },
+    { "memory_total", WM_GPU_MEMORY_TOTAL, WM_GAUGE, 0 },
+    { "temperature", WM_GPU_TEMPERATURE, WM_GAUGE, 0 },
 };
 
 enum { METRIC_COUNT = sizeof(metrics) / sizeof(metrics[0]) };
@@ -277,20 +216,15 @@ static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *er
     return status;
 }
 
-/* The energy counter is taken to look as power does. */
-static bool is_of_power(size_t metric)
+/* The energy counter is taken to look as power does. A driver that is not real looks all
+ * the time, and makes no error. */
+static void set_sensor(const struct gpu *gpu, enum wm_gpu_field field,
+                       struct wm_channel *channel)
 {
-    return metrics[metric].query == query_energy || metrics[metric].query == query_power ||
-           metrics[metric].query == query_power_average;
-}
-
-/* A driver that is not real looks all the time, and makes no error. */
-static void set_sensor(const struct gpu *gpu, size_t metric, struct wm_channel *channel)
-{
-    bool is_usage = metrics[metric].query == query_power && gpu->has_details &&
+    bool is_usage = field == WM_GPU_POWER_INSTANT && gpu->has_details &&
                     gpu->power.values[NVML_POWER_INSTANT].way == NVML_POWER_BY_USAGE;
 
-    if (!is_of_power(metric))
+    if (wm_gpu_field_info(field)->asked_with != WM_GPU_POWER)
         return;
     channel->sensor.kind = WM_SENSOR_BUILT_IN;
     if (channel->origin == WM_SIMULATED)
@@ -322,13 +256,13 @@ static int add_gpu(struct nvml *nvml, unsigned index)
             .label = gpu->label,
             .model = gpu->name[0] ? gpu->name : NULL,
             .metric = metrics[m].name,
-            .unit = metrics[m].unit,
+            .unit = wm_gpu_field_info(metrics[m].field)->unit,
             .device_kind = WM_DEVICE_GPU,
             .kind = metrics[m].kind,
             .origin = strstr(gpu->name, "SIMULATED") ? WM_SIMULATED : WM_MEASURED,
             .period_ns = metrics[m].period_ns,
         };
-        set_sensor(gpu, m, channel);
+        set_sensor(gpu, metrics[m].field, channel);
     }
     gpu->told = calloc(1, sizeof(*gpu->told));
     gpu->told_room = 1;
@@ -570,7 +504,7 @@ static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t wh
         double value = 0;
 
         if (status == NVML_SUCCESS) {
-            status = metrics[m].query(api, gpu, &value);
+            status = query(api, gpu, metrics[m].field, &value);
             has_answered = has_answered || status == NVML_SUCCESS;
             if (is_doubtful(status))
                 doubt = status;

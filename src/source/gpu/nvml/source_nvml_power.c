@@ -88,8 +88,10 @@ static bool ask_fields(struct nvml_power *power, const struct nvml_api *api,
         value->status =
             status == NVML_SUCCESS ? take_field(&asked[i], &value->watts) : status;
         /* Drivers older than a field call its number an invalid argument. */
-        if (is_unsupported(value->status) ||
-            (status == NVML_SUCCESS && value->status == NVML_ERROR_INVALID_ARGUMENT)) {
+        if (status == NVML_SUCCESS && value->status == NVML_ERROR_INVALID_ARGUMENT)
+            value->status = NVML_ERROR_NOT_SUPPORTED;
+        value->field_status = value->status;
+        if (is_unsupported(value->status)) {
             value->way++;
             again = again || value->way == NVML_POWER_BY_MODULE_FIELD;
         }

@@ -25,7 +25,8 @@ struct nvml_power {
     struct nvml_power_value {
         enum nvml_power_way way;
         int status;
-        double watts; /* of NVML_SUCCESS alone */
+        int field_status; /* of the last field that was asked */
+        double watts;     /* of NVML_SUCCESS alone */
     } values[NVML_POWER_COUNT];
 };
 
