@@ -66,17 +66,4 @@ json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool det
 int wm_block_analysis_parse(const char *text, size_t length, const char *name,
                             struct wm_block_analysis **ret_results, struct wm_error *err);
 
-/* The nine keys of gpu_tracker's static data, in its order. Texts first, as `text` of the
- * result; numbers that are not known are NAN. */
-#define WM_STATIC_DATA_COUNT 9
-struct wm_static_entry {
-    const char *key;
-    const char *text; /* NULL: it is a number */
-    double number;
-    bool is_whole;
-};
-
-struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data,
-                                            size_t index);
-
 #endif

@@ -8,26 +8,6 @@
 
 #include "base/text/base_json.h"
 
-struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, size_t index)
-{
-    const struct wm_static_entry entries[WM_STATIC_DATA_COUNT] = {
-        { "ram_unit", data->ram_unit, NAN, false },
-        { "gpu_ram_unit", data->gpu_ram_unit, NAN, false },
-        { "time_unit", data->time_unit, NAN, false },
-        { "ram_system_capacity", NULL, data->ram_capacity, false },
-        { "gpu_ram_system_capacity", NULL, data->gpu_ram_capacity, false },
-        { "system_core_count", NULL, data->system_cores, true },
-        { "n_expected_cores", NULL, data->expected_cores, true },
-        { "system_gpu_count", NULL, data->gpus, true },
-        { "n_expected_gpus", NULL, data->expected_gpus, true },
-    };
-    struct wm_static_entry entry = entries[index];
-
-    if (entry.is_whole && entry.number < 0)
-        entry.number = NAN;
-    return entry;
-}
-
 void wm_block_analysis_put_origin(json_t **object, enum wm_origin origin)
 {
     const char *word = origin == WM_SIMULATED ? "simulated" : "estimated";
@@ -128,7 +108,7 @@ static json_t *json_static_data(struct writer *writer)
 
     if (lacks)
         data.gpu_ram_capacity = NAN;
-    for (size_t i = 0; i < WM_STATIC_DATA_COUNT; i++) {
+    for (size_t i = 0; i < WM_STATIC_COLUMNS; i++) {
         struct wm_static_entry entry = wm_static_data_entry(&data, i);
         if (entry.text)
             wm_json_set(&json, entry.key, wm_text_json(entry.text));

@@ -106,7 +106,7 @@ static int read_usage(const struct reader *reader, const json_t *json, const cha
 }
 
 static int read_unit(const struct reader *reader, const json_t *object, const char *key,
-                     char ret_unit[16])
+                     char *ret_unit)
 {
     const json_t *value = json_object_get(object, key);
 
@@ -129,27 +129,21 @@ static int read_whole(const struct reader *reader, const json_t *object, const c
 static int read_static_data(const struct reader *reader, const json_t *json,
                             struct wm_static_data *data)
 {
+    int status = WM_OK;
+
     if (!json_is_object(json))
         return wrong(reader, "static_data");
 
-    int status = read_unit(reader, json, "ram_unit", data->ram_unit);
-    if (status == WM_OK)
-        status = read_unit(reader, json, "gpu_ram_unit", data->gpu_ram_unit);
-    if (status == WM_OK)
-        status = read_unit(reader, json, "time_unit", data->time_unit);
-    if (status == WM_OK)
-        status = read_number(reader, json, "ram_system_capacity", &data->ram_capacity);
-    if (status == WM_OK)
-        status =
-            read_number(reader, json, "gpu_ram_system_capacity", &data->gpu_ram_capacity);
-    if (status == WM_OK)
-        status = read_whole(reader, json, "system_core_count", &data->system_cores);
-    if (status == WM_OK)
-        status = read_whole(reader, json, "n_expected_cores", &data->expected_cores);
-    if (status == WM_OK)
-        status = read_whole(reader, json, "system_gpu_count", &data->gpus);
-    if (status == WM_OK)
-        status = read_whole(reader, json, "n_expected_gpus", &data->expected_gpus);
+    for (size_t i = 0; i < WM_STATIC_COLUMNS && status == WM_OK; i++) {
+        const struct wm_static_column *column = &wm_static_columns[i];
+        void *place = (char *)data + column->offset;
+        if (column->kind == WM_STATIC_COUNT)
+            status = read_whole(reader, json, column->name, place);
+        else if (column->kind == WM_STATIC_CAPACITY)
+            status = read_number(reader, json, column->name, place);
+        else
+            status = read_unit(reader, json, column->name, place);
+    }
     return status;
 }
 

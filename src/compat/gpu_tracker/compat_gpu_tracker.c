@@ -6,79 +6,42 @@
 #include <string.h>
 
 #include "compat/gpu_tracker/compat_gpu_tracker_file.h"
+#include "record/calls/record_timepoints.h"
 #include "record/record_ops.h"
+#include "view/text/view_units.h"
 
 #define PREFIX "gpu-tracker:"
 
-enum { UNITS = 3 };
-
-const char *const wm_static_names[WM_STATIC_COUNT] = {
-    [WM_STATIC_RAM_UNIT] = "ram_unit",
-    [WM_STATIC_GPU_RAM_UNIT] = "gpu_ram_unit",
-    [WM_STATIC_TIME_UNIT] = "time_unit",
-    [WM_STATIC_RAM_CAPACITY] = "ram_system_capacity",
-    [WM_STATIC_GPU_RAM_CAPACITY] = "gpu_ram_system_capacity",
-    [WM_STATIC_SYSTEM_CORES] = "system_core_count",
-    [WM_STATIC_EXPECTED_CORES] = "n_expected_cores",
-    [WM_STATIC_GPUS] = "system_gpu_count",
-    [WM_STATIC_EXPECTED_GPUS] = "n_expected_gpus",
-};
-
-const char *const wm_memory_units[] = { "bytes",     "kilobytes", "megabytes",
-                                        "gigabytes", "terabytes", NULL };
-const char *const wm_time_units[] = { "seconds", "minutes", "hours", "days", NULL };
-
-void wm_timepoint_columns(const char **ret_names)
-{
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
-        ret_names[i] = wm_measurement_name((enum wm_measurement)i);
-    ret_names[WM_TIMESTAMP] = "timestamp";
-}
-
-/* The unit that text[0..length) names, of `names`; `ret_size` (may be NULL) gets its size
- * in bytes. NULL where it is none. */
-static const char *find_unit(const char *const *names, const char *text, size_t length,
-                             double *ret_size)
-{
-    double size = 1;
-
-    for (; *names; names++, size *= 1000) {
-        if (strlen(*names) == length && memcmp(*names, text, length) == 0) {
-            if (ret_size)
-                *ret_size = size;
-            return *names;
-        }
-    }
-    return NULL;
-}
-
 /* Takes the units out of `target`; where the path begins, or NULL. */
-static const char *parse(const char *target, const char *ret_units[UNITS],
-                         double ret_sizes[UNITS])
+static const char *parse(const char *target, struct wm_units *ret_units)
 {
-    static const char *const *const names[UNITS] = { wm_memory_units, wm_memory_units,
-                                                     wm_time_units };
-    static const char ends[UNITS] = { ',', ',', ':' };
+    static const char ends[] = ",,:";
+    char words[3][16];
+    const struct wm_report_style style = {
+        .ram_unit = words[0],
+        .gpu_ram_unit = words[1],
+        .time_unit = words[2],
+    };
 
     if (strncmp(target, PREFIX, strlen(PREFIX)) != 0)
         return NULL;
     target += strlen(PREFIX);
-    for (int i = 0; i < UNITS; i++) {
+    for (int i = 0; i < 3; i++) {
         size_t length = strcspn(target, ",:");
-        ret_units[i] = find_unit(names[i], target, length, &ret_sizes[i]);
-        if (!ret_units[i] || target[length] != ends[i])
+        if (length >= sizeof(words[i]) || target[length] != ends[i])
             return NULL;
+        memcpy(words[i], target, length);
+        words[i][length] = '\0';
         target += length + 1;
     }
-    return target;
+    return wm_units_of_style(&style, ret_units, NULL) == WM_OK ? target : NULL;
 }
 
 const char *wm_gpu_tracker_path(const char *target, const char *suffix)
 {
-    const char *units[UNITS];
-    double sizes[UNITS];
+    struct wm_units units;
 
-    const char *path = parse(target, units, sizes);
+    const char *path = parse(target, &units);
     size_t length = path ? strlen(path) : 0, end = strlen(suffix);
 
     return length > end && strcmp(path + length - end, suffix) == 0 ? path : NULL;
@@ -97,8 +60,7 @@ static const char *sqlite_path(const char *target)
 struct tracking {
     struct wm_gpu_tracker_file file;
     const struct wm_run *run;
-    const char *units[UNITS];
-    double sizes[UNITS];     /* in bytes, of both memories */
+    struct wm_units units;
     bool has_static;         /* the static data is written */
     bool has_rows, had_rows; /* now, and at the start of the batch */
     struct wm_timepoint_builder *builder;
@@ -115,7 +77,7 @@ static int open_tracking(void *state, const char *target, const struct wm_run *r
     int status = wm_timepoint_builder_new(run, channels, count, &tracking->builder, err);
     if (status == WM_OK)
         status = wm_timepoint_builder_new(run, channels, count, &tracking->before, err);
-    const char *path = parse(target, tracking->units, tracking->sizes);
+    const char *path = parse(target, &tracking->units);
     return status < 0 ? status
                       : wm_gpu_tracker_file_open(&tracking->file, path,
                                                  sqlite_path(target) != NULL, err);
@@ -125,35 +87,37 @@ static int write_static(struct tracking *tracking, const struct wm_tick *first,
                         struct wm_error *err)
 {
     const struct wm_run *run = tracking->run;
+    const struct wm_units *units = &tracking->units;
+    double cores = run->expected_cores > 0 ? run->expected_cores : run->core_count;
+    const char *names[WM_STATIC_COLUMNS];
     double ram, gpu_ram;
 
     wm_timepoint_capacities(tracking->builder, first, &ram, &gpu_ram);
-    const struct wm_gpu_tracker_cell cells[WM_STATIC_COUNT] = {
-        [WM_STATIC_RAM_UNIT] = { .text = tracking->units[0] },
-        [WM_STATIC_GPU_RAM_UNIT] = { .text = tracking->units[1] },
-        [WM_STATIC_TIME_UNIT] = { .text = tracking->units[2] },
-        [WM_STATIC_RAM_CAPACITY] = { .number = ram / tracking->sizes[0] },
-        [WM_STATIC_GPU_RAM_CAPACITY] = { .number = gpu_ram / tracking->sizes[1] },
-        [WM_STATIC_SYSTEM_CORES] = { .number = run->core_count, .is_count = true },
-        [WM_STATIC_EXPECTED_CORES] = { .number = run->expected_cores > 0
-                                                     ? run->expected_cores
-                                                     : run->core_count,
-                                       .is_count = true },
-        [WM_STATIC_GPUS] = { .number = run->gpu_count, .is_count = true },
-        [WM_STATIC_EXPECTED_GPUS] = { .number = run->expected_gpu_count, .is_count = true },
+    const struct wm_gpu_tracker_cell cells[WM_STATIC_COLUMNS] = {
+        { .text = units->ram->name },
+        { .text = units->gpu_ram->name },
+        { .text = units->time->name },
+        { .number = ram / units->ram->size },
+        { .number = gpu_ram / units->gpu_ram->size },
+        { .number = run->core_count, .is_count = true },
+        { .number = cores, .is_count = true },
+        { .number = run->gpu_count, .is_count = true },
+        { .number = run->expected_gpu_count, .is_count = true },
     };
-    int status = wm_gpu_tracker_file_table(&tracking->file, "static_data", wm_static_names,
-                                           cells, WM_STATIC_COUNT, err);
+    for (int i = 0; i < WM_STATIC_COLUMNS; i++)
+        names[i] = wm_static_columns[i].name;
+    int status = wm_gpu_tracker_file_table(&tracking->file, "static_data", names, cells,
+                                           WM_STATIC_COLUMNS, err);
     return status < 0
                ? status
-               : wm_gpu_tracker_file_row(&tracking->file, cells, WM_STATIC_COUNT, err);
+               : wm_gpu_tracker_file_row(&tracking->file, cells, WM_STATIC_COLUMNS, err);
 }
 
 static double unit_of(const struct tracking *tracking, int measurement)
 {
     if (measurement <= WM_SYSTEM_RAM)
-        return tracking->sizes[0];
-    return measurement <= WM_SYSTEM_GPU_RAM ? tracking->sizes[1] : 1;
+        return tracking->units.ram->size;
+    return measurement <= WM_SYSTEM_GPU_RAM ? tracking->units.gpu_ram->size : 1;
 }
 
 /* The command is gone. What it used since the tick before is over in a moment, and would
@@ -169,7 +133,6 @@ static int write_tick(struct tracking *tracking, const struct wm_tick *tick,
                       struct wm_error *err)
 {
     struct wm_gpu_tracker_cell row[WM_TIMEPOINT_COLUMNS];
-    const char *names[WM_TIMEPOINT_COLUMNS];
     struct wm_timepoint timepoint;
     int status = WM_OK;
 
@@ -184,11 +147,9 @@ static int write_tick(struct tracking *tracking, const struct wm_tick *tick,
     row[WM_TIMESTAMP] = (struct wm_gpu_tracker_cell) {
         .number = wm_timepoint_unix_seconds(tracking->run, tick->when_ns),
     };
-    if (!tracking->has_rows) {
-        wm_timepoint_columns(names);
-        status = wm_gpu_tracker_file_table(&tracking->file, "data", names, row,
-                                           WM_TIMEPOINT_COLUMNS, err);
-    }
+    if (!tracking->has_rows)
+        status = wm_gpu_tracker_file_table(&tracking->file, "data", wm_timepoint_columns,
+                                           row, WM_TIMEPOINT_COLUMNS, err);
     tracking->has_rows = true;
     return status < 0
                ? status

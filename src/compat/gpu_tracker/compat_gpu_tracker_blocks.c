@@ -79,7 +79,7 @@ static void print_static_data(const struct wm_static_data *data, FILE *out)
 
     for (int line = 0; line < 2; line++) {
         fprintf(out, "%*s", OUTER_TABLE_INDENT, "");
-        for (size_t i = 0; i < WM_STATIC_DATA_COUNT; i++) {
+        for (size_t i = 0; i < WM_STATIC_COLUMNS; i++) {
             struct wm_static_entry entry = wm_static_data_entry(data, i);
             int width = wm_view_width(entry.key);
             format_entry(&entry, text);

@@ -10,6 +10,7 @@
 #include "base/base_array.h"
 #include "base/text/base_number.h"
 #include "base/text/base_utf8.h"
+#include "view/text/view_units.h"
 
 /* More than a month of ticks a second; kept in memory they take 750 MB. */
 #define SORTED_MAX 4000000
@@ -49,15 +50,16 @@ void wm_tracking_reader_release(struct wm_tracking_reader *reader)
     free(reader->sorted);
 }
 
-static bool set_unit(char unit[16], const char *const *units, const char *text)
+static bool set_unit(char unit[16], bool is_time, const char *text)
 {
-    for (; *units; units++) {
-        if (strcmp(*units, text) == 0) {
-            memcpy(unit, text, strlen(text) + 1);
-            return true;
-        }
-    }
-    return false;
+    const struct wm_report_style style = { .ram_unit = is_time ? NULL : text,
+                                           .time_unit = is_time ? text : NULL };
+    struct wm_units units;
+
+    if (wm_units_of_style(&style, &units, NULL) < 0)
+        return false;
+    memcpy(unit, text, strlen(text) + 1);
+    return true;
 }
 
 /* gpu_tracker too cuts off what a number of cores has behind its point. */
@@ -82,34 +84,17 @@ static bool set_capacity(double *capacity, const char *text)
     return true;
 }
 
-bool wm_tracking_reader_set(struct wm_tracking_reader *reader, enum wm_static_column column,
+bool wm_tracking_reader_set(struct wm_tracking_reader *reader, size_t column,
                             const char *text)
 {
-    struct wm_static_data *data = &reader->static_data;
+    enum wm_static_kind kind = wm_static_columns[column].kind;
+    void *place = (char *)&reader->static_data + wm_static_columns[column].offset;
 
-    switch (column) {
-    case WM_STATIC_RAM_UNIT:
-        return set_unit(data->ram_unit, wm_memory_units, text);
-    case WM_STATIC_GPU_RAM_UNIT:
-        return set_unit(data->gpu_ram_unit, wm_memory_units, text);
-    case WM_STATIC_TIME_UNIT:
-        return set_unit(data->time_unit, wm_time_units, text);
-    case WM_STATIC_RAM_CAPACITY:
-        return set_capacity(&data->ram_capacity, text);
-    case WM_STATIC_GPU_RAM_CAPACITY:
-        return set_capacity(&data->gpu_ram_capacity, text);
-    case WM_STATIC_SYSTEM_CORES:
-        return set_count(&data->system_cores, text);
-    case WM_STATIC_EXPECTED_CORES:
-        return set_count(&data->expected_cores, text);
-    case WM_STATIC_GPUS:
-        return set_count(&data->gpus, text);
-    case WM_STATIC_EXPECTED_GPUS:
-        return set_count(&data->expected_gpus, text);
-    case WM_STATIC_COUNT:
-        break;
-    }
-    return false;
+    if (kind == WM_STATIC_COUNT)
+        return set_count(place, text);
+    if (kind == WM_STATIC_CAPACITY)
+        return set_capacity(place, text);
+    return set_unit(place, kind == WM_STATIC_TIME_UNIT, text);
 }
 
 static int compare_rows(const void *a, const void *b)

@@ -9,7 +9,6 @@
 #ifndef WM_COMPAT_GPU_TRACKER_READ_H
 #define WM_COMPAT_GPU_TRACKER_READ_H
 
-#include "compat/gpu_tracker/compat_gpu_tracker.h"
 #include "record/calls/record_timepoints.h"
 #include "record/record_ops.h"
 
@@ -40,9 +39,9 @@ int wm_tracking_reader_init(struct wm_tracking_reader *reader, const char *path,
                             struct wm_error *err);
 void wm_tracking_reader_release(struct wm_tracking_reader *reader);
 
-/* Takes one value of the static data as text, "" where it is not known. False when it
- * cannot be one. */
-bool wm_tracking_reader_set(struct wm_tracking_reader *reader, enum wm_static_column column,
+/* Takes the value of a column of the static data as text, "" where it is not known. False
+ * when it cannot be one. */
+bool wm_tracking_reader_set(struct wm_tracking_reader *reader, size_t column,
                             const char *text);
 
 /* The next tick in the order of time, as a reader gives it. */

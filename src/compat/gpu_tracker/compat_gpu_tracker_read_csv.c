@@ -40,20 +40,21 @@ static int next_row(struct csv *csv, const char *which, struct wm_error *err)
 /* The first two rows. */
 static int read_static(struct csv *csv, struct wm_error *err)
 {
-    struct wm_cell cells[WM_STATIC_COUNT];
+    const char *names[WM_STATIC_COLUMNS];
+    struct wm_cell cells[WM_STATIC_COLUMNS];
 
+    for (size_t i = 0; i < WM_STATIC_COLUMNS; i++)
+        names[i] = wm_static_columns[i].name;
     int status = next_row(csv, "first", err);
     if (status > 0)
-        status = wm_gpu_tracker_csv_header(&csv->file, wm_static_names, WM_STATIC_COUNT,
-                                           WHAT, err);
+        status = wm_gpu_tracker_csv_header(&csv->file, names, WM_STATIC_COLUMNS, WHAT, err);
     if (status == WM_OK)
         status = next_row(csv, "second", err);
     if (status > 0)
         status = wm_gpu_tracker_csv_row(&csv->file, cells, err);
-    for (size_t i = 0; i < WM_STATIC_COUNT && status > 0; i++) {
-        if (!wm_tracking_reader_set(&csv->base, (enum wm_static_column)i, cells[i].text))
-            return wm_gpu_tracker_csv_wrong(&csv->file, i, &cells[i], wm_static_names[i],
-                                            err);
+    for (size_t i = 0; i < WM_STATIC_COLUMNS && status > 0; i++) {
+        if (!wm_tracking_reader_set(&csv->base, i, cells[i].text))
+            return wm_gpu_tracker_csv_wrong(&csv->file, i, &cells[i], names[i], err);
     }
     return status < 0 ? status : WM_OK;
 }
@@ -61,16 +62,14 @@ static int read_static(struct csv *csv, struct wm_error *err)
 /* It is missing where no timepoint was written. */
 static int read_header(struct csv *csv, struct wm_error *err)
 {
-    const char *names[WM_TIMEPOINT_COLUMNS];
-
     int status = wm_cells_next(&csv->file.cells, err);
     if (csv->file.cells.ending != WM_CELLS_ENDED)
         return wm_gpu_tracker_csv_counts(&csv->file, 0, false, &csv->base.head.remarks,
                                          err);
     if (status <= 0)
         return status;
-    wm_timepoint_columns(names);
-    status = wm_gpu_tracker_csv_header(&csv->file, names, WM_TIMEPOINT_COLUMNS, WHAT, err);
+    status = wm_gpu_tracker_csv_header(&csv->file, wm_timepoint_columns,
+                                       WM_TIMEPOINT_COLUMNS, WHAT, err);
     csv->has_rows = status == WM_OK;
     return status;
 }

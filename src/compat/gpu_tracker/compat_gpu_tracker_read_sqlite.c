@@ -56,11 +56,11 @@ static int read_static(struct sqlite *sqlite, sqlite3_stmt *statement, struct wm
                        sqlite->base.shown);
     if (result != SQLITE_ROW)
         return wm_sql_fail(sqlite->db, result, sqlite->base.shown, err);
-    for (int i = 0; i < WM_STATIC_COUNT; i++) {
+    for (int i = 0; i < WM_STATIC_COLUMNS; i++) {
         if (!value_text(statement, i, text, sizeof(text)) ||
-            !wm_tracking_reader_set(&sqlite->base, (enum wm_static_column)i, text))
+            !wm_tracking_reader_set(&sqlite->base, (size_t)i, text))
             return wm_fail(err, WM_EFORMAT, "%s: table static_data: '%s' is not %s",
-                           sqlite->base.shown, text, wm_static_names[i]);
+                           sqlite->base.shown, text, wm_static_columns[i].name);
     }
     return WM_OK;
 }
@@ -73,9 +73,9 @@ static int load_static(struct sqlite *sqlite, struct wm_error *err)
     if (status < 0)
         return status;
     sqlite3_str *sql = sqlite3_str_new(sqlite->db);
-    for (size_t i = 0; i < WM_STATIC_COUNT; i++)
+    for (size_t i = 0; i < WM_STATIC_COLUMNS; i++)
         sqlite3_str_appendf(sql, "%s static_data.%s", i == 0 ? "SELECT" : ",",
-                            wm_static_names[i]);
+                            wm_static_columns[i].name);
     sqlite3_str_appendall(sql, " FROM static_data LIMIT 1");
     char *text = sqlite3_str_finish(sql);
     status = text ? wm_sql_prepare(sqlite->db, text, sqlite->base.shown, &statement, err)

@@ -14,7 +14,7 @@
  * rate to be good to a third. */
 #define PERIODS_PER_WINDOW 3
 
-static const char *const names[WM_MEASUREMENT_COUNT] = {
+const char *const wm_timepoint_columns[WM_TIMEPOINT_COLUMNS] = {
     [WM_MAIN_RAM] = "main_ram",
     [WM_DESCENDANTS_RAM] = "descendants_ram",
     [WM_COMBINED_RAM] = "combined_ram",
@@ -36,6 +36,7 @@ static const char *const names[WM_MEASUREMENT_COUNT] = {
     [WM_CPU_DESCENDANTS_HARDWARE] = "cpu_descendants_hardware_utilization_percent",
     [WM_CPU_COMBINED_SUM] = "cpu_combined_sum_utilization_percent",
     [WM_CPU_COMBINED_HARDWARE] = "cpu_combined_hardware_utilization_percent",
+    [WM_TIMESTAMP] = "timestamp",
 };
 
 /* Measurements that are the value of one channel. */
@@ -98,7 +99,7 @@ struct wm_timepoint_builder {
 
 const char *wm_measurement_name(enum wm_measurement measurement)
 {
-    return names[measurement];
+    return wm_timepoint_columns[measurement];
 }
 
 bool wm_measurement_is_gpu(enum wm_measurement measurement)

@@ -40,6 +40,10 @@ enum wm_measurement {
     WM_MEASUREMENT_COUNT,
 };
 
+/* gpu_tracker's columns of a timepoint: the measurements, then "timestamp". */
+enum { WM_TIMESTAMP = WM_MEASUREMENT_COUNT, WM_TIMEPOINT_COLUMNS };
+extern const char *const wm_timepoint_columns[WM_TIMEPOINT_COLUMNS];
+
 /* gpu_tracker's column name: "main_ram", "cpu_system_sum_utilization_percent". */
 const char *wm_measurement_name(enum wm_measurement measurement);
 

@@ -4,11 +4,44 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/base_clock.h"
 #include "record/record_read.h"
 #include "record/run/record_run.h"
+
+#define IN(member) offsetof(struct wm_static_data, member)
+
+const struct wm_static_column wm_static_columns[WM_STATIC_COLUMNS] = {
+    { "ram_unit", WM_STATIC_MEMORY_UNIT, IN(ram_unit) },
+    { "gpu_ram_unit", WM_STATIC_MEMORY_UNIT, IN(gpu_ram_unit) },
+    { "time_unit", WM_STATIC_TIME_UNIT, IN(time_unit) },
+    { "ram_system_capacity", WM_STATIC_CAPACITY, IN(ram_capacity) },
+    { "gpu_ram_system_capacity", WM_STATIC_CAPACITY, IN(gpu_ram_capacity) },
+    { "system_core_count", WM_STATIC_COUNT, IN(system_cores) },
+    { "n_expected_cores", WM_STATIC_COUNT, IN(expected_cores) },
+    { "system_gpu_count", WM_STATIC_COUNT, IN(gpus) },
+    { "n_expected_gpus", WM_STATIC_COUNT, IN(expected_gpus) },
+};
+
+struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, size_t index)
+{
+    const struct wm_static_column *column = &wm_static_columns[index];
+    const void *place = (const char *)data + column->offset;
+    struct wm_static_entry entry = { .key = column->name, .number = NAN };
+
+    if (column->kind == WM_STATIC_COUNT) {
+        int count = *(const int *)place;
+        entry.is_whole = true;
+        entry.number = count < 0 ? (double)NAN : count;
+    } else if (column->kind == WM_STATIC_CAPACITY) {
+        entry.number = *(const double *)place;
+    } else {
+        entry.text = place;
+    }
+    return entry;
+}
 
 struct wm_timepoints {
     const struct wm_run *run;

@@ -17,6 +17,34 @@ struct wm_static_data {
     int system_cores, expected_cores, gpus, expected_gpus;
 };
 
+/* Its columns in gpu_tracker's order. */
+enum wm_static_kind {
+    WM_STATIC_MEMORY_UNIT,
+    WM_STATIC_TIME_UNIT,
+    WM_STATIC_CAPACITY,
+    WM_STATIC_COUNT,
+};
+
+struct wm_static_column {
+    const char *name;
+    enum wm_static_kind kind;
+    size_t offset; /* in struct wm_static_data */
+};
+
+enum { WM_STATIC_COLUMNS = 9 };
+extern const struct wm_static_column wm_static_columns[WM_STATIC_COLUMNS];
+
+/* The value of a column. A number that is not known is NAN. */
+struct wm_static_entry {
+    const char *key;
+    const char *text; /* NULL: it is a number */
+    double number;
+    bool is_whole;
+};
+
+struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data,
+                                            size_t index);
+
 struct wm_timepoints;
 
 /* `recording` outlives the result. */
