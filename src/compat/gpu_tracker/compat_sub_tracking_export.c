@@ -25,23 +25,14 @@
 /* From one number of a process to the next that stands for it; no pid is as large. */
 #define LANE_STEP INT64_C(10000000)
 
-/* Calls of one name in one process that do not overlap. */
-struct lane {
-    double stop_s; /* of the last one */
-    uint32_t next; /* WM_MAP_NONE */
-};
+#define OF_ALL (UINT64_C(1) << 32)
 
-/* All lanes of a name in a process. */
-struct group {
-    uint32_t first, last; /* WM_MAP_NONE */
-    int64_t count;
-};
-
+/* Calls of one name under one number of a process, which do not overlap. */
 struct lanes {
-    struct wm_map map; /* from name and process to the group */
-    struct group *groups;
-    struct lane *all;
-    size_t group_count, group_room, count, room;
+    struct wm_map map; /* from name and number to where its last call stops, and from
+                        * OF_ALL | name and process to how many numbers it has */
+    double *stops;     /* s since 1970 */
+    size_t count, room;
 };
 
 /* One that never ended, kept until all others are written. */
@@ -94,53 +85,39 @@ static uint32_t find_name(struct calls *calls, const char *name)
     return found;
 }
 
-/* NULL: out of memory. */
-static struct group *find_group(struct lanes *lanes, uint32_t name, int64_t pid)
+static int add_pair(struct wm_map *map, uint64_t a, uint64_t b, uint32_t value)
 {
-    uint32_t found = wm_map_find(&lanes->map, name, (uint64_t)pid);
-
-    if (found != WM_MAP_NONE)
-        return &lanes->groups[found];
-    if (wm_map_reserve(&lanes->map) < 0 ||
-        wm_array_reserve(&lanes->groups, lanes->group_count, &lanes->group_room,
-                         sizeof(*lanes->groups)) < 0)
-        return NULL;
-    found = (uint32_t)lanes->group_count++;
-    lanes->groups[found] = (struct group) { WM_MAP_NONE, WM_MAP_NONE, 0 };
-    wm_map_put(&lanes->map, name, (uint64_t)pid, found);
-    return &lanes->groups[found];
-}
-
-/* The number of the new lane in its group. Negative, as below: out of memory. */
-static int64_t add_lane(struct lanes *lanes, struct group *group, double stop_s)
-{
-    uint32_t at = (uint32_t)lanes->count;
-
-    if (wm_array_reserve(&lanes->all, lanes->count, &lanes->room, sizeof(*lanes->all)) < 0)
+    if (wm_map_reserve(map) < 0)
         return WM_ENOMEM;
-    lanes->all[lanes->count++] = (struct lane) { stop_s, WM_MAP_NONE };
-    if (group->count == 0)
-        group->first = at;
-    else
-        lanes->all[group->last].next = at;
-    group->last = at;
-    return group->count++;
+    wm_map_put(map, a, b, value);
+    return WM_OK;
 }
 
-/* The number of the first lane that is free from then on, which the call takes. */
-static int64_t take_lane(struct lanes *lanes, struct group *group, double start_s,
+/* The first number for that process that is free from then on, which the call takes.
+ * Negative: out of memory. */
+static int64_t take_lane(struct lanes *lanes, uint32_t name, int64_t pid, double start_s,
                          double stop_s)
 {
-    int64_t number = 0;
+    uint32_t count = wm_map_find(&lanes->map, OF_ALL | name, (uint64_t)pid);
+    int64_t process = pid;
 
-    for (uint32_t at = group->first; at != WM_MAP_NONE; at = lanes->all[at].next) {
-        if (lanes->all[at].stop_s <= start_s) {
-            lanes->all[at].stop_s = stop_s;
-            return number;
+    count = count == WM_MAP_NONE ? 0 : count;
+    if (isinf(start_s))
+        process += count * LANE_STEP;
+    for (; process < pid + count * LANE_STEP; process += LANE_STEP) {
+        uint32_t found = wm_map_find(&lanes->map, name, (uint64_t)process);
+        if (lanes->stops[found] <= start_s) {
+            lanes->stops[found] = stop_s;
+            return process;
         }
-        number++;
     }
-    return add_lane(lanes, group, stop_s);
+    if (wm_array_reserve(&lanes->stops, lanes->count, &lanes->room, sizeof(*lanes->stops)) <
+            0 ||
+        add_pair(&lanes->map, name, (uint64_t)process, (uint32_t)lanes->count) < 0 ||
+        add_pair(&lanes->map, OF_ALL | name, (uint64_t)pid, count + 1) < 0)
+        return WM_ENOMEM;
+    lanes->stops[lanes->count++] = stop_s;
+    return process;
 }
 
 static int keep_open(struct calls *calls, uint32_t name, int64_t pid, double start_s)
@@ -164,11 +141,9 @@ static int write_call(struct wm_target *target, const struct wm_run *run,
     if (call->is_open)
         return keep_open(calls, name, call->pid, start_s) < 0 ? out_of_memory(target, err)
                                                               : WM_OK;
-    struct group *group = find_group(&calls->lanes, name, call->pid);
-    int64_t lane = group ? take_lane(&calls->lanes, group, start_s, stop_s) : WM_ENOMEM;
-    if (lane < 0)
+    int64_t process = take_lane(&calls->lanes, name, call->pid, start_s, stop_s);
+    if (process < 0)
         return out_of_memory(target, err);
-    int64_t process = call->pid + lane * LANE_STEP;
     const char *text = calls->names.texts[name];
     calls->has_ended[name] = true;
     int status = write_row(target, process, text, false, start_s, err);
@@ -191,12 +166,11 @@ static int write_open(struct wm_target *target, struct calls *calls, uint64_t *r
             ++*ret_left_out;
             continue;
         }
-        struct group *group = find_group(&calls->lanes, call->name, call->pid);
-        int64_t lane = group ? add_lane(&calls->lanes, group, INFINITY) : WM_ENOMEM;
-        status = lane < 0
-                     ? out_of_memory(target, err)
-                     : write_row(target, call->pid + lane * LANE_STEP,
-                                 calls->names.texts[call->name], false, call->start_s, err);
+        int64_t process =
+            take_lane(&calls->lanes, call->name, call->pid, -INFINITY, INFINITY);
+        status = process < 0 ? out_of_memory(target, err)
+                             : write_row(target, process, calls->names.texts[call->name],
+                                         false, call->start_s, err);
     }
     return status;
 }
@@ -204,8 +178,7 @@ static int write_open(struct wm_target *target, struct calls *calls, uint64_t *r
 static void release_calls(struct calls *calls)
 {
     free(calls->has_ended);
-    free(calls->lanes.groups);
-    free(calls->lanes.all);
+    free(calls->lanes.stops);
     free(calls->open);
     wm_names_release(&calls->names);
     wm_map_release(&calls->lanes.map);
