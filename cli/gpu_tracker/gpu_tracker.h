@@ -70,7 +70,7 @@ struct gpu_tracker_settings {
     const char *tracking_file;
     bool disable_logs, overwrite;
     const char *config_path;
-    json_t *config; /* to which some of the texts belong; NULL: there is none */
+    json_t *config; /* of both, to which some of the texts belong */
 };
 
 /* CMD_DONE or, after saying what is wrong, CMD_FAILED. The release is due in any case. */

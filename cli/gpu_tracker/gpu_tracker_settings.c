@@ -33,7 +33,7 @@ static const struct key {
     enum key_type type;
     bool may_be_null;
     size_t slot;
-    size_t option; /* the text in its place that counts more; 0: there is none */
+    size_t option; /* what counts more: a text, or that of a flag; 0: there is none */
 } keys[] = {
     { "sleep_time", KEY_SLEEP, false, SETTING(sleep_seconds), OPTION(sleep_time) },
     { "ram_unit", KEY_TEXT, false, SETTING(ram_unit), OPTION(ram_unit) },
@@ -41,10 +41,10 @@ static const struct key {
     { "time_unit", KEY_TEXT, false, SETTING(time_unit), OPTION(time_unit) },
     { "n_expected_cores", KEY_CORES, true, SETTING(cores), OPTION(cores) },
     { "gpu_uuids", KEY_UUIDS, true, SETTING(gpu_uuids), OPTION(gpu_uuids) },
-    { "disable_logs", KEY_FLAG, false, SETTING(disable_logs), 0 },
+    { "disable_logs", KEY_FLAG, false, SETTING(disable_logs), OPTION(disable_logs) },
     { "gpu_brand", KEY_TEXT, true, SETTING(brand), OPTION(brand) },
     { "tracking_file", KEY_TEXT, true, SETTING(tracking_file), OPTION(tracking_file) },
-    { "overwrite", KEY_FLAG, false, SETTING(overwrite), 0 },
+    { "overwrite", KEY_FLAG, false, SETTING(overwrite), OPTION(overwrite) },
     { .name = "process_id", .type = KEY_NOT_HERE },
     { .name = "resource_usage_file", .type = KEY_NO_USE },
     { .name = "n_join_attempts", .type = KEY_NO_USE },
@@ -280,13 +280,24 @@ static const struct key *find_key(const char *name)
     return NULL;
 }
 
-static bool is_given(const struct gpu_tracker_args *args, const struct key *key)
+/* The options in place of what the file says. */
+static int add_options(json_t *config, const struct gpu_tracker_args *args,
+                       const struct cmd_streams *io)
 {
-    return key->option && *(const char *const *)((const char *)args + key->option);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const void *place = (const char *)args + keys[i].option;
+        bool is_flag = keys[i].type == KEY_FLAG;
+        const char *text = is_flag ? NULL : *(const char *const *)place;
+        if (!keys[i].option || (is_flag ? !*(const bool *)place : !text))
+            continue;
+        json_t *value = is_flag ? json_true() : json_stringn_nocheck(text, strlen(text));
+        if (json_object_set_new(config, keys[i].name, value) < 0)
+            return gpu_tracker_error(io, "out of memory");
+    }
+    return CMD_DONE;
 }
 
-static int take_config(struct gpu_tracker_settings *settings,
-                       const struct gpu_tracker_args *args, const struct cmd_streams *io)
+static int take_config(struct gpu_tracker_settings *settings, const struct cmd_streams *io)
 {
     const char *name;
     json_t *value;
@@ -296,39 +307,12 @@ static int take_config(struct gpu_tracker_settings *settings,
     {
         const struct key *key = find_key(name);
         if (!key)
-            return gpu_tracker_error(io, "%s: there is no setting \"%s\".", args->tconfig,
-                                     name);
-        if (!is_given(args, key))
-            code = take_key(key, settings, value, io);
+            return gpu_tracker_error(io, "%s: there is no setting \"%s\".",
+                                     settings->config_path, name);
+        code = take_key(key, settings, value, io);
         if (code != CMD_DONE)
             return code;
     }
-    return code;
-}
-
-static int take_options(struct gpu_tracker_settings *settings,
-                        const struct gpu_tracker_args *args, const struct cmd_streams *io)
-{
-    int code = CMD_DONE;
-
-    if (args->ram_unit)
-        settings->ram_unit = args->ram_unit;
-    if (args->gpu_ram_unit)
-        settings->gpu_ram_unit = args->gpu_ram_unit;
-    if (args->time_unit)
-        settings->time_unit = args->time_unit;
-    if (args->brand)
-        settings->brand = args->brand;
-    if (args->tracking_file)
-        settings->tracking_file = args->tracking_file;
-    settings->disable_logs = settings->disable_logs || args->disable_logs;
-    settings->overwrite = settings->overwrite || args->overwrite;
-    if (args->sleep_time)
-        code = set_sleep(&settings->sleep_seconds, args->sleep_time, io);
-    if (code == CMD_DONE && args->cores)
-        code = set_cores(&settings->cores, args->cores, io);
-    if (code == CMD_DONE && args->gpu_uuids)
-        code = set_uuids(&settings->gpu_uuids, args->gpu_uuids, io);
     return code;
 }
 
@@ -383,21 +367,19 @@ int gpu_tracker_settings_of(const struct gpu_tracker_args *args,
                             const struct cmd_streams *io,
                             struct gpu_tracker_settings *ret_settings)
 {
-    int code = CMD_DONE;
-
     *ret_settings = (struct gpu_tracker_settings) {
         .sleep_seconds = 1,
         .ram_unit = "gigabytes",
         .gpu_ram_unit = "gigabytes",
         .time_unit = "hours",
+        .config_path = args->tconfig,
+        .config =
+            args->tconfig ? gpu_tracker_load_config(args->tconfig, io) : json_object(),
     };
-    if (args->tconfig) {
-        ret_settings->config_path = args->tconfig;
-        ret_settings->config = gpu_tracker_load_config(args->tconfig, io);
-        code = ret_settings->config ? take_config(ret_settings, args, io) : CMD_FAILED;
-    }
+    int code =
+        ret_settings->config ? add_options(ret_settings->config, args, io) : CMD_FAILED;
     if (code == CMD_DONE)
-        code = take_options(ret_settings, args, io);
+        code = take_config(ret_settings, io);
     return code == CMD_DONE ? check(ret_settings, io) : code;
 }
 
