@@ -11,13 +11,16 @@ static struct sigaction before[COUNT];
 
 static void note(int number)
 {
+    if (caught) {
+        signal(number, SIG_DFL);
+        raise(number); /* comes when this handler is left */
+    }
     caught = number;
 }
 
 const volatile sig_atomic_t *interrupt_catch(void)
 {
-    const struct sigaction action = { .sa_handler = note,
-                                      .sa_flags = (int)(SA_RESTART | SA_RESETHAND) };
+    const struct sigaction action = { .sa_handler = note, .sa_flags = SA_RESTART };
 
     caught = 0;
     for (int i = 0; i < COUNT; i++) {

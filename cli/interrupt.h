@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * interrupt.h - Ctrl-C, a closed terminal and SIGTERM while a file is written that is of
- * use as a whole alone: there is time to take back what has been written by then.
+ * use as a whole alone, and there is time to take back what has been written by then, or
+ * while something is watched.
  *
  *     const volatile sig_atomic_t *stop = interrupt_catch();
  *     ... hand it to the library ...
@@ -12,8 +13,9 @@
 
 #include <signal.h>
 
-/* From here on the first signal only sets what is returned; a second one of its kind ends
- * the process, should it be kept by a disk or a server. One that is ignored stays so. */
+/* From here on the first signal only sets what is returned; a second one ends the
+ * process, should it be kept by a disk, a driver or a reader. One that is ignored stays so.
+ */
 const volatile sig_atomic_t *interrupt_catch(void);
 
 /* Signals are what they were before. Returns `code`; but if there was one meanwhile, and

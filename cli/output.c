@@ -224,8 +224,33 @@ int output_check_input(const char *name, const struct output_args *args, const c
     return CMD_MISUSED;
 }
 
-/* Devices and pipes are there already and cannot be replaced. */
-FILE *output_open(const struct output_args *args, bool *ret_made)
+int output_find_format(const char *name, const struct output_args *args, const char *format,
+                       const char *words, const struct cmd_streams *io, size_t *ret_format)
+{
+    const char *at = words;
+
+    *ret_format = args->json;
+    if (!format)
+        return CMD_DONE;
+    if (args->json) {
+        fprintf(io->chat, "wattmeter %s: --json and --format exclude each other\n", name);
+        return CMD_MISUSED;
+    }
+    for (*ret_format = 0; *at; ++*ret_format) {
+        size_t length = strcspn(at, " ");
+        if (strlen(format) == length && strncmp(at, format, length) == 0)
+            return CMD_DONE;
+        at += length + strspn(at + length, " ");
+    }
+    fprintf(io->chat, "wattmeter %s: --format: there is no '%s'; there are: %s\n", name,
+            cmd_shown(format), words);
+    return CMD_MISUSED;
+}
+
+/* Opens args->path, which was checked, for writing; NULL, with errno, when it cannot. A
+ * file that came into being since then is left alone, and devices and pipes cannot be
+ * replaced. `ret_made`: there was none before. */
+static FILE *open_output(const struct output_args *args, bool *ret_made)
 {
     struct stat info;
 
@@ -263,7 +288,7 @@ int output_to_file(const struct output_args *args, output_printer *print, const 
     bool made = false, is_written = false;
     int status = WM_OK;
 
-    FILE *file = output_open(args, &made);
+    FILE *file = open_output(args, &made);
     if (file) {
         status = print(found, file, err);
         is_written = !ferror(file);

@@ -60,10 +60,10 @@ int output_check_twice(const char *name, const struct cmd_list *paths,
 int output_check_input(const char *name, const struct output_args *args, const char *input,
                        const struct cmd_streams *io);
 
-/* Opens args->path, which was checked, for writing; NULL, with errno, when it cannot.
- * A file that came into being since then is left alone. `ret_made`: there was none
- * before. */
-FILE *output_open(const struct output_args *args, bool *ret_made);
+/* Which of `words`, with blanks between them, --format is, from 0; without it the first,
+ * or with --json the second. CMD_DONE, or CMD_MISUSED with a complaint. */
+int output_find_format(const char *name, const struct output_args *args, const char *format,
+                       const char *words, const struct cmd_streams *io, size_t *ret_format);
 
 /* What prints what a command has found out. */
 typedef int output_printer(const void *found, FILE *out, struct wm_error *err);

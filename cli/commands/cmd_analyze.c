@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_analyze.c - `wattmeter analyze`: a session and the blocks of code in it. */
-#include <string.h>
-
 #include "cmd.h"
 #include "output.h"
 #include "wattmeter/analysis.h"
@@ -16,6 +14,9 @@ struct analyze_args {
 
 #define ANALYZE(member) offsetof(struct analyze_args, member)
 
+/* In the order of enum wm_analysis_format. */
+#define FORMATS "text json gpu-tracker gpu-tracker-json"
+
 static const struct cmd_option analyze_options[] = {
     { .name = "regions",
       .type = CMD_LIST,
@@ -28,41 +29,10 @@ static const struct cmd_option analyze_options[] = {
       .slot = ANALYZE(format),
       .placeholder = "FORMAT",
       .help = "text, json, gpu-tracker or gpu-tracker-json (text)",
-      .words = "text json gpu-tracker gpu-tracker-json" },
+      .words = FORMATS },
     { 0 },
 };
 static const struct cmd_option *const options[] = { analyze_options, output_options, NULL };
-
-static const struct format {
-    const char *name;
-    enum wm_analysis_format format;
-} formats[] = {
-    { "text", WM_ANALYSIS_TEXT },
-    { "json", WM_ANALYSIS_JSON },
-    { "gpu-tracker", WM_ANALYSIS_GPU_TRACKER_TEXT },
-    { "gpu-tracker-json", WM_ANALYSIS_GPU_TRACKER_JSON },
-};
-
-static int find_format(const struct analyze_args *args, const struct cmd_streams *io,
-                       enum wm_analysis_format *ret_format)
-{
-    *ret_format = args->output.json ? WM_ANALYSIS_JSON : WM_ANALYSIS_TEXT;
-    if (!args->format)
-        return CMD_DONE;
-    if (args->output.json) {
-        fprintf(io->chat, "wattmeter analyze: --json and --format exclude each other\n");
-        return CMD_MISUSED;
-    }
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-        if (strcmp(args->format, formats[i].name) == 0) {
-            *ret_format = formats[i].format;
-            return CMD_DONE;
-        }
-    }
-    fprintf(io->chat, "wattmeter analyze: --format: there is no '%s'; there are: %s\n",
-            cmd_shown(args->format), analyze_options[2].words);
-    return CMD_MISUSED;
-}
 
 /* What is read must not be overwritten. */
 static int check_output(const struct analyze_args *args, const struct cmd_streams *io)
@@ -123,10 +93,11 @@ static int run_analyze(const void *opaque, const struct cmd_streams *io)
         .sub_tracking_count = args->regions.count,
     };
     struct wm_block_analysis *analysis;
-    enum wm_analysis_format format;
     struct wm_error err;
+    size_t format;
 
-    int code = find_format(args, io, &format);
+    int code =
+        output_find_format("analyze", &args->output, args->format, FORMATS, io, &format);
     if (code == CMD_DONE)
         code = output_check_twice("analyze", &args->regions, io);
     if (code == CMD_DONE)
@@ -136,7 +107,7 @@ static int run_analyze(const void *opaque, const struct cmd_streams *io)
 
     if (wm_block_analysis_new(&input, &analysis, &err) < 0)
         return output_failure("analyze", &err, io);
-    code = print(args, format, analysis, io);
+    code = print(args, (enum wm_analysis_format)format, analysis, io);
     wm_block_analysis_free(analysis);
     return code;
 }

@@ -57,15 +57,13 @@ static const struct cmd_option compare_options[] = {
 };
 static const struct cmd_option *const options[] = { compare_options, output_options, NULL };
 
-static const struct format {
-    const char *name;
-    enum wm_comparison_format format;
-} formats[] = {
-    { "text", WM_COMPARISON_TEXT },
-    { "json", WM_COMPARISON_JSON },
-    { "gpu-tracker", WM_COMPARISON_GPU_TRACKER_CLI },
-    { "gpu-tracker-api", WM_COMPARISON_GPU_TRACKER_TEXT },
-    { "gpu-tracker-json", WM_COMPARISON_GPU_TRACKER_JSON },
+/* In the order of FORMATS. */
+static const enum wm_comparison_format formats[] = {
+    WM_COMPARISON_TEXT,
+    WM_COMPARISON_JSON,
+    WM_COMPARISON_GPU_TRACKER_CLI,
+    WM_COMPARISON_GPU_TRACKER_TEXT,
+    WM_COMPARISON_GPU_TRACKER_JSON,
 };
 
 /* What the options come to. */
@@ -88,22 +86,13 @@ static int misuse(const struct request *request, const char *option, const char 
 static int find_format(struct request *request)
 {
     const struct compare_args *args = request->args;
+    size_t format;
 
-    request->format = args->output.json ? WM_COMPARISON_JSON : WM_COMPARISON_TEXT;
-    if (!args->format)
-        return CMD_DONE;
-    if (args->output.json) {
-        fprintf(request->io->chat,
-                "wattmeter compare: --json and --format exclude each other\n");
-        return CMD_MISUSED;
-    }
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-        if (strcmp(args->format, formats[i].name) == 0) {
-            request->format = formats[i].format;
-            return CMD_DONE;
-        }
-    }
-    return misuse(request, "--format", args->format, "is none of: " FORMATS);
+    int code = output_find_format("compare", &args->output, args->format, FORMATS,
+                                  request->io, &format);
+    if (code == CMD_DONE)
+        request->format = formats[format];
+    return code;
 }
 
 /* A bare 0.05 could be meant as 5 %, so the sign has to be there. */

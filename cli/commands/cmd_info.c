@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_info.c - `wattmeter info`: what the GPUs say of themselves. */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interrupt.h"
 #include "output.h"
 #include "wattmeter/gpu.h"
 
@@ -52,36 +52,14 @@ static const struct cmd_option *const options[] = { info_options, output_options
 struct info {
     const struct info_args *args;
     const struct cmd_streams *io;
-    char *words; /* which GPUs, as gpu.h wants them; NULL is all */
+    const volatile sig_atomic_t *stop; /* not 0: a signal says that it is enough */
+    char *words;                       /* which GPUs, as gpu.h wants them; NULL is all */
     struct wm_gpus *gpus;
     int64_t retry_ns; /* before it they are not looked for anew */
     FILE *out;
-    bool screen; /* redrawn in place */
+    bool screen;     /* redrawn in place */
+    bool has_failed; /* while watching */
 };
-
-static volatile sig_atomic_t stopped;
-
-/* The first signal asks for an end. Of another one, for when a driver or a reader
- * keeps us, we die: shells say 130 then. */
-static void stop(int number)
-{
-    if (stopped) {
-        signal(number, SIG_DFL);
-        raise(number); /* comes when this handler is left */
-    }
-    stopped = 1;
-}
-
-static void catch_signals(void)
-{
-    static const int numbers[] = { SIGINT, SIGTERM };
-    struct sigaction old, action = { .sa_handler = stop, .sa_flags = SA_RESTART };
-
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    }
-}
 
 static int64_t now_ns(void)
 {
@@ -92,22 +70,20 @@ static int64_t now_ns(void)
 }
 
 /* False when a signal says that it is enough. */
-static bool wait_until(int64_t deadline_ns)
+static bool wait_until(int64_t deadline_ns, const volatile sig_atomic_t *stop)
 {
     sigset_t block, before;
 
-    /* A signal between the look at `stopped` and the wait would be missed. */
-    sigemptyset(&block);
-    sigaddset(&block, SIGINT);
-    sigaddset(&block, SIGTERM);
+    /* A signal between the look at `stop` and the wait would be missed. */
+    sigfillset(&block);
     sigprocmask(SIG_BLOCK, &block, &before);
-    for (int64_t left; !stopped && (left = deadline_ns - now_ns()) > 0;) {
+    for (int64_t left; !*stop && (left = deadline_ns - now_ns()) > 0;) {
         const struct timespec time = { .tv_sec = left / NS_PER_S,
                                        .tv_nsec = left % NS_PER_S };
         ppoll(NULL, 0, &time, &before);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return !stopped;
+    return !*stop;
 }
 
 /* The operands as one list: "0 1,3" is "0,1,3". The caller's; NULL also without
@@ -254,7 +230,7 @@ static int watch(struct info *info, struct wm_error *err)
     while (status == WM_OK && !ferror(info->out)) {
         int64_t late_ns = now_ns() - next_ns;
         next_ns += (late_ns / every_ns + 1) * every_ns; /* those missed are left out */
-        if (!wait_until(next_ns))
+        if (!wait_until(next_ns, info->stop))
             return WM_OK;
         status = refresh(info, err);
         if (status >= 0)
@@ -263,36 +239,31 @@ static int watch(struct info *info, struct wm_error *err)
     return status;
 }
 
-static int show(struct info *info)
+/* What has been seen by then stays where watching fails. */
+static int show(const void *found, FILE *out, struct wm_error *err)
 {
+    struct info *info = *(struct info *const *)found;
     const struct info_args *args = info->args;
-    bool made = false;
+
+    info->out = out;
+    info->screen = args->watch_ns && !args->output.json && isatty(fileno(out));
+    if (!args->watch_ns)
+        return print(info, true, err);
+    info->has_failed = watch(info, err) < 0;
+    if (info->has_failed)
+        output_failure("info", err, info->io);
+    return WM_OK;
+}
+
+static int run(struct info *info)
+{
     struct wm_error err;
 
-    int status = open_gpus(info, &err);
-    if (status < 0)
+    if (open_gpus(info, &err) < 0)
         return output_failure("info", &err, info->io);
     tell_remarks(info);
-
-    info->out = info->io->out;
-    if (args->output.path && !(info->out = output_open(&args->output, &made))) {
-        fprintf(info->io->chat, "wattmeter info: %s: %s\n", args->output.path,
-                strerror(errno));
-        return CMD_FAILED;
-    }
-    info->screen = args->watch_ns && !args->output.json && isatty(fileno(info->out));
-
-    status = args->watch_ns ? watch(info, &err) : print(info, true, &err);
-    if (status < 0)
-        output_failure("info", &err, info->io);
-    if (info->out != info->io->out && fclose(info->out) != 0 && status == WM_OK) {
-        fprintf(info->io->chat, "wattmeter info: %s: %s\n", args->output.path,
-                strerror(errno));
-        status = WM_EIO;
-    }
-    if (status < 0 && made && !args->watch_ns)
-        unlink(args->output.path); /* rather nothing than half of it */
-    return status < 0 ? CMD_FAILED : CMD_DONE;
+    int code = output_print("info", &info->args->output, show, &info, info->io);
+    return info->has_failed ? CMD_FAILED : code;
 }
 
 static int run_info(const void *opaque, const struct cmd_streams *io)
@@ -309,17 +280,17 @@ static int run_info(const void *opaque, const struct cmd_streams *io)
     if (code != CMD_DONE)
         return code;
     if (args->watch_ns)
-        catch_signals();
+        info.stop = interrupt_catch();
 
     info.words = args->visible ? strdup("visible") : join(&args->gpus);
     if (!info.words && (args->visible || args->gpus.count > 0)) {
         fputs("wattmeter info: out of memory\n", io->chat);
         return CMD_FAILED;
     }
-    code = show(&info);
+    code = run(&info);
     wm_gpus_close(info.gpus);
     free(info.words);
-    return code;
+    return args->watch_ns ? interrupt_end(code) : code;
 }
 
 const struct cmd cmd_info = {
