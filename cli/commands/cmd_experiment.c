@@ -43,10 +43,19 @@ static const struct cmd_option *const options[] = { experiment_options, output_o
                                                     output_price_options,
                                                     output_carbon_options, NULL };
 
+struct work;
+
+/* What a verb does. */
+struct action {
+    size_t words; /* with the verb itself */
+    int (*run)(const struct work *work, struct wm_error *err);
+    enum wm_figure_kind kind; /* of do_figure() */
+};
+
 /* What a verb works with; `experiment` is NULL for the one that needs none. */
 struct work {
     const struct experiment_args *args;
-    size_t verb;
+    const struct action *action;
     const struct wm_experiment *experiment;
     struct wm_range range;
     FILE *out;
@@ -74,8 +83,8 @@ static int do_show(const struct work *work, struct wm_error *err)
     return wm_experiment_print(work->experiment, format_of(work), &style, work->out, err);
 }
 
-static int do_figure(const struct work *work, enum wm_figure_kind kind,
-                     struct wm_error *err)
+/* A total, average or maximum. */
+static int do_figure(const struct work *work, struct wm_error *err)
 {
     struct wm_series *series;
 
@@ -83,25 +92,10 @@ static int do_figure(const struct work *work, enum wm_figure_kind kind,
         wm_experiment_series(work->experiment, work->args->words.words[3], &series, err);
     if (status < 0)
         return status;
-    status =
-        wm_series_print_figure(series, kind, &work->range, format_of(work), work->out, err);
+    status = wm_series_print_figure(series, work->action->kind, &work->range,
+                                    format_of(work), work->out, err);
     wm_series_free(series);
     return status;
-}
-
-static int do_total(const struct work *work, struct wm_error *err)
-{
-    return do_figure(work, WM_FIGURE_TOTAL, err);
-}
-
-static int do_average(const struct work *work, struct wm_error *err)
-{
-    return do_figure(work, WM_FIGURE_AVERAGE, err);
-}
-
-static int do_max(const struct work *work, struct wm_error *err)
-{
-    return do_figure(work, WM_FIGURE_MAX, err);
 }
 
 /* All metrics from the fourth word on. */
@@ -138,14 +132,14 @@ static const struct cmd_verb verbs[] = {
 };
 
 /* In the order of `verbs`. */
-static const struct {
-    size_t words; /* with the verb itself */
-    bool has_range;
-    int (*run)(const struct work *work, struct wm_error *err);
-} actions[] = {
-    { 2, false, do_list },   { 3, false, do_show }, { 4, true, do_total },
-    { 4, true, do_average }, { 4, true, do_max },   { 4, true, do_curves },
-    { 5, true, do_curves },
+static const struct action actions[] = {
+    { .words = 2, .run = do_list },
+    { .words = 3, .run = do_show },
+    { .words = 4, .run = do_figure, .kind = WM_FIGURE_TOTAL },
+    { .words = 4, .run = do_figure, .kind = WM_FIGURE_AVERAGE },
+    { .words = 4, .run = do_figure, .kind = WM_FIGURE_MAX },
+    { .words = 4, .run = do_curves },
+    { .words = 5, .run = do_curves },
 };
 
 enum { VERB_COUNT = sizeof(actions) / sizeof(actions[0]) };
@@ -163,7 +157,7 @@ static bool has_tariff(const struct wm_report_style *style)
 }
 
 static int check(const struct experiment_args *args, const struct cmd_streams *io,
-                 size_t *ret_verb)
+                 const struct action **ret_action)
 {
     size_t verb = 0;
 
@@ -179,14 +173,14 @@ static int check(const struct experiment_args *args, const struct cmd_streams *i
                 verbs[verb].name, verbs[verb].operands);
         return CMD_MISUSED;
     }
-    if ((args->from || args->to) && !actions[verb].has_range)
+    if ((args->from || args->to) && actions[verb].words < 4)
         return misused(io, "there is no --from and --to with ", verbs[verb].name);
     if ((args->per || args->idle_watts > 0) && actions[verb].run != do_show)
         return misused(io, "there is no --per and --idle-watts with ", verbs[verb].name);
     if (actions[verb].run != do_show && has_tariff(&args->output.style))
         return misused(io, "there is no --price, --currency, --carbon and --pue with ",
                        verbs[verb].name);
-    *ret_verb = verb;
+    *ret_action = &actions[verb];
     return output_check("experiment", &args->output, io);
 }
 
@@ -214,15 +208,15 @@ static int work_on(const void *found, FILE *out, struct wm_error *err)
     struct wm_experiment *experiment = NULL;
 
     work.out = out;
-    if (actions[work.verb].words == 2)
-        return actions[work.verb].run(&work, err);
+    if (work.action->words == 2)
+        return work.action->run(&work, err);
     int status = wm_experiment_open(words->words[1], words->words[2], &experiment, err);
     if (status < 0)
         return status;
     work.experiment = experiment;
     status = find_range(&work, err);
     if (status == WM_OK)
-        status = actions[work.verb].run(&work, err);
+        status = work.action->run(&work, err);
     wm_experiment_close(experiment);
     return status;
 }
@@ -232,7 +226,7 @@ static int run_experiment(const void *opaque, const struct cmd_streams *io)
     const struct experiment_args *args = opaque;
     struct work work = { .args = args };
 
-    int code = check(args, io, &work.verb);
+    int code = check(args, io, &work.action);
     return code == CMD_DONE ? output_print("experiment", &args->output, work_on, &work, io)
                             : code;
 }
