@@ -41,8 +41,8 @@ struct wm_aipm_metric {
     int place;
 };
 
-/* NULL past the last. */
-const struct wm_aipm_metric *wm_aipm_metric(size_t index);
+/* Ends with one that is all NULL. */
+extern const struct wm_aipm_metric wm_aipm_metrics[];
 
 /* Reading: the channels of a file, in the order in which they appeared. */
 struct wm_aipm_channels {
@@ -94,6 +94,8 @@ struct wm_aipm_window {
     size_t count;
     struct wm_aipm_device *devices;
     size_t device_count;
+    int gpu_count;
+    enum wm_origin origins[WM_DEVICE_OTHER + 1];  /* the worst, by kind of device */
     struct wm_aipm_before *before, *before_saved; /* of each channel */
 };
 

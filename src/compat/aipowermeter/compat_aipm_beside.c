@@ -163,99 +163,58 @@ static int note_json(const char *path, struct wm_run *run, const char *key,
     return status;
 }
 
-/* What gets the records of results_exp.json, or other values that stand in their places.
- * `is_line`: AIPowerMeter writes a record per line, each with its metrics; it reads one
- * array of records, or an object of them, which people make. WM_ENOMEM is the only
- * failure. */
-struct results_taker {
-    int (*take)(struct results_taker *taker, json_t *value, bool is_line);
-};
-
-static int take_lines(struct results_taker *taker, char *text)
+/* AIPowerMeter writes a record per line. */
+static json_t *read_lines(char *text)
 {
-    int status = WM_OK;
+    json_t *records = json_array();
 
-    for (char *line = text; *line && status == WM_OK;) {
+    for (char *line = text; *line && records;) {
         size_t length = strcspn(line, "\n");
         bool is_last = line[length] == '\0';
-        json_t *value = NULL;
-        status = wm_python_json(line, length, &value);
-        if (status >= 0)
-            status = taker->take(taker, value, true);
-        json_decref(value);
+        json_t *record = NULL;
+        if (wm_python_json(line, length, &record) < 0)
+            wm_json_add(&records, NULL);
+        else if (json_is_object(record))
+            wm_json_add(&records, json_incref(record));
+        json_decref(record);
         line += length + !is_last;
     }
-    return status;
+    return records;
 }
 
-static int take_values(struct results_taker *taker, json_t *whole)
-{
-    const char *key;
-    json_t *value;
-    size_t index;
-    int status = WM_OK;
-
-    json_array_foreach(whole, index, value)
-    {
-        if (status == WM_OK)
-            status = taker->take(taker, value, false);
-    }
-    json_object_foreach(whole, key, value)
-    {
-        if (status == WM_OK)
-            status = taker->take(taker, value, false);
-    }
-    return status;
-}
-
-static int take_results(const char *path, struct results_taker *taker, struct wm_error *err)
+/* The records of results_exp.json as an array, which is what AIPowerMeter reads; NULL where
+ * there is none. */
+static int read_records(const char *path, json_t **ret_records, struct wm_error *err)
 {
     json_t *whole = NULL;
     size_t length;
     char *text;
 
+    *ret_records = NULL;
     int status = read_text(path, RESULTS, &text, &length, err);
     if (!text)
         return status;
     int loaded = wm_python_json(text, length, &whole);
-    bool has_lines = loaded == 0 || json_object_get(whole, "metrics");
-    status = loaded < 0  ? WM_ENOMEM
-             : has_lines ? take_lines(taker, text)
-                         : take_values(taker, whole);
+    bool is_array = json_is_array(whole);
+    *ret_records = loaded < 0 ? NULL : is_array ? json_incref(whole) : read_lines(text);
     json_decref(whole);
     free(text);
-    return status < 0 ? wm_aipm_no_memory(path, err) : WM_OK;
-}
-
-struct last_result {
-    struct results_taker taker;
-    size_t count;
-    json_t *last;
-};
-
-static int take_last(struct results_taker *taker, json_t *value, bool is_line)
-{
-    struct last_result *result = (struct last_result *)taker;
-
-    if (is_line && !json_is_object(value))
-        return WM_OK;
-    json_t *metrics = is_line ? json_object_get(value, "metrics") : NULL;
-    json_decref(result->last);
-    result->last = json_incref(metrics ? metrics : value);
-    result->count++;
-    return WM_OK;
+    return *ret_records ? WM_OK : wm_aipm_no_memory(path, err);
 }
 
 static int note_results(const char *path, struct wm_run *run, struct wm_error *err)
 {
-    struct last_result result = { .taker = { take_last } };
+    json_t *records;
     char prefix[64];
 
-    int status = take_results(path, &result.taker, err);
-    snprintf(prefix, sizeof(prefix), "%zu, the last: ", result.count);
-    if (status == WM_OK && result.last)
-        status = note_json(path, run, "results", prefix, result.last, err);
-    json_decref(result.last);
+    int status = read_records(path, &records, err);
+    size_t count = json_array_size(records);
+    const json_t *last = count > 0 ? json_array_get(records, count - 1) : NULL;
+    const json_t *metrics = json_object_get(last, "metrics");
+    snprintf(prefix, sizeof(prefix), "%zu, the last: ", count);
+    if (last)
+        status = note_json(path, run, "results", prefix, metrics ? metrics : last, err);
+    json_decref(records);
     return status;
 }
 
@@ -394,16 +353,8 @@ int wm_aipm_write_results(const char *path, const struct wm_run *run,
     return status;
 }
 
-/* While records are read; their local times only grow. */
-struct reading {
-    struct results_taker taker;
-    const struct wm_metrics_window *window;
-    struct wm_metrics *metrics;
-    int64_t last_unix_ns;
-};
-
 /* The numbers of one object; WM_ENOMEM is the only failure. */
-static int take_numbers(const struct reading *reading, json_t *object, int64_t when_ns)
+static int take_numbers(struct wm_metrics *metrics, json_t *object, int64_t when_ns)
 {
     const char *name;
     json_t *value;
@@ -411,44 +362,47 @@ static int take_numbers(const struct reading *reading, json_t *object, int64_t w
     json_object_foreach(object, name, value)
     {
         if (json_is_number(value) &&
-            wm_metrics_add(reading->metrics, name, when_ns, json_number_value(value),
-                           NULL) == WM_ENOMEM)
+            wm_metrics_add(metrics, name, when_ns, json_number_value(value), NULL) ==
+                WM_ENOMEM)
             return WM_ENOMEM;
     }
     return WM_OK;
 }
 
-static int take_record(struct results_taker *taker, json_t *record, bool is_line)
+/* Local times of records only grow: `last_ns` is that of the one before. */
+static int take_record(json_t *record, const struct wm_metrics_window *window,
+                       struct wm_metrics *metrics, int64_t *last_ns)
 {
-    struct reading *reading = (struct reading *)taker;
     const json_t *time = json_object_get(record, TIME_KEY);
-    const struct wm_metrics_window *window = reading->window;
 
-    (void)is_line;
     if (!time)
         time = json_object_get(record, "date");
     if (!json_is_string(time) ||
         !wm_localtime_parse_zoned(json_string_value(time), json_string_length(time),
-                                  reading->last_unix_ns, &reading->last_unix_ns))
+                                  *last_ns, last_ns))
         return WM_OK;
-    int64_t when_ns = reading->last_unix_ns - window->unix_at_zero_ns;
+    int64_t when_ns = *last_ns - window->unix_at_zero_ns;
     if (when_ns < window->from_ns || when_ns >= window->to_ns)
         return WM_OK;
-    int status = take_numbers(reading, record, when_ns);
+    int status = take_numbers(metrics, record, when_ns);
     return status < 0 ? status
-                      : take_numbers(reading, json_object_get(record, "metrics"), when_ns);
+                      : take_numbers(metrics, json_object_get(record, "metrics"), when_ns);
 }
 
 int wm_aipm_read_results(const char *path, const struct wm_metrics_window *window,
                          struct wm_metrics *metrics, struct wm_error *err)
 {
-    struct reading reading = {
-        .taker = { take_record },
-        .window = window,
-        .metrics = metrics,
-    };
+    json_t *records, *record;
+    int64_t last_ns = 0;
+    size_t index;
 
-    int status = take_results(path, &reading.taker, err);
+    int status = read_records(path, &records, err);
+    json_array_foreach(records, index, record)
+    {
+        if (status == WM_OK && take_record(record, window, metrics, &last_ns) < 0)
+            status = wm_aipm_no_memory(path, err);
+    }
+    json_decref(records);
     wm_metrics_sort(metrics);
     return status;
 }

@@ -44,7 +44,7 @@ enum { PACKAGES };
 
 /* Sources and labels are those under which wattmeter knows the same things. The sum over
  * all GPUs is no device, but all there is of their power in some of the oldest files. */
-static const struct wm_aipm_metric table[] = {
+const struct wm_aipm_metric wm_aipm_metrics[] = {
     [PACKAGES] = { "cpu", "intel_power", WM_AIPM_NUMBER,
                    POWER("package", "package", WM_DEVICE_CPU), .place = 2 },
     { "cpu", "total_cpu_power", WM_AIPM_NUMBER,
@@ -97,6 +97,7 @@ static const struct wm_aipm_metric table[] = {
     { "gpu", "per_gpu_attributable_power", WM_AIPM_PER_GPU, GPU("tree_power", "W", 1) },
     { "gpu", "per_gpu_attributable_mem_use", WM_AIPM_PER_GPU_SUM,
       GPU("tree_memory_used", "B", 1) },
+    { NULL },
 };
 
 #undef GPU
@@ -104,13 +105,6 @@ static const struct wm_aipm_metric table[] = {
 #undef TREE
 #undef POWER
 #undef CHANNEL
-
-enum { METRIC_COUNT = sizeof(table) / sizeof(table[0]) };
-
-const struct wm_aipm_metric *wm_aipm_metric(size_t index)
-{
-    return index < METRIC_COUNT ? &table[index] : NULL;
-}
 
 /* The channels of a set that are found in a record: to be added, or, where there are
  * readings, to get their values. */
@@ -357,10 +351,12 @@ static const json_t *find_metric(const json_t *metrics, const struct wm_aipm_met
 
 static void take_all(struct taker *taker, const json_t *metrics)
 {
-    for (size_t i = 0; i < METRIC_COUNT; i++) {
-        const json_t *value = find_metric(metrics, &table[i]);
+    const struct wm_aipm_metric *metric;
+
+    for (metric = wm_aipm_metrics; metric->key; metric++) {
+        const json_t *value = find_metric(metrics, metric);
         if (value)
-            take_metric(taker, &table[i], value);
+            take_metric(taker, metric, value);
     }
     take_temperatures(taker, json_object_get(metrics, "temperature"));
 }
@@ -400,7 +396,7 @@ void wm_aipm_values(struct wm_aipm_channels *set, const json_t *metrics,
 
 double wm_aipm_package_watts(const json_t *metrics, bool *ret_is_there)
 {
-    const json_t *value = find_metric(metrics, &table[PACKAGES]);
+    const json_t *value = find_metric(metrics, &wm_aipm_metrics[PACKAGES]);
     double watts;
 
     *ret_is_there = value != NULL;
@@ -410,12 +406,12 @@ double wm_aipm_package_watts(const json_t *metrics, bool *ret_is_there)
 /* The latest that any of its metrics shows. */
 const char *wm_aipm_generation(const json_t *metrics)
 {
+    const struct wm_aipm_metric *metric;
     const char *latest = NULL;
 
-    for (size_t i = 0; i < METRIC_COUNT; i++) {
-        const char *shown = table[i].generation;
-        if (shown && find_metric(metrics, &table[i]) &&
-            (!latest || strcmp(shown, latest) > 0))
+    for (metric = wm_aipm_metrics; metric->key; metric++) {
+        const char *shown = metric->generation;
+        if (shown && find_metric(metrics, metric) && (!latest || strcmp(shown, latest) > 0))
             latest = shown;
     }
     if (!latest && (json_object_get(metrics, "cpu") || json_object_get(metrics, "gpu")))

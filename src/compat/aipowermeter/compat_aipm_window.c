@@ -41,40 +41,26 @@ static const char *const use_metrics[USE_COUNT] = {
 };
 
 struct wm_aipm_device {
-    const struct wm_channel *channel;     /* the first of its */
-    enum wm_origin origin;                /* the worst of its channels' */
-    const struct wm_aipm_metric *part_of; /* its power is; NULL: of a GPU */
+    const char *name;
+    const struct wm_aipm_metric *part_of; /* its power is; NULL: it is a GPU */
     int number;                           /* of a GPU */
     size_t uses[USE_COUNT];               /* its channels, or NONE */
 };
 
-static bool is_part(const struct wm_channel *channel, const struct wm_aipm_metric *metric)
-{
-    switch (channel->device_kind) {
-    case WM_DEVICE_CPU:
-    case WM_DEVICE_DRAM:
-        return metric->channel.device_kind == channel->device_kind;
-    case WM_DEVICE_CPU_PART:
-    case WM_DEVICE_PLATFORM:
-        return metric->channel.device_kind == channel->device_kind &&
-               strstr(channel->device, metric->channel.label);
-    case WM_DEVICE_GPU:
-    case WM_DEVICE_HOST:
-    case WM_DEVICE_TREE:
-    case WM_DEVICE_OTHER:
-        break;
-    }
-    return false;
-}
-
-/* The metric that is the power of such devices together; NULL where there is none. The last
- * one counts: "core" is in "uncore". */
+/* The metric that is the power of such devices together; NULL where there is none. All CPUs
+ * and all memory are one sum each; of other devices the name tells, and the last one
+ * counts: "core" is in "uncore". */
 static const struct wm_aipm_metric *find_sum(const struct wm_channel *channel)
 {
+    bool is_whole =
+        channel->device_kind == WM_DEVICE_CPU || channel->device_kind == WM_DEVICE_DRAM;
     const struct wm_aipm_metric *found = NULL, *metric;
 
-    for (size_t i = 0; (metric = wm_aipm_metric(i)); i++) {
-        if (is_part(channel, metric))
+    for (metric = wm_aipm_metrics; metric->key; metric++) {
+        const struct wm_channel *sum = &metric->channel;
+        if (sum->device_kind == channel->device_kind && sum->label &&
+            strcmp(sum->metric, use_metrics[USE_POWER]) == 0 &&
+            (is_whole || strstr(channel->device, sum->label)))
             found = metric;
     }
     return found;
@@ -97,23 +83,22 @@ static struct wm_aipm_device *find_device(struct wm_aipm_window *window,
                                           const struct wm_channel *channel)
 {
     const struct wm_aipm_metric *part_of = find_sum(channel);
-    int gpus = 0, number = gpu_number(channel->label);
+    struct wm_aipm_device *device = window->devices, *end = device + window->device_count;
+    int number = gpu_number(channel->label);
 
-    for (size_t i = 0; i < window->device_count; i++) {
-        struct wm_aipm_device *device = &window->devices[i];
-        gpus += !device->part_of;
-        if (device->part_of == part_of &&
-            strcmp(device->channel->device, channel->device) == 0)
-            return device;
-    }
-
-    struct wm_aipm_device *device = &window->devices[window->device_count++];
+    while (device < end &&
+           (device->part_of != part_of || strcmp(device->name, channel->device) != 0))
+        device++;
+    if (device < end)
+        return device;
     *device = (struct wm_aipm_device) {
-        .channel = channel,
+        .name = channel->device,
         .part_of = part_of,
-        .number = number >= 0 ? number : gpus,
+        .number = number >= 0 ? number : window->gpu_count,
         .uses = { NONE, NONE, NONE, NONE },
     };
+    window->device_count++;
+    window->gpu_count += !part_of;
     return device;
 }
 
@@ -155,10 +140,10 @@ static void use_channel(struct wm_aipm_window *window, size_t index)
         bool is_of_gpus = use == USE_UTILIZATION || use == USE_MEMORY;
         if (strcmp(channel->metric, use_metrics[use]) != 0 || (is_of_gpus && !is_gpu))
             continue;
-        struct wm_aipm_device *device = find_device(window, channel);
-        device->uses[use] = index;
-        if (channel->origin > device->origin)
-            device->origin = channel->origin;
+        enum wm_origin *worst = &window->origins[channel->device_kind];
+        find_device(window, channel)->uses[use] = index;
+        if (channel->origin > *worst)
+            *worst = channel->origin;
     }
 }
 
@@ -380,22 +365,11 @@ static void put_gpu_metric(const struct record *record, json_t **gpu,
 
 static const struct wm_aipm_metric *metric_at(int place)
 {
-    const struct wm_aipm_metric *metric;
+    const struct wm_aipm_metric *metric = wm_aipm_metrics;
 
-    for (size_t i = 0; (metric = wm_aipm_metric(i)); i++) {
-        if (metric->place == place)
-            break;
-    }
-    return metric;
-}
-
-static bool has_gpu(const struct wm_aipm_window *window)
-{
-    for (size_t i = 0; i < window->device_count; i++) {
-        if (!window->devices[i].part_of)
-            return true;
-    }
-    return false;
+    while (metric->key && metric->place != place)
+        metric++;
+    return metric->key ? metric : NULL;
 }
 
 static json_t *metrics_json(const struct record *record)
@@ -410,7 +384,7 @@ static json_t *metrics_json(const struct record *record)
             put_metric(record, &cpu, metric);
     }
     wm_json_set(&metrics, "cpu", cpu);
-    if (has_gpu(record->window))
+    if (record->window->gpu_count > 0)
         wm_json_set(&metrics, "gpu", gpu);
     else
         json_decref(gpu);
@@ -422,27 +396,17 @@ static json_t *metrics_json(const struct record *record)
  * was. */
 static void put_origins(const struct wm_aipm_window *window, json_t **line)
 {
-    enum wm_origin worst[WM_DEVICE_OTHER + 1] = { WM_MEASURED };
-    json_t *origins = NULL;
-    bool is_any = false;
+    json_t *origins = json_object();
 
-    for (size_t i = 0; i < window->device_count; i++) {
-        const struct wm_aipm_device *device = &window->devices[i];
-        enum wm_origin *known = &worst[device->channel->device_kind];
-        if (device->origin > *known)
-            *known = device->origin;
-    }
     for (int kind = 0; kind <= WM_DEVICE_OTHER; kind++) {
-        if (worst[kind] == WM_MEASURED)
-            continue;
-        if (!is_any)
-            origins = json_object();
-        is_any = true;
-        wm_json_set(&origins, wm_word(WM_WORDS_DEVICE_KIND, kind),
-                    json_string(wm_word(WM_WORDS_ORIGIN, (int)worst[kind])));
+        if (window->origins[kind] != WM_MEASURED)
+            wm_json_set(&origins, wm_word(WM_WORDS_DEVICE_KIND, kind),
+                        json_string(wm_word(WM_WORDS_ORIGIN, (int)window->origins[kind])));
     }
-    if (is_any)
+    if (!origins || json_object_size(origins) > 0)
         wm_json_set(line, "origin", origins);
+    else
+        json_decref(origins);
 }
 
 char *wm_aipm_window_record(const struct wm_aipm_window *window, const struct wm_tick *tick)

@@ -132,34 +132,21 @@ static int aipm_open(void *state, const char *target, const struct wm_run *run,
     return status;
 }
 
-static const char *describe(const struct wm_run *run, char *text, size_t size)
-{
-    const char *note = wm_run_note(run, WM_NOTE_DESCRIPTION);
-    size_t used = 0;
-
-    if (note)
-        return note;
-    text[0] = '\0';
-    for (size_t i = 0; i < run->command_count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? " " : "",
-                                 run->command[i]);
-    return text;
-}
-
 static char *metadata_text(const struct aipm *aipm)
 {
-    char date[WM_LOCALTIME_SIZE], description[512];
-    char *run_text = NULL;
+    const char *note = wm_run_note(aipm->run, WM_NOTE_DESCRIPTION);
+    char *description = note ? strdup(note) : wm_run_command_line(aipm->run);
+    char date[WM_LOCALTIME_SIZE], *run_text = NULL, *text = NULL;
 
-    if (wm_run_to_json(aipm->run, &run_text, NULL) < 0)
-        return NULL;
     wm_localtime_format(aipm->run->anchor_unix_ns, date);
-    json_t *object =
-        json_pack("{s:o,s:s,s:o}", "description",
-                  wm_text_json(describe(aipm->run, description, sizeof(description))),
-                  "date", date, "wattmeter", json_loads(run_text, 0, NULL));
+    if (description && wm_run_to_json(aipm->run, &run_text, NULL) == WM_OK)
+        text = wm_json_dump(json_pack("{s:o,s:s,s:o}", "description",
+                                      wm_text_json(description), "date", date, "wattmeter",
+                                      json_loads(run_text, 0, NULL)),
+                            JSON_ENSURE_ASCII);
     free(run_text);
-    return wm_json_dump(object, JSON_ENSURE_ASCII);
+    free(description);
+    return text;
 }
 
 static bool has_metadata(const char *path)
