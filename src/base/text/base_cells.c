@@ -3,6 +3,7 @@
 #include "base/text/base_cells.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,10 +92,10 @@ static int find_row(struct wm_cells *cells, size_t *ret_length, struct wm_error 
             file->number += lines;
             return 1;
         }
-        if (status == 0 && place == IN_QUOTES && swallows_rows(cells, start, *ret_length))
-            return wm_cells_wrong(cells, err, "a quote that is not closed");
         if (status == 0)
-            return 0;
+            return place == IN_QUOTES && swallows_rows(cells, start, *ret_length)
+                       ? wm_cells_wrong(cells, err, "a quote that is not closed")
+                       : 0;
         searched++;
         lines++;
     }
@@ -175,8 +176,7 @@ bool wm_cells_take(struct wm_cells *cells, struct wm_cell *ret_cell)
 }
 
 int wm_cells_header(struct wm_cells *cells, const char *const *names, size_t count,
-                    size_t needed, const char *what, size_t *ret_places,
-                    struct wm_error *err)
+                    const char *what, size_t *ret_places, struct wm_error *err)
 {
     struct wm_cell cell;
     size_t columns = 0;
@@ -193,7 +193,7 @@ int wm_cells_header(struct wm_cells *cells, const char *const *names, size_t cou
             ret_places[i] = columns;
         }
     }
-    for (size_t i = 0; i < needed; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (ret_places[i] == SIZE_MAX)
             return wm_cells_wrong(cells, err, "not the header of %s: without '%s'", what,
                                   names[i]);

@@ -64,10 +64,8 @@ int wm_cells_wrong(const struct wm_cells *cells, struct wm_error *err, const cha
 
 /* Finds the columns of these names in the row, which is the header: ret_places[i] is where
  * the i-th stands, from 0. Others are let through. Returns how many there are; WM_EFORMAT,
- * with `what` this is no header of, when one stands there twice, or one of the first
- * `needed` is missing; of the rest that place is SIZE_MAX. */
+ * with `what` this is no header of, when one stands there twice or is missing. */
 int wm_cells_header(struct wm_cells *cells, const char *const *names, size_t count,
-                    size_t needed, const char *what, size_t *ret_places,
-                    struct wm_error *err);
+                    const char *what, size_t *ret_places, struct wm_error *err);
 
 #endif

@@ -19,7 +19,7 @@ int wm_gpu_tracker_csv_header(struct wm_gpu_tracker_csv *csv, const char *const 
 {
     size_t places[NAMES_MAX];
 
-    int columns = wm_cells_header(&csv->cells, names, count, count, what, places, err);
+    int columns = wm_cells_header(&csv->cells, names, count, what, places, err);
     if (columns < 0)
         return columns;
     free(csv->uses);
