@@ -15,6 +15,7 @@
 #include "base/text/base_localtime.h"
 #include "base/text/base_number.h"
 #include "base/text/base_text.h"
+#include "record/run/record_experiment.h"
 
 #define BYTES_PER_GIB 1073741824.0
 
@@ -37,31 +38,13 @@ static void put_number(const struct row *row, const struct wm_value *value, doub
 
 static void put_text(const struct row *row, const char *text)
 {
-    char valid[MOST_TEXT];
+    char valid[MOST_TEXT], quoted[2 * MOST_TEXT];
 
-    wm_text_utf8(valid, sizeof(valid), text ? text : "", text ? strlen(text) : 0);
-    if (!valid[strcspn(valid, ",\"\r\n")]) {
-        fputs(valid, row->out);
-        return;
-    }
-    fputc('"', row->out);
-    for (const char *at = valid; *at; at++) {
-        if (*at == '"')
-            fputc('"', row->out);
-        fputc(*at, row->out);
-    }
-    fputc('"', row->out);
-}
-
-static const char *note(const struct row *row, const char *key)
-{
-    const struct wm_run *run = &row->report->run;
-
-    for (size_t i = 0; i < run->note_count; i++) {
-        if (run->notes[i].key && strcmp(run->notes[i].key, key) == 0)
-            return run->notes[i].value;
-    }
-    return NULL;
+    size_t length =
+        wm_text_utf8(valid, sizeof(valid), text ? text : "", text ? strlen(text) : 0);
+    const char *quote = wm_text_is_quoted(valid, length) ? "\"" : "";
+    length = wm_text_double_quotes(quoted, valid, length);
+    fprintf(row->out, "%s%.*s%s", quote, (int)length, quoted, quote);
 }
 
 /* Local time of the end, without its fraction. */
@@ -79,11 +62,12 @@ static void put_timestamp(const struct row *row)
 
 static void put_project(const struct row *row)
 {
-    const char *name = note(row, "project_name");
+    const char *name = wm_run_note(&row->report->run, "project_name");
 
     put_text(row, name ? name : "wattmeter");
 }
 
+/* It is the first member of the report, and so has no offset. */
 static void put_run(const struct row *row)
 {
     put_text(row, row->report->run.id);
@@ -91,7 +75,7 @@ static void put_run(const struct row *row)
 
 static void put_experiment(const struct row *row)
 {
-    put_text(row, note(row, "experiment_id"));
+    put_text(row, wm_run_note(&row->report->run, "experiment_id"));
 }
 
 static struct wm_value emissions_kg(const struct row *row)
@@ -211,11 +195,6 @@ static void put_gpu_model(const struct row *row)
     put_text(row, text);
 }
 
-static void put_ram_total(const struct row *row)
-{
-    put_number(row, &row->report->ram_capacity, 1 / BYTES_PER_GIB);
-}
-
 /* Of CodeCarbon's two modes the one that counts whole devices. */
 static void put_mode(const struct row *row)
 {
@@ -235,10 +214,11 @@ static const struct column {
     const char *name;
     bool newer; /* than CodeCarbon 2.1 */
 
-    /* What stands in it: of these, which are offsets in the report, the one that is not 0;
-     * all 0: we do not know it. */
+    /* What stands in it: of these, which are offsets in the report, the one that is not 0,
+     * or what put() puts there; nothing: we do not know it. */
     size_t number, text, energy, power;
-    void (*put)(const struct row *row); /* or what this puts there */
+    void (*put)(const struct row *row);
+    double scale; /* of the number; 0: 1 */
 } columns[] = {
     { "timestamp", false, .put = put_timestamp },
     { "project_name", false, .put = put_project },
@@ -269,7 +249,7 @@ static const struct column {
     { "gpu_model", false, .put = put_gpu_model },
     { "longitude", false, .put = NULL },
     { "latitude", false, .put = NULL },
-    { "ram_total_size", false, .put = put_ram_total },
+    { "ram_total_size", false, .number = REPORT(ram_capacity), .scale = 1 / BYTES_PER_GIB },
     { "tracking_mode", false, .put = put_mode },
     { "cpu_utilization_percent", true, .number = REPORT(cpu_system.mean_hardware) },
     { "gpu_utilization_percent", true, .number = REPORT(gpu_percentages.mean_hardware) },
@@ -340,7 +320,8 @@ static void put_cell(const struct row *row, size_t index, bool first)
     if (column->put)
         column->put(row);
     if (column->number)
-        put_number(row, (const void *)(report + column->number), 1);
+        put_number(row, (const void *)(report + column->number),
+                   column->scale > 0 ? column->scale : 1);
     if (column->text)
         put_text(row, *(char *const *)(const void *)(report + column->text));
     if (column->energy)

@@ -88,34 +88,6 @@ static const struct wm_recorder_ops ops = {
     .close = close_rows,
 };
 
-/* The file with rows, and what its first line is. */
-struct file {
-    struct wm_target target;
-    const char *header; /* without its end; NULL: the file is empty */
-    size_t header_length;
-};
-
-/* The file is locked until it is closed, where its file system has locks. On failure
- * there is nothing to close, and everything is as it was before. WM_EINVAL when its
- * first line is too long to be a header. */
-static int rows_open(struct file *ret_rows, const char *path, enum wm_record_mode mode,
-                     struct wm_error *err)
-{
-    struct file rows = { .header = NULL };
-
-    int status = wm_target_open(&rows.target, &ops, path, mode, NULL, NULL, 0, err);
-    if (status < 0)
-        return status;
-    const struct rows *state = rows.target.state;
-    if (state->end > 0) {
-        rows.target.made = false; /* whoever came between has a row in it */
-        rows.header = state->header;
-        rows.header_length = state->header_length;
-    }
-    *ret_rows = rows;
-    return WM_OK;
-}
-
 /* O_APPEND puts it behind whatever is there. */
 static int write_all(int fd, const char *text, size_t length)
 {
@@ -132,62 +104,49 @@ static int write_all(int fd, const char *text, size_t length)
 }
 
 /* All of the text or nothing, after the last whole line. */
-static int rows_add(struct file *rows, const char *text, size_t length,
+static int add_text(const struct rows *rows, const char *text, size_t length,
                     struct wm_error *err)
 {
-    struct rows *state = rows->target.state;
-
-    if ((state->cut_off && write_all(state->fd, "\n", 1) < 0) ||
-        write_all(state->fd, text, length) < 0 ||
-        (fsync(state->fd) < 0 && errno != EINVAL && errno != EROFS)) {
-        int status = wm_fail_errno(err, wm_text_path(state->path));
-        int ignored = ftruncate(state->fd, state->end);
-        (void)ignored; /* then a part of the row stays, which has been said */
-        return status;
-    }
-    int status = wm_target_verify(&rows->target, err);
-    if (status == WM_OK)
-        wm_target_keep(&rows->target);
+    if ((!rows->cut_off || write_all(rows->fd, "\n", 1) == 0) &&
+        write_all(rows->fd, text, length) == 0 &&
+        (fsync(rows->fd) == 0 || errno == EINVAL || errno == EROFS))
+        return WM_OK;
+    int status = wm_fail_errno(err, wm_text_path(rows->path));
+    int ignored = ftruncate(rows->fd, rows->end);
+    (void)ignored; /* then a part of the row stays, which has been said */
     return status;
 }
 
 /* The row, after a header where there is none yet; the caller's to free. */
 static int build_text(const struct wm_report *report, const struct wm_tariff *tariff,
-                      const struct file *rows, char **ret_text, size_t *ret_length,
+                      const struct rows *rows, char **ret_text, size_t *ret_length,
                       struct wm_error *err)
 {
-    char *text = NULL;
-    FILE *out = open_memstream(&text, ret_length);
+    FILE *out = open_memstream(ret_text, ret_length);
 
-    if (out) {
-        if (!rows->header)
-            wm_codecarbon_header(out);
-        wm_codecarbon_row(report, tariff, rows->header, rows->header_length, out);
-    }
+    if (out && rows->end == 0)
+        wm_codecarbon_header(out);
+    if (out)
+        wm_codecarbon_row(report, tariff, rows->end > 0 ? rows->header : NULL,
+                          rows->header_length, out);
     bool failed = !out || ferror(out);
     if (out && fclose(out) != 0)
         failed = true;
-    if (failed) {
-        free(text);
-        return wm_fail(err, WM_ENOMEM, "report: out of memory");
-    }
-    *ret_text = text;
-    return WM_OK;
+    return failed ? wm_fail(err, WM_ENOMEM, "report: out of memory") : WM_OK;
 }
 
 static int add_row(const struct wm_report *report, const struct wm_tariff *tariff,
-                   const char *path, struct file *rows, struct wm_error *err)
+                   const struct rows *rows, struct wm_error *err)
 {
     size_t length = 0;
     char *text = NULL;
 
-    if (rows->header && !wm_codecarbon_is_header(rows->header, rows->header_length))
+    if (rows->end > 0 && !wm_codecarbon_is_header(rows->header, rows->header_length))
         return wm_fail(err, WM_EINVAL, "%s: its columns are not those of CodeCarbon",
-                       wm_text_path(path));
+                       wm_text_path(rows->path));
     int status = build_text(report, tariff, rows, &text, &length, err);
-    if (status < 0)
-        return status;
-    status = rows_add(rows, text, length, err);
+    if (status == WM_OK)
+        status = add_text(rows, text, length, err);
     free(text);
     return status;
 }
@@ -197,16 +156,23 @@ int wm_report_write_codecarbon(const struct wm_report *report, const char *path,
                                const struct wm_report_style *style, struct wm_error *err)
 {
     struct wm_tariff tariff = { 0 };
-    struct file rows;
+    struct wm_target target;
 
     int status = style ? wm_tariff_of_style(style, &tariff, err) : WM_OK;
     if (status == WM_OK)
-        status = rows_open(&rows, path, mode, err);
+        status = wm_target_open(&target, &ops, path, mode, NULL, NULL, 0, err);
     if (status < 0)
         return status;
-    status = add_row(report, &tariff, path, &rows, err);
+    const struct rows *rows = target.state;
+    if (rows->end > 0)
+        target.made = false; /* whoever came between has a row in it */
+    status = add_row(report, &tariff, rows, err);
+    if (status == WM_OK)
+        status = wm_target_verify(&target, err);
+    if (status == WM_OK)
+        wm_target_keep(&target);
     /* A new file to which nothing could be added is gone afterwards, and the one that it
      * was to replace is back. */
-    wm_target_close(&rows.target);
+    wm_target_close(&target);
     return status;
 }
