@@ -39,8 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t seconds = NOTHING;
     char *text = fuzz_copy(data, size);
 
-    fuzz_line(text, "NSpid");
-    fuzz_line(text, "Uid");
+    fuzz_line(text, "NSpid:");
+    fuzz_line(text, "Uid:");
     if (wm_parse_boot_time(text, &seconds) < 0)
         require(seconds == NOTHING);
     free(text);

@@ -63,6 +63,16 @@ static const char *next_line(const char *line)
     return end ? end + 1 : NULL;
 }
 
+/* What stands behind `name` on the first line that begins with it, or NULL. */
+static const char *find_line(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+
+    while (text && strncmp(text, name, length) != 0)
+        text = next_line(text);
+    return text ? text + length : NULL;
+}
+
 int wm_parse_pid_stat(const char *text, struct wm_pid_stat *ret_stat)
 {
     struct wm_pid_stat stat;
@@ -170,35 +180,18 @@ static int parse_kb_lines(const char *text, const struct kb_field *fields, size_
 
 int wm_parse_smaps_rollup(const char *text, struct wm_smaps_rollup *ret_rollup)
 {
-    /* In the order of enum wm_smaps_field. */
-    static const struct kb_field fields[] = {
-        KB_FIELD("Rss"),
-        KB_FIELD("Pss"),
-        KB_FIELD("Private_Clean"),
-        KB_FIELD("Private_Dirty"),
-        KB_FIELD("Private_Hugetlb"),
-        KB_FIELD("Shared_Clean"),
-        KB_FIELD("Shared_Dirty"),
-        KB_FIELD("Shared_Hugetlb"),
+    enum { PSS, CLEAN, DIRTY, COUNT, ALL = (1 << COUNT) - 1 };
+    static const struct kb_field fields[COUNT] = {
+        [PSS] = KB_FIELD("Pss"),
+        [CLEAN] = KB_FIELD("Private_Clean"),
+        [DIRTY] = KB_FIELD("Private_Dirty"),
     };
-    enum { COUNT = sizeof(fields) / sizeof(fields[0]), ALL = (1 << COUNT) - 1 };
-    uint64_t bytes[COUNT] = { 0 };
+    uint64_t bytes[COUNT];
     unsigned found;
 
-    if (parse_kb_lines(text, fields, COUNT, ALL, bytes, &found) < 0 || found == 0)
+    if (parse_kb_lines(text, fields, COUNT, ALL, bytes, &found) < 0 || found != ALL)
         return WM_EFORMAT;
-
-    *ret_rollup = (struct wm_smaps_rollup) {
-        .present = found,
-        .rss = bytes[0],
-        .pss = bytes[1],
-        .private_clean = bytes[2],
-        .private_dirty = bytes[3],
-        .private_hugetlb = bytes[4],
-        .shared_clean = bytes[5],
-        .shared_dirty = bytes[6],
-        .shared_hugetlb = bytes[7],
-    };
+    *ret_rollup = (struct wm_smaps_rollup) { bytes[PSS], bytes[CLEAN], bytes[DIRTY] };
     return WM_OK;
 }
 
@@ -250,15 +243,11 @@ int wm_parse_status_kb(const char *text, const char *name, uint64_t *ret_bytes)
 int wm_parse_status_numbers(const char *text, const char *name, uint64_t *numbers,
                             size_t room, size_t *ret_count)
 {
-    size_t length = strlen(name), count = 0;
-    const char *line = text;
+    const char *at = find_line(text, name);
+    size_t count = 0;
 
-    while (line && (strncmp(line, name, length) != 0 || line[length] != ':'))
-        line = next_line(line);
-    if (!line)
+    if (!at)
         return WM_ENOENT;
-
-    const char *at = line + length + 1;
     while (*(at = wm_text_skip_blanks(at)) != '\n') {
         uint64_t number;
         if (!take_u64(&at, &number))
@@ -331,13 +320,8 @@ int wm_parse_proc_stat(const char *text, struct wm_cpu_ticks *cpus, size_t room,
     }
 
     /* The line of interrupts in between may have thousands of numbers. */
-    static const char forks[] = "processes ";
-    while (line && strncmp(line, forks, sizeof(forks) - 1) != 0)
-        line = next_line(line);
-    if (!line)
-        return WM_EFORMAT;
-    line += sizeof(forks) - 1;
-    if (!take_u64(&line, &stat.forks))
+    line = find_line(line, "processes ");
+    if (!line || !take_u64(&line, &stat.forks))
         return WM_EFORMAT;
 
     *ret_stat = stat;
@@ -346,15 +330,9 @@ int wm_parse_proc_stat(const char *text, struct wm_cpu_ticks *cpus, size_t room,
 
 int wm_parse_boot_time(const char *text, uint64_t *ret_seconds)
 {
-    static const char name[] = "btime ";
-    const char *line = text;
+    const char *at = find_line(text, "btime ");
 
-    while (line && strncmp(line, name, sizeof(name) - 1) != 0)
-        line = next_line(line);
-    if (!line)
-        return WM_EFORMAT;
-    line += sizeof(name) - 1;
-    return take_u64(&line, ret_seconds) ? WM_OK : WM_EFORMAT;
+    return at && take_u64(&at, ret_seconds) ? WM_OK : WM_EFORMAT;
 }
 
 int wm_parse_loadavg(const char *text, struct wm_loadavg *ret_loadavg)

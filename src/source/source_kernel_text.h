@@ -52,33 +52,13 @@ struct wm_statm {
 
 int wm_parse_statm(const char *text, struct wm_statm *ret_statm);
 
-/* Which fields of a struct wm_smaps_rollup the text had. */
-enum wm_smaps_field {
-    WM_SMAPS_RSS = 1 << 0,
-    WM_SMAPS_PSS = 1 << 1,
-    WM_SMAPS_PRIVATE_CLEAN = 1 << 2,
-    WM_SMAPS_PRIVATE_DIRTY = 1 << 3,
-    WM_SMAPS_PRIVATE_HUGETLB = 1 << 4,
-    WM_SMAPS_SHARED_CLEAN = 1 << 5,
-    WM_SMAPS_SHARED_DIRTY = 1 << 6,
-    WM_SMAPS_SHARED_HUGETLB = 1 << 7,
-};
-
-/* /proc/PID/smaps_rollup. Huge pages of hugetlbfs are neither in rss and pss
- * nor in the clean and dirty ones. */
+/* /proc/PID/smaps_rollup. Huge pages of hugetlbfs are in neither. */
 struct wm_smaps_rollup {
-    unsigned present; /* of enum wm_smaps_field; the others are 0 */
-    uint64_t rss;
     uint64_t pss;
-    uint64_t private_clean;
-    uint64_t private_dirty;
-    uint64_t private_hugetlb;
-    uint64_t shared_clean;
-    uint64_t shared_dirty;
-    uint64_t shared_hugetlb;
+    uint64_t private_clean, private_dirty;
 };
 
-/* In whatever order the fields come; WM_EFORMAT when none of them is there. */
+/* In whatever order the fields come. */
 int wm_parse_smaps_rollup(const char *text, struct wm_smaps_rollup *ret_rollup);
 
 /* One "cpuN" line of /proc/stat. Busy is the time in which the core ran
@@ -124,8 +104,8 @@ int wm_parse_loadavg(const char *text, struct wm_loadavg *ret_loadavg);
  * status of a kernel thread or of a zombie. */
 int wm_parse_status_kb(const char *text, const char *name, uint64_t *ret_bytes);
 
-/* The numbers of a line such as "NSpid:\t4711\t12\t1" of /proc/PID/status, into
- * numbers[0..room); `ret_count` counts all. WM_ENOENT where there is no such line,
+/* The numbers of a line such as "NSpid:\t4711\t12\t1" of /proc/PID/status, whose name is
+ * "NSpid:", into numbers[0..room); `ret_count` counts all. WM_ENOENT where there is no such line,
  * as in the status of a kernel from before it was invented. */
 int wm_parse_status_numbers(const char *text, const char *name, uint64_t *numbers,
                             size_t room, size_t *ret_count);

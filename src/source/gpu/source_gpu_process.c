@@ -195,7 +195,7 @@ static void set_user(struct wm_gpu_people *people, int dir, pid_t pid,
     ssize_t length = read_of(dir, pid, "status", text, sizeof(text));
     if (length < 0)
         who->values[WM_GPU_PROCESS_USER] = reason_of(length);
-    else if (wm_parse_status_numbers(text, "Uid", &uid, 1, &count) < 0 || uid > UINT32_MAX)
+    else if (wm_parse_status_numbers(text, "Uid:", &uid, 1, &count) < 0 || uid > UINT32_MAX)
         who->values[WM_GPU_PROCESS_USER] = reason_of(-EIO);
     else
         find_user(people, (uid_t)uid, who);

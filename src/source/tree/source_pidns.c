@@ -74,9 +74,9 @@ static size_t read_numbers(int dir, const char *pid, pid_t numbers[LEVEL_MAX])
 
     if (read_of(dir, pid, "status", text, sizeof(text)) <= 0)
         return 0;
-    int status = wm_parse_status_numbers(text, "NSpid", values, LEVEL_MAX, &count);
+    int status = wm_parse_status_numbers(text, "NSpid:", values, LEVEL_MAX, &count);
     if (status == WM_ENOENT) /* before Linux 4.1 */
-        status = wm_parse_status_numbers(text, "Pid", values, LEVEL_MAX, &count);
+        status = wm_parse_status_numbers(text, "Pid:", values, LEVEL_MAX, &count);
     if (status < 0 || count > LEVEL_MAX)
         return 0;
 
@@ -205,7 +205,7 @@ static bool exists_here(const struct wm_pidns *pidns, pid_t pid)
     snprintf(name, sizeof(name), "%d", (int)pid);
     return pidns->own_relation == RELATION_OURS &&
            read_of(pidns->own, name, "status", text, sizeof(text)) > 0 &&
-           wm_parse_status_numbers(text, "Tgid", &process, 1, &count) == WM_OK &&
+           wm_parse_status_numbers(text, "Tgid:", &process, 1, &count) == WM_OK &&
            process == (uint64_t)pid;
 }
 

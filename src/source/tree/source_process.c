@@ -209,7 +209,6 @@ bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *p
 {
     char path[PATH_SIZE], text[ROLLUP_SIZE];
     struct wm_smaps_rollup rollup;
-    const unsigned needed = WM_SMAPS_PSS | WM_SMAPS_PRIVATE_CLEAN | WM_SMAPS_PRIVATE_DIRTY;
 
     /* Opened each time: the kernel checks the right to read it at open, and an
      * exec in between changes whose memory it is. */
@@ -222,8 +221,7 @@ bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *p
     /* No text at all is what a process without memory gives: a zombie. */
     if (length == 0)
         return true;
-    if (length < 0 || wm_parse_smaps_rollup(text, &rollup) != WM_OK ||
-        (rollup.present & needed) != needed) {
+    if (length < 0 || wm_parse_smaps_rollup(text, &rollup) != WM_OK) {
         process->detail = WM_DETAIL_DENIED;
         return true;
     }
