@@ -110,27 +110,23 @@ static const char document[] = "{\"text\":\"t\",\"one\":1,\"half\":0.5,\"yes\":t
 
 static void test_get(void **state)
 {
-    const char *text = "before";
-    int64_t integer = 7;
-    double number = 7;
-    bool yes = false;
-    json_t *part = NULL, *root = json_loads(document, 0, NULL);
+    static const struct {
+        const char *key;
+        enum wm_json_type type;
+    } good[] = {
+        { "text", WM_JSON_TEXT },     { "one", WM_JSON_INTEGER },
+        { "half", WM_JSON_NUMBER },   { "one", WM_JSON_NUMBER },
+        { "yes", WM_JSON_BOOL },      { "list", WM_JSON_ARRAY },
+        { "object", WM_JSON_OBJECT },
+    };
+    json_t *root = json_loads(document, 0, NULL);
 
     (void)state;
-    assert_int_equal(wm_json_get_text(root, "text", &text, NULL), 1);
-    assert_string_equal(text, "t");
-    assert_int_equal(wm_json_get_integer(root, "one", 0, 1, &integer, NULL), 1);
-    assert_int_equal(integer, 1);
-    assert_int_equal(wm_json_get_number(root, "half", &number, NULL), 1);
-    assert_true(number == 0.5);
-    assert_int_equal(wm_json_get_number(root, "one", &number, NULL), 1);
-    assert_true(number == 1);
-    assert_int_equal(wm_json_get_bool(root, "yes", &yes, NULL), 1);
-    assert_true(yes);
-    assert_int_equal(wm_json_get_array(root, "list", &part, NULL), 1);
-    assert_true(json_is_array(part));
-    assert_int_equal(wm_json_get_object(root, "object", &part, NULL), 1);
-    assert_true(json_is_object(part));
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        json_t *value = NULL;
+        assert_int_equal(wm_json_get(root, good[i].key, good[i].type, &value, NULL), 1);
+        assert_ptr_equal(value, json_object_get(root, good[i].key));
+    }
     json_decref(root);
 }
 
@@ -142,36 +138,35 @@ static void test_get_missing(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        assert_int_equal(wm_json_get_text(root, keys[i], NULL, NULL), 0);
-        assert_int_equal(wm_json_get_integer(root, keys[i], 0, 1, NULL, NULL), 0);
-        assert_int_equal(wm_json_get_number(root, keys[i], NULL, NULL), 0);
-        assert_int_equal(wm_json_get_bool(root, keys[i], NULL, NULL), 0);
-        assert_int_equal(wm_json_get_array(root, keys[i], NULL, NULL), 0);
-        assert_int_equal(wm_json_get_object(root, keys[i], NULL, NULL), 0);
+        for (int type = WM_JSON_TEXT; type <= WM_JSON_OBJECT; type++)
+            assert_int_equal(wm_json_get(root, keys[i], type, NULL, NULL), 0);
     }
     json_decref(root);
 }
 
 static void test_get_wrong(void **state)
 {
+    static const struct {
+        const char *key;
+        enum wm_json_type type;
+        const char *text;
+    } bad[] = {
+        { "one", WM_JSON_TEXT, "'one' is not a string" },
+        { "half", WM_JSON_INTEGER, "'half' is not a whole number in range" },
+        { "text", WM_JSON_NUMBER, "'text' is not a number" },
+        { "one", WM_JSON_BOOL, "'one' is not true or false" },
+        { "object", WM_JSON_ARRAY, "'object' is not an array" },
+        { "list", WM_JSON_OBJECT, "'list' is not an object" },
+    };
     json_t *root = json_loads(document, 0, NULL);
     struct wm_error err;
 
     (void)state;
-    assert_int_equal(wm_json_get_text(root, "one", NULL, &err), WM_EFORMAT);
-    assert_string_equal(err.text, "'one' is not a string");
-    assert_int_equal(wm_json_get_integer(root, "half", 0, 1, NULL, &err), WM_EFORMAT);
-    assert_int_equal(wm_json_get_integer(root, "one", 2, 9, NULL, &err), WM_EFORMAT);
-    assert_int_equal(wm_json_get_integer(root, "one", -9, 0, NULL, &err), WM_EFORMAT);
-    assert_string_equal(err.text, "'one' is not a whole number in range");
-    assert_int_equal(wm_json_get_number(root, "text", NULL, &err), WM_EFORMAT);
-    assert_string_equal(err.text, "'text' is not a number");
-    assert_int_equal(wm_json_get_bool(root, "one", NULL, &err), WM_EFORMAT);
-    assert_string_equal(err.text, "'one' is not true or false");
-    assert_int_equal(wm_json_get_array(root, "object", NULL, &err), WM_EFORMAT);
-    assert_string_equal(err.text, "'object' is not an array");
-    assert_int_equal(wm_json_get_object(root, "list", NULL, &err), WM_EFORMAT);
-    assert_string_equal(err.text, "'list' is not an object");
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_int_equal(wm_json_get(root, bad[i].key, bad[i].type, NULL, &err),
+                         WM_EFORMAT);
+        assert_string_equal(err.text, bad[i].text);
+    }
     json_decref(root);
 }
 

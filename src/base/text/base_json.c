@@ -137,94 +137,45 @@ int wm_python_json(char *text, size_t length, json_t **ret_value)
     return 1;
 }
 
-static int wrong(const char *key, const char *what, struct wm_error *err)
+static bool is_of(const json_t *value, enum wm_json_type type)
 {
-    return wm_fail(err, WM_EFORMAT, "'%s' is not %s", key, what);
+    switch (type) {
+    case WM_JSON_TEXT:
+        return json_is_string(value);
+    case WM_JSON_INTEGER:
+        return json_is_integer(value);
+    case WM_JSON_NUMBER:
+        return json_is_number(value);
+    case WM_JSON_BOOL:
+        return json_is_boolean(value);
+    case WM_JSON_ARRAY:
+        return json_is_array(value);
+    case WM_JSON_OBJECT:
+        return json_is_object(value);
+    }
+    return false;
 }
 
-/* NULL where it is missing or null. */
-static json_t *member_of(const json_t *object, const char *key)
+int wm_json_wrong(const char *key, enum wm_json_type type, struct wm_error *err)
+{
+    static const char *const names[] = {
+        [WM_JSON_TEXT] = "a string",   [WM_JSON_INTEGER] = "a whole number in range",
+        [WM_JSON_NUMBER] = "a number", [WM_JSON_BOOL] = "true or false",
+        [WM_JSON_ARRAY] = "an array",  [WM_JSON_OBJECT] = "an object",
+    };
+
+    return wm_fail(err, WM_EFORMAT, "'%s' is not %s", key, names[type]);
+}
+
+int wm_json_get(const json_t *object, const char *key, enum wm_json_type type,
+                json_t **ret_value, struct wm_error *err)
 {
     json_t *value = json_object_get(object, key);
 
-    return json_is_null(value) ? NULL : value;
-}
-
-int wm_json_get_text(const json_t *object, const char *key, const char **ret_text,
-                     struct wm_error *err)
-{
-    const json_t *value = member_of(object, key);
-
-    if (!value)
+    if (!value || json_is_null(value))
         return 0;
-    if (!json_is_string(value))
-        return wrong(key, "a string", err);
-    *ret_text = json_string_value(value);
-    return 1;
-}
-
-int wm_json_get_integer(const json_t *object, const char *key, int64_t min, int64_t max,
-                        int64_t *ret_value, struct wm_error *err)
-{
-    const json_t *value = member_of(object, key);
-
-    if (!value)
-        return 0;
-    if (!json_is_integer(value) || json_integer_value(value) < min ||
-        json_integer_value(value) > max)
-        return wrong(key, "a whole number in range", err);
-    *ret_value = json_integer_value(value);
-    return 1;
-}
-
-int wm_json_get_number(const json_t *object, const char *key, double *ret_value,
-                       struct wm_error *err)
-{
-    const json_t *value = member_of(object, key);
-
-    if (!value)
-        return 0;
-    if (!json_is_number(value))
-        return wrong(key, "a number", err);
-    *ret_value = json_number_value(value);
-    return 1;
-}
-
-int wm_json_get_bool(const json_t *object, const char *key, bool *ret_value,
-                     struct wm_error *err)
-{
-    const json_t *value = member_of(object, key);
-
-    if (!value)
-        return 0;
-    if (!json_is_boolean(value))
-        return wrong(key, "true or false", err);
-    *ret_value = json_is_true(value);
-    return 1;
-}
-
-int wm_json_get_array(const json_t *object, const char *key, json_t **ret_array,
-                      struct wm_error *err)
-{
-    json_t *value = member_of(object, key);
-
-    if (!value)
-        return 0;
-    if (!json_is_array(value))
-        return wrong(key, "an array", err);
-    *ret_array = value;
-    return 1;
-}
-
-int wm_json_get_object(const json_t *object, const char *key, json_t **ret_object,
-                       struct wm_error *err)
-{
-    json_t *value = member_of(object, key);
-
-    if (!value)
-        return 0;
-    if (!json_is_object(value))
-        return wrong(key, "an object", err);
-    *ret_object = value;
+    if (!is_of(value, type))
+        return wm_json_wrong(key, type, err);
+    *ret_value = value;
     return 1;
 }

@@ -45,19 +45,21 @@ int wm_json_load(const char *text, size_t length, json_t **ret_value, struct wm_
  * `ret_value`, the caller's; 0 where it is no JSON; WM_ENOMEM. */
 int wm_python_json(char *text, size_t length, json_t **ret_value);
 
+enum wm_json_type {
+    WM_JSON_TEXT,
+    WM_JSON_INTEGER,
+    WM_JSON_NUMBER, /* whole or not */
+    WM_JSON_BOOL,
+    WM_JSON_ARRAY,
+    WM_JSON_OBJECT,
+};
+
 /* The member `key` of an object: 1 and its value, borrowed; 0, and nothing written, where
- * it is missing or null; WM_EFORMAT, which names the key, where it is something else. */
-int wm_json_get_text(const json_t *object, const char *key, const char **ret_text,
-                     struct wm_error *err);
-int wm_json_get_integer(const json_t *object, const char *key, int64_t min, int64_t max,
-                        int64_t *ret_value, struct wm_error *err);
-int wm_json_get_number(const json_t *object, const char *key, double *ret_value,
-                       struct wm_error *err);
-int wm_json_get_bool(const json_t *object, const char *key, bool *ret_value,
-                     struct wm_error *err);
-int wm_json_get_array(const json_t *object, const char *key, json_t **ret_array,
-                      struct wm_error *err);
-int wm_json_get_object(const json_t *object, const char *key, json_t **ret_object,
-                       struct wm_error *err);
+ * it is missing or null; WM_EFORMAT, which names the key, where it is of another type. */
+int wm_json_get(const json_t *object, const char *key, enum wm_json_type type,
+                json_t **ret_value, struct wm_error *err);
+
+/* That failure: the member is not what it should be. */
+int wm_json_wrong(const char *key, enum wm_json_type type, struct wm_error *err);
 
 #endif

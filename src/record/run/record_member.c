@@ -127,20 +127,28 @@ json_t *wm_members_json(const struct wm_members *members, const void *base)
 static int read_string(const json_t *object, const char *key, char **ret_string,
                        struct wm_error *err)
 {
-    const char *text = NULL;
+    json_t *value = NULL;
 
-    int status = wm_json_get_text(object, key, &text, err);
+    int status = wm_json_get(object, key, WM_JSON_TEXT, &value, err);
     if (status <= 0)
         return status;
-    *ret_string = strdup(text);
+    *ret_string = strdup(json_string_value(value));
     return *ret_string ? WM_OK : out_of_memory(err);
 }
 
 static int read_integer(const json_t *object, const struct wm_member *member, int64_t min,
                         int64_t max, int64_t *ret_value, struct wm_error *err)
 {
+    json_t *value = NULL;
+
     *ret_value = member->unknown_is_negative ? -1 : 0;
-    return wm_json_get_integer(object, member->key, min, max, ret_value, err);
+    int status = wm_json_get(object, member->key, WM_JSON_INTEGER, &value, err);
+    if (status <= 0)
+        return status;
+    if (json_integer_value(value) < min || json_integer_value(value) > max)
+        return wm_json_wrong(member->key, WM_JSON_INTEGER, err);
+    *ret_value = json_integer_value(value);
+    return status;
 }
 
 /* What has been read is counted as it comes, here as below, so that a release is always
@@ -212,9 +220,9 @@ static int read_list(const struct wm_member *member, const json_t *object, char 
 {
     json_t *list = NULL;
 
-    int status = member->type == WM_MEMBER_PAIRS
-                     ? wm_json_get_object(object, member->key, &list, err)
-                     : wm_json_get_array(object, member->key, &list, err);
+    int status = wm_json_get(
+        object, member->key,
+        member->type == WM_MEMBER_PAIRS ? WM_JSON_OBJECT : WM_JSON_ARRAY, &list, err);
     size_t count = json_is_object(list) ? json_object_size(list) : json_array_size(list);
     if (status < 0 || count == 0)
         return status;
@@ -229,7 +237,7 @@ static int read_member(const struct wm_member *member, const json_t *object, cha
                        struct wm_error *err)
 {
     void *slot = base + member->slot;
-    const char *text = "";
+    json_t *value = NULL;
     int64_t integer = 0;
     int status = 0;
 
@@ -237,8 +245,9 @@ static int read_member(const struct wm_member *member, const json_t *object, cha
     case WM_MEMBER_STRING:
         return read_string(object, member->key, slot, err);
     case WM_MEMBER_TEXT:
-        status = wm_json_get_text(object, member->key, &text, err);
-        wm_text_utf8(slot, member->size, text, strlen(text));
+        status = wm_json_get(object, member->key, WM_JSON_TEXT, &value, err);
+        wm_text_utf8(slot, member->size, json_string_value(value),
+                     json_string_length(value));
         return status;
     case WM_MEMBER_INT:
         status = read_integer(object, member, INT_MIN, INT_MAX, &integer, err);
@@ -253,10 +262,15 @@ static int read_member(const struct wm_member *member, const json_t *object, cha
         *(uint64_t *)slot = (uint64_t)integer;
         return status;
     case WM_MEMBER_DOUBLE:
-        *(double *)slot = member->unknown_is_negative ? -1 : 0;
-        return wm_json_get_number(object, member->key, slot, err);
+        status = wm_json_get(object, member->key, WM_JSON_NUMBER, &value, err);
+        *(double *)slot = value                         ? json_number_value(value)
+                          : member->unknown_is_negative ? -1
+                                                        : 0;
+        return status;
     case WM_MEMBER_BOOL:
-        return wm_json_get_bool(object, member->key, slot, err);
+        status = wm_json_get(object, member->key, WM_JSON_BOOL, &value, err);
+        *(bool *)slot = json_is_true(value);
+        return status;
     case WM_MEMBER_STRINGS:
         return read_list(member, object, base, sizeof(char *), err);
     case WM_MEMBER_PAIRS:
