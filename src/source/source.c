@@ -77,31 +77,13 @@ enum wm_reading_state wm_reading_state_of(int status)
     }
 }
 
-static void advise_file(const struct wm_source_file *file,
-                        const struct wm_source_case *asked)
-{
-    const char *sysfs = asked->config->sysfs;
-
-    switch (file->kind) {
-    case WM_SOURCE_FILE:
-        wm_permission_files(asked->advice, sysfs, file->pattern, R_OK);
-        break;
-    case WM_SOURCE_COUNTER:
-        wm_permission_private_files(asked->advice, sysfs, file->pattern);
-        break;
-    case WM_SOURCE_DEVICE:
-        wm_permission_files(asked->advice, "/dev", file->pattern, R_OK | W_OK);
-        break;
-    }
-}
-
 void wm_source_advise(const char *name, const struct wm_source_case *asked)
 {
     const struct wm_source_ops *ops = find_ops(name);
     const struct wm_source_file *file = ops ? ops->files : NULL;
 
     for (; file && file->pattern; file++)
-        advise_file(file, asked);
+        wm_permission_files(asked->advice, asked->config->sysfs, file);
     if (ops && ops->advise)
         ops->advise(asked);
 }

@@ -152,18 +152,15 @@ static bool is_refused(const char *path, int access, struct stat *ret_info)
            stat(path, ret_info) == 0 && !S_ISDIR(ret_info->st_mode);
 }
 
-/* How a file is opened: to everybody, or to us alone. */
-enum way { TO_ALL, TO_US };
-
-static void advise_file(struct wm_advice *advice, const char *path, int access,
-                        enum way way)
+static void advise_file(struct wm_advice *advice, const char *path,
+                        enum wm_source_file_kind kind)
 {
-    bool write = access & W_OK;
+    bool write = kind == WM_SOURCE_DEVICE;
     mode_t bits = write ? S_IRGRP | S_IWGRP : S_IRGRP;
     char problem[PATTERN_SIZE], group[NAME_SIZE], user[NAME_SIZE];
     struct stat info;
 
-    if (!is_refused(path, access, &info))
+    if (!is_refused(path, write ? R_OK | W_OK : R_OK, &info))
         return;
     snprintf(problem, sizeof(problem), "%s may not be %s by this user", path,
              write ? "opened" : "read");
@@ -172,7 +169,7 @@ static void advise_file(struct wm_advice *advice, const char *path, int access,
         group_name(info.st_gid, group, sizeof(group)))
         wm_advice_add(advice, problem, "sudo usermod -aG %s %s   # then log in again",
                       group, user);
-    else if (way == TO_US)
+    else if (kind == WM_SOURCE_COUNTER)
         wm_advice_add(advice, problem, "sudo chown %s %s   # until the next start", user,
                       path);
     else
@@ -208,30 +205,18 @@ static void find_files(const char *root, const char *pattern, glob_t *ret_found)
     }
 }
 
-static void advise_files(struct wm_advice *advice, const char *root, const char *pattern,
-                         int access, enum way way)
+void wm_permission_files(struct wm_advice *advice, const char *sysfs,
+                         const struct wm_source_file *file)
 {
     glob_t found;
 
-    find_files(root, pattern, &found);
+    find_files(file->kind == WM_SOURCE_DEVICE ? "/dev" : sysfs, file->pattern, &found);
     for (size_t i = 0; i < found.gl_pathc; i++)
-        advise_file(advice, found.gl_pathv[i], access, way);
+        advise_file(advice, found.gl_pathv[i], file->kind);
     globfree(&found);
 }
 
-void wm_permission_files(struct wm_advice *advice, const char *root, const char *pattern,
-                         int access)
-{
-    advise_files(advice, root, pattern, access, TO_ALL);
-}
-
-void wm_permission_private_files(struct wm_advice *advice, const char *root,
-                                 const char *pattern)
-{
-    advise_files(advice, root, pattern, R_OK, TO_US);
-}
-
-bool wm_permission_is_refused(const char *root, const char *pattern, int access)
+bool wm_permission_is_refused(const char *root, const char *pattern)
 {
     bool refused = false;
     struct stat info;
@@ -239,7 +224,7 @@ bool wm_permission_is_refused(const char *root, const char *pattern, int access)
 
     find_files(root, pattern, &found);
     for (size_t i = 0; i < found.gl_pathc && !refused; i++)
-        refused = is_refused(found.gl_pathv[i], access, &info);
+        refused = is_refused(found.gl_pathv[i], R_OK, &info);
     globfree(&found);
     return refused;
 }

@@ -34,19 +34,27 @@ struct wm_advice {
 void wm_advice_add(struct wm_advice *advice, const char *problem, const char *command, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* For each file that fits the shell's `pattern` below the folder `root` (both may
- * have links in them) and is there but refuses us what `access` says, R_OK or
- * R_OK | W_OK: how to get at it. */
-void wm_permission_files(struct wm_advice *advice, const char *root, const char *pattern,
-                         int access);
+/* Files that a source cannot do without. */
+enum wm_source_file_kind {
+    WM_SOURCE_FILE,    /* below sysfs, for everybody to read */
+    WM_SOURCE_COUNTER, /* the same, but it tells some who ought not to know */
+    WM_SOURCE_DEVICE,  /* below /dev, to read and write */
+};
 
-/* The same, to be read, of files that tell some who ought not to know: to this user
- * alone, or to the group that may read them already. */
-void wm_permission_private_files(struct wm_advice *advice, const char *root,
-                                 const char *pattern);
+struct wm_source_file {
+    enum wm_source_file_kind kind;
+    const char *pattern; /* of the shell; NULL ends a list */
+};
 
-/* Whether any such file is there and refuses us. */
-bool wm_permission_is_refused(const char *root, const char *pattern, int access);
+/* For each file that fits the pattern (it and `sysfs` may have links in them), and is there
+ * but refuses us: how to get at it. What tells some who ought not to know is opened to this
+ * user alone, or to the group that may read it already. */
+void wm_permission_files(struct wm_advice *advice, const char *sysfs,
+                         const struct wm_source_file *file);
+
+/* Whether any file that fits the pattern below the folder `root` is there and refuses to be
+ * read. */
+bool wm_permission_is_refused(const char *root, const char *pattern);
 
 /* Our name, or our number where we have none that fits. */
 #define WM_PERMISSION_NAME_SIZE 64
@@ -77,18 +85,6 @@ struct wm_source_case {
     bool is_denied;                        /* all that there is refused this user, */
     bool lacks_some;                       /* or some of it did, or all */
     struct wm_advice *advice;
-};
-
-/* Files that a source cannot do without. */
-enum wm_source_file_kind {
-    WM_SOURCE_FILE,    /* below sysfs, for everybody to read */
-    WM_SOURCE_COUNTER, /* the same, but it tells some who ought not to know */
-    WM_SOURCE_DEVICE,  /* below /dev, to read and write */
-};
-
-struct wm_source_file {
-    enum wm_source_file_kind kind;
-    const char *pattern; /* of the shell; NULL ends a list */
 };
 
 /* What keeps the source called so from being read: first its files, then what it adds.

@@ -105,8 +105,8 @@ int wm_parse_loadavg(const char *text, struct wm_loadavg *ret_loadavg);
 int wm_parse_status_kb(const char *text, const char *name, uint64_t *ret_bytes);
 
 /* The numbers of a line such as "NSpid:\t4711\t12\t1" of /proc/PID/status, whose name is
- * "NSpid:", into numbers[0..room); `ret_count` counts all. WM_ENOENT where there is no such line,
- * as in the status of a kernel from before it was invented. */
+ * "NSpid:", into numbers[0..room); `ret_count` counts all. WM_ENOENT where there is no such
+ * line, as in the status of a kernel from before it was invented. */
 int wm_parse_status_numbers(const char *text, const char *name, uint64_t *numbers,
                             size_t room, size_t *ret_count);
 

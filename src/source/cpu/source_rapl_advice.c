@@ -32,8 +32,7 @@ static void advise_powercap(const struct wm_source_case *asked, const char *prog
         "of what is computed; rapl-permissions.sh opens them to a group for good";
     char script[PATH_SIZE], user[WM_PERMISSION_NAME_SIZE];
 
-    if (!wm_permission_is_refused(asked->config->sysfs, "class/powercap/*:*/energy_uj",
-                                  R_OK))
+    if (!wm_permission_is_refused(asked->config->sysfs, "class/powercap/*:*/energy_uj"))
         return;
     wm_permission_user(user, sizeof(user));
     if (wm_file_is_same(asked->config->sysfs, "/sys") &&
@@ -78,7 +77,7 @@ void wm_rapl_advise(const struct wm_source_case *asked)
     wm_permission_program(program, sizeof(program));
     advise_powercap(asked, program);
     advise_perf(asked, program);
-    if (asked->advice->count == 0 && wm_permission_is_refused("/dev", "cpu/*/msr", R_OK))
+    if (asked->advice->count == 0 && wm_permission_is_refused("/dev", "cpu/*/msr"))
         wm_advice_add(asked->advice,
                       "the energy counters of the CPU can be read by /dev/cpu/*/msr only, "
                       "which is for root and programs with CAP_SYS_RAWIO",
