@@ -25,15 +25,9 @@ enum { TABLE_COUNT = sizeof(table) / sizeof(table[0]) };
 struct wm_source {
     const struct wm_source_ops *ops;
     struct wm_guarded *guarded; /* has the state of a backend in parts */
-    const struct wm_channel *channels;
-    size_t channel_count;
+    struct wm_source_found found;
     max_align_t state[];
 };
-
-static const void *state_of(const struct wm_source *source)
-{
-    return source->guarded ? wm_guarded_state(source->guarded) : source->state;
-}
 
 static const struct wm_source_ops *find_ops(const char *name)
 {
@@ -97,20 +91,22 @@ int wm_source_open_within(const char *name, const struct wm_source_config *confi
     if (!ops)
         return wm_fail(err, WM_EINVAL, "there is no source called '%s'", name);
 
-    size_t size = ops->parts ? 0 : ops->state_size;
+    size_t size = ops->read_part ? 0 : ops->state_size;
     struct wm_source *source = calloc(1, sizeof(*source) + size);
     if (!source)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", name);
     source->ops = ops;
 
-    int status = ops->parts ? wm_guarded_open(ops, &full, patience_s, &source->guarded, err)
-                            : ops->open(source->state, &full, err);
+    int status = ops->read_part
+                     ? wm_guarded_open(ops, &full, patience_s, &source->guarded, err)
+                     : ops->open(source->state, &full, &source->found, err);
     if (status < 0) {
         wm_source_close(source);
         return status;
     }
 
-    source->channel_count = ops->channels(state_of(source), &source->channels);
+    if (source->guarded)
+        source->found = *wm_guarded_found(source->guarded);
     *ret_source = source;
     return WM_OK;
 }
@@ -125,7 +121,7 @@ void wm_source_close(struct wm_source *source)
 {
     if (!source)
         return;
-    if (source->ops->parts)
+    if (source->ops->read_part)
         wm_guarded_close(source->guarded);
     else
         source->ops->close(source->state);
@@ -134,12 +130,12 @@ void wm_source_close(struct wm_source *source)
 
 size_t wm_source_channel_count(const struct wm_source *source)
 {
-    return source->channel_count;
+    return source->found.channel_count;
 }
 
 const struct wm_channel *wm_source_channel(const struct wm_source *source, size_t index)
 {
-    return &source->channels[index];
+    return &source->found.channels[index];
 }
 
 const char *wm_source_why(const struct wm_source *source, size_t index)
@@ -151,7 +147,7 @@ const char *wm_source_why(const struct wm_source *source, size_t index)
 
 const char *wm_source_detail(const struct wm_source *source)
 {
-    return source->ops->detail ? source->ops->detail(state_of(source)) : NULL;
+    return source->found.detail;
 }
 
 bool wm_source_is_guarded(const struct wm_source *source)
@@ -168,9 +164,9 @@ void wm_source_begin(struct wm_source *source)
 int wm_source_collect(struct wm_source *source, int64_t deadline_ns, int64_t oldest_ns,
                       struct wm_reading *readings, size_t count, struct wm_error *err)
 {
-    if (count != source->channel_count)
+    if (count != source->found.channel_count)
         return wm_fail(err, WM_EINVAL, "%s has %zu channels, not %zu", source->ops->name,
-                       source->channel_count, count);
+                       source->found.channel_count, count);
     if (!source->guarded)
         return source->ops->read(source->state, readings, err);
     wm_guarded_collect(source->guarded, deadline_ns, oldest_ns, readings);
@@ -202,5 +198,7 @@ size_t wm_source_gpu_processes(const struct wm_source *source,
 
 size_t wm_source_device_count(const struct wm_source *source)
 {
-    return source->ops->device_count ? source->ops->device_count(state_of(source)) : 0;
+    const void *state = source->guarded ? wm_guarded_state(source->guarded) : source->state;
+
+    return source->ops->device_count ? source->ops->device_count(state) : 0;
 }

@@ -2,7 +2,6 @@
 /* source_guarded.c - what the threads work on, and the owner's copies of it. */
 #include "source/source_guarded.h"
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +33,10 @@ struct driver {
     int status;                     /* of open() */
     struct wm_error err;
     bool is_open; /* so that its parts are what is called */
+    struct wm_source_found found;
 
     struct wm_reading *readings; /* one per channel */
     struct answer {
-        size_t first_channel;
         int64_t asked_ns;
         bool has_hung; /* when the values were read nobody knows */
     } * answers;       /* one per part */
@@ -47,7 +46,7 @@ struct driver {
 
 /* The owner's side of a part. */
 struct part {
-    size_t first_channel, channel_count;
+    size_t first_channel;
     size_t device_count; /* GPUs among its channels' devices */
     int64_t asked_ns;    /* for what is copied here; 0: never answered */
     struct wm_gpu_process *processes;
@@ -65,11 +64,9 @@ struct wm_guarded {
     struct driver *driver;
     struct wm_guard *guard;
     const struct wm_channel *channels;
-    size_t channel_count;
-
     struct part *parts;
-    size_t part_count;
-    struct channel_copy *copies; /* one per channel */
+    size_t part_count, part_channels; /* each has so many of the channels */
+    struct channel_copy *copies;      /* one per channel */
 
     int64_t round_ns;        /* when the last one began */
     struct wm_error failure; /* to begin one; its text is empty where it went well */
@@ -121,7 +118,9 @@ static void read_part(struct driver *driver, size_t part)
     struct answer *answer = &driver->answers[part];
 
     answer->asked_ns = wm_clock_monotonic_ns();
-    driver->ops->read_part(driver->state, part, driver->readings + answer->first_channel);
+    driver->ops->read_part(driver->state, part,
+                           driver->readings + part * driver->found.channel_count /
+                                                  driver->found.part_count);
     answer->has_hung = wm_clock_monotonic_ns() - answer->asked_ns > WM_GUARD_HANG_NS;
 }
 
@@ -133,7 +132,8 @@ static void call_driver(void *context, size_t part)
     if (driver->is_open)
         read_part(driver, part);
     else
-        driver->status = driver->ops->open(driver->state, &driver->config, &driver->err);
+        driver->status =
+            driver->ops->open(driver->state, &driver->config, &driver->found, &driver->err);
 }
 
 /* Tells GPUs apart, whose channels stand together. */
@@ -147,33 +147,29 @@ static bool begins_gpu(const struct wm_channel *channels, size_t first, size_t i
 
 static void lay_out(struct wm_guarded *guarded)
 {
-    struct driver *driver = guarded->driver;
-    size_t first = 0;
-
     for (size_t p = 0; p < guarded->part_count; p++) {
         struct part *part = &guarded->parts[p];
-        part->first_channel = first;
-        part->channel_count = driver->ops->part_channels(driver->state, p);
-        driver->answers[p].first_channel = first;
-        for (size_t i = 0; i < part->channel_count; i++)
-            part->device_count += begins_gpu(guarded->channels, first, first + i);
+        part->first_channel = p * guarded->part_channels;
+        for (size_t i = 0; i < guarded->part_channels; i++)
+            part->device_count +=
+                begins_gpu(guarded->channels, part->first_channel, part->first_channel + i);
         guarded->device_count += part->device_count;
-        first += part->channel_count;
     }
-    assert(first == guarded->channel_count);
 }
 
 /* Everything that readings need, for a backend that is open. */
 static int prepare(struct wm_guarded *guarded, struct wm_error *err)
 {
     struct driver *driver = guarded->driver;
+    size_t count = driver->found.channel_count;
 
-    guarded->channel_count = driver->ops->channels(driver->state, &guarded->channels);
-    guarded->part_count = driver->ops->parts(driver->state);
-    driver->readings = calloc(guarded->channel_count + 1, sizeof(*driver->readings));
+    guarded->channels = driver->found.channels;
+    guarded->part_count = driver->found.part_count;
+    guarded->part_channels = guarded->part_count ? count / guarded->part_count : 0;
+    driver->readings = calloc(count + 1, sizeof(*driver->readings));
     driver->answers = calloc(guarded->part_count + 1, sizeof(*driver->answers));
-    guarded->copies = calloc(guarded->channel_count + 1, sizeof(*guarded->copies));
-    guarded->whys = calloc(guarded->channel_count + 1, sizeof(*guarded->whys));
+    guarded->copies = calloc(count + 1, sizeof(*guarded->copies));
+    guarded->whys = calloc(count + 1, sizeof(*guarded->whys));
     guarded->parts = calloc(guarded->part_count + 1, sizeof(*guarded->parts));
     if (!driver->readings || !driver->answers || !guarded->copies || !guarded->whys ||
         !guarded->parts)
@@ -248,6 +244,11 @@ void wm_guarded_close(struct wm_guarded *guarded)
     free(guarded);
 }
 
+const struct wm_source_found *wm_guarded_found(const struct wm_guarded *guarded)
+{
+    return &guarded->driver->found;
+}
+
 const void *wm_guarded_state(const struct wm_guarded *guarded)
 {
     return guarded->driver->state;
@@ -309,7 +310,7 @@ static void absorb(struct wm_guarded *guarded)
         if (!wm_guard_take(guarded->guard, p) || driver->answers[p].has_hung)
             continue;
         part->asked_ns = driver->answers[p].asked_ns;
-        for (size_t i = 0; i < part->channel_count; i++)
+        for (size_t i = 0; i < guarded->part_channels; i++)
             copy_channel(driver, part->first_channel + i,
                          &guarded->copies[part->first_channel + i]);
         copy_processes(driver, p, part);
@@ -393,7 +394,7 @@ static bool is_stale(const struct wm_guarded *guarded, size_t number, int64_t ol
 static void tell_part(struct wm_guarded *guarded, const struct part *part,
                       struct wm_reading *readings)
 {
-    for (size_t i = 0; i < part->channel_count; i++) {
+    for (size_t i = 0; i < guarded->part_channels; i++) {
         size_t channel = part->first_channel + i;
         const struct channel_copy *copy = &guarded->copies[channel];
 
@@ -415,7 +416,7 @@ static void tell_stale(struct wm_guarded *guarded, size_t number,
 
     if (asked_ns == 0)
         asked_ns = guarded->round_ns ? guarded->round_ns : wm_clock_monotonic_ns();
-    for (size_t i = 0; i < part->channel_count; i++) {
+    for (size_t i = 0; i < guarded->part_channels; i++) {
         size_t channel = part->first_channel + i;
 
         readings[channel] = (struct wm_reading) { asked_ns, 0, WM_READING_STALE };
@@ -427,7 +428,7 @@ static void tell_stale(struct wm_guarded *guarded, size_t number,
 static void tell_unknown(struct wm_guarded *guarded, const struct part *part,
                          enum wm_reading_state state, const char *why)
 {
-    for (size_t i = 0; i < part->channel_count; i++) {
+    for (size_t i = 0; i < guarded->part_channels; i++) {
         if (!begins_gpu(guarded->channels, part->first_channel, part->first_channel + i))
             continue;
         guarded->told[guarded->told_count++] = (struct wm_gpu_process) {

@@ -22,7 +22,8 @@ int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_conf
  * already; then the backend is left to the threads that are in it. Accepts NULL. */
 void wm_guarded_close(struct wm_guarded *guarded);
 
-/* The backend's own state, for what is fixed from open() on. */
+/* What the backend has found, and its own state, for what may be asked beside a reading. */
+const struct wm_source_found *wm_guarded_found(const struct wm_guarded *guarded);
 const void *wm_guarded_state(const struct wm_guarded *guarded);
 
 /* The two halves of a reading; see wm_source_set_collect(). */

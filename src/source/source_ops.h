@@ -30,6 +30,14 @@
     of(estimate)
 /* clang-format on */
 
+/* What open() has found; borrowed from the state, fixed until close(). All zero before. */
+struct wm_source_found {
+    const struct wm_channel *channels; /* those of one device stand together */
+    size_t channel_count;
+    size_t part_count;  /* for read_part(): each has as many channels, in order */
+    const char *detail; /* what is being read, for people; NULL: the name says it all */
+};
+
 struct wm_source_ops {
     const char *name;
     const char *summary; /* one line, for people */
@@ -48,43 +56,30 @@ struct wm_source_ops {
      * `nvml`, which is NULL where the loader shall search, and `gpus`. It is
      * valid during the call only. When open fails, close() is called on
      * whatever it has built so far, so there is nothing to undo in here. */
-    int (*open)(void *state, const struct wm_source_config *config, struct wm_error *err);
+    int (*open)(void *state, const struct wm_source_config *config,
+                struct wm_source_found *ret_found, struct wm_error *err);
 
     /* Fails where there is nothing that open() could open, and finds that out
      * without a call of the driver: most machines then do without the thread that
      * open() of a backend in parts takes. May be missing. */
     int (*look)(const struct wm_source_config *config, struct wm_error *err);
 
-    /* The channels found by open(); borrowed, fixed until close(). All
-     * channels of one device stand together. */
-    size_t (*channels)(const void *state, const struct wm_channel **ret_channels);
-
-    /* Fills one reading per channel, in the order of channels(). The readings
+    /* Fills one reading per channel, in the order of the channels. The readings
      * of one device carry one and the same time: the moment just before the
      * device was asked, with what counters it has asked first. */
     int (*read)(void *state, struct wm_reading *readings, struct wm_error *err);
 
-    /* Drivers hang. A backend that calls one provides the next three functions
-     * instead of read(): open(), read_part() and close() are then called in
-     * threads that can be left behind, and the tick goes on without them. A part
-     * is what can be read while another part hangs, such as one GPU; what
-     * read_part() changes belongs to that part alone, with what why() and
-     * gpu_processes() tell of it. parts() and part_channels(), which is how many
-     * of the channels are its, part by part in order, are fixed from open() on;
-     * like channels() and detail() they only tell what open() has found. */
-    size_t (*parts)(const void *state);
-    size_t (*part_channels)(const void *state, size_t part);
-
-    /* Fills in the readings of that part's channels, readings[0] for the first of
-     * them. */
+    /* Drivers hang. A backend that calls one provides read_part() instead of read():
+     * open(), read_part() and close() are then called in threads that can be left
+     * behind, and the tick goes on without them. A part is what can be read while
+     * another part hangs, such as one GPU; what read_part() changes belongs to that
+     * part alone, with what why() and gpu_processes() tell of it. It fills in the
+     * readings of that part's channels, readings[0] for the first of them. */
     void (*read_part)(void *state, size_t part, struct wm_reading *readings);
 
     /* Why the last reading of that channel was not ok, or NULL; a borrowed
      * text. May be missing. */
     const char *(*why)(const void *state, size_t channel);
-
-    /* What is being read, for people. May be missing. */
-    const char *(*detail)(const void *state);
 
     /* GPU processes found by the last read_part() of that part, for backends in
      * parts. May be missing. */

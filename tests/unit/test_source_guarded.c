@@ -36,7 +36,7 @@ struct fake {
 };
 
 static int fake_open(void *state, const struct wm_source_config *config,
-                     struct wm_error *err)
+                     struct wm_source_found *ret_found, struct wm_error *err)
 {
     static const char *const ids[] = { "GPU-0", "GPU-1" };
     struct fake *fake = state;
@@ -51,28 +51,10 @@ static int fake_open(void *state, const struct wm_source_config *config,
             .device = ids[i / METRICS],
             .device_kind = WM_DEVICE_GPU,
         };
+    *ret_found = (struct wm_source_found) { .channels = fake->channels,
+                                            .channel_count = CHANNELS,
+                                            .part_count = GPUS };
     return WM_OK;
-}
-
-static size_t fake_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct fake *fake = state;
-
-    *ret_channels = fake->channels;
-    return CHANNELS;
-}
-
-static size_t fake_parts(const void *state)
-{
-    (void)state;
-    return GPUS;
-}
-
-static size_t fake_part_channels(const void *state, size_t part)
-{
-    (void)state;
-    (void)part;
-    return METRICS;
 }
 
 /* A value tells its call: 100 * GPU + number of the call. */
@@ -135,9 +117,6 @@ static const struct wm_source_ops ops = {
     .name = "fake",
     .state_size = sizeof(struct fake),
     .open = fake_open,
-    .channels = fake_channels,
-    .parts = fake_parts,
-    .part_channels = fake_part_channels,
     .read_part = fake_read_part,
     .why = fake_why,
     .gpu_processes = fake_gpu_processes,

@@ -88,7 +88,7 @@ static int compare_batteries(const void *left, const void *right)
 }
 
 static int battery_open(void *state, const struct wm_source_config *config,
-                        struct wm_error *err)
+                        struct wm_source_found *ret_found, struct wm_error *err)
 {
     struct batteries *all = state;
     char path[512];
@@ -128,15 +128,9 @@ static int battery_open(void *state, const struct wm_source_config *config,
                         .text = "the battery's own gauge" },
         };
     }
+    *ret_found =
+        (struct wm_source_found) { .channels = all->channels, .channel_count = all->count };
     return WM_OK;
-}
-
-static size_t battery_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct batteries *all = state;
-
-    *ret_channels = all->channels;
-    return all->count;
 }
 
 static int read_attribute(struct battery *battery, size_t attribute, char *line,
@@ -251,7 +245,6 @@ const struct wm_source_ops wm_source_battery = {
     .traits = { .is_battery = true },
     .state_size = sizeof(struct batteries),
     .open = battery_open,
-    .channels = battery_channels,
     .read = battery_read,
     .why = battery_why,
     .close = battery_close,

@@ -149,7 +149,7 @@ static int start(struct estimate *estimate, const struct wm_source_config *confi
 }
 
 static int estimate_open(void *state, const struct wm_source_config *config,
-                         struct wm_error *err)
+                         struct wm_source_found *ret_found, struct wm_error *err)
 {
     struct estimate *estimate = state;
 
@@ -164,22 +164,17 @@ static int estimate_open(void *state, const struct wm_source_config *config,
                 wm_cpu_model_watts(&estimate->model, 1));
     int length = snprintf(estimate->detail, sizeof(estimate->detail), "estimated: %s",
                           estimate->model.text);
-    if (estimate->memory_watts <= 0)
-        return WM_OK;
-    add_channel(estimate, "dram-estimate", "dram", WM_DEVICE_DRAM, 0,
-                estimate->memory_watts);
-    snprintf(estimate->detail + length, sizeof(estimate->detail) - (size_t)length,
-             "; memory %.1f GiB x %.4f W, Green Algorithms",
-             estimate->memory_watts / WATTS_PER_GIB, WATTS_PER_GIB);
+    if (estimate->memory_watts > 0) {
+        add_channel(estimate, "dram-estimate", "dram", WM_DEVICE_DRAM, 0,
+                    estimate->memory_watts);
+        snprintf(estimate->detail + length, sizeof(estimate->detail) - (size_t)length,
+                 "; memory %.1f GiB x %.4f W, Green Algorithms",
+                 estimate->memory_watts / WATTS_PER_GIB, WATTS_PER_GIB);
+    }
+    *ret_found = (struct wm_source_found) { .channels = estimate->channels,
+                                            .channel_count = estimate->count,
+                                            .detail = estimate->detail };
     return WM_OK;
-}
-
-static size_t estimate_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct estimate *estimate = state;
-
-    *ret_channels = estimate->channels;
-    return estimate->count;
 }
 
 static int read_cpu(struct estimate *estimate, int64_t when_ns, double *ret_joules)
@@ -237,13 +232,6 @@ static const char *estimate_why(const void *state, size_t channel)
     return channel == CPU && estimate->err.text[0] ? estimate->err.text : NULL;
 }
 
-static const char *estimate_detail(const void *state)
-{
-    const struct estimate *estimate = state;
-
-    return estimate->detail;
-}
-
 static void estimate_close(void *state)
 {
     struct estimate *estimate = state;
@@ -257,9 +245,7 @@ const struct wm_source_ops wm_source_estimate = {
     .traits = { .energy_rank = WM_ENERGY_MODEL },
     .state_size = sizeof(struct estimate),
     .open = estimate_open,
-    .channels = estimate_channels,
     .read = estimate_read,
     .why = estimate_why,
-    .detail = estimate_detail,
     .close = estimate_close,
 };

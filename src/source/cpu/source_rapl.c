@@ -331,7 +331,7 @@ static void read_cpu(const char *procfs, struct wm_cpuinfo *cpu)
 }
 
 static int rapl_open(void *state, const struct wm_source_config *config,
-                     struct wm_error *err)
+                     struct wm_source_found *ret_found, struct wm_error *err)
 {
     bool is_here = wm_file_is_same(config->sysfs, "/sys");
     struct rapl *rapl = state;
@@ -355,15 +355,10 @@ static int rapl_open(void *state, const struct wm_source_config *config,
     for (size_t i = 0; i < rapl->set.count; i++)
         make_channel(rapl, i);
     describe(rapl);
+    *ret_found = (struct wm_source_found) { .channels = rapl->channels,
+                                            .channel_count = rapl->set.count,
+                                            .detail = rapl->detail };
     return WM_OK;
-}
-
-static size_t rapl_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct rapl *rapl = state;
-
-    *ret_channels = rapl->channels;
-    return rapl->set.count;
 }
 
 static void take_reading(struct entry *entry, struct wm_rapl_counter *counter,
@@ -412,12 +407,6 @@ static const char *rapl_why(const void *state, size_t channel)
     return err->status < 0 ? err->text : NULL;
 }
 
-static const char *rapl_detail(const void *state)
-{
-    const struct rapl *rapl = state;
-    return rapl->detail;
-}
-
 static void rapl_close(void *state)
 {
     struct rapl *rapl = state;
@@ -434,9 +423,7 @@ const struct wm_source_ops wm_source_rapl = {
     .advise = wm_rapl_advise,
     .state_size = sizeof(struct rapl),
     .open = rapl_open,
-    .channels = rapl_channels,
     .read = rapl_read,
     .why = rapl_why,
-    .detail = rapl_detail,
     .close = rapl_close,
 };

@@ -111,7 +111,7 @@ static int make_channels(struct host *host)
 }
 
 static int host_open(void *state, const struct wm_source_config *config,
-                     struct wm_error *err)
+                     struct wm_source_found *ret_found, struct wm_error *err)
 {
     struct host *host = state;
     int status;
@@ -139,15 +139,9 @@ static int host_open(void *state, const struct wm_source_config *config,
         status = make_channels(host);
     if (status < 0)
         return wm_fail(err, status, "host: out of memory");
+    *ret_found = (struct wm_source_found) { .channels = host->channels,
+                                            .channel_count = host->channel_count };
     return WM_OK;
-}
-
-static size_t host_get_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct host *host = state;
-
-    *ret_channels = host->channels;
-    return host->channel_count;
 }
 
 static void set_value(struct host *host, struct wm_reading *readings, size_t channel,
@@ -268,7 +262,6 @@ const struct wm_source_ops wm_source_host = {
     .summary = "CPU time, memory and load of the machine and its cores, from /proc",
     .state_size = sizeof(struct host),
     .open = host_open,
-    .channels = host_get_channels,
     .read = host_read,
     .why = host_why,
     .close = host_close,

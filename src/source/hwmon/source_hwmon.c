@@ -169,7 +169,7 @@ static void describe(struct hwmon *hwmon)
 }
 
 static int hwmon_open(void *state, const struct wm_source_config *config,
-                      struct wm_error *err)
+                      struct wm_source_found *ret_found, struct wm_error *err)
 {
     struct hwmon *hwmon = state;
 
@@ -189,15 +189,11 @@ static int hwmon_open(void *state, const struct wm_source_config *config,
     tell_apart(&hwmon->sensors);
     number_labels(&hwmon->sensors);
     describe(hwmon);
-    return make_channels(hwmon, err);
-}
-
-static size_t hwmon_get_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct hwmon *hwmon = state;
-
-    *ret_channels = hwmon->channels;
-    return hwmon->sensors.count;
+    status = make_channels(hwmon, err);
+    *ret_found = (struct wm_source_found) { .channels = hwmon->channels,
+                                            .channel_count = hwmon->sensors.count,
+                                            .detail = hwmon->detail };
+    return status;
 }
 
 static int read_number(struct wm_hwmon_sensor *sensor, int fd, int64_t *ret_number)
@@ -286,12 +282,6 @@ static const char *hwmon_why(const void *state, size_t channel)
     return sensor->failed ? sensor->err.text : NULL;
 }
 
-static const char *hwmon_detail(const void *state)
-{
-    const struct hwmon *hwmon = state;
-    return hwmon->detail;
-}
-
 static void hwmon_close(void *state)
 {
     struct hwmon *hwmon = state;
@@ -318,9 +308,7 @@ const struct wm_source_ops wm_source_hwmon = {
     .files = files,
     .state_size = sizeof(struct hwmon),
     .open = hwmon_open,
-    .channels = hwmon_get_channels,
     .read = hwmon_read,
     .why = hwmon_why,
-    .detail = hwmon_detail,
     .close = hwmon_close,
 };

@@ -390,17 +390,12 @@ struct tree_source {
 };
 
 static int source_open(void *state, const struct wm_source_config *config,
-                       struct wm_error *err)
+                       struct wm_source_found *ret_found, struct wm_error *err)
 {
     struct tree_source *source = state;
-    return wm_tree_open(config->procfs, config->pid ? config->pid : getpid(), &source->tree,
-                        err);
-}
 
-static size_t source_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct tree_source *source = state;
-    return wm_tree_channels(source->tree, ret_channels);
+    *ret_found = (struct wm_source_found) { channels, CHANNEL_COUNT, 0, NULL };
+    return wm_tree_open(config->procfs, config->pid, &source->tree, err);
 }
 
 static int source_read(void *state, struct wm_reading *readings, struct wm_error *err)
@@ -431,7 +426,6 @@ const struct wm_source_ops wm_source_tree = {
     .traits = { .is_of_every_target = true },
     .state_size = sizeof(struct tree_source),
     .open = source_open,
-    .channels = source_channels,
     .read = source_read,
     .why = source_why,
     .close = source_close,

@@ -207,7 +207,7 @@ static int drm_look(const struct wm_source_config *config, struct wm_error *err)
 }
 
 static int drm_open(void *state, const struct wm_source_config *config,
-                    struct wm_error *err)
+                    struct wm_source_found *ret_found, struct wm_error *err)
 {
     struct drm *drm = state;
 
@@ -227,15 +227,11 @@ static int drm_open(void *state, const struct wm_source_config *config,
         if (drm->gpus[i].wanted)
             add_card(drm, i);
     }
+    *ret_found = (struct wm_source_found) { .channels = drm->channels,
+                                            .channel_count = drm->channel_count,
+                                            .part_count = 1,
+                                            .detail = drm->detail };
     return status;
-}
-
-static size_t drm_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct drm *drm = state;
-
-    *ret_channels = drm->channels;
-    return drm->channel_count;
 }
 
 /* Nobody's use is no use, but only where the driver would have told of some. */
@@ -280,20 +276,6 @@ static enum wm_reading_state read_slot(struct drm *drm, struct slot *slot,
 
 /* One for all: a process may use several GPUs, and its clients are searched for
  * once. */
-static size_t drm_parts(const void *state)
-{
-    (void)state;
-    return 1;
-}
-
-static size_t drm_part_channels(const void *state, size_t part)
-{
-    const struct drm *drm = state;
-    (void)part;
-
-    return drm->channel_count;
-}
-
 static void drm_read_part(void *state, size_t part, struct wm_reading *readings)
 {
     struct drm *drm = state;
@@ -322,13 +304,6 @@ static const char *drm_why(const void *state, size_t channel)
     const struct slot *slot = &drm->slots[channel];
 
     return slot->state == WM_READING_OK || !slot->err.text[0] ? NULL : slot->err.text;
-}
-
-static const char *drm_detail(const void *state)
-{
-    const struct drm *drm = state;
-
-    return drm->detail;
 }
 
 static size_t drm_gpu_processes(const void *state, size_t part,
@@ -389,12 +364,8 @@ const struct wm_source_ops wm_source_drm = {
     .state_size = sizeof(struct drm),
     .look = drm_look,
     .open = drm_open,
-    .channels = drm_channels,
-    .parts = drm_parts,
-    .part_channels = drm_part_channels,
     .read_part = drm_read_part,
     .why = drm_why,
-    .detail = drm_detail,
     .gpu_processes = drm_gpu_processes,
     .device_count = drm_device_count,
     .close = drm_close,

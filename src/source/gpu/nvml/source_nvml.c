@@ -342,7 +342,7 @@ static int nvml_look(const struct wm_source_config *config, struct wm_error *err
 }
 
 static int nvml_open(void *state, const struct wm_source_config *config,
-                     struct wm_error *err)
+                     struct wm_source_found *ret_found, struct wm_error *err)
 {
     struct nvml *nvml = state;
 
@@ -361,29 +361,11 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     if (status < 0)
         return explain_no_gpu(nvml, status, err);
     describe(nvml);
+    *ret_found = (struct wm_source_found) { .channels = nvml->channels,
+                                            .channel_count = nvml->gpu_count * METRIC_COUNT,
+                                            .part_count = nvml->gpu_count,
+                                            .detail = nvml->detail };
     return WM_OK;
-}
-
-static size_t nvml_channels(const void *state, const struct wm_channel **ret_channels)
-{
-    const struct nvml *nvml = state;
-
-    *ret_channels = nvml->channels;
-    return nvml->gpu_count * METRIC_COUNT;
-}
-
-static size_t nvml_parts(const void *state)
-{
-    const struct nvml *nvml = state;
-
-    return nvml->gpu_count;
-}
-
-static size_t nvml_part_channels(const void *state, size_t part)
-{
-    (void)state;
-    (void)part;
-    return METRIC_COUNT;
 }
 
 /* GPUs may be added while we run. */
@@ -601,13 +583,6 @@ static const char *nvml_why(const void *state, size_t channel)
     return status == NVML_SUCCESS ? NULL : nvml_text(nvml->library, status);
 }
 
-static const char *nvml_detail(const void *state)
-{
-    const struct nvml *nvml = state;
-
-    return nvml->detail;
-}
-
 static size_t nvml_gpu_processes(const void *state, size_t part,
                                  const struct wm_gpu_process **ret_processes)
 {
@@ -660,12 +635,8 @@ const struct wm_source_ops wm_source_nvml = {
     .state_size = sizeof(struct nvml),
     .look = nvml_look,
     .open = nvml_open,
-    .channels = nvml_channels,
-    .parts = nvml_parts,
-    .part_channels = nvml_part_channels,
     .read_part = nvml_read_part,
     .why = nvml_why,
-    .detail = nvml_detail,
     .gpu_processes = nvml_gpu_processes,
     .device_count = nvml_device_count,
     .close = nvml_close,
