@@ -35,11 +35,3 @@ bool wm_shared_write(volatile void *shared, const void *from, size_t size)
     }
     return copied == (ssize_t)size;
 }
-
-bool wm_shared_is_safe(void)
-{
-    char from = 0, to;
-    const struct iovec here = { &to, 1 }, there = { &from, 1 };
-
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
-}

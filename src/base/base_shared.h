@@ -12,12 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* False where not all of it is there. */
+/* False where not all of it is there. Some sandboxes forbid the kernel to copy: there these
+ * are bare copies, and SIGBUS is what it was. */
 bool wm_shared_read(void *to, const volatile void *shared, size_t size);
 bool wm_shared_write(volatile void *shared, const void *from, size_t size);
-
-/* Whether the kernel does copy, which some sandboxes forbid: without that these are bare
- * copies, and SIGBUS is what it was. */
-bool wm_shared_is_safe(void);
 
 #endif

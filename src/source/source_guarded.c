@@ -72,7 +72,6 @@ struct wm_guarded {
     struct wm_error failure; /* to begin one; its text is empty where it went well */
 
     /* What the last collect told. */
-    const char **whys; /* one per channel, or NULL */
     struct wm_gpu_process *told;
     size_t told_count, told_room;
     size_t device_count; /* room for so many is always there */
@@ -169,10 +168,8 @@ static int prepare(struct wm_guarded *guarded, struct wm_error *err)
     driver->readings = calloc(count + 1, sizeof(*driver->readings));
     driver->answers = calloc(guarded->part_count + 1, sizeof(*driver->answers));
     guarded->copies = calloc(count + 1, sizeof(*guarded->copies));
-    guarded->whys = calloc(count + 1, sizeof(*guarded->whys));
     guarded->parts = calloc(guarded->part_count + 1, sizeof(*guarded->parts));
-    if (!driver->readings || !driver->answers || !guarded->copies || !guarded->whys ||
-        !guarded->parts)
+    if (!driver->readings || !driver->answers || !guarded->copies || !guarded->parts)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", driver->ops->name);
     lay_out(guarded);
 
@@ -239,7 +236,6 @@ void wm_guarded_close(struct wm_guarded *guarded)
         free(guarded->parts[p].processes);
     free(guarded->told);
     free(guarded->parts);
-    free((void *)guarded->whys);
     free(guarded->copies);
     free(guarded);
 }
@@ -394,13 +390,9 @@ static bool is_stale(const struct wm_guarded *guarded, size_t number, int64_t ol
 static void tell_part(struct wm_guarded *guarded, const struct part *part,
                       struct wm_reading *readings)
 {
-    for (size_t i = 0; i < guarded->part_channels; i++) {
-        size_t channel = part->first_channel + i;
-        const struct channel_copy *copy = &guarded->copies[channel];
-
-        readings[channel] = copy->reading;
-        guarded->whys[channel] = copy->why[0] ? copy->why : NULL;
-    }
+    for (size_t i = 0; i < guarded->part_channels; i++)
+        readings[part->first_channel + i] =
+            guarded->copies[part->first_channel + i].reading;
 }
 
 static const char *why_stale(const struct wm_guarded *guarded)
@@ -416,12 +408,9 @@ static void tell_stale(struct wm_guarded *guarded, size_t number,
 
     if (asked_ns == 0)
         asked_ns = guarded->round_ns ? guarded->round_ns : wm_clock_monotonic_ns();
-    for (size_t i = 0; i < guarded->part_channels; i++) {
-        size_t channel = part->first_channel + i;
-
-        readings[channel] = (struct wm_reading) { asked_ns, 0, WM_READING_STALE };
-        guarded->whys[channel] = why_stale(guarded);
-    }
+    for (size_t i = 0; i < guarded->part_channels; i++)
+        readings[part->first_channel + i] =
+            (struct wm_reading) { asked_ns, 0, WM_READING_STALE };
 }
 
 /* One entry for each GPU of the part, in place of its processes. */
@@ -482,7 +471,11 @@ void wm_guarded_collect(struct wm_guarded *guarded, int64_t deadline_ns, int64_t
 
 const char *wm_guarded_why(const struct wm_guarded *guarded, size_t channel)
 {
-    return guarded->whys[channel];
+    const char *why = guarded->copies[channel].why;
+
+    if (guarded->parts[channel / guarded->part_channels].is_stale)
+        return why_stale(guarded);
+    return why[0] ? why : NULL;
 }
 
 size_t wm_guarded_gpu_processes(const struct wm_guarded *guarded,

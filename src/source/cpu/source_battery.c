@@ -56,11 +56,10 @@ struct batteries {
 
 static bool says(int dir, const char *supply, const char *name, const char *word)
 {
-    char path[300], text[32], line[32];
+    char path[300], line[32];
 
     return (size_t)snprintf(path, sizeof(path), "%s/%s", supply, name) < sizeof(path) &&
-           wm_file_read_at(dir, path, text, sizeof(text)) > 0 &&
-           wm_text_line(line, sizeof(line), text) > 0 && strcmp(line, word) == 0;
+           wm_file_read_line(dir, path, line, sizeof(line)) && strcmp(line, word) == 0;
 }
 
 /* By what the device says it is, not by its name: a tablet's may be "max170xx". One

@@ -144,69 +144,56 @@ static int host_open(void *state, const struct wm_source_config *config,
     return WM_OK;
 }
 
-static void set_value(struct host *host, struct wm_reading *readings, size_t channel,
-                      double value)
+static void tell(struct host *host, struct wm_reading *readings, size_t channel,
+                 double value, int status, const char *why)
 {
-    readings[channel].value = value;
-    readings[channel].state = WM_READING_OK;
-    host->whys[channel] = NULL;
-}
+    bool is_ok = status >= 0;
 
-static void set_failure(struct host *host, struct wm_reading *readings, size_t channel,
-                        int status, const char *why)
-{
-    readings[channel].value = 0;
-    readings[channel].state = wm_reading_state_of(status);
-    host->whys[channel] = why;
+    readings[channel].value = is_ok ? value : 0;
+    readings[channel].state = wm_reading_state_of(is_ok ? WM_OK : status);
+    host->whys[channel] = is_ok ? NULL : why;
 }
 
 static void read_cpu_times(struct host *host, struct wm_reading *readings)
 {
+    const char *why = host->stat.err.text;
     struct wm_proc_stat stat = { 0 };
     int status = read_stat(host, &stat);
     size_t online = 0;
 
-    if (status < 0)
-        set_failure(host, readings, CPU_TIME, status, host->stat.err.text);
-    else
-        set_value(host, readings, CPU_TIME, (double)stat.busy / host->ticks_per_s);
-
+    tell(host, readings, CPU_TIME, (double)stat.busy / host->ticks_per_s, status, why);
     for (size_t i = 0; i < host->core_count; i++) {
         size_t channel = HOST_CHANNELS + i;
 
-        if (status < 0) {
-            set_failure(host, readings, channel, status, host->stat.err.text);
-            continue;
-        }
         while (online < stat.cpu_count && host->ticks[online].cpu < host->cores[i].number)
             online++;
-        if (online < stat.cpu_count && host->ticks[online].cpu == host->cores[i].number)
-            set_value(host, readings, channel,
-                      (double)host->ticks[online].busy / host->ticks_per_s);
+        if (status < 0)
+            tell(host, readings, channel, 0, status, why);
+        else if (online == stat.cpu_count ||
+                 host->ticks[online].cpu != host->cores[i].number)
+            tell(host, readings, channel, 0, WM_EIO, "this core is offline");
         else
-            set_failure(host, readings, channel, WM_EIO, "this core is offline");
+            tell(host, readings, channel,
+                 (double)host->ticks[online].busy / host->ticks_per_s, WM_OK, NULL);
     }
 }
 
 static void read_memory(struct host *host, struct wm_reading *readings)
 {
-    struct wm_meminfo meminfo;
+    const char *why = host->meminfo.err.text;
+    struct wm_meminfo meminfo = { 0 };
     int status = wm_proc_file_read(&host->meminfo);
 
     if (status >= 0 && wm_parse_meminfo(host->meminfo.text, &meminfo) < 0)
         status = wm_proc_file_fail_format(&host->meminfo);
-    if (status < 0) {
-        set_failure(host, readings, MEMORY_USED, status, host->meminfo.err.text);
-        set_failure(host, readings, MEMORY_TOTAL, status, host->meminfo.err.text);
-        return;
-    }
-    set_value(host, readings, MEMORY_USED, (double)(meminfo.total - meminfo.available));
-    set_value(host, readings, MEMORY_TOTAL, (double)meminfo.total);
+    tell(host, readings, MEMORY_USED, (double)(meminfo.total - meminfo.available), status,
+         why);
+    tell(host, readings, MEMORY_TOTAL, (double)meminfo.total, status, why);
 }
 
 static void read_load(struct host *host, struct wm_reading *readings, int64_t now_ns)
 {
-    struct wm_loadavg loadavg;
+    struct wm_loadavg loadavg = { 0 };
 
     if (host->load_read_ns > 0 && now_ns - host->load_read_ns < LOAD_REREAD_NS) {
         readings[LOAD1] = host->load;
@@ -217,10 +204,7 @@ static void read_load(struct host *host, struct wm_reading *readings, int64_t no
 
     if (status >= 0 && wm_parse_loadavg(host->loadavg.text, &loadavg) < 0)
         status = wm_proc_file_fail_format(&host->loadavg);
-    if (status < 0)
-        set_failure(host, readings, LOAD1, status, host->loadavg.err.text);
-    else
-        set_value(host, readings, LOAD1, loadavg.load1);
+    tell(host, readings, LOAD1, loadavg.load1, status, host->loadavg.err.text);
     host->load = readings[LOAD1];
 }
 

@@ -22,41 +22,22 @@
 
 enum { MEMBER_MAIN, MEMBER_DESCENDANTS, MEMBER_TREE, MEMBER_COUNT };
 
-static const struct wm_channel channels[] = {
-#define MEMBER(name)                                                                       \
-    { .source = "tree",                                                                    \
-      .device = name,                                                                      \
-      .label = name,                                                                       \
-      .metric = "memory_total",                                                            \
-      .unit = "B",                                                                         \
-      .device_kind = WM_DEVICE_TREE },                                                     \
-        { .source = "tree",                                                                \
-          .device = name,                                                                  \
-          .label = name,                                                                   \
-          .metric = "memory_private",                                                      \
-          .unit = "B",                                                                     \
-          .device_kind = WM_DEVICE_TREE },                                                 \
-        { .source = "tree",                                                                \
-          .device = name,                                                                  \
-          .label = name,                                                                   \
-          .metric = "memory_shared",                                                       \
-          .unit = "B",                                                                     \
-          .device_kind = WM_DEVICE_TREE },                                                 \
+#define CHANNEL(name, of_metric, of_unit)                                                  \
     {                                                                                      \
-        .source = "tree", .device = name, .label = name, .metric = "threads",              \
-        .unit = "count", .device_kind = WM_DEVICE_TREE                                     \
+        .source = "tree", .device = name, .label = name, .metric = of_metric,              \
+        .unit = of_unit, .device_kind = WM_DEVICE_TREE,                                    \
     }
+#define MEMBER(name)                                                                       \
+    CHANNEL(name, "memory_total", "B"), CHANNEL(name, "memory_private", "B"),              \
+        CHANNEL(name, "memory_shared", "B"), CHANNEL(name, "threads", "count")
+static const struct wm_channel channels[] = {
     MEMBER("main"),
     MEMBER("descendants"),
     MEMBER("tree"),
-#undef MEMBER
-    { .source = "tree",
-      .device = "tree",
-      .label = "tree",
-      .metric = "processes",
-      .unit = "count",
-      .device_kind = WM_DEVICE_TREE },
+    CHANNEL("tree", "processes", "count"),
 };
+#undef MEMBER
+#undef CHANNEL
 
 enum {
     CHANNEL_COUNT = sizeof(channels) / sizeof(channels[0]),
@@ -206,12 +187,14 @@ static void set(struct wm_tree *tree, struct wm_reading *readings, size_t channe
     tree->why[channel] = NULL;
 }
 
-static void set_missing(struct wm_tree *tree, struct wm_reading *readings, size_t channel,
-                        enum wm_reading_state state, const char *why)
+static void set_missing(struct wm_tree *tree, struct wm_reading *readings, size_t first,
+                        size_t end, enum wm_reading_state state, const char *why)
 {
-    readings[channel].state = state;
-    readings[channel].value = 0;
-    tree->why[channel] = why;
+    for (size_t i = first; i < end; i++) {
+        readings[i].state = state;
+        readings[i].value = 0;
+        tree->why[i] = why;
+    }
 }
 
 /* Shared memory counts once. What the members share with each other and with
@@ -236,12 +219,9 @@ static void set_memory(struct wm_tree *tree, struct wm_reading *readings, size_t
 
     const char *why = "not known since the last fork: reading it takes more than 1 % of "
                       "the time";
+    set_missing(tree, readings, first, first + 3, WM_READING_STALE, why);
     if (sums->members == 1)
         set(tree, readings, first, (double)sums->rss);
-    else
-        set_missing(tree, readings, first, WM_READING_STALE, why);
-    set_missing(tree, readings, first + 1, WM_READING_STALE, why);
-    set_missing(tree, readings, first + 2, WM_READING_STALE, why);
 }
 
 void wm_tree_read(struct wm_tree *tree, struct wm_reading *readings)
@@ -258,8 +238,8 @@ void wm_tree_read(struct wm_tree *tree, struct wm_reading *readings)
         /* No descendants are a true 0, but a tree without its root has ended,
          * and its last reading must not pull down a mean. */
         if (sums[m].members == 0 && m != MEMBER_DESCENDANTS) {
-            for (size_t k = 0; k < CHANNELS_PER_MEMBER; k++)
-                set_missing(tree, readings, first + k, WM_READING_NONE, "it has ended");
+            set_missing(tree, readings, first, first + CHANNELS_PER_MEMBER, WM_READING_NONE,
+                        "it has ended");
             continue;
         }
         set_memory(tree, readings, first, &sums[m]);
