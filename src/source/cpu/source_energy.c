@@ -6,9 +6,6 @@
 
 #include "source/source_traits.h"
 
-/* More know the same only in a recording that was made to say so. */
-enum { SOURCES_MAX = 16 };
-
 static int rank_of(const char *source)
 {
     return (int)wm_source_traits(source)->energy_rank;
@@ -46,48 +43,35 @@ static size_t look_at(const struct wm_energy_offers *offers, enum wm_device_kind
     return found;
 }
 
-static bool is_listed(const char *const *names, size_t count, const char *name)
+/* Whether one before it is of the same source and kind. */
+static bool is_seen(const struct wm_energy_offers *offers, size_t index)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0)
+    struct wm_energy_offer offer = offers->offer(offers->list, index), before;
+
+    for (size_t i = 0; i < index; i++) {
+        before = offers->offer(offers->list, i);
+        if (before.kind == offer.kind && strcmp(before.source, offer.source) == 0)
             return true;
     }
     return false;
-}
-
-/* The sources that have devices of the kind, the best first; how many. */
-static size_t list_sources(const struct wm_energy_offers *offers, enum wm_device_kind kind,
-                           const char *names[SOURCES_MAX])
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < offers->count && count < SOURCES_MAX; i++) {
-        struct wm_energy_offer offer = offers->offer(offers->list, i);
-        int rank = rank_of(offer.source);
-        if (offer.kind != kind || rank == WM_ENERGY_NONE ||
-            is_listed(names, count, offer.source))
-            continue;
-        size_t place = count++;
-        for (; place > 0 && rank_of(names[place - 1]) > rank; place--)
-            names[place] = names[place - 1];
-        names[place] = offer.source;
-    }
-    return count;
 }
 
 static void choose(const struct wm_energy_offers *offers, enum wm_device_kind kind,
                    bool refuses_estimates, struct wm_energy_choice *ret_choice)
 {
     struct wm_energy_choice choice, best = { 0 };
-    const char *names[SOURCES_MAX];
-    size_t count = list_sources(offers, kind, names);
 
-    for (size_t i = 0; i < count && !best.is_known; i++) {
-        look_at(offers, kind, names[i], &choice);
-        if (refuses_estimates && choice.is_estimated)
-            best.is_refused = true;
-        else if (!best.source || choice.is_known)
-            best = choice;
+    for (int rank = WM_ENERGY_NONE + 1; rank < WM_ENERGY_RANK_COUNT; rank++) {
+        for (size_t i = 0; i < offers->count && !best.is_known; i++) {
+            struct wm_energy_offer offer = offers->offer(offers->list, i);
+            if (offer.kind != kind || rank_of(offer.source) != rank || is_seen(offers, i))
+                continue;
+            look_at(offers, kind, offer.source, &choice);
+            if (refuses_estimates && choice.is_estimated)
+                best.is_refused = true;
+            else if (!best.source || choice.is_known)
+                best = choice;
+        }
     }
     best.is_refused &= !best.source;
     *ret_choice = best;

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "source/source_kernel_text.h"
@@ -23,51 +24,18 @@ enum { PROCESS_MAX = 65536, CHILDREN_MAX = PROCESS_MAX };
 /* Listing the children of a process takes at most this share of the time. */
 #define SEARCH_SHARE 100
 
-static size_t slot_of(const struct wm_tree_set *set, pid_t pid)
-{
-    size_t mask = set->slot_count - 1;
-    size_t slot = ((size_t)pid * 2654435761u) & mask;
-
-    while (set->slots[slot] >= 0 && set->processes[set->slots[slot]].pid != pid)
-        slot = (slot + 1) & mask;
-    return slot;
-}
-
 struct wm_process *wm_tree_set_find(const struct wm_tree_set *set, pid_t pid)
 {
-    int32_t index = set->slots[slot_of(set, pid)];
-    return index < 0 ? NULL : &set->processes[index];
-}
+    uint32_t index = wm_map_find(&set->places, (uint64_t)pid, 0);
 
-static void rebuild_slots(struct wm_tree_set *set)
-{
-    for (size_t i = 0; i < set->slot_count; i++)
-        set->slots[i] = -1;
-    for (size_t i = 0; i < set->count; i++)
-        set->slots[slot_of(set, set->processes[i].pid)] = (int32_t)i;
+    return index == WM_MAP_NONE ? NULL : &set->processes[index];
 }
 
 static bool make_room(struct wm_tree_set *set)
 {
-    if (set->count < set->room)
-        return true;
-    if (set->room >= PROCESS_MAX)
-        return false;
-
-    size_t room = set->room ? set->room * 2 : 64;
-    struct wm_process *processes = realloc(set->processes, room * sizeof(*set->processes));
-    if (!processes)
-        return false;
-    set->processes = processes;
-
-    int32_t *slots = realloc(set->slots, 2 * room * sizeof(*set->slots));
-    if (!slots)
-        return false;
-    set->slots = slots;
-    set->slot_count = 2 * room;
-    set->room = room;
-    rebuild_slots(set);
-    return true;
+    return set->count < PROCESS_MAX && wm_map_reserve(&set->places) == WM_OK &&
+           wm_array_reserve(&set->processes, set->count, &set->room,
+                            sizeof(*set->processes)) == WM_OK;
 }
 
 static struct wm_process *add(struct wm_tree_set *set, pid_t pid)
@@ -82,8 +50,7 @@ static struct wm_process *add(struct wm_tree_set *set, pid_t pid)
         return NULL;
     if (!set->started)
         process->cpu_base_ns = process->cpu_ns;
-    set->slots[slot_of(set, pid)] = (int32_t)set->count;
-    set->count++;
+    wm_map_put(&set->places, (uint64_t)pid, 0, (uint32_t)set->count++);
     set->census.seen++;
     return process;
 }
@@ -129,17 +96,21 @@ static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
     if (gone == 0)
         return;
 
-    /* While the index still fits, and only then are the places moved. */
+    /* While all are where they were, and only then are they moved. */
     for (size_t i = 0; i < set->count; i++) {
         if (set->processes[i].gone)
             bury(set, &set->processes[i]);
     }
     for (size_t i = 0; i < set->count; i++) {
-        if (!set->processes[i].gone)
-            set->processes[kept++] = set->processes[i];
+        const struct wm_process *process = &set->processes[i];
+        if (process->gone) {
+            wm_map_remove(&set->places, (uint64_t)process->pid, 0);
+            continue;
+        }
+        wm_map_put(&set->places, (uint64_t)process->pid, 0, (uint32_t)kept);
+        set->processes[kept++] = *process;
     }
     set->count = kept;
-    rebuild_slots(set);
 }
 
 /* Whether there may be new processes in the tree: where none of it has run there
@@ -319,6 +290,6 @@ void wm_tree_set_release(struct wm_tree_set *set)
         close(set->procfs.dir);
     free(set->found_parents);
     free(set->found);
-    free(set->slots);
+    wm_map_release(&set->places);
     free(set->processes);
 }

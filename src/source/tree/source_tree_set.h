@@ -11,6 +11,7 @@
 #define WM_SOURCE_TREE_SET_H
 
 #include "base/base_error.h"
+#include "base/base_map.h"
 #include "source/tree/source_process.h"
 
 /* Most dead processes that are remembered. */
@@ -34,10 +35,7 @@ struct wm_tree_set {
     struct wm_process *processes; /* the root first, while it lives */
     size_t count, room;
 
-    /* Index of the processes by pid: open addressing, -1 is free. Its size is
-     * a power of two and at least twice `room`. */
-    int32_t *slots;
-    size_t slot_count;
+    struct wm_map places; /* of the processes in that list, by pid */
 
     pid_t *found; /* what a search brings up */
     pid_t *found_parents;
