@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_block_json.c - an analysis of blocks as JSON. */
+/* analyze_block_json.c - an analysis of blocks as JSON, and out of JSON: ours, and
+ * gpu_tracker's. */
 #include "analyze/region/analyze_block_analysis.h"
 
 #include <math.h>
@@ -7,6 +8,8 @@
 #include <string.h>
 
 #include "base/text/base_json.h"
+#include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
 
 void wm_block_analysis_put_origin(json_t **object, enum wm_origin origin)
 {
@@ -214,4 +217,304 @@ json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool det
         wm_json_set(&root, "remarks", json_remarks(&results->remarks));
     }
     return root;
+}
+
+/* What is being read, and what became of it: after the first failure nothing counts. */
+struct reader {
+    const char *name;
+    struct wm_error *err;
+    int status;
+};
+
+static void fail(struct reader *reader, int status, const char *what)
+{
+    if (reader->status < 0)
+        return;
+    reader->status = status;
+    if (status == WM_ENOMEM)
+        wm_fail(reader->err, status, "analysis: out of memory");
+    else
+        wm_fail(reader->err, status, "%s: not the JSON of an analysis: %.60s",
+                wm_text_path(reader->name), what);
+}
+
+static uint64_t read_count(struct reader *reader, const json_t *object, const char *key,
+                           bool may_miss)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (!value && may_miss)
+        return 0;
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        fail(reader, WM_EFORMAT, key);
+    return (uint64_t)json_integer_value(value);
+}
+
+static double read_number(struct reader *reader, const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (!value || json_is_null(value))
+        return NAN;
+    if (!json_is_number(value))
+        fail(reader, WM_EFORMAT, key);
+    return json_number_value(value);
+}
+
+static const json_t *read_object(struct reader *reader, const json_t *object,
+                                 const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (!json_is_object(value))
+        fail(reader, WM_EFORMAT, key);
+    return value;
+}
+
+/* What is measured is never negative. A mean is as exact as a sum of doubles. No number
+ * that is not known fails. */
+static bool are_possible(const struct wm_block_figures *figures)
+{
+    double slack = 1e-6 * fabs(figures->mean);
+
+    return !(figures->min < 0 || figures->std < 0 || figures->total < 0 ||
+             figures->effective < 0 || figures->min > figures->max ||
+             figures->mean < figures->min - slack || figures->mean > figures->max + slack);
+}
+
+static struct wm_block_figures read_figures(struct reader *reader, const json_t *json,
+                                            const char *what)
+{
+    if (json && !json_is_object(json))
+        fail(reader, WM_EFORMAT, what);
+    const struct wm_block_figures figures = {
+        .min = read_number(reader, json, "min"),
+        .max = read_number(reader, json, "max"),
+        .mean = read_number(reader, json, "mean"),
+        .std = read_number(reader, json, "std"),
+        .total = read_number(reader, json, "total"),
+        .effective = read_number(reader, json, "n_effective"),
+    };
+    if (reader->status == WM_OK && !are_possible(&figures))
+        reader->status = wm_fail(reader->err, WM_EFORMAT,
+                                 "%s: %.60s: a negative number, or a mean that is not "
+                                 "between minimum and maximum",
+                                 wm_text_path(reader->name), what);
+    return figures;
+}
+
+static void read_usage(struct reader *reader, const json_t *object, const char *what,
+                       struct wm_block_figures *ret_usage)
+{
+    const json_t *json = read_object(reader, object, what);
+
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        const char *name = wm_measurement_name((enum wm_measurement)i);
+        ret_usage[i] = read_figures(reader, json_object_get(json, name), name);
+    }
+}
+
+static void read_unit(struct reader *reader, const json_t *object, const char *key,
+                      char *ret_unit)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (json_is_string(value) && json_string_length(value) <= 15)
+        memcpy(ret_unit, json_string_value(value), json_string_length(value) + 1);
+    else
+        fail(reader, WM_EFORMAT, key);
+}
+
+static int read_whole(struct reader *reader, const json_t *object, const char *key)
+{
+    double number = read_number(reader, object, key);
+
+    return number >= 0 && number <= 1e9 ? (int)number : -1;
+}
+
+static void read_static_data(struct reader *reader, const json_t *root,
+                             struct wm_static_data *data)
+{
+    const json_t *json = read_object(reader, root, "static_data");
+
+    for (size_t i = 0; i < WM_STATIC_COLUMNS; i++) {
+        const struct wm_static_column *column = &wm_static_columns[i];
+        void *place = (char *)data + column->offset;
+        if (column->kind == WM_STATIC_COUNT)
+            *(int *)place = read_whole(reader, json, column->name);
+        else if (column->kind == WM_STATIC_CAPACITY)
+            *(double *)place = read_number(reader, json, column->name);
+        else
+            read_unit(reader, json, column->name, place);
+    }
+}
+
+/* Calls of our own JSON; `up_to` is the bucket's own limit, null for the last. */
+static void read_histogram(struct reader *reader, const json_t *json,
+                           uint64_t *ret_histogram)
+{
+    size_t index;
+    json_t *bucket;
+
+    json_array_foreach(json, index, bucket)
+    {
+        double up_to = read_number(reader, bucket, "up_to");
+        uint64_t calls = read_count(reader, bucket, "calls", false);
+        double exponent = isnan(up_to) ? WM_BLOCK_BUCKETS - 1 : round(log2(up_to * 1e6));
+        if (exponent >= 0 && exponent < WM_BLOCK_BUCKETS)
+            ret_histogram[(size_t)exponent] = calls;
+        else
+            fail(reader, WM_EFORMAT, "histogram");
+    }
+}
+
+/* Earlier versions called the inclusive time "open". */
+static void read_block(struct reader *reader, const json_t *json,
+                       struct wm_region_usage *block)
+{
+    const json_t *name = json_object_get(json, "name");
+
+    if (!json_is_string(name))
+        fail(reader, WM_EFORMAT, "name");
+    else if ((block->name = strdup(json_string_value(name))) == NULL)
+        fail(reader, WM_ENOMEM, NULL);
+    block->timepoints = read_count(reader, json, "num_timepoints", false);
+    block->calls = read_count(reader, json, "num_calls", false);
+    block->nonempty_calls = read_count(reader, json, "num_non_empty_calls", false);
+    if (block->nonempty_calls > block->calls)
+        fail(reader, WM_EFORMAT, "num_non_empty_calls");
+    block->unfinished = read_count(reader, json, "num_unfinished_calls", true);
+
+    const json_t *time = read_object(reader, json, "compute_time");
+    block->time = read_figures(reader, time, "compute_time");
+    block->inclusive.time.number =
+        read_number(reader, time, json_object_get(time, "open") ? "open" : "inclusive");
+    read_histogram(reader, json_object_get(time, "histogram"), block->histogram);
+    read_usage(reader, json, "resource_usage", block->usage);
+}
+
+static void read_blocks(struct reader *reader, const json_t *root,
+                        struct wm_block_analysis *results)
+{
+    const json_t *json = json_object_get(root, "code_block_results");
+    size_t count = json_array_size(json);
+
+    if (!json_is_array(json))
+        fail(reader, WM_EFORMAT, "code_block_results");
+    results->blocks = calloc(count + 1, sizeof(*results->blocks));
+    if (!results->blocks)
+        fail(reader, WM_ENOMEM, NULL);
+    for (size_t i = 0; i < count && reader->status == WM_OK; i++)
+        read_block(reader, json_array_get(json, i), &results->blocks[results->count++]);
+}
+
+/* What gpu_tracker has where no GPU was measured, and our JSON leaves out. */
+static void fill_lack(const struct wm_block_analysis *results, uint64_t timepoints,
+                      struct wm_block_figures *usage)
+{
+    bool is_series = timepoints > 1;
+
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 0; i++) {
+        if (wm_block_analysis_lack(results, i) && isnan(usage[i].mean))
+            usage[i] =
+                (struct wm_block_figures) { .std = is_series ? 0 : NAN,
+                                            .total = NAN,
+                                            .effective =
+                                                is_series ? (double)timepoints : NAN };
+    }
+}
+
+static void fill_lacks(struct wm_block_analysis *results)
+{
+    if (wm_block_analysis_lack(results, WM_SYSTEM_GPU_RAM) &&
+        isnan(results->static_data.gpu_ram_capacity))
+        results->static_data.gpu_ram_capacity = 0;
+    for (size_t i = 0; i < results->count; i++)
+        fill_lack(results, results->blocks[i].timepoints, results->blocks[i].usage);
+    fill_lack(results, results->timepoints, results->overall);
+}
+
+/* Our JSON has it beside each figure of GPUs. */
+static void read_origin(const json_t *root, struct wm_block_analysis *results)
+{
+    const json_t *overall = json_object_get(root, "overall");
+
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        const char *name = wm_measurement_name((enum wm_measurement)i);
+        const json_t *figures = json_object_get(overall, name);
+        if (json_is_true(json_object_get(figures, "simulated")))
+            results->gpu_origin = WM_SIMULATED;
+        else if (json_is_true(json_object_get(figures, "estimated")))
+            results->gpu_origin = WM_ESTIMATED;
+    }
+}
+
+static void read_results(struct reader *reader, const json_t *root,
+                         struct wm_block_analysis *results)
+{
+    if (!json_is_object(root))
+        fail(reader, WM_EFORMAT, "no object");
+    read_usage(reader, root, "overall", results->overall);
+    results->timepoints = read_count(reader, root, "num_timepoints", true);
+    results->stray = read_count(reader, root, "num_stray_stops", true);
+    read_static_data(reader, root, &results->static_data);
+    read_blocks(reader, root, results);
+    if (reader->status < 0)
+        return;
+    wm_block_analysis_sort(results);
+    read_origin(root, results);
+    fill_lacks(results);
+}
+
+/* Python writes NaN, which is not JSON; null says the same here. */
+static char *without_nan(const char *text, size_t length, size_t *ret_length)
+{
+    static const char word[] = "NaN";
+    char *copy = malloc(2 * length + 1); /* NaN grows by a byte */
+    size_t used = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; copy && i < length;) {
+        if (!in_string && length - i >= strlen(word) &&
+            memcmp(text + i, word, strlen(word)) == 0) {
+            memcpy(copy + used, "null", 4);
+            used += 4;
+            i += strlen(word);
+            continue;
+        }
+        if (text[i] == '"')
+            in_string = !in_string;
+        if (in_string && text[i] == '\\' && i + 1 < length)
+            copy[used++] = text[i++];
+        copy[used++] = text[i++];
+    }
+    *ret_length = used;
+    return copy;
+}
+
+int wm_block_analysis_parse(const char *text, size_t length, const char *name,
+                            struct wm_block_analysis **ret_results, struct wm_error *err)
+{
+    struct reader reader = { name, err, WM_OK };
+    struct wm_block_analysis *results = calloc(1, sizeof(*results));
+    json_error_t trouble;
+    size_t used, mark = wm_text_mark(text, length);
+    char *copy = without_nan(text + mark, length - mark, &used);
+    json_t *root = copy ? json_loadb(copy, used, 0, &trouble) : NULL;
+
+    if (!results || !copy ||
+        (!root && json_error_code(&trouble) == json_error_out_of_memory))
+        fail(&reader, WM_ENOMEM, NULL);
+    else if (!root)
+        reader.status = wm_fail(err, WM_EFORMAT, "%s: line %d: not JSON: %.80s",
+                                wm_text_path(name), trouble.line, trouble.text);
+    else
+        read_results(&reader, root, results);
+    free(copy);
+    json_decref(root);
+    if (reader.status < 0)
+        wm_block_analysis_free(results);
+    else
+        *ret_results = results;
+    return reader.status;
 }
