@@ -220,18 +220,18 @@ out:
     return status;
 }
 
-static int add_baseline(struct wm_run *run, const struct wm_channel *channel,
-                        const struct wm_energy *joules, struct wm_error *err)
+static int add_baseline(struct wm_run *run, const struct wm_device_stats *device,
+                        struct wm_error *err)
 {
     struct wm_energy_result energy;
 
-    wm_energy_result(joules, &energy);
+    wm_energy_result(&device->joules, &energy);
     double seconds = energy.span_s - energy.missing_s;
     if (energy.method == WM_ENERGY_UNKNOWN || seconds <= 0)
         return WM_OK;
     struct wm_baseline *baseline = &run->baselines[run->baseline_count++];
-    baseline->source = strdup(channel->source);
-    baseline->device = strdup(channel->device);
+    baseline->source = strdup(device->channel->source);
+    baseline->device = strdup(device->channel->device);
     baseline->watts = energy.joules / seconds;
     if (!baseline->source || !baseline->device)
         return wm_fail(err, WM_ENOMEM, "baseline: out of memory");
@@ -241,18 +241,14 @@ static int add_baseline(struct wm_run *run, const struct wm_channel *channel,
 int wm_analysis_baselines(const struct wm_analysis *analysis, struct wm_run *ret_run,
                           struct wm_error *err)
 {
-    size_t room = analysis->device_count + analysis->gpu_count + 1;
+    size_t count = wm_device_count(analysis);
     int status = WM_OK;
 
-    ret_run->baselines = calloc(room, sizeof(*ret_run->baselines));
+    ret_run->baselines = calloc(count + 1, sizeof(*ret_run->baselines));
     if (!ret_run->baselines)
         return wm_fail(err, WM_ENOMEM, "baseline: out of memory");
-    for (size_t i = 0; i < analysis->device_count && status == WM_OK; i++)
-        status = add_baseline(ret_run, analysis->devices[i].channel,
-                              &analysis->devices[i].joules, err);
-    for (size_t i = 0; i < analysis->gpu_count && status == WM_OK; i++)
-        status = add_baseline(ret_run, wm_gpu_any_channel(analysis, &analysis->gpus[i]),
-                              &analysis->gpus[i].joules, err);
+    for (size_t i = 0; i < count && status == WM_OK; i++)
+        status = add_baseline(ret_run, wm_device_at(analysis, i), err);
     ret_run->baseline_seconds = wm_stats_seconds(analysis->first_ns, analysis->last_ns);
     return status;
 }

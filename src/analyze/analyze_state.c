@@ -29,18 +29,16 @@ double wm_tick_value(const struct wm_tick *tick, size_t channel)
     return reading && wm_stats_usable(reading) ? reading->value : NAN;
 }
 
-const struct wm_channel *wm_gpu_any_channel(const struct wm_analysis *analysis,
-                                            const struct wm_gpu_stats *gpu)
+size_t wm_device_count(const struct wm_analysis *analysis)
 {
-    const size_t candidates[] = { gpu->energy,      gpu->power,        gpu->utilization,
-                                  gpu->memory_used, gpu->memory_total, gpu->temperature,
-                                  gpu->tree_memory };
+    return analysis->device_count + analysis->gpu_count;
+}
 
-    for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
-        if (candidates[i] != WM_NO_CHANNEL)
-            return &analysis->channels[candidates[i]];
-    }
-    return NULL;
+const struct wm_device_stats *wm_device_at(const struct wm_analysis *analysis, size_t index)
+{
+    return index < analysis->device_count
+               ? &analysis->devices[index]
+               : &analysis->gpus[index - analysis->device_count].device;
 }
 
 bool wm_tick_is_pause(const struct wm_tick *tick)

@@ -31,23 +31,21 @@ struct wm_channel_stats {
     double unknown_s; /* the time of all gaps */
 };
 
-/* The channels of one GPU. */
-struct wm_gpu_stats {
-    const char *device;
-    size_t energy, power, utilization, memory_used, memory_total, temperature;
-    size_t tree_memory, tree_utilization;
-    bool is_in_cpu; /* a part of a processor, which its power is a part of, too */
-    struct wm_energy joules;
-    struct wm_share share;
-};
-
-/* One device that energy or power is known of. */
+/* One device that energy or power is known of, or a GPU. */
 struct wm_device_stats {
-    const struct wm_channel *channel; /* any of its */
+    const struct wm_channel *channel; /* any of its, one of its own source's if it can be */
     size_t energy, power;             /* channels, or WM_NO_CHANNEL */
     struct wm_energy joules;
-    struct wm_share share; /* of a package or of memory */
+    struct wm_share share; /* of a package, of memory or of a GPU */
     bool counts;           /* towards the energy of all together */
+};
+
+/* A GPU, and its other channels. One that is a part of a processor, which its power is a
+ * part of, too, does not count. */
+struct wm_gpu_stats {
+    struct wm_device_stats device;
+    size_t utilization, memory_used, memory_total, temperature;
+    size_t tree_memory, tree_utilization;
 };
 
 /* A counter of work that is looked at from tick to tick. */
@@ -121,8 +119,9 @@ double wm_tick_value(const struct wm_tick *tick, size_t channel);
 /* Whether nothing is known at it. */
 bool wm_tick_is_pause(const struct wm_tick *tick);
 
-/* Any channel of the GPU that its source offers. */
-const struct wm_channel *wm_gpu_any_channel(const struct wm_analysis *analysis,
-                                            const struct wm_gpu_stats *gpu);
+/* Of all of them: first those that are no GPUs, then the GPUs. */
+size_t wm_device_count(const struct wm_analysis *analysis);
+const struct wm_device_stats *wm_device_at(const struct wm_analysis *analysis,
+                                           size_t index);
 
 #endif

@@ -14,25 +14,50 @@
 /* Over so many of them it says how busy the CPUs are. */
 #define BUSY_WINDOW_S 0.1
 
-static struct wm_gpu_stats *find_gpu(struct wm_analysis *analysis, const char *device)
+/* The share of the CPUs' time is known over a while only. */
+static struct wm_device_stats new_device(const struct wm_channel *channel,
+                                         double shortest_s)
+{
+    return (struct wm_device_stats) {
+        .channel = channel,
+        .energy = WM_NO_CHANNEL,
+        .power = WM_NO_CHANNEL,
+        .share = { .shortest_s = shortest_s, .idle_watts = NAN },
+    };
+}
+
+/* The channel of joules or watts. */
+static void note_energy(struct wm_device_stats *device, const struct wm_analysis *analysis,
+                        size_t index)
+{
+    const struct wm_channel *channel = &analysis->channels[index];
+
+    if (strcmp(channel->metric, "energy") == 0) {
+        device->energy = index;
+        device->joules.counter_sensor = wm_sensor_of(channel);
+    } else if (strcmp(channel->metric, "power") == 0) {
+        device->power = index;
+        device->joules.power_sensor = wm_sensor_of(channel);
+    }
+}
+
+static struct wm_gpu_stats *find_gpu(struct wm_analysis *analysis,
+                                     const struct wm_channel *channel)
 {
     for (size_t i = 0; i < analysis->gpu_count; i++) {
-        if (strcmp(analysis->gpus[i].device, device) == 0)
+        if (strcmp(analysis->gpus[i].device.channel->device, channel->device) == 0)
             return &analysis->gpus[i];
     }
 
     struct wm_gpu_stats *gpu = &analysis->gpus[analysis->gpu_count++];
     *gpu = (struct wm_gpu_stats) {
-        .device = device,
-        .energy = WM_NO_CHANNEL,
-        .power = WM_NO_CHANNEL,
+        .device = new_device(channel, 0),
         .utilization = WM_NO_CHANNEL,
         .memory_used = WM_NO_CHANNEL,
         .memory_total = WM_NO_CHANNEL,
         .temperature = WM_NO_CHANNEL,
         .tree_memory = WM_NO_CHANNEL,
         .tree_utilization = WM_NO_CHANNEL,
-        .share = { .idle_watts = NAN },
     };
     return gpu;
 }
@@ -43,8 +68,8 @@ static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
         const char *metric;
         size_t slot;
     } metrics[] = {
-        { "energy", offsetof(struct wm_gpu_stats, energy) },
-        { "power", offsetof(struct wm_gpu_stats, power) },
+        { "energy", offsetof(struct wm_gpu_stats, device.energy) },
+        { "power", offsetof(struct wm_gpu_stats, device.power) },
         { "utilization", offsetof(struct wm_gpu_stats, utilization) },
         { "memory_used", offsetof(struct wm_gpu_stats, memory_used) },
         { "memory_total", offsetof(struct wm_gpu_stats, memory_total) },
@@ -57,12 +82,23 @@ static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
     for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
         if (strcmp(channel->metric, metrics[i].metric) != 0)
             continue;
-        struct wm_gpu_stats *gpu = find_gpu(analysis, channel->device);
+        struct wm_gpu_stats *gpu = find_gpu(analysis, channel);
         *(size_t *)(void *)((char *)gpu + metrics[i].slot) = index;
-        if (gpu->energy == index)
-            gpu->joules.counter_sensor = wm_sensor_of(channel);
-        if (gpu->power == index)
-            gpu->joules.power_sensor = wm_sensor_of(channel);
+        note_energy(&gpu->device, analysis, index);
+    }
+}
+
+/* What is known of the tree on it is not the GPU's own source's. */
+static void choose_channel(const struct wm_analysis *analysis, struct wm_gpu_stats *gpu)
+{
+    const size_t candidates[] = {
+        gpu->device.energy, gpu->device.power, gpu->utilization,
+        gpu->memory_used,   gpu->memory_total, gpu->temperature,
+    };
+
+    for (size_t i = sizeof(candidates) / sizeof(candidates[0]); i-- > 0;) {
+        if (candidates[i] != WM_NO_CHANNEL)
+            gpu->device.channel = &analysis->channels[candidates[i]];
     }
 }
 
@@ -92,12 +128,7 @@ static struct wm_device_stats *find_device(struct wm_analysis *analysis,
     }
 
     struct wm_device_stats *device = &analysis->devices[analysis->device_count++];
-    *device = (struct wm_device_stats) {
-        .channel = channel,
-        .energy = WM_NO_CHANNEL,
-        .power = WM_NO_CHANNEL,
-        .share = { .shortest_s = SHARE_WINDOW_S, .idle_watts = NAN },
-    };
+    *device = new_device(channel, SHARE_WINDOW_S);
     return device;
 }
 
@@ -154,41 +185,50 @@ static void choose(struct wm_analysis *analysis, enum wm_device_kind kind)
 }
 
 /* The power of a GPU that is a part of a processor has its name, and is no GPU's. */
-static void find_gpus_in_cpus(struct wm_analysis *analysis)
+static bool is_in_cpu(const struct wm_analysis *analysis, const struct wm_channel *gpu)
 {
-    for (size_t i = 0; i < analysis->gpu_count; i++) {
-        struct wm_gpu_stats *gpu = &analysis->gpus[i];
-        const char *source = wm_gpu_any_channel(analysis, gpu)->source;
-        for (size_t k = 0; k < analysis->device_count; k++) {
-            const struct wm_device_stats *device = &analysis->devices[k];
-            gpu->is_in_cpu |= wm_device_is(device, WM_DEVICE_OTHER, source) &&
-                              strcmp(device->channel->device, gpu->device) == 0;
-        }
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        const struct wm_device_stats *device = &analysis->devices[i];
+        if (wm_device_is(device, WM_DEVICE_OTHER, gpu->source) &&
+            strcmp(device->channel->device, gpu->device) == 0)
+            return true;
     }
+    return false;
 }
 
-static double watts_of(const struct wm_run *run, const char *source, const char *device)
+static double watts_of(const struct wm_run *run, const struct wm_channel *channel)
 {
     for (size_t i = 0; i < run->baseline_count; i++) {
         const struct wm_baseline *baseline = &run->baselines[i];
         if (baseline->source && baseline->device && baseline->watts >= 0 &&
-            strcmp(baseline->source, source) == 0 && strcmp(baseline->device, device) == 0)
+            strcmp(baseline->source, channel->source) == 0 &&
+            strcmp(baseline->device, channel->device) == 0)
             return baseline->watts;
     }
     return NAN;
 }
 
-static void use_baselines(struct wm_analysis *analysis)
+static void finish_gpus(struct wm_analysis *analysis)
 {
-    for (size_t i = 0; i < analysis->device_count; i++) {
-        struct wm_device_stats *device = &analysis->devices[i];
-        device->share.idle_watts =
-            watts_of(analysis->run, device->channel->source, device->channel->device);
-    }
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         struct wm_gpu_stats *gpu = &analysis->gpus[i];
-        const struct wm_channel *channel = wm_gpu_any_channel(analysis, gpu);
-        gpu->share.idle_watts = watts_of(analysis->run, channel->source, gpu->device);
+        choose_channel(analysis, gpu);
+        gpu->device.counts = !is_in_cpu(analysis, gpu->device.channel);
+        gpu->device.share.idle_watts = watts_of(analysis->run, gpu->device.channel);
+    }
+}
+
+static void finish_devices(struct wm_analysis *analysis)
+{
+    size_t host = analysis->cpu_work.host.channel;
+
+    choose(analysis, WM_DEVICE_CPU);
+    choose(analysis, WM_DEVICE_DRAM);
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        struct wm_device_stats *device = &analysis->devices[i];
+        device->share.idle_watts = watts_of(analysis->run, device->channel);
+        if (host != WM_NO_CHANNEL && device->channel->device_kind == WM_DEVICE_CPU)
+            device->share.busy_step = (double)analysis->channels[host].period_ns / 1e9;
     }
 }
 
@@ -202,30 +242,15 @@ void wm_devices_find(struct wm_analysis *analysis)
             note_gpu_channel(analysis, i);
         if (!wm_is_device_channel(channel))
             continue;
-        struct wm_device_stats *device = find_device(analysis, channel);
-        if (strcmp(channel->metric, "energy") == 0) {
-            device->energy = i;
-            device->joules.counter_sensor = wm_sensor_of(channel);
-        } else {
-            device->power = i;
-            device->joules.power_sensor = wm_sensor_of(channel);
-        }
+        note_energy(find_device(analysis, channel), analysis, i);
     }
-    choose(analysis, WM_DEVICE_CPU);
-    choose(analysis, WM_DEVICE_DRAM);
-    find_gpus_in_cpus(analysis);
-    use_baselines(analysis);
     work->ratio = NAN;
     work->host.channel = wm_analysis_find(analysis, "host", "host", "cpu_time");
     work->tree.channel = wm_analysis_find(analysis, "tracker", "tree", "cpu_time");
     work->memory_used = wm_analysis_find(analysis, "host", "host", "memory_used");
     work->tree_memory = wm_analysis_find(analysis, "tree", "tree", "memory_total");
-    for (size_t i = 0; i < analysis->device_count && work->host.channel != WM_NO_CHANNEL;
-         i++) {
-        if (analysis->devices[i].channel->device_kind == WM_DEVICE_CPU)
-            analysis->devices[i].share.busy_step =
-                (double)analysis->channels[work->host.channel].period_ns / 1e9;
-    }
+    finish_devices(analysis);
+    finish_gpus(analysis);
 }
 
 /* How far a counter has come since the last tick; NAN where one of the two did not
@@ -350,8 +375,8 @@ static void share_gpu(const struct wm_analysis *analysis, struct wm_gpu_stats *g
     };
     struct wm_energy_result so_far;
 
-    wm_energy_result(&gpu->joules, &so_far);
-    wm_share_add(&gpu->share, so_far.told, &work);
+    wm_energy_result(&gpu->device.joules, &so_far);
+    wm_share_add(&gpu->device.share, so_far.told, &work);
 }
 
 static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)
@@ -361,9 +386,10 @@ static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)
 
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         struct wm_gpu_stats *gpu = &analysis->gpus[i];
-        wm_energy_set_busy(&gpu->joules, wm_tick_value(tick, gpu->utilization));
-        wm_energy_add(&gpu->joules, tick->when_ns, wm_tick_reading(tick, gpu->energy),
-                      wm_tick_reading(tick, gpu->power));
+        struct wm_device_stats *device = &gpu->device;
+        wm_energy_set_busy(&device->joules, wm_tick_value(tick, gpu->utilization));
+        wm_energy_add(&device->joules, tick->when_ns, wm_tick_reading(tick, device->energy),
+                      wm_tick_reading(tick, device->power));
         share_gpu(analysis, gpu, tick);
         add_to_sum(&used, wm_tick_reading(tick, gpu->memory_used));
         add_to_sum(&utilization, wm_tick_reading(tick, gpu->utilization));

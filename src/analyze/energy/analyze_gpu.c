@@ -48,8 +48,10 @@ static int index_of_label(const char *label)
 static void remark_silence(struct wm_report_builder *builder, const char *label,
                            const struct wm_gpu_stats *gpu)
 {
-    wm_build_silence(builder, gpu->power != WM_NO_CHANNEL ? gpu->power : gpu->energy,
-                     label);
+    const struct wm_device_stats *device = &gpu->device;
+
+    wm_build_silence(
+        builder, device->power != WM_NO_CHANNEL ? device->power : device->energy, label);
 }
 
 static struct wm_value tree_memory_on(struct wm_report_builder *builder,
@@ -66,11 +68,11 @@ static struct wm_value tree_memory_on(struct wm_report_builder *builder,
 static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *usage,
                       const struct wm_gpu_stats *gpu)
 {
-    const struct wm_channel *channel = wm_gpu_any_channel(builder->analysis, gpu);
+    const struct wm_channel *channel = gpu->device.channel;
     const char *source = channel->source;
 
     usage->index = index_of_label(channel->label);
-    usage->uuid = strdup(gpu->device);
+    usage->uuid = strdup(channel->device);
     usage->name = strdup(channel->model ? channel->model : "GPU");
     usage->label = strdup(channel->label);
     if (!usage->uuid || !usage->name || !usage->label)
@@ -78,19 +80,10 @@ static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *us
     usage->origin = channel->origin;
 
     remark_silence(builder, channel->label, gpu);
-    const struct wm_figure_of of = {
-        .label = channel->label,
-        .channel = channel,
-        .energy = gpu->energy,
-        .power = gpu->power,
-        .joules = &gpu->joules,
-    };
-    wm_build_figure(builder, &of, &usage->figure);
-    wm_build_split(&gpu->share, &usage->figure,
-                   "what the tracked processes did on the GPU is not known", &usage->split);
-    wm_build_baseline(builder, &of, &gpu->share, &usage->figure, &usage->idle_power,
-                      &usage->split);
-    usage->power = wm_build_spread(builder, gpu->power, source);
+    wm_build_device(builder, &gpu->device,
+                    "what the tracked processes did on the GPU is not known", NULL,
+                    &usage->figure, &usage->split, &usage->idle_power);
+    usage->power = wm_build_spread(builder, gpu->device.power, source);
     usage->utilization = wm_build_spread(builder, gpu->utilization, source);
     usage->memory = wm_build_spread(builder, gpu->memory_used, source);
     usage->memory_capacity = wm_build_last(builder, gpu->memory_total, source);
@@ -129,7 +122,7 @@ static void add_name(struct list *list, const struct wm_report_builder *builder,
         return;
     }
     add_text(list, "%s%s", list->named++ > 0 ? ", " : "",
-             wm_gpu_any_channel(analysis, &analysis->gpus[gpu])->label);
+             analysis->gpus[gpu].device.channel->label);
 }
 
 static void end_names(struct list *list)
@@ -150,7 +143,7 @@ struct part {
         offsetof(struct wm_gpu_usage, value_), offsetof(struct wm_gpu_stats, channel_)     \
     }
 
-static const struct part energy_part = PART(figure.energy, energy);
+static const struct part energy_part = PART(figure.energy, device.energy);
 static const struct part capacity_part = PART(memory_capacity, memory_total);
 static const struct part memory_part = PART(memory.max, memory_used);
 static const struct part utilization_part = PART(utilization.max, utilization);
@@ -301,7 +294,7 @@ static void remark_left_out(struct wm_report_builder *builder, size_t count)
     struct list list = { 0 };
 
     for (size_t i = 0; i < analysis->gpu_count; i++) {
-        if (analysis->gpus[i].is_in_cpu)
+        if (!analysis->gpus[i].device.counts)
             add_name(&list, builder, i);
     }
     end_names(&list);
@@ -323,12 +316,12 @@ static void sum_energies(struct wm_report_builder *builder)
     size_t left_out = 0;
 
     for (size_t i = 0; i < analysis->gpu_count; i++)
-        left_out += analysis->gpus[i].is_in_cpu;
+        left_out += !analysis->gpus[i].device.counts;
     bool is_all = left_out == analysis->gpu_count;
 
     wm_build_sum_start(&report->gpu_energy);
     for (size_t i = 0; i < report->gpu_count; i++) {
-        if (is_all || !analysis->gpus[i].is_in_cpu)
+        if (is_all || analysis->gpus[i].device.counts)
             add_energy(&report->gpu_energy, &report->gpus[i]);
     }
     wm_build_sum_end(&report->gpu_energy);

@@ -39,7 +39,7 @@ static const char *why_no_energy(struct wm_report_builder *builder,
 }
 
 static const char *why_not_covered(struct wm_report_builder *builder,
-                                   const struct wm_figure_of *device)
+                                   const struct wm_device_stats *device)
 {
     const struct wm_analysis *analysis = builder->analysis;
     size_t channel = device->energy != WM_NO_CHANNEL ? device->energy : device->power;
@@ -87,14 +87,14 @@ static void remark_counter(struct wm_report_builder *builder, const char *label,
 }
 
 static void remark_energy(struct wm_report_builder *builder,
-                          const struct wm_figure_of *device,
+                          const struct wm_device_stats *device,
                           const struct wm_energy_result *energy,
                           const struct wm_uncertainty *uncertainty)
 {
     /* Of the channel that the figure rests on. */
     size_t channel = energy->method == WM_ENERGY_INTEGRAL ? device->power : device->energy;
     const char *why = builder->analysis->stats[channel].why;
-    const char *label = device->label;
+    const char *label = device->channel->label;
 
     remark_counter(builder, label, energy);
     if (energy->missing_s > LEAST_MISSING_S)
@@ -160,14 +160,15 @@ static void build_uncertainty(const struct wm_energy_result *energy,
         wm_value_known(wm_uncertainty_total(uncertainty) / energy->joules);
 }
 
-void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_of *device,
-                     struct wm_energy_figure *figure)
+static void build_figure(struct wm_report_builder *builder,
+                         const struct wm_device_stats *device,
+                         struct wm_energy_figure *figure)
 {
     struct wm_energy_result energy;
     struct wm_uncertainty uncertainty;
     size_t channel = device->energy != WM_NO_CHANNEL ? device->energy : device->power;
 
-    wm_energy_result(device->joules, &energy);
+    wm_energy_result(&device->joules, &energy);
     snprintf(figure->method, sizeof(figure->method), "%s",
              device->channel->origin == WM_ESTIMATED ? "model"
                                                      : method_texts[energy.method]);
@@ -183,14 +184,14 @@ void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_o
     if (energy.method == WM_ENERGY_UNKNOWN) {
         figure->uncertainty = wm_value_missing("there is no figure");
         figure->energy = wm_value_missing(
-            why_no_energy(builder, device->joules, channel, device->channel->source));
+            why_no_energy(builder, &device->joules, channel, device->channel->source));
         return;
     }
     figure->energy = wm_value_known(energy.joules);
     figure->covered_s = energy.span_s - energy.missing_s;
-    wm_uncertainty_find(device->joules, &energy, &uncertainty);
+    wm_uncertainty_find(&device->joules, &energy, &uncertainty);
     build_uncertainty(&energy, &uncertainty, figure);
-    describe_sensor(device->joules, energy.method, figure);
+    describe_sensor(&device->joules, energy.method, figure);
     remark_energy(builder, device, &energy, &uncertainty);
 }
 
@@ -198,7 +199,7 @@ void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_o
  * said of all of it; until then it counts as others'. */
 #define MOST_UNKNOWN 0.01
 
-void wm_build_split_miss(struct wm_energy_split *split, const struct wm_value *missing)
+static void miss_split(struct wm_energy_split *split, const struct wm_value *missing)
 {
     *split = (struct wm_energy_split) { *missing, *missing, *missing, *missing, 0 };
 }
@@ -228,20 +229,22 @@ static struct wm_value tree_uncertainty(const struct wm_energy_split *split,
     return wm_value_known(hypot(uncertainty->number, split->tree_off / split->tree.number));
 }
 
-void wm_build_split(const struct wm_share *divided, const struct wm_energy_figure *figure,
-                    const char *why, struct wm_energy_split *split)
+static void build_split(const struct wm_share *divided,
+                        const struct wm_energy_figure *figure, const char *why,
+                        const char *unfit, struct wm_energy_split *split)
 {
-    const struct wm_value missing = wm_value_missing(why);
+    const struct wm_value missing = wm_value_missing(why), misfit = wm_value_missing(unfit);
     const struct wm_value *energy = &figure->energy;
     struct wm_share share = *divided;
 
     if (!energy->known) {
-        wm_build_split_miss(split, energy);
+        miss_split(split, energy);
         return;
     }
     wm_share_end(&share, energy->number);
-    if (share.unknown_joules > MOST_UNKNOWN * energy->number) {
-        wm_build_split_miss(split, &missing);
+    bool is_unknown = share.unknown_joules > MOST_UNKNOWN * energy->number;
+    if (is_unknown || unfit) {
+        miss_split(split, is_unknown ? &missing : &misfit);
         return;
     }
     split->tree = wm_value_known(share.tree);
@@ -272,18 +275,15 @@ static bool is_work_unseen(const struct wm_report_builder *builder,
            divided->tree < NO_ENERGY * figure->energy.number;
 }
 
-void wm_build_baseline(struct wm_report_builder *builder, const struct wm_figure_of *device,
-                       const struct wm_share *divided,
-                       const struct wm_energy_figure *figure, struct wm_value *ret_idle,
-                       struct wm_energy_split *split)
+static void check_baseline(struct wm_report_builder *builder,
+                           const struct wm_device_stats *device,
+                           const struct wm_energy_figure *figure,
+                           struct wm_energy_split *split)
 {
+    const struct wm_share *divided = &device->share;
     double idle = divided->idle_watts;
 
-    *ret_idle = wm_value_missing("no baseline was measured");
-    if (isnan(idle))
-        return;
-    *ret_idle = wm_value_known(idle);
-    if (!split->tree.known || figure->covered_s <= 0)
+    if (isnan(idle) || !split->tree.known || figure->covered_s <= 0)
         return;
     double watts = figure->energy.number / figure->covered_s;
     bool is_more = idle > watts * (1 + MOST_EXCESS + figure->random);
@@ -294,10 +294,24 @@ void wm_build_baseline(struct wm_report_builder *builder, const struct wm_figure
         builder,
         "%s: it took %s W in the baseline and %s W in the run: the machine was "
         "not idle then, and how much of the energy is the command's is not known",
-        device->label, wm_build_number(idle).text, wm_build_number(watts).text);
+        device->channel->label, wm_build_number(idle).text, wm_build_number(watts).text);
     const struct wm_value missing =
         wm_value_missing("the machine was not idle in the baseline");
-    wm_build_split_miss(split, &missing);
+    miss_split(split, &missing);
+}
+
+void wm_build_device(struct wm_report_builder *builder,
+                     const struct wm_device_stats *device, const char *why,
+                     const char *unfit, struct wm_energy_figure *figure,
+                     struct wm_energy_split *split, struct wm_value *ret_idle)
+{
+    double idle = device->share.idle_watts;
+
+    build_figure(builder, device, figure);
+    build_split(&device->share, figure, why, unfit, split);
+    *ret_idle =
+        isnan(idle) ? wm_value_missing("no baseline was measured") : wm_value_known(idle);
+    check_baseline(builder, device, figure, split);
 }
 
 struct wm_energy_sum wm_build_sum_of(const struct wm_energy_figure *figure,
@@ -370,5 +384,5 @@ void wm_build_sum_miss(struct wm_energy_sum *sum, const char *why)
     struct wm_value missing = wm_value_missing(why);
 
     *sum = (struct wm_energy_sum) { .energy = missing, .uncertainty = missing };
-    wm_build_split_miss(&sum->split, &missing);
+    miss_split(&sum->split, &missing);
 }

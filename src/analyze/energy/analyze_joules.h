@@ -8,30 +8,14 @@
 
 #include "analyze/analyze_build.h"
 
-/* A device whose joules were counted. */
-struct wm_figure_of {
-    const char *label;
-    const struct wm_channel *channel; /* any of its */
-    size_t energy, power;             /* WM_NO_CHANNEL for what it lacks */
-    const struct wm_energy *joules;
-};
-
-/* Its energy, and remarks on it. */
-void wm_build_figure(struct wm_report_builder *builder, const struct wm_figure_of *device,
-                     struct wm_energy_figure *figure);
-
-/* Whose the energy was, as it was divided tick by tick; `why` where it is not known what
- * it would be divided by. */
-void wm_build_split(const struct wm_share *divided, const struct wm_energy_figure *figure,
-                    const char *why, struct wm_energy_split *split);
-void wm_build_split_miss(struct wm_energy_split *split, const struct wm_value *missing);
-
-/* What the baseline said of the device, and that its energy cannot be divided by it
- * where that cannot be right. */
-void wm_build_baseline(struct wm_report_builder *builder, const struct wm_figure_of *device,
-                       const struct wm_share *divided,
-                       const struct wm_energy_figure *figure, struct wm_value *ret_idle,
-                       struct wm_energy_split *split);
+/* The energy of a device, remarks on it, whose it was as it was divided tick by tick, and
+ * what the baseline said of the device: the energy cannot be divided by one that cannot be
+ * right. `why` is said where it is not known what it would be divided by, and `unfit`,
+ * unless it is NULL, in place of whatever was found. */
+void wm_build_device(struct wm_report_builder *builder,
+                     const struct wm_device_stats *device, const char *why,
+                     const char *unfit, struct wm_energy_figure *figure,
+                     struct wm_energy_split *split, struct wm_value *ret_idle);
 
 /* A figure as a sum of one. */
 struct wm_energy_sum wm_build_sum_of(const struct wm_energy_figure *figure,

@@ -11,17 +11,6 @@ struct whole {
     bool is_told; /* none has made us wait for its joules, which come in one heap then */
 };
 
-static void add_to_whole(struct whole *whole, const struct wm_energy *energy, double joules)
-{
-    bool has_told = energy->counted || energy->covered_s > 0 || energy->powered;
-
-    whole->joules += joules;
-    whole->shortest_s =
-        fmax(whole->shortest_s, WM_SENSOR_PERIODS * wm_energy_period_s(energy));
-    if (has_told)
-        whole->is_told &= energy->counted ? energy->present : energy->powered;
-}
-
 static struct whole whole_of(const struct wm_analysis *analysis)
 {
     struct whole whole = {
@@ -29,12 +18,21 @@ static struct whole whole_of(const struct wm_analysis *analysis)
         .is_told = true,
     };
 
-    for (size_t i = 0; i < analysis->gpu_count; i++)
-        add_to_whole(&whole, &analysis->gpus[i].joules, analysis->gpus[i].share.joules_now);
-    for (size_t i = 0; i < analysis->device_count; i++) {
-        const struct wm_device_stats *device = &analysis->devices[i];
-        if (device->counts)
-            add_to_whole(&whole, &device->joules, device->share.joules_now);
+    /* GPUs first: what doubles add up to depends on their order, and recordings give the
+     * same figures for ever. */
+    size_t count = wm_device_count(analysis);
+    for (size_t i = 0; i < count; i++) {
+        const struct wm_device_stats *device =
+            wm_device_at(analysis, (analysis->device_count + i) % count);
+        const struct wm_energy *energy = &device->joules;
+        bool has_told = energy->counted || energy->covered_s > 0 || energy->powered;
+        if (!device->counts)
+            continue;
+        whole.joules += device->share.joules_now;
+        whole.shortest_s =
+            fmax(whole.shortest_s, WM_SENSOR_PERIODS * wm_energy_period_s(energy));
+        if (has_told)
+            whole.is_told &= energy->counted ? energy->present : energy->powered;
     }
     return whole;
 }
@@ -106,48 +104,23 @@ static void add_device(struct sum *sum, const struct wm_energy *energy,
     sum->tree_period_s = fmax(sum->tree_period_s, tree_period_s);
 }
 
-/* Those in a processor have their energy in its. */
-static struct sum sum_gpus(const struct wm_analysis *analysis)
-{
-    struct sum sum = { .is_told = true };
-
-    for (size_t i = 0; i < analysis->gpu_count; i++) {
-        if (!analysis->gpus[i].is_in_cpu)
-            add_device(&sum, &analysis->gpus[i].joules, &analysis->gpus[i].share);
-    }
-    return sum;
-}
-
 static struct sum sum_devices(const struct wm_analysis *analysis, enum wm_device_kind kind)
 {
     struct sum sum = { .is_told = true };
 
-    for (size_t i = 0; i < analysis->device_count; i++) {
-        const struct wm_device_stats *device = &analysis->devices[i];
+    for (size_t i = 0; i < wm_device_count(analysis); i++) {
+        const struct wm_device_stats *device = wm_device_at(analysis, i);
         if (device->counts && device->channel->device_kind == kind)
             add_device(&sum, &device->joules, &device->share);
     }
     return sum;
 }
 
-static struct sum sum_resource(const struct wm_analysis *analysis,
-                               enum wm_region_resource resource)
-{
-    switch (resource) {
-    case WM_REGION_CPU_ENERGY:
-        return sum_devices(analysis, WM_DEVICE_CPU);
-    case WM_REGION_DRAM_ENERGY:
-        return sum_devices(analysis, WM_DEVICE_DRAM);
-    default:
-        return sum_gpus(analysis);
-    }
-}
-
 /* What the tree used of them all is known while all is known that has ever been. */
 static void add_energy(struct wm_analysis *analysis, enum wm_region_resource resource,
-                       struct wm_region_totals *totals)
+                       enum wm_device_kind kind, struct wm_region_totals *totals)
 {
-    struct sum sum = sum_resource(analysis, resource);
+    struct sum sum = sum_devices(analysis, kind);
     bool is_told = sum.devices > 0 && sum.is_told;
     double *tree = &totals->used[WM_REGION_TREE_ENERGY];
     double *tree_period_s = &totals->period_s[WM_REGION_TREE_ENERGY];
@@ -170,9 +143,9 @@ static void find_totals(struct wm_analysis *analysis, const struct wm_tick *tick
 
     totals.used[WM_REGION_CPU_TIME] = wm_tick_value(tick, analysis->cpu_work.tree.channel);
     totals.period_s[WM_REGION_TREE_ENERGY] = NAN;
-    add_energy(analysis, WM_REGION_CPU_ENERGY, &totals);
-    add_energy(analysis, WM_REGION_DRAM_ENERGY, &totals);
-    add_energy(analysis, WM_REGION_GPU_ENERGY, &totals);
+    add_energy(analysis, WM_REGION_CPU_ENERGY, WM_DEVICE_CPU, &totals);
+    add_energy(analysis, WM_REGION_DRAM_ENERGY, WM_DEVICE_DRAM, &totals);
+    add_energy(analysis, WM_REGION_GPU_ENERGY, WM_DEVICE_GPU, &totals);
     if (totals.used[WM_REGION_TREE_ENERGY] <= 0)
         totals.used[WM_REGION_TREE_ENERGY] = NAN;
     *ret_totals = totals;

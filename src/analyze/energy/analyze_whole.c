@@ -30,36 +30,18 @@ static bool is_too_short_for_cpus(const struct wm_analysis *analysis)
            WM_SENSOR_PERIODS * (double)analysis->channels[channel].period_ns / 1e9;
 }
 
-/* Whose the energy of a package or of memory was. */
-static void build_split(struct wm_report_builder *builder,
-                        const struct wm_device_stats *stats,
-                        struct wm_device_energy *device)
-{
-    static const struct wm_value too_short = {
-        .why = "the run is shorter than three updates of the CPU counters"
-    };
-    const char *why = "what the tracked processes did on the CPUs is not known";
-
-    if (device->kind == WM_DEVICE_DRAM)
-        why = "how much of the memory the tracked processes had is not known";
-    wm_build_split(&stats->share, &device->figure, why, &device->split);
-    if (device->kind == WM_DEVICE_CPU && device->split.tree.known &&
-        is_too_short_for_cpus(builder->analysis))
-        wm_build_split_miss(&device->split, &too_short);
-}
-
 static void build_device(struct wm_report_builder *builder,
                          const struct wm_device_stats *stats,
                          struct wm_device_energy *device)
 {
     const struct wm_channel *channel = stats->channel;
-    const struct wm_figure_of of = {
-        .label = channel->label,
-        .channel = channel,
-        .energy = stats->energy,
-        .power = stats->power,
-        .joules = &stats->joules,
-    };
+    bool is_cpu = channel->device_kind == WM_DEVICE_CPU;
+    const char *unfit = is_cpu && is_too_short_for_cpus(builder->analysis)
+                            ? "the run is shorter than three updates of the CPU counters"
+                            : NULL;
+    const char *why = channel->device_kind == WM_DEVICE_DRAM
+                          ? "how much of the memory the tracked processes had is not known"
+                          : "what the tracked processes did on the CPUs is not known";
 
     device->name = strdup(channel->label);
     device->source = strdup(channel->source);
@@ -68,10 +50,8 @@ static void build_device(struct wm_report_builder *builder,
         builder->failed = true;
     device->kind = channel->device_kind;
     device->origin = channel->origin;
-    wm_build_figure(builder, &of, &device->figure);
-    build_split(builder, stats, device);
-    wm_build_baseline(builder, &of, &stats->share, &device->figure, &device->idle_power,
-                      &device->split);
+    wm_build_device(builder, stats, why, unfit, &device->figure, &device->split,
+                    &device->idle_power);
     device->power = device->figure.energy;
     if (device->power.known) {
         double seconds = device->figure.covered_s;
@@ -92,9 +72,9 @@ static bool is_said_with_gpus(const struct wm_analysis *analysis,
 
     wm_energy_result(&device->joules, &energy);
     for (size_t i = 0; i < analysis->gpu_count; i++) {
-        if (analysis->gpus[i].is_in_cpu && energy.method == WM_ENERGY_UNKNOWN &&
+        if (!analysis->gpus[i].device.counts && energy.method == WM_ENERGY_UNKNOWN &&
             device->channel->device_kind == WM_DEVICE_OTHER &&
-            strcmp(analysis->gpus[i].device, device->channel->device) == 0)
+            strcmp(analysis->gpus[i].device.channel->device, device->channel->device) == 0)
             return true;
     }
     return false;
@@ -219,7 +199,7 @@ static bool is_of_the_same(const struct wm_report_builder *builder)
         has_dram |= device->channel->device_kind == WM_DEVICE_DRAM;
     }
     for (size_t i = 0; i < analysis->gpu_count; i++)
-        has_gpus |= !analysis->gpus[i].is_in_cpu;
+        has_gpus |= analysis->gpus[i].device.counts;
     return has_cpu == report->energy_has_cpu && has_dram == report->energy_has_dram &&
            has_gpus == report->energy_has_gpus;
 }

@@ -143,32 +143,11 @@ static bool parse_subject(const char *metric, struct subject *ret_subject)
     return true;
 }
 
-static size_t device_count(const struct wm_analysis *analysis)
-{
-    return analysis->device_count + analysis->gpu_count;
-}
-
-static const struct wm_energy *joules_of(const struct wm_analysis *analysis, size_t device)
-{
-    return device < analysis->device_count
-               ? &analysis->devices[device].joules
-               : &analysis->gpus[device - analysis->device_count].joules;
-}
-
-static const struct wm_channel *channel_of(const struct wm_analysis *analysis,
-                                           size_t device)
-{
-    return device < analysis->device_count
-               ? analysis->devices[device].channel
-               : wm_gpu_any_channel(analysis,
-                                    &analysis->gpus[device - analysis->device_count]);
-}
-
 static bool is_known(const struct wm_analysis *analysis, size_t device)
 {
     struct wm_energy_result result;
 
-    wm_energy_result(joules_of(analysis, device), &result);
+    wm_energy_result(&wm_device_at(analysis, device)->joules, &result);
     return wm_energy_is_known(&result);
 }
 
@@ -190,8 +169,8 @@ static void add_doubt(struct wm_series_doubt *doubt, const struct wm_energy *jou
 static void add_device(struct chosen *chosen, const struct wm_analysis *analysis,
                        size_t device)
 {
-    const struct wm_channel *channel = channel_of(analysis, device);
-    const struct wm_energy *joules = joules_of(analysis, device);
+    const struct wm_channel *channel = wm_device_at(analysis, device)->channel;
+    const struct wm_energy *joules = &wm_device_at(analysis, device)->joules;
     struct wm_energy_result result;
 
     wm_energy_result(joules, &result);
@@ -226,12 +205,12 @@ static bool choose_gpus(struct chosen *chosen, const struct wm_analysis *analysi
 
     chosen->has_subject |= analysis->gpu_count > 0;
     for (size_t i = 0; i < analysis->gpu_count; i++) {
-        if (!gpus[i].is_in_cpu && !is_known(analysis, first + i))
+        if (gpus[i].device.counts && !is_known(analysis, first + i))
             return false;
-        found += !gpus[i].is_in_cpu;
+        found += gpus[i].device.counts;
     }
     for (size_t i = 0; i < analysis->gpu_count; i++) {
-        if (!gpus[i].is_in_cpu)
+        if (gpus[i].device.counts)
             add_device(chosen, analysis, first + i);
     }
     return found > 0;
@@ -241,8 +220,8 @@ static bool choose_gpus(struct chosen *chosen, const struct wm_analysis *analysi
 static void choose_label(struct chosen *chosen, const struct wm_analysis *analysis,
                          const char *label)
 {
-    for (size_t i = 0; i < device_count(analysis); i++) {
-        if (strcmp(channel_of(analysis, i)->label, label) != 0)
+    for (size_t i = 0; i < wm_device_count(analysis); i++) {
+        if (strcmp(wm_device_at(analysis, i)->channel->label, label) != 0)
             continue;
         chosen->has_subject = true;
         if (chosen->count == 0 && is_known(analysis, i))
@@ -256,7 +235,7 @@ static int choose(const struct wm_analysis *analysis, const struct subject *subj
 {
     struct wm_energy_choice cpus = { 0 }, memory = { 0 };
 
-    chosen->is_chosen = calloc(device_count(analysis) + 1, sizeof(bool));
+    chosen->is_chosen = calloc(wm_device_count(analysis) + 1, sizeof(bool));
     if (!chosen->is_chosen)
         return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
     if (subject->cpu)
@@ -279,10 +258,10 @@ static double sum_joules(const struct wm_analysis *analysis, const struct chosen
     struct wm_energy_result result;
     double joules = 0;
 
-    for (size_t i = 0; i < device_count(analysis); i++) {
+    for (size_t i = 0; i < wm_device_count(analysis); i++) {
         if (!chosen->is_chosen[i])
             continue;
-        wm_energy_result(joules_of(analysis, i), &result);
+        wm_energy_result(&wm_device_at(analysis, i)->joules, &result);
         joules += result.joules;
     }
     return isfinite(joules) ? joules : NAN;
