@@ -41,42 +41,36 @@ static bool is_same(const struct wm_visible_device *a, const struct wm_visible_d
     return a->gpu == b->gpu && a->part == b->part;
 }
 
-static void require_sound(const struct wm_visible_gpu *gpus, size_t count,
-                          const struct wm_visible_device *devices,
-                          const struct wm_visible *visible)
+static void require_sound(const struct wm_visible *visible)
 {
-    require(visible->count <= wm_visible_room(gpus, count));
-    require(visible->order_uncertain == (visible->order_reason != NULL));
+    require(visible->count <= visible->listed);
+    require(visible->listed <= wm_visible_room(visible->gpus, visible->gpu_count));
     for (size_t i = 0; i < visible->count; i++) {
-        require(devices[i].gpu < count);
-        const struct wm_visible_gpu *gpu = &gpus[devices[i].gpu];
+        const struct wm_visible_device *device = &visible->devices[i];
+        require(device->gpu < visible->gpu_count);
+        const struct wm_visible_gpu *gpu = &visible->gpus[device->gpu];
         size_t parts = gpu->mig_count > gpu->tiles ? gpu->mig_count : gpu->tiles;
-        require(devices[i].part == WM_VISIBLE_WHOLE || (size_t)devices[i].part < parts);
+        require(device->part == WM_VISIBLE_WHOLE || (size_t)device->part < parts);
         for (size_t k = 0; k < i; k++)
-            require(!is_same(&devices[i], &devices[k]));
+            require(!is_same(device, &visible->devices[k]));
+    }
+    const struct wm_visible_refusal *refused = &visible->refused;
+    if (refused->text) {
+        require(refused->variable && refused->why);
+        require(!memchr(refused->text, ',', refused->length));
+        require(!memchr(refused->text, '\0', refused->length));
     }
 }
 
-static void require_inside(const struct wm_visible_refusal *refused, const char *mask)
+/* With room for exactly as many as promised, so that a byte too many is seen. */
+static void ask(void (*rules)(struct wm_visible *), struct wm_visible *visible)
 {
-    if (!refused->text)
-        return;
-    require(refused->variable && refused->why);
-    require(mask && refused->text >= mask);
-    require(refused->text + refused->length <= mask + strlen(mask));
-    require(!memchr(refused->text, ',', refused->length));
-    require(refused->position <= (size_t)(refused->text - mask));
-}
+    size_t room = wm_visible_room(visible->gpus, visible->gpu_count);
 
-/* Exactly as large as promised, so that a byte too many is seen. */
-static struct wm_visible_device *new_devices(const struct wm_visible_gpu *gpus,
-                                             size_t count)
-{
-    size_t room = wm_visible_room(gpus, count);
-    struct wm_visible_device *devices = malloc(room ? room * sizeof(*devices) : 1);
-
-    require(devices != NULL);
-    return devices;
+    visible->devices = malloc(room ? room * sizeof(*visible->devices) : 1);
+    require(visible->devices != NULL);
+    rules(visible);
+    require_sound(visible);
 }
 
 static const char *uuid_of(const struct wm_visible_gpu *gpus,
@@ -88,93 +82,70 @@ static const char *uuid_of(const struct wm_visible_gpu *gpus,
 }
 
 /* The devices as a list of UUIDs or of numbers; false where one has none. */
-static bool write_mask(const struct wm_visible_gpu *gpus,
-                       const struct wm_visible_device *devices, size_t count, bool by_uuid,
-                       char *mask, size_t size)
+static bool write_mask(const struct wm_visible *visible, bool by_uuid, char *mask,
+                       size_t size)
 {
-    size_t length = 0;
+    size_t length = (size_t)snprintf(mask, size, "CUDA_VISIBLE_DEVICES=");
 
-    mask[0] = '\0';
-    for (size_t i = 0; i < count; i++) {
-        const char *uuid = uuid_of(gpus, &devices[i]);
-        if (by_uuid ? !uuid || !uuid[0] : devices[i].number == WM_VISIBLE_NO_NUMBER)
+    for (size_t i = 0; i < visible->count; i++) {
+        const struct wm_visible_device *device = &visible->devices[i];
+        const char *uuid = uuid_of(visible->gpus, device);
+        if (by_uuid ? !uuid || !uuid[0] : device->number == WM_VISIBLE_NO_NUMBER)
             return false;
         if (by_uuid)
             length += (size_t)snprintf(mask + length, size - length, "%s,", uuid);
         else
             length +=
-                (size_t)snprintf(mask + length, size - length, "%zu,", devices[i].number);
+                (size_t)snprintf(mask + length, size - length, "%zu,", device->number);
     }
     return true;
 }
 
-static void fuzz_cuda(const struct wm_visible_gpu *gpus, size_t count,
-                      const struct wm_visible_cuda_masks *masks)
+static void fuzz_cuda(struct wm_visible visible)
 {
-    struct wm_visible_device *devices = new_devices(gpus, count);
-    struct wm_visible visible, again;
+    struct wm_visible again = visible;
+    char mask[256];
 
-    wm_visible_cuda(gpus, count, masks, devices, &visible);
-    require_sound(gpus, count, devices, &visible);
-    require_inside(&visible.refused, masks->visible_devices);
-
+    ask(wm_visible_cuda, &visible);
     for (int by_uuid = 0; by_uuid < 2; by_uuid++) {
-        struct wm_visible_cuda_masks named = *masks;
-        struct wm_visible_device *found = new_devices(gpus, count);
-        char mask[256];
+        const char *const named[] = { mask, visible.environment[1], NULL };
 
-        named.visible_devices = mask;
-        if (write_mask(gpus, devices, visible.count, by_uuid, mask, sizeof(mask))) {
-            wm_visible_cuda(gpus, count, &named, found, &again);
-            require(again.count == visible.count && !again.refused.text);
-            for (size_t i = 0; i < again.count; i++)
-                require(is_same(&found[i], &devices[i]));
-        }
-        free(found);
+        if (!write_mask(&visible, by_uuid, mask, sizeof(mask)))
+            continue;
+        again.environment = named;
+        again.listed = again.count = 0;
+        ask(wm_visible_cuda, &again);
+        require(again.count == visible.count && !again.refused.text);
+        for (size_t i = 0; i < again.count; i++)
+            require(is_same(&again.devices[i], &visible.devices[i]));
+        free(again.devices);
     }
-    free(devices);
+    free(visible.devices);
 }
 
-static void fuzz_amd(const struct wm_visible_gpu *gpus, size_t count,
-                     const struct wm_visible_amd_masks *masks)
+/* The second mask can only take away. */
+static void fuzz_amd(struct wm_visible visible)
 {
-    const struct wm_visible_amd_masks outer = { .rocr = masks->rocr };
-    struct wm_visible_device *devices = new_devices(gpus, count);
-    struct wm_visible_device *left = new_devices(gpus, count);
-    struct wm_visible visible, rocr;
+    const char *const outer[] = { visible.environment[0], NULL };
+    struct wm_visible rocr = visible;
 
-    wm_visible_amd(gpus, count, masks, devices, &visible);
-    require_sound(gpus, count, devices, &visible);
-    wm_visible_amd(gpus, count, &outer, left, &rocr);
-    require_sound(gpus, count, left, &rocr);
-    require_inside(&rocr.refused, masks->rocr);
-
-    /* The second mask can only take away. */
+    ask(wm_visible_amd, &visible);
+    rocr.environment = outer;
+    ask(wm_visible_amd, &rocr);
     for (size_t i = 0; i < visible.count; i++) {
         bool found = false;
         for (size_t k = 0; k < rocr.count; k++)
-            found |= is_same(&devices[i], &left[k]);
+            found |= is_same(&visible.devices[i], &rocr.devices[k]);
         require(found);
     }
-    free(left);
-    free(devices);
+    free(rocr.devices);
+    free(visible.devices);
 }
 
-static void fuzz_intel(const struct wm_visible_gpu *gpus, size_t count,
-                       const struct wm_visible_intel_masks *masks)
+static void fuzz_intel(struct wm_visible visible)
 {
-    struct wm_visible_device *devices = new_devices(gpus, count);
-    struct wm_visible visible;
-
-    wm_visible_intel(gpus, count, masks, devices, &visible);
-    require_sound(gpus, count, devices, &visible);
-    require_inside(&visible.refused, masks->affinity);
-    for (size_t i = 1; i < visible.count; i++) {
-        require(devices[i - 1].gpu <= devices[i].gpu);
-        if (devices[i - 1].gpu == devices[i].gpu)
-            require(devices[i - 1].part >= 0 && devices[i - 1].part < devices[i].part);
-    }
-    free(devices);
+    ask(wm_visible_intel, &visible);
+    free(visible.devices);
 }
 
 /* Ends the line that begins at `text` and returns the next; NULL past the last. */
@@ -188,36 +159,60 @@ static char *next_line(char *text)
     return end + 1;
 }
 
+/* "NAME=value"; the variable is not set where `value` is NULL. */
+static char *entry(const char *name, const char *value)
+{
+    size_t room = strlen(name) + (value ? strlen(value) : 0) + 2;
+    char *text = malloc(room);
+
+    require(text != NULL);
+    snprintf(text, room, value ? "%s=%s" : "-%s", name, value ? value : "");
+    return text;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const hierarchies[] = { NULL, "FLAT", "COMPOSITE", "COMBINED" };
     static const unsigned drivers[] = { 0, 535, 570 };
-    enum { HEAD = 4 };
+    enum { HEAD = 4, ENTRIES = 7 };
 
     if (size < HEAD)
         return 0;
-    const struct wm_visible_gpu *gpus = machines[data[0] % ARRAY_LEN(machines)];
-    size_t count = data[1] % (ARRAY_LEN(machines[0]) + 1);
+    struct wm_visible visible = {
+        .gpus = machines[data[0] % ARRAY_LEN(machines)],
+        .gpu_count = data[1] % (ARRAY_LEN(machines[0]) + 1),
+        .driver = drivers[data[2] % ARRAY_LEN(drivers)],
+    };
     char *mask = malloc(size - HEAD + 1);
     if (!mask)
         return 0;
     memcpy(mask, data + HEAD, size - HEAD);
     mask[size - HEAD] = '\0';
 
-    const struct wm_visible_intel_masks intel = {
-        data[3] & 1 ? NULL : mask, hierarchies[data[2] % ARRAY_LEN(hierarchies)]
+    char *whole = entry("ZE_AFFINITY_MASK", data[3] & 1 ? NULL : mask);
+    char *second = next_line(mask), *third = next_line(second);
+    char *entries[ENTRIES] = {
+        entry("CUDA_VISIBLE_DEVICES", data[3] & 2 ? NULL : mask),
+        entry("CUDA_DEVICE_ORDER", second),
+        entry("ROCR_VISIBLE_DEVICES", data[3] & 4 ? NULL : mask),
+        entry("HIP_VISIBLE_DEVICES", second),
+        entry("CUDA_VISIBLE_DEVICES", third),
+        whole,
+        entry("ZE_FLAT_DEVICE_HIERARCHY", hierarchies[data[2] % ARRAY_LEN(hierarchies)]),
     };
-    fuzz_intel(gpus, count, &intel);
+    const char *environment[ENTRIES + 1] = { NULL };
+    for (size_t i = 0; i < ENTRIES; i++)
+        environment[i] = entries[i];
 
-    char *second = next_line(mask);
-    const struct wm_visible_cuda_masks cuda = { data[3] & 2 ? NULL : mask, second,
-                                                drivers[data[2] % ARRAY_LEN(drivers)] };
-    fuzz_cuda(gpus, count, &cuda);
-
-    char *third = next_line(second);
-    const struct wm_visible_amd_masks amd = { data[3] & 4 ? NULL : mask, second, third,
-                                              third, data[3] & 8 };
-    fuzz_amd(gpus, count, &amd);
+    visible.environment = environment + 5;
+    fuzz_intel(visible);
+    visible.environment = environment + 2;
+    fuzz_amd(visible);
+    environment[2] = NULL;
+    visible.environment = environment;
+    fuzz_cuda(visible);
+    for (size_t i = 0; i < ENTRIES; i++)
+        free(entries[i]);
     free(mask);
     return 0;
 }

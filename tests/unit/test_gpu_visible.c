@@ -2,7 +2,7 @@
 /*
  * test_gpu_visible.c - which GPUs a program sees with which mask.
  *
- * Results are written as the program counts its devices: "2 0.1" is GPU 2 and
+ * Results are written in the order of the mask: "2 0.1" is GPU 2 and
  * then MIG device or tile 1 of GPU 0.
  */
 #include <stdio.h>
@@ -30,53 +30,93 @@ static void describe(char *text, size_t size, const struct wm_visible_device *de
     }
 }
 
-static struct wm_visible_device *new_devices(const struct wm_visible_gpu *gpus,
-                                             size_t count)
-{
-    size_t room = wm_visible_room(gpus, count);
-    struct wm_visible_device *devices = calloc(room + 1, sizeof(*devices));
+/* An environment in the making; a mask that is NULL is not set. */
+struct environment {
+    char *entries[5]; /* the last one stays NULL */
+    size_t count;
+};
 
-    assert_non_null(devices);
-    devices[room] = canary;
-    return devices;
+static void set(struct environment *environment, const char *name, const char *mask)
+{
+    if (!mask)
+        return;
+    size_t room = strlen(name) + strlen(mask) + 2;
+    char *entry = malloc(room);
+
+    assert_non_null(entry);
+    snprintf(entry, room, "%s=%s", name, mask);
+    environment->entries[environment->count++] = entry;
 }
 
-/* Frees `devices`. `refused` is "word@position why", up to where it ends, or
- * NULL. */
-static void check(const char *mask, const struct wm_visible_gpu *gpus, size_t count,
-                  struct wm_visible_device *devices, const struct wm_visible *visible,
-                  const char *result, const char *refused)
+/* Asks one vendor's rules. The result keeps the devices until done() with it. */
+static struct wm_visible ask(void (*rules)(struct wm_visible *),
+                             const struct wm_visible_gpu *gpus, size_t count,
+                             const struct environment *environment, unsigned driver)
+{
+    size_t room = wm_visible_room(gpus, count);
+    struct wm_visible visible = {
+        .gpus = gpus,
+        .gpu_count = count,
+        .environment = (const char *const *)environment->entries,
+        .driver = driver,
+        .devices = calloc(room + 1, sizeof(*visible.devices)),
+    };
+
+    assert_non_null(visible.devices);
+    visible.devices[room] = canary;
+    rules(&visible);
+    assert_memory_equal(&visible.devices[room], &canary, sizeof(canary));
+    return visible;
+}
+
+static void done(struct wm_visible *visible, struct environment *environment)
+{
+    free(visible->devices);
+    for (size_t i = 0; i < environment->count; i++)
+        free(environment->entries[i]);
+}
+
+/* `refused` is "word why", up to where it ends, or NULL. */
+static void check(const char *mask, const struct wm_visible *visible, const char *result,
+                  const char *refused)
 {
     char text[256];
 
     print_message("  %s\n", mask ? mask : "(not set)");
-    assert_memory_equal(&devices[wm_visible_room(gpus, count)], &canary, sizeof(canary));
-    describe(text, sizeof(text), devices, visible->count);
+    describe(text, sizeof(text), visible->devices, visible->count);
     assert_string_equal(text, result);
 
-    assert_int_equal(visible->order_uncertain, visible->order_reason != NULL);
     assert_int_equal(visible->refused.text != NULL, refused != NULL);
     if (refused) {
-        snprintf(text, sizeof(text), "%.*s@%zu %s", (int)visible->refused.length,
-                 visible->refused.text, visible->refused.position, visible->refused.why);
+        snprintf(text, sizeof(text), "%.*s %s", (int)visible->refused.length,
+                 visible->refused.text, visible->refused.why);
         if (strncmp(text, refused, strlen(refused)) != 0)
             fail_msg("refused: %s; expected: %s", text, refused);
     }
-    free(devices);
 }
 
-static struct wm_visible cuda(const struct wm_visible_gpu *gpus, size_t count,
-                              const struct wm_visible_cuda_masks *masks, const char *result,
-                              const char *refused)
-{
-    struct wm_visible_device *devices = new_devices(gpus, count);
-    struct wm_visible visible;
+struct cuda_masks {
+    const char *visible_devices, *device_order;
+    unsigned driver;
+};
 
-    wm_visible_cuda(gpus, count, masks, devices, &visible);
+/* Returns how many devices are visible, and whether their order is in doubt. */
+static size_t cuda(const struct wm_visible_gpu *gpus, size_t count,
+                   const struct cuda_masks *masks, const char *result, const char *refused,
+                   bool *ret_uncertain)
+{
+    struct environment environment = { .count = 0 };
+
+    set(&environment, "CUDA_VISIBLE_DEVICES", masks->visible_devices);
+    set(&environment, "CUDA_DEVICE_ORDER", masks->device_order);
+    struct wm_visible visible =
+        ask(wm_visible_cuda, gpus, count, &environment, masks->driver);
     if (visible.refused.text)
         assert_string_equal(visible.refused.variable, "CUDA_VISIBLE_DEVICES");
-    check(masks->visible_devices, gpus, count, devices, &visible, result, refused);
-    return visible;
+    check(masks->visible_devices, &visible, result, refused);
+    *ret_uncertain = visible.order_reason != NULL;
+    done(&visible, &environment);
+    return visible.count;
 }
 
 /* Of one model, in PCI order; UUIDs as in PyTorch's tests. */
@@ -104,24 +144,24 @@ static void test_cuda(void **state)
         { "3,2,1,0", "3 2 1 0", NULL },
 
         /* The list ends at the first bad word. */
-        { "0,2,-1,1", "0 2", "-1@2 is negative" },
-        { "-1", "", "-1@0 is negative" },
-        { "7", "", "7@0 is past the last device" },
-        { "4", "", "4@0 is past" },
-        { "1,5,0", "1", "5@1 is past" },
-        { "0,7,7", "0", "7@1 is past" },
-        { "NoDevFiles", "", "NoDevFiles@0 is neither" },
-        { "all", "", "all@0 is neither" },
-        { "none", "", "none@0 is neither" },
-        { "void", "", "void@0 is neither" },
-        { "one,two,3", "", "one@0 is neither" },
-        { "3,2,two,one", "3 2", "two@2 is neither" },
+        { "0,2,-1,1", "0 2", "-1 is negative" },
+        { "-1", "", "-1 is negative" },
+        { "7", "", "7 is past the last device" },
+        { "4", "", "4 is past" },
+        { "1,5,0", "1", "5 is past" },
+        { "0,7,7", "0", "7 is past" },
+        { "NoDevFiles", "", "NoDevFiles is neither" },
+        { "all", "", "all is neither" },
+        { "none", "", "none is neither" },
+        { "void", "", "void is neither" },
+        { "one,two,3", "", "one is neither" },
+        { "3,2,two,one", "3 2", "two is neither" },
         { "0,", "0", NULL },
-        { ",", "", "@0 is empty" },
-        { ",0", "", "@0 is empty" },
-        { "0,,1", "0", "@1 is empty" },
-        { " ", "", " @0 is neither" },
-        { "0, ,1", "0", " @1 is neither" },
+        { ",", "", " is empty" },
+        { ",0", "", " is empty" },
+        { "0,,1", "0", " is empty" },
+        { " ", "", "  is neither" },
+        { "0, ,1", "0", "  is neither" },
 
         /* Numbers as strtoul() reads them, to base 10. */
         { " 1, 3", "1 3", NULL },
@@ -133,36 +173,36 @@ static void test_cuda(void **state)
         { "0 1", "0", NULL },
         { "0x1", "0", NULL },
         { "01,002", "1 2", NULL },
-        { "010", "", "010@0 is past" },
+        { "010", "", "010 is past" },
         { "1.9", "1", NULL },
-        { "+", "", "+@0 is neither" },
-        { "-", "", "-@0 is neither" },
-        { "+-1", "", "+-1@0 is neither" },
-        { "- 1", "", "- 1@0 is neither" },
-        { "\xc2\xb2", "", "\xc2\xb2@0 is neither" },
-        { "2147483648", "", "2147483648@0 is past" },
-        { "4294967296", "", "4294967296@0 is past" },
-        { "18446744073709551615", "", "18446744073709551615@0 is past" },
-        { "18446744073709551616", "", "18446744073709551616@0 is past" },
-        { "-18446744073709551615", "", "-18446744073709551615@0 is negative" },
-        { "0,99999999999999999999999", "0", "99999999999999999999999@1 is past" },
+        { "+", "", "+ is neither" },
+        { "-", "", "- is neither" },
+        { "+-1", "", "+-1 is neither" },
+        { "- 1", "", "- 1 is neither" },
+        { "\xc2\xb2", "", "\xc2\xb2 is neither" },
+        { "2147483648", "", "2147483648 is past" },
+        { "4294967296", "", "4294967296 is past" },
+        { "18446744073709551615", "", "18446744073709551615 is past" },
+        { "18446744073709551616", "", "18446744073709551616 is past" },
+        { "-18446744073709551615", "", "-18446744073709551615 is negative" },
+        { "0,99999999999999999999999", "0", "99999999999999999999999 is past" },
 
         /* A device named twice hides all. */
-        { "0,0", "", "0@1 names a device a second time" },
-        { "3,1,1", "", "1@2 names" },
-        { "0, 1, 2, 1", "", " 1@3 names" },
-        { "0,-1,0", "0", "-1@1 is negative" },
-        { "0,-0", "", "-0@1 names" },
-        { "0,0,1", "", "0@1 names" },
-        { "1,1junk", "", "1junk@1 names" },
+        { "0,0", "", "0 names a device a second time" },
+        { "3,1,1", "", "1 names" },
+        { "0, 1, 2, 1", "", " 1 names" },
+        { "0,-1,0", "0", "-1 is negative" },
+        { "0,-0", "", "-0 names" },
+        { "0,0,1", "", "0 names" },
+        { "1,1junk", "", "1junk names" },
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct wm_visible_cuda_masks masks = { .visible_devices = rows[i].mask };
-        struct wm_visible visible =
-            cuda(alike, ARRAY_LEN(alike), &masks, rows[i].result, rows[i].refused);
-        assert_false(visible.order_uncertain);
+        const struct cuda_masks masks = { .visible_devices = rows[i].mask };
+        bool uncertain;
+        cuda(alike, ARRAY_LEN(alike), &masks, rows[i].result, rows[i].refused, &uncertain);
+        assert_false(uncertain);
     }
 }
 
@@ -174,33 +214,34 @@ static void test_cuda_uuids(void **state)
         { "GPU-e4,GPU-9e8d35e3", "2 1", NULL },
         { "GPU-ee,GPU-99,GPU-9e,GPU-e4", "3 0 1 2", NULL },
         { "GPU-9e,", "1", NULL },
-        { "GPU-123,GPU-9e", "", "GPU-123@0 fits no device" },
-        { "GPU-9e,GPU-123,GPU-99", "1", "GPU-123@1 fits no" },
-        { "GPU-9e,GPU-e,GPU-99", "1", "GPU-e@1 fits several" },
-        { "GPU-", "", "GPU-@0 fits several" },
-        { "GPU-9e8d35e3,GPU-99,GPU-9e8", "", "GPU-9e8@2 names a device a second" },
+        { "GPU-123,GPU-9e", "", "GPU-123 fits no device" },
+        { "GPU-9e,GPU-123,GPU-99", "1", "GPU-123 fits no" },
+        { "GPU-9e,GPU-e,GPU-99", "1", "GPU-e fits several" },
+        { "GPU-", "", "GPU- fits several" },
+        { "GPU-9e8d35e3,GPU-99,GPU-9e8", "", "GPU-9e8 names a device a second" },
         { "GPU-9942190a-aa31-4ff1-4aa9-c388d80f85f12", "", "GPU-9942190a-aa31-4ff1" },
-        { "GPU-9942190A", "", "GPU-9942190A@0 fits no" },
-        { "gpu-9942190a", "", "gpu-9942190a@0 is neither" },
-        { "9942190a", "", "9942190a@0 is past" },
-        { " GPU-9e", "", " GPU-9e@0 is neither" },
-        { "GPU-9e, GPU-99", "1", " GPU-99@1 is no UUID" },
-        { "GPU-9e ,GPU-99", "", "GPU-9e @0 fits no" },
-        { "GPU-9e,,GPU-99", "1", "@1 is empty" },
-        { "MIG-9e8d35e3", "", "MIG-9e8d35e3@0 fits no" },
-        { "MIG-GPU-9e8d35e3/1/0", "", "MIG-GPU-9e8d35e3/1/0@0 fits no" },
+        { "GPU-9942190A", "", "GPU-9942190A fits no" },
+        { "gpu-9942190a", "", "gpu-9942190a is neither" },
+        { "9942190a", "", "9942190a is past" },
+        { " GPU-9e", "", " GPU-9e is neither" },
+        { "GPU-9e, GPU-99", "1", " GPU-99 is no UUID" },
+        { "GPU-9e ,GPU-99", "", "GPU-9e  fits no" },
+        { "GPU-9e,,GPU-99", "1", " is empty" },
+        { "MIG-9e8d35e3", "", "MIG-9e8d35e3 fits no" },
+        { "MIG-GPU-9e8d35e3/1/0", "", "MIG-GPU-9e8d35e3/1/0 fits no" },
 
         /* The first word decides whether it is a list of numbers or of UUIDs. */
-        { "GPU-9e, 2", "1", " 2@1 is no UUID" },
-        { "GPU-9e,0", "1", "0@1 is no UUID" },
-        { "2,GPU-9e", "2", "GPU-9e@1 is a UUID in a list of numbers" },
-        { "2,MIG-9e", "2", "MIG-9e@1 is a UUID" },
+        { "GPU-9e, 2", "1", " 2 is no UUID" },
+        { "GPU-9e,0", "1", "0 is no UUID" },
+        { "2,GPU-9e", "2", "GPU-9e is a UUID in a list of numbers" },
+        { "2,MIG-9e", "2", "MIG-9e is a UUID" },
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct wm_visible_cuda_masks masks = { .visible_devices = rows[i].mask };
-        cuda(alike, ARRAY_LEN(alike), &masks, rows[i].result, rows[i].refused);
+        const struct cuda_masks masks = { .visible_devices = rows[i].mask };
+        bool uncertain;
+        cuda(alike, ARRAY_LEN(alike), &masks, rows[i].result, rows[i].refused, &uncertain);
     }
 }
 
@@ -215,19 +256,21 @@ static void test_cuda_few(void **state)
     } rows[] = {
         { NULL, 0, { NULL, "", NULL } },
         { NULL, 0, { "", "", NULL } },
-        { NULL, 0, { "0", "", "0@0 is past" } },
-        { NULL, 0, { "GPU-", "", "GPU-@0 fits no" } },
+        { NULL, 0, { "0", "", "0 is past" } },
+        { NULL, 0, { "GPU-", "", "GPU- fits no" } },
         { alike, 1, { "GPU-", "0", NULL } },
-        { alike, 1, { "0,1", "0", "1@1 is past" } },
+        { alike, 1, { "0,1", "0", "1 is past" } },
         { nameless, 2, { NULL, "0 1", NULL } },
         { nameless, 2, { "1,0", "1 0", NULL } },
-        { nameless, 2, { "GPU-1", "", "GPU-1@0 fits no" } },
+        { nameless, 2, { "GPU-1", "", "GPU-1 fits no" } },
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct wm_visible_cuda_masks masks = { .visible_devices = rows[i].row.mask };
-        cuda(rows[i].gpus, rows[i].count, &masks, rows[i].row.result, rows[i].row.refused);
+        const struct cuda_masks masks = { .visible_devices = rows[i].row.mask };
+        bool uncertain;
+        cuda(rows[i].gpus, rows[i].count, &masks, rows[i].row.result, rows[i].row.refused,
+             &uncertain);
     }
 }
 
@@ -293,8 +336,8 @@ static void test_cuda_order(void **state)
         { mixed, 4, "PCI_BUS_ID", { "0,3", "1 0", NULL }, false },
         { mixed, 4, NULL, { "GPU-a,GPU-d", "0 3", NULL }, false },
         { mixed, 4, NULL, { "", "", NULL }, false },
-        { mixed, 4, NULL, { "NoDevFiles", "", "NoDevFiles@0 is neither" }, false },
-        { mixed, 4, NULL, { "1,1", "", "1@1 names" }, false },
+        { mixed, 4, NULL, { "NoDevFiles", "", "NoDevFiles is neither" }, false },
+        { mixed, 4, NULL, { "1,1", "", "1 names" }, false },
         { mixed, 1, NULL, { "0", "0", NULL }, false },
         { pascal, 5, NULL, { NULL, "2 4 0 1 3", NULL }, true },
         { pascal, 5, "PCI_BUS_ID", { NULL, "0 1 2 3 4", NULL }, false },
@@ -306,10 +349,11 @@ static void test_cuda_order(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct wm_visible_cuda_masks masks = { rows[i].row.mask, rows[i].order, 0 };
-        struct wm_visible visible = cuda(rows[i].gpus, rows[i].count, &masks,
-                                         rows[i].row.result, rows[i].row.refused);
-        assert_int_equal(visible.order_uncertain, rows[i].uncertain);
+        const struct cuda_masks masks = { rows[i].row.mask, rows[i].order, 0 };
+        bool uncertain;
+        cuda(rows[i].gpus, rows[i].count, &masks, rows[i].row.result, rows[i].row.refused,
+             &uncertain);
+        assert_int_equal(uncertain, rows[i].uncertain);
     }
 }
 
@@ -326,17 +370,16 @@ static void test_cuda_numbers(void **state)
         { .uuid = "GPU-b", .model = "H100" },
         { .uuid = "GPU-c", .model = "H100" },
     };
-    const struct wm_visible_cuda_masks masks = { .visible_devices = "MIG-2,GPU-c,GPU-b" };
-    struct wm_visible_device devices[8];
-    struct wm_visible visible;
-
+    struct environment environment = { .count = 0 };
     (void)state;
-    assert_in_range(wm_visible_room(gpus, 3), 4, ARRAY_LEN(devices));
-    wm_visible_cuda(gpus, 3, &masks, devices, &visible);
+
+    set(&environment, "CUDA_VISIBLE_DEVICES", "MIG-2,GPU-c,GPU-b");
+    struct wm_visible visible = ask(wm_visible_cuda, gpus, 3, &environment, 0);
     assert_int_equal(visible.count, 3);
-    assert_int_equal(devices[0].number, WM_VISIBLE_NO_NUMBER);
-    assert_int_equal(devices[1].number, 1);
-    assert_int_equal(devices[2].number, 0);
+    assert_int_equal(visible.devices[0].number, WM_VISIBLE_NO_NUMBER);
+    assert_int_equal(visible.devices[1].number, 1);
+    assert_int_equal(visible.devices[2].number, 0);
+    done(&visible, &environment);
 }
 
 static void test_cuda_mig(void **state)
@@ -373,52 +416,52 @@ static void test_cuda_mig(void **state)
         { { "3", "1.0", NULL }, "0.2" },
         { { "0,2", "0.0", NULL }, "3 0.0" },
         { { "3,2,1", "1.0", NULL }, "0.2 0.0 4" },
-        { { "2,2", "", "2@1 names" }, "" },
-        { { "18446744073709551615", "", "18446744073709551615@0 is past" }, "" },
+        { { "2,2", "", "2 names" }, "" },
+        { { "18446744073709551615", "", "18446744073709551615 is past" }, "" },
 
         { { "MIG-aa", "0.0", NULL }, "0.0" },
         { { "MIG-ab000000-1111-5e09-8540-a6b389968c31", "0.1", NULL }, "0.1" },
         { { "MIG-ac,MIG-aa", "0.2", NULL }, "0.2 0.0" },
         { { "MIG-ba,MIG-aa", "1.0", NULL }, "1.0 0.0" },
         { { "MIG-b", "1.0", NULL }, "1.0" },
-        { { "MIG-a", "", "MIG-a@0 fits several" }, "" },
-        { { "MIG-", "", "MIG-@0 fits several" }, "" },
-        { { "MIG-ff", "", "MIG-ff@0 fits no" }, "" },
-        { { "MIG-aa,MIG-ff,MIG-ba", "0.0", "MIG-ff@1 fits no" }, "0.0" },
-        { { "MIG-aa,MIG-aa", "", "MIG-aa@1 names" }, "" },
-        { { "MIG-aa,MIG-aa0", "", "MIG-aa0@1 names" }, "" },
-        { { "mig-aa", "", "mig-aa@0 is neither" }, "" },
+        { { "MIG-a", "", "MIG-a fits several" }, "" },
+        { { "MIG-", "", "MIG- fits several" }, "" },
+        { { "MIG-ff", "", "MIG-ff fits no" }, "" },
+        { { "MIG-aa,MIG-ff,MIG-ba", "0.0", "MIG-ff fits no" }, "0.0" },
+        { { "MIG-aa,MIG-aa", "", "MIG-aa names" }, "" },
+        { { "MIG-aa,MIG-aa0", "", "MIG-aa0 names" }, "" },
+        { { "mig-aa", "", "mig-aa is neither" }, "" },
 
-        /* Two compute instances of one GPU instance: the first of them. */
-        { { "MIG-aa,MIG-ab", "0.0", NULL }, "0.0" },
-        { { "MIG-ab,MIG-ba,MIG-aa", "0.1", NULL }, "0.1 1.0" },
+        /* Two compute instances of one GPU instance: the driver shows one of them. */
+        { { "MIG-aa,MIG-ab", "0.0", NULL }, "0.0 0.1" },
+        { { "MIG-ab,MIG-ba,MIG-aa", "0.1", NULL }, "0.1 1.0 0.0" },
 
         { { "MIG-GPU-1c20e77d-1c1a/1/0", "0.0", NULL }, "0.0" },
         { { "MIG-GPU-1c20e77d/1/1", "0.1", NULL }, "0.1" },
         { { "MIG-GPU-1/2/0", "0.2", NULL }, "0.2" },
         { { "MIG-GPU-2/13/0", "1.1", NULL }, "1.1" },
         { { "MIG-GPU-2/13/0,MIG-aa", "1.1", NULL }, "1.1 0.0" },
-        { { "MIG-GPU-1/1/0,MIG-aa", "", "MIG-aa@1 names" }, "" },
-        { { "MIG-GPU-1/3/0", "", "MIG-GPU-1/3/0@0 fits no" }, "" },
-        { { "MIG-GPU-9/1/0", "", "MIG-GPU-9/1/0@0 fits no" }, "" },
-        { { "MIG-GPU-3/1/0", "", "MIG-GPU-3/1/0@0 fits no" }, "" },
-        { { "MIG-GPU-5/1/0", "", "MIG-GPU-5/1/0@0 fits no" }, "" },
-        { { "MIG-GPU-/1/0", "", "MIG-GPU-/1/0@0 fits several" }, "" },
-        { { "MIG-GPU-1", "", "MIG-GPU-1@0 is not MIG-GPU-<" }, "" },
-        { { "MIG-GPU-1/1", "", "MIG-GPU-1/1@0 is not" }, "" },
-        { { "MIG-GPU-1/1/", "", "MIG-GPU-1/1/@0 is not" }, "" },
-        { { "MIG-GPU-1//0", "", "MIG-GPU-1//0@0 is not" }, "" },
-        { { "MIG-GPU-1/1/0/0", "", "MIG-GPU-1/1/0/0@0 is not" }, "" },
-        { { "MIG-GPU-1/1/0x", "", "MIG-GPU-1/1/0x@0 is not" }, "" },
-        { { "MIG-GPU-1/-1/0", "", "MIG-GPU-1/-1/0@0 is not" }, "" },
-        { { "MIG-GPU-1/4294967297/0", "", "MIG-GPU-1/4294967297/0@0 fits no" }, "" },
+        { { "MIG-GPU-1/1/0,MIG-aa", "", "MIG-aa names" }, "" },
+        { { "MIG-GPU-1/3/0", "", "MIG-GPU-1/3/0 fits no" }, "" },
+        { { "MIG-GPU-9/1/0", "", "MIG-GPU-9/1/0 fits no" }, "" },
+        { { "MIG-GPU-3/1/0", "", "MIG-GPU-3/1/0 fits no" }, "" },
+        { { "MIG-GPU-5/1/0", "", "MIG-GPU-5/1/0 fits no" }, "" },
+        { { "MIG-GPU-/1/0", "", "MIG-GPU-/1/0 fits several" }, "" },
+        { { "MIG-GPU-1", "", "MIG-GPU-1 is not MIG-GPU-<" }, "" },
+        { { "MIG-GPU-1/1", "", "MIG-GPU-1/1 is not" }, "" },
+        { { "MIG-GPU-1/1/", "", "MIG-GPU-1/1/ is not" }, "" },
+        { { "MIG-GPU-1//0", "", "MIG-GPU-1//0 is not" }, "" },
+        { { "MIG-GPU-1/1/0/0", "", "MIG-GPU-1/1/0/0 is not" }, "" },
+        { { "MIG-GPU-1/1/0x", "", "MIG-GPU-1/1/0x is not" }, "" },
+        { { "MIG-GPU-1/-1/0", "", "MIG-GPU-1/-1/0 is not" }, "" },
+        { { "MIG-GPU-1/4294967297/0", "", "MIG-GPU-1/4294967297/0 fits no" }, "" },
         { { "MIG-GPU-1/99999999999999999999/0", "", "MIG-GPU-1/9" }, "" },
 
         /* A GPU in MIG mode is its first MIG device. */
         { { "GPU-1", "0.0", NULL }, "0.0" },
-        { { "GPU-1,MIG-aa", "", "MIG-aa@1 names" }, "" },
-        { { "GPU-3", "", "GPU-3@0 has no MIG device" }, "" },
-        { { "GPU-4,GPU-3,GPU-5", "3", "GPU-3@1 has no MIG" }, "3" },
+        { { "GPU-1,MIG-aa", "", "MIG-aa names" }, "" },
+        { { "GPU-3", "", "GPU-3 has no MIG device" }, "" },
+        { { "GPU-4,GPU-3,GPU-5", "3", "GPU-3 has no MIG" }, "3" },
         { { "GPU-5", "4", NULL }, "4" },
         { { "GPU-4,MIG-ba", "1.0", NULL }, "3 1.0" },
         { { "MIG-ba,GPU-4", "1.0", NULL }, "1.0 3" },
@@ -431,15 +474,16 @@ static void test_cuda_mig(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (size_t d = 0; d < ARRAY_LEN(drivers); d++) {
-            const struct wm_visible_cuda_masks masks = { rows[i].row.mask, "PCI_BUS_ID",
-                                                         drivers[d].version };
-            struct wm_visible visible = cuda(
-                gpus, ARRAY_LEN(gpus), &masks,
-                drivers[d].newer ? rows[i].newer : rows[i].row.result, rows[i].row.refused);
+            const struct cuda_masks masks = { rows[i].row.mask, "PCI_BUS_ID",
+                                              drivers[d].version };
+            bool uncertain;
+            size_t count = cuda(gpus, ARRAY_LEN(gpus), &masks,
+                                drivers[d].newer ? rows[i].newer : rows[i].row.result,
+                                rows[i].row.refused, &uncertain);
 
             /* Numbers are in doubt, UUIDs are not. */
             bool by_number = !rows[i].row.mask || strchr("0123", rows[i].row.mask[0]);
-            assert_int_equal(visible.order_uncertain, by_number && visible.count > 0);
+            assert_int_equal(uncertain, by_number && count > 0);
         }
     }
 }
@@ -451,19 +495,26 @@ static const struct wm_visible_gpu radeons[] = {
     { .uuid = "GPU-abbabababababba0" },
 };
 
-static void amd(const char *shown, const struct wm_visible_amd_masks *masks,
-                const char *result, const char *variable, const char *refused)
-{
-    size_t count = ARRAY_LEN(radeons);
-    struct wm_visible_device *devices = new_devices(radeons, count);
-    struct wm_visible visible;
+struct amd_masks {
+    const char *rocr, *hip, *cuda, *ordinal;
+};
 
-    wm_visible_amd(radeons, count, masks, devices, &visible);
-    for (size_t i = 0; i < visible.count; i++)
-        assert_int_equal(devices[i].number, devices[i].gpu);
+static void amd(const char *shown, const struct amd_masks *masks, const char *result,
+                const char *variable, const char *refused)
+{
+    struct environment environment = { .count = 0 };
+
+    set(&environment, "ROCR_VISIBLE_DEVICES", masks->rocr);
+    set(&environment, "HIP_VISIBLE_DEVICES", masks->hip);
+    set(&environment, "CUDA_VISIBLE_DEVICES", masks->cuda);
+    if (!masks->cuda)
+        set(&environment, "GPU_DEVICE_ORDINAL", masks->ordinal);
+    struct wm_visible visible =
+        ask(wm_visible_amd, radeons, ARRAY_LEN(radeons), &environment, 0);
     if (refused)
         assert_string_equal(visible.refused.variable, variable);
-    check(shown, radeons, count, devices, &visible, result, refused);
+    check(shown, &visible, result, refused);
+    done(&visible, &environment);
 }
 
 static void test_rocr(void **state)
@@ -471,38 +522,38 @@ static void test_rocr(void **state)
     static const struct row rows[] = {
         { NULL, "0 1 2 3", NULL },
         { "", "", NULL },
-        { "-1", "", "-1@0 is negative" },
-        { "GPU-XX", "", "GPU-XX@0 fits no" },
+        { "-1", "", "-1 is negative" },
+        { "GPU-XX", "", "GPU-XX fits no" },
         { "0,2", "0 2", NULL },
-        { "3,GPU-BABABABABABABABA,4", "3 0", "4@2 is past" },
-        { "1,GPU-ABBAABBAABBAABBA,GPU-XX", "1", "GPU-ABBAABBAABBAABBA@1 names" },
-        { "3,GPU-BABAABBA,GPU-XX", "3 2", "GPU-XX@2 fits no" },
+        { "3,GPU-BABABABABABABABA,4", "3 0", "4 is past" },
+        { "1,GPU-ABBAABBAABBAABBA,GPU-XX", "1", "GPU-ABBAABBAABBAABBA names" },
+        { "3,GPU-BABAABBA,GPU-XX", "3 2", "GPU-XX fits no" },
         { "gpu-babab, Gpu-ABBAB ", "0 3", NULL },
         { " 1 ,\t2", "1 2", NULL },
         { "0,", "0", NULL },
-        { ",0", "", "@0 is empty" },
-        { "0, ,1", "0", " @1 is empty" },
-        { "0,1,0,2", "0 1", "0@2 names" },
+        { ",0", "", " is empty" },
+        { "0, ,1", "0", "  is empty" },
+        { "0,1,0,2", "0 1", "0 names" },
         { "0x1,+2,-0,03", "1 2 0 3", NULL },
-        { "0x", "", "0x@0 is neither" },
-        { "08", "", "08@0 is neither" },
-        { "1a", "", "1a@0 is neither" },
-        { "1 2", "", "1 2@0 is neither" },
-        { "x", "", "x@0 is neither" },
-        { "4", "", "4@0 is past" },
-        { "99999999999999999999", "", "99999999999999999999@0 is past" },
-        { "-99999999999999999999", "", "-99999999999999999999@0 is negative" },
-        { "GPU", "", "GPU@0 is no UUID" },
-        { "GPU-", "", "GPU-@0 is no UUID" },
-        { "GPU-b", "", "GPU-b@0 fits several" },
-        { "GPU-baba", "", "GPU-baba@0 fits several" },
-        { "GPU-babababababababa0", "", "GPU-babababababababa0@0 is no UUID" },
-        { "G0", "", "G0@0 is no UUID" },
+        { "0x", "", "0x is neither" },
+        { "08", "", "08 is neither" },
+        { "1a", "", "1a is neither" },
+        { "1 2", "", "1 2 is neither" },
+        { "x", "", "x is neither" },
+        { "4", "", "4 is past" },
+        { "99999999999999999999", "", "99999999999999999999 is past" },
+        { "-99999999999999999999", "", "-99999999999999999999 is negative" },
+        { "GPU", "", "GPU is no UUID" },
+        { "GPU-", "", "GPU- is no UUID" },
+        { "GPU-b", "", "GPU-b fits several" },
+        { "GPU-baba", "", "GPU-baba fits several" },
+        { "GPU-babababababababa0", "", "GPU-babababababababa0 is no UUID" },
+        { "G0", "", "G0 is no UUID" },
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct wm_visible_amd_masks masks = { .rocr = rows[i].mask };
+        const struct amd_masks masks = { .rocr = rows[i].mask };
         amd(rows[i].mask, &masks, rows[i].result, "ROCR_VISIBLE_DEVICES", rows[i].refused);
     }
 }
@@ -515,39 +566,36 @@ static void test_hip(void **state)
         { "0", "0", NULL },
         { "2,0", "2 0", NULL },
         { "0,0,1", "0 1", NULL },
-        { "0,2,-1,1", "0 2", "-1@2 is neither" },
-        { "0,4,1", "0", "4@1 is past" },
+        { "0,2,-1,1", "0 2", "-1 is neither" },
+        { "0,4,1", "0", "4 is past" },
         { "0,", "0", NULL },
-        { ",0", "", "@0 is empty" },
-        { " 0", "", " 0@0 is neither" },
-        { "0 ", "", "0 @0 is neither" },
-        { "+1", "", "+1@0 is neither" },
-        { "01", "", "01@0 is neither" },
-        { "00", "", "00@0 is neither" },
-        { "0x1", "", "0x1@0 is neither" },
-        { "1a", "", "1a@0 is neither" },
-        { "4294967296", "", "4294967296@0 is past" },
-        { "99999999999999999999", "", "99999999999999999999@0 is past" },
+        { ",0", "", " is empty" },
+        { " 0", "", " 0 is neither" },
+        { "0 ", "", "0  is neither" },
+        { "+1", "", "+1 is neither" },
+        { "01", "", "01 is neither" },
+        { "00", "", "00 is neither" },
+        { "0x1", "", "0x1 is neither" },
+        { "1a", "", "1a is neither" },
+        { "4294967296", "", "4294967296 is past" },
+        { "99999999999999999999", "", "99999999999999999999 is past" },
         { "GPU-abbaa,GPU-babaa", "1 2", NULL },
-        { "GPU-ABBAA", "", "GPU-ABBAA@0 fits no" },
-        { "GPU-XX", "", "GPU-XX@0 fits no" },
+        { "GPU-ABBAA", "", "GPU-ABBAA fits no" },
+        { "GPU-XX", "", "GPU-XX fits no" },
         { "GPU-baba", "0", NULL },
         { "2,GPU-baba", "2 0", NULL },
         { "3,GPU-abba", "3 1", NULL },
-        { "xGPU-baba", "", "xGPU-baba@0 is neither" },
+        { "xGPU-baba", "", "xGPU-baba is neither" },
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct wm_visible_amd_masks hip = { .hip = rows[i].mask };
-        const struct wm_visible_amd_masks as_cuda = { .hip = "", .cuda = rows[i].mask };
-        const struct wm_visible_amd_masks opencl = { .ordinal = rows[i].mask,
-                                                     .opencl = true };
+        const struct amd_masks hip = { .hip = rows[i].mask };
+        const struct amd_masks as_cuda = { .hip = "", .cuda = rows[i].mask };
 
         amd(rows[i].mask, &hip, rows[i].result, "HIP_VISIBLE_DEVICES", rows[i].refused);
         amd(rows[i].mask, &as_cuda, rows[i].result, "CUDA_VISIBLE_DEVICES",
             rows[i].refused);
-        amd(rows[i].mask, &opencl, rows[i].result, "GPU_DEVICE_ORDINAL", rows[i].refused);
     }
 }
 
@@ -555,18 +603,18 @@ static void test_rocm_masks_together(void **state)
 {
     static const struct {
         const char *name;
-        struct wm_visible_amd_masks masks;
+        struct amd_masks masks;
         const char *result;
         const char *variable, *refused;
     } rows[] = {
         { "HIP counts what ROCr left", { .rocr = "3,1", .hip = "1,0" }, "1 3", NULL, NULL },
-        { "and no more", { .rocr = "1,2", .hip = "2" }, "", "HIP_VISIBLE_DEVICES", "2@0" },
-        { "nothing left", { .rocr = "", .hip = "0" }, "", "HIP_VISIBLE_DEVICES", "0@0" },
+        { "and no more", { .rocr = "1,2", .hip = "2" }, "", "HIP_VISIBLE_DEVICES", "2" },
+        { "nothing left", { .rocr = "", .hip = "0" }, "", "HIP_VISIBLE_DEVICES", "0" },
         { "a UUID that ROCr hides",
           { .rocr = "1,2", .hip = "GPU-babab" },
           "",
           "HIP_VISIBLE_DEVICES",
-          "GPU-babab@0 fits no" },
+          "GPU-babab fits no" },
         { "the first that fits is ROCr's first",
           { .rocr = "2,0", .hip = "GPU-baba" },
           "2",
@@ -577,18 +625,8 @@ static void test_rocm_masks_together(void **state)
           { .rocr = "1,x", .hip = "y" },
           "",
           "ROCR_VISIBLE_DEVICES",
-          "x@1" },
+          "x" },
         { "not HIP's", { .ordinal = "1" }, "0 1 2 3", NULL, NULL },
-        { "not OpenCL's",
-          { .hip = "1", .cuda = "2", .opencl = true },
-          "0 1 2 3",
-          NULL,
-          NULL },
-        { "OpenCL and ROCr",
-          { .rocr = "2,3", .ordinal = "1", .opencl = true },
-          "3",
-          NULL,
-          NULL },
     };
 
     (void)state;
@@ -613,66 +651,66 @@ static void test_level_zero(void **state)
         { tiled, 2, "COMPOSITE", { "default", "0 1", NULL } },
         { tiled, 2, "COMPOSITE", { "0, 1", "0 1", NULL } },
         { tiled, 2, "COMPOSITE", { "1", "1", NULL } },
-        { tiled, 2, "COMPOSITE", { "1,0", "0 1", NULL } },
-        { tiled, 2, "COMPOSITE", { "0.0", "0.0", NULL } },
-        { tiled, 2, "COMPOSITE", { "1.1, 1.2", "1.1 1.2", NULL } },
-        { tiled, 2, "COMPOSITE", { "0.2, 1.3, 1.0, 0.3", "0.2 0.3 1.0 1.3", NULL } },
+        { tiled, 2, "COMPOSITE", { "1,0", "1 0", NULL } },
+        { tiled, 2, "COMPOSITE", { "0.0", "0", NULL } },
+        { tiled, 2, "COMPOSITE", { "1.1, 1.2", "1", NULL } },
+        { tiled, 2, "COMPOSITE", { "0.2, 1.3, 1.0, 0.3", "0 1", NULL } },
         { tiled, 2, "COMPOSITE", { "0.1,0,0.2", "0", NULL } },
-        { tiled, 2, "COMPOSITE", { "0.1,1,0.1", "0.1 1", NULL } },
+        { tiled, 2, "COMPOSITE", { "0.1,1,0.1", "0 1", NULL } },
         { tiled, 2, "COMPOSITE", { "0.", "0", NULL } },
-        { tiled, 2, "COMPOSITE", { "0.1.", "0.1", NULL } },
-        { tiled, 2, "COMPOSITE", { "0.4,1.3", "1.3", "0.4@0 is past the last tile" } },
-        { tiled, 2, "COMPOSITE", { "2,1", "1", "2@0 is past" } },
-        { tiled, 2, "COMPOSITE", { "2.0", "", "2.0@0 is past" } },
-        { tiled, 2, "COMPOSITE", { "0.1.2,1", "1", "0.1.2@0 is not" } },
-        { tiled, 2, "COMPOSITE", { "0.x", "", "0.x@0 is not" } },
-        { tiled, 2, "COMPOSITE", { "0.-1", "", "0.-1@0 is past the last tile" } },
-        { tiled, 2, "COMPOSITE", { ".0", "", ".0@0 is not a number" } },
-        { tiled, 2, "COMPOSITE", { "0x1.0x2,1a.3b", "1.2 1.3", NULL } },
+        { tiled, 2, "COMPOSITE", { "0.1.", "0", NULL } },
+        { tiled, 2, "COMPOSITE", { "0.4,1.3", "1", "0.4 is past the last tile" } },
+        { tiled, 2, "COMPOSITE", { "2,1", "1", "2 is past" } },
+        { tiled, 2, "COMPOSITE", { "2.0", "", "2.0 is past" } },
+        { tiled, 2, "COMPOSITE", { "0.1.2,1", "1", "0.1.2 is not" } },
+        { tiled, 2, "COMPOSITE", { "0.x", "", "0.x is not" } },
+        { tiled, 2, "COMPOSITE", { "0.-1", "", "0.-1 is past the last tile" } },
+        { tiled, 2, "COMPOSITE", { ".0", "", ".0 is not a number" } },
+        { tiled, 2, "COMPOSITE", { "0x1.0x2,1a.3b", "1", NULL } },
 
         { tiled, 2, "FLAT", { NULL, "0.0 0.1 0.2 0.3 1.0 1.1 1.2 1.3", NULL } },
         { tiled, 2, "FLAT", { "0", "0.0", NULL } },
         { tiled, 2, "FLAT", { "0, 4", "0.0 1.0", NULL } },
-        { tiled, 2, "FLAT", { "7, 2, 1", "0.1 0.2 1.3", NULL } },
-        { tiled, 2, "FLAT", { "8", "", "8@0 is past" } },
-        { tiled, 2, "FLAT", { "0.0", "", "0.0@0 names a tile" } },
-        { tiled, 2, "FLAT", { "0.0,5,x,6", "1.1 1.2", "0.0@0 names a tile" } },
+        { tiled, 2, "FLAT", { "7, 2, 1", "1.3 0.2 0.1", NULL } },
+        { tiled, 2, "FLAT", { "8", "", "8 is past" } },
+        { tiled, 2, "FLAT", { "0.0", "", "0.0 names a tile" } },
+        { tiled, 2, "FLAT", { "0.0,5,x,6", "1.1 1.2", "0.0 names a tile" } },
         { tiled, 2, "COMBINED", { "0, 4", "0.0 1.0", NULL } },
         { tiled, 2, NULL, { "0, 4", "0.0 1.0", NULL } },
         { tiled, 2, "flat", { "0, 4", "0.0 1.0", NULL } },
-        { both, 2, NULL, { "2,1", "0.1 1", NULL } },
-        { both, 2, "COMPOSITE", { "0.1,1.0", "0.1 1", NULL } },
+        { both, 2, NULL, { "2,1", "1 0.1", NULL } },
+        { both, 2, "COMPOSITE", { "0.1,1.0", "0 1", NULL } },
 
         { plain, 3, NULL, { NULL, "0 1 2", NULL } },
-        { plain, 3, NULL, { "2,0", "0 2", NULL } },
+        { plain, 3, NULL, { "2,0", "2 0", NULL } },
         { plain, 3, NULL, { "0.0,2.0", "0 2", NULL } },
-        { plain, 3, NULL, { "0.1", "", "0.1@0 is past the last tile" } },
+        { plain, 3, NULL, { "0.1", "", "0.1 is past the last tile" } },
         { plain, 3, "FLAT", { "1", "1", NULL } },
-        { plain, 3, "FLAT", { "0.0,1", "1", "0.0@0 names a tile" } },
-        { plain, 3, "COMBINED", { "0.0,1", "1", "0.0@0 names a tile" } },
-        { plain, 3, NULL, { "0,,1", "0 1", "@1 is empty" } },
+        { plain, 3, "FLAT", { "0.0,1", "1", "0.0 names a tile" } },
+        { plain, 3, "COMBINED", { "0.0,1", "1", "0.0 names a tile" } },
+        { plain, 3, NULL, { "0,,1", "0 1", " is empty" } },
         { plain, 3, NULL, { "1,", "1", NULL } },
-        { plain, 3, NULL, { ",", "", "@0 is empty" } },
-        { plain, 3, NULL, { "x,-1,1", "1", "x@0 is not a number" } },
-        { plain, 3, NULL, { "-1", "", "-1@0 is past" } },
-        { plain, 3, NULL, { "99999999999999999999,0", "0", "99999999999999999999@0" } },
+        { plain, 3, NULL, { ",", "", " is empty" } },
+        { plain, 3, NULL, { "x,-1,1", "1", "x is not a number" } },
+        { plain, 3, NULL, { "-1", "", "-1 is past" } },
+        { plain, 3, NULL, { "99999999999999999999,0", "0", "99999999999999999999" } },
         { plain, 3, NULL, { " 1", "1", NULL } },
-        { plain, 3, NULL, { "Default", "", "Default@0 is not a number" } },
+        { plain, 3, NULL, { "Default", "", "Default is not a number" } },
         { NULL, 0, NULL, { NULL, "", NULL } },
-        { NULL, 0, "FLAT", { "0", "", "0@0 is past" } },
+        { NULL, 0, "FLAT", { "0", "", "0 is past" } },
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct wm_visible_intel_masks masks = { rows[i].row.mask, rows[i].hierarchy };
-        struct wm_visible_device *devices = new_devices(rows[i].gpus, rows[i].count);
-        struct wm_visible visible;
-
-        wm_visible_intel(rows[i].gpus, rows[i].count, &masks, devices, &visible);
+        struct environment environment = { .count = 0 };
+        set(&environment, "ZE_AFFINITY_MASK", rows[i].row.mask);
+        set(&environment, "ZE_FLAT_DEVICE_HIERARCHY", rows[i].hierarchy);
+        struct wm_visible visible =
+            ask(wm_visible_intel, rows[i].gpus, rows[i].count, &environment, 0);
         if (visible.refused.text)
             assert_string_equal(visible.refused.variable, "ZE_AFFINITY_MASK");
-        check(rows[i].row.mask, rows[i].gpus, rows[i].count, devices, &visible,
-              rows[i].row.result, rows[i].row.refused);
+        check(rows[i].row.mask, &visible, rows[i].row.result, rows[i].row.refused);
+        done(&visible, &environment);
     }
 }
 
@@ -680,35 +718,29 @@ static void test_level_zero(void **state)
 static void check_hostile(const char *name, const char *mask, const char *cuda_result,
                           const char *rocr_result, const char *level_zero_result)
 {
-    const struct wm_visible_cuda_masks as_cuda = { .visible_devices = mask };
-    const struct wm_visible_amd_masks as_rocr = { .rocr = mask };
-    const struct wm_visible_intel_masks as_intel = { .affinity = mask };
     const struct {
-        const char *vendor;
+        const char *variable;
+        void (*rules)(struct wm_visible *);
         const char *result;
-    } rows[] = { { "CUDA", cuda_result },
-                 { "ROCr", rocr_result },
-                 { "Level Zero", level_zero_result } };
+    } rows[] = { { "CUDA_VISIBLE_DEVICES", wm_visible_cuda, cuda_result },
+                 { "ROCR_VISIBLE_DEVICES", wm_visible_amd, rocr_result },
+                 { "ZE_AFFINITY_MASK", wm_visible_intel, level_zero_result } };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct wm_visible_device *devices = new_devices(alike, ARRAY_LEN(alike));
-        struct wm_visible visible;
+        struct environment environment = { .count = 0 };
         char text[64];
 
-        print_message("  %s: %s\n", rows[i].vendor, name);
-        if (i == 0)
-            wm_visible_cuda(alike, ARRAY_LEN(alike), &as_cuda, devices, &visible);
-        else if (i == 1)
-            wm_visible_amd(alike, ARRAY_LEN(alike), &as_rocr, devices, &visible);
-        else
-            wm_visible_intel(alike, ARRAY_LEN(alike), &as_intel, devices, &visible);
-
-        describe(text, sizeof(text), devices, visible.count);
+        print_message("  %s: %s\n", rows[i].variable, name);
+        set(&environment, rows[i].variable, mask);
+        struct wm_visible visible =
+            ask(rows[i].rules, alike, ARRAY_LEN(alike), &environment, 0);
+        const char *copy = environment.entries[0];
+        describe(text, sizeof(text), visible.devices, visible.count);
         assert_string_equal(text, rows[i].result);
         assert_non_null(visible.refused.text);
-        assert_true(visible.refused.text >= mask);
-        assert_true(visible.refused.text + visible.refused.length <= mask + strlen(mask));
-        free(devices);
+        assert_true(visible.refused.text >= copy);
+        assert_true(visible.refused.text + visible.refused.length <= copy + strlen(copy));
+        done(&visible, &environment);
     }
 }
 
@@ -739,7 +771,7 @@ static void test_hostile(void **state)
     memset(mask, '0', SIZE);
     memcpy(mask, "3,", 2);
     memcpy(mask + SIZE - 2, ",x", 2);
-    check_hostile("a long zero", mask, "3 0", "3 0", "0 3");
+    check_hostile("a long zero", mask, "3 0", "3 0", "3 0");
     for (int i = 0; i < SIZE; i++)
         mask[i] = (char)(1 + i % 255);
     check_hostile("every byte", mask, "", "", "");
@@ -753,27 +785,25 @@ static void test_many(void **state)
 {
     enum { MANY = 300 };
     static struct wm_visible_gpu gpus[MANY];
-    static struct wm_visible_device devices[2 * MANY];
     char mask[8 * MANY];
+    struct environment environment = { .count = 0 };
     size_t length = 0;
-    struct wm_visible visible;
 
     (void)state;
-    assert_in_range(wm_visible_room(gpus, MANY), MANY, ARRAY_LEN(devices));
     for (int i = MANY - 1; i >= 0; i--)
         length += (size_t)snprintf(mask + length, sizeof(mask) - length, "%d,", i);
-
-    const struct wm_visible_cuda_masks cuda_masks = { .visible_devices = mask };
-    wm_visible_cuda(gpus, MANY, &cuda_masks, devices, &visible);
-    assert_int_equal(visible.count, MANY);
-    for (size_t i = 0; i < MANY; i++)
-        assert_int_equal(devices[i].gpu, MANY - 1 - i);
-
-    const struct wm_visible_intel_masks intel_masks = { .affinity = mask };
-    wm_visible_intel(gpus, MANY, &intel_masks, devices, &visible);
-    assert_int_equal(visible.count, MANY);
-    for (size_t i = 0; i < MANY; i++)
-        assert_int_equal(devices[i].gpu, i);
+    set(&environment, "CUDA_VISIBLE_DEVICES", mask);
+    set(&environment, "ZE_AFFINITY_MASK", mask);
+    for (int k = 0; k < 2; k++) {
+        struct wm_visible visible =
+            ask(k ? wm_visible_intel : wm_visible_cuda, gpus, MANY, &environment, 0);
+        assert_int_equal(visible.count, MANY);
+        for (size_t i = 0; i < MANY; i++)
+            assert_int_equal(visible.devices[i].gpu, MANY - 1 - i);
+        free(visible.devices);
+    }
+    for (size_t i = 0; i < environment.count; i++)
+        free(environment.entries[i]);
 }
 
 int main(void)

@@ -23,23 +23,21 @@ struct remark {
 /* The GPUs of one vendor. */
 struct view {
     const struct wm_gpus *gpus;
-    const char *const *environment;
-    size_t count;
     size_t *places; /* index of each among all GPUs */
     uint64_t *keys; /* the driver counts in the order of these */
     struct wm_visible_gpu *seen;
     struct wm_visible_mig *migs; /* of all of them */
     size_t mig_room, mig_count;
     char (*uuids)[WM_ROCM_UUID_SIZE];
-    struct wm_visible_device *devices;
-    bool order_uncertain; /* of AMD's alone; see struct wm_visible for CUDA's */
+    struct wm_visible visible;
+    const char *order_reason; /* why the order of the keys is not the driver's */
 };
 
 struct vendor {
     bool (*owns)(const struct wm_gpus *gpus, size_t index);
     void (*set_keys)(struct view *view, const uint64_t *ranks);
     void (*describe)(struct view *view, size_t i);
-    void (*apply)(struct view *view, struct wm_visible *ret_visible);
+    void (*apply)(struct wm_visible *visible);
 };
 
 static void say(struct remark *remark, const char *format, ...)
@@ -59,18 +57,6 @@ static void say(struct remark *remark, const char *format, ...)
     memcpy(remark->text + remark->length, "; ", gap);
     memcpy(remark->text + remark->length + gap, text, length + 1);
     remark->length += gap + length;
-}
-
-/* The first of that name, as getenv() has it; NULL where it is not set. */
-static const char *variable(const struct view *view, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (const char *const *entry = view->environment; entry && *entry; entry++) {
-        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
-            return *entry + length + 1;
-    }
-    return NULL;
 }
 
 static unsigned number_of(const struct wm_gpu_value *value)
@@ -146,7 +132,7 @@ static void take_version(const char *version, unsigned *ret_major, unsigned *ret
 static void set_cuda_keys(struct view *view, const uint64_t *ranks)
 {
     (void)ranks;
-    for (size_t i = 0; i < view->count; i++)
+    for (size_t i = 0; i < view->visible.gpu_count; i++)
         view->keys[i] = view->places[i];
 }
 
@@ -168,6 +154,7 @@ static void describe_cuda(struct view *view, size_t i)
 {
     struct wm_visible_gpu *gpu = &view->seen[i];
     struct wm_gpu_value clock;
+    unsigned minor;
     size_t index = view->places[i], count = wm_gpus_mig_count_any(view->gpus, index);
 
     gpu->uuid = text(view, i, WM_GPU_UUID);
@@ -175,6 +162,8 @@ static void describe_cuda(struct view *view, size_t i)
     gpu->model = text(view, i, WM_GPU_NAME);
     take_version(text(view, i, WM_GPU_COMPUTE_CAPABILITY), &gpu->capability_major,
                  &gpu->capability_minor);
+    if (view->visible.driver == 0)
+        take_version(text(view, i, WM_GPU_DRIVER_VERSION), &view->visible.driver, &minor);
     gpu->multiprocessors = number(view, i, WM_GPU_MULTIPROCESSORS);
     wm_gpus_get_any(view->gpus, index, WM_GPU_CLOCK_SM_MAX, &clock);
     clock.number /= 1e6;
@@ -186,23 +175,11 @@ static void describe_cuda(struct view *view, size_t i)
         view->migs[view->mig_count++] = mig_of(view->gpus, index, gpu->mig_count);
 }
 
-static void apply_cuda(struct view *view, struct wm_visible *ret_visible)
-{
-    struct wm_visible_cuda_masks masks = {
-        .visible_devices = variable(view, "CUDA_VISIBLE_DEVICES"),
-        .device_order = variable(view, "CUDA_DEVICE_ORDER"),
-    };
-    unsigned minor;
-
-    for (size_t i = 0; i < view->count && masks.driver == 0; i++)
-        take_version(text(view, i, WM_GPU_DRIVER_VERSION), &masks.driver, &minor);
-    wm_visible_cuda(view->seen, view->count, &masks, view->devices, ret_visible);
-}
-
 static void set_amd_keys(struct view *view, const uint64_t *ranks)
 {
-    view->order_uncertain =
-        !wm_kfd_find_nodes(wm_gpus_sysfs(view->gpus), ranks, view->count, view->keys);
+    if (!wm_kfd_find_nodes(wm_gpus_sysfs(view->gpus), ranks, view->visible.gpu_count,
+                           view->keys))
+        view->order_reason = "the order of amdkfd's nodes is not known";
 }
 
 static void describe_amd(struct view *view, size_t i)
@@ -211,27 +188,12 @@ static void describe_amd(struct view *view, size_t i)
     view->seen[i].uuid = view->uuids[i];
 }
 
-static void apply_amd(struct view *view, struct wm_visible *ret_visible)
-{
-    const struct wm_visible_amd_masks masks = {
-        .rocr = variable(view, "ROCR_VISIBLE_DEVICES"),
-        .hip = variable(view, "HIP_VISIBLE_DEVICES"),
-        .cuda = variable(view, "CUDA_VISIBLE_DEVICES"),
-    };
-
-    wm_visible_amd(view->seen, view->count, &masks, view->devices, ret_visible);
-    if (view->order_uncertain && view->count > 1 && ret_visible->count > 0) {
-        ret_visible->order_uncertain = true;
-        ret_visible->order_reason = "the order of amdkfd's nodes is not known";
-    }
-}
-
 /* Discrete ones first, and an integrated one is always at the same address. */
 static void set_intel_keys(struct view *view, const uint64_t *ranks)
 {
     const uint64_t integrated = 2 << 3, last = UINT64_C(1) << 63;
 
-    for (size_t i = 0; i < view->count; i++)
+    for (size_t i = 0; i < view->visible.gpu_count; i++)
         view->keys[i] = ranks[i] == integrated ? last : ranks[i];
 }
 
@@ -243,20 +205,10 @@ static void describe_intel(struct view *view, size_t i)
         view->seen[i].tiles = wm_sysfs_tiles(wm_gpus_sysfs(view->gpus), label);
 }
 
-static void apply_intel(struct view *view, struct wm_visible *ret_visible)
-{
-    const struct wm_visible_intel_masks masks = {
-        .affinity = variable(view, "ZE_AFFINITY_MASK"),
-        .hierarchy = variable(view, "ZE_FLAT_DEVICE_HIERARCHY"),
-    };
-
-    wm_visible_intel(view->seen, view->count, &masks, view->devices, ret_visible);
-}
-
 static const struct vendor vendors[] = {
-    { is_nvidia, set_cuda_keys, describe_cuda, apply_cuda },
-    { is_amd, set_amd_keys, describe_amd, apply_amd },
-    { is_intel, set_intel_keys, describe_intel, apply_intel },
+    { is_nvidia, set_cuda_keys, describe_cuda, wm_visible_cuda },
+    { is_amd, set_amd_keys, describe_amd, wm_visible_amd },
+    { is_intel, set_intel_keys, describe_intel, wm_visible_intel },
 };
 
 static void release(struct view *view)
@@ -266,13 +218,13 @@ static void release(struct view *view)
     free(view->seen);
     free(view->migs);
     free(view->uuids);
-    free(view->devices);
+    free(view->visible.devices);
 }
 
 /* By insertion: few, mostly in order, and equals stay where they are. */
 static void order(struct view *view)
 {
-    for (size_t i = 1; i < view->count; i++) {
+    for (size_t i = 1; i < view->visible.gpu_count; i++) {
         uint64_t key = view->keys[i];
         size_t place = view->places[i], k = i;
 
@@ -302,8 +254,9 @@ static int look(struct view *view, const struct vendor *vendor)
     for (size_t i = 0; i < present; i++) {
         if (!vendor->owns(view->gpus, i))
             continue;
-        ranks[view->count] = wm_pci_rank(wm_gpu_text(view->gpus, i, WM_GPU_PCI_BUS_ID));
-        view->places[view->count++] = i;
+        ranks[view->visible.gpu_count] =
+            wm_pci_rank(wm_gpu_text(view->gpus, i, WM_GPU_PCI_BUS_ID));
+        view->places[view->visible.gpu_count++] = i;
         view->mig_room += wm_gpus_mig_count_any(view->gpus, i);
     }
     vendor->set_keys(view, ranks);
@@ -313,54 +266,55 @@ static int look(struct view *view, const struct vendor *vendor)
     view->migs = calloc(view->mig_room + 1, sizeof(*view->migs));
     if (!view->migs)
         return WM_ENOMEM;
-    for (size_t i = 0; i < view->count; i++)
+    for (size_t i = 0; i < view->visible.gpu_count; i++)
         vendor->describe(view, i);
-    view->devices =
-        calloc(wm_visible_room(view->seen, view->count) + 1, sizeof(*view->devices));
-    return view->devices ? WM_OK : WM_ENOMEM;
+    view->visible.gpus = view->seen;
+    view->visible.devices = calloc(wm_visible_room(view->seen, view->visible.gpu_count) + 1,
+                                   sizeof(*view->visible.devices));
+    return view->visible.devices ? WM_OK : WM_ENOMEM;
 }
 
 /* How many of the view's GPUs are among the visible devices. */
-static size_t choose(const struct view *view, const struct wm_visible *visible,
-                     bool *chosen)
+static size_t choose(const struct view *view, bool *chosen)
 {
     size_t left = 0;
 
-    for (size_t i = 0; i < visible->count; i++) {
-        size_t place = view->places[view->devices[i].gpu];
+    for (size_t i = 0; i < view->visible.count; i++) {
+        size_t place = view->places[view->visible.devices[i].gpu];
         left += !chosen[place];
         chosen[place] = true;
     }
     return left;
 }
 
-static void explain(const struct view *view, const struct wm_visible *visible, size_t left,
-                    struct remark *remark)
+static void explain(const struct view *view, size_t left, struct remark *remark)
 {
     enum { SHOWN = 48 };
-    const struct wm_visible_refusal *refused = &visible->refused;
+    const struct wm_visible_refusal *refused = &view->visible.refused;
+    const char *reason =
+        view->order_reason ? view->order_reason : view->visible.order_reason;
+    size_t count = view->visible.gpu_count;
 
     if (refused->text) {
         size_t length = refused->length < SHOWN ? refused->length : SHOWN;
         say(remark, "%s: '%.*s' %s; GPUs left: %zu of %zu", refused->variable, (int)length,
-            refused->text, refused->why, left, view->count);
+            refused->text, refused->why, left, count);
     }
 
-    /* Where all are visible their order does not matter to us. */
-    if (visible->order_uncertain && left < view->count)
-        say(remark, "a number in the mask may mean another GPU: %s", visible->order_reason);
+    /* Where all are visible, or none, their order does not matter to us. */
+    if (reason && left > 0 && left < count)
+        say(remark, "a number in the mask may mean another GPU: %s", reason);
 }
 
 static int choose_of(const struct vendor *vendor, const struct wm_gpus *gpus,
                      const char *const *environment, bool *chosen, struct remark *remark)
 {
-    struct view view = { .gpus = gpus, .environment = environment };
-    struct wm_visible visible;
+    struct view view = { .gpus = gpus, .visible.environment = environment };
 
     int status = look(&view, vendor);
-    if (status == WM_OK && view.count > 0) {
-        vendor->apply(&view, &visible);
-        explain(&view, &visible, choose(&view, &visible, chosen), remark);
+    if (status == WM_OK && view.visible.gpu_count > 0) {
+        vendor->apply(&view.visible);
+        explain(&view, choose(&view, chosen), remark);
     }
     release(&view);
     return status;

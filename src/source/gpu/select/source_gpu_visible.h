@@ -3,18 +3,18 @@
  * source_gpu_visible.h - which GPUs a program sees: what CUDA, ROCm and Level
  * Zero make of CUDA_VISIBLE_DEVICES and its relatives.
  *
- *     size_t room = wm_visible_room(gpus, gpu_count);
- *     struct wm_visible_device *devices = calloc(room, sizeof(*devices));
- *     struct wm_visible visible;
+ *     struct wm_visible visible = { .gpus = gpus, .gpu_count = count,
+ *                                   .environment = environment };
+ *     visible.devices = calloc(wm_visible_room(gpus, count), sizeof(*visible.devices));
  *
- *     wm_visible_cuda(gpus, gpu_count, &masks, devices, &visible);
+ *     wm_visible_cuda(&visible);
  *     for (size_t i = 0; i < visible.count; i++)
- *         printf("CUDA device %zu is GPU %zu\n", i, devices[i].gpu);
+ *         printf("CUDA device %zu is on GPU %zu\n", i, visible.devices[i].gpu);
  *
- * Text and a list of GPUs in, a list of devices out: nothing here looks at the
- * environment, allocates or can fail. A mask that a driver does not understand
- * has an answer too, which is what the driver shows then, mostly less than was
- * meant; `refused` says which word it was. Masks may hold any bytes.
+ * Text and a list of GPUs in, a list of devices out: nothing here allocates or can fail. A
+ * mask that a driver does not understand has an answer too, which is what the driver shows
+ * then, mostly less than was meant; `refused` says which word it was. Masks may hold any
+ * bytes.
  *
  * A machine with GPUs of several vendors is asked once per vendor, each time
  * with that vendor's GPUs alone.
@@ -24,6 +24,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A part of a GPU that CUDA shows as a device: a compute instance. */
 struct wm_visible_mig {
@@ -67,13 +68,25 @@ struct wm_visible_device {
 };
 
 struct wm_visible {
-    size_t count; /* of devices, in the program's own order */
+    /* Given. The GPUs of NVIDIA in NVML's order, which decides where a PCI address is
+     * unknown; of AMD in the order of the kernel's KFD nodes, which is how ROCr counts,
+     * with "GPU-" and the 16 hexadecimal digits of sysfs' unique_id as UUID; of Intel as
+     * Level Zero counts: discrete ones first, then by PCI address. */
+    const struct wm_visible_gpu *gpus;
+    size_t gpu_count;
+    const char *const *environment;    /* "NAME=value", ended by NULL */
+    unsigned driver;                   /* of NVIDIA: 535 for 535.129.03; 0: a new one */
+    struct wm_visible_device *devices; /* room for wm_visible_room() */
 
-    /* Whether a number may mean another GPU than we think, and why. Where no
-     * mask is set, or all GPUs are visible, only their order is in doubt. Never
-     * set for a list of UUIDs, nor where nothing is visible. */
-    bool order_uncertain;
-    const char *order_reason; /* NULL where certain */
+    /* Found: all there are, the `count` that are visible in front, in the order of the
+     * mask. Of several parts of a GPU all are there that a mask names, also where the
+     * driver shows one of them: we measure the GPU. */
+    size_t listed, count;
+
+    /* Why a number may mean another GPU than we think, or NULL. Where no mask is set, or
+     * all GPUs are visible, only their order is in doubt. Never set for a list of UUIDs,
+     * nor where nothing is visible. */
+    const char *order_reason;
 
     /* The first word of a mask that the driver did not take; `text` is NULL if
      * it took all. CUDA and ROCm go no further than this word, Level Zero
@@ -83,48 +96,20 @@ struct wm_visible {
         const char *variable; /* "CUDA_VISIBLE_DEVICES" */
         const char *text;
         size_t length;
-        size_t position; /* how many words stand before it */
         const char *why; /* ends the sentence "'9' ..." */
     } refused;
 };
 
-/* How many devices the arrays below must have room for. */
+/* How many devices there must be room for. */
 size_t wm_visible_room(const struct wm_visible_gpu *gpus, size_t count);
 
-/* What a program's environment says; NULL is a variable that is not set. */
-struct wm_visible_cuda_masks {
-    const char *visible_devices; /* CUDA_VISIBLE_DEVICES */
-    const char *device_order;    /* CUDA_DEVICE_ORDER */
-    unsigned driver;             /* 535 for 535.129.03; 0 (unknown): a new one */
-};
+/* CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. */
+void wm_visible_cuda(struct wm_visible *visible);
 
-/* `gpus` in NVML's order, which decides where a PCI address is unknown. */
-void wm_visible_cuda(const struct wm_visible_gpu *gpus, size_t count,
-                     const struct wm_visible_cuda_masks *masks,
-                     struct wm_visible_device *devices, struct wm_visible *ret_visible);
+/* ROCR_VISIBLE_DEVICES, and HIP's two variables. */
+void wm_visible_amd(struct wm_visible *visible);
 
-struct wm_visible_amd_masks {
-    const char *rocr;    /* ROCR_VISIBLE_DEVICES: for every program */
-    const char *hip;     /* HIP_VISIBLE_DEVICES: counts what ROCr left */
-    const char *cuda;    /* CUDA_VISIBLE_DEVICES: for HIP where `hip` is empty */
-    const char *ordinal; /* GPU_DEVICE_ORDINAL: the same for OpenCL */
-    bool opencl;         /* an OpenCL program, not a HIP one */
-};
-
-/* `gpus` in the order of the kernel's KFD nodes, which is how ROCr counts. A
- * UUID is "GPU-" and the 16 hexadecimal digits of sysfs' unique_id. */
-void wm_visible_amd(const struct wm_visible_gpu *gpus, size_t count,
-                    const struct wm_visible_amd_masks *masks,
-                    struct wm_visible_device *devices, struct wm_visible *ret_visible);
-
-struct wm_visible_intel_masks {
-    const char *affinity;  /* ZE_AFFINITY_MASK */
-    const char *hierarchy; /* ZE_FLAT_DEVICE_HIERARCHY */
-};
-
-/* `gpus` as Level Zero counts: discrete ones first, then by PCI address. */
-void wm_visible_intel(const struct wm_visible_gpu *gpus, size_t count,
-                      const struct wm_visible_intel_masks *masks,
-                      struct wm_visible_device *devices, struct wm_visible *ret_visible);
+/* ZE_AFFINITY_MASK and ZE_FLAT_DEVICE_HIERARCHY. */
+void wm_visible_intel(struct wm_visible *visible);
 
 #endif

@@ -25,7 +25,7 @@
 /* strtoul() it seems to be: blanks and a sign may come first, and what follows
  * the digits does not matter, so "1gpu2" is 1 [pytorch]. Base 10 is our guess:
  * of "0x1" and "010" nobody wrote what happens. */
-static size_t find_cuda_number(const struct wm_mask_list *list, struct wm_mask_word word,
+static size_t find_cuda_number(const struct wm_visible *visible, struct wm_mask_word word,
                                const char **ret_why)
 {
     const char *at = word.text + strspn(word.text, WM_BLANKS);
@@ -42,37 +42,37 @@ static size_t find_cuda_number(const struct wm_mask_list *list, struct wm_mask_w
         number = UINT64_MAX;
     if (negative && number > 0)
         return wm_mask_nowhere(ret_why, "is negative");
-    return wm_mask_find_number(list, number, ret_why);
+    return wm_mask_find_number(visible, number, ret_why);
 }
 
 /* A GPU in MIG mode is its first MIG device, we assume: it is so for one that
  * is named by number. */
-static size_t find_cuda_gpu(const struct wm_mask_list *list, struct wm_mask_word word,
+static size_t find_cuda_gpu(const struct wm_visible *visible, struct wm_mask_word word,
                             const char **ret_why)
 {
-    size_t gpu = wm_mask_find_gpu(list, word, strncmp, ret_why);
+    size_t gpu = wm_mask_find_gpu(visible, word, strncmp, ret_why);
     size_t found = WM_NOWHERE;
 
     if (gpu == WM_NOWHERE)
         return WM_NOWHERE;
-    for (size_t i = 0; i < list->count; i++) {
-        const struct wm_visible_device *device = &list->devices[i];
+    for (size_t i = 0; i < visible->listed; i++) {
+        const struct wm_visible_device *device = &visible->devices[i];
         if (device->gpu == gpu &&
-            (found == WM_NOWHERE || device->part < list->devices[found].part))
+            (found == WM_NOWHERE || device->part < visible->devices[found].part))
             found = i;
     }
     return found != WM_NOWHERE ? found : wm_mask_nowhere(ret_why, "has no MIG device");
 }
 
 /* NULL for a whole GPU. */
-static const struct wm_visible_mig *mig_of(const struct wm_mask_list *list,
+static const struct wm_visible_mig *mig_of(const struct wm_visible *visible,
                                            const struct wm_visible_device *device)
 {
-    return device->part >= 0 ? &list->gpus[device->gpu].migs[device->part] : NULL;
+    return device->part >= 0 ? &visible->gpus[device->gpu].migs[device->part] : NULL;
 }
 
 /* "MIG-GPU-<uuid>/<GPU instance>/<compute instance>" */
-static size_t find_cuda_instance(const struct wm_mask_list *list, struct wm_mask_word word,
+static size_t find_cuda_instance(const struct wm_visible *visible, struct wm_mask_word word,
                                  const char **ret_why)
 {
     const char *slash = memchr(word.text, '/', word.length);
@@ -85,27 +85,27 @@ static size_t find_cuda_instance(const struct wm_mask_list *list, struct wm_mask
         return wm_mask_nowhere(ret_why, "is not MIG-GPU-<uuid>/<number>/<number>");
     uuid.length = (size_t)(slash - uuid.text);
 
-    size_t gpu = wm_mask_find_gpu(list, uuid, strncmp, ret_why);
+    size_t gpu = wm_mask_find_gpu(visible, uuid, strncmp, ret_why);
     if (gpu == WM_NOWHERE)
         return WM_NOWHERE;
-    for (size_t i = 0; i < list->count; i++) {
-        const struct wm_visible_mig *mig = mig_of(list, &list->devices[i]);
-        if (mig && list->devices[i].gpu == gpu && mig->gpu_instance == gpu_instance &&
+    for (size_t i = 0; i < visible->listed; i++) {
+        const struct wm_visible_mig *mig = mig_of(visible, &visible->devices[i]);
+        if (mig && visible->devices[i].gpu == gpu && mig->gpu_instance == gpu_instance &&
             mig->compute_instance == compute_instance)
             return i;
     }
     return wm_mask_nowhere(ret_why, "fits no device");
 }
 
-static size_t find_cuda_mig(const struct wm_mask_list *list, struct wm_mask_word word,
+static size_t find_cuda_mig(const struct wm_visible *visible, struct wm_mask_word word,
                             const char **ret_why)
 {
     size_t found = WM_NOWHERE;
 
     if (wm_mask_begins(word, "MIG-GPU-"))
-        return find_cuda_instance(list, word, ret_why);
-    for (size_t i = 0; i < list->count; i++) {
-        const struct wm_visible_mig *mig = mig_of(list, &list->devices[i]);
+        return find_cuda_instance(visible, word, ret_why);
+    for (size_t i = 0; i < visible->listed; i++) {
+        const struct wm_visible_mig *mig = mig_of(visible, &visible->devices[i]);
         if (!mig || !mig->uuid || strncmp(mig->uuid, word.text, word.length) != 0)
             continue;
         if (found != WM_NOWHERE)
@@ -117,32 +117,15 @@ static size_t find_cuda_mig(const struct wm_mask_list *list, struct wm_mask_word
 
 /* No blank may stand before it, as far as [pytorch] shows. We assume that GPUs and
  * MIG devices may be mixed. */
-static size_t find_cuda_uuid(const struct wm_mask_list *list, struct wm_mask_word word,
+static size_t find_cuda_uuid(const struct wm_visible *visible, struct wm_mask_word word,
                              const char **ret_why)
 {
     if (wm_mask_begins(word, "GPU-"))
-        return find_cuda_gpu(list, word, ret_why);
+        return find_cuda_gpu(visible, word, ret_why);
     if (wm_mask_begins(word, "MIG-"))
-        return find_cuda_mig(list, word, ret_why);
+        return find_cuda_mig(visible, word, ret_why);
     return wm_mask_nowhere(ret_why, "is no UUID, in a list of UUIDs");
 }
-
-/* The manual does not say what a GPU listed twice does. Two sources do: none is
- * visible then, those before it included. [pytorch] tests "0, 1, 2, 1" and
- * the same with UUIDs; [nvitop] documents '0,0', for which it asks cuInit(). */
-static const struct wm_mask_dialect cuda_numbers = {
-    .variable = "CUDA_VISIBLE_DEVICES",
-    .find = find_cuda_number,
-    .repeat = WM_REPEAT_HIDES_ALL,
-};
-
-/* The first word decides which of the two it is; a word of the other kind ends
- * the list [pytorch, nvitop]. */
-static const struct wm_mask_dialect cuda_uuids = {
-    .variable = "CUDA_VISIBLE_DEVICES",
-    .find = find_cuda_uuid,
-    .repeat = WM_REPEAT_HIDES_ALL,
-};
 
 static bool is_fast_known(const struct wm_visible_gpu *gpus, size_t count)
 {
@@ -184,11 +167,12 @@ static int group(const struct wm_visible_device *device)
     return device->number != WM_VISIBLE_NO_NUMBER ? 1 : 2;
 }
 
-static bool is_counted_before(const struct wm_mask_list *list, bool fastest_first,
+static bool is_counted_before(const struct wm_visible *visible, bool fastest_first,
                               const struct wm_visible_device *a,
                               const struct wm_visible_device *b)
 {
-    const struct wm_visible_gpu *gpu_a = &list->gpus[a->gpu], *gpu_b = &list->gpus[b->gpu];
+    const struct wm_visible_gpu *gpu_a = &visible->gpus[a->gpu],
+                                *gpu_b = &visible->gpus[b->gpu];
     int order = group(a) - group(b);
 
     if (order == 0 && fastest_first)
@@ -202,15 +186,16 @@ static bool is_counted_before(const struct wm_mask_list *list, bool fastest_firs
     return order < 0;
 }
 
-static void add_counted(struct wm_mask_list *list, bool fastest_first,
+static void add_counted(struct wm_visible *visible, bool fastest_first,
                         struct wm_visible_device device)
 {
-    size_t i = list->count++;
+    size_t i = visible->listed++;
 
-    for (; i > 0 && is_counted_before(list, fastest_first, &device, &list->devices[i - 1]);
+    for (; i > 0 &&
+           is_counted_before(visible, fastest_first, &device, &visible->devices[i - 1]);
          i--)
-        list->devices[i] = list->devices[i - 1];
-    list->devices[i] = device;
+        visible->devices[i] = visible->devices[i - 1];
+    visible->devices[i] = device;
 }
 
 static bool is_first_of_instance(const struct wm_visible_gpu *gpu, size_t mig)
@@ -238,58 +223,36 @@ static bool has_single_mig(unsigned driver)
  * 2017 reports show the fastest moved to the front and the rest left alone
  * (https://github.com/ethereum-mining/ethminer/issues/283), later ones all
  * sorted (https://github.com/alephium/gpu-miner/issues/7). */
-static void list_cuda(struct wm_mask_list *list, bool fastest_first, bool single_mig)
+static void list_cuda(struct wm_visible *visible, bool fastest_first, bool single_mig)
 {
-    for (size_t g = 0; g < list->gpu_count; g++) {
-        const struct wm_visible_gpu *gpu = &list->gpus[g];
+    for (size_t g = 0; g < visible->gpu_count; g++) {
+        const struct wm_visible_gpu *gpu = &visible->gpus[g];
         struct wm_visible_device device = { g, WM_VISIBLE_WHOLE, 0 };
 
         if (!gpu->mig_mode)
-            add_counted(list, fastest_first, device);
+            add_counted(visible, fastest_first, device);
         for (size_t m = 0; gpu->mig_mode && m < gpu->mig_count; m++) {
             bool counts = single_mig ? m == 0 : is_first_of_instance(gpu, m);
             device.part = (int)m;
             device.number = counts ? 0 : WM_VISIBLE_NO_NUMBER;
-            add_counted(list, fastest_first, device);
+            add_counted(visible, fastest_first, device);
         }
     }
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->devices[i].number != WM_VISIBLE_NO_NUMBER)
-            list->devices[i].number = i;
+    for (size_t i = 0; i < visible->listed; i++) {
+        if (visible->devices[i].number != WM_VISIBLE_NO_NUMBER)
+            visible->devices[i].number = i;
     }
 }
 
 /* If there is a MIG device among the chosen, it is all a process gets. */
-static void keep_single_mig(struct wm_mask_list *list)
+static void keep_single_mig(struct wm_visible *visible)
 {
-    for (size_t i = 0; i < list->chosen; i++) {
-        if (list->devices[i].part >= 0) {
-            list->devices[0] = list->devices[i];
-            list->chosen = 1;
+    for (size_t i = 0; i < visible->count; i++) {
+        if (visible->devices[i].part >= 0) {
+            visible->devices[0] = visible->devices[i];
+            visible->count = 1;
         }
     }
-}
-
-/* Of several in one GPU instance "CUDA will pick one" [mig]; the first, we
- * assume. */
-static void keep_one_per_instance(struct wm_mask_list *list)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < list->chosen; i++) {
-        const struct wm_visible_device device = list->devices[i];
-        const struct wm_visible_mig *mig = mig_of(list, &device);
-        bool taken = false;
-
-        for (size_t k = 0; mig && k < kept; k++) {
-            const struct wm_visible_mig *other = mig_of(list, &list->devices[k]);
-            taken |= other && list->devices[k].gpu == device.gpu &&
-                     other->gpu_instance == mig->gpu_instance;
-        }
-        if (!taken)
-            list->devices[kept++] = device;
-    }
-    list->chosen = kept;
 }
 
 static bool is_one_model(const struct wm_visible_gpu *gpus, size_t count)
@@ -302,43 +265,42 @@ static bool is_one_model(const struct wm_visible_gpu *gpus, size_t count)
 }
 
 /* NULL where the numbers of the devices are certain. */
-static const char *cuda_doubt(const struct wm_mask_list *list, bool by_pci)
+static const char *cuda_doubt(const struct wm_visible *visible, bool by_pci)
 {
     bool mig = false;
 
-    for (size_t i = 0; i < list->gpu_count; i++)
-        mig |= list->gpus[i].mig_mode;
-    if (list->count > 1 && mig)
+    for (size_t i = 0; i < visible->gpu_count; i++)
+        mig |= visible->gpus[i].mig_mode;
+    if (visible->listed > 1 && mig)
         return "there is a GPU in MIG mode, and how CUDA counts it is not documented";
-    if (list->count > 1 && !by_pci && !is_one_model(list->gpus, list->gpu_count))
+    if (visible->listed > 1 && !by_pci && !is_one_model(visible->gpus, visible->gpu_count))
         return "the GPUs are not known to be of one model, CUDA_DEVICE_ORDER is not "
                "PCI_BUS_ID, and how CUDA finds the fastest is not documented";
     return NULL;
 }
 
-void wm_visible_cuda(const struct wm_visible_gpu *gpus, size_t count,
-                     const struct wm_visible_cuda_masks *masks,
-                     struct wm_visible_device *devices, struct wm_visible *ret_visible)
+/* The manual does not say what a GPU listed twice does. Two sources do: none is
+ * visible then, those before it included. [pytorch] tests "0, 1, 2, 1" and
+ * the same with UUIDs; [nvitop] documents '0,0', for which it asks cuInit().
+ * The first word decides whether the list is one of UUIDs; a word of the other kind ends
+ * it [pytorch, nvitop]. */
+void wm_visible_cuda(struct wm_visible *visible)
 {
-    struct wm_mask_list list = { .gpus = gpus, .gpu_count = count, .devices = devices };
-    const char *mask = masks->visible_devices;
-    bool by_pci = masks->device_order && strcmp(masks->device_order, "PCI_BUS_ID") == 0;
+    const char *mask = wm_mask_variable(visible, "CUDA_VISIBLE_DEVICES");
+    const char *order = wm_mask_variable(visible, "CUDA_DEVICE_ORDER");
+    bool by_pci = order && strcmp(order, "PCI_BUS_ID") == 0;
     bool by_uuid = mask && (strncmp(mask, "GPU-", 4) == 0 || strncmp(mask, "MIG-", 4) == 0);
+    const struct wm_mask_dialect dialect = {
+        .variable = "CUDA_VISIBLE_DEVICES",
+        .find = by_uuid ? find_cuda_uuid : find_cuda_number,
+        .repeat = WM_REPEAT_HIDES_ALL,
+    };
 
-    *ret_visible = (struct wm_visible) { 0 };
-    list_cuda(&list, !by_pci && is_fast_known(gpus, count), has_single_mig(masks->driver));
-    if (mask)
-        wm_mask_apply(&list, by_uuid ? &cuda_uuids : &cuda_numbers, mask, ret_visible);
-    else
-        wm_mask_choose_all(&list);
-
-    if (has_single_mig(masks->driver))
-        keep_single_mig(&list);
-    else
-        keep_one_per_instance(&list);
-
-    ret_visible->count = list.chosen;
-    if (!by_uuid && list.chosen > 0)
-        ret_visible->order_reason = cuda_doubt(&list, by_pci);
-    ret_visible->order_uncertain = ret_visible->order_reason != NULL;
+    list_cuda(visible, !by_pci && is_fast_known(visible->gpus, visible->gpu_count),
+              has_single_mig(visible->driver));
+    wm_mask_apply(visible, &dialect, mask);
+    if (has_single_mig(visible->driver))
+        keep_single_mig(visible);
+    if (!by_uuid && visible->count > 0)
+        visible->order_reason = cuda_doubt(visible, by_pci);
 }

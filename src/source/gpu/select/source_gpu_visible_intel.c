@@ -10,10 +10,9 @@
 
 #include "source/gpu/select/source_gpu_visible_mask.h"
 
-/* A GPU of one tile is not divided. */
-static int part_count(const struct wm_visible_gpu *gpu)
+static int tile_count(const struct wm_visible_gpu *gpu)
 {
-    return gpu->tiles > 1 ? (int)gpu->tiles : 0;
+    return gpu->tiles > 1 ? (int)gpu->tiles : 1;
 }
 
 /* The number that a word or its part begins with, as strtoul() with base 0. Where
@@ -34,17 +33,7 @@ static const char *after_dot(struct wm_mask_word word)
     return dot && dot + 1 < word.text + word.length ? dot + 1 : NULL;
 }
 
-static size_t find_part(const struct wm_mask_list *list, size_t gpu, unsigned long part)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        const struct wm_visible_device *device = &list->devices[i];
-        if (device->gpu == gpu && device->part >= 0 && (unsigned long)device->part == part)
-            return i;
-    }
-    return WM_NOWHERE;
-}
-
-static size_t find_flat(const struct wm_mask_list *list, struct wm_mask_word word,
+static size_t find_flat(const struct wm_visible *visible, struct wm_mask_word word,
                         const char **ret_why)
 {
     unsigned long device;
@@ -54,10 +43,10 @@ static size_t find_flat(const struct wm_mask_list *list, struct wm_mask_word wor
     if (after_dot(word))
         return wm_mask_nowhere(ret_why,
                                "names a tile where each tile is a device of its own");
-    return wm_mask_find_number(list, device, ret_why);
+    return wm_mask_find_number(visible, device, ret_why);
 }
 
-static size_t find_composite(const struct wm_mask_list *list, struct wm_mask_word word,
+static size_t find_composite(const struct wm_visible *visible, struct wm_mask_word word,
                              const char **ret_why)
 {
     const char *tile_text = after_dot(word);
@@ -66,7 +55,7 @@ static size_t find_composite(const struct wm_mask_list *list, struct wm_mask_wor
     if (!take_ordinal(word.text, &device))
         return wm_mask_nowhere(ret_why, "is not a number");
 
-    size_t whole = wm_mask_find_number(list, device, ret_why);
+    size_t whole = wm_mask_find_number(visible, device, ret_why);
     if (whole == WM_NOWHERE || !tile_text)
         return whole;
 
@@ -74,101 +63,50 @@ static size_t find_composite(const struct wm_mask_list *list, struct wm_mask_wor
     if (!take_ordinal(tile_text, &tile) || after_dot(rest))
         return wm_mask_nowhere(ret_why, "is not <device>.<tile>");
 
-    size_t gpu = list->devices[whole].gpu;
-    if (part_count(&list->gpus[gpu]) == 0 && tile == 0)
-        return whole;
-    size_t place = find_part(list, gpu, tile);
-    return place != WM_NOWHERE ? place : wm_mask_nowhere(ret_why, "is past the last tile");
+    if (tile >= (unsigned long)tile_count(&visible->gpus[visible->devices[whole].gpu]))
+        return wm_mask_nowhere(ret_why, "is past the last tile");
+    return whole;
 }
-
-static const struct wm_mask_dialect level_zero_flat = {
-    .variable = "ZE_AFFINITY_MASK",
-    .find = find_flat,
-    .repeat = WM_REPEAT_IS_NOTHING,
-    .passes_over = true,
-};
-
-static const struct wm_mask_dialect level_zero_composite = {
-    .variable = "ZE_AFFINITY_MASK",
-    .find = find_composite,
-    .repeat = WM_REPEAT_IS_NOTHING,
-    .passes_over = true,
-};
 
 /* Unless told, the driver is flat for the one family of GPUs that has tiles and
  * composite for all others [neo]. COMBINED masks as FLAT does. */
-static bool is_flat(const struct wm_mask_list *list, const char *hierarchy)
+static bool is_flat(const struct wm_visible *visible, const char *hierarchy)
 {
     if (hierarchy && strcmp(hierarchy, "COMPOSITE") == 0)
         return false;
     if (hierarchy && (strcmp(hierarchy, "FLAT") == 0 || strcmp(hierarchy, "COMBINED") == 0))
         return true;
-    for (size_t i = 0; i < list->gpu_count; i++) {
-        if (part_count(&list->gpus[i]) > 0)
+    for (size_t i = 0; i < visible->gpu_count; i++) {
+        if (tile_count(&visible->gpus[i]) > 1)
             return true;
     }
     return false;
 }
 
-static void list_level_zero(struct wm_mask_list *list, bool flat)
+/* A GPU of one tile is not divided. */
+static void list_level_zero(struct wm_visible *visible, bool flat)
 {
-    size_t numbered = 0;
-
-    for (size_t g = 0; g < list->gpu_count; g++) {
-        int parts = part_count(&list->gpus[g]);
-        if (!flat || parts == 0)
-            wm_mask_add(list, g, WM_VISIBLE_WHOLE, numbered++);
-        for (int part = 0; flat && part < parts; part++)
-            wm_mask_add(list, g, part, numbered++);
-    }
-    for (size_t g = 0; !flat && g < list->gpu_count; g++) {
-        for (int part = 0; part < part_count(&list->gpus[g]); part++)
-            wm_mask_add(list, g, part, WM_VISIBLE_NO_NUMBER);
+    for (size_t g = 0; g < visible->gpu_count; g++) {
+        int tiles = flat ? tile_count(&visible->gpus[g]) : 1;
+        for (int tile = 0; tile < tiles; tile++)
+            wm_mask_add(visible, g, tiles > 1 ? tile : WM_VISIBLE_WHOLE, visible->listed);
     }
 }
 
-static int compare_devices(const void *a, const void *b)
+void wm_visible_intel(struct wm_visible *visible)
 {
-    const struct wm_visible_device *left = a, *right = b;
-    if (left->gpu != right->gpu)
-        return left->gpu < right->gpu ? -1 : 1;
-    return left->part - right->part;
-}
-
-/* The mask chooses but does not order, and a whole GPU has its tiles in it. */
-static void order_level_zero(struct wm_mask_list *list)
-{
-    size_t kept = 0;
-
-    if (list->chosen > 1)
-        qsort(list->devices, list->chosen, sizeof(*list->devices), compare_devices);
-    for (size_t i = 0; i < list->chosen; i++) {
-        const struct wm_visible_device device = list->devices[i];
-        const struct wm_visible_device *last = kept ? &list->devices[kept - 1] : NULL;
-
-        if (!last || last->gpu != device.gpu || last->part != WM_VISIBLE_WHOLE)
-            list->devices[kept++] = device;
-    }
-    list->chosen = kept;
-}
-
-void wm_visible_intel(const struct wm_visible_gpu *gpus, size_t count,
-                      const struct wm_visible_intel_masks *masks,
-                      struct wm_visible_device *devices, struct wm_visible *ret_visible)
-{
-    struct wm_mask_list list = { .gpus = gpus, .gpu_count = count, .devices = devices };
-    const char *mask = masks->affinity ? masks->affinity : "";
-    bool flat = is_flat(&list, masks->hierarchy);
-
-    *ret_visible = (struct wm_visible) { 0 };
-    list_level_zero(&list, flat);
+    const char *mask = wm_mask_variable(visible, "ZE_AFFINITY_MASK");
+    bool flat = is_flat(visible, wm_mask_variable(visible, "ZE_FLAT_DEVICE_HIERARCHY"));
+    const struct wm_mask_dialect dialect = {
+        .variable = "ZE_AFFINITY_MASK",
+        .find = flat ? find_flat : find_composite,
+        .repeat = WM_REPEAT_IS_NOTHING,
+        .passes_over = true,
+    };
 
     /* An empty mask is none, and so is this word [neo]. */
-    if (!mask[0] || strcmp(mask, "default") == 0)
-        wm_mask_choose_all(&list);
-    else
-        wm_mask_apply(&list, flat ? &level_zero_flat : &level_zero_composite, mask,
-                      ret_visible);
-    order_level_zero(&list);
-    ret_visible->count = list.chosen;
+    if (mask && (!mask[0] || strcmp(mask, "default") == 0))
+        mask = NULL;
+    list_level_zero(visible, flat);
+    wm_mask_apply(visible, &dialect, mask);
 }

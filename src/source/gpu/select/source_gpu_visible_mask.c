@@ -15,71 +15,84 @@ bool wm_mask_begins(struct wm_mask_word word, const char *beginning)
     return strncmp(word.text, beginning, strlen(beginning)) == 0;
 }
 
-size_t wm_mask_find_number(const struct wm_mask_list *list, uint64_t number,
+size_t wm_mask_find_number(const struct wm_visible *visible, uint64_t number,
                            const char **ret_why)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        size_t own = list->devices[i].number;
+    for (size_t i = 0; i < visible->listed; i++) {
+        size_t own = visible->devices[i].number;
         if (own != WM_VISIBLE_NO_NUMBER && own == number)
             return i;
     }
     return wm_mask_nowhere(ret_why, "is past the last device");
 }
 
-void wm_mask_add(struct wm_mask_list *list, size_t gpu, int part, size_t number)
+void wm_mask_add(struct wm_visible *visible, size_t gpu, int part, size_t number)
 {
-    list->devices[list->count++] = (struct wm_visible_device) { gpu, part, number };
+    visible->devices[visible->listed++] = (struct wm_visible_device) { gpu, part, number };
 }
 
-static void choose(struct wm_mask_list *list, size_t place)
+static void choose(struct wm_visible *visible, size_t place)
 {
-    struct wm_visible_device device = list->devices[place];
+    struct wm_visible_device device = visible->devices[place];
 
-    list->devices[place] = list->devices[list->chosen];
-    list->devices[list->chosen++] = device;
+    visible->devices[place] = visible->devices[visible->count];
+    visible->devices[visible->count++] = device;
 }
 
-void wm_mask_choose_all(struct wm_mask_list *list)
+static void choose_all(struct wm_visible *visible)
 {
-    while (list->chosen < list->count &&
-           list->devices[list->chosen].number != WM_VISIBLE_NO_NUMBER)
-        list->chosen++;
+    while (visible->count < visible->listed &&
+           visible->devices[visible->count].number != WM_VISIBLE_NO_NUMBER)
+        visible->count++;
 }
 
-static void refuse(struct wm_visible *visible, const struct wm_mask_dialect *dialect,
-                   struct wm_mask_word word, size_t position, const char *why)
+/* Chooses what the word means; false where it ends the mask. */
+static bool take(struct wm_visible *visible, const struct wm_mask_dialect *dialect,
+                 struct wm_mask_word word)
 {
+    const char *why = "is empty";
+    size_t place = word.length ? dialect->find(visible, word, &why) : WM_NOWHERE;
+
+    if (place != WM_NOWHERE && place >= visible->count) {
+        choose(visible, place);
+        return true;
+    }
+    if (place != WM_NOWHERE) {
+        if (dialect->repeat == WM_REPEAT_IS_NOTHING)
+            return true;
+        if (dialect->repeat == WM_REPEAT_HIDES_ALL)
+            visible->count = 0;
+        why = "names a device a second time";
+    }
     if (!visible->refused.text)
-        visible->refused = (struct wm_visible_refusal) { dialect->variable, word.text,
-                                                         word.length, position, why };
+        visible->refused =
+            (struct wm_visible_refusal) { dialect->variable, word.text, word.length, why };
+    return dialect->passes_over;
 }
 
-void wm_mask_apply(struct wm_mask_list *list, const struct wm_mask_dialect *dialect,
-                   const char *mask, struct wm_visible *visible)
+void wm_mask_apply(struct wm_visible *visible, const struct wm_mask_dialect *dialect,
+                   const char *mask)
 {
-    const char *rest = mask;
-
-    for (size_t position = 0; *rest; position++) {
+    if (!mask)
+        choose_all(visible);
+    for (const char *rest = mask; rest && *rest;) {
         struct wm_mask_word word = { rest, strcspn(rest, ",") };
-        const char *why = "is empty";
-        size_t place = word.length ? dialect->find(list, word, &why) : WM_NOWHERE;
 
         rest += word.length + (rest[word.length] == ',');
-        if (place != WM_NOWHERE && place >= list->chosen) {
-            choose(list, place);
-            continue;
-        }
-        if (place != WM_NOWHERE) {
-            if (dialect->repeat == WM_REPEAT_IS_NOTHING)
-                continue;
-            if (dialect->repeat == WM_REPEAT_HIDES_ALL)
-                list->chosen = 0;
-            why = "names a device a second time";
-        }
-        refuse(visible, dialect, word, position, why);
-        if (!dialect->passes_over)
+        if (!take(visible, dialect, word))
             return;
     }
+}
+
+const char *wm_mask_variable(const struct wm_visible *visible, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *const *entry = visible->environment; entry && *entry; entry++) {
+        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+            return *entry + length + 1;
+    }
+    return NULL;
 }
 
 size_t wm_visible_room(const struct wm_visible_gpu *gpus, size_t count)
@@ -91,14 +104,14 @@ size_t wm_visible_room(const struct wm_visible_gpu *gpus, size_t count)
     return room;
 }
 
-size_t wm_mask_find_gpu(const struct wm_mask_list *list, struct wm_mask_word word,
+size_t wm_mask_find_gpu(const struct wm_visible *visible, struct wm_mask_word word,
                         int (*differ)(const char *, const char *, size_t),
                         const char **ret_why)
 {
     size_t found = WM_NOWHERE;
 
-    for (size_t i = 0; i < list->gpu_count; i++) {
-        const char *uuid = list->gpus[i].uuid;
+    for (size_t i = 0; i < visible->gpu_count; i++) {
+        const char *uuid = visible->gpus[i].uuid;
         if (!uuid || differ(uuid, word.text, word.length) != 0)
             continue;
         if (found != WM_NOWHERE)
