@@ -343,7 +343,7 @@ static void test_client(void **state)
     }
 }
 
-/* More kinds than there is room for: the first come, and nothing else breaks. */
+/* More kinds of engines than there is room for: the first come, and nothing else breaks. */
 static void test_too_many(void **state)
 {
     char text[16384] = DRM "drm-client-id:\t5\n";
@@ -359,7 +359,7 @@ static void test_too_many(void **state)
     assert_int_equal(wm_parse_drm_fdinfo(text, &fdinfo), WM_OK);
     assert_int_equal(fdinfo.engine_count, WM_DRM_ENGINES);
     assert_string_equal(fdinfo.engines[WM_DRM_ENGINES - 1].name, "e15");
-    assert_true(fdinfo.memory_bytes[WM_DRM_LOCAL] == 8);
+    assert_true(fdinfo.memory_bytes[WM_DRM_LOCAL] == 40);
     assert_true(fdinfo.client == 5);
 }
 

@@ -15,6 +15,7 @@
 #include "base/base_file.h"
 #include "base/text/base_text.h"
 #include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_gpu_pci.h"
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -56,18 +57,10 @@ static bool is_among(const char *driver, const char *const *list, size_t count)
     return false;
 }
 
-/* "0000:03:00.0", the domain having four digits or more. */
+/* "0000:03:00.0" */
 static bool is_slot(const char *text)
 {
-    static const char hex[] = "0123456789abcdef";
-    size_t domain = strspn(text, hex);
-
-    if (domain < 4 || domain > 8)
-        return false;
-    text += domain;
-    return text[0] == ':' && strspn(text + 1, hex) == 2 && text[3] == ':' &&
-           strspn(text + 4, hex) == 2 && text[6] == '.' &&
-           strspn(text + 7, "01234567") == 1 && text[8] == '\0';
+    return wm_pci_rank(text) != UINT64_MAX;
 }
 
 /* The last part of what a link points to; empty where it is none. */

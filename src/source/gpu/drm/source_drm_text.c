@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_drm_text.c - parsers of numbers, uevents and DRM clients. */
+/* source_drm_text.c - parsers of numbers, lists of clock levels, uevents and DRM
+ * clients. */
 #include "source/gpu/drm/source_drm_text.h"
 
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text/base_text.h"
@@ -67,59 +72,46 @@ static void copy_name(char *name, size_t size, const char *from, size_t length)
     name[length] = '\0';
 }
 
-static bool take_hex16(const char **at, uint16_t *ret_value)
-{
-    static const char digits[] = "0123456789abcdef";
-    unsigned value = 0;
-    size_t count = 0;
-
-    for (; **at; (*at)++, count++) {
-        char c = **at;
-        if (c >= 'A' && c <= 'F')
-            c = (char)(c - 'A' + 'a');
-        const char *digit = strchr(digits, c);
-        if (!digit || count == 4)
-            break;
-        value = value * 16 + (unsigned)(digit - digits);
-    }
-    *ret_value = (uint16_t)value;
-    return count > 0;
-}
-
 /* "1002:744C" */
 static bool parse_ids(const char *text, struct wm_drm_uevent *uevent)
 {
-    uint16_t vendor, device;
+    static const char digits[] = "0123456789abcdefABCDEF";
+    size_t vendor = strspn(text, digits);
 
-    if (!take_hex16(&text, &vendor) || *text++ != ':' || !take_hex16(&text, &device) ||
-        *text != '\n')
+    if (vendor == 0 || vendor > 4 || text[vendor] != ':')
         return false;
-    uevent->vendor = vendor;
-    uevent->device = device;
+    size_t device = strspn(text + vendor + 1, digits);
+    if (device == 0 || device > 4 || text[vendor + 1 + device] != '\n')
+        return false;
+    uevent->vendor = (uint16_t)strtoul(text, NULL, 16);
+    uevent->device = (uint16_t)strtoul(text + vendor + 1, NULL, 16);
     return true;
+}
+
+/* What follows `start` in the line, or NULL. */
+static const char *behind(const struct lines *lines, const char *start)
+{
+    return strncmp(lines->line, start, strlen(start)) == 0 ? lines->line + strlen(start)
+                                                           : NULL;
 }
 
 int wm_parse_drm_uevent(const char *text, struct wm_drm_uevent *ret_uevent)
 {
     struct wm_drm_uevent uevent = { 0 };
     struct lines lines = { .rest = text };
+    const char *value;
     bool any = false;
 
     while (next_line(&lines)) {
-        const char *equals = memchr(lines.line, '=', lines.length);
-        if (!equals)
-            continue;
-        size_t key = (size_t)(equals - lines.line);
-        size_t length = lines.length - key - 1;
+        const char *end = lines.line + lines.length;
 
-        any = true;
-        if (key == strlen("DRIVER") && strncmp(lines.line, "DRIVER", key) == 0)
-            copy_name(uevent.driver, sizeof(uevent.driver), equals + 1, length);
-        else if (key == strlen("PCI_SLOT_NAME") &&
-                 strncmp(lines.line, "PCI_SLOT_NAME", key) == 0)
-            copy_name(uevent.slot, sizeof(uevent.slot), equals + 1, length);
-        else if (key == strlen("PCI_ID") && strncmp(lines.line, "PCI_ID", key) == 0)
-            uevent.has_ids |= parse_ids(equals + 1, &uevent);
+        any |= memchr(lines.line, '=', lines.length) != NULL;
+        if ((value = behind(&lines, "DRIVER=")) != NULL)
+            copy_name(uevent.driver, sizeof(uevent.driver), value, (size_t)(end - value));
+        else if ((value = behind(&lines, "PCI_SLOT_NAME=")) != NULL)
+            copy_name(uevent.slot, sizeof(uevent.slot), value, (size_t)(end - value));
+        else if ((value = behind(&lines, "PCI_ID=")) != NULL)
+            uevent.has_ids |= parse_ids(value, &uevent);
     }
     if (!any)
         return WM_EFORMAT;
@@ -127,62 +119,45 @@ int wm_parse_drm_uevent(const char *text, struct wm_drm_uevent *ret_uevent)
     return WM_OK;
 }
 
-/* A kind of memory while a text is read. The keys are not in a fixed order, so
- * which of them counts is decided at the end. */
-struct region {
-    char name[WM_DRM_NAME];
-    unsigned present; /* of enum key, as bits */
-    uint64_t resident, legacy, total;
-};
-
-enum { REGIONS = 16 };
+/* What is resident occupies memory; "total" may not be there yet at all, and stands in only
+ * where a driver tells no more. The old key is an alias of "resident", which amdgpu writes
+ * beside it. The keys are in no fixed order, so which of them counts is decided at the
+ * end. */
+enum { RESIDENT, OLD, TOTAL, RANKS };
 
 struct reading {
     struct wm_drm_fdinfo fdinfo;
-    struct region regions[REGIONS];
-    size_t region_count;
-};
-
-enum key {
-    KEY_DRIVER,
-    KEY_SLOT,
-    KEY_CLIENT,
-    KEY_CAPACITY,
-    KEY_BUSY,
-    KEY_CYCLES,
-    KEY_TOTAL_CYCLES,
-    KEY_RESIDENT,
-    KEY_LEGACY,
-    KEY_TOTAL,
+    bool has_memory[WM_DRM_MEMORY_COUNT][RANKS];
+    uint64_t bytes[WM_DRM_MEMORY_COUNT][RANKS];
 };
 
 /* Where one key begins like another, the longer one stands first. Keys that end
  * with '-' are followed by the name of an engine or of a kind of memory. */
-static const struct {
+static const struct key {
     const char *text;
-    enum key key;
+    enum { DRIVER, SLOT, CLIENT, ENGINE, MEMORY } kind;
+    size_t place;     /* in struct wm_drm_engine; or the rank of the memory */
+    unsigned counter; /* of enum wm_drm_counter */
 } keys[] = {
-    { "drm-driver", KEY_DRIVER },
-    { "drm-pdev", KEY_SLOT },
-    { "drm-client-id", KEY_CLIENT },
-    { "drm-engine-capacity-", KEY_CAPACITY },
-    { "drm-engine-", KEY_BUSY },
-    { "drm-cycles-", KEY_CYCLES },
-    { "drm-total-cycles-", KEY_TOTAL_CYCLES },
-    { "drm-resident-", KEY_RESIDENT },
-    { "drm-memory-", KEY_LEGACY },
-    { "drm-total-", KEY_TOTAL },
+    { "drm-driver", DRIVER, 0, 0 },
+    { "drm-pdev", SLOT, 0, 0 },
+    { "drm-client-id", CLIENT, 0, 0 },
+    { "drm-engine-capacity-", ENGINE, offsetof(struct wm_drm_engine, capacity), 0 },
+    { "drm-engine-", ENGINE, offsetof(struct wm_drm_engine, busy_ns), WM_DRM_BUSY_NS },
+    { "drm-cycles-", ENGINE, offsetof(struct wm_drm_engine, cycles), WM_DRM_CYCLES },
+    { "drm-total-cycles-", ENGINE, offsetof(struct wm_drm_engine, total_cycles),
+      WM_DRM_TOTAL_CYCLES },
+    { "drm-resident-", MEMORY, RESIDENT, 0 },
+    { "drm-memory-", MEMORY, OLD, 0 },
+    { "drm-total-", MEMORY, TOTAL, 0 },
 };
 
-enum { KEY_COUNT = sizeof(keys) / sizeof(keys[0]) };
-
-/* The key that `line` starts with, and what follows it up to the colon. */
-static size_t find_key(const char *line, const char *colon, char *ret_name)
+/* The key that `line` starts with, and what follows it up to the colon; or NULL. */
+static const struct key *find_key(const char *line, const char *colon, char *ret_name)
 {
     size_t length = (size_t)(colon - line);
-    size_t i;
 
-    for (i = 0; i < KEY_COUNT; i++) {
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         size_t own = strlen(keys[i].text);
         bool named = keys[i].text[own - 1] == '-';
 
@@ -190,11 +165,9 @@ static size_t find_key(const char *line, const char *colon, char *ret_name)
             (!named && length != own))
             continue;
         copy_name(ret_name, WM_DRM_NAME, line + own, length - own);
-        if (named && !ret_name[0])
-            return KEY_COUNT;
-        break;
+        return named && !ret_name[0] ? NULL : &keys[i];
     }
-    return i;
+    return NULL;
 }
 
 static struct wm_drm_engine *find_engine(struct wm_drm_fdinfo *fdinfo, const char *name)
@@ -210,21 +183,6 @@ static struct wm_drm_engine *find_engine(struct wm_drm_fdinfo *fdinfo, const cha
     *engine = (struct wm_drm_engine) { .capacity = 1 };
     memcpy(engine->name, name, WM_DRM_NAME);
     return engine;
-}
-
-static struct region *find_region(struct reading *reading, const char *name)
-{
-    for (size_t i = 0; i < reading->region_count; i++) {
-        if (strcmp(reading->regions[i].name, name) == 0)
-            return &reading->regions[i];
-    }
-    if (reading->region_count == REGIONS)
-        return NULL;
-
-    struct region *region = &reading->regions[reading->region_count++];
-    *region = (struct region) { 0 };
-    memcpy(region->name, name, WM_DRM_NAME);
-    return region;
 }
 
 /* "123\n", "123 ns\n": a number and what stands behind it. */
@@ -254,96 +212,24 @@ static bool take_bytes(const char *text, uint64_t *ret_bytes)
     return false;
 }
 
-static void read_engine(struct wm_drm_fdinfo *fdinfo, enum key key, const char *name,
-                        const char *value)
+static void read_engine(struct wm_drm_fdinfo *fdinfo, const struct key *key,
+                        const char *name, const char *value)
 {
+    bool is_time = key->counter == WM_DRM_BUSY_NS;
     uint64_t number;
 
-    /* Old amdgpu wrote a percentage under the name of the nanoseconds. */
-    if (!take_number(value, key == KEY_BUSY ? "ns" : "", &number) ||
-        (key == KEY_CAPACITY && number == 0)) {
-        fdinfo->counts_otherwise |= key == KEY_BUSY;
+    /* Old amdgpu wrote a percentage under the name of the nanoseconds. No counter is the
+     * capacity, of which there is some. */
+    if (!take_number(value, is_time ? "ns" : "", &number) ||
+        (key->counter == 0 && number == 0)) {
+        fdinfo->counts_otherwise |= is_time;
         return;
     }
     struct wm_drm_engine *engine = find_engine(fdinfo, name);
     if (!engine)
         return;
-
-    switch (key) {
-    case KEY_CAPACITY:
-        engine->capacity = number;
-        break;
-    case KEY_BUSY:
-        engine->busy_ns = number;
-        engine->present |= WM_DRM_BUSY_NS;
-        break;
-    case KEY_CYCLES:
-        engine->cycles = number;
-        engine->present |= WM_DRM_CYCLES;
-        break;
-    default:
-        engine->total_cycles = number;
-        engine->present |= WM_DRM_TOTAL_CYCLES;
-        break;
-    }
-}
-
-static void read_region(struct reading *reading, enum key key, const char *name,
-                        const char *value)
-{
-    uint64_t bytes;
-
-    if (!take_bytes(value, &bytes))
-        return;
-    struct region *region = find_region(reading, name);
-    if (!region)
-        return;
-
-    region->present |= 1U << key;
-    if (key == KEY_RESIDENT)
-        region->resident = bytes;
-    else if (key == KEY_LEGACY)
-        region->legacy = bytes;
-    else
-        region->total = bytes;
-}
-
-static void read_line(struct reading *reading, const struct lines *lines)
-{
-    struct wm_drm_fdinfo *fdinfo = &reading->fdinfo;
-    const char *colon = memchr(lines->line, ':', lines->length);
-    char name[WM_DRM_NAME] = "";
-    uint64_t number;
-
-    size_t i = colon ? find_key(lines->line, colon, name) : KEY_COUNT;
-    if (i == KEY_COUNT)
-        return;
-    const char *value = wm_text_skip_blanks(colon + 1);
-    size_t length = lines->length - (size_t)(value - lines->line);
-
-    switch (keys[i].key) {
-    case KEY_DRIVER:
-        copy_name(fdinfo->driver, sizeof(fdinfo->driver), value, length);
-        break;
-    case KEY_SLOT:
-        copy_name(fdinfo->slot, sizeof(fdinfo->slot), value, length);
-        break;
-    case KEY_CLIENT:
-        if (take_number(value, "", &number)) {
-            fdinfo->has_client = true;
-            fdinfo->client = number;
-        }
-        break;
-    case KEY_CAPACITY:
-    case KEY_BUSY:
-    case KEY_CYCLES:
-    case KEY_TOTAL_CYCLES:
-        read_engine(fdinfo, keys[i].key, name, value);
-        break;
-    default:
-        read_region(reading, keys[i].key, name, value);
-        break;
-    }
+    memcpy((char *)engine + key->place, &number, sizeof(number));
+    engine->present |= key->counter;
 }
 
 /* WM_DRM_MEMORY_COUNT for memory that the GPU does not use: amdgpu calls "cpu"
@@ -367,30 +253,62 @@ static enum wm_drm_memory kind_of(const char *name)
     return WM_DRM_MEMORY_COUNT;
 }
 
-/* What is resident occupies memory; "total" may not be there yet at all, and
- * stands in only where a driver tells no more. The old key is an alias of
- * "resident", which amdgpu writes beside it. */
-static void add_region(struct wm_drm_fdinfo *fdinfo, const struct region *region)
+static void read_memory(struct reading *reading, size_t rank, const char *name,
+                        const char *value)
 {
-    enum wm_drm_memory kind = kind_of(region->name);
-    uint64_t bytes = region->total;
+    enum wm_drm_memory kind = kind_of(name);
+    uint64_t bytes;
 
-    if (kind == WM_DRM_MEMORY_COUNT)
+    if (kind == WM_DRM_MEMORY_COUNT || !take_bytes(value, &bytes))
         return;
-    if (region->present & 1U << KEY_RESIDENT)
-        bytes = region->resident;
-    else if (region->present & 1U << KEY_LEGACY)
-        bytes = region->legacy;
-    if (__builtin_add_overflow(fdinfo->memory_bytes[kind], bytes,
-                               &fdinfo->memory_bytes[kind]))
-        fdinfo->memory_bytes[kind] = UINT64_MAX;
-    fdinfo->has_memory[kind] = true;
+    uint64_t *sum = &reading->bytes[kind][rank];
+    if (__builtin_add_overflow(*sum, bytes, sum))
+        *sum = UINT64_MAX;
+    reading->has_memory[kind][rank] = true;
+}
+
+static void read_line(struct reading *reading, const struct lines *lines)
+{
+    struct wm_drm_fdinfo *fdinfo = &reading->fdinfo;
+    const char *colon = memchr(lines->line, ':', lines->length);
+    char name[WM_DRM_NAME] = "";
+    uint64_t number;
+
+    const struct key *key = colon ? find_key(lines->line, colon, name) : NULL;
+    if (!key)
+        return;
+    const char *value = wm_text_skip_blanks(colon + 1);
+    size_t length = lines->length - (size_t)(value - lines->line);
+
+    if (key->kind == DRIVER) {
+        copy_name(fdinfo->driver, sizeof(fdinfo->driver), value, length);
+    } else if (key->kind == SLOT) {
+        copy_name(fdinfo->slot, sizeof(fdinfo->slot), value, length);
+    } else if (key->kind == ENGINE) {
+        read_engine(fdinfo, key, name, value);
+    } else if (key->kind == MEMORY) {
+        read_memory(reading, key->place, name, value);
+    } else if (take_number(value, "", &number)) {
+        fdinfo->has_client = true;
+        fdinfo->client = number;
+    }
+}
+
+static void take_memory(const struct reading *reading, size_t kind,
+                        struct wm_drm_fdinfo *fdinfo)
+{
+    size_t rank = 0;
+
+    while (rank < RANKS && !reading->has_memory[kind][rank])
+        rank++;
+    fdinfo->has_memory[kind] = rank < RANKS;
+    fdinfo->memory_bytes[kind] = rank < RANKS ? reading->bytes[kind][rank] : 0;
 }
 
 int wm_parse_drm_fdinfo(const char *text, struct wm_drm_fdinfo *ret_fdinfo)
 {
     struct lines lines = { .rest = text };
-    struct reading reading = { .region_count = 0 };
+    struct reading reading = { .fdinfo.engine_count = 0 };
 
     /* Nearly all files of a machine end here. */
     if (!strstr(text, "drm-driver:"))
@@ -400,8 +318,179 @@ int wm_parse_drm_fdinfo(const char *text, struct wm_drm_fdinfo *ret_fdinfo)
         read_line(&reading, &lines);
     if (!reading.fdinfo.driver[0])
         return WM_ENOENT;
-    for (size_t i = 0; i < reading.region_count; i++)
-        add_region(&reading.fdinfo, &reading.regions[i]);
+    for (size_t kind = 0; kind < WM_DRM_MEMORY_COUNT; kind++)
+        take_memory(&reading, kind, &reading.fdinfo);
     *ret_fdinfo = reading.fdinfo;
     return WM_OK;
+}
+
+static bool is_end(const char *text)
+{
+    return text[0] == '\0' || (text[0] == '\n' && text[1] == '\0');
+}
+
+int wm_parse_drm_line(const char *text, char ret_line[WM_DRM_LINE])
+{
+    size_t length = strcspn(text, "\n");
+
+    if (length >= WM_DRM_LINE || !is_end(text + length) ||
+        strspn(text, " \n") == strlen(text))
+        return WM_EFORMAT;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < ' ' || text[i] > '~')
+            return WM_EFORMAT;
+    }
+    memcpy(ret_line, text, length);
+    ret_line[length] = '\0';
+    return WM_OK;
+}
+
+int wm_parse_drm_hex(const char *text, uint64_t *ret_value)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    uint64_t value = 0;
+
+    if (strncmp(text, "0x", 2) != 0)
+        return WM_EFORMAT;
+    text += 2;
+    size_t count = strspn(text, digits);
+    if (count == 0 || count > 16 || !is_end(text + count))
+        return WM_EFORMAT;
+    for (size_t i = 0; i < count; i++) {
+        size_t digit = (size_t)(strchr(digits, text[i]) - digits);
+        value = value * 16 + (digit < 16 ? digit : digit - 6);
+    }
+    *ret_value = value;
+    return WM_OK;
+}
+
+/* Kernels have written "8 GT/s", "8.0 GT/s" and "8.0 GT/s PCIe". */
+int wm_parse_link_speed(const char *text, double *ret_generation)
+{
+    static const char *const speeds[] = { "2.5", "5", "8", "16", "32", "64", "128" };
+
+    if (strncmp(text, "Unknown", strlen("Unknown")) == 0)
+        return WM_ENODEV;
+    for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++) {
+        size_t length = strlen(speeds[i]);
+        if (strncmp(text, speeds[i], length) != 0)
+            continue;
+        const char *rest = text + length;
+        if (strncmp(rest, ".0", 2) == 0)
+            rest += 2;
+        if (strncmp(rest, " GT/s", 5) != 0)
+            continue;
+        rest += 5;
+        if (strncmp(rest, " PCIe", 5) == 0)
+            rest += 5;
+        if (!is_end(rest))
+            return WM_EFORMAT;
+        *ret_generation = (double)(i + 1);
+        return WM_OK;
+    }
+    return WM_EFORMAT;
+}
+
+int wm_parse_link_width(const char *text, double *ret_lanes)
+{
+    const char *end;
+    uint64_t lanes;
+
+    if (!wm_text_u64(text, &end, &lanes) || !is_end(end))
+        return WM_EFORMAT;
+    if (lanes == 0 || lanes == 255)
+        return WM_ENODEV;
+    if (lanes > 32)
+        return WM_EFORMAT;
+    *ret_lanes = (double)lanes;
+    return WM_OK;
+}
+
+/* One line, "1: 2371Mhz *\n"; the next one, or NULL. */
+static const char *take_level(const char *line, struct wm_dpm_levels *levels)
+{
+    bool asleep = line[0] == 'S';
+    uint64_t level, mhz;
+    const char *at = line + 1;
+
+    if (!asleep && !wm_text_u64(line, &at, &level))
+        return NULL;
+    if (*at++ != ':' || !wm_text_u64(wm_text_skip_blanks(at), &at, &mhz) || mhz > 1000000)
+        return NULL;
+    if (strncmp(at, "Mhz", 3) != 0 && strncmp(at, "MHz", 3) != 0)
+        return NULL;
+    at = wm_text_skip_blanks(at + 3);
+    double clock = (double)mhz * 1e6;
+    if (*at == '*') {
+        levels->has_now = true;
+        levels->now = clock;
+        at = wm_text_skip_blanks(at + 1);
+    }
+    if (!asleep && clock > levels->max)
+        levels->max = clock;
+    return *at == '\n' ? at + 1 : NULL;
+}
+
+int wm_parse_dpm_levels(const char *text, struct wm_dpm_levels *ret_levels)
+{
+    struct wm_dpm_levels levels = { .has_now = false };
+
+    if (*text == '\0')
+        return WM_EFORMAT;
+    while (*text) {
+        text = take_level(text, &levels);
+        if (!text)
+            return WM_EFORMAT;
+    }
+    *ret_levels = levels;
+    return WM_OK;
+}
+
+int wm_parse_named_number(const char *text, const char *name, uint64_t *ret_value)
+{
+    size_t length = strlen(name);
+
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        const char *end;
+        uint64_t value;
+
+        line += *line == '\n';
+        if (strncmp(line, name, length) != 0)
+            continue;
+        const char *at = line + length + (line[length] == ':');
+        if (*at != ' ' && *at != '\t')
+            continue;
+        if (!wm_text_u64(wm_text_skip_blanks(at), &end, &value) || *end != '\n')
+            return WM_EFORMAT;
+        *ret_value = value;
+        return WM_OK;
+    }
+    return WM_ENOENT;
+}
+
+const char *wm_drm_vendor(uint64_t id)
+{
+    switch (id) {
+    case 0x1002:
+    case 0x1022:
+        return "AMD";
+    case 0x8086:
+        return "Intel";
+    case 0x10de:
+        return "NVIDIA";
+    default:
+        return NULL;
+    }
+}
+
+void wm_drm_list(char *list, size_t size, const char *separator, const char *format, ...)
+{
+    size_t length = strlen(list);
+    char text[160];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    snprintf(list + length, size - length, "%s%s", length > 0 ? separator : "", text);
 }
