@@ -62,20 +62,7 @@ static int out_of_memory(const struct csv *csv, struct wm_error *err)
     return wm_fail(err, WM_ENOMEM, "%s: out of memory", csv->path);
 }
 
-static void put_quoted(struct wm_out *out, const char *text)
-{
-    const char *quote;
-
-    wm_out_text(out, "\"");
-    for (; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
-        wm_out_bytes(out, text, (size_t)(quote - text) + 1);
-        wm_out_text(out, "\"");
-    }
-    wm_out_text(out, text);
-    wm_out_text(out, "\"");
-}
-
-/* The length that put_quoted() writes between its quotes. */
+/* The length of a cell between its quotes. */
 static size_t quoted_length(const char *text)
 {
     size_t length = strlen(text);
@@ -150,25 +137,24 @@ static int write_state(struct csv *csv, const struct wm_result *result,
 {
     char *json = fit_state(csv, result);
     char *cell = malloc(STATE_SIZE);
-    size_t length = 0;
-    int status = WM_OK;
+    int status;
 
-    if (!json || !cell) {
+    if (json && cell) {
+        size_t length = wm_text_double_quotes(cell, json, strlen(json));
+        memset(cell + length, ' ', STATE_SIZE - length);
+        status = wm_out_overwrite(&csv->out, csv->state_at, cell, STATE_SIZE, err);
+    } else {
         status = out_of_memory(csv, err);
-        goto out;
     }
-    for (const char *c = json; *c; c++) {
-        if (*c == '"')
-            cell[length++] = '"';
-        cell[length++] = *c;
-    }
-    memset(cell + length, ' ', STATE_SIZE - length);
-    status = wm_out_overwrite(&csv->out, csv->state_at, cell, STATE_SIZE, err);
-
-out:
     free(cell);
     free(json);
     return status;
+}
+
+static void put_name_of_column(struct wm_out *out, const char *name)
+{
+    wm_out_text(out, ",");
+    wm_out_text(out, name);
 }
 
 static void put_header(struct csv *csv, const char *run, const char *channels)
@@ -182,29 +168,22 @@ static void put_header(struct csv *csv, const char *run, const char *channels)
     format_static(csv, text);
     wm_out_text(out, text);
     wm_out_text(out, ",");
-    put_quoted(out, run);
+    wm_out_cell(out, run, strlen(run));
     wm_out_text(out, ",");
-    put_quoted(out, channels);
+    wm_out_cell(out, channels, strlen(channels));
     wm_out_text(out, ",\"");
     csv->state_at = wm_out_position(out);
     for (size_t i = 0; i < STATE_SIZE; i++)
         wm_out_text(out, " ");
-    wm_out_text(out, "\"\r\n");
+    wm_out_text(out, "\"\r\n" WM_CSV_REGION);
 
-    wm_out_text(out, WM_CSV_REGION ",");
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        wm_out_text(out, wm_measurement_name((enum wm_measurement)i));
-        wm_out_text(out, ",");
-    }
-    wm_out_text(out, "timestamp,time_ns");
-    for (size_t i = 0; i < csv->columns.clock_count; i++) {
-        wm_out_text(out, ",");
-        wm_out_text(out, csv->columns.clocks[i]);
-    }
-    for (size_t i = 0; i < csv->columns.count; i++) {
-        wm_out_text(out, ",");
-        wm_out_text(out, csv->columns.values[i]);
-    }
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        put_name_of_column(out, wm_measurement_name((enum wm_measurement)i));
+    wm_out_text(out, ",timestamp,time_ns");
+    for (size_t i = 0; i < csv->columns.clock_count; i++)
+        put_name_of_column(out, csv->columns.clocks[i]);
+    for (size_t i = 0; i < csv->columns.count; i++)
+        put_name_of_column(out, csv->columns.values[i]);
     wm_out_text(out, "\r\n");
 }
 
