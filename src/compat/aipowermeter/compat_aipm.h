@@ -48,9 +48,10 @@ extern const struct wm_aipm_metric wm_aipm_metrics[];
 struct wm_aipm_channels {
     struct wm_channel *channels;
     size_t count, room;
-    json_t *index;    /* the place of each in `channels`, by "device metric" */
-    char odd_gpu[24]; /* the first of them that is called by no number, or "" */
-    size_t left_out;  /* values of channels beyond the most that a recording holds */
+    json_t *index;               /* the place of each in `channels`, by "device metric" */
+    struct wm_reading *readings; /* where values go; NULL: channels are being added */
+    bool failed;                 /* one could not be added */
+    size_t left_out; /* values of channels beyond the most that a recording holds */
 };
 
 int wm_aipm_channels_init(struct wm_aipm_channels *set, struct wm_error *err);

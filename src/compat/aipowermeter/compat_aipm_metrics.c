@@ -106,14 +106,6 @@ const struct wm_aipm_metric wm_aipm_metrics[] = {
 #undef POWER
 #undef CHANNEL
 
-/* The channels of a set that are found in a record: to be added, or, where there are
- * readings, to get their values. */
-struct taker {
-    struct wm_aipm_channels *set;
-    struct wm_reading *readings;
-    bool failed;
-};
-
 /* By what a channel is found again. */
 static const json_t *find_place(const struct wm_aipm_channels *set,
                                 const struct wm_channel *channel, char key[192])
@@ -144,22 +136,21 @@ static bool add_channel(struct wm_aipm_channels *set, const struct wm_channel *f
 }
 
 /* The strings of `channel` live no longer than the call. */
-static void take(struct taker *taker, const struct wm_channel *channel, double value)
+static void take(struct wm_aipm_channels *set, const struct wm_channel *channel,
+                 double value)
 {
     char key[192];
-    const json_t *place = find_place(taker->set, channel, key);
+    const json_t *place = find_place(set, channel, key);
 
-    if (place && taker->readings) {
-        struct wm_reading *reading = &taker->readings[json_integer_value(place)];
-        reading->state = WM_READING_OK;
-        reading->value = value;
-    }
-    if (place || taker->readings || taker->failed)
+    if (place && set->readings)
+        set->readings[json_integer_value(place)] =
+            (struct wm_reading) { .state = WM_READING_OK, .value = value };
+    if (place || set->readings || set->failed)
         return;
-    if (taker->set->count == WM_CHANNELS_MAX)
-        taker->set->left_out++;
+    if (set->count == WM_CHANNELS_MAX)
+        set->left_out++;
     else
-        taker->failed = !add_channel(taker->set, channel, key);
+        set->failed = !add_channel(set, channel, key);
 }
 
 /* A measurement: -1 stands for "not there" in these files, and nothing that they
@@ -199,16 +190,7 @@ static bool read_sum(const json_t *object, double *ret_sum)
     return true;
 }
 
-static void note_odd_gpu(struct wm_aipm_channels *set, const char *key)
-{
-    if (set->odd_gpu[0])
-        return;
-    wm_text_utf8(set->odd_gpu, sizeof(set->odd_gpu), key[0] ? key : "?",
-                 strlen(key) + !key[0]);
-    wm_text_clean(set->odd_gpu);
-}
-
-/* AIPowerMeter numbers them. */
+/* AIPowerMeter numbers them; what else stands there ("all") is no GPU. */
 static bool read_gpu_number(const char *key, unsigned int *ret_number)
 {
     const char *end;
@@ -220,7 +202,7 @@ static bool read_gpu_number(const char *key, unsigned int *ret_number)
     return true;
 }
 
-static void take_gpu(struct taker *taker, const struct wm_aipm_metric *metric,
+static void take_gpu(struct wm_aipm_channels *set, const struct wm_aipm_metric *metric,
                      const char *key, const json_t *value)
 {
     struct wm_channel channel = metric->channel;
@@ -228,10 +210,8 @@ static void take_gpu(struct taker *taker, const struct wm_aipm_metric *metric,
     char name[16];
     double number;
 
-    if (!read_gpu_number(key, &gpu)) {
-        note_odd_gpu(taker->set, key);
+    if (!read_gpu_number(key, &gpu))
         return;
-    }
     if (metric->form == WM_AIPM_PER_GPU ? !read_number(value, &number)
                                         : !read_sum(value, &number))
         return;
@@ -242,10 +222,10 @@ static void take_gpu(struct taker *taker, const struct wm_aipm_metric *metric,
     snprintf(name, sizeof(name), "gpu%u", gpu);
     channel.device = name;
     channel.label = name;
-    take(taker, &channel, number);
+    take(set, &channel, number);
 }
 
-static void take_metric(struct taker *taker, const struct wm_aipm_metric *metric,
+static void take_metric(struct wm_aipm_channels *set, const struct wm_aipm_metric *metric,
                         const json_t *value)
 {
     const char *key;
@@ -255,7 +235,7 @@ static void take_metric(struct taker *taker, const struct wm_aipm_metric *metric
     if (metric->form == WM_AIPM_PER_GPU || metric->form == WM_AIPM_PER_GPU_SUM) {
         json_object_foreach((json_t *)value, key, part)
         {
-            take_gpu(taker, metric, key, part);
+            take_gpu(set, metric, key, part);
         }
         return;
     }
@@ -265,7 +245,7 @@ static void take_metric(struct taker *taker, const struct wm_aipm_metric *metric
         return;
     if (metric->form == WM_AIPM_SUM && json_is_object(value) ? read_sum(value, &number)
                                                              : read_number(value, &number))
-        take(taker, &metric->channel, number * metric->scale);
+        take(set, &metric->channel, number * metric->scale);
 }
 
 static bool is_cpu_chip(const char *chip)
@@ -297,8 +277,8 @@ static size_t count_namesakes(const json_t *sensors, size_t before, const char *
     return count;
 }
 
-static void take_sensor(struct taker *taker, const char *chip, const json_t *sensors,
-                        size_t place)
+static void take_sensor(struct wm_aipm_channels *set, const char *chip,
+                        const json_t *sensors, size_t place)
 {
     const json_t *sensor = json_array_get(sensors, place);
     const json_t *value = json_array_get(sensor, 1);
@@ -328,10 +308,10 @@ static void take_sensor(struct taker *taker, const char *chip, const json_t *sen
         .device_kind = is_cpu_chip(chip) ? WM_DEVICE_CPU : WM_DEVICE_OTHER,
         .kind = WM_GAUGE,
     };
-    take(taker, &channel, celsius);
+    take(set, &channel, celsius);
 }
 
-static void take_temperatures(struct taker *taker, const json_t *chips)
+static void take_temperatures(struct wm_aipm_channels *set, const json_t *chips)
 {
     const char *chip;
     json_t *sensors;
@@ -340,7 +320,7 @@ static void take_temperatures(struct taker *taker, const json_t *chips)
     {
         size_t count = json_array_size(sensors);
         for (size_t i = 0; i < count && i < SENSORS_MAX; i++)
-            take_sensor(taker, chip, sensors, i);
+            take_sensor(set, chip, sensors, i);
     }
 }
 
@@ -349,16 +329,16 @@ static const json_t *find_metric(const json_t *metrics, const struct wm_aipm_met
     return json_object_get(json_object_get(metrics, metric->group), metric->key);
 }
 
-static void take_all(struct taker *taker, const json_t *metrics)
+static void take_all(struct wm_aipm_channels *set, const json_t *metrics)
 {
     const struct wm_aipm_metric *metric;
 
     for (metric = wm_aipm_metrics; metric->key; metric++) {
         const json_t *value = find_metric(metrics, metric);
         if (value)
-            take_metric(taker, metric, value);
+            take_metric(set, metric, value);
     }
-    take_temperatures(taker, json_object_get(metrics, "temperature"));
+    take_temperatures(set, json_object_get(metrics, "temperature"));
 }
 
 int wm_aipm_channels_init(struct wm_aipm_channels *set, struct wm_error *err)
@@ -380,18 +360,16 @@ void wm_aipm_channels_release(struct wm_aipm_channels *set)
 
 int wm_aipm_discover(struct wm_aipm_channels *set, const json_t *metrics)
 {
-    struct taker taker = { .set = set };
-
-    take_all(&taker, metrics);
-    return taker.failed ? -1 : 0;
+    set->readings = NULL;
+    take_all(set, metrics);
+    return set->failed ? -1 : 0;
 }
 
 void wm_aipm_values(struct wm_aipm_channels *set, const json_t *metrics,
                     struct wm_reading *readings)
 {
-    struct taker taker = { .set = set, .readings = readings };
-
-    take_all(&taker, metrics);
+    set->readings = readings;
+    take_all(set, metrics);
 }
 
 double wm_aipm_package_watts(const json_t *metrics, bool *ret_is_there)

@@ -311,8 +311,6 @@ static void say_trouble(struct aipm_reader *reader)
         add_trouble(reader, "its records have one date: how long they took is not known");
     if (reader->has_package && !has_channel(reader, "package"))
         add_trouble(reader, "none of its intel_power is a number that can be used");
-    if (reader->set.odd_gpu[0])
-        add_trouble(reader, "GPU '%s' has no number and is left out", reader->set.odd_gpu);
     if (reader->records.is_torn)
         add_trouble(reader, "its last line is cut off and left out");
     if (reader->set.left_out > 0)
