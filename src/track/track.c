@@ -170,22 +170,28 @@ int wm_tracker_note(struct wm_tracker *tracker, const char *key, const char *val
     return status < 0 ? status : wm_run_add_note(&tracker->run, key, value, err);
 }
 
+static int keep_path(char **copy, const char *path, struct wm_error *err)
+{
+    char *made = strdup(path);
+
+    if (!made)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+    free(*copy);
+    *copy = made;
+    return WM_OK;
+}
+
 int wm_tracker_record(struct wm_tracker *tracker, const char *target,
                       enum wm_record_mode mode, struct wm_error *err)
 {
     int status = wm_track_check_new(tracker, err);
     if (status == WM_OK)
         status = wm_recorder_check(target, mode, err);
-    if (status < 0)
-        return status;
-
-    char *copy = strdup(target);
-    if (!copy)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", target);
-    free(tracker->record_target);
-    tracker->record_target = copy;
-    tracker->record_mode = mode;
-    return WM_OK;
+    if (status == WM_OK)
+        status = keep_path(&tracker->record_target, target, err);
+    if (status == WM_OK)
+        tracker->record_mode = mode;
+    return status;
 }
 
 int wm_tracker_experiment(struct wm_tracker *tracker,
@@ -214,15 +220,7 @@ int wm_tracker_experiment(struct wm_tracker *tracker,
 int wm_tracker_metrics(struct wm_tracker *tracker, const char *path, struct wm_error *err)
 {
     int status = wm_track_check_new(tracker, err);
-    if (status < 0)
-        return status;
-
-    char *copy = strdup(path);
-    if (!copy)
-        return wm_fail(err, WM_ENOMEM, "metrics: out of memory");
-    free(tracker->metrics_path);
-    tracker->metrics_path = copy;
-    return WM_OK;
+    return status < 0 ? status : keep_path(&tracker->metrics_path, path, err);
 }
 
 pid_t wm_tracker_pid(const struct wm_tracker *tracker)

@@ -16,13 +16,20 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/text/base_number.h"
 #include "base/text/base_text.h"
 #include "region/region_ring.h"
+
+/* Lines end as those of Python's csv module do. */
+#define LINE_END "\r\n"
+
+/* Room for a line with a name of that length: in quotes, and nothing but quotes. */
+#define ROW_ROOM(name_length) (2 * (name_length) + 2 * WM_NUMBER_SIZE + 16)
 
 enum {
     /* What is not UTF-8 becomes three bytes. */
     NAME_SIZE = 3 * WM_REGION_NAME_MAX + 1,
-    ROW_SIZE = WM_REGION_ROW_SIZE(NAME_SIZE),
+    ROW_SIZE = ROW_ROOM(NAME_SIZE),
     /* A row is written within this, unless its writer died or had no room. */
     SETTLE_NS = 50000000,
     /* For most rows no memory is asked for. */
@@ -49,7 +56,8 @@ static size_t put_name(const struct wm_region_row *row, char *text)
     return length;
 }
 
-size_t wm_region_row_line(const struct wm_region_row *row, char *text)
+/* With its end; returns the length, without a NUL. */
+static size_t put_row(const struct wm_region_row *row, char *text)
 {
     size_t length =
         (size_t)snprintf(text, WM_NUMBER_SIZE, "%lld,", (long long)row->process);
@@ -58,16 +66,8 @@ size_t wm_region_row_line(const struct wm_region_row *row, char *text)
     memcpy(text + length, row->is_stop ? ",1," : ",0,", 3);
     length += 3;
     length += wm_number_format_float(row->when_s, text + length);
-    memcpy(text + length, WM_REGION_FILE_LINE_END, strlen(WM_REGION_FILE_LINE_END));
-    return length + strlen(WM_REGION_FILE_LINE_END);
-}
-
-void wm_region_row_bind(const struct wm_region_row *row, sqlite3_stmt *insert)
-{
-    sqlite3_bind_int64(insert, 1, row->process);
-    sqlite3_bind_text(insert, 2, row->name, (int)row->name_length, SQLITE_STATIC);
-    sqlite3_bind_int(insert, 3, row->is_stop);
-    sqlite3_bind_double(insert, 4, row->when_s);
+    memcpy(text + length, LINE_END, strlen(LINE_END));
+    return length + strlen(LINE_END);
 }
 
 static int out_of_memory(struct wm_error *err)
@@ -230,12 +230,12 @@ static int check_end(int fd, const char *path, off_t size, struct wm_error *err)
 /* What a file begins with decides whether rows are added to it. */
 static int check_header(int fd, const char *path, off_t size, struct wm_error *err)
 {
-    char text[sizeof(WM_REGION_FILE_HEADER WM_REGION_FILE_LINE_END)] = "";
+    char text[sizeof(WM_REGION_FILE_HEADER LINE_END)] = "";
 
     ssize_t got = pread(fd, text, sizeof(text) - 1, 0);
     if (got < 0)
         return wm_fail_errno(err, path);
-    size_t length = strcspn(text, WM_REGION_FILE_LINE_END);
+    size_t length = strcspn(text, LINE_END);
     if (length != strlen(WM_REGION_FILE_HEADER) ||
         strncmp(text, WM_REGION_FILE_HEADER, length) != 0)
         return wm_fail(err, WM_EFORMAT, "%s: not a sub-tracking file; nothing is added",
@@ -246,7 +246,7 @@ static int check_header(int fd, const char *path, off_t size, struct wm_error *e
 
 static int csv_begin(int fd, const char *path, struct wm_error *err)
 {
-    static const char header[] = WM_REGION_FILE_HEADER WM_REGION_FILE_LINE_END;
+    static const char header[] = WM_REGION_FILE_HEADER LINE_END;
     struct stat info;
 
     if (fstat(fd, &info) < 0)
@@ -281,14 +281,14 @@ static int csv_open(const char *path, bool may_exist, int *ret_fd, struct wm_err
 static int csv_write(int fd, const char *path, const struct wm_region_row *row,
                      struct wm_error *err)
 {
-    char brief[WM_REGION_ROW_SIZE(3 * SHORT_NAME)], *text = brief;
+    char brief[ROW_ROOM(3 * SHORT_NAME)], *text = brief;
 
     if (row->name_length > 3 * SHORT_NAME) {
         text = malloc(ROW_SIZE);
         if (!text)
             return out_of_memory(err);
     }
-    size_t length = wm_region_row_line(row, text);
+    size_t length = put_row(row, text);
     int status = append(fd, path, text, length, err);
     if (text != brief)
         free(text);

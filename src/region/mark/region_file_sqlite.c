@@ -19,6 +19,13 @@
 
 #include "base/base_sqlite.h"
 
+#define CREATE                                                                             \
+    "CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR, position INTEGER,"    \
+    " timestamp FLOAT)"
+#define INSERT                                                                             \
+    "INSERT INTO data (process_id, code_block_name, position, timestamp)"                  \
+    " VALUES (?, ?, ?, ?)"
+
 /* How long other writers are waited for. */
 enum { BUSY_MS = 10000 };
 
@@ -59,8 +66,8 @@ static int exec(const struct wm_region_database *database, const char *sql,
 static int prepare(struct wm_region_database *database, const char *path,
                    struct wm_error *err)
 {
-    int result = sqlite3_prepare_v2(database->connection, WM_REGION_FILE_INSERT, -1,
-                                    &database->insert, NULL);
+    int result =
+        sqlite3_prepare_v2(database->connection, INSERT, -1, &database->insert, NULL);
 
     if (result == SQLITE_ERROR)
         return wm_fail(err, WM_EFORMAT, "%s: not a sub-tracking file; nothing is added",
@@ -133,7 +140,7 @@ static int begin(struct wm_region_database *database, const char *path,
         is_empty = sqlite3_step(count) == SQLITE_DONE;
     sqlite3_finalize(count);
     if (is_empty)
-        status = exec(database, WM_REGION_FILE_CREATE, path, err);
+        status = exec(database, CREATE, path, err);
     if (status == WM_OK)
         status = exec(database, "COMMIT", path, err);
     return status < 0 ? status : prepare(database, path, err);
@@ -203,7 +210,10 @@ static int insert(struct wm_region_database *database, const char *path,
     if (status < 0)
         return status;
 
-    wm_region_row_bind(row, database->insert);
+    sqlite3_bind_int64(database->insert, 1, row->process);
+    sqlite3_bind_text(database->insert, 2, row->name, (int)row->name_length, SQLITE_STATIC);
+    sqlite3_bind_int(database->insert, 3, row->is_stop);
+    sqlite3_bind_double(database->insert, 4, row->when_s);
     int result = sqlite3_step(database->insert);
     if (result != SQLITE_DONE)
         status = fail(database->connection, result, path, err);

@@ -74,17 +74,14 @@ static int add_pair(struct wm_pair **pairs, size_t *count, const char *key,
         return no_memory(err);
     *pairs = grown;
 
-    /* Counted at once, so that the release finds it half filled. */
-    struct wm_pair *pair = &grown[(*count)++];
-    *pair = (struct wm_pair) { 0 };
-    int status = set_text(&pair->key, key, err);
+    struct wm_pair pair = { 0 };
+    int status = set_text(&pair.key, key, err);
     if (status == WM_OK)
-        status = set_text(&pair->value, value, err);
-    if (status != WM_OK) {
-        free(pair->key);
-        free(pair->value);
-        (*count)--;
-    }
+        status = set_text(&pair.value, value, err);
+    if (status == WM_OK)
+        grown[(*count)++] = pair;
+    else
+        free(pair.key);
     return status;
 }
 
@@ -113,8 +110,7 @@ static int keep_environment(struct wm_run *run, struct wm_error *err)
 
         if ((*entry)[length] != '=' || length >= sizeof(name) || !is_kept(*entry, length))
             continue;
-        memcpy(name, *entry, length);
-        name[length] = '\0';
+        snprintf(name, sizeof(name), "%.*s", (int)length, *entry);
         int status = add_pair(&run->environment, &run->environment_count, name,
                               *entry + length + 1, err);
         if (status < 0)
@@ -168,33 +164,28 @@ static void find_cpu_model(char *model, size_t size)
 
 int wm_run_describe(struct wm_run *run, struct wm_error *err)
 {
+    char id[37], kernel[512], boot[64] = "", model[512];
     struct utsname name = { 0 };
-    char text[512], id[37];
-
-    make_id(id);
-    int status = set_text(&run->id, id, err);
-    if (status == WM_OK)
-        status = set_text(&run->version, WM_VERSION, err);
+    int status = WM_OK;
 
     uname(&name);
-    if (status == WM_OK)
-        status = set_text(&run->host, name.nodename, err);
-    snprintf(text, sizeof(text), "%s %s %s", name.sysname, name.release, name.machine);
-    if (status == WM_OK)
-        status = set_text(&run->kernel, text, err);
-
-    char boot[64];
-    if (wm_file_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) >
-        0)
-        wm_text_line(text, sizeof(text), boot);
-    else
-        text[0] = '\0';
-    if (status == WM_OK)
-        status = set_text(&run->boot_id, text, err);
-
-    find_cpu_model(text, sizeof(text));
-    if (status == WM_OK)
-        status = set_text(&run->cpu_model, text, err);
+    snprintf(kernel, sizeof(kernel), "%s %s %s", name.sysname, name.release, name.machine);
+    make_id(id);
+    wm_file_read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+    find_cpu_model(model, sizeof(model));
+    const struct {
+        char **copy;
+        const char *text;
+    } texts[] = {
+        { &run->id, id },
+        { &run->version, WM_VERSION },
+        { &run->host, name.nodename },
+        { &run->kernel, kernel },
+        { &run->boot_id, boot },
+        { &run->cpu_model, model },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts) && status == WM_OK; i++)
+        status = set_text(texts[i].copy, texts[i].text, err);
     if (status == WM_OK)
         status = keep_environment(run, err);
 
