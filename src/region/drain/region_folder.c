@@ -2,6 +2,8 @@
 /* region_folder.c - where rings are: one folder for each tracker. */
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -20,9 +22,6 @@
 /* What has just been made is not locked yet; its tracker needs far less than this. */
 enum { FRESH_S = 60 };
 
-/* Of what a program may have put there beside. */
-enum { DEPTH_MAX = 16 };
-
 /* "wattmeter-<uid>-" */
 static int prefix(char *text, size_t size)
 {
@@ -40,30 +39,20 @@ static DIR *open_folder(int parent, const char *name)
     return dir;
 }
 
-static void remove_files(DIR *dir, int depth);
-
-static void remove_folder(int parent, const char *name, int depth)
+static int remove_one(const char *path, const struct stat *info, int type,
+                      struct FTW *where)
 {
-    DIR *dir = open_folder(parent, name);
-
-    if (!dir)
-        return;
-    remove_files(dir, depth);
-    closedir(dir);
-    unlinkat(parent, name, AT_REMOVEDIR);
+    (void)info, (void)type, (void)where;
+    remove(path);
+    return 0;
 }
 
-/* Folders that others made in it go too, up to a depth that nobody needs. */
-static void remove_files(DIR *dir, int depth)
+/* With the folders that others made in it. */
+static void remove_all(const char *path)
 {
-    const struct dirent *entry;
+    enum { DESCRIPTORS = 4 };
 
-    rewinddir(dir);
-    while ((entry = readdir(dir)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno == EISDIR &&
-            depth < DEPTH_MAX)
-            remove_folder(dirfd(dir), entry->d_name, depth + 1);
+    nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
 }
 
 /* A tracker that lives has its control locked. */
@@ -95,13 +84,13 @@ static bool is_stale(int parent, const char *name, int64_t now_s)
 
 /* A program that still writes there, into rings that it has mapped, is not to wait for room
  * in them. */
-static void close_stale(int parent, const char *name)
+static void close_stale(const char *folder)
 {
     const uint32_t closed = 1;
     char path[WM_RING_PATH_SIZE];
 
-    snprintf(path, sizeof(path), "%s/" WM_CONTROL_FILE, name);
-    int fd = openat(parent, path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    snprintf(path, sizeof(path), "%s/" WM_CONTROL_FILE, folder);
+    int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
     ssize_t written = pwrite(fd, &closed, sizeof(closed),
@@ -112,7 +101,7 @@ static void close_stale(int parent, const char *name)
 
 void wm_region_folder_remove_stale(void)
 {
-    char start[64];
+    char start[64], path[sizeof(MEMORY_FOLDER) + NAME_MAX + 1];
     size_t length = (size_t)prefix(start, sizeof(start));
     int64_t now_s = wm_clock_unix_ns() / WM_NS_PER_S;
     const struct dirent *entry;
@@ -123,8 +112,9 @@ void wm_region_folder_remove_stale(void)
     while ((entry = readdir(dir)))
         if (strncmp(entry->d_name, start, length) == 0 &&
             is_stale(dirfd(dir), entry->d_name, now_s)) {
-            close_stale(dirfd(dir), entry->d_name);
-            remove_folder(dirfd(dir), entry->d_name, 0);
+            snprintf(path, sizeof(path), MEMORY_FOLDER "/%s", entry->d_name);
+            close_stale(path);
+            remove_all(path);
         }
     closedir(dir);
 }
@@ -224,10 +214,8 @@ void wm_region_folder_remove(struct wm_region_folder *folder)
         unlinkat(folder->fd, WM_CONTROL_FILE, 0);
         unlinkat(folder->fd, WM_WAKE_FILE, 0);
     }
-    if (rmdir(folder->path) < 0 && folder->dir) {
-        remove_files(folder->dir, 0);
-        rmdir(folder->path);
-    }
+    if (rmdir(folder->path) < 0)
+        remove_all(folder->path);
     if (folder->control)
         munmap(folder->control, sizeof(*folder->control));
     if (folder->dir)
