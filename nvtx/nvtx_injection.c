@@ -190,64 +190,40 @@ static void add_category(struct domain *domain, uint32_t number, const char *nam
     atomic_store(&domain->categories, category);
 }
 
-static void append(char room[NAME_ROOM], const char *text)
-{
-    size_t length = strlen(room);
-    size_t more = strnlen(text, NAME_ROOM - 1 - length);
-
-    memcpy(room + length, text, more);
-    room[length + more] = '\0';
-}
-
-static void append_wide(char room[NAME_ROOM], const wchar_t *text)
-{
-    size_t length = strlen(room);
-
-    narrow(text, room + length, NAME_ROOM - length);
-}
-
-static void append_message(char room[NAME_ROOM], const struct nvtx_event *event)
+/* A text that is there already, or written to `room`. */
+static const char *message_of(const struct nvtx_event *event, char room[NAME_ROOM])
 {
     if (event->message_type == NVTX_MESSAGE_ASCII && event->message.ascii)
-        append(room, event->message.ascii);
-    else if (event->message_type == NVTX_MESSAGE_UNICODE && event->message.unicode)
-        append_wide(room, event->message.unicode);
-    else if (event->message_type == NVTX_MESSAGE_REGISTERED && event->message.registered)
-        append(room, ((const struct text *)event->message.registered)->name);
-}
-
-static void append_category(char room[NAME_ROOM], struct domain *domain, uint32_t category)
-{
-    const char *name = category_name(domain, category);
-    char number[16];
-
-    snprintf(number, sizeof(number), "%u", category);
-    append(room, " [");
-    append(room, name ? name : number);
-    append(room, "]");
+        return event->message.ascii;
+    if (event->message_type == NVTX_MESSAGE_REGISTERED && event->message.registered)
+        return ((const struct text *)event->message.registered)->name;
+    if (event->message_type != NVTX_MESSAGE_UNICODE || !event->message.unicode)
+        return "";
+    narrow(event->message.unicode, room, NAME_ROOM);
+    return room;
 }
 
 /* The name of a range; a text that is there already, or written to `room`. */
 static const char *range_name(struct domain *domain, const struct nvtx_event *event,
                               char room[NAME_ROOM])
 {
+    char message[NAME_ROOM], number[16], category[NAME_ROOM] = "";
+
     if (!event || event->size < NVTX_EVENT_SIZE)
         return domain->name;
     if (event->category == 0 && event->message_type == NVTX_MESSAGE_REGISTERED &&
         event->message.registered)
         return ((const struct text *)event->message.registered)->full;
-    if (event->category == 0 && event->message_type == NVTX_MESSAGE_ASCII &&
-        !domain->name[0])
-        return event->message.ascii;
+    if (event->category == 0 && !domain->name[0])
+        return message_of(event, room);
 
-    room[0] = '\0';
-    if (domain->name[0]) {
-        append(room, domain->name);
-        append(room, ": ");
+    if (event->category != 0) {
+        const char *name = category_name(domain, event->category);
+        snprintf(number, sizeof(number), "%u", event->category);
+        snprintf(category, sizeof(category), " [%s]", name ? name : number);
     }
-    append_message(room, event);
-    if (event->category != 0)
-        append_category(room, domain, event->category);
+    snprintf(room, NAME_ROOM, "%s%s%s%s", domain->name, domain->name[0] ? ": " : "",
+             message_of(event, message), category);
     return room;
 }
 

@@ -45,7 +45,7 @@ static struct mark {
 
 /* How long such a child tries to get the lock, which a thread of the parent may have held.
  */
-enum { CHILD_TRIES = 100, CHILD_NAP_NS = 10000000 };
+enum { CHILD_PATIENCE_S = 1 };
 
 /* What a thread has. */
 struct thread {
@@ -97,13 +97,14 @@ static void forget_parent(void)
  * the child has no regions. */
 static void become_child(void)
 {
-    for (int i = 0; pthread_mutex_trylock(&lock) != 0; i++) {
-        if (i == CHILD_TRIES) {
-            forget_writer();
-            atomic_store(&mode, MODE_OFF);
-            return;
-        }
-        nanosleep(&(struct timespec) { .tv_nsec = CHILD_NAP_NS }, NULL);
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += CHILD_PATIENCE_S;
+    if (pthread_mutex_timedlock(&lock, &until) != 0) {
+        forget_writer();
+        atomic_store(&mode, MODE_OFF);
+        return;
     }
     if (atomic_load(&mark->generation) == 0)
         forget_parent();

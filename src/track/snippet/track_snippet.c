@@ -117,7 +117,7 @@ static void sample(struct wm_meter *meter)
     wm_meter_inputs_read(&meter->inputs);
     for (size_t i = 0; i < meter->slot_count; i++) {
         if (meter->slots[i]->is_open)
-            wm_meter_window_add(meter->slots[i], &meter->inputs, false);
+            wm_snippet_add(meter->slots[i], false);
     }
 }
 
@@ -200,6 +200,7 @@ static int make_snippet(struct wm_meter *meter, struct wm_error *err)
     struct wm_snippet *snippet = calloc(1, wm_meter_snippet_size(meter));
     if (!snippet)
         return no_memory(err);
+    snippet->inputs = &meter->inputs;
     snippet->is_checked = meter->interval_ns > 0;
     snippet->slot = (uint32_t)meter->slot_count;
     snippet->generation = 1;
@@ -263,7 +264,7 @@ int wm_meter_begin(struct wm_meter *meter, const char *name, bool is_ours,
     if (wm_clock_monotonic_ns() - meter->inputs.when_ns > KEEP_NS)
         wm_meter_inputs_read(&meter->inputs);
     wm_meter_inputs_read(&meter->inputs);
-    wm_meter_window_begin(snippet, &meter->inputs);
+    wm_snippet_begin(snippet);
     *ret_snippet = snippet;
     return WM_OK;
 }
@@ -306,8 +307,8 @@ static struct wm_snippet *find(const struct wm_meter *meter, uint64_t id)
 /* Of the last round of readings. */
 static void finish(struct wm_meter *meter, struct wm_snippet *snippet, bool is_finished)
 {
-    wm_meter_window_add(snippet, &meter->inputs, true);
-    wm_meter_window_result(snippet, &meter->inputs);
+    wm_snippet_add(snippet, true);
+    wm_snippet_tell(snippet);
     wm_meter_detach(meter, snippet);
     snippet->is_finished = is_finished;
 }

@@ -93,6 +93,7 @@ struct wm_meter_span {
 };
 
 struct wm_snippet {
+    const struct wm_meter_inputs *inputs;
     uint32_t slot, generation; /* its id: a number that is used again has another one */
     bool is_open;
     bool is_ours;            /* of a wm_meter_run() */
@@ -108,24 +109,21 @@ struct wm_snippet {
     struct wm_meter_span spans[];    /* one per device */
 };
 
-/* A snippet's window takes the last round of readings as its first one, and later rounds,
- * any number of them:
+/* A snippet takes the last round of readings as its first one, and later rounds, any number
+ * of them:
  *
- *     wm_meter_window_begin(snippet, inputs);
- *     wm_meter_window_add(snippet, inputs, false);
- *     wm_meter_window_add(snippet, inputs, true);
- *     wm_meter_window_result(snippet, inputs);
+ *     wm_snippet_begin(snippet);
+ *     wm_snippet_add(snippet, false);
+ *     wm_snippet_add(snippet, true);
+ *     wm_snippet_tell(snippet);
  *
  * The counter of a device that is known to work needs no power beside it, and must
  * not have it from two moments only: seen before and after a short burst, power makes
- * the burst look impossible. The result is what is told of each device from the first
- * reading to the last, and of them all. */
-void wm_meter_window_begin(struct wm_snippet *snippet,
-                           const struct wm_meter_inputs *inputs);
-void wm_meter_window_add(struct wm_snippet *snippet, const struct wm_meter_inputs *inputs,
-                         bool is_last);
-void wm_meter_window_result(struct wm_snippet *snippet,
-                            const struct wm_meter_inputs *inputs);
+ * the burst look impossible. In the end it tells what each device took from the first
+ * reading to the last, and all of them. */
+void wm_snippet_begin(struct wm_snippet *snippet);
+void wm_snippet_add(struct wm_snippet *snippet, bool is_last);
+void wm_snippet_tell(struct wm_snippet *snippet);
 
 struct wm_meter {
     pid_t owner; /* a child that the program forks is not to touch it */

@@ -186,19 +186,15 @@ static void print_header(FILE *out, const struct layout *layout,
     fputc('\n', out);
 }
 
-/* The first line with its end, or NULL where there is none; the caller frees it. */
+/* The first line with its end, empty where there is none; the caller frees it. */
 static int make_header(const struct wm_meter_file *file, char **ret_header,
                        struct wm_error *err)
 {
     char *text = NULL;
     size_t length;
 
-    if (!file->layout->has_header) {
-        *ret_header = NULL;
-        return WM_OK;
-    }
     FILE *out = open_memstream(&text, &length);
-    if (out)
+    if (out && file->layout->has_header)
         print_header(out, file->layout, file->inputs);
     if (!out || fclose(out) != 0) {
         free(text);
@@ -223,11 +219,29 @@ static int make_file(struct wm_meter_file *file, enum wm_record_mode mode,
     return WM_OK;
 }
 
-static int check_header(const struct wm_meter_file *file, const char *header,
-                        struct wm_error *err)
+/* Each of two writers would write over the other's rows. */
+static int lock_file(const struct wm_meter_file *file, off_t *ret_size,
+                     struct wm_error *err)
+{
+    struct stat info;
+
+    if (flock(file->out.fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return wm_fail(err, WM_EEXIST, "%.200s: another meter writes to it", file->path);
+    if (fstat(file->out.fd, &info) < 0)
+        return wm_fail_errno(err, file->path);
+    if (!S_ISREG(info.st_mode))
+        return wm_fail(err, WM_EINVAL, "%.200s: not a regular file", file->path);
+    *ret_size = info.st_size;
+    return WM_OK;
+}
+
+/* A row that was torn when its writer was killed stays what it is, in a line of its
+ * own. */
+static int go_on(struct wm_meter_file *file, off_t size, const char *header,
+                 struct wm_error *err)
 {
     size_t length = strlen(header);
-    char *there = malloc(length);
+    char *there = calloc(1, length + 1), last;
 
     if (!there)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", file->path);
@@ -237,62 +251,30 @@ static int check_header(const struct wm_meter_file *file, const char *header,
     if (!is_same)
         return wm_fail(err, WM_EEXIST, "%.180s: its columns are not those it would get",
                        file->path);
-    return WM_OK;
-}
-
-/* A row that was torn when its writer was killed stays what it is, in a line of its
- * own. */
-static int go_on(struct wm_meter_file *file, off_t size, const char *header,
-                 struct wm_error *err)
-{
-    char last;
-
-    if (header) {
-        int status = check_header(file, header, err);
-        if (status < 0)
-            return status;
-    }
     file->out.end = file->out.written = size;
     if (pread(file->out.fd, &last, 1, size - 1) != 1)
         return wm_fail_errno(err, file->path);
-    if (last == '\n')
-        return WM_OK;
-    wm_out_text(&file->out, "\n");
+    wm_out_text(&file->out, last == '\n' ? "" : "\n");
     return wm_out_flush(&file->out, err);
-}
-
-/* Each of two writers would write over the other's rows. */
-static int lock_file(const struct wm_meter_file *file, struct wm_error *err)
-{
-    if (flock(file->out.fd, LOCK_EX | LOCK_NB) == 0)
-        return WM_OK;
-    if (errno == EWOULDBLOCK)
-        return wm_fail(err, WM_EEXIST, "%.200s: another meter writes to it", file->path);
-    return wm_fail_errno(err, file->path);
 }
 
 static int open_file(struct wm_meter_file *file, enum wm_record_mode mode,
                      const char *header, struct wm_error *err)
 {
-    struct stat info;
+    off_t size = 0;
 
     int status = make_file(file, mode, err);
     if (status == WM_OK)
         status = wm_out_open(&file->out, file->path, err);
+    if (status == WM_OK)
+        status = lock_file(file, &size, err);
     if (status < 0)
         return status;
-    if (fstat(file->out.fd, &info) < 0)
-        return wm_fail_errno(err, file->path);
-    if (!S_ISREG(info.st_mode))
-        return wm_fail(err, WM_EINVAL, "%.200s: not a regular file", file->path);
-    status = lock_file(file, err);
-    if (status < 0)
-        return status;
-    if (mode == WM_RECORD_APPEND && info.st_size > 0)
-        return go_on(file, info.st_size, header, err);
+    if (mode == WM_RECORD_APPEND && size > 0)
+        return go_on(file, size, header, err);
     if (ftruncate(file->out.fd, 0) < 0)
         return wm_fail_errno(err, file->path);
-    wm_out_text(&file->out, header ? header : "");
+    wm_out_text(&file->out, header);
     return wm_out_flush(&file->out, err);
 }
 

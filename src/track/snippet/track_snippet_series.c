@@ -217,9 +217,9 @@ static void read_row(struct wm_meter_series *series)
 
     wm_meter_inputs_read(&meter->inputs);
     memcpy(series->row, series->snippet, wm_meter_snippet_size(meter));
-    wm_meter_window_add(series->snippet, &meter->inputs, false);
-    wm_meter_window_add(series->row, &meter->inputs, true);
-    wm_meter_window_result(series->row, &meter->inputs);
+    wm_snippet_add(series->snippet, false);
+    wm_snippet_add(series->row, true);
+    wm_snippet_tell(series->row);
     keep_all_up(series);
     look_at_gpus(&meter->inputs, series->row);
 }

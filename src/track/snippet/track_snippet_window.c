@@ -73,8 +73,10 @@ static struct wm_sensor counter_sensor_of(const struct wm_meter_input *input)
     return sensor;
 }
 
-void wm_meter_window_begin(struct wm_snippet *snippet, const struct wm_meter_inputs *inputs)
+void wm_snippet_begin(struct wm_snippet *snippet)
 {
+    const struct wm_meter_inputs *inputs = snippet->inputs;
+
     snippet->first_ns = snippet->last_ns = inputs->when_ns;
     for (size_t i = 0; i < inputs->count; i++) {
         const struct wm_meter_input *input = &inputs->list[i];
@@ -90,12 +92,11 @@ void wm_meter_window_begin(struct wm_snippet *snippet, const struct wm_meter_inp
     }
 }
 
-void wm_meter_window_add(struct wm_snippet *snippet, const struct wm_meter_inputs *inputs,
-                         bool is_last)
+void wm_snippet_add(struct wm_snippet *snippet, bool is_last)
 {
-    snippet->last_ns = inputs->when_ns;
-    for (size_t i = 0; i < inputs->count; i++)
-        add_span(snippet, &snippet->spans[i], &inputs->list[i], is_last);
+    snippet->last_ns = snippet->inputs->when_ns;
+    for (size_t i = 0; i < snippet->inputs->count; i++)
+        add_span(snippet, &snippet->spans[i], &snippet->inputs->list[i], is_last);
 }
 
 _Static_assert((int)WM_METER_COUNTER == WM_ENERGY_COUNTER &&
@@ -128,51 +129,40 @@ static void miss_channel(struct wm_meter_energy *energy,
         miss(energy, WM_READING_FAILED, input, otherwise);
 }
 
-static void miss_all(struct wm_meter_energy *energy, const struct wm_meter_inputs *inputs,
-                     const struct wm_meter_input *input, const struct wm_energy *sum,
-                     bool is_short)
-{
-    char text[96];
-
-    if (!sum->counted) {
-        miss_channel(energy, inputs, input, "its power was not read twice in a row");
-    } else if (is_short) {
-        snprintf(text, sizeof(text),
-                 "its counter, new every %.3g ms, did not move meanwhile",
-                 wm_energy_period_s(sum) * 1e3);
-        miss(energy, WM_READING_NONE, input, text);
-    } else {
-        miss_channel(energy, inputs, input, "its energy counter did not move");
-    }
-}
-
 static void tell_device(struct wm_meter_span *span, const struct wm_meter_inputs *inputs,
                         const struct wm_meter_input *input)
 {
+    const struct wm_energy *energy = &span->energy;
     struct wm_energy_result result;
     char text[96];
 
-    wm_energy_result(&span->energy, &result);
-    if (result.method == WM_ENERGY_UNKNOWN) {
-        miss_all(&span->told, inputs, input, &span->energy, result.is_short);
-        return;
-    }
-    if (result.missing_s > fmax(LEAST_MISSING_S, MOST_MISSING * result.span_s)) {
+    wm_energy_result(energy, &result);
+    bool is_unknown = result.method == WM_ENERGY_UNKNOWN;
+    if (is_unknown && !energy->counted) {
+        miss_channel(&span->told, inputs, input, "its power was not read twice in a row");
+    } else if (is_unknown && result.is_short) {
+        snprintf(text, sizeof(text),
+                 "its counter, new every %.3g ms, did not move meanwhile",
+                 wm_energy_period_s(energy) * 1e3);
+        miss(&span->told, WM_READING_NONE, input, text);
+    } else if (is_unknown) {
+        miss_channel(&span->told, inputs, input, "its energy counter did not move");
+    } else if (result.missing_s > fmax(LEAST_MISSING_S, MOST_MISSING * result.span_s)) {
         snprintf(text, sizeof(text), "not known for %.3g s of %.3g s", result.missing_s,
                  result.span_s);
         miss_channel(&span->told, inputs, input, text);
-        return;
+    } else {
+        bool is_model = input->told.origin == WM_ESTIMATED;
+        wm_uncertainty_find(energy, &result, &span->uncertainty);
+        span->told = (struct wm_meter_energy) {
+            .state = WM_READING_OK,
+            .joules = result.joules,
+            .uncertainty = wm_uncertainty_total(&span->uncertainty),
+            .method = is_model ? WM_METER_MODEL : (enum wm_meter_method)result.method,
+            .origin = input->told.origin,
+            .is_short = result.is_short,
+        };
     }
-    bool is_model = input->told.origin == WM_ESTIMATED;
-    wm_uncertainty_find(&span->energy, &result, &span->uncertainty);
-    span->told = (struct wm_meter_energy) {
-        .state = WM_READING_OK,
-        .joules = result.joules,
-        .uncertainty = wm_uncertainty_total(&span->uncertainty),
-        .method = is_model ? WM_METER_MODEL : (enum wm_meter_method)result.method,
-        .origin = input->told.origin,
-        .is_short = result.is_short,
-    };
 }
 
 const char *wm_meter_method_name(enum wm_meter_method method)
@@ -256,37 +246,30 @@ static bool is_measured(const struct wm_meter_inputs *inputs, enum wm_device_kin
     return false;
 }
 
-/* What is offered for the sums. */
-struct offers {
-    const struct wm_snippet *snippet;
-    const struct wm_meter_inputs *inputs;
-};
-
 static struct wm_energy_offer offer_of(const void *list, size_t index)
 {
-    const struct offers *offers = list;
-    const struct wm_meter_device *device = &offers->inputs->list[index].told;
+    const struct wm_snippet *snippet = list;
+    const struct wm_meter_device *device = &snippet->inputs->list[index].told;
     bool is_wanted =
-        device->origin != WM_ESTIMATED || !is_measured(offers->inputs, device->kind);
+        device->origin != WM_ESTIMATED || !is_measured(snippet->inputs, device->kind);
 
     return (struct wm_energy_offer) {
         .source = device->source,
         .kind = device->kind,
         .origin = device->origin,
-        .is_known = is_wanted && offers->snippet->spans[index].told.state == WM_READING_OK,
+        .is_known = is_wanted && snippet->spans[index].told.state == WM_READING_OK,
     };
 }
 
 /* All devices of that kind and source; NULL: of all sources. */
-static void sum_devices(const struct wm_snippet *snippet,
-                        const struct wm_meter_inputs *inputs, enum wm_device_kind kind,
+static void sum_devices(const struct wm_snippet *snippet, enum wm_device_kind kind,
                         const char *source, struct wm_meter_energy *ret_sum)
 {
     struct sum sum = { .energy.state = WM_READING_OK };
     size_t count = 0;
 
-    for (size_t i = 0; i < inputs->count; i++) {
-        const struct wm_meter_input *input = &inputs->list[i];
+    for (size_t i = 0; i < snippet->inputs->count; i++) {
+        const struct wm_meter_input *input = &snippet->inputs->list[i];
         if (input->told.kind != kind || input->is_left_out ||
             (source && strcmp(input->told.source, source) != 0))
             continue;
@@ -295,38 +278,36 @@ static void sum_devices(const struct wm_snippet *snippet,
     }
     *ret_sum = sum.energy;
     if (count == 0)
-        miss_sum(inputs, kind, ret_sum);
+        miss_sum(snippet->inputs, kind, ret_sum);
 }
 
 /* CPUs or memory, of the source that counts. */
-static void sum_chosen(const struct wm_snippet *snippet,
-                       const struct wm_meter_inputs *inputs, enum wm_device_kind kind,
+static void sum_chosen(const struct wm_snippet *snippet, enum wm_device_kind kind,
                        struct wm_meter_energy *ret_sum)
 {
-    const struct offers list = { snippet, inputs };
-    const struct wm_energy_offers offers = { &list, inputs->count, offer_of };
+    const struct wm_energy_offers offers = { snippet, snippet->inputs->count, offer_of };
     struct wm_energy_choice choice;
 
     wm_energy_choose(&offers, kind, &choice);
     if (choice.source)
-        sum_devices(snippet, inputs, kind, choice.source, ret_sum);
+        sum_devices(snippet, kind, choice.source, ret_sum);
     else
-        miss_sum(inputs, kind, ret_sum);
+        miss_sum(snippet->inputs, kind, ret_sum);
     if (choice.is_refused)
         snprintf(ret_sum->why, sizeof(ret_sum->why),
                  "an estimate of the memory is not added to the measured energy of the "
                  "CPUs");
 }
 
-void wm_meter_window_result(struct wm_snippet *snippet,
-                            const struct wm_meter_inputs *inputs)
+void wm_snippet_tell(struct wm_snippet *snippet)
 {
+    const struct wm_meter_inputs *inputs = snippet->inputs;
     struct wm_meter_reading *told = &snippet->told;
 
     for (size_t i = 0; i < inputs->count; i++)
         tell_device(&snippet->spans[i], inputs, &inputs->list[i]);
     told->elapsed_s = wm_stats_seconds(snippet->first_ns, snippet->last_ns);
-    sum_chosen(snippet, inputs, WM_DEVICE_CPU, &told->cpu);
-    sum_chosen(snippet, inputs, WM_DEVICE_DRAM, &told->dram);
-    sum_devices(snippet, inputs, WM_DEVICE_GPU, NULL, &told->gpu);
+    sum_chosen(snippet, WM_DEVICE_CPU, &told->cpu);
+    sum_chosen(snippet, WM_DEVICE_DRAM, &told->dram);
+    sum_devices(snippet, WM_DEVICE_GPU, NULL, &told->gpu);
 }
