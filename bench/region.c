@@ -95,7 +95,7 @@ int main(int argc, char **argv)
         int64_t took_ns = strcmp(argv[1], "clock") == 0 ? read_clock(pairs) : mark(pairs);
         printf("%.12f\n", (double)took_ns / pairs / 1e9);
     }
-    if (inbox && wm_region_inbox_lost(inbox) > 0)
+    if (inbox && wm_region_inbox_trouble(inbox)->lost > 0)
         return 1;
     wm_region_inbox_free(inbox);
     return 0;

@@ -264,7 +264,7 @@ int wm_track_regions_fd(const struct wm_track_regions *regions, int64_t *ret_wai
         *ret_wait_ns = 0;
     } else if (regions->is_holding) {
         *ret_wait_ns = HOLD_STEP_NS;
-    } else if (wm_region_inbox_is_cut_off(regions->inbox)) {
+    } else if (wm_region_inbox_trouble(regions->inbox)->is_cut_off) {
         *ret_wait_ns = CUT_OFF_STEP_NS;
     } else {
         *ret_wait_ns = until_giving(regions);
@@ -291,27 +291,25 @@ static void remark(struct wm_result *result, int status, const struct wm_error *
 /* What has been in the way during the run. */
 static void remark_rings(const struct wm_track_regions *regions, struct wm_result *result)
 {
-    const struct wm_region_inbox *inbox = regions->inbox;
+    const struct wm_region_trouble *trouble = wm_region_inbox_trouble(regions->inbox);
     char *text = result->regions_note, of[32] = "", reason[96];
     size_t size = sizeof(result->regions_note);
-    pid_t pid;
 
-    uint64_t damaged = wm_region_inbox_damaged(inbox, &pid);
-    int number = wm_region_inbox_no_ring(inbox);
-    if (pid > 0)
-        snprintf(of, sizeof(of), " (process %ld)", (long)pid);
-    if (wm_region_inbox_is_cut_off(inbox))
+    if (trouble->damaged_pid > 0)
+        snprintf(of, sizeof(of), " (process %ld)", (long)trouble->damaged_pid);
+    if (trouble->is_cut_off)
         snprintf(text, size,
                  "some may be missing: somebody removed %.100s during the run, or cut its "
                  "files short",
-                 wm_region_inbox_path(inbox));
-    else if (damaged > 0)
+                 wm_region_inbox_path(regions->inbox));
+    else if (trouble->damaged > 0)
         snprintf(text, size,
                  "some are missing: %llu of the files that they come by %s damaged%s",
-                 (unsigned long long)damaged, damaged == 1 ? "is" : "are", of);
-    else if (number != 0)
+                 (unsigned long long)trouble->damaged, trouble->damaged == 1 ? "is" : "are",
+                 of);
+    else if (trouble->no_ring_errno != 0)
         snprintf(text, size, "some are missing: a thread cannot make its ring: %s",
-                 strerror_r(number, reason, sizeof(reason)));
+                 strerror_r(trouble->no_ring_errno, reason, sizeof(reason)));
 }
 
 void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
@@ -341,5 +339,5 @@ void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
     give_batch(regions);
     wm_regions_complete(regions->costs, INT64_MAX);
     result->stray_regions = wm_region_calls_stray(regions->calls);
-    result->dropped_regions = wm_region_inbox_lost(regions->inbox);
+    result->dropped_regions = wm_region_inbox_trouble(regions->inbox)->lost;
 }

@@ -211,7 +211,7 @@ static void test_many_names(void **state)
                                            &complete_ns, NULL),
                      WM_OK);
     assert_int_equal(log->count, sum);
-    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+    assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
 }
 
 /* It comes back, with the events in their order and none of them missing; what it says is
@@ -239,7 +239,7 @@ static void test_deadline(void **state)
     } while (status > 0);
     assert_int_equal(log->count, 2 * CALLS);
     assert_true(parts > 1);
-    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+    assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
 }
 
 static void test_strays(void **state)
@@ -417,7 +417,7 @@ static void test_removed_names(void **state)
 
     wm_region_begin("outer");
     drain(log, false);
-    assert_false(wm_region_inbox_is_cut_off(log->inbox));
+    assert_false(wm_region_inbox_trouble(log->inbox)->is_cut_off);
     for (int i = 0; i < 2 * WM_RING_CAPACITY_MIN; i++) {
         wm_region_begin("call");
         wm_region_end();
@@ -431,11 +431,11 @@ static void test_removed_names(void **state)
         wm_region_begin("call");
         wm_region_end();
     }
-    assert_true(wm_region_inbox_is_cut_off(log->inbox));
+    assert_true(wm_region_inbox_trouble(log->inbox)->is_cut_off);
     wm_region_end();
     drain(log, true);
     assert_int_equal(log->count, 2 + 2 * (2 * WM_RING_CAPACITY_MIN + 4) + 1);
-    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+    assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
 }
 
 static void open_and_wait(void *context)
@@ -491,7 +491,7 @@ static void test_closed_descriptors(void **state)
     join(pid);
     drain(log, true);
     assert_int_equal(log->count, 2 + 10000 + 1 + 1);
-    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+    assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
 }
 
 /* From the first ring on there may be something to drain, and others may come. */
@@ -536,7 +536,7 @@ static void test_full(void **state)
     wm_region_begin("after");
     wm_region_end();
     drain(log, true);
-    lost = wm_region_inbox_lost(log->inbox);
+    lost = wm_region_inbox_trouble(log->inbox)->lost;
     assert_true(lost > 0 && lost % 2 == 0);
     assert_int_equal((uint64_t)log->count + lost,
                      2 + 2 + 2 * WM_RING_SIZE_MAX + 2 + 2 + 2 + 1);
@@ -578,7 +578,7 @@ static void test_full_with_signals(void **state)
     pthread_join(tracker, NULL);
     sigaction(SIGALRM, &before, NULL);
     drain(log, true);
-    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+    assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
     assert_int_equal(log->count, 2 * WM_RING_SIZE_MAX + 1);
 }
 
@@ -676,7 +676,7 @@ static void test_no_descriptors(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_null(strchr(log->text, '!'));
     assert_int_equal(seen, 1 + 2 * 600 + 1);
-    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+    assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
     wm_region_end();
     wm_region_end();
 }
@@ -930,7 +930,6 @@ static void test_bad_rings(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct log log = { .refuse_from = -1 };
         char path[WM_RING_PATH_SIZE];
-        pid_t pid;
         assert_int_equal(wm_region_inbox_new(&log.inbox, NULL), WM_OK);
         assert_int_equal(wm_region_inbox_open(log.inbox, NULL), WM_OK);
         write_ring(wm_region_inbox_path(log.inbox), "7", &cases[i]);
@@ -941,11 +940,11 @@ static void test_bad_rings(void **state)
             fail_msg("%s: %s", cases[i].name, log.text);
         if (access(path, F_OK) == 0)
             fail_msg("%s: it is still there", cases[i].name);
-        if (wm_region_inbox_lost(log.inbox) != 0 ||
-            (wm_region_inbox_damaged(log.inbox, &pid) == 0) != cases[i].is_sound)
+        if (wm_region_inbox_trouble(log.inbox)->lost != 0 ||
+            (wm_region_inbox_trouble(log.inbox)->damaged == 0) != cases[i].is_sound)
             fail_msg("%s: %llu are lost, %llu damaged", cases[i].name,
-                     (unsigned long long)wm_region_inbox_lost(log.inbox),
-                     (unsigned long long)wm_region_inbox_damaged(log.inbox, &pid));
+                     (unsigned long long)wm_region_inbox_trouble(log.inbox)->lost,
+                     (unsigned long long)wm_region_inbox_trouble(log.inbox)->damaged);
         wm_region_inbox_free(log.inbox);
     }
 }
@@ -982,7 +981,6 @@ static void test_cut_short(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct log log = { .refuse_from = -1 };
         char path[WM_RING_PATH_SIZE];
-        pid_t pid;
         assert_int_equal(wm_region_inbox_new(&log.inbox, NULL), WM_OK);
         assert_int_equal(wm_region_inbox_open(log.inbox, NULL), WM_OK);
         const char *folder = wm_region_inbox_path(log.inbox);
@@ -1000,8 +998,8 @@ static void test_cut_short(void **state)
         drain(&log, false);
         drain(&log, true);
         if (strcmp(log.text, cases[i].expected) != 0 ||
-            (wm_region_inbox_damaged(log.inbox, &pid) > 0) != cases[i].is_damaged ||
-            wm_region_inbox_is_cut_off(log.inbox) != cases[i].is_cut_off)
+            (wm_region_inbox_trouble(log.inbox)->damaged > 0) != cases[i].is_damaged ||
+            wm_region_inbox_trouble(log.inbox)->is_cut_off != cases[i].is_cut_off)
             fail_msg("%s: %s", cases[i].name, log.text);
         close(fd);
         wm_region_inbox_free(log.inbox);
@@ -1023,7 +1021,6 @@ static void test_damaged_control(void **state)
         { offsetof(struct wm_ring_control, processes), 0 },
     };
     struct log *log = *state;
-    pid_t pid;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct log other = { .refuse_from = -1 };
@@ -1034,12 +1031,12 @@ static void test_damaged_control(void **state)
         wm_region_begin("a");
         wm_region_end();
         drain(&other, true);
-        assert_true(wm_region_inbox_lost(other.inbox) <= 2);
+        assert_true(wm_region_inbox_trouble(other.inbox)->lost <= 2);
         if (other.length > 0)
             assert_string_equal(other.text, "0(a 0) 0!");
         else
-            assert_int_equal(wm_region_inbox_no_ring(other.inbox), EFBIG);
-        assert_int_equal(wm_region_inbox_damaged(other.inbox, &pid), cases[i].damaged);
+            assert_int_equal(wm_region_inbox_trouble(other.inbox)->no_ring_errno, EFBIG);
+        assert_int_equal(wm_region_inbox_trouble(other.inbox)->damaged, cases[i].damaged);
         assert_int_equal(wm_region_listen(wm_region_inbox_path(log->inbox), NULL), WM_OK);
         wm_region_inbox_free(other.inbox);
     }
@@ -1082,7 +1079,6 @@ static void test_damaged_ring_is_left(void **state)
     struct drainer drainer = { .log = *state };
     atomic_bool is_over = false;
     pthread_t tracker, other;
-    pid_t pid;
 
     wm_region_begin("a");
     drain(drainer.log, false);
@@ -1101,8 +1097,8 @@ static void test_damaged_ring_is_left(void **state)
     atomic_store(&drainer.is_over, true);
     pthread_join(tracker, NULL);
     wm_region_end();
-    assert_int_equal(wm_region_inbox_damaged(drainer.log->inbox, &pid), 1);
-    assert_int_equal(pid, getpid());
+    assert_int_equal(wm_region_inbox_trouble(drainer.log->inbox)->damaged, 1);
+    assert_int_equal(wm_region_inbox_trouble(drainer.log->inbox)->damaged_pid, getpid());
 }
 
 struct limited {
@@ -1152,8 +1148,9 @@ static void test_limits(void **state)
         drain(&log, true);
         bool has_ring = cases[i].no_ring_errno == 0;
         assert_int_equal(log.count, has_ring ? 2 * cases[i].calls + 1 : 0);
-        assert_int_equal(wm_region_inbox_lost(log.inbox), has_ring ? 0 : 2);
-        assert_int_equal(wm_region_inbox_no_ring(log.inbox), cases[i].no_ring_errno);
+        assert_int_equal(wm_region_inbox_trouble(log.inbox)->lost, has_ring ? 0 : 2);
+        assert_int_equal(wm_region_inbox_trouble(log.inbox)->no_ring_errno,
+                         cases[i].no_ring_errno);
         assert_int_equal(wm_region_listen(NULL, NULL), WM_OK);
         wm_region_inbox_free(log.inbox);
     }
@@ -1188,7 +1185,7 @@ static void test_other_root(void **state)
     assert_int_equal(rmdir(folder), 0);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     drain(log, true);
-    assert_int_equal(wm_region_inbox_lost(log->inbox), 0);
+    assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
     assert_int_equal(log->count, 1 + 2 * WM_RING_SIZE_MAX + 1);
 }
 

@@ -85,7 +85,7 @@ static void check_name(const struct wm_region_event *event, const char *expected
 {
     if (strcmp(event->name, expected) != 0)
         fail_msg("thread %u: %s is not %s (%llu lost)", event->thread, event->name,
-                 expected, (unsigned long long)wm_region_inbox_lost(all.inbox));
+                 expected, (unsigned long long)wm_region_inbox_trouble(all.inbox)->lost);
 }
 
 static int take(void *context, const struct wm_region_event *event)
@@ -218,9 +218,9 @@ static void test_stress(void **state)
                   "MiB, this process %.1f MiB more\n",
                   (unsigned long long)all.events, seconds,
                   (double)all.events / seconds / 1e6,
-                  (unsigned long long)wm_region_inbox_lost(inbox), rings,
+                  (unsigned long long)wm_region_inbox_trouble(inbox)->lost, rings,
                   resident_mebibytes() - before);
-    assert_int_equal(wm_region_inbox_lost(inbox), 0);
+    assert_int_equal(wm_region_inbox_trouble(inbox)->lost, 0);
     check_all();
     wm_region_inbox_free(inbox);
 }

@@ -57,12 +57,9 @@ struct wm_region_inbox {
     uint64_t progress, rings_gone; /* as the control has them */
     uint64_t lost_before;          /* by rings that are gone */
     uint64_t lost_without_ring;
-    int no_ring_errno;
-    int open_errno;   /* why a ring could not be looked at */
-    uint64_t damaged; /* rings, and the process of the first */
-    pid_t damaged_pid;
+    int open_errno; /* why a ring could not be looked at */
     bool is_control_damaged;
-    bool is_cut_off;
+    struct wm_region_trouble trouble;
 };
 
 static int out_of_memory(struct wm_error *err)
@@ -122,9 +119,9 @@ bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox)
            made == 0;
 }
 
-bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox)
+const struct wm_region_trouble *wm_region_inbox_trouble(const struct wm_region_inbox *inbox)
 {
-    return inbox->is_cut_off;
+    return &inbox->trouble;
 }
 
 /* What is in a damaged ring counts for nothing. */
@@ -133,24 +130,13 @@ static uint64_t lost_by(const struct wm_region_source *source)
     return source->is_broken ? 0 : source->lost;
 }
 
-uint64_t wm_region_inbox_lost(const struct wm_region_inbox *inbox)
+static void count_lost(struct wm_region_inbox *inbox)
 {
     uint64_t lost = inbox->lost_before + inbox->lost_without_ring;
 
     for (size_t i = 0; i < inbox->source_count; i++)
         lost += lost_by(inbox->sources[i]);
-    return lost;
-}
-
-int wm_region_inbox_no_ring(const struct wm_region_inbox *inbox)
-{
-    return inbox->no_ring_errno;
-}
-
-uint64_t wm_region_inbox_damaged(const struct wm_region_inbox *inbox, pid_t *ret_pid)
-{
-    *ret_pid = inbox->damaged_pid;
-    return inbox->damaged + inbox->is_control_damaged;
+    inbox->trouble.lost = lost;
 }
 
 /* The index of the first source whose number is not below this one. */
@@ -211,7 +197,7 @@ static int add_file(struct wm_region_inbox *inbox, const char *name)
         return WM_OK;
     int status = number < WM_RINGS_MAX ? add_source(inbox, (uint32_t)number) : WM_EFORMAT;
     if (status == WM_EFORMAT && unlinkat(inbox->folder.fd, name, 0) == 0)
-        inbox->damaged++;
+        inbox->trouble.damaged++;
     return status == WM_EFORMAT ? WM_OK : status;
 }
 
@@ -415,8 +401,8 @@ static void remove_finished(struct wm_region_inbox *inbox)
         snprintf(name, sizeof(name), "%lu", (unsigned long)source->number);
         unlinkat(inbox->folder.fd, name, 0);
         inbox->lost_before += lost_by(source);
-        if (source->is_broken && inbox->damaged++ == 0)
-            inbox->damaged_pid = source->thread.pid;
+        if (source->is_broken && inbox->trouble.damaged++ == 0)
+            inbox->trouble.damaged_pid = source->thread.pid;
         wm_region_source_close(source);
         inbox->rings_gone++;
     }
@@ -463,17 +449,18 @@ static uint64_t look_at_control(struct wm_region_inbox *inbox, int64_t now_ns)
 {
     struct wm_ring_control control;
 
-    inbox->is_cut_off = has_no_control(inbox);
+    inbox->trouble.is_cut_off = has_no_control(inbox);
     if (!wm_shared_read(&control, inbox->folder.control, sizeof(control))) {
-        inbox->is_cut_off = true;
+        inbox->trouble.is_cut_off = true;
         return inbox->ready;
     }
     uint64_t lost = atomic_load(&control.lost);
     if (!inbox->is_control_damaged &&
         wm_ring_is_count(lost, inbox->lost_without_ring, now_ns - inbox->made_ns)) {
         inbox->lost_without_ring = lost;
-        inbox->no_ring_errno = (int)atomic_load(&control.no_ring_errno);
+        inbox->trouble.no_ring_errno = (int)atomic_load(&control.no_ring_errno);
     } else {
+        inbox->trouble.damaged += !inbox->is_control_damaged;
         inbox->is_control_damaged = true;
         inbox->lost_without_ring = 0;
     }
@@ -517,6 +504,7 @@ int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, int64_t d
     int status = drain(inbox, is_last, &round);
     release(inbox, inbox->sources, inbox->source_count, 1);
     remove_finished(inbox);
+    count_lost(inbox);
     if (status == WM_EIO && inbox->open_errno != 0)
         return wm_fail(err, status, "rings cannot be opened: %s",
                        strerror_r(inbox->open_errno, reason, sizeof(reason)));

@@ -39,11 +39,6 @@ int wm_region_inbox_fd(const struct wm_region_inbox *inbox);
 /* Whether no thread has made a ring yet: then draining can wait. */
 bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox);
 
-/* Whether somebody has removed its files, or cut its control short: rings that are there go
- * on, no new ones come, and nobody can ask for draining. As of the last time that it was
- * drained. */
-bool wm_region_inbox_is_cut_off(const struct wm_region_inbox *inbox);
-
 /* Takes an event; negative stops the draining, and the event comes again. Its name is
  * borrowed from the inbox, its thread for this call. */
 typedef int wm_region_take(void *context, const struct wm_region_event *event);
@@ -56,17 +51,26 @@ int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, int64_t d
                           wm_region_take *take, void *context, int64_t *ret_complete_ns,
                           struct wm_error *err);
 
-/* Events that found no room, for a ring stayed full too long, or that had no ring. As of
- * the last time that it was drained. */
-uint64_t wm_region_inbox_lost(const struct wm_region_inbox *inbox);
+/* What was in the way. */
+struct wm_region_trouble {
+    uint64_t lost; /* events that found no room, for a ring stayed full too long, or that
+                    * had no ring */
+    int no_ring_errno; /* why a thread could not make its ring; 0: all could, or it is not
+                        * known */
 
-/* Why a thread could not make its ring, as errno has it; 0: all could, or it is not known.
- */
-int wm_region_inbox_no_ring(const struct wm_region_inbox *inbox);
+    /* How many of the files had something in them that no thread writes there, or were cut
+     * short: what came before that stands. The process is that of the first; 0: it is not
+     * known. */
+    uint64_t damaged;
+    pid_t damaged_pid;
 
-/* How many of the files had something in them that no thread writes there, or were cut
- * short. What came before that stands. `*ret_pid` is the process of the first; 0: it is
- * not known. */
-uint64_t wm_region_inbox_damaged(const struct wm_region_inbox *inbox, pid_t *ret_pid);
+    /* Somebody has removed its files, or cut its control short: rings that are there go on,
+     * no new ones come, and nobody can ask for draining. */
+    bool is_cut_off;
+};
+
+/* As of the last time that it was drained. */
+const struct wm_region_trouble *
+wm_region_inbox_trouble(const struct wm_region_inbox *inbox);
 
 #endif

@@ -32,8 +32,6 @@ enum {
     ROW_SIZE = ROW_ROOM(NAME_SIZE),
     /* A row is written within this, unless its writer died or had no room. */
     SETTLE_NS = 50000000,
-    /* For most rows no memory is asked for. */
-    SHORT_NAME = 128,
 };
 
 struct wm_region_file {
@@ -278,23 +276,6 @@ static int csv_open(const char *path, bool may_exist, int *ret_fd, struct wm_err
     return status;
 }
 
-static int csv_write(int fd, const char *path, const struct wm_region_row *row,
-                     struct wm_error *err)
-{
-    char brief[ROW_ROOM(3 * SHORT_NAME)], *text = brief;
-
-    if (row->name_length > 3 * SHORT_NAME) {
-        text = malloc(ROW_SIZE);
-        if (!text)
-            return out_of_memory(err);
-    }
-    size_t length = put_row(row, text);
-    int status = append(fd, path, text, length, err);
-    if (text != brief)
-        free(text);
-    return status;
-}
-
 int wm_region_file_open(const char *path, enum wm_record_mode mode,
                         struct wm_region_file **ret_file, struct wm_error *err)
 {
@@ -349,34 +330,33 @@ static double now_s(void)
 int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_stop,
                          double unix_seconds, struct wm_error *err)
 {
-    char brief[3 * SHORT_NAME + 1], *clean = brief;
+    const char *path = file->path;
     double when_s = isnan(unix_seconds) ? now_s() : unix_seconds;
     struct held held;
+    int status;
 
     if (isinf(when_s))
-        return wm_fail(err, WM_EINVAL, "%s: infinity is no time", file->path);
+        return wm_fail(err, WM_EINVAL, "%s: infinity is no time", path);
     if (!name)
         name = "";
-    size_t length = wm_region_name_length(name);
-    if (length > SHORT_NAME) {
-        clean = malloc(NAME_SIZE);
-        if (!clean)
-            return out_of_memory(err);
-    }
-    length = wm_text_utf8(clean, clean == brief ? sizeof(brief) : NAME_SIZE, name, length);
+    size_t length = wm_region_name_length(name), room = 3 * length + 1;
+    char *clean = malloc(room + ROW_ROOM(room)); /* and the line */
+    if (!clean)
+        return out_of_memory(err);
+    char *line = clean + room;
     const struct wm_region_row row = {
         .process = getpid(),
         .name = clean,
-        .name_length = length,
+        .name_length = wm_text_utf8(clean, room, name, length),
         .is_stop = is_stop,
         .when_s = when_s,
     };
     hold_signal(&held);
-    int status = file->database
-                     ? wm_region_database_write(file->database, file->path, &row, err)
-                     : csv_write(file->fd, file->path, &row, err);
+    if (file->database)
+        status = wm_region_database_write(file->database, path, &row, err);
+    else
+        status = append(file->fd, path, line, put_row(&row, line), err);
     let_go(&held);
-    if (clean != brief)
-        free(clean);
+    free(clean);
     return status;
 }

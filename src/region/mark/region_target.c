@@ -142,21 +142,14 @@ static struct wm_ring *fill_ring(struct wm_region_target *target, int fd, uint64
     return ring;
 }
 
-/* NULL, with errno set, where it cannot be made. */
-static struct wm_ring *make_ring(struct wm_region_target *target, uint64_t *ret_number,
-                                 uint64_t *ret_size)
+/* Under its own name when it is ready; NULL, with errno set, where it cannot be made. */
+static struct wm_ring *make_file(struct wm_region_target *target, uint64_t number,
+                                 uint64_t size)
 {
     char path[WM_RING_PATH_SIZE], made[WM_RING_PATH_SIZE];
 
-    uint64_t number = atomic_fetch_add(&target->control->rings_made, 1);
-    uint64_t size = size_of_ring(target->control, number);
-    if (number >= WM_RINGS_MAX || size < WM_RING_CAPACITY_MIN) {
-        errno = EFBIG;
-        return NULL;
-    }
     snprintf(path, sizeof(path), "%s/%llu", target->path, (unsigned long long)number);
     snprintf(made, sizeof(made), "%s/.%llu", target->path, (unsigned long long)number);
-
     int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return NULL;
@@ -170,6 +163,22 @@ static struct wm_ring *make_ring(struct wm_region_target *target, uint64_t *ret_
         int why = errno;
         unlink(made);
         errno = why;
+    }
+    return ring;
+}
+
+struct wm_ring *wm_region_target_make_ring(struct wm_region_target *target,
+                                           uint64_t *ret_number, uint64_t *ret_size)
+{
+    uint64_t number = atomic_fetch_add(&target->control->rings_made, 1);
+    uint64_t size = size_of_ring(target->control, number);
+    struct wm_ring *ring = NULL;
+
+    errno = EFBIG;
+    if (number < WM_RINGS_MAX && size >= WM_RING_CAPACITY_MIN)
+        ring = make_file(target, number, size);
+    if (!ring) {
+        atomic_store(&target->control->no_ring_errno, (uint32_t)errno);
         return NULL;
     }
     atomic_fetch_add(&target->control->rings_ready, 1);
@@ -179,16 +188,6 @@ static struct wm_ring *make_ring(struct wm_region_target *target, uint64_t *ret_
     }
     *ret_number = number;
     *ret_size = size;
-    return ring;
-}
-
-struct wm_ring *wm_region_target_make_ring(struct wm_region_target *target,
-                                           uint64_t *ret_number, uint64_t *ret_size)
-{
-    struct wm_ring *ring = make_ring(target, ret_number, ret_size);
-
-    if (!ring)
-        atomic_store(&target->control->no_ring_errno, (uint32_t)errno);
     return ring;
 }
 
