@@ -476,54 +476,46 @@ static void domain_destroy(void *handle)
     free(domain);
 }
 
-struct entry {
-    unsigned place;
-    nvtx_function *function;
+#define FUNCTION(function) ((nvtx_function *)(function))
+
+static nvtx_function *const core[] = {
+    [NVTX_RANGE_START_EX] = FUNCTION(range_start_ex),
+    [NVTX_RANGE_START_A] = FUNCTION(wm_region_start),
+    [NVTX_RANGE_START_W] = FUNCTION(range_start_w),
+    [NVTX_RANGE_END] = FUNCTION(wm_region_stop),
+    [NVTX_RANGE_PUSH_EX] = FUNCTION(range_push_ex),
+    [NVTX_RANGE_PUSH_A] = FUNCTION(range_push_a),
+    [NVTX_RANGE_PUSH_W] = FUNCTION(range_push_w),
+    [NVTX_RANGE_POP] = FUNCTION(range_pop),
+    [NVTX_NAME_CATEGORY_A] = FUNCTION(name_category_a),
+    [NVTX_NAME_CATEGORY_W] = FUNCTION(name_category_w),
 };
 
-#define ENTRY(place_, function_)                                                           \
-    {                                                                                      \
-        place_, (nvtx_function *)(function_)                                               \
-    }
-
-static const struct entry core[] = {
-    ENTRY(NVTX_RANGE_START_EX, range_start_ex),
-    ENTRY(NVTX_RANGE_START_A, wm_region_start),
-    ENTRY(NVTX_RANGE_START_W, range_start_w),
-    ENTRY(NVTX_RANGE_END, wm_region_stop),
-    ENTRY(NVTX_RANGE_PUSH_EX, range_push_ex),
-    ENTRY(NVTX_RANGE_PUSH_A, range_push_a),
-    ENTRY(NVTX_RANGE_PUSH_W, range_push_w),
-    ENTRY(NVTX_RANGE_POP, range_pop),
-    ENTRY(NVTX_NAME_CATEGORY_A, name_category_a),
-    ENTRY(NVTX_NAME_CATEGORY_W, name_category_w),
-};
-
-static const struct entry core2[] = {
-    ENTRY(NVTX_DOMAIN_RANGE_START_EX, domain_range_start_ex),
-    ENTRY(NVTX_DOMAIN_RANGE_END, domain_range_end),
-    ENTRY(NVTX_DOMAIN_RANGE_PUSH_EX, domain_range_push_ex),
-    ENTRY(NVTX_DOMAIN_RANGE_POP, domain_range_pop),
-    ENTRY(NVTX_DOMAIN_NAME_CATEGORY_A, domain_name_category_a),
-    ENTRY(NVTX_DOMAIN_NAME_CATEGORY_W, domain_name_category_w),
-    ENTRY(NVTX_DOMAIN_REGISTER_STRING_A, domain_register_string_a),
-    ENTRY(NVTX_DOMAIN_REGISTER_STRING_W, domain_register_string_w),
-    ENTRY(NVTX_DOMAIN_CREATE_A, domain_create_a),
-    ENTRY(NVTX_DOMAIN_CREATE_W, domain_create_w),
-    ENTRY(NVTX_DOMAIN_DESTROY, domain_destroy),
+static nvtx_function *const core2[] = {
+    [NVTX_DOMAIN_RANGE_START_EX] = FUNCTION(domain_range_start_ex),
+    [NVTX_DOMAIN_RANGE_END] = FUNCTION(domain_range_end),
+    [NVTX_DOMAIN_RANGE_PUSH_EX] = FUNCTION(domain_range_push_ex),
+    [NVTX_DOMAIN_RANGE_POP] = FUNCTION(domain_range_pop),
+    [NVTX_DOMAIN_NAME_CATEGORY_A] = FUNCTION(domain_name_category_a),
+    [NVTX_DOMAIN_NAME_CATEGORY_W] = FUNCTION(domain_name_category_w),
+    [NVTX_DOMAIN_REGISTER_STRING_A] = FUNCTION(domain_register_string_a),
+    [NVTX_DOMAIN_REGISTER_STRING_W] = FUNCTION(domain_register_string_w),
+    [NVTX_DOMAIN_CREATE_A] = FUNCTION(domain_create_a),
+    [NVTX_DOMAIN_CREATE_W] = FUNCTION(domain_create_w),
+    [NVTX_DOMAIN_DESTROY] = FUNCTION(domain_destroy),
 };
 
 static bool fill(const struct nvtx_callbacks *callbacks, int module,
-                 const struct entry *entries, size_t count)
+                 nvtx_function *const *functions, size_t count)
 {
     nvtx_function ***table = NULL;
     unsigned size = 0;
 
     if (!callbacks->module_functions(module, &table, &size) || !table)
         return false;
-    for (size_t i = 0; i < count; i++) {
-        if (entries[i].place < size && table[entries[i].place])
-            *table[entries[i].place] = entries[i].function;
+    for (size_t i = 0; i < count && i < size; i++) {
+        if (functions[i] && table[i])
+            *table[i] = functions[i];
     }
     return true;
 }

@@ -18,7 +18,6 @@
 #include "source/source_kernel_text.h"
 #include "source/source_traits.h"
 #include "track/account/track_shares.h"
-#include "track/launch/track_run.h"
 #include "track/track_state.h"
 #include "wattmeter/experiment.h"
 

@@ -261,13 +261,6 @@ static void join_thread(struct wm_tracker *tracker)
     tracker->has_thread = false;
 }
 
-/* -1, 0: not known, which is what an attached process's end always is. */
-static void note_exit(struct wm_tracker *tracker, int wait_status)
-{
-    tracker->result.exit_status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
-    tracker->result.exit_signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
-}
-
 static void end_command(struct wm_tracker *tracker)
 {
     struct wm_launch_end end;
@@ -275,7 +268,8 @@ static void end_command(struct wm_tracker *tracker)
 
     if (!tracker->launch || wm_launch_reap(tracker->launch, &end, NULL) < 0)
         return;
-    note_exit(tracker, end.wait_status);
+    result->exit_status = WIFEXITED(end.wait_status) ? WEXITSTATUS(end.wait_status) : -1;
+    result->exit_signal = WIFSIGNALED(end.wait_status) ? WTERMSIG(end.wait_status) : 0;
 
     /* The tracker may have been held up by a slow driver when the end came. */
     if (end.ended_ns > tracker->start_ns && end.ended_ns < result->end_ns)

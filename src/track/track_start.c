@@ -20,7 +20,6 @@
 #include "base/base_file.h"
 #include "base/base_guard.h"
 #include "region/region_ring.h"
-#include "track/launch/track_run.h"
 #include "track/track_state.h"
 
 void wm_track_forget_target(struct wm_tracker *tracker)
@@ -202,13 +201,16 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status == WM_OK)
         status = wm_account_new(&tracker->account, err);
     if (status == WM_OK)
-        status = wm_launch_new(path, argv, WM_REGIONS_VARIABLE, &tracker->launch, err);
+        status = make_regions(tracker, err);
+    if (status == WM_OK)
+        status =
+            wm_launch_new(path, argv, WM_REGIONS_VARIABLE,
+                          tracker->regions ? wm_track_regions_path(tracker->regions) : NULL,
+                          &tracker->launch, err);
     if (status == WM_OK) /* this and what follows while the processes are made */
         status = wm_account_expect_command(tracker->account, tracker->wake_fd, err);
     if (status == WM_OK)
         status = wm_run_describe(&tracker->run, err);
-    if (status == WM_OK)
-        status = make_regions(tracker, err);
     if (status == WM_OK)
         status = wm_launch_wait_fork(tracker->launch, err);
     if (status < 0)
@@ -230,9 +232,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
      * just after exec: before, the command's memory is a copy of ours. */
     wm_track_read_first(tracker);
     int64_t start_ns = wm_clock_monotonic_ns();
-    status = wm_launch_go(tracker->launch,
-                          tracker->regions ? wm_track_regions_path(tracker->regions) : NULL,
-                          err);
+    status = wm_launch_go(tracker->launch, err);
     if (status < 0)
         return status;
     *ret_released = true;
@@ -242,6 +242,16 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     wm_tree_executed(tracker->tree);
     begin(tracker, start_ns);
     return WM_OK;
+}
+
+static int end_start(struct wm_tracker *tracker, int status)
+{
+    if (status < 0) {
+        wm_track_forget_target(tracker);
+        tracker->state = WM_TRACKER_STOPPED;
+    }
+    wm_track_end_work(tracker);
+    return status;
 }
 
 int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
@@ -259,12 +269,8 @@ int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
 
     bool released = false;
     wm_track_begin_work(tracker);
-    status = start_command(tracker, path, argv, &released, err);
+    status = end_start(tracker, start_command(tracker, path, argv, &released, err));
     free(path);
-    if (status < 0) {
-        wm_track_forget_target(tracker);
-        tracker->state = WM_TRACKER_STOPPED;
-    }
 
     /* These two speak of the command; here it is a recording's file, say. */
     if (!released && (status == WM_ENOENT || status == WM_EACCES)) {
@@ -272,7 +278,6 @@ int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
         if (err)
             err->status = status;
     }
-    wm_track_end_work(tracker);
     return status;
 }
 
@@ -325,13 +330,7 @@ static int start_and_tidy(struct wm_tracker *tracker, pid_t pid, const char *mod
                           struct wm_error *err)
 {
     wm_track_begin_work(tracker);
-    int status = start_running(tracker, pid, mode, err);
-    if (status < 0) {
-        wm_track_forget_target(tracker);
-        tracker->state = WM_TRACKER_STOPPED;
-    }
-    wm_track_end_work(tracker);
-    return status;
+    return end_start(tracker, start_running(tracker, pid, mode, err));
 }
 
 int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid, struct wm_error *err)

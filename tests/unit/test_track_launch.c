@@ -89,7 +89,7 @@ static struct wm_launch *launch(char *const argv[])
     char *path = NULL;
 
     assert_int_equal(wm_launch_find(argv[0], &path, &err), WM_OK);
-    if (wm_launch_new(path, argv, "WM_TEST", &launch, &err) < 0 ||
+    if (wm_launch_new(path, argv, "WM_TEST", NULL, &launch, &err) < 0 ||
         wm_launch_wait_fork(launch, &err) < 0)
         fail_msg("%s", err.text);
     free(path);
@@ -117,7 +117,7 @@ static void test_ends(void **state)
 
         print_message("  %s\n", cases[i].what);
         struct wm_launch *one = launch(argv);
-        assert_int_equal(wm_launch_go(one, NULL, NULL), WM_OK);
+        assert_int_equal(wm_launch_go(one, NULL), WM_OK);
         assert_int_equal(wm_launch_wait_exec(one, NULL), WM_OK);
         assert_int_equal(wm_launch_reap(one, &end, NULL), WM_OK);
         if (cases[i].signal)
@@ -167,7 +167,7 @@ static void test_exec_fails(void **state)
         test_write_file(dir, "script", cases[i].text);
         assert_int_equal(chmod(path, 0755), 0);
         struct wm_launch *one = launch(argv);
-        assert_int_equal(wm_launch_go(one, NULL, NULL), WM_OK);
+        assert_int_equal(wm_launch_go(one, NULL), WM_OK);
         assert_int_equal(wm_launch_wait_exec(one, &err), cases[i].status);
         assert_non_null(strstr(err.text, "script"));
         wm_launch_free(one);
@@ -178,7 +178,7 @@ static void test_exec_fails(void **state)
     char *argv[] = { path, NULL };
     struct wm_launch_end end;
     struct wm_launch *one = launch(argv);
-    assert_int_equal(wm_launch_go(one, NULL, NULL), WM_OK);
+    assert_int_equal(wm_launch_go(one, NULL), WM_OK);
     assert_int_equal(wm_launch_wait_exec(one, NULL), WM_OK);
     assert_int_equal(wm_launch_reap(one, &end, NULL), WM_OK);
     assert_int_equal(WEXITSTATUS(end.wait_status), 9);
@@ -194,7 +194,7 @@ static void test_launcher_killed(void **state)
 
     struct wm_launch *one = launch(argv);
     pid_t command = wm_launch_command_pid(one);
-    assert_int_equal(wm_launch_go(one, NULL, NULL), WM_OK);
+    assert_int_equal(wm_launch_go(one, NULL), WM_OK);
     assert_int_equal(wm_launch_wait_exec(one, NULL), WM_OK);
     assert_int_equal(kill(wm_launch_launcher_pid(one), SIGKILL), 0);
     assert_int_equal(wm_launch_reap(one, &end, &err), WM_EIO);
@@ -216,7 +216,7 @@ static void test_allocation_failure(void **state)
         test_fail_allocation(nth);
         int status = wm_launch_find("true", &path, NULL);
         if (status == WM_OK)
-            status = wm_launch_new(path, argv, "WM_TEST", &one, NULL);
+            status = wm_launch_new(path, argv, "WM_TEST", "value", &one, NULL);
         test_fail_allocation(-1);
         free(path);
         if (status == WM_OK) {

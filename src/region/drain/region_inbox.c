@@ -299,12 +299,8 @@ static void release(struct wm_region_inbox *inbox, struct wm_region_source **sou
 {
     bool is_released = false;
 
-    for (size_t i = 0; i < count; i++) {
-        if (!wm_region_source_has_room(sources[i], least))
-            continue;
-        is_released = true;
-        wm_region_source_release(sources[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        is_released |= wm_region_source_release(sources[i], least);
     if (is_released)
         make_progress(inbox);
 }

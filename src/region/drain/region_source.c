@@ -24,22 +24,12 @@ static bool is_power_of_two(uint64_t number)
     return number > 0 && (number & (number - 1)) == 0;
 }
 
-struct file_name {
-    char text[16];
-};
-
-static struct file_name name_of(uint32_t number)
-{
-    struct file_name name;
-
-    snprintf(name.text, sizeof(name.text), "%lu", (unsigned long)number);
-    return name;
-}
-
 static int open_file(int folder, uint32_t number)
 {
-    return openat(folder, name_of(number).text,
-                  O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char name[16];
+
+    snprintf(name, sizeof(name), "%lu", (unsigned long)number);
+    return openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 /* The head of a ring that can be mapped. */
@@ -333,18 +323,13 @@ void wm_region_source_next(struct wm_region_source *source)
 }
 
 /* A thread whose ring is given up is to wait for no room in it. */
-static uint64_t released(const struct wm_region_source *source)
+bool wm_region_source_release(struct wm_region_source *source, uint64_t least)
 {
-    return source->is_broken ? WM_RING_GIVEN_UP : source->taken;
-}
+    uint64_t taken = source->is_broken ? WM_RING_GIVEN_UP : source->taken;
 
-bool wm_region_source_has_room(const struct wm_region_source *source, uint64_t least)
-{
-    return released(source) - source->released >= least;
-}
-
-void wm_region_source_release(struct wm_region_source *source)
-{
-    source->released = released(source);
+    if (taken - source->released < least)
+        return false;
+    source->released = taken;
     wm_shared_write(&source->ring->taken, &source->released, sizeof(source->released));
+    return true;
 }

@@ -97,10 +97,8 @@ int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns,
 /* It was handed out. */
 void wm_region_source_next(struct wm_region_source *source);
 
-/* Whether room of so many slots could be given back, that of what was handed out. */
-bool wm_region_source_has_room(const struct wm_region_source *source, uint64_t least);
-
-/* Gives it back. */
-void wm_region_source_release(struct wm_region_source *source);
+/* Gives back the room of what was handed out, if it comes to so many slots: whether it
+ * did. */
+bool wm_region_source_release(struct wm_region_source *source, uint64_t least);
 
 #endif

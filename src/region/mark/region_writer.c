@@ -264,40 +264,31 @@ static bool add_plain(struct wm_region_writer *writer, enum wm_ring_kind kind, u
     return true;
 }
 
-static uint64_t level_bit(const struct wm_region_writer *writer)
-{
-    return UINT64_C(1) << writer->level_count % 64;
-}
+enum { LEVELS = 64 };
 
-static void push_level(struct wm_region_writer *writer, bool is_there)
-{
-    uint64_t *word = &writer->levels[writer->level_count / 64];
-
-    *word = is_there ? *word | level_bit(writer) : *word & ~level_bit(writer);
-    writer->level_count++;
-}
-
-/* Deeper ones are dropped, all of them. */
+/* Whether the innermost is in the ring. */
 static bool pop_level(struct wm_region_writer *writer)
 {
-    writer->level_count--;
-    return writer->level_count < WM_REGION_LEVELS &&
-           (writer->levels[writer->level_count / 64] & level_bit(writer));
+    if (--writer->level_count >= LEVELS)
+        return false;
+    bool is_there = writer->levels & 1;
+    writer->levels >>= 1;
+    return is_there;
 }
 
 static void begin(struct wm_region_writer *writer, const char *name)
 {
-    bool is_deep = writer->level_count >= WM_REGION_LEVELS;
+    bool is_deep = writer->level_count >= LEVELS;
     bool is_there = !is_deep && add_named(writer, WM_RING_BEGIN, name, 0, 1);
 
-    if (is_there)
-        writer->open++;
-    else
+    writer->open += is_there;
+    if (!is_there)
         count_lost(writer, 2);
-    if (is_deep)
-        writer->level_count++;
-    else if (!is_there || writer->level_count > 0)
-        push_level(writer, is_there);
+    if (is_there && writer->level_count == 0)
+        return;
+    writer->level_count++;
+    if (!is_deep)
+        writer->levels = writer->levels << 1 | is_there;
 }
 
 static void end(struct wm_region_writer *writer)

@@ -64,10 +64,7 @@ bool wm_region_target_has_tracker(const struct wm_region_target *target);
 /* Asks the tracker to drain. Without the lock. */
 void wm_region_target_wake(const struct wm_region_target *target);
 
-enum {
-    WM_REGION_LEVELS = 4096,
-    WM_REGION_TEXTS = 1 << 16,
-};
+enum { WM_REGION_TEXTS = 1 << 16 };
 
 struct wm_region_writer {
     struct wm_ring_event *events;
@@ -94,7 +91,7 @@ struct wm_region_writer {
 
     /* Regions opened since the first of those that are open and were dropped. */
     uint64_t level_count;
-    uint64_t levels[WM_REGION_LEVELS / 64]; /* a bit: it is in the ring */
+    uint64_t levels; /* a bit for each: it is in the ring; those beyond 64 are not */
 
     size_t text_used;
     char texts[WM_REGION_TEXTS];

@@ -100,32 +100,25 @@ bool wm_cgroup_cpu_ns(const struct wm_cgroup *cgroup, int64_t *ret_ns)
     return true;
 }
 
-/* Moves one page of the list; false when there is nobody left, or none can be. */
-static bool move_some(const struct wm_cgroup *cgroup, int parent_fd)
-{
-    char text[4096];
-    int procs_fd = open_in(cgroup->path, "cgroup.procs", O_RDONLY);
-    ssize_t length = procs_fd < 0 ? -1 : wm_file_reread(procs_fd, text, sizeof(text));
-    bool moved = false;
-
-    if (procs_fd >= 0)
-        close(procs_fd);
-    for (char *line = text; length > 0 && *line;) {
-        size_t digits = strcspn(line, "\n");
-        moved |= write(parent_fd, line, digits) > 0; /* it may just have ended */
-        line += digits + (line[digits] == '\n');
-    }
-    return moved;
-}
-
 /* A group with processes cannot be removed. What outlives the command, its
- * daemons, goes back where it would have been without us. */
+ * daemons, goes back where it would have been without us; a page of the list at a time. */
 static void move_out(const struct wm_cgroup *cgroup)
 {
+    char path[640], text[4096];
     int parent_fd = open_in(cgroup->parent, "cgroup.procs", O_WRONLY);
 
-    for (int page = 0; parent_fd >= 0 && page < 256 && move_some(cgroup, parent_fd); page++)
-        ;
+    snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup->path);
+    for (int page = 0; parent_fd >= 0 && page < 256; page++) {
+        bool moved = false;
+        ssize_t length = wm_file_read_at(AT_FDCWD, path, text, sizeof(text));
+        for (char *line = text; length > 0 && *line;) {
+            size_t digits = strcspn(line, "\n");
+            moved |= write(parent_fd, line, digits) > 0; /* it may just have ended */
+            line += digits + (line[digits] == '\n');
+        }
+        if (!moved)
+            break;
+    }
     if (parent_fd >= 0)
         close(parent_fd);
 }

@@ -49,9 +49,8 @@ struct message {
     struct rusage command, children, self;
 };
 
-/* To the launcher. What opens the gate is taken by the command itself: a text, which is
- * the value of a variable or empty. */
-static const char reap[1];
+/* What opens the gate, and has the launcher reap: whoever waits takes it. */
+static const char go_on[1];
 
 /* How long a dead command waits to be reaped at most: the tracker may be gone
  * and yet its end of the socket be open, in some child that it forked. */
@@ -67,9 +66,7 @@ struct progress {
 struct plan {
     const char *path;
     char *const *argv;
-    char **environment;
-    char **slot;    /* the last of it, which has a variable, or NULL as yet; */
-    char *late;     /* and what it becomes: "NAME=", and room for a value */
+    char *const *environment;
     int channel_fd; /* the launcher's end */
     sigset_t old_mask;
     struct sigaction old_child_action; /* of SIGCHLD */
@@ -151,27 +148,14 @@ static void restore_signals(const struct plan *plan)
     sigprocmask(SIG_SETMASK, &plan->old_mask, NULL);
 }
 
-/* False when the tracker died or thought better of it. */
-static bool pass_gate(const struct plan *plan)
-{
-    char value[WM_LAUNCH_VALUE_MAX + 1];
-    ssize_t got = recv(plan->channel_fd, value, sizeof(value), 0);
-
-    if (got < 1 || value[got - 1] != '\0')
-        return false;
-    if (got > 1) {
-        memcpy(strchr(plan->late, '=') + 1, value, (size_t)got);
-        *plan->slot = plan->late;
-    }
-    return true;
-}
-
 _Noreturn static void be_command(const struct plan *plan, int exec_fd)
 {
     struct progress progress = { .number = -1 };
     struct rusage usage = { 0 };
+    char byte;
 
-    if (!pass_gate(plan))
+    /* Or the tracker died, or thought better of it. */
+    if (recv(plan->channel_fd, &byte, sizeof(byte), 0) != sizeof(byte))
         _exit(126);
     restore_signals(plan);
     getrusage(RUSAGE_SELF, &usage);
@@ -343,37 +327,29 @@ static int fork_launcher(struct wm_launch *launch, struct plan *plan, struct wm_
     return WM_OK;
 }
 
-/* Ours, with a slot for the variable at its end. */
-static int plan_environment(struct plan *plan, const char *variable, struct wm_error *err)
+/* Ours, with that entry, "NAME=value", instead of what it has by that name. */
+static char **make_environment(char *entry)
 {
+    size_t length = strcspn(entry, "=") + 1, count = 0, kept = 0;
     char *const *all = wm_env_all();
-    size_t length = strlen(variable), count = 0, kept = 0;
 
     while (all[count])
         count++;
-    plan->environment = calloc(count + 2, sizeof(*plan->environment));
-    plan->late = malloc(length + sizeof("=") + WM_LAUNCH_VALUE_MAX);
-    if (!plan->environment || !plan->late)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", plan->path);
-
-    char *old = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (strncmp(all[i], variable, length) == 0 && all[i][length] == '=')
-            old = all[i];
-        else
-            plan->environment[kept++] = all[i];
+    char **made = calloc(count + 2, sizeof(*made));
+    for (size_t i = 0; made && i < count; i++) {
+        if (strncmp(all[i], entry, length) != 0)
+            made[kept++] = all[i];
     }
-    plan->slot = &plan->environment[kept];
-    *plan->slot = old;
-    memcpy(plan->late, variable, length);
-    memcpy(plan->late + length, "=", sizeof("="));
-    return WM_OK;
+    if (made)
+        made[kept] = entry;
+    return made;
 }
 
 int wm_launch_new(const char *path, char *const argv[], const char *variable,
-                  struct wm_launch **ret_launch, struct wm_error *err)
+                  const char *value, struct wm_launch **ret_launch, struct wm_error *err)
 {
-    struct plan plan = { .path = path, .argv = argv };
+    struct plan plan = { .path = path, .argv = argv, .environment = wm_env_all() };
+    char *entry = NULL, **made = NULL;
 
     struct wm_launch *launch = calloc(1, sizeof(*launch));
     if (!launch)
@@ -381,14 +357,16 @@ int wm_launch_new(const char *path, char *const argv[], const char *variable,
     launch->channel_fd = -1;
     launch->launcher = -1;
     launch->name = strdup(argv[0]);
+    if (value && asprintf(&entry, "%s=%s", variable, value) < 0)
+        entry = NULL;
+    if (entry)
+        plan.environment = made = make_environment(entry);
 
-    int status = launch->name ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
-    if (status == WM_OK)
-        status = plan_environment(&plan, variable, err);
-    if (status == WM_OK)
-        status = fork_launcher(launch, &plan, err);
-    free(plan.environment);
-    free(plan.late);
+    bool is_made = launch->name && (!value || made);
+    int status = is_made ? fork_launcher(launch, &plan, err)
+                         : wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+    free(made);
+    free(entry);
     if (status < 0) {
         wm_launch_free(launch);
         return status;
@@ -426,14 +404,9 @@ int wm_launch_end_fd(const struct wm_launch *launch)
     return launch->channel_fd;
 }
 
-int wm_launch_go(struct wm_launch *launch, const char *value, struct wm_error *err)
+int wm_launch_go(struct wm_launch *launch, struct wm_error *err)
 {
-    const char *text = value ? value : "";
-    size_t length = strlen(text);
-
-    if (length > WM_LAUNCH_VALUE_MAX)
-        return wm_fail(err, WM_EINVAL, "starting the command: too long a value");
-    if (send(launch->channel_fd, text, length + 1, MSG_NOSIGNAL) < 0)
+    if (send(launch->channel_fd, go_on, sizeof(go_on), MSG_NOSIGNAL) < 0)
         return wm_fail_errno(err, "starting the command");
     return WM_OK;
 }
@@ -465,7 +438,7 @@ int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
 {
     struct message end;
 
-    if (send(launch->channel_fd, reap, sizeof(reap), MSG_NOSIGNAL) < 0 && errno != EPIPE)
+    if (send(launch->channel_fd, go_on, sizeof(go_on), MSG_NOSIGNAL) < 0 && errno != EPIPE)
         return wm_fail_errno(err, "the end of the command");
     bool told = hear(launch, MESSAGE_REAPED, &end);
 

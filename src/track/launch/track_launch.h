@@ -34,10 +34,10 @@ struct wm_launch_end {
 int wm_launch_find(const char *name, char **ret_path, struct wm_error *err);
 
 /* Forks the launcher, which forks the command, which stops at its gate. `path` is
- * what is executed. Its environment is the caller's but for `variable`, whose value comes
- * with wm_launch_go(). */
+ * what is executed. Its environment is the caller's, but that `variable` has that value;
+ * NULL: it stays what it is. */
 int wm_launch_new(const char *path, char *const argv[], const char *variable,
-                  struct wm_launch **ret_launch, struct wm_error *err);
+                  const char *value, struct wm_launch **ret_launch, struct wm_error *err);
 
 /* Waits until the command is there; before, it has no pid. */
 int wm_launch_wait_fork(struct wm_launch *launch, struct wm_error *err);
@@ -48,11 +48,8 @@ pid_t wm_launch_launcher_pid(const struct wm_launch *launch);
 /* Becomes readable when the command has ended, or the launcher was killed. */
 int wm_launch_end_fd(const struct wm_launch *launch);
 
-/* Opens the gate. `value` of the variable is at most WM_LAUNCH_VALUE_MAX bytes; NULL: it
- * stays what it is. */
-int wm_launch_go(struct wm_launch *launch, const char *value, struct wm_error *err);
-
-enum { WM_LAUNCH_VALUE_MAX = 512 };
+/* Opens the gate. */
+int wm_launch_go(struct wm_launch *launch, struct wm_error *err);
 
 /* Waits until the command has executed its program. WM_ENOENT and WM_EACCES as
  * wm_launch_find(), WM_EIO where it was killed at its gate; it is gone then. */

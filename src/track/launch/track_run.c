@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* track_run.c - who, where, when, with what: gathered once per session. */
-#include "track/launch/track_run.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +11,7 @@
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/text/base_text.h"
+#include "track/track_state.h"
 #include "wattmeter/version.h"
 
 /* What is kept of the environment, so that the recordings of many processes
