@@ -4,6 +4,7 @@
 
 #include <search.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,9 @@
 #include "base/text/base_utf8.h"
 #include "record/calls/record_timepoint.h"
 
-/* Longest part of a name: labels of 4 KB would make unreadable tables. */
-enum { PART_SIZE = 64, NAME_SIZE = 3 * PART_SIZE + 16 };
+/* Longest part of a name: labels of 4 KB would make unreadable tables. Of a whole one
+ * PostgreSQL cuts off without a word what is longer than that. */
+enum { PART_SIZE = 64, NAME_SIZE = 3 * PART_SIZE + 16, NAME_MAX_BYTES = 63 };
 
 /* A column that has a name, and so keeps others from having it. */
 struct column {
@@ -82,6 +84,19 @@ static struct column *add(struct plan *plan, const char *name, const char *owner
     return column;
 }
 
+/* A name that is too long keeps its beginning, and gets a number made from all
+ * of it, so that a channel has the same column in every run. */
+static void shorten(char *name)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    if (strlen(name) <= NAME_MAX_BYTES)
+        return;
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    snprintf(name + NAME_MAX_BYTES - 9, 10, "_%08x", (unsigned int)hash);
+}
+
 /* Gives `wanted` to `owner`, or the first name after it that is free. */
 static char *take(struct plan *plan, const char *wanted, const char *owner)
 {
@@ -89,6 +104,7 @@ static char *take(struct plan *plan, const char *wanted, const char *owner)
 
     snprintf(name, sizeof(name), "%s", wanted);
     for (size_t n = 2;; n++) {
+        shorten(name);
         struct column *column = find(plan, name);
         if (!column)
             column = add(plan, name, owner);

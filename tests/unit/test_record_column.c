@@ -37,6 +37,11 @@ static void test_names(void **state)
           "main_time_ns" },
         { "the tick's time", CHANNEL("x", "d", "time", "ns", ""), "time_ns_2",
           "time_time_ns" },
+        { "more than PostgreSQL takes",
+          CHANNEL("x", "d", "a_sensor_with_a_rather_long_label_that_goes_on_and_on_and_on",
+                  "power", "W"),
+          "a_sensor_with_a_rather_long_label_that_goes_on_and_on__31809004",
+          "a_sensor_with_a_rather_long_label_that_goes_on_and_on__252e5d8a" },
         { "a reserved word in another case", CHANNEL("x", "d", "TIME", "ns", ""),
           "TIME_ns_2", "TIME_time_ns" },
     };
