@@ -119,7 +119,7 @@ int wm_recorder_format(const char *target, bool exporting,
         return wm_fail(err, WM_EINVAL,
                        "%s: %s is only written as a whole; record to %s and export it",
                        wm_text_path(target), ops->name, formats[0]->suffixes[0]);
-    *ret_ops = exporting && ops->exporter ? ops->exporter : ops;
+    *ret_ops = ops;
     return WM_OK;
 }
 

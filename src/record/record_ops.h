@@ -38,10 +38,6 @@ struct wm_recorder_ops {
      * NULL when out of memory. */
     char *(*shown)(const char *target);
 
-    /* What writes such a recording in one go, where that is done in another way;
-     * may be missing. */
-    const struct wm_recorder_ops *exporter;
-
     /* A target of this format is a folder, which is made where it is missing, and
      * this the file in it that the rest of this contract speaks of. NULL: a target
      * is that file itself. */
@@ -104,7 +100,7 @@ struct wm_recorder_ops {
 
 /* What can be said of a recording before its first tick; the first member of the state
  * of each reader, which has it filled in once open() has succeeded. The rest is the
- * reader's own, to be kept up by next() and more(). */
+ * reader's own, to be kept up by next(). */
 struct wm_reader_head {
     size_t run_count;
     struct wm_run run;
@@ -162,11 +158,6 @@ struct wm_reader_ops {
      * regions() is asked. Missing where that is. */
     int (*calls)(void *state, struct wm_region_batch *ret_batch, struct wm_error *err);
 
-    /* After the end: looks again, so that next() goes on with the ticks written
-     * since, and regions() with the regions, and the head has the gaps written since.
-     * May be missing. */
-    int (*more)(void *state, struct wm_error *err);
-
     void (*close)(void *state);
 };
 
@@ -190,7 +181,6 @@ extern const struct wm_recorder_ops wm_recorder_aipm;
 extern const struct wm_recorder_ops wm_recorder_gpu_tracker_csv;
 extern const struct wm_recorder_ops wm_recorder_gpu_tracker_sqlite;
 extern const struct wm_recorder_ops wm_recorder_postgres;
-extern const struct wm_recorder_ops wm_exporter_postgres;
 extern const struct wm_reader_ops wm_reader_sqlite;
 extern const struct wm_reader_ops wm_reader_csv;
 extern const struct wm_reader_ops wm_reader_aipm;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_schema.c - the tables of an SQLite recording, and how a run begins in
- * them. */
+/* record_schema.c - the tables of a recording in SQLite and in PostgreSQL, and how a run
+ * begins in an SQLite file. */
 #include "record/sql/record_sql.h"
 
 #include <math.h>
@@ -12,69 +12,188 @@
 #include "record/calls/record_timepoint.h"
 #include "record/record_channel.h"
 
-/* gpu_tracker's tables have its columns and no others, for its reader takes
- * whatever there is; so its rows cannot say of which run they are. */
-static const char tables[] =
-    "CREATE TABLE run (id INTEGER PRIMARY KEY, started TEXT, host TEXT, boot_id TEXT,"
-    " command TEXT, version TEXT, format INTEGER, anchor_monotonic_ns INTEGER,"
-    " anchor_unix_ns INTEGER, info TEXT NOT NULL, result TEXT);"
-    "CREATE TABLE channel (run INTEGER NOT NULL, ordinal INTEGER NOT NULL,"
-    " column_name TEXT NOT NULL, source TEXT, device TEXT, label TEXT, model TEXT,"
-    " metric TEXT, unit TEXT, device_kind TEXT, kind TEXT, origin TEXT,"
-    " period_ns INTEGER, clock_column TEXT, sensor TEXT, PRIMARY KEY (run, ordinal));"
-    "CREATE TABLE gap (run INTEGER NOT NULL, channel TEXT NOT NULL, from_ns INTEGER,"
-    " to_ns INTEGER, state TEXT, why TEXT);"
-    "CREATE TABLE static_data (ram_unit VARCHAR, gpu_ram_unit VARCHAR, time_unit VARCHAR,"
-    " ram_system_capacity FLOAT, gpu_ram_system_capacity FLOAT, system_core_count INTEGER,"
-    " n_expected_cores INTEGER, system_gpu_count INTEGER, n_expected_gpus INTEGER);";
+#define TEXT_OF(number) #number
+#define NUMBER_TEXT(number) TEXT_OF(number)
 
-/* What the measured program told of itself, which is part of the result. */
-static const char metric_view[] =
-    "CREATE VIEW IF NOT EXISTS metric AS SELECT run.id AS run, series.key AS name,"
-    " json_extract(point.value, '$[0]') AS time_ns,"
-    " json_extract(point.value, '$[1]') AS value"
-    " FROM run, json_each(run.result, '$.metrics.series') AS series,"
-    " json_each(series.value) AS point";
+#define TABLES(KEY, RUN, INTEGER, TIME, JSON, GAP_KEY, STATIC_KEY, CORES)                  \
+    "CREATE TABLE run (id " KEY ", started " TIME ", host TEXT, boot_id TEXT,"             \
+    " command TEXT, version TEXT, format INTEGER, anchor_monotonic_ns " INTEGER            \
+    ", anchor_unix_ns " INTEGER ", info " JSON " NOT NULL, result " JSON ");"              \
+    "CREATE TABLE channel (" RUN ", ordinal INTEGER NOT NULL, column_name TEXT NOT NULL,"  \
+    " source TEXT, device TEXT, label TEXT, model TEXT, metric TEXT, unit TEXT,"           \
+    " device_kind TEXT, kind TEXT, origin TEXT, period_ns " INTEGER ", clock_column TEXT," \
+    " sensor " JSON ", PRIMARY KEY (run, ordinal));"                                       \
+    "CREATE TABLE gap (" RUN ", channel TEXT NOT NULL, from_ns " INTEGER                   \
+    ", to_ns " INTEGER ", state TEXT, why TEXT" GAP_KEY ");"                               \
+    "CREATE TABLE static_data (" STATIC_KEY "ram_unit VARCHAR, gpu_ram_unit VARCHAR,"      \
+    " time_unit VARCHAR, ram_system_capacity FLOAT, gpu_ram_system_capacity FLOAT,"        \
+    " system_core_count INTEGER, n_expected_cores " CORES ", system_gpu_count INTEGER,"    \
+    " n_expected_gpus INTEGER);"
 
-/* A call is a row of numbers, for there may be millions. An older file has none of these,
- * and an empty table where the view is now. */
-static const char region_tables[] =
-    "CREATE TABLE IF NOT EXISTS region_path (run INTEGER NOT NULL, id INTEGER NOT NULL,"
-    " parent INTEGER, name TEXT, depth INTEGER, is_free INTEGER, PRIMARY KEY (run, id))"
-    " WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS region_thread (run INTEGER NOT NULL, id INTEGER NOT NULL,"
-    " pid INTEGER, tid INTEGER, process INTEGER, PRIMARY KEY (run, id)) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS region_call (run INTEGER NOT NULL, path INTEGER,"
-    " thread INTEGER, start_ns INTEGER, stop_ns INTEGER, is_open INTEGER);"
-    "CREATE VIEW IF NOT EXISTS region AS SELECT region_call.run AS run, pid, tid, name,"
+/* A call is a row of numbers, for there may be millions. */
+#define REGION_TABLES(RUN, INTEGER, BOOLEAN, AT_KEY)                                       \
+    "CREATE TABLE region_path (" RUN ", id " INTEGER " NOT NULL, parent " INTEGER          \
+    ", name TEXT, depth " INTEGER ", is_free " BOOLEAN ", PRIMARY KEY (run, id))" AT_KEY   \
+    ";"                                                                                    \
+    "CREATE TABLE region_thread (" RUN ", id " INTEGER " NOT NULL, pid INTEGER,"           \
+    " tid INTEGER, process " INTEGER ", PRIMARY KEY (run, id))" AT_KEY ";"                 \
+    "CREATE TABLE region_call (" RUN ", path " INTEGER ", thread " INTEGER                 \
+    ", start_ns " INTEGER ", stop_ns " INTEGER ", is_open " BOOLEAN ");"
+
+static const char region_view[] =
+    "CREATE VIEW region AS SELECT region_call.run AS run, pid, tid, name,"
     " start_ns, stop_ns, depth, is_open AS open FROM region_call"
     " LEFT JOIN region_path ON region_path.run = region_call.run"
     " AND region_path.id = region_call.path"
     " LEFT JOIN region_thread ON region_thread.run = region_call.run"
-    " AND region_thread.id = region_call.thread;";
+    " AND region_thread.id = region_call.thread";
 
-/* The columns of `sample` that there are already, some of them twice. */
+#define SQLITE_RUN "run INTEGER NOT NULL"
+
+/* gpu_tracker's tables have its columns and no others, for its reader takes
+ * whatever there is; so its rows cannot say of which run they are. The view `metric` is
+ * what the measured program told of itself, which is part of the result. */
+const struct wm_dialect wm_dialect_sqlite = {
+    .tables = TABLES(
+        "INTEGER PRIMARY KEY", SQLITE_RUN, "INTEGER", "TEXT", "TEXT", "", "",
+        "INTEGER") "PRAGMA application_id = " NUMBER_TEXT(WM_SQL_APPLICATION_ID) ";PRAGMA "
+                                                                                 "user_"
+                                                                                 "version "
+                                                                                 "="
+                                                                                 " " NUMBER_TEXT(
+                                                                                     WM_RECORDING_FORMAT),
+    .region_tables = REGION_TABLES(
+        SQLITE_RUN, "INTEGER", "INTEGER",
+        " WITHOUT ROWID") "CREATE VIEW IF NOT EXISTS metric AS SELECT run.id AS run, "
+                          "series.key AS name,"
+                          " json_extract(point.value, '$[0]') AS time_ns,"
+                          " json_extract(point.value, '$[1]') AS value"
+                          " FROM run, json_each(run.result, '$.metrics.series') AS series,"
+                          " json_each(series.value) AS point",
+    .of_run = SQLITE_RUN,
+    .integer = "INTEGER",
+    .real = "REAL",
+    .count = "INTEGER",
+    .data_run = "",
+    .data_key = "",
+    .has_devices = true,
+    .is_table = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '%s'",
+    .has_sensor = "SELECT count(*) FROM pragma_table_info('channel') WHERE name = 'sensor'",
+    .sample_names = "SELECT name, '', '', '', '' FROM pragma_table_info('sample')",
+    .gap_order = "rowid",
+    .call_order = "rowid",
+};
+
+#define POSTGRES_RUN "run bigint NOT NULL REFERENCES run ON DELETE CASCADE"
+
+#define POSTGRES_COLUMNS(TABLE)                                                            \
+    " FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass('" TABLE "')"              \
+    " AND attnum > 0 AND NOT attisdropped"
+
+const struct wm_dialect wm_dialect_postgres = {
+    .tables = TABLES(
+        "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, uuid text UNIQUE", POSTGRES_RUN,
+        "bigint", "timestamptz", "json",
+        ", ordinal bigint GENERATED ALWAYS AS IDENTITY,"
+        " PRIMARY KEY (run, channel, from_ns)",
+        POSTGRES_RUN " PRIMARY KEY, ",
+        "FLOAT") "CREATE TABLE recording_format (version integer PRIMARY KEY);"
+                 "INSERT INTO recording_format VALUES (" NUMBER_TEXT(
+                     WM_RECORDING_FORMAT) ");"
+                                          "CREATE VIEW metric AS SELECT run.id AS run, "
+                                          "series.key AS name,"
+                                          " (point.value ->> 0)::bigint AS time_ns,"
+                                          " (point.value ->> 1)::double precision AS value"
+                                          " FROM run, json_each(run.result -> 'metrics' -> "
+                                          "'series') AS series,"
+                                          " json_array_elements(series.value) AS point "
+                                          "(value)",
+    .region_tables = REGION_TABLES(POSTGRES_RUN, "bigint", "boolean",
+                                   "") "CREATE INDEX ON region_call (run)",
+    .of_run = POSTGRES_RUN,
+    .integer = "bigint",
+    .real = "double precision",
+    .count = "FLOAT",
+    .data_run = POSTGRES_RUN ", ",
+    .data_key = ", PRIMARY KEY (run, \"timestamp\")",
+    .is_table = "SELECT count(*) FROM pg_catalog.pg_class WHERE relkind = 'r'"
+                " AND oid = to_regclass('%s')",
+    .has_sensor = "SELECT count(*)" POSTGRES_COLUMNS("channel") " AND attname = 'sensor'",
+    .sample_names = "SELECT attname::text, '', '', '', ''" POSTGRES_COLUMNS("sample"),
+    .gap_order = "ordinal",
+    .call_order = "stop_ns",
+};
+
+static int out_of_memory(const struct wm_db *db, struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "%s: out of memory", db->shown);
+}
+
+static int make_data_table(const struct wm_db *db, struct wm_error *err)
+{
+    const struct wm_dialect *dialect = db->dialect;
+
+    sqlite3_str *sql = sqlite3_str_new(NULL);
+    sqlite3_str_appendf(sql, "CREATE TABLE data (%s", dialect->data_run);
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        bool whole = i >= WM_MAIN_THREADS && i <= WM_COMBINED_THREADS;
+        sqlite3_str_appendf(sql, "%s %s, ", wm_measurement_name((enum wm_measurement)i),
+                            whole ? dialect->count : "FLOAT");
+    }
+    sqlite3_str_appendf(sql, "timestamp FLOAT%s)", dialect->data_key);
+    return wm_db_exec_made(db, sqlite3_str_finish(sql), err);
+}
+
+/* A database of earlier versions has an empty table where the view is now. One that has
+ * something in it is not ours, and stays. */
+static int make_region_view(const struct wm_db *db, struct wm_error *err)
+{
+    int64_t is_used = 0;
+    bool is_there = false;
+
+    int status = wm_db_has_table(db, "region", &is_there, err);
+    if (status == WM_OK && is_there)
+        status = wm_db_number(db, &is_used, err, "SELECT count(*) FROM region");
+    if (status < 0 || is_used)
+        return status;
+    if (is_there)
+        status = db->ops->exec(db, "DROP TABLE region", err);
+    return status < 0 ? status : db->ops->exec(db, region_view, err);
+}
+
+/* Those of earlier versions have none of regions, and say nothing of sensors. Asked first,
+ * as only who owns a table of PostgreSQL may add to it. */
+static int extend_tables(const struct wm_db *db, struct wm_error *err)
+{
+    bool has_regions = false, has_sensor = false;
+
+    int status = wm_db_has_table(db, "region_call", &has_regions, err);
+    if (status == WM_OK && !has_regions)
+        status = db->ops->exec(db, db->dialect->region_tables, err);
+    if (status == WM_OK && !has_regions)
+        status = make_region_view(db, err);
+    if (status == WM_OK)
+        status = wm_db_has_sensor(db, &has_sensor, err);
+    if (status == WM_OK && !has_sensor)
+        status = db->ops->exec(db, "ALTER TABLE channel ADD COLUMN sensor json", err);
+    return status;
+}
+
+int wm_schema_make_tables(const struct wm_db *db, bool is_new, struct wm_error *err)
+{
+    int status = is_new ? db->ops->exec(db, db->dialect->tables, err) : WM_OK;
+
+    if (status == WM_OK && is_new)
+        status = make_data_table(db, err);
+    return status < 0 ? status : extend_tables(db, err);
+}
+
+/* The columns of `sample` that there are already. */
 struct taken {
     struct wm_taken_column *columns;
     size_t count, room;
-    size_t table_width; /* 0 where there is no table yet */
+    size_t first; /* of those of the table; before them those of earlier runs */
 };
-
-static int out_of_memory(const struct wm_schema *schema, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", schema->path);
-}
-
-static int exec(const struct wm_schema *schema, const char *sql, struct wm_error *err)
-{
-    return wm_sql_exec(schema->db, sql, schema->path, err);
-}
-
-static int prepare(const struct wm_schema *schema, const char *sql,
-                   sqlite3_stmt **ret_statement, struct wm_error *err)
-{
-    return wm_sql_prepare(schema->db, sql, schema->path, ret_statement, err);
-}
 
 static int add_taken(struct taken *taken, const char *name, char *owner)
 {
@@ -100,148 +219,137 @@ static void release_taken(struct taken *taken)
     free(taken->columns);
 }
 
-static const char *text_at(sqlite3_stmt *statement, int column)
+static const char *text_at(const struct wm_db_rows *rows, int column)
 {
-    const unsigned char *text = sqlite3_column_text(statement, column);
+    const char *text = rows->db->ops->text(rows, column);
 
-    return text ? (const char *)text : "";
+    return text ? text : "";
 }
 
-/* The columns of earlier runs with what they stand for, and then all columns
- * of the table once more, so that one of unknown use is known to be taken. */
-static int load_taken(const struct wm_schema *schema, struct taken *taken,
+static int load_taken(const struct wm_db *db, const char *sql, struct taken *taken,
                       struct wm_error *err)
 {
-    static const char sql[] =
-        "SELECT DISTINCT column_name, source, device, metric, unit, 0 FROM channel"
-        " UNION ALL SELECT DISTINCT clock_column, source, device, '', '', 0 FROM channel"
-        " WHERE clock_column IS NOT NULL"
-        " UNION ALL SELECT name, '', '', '', '', 1 FROM pragma_table_info('sample')";
-    sqlite3_stmt *statement = NULL;
-    int result = SQLITE_ROW;
+    struct wm_db_rows rows = { 0 };
 
-    int status = prepare(schema, sql, &statement, err);
-    while (status == WM_OK && (result = sqlite3_step(statement)) == SQLITE_ROW) {
-        char *owner = wm_column_owner(text_at(statement, 1), text_at(statement, 2),
-                                      text_at(statement, 3), text_at(statement, 4));
-        if (add_taken(taken, text_at(statement, 0), owner) < 0)
-            status = out_of_memory(schema, err);
-        taken->table_width += sqlite3_column_int(statement, 5) != 0;
+    int status = wm_db_query(db, &rows, err, "%s", sql);
+    if (status < 0)
+        return status;
+    while ((status = db->ops->next(&rows, err)) > 0) {
+        char *owner = wm_column_owner(text_at(&rows, 1), text_at(&rows, 2),
+                                      text_at(&rows, 3), text_at(&rows, 4));
+        if (add_taken(taken, text_at(&rows, 0), owner) < 0) {
+            status = out_of_memory(db, err);
+            break;
+        }
     }
-    if (status == WM_OK && result != SQLITE_DONE)
-        status = wm_sql_fail(schema->db, result, schema->path, err);
-    sqlite3_finalize(statement);
+    db->ops->end(&rows);
     return status;
 }
 
-static bool is_taken(const struct taken *taken, const char *name)
+static bool is_there(const struct taken *taken, const char *name)
 {
-    for (size_t i = 0; i < taken->count; i++) {
-        if (sqlite3_stricmp(taken->columns[i].name, name) == 0)
+    for (size_t i = taken->first; i < taken->count; i++) {
+        if (strcmp(taken->columns[i].name, name) == 0)
             return true;
     }
     return false;
 }
 
-/* Few tables are so wide that SQLite's limit, usually 2,000 columns, counts. */
-static int check_width(const struct wm_schema *schema, const struct taken *taken,
-                       struct wm_error *err)
+/* Appends what makes those that are missing; returns how many. */
+static size_t append_missing(sqlite3_str *sql, const struct taken *taken,
+                             char *const *names, size_t count, const char *type)
 {
-    const struct wm_columns *columns = &schema->columns;
-    int limit = sqlite3_limit(schema->db, SQLITE_LIMIT_COLUMN, -1);
-    size_t width = taken->table_width > 0 ? taken->table_width : 2; /* run, time_ns */
+    bool is_new = taken->first == taken->count;
+    size_t missing = 0;
 
-    for (size_t i = 0; i < columns->clock_count; i++)
-        width += !is_taken(taken, columns->clocks[i]);
-    for (size_t i = 0; i < columns->count; i++)
-        width += !is_taken(taken, columns->values[i]);
-    if (width > (size_t)limit)
-        return wm_fail(err, WM_EINVAL,
-                       "%s: needs %zu columns, and a table has up to %d; record to .csv",
-                       schema->path, width, limit);
-    return WM_OK;
-}
-
-/* At once, because adding a column takes SQLite as long as reading all those
- * that there are. */
-static int create_sample(const struct wm_schema *schema, struct wm_error *err)
-{
-    const struct wm_columns *columns = &schema->columns;
-
-    sqlite3_str *sql = sqlite3_str_new(schema->db);
-    sqlite3_str_appendall(
-        sql, "CREATE TABLE sample (run INTEGER NOT NULL, time_ns INTEGER NOT NULL");
-    for (size_t i = 0; i < columns->clock_count; i++)
-        sqlite3_str_appendf(sql, ", \"%w\" INTEGER", columns->clocks[i]);
-    for (size_t i = 0; i < columns->count; i++)
-        sqlite3_str_appendf(sql, ", \"%w\" REAL", columns->values[i]);
-    sqlite3_str_appendall(sql, ", PRIMARY KEY (run, time_ns))");
-    return wm_sql_exec_made(schema->db, sqlite3_str_finish(sql), schema->path, err);
-}
-
-/* Adds those that are not there. */
-static int add_columns(const struct wm_schema *schema, char *const *names, size_t count,
-                       const char *type, const struct taken *taken, struct wm_error *err)
-{
-    int status = WM_OK;
-
-    for (size_t i = 0; i < count && status == WM_OK; i++) {
-        if (!is_taken(taken, names[i]))
-            status = wm_sql_exec_made(
-                schema->db,
-                sqlite3_mprintf("ALTER TABLE sample ADD COLUMN \"%w\" %s", names[i], type),
-                schema->path, err);
+    for (size_t i = 0; i < count; i++) {
+        if (is_there(taken, names[i]))
+            continue;
+        sqlite3_str_appendf(
+            sql, is_new ? ", \"%w\" %s" : "ALTER TABLE sample ADD COLUMN \"%w\" %s;",
+            names[i], type);
+        missing++;
     }
+    return missing;
+}
+
+/* Few tables are so wide that it counts. */
+static int check_width(const struct wm_schema *schema, size_t width, struct wm_error *err)
+{
+    size_t own = 2 + schema->columns.count + schema->columns.clock_count;
+    bool row_fits = own <= schema->db.row_max;
+
+    if (row_fits && width <= schema->db.width_max)
+        return WM_OK;
+    return wm_fail(err, WM_EINVAL,
+                   "%s: needs %zu columns, and a %s has up to %zu; record to .csv",
+                   schema->db.shown, row_fits ? width : own, row_fits ? "table" : "row",
+                   row_fits ? schema->db.width_max : schema->db.row_max);
+}
+
+/* A new table gets them all at once, because adding a column takes SQLite as long as
+ * reading all those that there are. */
+static int make_missing(const struct wm_schema *schema, const struct taken *taken,
+                        struct wm_error *err)
+{
+    const struct wm_columns *columns = &schema->columns;
+    const struct wm_dialect *dialect = schema->db.dialect;
+    bool is_new = taken->first == taken->count;
+    size_t width = is_new ? 2 : taken->count - taken->first, before = width;
+
+    sqlite3_str *sql = sqlite3_str_new(NULL);
+    if (is_new)
+        sqlite3_str_appendf(sql, "CREATE TABLE sample (%s, time_ns %s NOT NULL",
+                            dialect->of_run, dialect->integer);
+    width +=
+        append_missing(sql, taken, columns->clocks, columns->clock_count, dialect->integer);
+    width += append_missing(sql, taken, columns->values, columns->count, dialect->real);
+    if (is_new)
+        sqlite3_str_appendall(sql, ", PRIMARY KEY (run, time_ns))");
+    char *text = sqlite3_str_finish(sql);
+    int status = check_width(schema, width, err);
+    if (status == WM_OK && (is_new || width > before))
+        return wm_db_exec_made(&schema->db, text, err);
+    sqlite3_free(text);
     return status;
 }
 
-static int extend_sample(const struct wm_schema *schema, const struct taken *taken,
-                         struct wm_error *err)
+/* In an SQLite file, mostly of one machine, each device has columns of its own: those of
+ * earlier runs stand for what they did. In a server what many machines call gpu0 stands in
+ * one column, and `channel` says whose it is. */
+int wm_schema_make_columns(struct wm_schema *schema, struct wm_error *err)
 {
-    const struct wm_columns *columns = &schema->columns;
-
-    int status =
-        add_columns(schema, columns->clocks, columns->clock_count, "INTEGER", taken, err);
-    return status < 0
-               ? status
-               : add_columns(schema, columns->values, columns->count, "REAL", taken, err);
-}
-
-static int plan_columns(struct wm_schema *schema, struct wm_error *err)
-{
+    static const char earlier[] =
+        "SELECT DISTINCT column_name, source, device, metric, unit FROM channel"
+        " UNION ALL SELECT DISTINCT clock_column, source, device, '', '' FROM channel"
+        " WHERE clock_column IS NOT NULL";
+    const struct wm_dialect *dialect = schema->db.dialect;
     struct taken taken = { 0 };
 
-    int status = load_taken(schema, &taken, err);
+    int status =
+        dialect->has_devices ? load_taken(&schema->db, earlier, &taken, err) : WM_OK;
+    taken.first = taken.count;
     if (status == WM_OK)
-        status = wm_columns_plan(schema->channels, schema->count, taken.columns,
-                                 taken.count, &schema->columns, err);
+        status = load_taken(&schema->db, dialect->sample_names, &taken, err);
     if (status == WM_OK)
-        status = check_width(schema, &taken, err);
+        status =
+            wm_columns_plan(schema->channels, schema->count, taken.columns,
+                            dialect->has_devices ? taken.count : 0, &schema->columns, err);
     if (status == WM_OK)
-        status = taken.table_width == 0 ? create_sample(schema, err)
-                                        : extend_sample(schema, &taken, err);
+        status = make_missing(schema, &taken, err);
     release_taken(&taken);
     return status;
 }
 
-static int create_tables(const struct wm_schema *schema, struct wm_error *err)
+static int exec(const struct wm_schema *schema, const char *sql, struct wm_error *err)
 {
-    int status = exec(schema, tables, err);
-    if (status < 0)
-        return status;
+    return wm_sql_exec(schema->db.handle, sql, schema->db.shown, err);
+}
 
-    sqlite3_str *sql = sqlite3_str_new(schema->db);
-    sqlite3_str_appendall(sql, "CREATE TABLE data (");
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        bool whole = i >= WM_MAIN_THREADS && i <= WM_COMBINED_THREADS;
-        sqlite3_str_appendf(sql, "%s %s, ", wm_measurement_name((enum wm_measurement)i),
-                            whole ? "INTEGER" : "FLOAT");
-    }
-    sqlite3_str_appendf(sql,
-                        "timestamp FLOAT); PRAGMA application_id = %d;"
-                        "PRAGMA user_version = %d",
-                        WM_SQL_APPLICATION_ID, WM_RECORDING_FORMAT);
-    return wm_sql_exec_made(schema->db, sqlite3_str_finish(sql), schema->path, err);
+static int prepare(const struct wm_schema *schema, const char *sql,
+                   sqlite3_stmt **ret_statement, struct wm_error *err)
+{
+    return wm_sql_prepare(schema->db.handle, sql, schema->db.shown, ret_statement, err);
 }
 
 static int insert_run(struct wm_schema *schema, struct wm_error *err)
@@ -253,7 +361,7 @@ static int insert_run(struct wm_schema *schema, struct wm_error *err)
 
     char *command = wm_run_command_line(run);
     if (!command)
-        return out_of_memory(schema, err);
+        return out_of_memory(&schema->db, err);
     wm_clock_rfc3339(run->anchor_unix_ns, started, sizeof(started));
     const char *const texts[] = { started, run->host, run->boot_id, command, run->version };
     enum { TEXT_COUNT = sizeof(texts) / sizeof(texts[0]) };
@@ -267,16 +375,16 @@ static int insert_run(struct wm_schema *schema, struct wm_error *err)
                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     &statement, err);
     for (int i = 0; i < TEXT_COUNT && status == WM_OK; i++)
-        status = wm_sql_bind_text(statement, i + 1, texts[i], schema->path, err);
+        status = wm_sql_bind_text(statement, i + 1, texts[i], schema->db.shown, err);
     if (status == WM_OK) {
         sqlite3_bind_int(statement, TEXT_COUNT + 1, WM_RECORDING_FORMAT);
         sqlite3_bind_int64(statement, TEXT_COUNT + 2, run->anchor_ns);
         sqlite3_bind_int64(statement, TEXT_COUNT + 3, run->anchor_unix_ns);
-        status = wm_sql_bind_text(statement, TEXT_COUNT + 4, info, schema->path, err);
+        status = wm_sql_bind_text(statement, TEXT_COUNT + 4, info, schema->db.shown, err);
     }
     if (status == WM_OK)
-        status = wm_sql_run(statement, schema->path, err);
-    schema->id = sqlite3_last_insert_rowid(schema->db);
+        status = wm_sql_run(statement, schema->db.shown, err);
+    schema->id = sqlite3_last_insert_rowid(schema->db.handle);
     sqlite3_finalize(statement);
     free(command);
     free(info);
@@ -312,15 +420,15 @@ static int insert_channels(const struct wm_schema *schema, struct wm_error *err)
             sensor,
         };
         if (!sensor)
-            status = out_of_memory(schema, err);
+            status = out_of_memory(&schema->db, err);
         sqlite3_clear_bindings(statement);
         sqlite3_bind_int64(statement, 1, schema->id);
         sqlite3_bind_int64(statement, 2, (sqlite3_int64)i);
         sqlite3_bind_int64(statement, 3, channel->period_ns);
         for (int t = 0; t < (int)(sizeof(texts) / sizeof(texts[0])) && status == WM_OK; t++)
-            status = wm_sql_bind_text(statement, 4 + t, texts[t], schema->path, err);
+            status = wm_sql_bind_text(statement, 4 + t, texts[t], schema->db.shown, err);
         if (status == WM_OK)
-            status = wm_sql_run(statement, schema->path, err);
+            status = wm_sql_run(statement, schema->db.shown, err);
         free(sensor);
     }
     sqlite3_finalize(statement);
@@ -348,58 +456,22 @@ int wm_schema_static_data(const struct wm_schema *schema, double ram, double gpu
     wm_sql_bind_number(statement, 4, run->expected_cores > 0 ? run->expected_cores : NAN);
     sqlite3_bind_int(statement, 5, run->gpu_count);
     sqlite3_bind_int(statement, 6, run->expected_gpu_count);
-    status = wm_sql_run(statement, schema->path, err);
+    status = wm_sql_run(statement, schema->db.shown, err);
     sqlite3_finalize(statement);
     return status;
 }
 
-/* The table of earlier versions was never written to. One that has something in it is not
- * ours, and stays. */
-static int create_region_tables(const struct wm_schema *schema, struct wm_error *err)
-{
-    sqlite3_int64 is_old = 0, is_used = 0;
-
-    int status = wm_sql_number(
-        schema->db,
-        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'region'",
-        schema->path, &is_old, err);
-    if (status == WM_OK && is_old)
-        status = wm_sql_number(schema->db, "SELECT count(*) FROM region", schema->path,
-                               &is_used, err);
-    if (status == WM_OK && is_old && !is_used)
-        status = exec(schema, "DROP TABLE region", err);
-    return status < 0 ? status : exec(schema, region_tables, err);
-}
-
-/* The table of earlier versions says nothing of sensors. */
-static int extend_channel(const struct wm_schema *schema, struct wm_error *err)
-{
-    sqlite3_int64 has_sensor = 0;
-
-    int status =
-        wm_sql_number(schema->db, WM_SQL_HAS_SENSOR, schema->path, &has_sensor, err);
-    return status < 0 || has_sensor
-               ? status
-               : exec(schema, "ALTER TABLE channel ADD COLUMN sensor TEXT", err);
-}
-
 static int begin_run(struct wm_schema *schema, struct wm_error *err)
 {
-    sqlite3_int64 count = 0;
+    int64_t count = 0;
 
     /* With the lock, for two may want to make the tables at the same time. */
-    int status = wm_sql_number(schema->db, "SELECT count(*) FROM sqlite_master",
-                               schema->path, &count, err);
-    if (status == WM_OK && count == 0)
-        status = create_tables(schema, err);
+    int status =
+        wm_db_number(&schema->db, &count, err, "SELECT count(*) FROM sqlite_master");
     if (status == WM_OK)
-        status = extend_channel(schema, err);
+        status = wm_schema_make_tables(&schema->db, count == 0, err);
     if (status == WM_OK)
-        status = exec(schema, metric_view, err);
-    if (status == WM_OK)
-        status = create_region_tables(schema, err);
-    if (status == WM_OK)
-        status = plan_columns(schema, err);
+        status = wm_schema_make_columns(schema, err);
     if (status == WM_OK)
         status = insert_run(schema, err);
     if (status == WM_OK)
@@ -411,7 +483,7 @@ static int begin_run(struct wm_schema *schema, struct wm_error *err)
 
 int wm_schema_begin_run(struct wm_schema *schema, struct wm_error *err)
 {
-    if (!sqlite3_get_autocommit(schema->db))
+    if (!sqlite3_get_autocommit(schema->db.handle))
         return begin_run(schema, err);
 
     int status = exec(schema, "BEGIN IMMEDIATE", err);

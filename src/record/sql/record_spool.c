@@ -62,7 +62,7 @@ static bool is_usable(const char *folder)
     return faccessat(AT_FDCWD, folder, R_OK | W_OK | X_OK, AT_EACCESS) == 0;
 }
 
-int wm_spool_path(const char *run_id, char **ret_path, struct wm_error *err)
+int wm_spool_path(const char *name, char **ret_path, struct wm_error *err)
 {
     char *path = NULL;
     bool usable = false;
@@ -91,7 +91,7 @@ int wm_spool_path(const char *run_id, char **ret_path, struct wm_error *err)
         status = wm_fail(err, WM_EACCES,
                          "%s: no folder for the spool (%s); set XDG_STATE_HOME or TMPDIR",
                          wm_text_path(folder), strerror_r(errno, reason, sizeof(reason)));
-    else if (asprintf(&path, "%s/spool-%s.sqlite", folder, run_id) < 0)
+    else if (asprintf(&path, "%s/%s.sqlite", folder, name) < 0)
         status = wm_fail(err, WM_ENOMEM, "out of memory");
     else
         *ret_path = path;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_sql.c - what the writer and the reader of SQLite recordings share. */
+/* record_sql.c - SQLite, and a database of either kind. */
 #include "record/sql/record_sql.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,4 +168,160 @@ const char *wm_sql_file_name(const char *path, char name[4096])
         return path;
     snprintf(name, 4096, "./%s", path);
     return name;
+}
+
+static int sqlite_exec(const struct wm_db *db, const char *sql, struct wm_error *err)
+{
+    return wm_sql_exec(db->handle, sql, db->shown, err);
+}
+
+static int sqlite_query(const struct wm_db *db, const char *sql,
+                        struct wm_db_rows *ret_rows, struct wm_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int status = wm_sql_prepare(db->handle, sql, db->shown, &statement, err);
+
+    if (status == WM_OK)
+        *ret_rows = (struct wm_db_rows) { .db = db, .result = statement };
+    return status;
+}
+
+static int sqlite_next(struct wm_db_rows *rows, struct wm_error *err)
+{
+    int result = sqlite3_step(rows->result);
+
+    if (result == SQLITE_ROW)
+        return 1;
+    return result == SQLITE_DONE
+               ? 0
+               : wm_sql_fail(rows->db->handle, result, rows->db->shown, err);
+}
+
+static const char *sqlite_text(const struct wm_db_rows *rows, int column)
+{
+    return (const char *)sqlite3_column_text(rows->result, column);
+}
+
+static enum wm_db_cell sqlite_integer(const struct wm_db_rows *rows, int column,
+                                      int64_t *ret)
+{
+    int type = sqlite3_column_type(rows->result, column);
+
+    if (type != SQLITE_INTEGER)
+        return type == SQLITE_NULL ? WM_DB_NULL : WM_DB_WRONG;
+    *ret = sqlite3_column_int64(rows->result, column);
+    return WM_DB_OK;
+}
+
+static enum wm_db_cell sqlite_number(const struct wm_db_rows *rows, int column, double *ret)
+{
+    int type = sqlite3_column_type(rows->result, column);
+
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+        return type == SQLITE_NULL ? WM_DB_NULL : WM_DB_WRONG;
+    *ret = sqlite3_column_double(rows->result, column);
+    return WM_DB_OK;
+}
+
+static void sqlite_end(struct wm_db_rows *rows)
+{
+    if (rows->result)
+        sqlite3_finalize(rows->result);
+    *rows = (struct wm_db_rows) { 0 };
+}
+
+static const struct wm_db_ops sqlite_ops = {
+    .exec = sqlite_exec,
+    .query = sqlite_query,
+    .next = sqlite_next,
+    .text = sqlite_text,
+    .integer = sqlite_integer,
+    .number = sqlite_number,
+    .end = sqlite_end,
+};
+
+struct wm_db wm_db_sqlite(sqlite3 *handle, const char *shown)
+{
+    size_t limit = (size_t)sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, -1);
+
+    return (struct wm_db) {
+        .ops = &sqlite_ops,
+        .dialect = &wm_dialect_sqlite,
+        .handle = handle,
+        .shown = shown,
+        .row_max = limit,
+        .width_max = limit,
+    };
+}
+
+static int out_of_memory(const struct wm_db *db, struct wm_error *err)
+{
+    return wm_fail(err, WM_ENOMEM, "%s: out of memory", db->shown);
+}
+
+int wm_db_exec_made(const struct wm_db *db, char *sql, struct wm_error *err)
+{
+    int status = sql ? db->ops->exec(db, sql, err) : out_of_memory(db, err);
+
+    sqlite3_free(sql);
+    return status;
+}
+
+/* Takes over `sql`. */
+static int query_made(const struct wm_db *db, char *sql, struct wm_db_rows *ret_rows,
+                      struct wm_error *err)
+{
+    int status = sql ? db->ops->query(db, sql, ret_rows, err) : out_of_memory(db, err);
+
+    sqlite3_free(sql);
+    return status;
+}
+
+int wm_db_query(const struct wm_db *db, struct wm_db_rows *ret_rows, struct wm_error *err,
+                const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    char *sql = sqlite3_vmprintf(format, list);
+    va_end(list);
+    return query_made(db, sql, ret_rows, err);
+}
+
+int wm_db_number(const struct wm_db *db, int64_t *ret_number, struct wm_error *err,
+                 const char *format, ...)
+{
+    struct wm_db_rows rows = { 0 };
+    va_list list;
+
+    va_start(list, format);
+    char *sql = sqlite3_vmprintf(format, list);
+    va_end(list);
+    int status = query_made(db, sql, &rows, err);
+    if (status < 0)
+        return status;
+    status = db->ops->next(&rows, err);
+    if (status > 0)
+        db->ops->integer(&rows, 0, ret_number);
+    db->ops->end(&rows);
+    return status < 0 ? status : WM_OK;
+}
+
+int wm_db_has_table(const struct wm_db *db, const char *name, bool *ret_has,
+                    struct wm_error *err)
+{
+    int64_t count = 0;
+
+    int status = wm_db_number(db, &count, err, db->dialect->is_table, name);
+    *ret_has = count > 0;
+    return status;
+}
+
+int wm_db_has_sensor(const struct wm_db *db, bool *ret_has, struct wm_error *err)
+{
+    int64_t count = 0;
+
+    int status = wm_db_number(db, &count, err, "%s", db->dialect->has_sensor);
+    *ret_has = count > 0;
+    return status;
 }

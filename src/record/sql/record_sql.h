@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_sql.h - recordings in SQLite: what writer and reader share, databases of others,
- * and the tables. */
+/* record_sql.h - recordings in databases: SQLite, databases of others, what is the same for
+ * SQLite and PostgreSQL, and the tables. */
 #ifndef WM_RECORD_SQL_H
 #define WM_RECORD_SQL_H
 
@@ -10,18 +10,15 @@
 
 #include "base/base_error.h"
 #include "base/base_sqlite.h"
-#include "record/record_column.h"
+#include "record/record_channel.h"
+#include "record/record_ops.h"
+#include "record/record_regions.h"
 #include "record/run/record_run.h"
 
 /* What the writer and the reader of SQLite recordings share. */
 
 /* Says in the file's header that it is ours: "WMtr". */
 #define WM_SQL_APPLICATION_ID 0x574d7472
-
-/* A query: whether the table of channels has what is known of their sensors, which that of
- * earlier versions has not. */
-#define WM_SQL_HAS_SENSOR                                                                  \
-    "SELECT count(*) FROM pragma_table_info('channel') WHERE name = 'sensor'"
 
 /* SQLite's reason for `result`, and the system's where it has one. `db` may be
  * NULL, `path` is what the message calls the file. */
@@ -85,26 +82,158 @@ int wm_sql_check_table(sqlite3 *db, const char *name, const char *path,
  * database whose pages point back at each other would go on for ever. */
 int64_t wm_sql_most_rows(const char *path, int columns);
 
-/* The tables of an SQLite recording, and how a run begins in
- * them; docs/recordings.md explains them. */
+/*
+ * A database of either kind, as the reader and whoever makes the tables see it.
+ *
+ *     wm_db_query(db, &rows, err, "SELECT id, info FROM run WHERE host = %Q", host);
+ *     while ((status = db->ops->next(&rows, err)) > 0)
+ *         puts(db->ops->text(&rows, 1));
+ *     db->ops->end(&rows);
+ *
+ * Texts are put together by SQLite's printf(), in which %Q is a text in quotes, %w a name
+ * within quotes and %z a text that is released. In PostgreSQL a query needs a transaction.
+ */
+
+struct wm_db;
+
+/* A query under way. All zero: none. */
+struct wm_db_rows {
+    const struct wm_db *db;
+    void *result; /* a statement of SQLite, or rows of libpq */
+    int row;      /* of PostgreSQL: where it stands among them, */
+    int cursor;   /* and where more of them come from */
+};
+
+/* What a cell of a row holds. */
+enum wm_db_cell {
+    WM_DB_NULL,
+    WM_DB_OK,
+    WM_DB_WRONG, /* something of another type */
+};
+
+struct wm_db_ops {
+    /* Runs statements that give no rows. */
+    int (*exec)(const struct wm_db *db, const char *sql, struct wm_error *err);
+
+    /* Begins one that does. end() is due after success. */
+    int (*query)(const struct wm_db *db, const char *sql, struct wm_db_rows *ret_rows,
+                 struct wm_error *err);
+
+    /* Goes to the next row: 1, and 0 past the last, once. */
+    int (*next)(struct wm_db_rows *rows, struct wm_error *err);
+
+    /* Borrowed until the next row; NULL for NULL. */
+    const char *(*text)(const struct wm_db_rows *rows, int column);
+    enum wm_db_cell (*integer)(const struct wm_db_rows *rows, int column, int64_t *ret);
+    enum wm_db_cell (*number)(const struct wm_db_rows *rows, int column, double *ret);
+
+    /* Accepts none. */
+    void (*end)(struct wm_db_rows *rows);
+};
+
+/* What SQLite and PostgreSQL say in different words. */
+struct wm_dialect {
+    const char *tables;        /* makes those of a recording but sample and data, */
+    const char *region_tables; /* and those of regions but the view */
+    const char *of_run, *integer, *real, *count;
+    const char *data_run, *data_key;    /* the table data says of which run a row is */
+    bool has_devices;                   /* the columns of sample are of one device each */
+    const char *is_table;               /* a query: how many tables have the name %s, */
+    const char *has_sensor;             /* whether the table channel has that column, */
+    const char *sample_names;           /* and the names of those of sample */
+    const char *gap_order, *call_order; /* as they were written */
+};
+
+extern const struct wm_dialect wm_dialect_sqlite, wm_dialect_postgres;
+
+struct wm_db {
+    const struct wm_db_ops *ops;
+    const struct wm_dialect *dialect;
+    void *handle;      /* sqlite3, or struct wm_pg */
+    const char *shown; /* what messages call it */
+    size_t row_max;    /* columns that a row has room for, */
+    size_t width_max;  /* and that a table has */
+};
+
+/* Of an open SQLite database. */
+struct wm_db wm_db_sqlite(sqlite3 *handle, const char *shown);
+
+/* Takes over a text that SQLite has made; NULL means out of memory. */
+int wm_db_exec_made(const struct wm_db *db, char *sql, struct wm_error *err);
+
+int wm_db_query(const struct wm_db *db, struct wm_db_rows *ret_rows, struct wm_error *err,
+                const char *format, ...);
+
+/* The integer that a query of one row and column gives; `*ret_number` stays as it is where
+ * that is NULL or there is no row. */
+int wm_db_number(const struct wm_db *db, int64_t *ret_number, struct wm_error *err,
+                 const char *format, ...);
+
+/* Whether it is a table; a view could take for ever to answer. */
+int wm_db_has_table(const struct wm_db *db, const char *name, bool *ret_has,
+                    struct wm_error *err);
+
+/* Whether the table of channels has what is known of their sensors, which that of earlier
+ * versions has not. */
+int wm_db_has_sensor(const struct wm_db *db, bool *ret_has, struct wm_error *err);
+
+/* The tables of a recording, and how a run begins in them; docs/recordings.md explains
+ * them. */
+
+/* Makes the tables that are not there; `is_new`: there are none at all. */
+int wm_schema_make_tables(const struct wm_db *db, bool is_new, struct wm_error *err);
 
 struct wm_schema {
-    sqlite3 *db;
-    const char *path; /* for messages */
+    struct wm_db db;
     const struct wm_run *run;
     const struct wm_channel *channels;
     size_t count;
-    sqlite3_int64 id;          /* of the run */
+    int64_t id;                /* of the run */
     struct wm_columns columns; /* of `sample` */
 };
 
-/* Makes the tables unless they are there, adds the columns that `sample` lacks,
+/* Plans the columns and adds those that `sample` lacks. wm_columns_release() is due
+ * whatever this returned. */
+int wm_schema_make_columns(struct wm_schema *schema, struct wm_error *err);
+
+/* Of SQLite: makes the tables unless they are there, adds the columns that `sample` lacks,
  * and describes the run and its channels, all or nothing. Fills in the last two
  * members; wm_columns_release() is due whatever this returned. */
 int wm_schema_begin_run(struct wm_schema *schema, struct wm_error *err);
 
-/* Writes gpu_tracker's static data. NAN: not known. */
+/* Of SQLite: writes gpu_tracker's static data. NAN: not known. */
 int wm_schema_static_data(const struct wm_schema *schema, double ram, double gpu_ram,
                           struct wm_error *err);
+
+/*
+ * The reader of both kinds: begins the state of their readers, and is all zero before. The
+ * database is open, in a transaction, and holds a recording of a version that we know.
+ */
+
+struct wm_sql_reader {
+    struct wm_reader_head head;
+    struct wm_db db;
+    int64_t id; /* of the run */
+    struct wm_channel_set set;
+    size_t gap_room;
+    struct wm_reading *readings;
+    struct wm_db_rows samples, calls;
+    int64_t last_ns;                /* when the newest tick was */
+    int64_t call_count, most_calls; /* how many were read, and can be */
+    struct wm_regions_part regions;
+    bool has_ticks, ended, regions_ended;
+};
+
+int wm_sql_reader_open(struct wm_sql_reader *reader, size_t run, struct wm_error *err);
+
+/* These are members of struct wm_reader_ops. */
+int wm_sql_reader_next(void *state, struct wm_tick *ret_tick, struct wm_error *err);
+int wm_sql_reader_regions(void *state, struct wm_region_batch *ret_batch,
+                          struct wm_error *err);
+int wm_sql_reader_calls(void *state, struct wm_region_batch *ret_batch,
+                        struct wm_error *err);
+
+/* Before the database is closed. */
+void wm_sql_reader_release(struct wm_sql_reader *reader);
 
 #endif

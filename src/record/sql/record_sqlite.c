@@ -43,14 +43,14 @@ static const char *const companions[] = { "-wal", "-shm", "-journal", NULL };
 
 static int exec(const struct database *database, const char *sql, struct wm_error *err)
 {
-    return wm_sql_exec(database->schema.db, sql, database->schema.path, err);
+    return wm_sql_exec(database->schema.db.handle, sql, database->schema.db.shown, err);
 }
 
 static int prepare(const struct database *database, const char *sql,
                    sqlite3_stmt **ret_statement, struct wm_error *err)
 {
-    return wm_sql_prepare(database->schema.db, sql, database->schema.path, ret_statement,
-                          err);
+    return wm_sql_prepare(database->schema.db.handle, sql, database->schema.db.shown,
+                          ret_statement, err);
 }
 
 static int prepare_inserts(struct database *database, struct wm_error *err)
@@ -59,7 +59,7 @@ static int prepare_inserts(struct database *database, struct wm_error *err)
     const struct wm_columns *columns = &schema->columns;
     int status;
 
-    sqlite3_str *sql = sqlite3_str_new(schema->db);
+    sqlite3_str *sql = sqlite3_str_new(schema->db.handle);
     sqlite3_str_appendall(sql, "INSERT INTO sample (run, time_ns");
     wm_sql_append_columns(sql, ", ", columns);
     sqlite3_str_appendall(sql, ") VALUES (?, ?");
@@ -68,7 +68,7 @@ static int prepare_inserts(struct database *database, struct wm_error *err)
     sqlite3_str_appendall(sql, ")");
     char *text = sqlite3_str_finish(sql);
     status = text ? prepare(database, text, &database->sample, err)
-                  : wm_fail(err, WM_ENOMEM, "%s: out of memory", schema->path);
+                  : wm_fail(err, WM_ENOMEM, "%s: out of memory", schema->db.shown);
     sqlite3_free(text);
     if (status < 0)
         return status;
@@ -97,23 +97,27 @@ static int open_database(struct database *database, const char *target, bool *re
                          struct wm_error *err)
 {
     struct wm_schema *schema = &database->schema;
+    const char *shown = wm_text_path(target);
+    sqlite3 *handle = NULL;
     sqlite3_int64 tables = 0;
     char name[4096];
 
     int status = wm_sqlite_load(err);
     if (status < 0)
         return status;
-    int result = sqlite3_open_v2(wm_sql_file_name(target, name), &schema->db,
+    int result = sqlite3_open_v2(wm_sql_file_name(target, name), &handle,
                                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (handle)
+        schema->db = wm_db_sqlite(handle, shown);
     if (result != SQLITE_OK)
-        return wm_sql_fail(schema->db, result, schema->path, err);
-    sqlite3_busy_timeout(schema->db, BUSY_MS);
+        return wm_sql_fail(handle, result, shown, err);
+    sqlite3_busy_timeout(handle, BUSY_MS);
     exec(database, "PRAGMA cache_size = -512", NULL); /* KiB; it only ever appends */
 
-    status = wm_sql_number(schema->db, "SELECT count(*) FROM sqlite_master", schema->path,
-                           &tables, err);
+    status =
+        wm_sql_number(handle, "SELECT count(*) FROM sqlite_master", shown, &tables, err);
     if (status == WM_OK && tables > 0)
-        status = wm_sql_check_format(schema->db, schema->path, err);
+        status = wm_sql_check_format(handle, shown, err);
     database->is_ours = status == WM_OK;
     *ret_is_new = tables == 0;
     return status;
@@ -203,7 +207,6 @@ static int sqlite_open(void *state, const char *target, const struct wm_run *run
     bool is_new = false;
 
     database->schema = (struct wm_schema) {
-        .path = wm_text_path(target),
         .run = run,
         .channels = channels,
         .count = count,
@@ -249,7 +252,7 @@ static int insert_sample(const struct database *database, const struct wm_tick *
         wm_sql_bind_number(statement, index,
                            reading->state == WM_READING_OK ? reading->value : NAN);
     }
-    return wm_sql_run(statement, schema->path, err);
+    return wm_sql_run(statement, schema->db.shown, err);
 }
 
 static int insert_data(const struct database *database, const struct wm_tick *tick,
@@ -263,7 +266,7 @@ static int insert_data(const struct database *database, const struct wm_tick *ti
         wm_sql_bind_number(database->data, i + 1, timepoint.values[i]);
     wm_sql_bind_number(database->data, WM_MEASUREMENT_COUNT + 1,
                        wm_timepoint_unix_seconds(database->schema.run, tick->when_ns));
-    return wm_sql_run(database->data, database->schema.path, err);
+    return wm_sql_run(database->data, database->schema.db.shown, err);
 }
 
 /* The capacities are readings too, and so not known before a tick is. */
@@ -290,7 +293,7 @@ static int end_transaction(const struct database *database, int status,
         return status;
     if (status == WM_OK)
         status = exec(database, "COMMIT", err);
-    if (status < 0 && !sqlite3_get_autocommit(database->schema.db))
+    if (status < 0 && !sqlite3_get_autocommit(database->schema.db.handle))
         exec(database, "ROLLBACK", NULL);
     return status;
 }
@@ -328,13 +331,13 @@ static int sqlite_gap(void *state, const struct wm_gap *gap, struct wm_error *er
     sqlite3_bind_int64(statement, 3, gap->from_ns);
     sqlite3_bind_int64(statement, 4, gap->to_ns);
     int status = wm_sql_bind_text(statement, 2, schema->columns.values[gap->channel],
-                                  schema->path, err);
+                                  schema->db.shown, err);
     if (status == WM_OK)
         status = wm_sql_bind_text(statement, 5, wm_word(WM_WORDS_STATE, (int)gap->state),
-                                  schema->path, err);
+                                  schema->db.shown, err);
     if (status == WM_OK)
-        status = wm_sql_bind_text(statement, 6, gap->why, schema->path, err);
-    return status < 0 ? status : wm_sql_run(statement, schema->path, err);
+        status = wm_sql_bind_text(statement, 6, gap->why, schema->db.shown, err);
+    return status < 0 ? status : wm_sql_run(statement, schema->db.shown, err);
 }
 
 static int insert_path(const struct database *database, uint32_t number,
@@ -350,8 +353,8 @@ static int insert_path(const struct database *database, uint32_t number,
         sqlite3_bind_int64(statement, 3, path->parent);
     sqlite3_bind_int64(statement, 5, path->depth);
     sqlite3_bind_int(statement, 6, path->is_free);
-    int status = wm_sql_bind_text(statement, 4, path->name, database->schema.path, err);
-    return status < 0 ? status : wm_sql_run(statement, database->schema.path, err);
+    int status = wm_sql_bind_text(statement, 4, path->name, database->schema.db.shown, err);
+    return status < 0 ? status : wm_sql_run(statement, database->schema.db.shown, err);
 }
 
 static int insert_thread(const struct database *database, uint32_t number,
@@ -364,7 +367,7 @@ static int insert_thread(const struct database *database, uint32_t number,
     sqlite3_bind_int64(statement, 3, thread.pid);
     sqlite3_bind_int64(statement, 4, thread.tid);
     sqlite3_bind_int64(statement, 5, thread.process);
-    return wm_sql_run(statement, database->schema.path, err);
+    return wm_sql_run(statement, database->schema.db.shown, err);
 }
 
 static int insert_call(const struct database *database, const struct wm_region_record *call,
@@ -377,7 +380,7 @@ static int insert_call(const struct database *database, const struct wm_region_r
     sqlite3_bind_int64(statement, 4, call->start_ns);
     sqlite3_bind_int64(statement, 5, call->stop_ns);
     sqlite3_bind_int(statement, 6, call->is_open);
-    return wm_sql_run(statement, database->schema.path, err);
+    return wm_sql_run(statement, database->schema.db.shown, err);
 }
 
 static int sqlite_regions(void *state, const struct wm_region_batch *batch,
@@ -408,10 +411,10 @@ static int update_result(const struct database *database, const struct wm_result
         status =
             prepare(database, "UPDATE run SET result = ? WHERE id = ?", &statement, err);
     if (status == WM_OK)
-        status = wm_sql_bind_text(statement, 1, text, schema->path, err);
+        status = wm_sql_bind_text(statement, 1, text, schema->db.shown, err);
     if (status == WM_OK) {
         sqlite3_bind_int64(statement, 2, schema->id);
-        status = wm_sql_run(statement, schema->path, err);
+        status = wm_sql_run(statement, schema->db.shown, err);
     }
     sqlite3_finalize(statement);
     free(text);
@@ -434,11 +437,11 @@ static int sqlite_finish(void *state, const struct wm_result *result, struct wm_
         return status;
 
     /* While others are at the file the log is theirs to empty. */
-    int outcome =
-        sqlite3_exec(schema->db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
+    int outcome = sqlite3_exec(schema->db.handle, "PRAGMA wal_checkpoint(TRUNCATE)", NULL,
+                               NULL, NULL);
     bool busy = (outcome & 0xff) == SQLITE_BUSY || (outcome & 0xff) == SQLITE_LOCKED;
     if (outcome != SQLITE_OK && !busy)
-        return wm_sql_fail(schema->db, outcome, schema->path, err);
+        return wm_sql_fail(schema->db.handle, outcome, schema->db.shown, err);
     return WM_OK;
 }
 
@@ -446,7 +449,7 @@ static int sqlite_finish(void *state, const struct wm_result *result, struct wm_
  * file. */
 static void take_back(const struct database *database)
 {
-    if (!sqlite3_get_autocommit(database->schema.db))
+    if (!sqlite3_get_autocommit(database->schema.db.handle))
         exec(database, "ROLLBACK", NULL);
     exec(database, "SELECT count(*) FROM sqlite_master", NULL);
 }
@@ -467,7 +470,7 @@ static void close_database(struct database *database)
      * the last writer can do that; for the others it fails. */
     if (database->is_ours)
         exec(database, "PRAGMA journal_mode = DELETE", NULL);
-    sqlite3_close(database->schema.db);
+    sqlite3_close(database->schema.db.handle);
 }
 
 static void sqlite_close(void *state)
@@ -475,7 +478,7 @@ static void sqlite_close(void *state)
     struct database *database = state;
 
     give_room(database);
-    if (database->schema.db)
+    if (database->schema.db.handle)
         close_database(database);
     wm_timepoint_builder_free(database->builder);
     wm_timepoint_builder_free(database->before);
