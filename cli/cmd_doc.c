@@ -5,7 +5,7 @@
  *
  *     wattmeter-doc man          wattmeter.1
  *     wattmeter-doc man run      wattmeter-run.1
- *     wattmeter-doc bash         completion for bash
+ *     wattmeter-doc bash FILE    completion for bash, with cli/completion.bash
  */
 #include <ctype.h>
 #include <string.h>
@@ -137,146 +137,49 @@ static void print_overview_page(const struct cmd *const table[])
     }
 }
 
-/* The names of all options for which `wanted` is true, between `separator`s. */
-static void print_names(const struct cmd *cmd, bool (*wanted)(const struct cmd_option *),
-                        const char *separator)
+/* What the word after the option is, as cli/completion.bash knows it. */
+static const char *kind_of(const struct cmd_option *option)
 {
-    const struct cmd_option *option;
-    const char *before = "";
-
-    for (size_t i = 0; (option = cmd_option_at(cmd, i)) != NULL; i++) {
-        if (!wanted(option))
-            continue;
-        if (option->letter) {
-            printf("%s-%c", before, option->letter);
-            before = separator;
-        }
-        if (has_name(option)) {
-            printf("%s--%s", before, option->name);
-            before = separator;
-        }
-    }
+    if (option->type == CMD_FLAG)
+        return "flag";
+    if (option->words)
+        return "words";
+    return strncmp(option->placeholder, "FILE", 4) == 0 ? "file" : "value";
 }
 
-static bool is_any(const struct cmd_option *option)
-{
-    return option->name != NULL;
-}
-
-static bool takes_value(const struct cmd_option *option)
-{
-    return option->type != CMD_FLAG;
-}
-
-static bool takes_file(const struct cmd_option *option)
-{
-    return option->placeholder && strncmp(option->placeholder, "FILE", 4) == 0;
-}
-
-static bool takes_anything(const struct cmd_option *option)
-{
-    return takes_value(option) && !option->words && !takes_file(option);
-}
-
-static bool has_any(const struct cmd *cmd, bool (*wanted)(const struct cmd_option *option))
+static void print_rows(const struct cmd *cmd)
 {
     const struct cmd_option *option;
 
+    printf("%s command%s\n", cmd->name, cmd->runs_command ? " runs" : "");
+    for (const struct cmd_verb *verb = cmd->verbs; verb && verb->name; verb++)
+        printf("%s verb %s\n", cmd->name, verb->name);
     for (size_t i = 0; (option = cmd_option_at(cmd, i)) != NULL; i++) {
-        if (wanted(option))
-            return true;
+        const char *words = option->words ? option->words : "";
+        if (option->letter)
+            printf("%s -%c %s %s\n", cmd->name, option->letter, kind_of(option), words);
+        if (has_name(option))
+            printf("%s --%s %s %s\n", cmd->name, option->name, kind_of(option), words);
     }
-    return false;
+    if (!cmd->run_words)
+        printf("%s --help flag\n", cmd->name);
 }
 
-/* What to do after one of these options; a case without a pattern would be wrong. */
-static void print_after(const struct cmd *cmd,
-                        bool (*wanted)(const struct cmd_option *option), const char *action)
+/* The rows of all commands, and the script that looks them up; false: it cannot be read. */
+static bool print_bash(const struct cmd *const table[], const char *script)
 {
-    if (!has_any(cmd, wanted))
-        return;
-    fputs("        ", stdout);
-    print_names(cmd, wanted, " | ");
-    printf(") %s ;;\n", action);
-}
+    FILE *file = fopen(script, "r");
+    int c;
 
-static void print_completion_of(const struct cmd *cmd)
-{
-    const struct cmd_option *option;
-
-    printf("    %s)\n", cmd->name);
-    if (cmd->runs_command) {
-        fputs("        _wattmeter_command_at 2 \"|", stdout);
-        print_names(cmd, takes_value, "|");
-        fputs("|\" && return\n", stdout);
-    }
-    fputs("        case $prev in\n", stdout);
-    for (size_t i = 0; (option = cmd_option_at(cmd, i)) != NULL; i++) {
-        if (option->words)
-            printf("        --%s) words=\"%s\" ;;\n", option->name, option->words);
-    }
-    print_after(cmd, takes_file, "return");
-    print_after(cmd, takes_anything, "compopt +o default; return");
-    fputs("        *) [[ $cur == -* ]] && words=\"", stdout);
-    print_names(cmd, is_any, " ");
-    fputs(cmd->run_words ? "\" ;;\n        esac\n" : " --help\" ;;\n        esac\n",
-          stdout);
-    if (cmd->verbs) {
-        fputs("        ((COMP_CWORD == 2)) && [[ $cur != -* ]] && words=\"", stdout);
-        for (const struct cmd_verb *verb = cmd->verbs; verb->name; verb++)
-            printf("%s%s", verb == cmd->verbs ? "" : " ", verb->name);
-        fputs("\"\n", stdout);
-    }
-    fputs("        ;;\n", stdout);
-}
-
-static void print_bash(const struct cmd *const table[])
-{
-    fputs("# bash completion for wattmeter; made from its tables of options\n"
-          "\n"
-          "# Completes somebody else's command line when the cursor is in it: it begins "
-          "with\n"
-          "# the first word from $1 on that is neither an option nor the value of one in "
-          "$2.\n"
-          "_wattmeter_command_at() {\n"
-          "    local i=$1\n"
-          "    while ((i < COMP_CWORD)); do\n"
-          "        case ${COMP_WORDS[i]} in\n"
-          "        --) ((i += 1)) && break ;;\n"
-          "        -*) [[ $2 == *\"|${COMP_WORDS[i]}|\"* ]] && ((i += 1)) ;;\n"
-          "        *) break ;;\n"
-          "        esac\n"
-          "        ((i += 1))\n"
-          "    done\n"
-          "    ((i > COMP_CWORD)) && return 1\n"
-          "    if ((i == COMP_CWORD)); then\n"
-          "        [[ $cur == -* && ${COMP_WORDS[i - 1]} != -- ]] && return 1\n"
-          "        mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n"
-          "    elif declare -F _command_offset >/dev/null; then\n"
-          "        _command_offset \"$i\"\n"
-          "    fi\n"
-          "}\n"
-          "\n"
-          "_wattmeter() {\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} "
-          "words=\n"
-          "    if ((COMP_CWORD == 1)); then\n"
-          "        compopt +o default\n"
-          "        words=\"",
-          stdout);
+    if (!file)
+        return false;
+    fputs("_wattmeter_rows='", stdout);
     for (size_t i = 0; table[i]; i++)
-        printf("%s ", table[i]->name);
-    fputs("--help --version\"\n    fi\n"
-          "    ((COMP_CWORD > 1)) && case ${COMP_WORDS[1]} in\n",
-          stdout);
-    for (size_t i = 0; table[i]; i++)
-        print_completion_of(table[i]);
-    fputs("    esac\n"
-          "    [[ -n $words ]] && mapfile -t COMPREPLY < <(compgen -W \"$words\" -- "
-          "\"$cur\")\n"
-          "}\n"
-          "complete -o default -F _wattmeter wattmeter\n",
-          stdout);
+        print_rows(table[i]);
+    fputs("'\n", stdout);
+    while ((c = getc(file)) != EOF)
+        putchar(c);
+    return fclose(file) == 0;
 }
 
 int main(int argc, char **argv)
@@ -288,10 +191,11 @@ int main(int argc, char **argv)
         print_overview_page(cmd_table);
     } else if (strcmp(what, "man") == 0 && cmd) {
         print_command_page(cmd);
-    } else if (strcmp(what, "bash") == 0 && argc == 2) {
-        print_bash(cmd_table);
+    } else if (strcmp(what, "bash") == 0 && argc == 3) {
+        if (!print_bash(cmd_table, argv[2]))
+            return CMD_FAILED;
     } else {
-        fputs("usage: wattmeter-doc man [COMMAND] | bash\n", stderr);
+        fputs("usage: wattmeter-doc man [COMMAND] | bash SCRIPT\n", stderr);
         return CMD_MISUSED;
     }
     return fflush(stdout) == 0 && !ferror(stdout) ? CMD_DONE : CMD_FAILED;
