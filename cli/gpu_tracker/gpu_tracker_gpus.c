@@ -22,8 +22,18 @@ static void warn(const struct search *search, const char *before, const char *af
         gpu_tracker_warn(search->io, "%s%s", before, after);
 }
 
-/* A tracker whose sources keep to `gpus`, in place of the one before. */
-static int renew_tracker(struct search *search, const char *gpus)
+static struct wm_error add(struct wm_tracker *tracker, bool is_wanted, const char *source)
+{
+    struct wm_error err = { .status = WM_ENODEV };
+
+    if (is_wanted)
+        err.status = wm_tracker_add(tracker, source, &err);
+    return err;
+}
+
+/* A tracker for the machine, and for those of `gpus` (NULL: of all) that these sources
+ * have. */
+static int make_tracker(struct search *search, const char *gpus, bool nvidia, bool others)
 {
     const struct gpu_tracker_settings *settings = search->settings;
     const struct wm_tracker_options options = {
@@ -36,19 +46,12 @@ static int renew_tracker(struct search *search, const char *gpus)
 
     wm_tracker_free(search->tracker);
     search->tracker = NULL;
-    search->nvidia = search->others = (struct wm_error) { .status = WM_ENODEV };
     if (wm_tracker_new(&options, &search->tracker, &err) < 0)
         return gpu_tracker_error(search->io, "%s", err.text);
     wm_tracker_add(search->tracker, "host", NULL);
+    search->nvidia = add(search->tracker, nvidia, "nvml");
+    search->others = add(search->tracker, others, "drm");
     return CMD_DONE;
-}
-
-static void add(struct search *search, const char *source, struct wm_error *ret_outcome)
-{
-    struct wm_error err = { .text = "" };
-
-    err.status = wm_tracker_add(search->tracker, source, &err);
-    *ret_outcome = err;
 }
 
 static struct wm_gpus *open_inventory(const struct search *search)
@@ -149,11 +152,9 @@ static int take_chosen(struct search *search, bool *ret_without_gpus)
     wm_gpus_close(gpus);
 
     if (code == CMD_DONE)
-        code = renew_tracker(search, *ret_without_gpus ? NULL : uuids);
-    if (code == CMD_DONE && (!brand || strcmp(brand, "nvidia") == 0))
-        add(search, "nvml", &search->nvidia);
-    if (code == CMD_DONE && (!brand || strcmp(brand, "amd") == 0))
-        add(search, "drm", &search->others);
+        code = make_tracker(search, *ret_without_gpus ? NULL : uuids,
+                            !brand || strcmp(brand, "nvidia") == 0,
+                            !brand || strcmp(brand, "amd") == 0);
 
     /* A driver in trouble may have GPUs that it cannot name. */
     *ret_without_gpus = *ret_without_gpus && search->nvidia.status == WM_ENODEV &&
@@ -163,24 +164,19 @@ static int take_chosen(struct search *search, bool *ret_without_gpus)
     return code;
 }
 
-/* Where the kernel knows GPUs of several vendors, AMD's. */
-static int take_amd(struct search *search, bool *ret_found)
+/* AMD's GPUs, where the kernel knows such of several vendors; or, where it has none of
+ * AMD's, all that it knows. */
+static int take_others(struct search *search, bool *ret_are_amd)
 {
     struct wm_gpus *gpus = open_inventory(search);
     if (!gpus)
         return CMD_FAILED;
     char *labels = list(gpus, WM_GPU_LABEL, "AMD", ",");
-    int code = labels ? CMD_DONE : gpu_tracker_error(search->io, "out of memory");
     wm_gpus_close(gpus);
-
-    *ret_found = labels && labels[0];
-    if (*ret_found) {
-        struct wm_error nvidia = search->nvidia;
-        code = renew_tracker(search, labels);
-        if (code == CMD_DONE)
-            add(search, "drm", &search->others);
-        search->nvidia = nvidia;
-    }
+    if (!labels)
+        return gpu_tracker_error(search->io, "out of memory");
+    *ret_are_amd = labels[0] != '\0';
+    int code = make_tracker(search, *ret_are_amd ? labels : NULL, false, true);
     free(labels);
     return code;
 }
@@ -189,11 +185,8 @@ static int take_brand(struct search *search, const char *brand, bool *ret_withou
 {
     bool is_amd = strcmp(brand, "amd") == 0, found = true;
 
-    int code = renew_tracker(search, NULL);
-    if (code == CMD_DONE && is_amd)
-        code = take_amd(search, &found);
-    else if (code == CMD_DONE)
-        add(search, "nvml", &search->nvidia);
+    int code =
+        is_amd ? take_others(search, &found) : make_tracker(search, NULL, true, false);
     *ret_without_gpus = is_amd ? !found : search->nvidia.status == WM_ENODEV;
     if (code == CMD_DONE && *ret_without_gpus)
         code = gpu_tracker_error(search->io, "There is no GPU of the brand %s%s%s.", brand,
@@ -205,17 +198,16 @@ static int take_brand(struct search *search, const char *brand, bool *ret_withou
  * GPUs do is not known, which is not to be taken for nothing. */
 static int take_any(struct search *search, bool *ret_without_gpus)
 {
-    bool found = false;
+    bool are_amd;
 
-    int code = renew_tracker(search, NULL);
-    if (code != CMD_DONE)
+    int code = make_tracker(search, NULL, true, false);
+    if (code != CMD_DONE || search->nvidia.status != WM_ENODEV)
         return code;
-    add(search, "nvml", &search->nvidia);
-    if (search->nvidia.status != WM_ENODEV)
-        return CMD_DONE;
-    add(search, "drm", &search->others);
-    *ret_without_gpus = search->others.status == WM_ENODEV;
-    return search->others.status == WM_OK ? take_amd(search, &found) : CMD_DONE;
+    const struct wm_error nvidia = search->nvidia;
+    code = take_others(search, &are_amd);
+    search->nvidia = nvidia;
+    *ret_without_gpus = code == CMD_DONE && search->others.status == WM_ENODEV;
+    return code;
 }
 
 static void tell(const struct search *search, bool without_gpus)
