@@ -24,6 +24,11 @@ const struct cmd_option *cmd_option_at(const struct cmd *cmd, size_t index)
     return NULL;
 }
 
+bool cmd_option_is_flag(const struct cmd_option *option)
+{
+    return !option->placeholder;
+}
+
 bool cmd_option_is(const struct cmd_option *option, const char *name, size_t length)
 {
     return strlen(option->name) == length && memcmp(option->name, name, length) == 0;

@@ -17,8 +17,8 @@
 
 /* What an option or operand is, and what its slot in the arguments holds. */
 enum cmd_type {
-    CMD_FLAG,     /* bool: given or not */
-    CMD_STRING,   /* const char *: as typed; NULL when not given */
+    CMD_TEXT,     /* const char *: as typed; NULL when not given. Without a placeholder
+                   * it is a flag, bool: given or not */
     CMD_LIST,     /* struct cmd_list: each use adds a word */
     CMD_DURATION, /* int64_t: nanoseconds, of "100ms", "2min", "0.5" (seconds) */
     CMD_NUMBER,   /* double */
@@ -40,8 +40,8 @@ struct cmd_option {
     char letter; /* as in -n; 0 for none */
     const char *name;
     enum cmd_type type;
-    size_t slot; /* offset of the result in the command's arguments */
-    const char *placeholder;
+    size_t slot;             /* offset of the result in the command's arguments */
+    const char *placeholder; /* of the value; NULL of a flag */
     const char *help;
     const char *min, *max; /* of a duration or a number, as typed; both or neither */
     const char *words;     /* what completion offers, with blanks between them */
@@ -106,6 +106,8 @@ const struct cmd *cmd_find(const struct cmd *const table[], const char *name);
 
 /* Option number `index` of all the tables of a command; NULL past the last. */
 const struct cmd_option *cmd_option_at(const struct cmd *cmd, size_t index);
+
+bool cmd_option_is_flag(const struct cmd_option *option);
 
 /* Whether the option is called name[0..length). */
 bool cmd_option_is(const struct cmd_option *option, const char *name, size_t length);

@@ -140,7 +140,7 @@ static void print_overview_page(const struct cmd *const table[])
 /* What the word after the option is, as cli/completion.bash knows it. */
 static const char *kind_of(const struct cmd_option *option)
 {
-    if (option->type == CMD_FLAG)
+    if (cmd_option_is_flag(option))
         return "flag";
     if (option->words)
         return "words";

@@ -88,9 +88,9 @@ static int parse_long(struct parse *parse, char ***next)
     for (size_t i = 0; (o = cmd_option_at(parse->cmd, i)) != NULL; i++) {
         if (!cmd_option_is(o, word + 2, length))
             continue;
-        if (o->type == CMD_FLAG && value)
+        if (cmd_option_is_flag(o) && value)
             return misused(parse, "--%s takes no value", o->name);
-        if (o->type != CMD_FLAG && !value) {
+        if (!cmd_option_is_flag(o) && !value) {
             if (!**next)
                 return misused(parse, "--%s needs %s", o->name, o->placeholder);
             value = *(*next)++;
@@ -117,7 +117,7 @@ static int parse_letters(struct parse *parse, char ***next)
             index++;
         if (!o)
             return unknown_option(parse, word);
-        if (o->type != CMD_FLAG) {
+        if (!cmd_option_is_flag(o)) {
             char *value = letter[1] ? letter + 1 : **next;
             if (!value)
                 return misused(parse, "-%c needs %s", o->letter, o->placeholder);

@@ -131,12 +131,12 @@ static bool set_flag(const char *word, bool *ret_flag)
     return false;
 }
 
-static bool set_slot(enum cmd_type type, char *word, void *slot)
+static bool set_slot(const struct cmd_option *option, char *word, void *slot)
 {
-    switch (type) {
-    case CMD_FLAG:
-        return set_flag(word, slot);
-    case CMD_STRING:
+    switch (option->type) {
+    case CMD_TEXT:
+        if (cmd_option_is_flag(option))
+            return set_flag(word, slot);
         *(const char **)slot = word;
         return word[0] != '\0';
     case CMD_LIST: {
@@ -161,15 +161,14 @@ bool cmd_set_value(const struct cmd_option *option, char *word, char *args, char
                    size_t size)
 {
     static const char *const kinds[] = {
-        [CMD_FLAG] = "yes or no",
-        [CMD_STRING] = "anything",
+        [CMD_TEXT] = "yes or no",
         [CMD_LIST] = "anything",
         [CMD_DURATION] = "a duration, such as 100ms, 1.5s or 2min",
         [CMD_NUMBER] = "a number",
         [CMD_COUNT] = "a whole number",
     };
 
-    bool is_set = set_slot(option->type, word, args + option->slot);
+    bool is_set = set_slot(option, word, args + option->slot);
     if (option->min && (is_set ? !in_range(option, word) : is_negative(option, word))) {
         snprintf(problem, size, "'%.60s' is out of range, which is %s to %s",
                  cmd_shown(word), option->min, option->max);

@@ -25,7 +25,6 @@ static const struct cmd_option analyze_options[] = {
       .help = "calls of blocks, .csv or .sqlite; may be repeated" },
     OUTPUT_RUN_OPTION(ANALYZE(run)),
     { .name = "format",
-      .type = CMD_STRING,
       .slot = ANALYZE(format),
       .placeholder = "FORMAT",
       .help = "text, json, gpu-tracker or gpu-tracker-json (text)",

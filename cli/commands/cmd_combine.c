@@ -12,7 +12,6 @@ struct combine_args {
 static const struct cmd_option combine_options[] = {
     { .letter = 'o',
       .name = "output",
-      .type = CMD_STRING,
       .slot = offsetof(struct combine_args, path),
       .placeholder = "FILE",
       .help = "the new file, .csv or .sqlite, as the others are" },

@@ -22,13 +22,11 @@ struct compare_args {
 
 static const struct cmd_option compare_options[] = {
     { .name = "stat",
-      .type = CMD_STRING,
       .slot = COMPARE(statistic),
       .placeholder = "STATISTIC",
       .help = "mean, min, max, std or total (mean)",
       .words = STATISTICS },
     { .name = "fail-above",
-      .type = CMD_STRING,
       .slot = COMPARE(fail_above),
       .placeholder = "P%",
       .help = "status 1 where time, memory or energy grew by more, and more than noise" },
@@ -48,7 +46,6 @@ static const struct cmd_option compare_options[] = {
       .placeholder = "NAME=N",
       .help = "run number N of session NAME, from 0 (the newest)" },
     { .name = "format",
-      .type = CMD_STRING,
       .slot = COMPARE(format),
       .placeholder = "FORMAT",
       .help = "text, json, gpu-tracker, gpu-tracker-api or gpu-tracker-json (text)",

@@ -12,7 +12,6 @@ struct doctor_args {
 
 static const struct cmd_option doctor_options[] = {
     { .name = "json",
-      .type = CMD_FLAG,
       .slot = offsetof(struct doctor_args, json),
       .help = "the findings as JSON" },
     { .name = "duration",

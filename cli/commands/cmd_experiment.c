@@ -16,17 +16,14 @@ struct experiment_args {
 
 static const struct cmd_option experiment_options[] = {
     { .name = "from",
-      .type = CMD_STRING,
       .slot = EXPERIMENT(from),
       .placeholder = "TIME",
       .help = "only from then on: seconds after the first start, or 2026-11-21T08:48:21Z" },
     { .name = "to",
-      .type = CMD_STRING,
       .slot = EXPERIMENT(to),
       .placeholder = "TIME",
       .help = "only up to then" },
     { .name = "per",
-      .type = CMD_STRING,
       .slot = EXPERIMENT(per),
       .placeholder = "METRIC",
       .help = "with show: the energy from each value of METRIC to the next" },

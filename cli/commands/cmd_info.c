@@ -27,13 +27,8 @@ struct info_args {
 #define INFO(member) offsetof(struct info_args, member)
 
 static const struct cmd_option info_options[] = {
-    { .letter = 'b',
-      .name = "brief",
-      .type = CMD_FLAG,
-      .slot = INFO(brief),
-      .help = "one line per GPU" },
+    { .letter = 'b', .name = "brief", .slot = INFO(brief), .help = "one line per GPU" },
     { .name = "visible",
-      .type = CMD_FLAG,
       .slot = INFO(visible),
       .help = "the GPUs that CUDA_VISIBLE_DEVICES and the like leave" },
     { .letter = 'w',

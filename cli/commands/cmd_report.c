@@ -14,7 +14,6 @@ struct report_args {
 static const struct cmd_option report_options[] = {
     OUTPUT_RUN_OPTION(offsetof(struct report_args, run)),
     { .name = "meter",
-      .type = CMD_STRING,
       .slot = offsetof(struct report_args, meter),
       .placeholder = "FILE.csv",
       .help = "join the power that an external meter saw, by the time of day" },

@@ -22,7 +22,6 @@ static const struct cmd_option run_options[] = {
       .min = "100ms",
       .max = "1h" },
     { .name = "nvtx",
-      .type = CMD_FLAG,
       .slot = offsetof(struct run_args, nvtx),
       .help = "the command's NVTX ranges are regions, too" },
     { 0 },

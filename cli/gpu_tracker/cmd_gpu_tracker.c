@@ -11,7 +11,7 @@
 #define ARG(member) offsetof(struct gpu_tracker_args, member)
 #define TEXT(letter_, name_, member_, placeholder_, help_)                                 \
     {                                                                                      \
-        .letter = letter_, .name = name_, .type = CMD_STRING, .slot = ARG(member_),        \
+        .letter = letter_, .name = name_, .slot = ARG(member_),                            \
         .placeholder = placeholder_, .help = help_                                         \
     }
 #define LIST(letter_, name_, member_, placeholder_, help_)                                 \
@@ -21,8 +21,7 @@
     }
 #define FLAG(letter_, name_, member_, help_)                                               \
     {                                                                                      \
-        .letter = letter_, .name = name_, .type = CMD_FLAG, .slot = ARG(member_),          \
-        .help = help_                                                                      \
+        .letter = letter_, .name = name_, .slot = ARG(member_), .help = help_              \
     }
 
 static const struct cmd_option words_options[] = {

@@ -56,9 +56,9 @@ static void set(struct parse *parse, size_t index, char *value)
     void *slot = parse->args + option->slot;
 
     parse->given[index]++;
-    if (option->type == CMD_FLAG) {
+    if (cmd_option_is_flag(option)) {
         *(bool *)slot = true;
-    } else if (option->type == CMD_STRING) {
+    } else if (option->type == CMD_TEXT) {
         *(const char **)slot = value;
     } else {
         struct cmd_list *list = slot;
@@ -118,7 +118,7 @@ static void describe(const struct cmd_option *options, struct option *longs, cha
 {
     letters = stpcpy(letters, "-:"); /* words that are no options come in their places */
     for (int i = 0; options[i].name; i++) {
-        bool has_value = options[i].type != CMD_FLAG;
+        bool has_value = !cmd_option_is_flag(&options[i]);
         if (has_long(&options[i]))
             *longs++ = (struct option) { options[i].name,
                                          has_value ? required_argument : no_argument, NULL,

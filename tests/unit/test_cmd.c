@@ -27,19 +27,10 @@ struct echo_args {
 #define ECHO(member) offsetof(struct echo_args, member)
 
 static const struct cmd_option echo_options[] = {
-    { .letter = 'f',
-      .name = "flag",
-      .type = CMD_FLAG,
-      .slot = ECHO(flag),
-      .help = "a flag" },
-    { .letter = 'q',
-      .name = "quiet",
-      .type = CMD_FLAG,
-      .slot = ECHO(quiet),
-      .help = "too" },
+    { .letter = 'f', .name = "flag", .slot = ECHO(flag), .help = "a flag" },
+    { .letter = 'q', .name = "quiet", .slot = ECHO(quiet), .help = "too" },
     { .letter = 't',
       .name = "text",
-      .type = CMD_STRING,
       .slot = ECHO(text),
       .placeholder = "TEXT",
       .help = "any text" },
@@ -544,7 +535,7 @@ static void test_tables(void **state)
         assert_non_null(strstr(cmd->example, cmd->name));
 
         for (size_t k = 0; (option = cmd_option_at(cmd, k)) != NULL; k++) {
-            assert_true((option->placeholder == NULL) == (option->type == CMD_FLAG));
+            assert_true(option->placeholder || option->type == CMD_TEXT);
             assert_true((option->min == NULL) == (option->max == NULL));
             for (size_t other = 0; other < k; other++)
                 assert_string_not_equal(cmd_option_at(cmd, other)->name, option->name);

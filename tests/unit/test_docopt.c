@@ -16,13 +16,12 @@ struct args {
 
 #define TEXT(letter_, name_)                                                               \
     {                                                                                      \
-        .letter = letter_, .name = #name_, .type = CMD_STRING,                             \
-        .slot = offsetof(struct args, name_), .placeholder = "X"                           \
+        .letter = letter_, .name = #name_, .slot = offsetof(struct args, name_),           \
+        .placeholder = "X"                                                                 \
     }
 #define FLAG(letter_, name_)                                                               \
     {                                                                                      \
-        .letter = letter_, .name = #name_, .type = CMD_FLAG,                               \
-        .slot = offsetof(struct args, name_)                                               \
+        .letter = letter_, .name = #name_, .slot = offsetof(struct args, name_)            \
     }
 
 static const struct cmd_option options[] = {
