@@ -131,41 +131,35 @@ static int watch(const struct request *request, struct wm_comparison *comparison
     return CMD_DONE;
 }
 
-/* Of "NAME=FILE" the length of the name; 0 of a file alone, which may be the URL of a
+/* A session's path: what follows "NAME=", or all of the word, which may be the URL of a
  * database. A file that is called so is meant, whatever is in its name. */
-static size_t name_length(const char *word)
+static const char *path_of(const char *word)
 {
     const char *sign = strchr(word, '=');
     const char *scheme = strstr(word, "://");
 
     if (!sign || sign == word || (scheme && scheme < sign) || access(word, F_OK) == 0)
-        return 0;
-    return (size_t)(sign - word);
+        return word;
+    return sign + 1;
 }
 
-static const char *path_of(const char *word)
+/* A session is called by its name, or by its path where it has none. */
+static size_t name_length(const char *word)
 {
-    size_t length = name_length(word);
+    const char *path = path_of(word);
 
-    return length > 0 ? word + length + 1 : word;
-}
-
-/* The caller's; NULL when out of memory. */
-static char *session_name(const char *word)
-{
-    size_t length = name_length(word);
-
-    return length > 0 ? strndup(word, length) : strdup(word);
+    return path > word ? (size_t)(path - word) - 1 : strlen(word);
 }
 
 /* What follows "NAME=" in an option of that session; NULL of another's. A name that has a
  * sign in it is found too. */
-static const char *value_for(const char *word, const char *name)
+static const char *value_for(const char *option, const char *session)
 {
-    size_t length = strlen(name);
+    size_t length = name_length(session);
 
-    return strncmp(word, name, length) == 0 && word[length] == '=' ? word + length + 1
-                                                                   : NULL;
+    if (strncmp(option, session, length) != 0 || option[length] != '=')
+        return NULL;
+    return option + length + 1;
 }
 
 /* An option for a session that is not there would do nothing. */
@@ -175,13 +169,10 @@ static int check_names(const struct request *request, const char *option,
     const struct cmd_list *sessions = &request->args->sessions;
 
     for (size_t i = 0; i < list->count; i++) {
-        bool is_known = false;
-        for (size_t s = 0; s < sessions->count; s++) {
-            char *name = session_name(sessions->words[s]);
-            is_known = is_known || (name && value_for(list->words[i], name));
-            free(name);
-        }
-        if (!is_known)
+        size_t s = 0;
+        while (s < sessions->count && !value_for(list->words[i], sessions->words[s]))
+            s++;
+        if (s == sessions->count)
             return misuse(request, option, list->words[i],
                           "does not begin with the name of a session and '='");
     }
@@ -208,30 +199,32 @@ static int check_output(const struct request *request)
 
 /* `files` has room for all that options name. */
 static int add_session(const struct request *request, struct wm_comparison *comparison,
-                       const char *name, const char *path, const char **files)
+                       const char *word, const char **files)
 {
     const struct compare_args *args = request->args;
-    struct wm_analysis_input input = { .tracking = path,
+    struct wm_analysis_input input = { .tracking = path_of(word),
                                        .run = WM_LAST_RUN,
                                        .sub_tracking = files };
-    struct wm_error err;
+    struct wm_error err = { .status = WM_ENOMEM, .text = "out of memory" };
 
     for (size_t i = 0; i < args->regions.count; i++) {
-        const char *file = value_for(args->regions.words[i], name);
+        const char *file = value_for(args->regions.words[i], word);
         if (file)
             files[input.sub_tracking_count++] = file;
     }
     for (size_t i = 0; i < args->runs.count; i++) {
-        const char *number = value_for(args->runs.words[i], name);
+        const char *number = value_for(args->runs.words[i], word);
         uint64_t run;
         if (number && !cmd_parse_count(number, &run))
             return misuse(request, "--run", args->runs.words[i], "has no whole number");
         if (number)
             input.run = (size_t)run;
     }
-    if (wm_comparison_add_session(comparison, name, &input, &err) < 0)
-        return output_failure("compare", &err, request->io);
-    return CMD_DONE;
+    char *name = strndup(word, name_length(word));
+    int status =
+        name ? wm_comparison_add_session(comparison, name, &input, &err) : WM_ENOMEM;
+    free(name);
+    return status < 0 ? output_failure("compare", &err, request->io) : CMD_DONE;
 }
 
 static int add_sessions(const struct request *request, struct wm_comparison *comparison)
@@ -240,17 +233,12 @@ static int add_sessions(const struct request *request, struct wm_comparison *com
     const char **files = calloc(request->args->regions.count + 1, sizeof(*files));
     int code = CMD_DONE;
 
-    for (size_t i = 0; i < sessions->count && code == CMD_DONE; i++) {
-        char *name = session_name(sessions->words[i]);
-        if (files && name) {
-            code =
-                add_session(request, comparison, name, path_of(sessions->words[i]), files);
-        } else {
-            fprintf(request->io->chat, "wattmeter compare: out of memory\n");
-            code = CMD_FAILED;
-        }
-        free(name);
+    if (!files) {
+        fprintf(request->io->chat, "wattmeter compare: out of memory\n");
+        return CMD_FAILED;
     }
+    for (size_t i = 0; i < sessions->count && code == CMD_DONE; i++)
+        code = add_session(request, comparison, sessions->words[i], files);
     free(files);
     return code;
 }

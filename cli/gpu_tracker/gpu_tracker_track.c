@@ -34,22 +34,21 @@ static bool next_reason(const struct wm_report *report, bool without_gpus, size_
     return false;
 }
 
-/* One line for each reason, at the first number that lacks it. */
+/* One line for each reason, at the first number that lacks it, which is the one before
+ * number `at`. */
 static void warn_of_reason(const struct wm_report *report,
-                           const struct wm_report_figure *first, bool without_gpus,
-                           const struct cmd_streams *io)
+                           const struct wm_report_figure *first, size_t at,
+                           bool without_gpus, const struct cmd_streams *io)
 {
     struct wm_report_figure other;
-    size_t more = 0, at = 0;
-    bool is_behind = false;
+    size_t more = 0, other_at = 0;
 
-    while (next_reason(report, without_gpus, &at, &other)) {
-        bool is_first = strcmp(other.path, first->path) == 0;
-        bool is_same = strcmp(other.why, first->why) == 0;
-        if (is_same && !is_first && !is_behind)
+    while (next_reason(report, without_gpus, &other_at, &other)) {
+        if (strcmp(other.why, first->why) != 0 || other_at == at)
+            continue;
+        if (other_at < at)
             return; /* told by that one */
-        is_behind = is_behind || is_first;
-        more += is_same && !is_first;
+        more++;
     }
     if (more > 0)
         gpu_tracker_warn(io, "%s and %zu more are not known: %s", first->path, more,
@@ -86,7 +85,7 @@ static void warn_of_report(const struct wm_report *report, bool disable_logs,
     if (disable_logs)
         return;
     while (next_reason(report, without_gpus, &at, &figure))
-        warn_of_reason(report, &figure, without_gpus, io);
+        warn_of_reason(report, &figure, at, without_gpus, io);
     for (size_t i = 0; (remark = wm_report_remark(report, i)) != NULL; i++)
         gpu_tracker_warn(io, "%s", remark);
 }
