@@ -33,13 +33,6 @@ static int out_of_memory(struct wm_error *err)
     return wm_fail(err, WM_ENOMEM, "out of memory");
 }
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-    size_t length = strlen(path), end = strlen(suffix);
-
-    return length >= end && strcmp(path + length - end, suffix) == 0;
-}
-
 static void tell(const struct sources *sources, const char *remark)
 {
     if (sources->tell)
@@ -86,7 +79,7 @@ static int add_file(struct sources *sources, const char *path, struct wm_error *
     const char *suffix = sources->suffix;
     struct stat info;
 
-    if (!has_suffix(path, suffix))
+    if (!wm_sub_has_suffix(path, suffix))
         return wm_fail(err, WM_EINVAL, "%s: does not end in %s, as the new file does",
                        wm_text_path(path), suffix);
     if (stat(path, &info) < 0)
@@ -94,54 +87,45 @@ static int add_file(struct sources *sources, const char *path, struct wm_error *
     return add_source(sources, path, &info, err);
 }
 
-/* A file in a folder that nobody has named: 1 where it is a sub-tracking file, or 0 and
- * the reason. */
-static int is_source(const char *path, const char *name, const char *suffix,
-                     struct stat *ret_info, struct wm_error *err)
+/* Why a file of that name in a folder is none to be joined, as far as can be seen from
+ * outside; NULL: it may be. */
+static const char *why_not(const char *path, const char *name, const char *suffix,
+                           struct stat *ret_info)
 {
-    struct wm_sub_tracking file;
-    struct wm_error trouble;
-    const char *why = NULL;
-
     if (name[0] == '.')
-        why = "is hidden";
-    else if (stat(path, ret_info) < 0)
-        why = "leads nowhere";
-    else if (!S_ISREG(ret_info->st_mode))
-        why = S_ISDIR(ret_info->st_mode) ? "is a folder" : "is no file";
-    else if (!has_suffix(path, suffix))
-        why = "does not end as the new file does";
-    if (why) {
-        wm_fail(err, WM_EFORMAT, "left out: %s: %s", wm_text_path(path), why);
-        return 0;
-    }
-    int status = open_source(&file, path, suffix, &trouble);
-    wm_sub_tracking_close(&file);
-    if (status == WM_EFORMAT)
-        wm_fail(err, WM_EFORMAT, "left out: %s", trouble.text);
-    else if (status < 0)
-        *err = trouble;
-    return status == WM_OK ? 1 : status == WM_EFORMAT ? 0 : status;
+        return "is hidden";
+    if (stat(path, ret_info) < 0)
+        return "leads nowhere";
+    if (S_ISDIR(ret_info->st_mode))
+        return "is a folder";
+    if (!S_ISREG(ret_info->st_mode))
+        return "is no file";
+    return wm_sub_has_suffix(path, suffix) ? NULL : "does not end as the new file does";
 }
 
-static int add_from_folder(struct sources *sources, const char *folder, const char *name,
+/* A file in a folder that nobody has named: what is no sub-tracking file is left out. */
+static int add_from_folder(struct sources *sources, const char *path, const char *name,
                            struct wm_error *err)
 {
-    struct wm_error why = { .text = "" };
+    struct wm_error trouble, remark;
+    struct wm_sub_tracking file;
     struct stat info;
-    char *path;
+    int status;
 
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
-        return out_of_memory(err);
-    int status = is_source(path, name, sources->suffix, &info, &why);
-    if (status > 0)
-        status = add_source(sources, path, &info, err);
-    else if (status == 0)
-        tell(sources, why.text);
-    else if (err)
-        *err = why;
-    free(path);
-    return status;
+    const char *why = why_not(path, name, sources->suffix, &info);
+    if (why) {
+        status = wm_fail(&trouble, WM_EFORMAT, "%s: %s", wm_text_path(path), why);
+    } else {
+        status = open_source(&file, path, sources->suffix, &trouble);
+        wm_sub_tracking_close(&file);
+    }
+    if (status == WM_OK)
+        return add_source(sources, path, &info, err);
+    if (status != WM_EFORMAT)
+        return wm_fail(err, status, "%s", trouble.text);
+    wm_fail(&remark, status, "left out: %s", trouble.text);
+    tell(sources, remark.text);
+    return WM_OK;
 }
 
 static int is_named(const struct dirent *entry)
@@ -158,17 +142,23 @@ static int add_folder(struct sources *sources, const char *folder, struct wm_err
 {
     struct dirent **entries;
     int status = WM_OK;
+    char *path;
 
     int count = scandir(folder, &entries, is_named, by_name);
     if (count < 0)
         return wm_fail_errno(err, wm_text_path(folder));
     for (int i = 0; i < count; i++) {
-        if (status >= 0)
-            status = add_from_folder(sources, folder, entries[i]->d_name, err);
+        const char *name = entries[i]->d_name;
+        if (status == WM_OK && asprintf(&path, "%s/%s", folder, name) < 0) {
+            status = out_of_memory(err);
+        } else if (status == WM_OK) {
+            status = add_from_folder(sources, path, name, err);
+            free(path);
+        }
         free(entries[i]);
     }
     free(entries);
-    return status < 0 ? status : WM_OK;
+    return status;
 }
 
 /* The files that the caller's paths stand for. */

@@ -48,35 +48,22 @@ static const struct wm_recorder_ops sqlite_ops = {
     .close = close_file,
 };
 
-static const struct format {
-    const char *suffix;
-    const struct wm_recorder_ops *ops;
-} formats[] = {
-    { ".csv", &csv_ops },
-    { ".sqlite", &sqlite_ops },
-};
-
-enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };
-
-static const struct format *find_format(const char *path, struct wm_error *err)
+bool wm_sub_has_suffix(const char *path, const char *suffix)
 {
-    size_t length = strlen(path);
+    size_t length = strlen(path), end = strlen(suffix);
 
-    for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        size_t end = strlen(formats[i].suffix);
-        if (length >= end && strcmp(path + length - end, formats[i].suffix) == 0)
-            return &formats[i];
-    }
-    wm_fail(err, WM_EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite",
-            wm_text_path(path));
-    return NULL;
+    return length >= end && strcmp(path + length - end, suffix) == 0;
 }
 
 const char *wm_sub_target_suffix(const char *path, struct wm_error *err)
 {
-    const struct format *format = find_format(path, err);
-
-    return format ? format->suffix : NULL;
+    if (wm_sub_has_suffix(path, ".csv"))
+        return ".csv";
+    if (wm_sub_has_suffix(path, ".sqlite"))
+        return ".sqlite";
+    wm_fail(err, WM_EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite",
+            wm_text_path(path));
+    return NULL;
 }
 
 /* The values of a row; one that was read keeps its cells in a CSV file. */
@@ -111,12 +98,13 @@ static int begin(struct wm_gpu_tracker_file *file, struct wm_error *err)
 int wm_sub_target_open(struct wm_target *ret_target, const char *path,
                        enum wm_record_mode mode, const char *line_end, struct wm_error *err)
 {
-    const struct format *format = find_format(path, err);
+    const char *suffix = wm_sub_target_suffix(path, err);
 
-    if (!format)
+    if (!suffix)
         return WM_EINVAL;
-    int status =
-        wm_target_open_draft(ret_target, format->ops, path, mode, NULL, NULL, 0, err);
+    int status = wm_target_open_draft(ret_target,
+                                      strcmp(suffix, ".csv") == 0 ? &csv_ops : &sqlite_ops,
+                                      path, mode, NULL, NULL, 0, err);
     if (status < 0)
         return status;
     struct wm_gpu_tracker_file *file = ret_target->state;
