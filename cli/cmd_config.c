@@ -34,72 +34,62 @@ static void cut_comment(char *line)
     }
 }
 
-/* One line without its end. NULL, or what is wrong with it. */
-static const char *parse_line(struct cmd_config *config, char *line, unsigned number,
-                              const char **section)
+static int wrong(const char *what, const char **ret_problem)
+{
+    *ret_problem = what;
+    return -1;
+}
+
+/* One line without its end: 1 and the setting, 0 for none, -1 and what is wrong. */
+static int parse_line(struct cmd_config *config, char *line,
+                      struct cmd_setting *ret_setting, const char **ret_problem)
 {
     cut_comment(line);
     line = trim(line);
     if (line[0] == '\0')
-        return NULL;
+        return 0;
 
     if (line[0] == '[') {
         char *end = strchr(line, ']');
         if (!end || end[1] != '\0')
-            return "a section is written as [command]";
+            return wrong("a section is written as [command]", ret_problem);
         *end = '\0';
-        *section = trim(line + 1);
-        return NULL;
+        config->section = trim(line + 1);
+        return 0;
     }
 
     char *equals = strchr(line, '=');
     if (!equals)
-        return "there is no '=': a line is written as name = value";
+        return wrong("there is no '=': a line is written as name = value", ret_problem);
     *equals = '\0';
-    struct cmd_setting setting = {
-        .section = *section,
+    *ret_setting = (struct cmd_setting) {
+        .section = config->section,
         .name = trim(line),
         .value = trim(equals + 1),
-        .line = number,
     };
-    if (setting.name[0] == '\0')
-        return "there is no name before the '='";
-    if (setting.value[0] == '\0')
-        return "there is no value after the '='";
-    if (config->count == CMD_CONFIG_SETTINGS)
-        return "there are too many settings";
-    config->settings[config->count++] = setting;
-    return NULL;
+    if (ret_setting->name[0] == '\0')
+        return wrong("there is no name before the '='", ret_problem);
+    if (ret_setting->value[0] == '\0')
+        return wrong("there is no value after the '='", ret_problem);
+    if (config->count++ == CMD_CONFIG_SETTINGS)
+        return wrong("there are too many settings", ret_problem);
+    return 1;
 }
 
-bool cmd_config_parse(struct cmd_config *config, char *text, size_t length, char *problem,
-                      size_t size)
+int cmd_config_next(struct cmd_config *config, struct cmd_setting *ret_setting,
+                    const char **ret_problem)
 {
-    const char *section = NULL, *wrong = NULL;
-    unsigned number = 1;
+    int found = 0;
 
-    config->settings = calloc(CMD_CONFIG_SETTINGS, sizeof(*config->settings));
-    if (!config->settings) {
-        snprintf(problem, size, "1: out of memory");
-        return false;
-    }
-    if (memchr(text, '\0', length)) {
-        snprintf(problem, size, "1: this is not a text");
-        return false;
-    }
-
-    for (char *line = text; line; number++) {
-        char *end = strchr(line, '\n');
+    while (config->rest && found == 0) {
+        char *line = config->rest, *end = strchr(line, '\n');
         if (end)
             *end++ = '\0';
-        wrong = parse_line(config, line, number, &section);
-        if (wrong) {
-            snprintf(problem, size, "%u: %s", number, wrong);
-            return false;
-        }
-        line = end;
+        config->rest = end;
+        config->line++;
+        found = parse_line(config, line, ret_setting, ret_problem);
     }
-    return true;
+    return found;
 }
 
 /* The path of the file; NULL without a home, or out of memory. */
@@ -137,7 +127,6 @@ static FILE *open_regular(const char *path, bool *ret_irregular)
 
 bool cmd_config_load(struct cmd_config *config, char *problem, size_t size)
 {
-    char wrong[128];
     size_t length = 0;
 
     *config = (struct cmd_config) { .path = find_path() };
@@ -164,9 +153,10 @@ bool cmd_config_load(struct cmd_config *config, char *problem, size_t size)
     } else if (fgetc(file) != EOF) {
         snprintf(problem, size, "%.200s: larger than %d bytes", config->path,
                  CMD_CONFIG_LIMIT);
-    } else if (!cmd_config_parse(config, config->text, length, wrong, sizeof(wrong))) {
-        snprintf(problem, size, "%.200s:%s", config->path, wrong);
+    } else if (memchr(config->text, '\0', length)) {
+        snprintf(problem, size, "%.200s:1: this is not a text", config->path);
     } else {
+        config->rest = config->text;
         fclose(file);
         return true;
     }
@@ -175,47 +165,8 @@ bool cmd_config_load(struct cmd_config *config, char *problem, size_t size)
     return false;
 }
 
-static bool has_option(const struct cmd *cmd, const char *name)
-{
-    const struct cmd_option *option;
-
-    for (size_t i = 0; !cmd->run_words && (option = cmd_option_at(cmd, i)) != NULL; i++) {
-        if (cmd_option_is(option, name, strlen(name)))
-            return true;
-    }
-    return false;
-}
-
-bool cmd_config_check(const struct cmd_config *config, const struct cmd *const table[],
-                      char *problem, size_t size)
-{
-    for (size_t i = 0; i < config->count; i++) {
-        const struct cmd_setting *setting = &config->settings[i];
-        bool found = false;
-
-        if (setting->section && !cmd_find(table, setting->section)) {
-            snprintf(problem, size, "%.200s:%u: there is no command '%.40s'", config->path,
-                     setting->line, setting->section);
-            return false;
-        }
-        for (size_t k = 0; table[k] && !found; k++) {
-            bool meant = !setting->section || strcmp(setting->section, table[k]->name) == 0;
-            found = meant && has_option(table[k], setting->name);
-        }
-        if (!found) {
-            snprintf(problem, size, "%.200s:%u: there is no option '%.40s'%s%.40s",
-                     config->path, setting->line, setting->name,
-                     setting->section ? " of " : "",
-                     setting->section ? setting->section : "");
-            return false;
-        }
-    }
-    return true;
-}
-
 void cmd_config_release(struct cmd_config *config)
 {
-    free(config->settings);
     free(config->text);
     free(config->path);
     *config = (struct cmd_config) { 0 };

@@ -24,29 +24,24 @@ struct cmd_setting {
     const char *section; /* the command it is for; NULL: all that have it */
     const char *name;
     char *value;
-    unsigned line;
 };
 
 struct cmd_config {
-    char *path;
-    char *text;
-    struct cmd_setting *settings;
-    size_t count;
+    char *path; /* NULL: there is no file */
+    char *text, *rest;
+    const char *section; /* of what comes next */
+    unsigned line;       /* of the latest setting */
+    unsigned count;      /* of settings so far */
 };
 
-/* Cuts text[0..length], which ends with a NUL and is the caller's, into settings.
- * False when a line cannot be understood, with its number and the reason in
- * `problem`: "3: there is no '='". */
-bool cmd_config_parse(struct cmd_config *config, char *text, size_t length, char *problem,
-                      size_t size);
-
-/* Finds, reads and parses the file. No file is no settings. False with `problem`,
- * which names the file. The config needs its release in either case. */
+/* Finds and reads the file. No file is no settings. False with `problem`, which names the
+ * file. The config needs its release in either case. */
 bool cmd_config_load(struct cmd_config *config, char *problem, size_t size);
 
-/* Whether each setting is one that a command in `table` has; else `problem`. */
-bool cmd_config_check(const struct cmd_config *config, const struct cmd *const table[],
-                      char *problem, size_t size);
+/* 1 and the next setting, 0 past the last one; -1 when `line` cannot be understood, and
+ * then `ret_problem` is a constant that says why: "there is no '='". */
+int cmd_config_next(struct cmd_config *config, struct cmd_setting *ret_setting,
+                    const char **ret_problem);
 
 void cmd_config_release(struct cmd_config *config);
 

@@ -9,12 +9,16 @@
 #include "cmd_config.h"
 #include "wattmeter/version.h"
 
+/* Where an option can be set: what is later counts more. A setting of this very command
+ * counts more than one of all, wherever it stands. */
+enum given { IN_FILE_FOR_ALL = 1, IN_FILE, IN_ENVIRONMENT, IN_COMMAND_LINE };
+
 /* What is known while a command line is taken apart. */
 struct parse {
     const struct cmd *cmd;
     const struct cmd_streams *io;
     char *args;
-    bool *given; /* by the command line, option by option */
+    unsigned char *given; /* option by option: by what, and so what counts less */
     bool help;
 };
 
@@ -61,16 +65,29 @@ static int unknown_option(const struct parse *parse, const char *word)
                    parse->cmd->name);
 }
 
-/* `value` is NULL for a flag. */
-static int set_option(const struct parse *parse, size_t index, char *value)
+/* `value` is NULL for a flag on the command line, `where` what messages call the place. */
+static int set_option(const struct parse *parse, size_t index, char *value,
+                      enum given given, const char *where)
 {
     const struct cmd_option *option = cmd_option_at(parse->cmd, index);
     char problem[160];
 
+    if (parse->given[index] > given)
+        return CMD_DONE;
+    if (parse->given[index] < given && option->type == CMD_LIST)
+        ((struct cmd_list *)(void *)(parse->args + option->slot))->count = 0;
     if (!cmd_set_value(option, value, parse->args, problem, sizeof(problem)))
-        return misused(parse, "--%s: %s", option->name, problem);
-    parse->given[index] = true;
+        return misused(parse, "%s: %s", where, problem);
+    parse->given[index] = (unsigned char)given;
     return CMD_DONE;
+}
+
+static int set_word(const struct parse *parse, size_t index, char *value)
+{
+    char where[64];
+
+    snprintf(where, sizeof(where), "--%s", cmd_option_at(parse->cmd, index)->name);
+    return set_option(parse, index, value, IN_COMMAND_LINE, where);
 }
 
 /* "--name", "--name=value", or "--name" with the next word. */
@@ -95,7 +112,7 @@ static int parse_long(struct parse *parse, char ***next)
                 return misused(parse, "--%s needs %s", o->name, o->placeholder);
             value = *(*next)++;
         }
-        return set_option(parse, i, value);
+        return set_word(parse, i, value);
     }
     return unknown_option(parse, word);
 }
@@ -123,9 +140,9 @@ static int parse_letters(struct parse *parse, char ***next)
                 return misused(parse, "-%c needs %s", o->letter, o->placeholder);
             if (!letter[1])
                 (*next)++;
-            return set_option(parse, index, value);
+            return set_word(parse, index, value);
         }
-        int code = set_option(parse, index, NULL);
+        int code = set_word(parse, index, NULL);
         if (code != CMD_DONE)
             return code;
     }
@@ -169,60 +186,79 @@ static int parse_words(struct parse *parse, char **words, struct cmd_list *opera
     return check_operands(parse, operands);
 }
 
-/* What the command line leaves open. */
 static int parse_environment(const struct parse *parse)
 {
     const struct cmd_option *o;
-    char problem[160], name[64];
+    int code = CMD_DONE;
+    char name[64];
 
-    for (size_t i = 0; (o = cmd_option_at(parse->cmd, i)) != NULL; i++) {
-        char *value = parse->given[i] ? NULL : cmd_environment(o, name, sizeof(name));
-        if (!value)
-            continue;
-        if (!cmd_set_value(o, value, parse->args, problem, sizeof(problem)))
-            return misused(parse, "%s: %s", name, problem);
-        parse->given[i] = true;
+    for (size_t i = 0; code == CMD_DONE && (o = cmd_option_at(parse->cmd, i)) != NULL;
+         i++) {
+        char *value = cmd_environment(o, name, sizeof(name));
+        if (value)
+            code = set_option(parse, i, value, IN_ENVIRONMENT, name);
     }
-    return CMD_DONE;
+    return code;
 }
 
-/* What the environment leaves open as well. A setting of this very command counts
- * more than one of all, wherever it stands. */
-static int parse_config(const struct parse *parse, const struct cmd_config *config,
-                        bool of_this_command)
+/* The number of an option that can be set in the file; SIZE_MAX where there is none. */
+static size_t find_option(const struct cmd *cmd, const char *name)
 {
-    const struct cmd_option *o;
-    char problem[160];
+    const struct cmd_option *option;
 
-    for (size_t i = 0; (o = cmd_option_at(parse->cmd, i)) != NULL; i++) {
-        bool given = parse->given[i];
-        for (size_t k = 0; k < config->count && !given; k++) {
-            const struct cmd_setting *setting = &config->settings[k];
-            bool meant = setting->section ? of_this_command && strcmp(setting->section,
-                                                                      parse->cmd->name) == 0
-                                          : !of_this_command;
-            if (!meant || !cmd_option_is(o, setting->name, strlen(setting->name)))
-                continue;
-            if (!cmd_set_value(o, setting->value, parse->args, problem, sizeof(problem)))
-                return misused(parse, "%s:%u: %s: %s", config->path, setting->line, o->name,
-                               problem);
-            parse->given[i] = true;
-        }
+    for (size_t i = 0; !cmd->run_words && (option = cmd_option_at(cmd, i)) != NULL; i++) {
+        if (strcmp(option->name, name) == 0)
+            return i;
     }
-    return CMD_DONE;
+    return SIZE_MAX;
+}
+
+/* A setting has to be one that a command in `table` has, if not this one. */
+static int take_setting(const struct parse *parse, const struct cmd *const table[],
+                        const struct cmd_setting *setting, const char *where)
+{
+    const char *section = setting->section;
+    bool is_known = false;
+
+    if (section && !cmd_find(table, section))
+        return misused(parse, "%s: there is no command '%.40s'", where, section);
+    for (size_t i = 0; table[i]; i++) {
+        size_t index = section && strcmp(section, table[i]->name) != 0
+                           ? SIZE_MAX
+                           : find_option(table[i], setting->name);
+        char place[320];
+        if (index == SIZE_MAX)
+            continue;
+        is_known = true;
+        snprintf(place, sizeof(place), "%s: %s", where, setting->name);
+        int code = table[i] == parse->cmd
+                       ? set_option(parse, index, setting->value,
+                                    section ? IN_FILE : IN_FILE_FOR_ALL, place)
+                       : CMD_DONE;
+        if (code != CMD_DONE)
+            return code;
+    }
+    if (is_known)
+        return CMD_DONE;
+    return misused(parse, "%s: there is no option '%.40s'%s%.40s", where, setting->name,
+                   section ? " of " : "", section ? section : "");
 }
 
 static int parse_config_file(const struct parse *parse, const struct cmd *const table[],
                              struct cmd_config *config)
 {
-    char problem[320];
+    struct cmd_setting setting;
+    char where[256], problem[320];
+    const char *wrong;
+    int code = CMD_DONE, found = 0;
 
-    if (!cmd_config_load(config, problem, sizeof(problem)) ||
-        !cmd_config_check(config, table, problem, sizeof(problem)))
+    if (!cmd_config_load(config, problem, sizeof(problem)))
         return misused(parse, "%s", problem);
-    int code = parse_config(parse, config, true);
-    if (code == CMD_DONE)
-        code = parse_config(parse, config, false);
+    while (code == CMD_DONE && (found = cmd_config_next(config, &setting, &wrong)) != 0) {
+        snprintf(where, sizeof(where), "%.200s:%u", config->path, config->line);
+        code = found < 0 ? misused(parse, "%s: %s", where, wrong)
+                         : take_setting(parse, table, &setting, where);
+    }
     return code;
 }
 

@@ -16,22 +16,23 @@ static int is_within(const char *word, const char *text, size_t length)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cmd_config config = { 0 };
-    char problem[64] = "";
+    struct cmd_setting setting;
+    const char *problem = NULL;
+    int found;
 
-    if (size > CMD_CONFIG_LIMIT)
+    if (size > CMD_CONFIG_LIMIT || memchr(data, '\0', size))
         return 0;
     config.text = fuzz_copy(data, size);
+    config.rest = config.text;
 
-    if (!cmd_config_parse(&config, config.text, size, problem, sizeof(problem)))
-        require(problem[0] >= '1' && problem[0] <= '9');
-    require(config.count <= CMD_CONFIG_SETTINGS);
-    for (size_t i = 0; i < config.count; i++) {
-        const struct cmd_setting *setting = &config.settings[i];
-        require(setting->name[0] && setting->value[0] && setting->line > 0);
-        require(is_within(setting->name, config.text, size));
-        require(is_within(setting->value, config.text, size));
-        require(!setting->section || is_within(setting->section, config.text, size));
+    while ((found = cmd_config_next(&config, &setting, &problem)) > 0) {
+        require(setting.name[0] && setting.value[0] && config.line > 0);
+        require(config.count <= CMD_CONFIG_SETTINGS);
+        require(is_within(setting.name, config.text, size));
+        require(is_within(setting.value, config.text, size));
+        require(!setting.section || is_within(setting.section, config.text, size));
     }
+    require(found == 0 || (problem && config.line > 0));
     cmd_config_release(&config);
     return 0;
 }
