@@ -10,7 +10,6 @@
 
 #include "analyze/analyze_parts.h"
 #include "analyze/energy/analyze_devices.h"
-#include "analyze/energy/analyze_totals.h"
 
 static const enum wm_measurement cpu_measurements[WM_CPU_PART_COUNT] = {
     [WM_CPU_PART_SYSTEM] = WM_CPU_SYSTEM_SUM,
@@ -93,19 +92,6 @@ static void add_cpu(struct wm_analysis *analysis, const struct wm_tick *tick,
                           seconds, shortest_s);
 }
 
-static void add_totals(struct wm_analysis *analysis, const struct wm_tick *tick,
-                       const struct wm_timepoint *point)
-{
-    struct wm_region_totals totals;
-
-    wm_totals_tick(analysis, tick, &totals);
-    if (!analysis->regions)
-        return;
-    if (analysis->ticks == 0)
-        wm_regions_begin(analysis->regions, tick->when_ns);
-    wm_regions_tick(analysis->regions, &totals, point);
-}
-
 /* A tick in which nothing is known is a pause between two segments. */
 static void add_segment(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
@@ -120,6 +106,7 @@ static void add_segment(struct wm_analysis *analysis, const struct wm_tick *tick
 void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
     struct wm_timepoint point;
+    struct wm_region_totals totals;
 
     assert(tick->count == analysis->count);
 
@@ -132,12 +119,15 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
             wm_gauge_add(&stats->gauge, reading);
         stats->state = reading->state;
     }
-    wm_devices_tick(analysis, tick);
+    wm_devices_tick(analysis, tick, &totals);
     add_cpu_temperature(analysis, tick);
     bool has_point = wm_timepoint_next(analysis->timepoints, tick, &point);
     if (has_point)
         add_cpu(analysis, tick, &point);
-    add_totals(analysis, tick, has_point ? &point : NULL);
+    if (analysis->regions && analysis->ticks == 0)
+        wm_regions_begin(analysis->regions, tick->when_ns);
+    if (analysis->regions)
+        wm_regions_tick(analysis->regions, &totals, has_point ? &point : NULL);
 
     add_segment(analysis, tick);
     if (analysis->ticks++ == 0)

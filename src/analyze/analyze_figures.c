@@ -4,36 +4,26 @@
 
 #include <string.h>
 
-static struct wm_value number(double value)
-{
-    return (struct wm_value) { .number = value, .known = true };
-}
-
 static struct wm_value core_count(const void *of)
 {
-    return number(((const struct wm_report *)of)->run.core_count);
+    return wm_value_known(((const struct wm_report *)of)->run.core_count);
 }
 
 static struct wm_value expected_cores(const void *of)
 {
     const struct wm_run *run = &((const struct wm_report *)of)->run;
 
-    return number(run->expected_cores > 0 ? run->expected_cores : run->core_count);
+    return wm_value_known(run->expected_cores > 0 ? run->expected_cores : run->core_count);
 }
 
 static struct wm_value gpu_count(const void *of)
 {
-    return number(((const struct wm_report *)of)->run.gpu_count);
+    return wm_value_known(((const struct wm_report *)of)->run.gpu_count);
 }
 
 static struct wm_value expected_gpus(const void *of)
 {
-    return number(((const struct wm_report *)of)->run.expected_gpu_count);
-}
-
-static struct wm_value missing(const char *why)
-{
-    return (struct wm_value) { .why = why };
+    return wm_value_known(((const struct wm_report *)of)->run.expected_gpu_count);
 }
 
 static const char no_result[] = "the recording ends without a result";
@@ -42,27 +32,28 @@ static struct wm_value processes_seen(const void *of)
 {
     const struct wm_report *report = of;
 
-    return report->complete ? number((double)report->result.processes_seen)
-                            : missing(no_result);
+    return report->complete ? wm_value_known((double)report->result.processes_seen)
+                            : wm_value_missing(no_result);
 }
 
 static struct wm_value tool_interval(const void *of)
 {
-    return number((double)((const struct wm_report *)of)->run.interval_ns / 1e9);
+    return wm_value_known((double)((const struct wm_report *)of)->run.interval_ns / 1e9);
 }
 
 static struct wm_value tool_ticks(const void *of)
 {
-    return number((double)((const struct wm_report *)of)->result.ticks);
+    return wm_value_known((double)((const struct wm_report *)of)->result.ticks);
 }
 
 /* What is known of the tool where its cost is. */
 static struct wm_value known_of_tool(const struct wm_report *report, double value)
 {
     if (!report->complete)
-        return missing(no_result);
-    return report->result.tool_cpu_seconds < 0 ? missing("the recording does not tell")
-                                               : number(value);
+        return wm_value_missing(no_result);
+    return report->result.tool_cpu_seconds < 0
+               ? wm_value_missing("the recording does not tell")
+               : wm_value_known(value);
 }
 
 static struct wm_value tool_late_ticks(const void *of)
@@ -92,42 +83,42 @@ static struct wm_value tool_max_rss(const void *of)
     struct wm_value value = known_of_tool(report, report->result.tool_max_rss_bytes);
 
     return value.known && value.number < 0
-               ? missing("it is not told apart from the program's own")
+               ? wm_value_missing("it is not told apart from the program's own")
                : value;
 }
 
 static struct wm_value region_threads(const void *of)
 {
-    return number((double)((const struct wm_report *)of)->regions.threads);
+    return wm_value_known((double)((const struct wm_report *)of)->regions.threads);
 }
 
 static struct wm_value region_processes(const void *of)
 {
-    return number((double)((const struct wm_report *)of)->regions.processes);
+    return wm_value_known((double)((const struct wm_report *)of)->regions.processes);
 }
 
 static struct wm_value lost_calls(const void *of)
 {
     const struct wm_report *report = of;
 
-    return report->complete ? number((double)report->result.lost_regions)
-                            : missing(no_result);
+    return report->complete ? wm_value_known((double)report->result.lost_regions)
+                            : wm_value_missing(no_result);
 }
 
 static struct wm_value stray_ends(const void *of)
 {
     const struct wm_report *report = of;
 
-    return report->complete ? number((double)report->result.stray_regions)
-                            : missing(no_result);
+    return report->complete ? wm_value_known((double)report->result.stray_regions)
+                            : wm_value_missing(no_result);
 }
 
 static struct wm_value dropped_events(const void *of)
 {
     const struct wm_report *report = of;
 
-    return report->complete ? number((double)report->result.dropped_regions)
-                            : missing(no_result);
+    return report->complete ? wm_value_known((double)report->result.dropped_regions)
+                            : wm_value_missing(no_result);
 }
 
 static struct wm_value region_time(const void *of)

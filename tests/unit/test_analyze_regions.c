@@ -255,10 +255,10 @@ static void test_names(void **state)
     (void)state;
     fill_wholes(wholes, NAN, 400);
     feed_rows(regions, steps, ARRAY_LEN(steps));
-    assert_int_equal(wm_regions_path_count(regions), 4);
-    assert_int_equal(wm_regions_name_count(regions), 2);
-    assert_int_equal(wm_regions_thread_count(regions), 2);
-    assert_int_equal(wm_regions_process_count(regions), 1);
+    assert_int_equal(wm_regions_facts(regions).paths, 4);
+    assert_int_equal(wm_regions_facts(regions).names, 2);
+    assert_int_equal(wm_regions_facts(regions).threads, 2);
+    assert_int_equal(wm_regions_facts(regions).processes, 1);
     wm_regions_name(regions, 0, wholes, &figures);
     assert_string_equal(figures.name, "A");
     assert_int_equal(figures.block->calls, 3);
@@ -580,7 +580,7 @@ static void test_many_paths(void **state)
         give_edge(regions, &edge);
     }
     wm_regions_complete(regions, INT64_MAX);
-    assert_int_equal(wm_regions_path_count(regions), WM_REGIONS_MOST - 10 + 2);
+    assert_int_equal(wm_regions_facts(regions).paths, WM_REGIONS_MOST - 10 + 2);
     assert_true(wm_regions_path(regions, WM_REGIONS_MOST, wholes, &figures));
     assert_string_equal(figures.name, "(further regions)");
     assert_int_equal(figures.block->calls, 100);

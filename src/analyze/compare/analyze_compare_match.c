@@ -6,6 +6,7 @@
  * counterpart of its own name is matched by what stands before the line, in the order of
  * the lines.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +18,7 @@ struct place {
     size_t session;
     const char *line; /* digits; NULL: there are none, and the rest is 0 */
     size_t stem;      /* bytes before them */
-    size_t digits;    /* without zeros before them */
-    size_t width;     /* with them */
+    uintmax_t number; /* what they say, or the most that a number can hold */
 };
 
 static int no_memory(struct wm_error *err)
@@ -28,21 +28,15 @@ static int no_memory(struct wm_error *err)
 
 static struct place place_of(const struct wm_region_usage *block, size_t session)
 {
-    struct place place = { .block = block,
-                           .session = session,
-                           .line = wm_compare_line(block->name) };
+    const char *line = wm_compare_line(block->name);
 
-    if (place.line) {
-        place.stem = (size_t)(place.line - block->name);
-        place.width = strlen(place.line);
-        place.digits = place.width - strspn(place.line, "0");
-    }
-    return place;
-}
-
-static const char *digits_of(const struct place *place)
-{
-    return place->line + place->width - place->digits;
+    return (struct place) {
+        .block = block,
+        .session = session,
+        .line = line,
+        .stem = line ? (size_t)(line - block->name) : 0,
+        .number = line ? strtoumax(line, NULL, 10) : 0,
+    };
 }
 
 static bool has_stem(const struct place *one, const struct place *other)
@@ -121,10 +115,9 @@ static int by_stem(const void *one, const void *other)
         return a->stem < b->stem ? -1 : 1;
     if (a->session != b->session)
         return a->session < b->session ? -1 : 1;
-    if (a->digits != b->digits)
-        return a->digits < b->digits ? -1 : 1;
-    order = memcmp(digits_of(a), digits_of(b), a->digits);
-    return order != 0 ? order : strcmp(a->block->name, b->block->name);
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return strcmp(a->block->name, b->block->name);
 }
 
 static bool is_apart(const struct wm_compare *compare, const struct wm_compare_group *one,
@@ -156,24 +149,16 @@ static int join(struct wm_compare *compare, const struct candidate *into,
     return WM_OK;
 }
 
-/* Candidates of one stem. Each takes the first before it that has none of its sessions;
- * `from[session]`: whatever stands before it has that session already. */
+/* Candidates of one stem. Each takes the first before it that has none of its sessions. */
 static int join_stem(struct wm_compare *compare, struct candidate *candidates, size_t count,
-                     size_t *from, struct wm_error *err)
+                     struct wm_error *err)
 {
     size_t kept = 0;
     int status = WM_OK;
 
-    memset(from, 0, compare->session_count * sizeof(*from));
     for (size_t i = 0; i < count && status == WM_OK; i++) {
         const struct candidate *candidate = &candidates[i];
         size_t at = 0;
-        for (size_t s = 0; s < compare->session_count; s++) {
-            while (from[s] < kept && candidates[from[s]].group->blocks[s])
-                from[s]++;
-            if (candidate->group->blocks[s] && from[s] > at)
-                at = from[s];
-        }
         while (at < kept && !is_apart(compare, candidates[at].group, candidate->group))
             at++;
         if (at < kept)
@@ -185,7 +170,7 @@ static int join_stem(struct wm_compare *compare, struct candidate *candidates, s
 }
 
 static int join_lines(struct wm_compare *compare, const struct place *firsts,
-                      struct candidate *candidates, size_t *from, struct wm_error *err)
+                      struct candidate *candidates, struct wm_error *err)
 {
     size_t count = 0, end;
     int status = WM_OK;
@@ -199,7 +184,7 @@ static int join_lines(struct wm_compare *compare, const struct place *firsts,
         end = start + 1;
         while (end < count && has_stem(&candidates[start].first, &candidates[end].first))
             end++;
-        status = join_stem(compare, candidates + start, end - start, from, err);
+        status = join_stem(compare, candidates + start, end - start, err);
     }
     return status;
 }
@@ -233,22 +218,20 @@ int wm_compare_match(struct wm_compare *compare, struct wm_error *err)
     struct place *places = find_places(compare, &count);
     struct place *firsts = calloc(count + 1, sizeof(*firsts));
     struct candidate *candidates = calloc(count + 1, sizeof(*candidates));
-    size_t *from = calloc(compare->session_count, sizeof(*from));
     int status;
 
-    if (!places || !firsts || !candidates || !from) {
+    if (!places || !firsts || !candidates) {
         status = no_memory(err);
     } else {
         qsort(places, count, sizeof(*places), by_name);
         status = group_names(compare, places, count, firsts, err);
         if (status == WM_OK)
-            status = join_lines(compare, firsts, candidates, from, err);
+            status = join_lines(compare, firsts, candidates, err);
         if (status == WM_OK)
             status = finish(compare, err);
     }
     free(places);
     free(firsts);
     free(candidates);
-    free(from);
     return status;
 }

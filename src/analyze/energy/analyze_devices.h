@@ -23,7 +23,12 @@ bool wm_is_device_channel(const struct wm_channel *channel);
  * are channels, and gives each the idle power that was measured for the run. */
 void wm_devices_find(struct wm_analysis *analysis);
 
-/* Before analysis->last_ns moves on to this tick. */
-void wm_devices_tick(struct wm_analysis *analysis, const struct wm_tick *tick);
+/* Before analysis->last_ns moves on to this tick. `ret_totals` is what all have come to by
+ * then, for the regions. */
+void wm_devices_tick(struct wm_analysis *analysis, const struct wm_tick *tick,
+                     struct wm_region_totals *ret_totals);
+
+/* The least time over which the highest power of all is a mean. */
+double wm_devices_power_window_s(const struct wm_analysis *analysis);
 
 #endif

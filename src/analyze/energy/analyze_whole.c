@@ -8,7 +8,6 @@
 #include "analyze/analyze_welch.h"
 #include "analyze/energy/analyze_devices.h"
 #include "analyze/energy/analyze_joules.h"
-#include "analyze/energy/analyze_totals.h"
 #include "source/source_traits.h"
 
 /* The order in which devices are shown. */
@@ -216,7 +215,7 @@ static void build_power(struct wm_report_builder *builder)
     if (report->power.mean.known && max > report->power.mean.number)
         report->power.max = wm_value_known(max);
     if (report->power.max.known && report->power.max.number > report->power.mean.number)
-        report->power_max_s = wm_totals_power_window_s(builder->analysis);
+        report->power_max_s = wm_devices_power_window_s(builder->analysis);
     if (report->power.mean.known && !is_of_the_same(builder))
         report->power.max =
             wm_value_missing("what was watched for it turned out not to tell its energy");

@@ -165,14 +165,13 @@ static int build_all(const struct maker *maker, size_t *indices, bool *has_name,
 /* The rest is as it was made when memory runs out. */
 static int build_lists(const struct maker *maker, struct wm_region_report *report)
 {
-    size_t path_count = wm_regions_path_count(maker->regions);
-    size_t name_count = wm_regions_name_count(maker->regions);
+    const struct wm_regions_facts facts = wm_regions_facts(maker->regions);
     size_t *indices = calloc(WM_REGIONS_MOST + 1, sizeof(*indices));
-    bool *has_name = calloc(name_count, sizeof(*has_name));
+    bool *has_name = calloc(facts.names, sizeof(*has_name));
     int status = WM_ENOMEM;
 
-    report->paths = calloc(path_count, sizeof(*report->paths));
-    report->names = calloc(name_count, sizeof(*report->names));
+    report->paths = calloc(facts.paths, sizeof(*report->paths));
+    report->names = calloc(facts.names, sizeof(*report->names));
     if (indices && has_name && report->paths && report->names)
         status = build_all(maker, indices, has_name, report);
     free(indices);
@@ -185,7 +184,7 @@ int wm_regions_usages(struct wm_regions *regions, struct wm_region_usage **ret_u
 {
     static const struct wm_report nothing;
     struct maker maker = { .report = &nothing, .regions = regions };
-    size_t count = wm_regions_name_count(regions);
+    size_t count = wm_regions_facts(regions).names;
     struct wm_region_usage *usages = calloc(count + 1, sizeof(*usages));
     struct wm_region_figures figures;
     int status = usages ? WM_OK : WM_ENOMEM;
@@ -306,7 +305,7 @@ static void remark_losses(struct wm_report_builder *builder)
 {
     const struct wm_result *result = &builder->report->result;
     const struct wm_regions *regions = builder->analysis->regions;
-    uint64_t early = regions ? wm_regions_early_count(regions) : 0;
+    uint64_t early = regions ? wm_regions_facts(regions).early : 0;
 
     if (result->dropped_regions > 0)
         wm_build_remark(builder, "regions: %llu event%s (begins, ends) %s missing",
@@ -332,7 +331,7 @@ static void remark_losses(struct wm_report_builder *builder)
 /* The last tick may come a little before the end of the run. */
 static void add_last(const struct wm_report_builder *builder, struct wm_region_cost *rest)
 {
-    int64_t now_ns = wm_regions_now_ns(builder->analysis->regions);
+    int64_t now_ns = wm_regions_facts(builder->analysis->regions).now_ns;
     int64_t end_ns = builder->report->result.end_ns;
 
     if (builder->report->complete && end_ns > now_ns)
@@ -362,7 +361,7 @@ void wm_build_regions(struct wm_report_builder *builder)
     struct wm_region_cost rest;
 
     remark_losses(builder);
-    if (builder->failed || !analysis->regions || wm_regions_path_count(maker.regions) == 0)
+    if (builder->failed || !analysis->regions || wm_regions_facts(maker.regions).paths == 0)
         return;
     wm_regions_blocks(analysis->regions);
     remark_kill(builder);
@@ -372,6 +371,6 @@ void wm_build_regions(struct wm_report_builder *builder)
     wm_regions_rest(maker.regions, maker.wholes, &rest);
     add_last(builder, &rest);
     report->rest = spending_of(&maker, &rest);
-    report->threads = wm_regions_thread_count(maker.regions);
-    report->processes = wm_regions_process_count(maker.regions);
+    report->threads = wm_regions_facts(maker.regions).threads;
+    report->processes = wm_regions_facts(maker.regions).processes;
 }

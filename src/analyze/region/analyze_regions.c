@@ -492,19 +492,9 @@ void wm_regions_begin(struct wm_regions *regions, int64_t when_ns)
     regions->begin_ns = when_ns;
 }
 
-uint64_t wm_regions_early_count(const struct wm_regions *regions)
-{
-    return regions->early_count;
-}
-
 void wm_regions_end(struct wm_regions *regions, int64_t when_ns)
 {
     regions->end_ns = when_ns > regions->now_ns ? when_ns : regions->now_ns;
-}
-
-int64_t wm_regions_now_ns(const struct wm_regions *regions)
-{
-    return regions->now_ns;
 }
 
 const struct wm_blocks *wm_regions_blocks(struct wm_regions *regions)
@@ -513,24 +503,16 @@ const struct wm_blocks *wm_regions_blocks(struct wm_regions *regions)
     return &regions->blocks;
 }
 
-size_t wm_regions_path_count(const struct wm_regions *regions)
+struct wm_regions_facts wm_regions_facts(const struct wm_regions *regions)
 {
-    return regions->items.paths.count;
-}
-
-size_t wm_regions_name_count(const struct wm_regions *regions)
-{
-    return regions->items.names.count;
-}
-
-size_t wm_regions_thread_count(const struct wm_regions *regions)
-{
-    return regions->threads.count;
-}
-
-size_t wm_regions_process_count(const struct wm_regions *regions)
-{
-    return regions->processes.count;
+    return (struct wm_regions_facts) {
+        .paths = regions->items.paths.count,
+        .names = regions->items.names.count,
+        .threads = regions->threads.count,
+        .processes = regions->processes.count,
+        .early = regions->early_count,
+        .now_ns = regions->now_ns,
+    };
 }
 
 static void find_cost(const struct wm_regions *regions, const struct wm_region_item *item,

@@ -71,16 +71,10 @@ void wm_regions_complete(struct wm_regions *regions, int64_t when_ns);
  * from then on. Without it all count as they are. */
 void wm_regions_begin(struct wm_regions *regions, int64_t when_ns);
 
-/* How many began well before it. */
-uint64_t wm_regions_early_count(const struct wm_regions *regions);
-
 /* The run ended at `when_ns`. Edges and a last tick that are later may come still: they
  * count as calls, and with the time that these took, and tell what was used up to the end;
  * but no region has time after it. */
 void wm_regions_end(struct wm_regions *regions, int64_t when_ns);
-
-/* Up to when regions have time by now. */
-int64_t wm_regions_now_ns(const struct wm_regions *regions);
 
 struct wm_region_cost {
     double seconds;
@@ -102,8 +96,15 @@ struct wm_region_figures {
 /* What there is of timepoints and calls up to now, of which the figures below tell. */
 const struct wm_blocks *wm_regions_blocks(struct wm_regions *regions);
 
-size_t wm_regions_path_count(const struct wm_regions *regions);
-size_t wm_regions_name_count(const struct wm_regions *regions);
+/* What there is by now. */
+struct wm_regions_facts {
+    size_t paths, names;
+    size_t threads, processes; /* that had a region open */
+    uint64_t early;            /* calls that began well before the first tick */
+    int64_t now_ns;            /* up to when regions have time */
+};
+
+struct wm_regions_facts wm_regions_facts(const struct wm_regions *regions);
 
 /* Everything up to now of path number `path`, which is that from which on they are taken
  * together for those; false where no call had it. `wholes` is what was used in all, which
@@ -112,15 +113,11 @@ bool wm_regions_path(const struct wm_regions *regions, uint32_t path,
                      const struct wm_region_whole *wholes,
                      struct wm_region_figures *ret_figures);
 
-/* The same of a name, which is below wm_regions_name_count(). */
+/* The same of a name, which is below the number of names. */
 void wm_regions_name(const struct wm_regions *regions, size_t name,
                      const struct wm_region_whole *wholes,
                      struct wm_region_figures *ret_figures);
 void wm_regions_rest(const struct wm_regions *regions, const struct wm_region_whole *wholes,
                      struct wm_region_cost *ret_rest);
-
-/* That had a region open. */
-size_t wm_regions_thread_count(const struct wm_regions *regions);
-size_t wm_regions_process_count(const struct wm_regions *regions);
 
 #endif
