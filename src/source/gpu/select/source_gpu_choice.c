@@ -61,6 +61,16 @@ static struct word trimmed(const char *text, size_t length)
     return (struct word) { text, length };
 }
 
+/* Takes the next word of a comma list; `rest` becomes NULL behind the last. */
+static struct word next_word(const char **rest)
+{
+    size_t length = strcspn(*rest, ",");
+    struct word word = trimmed(*rest, length);
+
+    *rest = (*rest)[length] == ',' ? *rest + length + 1 : NULL;
+    return word;
+}
+
 static bool is_number(struct word word)
 {
     return strspn(word.text, "0123456789") >= word.length;
@@ -70,7 +80,7 @@ static bool is_number(struct word word)
 struct choice {
     const struct wm_gpu_id *gpus;
     size_t count;
-    wm_gpu_find *find;
+    wm_gpu_find *find; /* NULL: by what an identity begins with */
     const void *context;
 };
 
@@ -82,6 +92,47 @@ static size_t find_identity(const struct choice *choice, struct word word)
             return i;
     }
     return WM_GPU_FITS_NONE;
+}
+
+/* The place that "0" and "0=GPU-7c1f" begin with, and where it ends in the word. */
+static size_t scan_place(struct word word, size_t count, size_t *ret_length)
+{
+    const char *end;
+    uint64_t place;
+
+    if (word.length == 0 || !wm_text_u64(word.text, &end, &place) || place >= count)
+        return WM_GPU_FITS_NONE;
+    *ret_length = (size_t)(end - word.text);
+    if (*ret_length < word.length && *end != '=')
+        return WM_GPU_FITS_NONE;
+    return (size_t)place;
+}
+
+/* "0=GPU-7c1f". One that has not said who it is may be the one that is meant. */
+static size_t find_place(const struct choice *choice, struct word word)
+{
+    size_t digits;
+    size_t place = scan_place(word, choice->count, &digits);
+
+    if (place == WM_GPU_FITS_NONE || digits == word.length)
+        return WM_GPU_FITS_NONE;
+    const char *id = choice->gpus[place].text, *meant = word.text + digits + 1;
+    size_t length = word.length - digits - 1;
+    bool is_it = strncmp(id, meant, length) == 0 && id[length] == '\0';
+    return is_it || !id[0] ? place : WM_GPU_FITS_NONE;
+}
+
+static size_t find_beginning(const struct choice *choice, struct word word)
+{
+    size_t found = find_place(choice, word);
+
+    if (found != WM_GPU_FITS_NONE)
+        return found;
+    for (size_t i = 0; i < choice->count; i++) {
+        if (strncmp(choice->gpus[i].text, word.text, word.length) == 0)
+            found = found == WM_GPU_FITS_NONE ? i : WM_GPU_FITS_SEVERAL;
+    }
+    return found;
 }
 
 /* An identity may consist of digits, and may be the beginning of another one. */
@@ -99,7 +150,8 @@ static size_t find_word(const struct choice *choice, struct word word,
                    ? (size_t)number
                    : WM_GPU_FITS_NONE;
     }
-    place = choice->find(choice->context, word.text, word.length);
+    place = choice->find ? choice->find(choice->context, word.text, word.length)
+                         : find_beginning(choice, word);
     *ret_problem =
         place == WM_GPU_FITS_SEVERAL ? "fits several GPUs" : "is no GPU of this machine";
     return place;
@@ -135,34 +187,11 @@ int wm_gpu_choice_by(const char *words, const struct wm_gpu_id *gpus, size_t cou
         return WM_OK;
 
     for (const char *rest = words; rest;) {
-        size_t length = strcspn(rest, ",");
-        int status = choose(&choice, trimmed(rest, length), chosen, err);
-
+        int status = choose(&choice, next_word(&rest), chosen, err);
         if (status < 0)
             return status;
-        rest = rest[length] == ',' ? rest + length + 1 : NULL;
     }
     return WM_OK;
-}
-
-/* The context of find_beginning(). */
-struct list {
-    const struct wm_gpu_id *gpus;
-    size_t count;
-};
-
-/* The place that "0" and "0=GPU-7c1f" begin with, and where it ends in the word. */
-static size_t scan_place(struct word word, size_t count, size_t *ret_length)
-{
-    const char *end;
-    uint64_t place;
-
-    if (word.length == 0 || !wm_text_u64(word.text, &end, &place) || place >= count)
-        return WM_GPU_FITS_NONE;
-    *ret_length = (size_t)(end - word.text);
-    if (*ret_length < word.length && *end != '=')
-        return WM_GPU_FITS_NONE;
-    return (size_t)place;
 }
 
 bool wm_gpu_choice_places(const char *words, size_t count, bool *ret_places)
@@ -172,56 +201,21 @@ bool wm_gpu_choice_places(const char *words, size_t count, bool *ret_places)
     for (size_t i = 0; i < count; i++)
         ret_places[i] = false;
     for (const char *rest = words; rest && all_begin_so;) {
-        size_t length = strcspn(rest, ","), digits;
-        size_t place = scan_place(trimmed(rest, length), count, &digits);
+        size_t digits, place = scan_place(next_word(&rest), count, &digits);
 
         all_begin_so = place != WM_GPU_FITS_NONE;
         if (all_begin_so)
             ret_places[place] = true;
-        rest = rest[length] == ',' ? rest + length + 1 : NULL;
     }
     return all_begin_so;
-}
-
-/* "0=GPU-7c1f". One that has not said who it is may be the one that is meant. */
-static size_t find_place(const struct list *list, struct word word)
-{
-    size_t digits;
-    size_t place = scan_place(word, list->count, &digits);
-
-    if (place == WM_GPU_FITS_NONE || digits == word.length)
-        return WM_GPU_FITS_NONE;
-    const char *id = list->gpus[place].text, *meant = word.text + digits + 1;
-    size_t length = word.length - digits - 1;
-    bool is_it = strncmp(id, meant, length) == 0 && id[length] == '\0';
-    return is_it || !id[0] ? place : WM_GPU_FITS_NONE;
-}
-
-static size_t find_beginning(const void *context, const char *word, size_t length)
-{
-    const struct list *list = context;
-    size_t found = find_place(list, (struct word) { word, length });
-
-    if (found != WM_GPU_FITS_NONE)
-        return found;
-
-    for (size_t i = 0; i < list->count; i++) {
-        if (strncmp(list->gpus[i].text, word, length) != 0)
-            continue;
-        if (found != WM_GPU_FITS_NONE)
-            return WM_GPU_FITS_SEVERAL;
-        found = i;
-    }
-    return found;
 }
 
 int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
                   bool *chosen, struct wm_error *err)
 {
-    const struct list list = { gpus, count };
     bool all = !words || strcmp(words, "all") == 0;
 
-    int status = wm_gpu_choice_by(words, gpus, count, find_beginning, &list, chosen, err);
+    int status = wm_gpu_choice_by(words, gpus, count, NULL, NULL, chosen, err);
     for (size_t i = 0; status == WM_OK && i < count; i++) {
         if (gpus[i].text[0] || !chosen[i])
             continue;

@@ -17,8 +17,7 @@ struct part {
     char *source;
     char *list; /* "0=GPU-7c1f...,1=GPU-93ab..."; NULL: none of them */
     size_t length;
-    struct wm_error missing; /* why it found no GPU at all; else its status is WM_OK */
-    struct wm_error silent;  /* the same of a chosen GPU that does not answer */
+    struct wm_error why; /* there is no list; else its status is WM_OK */
 };
 
 struct wm_gpu_lists {
@@ -27,7 +26,6 @@ struct wm_gpu_lists {
     size_t part_count;
     size_t present;
     char *remark;
-    struct wm_error trouble; /* why nothing could be chosen; else its status is WM_OK */
 };
 
 /* The environment of a process. */
@@ -105,7 +103,7 @@ static int make_parts(struct wm_gpu_lists *choice, const struct wm_gpus *gpus)
         if (!part->source)
             return WM_ENOMEM;
         if (looked->status < 0)
-            wm_fail(&part->missing, looked->status, "%s",
+            wm_fail(&part->why, looked->status, "%s",
                     looked->detail ? looked->detail : "no GPU was found");
     }
     return WM_OK;
@@ -141,7 +139,7 @@ static int leave_out(struct wm_gpu_lists *choice, struct part *part,
     char text[400];
 
     wm_gpus_get_any(gpus, index, WM_GPU_UUID, &identity);
-    wm_fail(&part->silent, WM_EIO, "GPU %zu does not answer: %s", index, identity.why);
+    wm_fail(&part->why, WM_EIO, "GPU %zu does not answer: %s", index, identity.why);
     snprintf(text, sizeof(text), "GPU %zu is not measured, as it does not answer: %s",
              index, identity.why);
     return add_remark(choice, text);
@@ -165,6 +163,16 @@ static int hand_out(struct wm_gpu_lists *choice, const struct wm_gpus *gpus,
     return status;
 }
 
+/* Why each source that has found GPUs, and of none of which more is known, has no list. */
+static void explain(struct wm_gpu_lists *choice, const struct wm_error *why)
+{
+    for (size_t i = 0; i < choice->part_count; i++) {
+        struct part *part = &choice->parts[i];
+        if (!part->list && part->why.status == WM_OK)
+            part->why = *why;
+    }
+}
+
 /* `blind` says why the viewer's own environment could not be read; else empty. */
 static int choose(struct wm_gpu_lists *choice, const struct wm_gpus *gpus,
                   const char *const *environment, const char *blind, struct wm_error *err)
@@ -172,24 +180,29 @@ static int choose(struct wm_gpu_lists *choice, const struct wm_gpus *gpus,
     size_t count = 0;
     size_t *chosen = calloc(choice->present + 1, sizeof(*chosen));
     const char *remark = NULL;
+    struct wm_error why;
 
     if (!chosen)
         return no_memory(err);
-    int status = wm_gpu_select(gpus, choice->words, environment, chosen, &count, &remark,
-                               &choice->trouble);
-    if (status == WM_EINVAL || status == WM_ENOMEM) {
-        status = wm_fail(err, status, "%s", choice->trouble.text);
+    int result =
+        wm_gpu_select(gpus, choice->words, environment, chosen, &count, &remark, &why);
+    int status = WM_OK;
+    if (result == WM_EINVAL || result == WM_ENOMEM) {
+        status = wm_fail(err, result, "%s", why.text);
         goto out;
     }
-    bool is_made = status == WM_OK; /* else the trouble is kept for the sources */
-
-    status = blind[0] ? add_remark(choice, blind) : WM_OK;
+    if (blind[0])
+        status = add_remark(choice, blind);
     if (status == WM_OK && remark)
         status = add_remark(choice, remark);
-    if (status == WM_OK && is_made)
+    if (status == WM_OK && result == WM_OK)
         status = hand_out(choice, gpus, chosen, count);
     if (status < 0)
         status = no_memory(err);
+    if (result == WM_OK)
+        wm_fail(&why, WM_ENODEV, "none of its GPUs is among those chosen: %.100s",
+                choice->words);
+    explain(choice, &why); /* a driver in trouble is no failure here */
 
 out:
     free(chosen);
@@ -265,15 +278,8 @@ int wm_gpu_lists_of(const struct wm_gpu_lists *gpus, const char *source,
 {
     const struct part *part = find_part(gpus, source);
 
-    if (part && part->missing.status < 0)
-        return wm_fail(err, part->missing.status, "%s", part->missing.text);
-    if (part && gpus->trouble.status < 0)
-        return wm_fail(err, gpus->trouble.status, "%s", gpus->trouble.text);
-    if (part && !part->list && part->silent.status < 0)
-        return wm_fail(err, part->silent.status, "%s", part->silent.text);
     if (part && !part->list)
-        return wm_fail(err, WM_ENODEV, "none of its GPUs is among those chosen: %.100s",
-                       gpus->words);
+        return wm_fail(err, part->why.status, "%s", part->why.text);
     *ret_list = part ? part->list : NULL;
     return WM_OK;
 }

@@ -234,35 +234,20 @@ unsigned wm_gpu_select_groups(const char *words)
     return WM_GPU_GENERAL | WM_GPU_PCI | order;
 }
 
-static size_t find_nothing(const void *context, const char *word, size_t length)
-{
-    (void)context, (void)word, (void)length;
-    return WM_GPU_FITS_NONE;
-}
-
 int wm_gpu_select_numbers(const struct wm_gpus *gpus, const char *words, size_t *ret_chosen,
                           size_t *ret_count, struct wm_error *err)
 {
     size_t present = wm_gpus_present(gpus), sure;
-    struct wm_gpu_id *ids = calloc(present + 1, sizeof(*ids));
     bool *chosen = calloc(present + 1, sizeof(*chosen));
-    int status = WM_ENOMEM;
 
-    if (ids && chosen) {
-        /* Without identities nothing but a number means a GPU. */
-        bool all = strcmp(words, "all") == 0;
-        status = !all && wm_gpu_choice_by(words, ids, present, find_nothing, NULL, chosen,
-                                          NULL) == WM_OK;
-        if (status == 1 && in_trouble(gpus, &sure) && has_number(words, sure))
-            status = 0;
-    } else {
-        wm_fail(err, WM_ENOMEM, "choosing GPUs: out of memory");
-    }
-    if (status == 1)
+    if (!chosen)
+        return wm_fail(err, WM_ENOMEM, "choosing GPUs: out of memory");
+    bool is_certain = !strchr(words, '=') && wm_gpu_choice_places(words, present, chosen) &&
+                      !(in_trouble(gpus, &sure) && has_number(words, sure));
+    if (is_certain)
         *ret_count = list_chosen(chosen, present, ret_chosen);
     free(chosen);
-    free(ids);
-    return status;
+    return is_certain;
 }
 
 int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
