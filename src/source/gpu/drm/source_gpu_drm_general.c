@@ -13,9 +13,7 @@
 
 #include "base/base_file.h"
 #include "source/gpu/drm/source_drm_text.h"
-
-/* Most nodes of KFD that are looked at; a node is a processor or a GPU. */
-enum { NODES_MAX = 128 };
+#include "source/gpu/drm/source_gpu_sysfs.h"
 
 /* A 16-bit number that PCI gives to a maker or to what is made. A failure is the
  * reason why there is no `field`. */
@@ -134,26 +132,22 @@ static void tell_node(struct wm_drm_look *look, const char *properties)
         tell_architecture(look, version);
 }
 
-/* KFD numbers its nodes without gaps, and says which render node is which GPU. */
+/* KFD says which render node is which GPU. */
 static void tell_compute_units(struct wm_drm_look *look)
 {
-    char path[512], text[8192];
-    uint64_t render;
+    long render = look->board->card->render;
+    char text[WM_DRM_TEXT];
+    uint64_t number;
+    int status;
 
-    for (unsigned node = 0; node < NODES_MAX && look->board->card->render >= 0; node++) {
-        snprintf(path, sizeof(path), "%s/class/kfd/kfd/topology/nodes/%u", look->sysfs,
-                 node);
-        if (faccessat(AT_FDCWD, path, F_OK, 0) != 0)
+    for (unsigned node = 0; (status = wm_kfd_read_node(look->sysfs, node, text)) >= 0;
+         node++) {
+        if (status > 0 && render >= 0 &&
+            wm_parse_named_number(text, "drm_render_minor", &number) == WM_OK &&
+            number == (uint64_t)render) {
+            tell_node(look, text);
             return;
-        snprintf(path, sizeof(path), "%s/class/kfd/kfd/topology/nodes/%u/properties",
-                 look->sysfs, node);
-        ssize_t length = wm_file_read_at(AT_FDCWD, path, text, sizeof(text));
-        if (length <= 0 || strlen(text) != (size_t)length ||
-            wm_parse_named_number(text, "drm_render_minor", &render) < 0 ||
-            render != (uint64_t)look->board->card->render)
-            continue;
-        tell_node(look, text);
-        return;
+        }
     }
 }
 

@@ -8,6 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "source/gpu/drm/source_drm_text.h"
+
+/* What the kernel's compute driver (KFD) says of a node, a processor or a GPU; they are
+ * numbered without gaps. 1, or 0 where it may not be read, or -1 behind the last. */
+int wm_kfd_read_node(const char *sysfs, unsigned node, char text[WM_DRM_TEXT]);
+
 #define WM_KFD_NO_NODE UINT64_MAX
 
 /* Finds the node of amdkfd for each of the `count` GPUs at the PCI addresses
