@@ -651,12 +651,23 @@ static void test_nodes(void **state)
     check_masks(&gpus, masks, ARRAY_LEN(masks));
 }
 
+#define NO_NODE SIZE_MAX
+
+static size_t place_of(uint64_t rank, const uint64_t *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (nodes[i] == rank)
+            return i;
+    }
+    return NO_NODE;
+}
+
 static void test_odd_nodes(void **state)
 {
     static const struct {
         const char *name, *first, *second;
         bool certain;
-        uint64_t nodes[2];
+        size_t nodes[2];
     } rows[] = {
         { "both",
           "simd_count 1\nlocation_id 768\n",
@@ -667,42 +678,42 @@ static void test_odd_nodes(void **state)
           "simd_count 1\nlocation_id 768\ndomain 1\n",
           "simd_count 1\nlocation_id 1792\n",
           false,
-          { 1, WM_KFD_NO_NODE } },
+          { 1, NO_NODE } },
         { "one is missing",
           "simd_count 1\nlocation_id 768\n",
           NULL,
           false,
-          { WM_KFD_NO_NODE, 0 } },
+          { NO_NODE, 0 } },
         { "one may not be read",
           "simd_count 1\nlocation_id 768\n",
           "",
           false,
-          { WM_KFD_NO_NODE, 0 } },
+          { NO_NODE, 0 } },
         { "two of one GPU",
           "simd_count 1\nlocation_id 768\n",
           "simd_count 1\nlocation_id 768\n",
           false,
-          { WM_KFD_NO_NODE, 0 } },
+          { NO_NODE, 0 } },
         { "part of a GPU",
           "simd_count 1\nlocation_id 768\n",
           "simd_count 1\nlocation_id 769\n",
           false,
-          { WM_KFD_NO_NODE, 0 } },
+          { NO_NODE, 0 } },
         { "no text",
           "\xff\xfe\n\n\n",
           "simd_count\nlocation_id x\n",
           false,
-          { WM_KFD_NO_NODE, WM_KFD_NO_NODE } },
+          { NO_NODE, NO_NODE } },
         { "numbers that do not fit",
           "simd_count 99999999999999999999\n",
           "simd_count 1\nlocation_id 18446744073709551615\ndomain 18446744073709551615\n",
           false,
-          { WM_KFD_NO_NODE, WM_KFD_NO_NODE } },
+          { NO_NODE, NO_NODE } },
     };
     const uint64_t ranks[] = { wm_pci_rank("0000:07:00.0"), wm_pci_rank("0000:03:00.0") };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        uint64_t nodes[2];
+        uint64_t nodes[WM_KFD_NODES];
         char dir[256];
 
         print_message("  %s\n", rows[i].name);
@@ -711,9 +722,13 @@ static void test_odd_nodes(void **state)
         write_node(dir, 0, rows[i].first);
         if (rows[i].second)
             write_node(dir, 1, rows[i].second);
-        assert_int_equal(wm_kfd_find_nodes(dir, ranks, 2, nodes), rows[i].certain);
-        assert_int_equal(nodes[0], rows[i].nodes[0]);
-        assert_int_equal(nodes[1], rows[i].nodes[1]);
+        size_t count = wm_kfd_nodes(dir, nodes);
+        size_t places[2] = { place_of(ranks[0], nodes, count),
+                             place_of(ranks[1], nodes, count) };
+        assert_int_equal(count == 2 && places[0] != NO_NODE && places[1] != NO_NODE,
+                         rows[i].certain);
+        assert_int_equal(places[0], rows[i].nodes[0]);
+        assert_int_equal(places[1], rows[i].nodes[1]);
     }
 }
 

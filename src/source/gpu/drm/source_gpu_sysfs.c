@@ -10,7 +10,7 @@
 #include "base/base_file.h"
 #include "source/gpu/source_gpu_pci.h"
 
-enum { NODES_MAX = 1024, TILES_MAX = 64 };
+enum { TILES_MAX = 64 };
 
 int wm_kfd_read_node(const char *sysfs, unsigned node, char text[WM_DRM_TEXT])
 {
@@ -18,7 +18,7 @@ int wm_kfd_read_node(const char *sysfs, unsigned node, char text[WM_DRM_TEXT])
 
     snprintf(path, sizeof(path), "%s/class/kfd/kfd/topology/nodes/%u/properties", sysfs,
              node);
-    if (node >= NODES_MAX || access(path, F_OK) != 0)
+    if (node >= WM_KFD_NODES || access(path, F_OK) != 0)
         return -1;
     ssize_t length = wm_file_read_at(AT_FDCWD, path, text, WM_DRM_TEXT);
     return length > 0 && strlen(text) == (size_t)length;
@@ -33,35 +33,20 @@ static uint64_t property(const char *text, const char *key)
     return number;
 }
 
-bool wm_kfd_find_nodes(const char *sysfs, const uint64_t *ranks, size_t count,
-                       uint64_t *ret_nodes)
+size_t wm_kfd_nodes(const char *sysfs, uint64_t ret_ranks[WM_KFD_NODES])
 {
     char text[WM_DRM_TEXT];
-    size_t found = 0;
-    bool fits = true;
+    size_t count = 0;
     int status;
 
-    for (size_t i = 0; i < count; i++)
-        ret_nodes[i] = WM_KFD_NO_NODE;
+    /* Nodes of GPUs that a container may not use cannot be read, and are
+     * passed over by ROCm too. Those of processors have no SIMD units. */
     for (unsigned node = 0; (status = wm_kfd_read_node(sysfs, node, text)) >= 0; node++) {
-        size_t place = 0;
-
-        /* Nodes of GPUs that a container may not use cannot be read, and are
-         * passed over by ROCm too. Those of processors have no SIMD units. */
-        if (status == 0 || property(text, "simd_count") == 0)
-            continue;
-        uint64_t rank =
-            property(text, "domain") << WM_PCI_LOCAL_BITS | property(text, "location_id");
-        while (place < count && ranks[place] != rank)
-            place++;
-        if (place < count && ret_nodes[place] == WM_KFD_NO_NODE) {
-            ret_nodes[place] = node;
-            found++;
-        } else {
-            fits = false; /* part of a GPU, or a GPU without a card */
-        }
+        if (status > 0 && property(text, "simd_count") > 0)
+            ret_ranks[count++] = property(text, "domain") << WM_PCI_LOCAL_BITS |
+                                 property(text, "location_id");
     }
-    return fits && found == count;
+    return count;
 }
 
 unsigned wm_sysfs_tiles(const char *sysfs, const char *label)

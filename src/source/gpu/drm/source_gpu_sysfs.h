@@ -14,13 +14,11 @@
  * numbered without gaps. 1, or 0 where it may not be read, or -1 behind the last. */
 int wm_kfd_read_node(const char *sysfs, unsigned node, char text[WM_DRM_TEXT]);
 
-#define WM_KFD_NO_NODE UINT64_MAX
+/* More than any machine has. */
+enum { WM_KFD_NODES = 1024 };
 
-/* Finds the node of amdkfd for each of the `count` GPUs at the PCI addresses
- * `ranks` (wm_pci_rank()). False where GPUs and nodes do not fit one to one, so
- * that their order says less than it seems to. */
-bool wm_kfd_find_nodes(const char *sysfs, const uint64_t *ranks, size_t count,
-                       uint64_t *ret_nodes);
+/* The PCI addresses (wm_pci_rank()) of the GPUs among the nodes, in their order. */
+size_t wm_kfd_nodes(const char *sysfs, uint64_t ret_ranks[WM_KFD_NODES]);
 
 /* How many tiles the card called `label` ("card0") shows; 0 where it shows none. */
 unsigned wm_sysfs_tiles(const char *sysfs, const char *label);

@@ -23,19 +23,23 @@ struct remark {
 /* The GPUs of one vendor. */
 struct view {
     const struct wm_gpus *gpus;
-    size_t *places; /* index of each among all GPUs */
-    uint64_t *keys; /* the driver counts in the order of these */
+    struct member {
+        size_t index; /* among all GPUs */
+        uint64_t key; /* the driver counts in the order of these */
+        char uuid[WM_ROCM_UUID_SIZE];
+    } * members;
     struct wm_visible_gpu *seen;
     struct wm_visible_mig *migs; /* of all of them */
     size_t mig_room, mig_count;
-    char (*uuids)[WM_ROCM_UUID_SIZE];
+    uint64_t nodes[WM_KFD_NODES]; /* PCI addresses of amdkfd's, once they are asked for */
+    size_t node_count;
     struct wm_visible visible;
-    const char *order_reason; /* why the order of the keys is not the driver's */
+    const char *order_reason; /* why the order of the keys may not be the driver's */
 };
 
 struct vendor {
     bool (*owns)(const struct wm_gpus *gpus, size_t index);
-    void (*set_keys)(struct view *view, const uint64_t *ranks);
+    uint64_t (*key)(struct view *view, uint64_t rank);
     void (*describe)(struct view *view, size_t i);
     void (*apply)(struct wm_visible *visible);
 };
@@ -70,13 +74,13 @@ static unsigned number(const struct view *view, size_t i, enum wm_gpu_field fiel
 {
     struct wm_gpu_value value;
 
-    wm_gpus_get_any(view->gpus, view->places[i], field, &value);
+    wm_gpus_get_any(view->gpus, view->members[i].index, field, &value);
     return number_of(&value);
 }
 
 static const char *text(const struct view *view, size_t i, enum wm_gpu_field field)
 {
-    return wm_gpu_text(view->gpus, view->places[i], field);
+    return wm_gpu_text(view->gpus, view->members[i].index, field);
 }
 
 static bool has_text(const struct wm_gpus *gpus, size_t index, enum wm_gpu_field field,
@@ -129,11 +133,10 @@ static void take_version(const char *version, unsigned *ret_major, unsigned *ret
 }
 
 /* NVML's order, which is theirs here. */
-static void set_cuda_keys(struct view *view, const uint64_t *ranks)
+static uint64_t cuda_key(struct view *view, uint64_t rank)
 {
-    (void)ranks;
-    for (size_t i = 0; i < view->visible.gpu_count; i++)
-        view->keys[i] = view->places[i];
+    (void)view, (void)rank;
+    return 0;
 }
 
 static struct wm_visible_mig mig_of(const struct wm_gpus *gpus, size_t index, size_t mig)
@@ -155,7 +158,7 @@ static void describe_cuda(struct view *view, size_t i)
     struct wm_visible_gpu *gpu = &view->seen[i];
     struct wm_gpu_value clock;
     unsigned minor;
-    size_t index = view->places[i], count = wm_gpus_mig_count_any(view->gpus, index);
+    size_t index = view->members[i].index, count = wm_gpus_mig_count_any(view->gpus, index);
 
     gpu->uuid = text(view, i, WM_GPU_UUID);
     gpu->pci = text(view, i, WM_GPU_PCI_BUS_ID);
@@ -175,26 +178,36 @@ static void describe_cuda(struct view *view, size_t i)
         view->migs[view->mig_count++] = mig_of(view->gpus, index, gpu->mig_count);
 }
 
-static void set_amd_keys(struct view *view, const uint64_t *ranks)
+static uint64_t amd_key(struct view *view, uint64_t rank)
 {
-    if (!wm_kfd_find_nodes(wm_gpus_sysfs(view->gpus), ranks, view->visible.gpu_count,
-                           view->keys))
+    uint64_t node = 0;
+
+    if (view->node_count == 0)
+        view->node_count = wm_kfd_nodes(wm_gpus_sysfs(view->gpus), view->nodes);
+    while (node < view->node_count && view->nodes[node] != rank)
+        node++;
+    return node;
+}
+
+/* Nodes that are more or others than the cards are parts of a GPU, or GPUs without a
+ * card. */
+static void describe_amd(struct view *view, size_t i)
+{
+    struct member *member = &view->members[i];
+
+    wm_gpu_rocm_uuid(view->gpus, member->index, member->uuid);
+    view->seen[i].uuid = member->uuid;
+    if (member->key == view->node_count || view->node_count != view->visible.gpu_count)
         view->order_reason = "the order of amdkfd's nodes is not known";
 }
 
-static void describe_amd(struct view *view, size_t i)
-{
-    wm_gpu_rocm_uuid(view->gpus, view->places[i], view->uuids[i]);
-    view->seen[i].uuid = view->uuids[i];
-}
-
 /* Discrete ones first, and an integrated one is always at the same address. */
-static void set_intel_keys(struct view *view, const uint64_t *ranks)
+static uint64_t intel_key(struct view *view, uint64_t rank)
 {
     const uint64_t integrated = 2 << 3, last = UINT64_C(1) << 63;
 
-    for (size_t i = 0; i < view->visible.gpu_count; i++)
-        view->keys[i] = ranks[i] == integrated ? last : ranks[i];
+    (void)view;
+    return rank == integrated ? last : rank;
 }
 
 static void describe_intel(struct view *view, size_t i)
@@ -206,62 +219,46 @@ static void describe_intel(struct view *view, size_t i)
 }
 
 static const struct vendor vendors[] = {
-    { is_nvidia, set_cuda_keys, describe_cuda, wm_visible_cuda },
-    { is_amd, set_amd_keys, describe_amd, wm_visible_amd },
-    { is_intel, set_intel_keys, describe_intel, wm_visible_intel },
+    { is_nvidia, cuda_key, describe_cuda, wm_visible_cuda },
+    { is_amd, amd_key, describe_amd, wm_visible_amd },
+    { is_intel, intel_key, describe_intel, wm_visible_intel },
 };
 
 static void release(struct view *view)
 {
-    free(view->places);
-    free(view->keys);
+    free(view->members);
     free(view->seen);
     free(view->migs);
-    free(view->uuids);
     free(view->visible.devices);
 }
 
-/* By insertion: few, mostly in order, and equals stay where they are. */
-static void order(struct view *view)
+static int compare_members(const void *left, const void *right)
 {
-    for (size_t i = 1; i < view->visible.gpu_count; i++) {
-        uint64_t key = view->keys[i];
-        size_t place = view->places[i], k = i;
+    const struct member *a = left, *b = right;
 
-        for (; k > 0 && key < view->keys[k - 1]; k--) {
-            view->keys[k] = view->keys[k - 1];
-            view->places[k] = view->places[k - 1];
-        }
-        view->keys[k] = key;
-        view->places[k] = place;
-    }
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
 }
 
 /* Finds the vendor's GPUs, and what their order and their rules depend on. */
 static int look(struct view *view, const struct vendor *vendor)
 {
     size_t present = wm_gpus_present(view->gpus);
-    uint64_t *ranks = calloc(present, sizeof(*ranks));
 
-    view->places = calloc(present, sizeof(*view->places));
-    view->keys = calloc(present, sizeof(*view->keys));
+    view->members = calloc(present, sizeof(*view->members));
     view->seen = calloc(present, sizeof(*view->seen));
-    view->uuids = calloc(present, sizeof(*view->uuids));
-    if (!ranks || !view->places || !view->keys || !view->seen || !view->uuids) {
-        free(ranks);
+    if (!view->members || !view->seen)
         return WM_ENOMEM;
-    }
     for (size_t i = 0; i < present; i++) {
         if (!vendor->owns(view->gpus, i))
             continue;
-        ranks[view->visible.gpu_count] =
-            wm_pci_rank(wm_gpu_text(view->gpus, i, WM_GPU_PCI_BUS_ID));
-        view->places[view->visible.gpu_count++] = i;
+        uint64_t rank = wm_pci_rank(wm_gpu_text(view->gpus, i, WM_GPU_PCI_BUS_ID));
+        view->members[view->visible.gpu_count++] =
+            (struct member) { .index = i, .key = vendor->key(view, rank) };
         view->mig_room += wm_gpus_mig_count_any(view->gpus, i);
     }
-    vendor->set_keys(view, ranks);
-    free(ranks);
-    order(view);
+    qsort(view->members, view->visible.gpu_count, sizeof(*view->members), compare_members);
 
     view->migs = calloc(view->mig_room + 1, sizeof(*view->migs));
     if (!view->migs)
@@ -280,9 +277,9 @@ static size_t choose(const struct view *view, bool *chosen)
     size_t left = 0;
 
     for (size_t i = 0; i < view->visible.count; i++) {
-        size_t place = view->places[view->visible.devices[i].gpu];
-        left += !chosen[place];
-        chosen[place] = true;
+        size_t index = view->members[view->visible.devices[i].gpu].index;
+        left += !chosen[index];
+        chosen[index] = true;
     }
     return left;
 }
