@@ -43,7 +43,6 @@ struct patient {
 };
 
 struct wm_doctor {
-    struct wm_source_set *sources;
     struct patient *patients;
     size_t count;
 };
@@ -154,16 +153,18 @@ static int find_silent(struct patient *patient, const char *gpus, struct wm_erro
     return WM_OK;
 }
 
-static int admit(struct patient *patient, const struct wm_source_member *member,
+static int admit(struct patient *patient, const char *name,
                  const struct wm_source_config *config, struct wm_error *err)
 {
-    patient->finding.name = member->name;
-    patient->finding.summary = wm_source_summary(member->name);
-    patient->source = member->source;
-    if (!patient->source) {
-        patient->failure = member->failure;
-        patient->finding.health = health_of_status(member->failure.status);
-        patient->finding.detail = without_name(patient->failure.text, member->name);
+    patient->finding.name = name;
+    patient->finding.summary = wm_source_summary(name);
+    int status =
+        wm_source_open_within(name, config, OPEN_S, &patient->source, &patient->failure);
+    if (status == WM_ENOMEM)
+        return wm_fail(err, WM_ENOMEM, "%s", patient->failure.text);
+    if (status < 0) {
+        patient->finding.health = health_of_status(status);
+        patient->finding.detail = without_name(patient->failure.text, name);
         return WM_OK;
     }
 
@@ -178,8 +179,7 @@ static int admit(struct patient *patient, const struct wm_source_member *member,
     patient->finding.channels = patient->channels;
     patient->finding.channel_count = count;
     if (wm_source_detail(patient->source))
-        patient->finding.detail =
-            without_name(wm_source_detail(patient->source), member->name);
+        patient->finding.detail = without_name(wm_source_detail(patient->source), name);
 
     return find_silent(patient, config->gpus, err);
 }
@@ -362,19 +362,16 @@ static void take_advice(struct patient *patient, const struct wm_source_config *
 static int admit_all(struct wm_doctor *doctor, const struct wm_source_config *config,
                      struct wm_error *err)
 {
-    int status = wm_source_set_new(config, 0, &doctor->sources, err);
-    if (status == WM_OK)
-        status = wm_source_set_open_all(doctor->sources, OPEN_S, err);
-    if (status < 0)
-        return status;
+    int status = WM_OK;
+    size_t count = 0;
 
-    size_t count = wm_source_set_count(doctor->sources);
+    while (wm_source_name(count))
+        count++;
     doctor->patients = calloc(count + 1, sizeof(*doctor->patients)); /* the tracker */
     if (!doctor->patients)
         return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
     for (size_t i = 0; i < count && status == WM_OK; i++)
-        status = admit(&doctor->patients[doctor->count++],
-                       wm_source_set_member(doctor->sources, i), config, err);
+        status = admit(&doctor->patients[doctor->count++], wm_source_name(i), config, err);
     return status;
 }
 
@@ -415,13 +412,13 @@ void wm_doctor_free(struct wm_doctor *doctor)
         return;
     for (size_t i = 0; i < doctor->count; i++) {
         struct patient *patient = &doctor->patients[i];
+        wm_source_close(patient->source);
         free(patient->channels);
         free(patient->readings);
         free(patient->paces);
         wm_remarks_release(&patient->silent);
     }
     free(doctor->patients);
-    wm_source_set_close(doctor->sources);
     free(doctor);
 }
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "base/text/base_url.h"
 #include "base/text/base_utf8.h"
 #include "record/record_ops.h"
 

@@ -100,11 +100,6 @@ WM_SOURCES(WM_SOURCE_DECLARED)
 /* How a reading went, by the status of what was asked for it. */
 enum wm_reading_state wm_reading_state_of(int status);
 
-/* wm_source_open(), with another patience for a driver that does not answer. */
-int wm_source_open_within(const char *name, const struct wm_source_config *config,
-                          int patience_s, struct wm_source **ret_source,
-                          struct wm_error *err);
-
 /* A reading in two steps, for source_set.c, which reads many sources at once. Whether a
  * source is asked in a thread of its own; of others wm_source_begin() asks nothing, and
  * wm_source_collect() all. See wm_source_set_collect() for the rest. */

@@ -95,8 +95,7 @@ static void append(struct wm_source_set *set, const struct wm_source_member *mem
 
     *added = *member;
     added->first_channel = set->channel_count;
-    if (added->source)
-        set->channel_count += wm_source_channel_count(added->source);
+    set->channel_count += wm_source_channel_count(added->source);
 }
 
 int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_error *err)
@@ -134,21 +133,6 @@ void wm_source_set_drop_last(struct wm_source_set *set)
     wm_source_close(last->source);
 }
 
-int wm_source_set_open_all(struct wm_source_set *set, int patience_s, struct wm_error *err)
-{
-    const char *name;
-
-    for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
-        struct wm_source_member member = { .name = name };
-        int status = wm_source_open_within(name, &set->config, patience_s, &member.source,
-                                           &member.failure);
-        if (status == WM_ENOMEM)
-            return wm_fail(err, WM_ENOMEM, "%s", member.failure.text);
-        append(set, &member);
-    }
-    return WM_OK;
-}
-
 size_t wm_source_set_count(const struct wm_source_set *set)
 {
     return set->count;
@@ -173,7 +157,7 @@ static const struct wm_source_member *owner_of(const struct wm_source_set *set,
 
     while (i-- > 0) {
         const struct wm_source_member *member = &set->members[i];
-        if (member->source && channel >= member->first_channel)
+        if (channel >= member->first_channel)
             return member;
     }
     return NULL;

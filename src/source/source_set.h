@@ -23,6 +23,11 @@
 #include "base/base_error.h"
 #include "wattmeter/source.h"
 
+/* wm_source_open(), with another patience for a driver that does not answer. */
+int wm_source_open_within(const char *name, const struct wm_source_config *config,
+                          int patience_s, struct wm_source **ret_source,
+                          struct wm_error *err);
+
 struct wm_source_set;
 
 /* What `config`, which is copied, says is told to each source, with its GPUs in words of
@@ -46,18 +51,11 @@ int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_er
 /* Closes the source that was added last. */
 void wm_source_set_drop_last(struct wm_source_set *set);
 
-/* Adds all sources of the list, one after the other in its order, whether they can be
- * opened or not: a driver that has not answered after `patience_s` has failed with WM_EIO.
- * Of GPUs each is told the very words of the configuration. Such a set is read source by
- * source, by wm_source_read(), and not in rounds. Fails only for want of memory. */
-int wm_source_set_open_all(struct wm_source_set *set, int patience_s, struct wm_error *err);
-
 /* A source of the set. */
 struct wm_source_member {
     const char *name;
-    struct wm_source *source; /* NULL: it could not be opened, */
-    struct wm_error failure;  /* for this reason */
-    size_t first_channel;     /* where its channels begin in the list of all */
+    struct wm_source *source;
+    size_t first_channel; /* where its channels begin in the list of all */
 };
 
 size_t wm_source_set_count(const struct wm_source_set *set);

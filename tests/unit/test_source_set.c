@@ -114,24 +114,6 @@ static void test_round(void **state)
     wm_source_set_close(set);
 }
 
-static void test_all(void **state)
-{
-    const struct wm_source_config config = make_machine(*state);
-    struct wm_source_set *set = new_set(&config);
-    size_t opened = 0;
-
-    assert_int_equal(wm_source_set_open_all(set, 4, NULL), WM_OK);
-    for (size_t i = 0; i < wm_source_set_count(set); i++) {
-        const struct wm_source_member *member = wm_source_set_member(set, i);
-        assert_string_equal(member->name, wm_source_name(i));
-        opened += member->source != NULL;
-        assert_true(member->source || member->failure.status < 0);
-    }
-    assert_null(wm_source_name(wm_source_set_count(set)));
-    assert_true(opened >= 3);
-    wm_source_set_close(set);
-}
-
 static void test_out_of_memory(void **state)
 {
     const struct wm_source_config config = make_machine(*state);
@@ -157,7 +139,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_opening),
         IN_FOLDER(test_round),
-        IN_FOLDER(test_all),
         IN_FOLDER(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,9 +6,19 @@
 #include <string.h>
 
 #include "base/text/base_text.h"
-#include "base/text/base_url.h"
 
 enum { SHOWN_PATH_MAX = 150 };
+
+bool wm_url_is_postgres(const char *target)
+{
+    static const char *const schemes[] = { "postgresql://", "postgres://" };
+
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        if (strncmp(target, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    }
+    return false;
+}
 
 char *wm_text_copy(const char *text)
 {

@@ -12,7 +12,6 @@
 
 #include "base/base_file.h"
 #include "base/text/base_text.h"
-#include "base/text/base_url.h"
 #include "base/text/base_utf8.h"
 #include "record/record_ops.h"
 

@@ -17,7 +17,6 @@
 
 #include "base/base_clock.h"
 #include "base/base_thread.h"
-#include "base/text/base_url.h"
 #include "base/text/base_utf8.h"
 #include "record/record_ops.h"
 #include "record/record_regions.h"
