@@ -498,7 +498,7 @@ static void test_refused(void **state)
         { "a huge line", HEAD("2022-01-01 00:00:00"), "                ", 1 << 20, "}\n",
           "longer than 16 MiB" },
         { "a number beyond a double", WATTS("2022-01-01 00:00:00", "1e999"), "", 0, "",
-          "none of its metrics" },
+          "line 1" },
         { "bytes that are no UTF-8", HEAD("2022-01-01 00:00:00") "{\"\xff\": 1}}\n", "", 0,
           "", "line 1" },
         { "times that go round and round", WATTS("1971-01-01 00:00:00", "1"),

@@ -97,40 +97,15 @@ static void replace_words(char *text, size_t length)
     }
 }
 
-/* Numbers that no double holds, each by something of the same length. */
-static void replace_overflows(char *text, size_t length)
-{
-    static const char number[] = "+-.0123456789Ee";
-    bool quoted = false;
-
-    for (size_t i = 0, end; i < length; i = end) {
-        end = i + 1;
-        if (quoted && text[i] == '\\')
-            end++;
-        else if (text[i] == '"')
-            quoted = !quoted;
-        if (quoted || !memchr(number, text[i], sizeof(number) - 1))
-            continue;
-        while (end < length && memchr(number, text[end], sizeof(number) - 1))
-            end++;
-        if (isinf(strtod(text + i, NULL))) {
-            memset(text + i, ' ', end - i);
-            text[i] = text[i + 1] = '"';
-        }
-    }
-}
-
 int wm_python_json(char *text, size_t length, json_t **ret_value)
 {
     json_error_t error;
 
     replace_words(text, length);
     json_t *value = json_loadb(text, length, JSON_DECODE_ANY, &error);
-    if (!value && json_error_code(&error) == json_error_numeric_overflow) {
-        /* Python's integers have no end. */
-        replace_overflows(text, length);
+    /* Python's integers have no end. */
+    if (!value && json_error_code(&error) == json_error_numeric_overflow)
         value = json_loadb(text, length, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error);
-    }
     if (!value)
         return is_out_of_memory(&error) ? WM_ENOMEM : 0;
     *ret_value = value;

@@ -41,7 +41,7 @@ int wm_json_load(const char *text, size_t length, json_t **ret_value, struct wm_
 
 /* Reads one JSON value as Python's json module writes it, out of text[0..length), which is
  * changed, and has a NUL behind it: NaN, Infinity and -Infinity, which are Python's and not
- * JSON's, and numbers that are too large, become something that is no number. 1 and
+ * JSON's, become something that is no number. 1 and
  * `ret_value`, the caller's; 0 where it is no JSON; WM_ENOMEM. */
 int wm_python_json(char *text, size_t length, json_t **ret_value);
 
