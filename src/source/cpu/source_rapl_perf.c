@@ -75,19 +75,12 @@ static int open_pmu(const char *sysfs, const char *name, struct pmu *pmu,
 static bool parse_config(const char *line, uint64_t *ret_config)
 {
     static const char start[] = "event=0x";
-    const char *at = line + strlen(start);
-    uint64_t config = 0;
+    const char *digits = line + strlen(start);
 
-    if (strncmp(line, start, strlen(start)) != 0 || strlen(at) == 0 || strlen(at) > 4)
+    if (strncmp(line, start, strlen(start)) != 0 || strlen(digits) == 0 ||
+        strlen(digits) > 4 || digits[strspn(digits, "0123456789abcdef")] != '\0')
         return false;
-    for (; *at; at++) {
-        static const char digits[] = "0123456789abcdef";
-        const char *digit = strchr(digits, *at);
-        if (!digit)
-            return false;
-        config = config * 16 + (uint64_t)(digit - digits);
-    }
-    *ret_config = config;
+    *ret_config = strtoul(digits, NULL, 16);
     return true;
 }
 

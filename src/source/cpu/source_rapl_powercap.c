@@ -29,11 +29,8 @@
  * the same energy, so what an earlier prefix has is left out of the later ones. */
 static const char *const prefixes[] = { "intel-rapl:", "intel-rapl-mmio:" };
 
-/* A folder of the class: a package's, or one of its parts', which stand beside it. */
+/* The folder of a package ("intel-rapl:0"), or of a part of it ("intel-rapl:0:1"). */
 struct zone {
-    size_t prefix;
-    uint64_t number, part;
-    bool is_part;
     char name[48];
 };
 
@@ -43,45 +40,23 @@ struct class
     struct wm_rapl_set *set;
     int dir;
     char path[256];
-    struct wm_rapl_counter package; /* to which parts that follow belong */
-    struct zone package_zone;       /* without a name where that is not taken */
+    struct zone package_zone;       /* to which parts belong; no name: none is taken */
+    struct wm_rapl_counter package; /* of that zone */
     size_t hidden;                  /* zones whose folder is not there */
     struct wm_error denied; /* the first one; its status is WM_OK where there is none */
 };
 
-/* "intel-rapl:0" or "intel-rapl:0:1". */
-static bool parse_zone(const char *name, struct zone *ret_zone)
+static bool begins_with(const char *text, const char *start)
 {
-    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-        struct zone zone = { .prefix = i };
-        size_t length = strlen(prefixes[i]);
-        const char *end;
-
-        if (strncmp(name, prefixes[i], length) != 0 || strlen(name) >= sizeof(zone.name) ||
-            !wm_text_u64(name + length, &end, &zone.number))
-            continue;
-        zone.is_part = *end == ':';
-        if (zone.is_part && !wm_text_u64(end + 1, &end, &zone.part))
-            continue;
-        snprintf(zone.name, sizeof(zone.name), "%s", name);
-        *ret_zone = zone;
-        return *end == '\0';
-    }
-    return false;
+    return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* A package before its parts. */
+/* A package stands before its parts, and 9 before 10. */
 static int compare_zones(const void *left, const void *right)
 {
     const struct zone *a = left, *b = right;
 
-    if (a->prefix != b->prefix)
-        return a->prefix < b->prefix ? -1 : 1;
-    if (a->number != b->number)
-        return a->number < b->number ? -1 : 1;
-    if (a->is_part != b->is_part)
-        return a->is_part ? 1 : -1;
-    return a->part < b->part ? -1 : a->part > b->part;
+    return strverscmp(a->name, b->name);
 }
 
 static int list_zones(int dir, struct zone *zones, size_t *ret_count, struct wm_error *err)
@@ -92,8 +67,15 @@ static int list_zones(int dir, struct zone *zones, size_t *ret_count, struct wm_
 
     if (!folder)
         return wm_fail_errno(err, "powercap");
-    while (count < MAX_ZONES && (entry = readdir(folder)) != NULL)
-        count += parse_zone(entry->d_name, &zones[count]);
+    while (count < MAX_ZONES && (entry = readdir(folder)) != NULL) {
+        struct zone *zone = &zones[count];
+        if ((begins_with(entry->d_name, prefixes[0]) ||
+             begins_with(entry->d_name, prefixes[1])) &&
+            strlen(entry->d_name) < sizeof(zone->name)) {
+            snprintf(zone->name, sizeof(zone->name), "%.47s", entry->d_name);
+            count++;
+        }
+    }
     closedir(folder);
     qsort(zones, count, sizeof(*zones), compare_zones);
     *ret_count = count;
@@ -178,29 +160,34 @@ static void note_denied(struct class *class, int dir, const char *name)
         wm_fail(&class->denied, WM_EACCES, "%s: no permission to read", name);
 }
 
+static bool identify_part(const struct class *class, const struct zone *zone,
+                          const char *name, struct wm_rapl_counter *counter)
+{
+    size_t length = strlen(class->package_zone.name);
+
+    counter->package = class->package.package;
+    counter->die = class->package.die;
+    return length > 0 && begins_with(zone->name, class->package_zone.name) &&
+           zone->name[length] == ':' &&
+           parse_part(&class->places->cpu, name, &counter->domain);
+}
+
 /* What the zone counts; false where that is not known, or counted already. */
 static bool identify(struct class *class, const struct zone *zone, int dir,
                      struct wm_rapl_counter *counter)
 {
-    const struct zone *owner = &class->package_zone;
+    bool is_part = strchr(strchr(zone->name, ':') + 1, ':') != NULL;
     char name[48];
 
     wm_file_read_line(dir, "name", name, sizeof(name));
-    if (zone->is_part) {
-        if (!owner->name[0] || owner->prefix != zone->prefix ||
-            owner->number != zone->number ||
-            !parse_part(&class->places->cpu, name, &counter->domain))
-            return false;
-        counter->package = class->package.package;
-        counter->die = class->package.die;
-    } else {
-        class->package_zone = (struct zone) { 0 };
-        if (!parse_package(name, counter))
-            return false;
-        /* AMD's register is one per package; some kernels list it for each die. */
-        if (wm_rapl_is_amd(&class->places->cpu))
-            counter->die = WM_RAPL_NO_DIE;
-    }
+    if (!is_part)
+        class->package_zone.name[0] = '\0';
+    if (is_part ? !identify_part(class, zone, name, counter)
+                : !parse_package(name, counter))
+        return false;
+    /* AMD's register is one per package; some kernels list it for each die. */
+    if (wm_rapl_is_amd(&class->places->cpu))
+        counter->die = WM_RAPL_NO_DIE;
     if (!wm_rapl_set_wants(class->set, counter->domain, counter->package, counter->die))
         return false;
     if (counter->domain == WM_RAPL_PACKAGE) {
@@ -278,8 +265,10 @@ static int powercap_find(struct wm_rapl_set *set, const struct wm_rapl_places *p
         status = list_zones(class.dir, zones, &count, err);
     else
         status = wm_fail(err, WM_ENOMEM, "rapl: out of memory");
-    for (size_t i = 0; i < count && status == WM_OK; i++)
-        status = add_zone(&class, &zones[i], err);
+    for (size_t i = 0; i < 2 * count && status == WM_OK; i++) {
+        if (begins_with(zones[i % count].name, prefixes[i / count]))
+            status = add_zone(&class, &zones[i % count], err);
+    }
     if (status == WM_OK)
         status = conclude(&class, count, err);
     free(zones);
