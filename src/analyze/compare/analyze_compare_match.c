@@ -4,13 +4,15 @@
  *
  * A name may end in ":<line>", which moves with every edit above it. So what has no
  * counterpart of its own name is matched by what stands before the line, in the order of
- * the lines.
+ * the lines. gpu_tracker does it by the position in the order of the names, in which lines
+ * count as numbers.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/compare/analyze_compare.h"
+#include "base/text/base_text.h"
 
 /* A block of a session, and where it stands in its file. */
 struct place {
@@ -233,5 +235,129 @@ int wm_compare_match(struct wm_compare *compare, struct wm_error *err)
     free(places);
     free(firsts);
     free(candidates);
+    return status;
+}
+
+static int in_order(const void *one, const void *other)
+{
+    const struct place *a = one, *b = other;
+
+    if (has_stem(a, b) && a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return strcmp(a->block->name, b->block->name);
+}
+
+static int refuse(struct wm_error *err)
+{
+    if (err)
+        wm_text_clean(err->text);
+    return WM_EINVAL;
+}
+
+/* `first` and `other` are numbers of sessions. */
+static int check_names(struct wm_compare *compare, size_t first, size_t other,
+                       const char *name, const char *other_name, struct wm_error *err)
+{
+    const char *line = wm_compare_line(name), *other_line = wm_compare_line(other_name);
+    const char *session = compare->sessions[first].name;
+    const char *other_session = compare->sessions[other].name;
+
+    if (strcmp(name, other_name) == 0)
+        return WM_OK;
+    bool is_same_file = line && other_line && line - name == other_line - other_name &&
+                        memcmp(name, other_name, (size_t)(line - name)) == 0;
+    if (!is_same_file) {
+        wm_fail(err, WM_EINVAL,
+                "Code block name \"%s\" of tracking session \"%s\" does not match code "
+                "block name \"%s\" of tracking session \"%s\"",
+                name, session, other_name, other_session);
+        return refuse(err);
+    }
+    if (wm_remarks_add(
+            &compare->remarks,
+            "Code block name \"%s\" of tracking session \"%s\" matched with code block "
+            "name \"%s\" of tracking session \"%s\" but they differ by line number. If "
+            "these code blocks were not meant to match, their comparison will not be valid "
+            "and their names must be disambiguated.",
+            name, session, other_name, other_session) < 0)
+        return no_memory(err);
+    return WM_OK;
+}
+
+static int check_session(struct wm_compare *compare, const struct place *const *ordered,
+                         size_t first, size_t other, struct wm_error *err)
+{
+    size_t count = compare->sessions[first].analysis->count;
+    size_t other_count = compare->sessions[other].analysis->count;
+    int status = WM_OK;
+
+    if (count != other_count) {
+        wm_fail(
+            err, WM_EINVAL,
+            "All sub-tracking results must have the same number of code blocks. The "
+            "first has %zu code blocks but tracking session \"%s\" has %zu code blocks.",
+            count, compare->sessions[other].name, other_count);
+        return refuse(err);
+    }
+    for (size_t i = 0; i < count && status == WM_OK; i++)
+        status = check_names(compare, first, other, ordered[first][i].block->name,
+                             ordered[other][i].block->name, err);
+    return status;
+}
+
+/* The one whose name comes first in the alphabet is what the others are held against. */
+static size_t find_first(const struct wm_compare *compare)
+{
+    size_t first = 0;
+
+    for (size_t i = 1; i < compare->session_count; i++) {
+        if (strcmp(compare->sessions[i].name, compare->sessions[first].name) < 0)
+            first = i;
+    }
+    return first;
+}
+
+/* `ordered` has the blocks of each session. */
+static int match(struct wm_compare *compare, const struct place *const *ordered,
+                 struct wm_error *err)
+{
+    size_t first = find_first(compare);
+    int status = WM_OK;
+
+    for (size_t i = 0; i < compare->session_count && status == WM_OK; i++) {
+        if (i != first)
+            status = check_session(compare, ordered, first, i, err);
+    }
+    for (size_t b = 0; b < compare->sessions[first].analysis->count && status == WM_OK;
+         b++) {
+        struct wm_compare_group *group = wm_compare_add_group(compare);
+        for (size_t i = 0; group && i < compare->session_count; i++)
+            group->blocks[i] = ordered[i][b].block;
+        if (!group || wm_compare_set_label(compare, group) < 0)
+            status = no_memory(err);
+    }
+    return status;
+}
+
+int wm_compare_match_gpu_tracker(struct wm_compare *compare, struct wm_error *err)
+{
+    size_t count, at = 0;
+    struct place *places = find_places(compare, &count);
+    const struct place **ordered = calloc(compare->session_count, sizeof(*ordered));
+    int status = WM_ENOMEM;
+
+    if (places && ordered) {
+        for (size_t i = 0; i < compare->session_count; i++) {
+            size_t blocks = compare->sessions[i].analysis->count;
+            qsort(places + at, blocks, sizeof(*places), in_order);
+            ordered[i] = places + at;
+            at += blocks;
+        }
+        status = match(compare, ordered, err);
+    } else {
+        no_memory(err);
+    }
+    free(places);
+    free(ordered);
     return status;
 }
