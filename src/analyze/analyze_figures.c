@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-static struct wm_value core_count(const void *of)
-{
-    return wm_value_known(((const struct wm_report *)of)->run.core_count);
-}
-
 static struct wm_value expected_cores(const void *of)
 {
     const struct wm_run *run = &((const struct wm_report *)of)->run;
@@ -16,34 +11,11 @@ static struct wm_value expected_cores(const void *of)
     return wm_value_known(run->expected_cores > 0 ? run->expected_cores : run->core_count);
 }
 
-static struct wm_value gpu_count(const void *of)
-{
-    return wm_value_known(((const struct wm_report *)of)->run.gpu_count);
-}
-
-static struct wm_value expected_gpus(const void *of)
-{
-    return wm_value_known(((const struct wm_report *)of)->run.expected_gpu_count);
-}
-
 static const char no_result[] = "the recording ends without a result";
-
-static struct wm_value processes_seen(const void *of)
-{
-    const struct wm_report *report = of;
-
-    return report->complete ? wm_value_known((double)report->result.processes_seen)
-                            : wm_value_missing(no_result);
-}
 
 static struct wm_value tool_interval(const void *of)
 {
     return wm_value_known((double)((const struct wm_report *)of)->run.interval_ns / 1e9);
-}
-
-static struct wm_value tool_ticks(const void *of)
-{
-    return wm_value_known((double)((const struct wm_report *)of)->result.ticks);
 }
 
 /* What is known of the tool where its cost is. */
@@ -87,40 +59,6 @@ static struct wm_value tool_max_rss(const void *of)
                : value;
 }
 
-static struct wm_value region_threads(const void *of)
-{
-    return wm_value_known((double)((const struct wm_report *)of)->regions.threads);
-}
-
-static struct wm_value region_processes(const void *of)
-{
-    return wm_value_known((double)((const struct wm_report *)of)->regions.processes);
-}
-
-static struct wm_value lost_calls(const void *of)
-{
-    const struct wm_report *report = of;
-
-    return report->complete ? wm_value_known((double)report->result.lost_regions)
-                            : wm_value_missing(no_result);
-}
-
-static struct wm_value stray_ends(const void *of)
-{
-    const struct wm_report *report = of;
-
-    return report->complete ? wm_value_known((double)report->result.stray_regions)
-                            : wm_value_missing(no_result);
-}
-
-static struct wm_value dropped_events(const void *of)
-{
-    const struct wm_report *report = of;
-
-    return report->complete ? wm_value_known((double)report->result.dropped_regions)
-                            : wm_value_missing(no_result);
-}
-
 static struct wm_value region_time(const void *of)
 {
     return ((const struct wm_region_spending *)of)->time;
@@ -131,6 +69,8 @@ static struct wm_value region_time(const void *of)
 #define RUN_SUM(member)                                                                    \
     RUN(member.energy), .uncertainty = offsetof(struct wm_report, member.uncertainty),     \
                         RUN_ORIGIN(member.origin)
+#define NUMBER(kind_, member) .kind = kind_, .number = offsetof(struct wm_report, member)
+#define OF_RESULT(member) NUMBER(WM_FIGURE_UINT64, result.member), .needs_result = true
 #define REGION(member)                                                                     \
     .value = offsetof(struct wm_region_spending, member.value),                            \
     .uncertainty = offsetof(struct wm_region_spending, member.uncertainty)
@@ -175,7 +115,7 @@ static const struct wm_figure_row rows[] = {
       .run = { "max_gpu_ram.combined", RUN(gpu_ram_combined),
                RUN_ORIGIN(gpu_energy.origin) } },
 
-    ONE(WM_UNIT_COUNT, "cpu_utilization.system_core_count", .compute = core_count),
+    ONE(WM_UNIT_COUNT, "cpu_utilization.system_core_count", NUMBER(WM_FIGURE_INT, run.core_count)),
     ONE(WM_UNIT_COUNT, "cpu_utilization.n_expected_cores", .compute = expected_cores),
     PERCENT("cpu_utilization.system.max_sum_percent", cpu_system.max_sum),
     PERCENT("cpu_utilization.system.max_hardware_percent", cpu_system.max_hardware),
@@ -201,8 +141,8 @@ static const struct wm_figure_row rows[] = {
     { .key = "threads", .unit = WM_UNIT_COUNT, .label = "Threads",
       .run = { "cpu_utilization.combined_n_threads", RUN(combined_threads) } },
 
-    ONE(WM_UNIT_COUNT, "gpu_utilization.system_gpu_count", .compute = gpu_count),
-    ONE(WM_UNIT_COUNT, "gpu_utilization.n_expected_gpus", .compute = expected_gpus),
+    ONE(WM_UNIT_COUNT, "gpu_utilization.system_gpu_count", NUMBER(WM_FIGURE_INT, run.gpu_count)),
+    ONE(WM_UNIT_COUNT, "gpu_utilization.n_expected_gpus", NUMBER(WM_FIGURE_INT, run.expected_gpu_count)),
     ONE(WM_UNIT_PERCENT, "gpu_utilization.gpu_percentages.max_sum_percent",
         RUN(gpu_percentages.max_sum), RUN_ORIGIN(gpu_energy.origin)),
     ONE(WM_UNIT_PERCENT, "gpu_utilization.gpu_percentages.max_hardware_percent",
@@ -301,19 +241,19 @@ static const struct wm_figure_row rows[] = {
       .run = { "temperature.cpu.max", RUN(cpu_temperature.max) },
       .gpu = { "temperature.max", GPU(temperature.max) } },
 
-    ONE(WM_UNIT_COUNT, "processes.seen", .compute = processes_seen),
+    ONE(WM_UNIT_COUNT, "processes.seen", OF_RESULT(processes_seen)),
     ONE(WM_UNIT_COUNT, "processes.max_at_once", RUN(max_processes)),
 
     /* JSON has them where there are regions. */
-    { .key = "region_threads", .unit = WM_UNIT_COUNT, .run = { .compute = region_threads } },
+    { .key = "region_threads", .unit = WM_UNIT_COUNT, .run = { NUMBER(WM_FIGURE_SIZE, regions.threads) } },
     { .key = "region_processes", .unit = WM_UNIT_COUNT,
-      .run = { .compute = region_processes } },
-    { .key = "lost_calls", .unit = WM_UNIT_COUNT, .run = { .compute = lost_calls } },
-    { .key = "stray_ends", .unit = WM_UNIT_COUNT, .run = { .compute = stray_ends } },
-    { .key = "dropped_events", .unit = WM_UNIT_COUNT, .run = { .compute = dropped_events } },
+      .run = { NUMBER(WM_FIGURE_SIZE, regions.processes) } },
+    { .key = "lost_calls", .unit = WM_UNIT_COUNT, .run = { OF_RESULT(lost_regions) } },
+    { .key = "stray_ends", .unit = WM_UNIT_COUNT, .run = { OF_RESULT(stray_regions) } },
+    { .key = "dropped_events", .unit = WM_UNIT_COUNT, .run = { OF_RESULT(dropped_regions) } },
 
     ONE(WM_UNIT_SECONDS, "tool.interval", .compute = tool_interval),
-    ONE(WM_UNIT_COUNT, "tool.ticks", .compute = tool_ticks),
+    ONE(WM_UNIT_COUNT, "tool.ticks", NUMBER(WM_FIGURE_UINT64, result.ticks)),
     ONE(WM_UNIT_COUNT, "tool.late_ticks", .compute = tool_late_ticks),
     ONE(WM_UNIT_COUNT, "tool.missed_ticks", .compute = tool_missed_ticks),
     ONE(WM_UNIT_SECONDS, "tool.cpu_seconds", .compute = tool_cpu_seconds),
@@ -353,12 +293,36 @@ const struct wm_figure_place *wm_figure_place(const struct wm_figure_row *row,
     };
     const struct wm_figure_place *place = places[kind];
 
-    return place->value || place->compute ? place : NULL;
+    return place->value || place->compute || place->kind ? place : NULL;
 }
 
 static const struct wm_value *value_at(const void *of, size_t offset)
 {
     return (const void *)((const char *)of + offset);
+}
+
+static struct wm_value number_at(const struct wm_figure_place *place, const void *of)
+{
+    const void *at = (const char *)of + place->number;
+
+    switch (place->kind) {
+    case WM_FIGURE_INT:
+        return wm_value_known(*(const int *)at);
+    case WM_FIGURE_SIZE:
+        return wm_value_known((double)*(const size_t *)at);
+    default:
+        return wm_value_known((double)*(const uint64_t *)at);
+    }
+}
+
+static struct wm_value find_value(const struct wm_figure_place *place,
+                                  const struct wm_report *report, const void *of)
+{
+    if (place->compute)
+        return place->compute(of);
+    if (place->needs_result && !report->complete)
+        return wm_value_missing(no_result);
+    return place->kind ? number_at(place, of) : *value_at(of, place->value);
 }
 
 struct wm_found wm_figure_of(const struct wm_figure_row *row, enum wm_report_kind kind,
@@ -374,7 +338,7 @@ struct wm_found wm_figure_of(const struct wm_figure_row *row, enum wm_report_kin
         origin_of = report;
         origin = row->run.origin;
     }
-    found.value = place->compute ? place->compute(of) : *value_at(of, place->value);
+    found.value = find_value(place, report, of);
     if (place->uncertainty)
         found.uncertainty = *value_at(of, place->uncertainty);
     if (origin)

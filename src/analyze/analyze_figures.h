@@ -40,6 +40,16 @@ struct wm_figure_place {
     /* Offsets of struct wm_value in what it is of, and of its enum wm_origin; 0: none. */
     size_t value, uncertainty, origin;
     struct wm_value (*compute)(const void *of); /* in place of `value` */
+
+    /* In place of both: a number of that kind, and what has to be known for it. */
+    enum wm_figure_number {
+        WM_FIGURE_NO_NUMBER,
+        WM_FIGURE_INT,
+        WM_FIGURE_SIZE,
+        WM_FIGURE_UINT64,
+    } kind;
+    size_t number;
+    bool needs_result;
 };
 
 struct wm_figure_row {
