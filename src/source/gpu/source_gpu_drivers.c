@@ -17,9 +17,6 @@ enum { GPU_MAX = 256 };
 /* How often we look for a call that has been given up once. */
 #define PAUSE_NS (10 * WM_NS_PER_MS)
 
-/* Where a call is. The owner wants it, the thread does the rest. */
-enum { DONE, WANTED, BEGUN };
-
 /* The thread's side. Whoever is last of all closes the backend and frees it. */
 struct driver {
     const struct wm_gpu_ops *ops;
@@ -31,23 +28,18 @@ struct driver {
     size_t first; /* index of its first GPU among those of all backends */
     size_t count;
     struct wm_gpu_sheet **sheets;
-    atomic_int *calls; /* one per GPU, and one that looks whether they have changed */
-    bool changed;
+    atomic_bool changed; /* GPUs came or went */
+    bool is_open;        /* so that what is called is its GPUs */
 
     max_align_t state[];
 };
 
-/* What the first guard has, of which the driver is taken once it is open. */
-struct opening {
-    struct driver *driver;
-};
-
 /* The owner's side. */
 struct backend {
-    struct driver *driver; /* NULL: it has no GPU, and never will */
-    struct opening *opening;
-    struct wm_guard *opening_guard; /* NULL once it is open, or left behind */
-    struct wm_guard *guard;
+    struct driver *driver;
+    struct wm_guard
+        *guard;       /* of open(), then of the driver's GPUs, and of one more call that
+                         looks whether they have changed; NULL: it could not be opened */
     int64_t begun_ns; /* when its driver was last asked something */
     bool *late;       /* per call: it has hung since before this refresh */
     struct wm_gpu_looked looked;
@@ -65,7 +57,6 @@ static void free_driver(struct driver *driver)
         wm_gpu_sheet_free(driver->sheets[i]);
     wm_source_config_release(&driver->config);
     free(driver->sheets);
-    free(driver->calls);
     free(driver);
 }
 
@@ -91,23 +82,6 @@ static void close_driver(void *context)
 
     driver->ops->close(driver->state);
     free_driver(driver);
-}
-
-static void end_opening(void *context)
-{
-    struct opening *opening = context;
-
-    if (opening->driver)
-        close_driver(opening->driver);
-    free(opening);
-}
-
-static void open_driver(void *context, size_t unit)
-{
-    struct driver *driver = ((struct opening *)context)->driver;
-
-    (void)unit;
-    driver->status = driver->ops->open(driver->state, &driver->config, &driver->err);
 }
 
 /* What the inventory itself says of a GPU; a backend may know a better label. */
@@ -142,34 +116,32 @@ static void ask_gpu(struct driver *driver, size_t gpu)
     wm_gpu_sheet_end(sheet);
 }
 
-/* A round that hangs is begun anew for the others, of which some are done. */
+/* The guard's only unit is open() at first. Where a call hangs the others are made in
+ * another round, in which those that were made have nothing to ask. */
 static void make_call(void *context, size_t unit)
 {
     struct driver *driver = context;
-    int wanted = WANTED;
 
-    if (!atomic_compare_exchange_strong(&driver->calls[unit], &wanted, BEGUN))
-        return;
-    if (unit < driver->count)
+    if (!driver->is_open)
+        driver->status = driver->ops->open(driver->state, &driver->config, &driver->err);
+    else if (unit < driver->count)
         ask_gpu(driver, unit);
-    else
-        driver->changed = driver->ops->changed(driver->state);
-    atomic_store(&driver->calls[unit], DONE);
+    else if (driver->ops->changed)
+        atomic_store(&driver->changed, driver->ops->changed(driver->state));
 }
 
 /* Everything that the first refresh needs, for a backend that is open. */
-static int prepare(struct backend *backend, struct driver *driver, size_t first,
-                   struct wm_error *err)
+static int prepare(struct backend *backend, size_t first, struct wm_error *err)
 {
+    struct driver *driver = backend->driver;
     size_t count = driver->ops->count(driver->state);
 
     driver->first = first;
     if (count > GPU_MAX)
         count = GPU_MAX;
     driver->sheets = calloc(count + 1, sizeof(struct wm_gpu_sheet *));
-    driver->calls = calloc(count + 1, sizeof(*driver->calls));
     backend->late = calloc(count + 1, sizeof(*backend->late));
-    if (!driver->sheets || !driver->calls || !backend->late)
+    if (!driver->sheets || !backend->late)
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", driver->ops->name);
 
     for (; driver->count < count; driver->count++) {
@@ -179,30 +151,26 @@ static int prepare(struct backend *backend, struct driver *driver, size_t first,
             return status;
         introduce(driver, driver->count);
     }
-    return wm_guard_new(count + 1, make_call, close_driver, driver, &backend->guard, err);
+    int status = wm_guard_resize(backend->guard, count + 1, err);
+    driver->is_open = status == WM_OK;
+    return status;
 }
 
 static int begin_opening(struct backend *backend, const struct wm_gpu_ops *ops,
                          const struct wm_source_config *config, struct wm_error *err)
 {
-    struct opening *opening = calloc(1, sizeof(*opening));
-
     backend->looked.source = ops->name;
     backend->begun_ns = wm_clock_monotonic_ns();
-    if (!opening)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
-    int status = new_driver(ops, config, &opening->driver, err);
-    if (status == WM_OK)
-        status = wm_guard_new(1, open_driver, end_opening, opening, &backend->opening_guard,
-                              err);
+    int status = new_driver(ops, config, &backend->driver, err);
+    if (status < 0)
+        return status;
+    status =
+        wm_guard_new(1, make_call, close_driver, backend->driver, &backend->guard, err);
     if (status < 0) {
-        if (opening->driver)
-            free_driver(opening->driver);
-        free(opening);
+        free_driver(backend->driver);
         return status;
     }
-    backend->opening = opening;
-    status = wm_guard_start(backend->opening_guard, err);
+    status = wm_guard_start(backend->guard, err);
     return status < 0 ? status : WM_OK;
 }
 
@@ -215,35 +183,29 @@ static int seconds_since(int64_t when_ns)
 static int take_opened(struct backend *backend, size_t first, int64_t deadline_ns,
                        struct wm_error *err)
 {
-    struct driver *driver = backend->opening->driver;
+    struct driver *driver = backend->driver;
     struct wm_gpu_looked *looked = &backend->looked;
-    int status = WM_OK;
 
-    wm_guard_wait(backend->opening_guard, deadline_ns);
-    if (!wm_guard_take(backend->opening_guard, 0)) {
+    if (!wm_guard_wait(backend->guard, deadline_ns))
         wm_fail(&backend->failure, WM_EIO, "the driver has not answered for %d s",
                 seconds_since(backend->begun_ns));
-    } else if (driver->status == WM_ENOMEM) {
-        status = wm_fail(err, WM_ENOMEM, "%s", driver->err.text);
-    } else if (driver->status < 0) {
+    else if (driver->status < 0)
         backend->failure = driver->err;
-    } else {
-        status = prepare(backend, driver, first, err);
-    }
+    else
+        prepare(backend, first, &backend->failure);
 
-    if (backend->guard) {
-        backend->driver = driver;
-        backend->opening->driver = NULL;
+    if (backend->failure.status == WM_OK) {
         looked->detail = driver->ops->detail(driver->state);
         looked->present = driver->count;
         looked->status = driver->count > 0 ? WM_OK : WM_ENODEV;
-    } else {
-        looked->detail = backend->failure.text;
-        looked->status = backend->failure.status;
+        return WM_OK;
     }
-    wm_guard_close(backend->opening_guard, deadline_ns);
-    backend->opening_guard = NULL;
-    return status;
+    looked->detail = backend->failure.text;
+    looked->status = backend->failure.status;
+    wm_guard_close(backend->guard, deadline_ns);
+    backend->guard = NULL;
+    return looked->status == WM_ENOMEM ? wm_fail(err, WM_ENOMEM, "%s", looked->detail)
+                                       : WM_OK;
 }
 
 int wm_gpu_drivers_open(const struct wm_gpu_ops *const *table, size_t count,
@@ -273,24 +235,6 @@ int wm_gpu_drivers_open(const struct wm_gpu_ops *const *table, size_t count,
     return WM_OK;
 }
 
-static bool has_call(const struct backend *backend, int state)
-{
-    for (size_t i = 0; i <= backend->driver->count; i++) {
-        if (!backend->late[i] && atomic_load(&backend->driver->calls[i]) == state)
-            return true;
-    }
-    return false;
-}
-
-static bool hangs(const struct backend *backend)
-{
-    for (size_t i = 0; i <= backend->driver->count; i++) {
-        if (atomic_load(&backend->driver->calls[i]) == BEGUN)
-            return true;
-    }
-    return false;
-}
-
 void wm_gpu_drivers_close(struct wm_gpu_drivers *drivers, int64_t deadline_ns)
 {
     if (!drivers)
@@ -299,8 +243,7 @@ void wm_gpu_drivers_close(struct wm_gpu_drivers *drivers, int64_t deadline_ns)
         struct backend *backend = &drivers->backends[i];
 
         /* Who was not done when a refresh gave up is not waited for again. */
-        bool is_lost = backend->guard && hangs(backend);
-        wm_guard_close(backend->opening_guard, deadline_ns);
+        bool is_lost = backend->guard && backend->late && !wm_guard_wait(backend->guard, 0);
         wm_guard_close(backend->guard, is_lost ? 0 : deadline_ns);
         free(backend->late);
     }
@@ -327,26 +270,16 @@ const struct wm_gpu_looked *wm_gpu_drivers_looked(const struct wm_gpu_drivers *d
     return index < drivers->backend_count ? &drivers->backends[index].looked : NULL;
 }
 
-/* Returns whether it has been under way since before. One that a thread begins at
- * this very moment has been asked what we want: the sheet says it by now. */
-static bool want_call(atomic_int *call)
+static bool is_busy(const struct backend *backend, size_t unit)
 {
-    int state = atomic_load(call);
-    bool is_late = state == BEGUN;
-
-    while (state != BEGUN && !atomic_compare_exchange_weak(call, &state, WANTED))
-        ;
-    return is_late;
+    return wm_guard_busy_since(backend->guard, unit) != 0;
 }
 
 static int begin_refresh(struct backend *backend, struct wm_error *err)
 {
-    struct driver *driver = backend->driver;
-
-    for (size_t i = 0; i <= driver->count; i++) {
-        if (i < driver->count || driver->ops->changed)
-            backend->late[i] = want_call(&driver->calls[i]);
-    }
+    for (size_t i = 0; i <= backend->driver->count; i++)
+        backend->late[i] = is_busy(backend, i);
+    atomic_store(&backend->driver->changed, false);
     backend->begun_ns = wm_clock_monotonic_ns();
     int status = wm_guard_start(backend->guard, err);
     return status < 0 ? status : WM_OK;
@@ -356,11 +289,18 @@ static int begin_refresh(struct backend *backend, struct wm_error *err)
  * one to be had. Returns whether there is something to wait for. */
 static bool go_on(struct backend *backend)
 {
-    bool wanted = has_call(backend, WANTED);
+    const struct driver *driver = backend->driver;
+    bool is_asked = false, is_waiting = false;
 
-    if (wanted)
+    for (size_t i = 0; i <= driver->count; i++) {
+        if (backend->late[i])
+            continue;
+        is_asked |= i < driver->count && wm_gpu_sheet_is_asked(driver->sheets[i]);
+        is_waiting |= is_asked || is_busy(backend, i);
+    }
+    if (is_asked)
         wm_guard_start(backend->guard, NULL);
-    return wanted || has_call(backend, BEGUN);
+    return is_waiting;
 }
 
 static void wait_for_all(struct wm_gpu_drivers *drivers, int64_t deadline_ns)
@@ -398,7 +338,7 @@ static bool collect(struct backend *backend)
                  seconds_since(since_ns != 0 ? since_ns : backend->begun_ns));
         wm_gpu_sheet_collect(driver->sheets[i], late);
     }
-    return atomic_load(&driver->calls[driver->count]) == DONE && driver->changed;
+    return atomic_load(&driver->changed);
 }
 
 int wm_gpu_drivers_refresh(struct wm_gpu_drivers *drivers, int64_t deadline_ns,

@@ -304,6 +304,14 @@ void wm_gpu_sheet_ask(struct wm_gpu_sheet *sheet, unsigned groups)
     pthread_mutex_unlock(&sheet->lock);
 }
 
+bool wm_gpu_sheet_is_asked(struct wm_gpu_sheet *sheet)
+{
+    pthread_mutex_lock(&sheet->lock);
+    bool is_asked = sheet->asked != 0;
+    pthread_mutex_unlock(&sheet->lock);
+    return is_asked;
+}
+
 unsigned wm_gpu_sheet_begin(struct wm_gpu_sheet *sheet, bool *ret_all)
 {
     pthread_mutex_lock(&sheet->lock);

@@ -42,6 +42,9 @@ void wm_gpu_sheet_free(struct wm_gpu_sheet *sheet);
  * for the driver hung, are asked again with them. */
 void wm_gpu_sheet_ask(struct wm_gpu_sheet *sheet, unsigned groups);
 
+/* Whether that has not begun yet. */
+bool wm_gpu_sheet_is_asked(struct wm_gpu_sheet *sheet);
+
 /* Takes over what is to be asked; 0 where that is nothing. */
 unsigned wm_gpu_sheet_begin(struct wm_gpu_sheet *sheet, bool *ret_all);
 
