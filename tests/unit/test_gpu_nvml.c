@@ -1168,7 +1168,7 @@ static void test_processes_of_parts_alone(void **state)
     (void)state;
 
     own_open(&own);
-    own.library.api.processes.lists[NVML_LIST_COMPUTE].v3 = list_part;
+    own.library.api.lists[NVML_LIST_COMPUTE].v3 = list_part;
     own.gpu.mig_status = NVML_SUCCESS;
     own.gpu.mig_mode = NVML_ENABLED;
     own.gpu.parts.items[0] = (struct nvml_part) { &devices[1], 5, 0 };
@@ -1207,7 +1207,7 @@ static void test_instances(void **state)
     (void)state;
 
     own_open(&own);
-    own.library.api.processes.lists[NVML_LIST_COMPUTE].v3 = list_part;
+    own.library.api.lists[NVML_LIST_COMPUTE].v3 = list_part;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct wm_gpu_value value;
 
@@ -1313,9 +1313,9 @@ static void test_lists_and_samples(void **state)
     (void)state;
 
     own_open(&own);
-    own.library.api.processes.lists[NVML_LIST_COMPUTE].v3 = list_compute;
-    own.library.api.processes.lists[NVML_LIST_GRAPHICS].v3 = list_graphics;
-    own.library.api.processes.utilization = answer_use;
+    own.library.api.lists[NVML_LIST_COMPUTE].v3 = list_compute;
+    own.library.api.lists[NVML_LIST_GRAPHICS].v3 = list_graphics;
+    own.library.api.process_utilization = answer_use;
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         const struct process expected[] = {
             { 71, "C+G", 2000, steps[i].sm[0], 0, 0, 0, -1, -1 },

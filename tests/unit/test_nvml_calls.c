@@ -114,9 +114,9 @@ static int answer_newer_celsius(nvml_device device, struct nvml_temperature_v1 *
 }
 
 static const struct nvml_api calls = {
-    .processes.lists = { [NVML_LIST_COMPUTE] = { .v3 = answer_list },
-                         [NVML_LIST_GRAPHICS] = { .v3 = answer_graphics } },
-    .processes.utilization = answer_samples,
+    .lists = { [NVML_LIST_COMPUTE] = { .v3 = answer_list },
+               [NVML_LIST_GRAPHICS] = { .v3 = answer_graphics } },
+    .process_utilization = answer_samples,
 };
 
 static void test_types_of_power(void **state)

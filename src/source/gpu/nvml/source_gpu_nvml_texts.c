@@ -340,6 +340,7 @@ static void tell_version(const struct gpu_nvml_asking *asking, enum wm_gpu_field
     gpu_nvml_tell_text(asking, field, status, text);
 }
 
+/* 12040 is 12.4. The older call tells a version that it knows where there is no CUDA. */
 static void tell_cuda_version(const struct gpu_nvml_asking *asking)
 {
     const struct nvml_api *api = asking->api;

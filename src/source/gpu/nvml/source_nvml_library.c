@@ -12,92 +12,23 @@
 /* The versioned name: the bare .so comes with development packages only. */
 static const char default_library[] = "libnvidia-ml.so.1";
 
-/* Of a function that changed its form the older ones are here, too, for drivers that
- * have no other. */
+/* clang-format off */
 static const struct nvml_symbol symbols[] = {
-#define SLOT(member) offsetof(struct nvml_api, member)
-#define COMPUTE(version) SLOT(processes.lists[NVML_LIST_COMPUTE].version)
-#define GRAPHICS(version) SLOT(processes.lists[NVML_LIST_GRAPHICS].version)
-#define MPS(version) SLOT(processes.lists[NVML_LIST_MPS].version)
-    { "nvmlInit_v2", SLOT(init), true },
-    { "nvmlShutdown", SLOT(shutdown), true },
-    { "nvmlErrorString", SLOT(error_string), true },
-    { "nvmlSystemGetDriverVersion", SLOT(driver_version), false },
-    { "nvmlSystemGetNVMLVersion", SLOT(nvml_version), false },
-    { "nvmlSystemGetCudaDriverVersion_v2", SLOT(cuda_version_v2), false },
-    { "nvmlSystemGetCudaDriverVersion", SLOT(cuda_version_v1), false },
-    { "nvmlSystemGetProcessName", SLOT(process_name), false },
-    { "nvmlDeviceGetCount_v2", SLOT(device_count), true },
-    { "nvmlDeviceGetHandleByIndex_v2", SLOT(device_at), true },
-    { "nvmlDeviceGetHandleByUUID", SLOT(device_by_uuid), false },
-    { "nvmlDeviceGetUUID", SLOT(uuid), true },
-    { "nvmlDeviceGetName", SLOT(name), false },
-    { "nvmlDeviceGetSerial", SLOT(serial), false },
-    { "nvmlDeviceGetVbiosVersion", SLOT(vbios_version), false },
-    { "nvmlDeviceGetArchitecture", SLOT(architecture), false },
-    { "nvmlDeviceGetCudaComputeCapability", SLOT(compute_capability), false },
-    { "nvmlDeviceGetNumGpuCores", SLOT(cores), false },
-    { "nvmlDeviceGetAttributes_v2", SLOT(attributes), false },
-    { "nvmlDeviceGetComputeMode", SLOT(compute_mode), false },
-    { "nvmlDeviceGetPersistenceMode", SLOT(persistence), false },
-    { "nvmlDeviceGetDisplayActive", SLOT(display_active), false },
-    { "nvmlDeviceGetMemoryInfo_v2", SLOT(memory_v2), false },
-    { "nvmlDeviceGetMemoryInfo", SLOT(memory_v1), false },
-    { "nvmlDeviceGetBAR1MemoryInfo", SLOT(bar1_memory), false },
-    { "nvmlDeviceGetUtilizationRates", SLOT(utilization), false },
-    { "nvmlDeviceGetEncoderUtilization", SLOT(encoder_utilization), false },
-    { "nvmlDeviceGetDecoderUtilization", SLOT(decoder_utilization), false },
-    { "nvmlDeviceGetFanSpeed_v2", SLOT(fan_speed_v2), false },
-    { "nvmlDeviceGetFanSpeed", SLOT(fan_speed_v1), false },
-    { "nvmlDeviceGetFanSpeedRPM", SLOT(fan_rpm), false },
-    { "nvmlDeviceGetTemperature", SLOT(temperature), false },
-    { "nvmlDeviceGetTemperatureV", SLOT(temperature_v), false },
-    { "nvmlDeviceGetTemperatureThreshold", SLOT(temperature_threshold), false },
-    { "nvmlDeviceGetPerformanceState", SLOT(performance), false },
-    { "nvmlDeviceGetPciInfo_v3", SLOT(pci_v3), false },
-    { "nvmlDeviceGetPciInfo_v2", SLOT(pci_v2), false },
-    { "nvmlDeviceGetCurrPcieLinkGeneration", SLOT(link_generation), false },
-    { "nvmlDeviceGetMaxPcieLinkGeneration", SLOT(link_generation_max), false },
-    { "nvmlDeviceGetCurrPcieLinkWidth", SLOT(link_width), false },
-    { "nvmlDeviceGetMaxPcieLinkWidth", SLOT(link_width_max), false },
-    { "nvmlDeviceGetPcieReplayCounter", SLOT(replays), false },
-    { "nvmlDeviceGetPcieThroughput", SLOT(throughput), false },
-    { "nvmlDeviceGetClockInfo", SLOT(clock), false },
-    { "nvmlDeviceGetMaxClockInfo", SLOT(clock_max), false },
-    { "nvmlDeviceGetCurrentClocksEventReasons", SLOT(clock_event_reasons), false },
-    { "nvmlDeviceGetCurrentClocksThrottleReasons", SLOT(clock_throttle_reasons), false },
-    { "nvmlDeviceGetPowerManagementMode", SLOT(power_management), false },
-    { "nvmlDeviceGetPowerUsage", SLOT(power_mw), false },
-    { "nvmlDeviceGetPowerManagementLimit", SLOT(power_limit_mw), false },
-    { "nvmlDeviceGetPowerManagementDefaultLimit", SLOT(power_limit_default_mw), false },
-    { "nvmlDeviceGetEnforcedPowerLimit", SLOT(power_limit_enforced_mw), false },
-    { "nvmlDeviceGetPowerManagementLimitConstraints", SLOT(power_limit_range_mw), false },
-    { "nvmlDeviceGetTotalEnergyConsumption", SLOT(energy_mj), false },
-    { "nvmlDeviceGetFieldValues", SLOT(field_values), false },
-    { "nvmlDeviceGetEccMode", SLOT(ecc_mode), false },
-    { "nvmlDeviceGetTotalEccErrors", SLOT(ecc_errors), false },
-    { "nvmlDeviceGetNvLinkState", SLOT(nvlink_state), false },
-    { "nvmlDeviceGetComputeRunningProcesses_v3", COMPUTE(v3), false },
-    { "nvmlDeviceGetComputeRunningProcesses_v2", COMPUTE(v2), false },
-    { "nvmlDeviceGetComputeRunningProcesses", COMPUTE(v1), false },
-    { "nvmlDeviceGetGraphicsRunningProcesses_v3", GRAPHICS(v3), false },
-    { "nvmlDeviceGetGraphicsRunningProcesses_v2", GRAPHICS(v2), false },
-    { "nvmlDeviceGetGraphicsRunningProcesses", GRAPHICS(v1), false },
-    { "nvmlDeviceGetMPSComputeRunningProcesses_v3", MPS(v3), false },
-    { "nvmlDeviceGetMPSComputeRunningProcesses_v2", MPS(v2), false },
-    { "nvmlDeviceGetMPSComputeRunningProcesses", MPS(v1), false },
-    { "nvmlDeviceGetProcessUtilization", SLOT(processes.utilization), false },
-    { "nvmlDeviceGetProcessesUtilizationInfo", SLOT(processes_utilization), false },
-    { "nvmlDeviceGetMigMode", SLOT(mig_mode), false },
-    { "nvmlDeviceGetMaxMigDeviceCount", SLOT(mig_count_max), false },
-    { "nvmlDeviceGetMigDeviceHandleByIndex", SLOT(mig_at), false },
-    { "nvmlDeviceGetGpuInstanceId", SLOT(gpu_instance), false },
-    { "nvmlDeviceGetComputeInstanceId", SLOT(compute_instance), false },
-#undef MPS
-#undef GRAPHICS
-#undef COMPUTE
-#undef SLOT
+#define SYMBOL(symbol, required, member, parameters) \
+    { symbol, offsetof(struct nvml_api, member), required },
+#define LIST(symbol, list) \
+    { symbol "_v3", offsetof(struct nvml_api, lists[list].v3), false }, \
+    { symbol "_v2", offsetof(struct nvml_api, lists[list].v2), false }, \
+    { symbol, offsetof(struct nvml_api, lists[list].v1), false },
+    NVML_CALLS(SYMBOL)
+    SYMBOL("nvmlErrorString", true, error_string, )
+    LIST("nvmlDeviceGetComputeRunningProcesses", NVML_LIST_COMPUTE)
+    LIST("nvmlDeviceGetGraphicsRunningProcesses", NVML_LIST_GRAPHICS)
+    LIST("nvmlDeviceGetMPSComputeRunningProcesses", NVML_LIST_MPS)
+#undef LIST
+#undef SYMBOL
 };
+/* clang-format on */
 
 enum { SYMBOL_COUNT = sizeof(symbols) / sizeof(symbols[0]) };
 

@@ -30,91 +30,85 @@ struct nvml_list_calls {
     int (*v1)(nvml_device device, unsigned *count, void *entries);
 };
 
-struct nvml_process_calls {
-    struct nvml_list_calls lists[NVML_LIST_COUNT];
-    int (*utilization)(nvml_device device, struct nvml_process_sample *samples,
-                       unsigned *count, unsigned long long last_seen);
-};
+/* NVML's functions that return a status: the name there, whether nothing works without it,
+ * the name here, the parameters. Of a function that changed its form the older ones are
+ * here, too, for drivers that have no other. None of them changes anything. */
+/* clang-format off */
+#define NVML_CALLS(of) \
+    of("nvmlInit_v2", true, init, (void)) \
+    of("nvmlShutdown", true, shutdown, (void)) \
+    of("nvmlSystemGetDriverVersion", false, driver_version, (char *text, unsigned size)) \
+    of("nvmlSystemGetNVMLVersion", false, nvml_version, (char *text, unsigned size)) \
+    of("nvmlSystemGetCudaDriverVersion_v2", false, cuda_version_v2, (int *version)) \
+    of("nvmlSystemGetCudaDriverVersion", false, cuda_version_v1, (int *version)) \
+    of("nvmlSystemGetProcessName", false, process_name, (unsigned pid, char *name, unsigned size)) \
+    of("nvmlDeviceGetCount_v2", true, device_count, (unsigned *count)) \
+    of("nvmlDeviceGetHandleByIndex_v2", true, device_at, (unsigned index, nvml_device *device)) \
+    of("nvmlDeviceGetHandleByUUID", false, device_by_uuid, (const char *uuid, nvml_device *device)) \
+    of("nvmlDeviceGetUUID", true, uuid, (nvml_device device, char *uuid, unsigned size)) \
+    of("nvmlDeviceGetName", false, name, (nvml_device device, char *name, unsigned size)) \
+    of("nvmlDeviceGetSerial", false, serial, (nvml_device device, char *serial, unsigned size)) \
+    of("nvmlDeviceGetVbiosVersion", false, vbios_version, (nvml_device device, char *version, unsigned size)) \
+    of("nvmlDeviceGetArchitecture", false, architecture, (nvml_device device, unsigned *architecture)) \
+    of("nvmlDeviceGetCudaComputeCapability", false, compute_capability, (nvml_device device, int *major, int *minor)) \
+    of("nvmlDeviceGetNumGpuCores", false, cores, (nvml_device device, unsigned *count)) \
+    of("nvmlDeviceGetAttributes_v2", false, attributes, (nvml_device device, struct nvml_attributes *attributes)) \
+    of("nvmlDeviceGetComputeMode", false, compute_mode, (nvml_device device, unsigned *mode)) \
+    of("nvmlDeviceGetPersistenceMode", false, persistence, (nvml_device device, unsigned *enabled)) \
+    of("nvmlDeviceGetDisplayActive", false, display_active, (nvml_device device, unsigned *enabled)) \
+    of("nvmlDeviceGetMemoryInfo_v2", false, memory_v2, (nvml_device device, struct nvml_memory_v2 *memory)) \
+    of("nvmlDeviceGetMemoryInfo", false, memory_v1, (nvml_device device, struct nvml_memory_v1 *memory)) \
+    of("nvmlDeviceGetBAR1MemoryInfo", false, bar1_memory, (nvml_device device, struct nvml_bar1_memory *memory)) \
+    of("nvmlDeviceGetUtilizationRates", false, utilization, (nvml_device device, struct nvml_utilization *percent)) \
+    of("nvmlDeviceGetEncoderUtilization", false, encoder_utilization, (nvml_device device, unsigned *percent, unsigned *period_us)) \
+    of("nvmlDeviceGetDecoderUtilization", false, decoder_utilization, (nvml_device device, unsigned *percent, unsigned *period_us)) \
+    of("nvmlDeviceGetFanSpeed_v2", false, fan_speed_v2, (nvml_device device, unsigned fan, unsigned *percent)) \
+    of("nvmlDeviceGetFanSpeed", false, fan_speed_v1, (nvml_device device, unsigned *percent)) \
+    of("nvmlDeviceGetFanSpeedRPM", false, fan_rpm, (nvml_device device, struct nvml_fan_speed_v1 *speed)) \
+    of("nvmlDeviceGetTemperature", false, temperature, (nvml_device device, int sensor, unsigned *celsius)) \
+    of("nvmlDeviceGetTemperatureV", false, temperature_v, (nvml_device device, struct nvml_temperature_v1 *temperature)) \
+    of("nvmlDeviceGetTemperatureThreshold", false, temperature_threshold, (nvml_device device, int threshold, unsigned *celsius)) \
+    of("nvmlDeviceGetPerformanceState", false, performance, (nvml_device device, unsigned *state)) \
+    of("nvmlDeviceGetPciInfo_v3", false, pci_v3, (nvml_device device, struct nvml_pci *pci)) \
+    of("nvmlDeviceGetPciInfo_v2", false, pci_v2, (nvml_device device, struct nvml_pci_v2 *pci)) \
+    of("nvmlDeviceGetCurrPcieLinkGeneration", false, link_generation, (nvml_device device, unsigned *generation)) \
+    of("nvmlDeviceGetMaxPcieLinkGeneration", false, link_generation_max, (nvml_device device, unsigned *generation)) \
+    of("nvmlDeviceGetCurrPcieLinkWidth", false, link_width, (nvml_device device, unsigned *lanes)) \
+    of("nvmlDeviceGetMaxPcieLinkWidth", false, link_width_max, (nvml_device device, unsigned *lanes)) \
+    of("nvmlDeviceGetPcieReplayCounter", false, replays, (nvml_device device, unsigned *count)) \
+    of("nvmlDeviceGetPcieThroughput", false, throughput, (nvml_device device, int counter, unsigned *kb_per_s)) \
+    of("nvmlDeviceGetClockInfo", false, clock, (nvml_device device, int clock, unsigned *mhz)) \
+    of("nvmlDeviceGetMaxClockInfo", false, clock_max, (nvml_device device, int clock, unsigned *mhz)) \
+    of("nvmlDeviceGetCurrentClocksEventReasons", false, clock_event_reasons, (nvml_device device, unsigned long long *reasons)) \
+    of("nvmlDeviceGetCurrentClocksThrottleReasons", false, clock_throttle_reasons, (nvml_device device, unsigned long long *reasons)) \
+    of("nvmlDeviceGetPowerManagementMode", false, power_management, (nvml_device device, unsigned *enabled)) \
+    of("nvmlDeviceGetPowerUsage", false, power_mw, (nvml_device device, unsigned *milliwatts)) \
+    of("nvmlDeviceGetPowerManagementLimit", false, power_limit_mw, (nvml_device device, unsigned *milliwatts)) \
+    of("nvmlDeviceGetPowerManagementDefaultLimit", false, power_limit_default_mw, (nvml_device device, unsigned *milliwatts)) \
+    of("nvmlDeviceGetEnforcedPowerLimit", false, power_limit_enforced_mw, (nvml_device device, unsigned *milliwatts)) \
+    of("nvmlDeviceGetPowerManagementLimitConstraints", false, power_limit_range_mw, (nvml_device device, unsigned *lowest, unsigned *highest)) \
+    of("nvmlDeviceGetTotalEnergyConsumption", false, energy_mj, (nvml_device device, unsigned long long *millijoules)) \
+    of("nvmlDeviceGetFieldValues", false, field_values, (nvml_device device, int count, struct nvml_field_value *values)) \
+    of("nvmlDeviceGetEccMode", false, ecc_mode, (nvml_device device, unsigned *current, unsigned *pending)) \
+    of("nvmlDeviceGetTotalEccErrors", false, ecc_errors, (nvml_device device, int error, int counter, unsigned long long *count)) \
+    of("nvmlDeviceGetNvLinkState", false, nvlink_state, (nvml_device device, unsigned link, unsigned *is_up)) \
+    of("nvmlDeviceGetProcessesUtilizationInfo", false, processes_utilization, (nvml_device device, struct nvml_processes_use_v1 *uses)) \
+    of("nvmlDeviceGetMigMode", false, mig_mode, (nvml_device device, unsigned *current, unsigned *pending)) \
+    of("nvmlDeviceGetMaxMigDeviceCount", false, mig_count_max, (nvml_device device, unsigned *count)) \
+    of("nvmlDeviceGetMigDeviceHandleByIndex", false, mig_at, (nvml_device device, unsigned index, nvml_device *mig)) \
+    of("nvmlDeviceGetGpuInstanceId", false, gpu_instance, (nvml_device mig, unsigned *id)) \
+    of("nvmlDeviceGetComputeInstanceId", false, compute_instance, (nvml_device mig, unsigned *id)) \
+    of("nvmlDeviceGetProcessUtilization", false, process_utilization, \
+       (nvml_device device, struct nvml_process_sample *samples, unsigned *count, unsigned long long last_seen))
+/* clang-format on */
 
-/* NVML's functions. Those that this driver lacks are NULL; the required ones of
- * nvml_library_symbol() never are. None of them changes anything. */
+#define NVML_MEMBER(symbol, required, member, parameters) int(*member) parameters;
+
+/* Those that this driver lacks are NULL; the required ones never are. */
 struct nvml_api {
-    int (*init)(void);
-    int (*shutdown)(void);
+    NVML_CALLS(NVML_MEMBER)
     const char *(*error_string)(int status);
-
-    int (*driver_version)(char *text, unsigned size);
-    int (*nvml_version)(char *text, unsigned size);
-    int (*cuda_version_v2)(int *version); /* 12040 is 12.4 */
-    int (*cuda_version_v1)(int *version); /* a known one where there is no CUDA */
-    int (*process_name)(unsigned pid, char *name, unsigned size);
-
-    int (*device_count)(unsigned *count);
-    int (*device_at)(unsigned index, nvml_device *device);
-    int (*device_by_uuid)(const char *uuid, nvml_device *device);
-    int (*uuid)(nvml_device device, char *uuid, unsigned size);
-    int (*name)(nvml_device device, char *name, unsigned size);
-    int (*serial)(nvml_device device, char *serial, unsigned size);
-    int (*vbios_version)(nvml_device device, char *version, unsigned size);
-    int (*architecture)(nvml_device device, unsigned *architecture);
-    int (*compute_capability)(nvml_device device, int *major, int *minor);
-    int (*cores)(nvml_device device, unsigned *count);
-    int (*attributes)(nvml_device device, struct nvml_attributes *attributes);
-    int (*compute_mode)(nvml_device device, unsigned *mode);
-    int (*persistence)(nvml_device device, unsigned *enabled);
-    int (*display_active)(nvml_device device, unsigned *enabled);
-
-    int (*memory_v2)(nvml_device device, struct nvml_memory_v2 *memory);
-    int (*memory_v1)(nvml_device device, struct nvml_memory_v1 *memory);
-    int (*bar1_memory)(nvml_device device, struct nvml_bar1_memory *memory);
-
-    int (*utilization)(nvml_device device, struct nvml_utilization *percent);
-    int (*encoder_utilization)(nvml_device device, unsigned *percent, unsigned *period_us);
-    int (*decoder_utilization)(nvml_device device, unsigned *percent, unsigned *period_us);
-    int (*fan_speed_v2)(nvml_device device, unsigned fan, unsigned *percent);
-    int (*fan_speed_v1)(nvml_device device, unsigned *percent);
-    int (*fan_rpm)(nvml_device device, struct nvml_fan_speed_v1 *speed);
-    int (*temperature)(nvml_device device, int sensor, unsigned *celsius);
-    int (*temperature_v)(nvml_device device, struct nvml_temperature_v1 *temperature);
-    int (*temperature_threshold)(nvml_device device, int threshold, unsigned *celsius);
-    int (*performance)(nvml_device device, unsigned *state);
-
-    int (*pci_v3)(nvml_device device, struct nvml_pci *pci);
-    int (*pci_v2)(nvml_device device, struct nvml_pci_v2 *pci);
-    int (*link_generation)(nvml_device device, unsigned *generation);
-    int (*link_generation_max)(nvml_device device, unsigned *generation);
-    int (*link_width)(nvml_device device, unsigned *lanes);
-    int (*link_width_max)(nvml_device device, unsigned *lanes);
-    int (*replays)(nvml_device device, unsigned *count);
-    int (*throughput)(nvml_device device, int counter, unsigned *kb_per_s);
-
-    int (*clock)(nvml_device device, int clock, unsigned *mhz);
-    int (*clock_max)(nvml_device device, int clock, unsigned *mhz);
-    int (*clock_event_reasons)(nvml_device device, unsigned long long *reasons);
-    int (*clock_throttle_reasons)(nvml_device device, unsigned long long *reasons);
-
-    int (*power_management)(nvml_device device, unsigned *enabled);
-    int (*power_mw)(nvml_device device, unsigned *milliwatts);
-    int (*power_limit_mw)(nvml_device device, unsigned *milliwatts);
-    int (*power_limit_default_mw)(nvml_device device, unsigned *milliwatts);
-    int (*power_limit_enforced_mw)(nvml_device device, unsigned *milliwatts);
-    int (*power_limit_range_mw)(nvml_device device, unsigned *lowest, unsigned *highest);
-    int (*energy_mj)(nvml_device device, unsigned long long *millijoules);
-    int (*field_values)(nvml_device device, int count, struct nvml_field_value *values);
-
-    int (*ecc_mode)(nvml_device device, unsigned *current, unsigned *pending);
-    int (*ecc_errors)(nvml_device device, int error, int counter,
-                      unsigned long long *count);
-    int (*nvlink_state)(nvml_device device, unsigned link, unsigned *is_up);
-
-    struct nvml_process_calls processes;
-    int (*processes_utilization)(nvml_device device, struct nvml_processes_use_v1 *uses);
-
-    int (*mig_mode)(nvml_device device, unsigned *current, unsigned *pending);
-    int (*mig_count_max)(nvml_device device, unsigned *count);
-    int (*mig_at)(nvml_device device, unsigned index, nvml_device *mig);
-    int (*gpu_instance)(nvml_device mig, unsigned *id);
-    int (*compute_instance)(nvml_device mig, unsigned *id);
+    struct nvml_list_calls lists[NVML_LIST_COUNT];
 };
 
 struct nvml_library {

@@ -244,7 +244,7 @@ static int read_list(struct nvml_processes *processes, const struct nvml_api *ap
 
     if (known && nvml_state(*known) == WM_READING_UNSUPPORTED)
         return *known;
-    int status = read_raw_list(&processes->raw, &api->processes.lists[list], device);
+    int status = read_raw_list(&processes->raw, &api->lists[list], device);
     if (status == NVML_SUCCESS)
         status = add_list(processes, list, part);
     if (known)
@@ -346,9 +346,9 @@ static int ask_once(struct nvml_processes *processes, const struct nvml_api *api
     int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
     *ret_count = (unsigned)processes->sample_room;
-    if (api->processes.utilization)
-        status = api->processes.utilization(device, processes->fresh, ret_count,
-                                            processes->last_seen_us);
+    if (api->process_utilization)
+        status = api->process_utilization(device, processes->fresh, ret_count,
+                                          processes->last_seen_us);
     if (nvml_lacks_call(status) && api->processes_utilization) {
         *ret_count = (unsigned)processes->sample_room;
         status = ask_newer(processes, api, device, ret_count);
