@@ -162,33 +162,6 @@ NVML_CALL(int, nvmlDeviceGetProcessUtilization, nvml_device gpu,
     return status;
 }
 
-NVML_CALL(int, nvmlDeviceGetProcessesUtilizationInfo, nvml_device gpu,
-          struct nvml_processes_use_v1 *info)
-{
-    struct nvml_process_sample sample = { 0 };
-    struct samples samples;
-
-    if (info->version != NVML_PROCESSES_USE_V1)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    int status = begin_samples(__func__, gpu, info->last_seen_us, &samples);
-    if (status == NVML_SUCCESS && (!info->uses || info->count < samples.count))
-        status = NVML_ERROR_INSUFFICIENT_SIZE;
-    for (size_t i = 0; status == NVML_SUCCESS && i < samples.count; i++) {
-        next_sample(&samples, i, &sample);
-        info->uses[i] = (struct nvml_process_use_v1) {
-            .timestamp_us = sample.timestamp_us,
-            .pid = sample.pid,
-            .sm = sample.sm,
-            .memory = sample.memory,
-            .encoder = sample.encoder,
-            .decoder = sample.decoder,
-        };
-    }
-    info->count = (unsigned)samples.count;
-    free(samples.running);
-    return status;
-}
-
 static bool gives_names(const struct nvmlDevice_st *gpu)
 {
     for (size_t i = 0; i < gpu->process_count; i++) {

@@ -136,18 +136,6 @@ def samples(gpu):
     return [(s.pid, s.smUtil, s.memUtil, s.encUtil, s.decUtil) for s in told]
 
 
-def samples_info(gpu):
-    """What newer drivers offer beside it."""
-    entries = (nv.c_nvmlProcessUtilizationInfo_v1_t * 8)()
-    info = nv.c_nvmlProcessesUtilizationInfo_v1_t()
-    info.version = ctypes.sizeof(info) | 1 << 24
-    info.processSamplesCount = 8
-    info.procUtilArray = entries
-    raw("nvmlDeviceGetProcessesUtilizationInfo", gpu, ctypes.byref(info))
-    return [(s.pid, s.smUtil, s.memUtil, s.encUtil, s.decUtil)
-            for s in entries[:info.processSamplesCount]]
-
-
 COMPUTE = [(4190001, 12 * GIB, None, None), (4190002, GIB, None, None),
            (4190005, None, None, None)]
 DRAWING = [(4190002, GIB, None, None), (4190003, 512 * MIB, None, None)]
@@ -251,7 +239,6 @@ ANSWERS = [
                              ("GraphicsRunningProcesses", DRAWING),
                              ("MPSComputeRunningProcesses", SERVED))),
     ("samples", samples, SAMPLES),
-    ("samples, newer", samples_info, SAMPLES),
     ("nvmlDeviceGetMaxMigDeviceCount", 7),
     ("is it a part", lambda gpu: nv.nvmlDeviceIsMigDeviceHandle(gpu).value, 0),
 ]

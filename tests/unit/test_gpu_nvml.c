@@ -725,27 +725,17 @@ static void test_processes(void **state)
         { 4190011, "C", 2147483648, -1, -1, -1, -1, 2, 1 },
         { 4190012, "C", 73400320, -1, -1, -1, -1, 9, 0 },
     };
-    static const struct {
-        const char *what, *faults;
-    } cases[] = {
-        { "all calls", "" },
-        { "the newer form of samples",
-          "{\"call\": \"nvmlDeviceGetProcessUtilization\", \"error\": \"DEPRECATED\"}" },
-    };
 
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        print_message("  %s\n", cases[i].what);
-        use_everything(*state, cases[i].faults);
-        struct inventory inventory = inventory_open();
-        refresh(&inventory, QUICK);
-        expect_processes(&inventory, 0, whole, ARRAY_LEN(whole));
-        expect_processes(&inventory, 1, partitioned, ARRAY_LEN(partitioned));
+    use_everything(*state, "");
+    struct inventory inventory = inventory_open();
+    refresh(&inventory, QUICK);
+    expect_processes(&inventory, 0, whole, ARRAY_LEN(whole));
+    expect_processes(&inventory, 1, partitioned, ARRAY_LEN(partitioned));
 
-        /* Nothing new from the driver: what it said last holds. */
-        refresh(&inventory, WM_GPU_PROCESSES);
-        expect_processes(&inventory, 0, whole, ARRAY_LEN(whole));
-        inventory_close(&inventory);
-    }
+    /* Nothing new from the driver: what it said last holds. */
+    refresh(&inventory, WM_GPU_PROCESSES);
+    expect_processes(&inventory, 0, whole, ARRAY_LEN(whole));
+    inventory_close(&inventory);
 }
 
 /* Drivers differ in the size of an entry, and say so nowhere. */
@@ -840,10 +830,10 @@ static void test_process_shares(void **state)
           WM_READING_OK },
         { "impossible", "\"sm\": 2.5", "", -1, WM_READING_FAILED },
         { "not supported", "\"sm\": 0.25",
-          "{\"call\": \"nvmlDeviceGetProcess*Utilization*\", \"error\": \"NOT_SUPPORTED\"}",
+          "{\"call\": \"nvmlDeviceGetProcessUtilization\", \"error\": \"NOT_SUPPORTED\"}",
           -1, WM_READING_UNSUPPORTED },
-        { "neither form", "\"sm\": 0.25",
-          "{\"call\": \"nvmlDeviceGetProcess*Utilization*\", \"error\": "
+        { "no such call", "\"sm\": 0.25",
+          "{\"call\": \"nvmlDeviceGetProcessUtilization\", \"error\": "
           "\"FUNCTION_NOT_FOUND\"}",
           -1, WM_READING_UNSUPPORTED },
         { "denied", "\"sm\": 0.25",

@@ -1170,12 +1170,7 @@ static void test_lists_of_processes(void **state)
           "5: 1 failed, 6: 2 0.25" },
         { "samples are not supported", P(5, "C", M(1)), SAMPLES("NOT_SUPPORTED"),
           "5: 1 unsupported" },
-        { "the newer call alone", P(5, "C", M(1) SM(0.5)), SAMPLES("FUNCTION_NOT_FOUND"),
-          "5: 1 0.5" },
-        { "no such call", P(5, "C", M(1)),
-          SAMPLES("FUNCTION_NOT_FOUND") ", {\"call\": "
-                                        "\"nvmlDeviceGetProcessesUtilizationInfo\", "
-                                        "\"error\": \"FUNCTION_NOT_FOUND\"}",
+        { "no such call", P(5, "C", M(1)), SAMPLES("FUNCTION_NOT_FOUND"),
           "5: 1 unsupported" },
         { "samples are for others", P(5, "C", M(1)), SAMPLES("NO_PERMISSION"),
           "5: 1 denied" },

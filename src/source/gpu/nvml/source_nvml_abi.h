@@ -249,25 +249,6 @@ struct nvml_process_sample {
     unsigned decoder;
 };
 
-/* The same as nvmlDeviceGetProcessesUtilizationInfo writes it. */
-struct nvml_process_use_v1 {
-    unsigned long long timestamp_us;
-    unsigned pid;
-    unsigned sm;
-    unsigned memory;
-    unsigned encoder;
-    unsigned decoder;
-    unsigned jpeg;
-    unsigned optical_flow;
-};
-
-struct nvml_processes_use_v1 {
-    unsigned version;                /* in: NVML_PROCESSES_USE_V1 */
-    unsigned count;                  /* in: room in `uses`; out: how many there are */
-    unsigned long long last_seen_us; /* in */
-    struct nvml_process_use_v1 *uses;
-};
-
 /* One process, in the three sizes that drivers have written. The first two
  * fields never moved. */
 struct nvml_process_v1 {
@@ -295,17 +276,12 @@ struct nvml_process_535 {
 #define NVML_MEMORY_V2 NVML_STRUCT_VERSION(struct nvml_memory_v2, 2U)
 #define NVML_TEMPERATURE_V1 NVML_STRUCT_VERSION(struct nvml_temperature_v1, 1U)
 #define NVML_FAN_SPEED_V1 NVML_STRUCT_VERSION(struct nvml_fan_speed_v1, 1U)
-#define NVML_PROCESSES_USE_V1 NVML_STRUCT_VERSION(struct nvml_processes_use_v1, 1U)
 
 _Static_assert(sizeof(struct nvml_utilization) == 8, "layout of nvmlUtilization_t");
 _Static_assert(sizeof(struct nvml_memory_v1) == 24, "layout of nvmlMemory_t");
 _Static_assert(NVML_MEMORY_V2 == 0x02000028, "layout of nvmlMemory_v2_t");
 _Static_assert(NVML_TEMPERATURE_V1 == 0x0100000C, "layout of nvmlTemperature_v1_t");
 _Static_assert(NVML_FAN_SPEED_V1 == 0x0100000C, "layout of nvmlFanSpeedInfo_v1_t");
-_Static_assert(NVML_PROCESSES_USE_V1 == 0x01000018,
-               "layout of nvmlProcessesUtilizationInfo_v1_t");
-_Static_assert(sizeof(struct nvml_process_use_v1) == 40,
-               "layout of nvmlProcessUtilizationInfo_v1_t");
 _Static_assert(sizeof(struct nvml_process_sample) == 32,
                "layout of nvmlProcessUtilizationSample_t");
 _Static_assert(sizeof(struct nvml_bar1_memory) == 24, "layout of nvmlBAR1Memory_t");

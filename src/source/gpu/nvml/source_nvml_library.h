@@ -92,7 +92,6 @@ struct nvml_list_calls {
     of("nvmlDeviceGetEccMode", false, ecc_mode, (nvml_device device, unsigned *current, unsigned *pending)) \
     of("nvmlDeviceGetTotalEccErrors", false, ecc_errors, (nvml_device device, int error, int counter, unsigned long long *count)) \
     of("nvmlDeviceGetNvLinkState", false, nvlink_state, (nvml_device device, unsigned link, unsigned *is_up)) \
-    of("nvmlDeviceGetProcessesUtilizationInfo", false, processes_utilization, (nvml_device device, struct nvml_processes_use_v1 *uses)) \
     of("nvmlDeviceGetMigMode", false, mig_mode, (nvml_device device, unsigned *current, unsigned *pending)) \
     of("nvmlDeviceGetMaxMigDeviceCount", false, mig_count_max, (nvml_device device, unsigned *count)) \
     of("nvmlDeviceGetMigDeviceHandleByIndex", false, mig_at, (nvml_device device, unsigned index, nvml_device *mig)) \

@@ -310,50 +310,20 @@ static int make_sample_room(struct nvml_processes *processes, size_t room)
     processes->held = held ? held : processes->held;
     void *fresh = realloc(processes->fresh, room * sizeof(*processes->fresh));
     processes->fresh = fresh ? fresh : processes->fresh;
-    void *uses = realloc(processes->uses, room * sizeof(*processes->uses));
-    processes->uses = uses ? uses : processes->uses;
-    if (!held || !fresh || !uses)
+    if (!held || !fresh)
         return NVML_ERROR_MEMORY;
     processes->sample_room = room;
     return NVML_SUCCESS;
 }
 
-static int ask_newer(struct nvml_processes *processes, const struct nvml_api *api,
-                     nvml_device device, unsigned *count)
-{
-    struct nvml_processes_use_v1 answer = { NVML_PROCESSES_USE_V1, *count,
-                                            processes->last_seen_us, processes->uses };
-
-    int status = api->processes_utilization(device, &answer);
-    for (size_t i = 0; status == NVML_SUCCESS && i < answer.count && i < *count; i++) {
-        const struct nvml_process_use_v1 *use = &processes->uses[i];
-        processes->fresh[i] = (struct nvml_process_sample) {
-            .pid = use->pid,
-            .timestamp_us = use->timestamp_us,
-            .sm = use->sm,
-            .memory = use->memory,
-            .encoder = use->encoder,
-            .decoder = use->decoder,
-        };
-    }
-    *count = answer.count;
-    return status;
-}
-
 static int ask_once(struct nvml_processes *processes, const struct nvml_api *api,
                     nvml_device device, unsigned *ret_count)
 {
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
+    if (!api->process_utilization)
+        return NVML_ERROR_FUNCTION_NOT_FOUND;
     *ret_count = (unsigned)processes->sample_room;
-    if (api->process_utilization)
-        status = api->process_utilization(device, processes->fresh, ret_count,
-                                          processes->last_seen_us);
-    if (nvml_lacks_call(status) && api->processes_utilization) {
-        *ret_count = (unsigned)processes->sample_room;
-        status = ask_newer(processes, api, device, ret_count);
-    }
-    return status;
+    return api->process_utilization(device, processes->fresh, ret_count,
+                                    processes->last_seen_us);
 }
 
 /* Twice, for more may be there than ever before. */
@@ -470,7 +440,6 @@ int nvml_processes_init(struct nvml_processes *processes)
 
 void nvml_processes_release(struct nvml_processes *processes)
 {
-    free(processes->uses);
     free(processes->fresh);
     free(processes->held);
     free(processes->places);

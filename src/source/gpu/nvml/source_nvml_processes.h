@@ -57,8 +57,7 @@ struct nvml_processes {
     int statuses[NVML_LIST_COUNT];
 
     struct nvml_process_sample *held;  /* the last samples there were */
-    struct nvml_process_sample *fresh; /* for the driver to write, */
-    struct nvml_process_use_v1 *uses;  /* by its newer call */
+    struct nvml_process_sample *fresh; /* for the driver to write */
     size_t held_count;
     size_t sample_room;
     unsigned long long last_seen_us; /* the driver's time of the newest of them */
