@@ -950,25 +950,22 @@ static void own_close(struct own *own)
     wm_gpu_sheet_free(own->inventory.sheets[0]);
 }
 
-static void own_ask(struct own *own, void (*tell)(const struct gpu_nvml_asking *asking))
+static void own_ask(struct own *own, void (*tell)(struct gpu_nvml_gpu *gpu))
 {
-    const struct gpu_nvml_asking asking = {
-        .library = &own->library,
-        .api = &own->library.api,
-        .gpu = &own->gpu,
-        .device = &devices[0],
-        .sheet = own->inventory.sheets[0],
-        .groups = QUICK,
-        .fixed = QUICK,
-        .procfs = "/proc",
-    };
+    struct gpu_nvml_gpu *gpu = &own->gpu;
     bool all;
 
-    wm_gpu_sheet_ask(asking.sheet, QUICK);
-    wm_gpu_sheet_begin(asking.sheet, &all);
-    tell(&asking);
-    wm_gpu_sheet_end(asking.sheet);
-    wm_gpu_sheet_collect(asking.sheet, "late");
+    gpu->library = &own->library;
+    gpu->api = &own->library.api;
+    gpu->procfs = "/proc";
+    gpu->device = &devices[0];
+    gpu->sheet = own->inventory.sheets[0];
+    gpu->groups = gpu->fixed = QUICK;
+    wm_gpu_sheet_ask(gpu->sheet, QUICK);
+    wm_gpu_sheet_begin(gpu->sheet, &all);
+    tell(gpu);
+    wm_gpu_sheet_end(gpu->sheet);
+    wm_gpu_sheet_collect(gpu->sheet, "late");
 }
 
 static int endless_text(nvml_device device, char *text, unsigned size)

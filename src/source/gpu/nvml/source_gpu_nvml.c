@@ -17,52 +17,50 @@ struct inventory {
     size_t count;
 };
 
-bool gpu_nvml_wants(const struct gpu_nvml_asking *asking, enum wm_gpu_field field)
+bool gpu_nvml_wants(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field)
 {
     const struct wm_gpu_field_info *info = wm_gpu_field_info(field);
 
-    return info->asked_with & (info->fixed ? asking->fixed : asking->groups);
+    return info->asked_with & (info->fixed ? gpu->fixed : gpu->groups);
 }
 
-void gpu_nvml_note(const struct gpu_nvml_asking *asking, int status)
+void gpu_nvml_note(struct gpu_nvml_gpu *gpu, int status)
 {
     if (status == NVML_ERROR_GPU_IS_LOST)
-        asking->gpu->is_reached = false;
+        gpu->is_reached = false;
 }
 
-static void tell_missing(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
-                         int status)
+static void tell_missing(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status)
 {
-    gpu_nvml_note(asking, status);
-    wm_gpu_set_missing(asking->sheet, field, nvml_state(status),
-                       nvml_text(asking->library, status));
+    gpu_nvml_note(gpu, status);
+    wm_gpu_set_missing(gpu->sheet, field, nvml_state(status),
+                       nvml_text(gpu->library, status));
 }
 
-void gpu_nvml_tell(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
-                   int status, double value)
-{
-    if (status == NVML_SUCCESS)
-        wm_gpu_set_number(asking->sheet, field, value);
-    else
-        tell_missing(asking, field, status);
-}
-
-void gpu_nvml_tell_text(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
-                        int status, const char *text)
+void gpu_nvml_tell(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status,
+                   double value)
 {
     if (status == NVML_SUCCESS)
-        wm_gpu_set_text(asking->sheet, field, text);
+        wm_gpu_set_number(gpu->sheet, field, value);
     else
-        tell_missing(asking, field, status);
+        tell_missing(gpu, field, status);
 }
 
-struct wm_gpu_value gpu_nvml_number(const struct gpu_nvml_asking *asking, int status,
-                                    double value)
+void gpu_nvml_tell_text(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status,
+                        const char *text)
 {
-    gpu_nvml_note(asking, status);
+    if (status == NVML_SUCCESS)
+        wm_gpu_set_text(gpu->sheet, field, text);
+    else
+        tell_missing(gpu, field, status);
+}
+
+struct wm_gpu_value gpu_nvml_number(struct gpu_nvml_gpu *gpu, int status, double value)
+{
+    gpu_nvml_note(gpu, status);
     return status == NVML_SUCCESS
                ? wm_gpu_number(value)
-               : wm_gpu_missing(nvml_state(status), nvml_text(asking->library, status));
+               : wm_gpu_missing(nvml_state(status), nvml_text(gpu->library, status));
 }
 
 struct wm_gpu_value gpu_nvml_instance(int instance)
@@ -72,30 +70,31 @@ struct wm_gpu_value gpu_nvml_instance(int instance)
 
 /* By its identity where that is known, for the order may have changed while the
  * GPU was away. */
-static int find_handle(const struct nvml_api *api, struct gpu_nvml_gpu *gpu)
+static int find_device(struct gpu_nvml_gpu *gpu)
 {
+    const struct nvml_api *api = gpu->api;
     int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
     if (gpu->uuid[0] && api->device_by_uuid)
-        status = api->device_by_uuid(gpu->uuid, &gpu->handle);
+        status = api->device_by_uuid(gpu->uuid, &gpu->device);
     if (nvml_lacks_call(status))
-        status = api->device_at(gpu->index, &gpu->handle);
+        status = api->device_at(gpu->index, &gpu->device);
     return status;
 }
 
-static int reach(const struct nvml_api *api, struct gpu_nvml_gpu *gpu)
+static int reach(struct gpu_nvml_gpu *gpu)
 {
     if (gpu->is_reached)
         return NVML_SUCCESS;
 
-    int status = find_handle(api, gpu);
+    int status = find_device(gpu);
     if (status != NVML_SUCCESS)
         return status;
     gpu->is_reached = true;
     nvml_processes_restart(&gpu->processes);
     gpu->power = (struct nvml_power) { 0 };
     if (!gpu->uuid[0] &&
-        api->uuid(gpu->handle, gpu->uuid, sizeof(gpu->uuid)) != NVML_SUCCESS)
+        gpu->api->uuid(gpu->device, gpu->uuid, sizeof(gpu->uuid)) != NVML_SUCCESS)
         gpu->uuid[0] = '\0';
     nvml_clean_text(gpu->uuid, sizeof(gpu->uuid));
     return NVML_SUCCESS;
@@ -121,6 +120,9 @@ static int inventory_open(void *state, const struct wm_source_config *config,
     for (unsigned i = 0; i < count; i++) {
         struct gpu_nvml_gpu *gpu = &inventory->gpus[inventory->count++];
 
+        gpu->library = &inventory->library;
+        gpu->api = &inventory->library.api;
+        gpu->procfs = inventory->procfs;
         gpu->index = i;
         if (nvml_processes_init(&gpu->processes) != NVML_SUCCESS)
             return wm_fail(err, WM_ENOMEM, "out of memory for %u GPUs", count);
@@ -166,30 +168,30 @@ static bool is_asked_of_gpu(enum wm_gpu_field field)
     }
 }
 
-static void tell_unreached(const struct gpu_nvml_asking *asking, int status)
+static void tell_unreached(struct gpu_nvml_gpu *gpu, int status)
 {
     for (enum wm_gpu_field field = 0; field < WM_GPU_FIELDS; field++) {
-        if (is_asked_of_gpu(field) && gpu_nvml_wants(asking, field))
-            tell_missing(asking, field, status);
+        if (is_asked_of_gpu(field) && gpu_nvml_wants(gpu, field))
+            tell_missing(gpu, field, status);
     }
-    if (asking->groups & WM_GPU_PROCESSES) {
-        wm_gpu_begin_list(asking->sheet, WM_GPU_PROCESS_LIST);
-        wm_gpu_end_list(asking->sheet, WM_GPU_PROCESS_LIST, nvml_state(status),
-                        nvml_text(asking->library, status));
+    if (gpu->groups & WM_GPU_PROCESSES) {
+        wm_gpu_begin_list(gpu->sheet, WM_GPU_PROCESS_LIST);
+        wm_gpu_end_list(gpu->sheet, WM_GPU_PROCESS_LIST, nvml_state(status),
+                        nvml_text(gpu->library, status));
     }
 }
 
-static void tell_all(const struct gpu_nvml_asking *asking)
+static void tell_all(struct gpu_nvml_gpu *gpu)
 {
-    gpu_nvml_tell_identity(asking);
-    if (asking->groups & (WM_GPU_GENERAL | WM_GPU_MEMORY | WM_GPU_PROCESSES))
-        gpu_nvml_find_migs(asking);
-    gpu_nvml_tell_numbers(asking);
-    gpu_nvml_tell_texts(asking);
-    if (asking->groups & (WM_GPU_GENERAL | WM_GPU_MEMORY))
-        gpu_nvml_tell_migs(asking);
-    if (asking->groups & WM_GPU_PROCESSES)
-        gpu_nvml_tell_processes(asking);
+    gpu_nvml_tell_identity(gpu);
+    if (gpu->groups & (WM_GPU_GENERAL | WM_GPU_MEMORY | WM_GPU_PROCESSES))
+        gpu_nvml_find_migs(gpu);
+    gpu_nvml_tell_numbers(gpu);
+    gpu_nvml_tell_texts(gpu);
+    if (gpu->groups & (WM_GPU_GENERAL | WM_GPU_MEMORY))
+        gpu_nvml_tell_migs(gpu);
+    if (gpu->groups & WM_GPU_PROCESSES)
+        gpu_nvml_tell_processes(gpu);
 }
 
 static void inventory_refresh(void *state, size_t index, unsigned groups, bool all,
@@ -197,25 +199,17 @@ static void inventory_refresh(void *state, size_t index, unsigned groups, bool a
 {
     struct inventory *inventory = state;
     struct gpu_nvml_gpu *gpu = &inventory->gpus[index];
-    const struct nvml_api *api = &inventory->library.api;
-    struct gpu_nvml_asking asking = {
-        .library = &inventory->library,
-        .api = api,
-        .gpu = gpu,
-        .sheet = sheet,
-        .groups = groups,
-        .fixed = all ? groups : groups & ~gpu->known,
-        .procfs = inventory->procfs,
-    };
 
-    gpu_nvml_tell_machine(&asking);
-    int status = reach(api, gpu);
-    asking.device = gpu->handle;
+    gpu->sheet = sheet;
+    gpu->groups = groups;
+    gpu->fixed = all ? groups : groups & ~gpu->known;
+    gpu_nvml_tell_machine(gpu);
+    int status = reach(gpu);
     if (status != NVML_SUCCESS) {
-        tell_unreached(&asking, status);
+        tell_unreached(gpu, status);
         return;
     }
-    tell_all(&asking);
+    tell_all(gpu);
     if (gpu->is_reached)
         gpu->known |= groups;
 }

@@ -14,11 +14,20 @@
 #include "source/gpu/source_gpu_ops.h"
 
 struct gpu_nvml_gpu {
+    const struct nvml_library *library;
+    const struct nvml_api *api; /* the library's */
+    const char *procfs;         /* where processes need no name from the driver */
+
     unsigned index;
-    bool is_reached; /* `handle` was good when it was last used */
-    nvml_device handle;
+    bool is_reached; /* `device` was good when it was last used */
+    nvml_device device;
     char uuid[NVML_UUID_SIZE]; /* "" until it was told */
     unsigned known;            /* groups whose fixed fields have been told */
+
+    /* Of the refresh that goes on. */
+    struct wm_gpu_sheet *sheet;
+    unsigned groups;
+    unsigned fixed; /* those of them whose fixed fields are asked, too */
 
     int mig_status; /* of asking for the next two */
     unsigned mig_mode, mig_mode_pending;
@@ -28,36 +37,23 @@ struct gpu_nvml_gpu {
     struct nvml_processes processes;
 };
 
-/* One refresh of one GPU. */
-struct gpu_nvml_asking {
-    const struct nvml_library *library;
-    const struct nvml_api *api; /* the library's */
-    struct gpu_nvml_gpu *gpu;
-    nvml_device device; /* the GPU's handle */
-    struct wm_gpu_sheet *sheet;
-    unsigned groups;
-    unsigned fixed;     /* those of them whose fixed fields are asked, too */
-    const char *procfs; /* where processes need no name from the driver */
-};
-
 /* Whether that field is to be told now. */
-bool gpu_nvml_wants(const struct gpu_nvml_asking *asking, enum wm_gpu_field field);
+bool gpu_nvml_wants(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field);
 
 /* Writes down what a call gave: the value where `status` is NVML_SUCCESS, else
  * why there is none. Notes when the GPU is lost. */
-void gpu_nvml_tell(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
-                   int status, double value);
+void gpu_nvml_tell(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status,
+                   double value);
 
 /* The same for a text. */
-void gpu_nvml_tell_text(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
-                        int status, const char *text);
+void gpu_nvml_tell_text(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status,
+                        const char *text);
 
 /* To be called with every status that neither of these gets. */
-void gpu_nvml_note(const struct gpu_nvml_asking *asking, int status);
+void gpu_nvml_note(struct gpu_nvml_gpu *gpu, int status);
 
 /* The same for a value of a row. */
-struct wm_gpu_value gpu_nvml_number(const struct gpu_nvml_asking *asking, int status,
-                                    double value);
+struct wm_gpu_value gpu_nvml_number(struct gpu_nvml_gpu *gpu, int status, double value);
 struct wm_gpu_value gpu_nvml_instance(int instance);
 
 /* One number of a GPU or of a part of one in our unit, by the call that this driver has;
@@ -72,18 +68,18 @@ int nvml_memory(const struct nvml_api *api, nvml_device device,
 
 /* Each asks for what `asking` wants of its subject. The identity goes first: who a GPU
  * is that hangs in a later call is known then. */
-void gpu_nvml_tell_identity(const struct gpu_nvml_asking *asking);
-void gpu_nvml_tell_numbers(const struct gpu_nvml_asking *asking);
-void gpu_nvml_tell_texts(const struct gpu_nvml_asking *asking);
+void gpu_nvml_tell_identity(struct gpu_nvml_gpu *gpu);
+void gpu_nvml_tell_numbers(struct gpu_nvml_gpu *gpu);
+void gpu_nvml_tell_texts(struct gpu_nvml_gpu *gpu);
 
 /* What can be told of a GPU that cannot be reached. */
-void gpu_nvml_tell_machine(const struct gpu_nvml_asking *asking);
+void gpu_nvml_tell_machine(struct gpu_nvml_gpu *gpu);
 
 /* Finds out whether the GPU is partitioned, and its parts. */
-void gpu_nvml_find_migs(const struct gpu_nvml_asking *asking);
+void gpu_nvml_find_migs(struct gpu_nvml_gpu *gpu);
 bool gpu_nvml_is_partitioned(const struct gpu_nvml_gpu *gpu);
-void gpu_nvml_tell_migs(const struct gpu_nvml_asking *asking);
+void gpu_nvml_tell_migs(struct gpu_nvml_gpu *gpu);
 
-void gpu_nvml_tell_processes(const struct gpu_nvml_asking *asking);
+void gpu_nvml_tell_processes(struct gpu_nvml_gpu *gpu);
 
 #endif

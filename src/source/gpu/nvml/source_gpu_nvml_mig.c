@@ -18,14 +18,13 @@ static int ask_instance(int (*call)(nvml_device mig, unsigned *id), nvml_device 
 }
 
 /* Between the numbers of parts there may be numbers of none. */
-static void find_parts(const struct gpu_nvml_asking *asking)
+static void find_parts(struct gpu_nvml_gpu *gpu)
 {
-    const struct nvml_api *api = asking->api;
-    struct gpu_nvml_gpu *gpu = asking->gpu;
+    const struct nvml_api *api = gpu->api;
     unsigned most = 0;
 
     if (!api->mig_count_max || !api->mig_at ||
-        api->mig_count_max(asking->device, &most) != NVML_SUCCESS)
+        api->mig_count_max(gpu->device, &most) != NVML_SUCCESS)
         return;
     if (most > NVML_PARTS_MAX)
         most = NVML_PARTS_MAX;
@@ -33,7 +32,7 @@ static void find_parts(const struct gpu_nvml_asking *asking)
     for (unsigned i = 0; i < most; i++) {
         nvml_device handle = NULL;
 
-        if (api->mig_at(asking->device, i, &handle) != NVML_SUCCESS)
+        if (api->mig_at(gpu->device, i, &handle) != NVML_SUCCESS)
             continue;
         gpu->parts.items[gpu->parts.count++] = (struct nvml_part) {
             .handle = handle,
@@ -43,18 +42,17 @@ static void find_parts(const struct gpu_nvml_asking *asking)
     }
 }
 
-void gpu_nvml_find_migs(const struct gpu_nvml_asking *asking)
+void gpu_nvml_find_migs(struct gpu_nvml_gpu *gpu)
 {
-    struct gpu_nvml_gpu *gpu = asking->gpu;
-    const struct nvml_api *api = asking->api;
+    const struct nvml_api *api = gpu->api;
 
     gpu->parts.count = 0;
     gpu->mig_status = NVML_ERROR_FUNCTION_NOT_FOUND;
     if (api->mig_mode)
         gpu->mig_status =
-            api->mig_mode(asking->device, &gpu->mig_mode, &gpu->mig_mode_pending);
+            api->mig_mode(gpu->device, &gpu->mig_mode, &gpu->mig_mode_pending);
     if (gpu_nvml_is_partitioned(gpu))
-        find_parts(asking);
+        find_parts(gpu);
 }
 
 /* Empty where NVML does not tell. */
@@ -66,19 +64,19 @@ static void ask_text(int (*call)(nvml_device mig, char *text, unsigned size),
     text[size - 1] = '\0';
 }
 
-static int tell_mig(const struct gpu_nvml_asking *asking, size_t index)
+static int tell_mig(struct gpu_nvml_gpu *gpu, size_t index)
 {
-    const struct nvml_part *mig = &asking->gpu->parts.items[index];
+    const struct nvml_part *mig = &gpu->parts.items[index];
     char uuid[NVML_UUID_SIZE] = "", name[NVML_NAME_SIZE] = "";
     struct nvml_memory_v2 memory;
     double multiprocessors = 0;
     int reserved;
-    int status = nvml_memory(asking->api, mig->handle, &memory, &reserved);
+    int status = nvml_memory(gpu->api, mig->handle, &memory, &reserved);
     int attributes_status =
-        nvml_number(asking->api, mig->handle, WM_GPU_MULTIPROCESSORS, &multiprocessors);
+        nvml_number(gpu->api, mig->handle, WM_GPU_MULTIPROCESSORS, &multiprocessors);
 
-    ask_text(asking->api->uuid, mig->handle, uuid, sizeof(uuid));
-    ask_text(asking->api->name, mig->handle, name, sizeof(name));
+    ask_text(gpu->api->uuid, mig->handle, uuid, sizeof(uuid));
+    ask_text(gpu->api->name, mig->handle, name, sizeof(name));
     const struct wm_gpu_value row[WM_GPU_MIG_FIELDS] = {
         [WM_GPU_MIG_INDEX] = wm_gpu_number((double)index),
         [WM_GPU_MIG_UUID] = wm_gpu_words(uuid),
@@ -86,19 +84,19 @@ static int tell_mig(const struct gpu_nvml_asking *asking, size_t index)
         [WM_GPU_MIG_GPU_INSTANCE] = gpu_nvml_instance(mig->gpu_instance),
         [WM_GPU_MIG_COMPUTE_INSTANCE] = gpu_nvml_instance(mig->compute_instance),
         [WM_GPU_MIG_MULTIPROCESSORS] =
-            gpu_nvml_number(asking, attributes_status, multiprocessors),
-        [WM_GPU_MIG_MEMORY_TOTAL] = gpu_nvml_number(asking, status, (double)memory.total),
-        [WM_GPU_MIG_MEMORY_USED] = gpu_nvml_number(asking, status, (double)memory.used),
+            gpu_nvml_number(gpu, attributes_status, multiprocessors),
+        [WM_GPU_MIG_MEMORY_TOTAL] = gpu_nvml_number(gpu, status, (double)memory.total),
+        [WM_GPU_MIG_MEMORY_USED] = gpu_nvml_number(gpu, status, (double)memory.used),
     };
-    return wm_gpu_add_row(asking->sheet, WM_GPU_MIG_LIST, row);
+    return wm_gpu_add_row(gpu->sheet, WM_GPU_MIG_LIST, row);
 }
 
-void gpu_nvml_tell_migs(const struct gpu_nvml_asking *asking)
+void gpu_nvml_tell_migs(struct gpu_nvml_gpu *gpu)
 {
     int status = WM_OK;
 
-    wm_gpu_begin_list(asking->sheet, WM_GPU_MIG_LIST);
-    for (size_t i = 0; i < asking->gpu->parts.count && status == WM_OK; i++)
-        status = tell_mig(asking, i);
-    wm_gpu_end_list(asking->sheet, WM_GPU_MIG_LIST, WM_READING_OK, NULL);
+    wm_gpu_begin_list(gpu->sheet, WM_GPU_MIG_LIST);
+    for (size_t i = 0; i < gpu->parts.count && status == WM_OK; i++)
+        status = tell_mig(gpu, i);
+    wm_gpu_end_list(gpu->sheet, WM_GPU_MIG_LIST, WM_READING_OK, NULL);
 }

@@ -77,28 +77,19 @@ static int ask_long(const struct nvml_api *api, nvml_device device,
     return status;
 }
 
-static int ask_ecc(const struct nvml_api *api, nvml_device device, int error, int counter,
-                   double *ret_value)
+static int ask_ecc(const struct nvml_api *api, nvml_device device,
+                   const struct number *number, double *ret_value)
 {
+    bool is_ever = number->field == WM_GPU_ECC_CORRECTED_LIFETIME ||
+                   number->field == WM_GPU_ECC_UNCORRECTED_LIFETIME;
     unsigned long long count = 0;
     if (!api->ecc_errors)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    int status = api->ecc_errors(device, error, counter, &count);
+    int status = api->ecc_errors(device, number->which,
+                                 is_ever ? NVML_ECC_AGGREGATE : NVML_ECC_VOLATILE, &count);
     *ret_value = (double)count;
     return status;
-}
-
-static int ask_ecc_volatile(const struct nvml_api *api, nvml_device device,
-                            const struct number *number, double *ret_value)
-{
-    return ask_ecc(api, device, number->which, NVML_ECC_VOLATILE, ret_value);
-}
-
-static int ask_ecc_aggregate(const struct nvml_api *api, nvml_device device,
-                             const struct number *number, double *ret_value)
-{
-    return ask_ecc(api, device, number->which, NVML_ECC_AGGREGATE, ret_value);
 }
 
 /* A board without fans does not know the first. */
@@ -197,13 +188,13 @@ static int ask_temperature(const struct nvml_api *api, nvml_device device,
     return nvml_temperature(api, device, ret_value);
 }
 
-static int ask_field(const struct nvml_api *api, nvml_device device, unsigned id,
-                     unsigned scope, double *ret_value)
+static int ask_field(const struct nvml_api *api, nvml_device device,
+                     const struct number *number, double *ret_value)
 {
     /* What the driver leaves as it is must not pass for 0. */
     struct nvml_field_value field = {
-        .field = id,
-        .scope = scope,
+        .field = (unsigned)number->which,
+        .scope = number->field == WM_GPU_TEMPERATURE_MEMORY ? 0 : NVML_NVLINK_ALL,
         .status = NVML_ERROR_NO_DATA,
     };
     if (!api->field_values)
@@ -216,18 +207,6 @@ static int ask_field(const struct nvml_api *api, nvml_device device, unsigned id
     if (status == NVML_ERROR_INVALID_ARGUMENT)
         status = NVML_ERROR_NOT_SUPPORTED;
     return status == NVML_SUCCESS ? nvml_field_number(&field, ret_value) : status;
-}
-
-static int ask_gpu_field(const struct nvml_api *api, nvml_device device,
-                         const struct number *number, double *ret_value)
-{
-    return ask_field(api, device, (unsigned)number->which, 0, ret_value);
-}
-
-static int ask_nvlink_field(const struct nvml_api *api, nvml_device device,
-                            const struct number *number, double *ret_value)
-{
-    return ask_field(api, device, (unsigned)number->which, NVML_NVLINK_ALL, ret_value);
 }
 
 /* How many links are up. The first that cannot be is past the last. */
@@ -282,7 +261,7 @@ static const struct number numbers[] = {
     { WM_GPU_FAN, ask_fan, 0, 0, FAN_MOST, 1, 100 },
     { WM_GPU_FAN_SPEED, ask_fan_rpm, 0, 0, ANY_UNSIGNED, 1, 1 },
     { WM_GPU_TEMPERATURE, ask_temperature, 0, 0, CELSIUS_MOST, 1, 1 },
-    { WM_GPU_TEMPERATURE_MEMORY, ask_gpu_field, 0, NVML_FIELD_MEMORY_TEMPERATURE, CELSIUS_MOST, 1, 1 },
+    { WM_GPU_TEMPERATURE_MEMORY, ask_field, 0, NVML_FIELD_MEMORY_TEMPERATURE, CELSIUS_MOST, 1, 1 },
     { WM_GPU_TEMPERATURE_SLOWDOWN, ask_which, SLOT(temperature_threshold), NVML_TEMPERATURE_SLOWDOWN, CELSIUS_MOST, 1, 1 },
     { WM_GPU_TEMPERATURE_SHUTDOWN, ask_which, SLOT(temperature_threshold), NVML_TEMPERATURE_SHUTDOWN, CELSIUS_MOST, 1, 1 },
 
@@ -313,14 +292,14 @@ static const struct number numbers[] = {
     { WM_GPU_POWER_LIMIT_MAX, ask_power_limits, 0, 0, ANY_UNSIGNED, 1, 1000 },
     { WM_GPU_ENERGY, ask_long, SLOT(energy_mj), 0, ANY_LONG, 1, 1000 },
 
-    { WM_GPU_ECC_CORRECTED, ask_ecc_volatile, 0, NVML_ERRORS_CORRECTED, ANY_LONG, 1, 1 },
-    { WM_GPU_ECC_UNCORRECTED, ask_ecc_volatile, 0, NVML_ERRORS_UNCORRECTED, ANY_LONG, 1, 1 },
-    { WM_GPU_ECC_CORRECTED_LIFETIME, ask_ecc_aggregate, 0, NVML_ERRORS_CORRECTED, ANY_LONG, 1, 1 },
-    { WM_GPU_ECC_UNCORRECTED_LIFETIME, ask_ecc_aggregate, 0, NVML_ERRORS_UNCORRECTED, ANY_LONG, 1, 1 },
+    { WM_GPU_ECC_CORRECTED, ask_ecc, 0, NVML_ERRORS_CORRECTED, ANY_LONG, 1, 1 },
+    { WM_GPU_ECC_UNCORRECTED, ask_ecc, 0, NVML_ERRORS_UNCORRECTED, ANY_LONG, 1, 1 },
+    { WM_GPU_ECC_CORRECTED_LIFETIME, ask_ecc, 0, NVML_ERRORS_CORRECTED, ANY_LONG, 1, 1 },
+    { WM_GPU_ECC_UNCORRECTED_LIFETIME, ask_ecc, 0, NVML_ERRORS_UNCORRECTED, ANY_LONG, 1, 1 },
 
     { WM_GPU_NVLINK_LINKS, ask_nvlinks, 0, 0, NVML_NVLINKS_MAX, 1, 1 },
-    { WM_GPU_NVLINK_SENT, ask_nvlink_field, 0, NVML_FIELD_NVLINK_SENT, ANY_LONG, 1024, 1 },
-    { WM_GPU_NVLINK_RECEIVED, ask_nvlink_field, 0, NVML_FIELD_NVLINK_RECEIVED, ANY_LONG, 1024, 1 },
+    { WM_GPU_NVLINK_SENT, ask_field, 0, NVML_FIELD_NVLINK_SENT, ANY_LONG, 1024, 1 },
+    { WM_GPU_NVLINK_RECEIVED, ask_field, 0, NVML_FIELD_NVLINK_RECEIVED, ANY_LONG, 1024, 1 },
 };
 #undef SLOT
 /* clang-format on */
@@ -379,59 +358,59 @@ int nvml_memory(const struct nvml_api *api, nvml_device device,
     return status;
 }
 
-static void tell_memory(const struct gpu_nvml_asking *asking)
+static void tell_memory(struct gpu_nvml_gpu *gpu)
 {
     struct nvml_memory_v2 memory;
     int reserved;
-    int status = nvml_memory(asking->api, asking->device, &memory, &reserved);
+    int status = nvml_memory(gpu->api, gpu->device, &memory, &reserved);
 
     if (status == NVML_SUCCESS &&
         (memory.free > memory.total || memory.reserved > memory.total))
         status = NVML_IMPOSSIBLE_VALUE;
     if (status == NVML_IMPOSSIBLE_VALUE)
         reserved = status;
-    gpu_nvml_tell(asking, WM_GPU_MEMORY_TOTAL, status, (double)memory.total);
-    gpu_nvml_tell(asking, WM_GPU_MEMORY_USED, status, (double)memory.used);
-    gpu_nvml_tell(asking, WM_GPU_MEMORY_FREE, status, (double)memory.free);
-    gpu_nvml_tell(asking, WM_GPU_MEMORY_RESERVED, reserved, (double)memory.reserved);
+    gpu_nvml_tell(gpu, WM_GPU_MEMORY_TOTAL, status, (double)memory.total);
+    gpu_nvml_tell(gpu, WM_GPU_MEMORY_USED, status, (double)memory.used);
+    gpu_nvml_tell(gpu, WM_GPU_MEMORY_FREE, status, (double)memory.free);
+    gpu_nvml_tell(gpu, WM_GPU_MEMORY_RESERVED, reserved, (double)memory.reserved);
 }
 
 /* Both in one scope, or they could not be compared. Boards with a CPU on them may
  * tell power of all that is on the module and refuse that of the GPU alone. */
-static void tell_power_fields(const struct gpu_nvml_asking *asking)
+static void tell_power_fields(struct gpu_nvml_gpu *gpu)
 {
-    struct nvml_power *power = &asking->gpu->power;
+    struct nvml_power *power = &gpu->power;
     const struct nvml_power_value *instant = &power->values[NVML_POWER_INSTANT];
     const struct nvml_power_value *average = &power->values[NVML_POWER_AVERAGE];
 
-    nvml_power_read(power, asking->api, asking->device);
+    nvml_power_read(power, gpu->api, gpu->device);
     enum nvml_power_way scope = instant->way < average->way ? instant->way : average->way;
-    gpu_nvml_tell(asking, WM_GPU_POWER_INSTANT,
+    gpu_nvml_tell(gpu, WM_GPU_POWER_INSTANT,
                   instant->way == scope ? instant->field_status : NVML_ERROR_NOT_SUPPORTED,
                   instant->watts);
-    gpu_nvml_tell(asking, WM_GPU_POWER_AVERAGE,
+    gpu_nvml_tell(gpu, WM_GPU_POWER_AVERAGE,
                   average->way == scope ? average->field_status : NVML_ERROR_NOT_SUPPORTED,
                   average->watts);
     bool is_told = average->way == scope && average->field_status == NVML_SUCCESS;
-    gpu_nvml_tell_text(asking, WM_GPU_POWER_SCOPE,
+    gpu_nvml_tell_text(gpu, WM_GPU_POWER_SCOPE,
                        is_told ? NVML_SUCCESS : instant->field_status,
                        scope == NVML_POWER_BY_GPU_FIELD ? "gpu" : "module");
 }
 
-void gpu_nvml_tell_numbers(const struct gpu_nvml_asking *asking)
+void gpu_nvml_tell_numbers(struct gpu_nvml_gpu *gpu)
 {
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         const struct number *number = &numbers[i];
         double value = 0;
 
-        if (!gpu_nvml_wants(asking, number->field) ||
+        if (!gpu_nvml_wants(gpu, number->field) ||
             wm_gpu_field_info(number->field)->type == WM_GPU_TEXT)
             continue;
-        int status = ask_number(number, asking->api, asking->device, &value);
-        gpu_nvml_tell(asking, number->field, status, value);
+        int status = ask_number(number, gpu->api, gpu->device, &value);
+        gpu_nvml_tell(gpu, number->field, status, value);
     }
-    if (gpu_nvml_wants(asking, WM_GPU_MEMORY_TOTAL))
-        tell_memory(asking);
-    if (gpu_nvml_wants(asking, WM_GPU_POWER_INSTANT))
-        tell_power_fields(asking);
+    if (gpu_nvml_wants(gpu, WM_GPU_MEMORY_TOTAL))
+        tell_memory(gpu);
+    if (gpu_nvml_wants(gpu, WM_GPU_POWER_INSTANT))
+        tell_power_fields(gpu);
 }

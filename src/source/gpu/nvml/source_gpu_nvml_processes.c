@@ -37,12 +37,12 @@ static const char *type_of(unsigned lists)
     return "G";
 }
 
-static struct wm_gpu_value share_of(const struct gpu_nvml_asking *asking, unsigned percent)
+static struct wm_gpu_value share_of(struct gpu_nvml_gpu *gpu, unsigned percent)
 {
     double ratio;
-    int status = nvml_process_share(&asking->gpu->processes, percent, &ratio);
+    int status = nvml_process_share(&gpu->processes, percent, &ratio);
 
-    return gpu_nvml_number(asking, status, ratio);
+    return gpu_nvml_number(gpu, status, ratio);
 }
 
 static struct wm_gpu_value memory_of(const struct nvml_process *process)
@@ -54,9 +54,8 @@ static struct wm_gpu_value memory_of(const struct nvml_process *process)
 }
 
 /* Not told as well where nobody knows whether the GPU is partitioned. */
-static struct wm_gpu_value instance_of(const struct gpu_nvml_asking *asking, int instance)
+static struct wm_gpu_value instance_of(struct gpu_nvml_gpu *gpu, int instance)
 {
-    const struct gpu_nvml_gpu *gpu = asking->gpu;
     enum wm_reading_state state = nvml_state(gpu->mig_status);
     bool is_whole = state == WM_READING_UNSUPPORTED ||
                     (state == WM_READING_OK && !gpu_nvml_is_partitioned(gpu));
@@ -66,13 +65,13 @@ static struct wm_gpu_value instance_of(const struct gpu_nvml_asking *asking, int
 
 /* Where /proc does not show the process: hidden from this user, or in another pid
  * namespace. NULL where the driver does not know it either. */
-static const char *ask_name(const struct gpu_nvml_asking *asking, unsigned pid, char *text)
+static const char *ask_name(struct gpu_nvml_gpu *gpu, unsigned pid, char *text)
 {
     char path[PATH_MAX];
 
-    snprintf(path, sizeof(path), "%s/%u/stat", asking->procfs, pid);
-    if (!asking->api->process_name || access(path, R_OK) == 0 ||
-        asking->api->process_name(pid, text, NAME_SIZE) != NVML_SUCCESS)
+    snprintf(path, sizeof(path), "%s/%u/stat", gpu->procfs, pid);
+    if (!gpu->api->process_name || access(path, R_OK) == 0 ||
+        gpu->api->process_name(pid, text, NAME_SIZE) != NVML_SUCCESS)
         return NULL;
 
     /* The path of a program, and its arguments in some drivers. */
@@ -83,8 +82,7 @@ static const char *ask_name(const struct gpu_nvml_asking *asking, unsigned pid, 
     return strrchr(text, '/') + 1;
 }
 
-static int tell_process(const struct gpu_nvml_asking *asking,
-                        const struct nvml_process *process)
+static int tell_process(struct gpu_nvml_gpu *gpu, const struct nvml_process *process)
 {
     const struct nvml_process_sample *sample = &process->sample;
     char name[NAME_SIZE];
@@ -92,33 +90,32 @@ static int tell_process(const struct gpu_nvml_asking *asking,
     const struct wm_gpu_value row[WM_GPU_PROCESS_FIELDS] = {
         [WM_GPU_PROCESS_DRIVER_PID] = wm_gpu_number(process->pid),
         [WM_GPU_PROCESS_TYPE] = wm_gpu_words(type_of(process->lists)),
-        [WM_GPU_PROCESS_NAME] = wm_gpu_words(ask_name(asking, process->pid, name)),
+        [WM_GPU_PROCESS_NAME] = wm_gpu_words(ask_name(gpu, process->pid, name)),
         [WM_GPU_PROCESS_MEMORY] = memory_of(process),
-        [WM_GPU_PROCESS_SM] = share_of(asking, sample->sm),
-        [WM_GPU_PROCESS_MEMORY_UTILIZATION] = share_of(asking, sample->memory),
-        [WM_GPU_PROCESS_ENCODER] = share_of(asking, sample->encoder),
-        [WM_GPU_PROCESS_DECODER] = share_of(asking, sample->decoder),
-        [WM_GPU_PROCESS_GPU_INSTANCE] = instance_of(asking, process->gpu_instance),
-        [WM_GPU_PROCESS_COMPUTE_INSTANCE] = instance_of(asking, process->compute_instance),
+        [WM_GPU_PROCESS_SM] = share_of(gpu, sample->sm),
+        [WM_GPU_PROCESS_MEMORY_UTILIZATION] = share_of(gpu, sample->memory),
+        [WM_GPU_PROCESS_ENCODER] = share_of(gpu, sample->encoder),
+        [WM_GPU_PROCESS_DECODER] = share_of(gpu, sample->decoder),
+        [WM_GPU_PROCESS_GPU_INSTANCE] = instance_of(gpu, process->gpu_instance),
+        [WM_GPU_PROCESS_COMPUTE_INSTANCE] = instance_of(gpu, process->compute_instance),
     };
-    return wm_gpu_add_row(asking->sheet, WM_GPU_PROCESS_LIST, row);
+    return wm_gpu_add_row(gpu->sheet, WM_GPU_PROCESS_LIST, row);
 }
 
-void gpu_nvml_tell_processes(const struct gpu_nvml_asking *asking)
+void gpu_nvml_tell_processes(struct gpu_nvml_gpu *gpu)
 {
-    struct gpu_nvml_gpu *gpu = asking->gpu;
     struct nvml_processes *processes = &gpu->processes;
     int added = WM_OK;
 
-    int status = nvml_processes_read(processes, asking->api, asking->device,
+    int status = nvml_processes_read(processes, gpu->api, gpu->device,
                                      gpu_nvml_is_partitioned(gpu) ? &gpu->parts : NULL,
                                      wm_clock_monotonic_ns());
-    gpu_nvml_note(asking, status);
+    gpu_nvml_note(gpu, status);
     qsort(processes->found, processes->count, sizeof(*processes->found), compare);
 
-    wm_gpu_begin_list(asking->sheet, WM_GPU_PROCESS_LIST);
+    wm_gpu_begin_list(gpu->sheet, WM_GPU_PROCESS_LIST);
     for (size_t i = 0; i < processes->count && added == WM_OK; i++)
-        added = tell_process(asking, &processes->found[i]);
-    wm_gpu_end_list(asking->sheet, WM_GPU_PROCESS_LIST, nvml_state(status),
-                    status == NVML_SUCCESS ? NULL : nvml_text(asking->library, status));
+        added = tell_process(gpu, &processes->found[i]);
+    wm_gpu_end_list(gpu->sheet, WM_GPU_PROCESS_LIST, nvml_state(status),
+                    status == NVML_SUCCESS ? NULL : nvml_text(gpu->library, status));
 }

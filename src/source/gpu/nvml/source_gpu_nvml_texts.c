@@ -19,16 +19,16 @@ static const struct text {
     { WM_GPU_BIOS, offsetof(struct nvml_api, vbios_version) },
 };
 
-static int ask_text(const struct gpu_nvml_asking *asking, size_t slot, char *text)
+static int ask_text(struct gpu_nvml_gpu *gpu, size_t slot, char *text)
 {
     int (*call)(nvml_device device, char *text, unsigned size);
 
     text[0] = '\0';
-    memcpy(&call, (const char *)asking->api + slot, sizeof(call));
+    memcpy(&call, (const char *)gpu->api + slot, sizeof(call));
     if (!call)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    int status = call(asking->device, text, TEXT_SIZE);
+    int status = call(gpu->device, text, TEXT_SIZE);
     text[TEXT_SIZE - 1] = '\0';
     return status;
 }
@@ -70,8 +70,8 @@ static const struct words enabled = { WORDS(enabled_words), NULL };
 static const struct words compute_modes = { WORDS(compute_mode_words), "mode" };
 static const struct words architectures = { WORDS(architecture_words), "architecture" };
 
-static void tell_word(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
-                      int status, unsigned value, const struct words *words)
+static void tell_word(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status,
+                      unsigned value, const struct words *words)
 {
     char text[TEXT_SIZE] = "";
 
@@ -81,7 +81,7 @@ static void tell_word(const struct gpu_nvml_asking *asking, enum wm_gpu_field fi
         snprintf(text, sizeof(text), "%s %u", words->noun, value);
     else if (status == NVML_SUCCESS)
         status = NVML_IMPOSSIBLE_VALUE;
-    gpu_nvml_tell_text(asking, field, status, text);
+    gpu_nvml_tell_text(gpu, field, status, text);
 }
 
 static const struct word {
@@ -93,70 +93,69 @@ static const struct word {
     { WM_GPU_PERSISTENCE, &enabled },
 };
 
-static void tell_asked_word(const struct gpu_nvml_asking *asking, const struct word *word)
+static void tell_asked_word(struct gpu_nvml_gpu *gpu, const struct word *word)
 {
     double value = 0;
-    int status = nvml_number(asking->api, asking->device, word->field, &value);
+    int status = nvml_number(gpu->api, gpu->device, word->field, &value);
 
-    tell_word(asking, word->field, status, (unsigned)value, word->words);
+    tell_word(gpu, word->field, status, (unsigned)value, word->words);
 }
 
-static void tell_name(const struct gpu_nvml_asking *asking)
+static void tell_name(struct gpu_nvml_gpu *gpu)
 {
     char name[TEXT_SIZE];
-    int status = ask_text(asking, offsetof(struct nvml_api, name), name);
+    int status = ask_text(gpu, offsetof(struct nvml_api, name), name);
 
-    gpu_nvml_tell_text(asking, WM_GPU_NAME, status, name);
-    gpu_nvml_tell(asking, WM_GPU_SIMULATED, status, strstr(name, "SIMULATED") != NULL);
+    gpu_nvml_tell_text(gpu, WM_GPU_NAME, status, name);
+    gpu_nvml_tell(gpu, WM_GPU_SIMULATED, status, strstr(name, "SIMULATED") != NULL);
 }
 
-static void tell_compute_capability(const struct gpu_nvml_asking *asking)
+static void tell_compute_capability(struct gpu_nvml_gpu *gpu)
 {
     char text[TEXT_SIZE];
     int major = 0, minor = 0;
     int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    if (asking->api->compute_capability)
-        status = asking->api->compute_capability(asking->device, &major, &minor);
+    if (gpu->api->compute_capability)
+        status = gpu->api->compute_capability(gpu->device, &major, &minor);
     if (status == NVML_SUCCESS && (major < 1 || major > 99 || minor < 0 || minor > 99))
         status = NVML_IMPOSSIBLE_VALUE;
     snprintf(text, sizeof(text), "%d.%d", major, minor);
-    gpu_nvml_tell_text(asking, WM_GPU_COMPUTE_CAPABILITY, status, text);
+    gpu_nvml_tell_text(gpu, WM_GPU_COMPUTE_CAPABILITY, status, text);
 }
 
 /* gpu_nvml_find_migs() has asked. */
-static void tell_mig_mode(const struct gpu_nvml_asking *asking)
+static void tell_mig_mode(struct gpu_nvml_gpu *gpu)
 {
-    const struct gpu_nvml_gpu *gpu = asking->gpu;
 
-    tell_word(asking, WM_GPU_MIG_MODE, gpu->mig_status, gpu->mig_mode, &enabled);
-    tell_word(asking, WM_GPU_MIG_MODE_PENDING, gpu->mig_status, gpu->mig_mode_pending,
+    tell_word(gpu, WM_GPU_MIG_MODE, gpu->mig_status, gpu->mig_mode, &enabled);
+    tell_word(gpu, WM_GPU_MIG_MODE_PENDING, gpu->mig_status, gpu->mig_mode_pending,
               &enabled);
 }
 
-static void tell_ecc_mode(const struct gpu_nvml_asking *asking)
+static void tell_ecc_mode(struct gpu_nvml_gpu *gpu)
 {
     unsigned current = 0, pending = 0;
     int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    if (asking->api->ecc_mode)
-        status = asking->api->ecc_mode(asking->device, &current, &pending);
-    tell_word(asking, WM_GPU_ECC_MODE, status, current, &enabled);
-    tell_word(asking, WM_GPU_ECC_MODE_PENDING, status, pending, &enabled);
+    if (gpu->api->ecc_mode)
+        status = gpu->api->ecc_mode(gpu->device, &current, &pending);
+    tell_word(gpu, WM_GPU_ECC_MODE, status, current, &enabled);
+    tell_word(gpu, WM_GPU_ECC_MODE_PENDING, status, pending, &enabled);
 }
 
-static void tell_performance(const struct gpu_nvml_asking *asking)
+static void tell_performance(struct gpu_nvml_gpu *gpu)
 {
     char text[TEXT_SIZE];
     double state = 0;
-    int status = nvml_number(asking->api, asking->device, WM_GPU_PERFORMANCE, &state);
+    int status = nvml_number(gpu->api, gpu->device, WM_GPU_PERFORMANCE, &state);
 
     if (status == NVML_SUCCESS && state == NVML_PSTATE_UNKNOWN)
         status = NVML_ERROR_NOT_SUPPORTED;
     if (status == NVML_SUCCESS && state > NVML_PSTATE_LAST)
         status = NVML_IMPOSSIBLE_VALUE;
     snprintf(text, sizeof(text), "P%.0f", state);
-    gpu_nvml_tell_text(asking, WM_GPU_PERFORMANCE, status, text);
+    gpu_nvml_tell_text(gpu, WM_GPU_PERFORMANCE, status, text);
 }
 
 static int ask_pci(const struct nvml_api *api, nvml_device device, struct nvml_pci *ret_pci)
@@ -193,25 +192,25 @@ static const char *short_bus_id(const char *bus_id)
     return is_long ? bus_id + 4 : bus_id;
 }
 
-static void tell_hexadecimal(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
-                             int status, int digits, unsigned value)
+static void tell_hexadecimal(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status,
+                             int digits, unsigned value)
 {
     char text[TEXT_SIZE];
 
     snprintf(text, sizeof(text), "%0*X", digits, value);
-    gpu_nvml_tell_text(asking, field, status, text);
+    gpu_nvml_tell_text(gpu, field, status, text);
 }
 
-static void tell_pci(const struct gpu_nvml_asking *asking)
+static void tell_pci(struct gpu_nvml_gpu *gpu)
 {
     struct nvml_pci pci;
-    int status = ask_pci(asking->api, asking->device, &pci);
+    int status = ask_pci(gpu->api, gpu->device, &pci);
 
-    gpu_nvml_tell_text(asking, WM_GPU_PCI_BUS_ID, status, short_bus_id(pci.bus_id));
-    tell_hexadecimal(asking, WM_GPU_PCI_BUS, status, 2, pci.bus);
-    tell_hexadecimal(asking, WM_GPU_PCI_DEVICE, status, 2, pci.device);
-    tell_hexadecimal(asking, WM_GPU_PCI_DEVICE_ID, status, 8, pci.device_id);
-    tell_hexadecimal(asking, WM_GPU_PCI_SUB_SYSTEM_ID, status, 8, pci.sub_system_id);
+    gpu_nvml_tell_text(gpu, WM_GPU_PCI_BUS_ID, status, short_bus_id(pci.bus_id));
+    tell_hexadecimal(gpu, WM_GPU_PCI_BUS, status, 2, pci.bus);
+    tell_hexadecimal(gpu, WM_GPU_PCI_DEVICE, status, 2, pci.device);
+    tell_hexadecimal(gpu, WM_GPU_PCI_DEVICE_ID, status, 8, pci.device_id);
+    tell_hexadecimal(gpu, WM_GPU_PCI_SUB_SYSTEM_ID, status, 8, pci.sub_system_id);
 }
 
 static const struct {
@@ -250,50 +249,50 @@ static void write_reasons(unsigned long long reasons, char *text)
         snprintf(text, TEXT_SIZE, "none");
 }
 
-static void tell_throttle(const struct gpu_nvml_asking *asking)
+static void tell_throttle(struct gpu_nvml_gpu *gpu)
 {
-    const struct nvml_api *api = asking->api;
+    const struct nvml_api *api = gpu->api;
     char text[TEXT_SIZE];
     unsigned long long reasons = 0;
     int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
     if (api->clock_event_reasons)
-        status = api->clock_event_reasons(asking->device, &reasons);
+        status = api->clock_event_reasons(gpu->device, &reasons);
     if (nvml_lacks_call(status) && api->clock_throttle_reasons)
-        status = api->clock_throttle_reasons(asking->device, &reasons);
+        status = api->clock_throttle_reasons(gpu->device, &reasons);
     if (status == NVML_SUCCESS && reasons == NVML_NOT_AVAILABLE)
         status = NVML_IMPOSSIBLE_VALUE;
     write_reasons(reasons, text);
-    gpu_nvml_tell_text(asking, WM_GPU_THROTTLE, status, text);
+    gpu_nvml_tell_text(gpu, WM_GPU_THROTTLE, status, text);
 }
 
 /* The call goes away in drivers to come; a GPU with a limit manages its power. */
-static void tell_power_management(const struct gpu_nvml_asking *asking)
+static void tell_power_management(struct gpu_nvml_gpu *gpu)
 {
-    const struct nvml_api *api = asking->api;
+    const struct nvml_api *api = gpu->api;
     unsigned value = NVML_DISABLED;
     int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
     if (api->power_management)
-        status = api->power_management(asking->device, &value);
+        status = api->power_management(gpu->device, &value);
     if (nvml_lacks_call(status) && api->power_limit_mw) {
-        status = api->power_limit_mw(asking->device, &value);
+        status = api->power_limit_mw(gpu->device, &value);
         value = NVML_ENABLED;
     }
     if (status == NVML_SUCCESS && value > NVML_ENABLED)
         status = NVML_IMPOSSIBLE_VALUE;
     if (status == NVML_SUCCESS && value == NVML_DISABLED)
-        wm_gpu_set_missing(asking->sheet, WM_GPU_POWER_MANAGEMENT, WM_READING_UNSUPPORTED,
+        wm_gpu_set_missing(gpu->sheet, WM_GPU_POWER_MANAGEMENT, WM_READING_UNSUPPORTED,
                            "power management is switched off");
     else
-        gpu_nvml_tell_text(asking, WM_GPU_POWER_MANAGEMENT, status, "Supported");
+        gpu_nvml_tell_text(gpu, WM_GPU_POWER_MANAGEMENT, status, "Supported");
 }
 
 /* Calls that tell several texts, or one that is made of what they tell; each is made
  * where the first is wanted. */
 static const struct {
     enum wm_gpu_field first;
-    void (*tell)(const struct gpu_nvml_asking *asking);
+    void (*tell)(struct gpu_nvml_gpu *gpu);
 } groups[] = {
     { WM_GPU_COMPUTE_CAPABILITY, tell_compute_capability },
     { WM_GPU_MIG_MODE, tell_mig_mode },
@@ -304,46 +303,46 @@ static const struct {
     { WM_GPU_ECC_MODE, tell_ecc_mode },
 };
 
-void gpu_nvml_tell_identity(const struct gpu_nvml_asking *asking)
+void gpu_nvml_tell_identity(struct gpu_nvml_gpu *gpu)
 {
     char text[TEXT_SIZE];
 
-    if (gpu_nvml_wants(asking, WM_GPU_NAME))
-        tell_name(asking);
+    if (gpu_nvml_wants(gpu, WM_GPU_NAME))
+        tell_name(gpu);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        if (gpu_nvml_wants(asking, texts[i].field)) {
-            int status = ask_text(asking, texts[i].slot, text);
-            gpu_nvml_tell_text(asking, texts[i].field, status, text);
+        if (gpu_nvml_wants(gpu, texts[i].field)) {
+            int status = ask_text(gpu, texts[i].slot, text);
+            gpu_nvml_tell_text(gpu, texts[i].field, status, text);
         }
     }
 }
 
-void gpu_nvml_tell_texts(const struct gpu_nvml_asking *asking)
+void gpu_nvml_tell_texts(struct gpu_nvml_gpu *gpu)
 {
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (gpu_nvml_wants(asking, words[i].field))
-            tell_asked_word(asking, &words[i]);
+        if (gpu_nvml_wants(gpu, words[i].field))
+            tell_asked_word(gpu, &words[i]);
     }
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-        if (gpu_nvml_wants(asking, groups[i].first))
-            groups[i].tell(asking);
+        if (gpu_nvml_wants(gpu, groups[i].first))
+            groups[i].tell(gpu);
     }
 }
 
-static void tell_version(const struct gpu_nvml_asking *asking, enum wm_gpu_field field,
+static void tell_version(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field,
                          int (*call)(char *text, unsigned size))
 {
     char text[TEXT_SIZE] = "";
     int status = call ? call(text, sizeof(text)) : NVML_ERROR_FUNCTION_NOT_FOUND;
 
     nvml_clean_text(text, sizeof(text));
-    gpu_nvml_tell_text(asking, field, status, text);
+    gpu_nvml_tell_text(gpu, field, status, text);
 }
 
 /* 12040 is 12.4. The older call tells a version that it knows where there is no CUDA. */
-static void tell_cuda_version(const struct gpu_nvml_asking *asking)
+static void tell_cuda_version(struct gpu_nvml_gpu *gpu)
 {
-    const struct nvml_api *api = asking->api;
+    const struct nvml_api *api = gpu->api;
     char text[TEXT_SIZE];
     int version = 0;
     int status = NVML_ERROR_FUNCTION_NOT_FOUND;
@@ -355,21 +354,21 @@ static void tell_cuda_version(const struct gpu_nvml_asking *asking)
     if (status == NVML_SUCCESS && (version < 1000 || version > 1000000))
         status = NVML_IMPOSSIBLE_VALUE;
     snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);
-    gpu_nvml_tell_text(asking, WM_GPU_CUDA_VERSION, status, text);
+    gpu_nvml_tell_text(gpu, WM_GPU_CUDA_VERSION, status, text);
 }
 
-void gpu_nvml_tell_machine(const struct gpu_nvml_asking *asking)
+void gpu_nvml_tell_machine(struct gpu_nvml_gpu *gpu)
 {
     char label[TEXT_SIZE];
 
-    if (!(asking->fixed & WM_GPU_GENERAL))
+    if (!(gpu->fixed & WM_GPU_GENERAL))
         return;
-    snprintf(label, sizeof(label), "gpu%u", asking->gpu->index);
-    wm_gpu_set_text(asking->sheet, WM_GPU_LABEL, label);
-    wm_gpu_set_text(asking->sheet, WM_GPU_VENDOR, "NVIDIA");
-    wm_gpu_set_text(asking->sheet, WM_GPU_SOURCE, wm_gpu_nvml.name);
-    wm_gpu_set_text(asking->sheet, WM_GPU_KERNEL_DRIVER, "nvidia");
-    tell_version(asking, WM_GPU_DRIVER_VERSION, asking->api->driver_version);
-    tell_version(asking, WM_GPU_NVML_VERSION, asking->api->nvml_version);
-    tell_cuda_version(asking);
+    snprintf(label, sizeof(label), "gpu%u", gpu->index);
+    wm_gpu_set_text(gpu->sheet, WM_GPU_LABEL, label);
+    wm_gpu_set_text(gpu->sheet, WM_GPU_VENDOR, "NVIDIA");
+    wm_gpu_set_text(gpu->sheet, WM_GPU_SOURCE, wm_gpu_nvml.name);
+    wm_gpu_set_text(gpu->sheet, WM_GPU_KERNEL_DRIVER, "nvidia");
+    tell_version(gpu, WM_GPU_DRIVER_VERSION, gpu->api->driver_version);
+    tell_version(gpu, WM_GPU_NVML_VERSION, gpu->api->nvml_version);
+    tell_cuda_version(gpu);
 }
