@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyze/analyze_stats.h"
 #include "base/base_error.h"
 #include "base/text/base_lines.h"
 #include "record/record.h"
@@ -96,8 +97,8 @@ struct wm_aipm_window {
     struct wm_aipm_device *devices;
     size_t device_count;
     int gpu_count;
-    enum wm_origin origins[WM_DEVICE_OTHER + 1];  /* the worst, by kind of device */
-    struct wm_aipm_before *before, *before_saved; /* of each channel */
+    enum wm_origin origins[WM_DEVICE_OTHER + 1];    /* the worst, by kind of device */
+    struct wm_counter_stats *before, *before_saved; /* of each channel, up to the window */
 };
 
 /* The arguments outlive it. wm_aipm_window_release() is due whatever this returned; the

@@ -92,21 +92,20 @@ static int add_gap(struct aipm_reader *reader, const struct wm_aipm_record *reco
 /* Until here a gap is one of the whole recording. */
 static int spread_gaps(struct aipm_reader *reader, struct wm_error *err)
 {
-    size_t most = GAPS_MAX / reader->set.count;
-    if (reader->head.gap_count > most)
-        reader->head.gap_count = most;
-    size_t count = reader->head.gap_count * reader->set.count;
-    struct wm_gap *gaps = calloc(count + 1, sizeof(*gaps));
+    size_t most = GAPS_MAX / reader->set.count, count = reader->head.gap_count;
+    if (count > most)
+        count = most;
+    size_t all = count * reader->set.count;
+    struct wm_gap *gaps = realloc(reader->head.gaps, (all + 1) * sizeof(*gaps));
 
     if (!gaps)
         return out_of_memory(reader, err);
-    for (size_t i = 0; i < count; i++) {
-        gaps[i] = reader->head.gaps[i % reader->head.gap_count];
-        gaps[i].channel = i / reader->head.gap_count;
+    for (size_t i = count; i < all; i++) {
+        gaps[i] = gaps[i - count];
+        gaps[i].channel++;
     }
-    free(reader->head.gaps);
     reader->head.gaps = gaps;
-    reader->head.gap_count = count;
+    reader->head.gap_count = all;
     return WM_OK;
 }
 

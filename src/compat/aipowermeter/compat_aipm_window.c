@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze_stats.h"
 #include "base/text/base_json.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_text.h"
@@ -15,14 +16,6 @@
 
 /* In place of a channel's index: there is no such channel. */
 #define NONE ((size_t)-1)
-
-/* A counter, as it was in the last window. */
-struct wm_aipm_before {
-    bool there;
-    bool has_moved; /* in this segment */
-    double value;
-    int64_t when_ns;
-};
 
 /* What is used of a device. */
 enum use {
@@ -175,26 +168,23 @@ struct record {
 /* NAN where there is none. */
 static double value_of(const struct record *record, size_t channel)
 {
-    if (channel == NONE || record->tick->readings[channel].state != WM_READING_OK ||
-        !isfinite(record->tick->readings[channel].value))
-        return NAN;
-    return record->tick->readings[channel].value;
+    return channel != NONE && wm_stats_usable(&record->tick->readings[channel])
+               ? record->tick->readings[channel].value
+               : NAN;
 }
 
 /* By how much a counter has grown since it was last seen, and in how many seconds.
  * NAN where that is not known. */
 static double increase_of(const struct record *record, size_t channel, double *ret_seconds)
 {
+    const struct wm_counter_stats *before = &record->window->before[channel];
     double value = value_of(record, channel);
-
-    if (isnan(value))
-        return NAN;
-    const struct wm_aipm_before *before = &record->window->before[channel];
     int64_t when_ns = record->tick->readings[channel].when_ns;
-    if (!before->there || value < before->value || when_ns <= before->when_ns)
+
+    if (before->count == 0 || !(value >= before->last) || when_ns <= before->last_ns)
         return NAN;
-    *ret_seconds = (double)(when_ns - before->when_ns) / 1e9;
-    return value - before->value;
+    *ret_seconds = (double)(when_ns - before->last_ns) / 1e9;
+    return value - before->last;
 }
 
 /* The channel of the host or the tree that a metric is; NONE where there is none. */
@@ -233,12 +223,15 @@ static double watts_of(const struct record *record, const struct wm_aipm_device 
 {
     size_t energy = device->uses[USE_ENERGY];
     double seconds = 0, joules = NAN;
+    bool has_moved = false;
 
-    if (energy != NONE)
+    if (energy != NONE) {
+        const struct wm_counter_stats *before = &record->window->before[energy];
         joules = increase_of(record, energy, &seconds);
-    if (isnan(joules) || (joules <= 0 && !record->window->before[energy].has_moved))
-        return value_of(record, device->uses[USE_POWER]);
-    return joules / seconds;
+        has_moved = joules > 0 || before->total > 0 || before->first != before->last;
+    }
+    return has_moved && !isnan(joules) ? joules / seconds
+                                       : value_of(record, device->uses[USE_POWER]);
 }
 
 /* All of them or none: a part would pass for the whole. */
@@ -278,6 +271,7 @@ static double memory_share(const struct record *record)
     return all > 0 ? tick_value(record, "tree", "memory_total") / all : NAN;
 }
 
+/* The processes' share of devices, by the time that they had of the CPUs. */
 static double package_power(const struct record *record)
 {
     return cpu_share(record) * sum_of(record, "intel_power");
@@ -300,10 +294,11 @@ static double value_of_metric(const struct record *record,
         { "memory_share", memory_share },
         { "package_power", package_power },
         { "core_power", core_power },
+        { NULL, NULL },
     };
     const struct wm_channel *channel = &metric->channel;
 
-    for (size_t i = 0; i < sizeof(derived) / sizeof(derived[0]); i++) {
+    for (size_t i = 0; derived[i].name; i++) {
         if (strcmp(channel->metric, derived[i].name) == 0)
             return derived[i].value(record);
     }
@@ -426,16 +421,8 @@ char *wm_aipm_window_record(const struct wm_aipm_window *window, const struct wm
 
 void wm_aipm_window_pass(struct wm_aipm_window *window, const struct wm_tick *tick)
 {
-    for (size_t i = 0; i < tick->count; i++) {
-        const struct wm_reading *reading = &tick->readings[i];
-        struct wm_aipm_before *before = &window->before[i];
-        if (reading->state != WM_READING_OK || !isfinite(reading->value))
-            continue;
-        before->has_moved |= before->there && reading->value != before->value;
-        before->there = true;
-        before->value = reading->value;
-        before->when_ns = reading->when_ns;
-    }
+    for (size_t i = 0; i < tick->count; i++)
+        wm_counter_add(&window->before[i], &tick->readings[i]);
 }
 
 void wm_aipm_window_restart(struct wm_aipm_window *window)
