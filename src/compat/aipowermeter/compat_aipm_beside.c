@@ -241,30 +241,20 @@ int wm_aipm_read_notes(const char *path, struct wm_run *run, struct wm_error *er
 }
 
 /* What there is of the array already; a new one where there is no file. */
-static int load_array(const char *name, json_t **ret_array, struct wm_error *err)
+static int load_array(const char *path, json_t **ret_array, struct wm_error *err)
 {
-    char *text = NULL;
-    size_t length = 0;
-    json_t *array = NULL;
+    char *name = wm_aipm_beside(path, RESULTS);
+    bool is_new = name && access(name, F_OK) < 0;
 
-    if (access(name, F_OK) < 0) {
-        *ret_array = json_array();
-        return *ret_array ? WM_OK : wm_aipm_no_memory(name, err);
-    }
-    int status = wm_file_slurp(name, FILE_MAX, &text, &length, err);
-    if (status < 0)
-        return status;
-    int loaded = wm_python_json(text, length, &array);
-    free(text);
-    if (loaded < 0)
-        return wm_aipm_no_memory(name, err);
-    if (!json_is_array(array)) {
-        json_decref(array);
-        return wm_fail(err, WM_EFORMAT, "%s: no array of records; nothing is added to it",
-                       wm_text_path(name));
-    }
-    *ret_array = array;
-    return WM_OK;
+    *ret_array = is_new ? json_array() : NULL;
+    int status = !name || (is_new && !*ret_array) ? wm_aipm_no_memory(path, err) : WM_OK;
+    if (status == WM_OK && !is_new)
+        status = read_json(path, RESULTS, ret_array, err);
+    if (status == WM_OK && !json_is_array(*ret_array))
+        status = wm_fail(err, WM_EFORMAT, "%s: no array of records; nothing is added to it",
+                         wm_text_path(name));
+    free(name);
+    return status;
 }
 
 /* The earliest time of all metrics from `next` of each on; false past the last. */
@@ -336,20 +326,16 @@ static int write_array(const char *path, const json_t *array, struct wm_error *e
 int wm_aipm_write_results(const char *path, const struct wm_run *run,
                           const struct wm_result *result, struct wm_error *err)
 {
-    json_t *array = NULL;
+    json_t *array;
 
     if (result->metrics.count == 0)
         return WM_OK;
-    char *name = wm_aipm_beside(path, RESULTS);
-    if (!name)
-        return wm_aipm_no_memory(path, err);
-    int status = load_array(name, &array, err);
+    int status = load_array(path, &array, err);
     if (status == WM_OK)
         status = add_records(array, path, run, result, err);
     if (status == WM_OK)
         status = write_array(path, array, err);
     json_decref(array);
-    free(name);
     return status;
 }
 

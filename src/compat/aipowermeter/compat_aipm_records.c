@@ -84,6 +84,8 @@ static bool is_end(const char *text, size_t length)
  * segments, and from lines that look like records. */
 static bool follow_parts(struct wm_aipm_records *records, const char *text, size_t length)
 {
+    if (is_blank(text, length))
+        return false;
     if (is_end(text, length)) {
         records->part += records->in_part;
         records->in_part = false;
@@ -105,7 +107,7 @@ static int take_line(struct wm_aipm_records *records, char *text, size_t length,
 {
     json_t *line = NULL;
 
-    if (is_blank(text, length) || !follow_parts(records, text, length))
+    if (!follow_parts(records, text, length))
         return 0;
     if (is_end(text, length)) {
         end_segment(records, "a pause between two segments of the recording");
@@ -233,44 +235,34 @@ int wm_aipm_records_rewind(struct wm_aipm_records *records, struct wm_error *err
     return wm_lines_rewind(&records->lines, err);
 }
 
-/* The lines are not read any closer than it takes to tell the runs apart. */
-static int count_runs(struct wm_aipm_records *records, size_t *ret_count,
-                      struct wm_error *err)
+/* Tells the runs of the file apart. The spacing is the median of those in its beginning,
+ * within segments; lines behind that are not read any closer. */
+static int measure(struct wm_aipm_records *records, int64_t *spacings, size_t *ret_runs,
+                   struct wm_error *err)
 {
-    size_t length;
+    struct wm_aipm_record record;
+    size_t length, count = 0;
     char *text;
     int status;
 
     while ((status = wm_lines_next(&records->lines, &text, &length, err)) > 0) {
-        if (!is_blank(text, length))
+        if (count == SPACINGS_MAX) {
             follow_parts(records, text, length);
-    }
-    if (status < 0)
-        return status;
-    size_t count = records->part + records->in_part;
-    *ret_count = count > 0 ? count : 1;
-    return wm_aipm_records_rewind(records, err);
-}
-
-/* The median of those in the beginning of the file, within segments. */
-static int find_spacing(struct wm_aipm_records *records, struct wm_error *err)
-{
-    int64_t *spacings = calloc(SPACINGS_MAX, sizeof(*spacings));
-    struct wm_aipm_record record;
-    size_t count = 0;
-    int status = 0;
-
-    if (!spacings)
-        return wm_aipm_no_memory(records->path, err);
-    while (count < SPACINGS_MAX && (status = read_record(records, &record, err)) > 0) {
+            continue;
+        }
+        status = take_line(records, text, length, &record, err);
+        if (status < 0)
+            break;
+        if (status == 0)
+            continue;
         json_decref(record.line);
         if (records->count > 0 && !records->why && record.date_ns > records->date_ns)
             spacings[count++] = record.date_ns - records->date_ns;
         pass(records, &record);
     }
     records->spacing_ns = wm_clock_median(spacings, count);
-    free(spacings);
-    return status < 0 ? status : wm_aipm_records_rewind(records, err);
+    *ret_runs = records->part + records->in_part;
+    return status;
 }
 
 int wm_aipm_records_open(struct wm_aipm_records *records, const char *path,
@@ -278,10 +270,15 @@ int wm_aipm_records_open(struct wm_aipm_records *records, const char *path,
 {
     records->path = wm_text_path(path);
     records->chosen = WM_AIPM_WHOLE;
-    int status = wm_lines_open(&records->lines, path, LINE_MAX_LENGTH, err);
+    int64_t *spacings = calloc(SPACINGS_MAX, sizeof(*spacings));
+    int status = spacings ? wm_lines_open(&records->lines, path, LINE_MAX_LENGTH, err)
+                          : wm_aipm_no_memory(records->path, err);
     if (status == WM_OK)
-        status = count_runs(records, ret_run_count, err);
-    return status < 0 ? status : find_spacing(records, err);
+        status = measure(records, spacings, ret_run_count, err);
+    if (*ret_run_count == 0)
+        *ret_run_count = 1;
+    free(spacings);
+    return status < 0 ? status : wm_aipm_records_rewind(records, err);
 }
 
 void wm_aipm_records_close(struct wm_aipm_records *records)
