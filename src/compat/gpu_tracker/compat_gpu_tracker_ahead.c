@@ -14,13 +14,20 @@
 
 enum {
     BLOCK_ROWS = 2048,
-    SLOTS = 8, /* blocks that are in memory, 3 MB in all */
+    SLOTS = 8, /* blocks that are in memory, 3 MB in all, of which one is enough without
+                * threads: the others are never touched then */
     THREADS = 2,
     THREADS_FROM = 32 * BLOCK_ROWS, /* rows; fewer are read before a thread has begun */
 };
 
+/* The SQL function that makes a row of its columns. */
+#define AHEAD_ROW "wattmeter_row"
+
+/* Not `rowid`, which some column may be called. */
+#define IN_RANGE " WHERE data._rowid_ BETWEEN ? AND ?"
+
 struct slot {
-    struct wm_timepoint *rows;
+    struct wm_timepoint rows[BLOCK_ROWS];
     size_t count;
     bool is_full; /* the block that belongs here has been read, */
     int status;   /* with this outcome: 0, or 1 where more may follow */
@@ -28,8 +35,13 @@ struct slot {
 };
 
 struct wm_ahead {
-    struct wm_ahead_query query;
-    sqlite3_stmt *rows; /* of whoever reads without threads */
+    sqlite3 *db;
+    const char *path, *shown; /* of the database, and in messages */
+    char *sql;                /* gives AHEAD_ROW(timestamp, measurements...) */
+    bool has_range;           /* rows are found by their numbers, from first to last */
+    sqlite3_int64 first, last;
+    int64_t row_count, most_rows; /* were handed out, and can be */
+    sqlite3_stmt *rows;           /* of whoever reads without threads */
     struct slot slots[SLOTS];
     uint64_t block;       /* that is being handed out */
     uint64_t block_count; /* of a range */
@@ -63,7 +75,7 @@ static bool read_number(sqlite3_value *value, double *ret_number)
     return type == SQLITE_NULL || isfinite(*ret_number);
 }
 
-/* The SQL function WM_AHEAD_ROW: a timestamp and the measurements as one value, a struct
+/* The SQL function AHEAD_ROW: a timestamp and the measurements as one value, a struct
  * wm_timepoint. Asked for one by one, the columns of a row take a third longer. */
 static void make_row(sqlite3_context *context, int count, sqlite3_value **values)
 {
@@ -85,17 +97,17 @@ static void make_row(sqlite3_context *context, int count, sqlite3_value **values
     sqlite3_result_blob(context, &row, sizeof(row), SQLITE_TRANSIENT);
 }
 
-static int prepare(const struct wm_ahead_query *query, sqlite3 *db, sqlite3_stmt **ret_rows,
+static int prepare(const struct wm_ahead *ahead, sqlite3 *db, sqlite3_stmt **ret_rows,
                    struct wm_error *err)
 {
     int result =
-        sqlite3_create_function_v2(db, WM_AHEAD_ROW, 1 + WM_MEASUREMENT_COUNT,
+        sqlite3_create_function_v2(db, AHEAD_ROW, 1 + WM_MEASUREMENT_COUNT,
                                    SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
                                    NULL, make_row, NULL, NULL, NULL);
 
     if (result != SQLITE_OK)
-        return wm_sql_fail(db, result, query->shown, err);
-    return wm_sql_prepare(db, query->sql, query->shown, ret_rows, err);
+        return wm_sql_fail(db, result, ahead->shown, err);
+    return wm_sql_prepare(db, ahead->sql, ahead->shown, ret_rows, err);
 }
 
 /* Rows until the slot is full, or the statement has no more. */
@@ -109,7 +121,7 @@ static void read_rows(const struct wm_ahead *ahead, sqlite3_stmt *rows, struct s
         const void *row = sqlite3_column_blob(rows, 0);
         if (!row) {
             slot->status =
-                wm_fail(&slot->err, WM_ENOMEM, "%s: out of memory", ahead->query.shown);
+                wm_fail(&slot->err, WM_ENOMEM, "%s: out of memory", ahead->shown);
             return;
         }
         memcpy(&slot->rows[slot->count++], row, sizeof(struct wm_timepoint));
@@ -117,24 +129,24 @@ static void read_rows(const struct wm_ahead *ahead, sqlite3_stmt *rows, struct s
     if (result == SQLITE_DONE)
         slot->status = 0;
     else if (result == SQLITE_ERROR) /* what make_row() said */
-        slot->status = wm_fail(&slot->err, WM_EFORMAT, "%s: table data: %s",
-                               ahead->query.shown, sqlite3_errmsg(sqlite3_db_handle(rows)));
+        slot->status = wm_fail(&slot->err, WM_EFORMAT, "%s: table data: %s", ahead->shown,
+                               sqlite3_errmsg(sqlite3_db_handle(rows)));
     else if (result != SQLITE_ROW)
         slot->status =
-            wm_sql_fail(sqlite3_db_handle(rows), result, ahead->query.shown, &slot->err);
+            wm_sql_fail(sqlite3_db_handle(rows), result, ahead->shown, &slot->err);
 }
 
 static void read_block(const struct wm_ahead *ahead, sqlite3_stmt *rows, uint64_t block,
                        struct slot *slot)
 {
-    if (!ahead->query.has_range) {
+    if (!ahead->has_range) {
         read_rows(ahead, rows, slot);
         return;
     }
-    sqlite3_int64 first = ahead->query.first + (sqlite3_int64)(block * BLOCK_ROWS);
+    sqlite3_int64 first = ahead->first + (sqlite3_int64)(block * BLOCK_ROWS);
     bool is_last = block + 1 == ahead->block_count;
     sqlite3_bind_int64(rows, 1, first);
-    sqlite3_bind_int64(rows, 2, is_last ? ahead->query.last : first + BLOCK_ROWS - 1);
+    sqlite3_bind_int64(rows, 2, is_last ? ahead->last : first + BLOCK_ROWS - 1);
     read_rows(ahead, rows, slot);
     sqlite3_reset(rows);
     if (slot->status >= 0)
@@ -157,16 +169,15 @@ static struct slot *take_block(struct wm_ahead *ahead, uint64_t *ret_block)
 static void *run_thread(void *argument)
 {
     struct wm_ahead *ahead = argument;
-    const struct wm_ahead_query *query = &ahead->query;
     struct wm_error err = { 0 };
     sqlite3_stmt *rows = NULL;
     sqlite3 *db = NULL;
     struct slot *slot;
     uint64_t block = 0;
 
-    int status = wm_sql_open_to_read(query->path, query->shown, &db, &err);
+    int status = wm_sql_open_to_read(ahead->path, ahead->shown, &db, &err);
     if (status == WM_OK)
-        status = prepare(query, db, &rows, &err);
+        status = prepare(ahead, db, &rows, &err);
 
     pthread_mutex_lock(&ahead->lock);
     while ((slot = take_block(ahead, &block)) != NULL) {
@@ -198,32 +209,73 @@ static void start_threads(struct wm_ahead *ahead)
         ahead->thread_count++;
 }
 
-int wm_ahead_open(const struct wm_ahead_query *query, struct wm_ahead **ret_ahead,
+static int number(const struct wm_ahead *ahead, const char *sql, sqlite3_int64 *ret_number,
                   struct wm_error *err)
+{
+    return wm_sql_number(ahead->db, sql, ahead->shown, ret_number, err);
+}
+
+/* Whether the numbers of the rows run from `first` to `last` without great holes. A table
+ * without such numbers has another order; one with holes could be made so that looking
+ * for its rows never ends, and how many pages there are is what a hostile file says. */
+static int find_range(struct wm_ahead *ahead, struct wm_error *err)
+{
+    sqlite3_int64 hidden = 0;
+
+    int status = number(ahead,
+                        "SELECT count(*) FROM pragma_table_info('data')"
+                        " WHERE name = '_rowid_' COLLATE NOCASE",
+                        &hidden, err);
+    if (status < 0 || hidden > 0)
+        return status;
+    if (number(ahead, "SELECT min(_rowid_) FROM data", &ahead->first, NULL) == WM_OK &&
+        number(ahead, "SELECT max(_rowid_) FROM data", &ahead->last, NULL) == WM_OK)
+        ahead->has_range = ahead->first >= 0 && ahead->last >= ahead->first &&
+                           ahead->last - ahead->first < ahead->most_rows;
+    return WM_OK;
+}
+
+/* NOT INDEXED: in the order in which they were written, whatever index there is. */
+static int make_query(struct wm_ahead *ahead, struct wm_error *err)
+{
+    sqlite3_str *sql = sqlite3_str_new(ahead->db);
+
+    sqlite3_str_appendall(sql, "SELECT " AHEAD_ROW "(data.timestamp");
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        sqlite3_str_appendf(sql, ", data.%s", wm_measurement_name((enum wm_measurement)i));
+    sqlite3_str_appendall(sql, ") FROM data NOT INDEXED");
+    sqlite3_str_appendall(sql, ahead->has_range ? IN_RANGE : "");
+    ahead->sql = sqlite3_str_finish(sql);
+    return ahead->sql ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", ahead->shown);
+}
+
+int wm_ahead_open(sqlite3 *db, const char *path, const char *shown,
+                  struct wm_ahead **ret_ahead, struct wm_error *err)
 {
     struct wm_ahead *ahead = calloc(1, sizeof(*ahead));
     if (!ahead)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", query->shown);
-    ahead->query = *query;
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", shown);
+    ahead->db = db;
+    ahead->path = path;
+    ahead->shown = shown;
+    ahead->most_rows = wm_sql_most_rows(path, WM_TIMEPOINT_COLUMNS);
     pthread_mutex_init(&ahead->lock, NULL);
     pthread_cond_init(&ahead->changed, NULL);
 
-    /* The caller has made sure that a range is no longer than a file can be. */
-    uint64_t count = query->has_range ? (uint64_t)(query->last - query->first) + 1 : 0;
-    bool with_threads = count >= THREADS_FROM;
-    ahead->block_count = (count + BLOCK_ROWS - 1) / BLOCK_ROWS;
-
-    int status = prepare(query, query->db, &ahead->rows, err);
-    for (size_t i = 0; i < (with_threads ? SLOTS : 1) && status == WM_OK; i++) {
-        ahead->slots[i].rows = calloc(BLOCK_ROWS, sizeof(struct wm_timepoint));
-        if (!ahead->slots[i].rows)
-            status = wm_fail(err, WM_ENOMEM, "%s: out of memory", query->shown);
-    }
+    int status = find_range(ahead, err);
+    if (status == WM_OK)
+        status = make_query(ahead, err);
+    if (status == WM_OK)
+        status = prepare(ahead, db, &ahead->rows, err);
     if (status < 0) {
         wm_ahead_close(ahead);
         return status;
     }
-    if (with_threads)
+
+    /* A range is no longer than the file can be. */
+    uint64_t count = ahead->has_range ? (uint64_t)(ahead->last - ahead->first) + 1 : 0;
+    ahead->block_count = (count + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    if (count >= THREADS_FROM)
         start_threads(ahead);
     *ret_ahead = ahead;
     return WM_OK;
@@ -261,14 +313,17 @@ int wm_ahead_next(struct wm_ahead *ahead, struct wm_timepoint *ret_timepoint,
                   struct wm_error *err)
 {
     for (;;) {
-        if (!ahead->slot && ahead->query.has_range && ahead->block == ahead->block_count)
+        if (!ahead->slot && ahead->has_range && ahead->block == ahead->block_count)
             return 0;
         if (!ahead->slot)
             ahead->slot = fetch(ahead);
         struct slot *slot = ahead->slot;
         if (ahead->next < slot->count) {
             *ret_timepoint = slot->rows[ahead->next++];
-            return 1;
+            if (ahead->row_count++ < ahead->most_rows)
+                return 1;
+            return wm_fail(err, WM_EFORMAT,
+                           "%s: table data: more rows than it has room for", ahead->shown);
         }
         if (slot->status < 0)
             return wm_fail(err, slot->status, "%s", slot->err.text);
@@ -288,9 +343,8 @@ void wm_ahead_close(struct wm_ahead *ahead)
     pthread_mutex_unlock(&ahead->lock);
     for (size_t i = 0; i < ahead->thread_count; i++)
         pthread_join(ahead->threads[i], NULL);
-    for (size_t i = 0; i < SLOTS; i++)
-        free(ahead->slots[i].rows);
     sqlite3_finalize(ahead->rows);
+    sqlite3_free(ahead->sql);
     pthread_cond_destroy(&ahead->changed);
     pthread_mutex_destroy(&ahead->lock);
     free(ahead);

@@ -10,25 +10,12 @@
 #include "record/calls/record_timepoint.h"
 #include "record/sql/record_sql.h"
 
-/* The SQL function that makes a row of its columns. */
-#define WM_AHEAD_ROW "wattmeter_row"
-
-struct wm_ahead_query {
-    const char *path, *shown; /* of the database, and what messages call it */
-    sqlite3 *db;              /* open on it */
-
-    /* Gives WM_AHEAD_ROW(timestamp, measurements...). With a range it has two parameters:
-     * the _rowid_ of the first row, and of the last. */
-    const char *sql;
-    bool has_range;
-    sqlite3_int64 first, last;
-};
-
 struct wm_ahead;
 
-/* The texts outlive it. */
-int wm_ahead_open(const struct wm_ahead_query *query, struct wm_ahead **ret_ahead,
-                  struct wm_error *err);
+/* `db` is open on the database at `path`, which has that table, and which messages call
+ * `shown`; they outlive the result. */
+int wm_ahead_open(sqlite3 *db, const char *path, const char *shown,
+                  struct wm_ahead **ret_ahead, struct wm_error *err);
 
 /* 1 and the next row, whose time may be earlier than that of the one before; 0 past the
  * last one. */

@@ -11,25 +11,12 @@
 #include "compat/gpu_tracker/compat_gpu_tracker_read.h"
 #include "record/sql/record_sql.h"
 
-/* Not `rowid`, which some column may be called. */
-#define IN_RANGE " WHERE data._rowid_ BETWEEN ? AND ?"
-
 struct sqlite {
     struct wm_tracking_reader base;
     const char *path;
     sqlite3 *db;
-    char *sql;
-    bool has_range; /* rows are found by their numbers, from first to last */
-    sqlite3_int64 first, last;
-    int64_t row_count, most_rows; /* were read, and can be */
-    struct wm_ahead *rows;        /* NULL: there are none */
+    struct wm_ahead *rows; /* NULL: there are none */
 };
-
-static int number(const struct sqlite *sqlite, const char *sql, sqlite3_int64 *ret_number,
-                  struct wm_error *err)
-{
-    return wm_sql_number(sqlite->db, sql, sqlite->base.shown, ret_number, err);
-}
 
 /* Copies the value as text, exactly; "" for NULL, false for what is no text or number. */
 static bool value_text(sqlite3_stmt *statement, int column, char *text, size_t size)
@@ -87,69 +74,20 @@ static int load_static(struct sqlite *sqlite, struct wm_error *err)
     return status;
 }
 
-/* Whether the numbers of the rows run from `first` to `last` without great holes. A table
- * without such numbers has another order; one with holes could be made so that looking
- * for its rows never ends, and how many pages there are is what a hostile file says. */
-static int find_range(struct sqlite *sqlite, struct wm_error *err)
-{
-    sqlite3_int64 hidden = 0;
-
-    int status = number(sqlite,
-                        "SELECT count(*) FROM pragma_table_info('data')"
-                        " WHERE name = '_rowid_' COLLATE NOCASE",
-                        &hidden, err);
-    if (status < 0 || hidden > 0)
-        return status;
-    if (number(sqlite, "SELECT min(_rowid_) FROM data", &sqlite->first, NULL) == WM_OK &&
-        number(sqlite, "SELECT max(_rowid_) FROM data", &sqlite->last, NULL) == WM_OK)
-        sqlite->has_range = sqlite->first >= 0 && sqlite->last >= sqlite->first &&
-                            sqlite->last - sqlite->first < sqlite->most_rows;
-    return WM_OK;
-}
-
-/* NOT INDEXED: in the order in which they were written, whatever index there is. */
-static int make_query(struct sqlite *sqlite, struct wm_error *err)
-{
-    sqlite3_str *sql = sqlite3_str_new(sqlite->db);
-
-    sqlite3_str_appendall(sql, "SELECT " WM_AHEAD_ROW "(data.timestamp");
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
-        sqlite3_str_appendf(sql, ", data.%s", wm_measurement_name((enum wm_measurement)i));
-    sqlite3_str_appendall(sql, ") FROM data NOT INDEXED");
-    sqlite3_str_appendall(sql, sqlite->has_range ? IN_RANGE : "");
-    sqlite->sql = sqlite3_str_finish(sql);
-    return sqlite->sql ? WM_OK
-                       : wm_fail(err, WM_ENOMEM, "%s: out of memory", sqlite->base.shown);
-}
-
 static int sqlite_again(void *state, struct wm_error *err)
 {
     struct sqlite *sqlite = state;
-    const struct wm_ahead_query query = {
-        .path = sqlite->path,
-        .shown = sqlite->base.shown,
-        .db = sqlite->db,
-        .sql = sqlite->sql,
-        .has_range = sqlite->has_range,
-        .first = sqlite->first,
-        .last = sqlite->last,
-    };
 
     wm_ahead_close(sqlite->rows);
     sqlite->rows = NULL;
-    sqlite->row_count = 0;
-    return wm_ahead_open(&query, &sqlite->rows, err);
+    return wm_ahead_open(sqlite->db, sqlite->path, sqlite->base.shown, &sqlite->rows, err);
 }
 
 static int sqlite_row(void *state, struct wm_timepoint *ret_row, struct wm_error *err)
 {
     struct sqlite *sqlite = state;
 
-    int status = sqlite->rows ? wm_ahead_next(sqlite->rows, ret_row, err) : 0;
-    if (status > 0 && sqlite->row_count++ == sqlite->most_rows)
-        return wm_fail(err, WM_EFORMAT, "%s: table data: more rows than it has room for",
-                       sqlite->base.shown);
-    return status;
+    return sqlite->rows ? wm_ahead_next(sqlite->rows, ret_row, err) : 0;
 }
 
 static void sqlite_close(void *state)
@@ -157,10 +95,8 @@ static void sqlite_close(void *state)
     struct sqlite *sqlite = state;
 
     wm_ahead_close(sqlite->rows);
-    if (sqlite->db) {
-        sqlite3_free(sqlite->sql);
+    if (sqlite->db)
         sqlite3_close(sqlite->db);
-    }
     wm_tracking_reader_release(&sqlite->base);
 }
 
@@ -169,16 +105,12 @@ static int load_data(struct sqlite *sqlite, struct wm_error *err)
 {
     sqlite3_int64 count = 0;
 
-    int status = number(sqlite, "SELECT count(*) FROM sqlite_master WHERE name = 'data'",
-                        &count, err);
+    int status =
+        wm_sql_number(sqlite->db, "SELECT count(*) FROM sqlite_master WHERE name = 'data'",
+                      sqlite->base.shown, &count, err);
     if (status < 0 || count == 0)
         return status;
     status = wm_sql_check_table(sqlite->db, "data", sqlite->base.shown, err);
-    sqlite->most_rows = wm_sql_most_rows(sqlite->path, WM_TIMEPOINT_COLUMNS);
-    if (status == WM_OK)
-        status = find_range(sqlite, err);
-    if (status == WM_OK)
-        status = make_query(sqlite, err);
     return status < 0 ? status : sqlite_again(sqlite, err);
 }
 
