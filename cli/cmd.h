@@ -120,9 +120,6 @@ void cmd_print_overview(const struct cmd *const table[], FILE *out);
 /* `wattmeter run --help`. */
 void cmd_print_help(const struct cmd *cmd, FILE *out);
 
-/* "[OPTIONS] [--] COMMAND [ARG...]" */
-void cmd_print_synopsis(const struct cmd *cmd, FILE *out);
-
 /* Of the names that `next` gives, the one most like `word`; NULL when none is
  * near. `next` gives NULL past the last. */
 const char *cmd_nearest(const char *word,

@@ -43,20 +43,13 @@ static void print_column(FILE *out, const char *name, const char *help)
     print_wrapped(out, help, HELP_COLUMN);
 }
 
-void cmd_print_synopsis(const struct cmd *cmd, FILE *out)
-{
-    fprintf(out, "[OPTIONS]%s%s", cmd->operands ? " " : "",
-            cmd->operands ? cmd->operands : "");
-}
-
 void cmd_print_help(const struct cmd *cmd, FILE *out)
 {
     const struct cmd_option *o;
     char name[64];
 
-    fprintf(out, "usage: wattmeter %s ", cmd->name);
-    cmd_print_synopsis(cmd, out);
-    fprintf(out, "\n%s\n\n", cmd->summary);
+    fprintf(out, "usage: wattmeter %s [OPTIONS]%s%s\n%s\n\n", cmd->name,
+            cmd->operands ? " " : "", cmd->operands ? cmd->operands : "", cmd->summary);
 
     for (const struct cmd_verb *verb = cmd->verbs; verb && verb->name; verb++) {
         snprintf(name, sizeof(name), "  %s %s", verb->name, verb->operands);

@@ -94,23 +94,17 @@ static bool parse_range_value(enum cmd_type type, const char *word, double *ret_
     return true;
 }
 
-/* A value of its type but for the sign, which none has: it is out of range rather than
- * no number. */
-static bool is_negative(const struct cmd_option *option, const char *word)
+/* Whether the word is a value of its type, but out of range; none may have a sign. */
+static bool is_out_of_range(const struct cmd_option *option, const char *word)
 {
-    double value;
+    double value, min = 0, max = 0;
+    bool is_negative = option->min && word[0] == '-';
 
-    return word[0] == '-' && parse_range_value(option->type, word + 1, &value);
-}
-
-static bool in_range(const struct cmd_option *option, const char *word)
-{
-    double value, min, max;
-
-    return parse_range_value(option->type, word, &value) &&
-           parse_range_value(option->type, option->min, &min) &&
-           parse_range_value(option->type, option->max, &max) && value >= min &&
-           value <= max;
+    if (!option->min || !parse_range_value(option->type, word + is_negative, &value))
+        return false;
+    parse_range_value(option->type, option->min, &min);
+    parse_range_value(option->type, option->max, &max);
+    return is_negative || value < min || value > max;
 }
 
 static bool set_flag(const char *word, bool *ret_flag)
@@ -169,7 +163,7 @@ bool cmd_set_value(const struct cmd_option *option, char *word, char *args, char
     };
 
     bool is_set = set_slot(option, word, args + option->slot);
-    if (option->min && (is_set ? !in_range(option, word) : is_negative(option, word))) {
+    if (is_out_of_range(option, word)) {
         snprintf(problem, size, "'%.60s' is out of range, which is %s to %s",
                  cmd_shown(word), option->min, option->max);
         return false;

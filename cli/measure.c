@@ -352,6 +352,7 @@ int measure_finish(const char *name, const struct measure_args *args,
                    const struct cmd_streams *io, struct wm_tracker *tracker)
 {
     FILE *screen = args->quiet ? NULL : io->chat;
+    bool is_talk = !args->output.path && !args->output.json;
     struct wm_report *report;
     struct wm_error err;
 
@@ -361,7 +362,7 @@ int measure_finish(const char *name, const struct measure_args *args,
         code = output_failure(name, &err, io);
     measure_forward_signals(NULL);
 
-    if (!output_is_wanted(&args->output, screen))
+    if (is_talk && !screen)
         return code;
     if (wm_tracker_report(tracker, &report, &err) < 0) {
         complain(name, args, io, &err);
@@ -371,7 +372,6 @@ int measure_finish(const char *name, const struct measure_args *args,
     wm_report_free(report);
 
     /* Beside a command with a status of its own it is talk. */
-    bool is_talk = !args->output.path && !args->output.json;
     if (is_talk && wm_tracker_exit_code(tracker) >= 0)
         written = CMD_DONE;
     return code == CMD_DONE ? written : code;

@@ -315,11 +315,6 @@ int output_report_print(const void *found, FILE *out, struct wm_error *err)
     return wm_report_print(report->report, report->format, report->style, out, err);
 }
 
-bool output_is_wanted(const struct output_args *args, FILE *screen)
-{
-    return args->path || args->json || screen;
-}
-
 int output_write(const char *name, const struct output_args *args,
                  const struct wm_report *report, FILE *screen, const struct cmd_streams *io)
 {

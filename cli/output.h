@@ -86,9 +86,6 @@ struct output_report {
 
 output_printer output_report_print;
 
-/* Whether output_write() would write anything. */
-bool output_is_wanted(const struct output_args *args, FILE *screen);
-
 /* Prints the report to the chosen file; without one, JSON to io->out and text to
  * `screen`, NULL for nowhere. What the file does not take goes to io->chat, so that
  * it is not lost. */
