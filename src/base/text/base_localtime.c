@@ -3,35 +3,35 @@
 #include "base/text/base_localtime.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/base_clock.h"
 
-/* Exactly `count` digits of `text`, of which `*at` is the next one to read. */
-static bool read_digits(const char *text, size_t length, size_t *at, size_t count,
-                        int *ret_value)
-{
-    int value = 0;
+/* What stands before the fraction and the zone. */
+#define FORM "0000-00-00 00:00:00"
 
-    if (length - *at < count)
+/* Whether text[0..length) begins as `form` has it, where a '0' stands for any digit, and a
+ * blank for a 'T' as well. */
+static bool fits(const char *text, size_t length, const char *form)
+{
+    if (length < strlen(form))
         return false;
-    for (size_t i = 0; i < count; i++) {
-        char digit = text[(*at)++];
-        if (digit < '0' || digit > '9')
+    for (; *form; text++, form++) {
+        bool is_digit = *text >= '0' && *text <= '9';
+        if (*form == '0' ? !is_digit : *text != *form && (*form != ' ' || *text != 'T'))
             return false;
-        value = 10 * value + (digit - '0');
     }
-    *ret_value = value;
     return true;
 }
 
-static bool read_separator(const char *text, size_t length, size_t *at, char separator,
-                           char other)
+static int number_at(const char *text, size_t count)
 {
-    if (*at >= length || (text[*at] != separator && text[*at] != other))
-        return false;
-    (*at)++;
-    return true;
+    int value = 0;
+
+    while (count-- > 0)
+        value = 10 * value + (*text++ - '0');
+    return value;
 }
 
 /* ".123456", of one to nine digits, or nothing. */
@@ -54,22 +54,17 @@ static bool read_fraction(const char *text, size_t length, size_t at, int64_t *r
 static bool read_fields(const char *text, size_t length, struct tm *ret_fields,
                         int64_t *ret_fraction_ns)
 {
-    struct tm fields = { 0 };
-    size_t at = 0;
+    if (!fits(text, length, FORM) ||
+        !read_fraction(text, length, strlen(FORM), ret_fraction_ns))
+        return false;
 
-    bool good = read_digits(text, length, &at, 4, &fields.tm_year) &&
-                read_separator(text, length, &at, '-', '-') &&
-                read_digits(text, length, &at, 2, &fields.tm_mon) &&
-                read_separator(text, length, &at, '-', '-') &&
-                read_digits(text, length, &at, 2, &fields.tm_mday) &&
-                read_separator(text, length, &at, ' ', 'T') &&
-                read_digits(text, length, &at, 2, &fields.tm_hour) &&
-                read_separator(text, length, &at, ':', ':') &&
-                read_digits(text, length, &at, 2, &fields.tm_min) &&
-                read_separator(text, length, &at, ':', ':') &&
-                read_digits(text, length, &at, 2, &fields.tm_sec) &&
-                read_fraction(text, length, at, ret_fraction_ns);
-    if (!good || fields.tm_year < 1971 || fields.tm_year > 2099 || fields.tm_hour > 23 ||
+    struct tm fields = { .tm_year = number_at(text, 4),
+                         .tm_mon = number_at(text + 5, 2),
+                         .tm_mday = number_at(text + 8, 2),
+                         .tm_hour = number_at(text + 11, 2),
+                         .tm_min = number_at(text + 14, 2),
+                         .tm_sec = number_at(text + 17, 2) };
+    if (fields.tm_year < 1971 || fields.tm_year > 2099 || fields.tm_hour > 23 ||
         fields.tm_min > 59 || fields.tm_sec > 59)
         return false;
     fields.tm_year -= 1900;
@@ -121,8 +116,7 @@ bool wm_localtime_parse(const char *text, size_t length, int64_t after_ns,
  * where there is none. The date has a '-' of its own. */
 static size_t read_zone(const char *text, size_t length, int64_t *ret_ahead_s)
 {
-    int hours = 0, minutes = 0;
-    size_t at = 19; /* of what follows the seconds */
+    size_t at = strlen(FORM);
 
     *ret_ahead_s = 0;
     if (length > at && text[length - 1] == 'Z')
@@ -130,12 +124,11 @@ static size_t read_zone(const char *text, size_t length, int64_t *ret_ahead_s)
     while (at < length && text[at] != '+' && text[at] != '-')
         at++;
     size_t start = at++;
-    if (at >= length || !read_digits(text, length, &at, 2, &hours))
+    bool has_colon = length == at + 5 && fits(text + at, 5, "00:00");
+    if (!has_colon && (length != at + 4 || !fits(text + at, 4, "0000")))
         return 0;
-    if (at < length && text[at] == ':')
-        at++;
-    if (!read_digits(text, length, &at, 2, &minutes) || at != length || hours > 14 ||
-        minutes > 59)
+    int hours = number_at(text + at, 2), minutes = number_at(text + length - 2, 2);
+    if (hours > 14 || minutes > 59)
         return 0;
     *ret_ahead_s = (text[start] == '-' ? -60 : 60) * (int64_t)(60 * hours + minutes);
     return length - start;

@@ -129,15 +129,11 @@ struct wm_rapl_cpu {
     int die;
 };
 
-/* The CPUs in the file `list`, such as "online" or a cpumask; there is at least one.
- * The caller frees them. */
-int wm_rapl_cpu_list(const char *list, uint32_t **ret_cpus, size_t *ret_count,
-                     struct wm_error *err);
-
-/* Of those the first of each package or die. Dies are told apart only where two of
- * the CPUs are in different ones of one package; AMD's have one register together, though
- * some kernels list it for each. The caller frees them. */
-int wm_rapl_cpus(const struct wm_rapl_places *places, const char *list,
+/* The CPUs in the file `list`, such as "online" or a cpumask; there is at least one. Each
+ * of them, as a "package" of its own, or the first of each package or die. Dies are told
+ * apart only where two of the CPUs are in different ones of one package; AMD's have one
+ * register together, though some kernels list it for each. The caller frees them. */
+int wm_rapl_cpus(const struct wm_rapl_places *places, const char *list, bool each,
                  struct wm_rapl_cpu **ret_cpus, size_t *ret_count, struct wm_error *err);
 
 extern const struct wm_rapl_way wm_rapl_perf;

@@ -191,15 +191,14 @@ static bool is_first_thread(const char *sysfs, uint32_t cpu)
 }
 
 static int add_cores(struct wm_rapl_set *set, const struct wm_rapl_places *places,
-                     const uint32_t *cpus, size_t count, uint64_t unit,
+                     const struct wm_rapl_cpu *cpus, size_t count, uint64_t unit,
                      struct wm_error *err)
 {
     int status = WM_OK;
 
     for (size_t i = 0; i < count && status == WM_OK; i++) {
-        struct wm_rapl_cpu core = { cpus[i], cpus[i], WM_RAPL_NO_DIE };
-        if (is_first_thread(places->sysfs, cpus[i]))
-            status = add_register(set, places, WM_RAPL_CORE, AMD_CORE, &core, unit, err);
+        if (is_first_thread(places->sysfs, cpus[i].cpu))
+            status = add_register(set, places, WM_RAPL_CORE, AMD_CORE, &cpus[i], unit, err);
     }
     return status;
 }
@@ -211,7 +210,7 @@ static int add_packages(struct wm_rapl_set *set, const struct wm_rapl_places *pl
     struct wm_rapl_cpu *cpus = NULL;
     size_t count = 0;
 
-    int status = wm_rapl_cpus(places, online, &cpus, &count, err);
+    int status = wm_rapl_cpus(places, online, false, &cpus, &count, err);
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < sizeof(registers) / sizeof(registers[0]); k++) {
             off_t offset = is_amd ? registers[k].amd : registers[k].intel;
@@ -227,7 +226,7 @@ static int add_packages(struct wm_rapl_set *set, const struct wm_rapl_places *pl
 static int msr_find(struct wm_rapl_set *set, const struct wm_rapl_places *places,
                     struct wm_error *err)
 {
-    uint32_t *cpus = NULL;
+    struct wm_rapl_cpu *cpus = NULL;
     char online[512];
     size_t count = 0;
     uint64_t unit = 0;
@@ -238,10 +237,10 @@ static int msr_find(struct wm_rapl_set *set, const struct wm_rapl_places *places
     if (!is_known(&places->cpu))
         return wm_fail(err, WM_ENODEV, "the registers of this CPU are not known");
     snprintf(online, sizeof(online), "%s/devices/system/cpu/online", places->sysfs);
-    int status = wm_rapl_cpu_list(online, &cpus, &count, err);
+    int status = wm_rapl_cpus(places, online, true, &cpus, &count, err);
     /* Most machines end here, before each CPU is asked where it sits. */
     if (status == WM_OK)
-        status = read_unit(set, places, cpus[0], &unit, err);
+        status = read_unit(set, places, cpus[0].cpu, &unit, err);
     if (status == WM_OK)
         status = add_packages(set, places, online, unit, err);
     if (status == WM_OK && wm_rapl_is_amd(&places->cpu))

@@ -192,23 +192,31 @@ static int add_events(struct wm_rapl_set *set, const struct wm_rapl_places *plac
     return WM_OK;
 }
 
+static int find_in(struct wm_rapl_set *set, const struct wm_rapl_places *places,
+                   const char *name, struct pmu *pmu, bool is_cores, struct wm_error *err)
+{
+    struct wm_rapl_cpu *cpus = NULL;
+    char mask[300];
+    size_t count = 0;
+
+    int status = open_pmu(places->sysfs, name, pmu, err);
+    if (status < 0)
+        return status;
+    snprintf(mask, sizeof(mask), "%s/cpumask", pmu->path);
+    status = wm_rapl_cpus(places, mask, is_cores, &cpus, &count, err);
+    for (size_t i = 0; i < count && status == WM_OK; i++)
+        status = add_events(set, places, pmu, &cpus[i], err);
+    free(cpus);
+    return status;
+}
+
 static int find_packages(struct wm_rapl_set *set, const struct wm_rapl_places *places,
                          struct wm_error *err)
 {
     struct pmu pmu = { .events = package_events,
                        .event_count = sizeof(package_events) / sizeof(package_events[0]) };
-    struct wm_rapl_cpu *cpus = NULL;
-    char mask[300];
-    size_t count = 0;
 
-    int status = open_pmu(places->sysfs, "power", &pmu, err);
-    if (status < 0)
-        return status;
-    snprintf(mask, sizeof(mask), "%s/cpumask", pmu.path);
-    status = wm_rapl_cpus(places, mask, &cpus, &count, err);
-    for (size_t i = 0; i < count && status == WM_OK; i++)
-        status = add_events(set, places, &pmu, &cpus[i], err);
-    free(cpus);
+    int status = find_in(set, places, "power", &pmu, false, err);
     if (status < 0 || wm_rapl_set_can_be_read(set))
         return status;
     if (set->count == 0 || is_unknown(set->counters[0].fd))
@@ -223,19 +231,8 @@ static int find_cores(struct wm_rapl_set *set, const struct wm_rapl_places *plac
 {
     struct pmu pmu = { .events = core_events, .event_count = 1 };
     struct wm_error ignored;
-    uint32_t *cpus = NULL;
-    char mask[300];
-    size_t count = 0;
 
-    if (open_pmu(places->sysfs, "power_core", &pmu, &ignored) < 0)
-        return WM_OK;
-    snprintf(mask, sizeof(mask), "%s/cpumask", pmu.path);
-    int status = wm_rapl_cpu_list(mask, &cpus, &count, &ignored);
-    for (size_t i = 0; i < count && status == WM_OK; i++) {
-        struct wm_rapl_cpu core = { cpus[i], cpus[i], WM_RAPL_NO_DIE };
-        status = add_events(set, places, &pmu, &core, &ignored);
-    }
-    free(cpus);
+    int status = find_in(set, places, "power_core", &pmu, true, &ignored);
     return status == WM_ENOMEM ? wm_fail(err, WM_ENOMEM, "rapl: out of memory") : WM_OK;
 }
 

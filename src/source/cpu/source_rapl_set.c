@@ -111,7 +111,17 @@ static size_t keep_first(struct wm_rapl_cpu *cpus, size_t count)
     return kept;
 }
 
-int wm_rapl_cpu_list(const char *list, uint32_t **ret_cpus, size_t *ret_count,
+static size_t keep_packages(struct wm_rapl_cpu *cpus, size_t count, bool is_amd)
+{
+    count = keep_first(cpus, count);
+    if (!is_amd && has_several_dies(cpus, count))
+        return count;
+    for (size_t i = 0; i < count; i++)
+        cpus[i].die = WM_RAPL_NO_DIE;
+    return keep_first(cpus, count);
+}
+
+static int list_cpus(const char *list, uint32_t **ret_cpus, size_t *ret_count,
                      struct wm_error *err)
 {
     char *text = NULL;
@@ -135,33 +145,31 @@ int wm_rapl_cpu_list(const char *list, uint32_t **ret_cpus, size_t *ret_count,
     return WM_OK;
 }
 
-int wm_rapl_cpus(const struct wm_rapl_places *places, const char *list,
+int wm_rapl_cpus(const struct wm_rapl_places *places, const char *list, bool each,
                  struct wm_rapl_cpu **ret_cpus, size_t *ret_count, struct wm_error *err)
 {
     const char *sysfs = places->sysfs;
     uint32_t *numbers = NULL;
     size_t count = 0;
 
-    int status = wm_rapl_cpu_list(list, &numbers, &count, err);
+    int status = list_cpus(list, &numbers, &count, err);
     if (status < 0)
         return status;
     struct wm_rapl_cpu *cpus = calloc(count, sizeof(*cpus));
-    for (size_t i = 0; cpus && i < count; i++)
-        cpus[i] = (struct wm_rapl_cpu) {
-            .cpu = numbers[i],
-            .package = (uint32_t)read_place(sysfs, numbers[i], "physical_package_id"),
-            .die = read_place(sysfs, numbers[i], "die_id"),
-        };
+    for (size_t i = 0; cpus && i < count; i++) {
+        cpus[i] = (struct wm_rapl_cpu) { numbers[i], numbers[i], WM_RAPL_NO_DIE };
+        if (each)
+            continue;
+        cpus[i].package = (uint32_t)read_place(sysfs, numbers[i], "physical_package_id");
+        cpus[i].die = read_place(sysfs, numbers[i], "die_id");
+    }
     free(numbers);
     if (!cpus)
         return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
 
-    count = keep_first(cpus, count);
-    if (wm_rapl_is_amd(&places->cpu) || !has_several_dies(cpus, count)) {
-        for (size_t i = 0; i < count; i++)
-            cpus[i].die = WM_RAPL_NO_DIE;
-    }
+    if (!each)
+        count = keep_packages(cpus, count, wm_rapl_is_amd(&places->cpu));
     *ret_cpus = cpus;
-    *ret_count = keep_first(cpus, count);
+    *ret_count = count;
     return WM_OK;
 }
