@@ -1251,7 +1251,7 @@ static void test_limits(void **state)
 static void test_this_machine(void **state)
 {
     struct wm_source *source = NULL;
-    struct wm_reading readings[WM_RAPL_MAX];
+    struct wm_reading readings[2048]; /* more registers than any machine has */
     struct wm_error err;
     (void)state;
 

@@ -55,9 +55,6 @@ struct wm_rapl_counter {
     struct wm_error err; /* status WM_OK: the value is good */
 };
 
-/* More than the largest machine has: 64 packages, 1024 cores. */
-#define WM_RAPL_MAX 2048
-
 struct wm_rapl_set {
     struct wm_rapl_counter *counters;
     size_t count, room;
@@ -139,9 +136,5 @@ int wm_rapl_cpus(const struct wm_rapl_places *places, const char *list, bool eac
 extern const struct wm_rapl_way wm_rapl_perf;
 extern const struct wm_rapl_way wm_rapl_powercap;
 extern const struct wm_rapl_way wm_rapl_msr;
-
-/* What keeps the counters from being read; for the doctor. */
-struct wm_source_case;
-void wm_rapl_advise(const struct wm_source_case *asked);
 
 #endif

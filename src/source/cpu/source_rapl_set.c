@@ -13,6 +13,9 @@
 #include "base/text/base_text.h"
 #include "source/cpu/source_rapl.h"
 
+/* More than the largest machine has: 64 packages, 1024 cores. */
+#define MAX_REGISTERS 2048
+
 /* More than Linux can be built for, as in wm_parse_cpu_list(). */
 #define MAX_CPUS ((size_t)65536)
 
@@ -29,7 +32,7 @@ void wm_rapl_set_release(struct wm_rapl_set *set)
 int wm_rapl_set_add(struct wm_rapl_set *set, const struct wm_rapl_counter *counter,
                     struct wm_error *err)
 {
-    bool is_full = set->count == WM_RAPL_MAX;
+    bool is_full = set->count == MAX_REGISTERS;
 
     if (!is_full && wm_array_reserve(&set->counters, set->count, &set->room,
                                      sizeof(*set->counters)) == WM_OK) {
@@ -39,7 +42,7 @@ int wm_rapl_set_add(struct wm_rapl_set *set, const struct wm_rapl_counter *count
     if (counter->fd >= 0)
         close(counter->fd);
     if (is_full)
-        return wm_fail(err, WM_EFORMAT, "more than %d energy registers", WM_RAPL_MAX);
+        return wm_fail(err, WM_EFORMAT, "more than %d energy registers", MAX_REGISTERS);
     return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
 }
 
