@@ -31,34 +31,6 @@
 enum { NVTX_TABLE_CALLBACKS = 1 };
 enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_CORE2 = 5 };
 
-/* Places in the tables of those two modules. */
-enum nvtx_core {
-    NVTX_RANGE_START_EX = 4,
-    NVTX_RANGE_START_A,
-    NVTX_RANGE_START_W,
-    NVTX_RANGE_END,
-    NVTX_RANGE_PUSH_EX,
-    NVTX_RANGE_PUSH_A,
-    NVTX_RANGE_PUSH_W,
-    NVTX_RANGE_POP,
-    NVTX_NAME_CATEGORY_A,
-    NVTX_NAME_CATEGORY_W,
-};
-
-enum nvtx_core2 {
-    NVTX_DOMAIN_RANGE_START_EX = 2,
-    NVTX_DOMAIN_RANGE_END,
-    NVTX_DOMAIN_RANGE_PUSH_EX,
-    NVTX_DOMAIN_RANGE_POP,
-    NVTX_DOMAIN_NAME_CATEGORY_A = 8,
-    NVTX_DOMAIN_NAME_CATEGORY_W,
-    NVTX_DOMAIN_REGISTER_STRING_A,
-    NVTX_DOMAIN_REGISTER_STRING_W,
-    NVTX_DOMAIN_CREATE_A,
-    NVTX_DOMAIN_CREATE_W,
-    NVTX_DOMAIN_DESTROY,
-};
-
 enum nvtx_message_type {
     NVTX_MESSAGE_ASCII = 1,
     NVTX_MESSAGE_UNICODE = 2,
@@ -478,31 +450,22 @@ static void domain_destroy(void *handle)
 
 #define FUNCTION(function) ((nvtx_function *)(function))
 
+/* By their places in the tables of those two modules. */
 static nvtx_function *const core[] = {
-    [NVTX_RANGE_START_EX] = FUNCTION(range_start_ex),
-    [NVTX_RANGE_START_A] = FUNCTION(wm_region_start),
-    [NVTX_RANGE_START_W] = FUNCTION(range_start_w),
-    [NVTX_RANGE_END] = FUNCTION(wm_region_stop),
-    [NVTX_RANGE_PUSH_EX] = FUNCTION(range_push_ex),
-    [NVTX_RANGE_PUSH_A] = FUNCTION(range_push_a),
-    [NVTX_RANGE_PUSH_W] = FUNCTION(range_push_w),
-    [NVTX_RANGE_POP] = FUNCTION(range_pop),
-    [NVTX_NAME_CATEGORY_A] = FUNCTION(name_category_a),
-    [NVTX_NAME_CATEGORY_W] = FUNCTION(name_category_w),
+    [4] = FUNCTION(range_start_ex),   [5] = FUNCTION(wm_region_start),
+    [6] = FUNCTION(range_start_w),    [7] = FUNCTION(wm_region_stop),
+    [8] = FUNCTION(range_push_ex),    [9] = FUNCTION(range_push_a),
+    [10] = FUNCTION(range_push_w),    [11] = FUNCTION(range_pop),
+    [12] = FUNCTION(name_category_a), [13] = FUNCTION(name_category_w),
 };
 
 static nvtx_function *const core2[] = {
-    [NVTX_DOMAIN_RANGE_START_EX] = FUNCTION(domain_range_start_ex),
-    [NVTX_DOMAIN_RANGE_END] = FUNCTION(domain_range_end),
-    [NVTX_DOMAIN_RANGE_PUSH_EX] = FUNCTION(domain_range_push_ex),
-    [NVTX_DOMAIN_RANGE_POP] = FUNCTION(domain_range_pop),
-    [NVTX_DOMAIN_NAME_CATEGORY_A] = FUNCTION(domain_name_category_a),
-    [NVTX_DOMAIN_NAME_CATEGORY_W] = FUNCTION(domain_name_category_w),
-    [NVTX_DOMAIN_REGISTER_STRING_A] = FUNCTION(domain_register_string_a),
-    [NVTX_DOMAIN_REGISTER_STRING_W] = FUNCTION(domain_register_string_w),
-    [NVTX_DOMAIN_CREATE_A] = FUNCTION(domain_create_a),
-    [NVTX_DOMAIN_CREATE_W] = FUNCTION(domain_create_w),
-    [NVTX_DOMAIN_DESTROY] = FUNCTION(domain_destroy),
+    [2] = FUNCTION(domain_range_start_ex),     [3] = FUNCTION(domain_range_end),
+    [4] = FUNCTION(domain_range_push_ex),      [5] = FUNCTION(domain_range_pop),
+    [8] = FUNCTION(domain_name_category_a),    [9] = FUNCTION(domain_name_category_w),
+    [10] = FUNCTION(domain_register_string_a), [11] = FUNCTION(domain_register_string_w),
+    [12] = FUNCTION(domain_create_a),          [13] = FUNCTION(domain_create_w),
+    [14] = FUNCTION(domain_destroy),
 };
 
 static bool fill(const struct nvtx_callbacks *callbacks, int module,

@@ -19,6 +19,7 @@
 
 #include "base/base_array.h"
 #include "base/base_clock.h"
+#include "base/base_map.h"
 #include "base/base_shared.h"
 #include "base/text/base_text.h"
 #include "region/drain/region_source.h"
@@ -42,8 +43,9 @@ enum {
 struct wm_region_inbox {
     struct wm_region_folder folder;
 
-    struct wm_region_source **sources; /* by their numbers */
+    struct wm_region_source **sources;
     size_t source_count, source_room;
+    struct wm_map known;            /* their numbers */
     struct wm_region_source **heap; /* those that have an event, the earliest on top */
     size_t heap_count, heap_room;
 
@@ -95,6 +97,7 @@ void wm_region_inbox_free(struct wm_region_inbox *inbox)
     wm_region_folder_remove(&inbox->folder);
     for (size_t i = 0; i < inbox->source_count; i++)
         wm_region_source_close(inbox->sources[i]);
+    wm_map_release(&inbox->known);
     free(inbox->sources);
     free(inbox->heap);
     free(inbox);
@@ -139,25 +142,11 @@ static void count_lost(struct wm_region_inbox *inbox)
     inbox->trouble.lost = lost;
 }
 
-/* The index of the first source whose number is not below this one. */
-static size_t position_of(const struct wm_region_inbox *inbox, uint32_t number)
-{
-    size_t low = 0, high = inbox->source_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (inbox->sources[middle]->number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* For one more, on the heap as well. */
 static int make_room(struct wm_region_inbox *inbox)
 {
-    if (wm_array_reserve(&inbox->sources, inbox->source_count, &inbox->source_room,
+    if (wm_map_reserve(&inbox->known) < 0 ||
+        wm_array_reserve(&inbox->sources, inbox->source_count, &inbox->source_room,
                          sizeof(*inbox->sources)) < 0)
         return WM_ENOMEM;
     return wm_array_reserve(&inbox->heap, inbox->source_count, &inbox->heap_room,
@@ -166,20 +155,17 @@ static int make_room(struct wm_region_inbox *inbox)
 
 static int add_source(struct wm_region_inbox *inbox, uint32_t number)
 {
-    size_t at = position_of(inbox, number);
     struct wm_region_source *source = NULL;
 
-    if (at < inbox->source_count && inbox->sources[at]->number == number)
+    if (wm_map_find(&inbox->known, number, 0) != WM_MAP_NONE)
         return WM_OK;
     int status = make_room(inbox);
     if (status == WM_OK)
         status = wm_region_source_open(inbox->folder.fd, number, inbox->made_ns, &source);
     if (status < 0)
         return status;
-    memmove(inbox->sources + at + 1, inbox->sources + at,
-            (inbox->source_count - at) * sizeof(*inbox->sources));
-    inbox->sources[at] = source;
-    inbox->source_count++;
+    wm_map_put(&inbox->known, number, 0, 0);
+    inbox->sources[inbox->source_count++] = source;
     inbox->new_sources++;
     source->quiet_ns = inbox->complete_ns;
     return WM_OK;
@@ -396,6 +382,7 @@ static void remove_finished(struct wm_region_inbox *inbox)
         }
         snprintf(name, sizeof(name), "%lu", (unsigned long)source->number);
         unlinkat(inbox->folder.fd, name, 0);
+        wm_map_remove(&inbox->known, source->number, 0);
         inbox->lost_before += lost_by(source);
         if (source->is_broken && inbox->trouble.damaged++ == 0)
             inbox->trouble.damaged_pid = source->thread.pid;

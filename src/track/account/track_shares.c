@@ -9,7 +9,7 @@
 #include "base/base_file.h"
 #include "source/tree/source_pidns.h"
 
-enum { SOURCE_MAX = 16, GPU_MAX = 256 };
+enum { GPU_MAX = 256 };
 
 /* Whose memory on all GPUs it is: the first channels. */
 enum { MAIN, DESCENDANTS, TREE, MEMBER_COUNT };
@@ -53,9 +53,7 @@ struct gpu {
 };
 
 struct wm_shares {
-    const struct wm_source *sources[SOURCE_MAX]; /* of GPUs */
-    size_t source_count;
-    struct gpu gpus[GPU_MAX];
+    struct gpu gpus[GPU_MAX]; /* those of a source stand together */
     size_t gpu_count;
     struct sum memory; /* of the tree, on all of them */
 
@@ -63,9 +61,6 @@ struct wm_shares {
     pid_t root;
     bool foreign_pids;      /* drivers may speak of pids of another namespace */
     struct wm_pidns *pidns; /* and it tells which; else NULL */
-
-    const char *last_device; /* asked for last, and what it is */
-    struct gpu *last_gpu;
 };
 
 int wm_shares_new(struct wm_shares **ret_shares, struct wm_error *err)
@@ -98,10 +93,6 @@ static bool is_first_of_gpu(const struct wm_source *source, size_t index)
 
 void wm_shares_add_source(struct wm_shares *shares, const struct wm_source *source)
 {
-    size_t before = shares->gpu_count;
-
-    if (shares->source_count == SOURCE_MAX)
-        return;
     for (size_t i = 0; i < wm_source_channel_count(source); i++) {
         if (is_first_of_gpu(source, i) && shares->gpu_count < GPU_MAX)
             shares->gpus[shares->gpu_count++] = (struct gpu) {
@@ -109,8 +100,6 @@ void wm_shares_add_source(struct wm_shares *shares, const struct wm_source *sour
                 .source = source,
             };
     }
-    if (shares->gpu_count > before)
-        shares->sources[shares->source_count++] = source;
 }
 
 static struct wm_channel member_channel(const struct wm_shares *shares, size_t member)
@@ -164,18 +153,13 @@ int wm_shares_set_target(struct wm_shares *shares, struct wm_tree *tree, pid_t r
     return wm_pidns_open(wm_env("WATTMETER_PROCFS", "/proc"), "/proc", &shares->pidns, err);
 }
 
-/* Processes come GPU by GPU, so that it mostly is the one of before. */
 static struct gpu *find_gpu(struct wm_shares *shares, const char *device)
 {
-    if (shares->last_device == device)
-        return shares->last_gpu;
-    shares->last_device = device;
-    shares->last_gpu = NULL;
-    for (size_t i = 0; i < shares->gpu_count && !shares->last_gpu; i++) {
+    for (size_t i = 0; i < shares->gpu_count; i++) {
         if (strcmp(shares->gpus[i].channel->device, device) == 0)
-            shares->last_gpu = &shares->gpus[i];
+            return &shares->gpus[i];
     }
-    return shares->last_gpu;
+    return NULL;
 }
 
 /* Which of our processes it is, by our number; 0 where it is none, or nobody knows.
@@ -303,8 +287,10 @@ void wm_shares_read(struct wm_shares *shares, int64_t when_ns,
         set_sums(&shares->gpus[i], WM_READING_OK, NULL);
         shares->gpus[i].main_bytes = 0;
     }
-    for (size_t i = 0; i < shares->source_count; i++)
-        join_source(shares, shares->sources[i]);
+    for (size_t i = 0; i < shares->gpu_count; i++) {
+        if (i == 0 || shares->gpus[i].source != shares->gpus[i - 1].source)
+            join_source(shares, shares->gpus[i].source);
+    }
     tell_members(shares, when_ns, ret_readings);
     for (size_t i = 0; i < shares->gpu_count; i++)
         tell_gpu(&shares->gpus[i], when_ns,
