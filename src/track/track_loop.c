@@ -4,16 +4,20 @@
 #include "wattmeter/tracker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_file.h"
 #include "base/base_thread.h"
 #include "base/text/base_text.h"
 #include "record/record_metrics.h"
+#include "source/source_kernel_text.h"
 #include "track/track_state.h"
 
 /* How long a tick waits for drivers: never so long that the next one is late, nor
@@ -21,6 +25,13 @@
  * worth more patience, as totals go from one to the other. */
 #define PATIENCE_NS (100 * WM_NS_PER_MS)
 #define PATIENCE_AT_ENDS_NS (250 * WM_NS_PER_MS)
+
+/* Most processes that are told one by one. */
+enum { PEAK_MAX = 100 };
+
+/* A descendant that used less than this did not exist: making a process alone
+ * takes several times as much. */
+#define NOTICEABLE_SECONDS 50e-6
 
 /* How long regions are taken at a time. */
 #define DRAIN_NS (50 * WM_NS_PER_MS)
@@ -280,6 +291,126 @@ static void end_command(struct wm_tracker *tracker)
     result->peak_rss_bound_bytes = end.peak_rss_bound_bytes;
 }
 
+static int64_t used_ns(const struct wm_process *process)
+{
+    return process->cpu_ns - process->cpu_base_ns;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const struct wm_process *const *x = a, *const *y = b;
+
+    if (used_ns(*x) != used_ns(*y))
+        return used_ns(*x) < used_ns(*y) ? 1 : -1;
+    if ((*x)->max_rss_bytes != (*y)->max_rss_bytes)
+        return (*x)->max_rss_bytes < (*y)->max_rss_bytes ? 1 : -1;
+    return (*x)->pid - (*y)->pid;
+}
+
+static int take_peaks(struct wm_result *result, const struct wm_tree *tree,
+                      struct wm_error *err)
+{
+    size_t here_count, gone_count;
+    const struct wm_process *here = wm_tree_processes(tree, &here_count);
+    const struct wm_process *gone = wm_tree_gone(tree, &gone_count);
+    size_t count = here_count + gone_count;
+
+    const struct wm_process **all = calloc(count + 1, sizeof(*all));
+    struct wm_process_peak *peaks = calloc(PEAK_MAX, sizeof(*peaks));
+    if (!all || !peaks) {
+        free(all);
+        free(peaks);
+        return wm_fail(err, WM_ENOMEM, "the processes' peaks: out of memory");
+    }
+    for (size_t i = 0; i < count; i++)
+        all[i] = i < here_count ? &here[i] : &gone[i - here_count];
+    qsort(all, count, sizeof(*all), by_cost);
+
+    for (size_t i = 0; i < count && i < PEAK_MAX; i++) {
+        peaks[i] = (struct wm_process_peak) {
+            .pid = all[i]->pid,
+            .parent = all[i]->parent,
+            .cpu_seconds = (double)used_ns(all[i]) / 1e9,
+            .max_memory_bytes = (double)all[i]->max_rss_bytes,
+            .max_private_bytes = (double)all[i]->max_private_bytes,
+            .max_threads = all[i]->max_threads,
+        };
+        memcpy(peaks[i].name, all[i]->name, sizeof(peaks[i].name));
+    }
+    free(all);
+    result->processes = peaks;
+    result->process_count = count < PEAK_MAX ? count : PEAK_MAX;
+    return WM_OK;
+}
+
+/* The kernel saw what fell between two ticks. */
+static void raise_main_peak(struct wm_result *result, pid_t main)
+{
+    for (size_t i = 0; i < result->process_count; i++) {
+        if (result->processes[i].pid == main && result->peak_rss_is_main &&
+            result->processes[i].max_memory_bytes < result->peak_rss_bytes)
+            result->processes[i].max_memory_bytes = result->peak_rss_bytes;
+    }
+}
+
+/* CPU time and its method, the processes' peaks, what is uncertain. */
+static int take_tree(struct wm_tracker *tracker, struct wm_error *err)
+{
+    double own_seconds = wm_track_own_seconds(tracker), total, main;
+    struct wm_result *result = &tracker->result;
+    struct wm_tree_census census;
+
+    wm_account_read(tracker->account, tracker->tree, &total, &main);
+    total -= own_seconds < main ? own_seconds : main;
+    main -= own_seconds < main ? own_seconds : main;
+    result->cpu_total_seconds = total;
+    result->cpu_main_seconds = main;
+    result->cpu_descendants_seconds = total - main;
+    snprintf(result->cpu_method, sizeof(result->cpu_method), "%s",
+             wm_account_method(tracker->account));
+
+    wm_tree_count(tracker->tree, &census);
+    result->processes_seen = census.seen;
+    result->peak_rss_is_main = census.seen <= 1 && total - main < NOTICEABLE_SECONDS;
+    if (census.unlisted > 0)
+        snprintf(
+            result->memory_note, sizeof(result->memory_note),
+            "there were more processes than could be followed one by one; the memory of "
+            "the rest is missing");
+    else if (census.denied > 0)
+        snprintf(
+            result->memory_note, sizeof(result->memory_note),
+            "%llu of the processes may not be examined; their anonymous memory stands for "
+            "their private memory",
+            (unsigned long long)census.denied);
+    int status = take_peaks(result, tracker->tree, err);
+    raise_main_peak(result, tracker->pid);
+    return status;
+}
+
+/* Our own cost, or all that this process has used where it does nothing else. Adds to what
+ * is there. */
+static void take_cost(struct wm_tracker *tracker)
+{
+    struct wm_result *result = &tracker->result;
+    char text[8192];
+    uint64_t peak_bytes;
+
+    result->tool_max_rss_bytes = -1;
+    if (!tracker->own_process) {
+        int64_t cost_ns = tracker->cost_ns + wm_source_set_cpu_ns(tracker->sources);
+        result->tool_cpu_seconds += (double)cost_ns / 1e9;
+        return;
+    }
+    result->tool_cpu_seconds += (double)wm_clock_process_cpu_ns() / 1e9;
+
+    /* Not getrusage(): its high-water mark is inherited through exec, so that a
+     * large launcher's memory would be told as ours. */
+    if (wm_file_read_at(AT_FDCWD, "/proc/self/status", text, sizeof(text)) > 0 &&
+        wm_parse_status_kb(text, "VmHWM", &peak_bytes) == WM_OK)
+        result->tool_max_rss_bytes = (double)peak_bytes;
+}
+
 /* What the target has told of itself. */
 static int take_metrics(struct wm_tracker *tracker, struct wm_error *err)
 {
@@ -348,13 +479,13 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
     close_gaps(tracker);
     if (tracker->regions)
         wm_track_regions_finish(tracker->regions, result->end_ns, result);
-    int status = wm_track_take_tree(tracker, err);
+    int status = take_tree(tracker, err);
     if (tracker->recorder) {
         wm_recorder_flush(tracker->recorder, result);
         tracker->cost_ns += wm_recorder_cpu_ns(tracker->recorder);
     }
     wm_track_end_work(tracker);
-    wm_track_take_cost(tracker);
+    take_cost(tracker);
     if (status == WM_OK)
         status = take_metrics(tracker, err);
     int recorded = end_recording(tracker, err);

@@ -46,7 +46,7 @@ struct wm_track_regions {
     struct wm_regions *costs;     /* of the analysis */
     struct wm_recorder *recorder; /* NULL: none */
 
-    struct wm_region_record *batch; /* with a recorder: room for BATCH_MAX */
+    struct wm_region_record batch[BATCH_MAX];
     size_t count;
     bool has_room;           /* for that batch */
     uint32_t paths, threads; /* that the recorder has been told of */
@@ -86,7 +86,6 @@ void wm_track_regions_free(struct wm_track_regions *regions)
         wm_region_listen(NULL, NULL);
     wm_region_calls_free(regions->calls);
     wm_region_inbox_free(regions->inbox);
-    free(regions->batch);
     free(regions);
 }
 
@@ -117,14 +116,7 @@ int wm_track_regions_set_takers(struct wm_track_regions *regions,
     regions->recorder = recorder;
 
     int status = wm_region_inbox_open(regions->inbox, err);
-    if (status < 0)
-        return status;
-    if (recorder) {
-        regions->batch = malloc(BATCH_MAX * sizeof(*regions->batch));
-        if (!regions->batch)
-            return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
-    }
-    return wm_analysis_regions_start(analysis, &regions->costs, err);
+    return status < 0 ? status : wm_analysis_regions_start(analysis, &regions->costs, err);
 }
 
 /* Whether the recording has to be waited for, with which draining stops. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * track_state.h - the tracker itself, for the files that its functions are in:
- * track.c (what is to be measured, and what came of it), track_start.c (on which
- * target), track_tick.c (all sources, read together), track_loop.c (the ticks, to the end).
+ * track.c (what is to be measured), track_start.c (on which
+ * target), track_tick.c (all sources, read together), track_loop.c (the ticks, to the end,
+ * and what came of it).
  */
 #ifndef WM_TRACK_STATE_H
 #define WM_TRACK_STATE_H
@@ -128,14 +129,6 @@ const char *wm_track_why(const struct wm_tracker *tracker, size_t channel);
  * what has been read, to the recorder and to the analysis. */
 void wm_track_read_first(struct wm_tracker *tracker);
 void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns);
-
-/* What is known when a session is over: CPU time and its method, the processes' peaks,
- * what is uncertain. */
-int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err);
-
-/* Our own cost, or all that this process has used where it does nothing else. Adds to what
- * is there. */
-void wm_track_take_cost(struct wm_tracker *tracker);
 
 /* The facts of a session that stand before its first tick, in track_run.c. */
 

@@ -12,11 +12,6 @@
  * round after it. */
 #define HELD_UP_NS (WM_GUARD_HANG_NS + 100 * WM_NS_PER_MS)
 
-/* Whose CPU time it is: the first channels of all. */
-enum { MAIN, DESCENDANTS, TREE, MEMBER_COUNT };
-
-static const char *const member_names[MEMBER_COUNT] = { "main", "descendants", "tree" };
-
 static void append(struct wm_tracker *tracker, const struct wm_channel *channel)
 {
     tracker->channels[tracker->channel_count++] = *channel;
@@ -25,18 +20,9 @@ static void append(struct wm_tracker *tracker, const struct wm_channel *channel)
 static void append_all(struct wm_tracker *tracker, const struct wm_channel *tree_channels,
                        size_t tree_count)
 {
-    for (int m = 0; m < MEMBER_COUNT; m++) {
-        struct wm_channel channel = {
-            .source = "tracker",
-            .device = member_names[m],
-            .label = member_names[m],
-            .metric = "cpu_time",
-            .unit = "s",
-            .device_kind = WM_DEVICE_TREE,
-            .kind = WM_COUNTER,
-        };
-        append(tracker, &channel);
-    }
+    for (enum wm_part m = 0; m < WM_PART_COUNT; m++)
+        tracker->channels[tracker->channel_count++] =
+            wm_part_channel(m, "cpu_time", "s", WM_COUNTER);
     tracker->first_share_channel = tracker->channel_count;
     tracker->channel_count +=
         wm_shares_channels(tracker->shares, tracker->channels + tracker->channel_count);
@@ -60,7 +46,7 @@ int wm_track_make_channels(struct wm_tracker *tracker, bool own_numbers,
     for (size_t i = 0; i < wm_source_set_count(tracker->sources); i++)
         wm_shares_add_source(tracker->shares,
                              wm_source_set_member(tracker->sources, i)->source);
-    size_t room = MEMBER_COUNT + wm_shares_channels(tracker->shares, NULL) + tree_count +
+    size_t room = WM_PART_COUNT + wm_shares_channels(tracker->shares, NULL) + tree_count +
                   wm_source_set_channel_count(tracker->sources);
     tracker->channels = calloc(room, sizeof(*tracker->channels));
     tracker->readings = calloc(room, sizeof(*tracker->readings));
@@ -96,14 +82,14 @@ void wm_track_read_tree(struct wm_tracker *tracker)
         tracker->main_cpu = main - own;
     if (total - main > tracker->descendants_cpu)
         tracker->descendants_cpu = total - main;
-    set(tracker, MAIN, when_ns, tracker->main_cpu);
-    set(tracker, DESCENDANTS, when_ns, tracker->descendants_cpu);
-    set(tracker, TREE, when_ns, tracker->main_cpu + tracker->descendants_cpu);
+    set(tracker, WM_PART_MAIN, when_ns, tracker->main_cpu);
+    set(tracker, WM_PART_DESCENDANTS, when_ns, tracker->descendants_cpu);
+    set(tracker, WM_PART_TREE, when_ns, tracker->main_cpu + tracker->descendants_cpu);
 }
 
 void wm_track_start_cpu(struct wm_tracker *tracker, int64_t when_ns)
 {
-    for (size_t m = 0; m < MEMBER_COUNT; m++)
+    for (size_t m = 0; m < WM_PART_COUNT; m++)
         set(tracker, m, when_ns, 0);
 }
 

@@ -11,11 +11,6 @@
 
 enum { GPU_MAX = 256 };
 
-/* Whose memory on all GPUs it is: the first channels. */
-enum { MAIN, DESCENDANTS, TREE, MEMBER_COUNT };
-
-static const char *const member_names[MEMBER_COUNT] = { "main", "descendants", "tree" };
-
 /* What the tree has of a GPU, over its processes: the channels of each GPU. */
 enum { MEMORY, UTILIZATION, QUANTITY_COUNT };
 
@@ -102,17 +97,19 @@ void wm_shares_add_source(struct wm_shares *shares, const struct wm_source *sour
     }
 }
 
-static struct wm_channel member_channel(const struct wm_shares *shares, size_t member)
+struct wm_channel wm_part_channel(enum wm_part member, const char *metric, const char *unit,
+                                  enum wm_kind kind)
 {
+    static const char *const names[] = { "main", "descendants", "tree" };
+
     return (struct wm_channel) {
         .source = "tracker",
-        .device = member_names[member],
-        .label = member_names[member],
-        .metric = "gpu_memory",
-        .unit = "B",
+        .device = names[member],
+        .label = names[member],
+        .metric = metric,
+        .unit = unit,
         .device_kind = WM_DEVICE_TREE,
-        .kind = WM_GAUGE,
-        .origin = shares->gpus[0].channel->origin,
+        .kind = kind,
     };
 }
 
@@ -135,12 +132,14 @@ size_t wm_shares_channels(const struct wm_shares *shares, struct wm_channel *ret
 
     if (in_gpus == 0)
         return 0;
-    for (size_t m = 0; ret_channels && m < MEMBER_COUNT; m++)
-        ret_channels[m] = member_channel(shares, m);
+    for (enum wm_part m = 0; ret_channels && m < WM_PART_COUNT; m++) {
+        ret_channels[m] = wm_part_channel(m, "gpu_memory", "B", WM_GAUGE);
+        ret_channels[m].origin = shares->gpus[0].channel->origin;
+    }
     for (size_t i = 0; ret_channels && i < in_gpus; i++)
-        ret_channels[MEMBER_COUNT + i] =
+        ret_channels[WM_PART_COUNT + i] =
             gpu_channel(&shares->gpus[i / QUANTITY_COUNT], i % QUANTITY_COUNT);
-    return MEMBER_COUNT + in_gpus;
+    return WM_PART_COUNT + in_gpus;
 }
 
 int wm_shares_set_target(struct wm_shares *shares, struct wm_tree *tree, pid_t root,
@@ -265,8 +264,8 @@ static void tell_members(struct wm_shares *shares, int64_t when_ns,
         add_to(all, memory->value, memory->state, memory->why);
         main += shares->gpus[i].main_bytes;
     }
-    const double values[MEMBER_COUNT] = { main, all->value - main, all->value };
-    for (size_t m = 0; m < MEMBER_COUNT; m++)
+    const double values[WM_PART_COUNT] = { main, all->value - main, all->value };
+    for (size_t m = 0; m < WM_PART_COUNT; m++)
         readings[m] = (struct wm_reading) { when_ns, values[m], all->state };
 }
 
@@ -294,13 +293,13 @@ void wm_shares_read(struct wm_shares *shares, int64_t when_ns,
     tell_members(shares, when_ns, ret_readings);
     for (size_t i = 0; i < shares->gpu_count; i++)
         tell_gpu(&shares->gpus[i], when_ns,
-                 ret_readings + MEMBER_COUNT + i * QUANTITY_COUNT);
+                 ret_readings + WM_PART_COUNT + i * QUANTITY_COUNT);
 }
 
 const char *wm_shares_why(const struct wm_shares *shares, size_t channel)
 {
-    if (channel < MEMBER_COUNT)
+    if (channel < WM_PART_COUNT)
         return shares->memory.why;
-    size_t place = channel - MEMBER_COUNT;
+    size_t place = channel - WM_PART_COUNT;
     return shares->gpus[place / QUANTITY_COUNT].sums[place % QUANTITY_COUNT].why;
 }

@@ -19,6 +19,13 @@
 #include "source/tree/source_tree.h"
 #include "wattmeter/source.h"
 
+/* Whose it is. */
+enum wm_part { WM_PART_MAIN, WM_PART_DESCENDANTS, WM_PART_TREE, WM_PART_COUNT };
+
+/* The tracker's own channel of it. */
+struct wm_channel wm_part_channel(enum wm_part member, const char *metric, const char *unit,
+                                  enum wm_kind kind);
+
 struct wm_shares;
 
 int wm_shares_new(struct wm_shares **ret_shares, struct wm_error *err);

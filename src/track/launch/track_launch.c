@@ -98,37 +98,38 @@ static int fail_to_find(const char *name, int number, struct wm_error *err)
     return wm_fail(err, WM_EACCES, "%s: cannot be executed: %s", name, strerror(number));
 }
 
-int wm_launch_find(const char *name, char **ret_path, struct wm_error *err)
+/* An unusable file is passed over for a usable one further on in PATH, but remembered for
+ * the message. */
+static bool search_path(const char *name, char *candidate, size_t size, int *ret_errno)
 {
-    int number = ENOENT;
-    char candidate[4096];
-
-    if (strchr(name, '/')) {
-        if (!is_executable(name, &number))
-            return fail_to_find(name, number, err);
-        *ret_path = strdup(name);
-        return *ret_path ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", name);
-    }
-
-    /* An unusable file is passed over for a usable one further on, but
-     * remembered for the message. */
     const char *dir = wm_env("PATH", "/usr/local/bin:/bin:/usr/bin");
+
     for (const char *end; name[0] && dir; dir = *end ? end + 1 : NULL) {
         int this_errno = ENOENT;
         end = dir + strcspn(dir, ":");
-        int length =
-            snprintf(candidate, sizeof(candidate), "%.*s/%s",
-                     end == dir ? 1 : (int)(end - dir), end == dir ? "." : dir, name);
-        if (length >= (int)sizeof(candidate))
+        int length = snprintf(candidate, size, "%.*s/%s", end == dir ? 1 : (int)(end - dir),
+                              end == dir ? "." : dir, name);
+        if (length >= (int)size)
             continue;
-        if (is_executable(candidate, &this_errno)) {
-            *ret_path = strdup(candidate);
-            return *ret_path ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", name);
-        }
+        if (is_executable(candidate, &this_errno))
+            return true;
         if (this_errno != ENOENT && this_errno != ENOTDIR)
-            number = this_errno;
+            *ret_errno = this_errno;
     }
-    return fail_to_find(name, number, err);
+    return false;
+}
+
+int wm_launch_find(const char *name, char **ret_path, struct wm_error *err)
+{
+    bool is_path = strchr(name, '/');
+    int number = ENOENT;
+    char candidate[4096];
+
+    if (!(is_path ? is_executable(name, &number)
+                  : search_path(name, candidate, sizeof(candidate), &number)))
+        return fail_to_find(name, number, err);
+    *ret_path = strdup(is_path ? name : candidate);
+    return *ret_path ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", name);
 }
 
 /* The command must find signals as the caller's command would have: ignored

@@ -114,18 +114,11 @@ static int open_host(struct host *host, struct wm_error *err)
     return WM_OK;
 }
 
-/* A figure of the last row. */
-struct told {
-    double joules;
-    enum wm_origin origin;
-};
-
 struct wm_meter_series {
     struct wm_meter *meter;
     int64_t interval_ns;
-    struct wm_snippet *snippet;
-    struct wm_snippet *row; /* a copy of it that ends at the row */
-    struct told *told;      /* one per device, and the sums */
+    struct wm_snippet *snippet; /* it tells what the last row did */
+    struct wm_snippet *row;     /* a copy of it that ends at the row */
     struct host host;
     struct wm_meter_file *file;
 
@@ -187,27 +180,24 @@ static void look_at_gpus(const struct wm_meter_inputs *inputs, struct wm_snippet
 /* What a counter is taken to have done since its last step is a guess, and less may
  * come out in the end: the total of a row is never less than that of the one before. A
  * figure of another kind has nothing to do with that one. */
-static void keep_up(struct wm_meter_energy *energy, struct told *told)
+static void keep_up(struct wm_meter_energy *energy, struct wm_meter_energy *before)
 {
     if (energy->state != WM_READING_OK)
         return;
-    if (energy->origin == told->origin && energy->joules < told->joules) {
-        energy->uncertainty += told->joules - energy->joules;
-        energy->joules = told->joules;
+    if (energy->origin == before->origin && energy->joules < before->joules) {
+        energy->uncertainty += before->joules - energy->joules;
+        energy->joules = before->joules;
     }
-    *told = (struct told) { energy->joules, energy->origin };
+    *before = *energy;
 }
 
-static void keep_all_up(struct wm_meter_series *series)
+static void keep_all_up(struct wm_snippet *row, struct wm_snippet *before)
 {
-    size_t count = series->meter->inputs.count;
-    struct wm_snippet *row = series->row;
-
-    for (size_t i = 0; i < count; i++)
-        keep_up(&row->spans[i].told, &series->told[i]);
-    keep_up(&row->told.cpu, &series->told[count]);
-    keep_up(&row->told.dram, &series->told[count + 1]);
-    keep_up(&row->told.gpu, &series->told[count + 2]);
+    for (size_t i = 0; i < row->inputs->count; i++)
+        keep_up(&row->spans[i].told, &before->spans[i].told);
+    keep_up(&row->told.cpu, &before->told.cpu);
+    keep_up(&row->told.dram, &before->told.dram);
+    keep_up(&row->told.gpu, &before->told.gpu);
 }
 
 /* Under the lock. The snippet goes on; its copy ends here. */
@@ -220,7 +210,7 @@ static void read_row(struct wm_meter_series *series)
     wm_snippet_add(series->snippet, false);
     wm_snippet_add(series->row, true);
     wm_snippet_tell(series->row);
-    keep_all_up(series);
+    keep_all_up(series->row, series->snippet);
     look_at_gpus(&meter->inputs, series->row);
 }
 
@@ -267,7 +257,6 @@ static int release(struct wm_meter_series *series, struct wm_error *err)
         pthread_cond_destroy(&series->wake);
     close_host(&series->host);
     free(series->row);
-    free(series->told);
     free(series);
     return status;
 }
@@ -277,8 +266,7 @@ static int fill(struct wm_meter_series *series, const char *path, struct wm_erro
     const struct wm_meter *meter = series->meter;
 
     series->row = malloc(wm_meter_snippet_size(meter));
-    series->told = calloc(meter->inputs.count + 3, sizeof(*series->told));
-    if (!series->row || !series->told)
+    if (!series->row)
         return wm_fail(err, WM_ENOMEM, "meter: out of memory");
     errno = wm_thread_condition(&series->wake);
     if (errno != 0)

@@ -78,6 +78,7 @@ void wm_snippet_begin(struct wm_snippet *snippet)
     const struct wm_meter_inputs *inputs = snippet->inputs;
 
     snippet->first_ns = snippet->last_ns = inputs->when_ns;
+    snippet->told = (struct wm_meter_reading) { 0 };
     for (size_t i = 0; i < inputs->count; i++) {
         const struct wm_meter_input *input = &inputs->list[i];
         struct wm_meter_span *span = &snippet->spans[i];
