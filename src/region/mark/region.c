@@ -9,6 +9,7 @@
 #include "wattmeter/region.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -24,7 +25,14 @@ enum mode {
     MODE_UNKNOWN, /* nobody has asked yet */
     MODE_OFF,
     MODE_RING,
-    MODE_ROWS,
+    MODE_FILE,
+};
+
+/* One that is open, for a file: each end needs the name. */
+struct name {
+    struct name *next;
+    uint64_t id; /* of one that was started by itself; else 0 */
+    char text[];
 };
 
 /* What the process has. */
@@ -32,7 +40,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int mode;
 static unsigned generation; /* goes up when the target is another; never 0 */
 static struct wm_region_target *target;
-static struct wm_region_rows *rows; /* made once, never closed: a thread may be writing */
+static struct wm_region_file *file; /* made once, never closed: a thread may be writing */
+static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER; /* of writing, and: */
+static struct name *started; /* for a file: what was started by itself */
 static pthread_key_t key;
 static bool has_key;
 static _Atomic uint64_t last_id;
@@ -50,7 +60,8 @@ enum { CHILD_PATIENCE_S = 1 };
 /* What a thread has. */
 struct thread {
     struct wm_region_writer *writer;
-    struct wm_region_names names;
+    struct name *names; /* for a file: of what it has open, the innermost first, */
+    uint64_t dropped;   /* and further in what there was no memory for */
 };
 
 /* The ways to these must not cost a call, wherever the library is loaded: two pointers find
@@ -70,6 +81,40 @@ struct detour {
     int number, cancel_state;
 };
 
+static bool push(struct name **list, const char *name, uint64_t id)
+{
+    size_t size = strlen(name) + 1;
+    struct name *made = malloc(sizeof(*made) + size);
+
+    if (!made)
+        return false;
+    made->next = *list;
+    made->id = id;
+    memcpy(made->text, name, size);
+    *list = made;
+    return true;
+}
+
+/* NULL: there is none. */
+static struct name *take(struct name **list, uint64_t id)
+{
+    while (*list && (*list)->id != id)
+        list = &(*list)->next;
+    struct name *found = *list;
+    if (found)
+        *list = found->next;
+    return found;
+}
+
+static void free_all(struct name **list)
+{
+    while (*list) {
+        struct name *first = *list;
+        *list = first->next;
+        free(first);
+    }
+}
+
 /* What the calling thread has of the parent's, in a child. */
 static void forget_writer(void)
 {
@@ -78,7 +123,8 @@ static void forget_writer(void)
         return;
     free(self->writer);
     self->writer = NULL;
-    wm_region_names_release(&self->names);
+    free_all(&self->names);
+    self->dropped = 0;
 }
 
 /* Rings of the parent are not mapped here; of its threads only this one is left. */
@@ -87,8 +133,7 @@ static void forget_parent(void)
     forget_writer();
     if (target)
         wm_region_target_forget(target);
-    if (rows)
-        wm_region_rows_forget(rows);
+    free_all(&started);
     if (mark)
         atomic_store(&mark->generation, generation);
 }
@@ -144,7 +189,7 @@ static void end_thread(void *context)
         wm_region_writer_free(thread->writer, true);
         pthread_mutex_unlock(&lock);
     }
-    wm_region_names_release(&thread->names);
+    free_all(&thread->names);
     free(thread);
     leave_detour(detour);
 }
@@ -152,14 +197,12 @@ static void end_thread(void *context)
 static void before_fork(void)
 {
     pthread_mutex_lock(&lock);
-    if (rows)
-        wm_region_rows_lock(rows);
+    pthread_mutex_lock(&file_lock);
 }
 
 static void after_fork(void)
 {
-    if (rows)
-        wm_region_rows_unlock(rows);
+    pthread_mutex_unlock(&file_lock);
     pthread_mutex_unlock(&lock);
 }
 
@@ -176,8 +219,10 @@ static enum mode look(const char *value)
     if (value[0] == '\0')
         return MODE_OFF;
     if (wm_region_file_is_path(value))
-        return rows || wm_region_rows_open(value, &rows, NULL) == WM_OK ? MODE_ROWS
-                                                                        : MODE_OFF;
+        /* Several processes may find the same value in their environment. */
+        return file || wm_region_file_open(value, WM_RECORD_APPEND, &file, NULL) == WM_OK
+                   ? MODE_FILE
+                   : MODE_OFF;
     return wm_region_target_open(value, &target, NULL) == WM_OK ? MODE_RING : MODE_OFF;
 }
 
@@ -319,6 +364,44 @@ static struct wm_region_writer *find_writer(void)
     return writer;
 }
 
+/* There is nobody to tell of a full disk: the program is not ours. */
+static bool open_one(struct name **list, const char *name, uint64_t id)
+{
+    if (!push(list, name, id))
+        return false;
+    wm_region_file_write(file, name, false, NAN, NULL);
+    return true;
+}
+
+static void close_one(struct name **list, uint64_t id)
+{
+    struct name *ended = take(list, id);
+
+    if (ended)
+        wm_region_file_write(file, ended->text, true, NAN, NULL);
+    free(ended);
+}
+
+static bool mark_in_file(struct thread *thread, enum wm_ring_kind kind, const char *name,
+                         uint64_t id)
+{
+    bool is_kept = true;
+
+    pthread_mutex_lock(&file_lock);
+    if (kind == WM_RING_START)
+        is_kept = open_one(&started, name, id);
+    else if (kind == WM_RING_STOP)
+        close_one(&started, id);
+    else if (kind == WM_RING_BEGIN)
+        thread->dropped += thread->dropped > 0 || !open_one(&thread->names, name, 0);
+    else if (thread->dropped > 0)
+        thread->dropped--;
+    else
+        close_one(&thread->names, 0);
+    pthread_mutex_unlock(&file_lock);
+    return is_kept;
+}
+
 /* False: a start is not kept. */
 static bool mark_at(enum wm_ring_kind kind, const char *name, uint64_t id)
 {
@@ -334,9 +417,9 @@ static bool mark_at(enum wm_ring_kind kind, const char *name, uint64_t id)
         is_kept = wm_region_writer_mark(writer, kind, name, id);
         quick = wm_region_writer_is_quick(writer) ? writer : NULL;
         return is_kept;
-    case MODE_ROWS:
+    case MODE_FILE:
         thread = find_thread();
-        return thread && wm_region_rows_mark(rows, &thread->names, kind, name, id);
+        return thread && mark_in_file(thread, kind, name, id);
     default:
         return false;
     }

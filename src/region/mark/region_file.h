@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * region_file.h - gpu_tracker's sub-tracking files as they are written: what one begins
- * with, its rows in CSV and in SQLite, and the regions of this process as rows of one.
- */
+/* region_file.h - gpu_tracker's sub-tracking files as they are written: what one begins
+ * with, its rows in CSV and in SQLite. */
 #ifndef WM_REGION_FILE_H
 #define WM_REGION_FILE_H
 
@@ -11,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/base_error.h"
-#include "region/region_ring.h"
+#include "wattmeter/region.h"
 
 #define WM_REGION_FILE_HEADER "process_id,code_block_name,position,timestamp"
 
@@ -44,31 +42,5 @@ bool wm_region_file_watch_forks(void);
 
 /* Whether what WM_REGIONS_VARIABLE says is the path of such a file, by its suffix. */
 bool wm_region_file_is_path(const char *path);
-
-/* The regions of this process as rows of a file. Each end needs the name, so that names of
- * open regions are kept here. */
-struct wm_region_rows;
-
-/* The names of what a thread has open; all zero is nothing. */
-struct wm_region_names {
-    struct wm_region_name *open; /* the innermost first */
-    uint64_t dropped;            /* the innermost of those that are open: memory ran out */
-};
-
-void wm_region_names_release(struct wm_region_names *names);
-
-/* There is no close: a thread may be writing. */
-int wm_region_rows_open(const char *path, struct wm_region_rows **ret_rows,
-                        struct wm_error *err);
-
-/* Around fork(), so that the child finds nothing half done. It begins with nothing open:
- * there, forget comes before unlock. */
-void wm_region_rows_lock(struct wm_region_rows *rows);
-void wm_region_rows_forget(struct wm_region_rows *rows);
-void wm_region_rows_unlock(struct wm_region_rows *rows);
-
-/* Begin, end, start or stop. False: a start is not kept, for want of memory. */
-bool wm_region_rows_mark(struct wm_region_rows *rows, struct wm_region_names *names,
-                         enum wm_ring_kind kind, const char *name, uint64_t id);
 
 #endif

@@ -4,15 +4,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "base/base_thread.h"
 #include "source/source_kernel_text.h"
 
 /* Reading a counter of a task that runs on another core interrupts it there.
@@ -37,13 +44,105 @@ static const char by_cgroup[] = "cgroup cpu.stat";
 static const char by_waiting[] =
     "wait4 and sampling; children nobody waited for are missing";
 
+/* What a probe answers while nothing is known; else 0, or the negative errno value with
+ * which perf refused. */
+#define UNKNOWN 1
+
+/*
+ * On a machine where no program counts anything just then, the kernel switches its
+ * counting on with the first counter of all, and waits for every CPU before it returns:
+ * some 10 to 25 ms, which a command should not have to wait for. So the first one is
+ * opened aside, by a probe, and closed again; for a second from then on others come at
+ * once.
+ */
+struct probe {
+    atomic_int users; /* the owner and the thread; the last one frees it */
+    atomic_int answer;
+    int wake_fd; /* a descriptor of its own, or -1 */
+};
+
+/* The task clock of process or thread `id` (0: the calling one), with all that it will
+ * ever fork. A descriptor, or a negative errno value.
+ *
+ * User space alone is asked for, because that needs no privilege; the clock is
+ * a software event and counts kernel time all the same. */
+static int open_counter(pid_t id)
+{
+    struct perf_event_attr attr = {
+        .size = sizeof(attr),
+        .type = PERF_TYPE_SOFTWARE,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .inherit = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
+    long fd = syscall(SYS_perf_event_open, &attr, id, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+    return fd < 0 ? -errno : (int)fd;
+}
+
+/* Waits for nothing. Accepts NULL. */
+static void probe_free(struct probe *probe)
+{
+    if (!probe || atomic_fetch_sub(&probe->users, 1) > 1)
+        return;
+    if (probe->wake_fd >= 0)
+        close(probe->wake_fd);
+    free(probe);
+}
+
+static void *look(void *context)
+{
+    const uint64_t one = 1;
+    struct probe *probe = context;
+
+    int fd = open_counter(0);
+    if (fd >= 0)
+        close(fd);
+    atomic_store(&probe->answer, fd < 0 ? fd : 0);
+    while (write(probe->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+    probe_free(probe);
+    return NULL;
+}
+
+/* Begins, in a thread that ends by itself. */
+static int probe_new(int wake_fd, struct probe **ret_probe, struct wm_error *err)
+{
+    pthread_t thread;
+
+    struct probe *probe = calloc(1, sizeof(*probe));
+    if (!probe)
+        return wm_fail(err, WM_ENOMEM, "CPU accounting: out of memory");
+    atomic_init(&probe->users, 2);
+    atomic_init(&probe->answer, UNKNOWN);
+    probe->wake_fd = fcntl(wake_fd, F_DUPFD_CLOEXEC, 0);
+    if (wm_thread_start(&thread, look, probe, "", NULL) == WM_OK)
+        pthread_detach(thread);
+    else
+        look(probe);
+    *ret_probe = probe;
+    return WM_OK;
+}
+
+/* The answer as of now, or after waiting for it for so long. */
+static int probe_answer(const struct probe *probe, int64_t patience_ns)
+{
+    struct pollfd wake = { .fd = probe->wake_fd, .events = POLLIN };
+    const struct timespec patience = { .tv_nsec = patience_ns };
+
+    if (atomic_load(&probe->answer) == UNKNOWN && patience_ns > 0)
+        ppoll(&wake, 1, &patience, NULL);
+    return atomic_load(&probe->answer);
+}
+
 struct host_time {
     double busy, stolen;
 };
 
 struct wm_account {
-    struct wm_counter_probe *probe; /* of a command only */
-    bool is_late;                   /* it has not answered; until then we sample */
+    struct probe *probe; /* of a command only */
+    bool is_late;        /* it has not answered; until then we sample */
     int64_t begun_ns;
     int counters[COUNTER_MAX]; /* perf descriptors; their sum is the tree's time */
     size_t counter_count;
@@ -65,7 +164,7 @@ struct wm_account {
 
 int wm_account_check(const char **ret_method)
 {
-    int probe = wm_counter_open(0);
+    int probe = open_counter(0);
     if (probe >= 0) {
         close(probe);
         *ret_method = by_perf;
@@ -105,7 +204,7 @@ static struct host_time read_host_time(void)
 
 int wm_account_expect_command(struct wm_account *account, int wake_fd, struct wm_error *err)
 {
-    int status = wm_counter_probe_new(wake_fd, &account->probe, err);
+    int status = probe_new(wake_fd, &account->probe, err);
 
     account->host_base = read_host_time();
     return status;
@@ -134,8 +233,8 @@ void wm_account_start_command(struct wm_account *account, pid_t pid,
     account->main_base_ns = wm_tree_main_cpu_ns(tree);
     account->begun_ns = wm_clock_monotonic_ns();
 
-    int answer = wm_counter_probe_answer(account->probe, PATIENCE_NS);
-    int counter = answer == 0 ? wm_counter_open(pid) : -1;
+    int answer = probe_answer(account->probe, PATIENCE_NS);
+    int counter = answer == 0 ? open_counter(pid) : -1;
     if (counter >= 0) {
         account->counters[account->counter_count++] = counter;
         set_method(account, by_perf);
@@ -143,7 +242,7 @@ void wm_account_start_command(struct wm_account *account, pid_t pid,
                wm_cgroup_cpu_ns(account->cgroup, &account->base_ns)) {
         set_method(account, by_cgroup);
     } else {
-        account->is_late = answer == WM_COUNTER_UNKNOWN;
+        account->is_late = answer == UNKNOWN;
         account->base_ns = account->main_base_ns;
         set_method(account, by_waiting);
     }
@@ -182,7 +281,7 @@ static int open_counters(struct wm_account *account, const struct wm_tree *tree)
         if (account->counter_count + found > room)
             return -EMFILE;
         for (size_t k = 0; k < found; k++) {
-            int counter = wm_counter_open(threads[k]);
+            int counter = open_counter(threads[k]);
             if (counter == -ESRCH)
                 continue;
             if (counter < 0)
@@ -228,8 +327,8 @@ void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree)
 
     if (!account->is_late)
         return;
-    int answer = wm_counter_probe_answer(account->probe, 0);
-    if (answer == WM_COUNTER_UNKNOWN)
+    int answer = probe_answer(account->probe, 0);
+    if (answer == UNKNOWN)
         return;
     account->is_late = false;
     if (answer < 0)
@@ -439,7 +538,7 @@ void wm_account_free(struct wm_account *account)
     if (!account)
         return;
     close_counters(account);
-    wm_counter_probe_free(account->probe);
+    probe_free(account->probe);
     wm_cgroup_free(account->cgroup);
     free(account);
 }

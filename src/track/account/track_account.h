@@ -73,37 +73,6 @@ const char *wm_account_method(const struct wm_account *account);
 /* Accepts NULL. */
 void wm_account_free(struct wm_account *account);
 
-/*
- * Perf counters of CPU time.
- *
- * On a machine where no program counts anything just then, the kernel switches its
- * counting on with the first counter of all, and waits for every CPU before it returns:
- * some 10 to 25 ms, which a command should not have to wait for. So the first one is
- * opened aside, by a probe, and closed again; for a second from then on others come at
- * once.
- */
-
-/* The task clock of process or thread `id` (0: the calling one), with all that it will
- * ever fork. A descriptor, or a negative errno value. */
-int wm_counter_open(pid_t id);
-
-struct wm_counter_probe;
-
-/* What a probe answers while nothing is known; else 0, or the negative errno value with
- * which perf refused. */
-#define WM_COUNTER_UNKNOWN 1
-
-/* Begins, in a thread that ends by itself. `wake_fd`, an eventfd, is written to when the
- * answer is there. */
-int wm_counter_probe_new(int wake_fd, struct wm_counter_probe **ret_probe,
-                         struct wm_error *err);
-
-/* The answer as of now, or after waiting for it for so long. */
-int wm_counter_probe_answer(const struct wm_counter_probe *probe, int64_t patience_ns);
-
-/* Waits for nothing. Accepts NULL. */
-void wm_counter_probe_free(struct wm_counter_probe *probe);
-
 /* A control group (version 2) around the command, where perf is forbidden and a group may
  * be made: its cpu.stat counts whatever was ever in it, even without the cpu controller. */
 struct wm_cgroup;
