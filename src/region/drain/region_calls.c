@@ -52,8 +52,12 @@ struct wm_region_calls {
     struct free_call *calls;
     size_t path_count, thread_count, process_count, call_count;
     size_t path_room, told_room, thread_room, process_room, call_room;
-    int64_t last_ns;
+    int64_t last_ns; /* and of the event at work */
     uint64_t stray;
+
+    /* Whom edges are handed out to. */
+    wm_region_take_edge *take;
+    void *context;
 };
 
 /* For one more element of that size; `array` is where the pointer to them stands. */
@@ -154,26 +158,18 @@ static int find_thread(struct wm_region_calls *calls, uint32_t number,
     return WM_OK;
 }
 
-/* What the functions from here on have in common. */
-struct taker {
-    struct wm_region_calls *calls;
-    int64_t when_ns;
-    wm_region_take_edge *take;
-    void *context;
-};
-
-static int hand_out(const struct taker *taker, enum wm_region_edge_kind kind,
+static int hand_out(struct wm_region_calls *calls, enum wm_region_edge_kind kind,
                     int64_t start_ns, uint32_t path, uint32_t thread)
 {
     const struct wm_region_edge edge = {
-        .when_ns = taker->when_ns,
+        .when_ns = calls->last_ns,
         .start_ns = start_ns,
         .path = path,
         .thread = thread,
         .kind = kind,
     };
 
-    return taker->take(taker->context, &edge);
+    return calls->take(calls->context, &edge);
 }
 
 /* Whether the thread's last call at this depth was the same, as in a loop: that is found
@@ -187,39 +183,39 @@ static bool is_repeated(const struct wm_region_calls *calls, const struct thread
     return last->parent == parent && strcmp(last->name, name) == 0;
 }
 
-static int begin_call(const struct taker *taker, uint32_t index, const char *name)
+static int begin_call(struct wm_region_calls *calls, uint32_t index, const char *name)
 {
-    struct thread *thread = &taker->calls->threads[index];
+    struct thread *thread = &calls->threads[index];
     uint32_t parent =
         thread->depth > 0 ? thread->stack[thread->depth - 1].path : WM_REGION_NO_PATH;
     uint32_t path = 0;
 
-    if (is_repeated(taker->calls, thread, parent, name))
+    if (is_repeated(calls, thread, parent, name))
         path = thread->stack[thread->depth].path;
-    else if (find_path(taker->calls, parent, false, name, &path) < 0 ||
+    else if (find_path(calls, parent, false, name, &path) < 0 ||
              reserve(&thread->stack, thread->depth, &thread->room, sizeof(*thread->stack)) <
                  0)
         return WM_ENOMEM;
-    int status = hand_out(taker, WM_REGION_OPENS, taker->when_ns, path, index);
+    int status = hand_out(calls, WM_REGION_OPENS, calls->last_ns, path, index);
     if (status < 0)
         return status;
-    thread->stack[thread->depth++] = (struct open_call) { taker->when_ns, path };
+    thread->stack[thread->depth++] = (struct open_call) { calls->last_ns, path };
     if (thread->depth > thread->reached)
         thread->reached = thread->depth;
     return WM_OK;
 }
 
-static int end_call(const struct taker *taker, uint32_t index,
+static int end_call(struct wm_region_calls *calls, uint32_t index,
                     enum wm_region_edge_kind kind)
 {
-    struct thread *thread = &taker->calls->threads[index];
+    struct thread *thread = &calls->threads[index];
 
     if (thread->depth == 0) {
-        taker->calls->stray++;
+        calls->stray++;
         return WM_OK;
     }
     const struct open_call *call = &thread->stack[thread->depth - 1];
-    int status = hand_out(taker, kind, call->start_ns, call->path, index);
+    int status = hand_out(calls, kind, call->start_ns, call->path, index);
     if (status == WM_OK)
         thread->depth--;
     return status;
@@ -238,22 +234,21 @@ static void remove_call(struct wm_region_calls *calls, uint32_t index)
     wm_map_put(&calls->call_map, calls->processes[call->process].number, call->id, index);
 }
 
-static int stop_call(const struct taker *taker, uint32_t index,
+static int stop_call(struct wm_region_calls *calls, uint32_t index,
                      enum wm_region_edge_kind kind)
 {
-    const struct free_call *call = &taker->calls->calls[index];
-    int status = hand_out(taker, kind, call->start_ns, call->path, call->thread);
+    const struct free_call *call = &calls->calls[index];
+    int status = hand_out(calls, kind, call->start_ns, call->path, call->thread);
 
     if (status == WM_OK)
-        remove_call(taker->calls, index);
+        remove_call(calls, index);
     return status;
 }
 
 /* One that is started while it goes on has broken off. */
-static int start_call(const struct taker *taker, uint32_t thread, uint64_t id,
+static int start_call(struct wm_region_calls *calls, uint32_t thread, uint64_t id,
                       const char *name)
 {
-    struct wm_region_calls *calls = taker->calls;
     uint32_t process = calls->threads[thread].process;
     uint32_t number = calls->processes[process].number;
     uint32_t path = 0;
@@ -267,47 +262,46 @@ static int start_call(const struct taker *taker, uint32_t thread, uint64_t id,
 
     uint32_t same = wm_map_find(&calls->call_map, number, id);
     if (same != NONE)
-        status = stop_call(taker, same, WM_REGION_BREAKS_OFF);
+        status = stop_call(calls, same, WM_REGION_BREAKS_OFF);
     if (status == WM_OK)
-        status = hand_out(taker, WM_REGION_OPENS, taker->when_ns, path, thread);
+        status = hand_out(calls, WM_REGION_OPENS, calls->last_ns, path, thread);
     if (status < 0)
         return status;
     wm_map_put(&calls->call_map, number, id, (uint32_t)calls->call_count);
     calls->calls[calls->call_count++] =
-        (struct free_call) { taker->when_ns, id, path, thread, process };
+        (struct free_call) { calls->last_ns, id, path, thread, process };
     return WM_OK;
 }
 
-static int break_off_stack(const struct taker *taker, uint32_t thread)
+static int break_off_stack(struct wm_region_calls *calls, uint32_t thread)
 {
     int status = WM_OK;
 
-    while (taker->calls->threads[thread].depth > 0 && status == WM_OK)
-        status = end_call(taker, thread, WM_REGION_BREAKS_OFF);
+    while (calls->threads[thread].depth > 0 && status == WM_OK)
+        status = end_call(calls, thread, WM_REGION_BREAKS_OFF);
     return status;
 }
 
 /* Of one process; NONE: of all. */
-static int break_off_started(const struct taker *taker, uint32_t process)
+static int break_off_started(struct wm_region_calls *calls, uint32_t process)
 {
-    struct wm_region_calls *calls = taker->calls;
     int status = WM_OK;
 
     for (size_t i = calls->call_count; i-- > 0 && status == WM_OK;) {
         if (process == NONE || calls->calls[i].process == process)
-            status = stop_call(taker, (uint32_t)i, WM_REGION_BREAKS_OFF);
+            status = stop_call(calls, (uint32_t)i, WM_REGION_BREAKS_OFF);
     }
     return status;
 }
 
-static int end_thread(const struct taker *taker, uint32_t index)
+static int end_thread(struct wm_region_calls *calls, uint32_t index)
 {
-    struct thread *thread = &taker->calls->threads[index];
-    struct process *process = &taker->calls->processes[thread->process];
+    struct thread *thread = &calls->threads[index];
+    struct process *process = &calls->processes[thread->process];
 
-    int status = break_off_stack(taker, index);
+    int status = break_off_stack(calls, index);
     if (status == WM_OK && process->threads == 1)
-        status = break_off_started(taker, thread->process);
+        status = break_off_started(calls, thread->process);
     if (status < 0)
         return status;
     free(thread->stack);
@@ -348,21 +342,22 @@ void wm_region_calls_free(struct wm_region_calls *calls)
     free(calls);
 }
 
-static struct taker make_taker(struct wm_region_calls *calls, int64_t when_ns,
-                               wm_region_take_edge *take, void *context)
+static void set_taker(struct wm_region_calls *calls, int64_t when_ns,
+                      wm_region_take_edge *take, void *context)
 {
     if (when_ns > calls->last_ns)
         calls->last_ns = when_ns;
-    return (struct taker) { calls, calls->last_ns, take, context };
+    calls->take = take;
+    calls->context = context;
 }
 
 int wm_region_calls_event(struct wm_region_calls *calls,
                           const struct wm_region_event *event, wm_region_take_edge *take,
                           void *context)
 {
-    const struct taker taker = make_taker(calls, event->when_ns, take, context);
     uint32_t index = 0;
 
+    set_taker(calls, event->when_ns, take, context);
     if (find_thread(calls, event->thread, event->who, &index) < 0)
         return WM_ENOMEM;
     struct thread *known = &calls->threads[index];
@@ -376,20 +371,20 @@ int wm_region_calls_event(struct wm_region_calls *calls,
 
     switch (event->kind) {
     case WM_REGION_BEGINS:
-        return begin_call(&taker, index, event->name);
+        return begin_call(calls, index, event->name);
     case WM_REGION_ENDS:
-        return end_call(&taker, index, WM_REGION_CLOSES);
+        return end_call(calls, index, WM_REGION_CLOSES);
     case WM_REGION_STARTS:
-        return start_call(&taker, index, event->id, event->name);
+        return start_call(calls, index, event->id, event->name);
     case WM_REGION_STOPS: {
         uint32_t call = wm_map_find(&calls->call_map, process->number, event->id);
         if (call != NONE)
-            return stop_call(&taker, call, WM_REGION_CLOSES);
+            return stop_call(calls, call, WM_REGION_CLOSES);
         calls->stray++;
         return WM_OK;
     }
     case WM_REGION_GONE:
-        return end_thread(&taker, index);
+        return end_thread(calls, index);
     }
     return WM_OK;
 }
@@ -397,12 +392,12 @@ int wm_region_calls_event(struct wm_region_calls *calls,
 int wm_region_calls_end(struct wm_region_calls *calls, int64_t when_ns,
                         wm_region_take_edge *take, void *context)
 {
-    const struct taker taker = make_taker(calls, when_ns, take, context);
     int status = WM_OK;
 
+    set_taker(calls, when_ns, take, context);
     for (size_t i = 0; i < calls->thread_count && status == WM_OK; i++)
-        status = break_off_stack(&taker, (uint32_t)i);
-    return status == WM_OK ? break_off_started(&taker, NONE) : status;
+        status = break_off_stack(calls, (uint32_t)i);
+    return status == WM_OK ? break_off_started(calls, NONE) : status;
 }
 
 size_t wm_region_calls_path_count(const struct wm_region_calls *calls)

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region_writer.c - what a thread does beside storing events: new names, a ring that
- * grows, is full, or cannot be made. */
+/* region_writer.c - the files of the inbox, as the measured process opens them, and what a
+ * thread does beside storing events: new names, a ring that grows, is full, or cannot be
+ * made. */
 #include "region/mark/region_writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_file.h"
 
 /* How long a full ring is waited for while nothing is taken out of any ring: a tracker that
  * lives may not have been given a processor among hundreds of busy threads. */
@@ -18,6 +26,251 @@
 
 /* Naps while it waits. */
 enum { NAP_MIN_NS = 50000, NAP_MAX_NS = 10000000 };
+
+/* MADV_POPULATE_WRITE, which older headers lack. */
+enum { WM_POPULATE_WRITE = 23 };
+
+static int map_control(int fd, const char *path, struct wm_ring_control **ret_control,
+                       struct wm_error *err)
+{
+    struct stat info;
+
+    if (fstat(fd, &info) < 0)
+        return wm_fail_errno(err, path);
+    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid())
+        return wm_fail(err, WM_EACCES, "%s: not an inbox of this user's", path);
+    if (info.st_size < (off_t)sizeof(struct wm_ring_control))
+        return wm_fail(err, WM_EFORMAT, "%s: not an inbox", path);
+
+    struct wm_ring_control *control =
+        mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (control == MAP_FAILED)
+        return wm_fail_errno(err, path);
+    if (control->magic != WM_CONTROL_MAGIC || control->version != WM_RING_VERSION) {
+        munmap(control, sizeof(*control));
+        return wm_fail(err, WM_EFORMAT, "%s: not an inbox of version %d", path,
+                       WM_RING_VERSION);
+    }
+    *ret_control = control;
+    return WM_OK;
+}
+
+int wm_region_target_open(const char *path, struct wm_region_target **ret_target,
+                          struct wm_error *err)
+{
+    char control[WM_RING_PATH_SIZE];
+
+    if (path[0] != '/' || strlen(path) >= WM_FOLDER_SIZE)
+        return wm_fail(err, WM_EINVAL, "not the path of an inbox");
+    struct wm_region_target *target = calloc(1, sizeof(*target));
+    if (!target)
+        return wm_fail(err, WM_ENOMEM, "out of memory");
+    memcpy(target->path, path, strlen(path));
+    target->users = 1;
+
+    snprintf(control, sizeof(control), "%s/" WM_CONTROL_FILE, path);
+    int fd = open(control, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int status = fd < 0 ? wm_fail_errno(err, control)
+                        : map_control(fd, control, &target->control, err);
+    if (fd >= 0)
+        close(fd);
+    if (status < 0) {
+        free(target);
+        return status;
+    }
+    *ret_target = target;
+    return WM_OK;
+}
+
+void wm_region_target_drop(struct wm_region_target *target)
+{
+    if (--target->users > 0)
+        return;
+    if (target->is_left)
+        munmap(target->first, target->first_bytes);
+    munmap(target->control, sizeof(*target->control));
+    free(target);
+}
+
+void wm_region_target_forget(struct wm_region_target *target)
+{
+    target->users = 1;
+    target->first = NULL;
+    target->is_left = false;
+}
+
+/* The more there are, the less each has: 64 large ones take 64 MiB, which is all that
+ * /dev/shm has in many a container. Less than WM_RING_CAPACITY_MIN where files may not be
+ * that large. */
+static uint64_t size_of_ring(const struct wm_ring_control *control, uint64_t number)
+{
+    uint64_t others = number - atomic_load(&control->rings_gone);
+    uint64_t limit = wm_file_size_limit(), size = WM_RING_SIZE_MAX;
+
+    if (others >= 64)
+        size = others < 256 ? WM_RING_SIZE_MAX / 4 : WM_RING_SIZE_MAX / 16;
+    while (size >= WM_RING_CAPACITY_MIN && wm_ring_bytes(size) > limit)
+        size /= 2;
+    return size;
+}
+
+static bool reserve(int fd, size_t bytes)
+{
+    do
+        errno = posix_fallocate(fd, 0, (off_t)bytes);
+    while (errno == EINTR);
+    return errno == 0;
+}
+
+static struct wm_ring *map_ring(int fd, uint64_t size)
+{
+    size_t bytes = wm_ring_bytes(size);
+
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 || ftruncate(fd, (off_t)bytes) < 0 ||
+        !reserve(fd, wm_ring_bytes(WM_RING_CAPACITY_MIN)))
+        return NULL;
+    struct wm_ring *ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (ring == MAP_FAILED)
+        return NULL;
+    if (madvise(ring, bytes, MADV_DONTFORK) < 0) {
+        munmap(ring, bytes);
+        return NULL;
+    }
+    return ring;
+}
+
+static struct wm_ring *fill_ring(struct wm_region_target *target, int fd, uint64_t size)
+{
+    struct wm_ring *ring = map_ring(fd, size);
+    if (!ring)
+        return NULL;
+    if (!target->first)
+        target->process = (uint32_t)atomic_fetch_add(&target->control->processes, 1);
+    ring->magic = WM_RING_MAGIC;
+    ring->version = WM_RING_VERSION;
+    ring->pid = getpid();
+    ring->tid = gettid();
+    ring->process = target->process;
+    ring->size = size;
+    atomic_store(&ring->capacity, WM_RING_CAPACITY_MIN);
+    return ring;
+}
+
+/* Under its own name when it is ready; NULL, with errno set, where it cannot be made. */
+static struct wm_ring *make_file(struct wm_region_target *target, uint64_t number,
+                                 uint64_t size)
+{
+    char path[WM_RING_PATH_SIZE], made[WM_RING_PATH_SIZE];
+
+    snprintf(path, sizeof(path), "%s/%llu", target->path, (unsigned long long)number);
+    snprintf(made, sizeof(made), "%s/.%llu", target->path, (unsigned long long)number);
+    int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return NULL;
+    struct wm_ring *ring = fill_ring(target, fd, size);
+    close(fd);
+    if (ring && rename(made, path) < 0) {
+        munmap(ring, wm_ring_bytes(size));
+        ring = NULL;
+    }
+    if (!ring) {
+        int why = errno;
+        unlink(made);
+        errno = why;
+    }
+    return ring;
+}
+
+/* A ring for the calling thread, mapped, with its number and size; NULL where none could
+ * be made. Its first WM_RING_CAPACITY_MIN slots are there. */
+static struct wm_ring *make_ring(struct wm_region_target *target, uint64_t *ret_number,
+                                 uint64_t *ret_size)
+{
+    uint64_t number = atomic_fetch_add(&target->control->rings_made, 1);
+    uint64_t size = size_of_ring(target->control, number);
+    struct wm_ring *ring = NULL;
+
+    errno = EFBIG;
+    if (number < WM_RINGS_MAX && size >= WM_RING_CAPACITY_MIN)
+        ring = make_file(target, number, size);
+    if (!ring) {
+        atomic_store(&target->control->no_ring_errno, (uint32_t)errno);
+        return NULL;
+    }
+    atomic_fetch_add(&target->control->rings_ready, 1);
+    if (!target->first) {
+        target->first = ring;
+        target->first_bytes = wm_ring_bytes(size);
+    }
+    *ret_number = number;
+    *ret_size = size;
+    return ring;
+}
+
+/* Lets go of a ring: its thread has ended, or the process goes on elsewhere. The first of a
+ * process stays mapped, if `is_kept`, and with it the lock that says that the process is
+ * alive: what it started by itself may yet be stopped by a thread that has no ring. */
+static void leave_ring(struct wm_region_target *target, struct wm_ring *ring, size_t bytes,
+                       bool is_kept)
+{
+    atomic_store(&ring->closed_ns, wm_clock_monotonic_ns());
+    if (is_kept && ring == target->first)
+        target->is_left = true;
+    else
+        munmap(ring, bytes);
+}
+
+static int open_in(const struct wm_region_target *target, const char *name, int flags)
+{
+    char path[WM_RING_PATH_SIZE];
+
+    snprintf(path, sizeof(path), "%s/%s", target->path, name);
+    return open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* Reserves slots up to `capacity`. Without the lock, as all that follows. Since Linux 5.14
+ * by touching it in a way that is no signal where there is no memory: a program may have
+ * another root folder by now, or no descriptors. */
+static bool grow_ring(const struct wm_region_target *target, struct wm_ring *ring,
+                      uint64_t number, uint64_t capacity)
+{
+    char name[24];
+
+    if (madvise(ring, wm_ring_bytes(capacity), WM_POPULATE_WRITE) == 0)
+        return true;
+    if (errno != EINVAL)
+        return false;
+
+    snprintf(name, sizeof(name), "%llu", (unsigned long long)number);
+    int fd = open_in(target, name, O_RDWR);
+    if (fd < 0)
+        return false;
+    bool is_grown = reserve(fd, wm_ring_bytes(capacity));
+    close(fd);
+    return is_grown;
+}
+
+/* Whether the tracker lives, or it cannot be told. */
+static bool has_tracker(const struct wm_region_target *target)
+{
+    int fd = open_in(target, WM_CONTROL_FILE, O_RDONLY);
+    if (fd < 0)
+        return true;
+    bool is_locked = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    close(fd);
+    return is_locked;
+}
+
+/* Asks the tracker to drain. */
+static void wake(const struct wm_region_target *target)
+{
+    int fd = open_in(target, WM_WAKE_FILE, O_WRONLY);
+    if (fd < 0)
+        return;
+    ssize_t written = write(fd, "", 1);
+    (void)written; /* a full pipe wakes as well */
+    close(fd);
+}
 
 struct wm_region_writer *wm_region_writer_new(struct wm_region_target *target,
                                               unsigned generation)
@@ -39,7 +292,7 @@ void wm_region_writer_attach(struct wm_region_writer *writer)
     if (now_ns < writer->retry_ns)
         return;
     writer->retry_ns = now_ns + DOUBT_NS;
-    writer->ring = wm_region_target_make_ring(writer->target, &writer->number, &size);
+    writer->ring = make_ring(writer->target, &writer->number, &size);
     if (!writer->ring)
         return;
     writer->events = (struct wm_ring_event *)((char *)writer->ring + WM_RING_EVENTS_AT);
@@ -53,7 +306,7 @@ void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept)
     if (!writer)
         return;
     if (writer->ring)
-        wm_region_target_leave_ring(writer->target, writer->ring, writer->bytes, is_kept);
+        leave_ring(writer->target, writer->ring, writer->bytes, is_kept);
     wm_region_target_drop(writer->target);
     free(writer);
 }
@@ -68,8 +321,7 @@ static void grow(struct wm_region_writer *writer)
 {
     uint64_t capacity = 2 * (writer->mask + 1);
 
-    if (wm_region_target_grow_ring(writer->target, writer->ring, writer->number,
-                                   capacity)) {
+    if (grow_ring(writer->target, writer->ring, writer->number, capacity)) {
         writer->mask = capacity - 1;
         atomic_store_explicit(&writer->ring->capacity, capacity, memory_order_release);
     } else {
@@ -90,7 +342,7 @@ static bool fits(struct wm_region_writer *writer, uint64_t total)
         writer->limit = half;
     } else {
         writer->limit = taken + capacity;
-        wm_region_target_wake(writer->target);
+        wake(writer->target);
     }
     if (can_grow(writer) && writer->limit > capacity)
         writer->limit = capacity;
@@ -123,7 +375,7 @@ static bool wait_for_room(struct wm_region_writer *writer, uint64_t total)
     long nap_ns = NAP_MIN_NS;
 
     while (waited_ns < PATIENCE_NS && !atomic_load(&control->is_closed)) {
-        wm_region_target_wake(writer->target);
+        wake(writer->target);
         take_nap(nap_ns);
         if (fits(writer, total))
             return true;
@@ -138,7 +390,7 @@ static bool wait_for_room(struct wm_region_writer *writer, uint64_t total)
             waited_ns = 0;
             doubt_ns = DOUBT_NS;
         } else if (waited_ns >= doubt_ns) {
-            if (!wm_region_target_has_tracker(writer->target))
+            if (!has_tracker(writer->target))
                 return false;
             doubt_ns += DOUBT_NS;
         }

@@ -43,27 +43,6 @@ void wm_region_target_drop(struct wm_region_target *target);
 /* In the child of a fork(): a process of its own, without rings. */
 void wm_region_target_forget(struct wm_region_target *target);
 
-/* A ring for the calling thread, mapped, with its number and size; NULL where none could
- * be made. Its first WM_RING_CAPACITY_MIN slots are there. */
-struct wm_ring *wm_region_target_make_ring(struct wm_region_target *target,
-                                           uint64_t *ret_number, uint64_t *ret_size);
-
-/* Lets go of a ring: its thread has ended, or the process goes on elsewhere. The first of a
- * process stays mapped, if `is_kept`, and with it the lock that says that the process is
- * alive: what it started by itself may yet be stopped by a thread that has no ring. */
-void wm_region_target_leave_ring(struct wm_region_target *target, struct wm_ring *ring,
-                                 size_t bytes, bool is_kept);
-
-/* Reserves slots up to `capacity`. Without the lock. */
-bool wm_region_target_grow_ring(const struct wm_region_target *target, struct wm_ring *ring,
-                                uint64_t number, uint64_t capacity);
-
-/* Whether the tracker lives, or it cannot be told. Without the lock. */
-bool wm_region_target_has_tracker(const struct wm_region_target *target);
-
-/* Asks the tracker to drain. Without the lock. */
-void wm_region_target_wake(const struct wm_region_target *target);
-
 enum { WM_REGION_TEXTS = 1 << 16 };
 
 struct wm_region_writer {

@@ -237,29 +237,21 @@ static void remark_gpus(struct wm_meter_inputs *inputs)
  * all are like them. */
 static void leave_out_gpus(struct wm_meter_inputs *inputs)
 {
-    size_t gpus = 0, left_out = 0;
-    char text[256] = "GPU energy leaves out";
+    size_t counted = 0;
+    char text[256];
 
-    for (size_t i = 0; i < inputs->count; i++) {
-        gpus += inputs->list[i].told.kind == WM_DEVICE_GPU;
-        left_out += inputs->list[i].is_in_cpu;
-    }
-    if (left_out == 0 || left_out == gpus)
-        return;
-    const char *whose = left_out == 1 ? "its" : "their", *comma = "";
+    for (size_t i = 0; i < inputs->count; i++)
+        counted += inputs->list[i].told.kind == WM_DEVICE_GPU && !inputs->list[i].is_in_cpu;
     for (size_t i = 0; i < inputs->count; i++) {
         struct wm_meter_input *input = &inputs->list[i];
-        size_t length = strlen(text);
-        input->is_left_out = input->is_in_cpu;
-        if (!input->is_in_cpu)
+        input->is_left_out = input->is_in_cpu && counted > 0;
+        if (!input->is_left_out)
             continue;
-        snprintf(text + length, sizeof(text) - length, "%s %s", comma, input->told.label);
-        comma = ",";
+        snprintf(text, sizeof(text),
+                 "GPU energy leaves out %s: its power is part of the CPU's",
+                 input->told.label);
+        join(inputs->remark, sizeof(inputs->remark), text);
     }
-    size_t length = strlen(text);
-    snprintf(text + length, sizeof(text) - length, ": %s power is part of the CPU's",
-             whose);
-    join(inputs->remark, sizeof(inputs->remark), text);
 }
 
 int wm_meter_inputs_open(const struct wm_meter_options *options,
