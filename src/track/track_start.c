@@ -144,6 +144,14 @@ static bool can_write(const char *file)
     return access(dirname(folder), W_OK | X_OK) == 0;
 }
 
+static int go_without_regions(struct wm_tracker *tracker, const char *why,
+                              struct wm_error *err)
+{
+    wm_track_regions_free(tracker->regions);
+    tracker->regions = NULL;
+    return wm_run_set_regions_remark(&tracker->run, why, err);
+}
+
 /* Without regions the rest is as good; the report says why there are none. Where the user
  * has the program write its regions into a file, that is left alone. */
 static int make_regions(struct wm_tracker *tracker, struct wm_error *err)
@@ -164,12 +172,7 @@ static int make_regions(struct wm_tracker *tracker, struct wm_error *err)
     int status = wm_track_regions_new(&tracker->regions, &why);
     if (status == WM_OK && tracker->self)
         status = wm_track_regions_listen(tracker->regions, &why);
-    if (status < 0) {
-        wm_track_regions_free(tracker->regions);
-        tracker->regions = NULL;
-        return wm_run_set_regions_remark(&tracker->run, why.text, err);
-    }
-    return WM_OK;
+    return status < 0 ? go_without_regions(tracker, why.text, err) : WM_OK;
 }
 
 /* The first tick, with what was read for it before. What regions take is made as late as
@@ -181,11 +184,8 @@ static void begin(struct wm_tracker *tracker, int64_t start_ns)
     wm_track_read_tree(tracker);
     wm_track_start_cpu(tracker, start_ns);
     if (tracker->regions && wm_track_regions_set_takers(tracker->regions, tracker->analysis,
-                                                        tracker->recorder, &why) < 0) {
-        wm_run_set_regions_remark(&tracker->run, why.text, NULL);
-        wm_track_regions_free(tracker->regions);
-        tracker->regions = NULL;
-    }
+                                                        tracker->recorder, &why) < 0)
+        go_without_regions(tracker, why.text, NULL);
     wm_track_hand_out(tracker, start_ns);
     tracker->start_ns = start_ns;
     tracker->due_ns = start_ns + tracker->interval_ns;

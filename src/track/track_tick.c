@@ -12,11 +12,6 @@
  * round after it. */
 #define HELD_UP_NS (WM_GUARD_HANG_NS + 100 * WM_NS_PER_MS)
 
-static void append(struct wm_tracker *tracker, const struct wm_channel *channel)
-{
-    tracker->channels[tracker->channel_count++] = *channel;
-}
-
 static void append_all(struct wm_tracker *tracker, const struct wm_channel *tree_channels,
                        size_t tree_count)
 {
@@ -28,10 +23,11 @@ static void append_all(struct wm_tracker *tracker, const struct wm_channel *tree
         wm_shares_channels(tracker->shares, tracker->channels + tracker->channel_count);
     tracker->first_tree_channel = tracker->channel_count;
     for (size_t i = 0; i < tree_count; i++)
-        append(tracker, &tree_channels[i]);
+        tracker->channels[tracker->channel_count++] = tree_channels[i];
     tracker->first_source_channel = tracker->channel_count;
     for (size_t i = 0; i < wm_source_set_channel_count(tracker->sources); i++)
-        append(tracker, wm_source_set_channel(tracker->sources, i));
+        tracker->channels[tracker->channel_count++] =
+            *wm_source_set_channel(tracker->sources, i);
 }
 
 int wm_track_make_channels(struct wm_tracker *tracker, bool own_numbers,
