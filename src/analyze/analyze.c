@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_parts.h"
+#include "analyze/analyze_build.h"
 #include "analyze/energy/analyze_devices.h"
 
 static const enum wm_measurement cpu_measurements[WM_CPU_PART_COUNT] = {

@@ -24,31 +24,53 @@ size_t wm_report_count(const struct wm_report *report, enum wm_report_kind kind)
     return 0;
 }
 
-static bool is_called(const struct wm_report *report, enum wm_report_kind kind, size_t i,
-                      const char *name)
+/* What there is at that place; NULL where there is nothing. */
+static const void *item_at(const struct wm_report *report, enum wm_report_kind kind,
+                           size_t index)
 {
+    if (index >= wm_report_count(report, kind))
+        return NULL;
     switch (kind) {
-    case WM_REPORT_REGION:
-        return strcmp(report->regions.names[i].name, name) == 0;
-    case WM_REPORT_PATH:
-        return strcmp(report->regions.paths[i].name, name) == 0;
-    case WM_REPORT_GPU:
-        return (report->gpus[i].uuid && strcmp(report->gpus[i].uuid, name) == 0) ||
-               strcmp(report->gpus[i].label, name) == 0;
-    case WM_REPORT_DEVICE:
-        return strcmp(report->devices[i].name, name) == 0;
     case WM_REPORT_RUN:
+        return report;
+    case WM_REPORT_REGION:
+        return &report->regions.names[index];
+    case WM_REPORT_PATH:
+        return &report->regions.paths[index];
     case WM_REPORT_REST:
-        break;
+        return &report->regions.rest;
+    case WM_REPORT_GPU:
+        return &report->gpus[index];
+    case WM_REPORT_DEVICE:
+        return &report->devices[index];
     }
-    return false;
+    return NULL;
+}
+
+static bool is_region(enum wm_report_kind kind)
+{
+    return kind == WM_REPORT_REGION || kind == WM_REPORT_PATH;
+}
+
+static bool is_called(enum wm_report_kind kind, const void *item, const char *name)
+{
+    const struct wm_gpu_usage *gpu = item;
+
+    if (is_region(kind))
+        return strcmp(((const struct wm_region_usage *)item)->name, name) == 0;
+    if (kind == WM_REPORT_DEVICE)
+        return strcmp(((const struct wm_device_energy *)item)->name, name) == 0;
+    return kind == WM_REPORT_GPU &&
+           ((gpu->uuid && strcmp(gpu->uuid, name) == 0) || strcmp(gpu->label, name) == 0);
 }
 
 int wm_report_find(const struct wm_report *report, enum wm_report_kind kind,
                    const char *name, size_t *ret_index)
 {
-    for (size_t i = 0; i < wm_report_count(report, kind); i++) {
-        if (is_called(report, kind, i, name)) {
+    const void *item;
+
+    for (size_t i = 0; (item = item_at(report, kind, i)) != NULL; i++) {
+        if (is_called(kind, item, name)) {
             *ret_index = i;
             return WM_OK;
         }
@@ -56,33 +78,16 @@ int wm_report_find(const struct wm_report *report, enum wm_report_kind kind,
     return WM_ENOENT;
 }
 
-static const struct wm_region_spending *spending_of(const struct wm_region_usage *region,
-                                                    enum wm_report_share share)
-{
-    return share == WM_REPORT_EXCLUSIVE ? &region->exclusive : &region->inclusive;
-}
-
 /* What holds the figures of a part; NULL where there is no such part. */
 static const void *find_part(const struct wm_report *report,
                              const struct wm_report_part *part)
 {
-    if (part->index >= wm_report_count(report, part->kind))
-        return NULL;
-    switch (part->kind) {
-    case WM_REPORT_RUN:
-        return report;
-    case WM_REPORT_REGION:
-        return spending_of(&report->regions.names[part->index], part->share);
-    case WM_REPORT_PATH:
-        return spending_of(&report->regions.paths[part->index], part->share);
-    case WM_REPORT_REST:
-        return &report->regions.rest;
-    case WM_REPORT_GPU:
-        return &report->gpus[part->index];
-    case WM_REPORT_DEVICE:
-        return &report->devices[part->index];
-    }
-    return NULL;
+    const void *item = item_at(report, part->kind, part->index);
+    const struct wm_region_usage *region = item;
+
+    if (!item || !is_region(part->kind))
+        return item;
+    return part->share == WM_REPORT_EXCLUSIVE ? &region->exclusive : &region->inclusive;
 }
 
 static const char *unit_name(enum wm_figure_unit unit)
@@ -262,11 +267,7 @@ static double known_or_0(double value)
 static const struct wm_region_usage *find_region(const struct wm_report *report,
                                                  enum wm_report_kind kind, size_t index)
 {
-    if (index >= wm_report_count(report, kind))
-        return NULL;
-    if (kind == WM_REPORT_PATH)
-        return &report->regions.paths[index];
-    return kind == WM_REPORT_REGION ? &report->regions.names[index] : NULL;
+    return is_region(kind) ? item_at(report, kind, index) : NULL;
 }
 
 int wm_report_region(const struct wm_report *report, enum wm_report_kind kind, size_t index,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_session.c - the session in the report: time, memory, CPUs, and what went wrong.
  */
-#include "analyze/analyze_parts.h"
+#include "analyze/analyze_build.h"
 
 #include <stdio.h>
 

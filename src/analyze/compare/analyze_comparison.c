@@ -259,20 +259,19 @@ int wm_comparison_watch(struct wm_comparison *comparison, const char *metric,
                    known);
 }
 
-static int name_untested(struct wm_comparison *comparison)
+/* "after: my-code-block: time", less what is NULL; the caller's. */
+static char *join_words(const char *session, const char *label, const char *item)
 {
-    const struct wm_compare_worst *worst = &comparison->worst;
-    const char *session = comparison->sessions[worst->untested].name;
-    bool is_chosen = worst->untested_item < wm_compare_items();
-    const char *item = is_chosen ? wm_compare_item_name(worst->untested_item) : "";
-    size_t size = strlen(session) + strlen(item) + sizeof(": ");
+    size_t size = strlen(session) + (label ? strlen(label) : 0) +
+                  (item ? strlen(item) : 0) + sizeof(": : ");
+    char *text = malloc(size);
 
-    comparison->untested = malloc(size);
-    if (!comparison->untested)
-        return WM_ENOMEM;
-    snprintf(comparison->untested, size, "%s%s%s", session, is_chosen ? ": " : "", item);
-    wm_text_clean(comparison->untested);
-    return WM_OK;
+    if (!text)
+        return NULL;
+    snprintf(text, size, "%s%s%s%s%s", session, label ? ": " : "", label ? label : "",
+             item ? ": " : "", item ? item : "");
+    wm_text_clean(text);
+    return text;
 }
 
 static int name_worst(struct wm_comparison *comparison)
@@ -282,22 +281,22 @@ static int name_worst(struct wm_comparison *comparison)
 
     if (wm_compare_find_worst(compare, comparison->watched, &comparison->worst) < 0)
         return WM_ENOMEM;
-    if (worst->untested > 0 && name_untested(comparison) < 0)
-        return WM_ENOMEM;
+    if (worst->untested > 0) {
+        bool is_chosen = worst->untested_item < wm_compare_items();
+        comparison->untested =
+            join_words(compare->sessions[worst->untested].name, NULL,
+                       is_chosen ? wm_compare_item_name(worst->untested_item) : NULL);
+        if (!comparison->untested)
+            return WM_ENOMEM;
+    }
     if (worst->change <= 0)
         return WM_OK;
     const char *label = worst->group == WM_COMPARE_OVERALL
                             ? "overall"
                             : compare->groups[worst->group].label;
-    const char *session = compare->sessions[worst->session].name;
-    const char *item = wm_compare_item_name(worst->item);
-    size_t size = strlen(session) + strlen(label) + strlen(item) + sizeof(": : ");
-    comparison->worst_figure = malloc(size);
-    if (!comparison->worst_figure)
-        return WM_ENOMEM;
-    snprintf(comparison->worst_figure, size, "%s: %s: %s", session, label, item);
-    wm_text_clean(comparison->worst_figure);
-    return WM_OK;
+    comparison->worst_figure = join_words(compare->sessions[worst->session].name, label,
+                                          wm_compare_item_name(worst->item));
+    return comparison->worst_figure ? WM_OK : WM_ENOMEM;
 }
 
 int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,

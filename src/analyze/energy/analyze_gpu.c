@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_parts.h"
+#include "analyze/analyze_build.h"
 #include "analyze/energy/analyze_joules.h"
 #include "source/source_traits.h"
 
@@ -32,16 +32,11 @@ static const char *why_no_gpu(struct wm_report_builder *builder)
 /* The number in "gpu12"; -1 where there is none. */
 static int index_of_label(const char *label)
 {
-    int number = -1;
+    size_t digits = strncmp(label, "gpu", 3) == 0 ? strspn(label + 3, "0123456789") : 0;
 
-    if (strncmp(label, "gpu", 3) != 0)
+    if (digits == 0 || digits > 5 || label[3 + digits] != '\0')
         return -1;
-    for (const char *at = label + 3; *at; at++) {
-        if (*at < '0' || *at > '9' || number > 9999)
-            return -1;
-        number = (number < 0 ? 0 : number * 10) + (*at - '0');
-    }
-    return number;
+    return (int)strtol(label + 3, NULL, 10);
 }
 
 /* All of a GPU is stale at a time; power and energy stand for it. */

@@ -44,22 +44,6 @@ void wm_series_free(struct wm_series *series)
     free(series);
 }
 
-/* Of both arrays, or of neither as far as `room` tells. */
-static int grow_points(struct wm_series *series)
-{
-    size_t room = series->room > 0 ? 2 * series->room : 256;
-    void *times = realloc(series->times, room * sizeof(*series->times));
-
-    if (times)
-        series->times = times;
-    void *values = times ? realloc(series->values, room * sizeof(*series->values)) : NULL;
-    if (!values)
-        return WM_ENOMEM;
-    series->values = values;
-    series->room = room;
-    return WM_OK;
-}
-
 static int add_start(struct wm_series *series)
 {
     if (wm_array_reserve(&series->starts, series->start_count, &series->start_room,
@@ -74,7 +58,10 @@ int wm_series_add(struct wm_series *series, int64_t unix_ns, double value,
 {
     if (series->is_open && unix_ns < series->times[series->count - 1])
         return WM_OK;
-    if (series->count == series->room && grow_points(series) < 0)
+    if (wm_array_reserve(&series->times, series->count, &series->time_room,
+                         sizeof(*series->times)) < 0 ||
+        wm_array_reserve(&series->values, series->count, &series->value_room,
+                         sizeof(*series->values)) < 0)
         return out_of_memory(err);
     if (!series->is_open && add_start(series) < 0)
         return out_of_memory(err);

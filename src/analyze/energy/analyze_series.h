@@ -43,7 +43,7 @@ struct wm_series {
 
     int64_t *times; /* unix, growing within a segment */
     double *values;
-    size_t count, room;
+    size_t count, time_room, value_room;
     size_t *starts; /* the first point of each segment */
     size_t start_count, start_room;
     bool is_open; /* the next point belongs to the last segment */

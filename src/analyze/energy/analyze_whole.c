@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_whole.c - the energy of everything that is no GPU, and of all together. */
-#include "analyze/analyze_parts.h"
+#include "analyze/analyze_build.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_parts.h"
+#include "analyze/analyze_build.h"
 
 static int by_name(const void *one, const void *other)
 {

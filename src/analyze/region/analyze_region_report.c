@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_region_report.c - what regions cost, for the report. */
-#include "analyze/analyze_parts.h"
+#include "analyze/analyze_build.h"
 
 #include <math.h>
 #include <stdlib.h>
