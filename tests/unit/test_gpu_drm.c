@@ -531,7 +531,7 @@ static void test_nothing_there(void **state)
           "which has no cards" },
         { "a display",
           { { "sys/class/drm/card0/device/uevent", "DRIVER=ast\n", 0, { 0 }, NULL } },
-          "card0: ast, only a display" },
+          "card0: ast, without counters" },
         { "NVIDIA's",
           { { "sys/class/drm/card0/device/uevent", "DRIVER=nvidia\n", 0, { 0 }, NULL } },
           "left to NVML" },

@@ -271,23 +271,23 @@ static void test_newcomer(void **state)
     close_gpu(&gpu);
 }
 
-/* A driver nobody has heard of, but with counters that somebody uses. */
-static void test_unknown_driver(void **state)
+/* A GPU that is not on PCI. */
+static void test_platform(void **state)
 {
     static struct answers answers;
     const char *dir = *state;
     struct gpu gpu;
 
-    test_write_file(dir, "sys/class/drm/card3/device/uevent", "DRIVER=novel\n");
+    test_write_file(dir, "sys/class/drm/card3/device/uevent", "DRIVER=v3d\n");
     test_write_file(dir, "sys/class/drm/card3/device/drm/renderD130/dev", "226:130\n");
     test_write_file(dir, "proc/2/comm", "kthreadd\n");
     write_client(dir, 100, 4,
-                 "drm-driver:\tnovel\ndrm-client-id:\t1\ndrm-engine-render:\t7 ns\n");
+                 "drm-driver:\tv3d\ndrm-client-id:\t1\ndrm-engine-render:\t7 ns\n");
     open_gpu(dir, &gpu);
     refresh(&gpu, WM_GPU_EVERYTHING);
     copy_answers(&gpu, &answers);
-    assert_string_equal(answers.fields[WM_GPU_NAME].text, "novel GPU");
-    assert_string_equal(answers.fields[WM_GPU_KERNEL_DRIVER].text, "novel");
+    assert_string_equal(answers.fields[WM_GPU_NAME].text, "v3d GPU");
+    assert_string_equal(answers.fields[WM_GPU_KERNEL_DRIVER].text, "v3d");
     assert_string_equal(answers.fields[WM_GPU_PCI_BUS].why, "this GPU is not on PCI");
     assert_string_equal(answers.fields[WM_GPU_PCI_LINK_GEN].why, "this GPU is not on PCI");
     assert_int_equal(answers.fields[WM_GPU_UTILIZATION_GPU].state, WM_READING_OK);
@@ -339,10 +339,8 @@ int main(void)
 #define TEST(name)                                                                         \
     cmocka_unit_test_setup_teardown(test_##name, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        TEST(processes),      TEST(shares),
-        TEST(cycles),         TEST(part_of_the_processes),
-        TEST(percentages),    TEST(newcomer),
-        TEST(unknown_driver), TEST(two_cards),
+        TEST(processes),   TEST(shares),   TEST(cycles),   TEST(part_of_the_processes),
+        TEST(percentages), TEST(newcomer), TEST(platform), TEST(two_cards),
     };
 #undef TEST
 

@@ -798,7 +798,7 @@ static void test_no_gpu(void **state)
           "(card0: no driver)" },
         { "no device at all", { { "dev", "226:0\n" } }, "(card0: no driver)" },
         { "an NVIDIA GPU", { UEVENT("nvidia") }, "(card0: nvidia, left to NVML)" },
-        { "a display of a server", { UEVENT("ast") }, "(card0: ast, only a display)" },
+        { "a display of a server", { UEVENT("ast") }, "(card0: ast, without counters)" },
         { "a virtual machine's",
           { UEVENT("virtio_gpu") },
           "(card0: virtio_gpu, without counters)" },
@@ -807,8 +807,8 @@ static void test_no_gpu(void **state)
           { UEVENT("simpledrm"),
             { "../card1/device/uevent", "DRIVER=nvidia\n" },
             { "../card10/device/uevent", "DRIVER=vkms\n" } },
-          "(card0: simpledrm, only a display; card1: nvidia, left to NVML; card10: vkms, "
-          "on" },
+          "(card0: simpledrm, without counters; card1: nvidia, left to NVML; card10: "
+          "vkms, " },
         { "a file", { { "../card1", "" } }, "(card1: no folder)" },
     };
 
@@ -839,36 +839,20 @@ static void test_no_gpu(void **state)
     }
 }
 
-/* One that is opened for the clients it has, which are searched for a millisecond: a
- * machine that has other things to do may not come to them. */
-static struct wm_source *open_for_clients(const char *sysfs, const char *procfs)
-{
-    const struct wm_source_config config = { .sysfs = sysfs, .procfs = procfs };
-    struct wm_source *source = NULL;
-    struct wm_error err;
-
-    for (int tries = 0; tries < 500; tries++) {
-        if (wm_source_open("drm", &config, &source, &err) == WM_OK)
-            return source;
-        usleep(10 * 1000);
-    }
-    fail_msg("%s", err.text);
-    return NULL;
-}
-
-/* A driver that we do not know, with a client that it counts. */
-static void test_unknown_driver(void **state)
+/* A driver that counts the time of its clients, and not their memory; one that we do not
+ * know stands beside it. */
+static void test_time_alone(void **state)
 {
     const char *dir = *state;
-    const struct file card[MOST_FILES] = { UEVENT("virtio_gpu") };
+    const struct file card[MOST_FILES] = { UEVENT("v3d") };
 
     make_card(dir, card);
     const char *procfs = make_proc(dir);
     test_write_file(dir, "proc/10/fdinfo/4",
-                    "drm-driver:\tvirtio_gpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\n"
-                    "drm-engine-gfx:\t5 ns\n");
+                    "drm-driver:\tv3d\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\n"
+                    "drm-engine-render:\t5 ns\n");
     test_write_file(dir, "class/drm/card1/device/uevent", "DRIVER=flux\n");
-    struct wm_source *source = open_for_clients(dir, procfs);
+    struct wm_source *source = open_trees(dir, procfs, NULL);
     assert_int_equal(wm_source_device_count(source), 1);
     read_twice(source);
     CHECK(source, GIVES(ARC, "utilization", 0),
@@ -1220,7 +1204,7 @@ int main(void)
         IN_SCRATCH(test_no_permission),
         IN_SCRATCH(test_unseen_clients),
         cmocka_unit_test(test_no_gpu),
-        IN_SCRATCH(test_unknown_driver),
+        IN_SCRATCH(test_time_alone),
         cmocka_unit_test(test_identity),
         IN_SCRATCH(test_links),
         cmocka_unit_test(test_choice),

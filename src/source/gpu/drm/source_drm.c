@@ -20,8 +20,8 @@
 
 static const char source_name[] = "drm";
 
-/* How long the first search for clients may take where there is surely a GPU: most
- * machines are done by then, and the rest follows between the readings. */
+/* How long the first search for clients may take: most machines are done by then, and the
+ * rest follows between the readings. */
 #define SEARCH_NS (20 * WM_NS_PER_MS)
 
 /* The driver asks amdgpu's firmware at most this often. */
@@ -55,7 +55,6 @@ struct slot {
 struct drm {
     struct wm_drm_cards cards;
     struct wm_drm_gpu *gpus; /* by the place of their card */
-    size_t gpu_count;        /* of the cards, that are a GPU */
     struct wm_drm_clients clients;
 
     struct slot *slots; /* one per channel */
@@ -65,45 +64,27 @@ struct drm {
     char detail[512];
 };
 
-/* Finds the clients of all cards, and counts the cards that are a GPU. */
-static int find_clients(struct drm *drm, const char *procfs, struct wm_error *err)
-{
-    size_t count = drm->cards.count;
-    bool any = false;
-
-    for (size_t i = 0; i < count; i++) {
-        drm->gpus[i] = wm_drm_gpu_of(&drm->cards.cards[i]);
-        drm->gpus[i].wanted = true;
-        any |= drm->cards.cards[i].is_gpu;
-    }
-    int status = wm_drm_clients_init(&drm->clients, procfs, drm->gpus, count, err);
-    if (status < 0)
-        return status;
-    wm_drm_clients_search(&drm->clients, any ? SEARCH_NS : WM_DRM_SEARCH_PERHAPS_NS);
-    for (size_t i = 0; i < count; i++)
-        drm->gpu_count += wm_drm_cards_settle(&drm->cards, &drm->cards.cards[i],
-                                              drm->gpus[i].counts_engines);
-    return drm->gpu_count > 0 ? WM_OK : wm_drm_cards_fail(&drm->cards, err);
-}
-
-/* Leaves `wanted` to the GPUs that the configuration asks for. */
-static int choose_gpus(struct drm *drm, const char *words, struct wm_error *err)
+/* Finds the clients of all cards, of which those that the configuration asks for are
+ * wanted. */
+static int find_clients(struct drm *drm, const struct wm_source_config *config,
+                        struct wm_error *err)
 {
     struct wm_gpu_id ids[WM_DRM_CARDS];
     bool chosen[WM_DRM_CARDS] = { false };
-    size_t places[WM_DRM_CARDS], count = 0;
+    size_t count = drm->cards.count;
 
-    for (size_t i = 0; i < drm->cards.count; i++) {
-        const struct wm_drm_card *card = &drm->cards.cards[i];
-        drm->gpus[i].wanted = false;
-        if (!card->is_gpu)
-            continue;
-        snprintf(ids[count].text, sizeof(ids[count].text), "%s", card->identity);
-        places[count++] = i;
+    for (size_t i = 0; i < count; i++) {
+        drm->gpus[i] = wm_drm_gpu_of(&drm->cards.cards[i]);
+        snprintf(ids[i].text, sizeof(ids[i].text), "%s", drm->gpus[i].id);
     }
-    int status = wm_gpu_choice(words, ids, count, chosen, err);
+    int status = wm_gpu_choice(config->gpus, ids, count, chosen, err);
+    if (status < 0)
+        return status;
     for (size_t i = 0; i < count; i++)
-        drm->gpus[places[i]].wanted = chosen[i];
+        drm->gpus[i].wanted = chosen[i];
+    status = wm_drm_clients_init(&drm->clients, config->procfs, drm->gpus, count, err);
+    if (status == WM_OK)
+        wm_drm_clients_search(&drm->clients, SEARCH_NS);
     return status;
 }
 
@@ -220,9 +201,7 @@ static int drm_open(void *state, const struct wm_source_config *config,
     drm->channels = calloc(count * WM_DRM_METRICS, sizeof(*drm->channels));
     if (!drm->gpus || !drm->slots || !drm->channels)
         return wm_fail(err, WM_ENOMEM, "drm: out of memory");
-    status = find_clients(drm, config->procfs, err);
-    if (status == WM_OK)
-        status = choose_gpus(drm, config->gpus, err);
+    status = find_clients(drm, config, err);
     for (size_t i = 0; status == WM_OK && i < count; i++) {
         if (drm->gpus[i].wanted)
             add_card(drm, i);
@@ -320,7 +299,7 @@ static size_t drm_device_count(const void *state)
 {
     const struct drm *drm = state;
 
-    return drm->gpu_count;
+    return drm->cards.count;
 }
 
 static void drm_close(void *state)

@@ -17,45 +17,10 @@
 #include "source/gpu/drm/source_drm_text.h"
 #include "source/gpu/source_gpu_pci.h"
 
-#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
-
-/* Drivers that only show pictures. Their cards are told apart from GPUs without
- * a search through all processes, which would cost each start on a server. */
-static const char *const displays[] = {
-    "ast",
-    "bochs",
-    "bochs-drm",
-    "cirrus",
-    "efidrm",
-    "evdi",
-    "gud",
-    "hibmc-drm",
-    "hyperv_drm",
-    "mgag200",
-    "ofdrm",
-    "qxl",
-    "simple-framebuffer",
-    "simpledrm",
-    "udl",
-    "vboxvideo",
-    "vesadrm",
-    "vgem",
-    "vkms",
-};
-
 /* Drivers whose fdinfo has engine counters. */
 static const char *const counting[] = {
     "amdgpu", "etnaviv", "i915", "msm", "panfrost", "panthor", "v3d", "xe",
 };
-
-static bool is_among(const char *driver, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(driver, list[i]) == 0)
-            return true;
-    }
-    return false;
-}
 
 /* "0000:03:00.0" */
 static bool is_slot(const char *text)
@@ -148,7 +113,11 @@ static long find_render(int dir)
 
 bool wm_drm_card_counts_clients(const struct wm_drm_card *card)
 {
-    return is_among(card->driver, counting, ARRAY_LEN(counting));
+    for (size_t i = 0; i < sizeof(counting) / sizeof(counting[0]); i++) {
+        if (wm_drm_card_has_driver(card, counting[i]))
+            return true;
+    }
+    return false;
 }
 
 bool wm_drm_card_has_driver(const struct wm_drm_card *card, const char *driver)
@@ -156,25 +125,24 @@ bool wm_drm_card_has_driver(const struct wm_drm_card *card, const char *driver)
     return strcmp(card->driver, driver) == 0;
 }
 
-/* Why the card is surely no GPU of ours, or NULL. */
-static const char *judge(const struct wm_drm_card *card)
+/* Opens the files of the card. Why it is no GPU of ours, or NULL: one that only shows
+ * pictures, or whose driver we do not know, has nothing to read. */
+static const char *open_files(struct wm_drm_card *card, bool adds_shared)
 {
     if (card->dir < 0)
         return "no folder";
+    identify(card);
     if (!card->driver[0])
         return "no driver";
     if (strncmp(card->driver, "nvidia", 6) == 0)
         return "left to NVML";
-    if (is_among(card->driver, displays, ARRAY_LEN(displays)))
-        return "only a display";
-    return NULL;
-}
-
-static void leave_out(struct wm_drm_cards *cards, const struct wm_drm_card *card,
-                      const char *why)
-{
-    wm_drm_list(cards->skipped, sizeof(cards->skipped), "; ", "%s: %s%s%s", card->label,
-                card->driver, card->driver[0] ? ", " : "", why);
+    card->render = find_render(card->dir);
+    wm_drm_card_open_ways(card, adds_shared);
+    bool has_counters = wm_drm_card_counts_clients(card);
+    for (size_t i = 0; i < WM_DRM_METRICS; i++)
+        has_counters |= card->ways[i].by == WM_DRM_BY_FILES ||
+                        card->ways[i].by == WM_DRM_BY_GPU_METRICS;
+    return has_counters ? NULL : "without counters";
 }
 
 static void close_card(struct wm_drm_card *card)
@@ -196,21 +164,13 @@ static void open_card(struct wm_drm_cards *cards, long number, bool adds_shared)
     snprintf(card->label, sizeof(card->label), "card%ld", number);
     snprintf(card->path, sizeof(card->path), "%s/%s", cards->class_path, card->label);
     card->dir = open(card->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (card->dir >= 0)
-        identify(card);
-    const char *why = judge(card);
-    if (why) {
-        leave_out(cards, card, why);
-        close_card(card);
+    const char *why = open_files(card, adds_shared);
+    cards->count += why == NULL;
+    if (!why)
         return;
-    }
-    card->render = find_render(card->dir);
-    wm_drm_card_open_ways(card, adds_shared);
-    card->is_gpu = wm_drm_card_counts_clients(card);
-    for (size_t i = 0; i < WM_DRM_METRICS; i++)
-        card->is_gpu |= card->ways[i].by == WM_DRM_BY_FILES ||
-                        card->ways[i].by == WM_DRM_BY_GPU_METRICS;
-    cards->count++;
+    wm_drm_list(cards->skipped, sizeof(cards->skipped), "; ", "%s: %s%s%s", card->label,
+                card->driver, card->driver[0] ? ", " : "", why);
+    close_card(card);
 }
 
 static int compare_numbers(const void *left, const void *right)
@@ -334,15 +294,6 @@ void wm_drm_cards_close(struct wm_drm_cards *cards)
     for (size_t i = 0; i < cards->count; i++)
         close_card(&cards->cards[i]);
     free(cards->cards);
-}
-
-bool wm_drm_cards_settle(struct wm_drm_cards *cards, struct wm_drm_card *card,
-                         bool has_counters)
-{
-    card->is_gpu |= has_counters;
-    if (!card->is_gpu)
-        leave_out(cards, card, "without counters");
-    return card->is_gpu;
 }
 
 int wm_drm_cards_fail(const struct wm_drm_cards *cards, struct wm_error *err)

@@ -59,7 +59,6 @@ struct wm_drm_card {
     char hwmon[64];  /* "device/hwmon/hwmon3/"; empty where there is none */
     char link[24];   /* folder of the PCI device whose link is the board's, if asked for */
     bool integrated; /* surely a part of a processor, whose power is its power */
-    bool is_gpu;     /* else it is one if processes turn out to have counters for it */
 
     struct wm_drm_way ways[WM_DRM_METRICS];
     struct wm_drm_file metrics_file; /* gpu_metrics */
@@ -77,7 +76,7 @@ struct wm_drm_card {
 /* More than any machine has. */
 enum { WM_DRM_CARDS = 64 };
 
-/* The cards that are a GPU or may be one, in the order of their numbers. All zero can be
+/* The cards that are a GPU, in the order of their numbers. All zero can be
  * closed. */
 struct wm_drm_cards {
     char class_path[280];
@@ -99,14 +98,10 @@ void wm_drm_cards_close(struct wm_drm_cards *cards);
 /* Whether one has come or gone. */
 bool wm_drm_cards_changed(const struct wm_drm_cards *cards);
 
-/* Whether the card is a GPU, `has_counters` being whether somebody has some for it. */
-bool wm_drm_cards_settle(struct wm_drm_cards *cards, struct wm_drm_card *card,
-                         bool has_counters);
-
 /* Why none of them is read. */
 int wm_drm_cards_fail(const struct wm_drm_cards *cards, struct wm_error *err);
 
-/* Whether the card's driver is known to count the time of its clients. */
+/* Whether the card's driver counts the time of its clients. */
 bool wm_drm_card_counts_clients(const struct wm_drm_card *card);
 
 bool wm_drm_card_has_driver(const struct wm_drm_card *card, const char *driver);

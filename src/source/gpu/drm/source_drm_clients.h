@@ -71,10 +71,6 @@ enum { WM_DRM_CLIENTS = 1024, WM_DRM_HANDLES = 4096 };
  * milliseconds; over less than this a ratio would be noise. */
 #define WM_DRM_WINDOW_NS (10 * WM_NS_PER_MS)
 
-/* How long the first search may take where there is perhaps no GPU, as in a virtual
- * machine: every start pays for it. */
-#define WM_DRM_SEARCH_PERHAPS_NS WM_NS_PER_MS
-
 /* What engines are for. */
 enum wm_drm_purpose {
     WM_DRM_DRAWS = 1 << 0,

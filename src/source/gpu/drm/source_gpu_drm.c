@@ -19,8 +19,6 @@ struct drm {
     char sysfs[256], procfs[256];
     struct wm_drm_cards cards;
     struct wm_drm_board *boards; /* by the place of their card */
-    size_t gpus[WM_DRM_CARDS];   /* places of the boards that are a GPU */
-    size_t gpu_count;
     char detail[512];
 };
 
@@ -71,22 +69,9 @@ static int prepare(struct drm *drm, size_t place, struct wm_error *err)
     board->gpu->wanted = true;
     int status = wm_drm_clients_init(&board->clients, drm->procfs, board->gpus, count, err);
     board->clients.fds_left /= (int)count;
+    wm_drm_list(drm->detail, sizeof(drm->detail), "; ", "%s: %s%s%s", board->card->label,
+                board->card->driver, board->card->slot[0] ? " at " : "", board->card->slot);
     return status;
-}
-
-/* A card of unknown kind is a GPU if somebody has counters for it. */
-static void settle(struct drm *drm, size_t place)
-{
-    struct wm_drm_board *board = &drm->boards[place];
-    const struct wm_drm_card *card = board->card;
-
-    if (!card->is_gpu)
-        wm_drm_clients_search(&board->clients, WM_DRM_SEARCH_PERHAPS_NS);
-    if (!wm_drm_cards_settle(&drm->cards, board->card, board->gpu->counts_engines))
-        return;
-    drm->gpus[drm->gpu_count++] = place;
-    wm_drm_list(drm->detail, sizeof(drm->detail), "; ", "%s: %s%s%s", card->label,
-                card->driver, card->slot[0] ? " at " : "", card->slot);
 }
 
 static int drm_open(void *state, const struct wm_source_config *config,
@@ -107,13 +92,8 @@ static int drm_open(void *state, const struct wm_source_config *config,
     drm->boards = calloc(drm->cards.count, sizeof(*drm->boards));
     if (!drm->boards)
         return wm_fail(err, WM_ENOMEM, "drm: out of memory");
-    for (size_t i = 0; status == WM_OK && i < drm->cards.count; i++) {
+    for (size_t i = 0; status == WM_OK && i < drm->cards.count; i++)
         status = prepare(drm, i, err);
-        if (status == WM_OK)
-            settle(drm, i);
-    }
-    if (status == WM_OK && drm->gpu_count == 0)
-        status = wm_drm_cards_fail(&drm->cards, err);
     return status;
 }
 
@@ -121,7 +101,7 @@ static size_t drm_count(const void *state)
 {
     const struct drm *drm = state;
 
-    return drm->gpu_count;
+    return drm->cards.count;
 }
 
 static const char *drm_detail(const void *state)
@@ -162,7 +142,7 @@ static void drm_refresh(void *state, size_t gpu, unsigned groups, bool all,
     struct wm_drm_look look = {
         .sysfs = drm->sysfs,
         .procfs = drm->procfs,
-        .board = &drm->boards[drm->gpus[gpu]],
+        .board = &drm->boards[gpu],
         .sheet = sheet,
         .groups = groups,
     };
