@@ -22,12 +22,6 @@ static const char *const counting[] = {
     "amdgpu", "etnaviv", "i915", "msm", "panfrost", "panthor", "v3d", "xe",
 };
 
-/* "0000:03:00.0" */
-static bool is_slot(const char *text)
-{
-    return wm_pci_rank(text) != UINT64_MAX;
-}
-
 /* The last part of what a link points to; empty where it is none. */
 static void read_link_name(int dir, const char *link, char *name, size_t size)
 {
@@ -72,8 +66,9 @@ static void identify(struct wm_drm_card *card)
     if (!uevent.driver[0])
         read_link_name(dir, "device/driver", uevent.driver, sizeof(uevent.driver));
     read_link_name(dir, "device", device, sizeof(device));
-    if (!is_slot(uevent.slot))
-        snprintf(uevent.slot, sizeof(uevent.slot), "%.31s", is_slot(device) ? device : "");
+    if (wm_pci_rank(uevent.slot) == UINT64_MAX)
+        snprintf(uevent.slot, sizeof(uevent.slot), "%.31s",
+                 wm_pci_rank(device) == UINT64_MAX ? "" : device);
 
     memcpy(card->driver, uevent.driver, sizeof(card->driver));
     memcpy(card->slot, uevent.slot, sizeof(card->slot));

@@ -344,13 +344,6 @@ static void take_found(struct wm_drm_clients *clients, pid_t pid, int number,
     };
 }
 
-/* Somebody uses the GPU, and the driver does not say how much. */
-static void note_silence(struct wm_drm_gpu *gpu)
-{
-    if (gpu)
-        gpu->silent++;
-}
-
 static void look_at(void *context, pid_t pid, int number, const char *node)
 {
     struct wm_drm_clients *clients = context;
@@ -365,12 +358,14 @@ static void look_at(void *context, pid_t pid, int number, const char *node)
             return; /* read at every turn */
     }
 
-    struct wm_drm_gpu *gpu = NULL;
+    struct wm_drm_gpu *gpu = NULL, *silent = NULL;
     bool is_there = read_path(clients, pid, number, text, sizeof(text)) > 0;
     if (is_there && wm_parse_drm_fdinfo(text, &fdinfo) == WM_OK)
         gpu = find_gpu(clients, &fdinfo, node);
     else if (is_there)
-        note_silence(find_by_node(clients, node));
+        silent = find_by_node(clients, node);
+    if (silent) /* somebody uses the GPU, and the driver does not say how much */
+        silent->silent++;
 
     bool known = handle && gpu &&
                  find_client(clients, gpu, &fdinfo) == &clients->clients[handle->client];

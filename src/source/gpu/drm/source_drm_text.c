@@ -72,15 +72,16 @@ static void copy_name(char *name, size_t size, const char *from, size_t length)
     name[length] = '\0';
 }
 
+static const char hex_digits[] = "0123456789abcdefABCDEF";
+
 /* "1002:744C" */
 static bool parse_ids(const char *text, struct wm_drm_uevent *uevent)
 {
-    static const char digits[] = "0123456789abcdefABCDEF";
-    size_t vendor = strspn(text, digits);
+    size_t vendor = strspn(text, hex_digits);
 
     if (vendor == 0 || vendor > 4 || text[vendor] != ':')
         return false;
-    size_t device = strspn(text + vendor + 1, digits);
+    size_t device = strspn(text + vendor + 1, hex_digits);
     if (device == 0 || device > 4 || text[vendor + 1 + device] != '\n')
         return false;
     uevent->vendor = (uint16_t)strtoul(text, NULL, 16);
@@ -347,20 +348,12 @@ int wm_parse_drm_line(const char *text, char ret_line[WM_DRM_LINE])
 
 int wm_parse_drm_hex(const char *text, uint64_t *ret_value)
 {
-    static const char digits[] = "0123456789abcdefABCDEF";
-    uint64_t value = 0;
-
     if (strncmp(text, "0x", 2) != 0)
         return WM_EFORMAT;
-    text += 2;
-    size_t count = strspn(text, digits);
-    if (count == 0 || count > 16 || !is_end(text + count))
+    size_t count = strspn(text + 2, hex_digits);
+    if (count == 0 || count > 16 || !is_end(text + 2 + count))
         return WM_EFORMAT;
-    for (size_t i = 0; i < count; i++) {
-        size_t digit = (size_t)(strchr(digits, text[i]) - digits);
-        value = value * 16 + (digit < 16 ? digit : digit - 6);
-    }
-    *ret_value = value;
+    *ret_value = strtoull(text, NULL, 16);
     return WM_OK;
 }
 

@@ -102,33 +102,20 @@ static void tell_fan(struct wm_drm_look *look)
 }
 
 /* The bits of amdgpu_smu.h in the kernel. */
-static const struct {
-    unsigned bit;
-    const char *name;
-} throttlers[] = {
-    { 0, "ppt0" },          { 1, "ppt1" },          { 2, "ppt2" },
-    { 3, "ppt3" },          { 4, "spl" },           { 5, "fppt" },
-    { 6, "sppt" },          { 7, "sppt_apu" },      { 16, "tdc_gfx" },
-    { 17, "tdc_soc" },      { 18, "tdc_mem" },      { 19, "tdc_vdd" },
-    { 20, "tdc_cvip" },     { 21, "edc_cpu" },      { 22, "edc_gfx" },
-    { 23, "apcc" },         { 32, "temp_gpu" },     { 33, "temp_core" },
-    { 34, "temp_mem" },     { 35, "temp_edge" },    { 36, "temp_hotspot" },
-    { 37, "temp_soc" },     { 38, "temp_vr_gfx" },  { 39, "temp_vr_soc" },
-    { 40, "temp_vr_mem0" }, { 41, "temp_vr_mem1" }, { 42, "temp_liquid0" },
-    { 43, "temp_liquid1" }, { 44, "vrhot0" },       { 45, "vrhot1" },
-    { 46, "prochot_cpu" },  { 47, "prochot_gfx" },  { 56, "ppm" },
-    { 57, "fit" },
+static const char *const throttlers[64] = {
+    [0] = "ppt0",          [1] = "ppt1",          [2] = "ppt2",
+    [3] = "ppt3",          [4] = "spl",           [5] = "fppt",
+    [6] = "sppt",          [7] = "sppt_apu",      [16] = "tdc_gfx",
+    [17] = "tdc_soc",      [18] = "tdc_mem",      [19] = "tdc_vdd",
+    [20] = "tdc_cvip",     [21] = "edc_cpu",      [22] = "edc_gfx",
+    [23] = "apcc",         [32] = "temp_gpu",     [33] = "temp_core",
+    [34] = "temp_mem",     [35] = "temp_edge",    [36] = "temp_hotspot",
+    [37] = "temp_soc",     [38] = "temp_vr_gfx",  [39] = "temp_vr_soc",
+    [40] = "temp_vr_mem0", [41] = "temp_vr_mem1", [42] = "temp_liquid0",
+    [43] = "temp_liquid1", [44] = "vrhot0",       [45] = "vrhot1",
+    [46] = "prochot_cpu",  [47] = "prochot_gfx",  [56] = "ppm",
+    [57] = "fit",
 };
-
-static const char *throttler_name(unsigned bit, char *spare, size_t size)
-{
-    for (size_t i = 0; i < sizeof(throttlers) / sizeof(throttlers[0]); i++) {
-        if (throttlers[i].bit == bit)
-            return throttlers[i].name;
-    }
-    snprintf(spare, size, "bit %u", bit);
-    return spare;
-}
 
 static bool is_amdgpu(const struct wm_drm_look *look)
 {
@@ -155,9 +142,11 @@ static void tell_throttle_by_bits(struct wm_drm_look *look)
         return;
     }
     for (unsigned bit = 0; bit < 64; bit++) {
-        if (metrics->throttle >> bit & 1)
-            wm_drm_list(list, sizeof(list), ", ", "%s",
-                        throttler_name(bit, spare, sizeof(spare)));
+        if (!(metrics->throttle >> bit & 1))
+            continue;
+        snprintf(spare, sizeof(spare), "bit %u", bit);
+        wm_drm_list(list, sizeof(list), ", ", "%s",
+                    throttlers[bit] ? throttlers[bit] : spare);
     }
     wm_drm_look_text(look, WM_GPU_THROTTLE, list[0] ? list : "none");
 }

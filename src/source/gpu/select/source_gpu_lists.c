@@ -14,8 +14,8 @@
 
 /* A source of GPUs, and the chosen ones among them. */
 struct part {
-    char *source;
-    char *list; /* "0=GPU-7c1f...,1=GPU-93ab..."; NULL: none of them */
+    const char *source; /* the constant of its backend */
+    char *list;         /* "0=GPU-7c1f...,1=GPU-93ab..."; NULL: none of them */
     size_t length;
     struct wm_error why; /* there is no list; else its status is WM_OK */
 };
@@ -99,9 +99,7 @@ static int make_parts(struct wm_gpu_lists *choice, const struct wm_gpus *gpus)
         return WM_ENOMEM;
     while ((looked = wm_gpus_looked(gpus, choice->part_count)) != NULL) {
         struct part *part = &choice->parts[choice->part_count++];
-        part->source = strdup(looked->source);
-        if (!part->source)
-            return WM_ENOMEM;
+        part->source = looked->source;
         if (looked->status < 0)
             wm_fail(&part->why, looked->status, "%s",
                     looked->detail ? looked->detail : "no GPU was found");
@@ -263,10 +261,8 @@ void wm_gpu_lists_free(struct wm_gpu_lists *gpus)
 {
     if (!gpus)
         return;
-    for (size_t i = 0; i < gpus->part_count; i++) {
-        free(gpus->parts[i].source);
+    for (size_t i = 0; i < gpus->part_count; i++)
         free(gpus->parts[i].list);
-    }
     free(gpus->parts);
     free(gpus->remark);
     free(gpus->words);
