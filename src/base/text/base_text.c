@@ -2,6 +2,8 @@
 /* base_text.c - strict numbers and valid UTF-8. */
 #include "base/text/base_text.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Not strtoull(): it skips blanks, takes a sign and turns "-1" into a very
@@ -258,4 +260,18 @@ size_t wm_text_line(char *out, size_t size, const char *text)
     while (length > 0 && (start[length - 1] == ' ' || start[length - 1] == '\t'))
         length--;
     return wm_text_utf8(out, size, start, length);
+}
+
+void wm_text_list(char *list, size_t size, const char *separator, const char *format, ...)
+{
+    size_t length = strlen(list);
+    va_list args;
+
+    if (length > 0)
+        length += (size_t)snprintf(list + length, size - length, "%s", separator);
+    if (length >= size)
+        return;
+    va_start(args, format);
+    vsnprintf(list + length, size - length, format, args);
+    va_end(args);
 }

@@ -13,6 +13,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
+#include "base/text/base_text.h"
 #include "source/gpu/drm/source_drm_card.h"
 #include "source/gpu/drm/source_drm_clients.h"
 #include "source/gpu/drm/source_drm_text.h"
@@ -174,10 +175,10 @@ static void add_card(struct drm *drm, size_t place)
             continue;
         add_channel(drm, place, metric);
     }
-    wm_drm_list(drm->detail, sizeof(drm->detail), "; ", "%s: %s%s%s%s", card->label,
-                card->driver, card->slot[0] ? " at " : "", card->slot,
-                card->integrated ? ", integrated, so that its power is that of the CPU too"
-                                 : "");
+    wm_text_list(drm->detail, sizeof(drm->detail), "; ", "%s: %s%s%s%s", card->label,
+                 card->driver, card->slot[0] ? " at " : "", card->slot,
+                 card->integrated ? ", integrated, so that its power is that of the CPU too"
+                                  : "");
 }
 
 static int drm_look(const struct wm_source_config *config, struct wm_error *err)

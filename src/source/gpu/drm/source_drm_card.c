@@ -163,8 +163,8 @@ static void open_card(struct wm_drm_cards *cards, long number, bool adds_shared)
     cards->count += why == NULL;
     if (!why)
         return;
-    wm_drm_list(cards->skipped, sizeof(cards->skipped), "; ", "%s: %s%s%s", card->label,
-                card->driver, card->driver[0] ? ", " : "", why);
+    wm_text_list(cards->skipped, sizeof(cards->skipped), "; ", "%s: %s%s%s", card->label,
+                 card->driver, card->driver[0] ? ", " : "", why);
     close_card(card);
 }
 

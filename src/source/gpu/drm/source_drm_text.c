@@ -3,9 +3,7 @@
  * clients. */
 #include "source/gpu/drm/source_drm_text.h"
 
-#include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -474,16 +472,4 @@ const char *wm_drm_vendor(uint64_t id)
     default:
         return NULL;
     }
-}
-
-void wm_drm_list(char *list, size_t size, const char *separator, const char *format, ...)
-{
-    size_t length = strlen(list);
-    char text[160];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    snprintf(list + length, size - length, "%s%s", length > 0 ? separator : "", text);
 }

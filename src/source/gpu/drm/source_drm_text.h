@@ -124,8 +124,4 @@ int wm_parse_drm_fdinfo(const char *text, struct wm_drm_fdinfo *ret_fdinfo);
 /* Who makes chips of that number, or NULL. */
 const char *wm_drm_vendor(uint64_t id);
 
-/* Adds to a list of texts in list[0..size) what fits. */
-void wm_drm_list(char *list, size_t size, const char *separator, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
+#include "base/text/base_text.h"
 #include "source/gpu/drm/source_drm_text.h"
 #include "source/gpu/drm/source_gpu_drm_look.h"
 
@@ -69,8 +70,9 @@ static int prepare(struct drm *drm, size_t place, struct wm_error *err)
     board->gpu->wanted = true;
     int status = wm_drm_clients_init(&board->clients, drm->procfs, board->gpus, count, err);
     board->clients.fds_left /= (int)count;
-    wm_drm_list(drm->detail, sizeof(drm->detail), "; ", "%s: %s%s%s", board->card->label,
-                board->card->driver, board->card->slot[0] ? " at " : "", board->card->slot);
+    wm_text_list(drm->detail, sizeof(drm->detail), "; ", "%s: %s%s%s", board->card->label,
+                 board->card->driver, board->card->slot[0] ? " at " : "",
+                 board->card->slot);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/base_file.h"
+#include "base/text/base_text.h"
 #include "source/gpu/drm/source_drm_text.h"
 
 enum { NAME_SIZE = 40, NAMES_MAX = 64, PWM_MAX = 100000 };
@@ -145,8 +146,8 @@ static void tell_throttle_by_bits(struct wm_drm_look *look)
         if (!(metrics->throttle >> bit & 1))
             continue;
         snprintf(spare, sizeof(spare), "bit %u", bit);
-        wm_drm_list(list, sizeof(list), ", ", "%s",
-                    throttlers[bit] ? throttlers[bit] : spare);
+        wm_text_list(list, sizeof(list), ", ", "%s",
+                     throttlers[bit] ? throttlers[bit] : spare);
     }
     wm_drm_look_text(look, WM_GPU_THROTTLE, list[0] ? list : "none");
 }
@@ -180,7 +181,7 @@ static void tell_throttle_by_files(struct wm_drm_look *look, const char *folder,
             return;
         }
         if (set > 0)
-            wm_drm_list(list, sizeof(list), ", ", "%s", reason);
+            wm_text_list(list, sizeof(list), ", ", "%s", reason);
     }
     look->absent[WM_GPU_THROTTLE] = folder;
     if (names.count > 0)

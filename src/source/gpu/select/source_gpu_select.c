@@ -150,14 +150,10 @@ static int fail_no_gpu(const struct wm_gpus *gpus, const char *words, struct wm_
 {
     const struct wm_gpu_looked *looked;
     char where[200] = "";
-    size_t length = 0;
 
-    for (size_t i = 0; (looked = wm_gpus_looked(gpus, i)) != NULL; i++) {
-        if (length < sizeof(where))
-            length += (size_t)snprintf(where + length, sizeof(where) - length, "%s%s: %s",
-                                       i ? "; " : "", looked->source,
-                                       looked->detail ? looked->detail : "nothing");
-    }
+    for (size_t i = 0; (looked = wm_gpus_looked(gpus, i)) != NULL; i++)
+        wm_text_list(where, sizeof(where), "; ", "%s: %s", looked->source,
+                     looked->detail ? looked->detail : "nothing");
     return wm_fail(err, WM_EINVAL, "'%.24s': there is no GPU here (%s)", words, where);
 }
 

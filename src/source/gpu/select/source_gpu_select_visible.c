@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_gpu_select_visible.c - puts the GPUs of a machine before the three vendors' rules,
  * each with its own GPUs in the order in which its driver counts. */
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +13,8 @@
 #include "source/gpu/select/source_gpu_visible.h"
 #include "source/gpu/source_gpu_pci.h"
 
-/* What is to be said about the choice; what does not fit is left out. */
-struct remark {
-    char text[1024];
-    size_t length;
-};
+/* Room for what is to be said about the choice. */
+enum { REMARK_SIZE = 1024 };
 
 /* The GPUs of one vendor. */
 struct view {
@@ -43,25 +39,6 @@ struct vendor {
     void (*describe)(struct view *view, size_t i);
     void (*apply)(struct wm_visible *visible);
 };
-
-static void say(struct remark *remark, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void say(struct remark *remark, const char *format, ...)
-{
-    char text[512];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    size_t length = strlen(text), gap = remark->length ? 2 : 0;
-    if (remark->length + gap + length >= sizeof(remark->text))
-        return;
-    memcpy(remark->text + remark->length, "; ", gap);
-    memcpy(remark->text + remark->length + gap, text, length + 1);
-    remark->length += gap + length;
-}
 
 static unsigned number_of(const struct wm_gpu_value *value)
 {
@@ -284,7 +261,7 @@ static size_t choose(const struct view *view, bool *chosen)
     return left;
 }
 
-static void explain(const struct view *view, size_t left, struct remark *remark)
+static void explain(const struct view *view, size_t left, char remark[REMARK_SIZE])
 {
     enum { SHOWN = 48 };
     const struct wm_visible_refusal *refused = &view->visible.refused;
@@ -294,17 +271,19 @@ static void explain(const struct view *view, size_t left, struct remark *remark)
 
     if (refused->text) {
         size_t length = refused->length < SHOWN ? refused->length : SHOWN;
-        say(remark, "%s: '%.*s' %s; GPUs left: %zu of %zu", refused->variable, (int)length,
-            refused->text, refused->why, left, count);
+        wm_text_list(remark, REMARK_SIZE, "; ", "%s: '%.*s' %s; GPUs left: %zu of %zu",
+                     refused->variable, (int)length, refused->text, refused->why, left,
+                     count);
     }
 
     /* Where all are visible, or none, their order does not matter to us. */
     if (reason && left > 0 && left < count)
-        say(remark, "a number in the mask may mean another GPU: %s", reason);
+        wm_text_list(remark, REMARK_SIZE, "; ",
+                     "a number in the mask may mean another GPU: %s", reason);
 }
 
 static int choose_of(const struct vendor *vendor, const struct wm_gpus *gpus,
-                     const char *const *environment, bool *chosen, struct remark *remark)
+                     const char *const *environment, bool *chosen, char remark[REMARK_SIZE])
 {
     struct view view = { .gpus = gpus, .visible.environment = environment };
 
@@ -331,22 +310,23 @@ int wm_gpu_select_visible(const struct wm_gpus *gpus, const char *const *environ
                           bool *chosen, char **ret_remark, struct wm_error *err)
 {
     size_t present = wm_gpus_present(gpus);
-    struct remark remark = { .length = 0 };
+    char remark[REMARK_SIZE] = "";
     int status = WM_OK;
 
     for (size_t i = 0; i < present; i++)
         chosen[i] = is_free(gpus, i);
     for (size_t v = 0;
          v < sizeof(vendors) / sizeof(vendors[0]) && status == WM_OK && present > 0; v++)
-        status = choose_of(&vendors[v], gpus, environment, chosen, &remark);
+        status = choose_of(&vendors[v], gpus, environment, chosen, remark);
 
-    char *copy = remark.length > 0 ? malloc(sizeof(remark.text)) : NULL;
-    if (status < 0 || (remark.length > 0 && !copy)) {
+    size_t length = strlen(remark);
+    char *copy = length > 0 ? malloc(REMARK_SIZE) : NULL;
+    if (status < 0 || (length > 0 && !copy)) {
         free(copy);
         return wm_fail(err, WM_ENOMEM, "choosing GPUs: out of memory");
     }
     if (copy)
-        wm_text_utf8(copy, sizeof(remark.text), remark.text, remark.length);
+        wm_text_utf8(copy, REMARK_SIZE, remark, length);
     *ret_remark = copy;
     return WM_OK;
 }
