@@ -44,13 +44,9 @@ static void find_parts(struct gpu_nvml_gpu *gpu)
 
 void gpu_nvml_find_migs(struct gpu_nvml_gpu *gpu)
 {
-    const struct nvml_api *api = gpu->api;
-
     gpu->parts.count = 0;
-    gpu->mig_status = NVML_ERROR_FUNCTION_NOT_FOUND;
-    if (api->mig_mode)
-        gpu->mig_status =
-            api->mig_mode(gpu->device, &gpu->mig_mode, &gpu->mig_mode_pending);
+    gpu->mig_status =
+        NVML_ASK(gpu->api, mig_mode, gpu->device, &gpu->mig_mode, &gpu->mig_mode_pending);
     if (gpu_nvml_is_partitioned(gpu))
         find_parts(gpu);
 }

@@ -83,11 +83,9 @@ static int ask_ecc(const struct nvml_api *api, nvml_device device,
     bool is_ever = number->field == WM_GPU_ECC_CORRECTED_LIFETIME ||
                    number->field == WM_GPU_ECC_UNCORRECTED_LIFETIME;
     unsigned long long count = 0;
-    if (!api->ecc_errors)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    int status = api->ecc_errors(device, number->which,
-                                 is_ever ? NVML_ECC_AGGREGATE : NVML_ECC_VOLATILE, &count);
+    int status = NVML_ASK(api, ecc_errors, device, number->which,
+                          is_ever ? NVML_ECC_AGGREGATE : NVML_ECC_VOLATILE, &count);
     *ret_value = (double)count;
     return status;
 }
@@ -102,10 +100,8 @@ static int ask_utilization(const struct nvml_api *api, nvml_device device,
                            const struct number *number, double *ret_value)
 {
     struct nvml_utilization percent = { 0 };
-    if (!api->utilization)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    int status = api->utilization(device, &percent);
+    int status = NVML_ASK(api, utilization, device, &percent);
     *ret_value = number->field == WM_GPU_UTILIZATION_GPU ? percent.gpu : percent.memory;
     return status;
 }
@@ -114,10 +110,8 @@ static int ask_bar1(const struct nvml_api *api, nvml_device device,
                     const struct number *number, double *ret_value)
 {
     struct nvml_bar1_memory memory = { 0 };
-    if (!api->bar1_memory)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    int status = api->bar1_memory(device, &memory);
+    int status = NVML_ASK(api, bar1_memory, device, &memory);
     if (status == NVML_SUCCESS && memory.used > memory.total)
         status = NVML_IMPOSSIBLE_VALUE;
     *ret_value =
@@ -132,10 +126,8 @@ static int ask_multiprocessors(const struct nvml_api *api, nvml_device device,
 {
     struct nvml_attributes attributes = { 0 };
     (void)number;
-    if (!api->attributes)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    int status = api->attributes(device, &attributes);
+    int status = NVML_ASK(api, attributes, device, &attributes);
     *ret_value = attributes.multiprocessors;
     return status;
 }
@@ -144,10 +136,8 @@ static int ask_power_limits(const struct nvml_api *api, nvml_device device,
                             const struct number *number, double *ret_value)
 {
     unsigned lowest = 0, highest = 0;
-    if (!api->power_limit_range_mw)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    int status = api->power_limit_range_mw(device, &lowest, &highest);
+    int status = NVML_ASK(api, power_limit_range_mw, device, &lowest, &highest);
     *ret_value = number->field == WM_GPU_POWER_LIMIT_MIN ? lowest : highest;
     return status;
 }
@@ -157,13 +147,11 @@ static int ask_fan(const struct nvml_api *api, nvml_device device,
                    const struct number *number, double *ret_value)
 {
     unsigned percent = 0;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
     (void)number;
 
-    if (api->fan_speed_v2)
-        status = api->fan_speed_v2(device, 0, &percent);
-    if (nvml_lacks_call(status) && api->fan_speed_v1)
-        status = api->fan_speed_v1(device, &percent);
+    int status = NVML_ASK(api, fan_speed_v2, device, 0, &percent);
+    if (nvml_lacks_call(status))
+        status = NVML_ASK(api, fan_speed_v1, device, &percent);
     *ret_value = percent;
     return without_fan(status);
 }
@@ -173,10 +161,8 @@ static int ask_fan_rpm(const struct nvml_api *api, nvml_device device,
 {
     struct nvml_fan_speed_v1 speed = { .version = NVML_FAN_SPEED_V1 };
     (void)number;
-    if (!api->fan_rpm)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    int status = api->fan_rpm(device, &speed);
+    int status = NVML_ASK(api, fan_rpm, device, &speed);
     *ret_value = speed.rpm;
     return without_fan(status);
 }
@@ -197,10 +183,8 @@ static int ask_field(const struct nvml_api *api, nvml_device device,
         .scope = number->field == WM_GPU_TEMPERATURE_MEMORY ? 0 : NVML_NVLINK_ALL,
         .status = NVML_ERROR_NO_DATA,
     };
-    if (!api->field_values)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    int status = api->field_values(device, 1, &field);
+    int status = NVML_ASK(api, field_values, device, 1, &field);
     if (status == NVML_SUCCESS)
         status = field.status;
     /* A driver from before a field says that the argument is wrong. */
@@ -215,12 +199,10 @@ static int ask_nvlinks(const struct nvml_api *api, nvml_device device,
 {
     double up = 0;
     (void)number;
-    if (!api->nvlink_state)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
 
     for (unsigned link = 0; link < NVML_NVLINKS_MAX; link++) {
         unsigned is_up = NVML_DISABLED;
-        int status = api->nvlink_state(device, link, &is_up);
+        int status = NVML_ASK(api, nvlink_state, device, link, &is_up);
 
         if (status == NVML_ERROR_INVALID_ARGUMENT)
             break;
@@ -339,13 +321,11 @@ int nvml_memory(const struct nvml_api *api, nvml_device device,
 {
     struct nvml_memory_v2 memory = { .version = NVML_MEMORY_V2 };
     struct nvml_memory_v1 older = { 0 };
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    if (api->memory_v2)
-        status = api->memory_v2(device, &memory);
+    int status = NVML_ASK(api, memory_v2, device, &memory);
     *ret_reserved = status;
-    if (nvml_lacks_call(status) && api->memory_v1) {
-        status = api->memory_v1(device, &older);
+    if (nvml_lacks_call(status)) {
+        status = NVML_ASK(api, memory_v1, device, &older);
         memory.total = older.total;
         memory.free = older.free;
         memory.used = older.used;

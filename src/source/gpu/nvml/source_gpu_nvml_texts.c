@@ -114,10 +114,8 @@ static void tell_compute_capability(struct gpu_nvml_gpu *gpu)
 {
     char text[TEXT_SIZE];
     int major = 0, minor = 0;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    if (gpu->api->compute_capability)
-        status = gpu->api->compute_capability(gpu->device, &major, &minor);
+    int status = NVML_ASK(gpu->api, compute_capability, gpu->device, &major, &minor);
     if (status == NVML_SUCCESS && (major < 1 || major > 99 || minor < 0 || minor > 99))
         status = NVML_IMPOSSIBLE_VALUE;
     snprintf(text, sizeof(text), "%d.%d", major, minor);
@@ -136,10 +134,8 @@ static void tell_mig_mode(struct gpu_nvml_gpu *gpu)
 static void tell_ecc_mode(struct gpu_nvml_gpu *gpu)
 {
     unsigned current = 0, pending = 0;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    if (gpu->api->ecc_mode)
-        status = gpu->api->ecc_mode(gpu->device, &current, &pending);
+    int status = NVML_ASK(gpu->api, ecc_mode, gpu->device, &current, &pending);
     tell_word(gpu, WM_GPU_ECC_MODE, status, current, &enabled);
     tell_word(gpu, WM_GPU_ECC_MODE_PENDING, status, pending, &enabled);
 }
@@ -162,12 +158,10 @@ static int ask_pci(const struct nvml_api *api, nvml_device device, struct nvml_p
 {
     struct nvml_pci pci = { 0 };
     struct nvml_pci_v2 older = { 0 };
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    if (api->pci_v3)
-        status = api->pci_v3(device, &pci);
-    if (nvml_lacks_call(status) && api->pci_v2) {
-        status = api->pci_v2(device, &older);
+    int status = NVML_ASK(api, pci_v3, device, &pci);
+    if (nvml_lacks_call(status)) {
+        status = NVML_ASK(api, pci_v2, device, &older);
         memcpy(pci.bus_id, older.bus_id, sizeof(older.bus_id));
         pci.domain = older.domain;
         pci.bus = older.bus;
@@ -254,12 +248,10 @@ static void tell_throttle(struct gpu_nvml_gpu *gpu)
     const struct nvml_api *api = gpu->api;
     char text[TEXT_SIZE];
     unsigned long long reasons = 0;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    if (api->clock_event_reasons)
-        status = api->clock_event_reasons(gpu->device, &reasons);
-    if (nvml_lacks_call(status) && api->clock_throttle_reasons)
-        status = api->clock_throttle_reasons(gpu->device, &reasons);
+    int status = NVML_ASK(api, clock_event_reasons, gpu->device, &reasons);
+    if (nvml_lacks_call(status))
+        status = NVML_ASK(api, clock_throttle_reasons, gpu->device, &reasons);
     if (status == NVML_SUCCESS && reasons == NVML_NOT_AVAILABLE)
         status = NVML_IMPOSSIBLE_VALUE;
     write_reasons(reasons, text);
@@ -271,12 +263,10 @@ static void tell_power_management(struct gpu_nvml_gpu *gpu)
 {
     const struct nvml_api *api = gpu->api;
     unsigned value = NVML_DISABLED;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    if (api->power_management)
-        status = api->power_management(gpu->device, &value);
-    if (nvml_lacks_call(status) && api->power_limit_mw) {
-        status = api->power_limit_mw(gpu->device, &value);
+    int status = NVML_ASK(api, power_management, gpu->device, &value);
+    if (nvml_lacks_call(status)) {
+        status = NVML_ASK(api, power_limit_mw, gpu->device, &value);
         value = NVML_ENABLED;
     }
     if (status == NVML_SUCCESS && value > NVML_ENABLED)
@@ -345,12 +335,10 @@ static void tell_cuda_version(struct gpu_nvml_gpu *gpu)
     const struct nvml_api *api = gpu->api;
     char text[TEXT_SIZE];
     int version = 0;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    if (api->cuda_version_v2)
-        status = api->cuda_version_v2(&version);
-    if (nvml_lacks_call(status) && api->cuda_version_v1)
-        status = api->cuda_version_v1(&version);
+    int status = NVML_ASK(api, cuda_version_v2, &version);
+    if (nvml_lacks_call(status))
+        status = NVML_ASK(api, cuda_version_v1, &version);
     if (status == NVML_SUCCESS && (version < 1000 || version > 1000000))
         status = NVML_IMPOSSIBLE_VALUE;
     snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);

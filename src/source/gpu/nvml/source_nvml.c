@@ -423,11 +423,9 @@ static bool has_id(const struct nvml_api *api, nvml_device handle, const char *i
 
 static int find_handle(const struct nvml_api *api, const char *id, nvml_device *ret_handle)
 {
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
     unsigned count = 0;
 
-    if (api->device_by_uuid)
-        status = api->device_by_uuid(id, ret_handle);
+    int status = NVML_ASK(api, device_by_uuid, id, ret_handle);
     if (!nvml_lacks_call(status))
         return status;
 

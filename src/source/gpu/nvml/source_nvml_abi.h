@@ -88,7 +88,6 @@ enum nvml_architecture {
     NVML_ARCHITECTURE_HOPPER = 9,
     NVML_ARCHITECTURE_BLACKWELL = 10,
 };
-#define NVML_ARCHITECTURE_UNKNOWN (~0U)
 
 /* Performance states are 0 (most) to 15. */
 enum { NVML_PSTATE_LAST = 15, NVML_PSTATE_UNKNOWN = 32 };

@@ -12,8 +12,14 @@
 /* The versioned name: the bare .so comes with development packages only. */
 static const char default_library[] = "libnvidia-ml.so.1";
 
+/* A function of NVML that is looked for. A driver too old for an optional one
+ * loses what it tells and nothing else. */
 /* clang-format off */
-static const struct nvml_symbol symbols[] = {
+static const struct {
+    const char *name;
+    size_t slot; /* offset of its pointer in struct nvml_api */
+    bool required;
+} symbols[] = {
 #define SYMBOL(symbol, required, member, parameters) \
     { symbol, offsetof(struct nvml_api, member), required },
 #define LIST(symbol, list) \
@@ -31,11 +37,6 @@ static const struct nvml_symbol symbols[] = {
 /* clang-format on */
 
 enum { SYMBOL_COUNT = sizeof(symbols) / sizeof(symbols[0]) };
-
-const struct nvml_symbol *nvml_library_symbol(size_t index)
-{
-    return index < SYMBOL_COUNT ? &symbols[index] : NULL;
-}
 
 const char *nvml_text(const struct nvml_library *library, int nvml_status)
 {
@@ -200,12 +201,10 @@ int nvml_temperature(const struct nvml_api *api, nvml_device device, double *ret
 {
     struct nvml_temperature_v1 newer = { NVML_TEMPERATURE_V1, NVML_TEMPERATURE_GPU, 0 };
     unsigned celsius = 0;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    if (api->temperature)
-        status = api->temperature(device, NVML_TEMPERATURE_GPU, &celsius);
-    if (nvml_lacks_call(status) && api->temperature_v) {
-        status = api->temperature_v(device, &newer);
+    int status = NVML_ASK(api, temperature, device, NVML_TEMPERATURE_GPU, &celsius);
+    if (nvml_lacks_call(status)) {
+        status = NVML_ASK(api, temperature_v, device, &newer);
         celsius = (unsigned)newer.celsius;
     }
     if (status != NVML_SUCCESS)

@@ -110,6 +110,10 @@ struct nvml_api {
     struct nvml_list_calls lists[NVML_LIST_COUNT];
 };
 
+/* What a call returns that this driver may lack. */
+#define NVML_ASK(api, call, ...)                                                           \
+    ((api)->call ? (api)->call(__VA_ARGS__) : NVML_ERROR_FUNCTION_NOT_FOUND)
+
 struct nvml_library {
     void *handle;
     bool initialised;
@@ -118,17 +122,6 @@ struct nvml_library {
     char version[NVML_VERSION_SIZE]; /* of NVML, likewise */
     char detail[512];                /* "driver 550.54, NVML 12.550.54, /usr/lib/..." */
 };
-
-/* A function of NVML that is looked for. A driver too old for an optional one
- * loses what it tells and nothing else. */
-struct nvml_symbol {
-    const char *name;
-    size_t slot; /* offset of its pointer in struct nvml_api */
-    bool required;
-};
-
-/* NULL past the last one. */
-const struct nvml_symbol *nvml_library_symbol(size_t index);
 
 /* Whether there is a library of that name; nothing of it is called. */
 int nvml_library_look(const char *name, struct wm_error *err);

@@ -80,8 +80,7 @@ static bool ask_fields(struct nvml_power *power, const struct nvml_api *api,
     if (count == 0)
         return false;
 
-    int status = api->field_values ? api->field_values(device, count, asked)
-                                   : NVML_ERROR_FUNCTION_NOT_FOUND;
+    int status = NVML_ASK(api, field_values, device, count, asked);
     for (int i = 0; i < count; i++) {
         struct nvml_power_value *value = values[i];
 
@@ -102,10 +101,8 @@ static bool ask_fields(struct nvml_power *power, const struct nvml_api *api,
 static int ask_usage(const struct nvml_api *api, nvml_device device, double *ret_watts)
 {
     unsigned milliwatts = 0;
-    if (!api->power_mw)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    int status = api->power_mw(device, &milliwatts);
+    int status = NVML_ASK(api, power_mw, device, &milliwatts);
     return status == NVML_SUCCESS ? take_milliwatts(milliwatts, ret_watts) : status;
 }
 

@@ -319,11 +319,9 @@ static int make_sample_room(struct nvml_processes *processes, size_t room)
 static int ask_once(struct nvml_processes *processes, const struct nvml_api *api,
                     nvml_device device, unsigned *ret_count)
 {
-    if (!api->process_utilization)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
     *ret_count = (unsigned)processes->sample_room;
-    return api->process_utilization(device, processes->fresh, ret_count,
-                                    processes->last_seen_us);
+    return NVML_ASK(api, process_utilization, device, processes->fresh, ret_count,
+                    processes->last_seen_us);
 }
 
 /* Twice, for more may be there than ever before. */
