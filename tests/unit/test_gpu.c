@@ -13,7 +13,7 @@
 
 #include "base/base_clock.h"
 #include "source/gpu/select/source_gpu_select.h"
-#include "source/gpu/source_gpu_open.h"
+#include "source/gpu/source_gpu_ops.h"
 #include "source/gpu/source_gpu_sheet.h"
 
 #define EVERYTHING_AT_OPEN (WM_GPU_EVERYTHING & ~(unsigned)WM_GPU_THROUGHPUT)

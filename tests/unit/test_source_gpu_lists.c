@@ -11,7 +11,7 @@
 #include "base/base_error.h"
 #include "source/gpu/select/source_gpu_lists.h"
 #include "source/gpu/select/source_gpu_select.h"
-#include "source/gpu/source_gpu_open.h"
+#include "source/gpu/source_gpu_ops.h"
 #include "test.h"
 
 struct wm_gpus {

@@ -9,7 +9,7 @@
 #include "base/base_clock.h"
 #include "source/gpu/select/source_gpu_select.h"
 #include "source/gpu/source_gpu_drivers.h"
-#include "source/gpu/source_gpu_open.h"
+#include "source/gpu/source_gpu_ops.h"
 #include "source/gpu/source_gpu_process.h"
 #include "source/gpu/source_gpu_sheet.h"
 #include "source/source_config.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_gpu_ops.h - what a backend of the inventory provides, and how it hands over
- * what a GPU says; nothing outside src/source/gpu sees it.
+ * source_gpu_ops.h - what a backend of the inventory provides, how it hands over what a
+ * GPU says, and the inventory over backends that the caller gives; nothing outside
+ * src/source/gpu sees it.
  *
  * To add a backend: copy source_gpu_drm.c, fill in one `const struct wm_gpu_ops`, name
  * it at the end of this file and in the table of source_gpu.c.
@@ -81,5 +82,19 @@ struct wm_gpu_ops {
 
 extern const struct wm_gpu_ops wm_gpu_nvml;
 extern const struct wm_gpu_ops wm_gpu_drm;
+
+/* As wm_gpus_open(), which has the table of this build. GPUs are counted in its
+ * order. */
+int wm_gpus_open_backends(const struct wm_gpu_ops *const *table, size_t count,
+                          const struct wm_source_config *config, struct wm_gpus **ret_gpus,
+                          struct wm_error *err);
+
+/* An inventory to choose from by `words`, and good for nothing else: asks what
+ * wm_gpu_select() needs, and where the words are numbers only of those GPUs, so that
+ * another one that hangs is not waited for. Nothing is chosen yet, all are listed.
+ * `table` NULL: that of this build. */
+int wm_gpus_open_to_select(const struct wm_gpu_ops *const *table, size_t count,
+                           const char *words, struct wm_gpus **ret_gpus,
+                           struct wm_error *err);
 
 #endif

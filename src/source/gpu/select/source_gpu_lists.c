@@ -9,7 +9,7 @@
 
 #include "base/base_file.h"
 #include "source/gpu/select/source_gpu_select.h"
-#include "source/gpu/source_gpu_open.h"
+#include "source/gpu/source_gpu_ops.h"
 #include "source/source_traits.h"
 
 /* A source of GPUs, and the chosen ones among them. */
