@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "compat/gpu_tracker/compat_gpu_tracker.h"
 #include "record/record_ops.h"
 
 #define STATIC_NAMES                                                                       \
@@ -245,7 +244,10 @@ static void test_targets(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const char *path = wm_gpu_tracker_path(rows[i].target, rows[i].suffix);
+        bool is_csv = strcmp(rows[i].suffix, ".csv") == 0;
+        const struct wm_recorder_ops *ops =
+            is_csv ? &wm_recorder_gpu_tracker_csv : &wm_recorder_gpu_tracker_sqlite;
+        const char *path = ops->path_in(rows[i].target);
         if (!path != !rows[i].path || (path && strcmp(path, rows[i].path) != 0))
             fail_msg("%s: %s", rows[i].target, path ? path : "NULL");
     }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compat_gpu_tracker.c - writing gpu_tracker's tracking file: ticks as its rows. */
-#include "compat/gpu_tracker/compat_gpu_tracker.h"
-
+/*
+ * compat_gpu_tracker.c - writing gpu_tracker's tracking file: ticks as its rows.
+ *
+ * Such a recording has what gpu_tracker's has and nothing else. It is named
+ * "gpu-tracker:RAM,GPU_RAM,TIME:FILE", since the units are a part of it.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -37,7 +40,8 @@ static const char *parse(const char *target, struct wm_units *ret_units)
     return wm_units_of_style(&style, ret_units, NULL) == WM_OK ? target : NULL;
 }
 
-const char *wm_gpu_tracker_path(const char *target, const char *suffix)
+/* Of a target whose FILE ends in `suffix`: where FILE begins; NULL of any other. */
+static const char *path_of(const char *target, const char *suffix)
 {
     struct wm_units units;
 
@@ -49,12 +53,12 @@ const char *wm_gpu_tracker_path(const char *target, const char *suffix)
 
 static const char *csv_path(const char *target)
 {
-    return wm_gpu_tracker_path(target, ".csv");
+    return path_of(target, ".csv");
 }
 
 static const char *sqlite_path(const char *target)
 {
-    return wm_gpu_tracker_path(target, ".sqlite");
+    return path_of(target, ".sqlite");
 }
 
 struct tracking {
