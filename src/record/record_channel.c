@@ -108,34 +108,48 @@ static json_t *sensor_json(const struct wm_sensor *sensor)
     return object;
 }
 
-char *wm_sensor_to_json(const struct wm_sensor *sensor)
-{
-    return wm_json_dump(sensor_json(sensor), JSON_COMPACT);
-}
+/* What a recording says of a channel in words, by its keys in JSON. */
+enum {
+    COLUMN,
+    CLOCK,
+    SOURCE,
+    DEVICE,
+    LABEL,
+    MODEL,
+    METRIC,
+    UNIT,
+    DEVICE_KIND,
+    KIND,
+    ORIGIN
+};
+
+static const char *const text_keys[WM_CHANNEL_TEXTS] = {
+    [COLUMN] = "column", [CLOCK] = "clock_column", [SOURCE] = "source",
+    [DEVICE] = "device", [LABEL] = "label",        [MODEL] = "model",
+    [METRIC] = "metric", [UNIT] = "unit",          [DEVICE_KIND] = "device_kind",
+    [KIND] = "kind",     [ORIGIN] = "origin",
+};
 
 static json_t *channel_json(const struct wm_channel *channel, const char *column,
                             const char *clock)
 {
-    const struct {
-        const char *key;
-        const char *text;
-    } strings[] = {
-        { "column", column },
-        { "clock_column", clock },
-        { "source", channel->source },
-        { "device", channel->device },
-        { "label", channel->label },
-        { "model", channel->model },
-        { "metric", channel->metric },
-        { "unit", channel->unit },
-        { "device_kind", wm_word(WM_WORDS_DEVICE_KIND, (int)channel->device_kind) },
-        { "kind", wm_word(WM_WORDS_KIND, (int)channel->kind) },
-        { "origin", wm_word(WM_WORDS_ORIGIN, (int)channel->origin) },
+    const char *const texts[WM_CHANNEL_TEXTS] = {
+        column,
+        clock,
+        channel->source,
+        channel->device,
+        channel->label,
+        channel->model,
+        channel->metric,
+        channel->unit,
+        wm_word(WM_WORDS_DEVICE_KIND, (int)channel->device_kind),
+        wm_word(WM_WORDS_KIND, (int)channel->kind),
+        wm_word(WM_WORDS_ORIGIN, (int)channel->origin),
     };
     json_t *object = json_object();
 
-    for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
-        wm_json_set(&object, strings[i].key, wm_text_json(strings[i].text));
+    for (size_t i = 0; i < WM_CHANNEL_TEXTS; i++)
+        wm_json_set(&object, text_keys[i], wm_text_json(texts[i]));
     wm_json_set(&object, "period_ns", json_integer(channel->period_ns));
     wm_json_set(&object, "sensor", sensor_json(&channel->sensor));
     return object;
@@ -215,26 +229,19 @@ static bool copy_string(const char *text, const char **ret_copy)
 }
 
 /* Readers compare and print these, so what is missing becomes an error here. */
-static int check_channel(const struct wm_channel *channel, const char *column,
+static int check_channel(const char *const texts[WM_CHANNEL_TEXTS], int64_t period_ns,
                          struct wm_error *err)
 {
-    const struct {
-        const char *key;
-        const char *text;
-    } required[] = {
-        { "source", channel->source }, { "device", channel->device },
-        { "label", channel->label },   { "metric", channel->metric },
-        { "unit", channel->unit },
-    };
+    const char *column = texts[COLUMN];
 
     if (!column || column[0] == '\0')
         return wm_fail(err, WM_EFORMAT, "a channel has no column");
-    if (channel->period_ns < 0 || channel->period_ns > PERIOD_MAX_NS)
+    if (period_ns < 0 || period_ns > PERIOD_MAX_NS)
         return wm_fail(err, WM_EFORMAT, "channel '%.64s' has no possible period", column);
-    for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
-        if (!required[i].text)
+    for (size_t i = SOURCE; i <= UNIT; i++) {
+        if (!texts[i] && i != MODEL)
             return wm_fail(err, WM_EFORMAT, "channel '%.64s' has no %s", column,
-                           required[i].key);
+                           text_keys[i]);
     }
     return WM_OK;
 }
@@ -278,48 +285,57 @@ static int read_sensor(const json_t *object, struct wm_sensor *sensor, struct wm
 }
 
 /* `sensor` is NULL where the file says nothing of sensors. */
-static int add_channel(struct wm_channel_set *set, const struct wm_channel *channel,
-                       const char *column, const char *clock, const json_t *sensor,
-                       struct wm_error *err)
+static int add_channel(struct wm_channel_set *set,
+                       const char *const texts[WM_CHANNEL_TEXTS], int64_t period_ns,
+                       const json_t *sensor, struct wm_error *err)
 {
+    int device_kind = wm_word_value(WM_WORDS_DEVICE_KIND, texts[DEVICE_KIND]);
+    int kind = wm_word_value(WM_WORDS_KIND, texts[KIND]);
+    int origin = wm_word_value(WM_WORDS_ORIGIN, texts[ORIGIN]);
     struct wm_columns *columns = &set->columns;
-    struct wm_channel *copy = &set->channels[set->count];
+    struct wm_channel *channel = &set->channels[set->count];
 
+    if (device_kind < 0 || kind < 0 || origin < 0)
+        return wm_fail(err, WM_EFORMAT, "channel %zu is of no known kind", set->count);
     if (set->count == set->room)
         return wm_fail(err, WM_EFORMAT, "more channels than were announced");
-    int status = check_channel(channel, column, err);
+    int status = check_channel(texts, period_ns, err);
     if (status < 0)
         return status;
 
-    *copy = *channel;
-    copy->sensor = (struct wm_sensor) { 0 };
-    bool whole = copy_string(channel->source, &copy->source);
-    whole = copy_string(channel->device, &copy->device) && whole;
-    whole = copy_string(channel->label, &copy->label) && whole;
-    whole = copy_string(channel->model, &copy->model) && whole;
-    whole = copy_string(channel->metric, &copy->metric) && whole;
-    whole = copy_string(channel->unit, &copy->unit) && whole;
-    columns->values[set->count] = strdup(column);
+    *channel = (struct wm_channel) {
+        .device_kind = (enum wm_device_kind)device_kind,
+        .kind = (enum wm_kind)kind,
+        .origin = (enum wm_origin)origin,
+        .period_ns = period_ns,
+    };
+    bool whole = copy_string(texts[SOURCE], &channel->source);
+    whole = copy_string(texts[DEVICE], &channel->device) && whole;
+    whole = copy_string(texts[LABEL], &channel->label) && whole;
+    whole = copy_string(texts[MODEL], &channel->model) && whole;
+    whole = copy_string(texts[METRIC], &channel->metric) && whole;
+    whole = copy_string(texts[UNIT], &channel->unit) && whole;
+    columns->values[set->count] = strdup(texts[COLUMN]);
     whole = whole && columns->values[set->count];
     columns->clock_of[set->count] = WM_TICK_CLOCK;
-    if (clock && whole)
-        whole = add_clock(columns, clock, &columns->clock_of[set->count]);
+    if (texts[CLOCK] && whole)
+        whole = add_clock(columns, texts[CLOCK], &columns->clock_of[set->count]);
     columns->count = ++set->count;
     if (!whole)
         return out_of_memory(err);
     set->is_old |= !sensor;
-    return sensor ? read_sensor(sensor, &copy->sensor, err) : WM_OK;
+    return sensor ? read_sensor(sensor, &channel->sensor, err) : WM_OK;
 }
 
-int wm_channel_set_add(struct wm_channel_set *set, const struct wm_channel *channel,
-                       const char *column, const char *clock, const char *sensor,
-                       struct wm_error *err)
+int wm_channel_set_add(struct wm_channel_set *set,
+                       const char *const texts[WM_CHANNEL_TEXTS], int64_t period_ns,
+                       const char *sensor, struct wm_error *err)
 {
     json_t *object = NULL;
 
     int status = sensor ? wm_json_load(sensor, strlen(sensor), &object, err) : WM_OK;
     if (status == WM_OK)
-        status = add_channel(set, channel, column, clock, object, err);
+        status = add_channel(set, texts, period_ns, object, err);
     json_decref(object);
     return status;
 }
@@ -404,27 +420,12 @@ static const char *text_of(const json_t *object, const char *key)
 static int read_channel(const json_t *object, struct wm_channel_set *set,
                         struct wm_error *err)
 {
-    int device_kind = wm_word_value(WM_WORDS_DEVICE_KIND, text_of(object, "device_kind"));
-    int kind = wm_word_value(WM_WORDS_KIND, text_of(object, "kind"));
-    int origin = wm_word_value(WM_WORDS_ORIGIN, text_of(object, "origin"));
-    const struct wm_channel channel = {
-        .source = text_of(object, "source"),
-        .device = text_of(object, "device"),
-        .label = text_of(object, "label"),
-        .model = text_of(object, "model"),
-        .metric = text_of(object, "metric"),
-        .unit = text_of(object, "unit"),
-        .device_kind = (enum wm_device_kind)device_kind,
-        .kind = (enum wm_kind)kind,
-        .origin = (enum wm_origin)origin,
-        .period_ns = json_integer_value(json_object_get(object, "period_ns")),
-    };
+    const char *texts[WM_CHANNEL_TEXTS];
 
-    if (device_kind < 0 || kind < 0 || origin < 0)
-        return wm_fail(err, WM_EFORMAT, "channel %zu is of no known kind", set->count);
-    return add_channel(set, &channel, text_of(object, "column"),
-                       text_of(object, "clock_column"), json_object_get(object, "sensor"),
-                       err);
+    for (size_t i = 0; i < WM_CHANNEL_TEXTS; i++)
+        texts[i] = text_of(object, text_keys[i]);
+    return add_channel(set, texts, json_integer_value(json_object_get(object, "period_ns")),
+                       json_object_get(object, "sensor"), err);
 }
 
 int wm_channel_set_from_json(struct wm_channel_set *set, const char *text,

@@ -40,10 +40,6 @@ int wm_word_value(enum wm_word_list list, const char *word);
 int wm_channels_to_json(const struct wm_channel *channels, const struct wm_columns *columns,
                         char **ret_text, struct wm_error *err);
 
-/* What is known of a sensor as a compact JSON object, the caller's to free; NULL when out
- * of memory. */
-char *wm_sensor_to_json(const struct wm_sensor *sensor);
-
 /* What versions that did not record it knew of the sensor behind a channel of power or
  * energy, by the names of source and model and by `detail`, the sentence that its source
  * said of itself; NULL where it said nothing. The text is a constant. */
@@ -76,12 +72,16 @@ int wm_channel_set_init(struct wm_channel_set *set, size_t room, struct wm_error
 
 void wm_channel_set_release(struct wm_channel_set *set);
 
-/* Copies a channel, as a file describes it: every string may be NULL and is
- * checked. `clock` is NULL for a channel without a clock, and `sensor`, which
- * wm_sensor_to_json() made, where the file says nothing of sensors. */
-int wm_channel_set_add(struct wm_channel_set *set, const struct wm_channel *channel,
-                       const char *column, const char *clock, const char *sensor,
-                       struct wm_error *err);
+/* The texts by which a file describes a channel, any of which may be NULL: its column and
+ * that of its clock, source, device, label, model, metric, unit, and the words for its kind
+ * of device, kind and origin. */
+enum { WM_CHANNEL_TEXTS = 11 };
+
+/* Adds a channel, as a file describes it; all is checked and copied. `sensor` is the JSON
+ * object of what is known of its sensor, NULL where the file says nothing of sensors. */
+int wm_channel_set_add(struct wm_channel_set *set,
+                       const char *const texts[WM_CHANNEL_TEXTS], int64_t period_ns,
+                       const char *sensor, struct wm_error *err);
 
 /* Fails if a column is used twice. After the last wm_channel_set_add(). `run` is whose
  * channels these are. */

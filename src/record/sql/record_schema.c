@@ -343,49 +343,28 @@ int wm_schema_make_columns(struct wm_schema *schema, struct wm_error *err)
 
 static int exec(const struct wm_schema *schema, const char *sql, struct wm_error *err)
 {
-    return wm_sql_exec(schema->db.handle, sql, schema->db.shown, err);
-}
-
-static int prepare(const struct wm_schema *schema, const char *sql,
-                   sqlite3_stmt **ret_statement, struct wm_error *err)
-{
-    return wm_sql_prepare(schema->db.handle, sql, schema->db.shown, ret_statement, err);
+    return schema->db.ops->exec(&schema->db, sql, err);
 }
 
 static int insert_run(struct wm_schema *schema, struct wm_error *err)
 {
     const struct wm_run *run = schema->run;
-    sqlite3_stmt *statement = NULL;
     char started[32], *info = NULL;
-    int status;
 
     char *command = wm_run_command_line(run);
     if (!command)
         return out_of_memory(&schema->db, err);
     wm_clock_rfc3339(run->anchor_unix_ns, started, sizeof(started));
-    const char *const texts[] = { started, run->host, run->boot_id, command, run->version };
-    enum { TEXT_COUNT = sizeof(texts) / sizeof(texts[0]) };
-
-    status = wm_run_to_json(run, &info, err);
+    int status = wm_run_to_json(run, &info, err);
     if (status == WM_OK)
-        status =
-            prepare(schema,
-                    "INSERT INTO run (started, host, boot_id, command, version, format,"
-                    " anchor_monotonic_ns, anchor_unix_ns, info)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    &statement, err);
-    for (int i = 0; i < TEXT_COUNT && status == WM_OK; i++)
-        status = wm_sql_bind_text(statement, i + 1, texts[i], schema->db.shown, err);
-    if (status == WM_OK) {
-        sqlite3_bind_int(statement, TEXT_COUNT + 1, WM_RECORDING_FORMAT);
-        sqlite3_bind_int64(statement, TEXT_COUNT + 2, run->anchor_ns);
-        sqlite3_bind_int64(statement, TEXT_COUNT + 3, run->anchor_unix_ns);
-        status = wm_sql_bind_text(statement, TEXT_COUNT + 4, info, schema->db.shown, err);
-    }
-    if (status == WM_OK)
-        status = wm_sql_run(statement, schema->db.shown, err);
+        status = wm_db_put(&schema->db,
+                           "INSERT INTO run (started, host, boot_id, command, version,"
+                           " format, anchor_monotonic_ns, anchor_unix_ns, info)"
+                           " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                           err, "tttttiiit", started, run->host, run->boot_id, command,
+                           run->version, (int64_t)WM_RECORDING_FORMAT, run->anchor_ns,
+                           run->anchor_unix_ns, info);
     schema->id = sqlite3_last_insert_rowid(schema->db.handle);
-    sqlite3_finalize(statement);
     free(command);
     free(info);
     return status;
@@ -393,45 +372,23 @@ static int insert_run(struct wm_schema *schema, struct wm_error *err)
 
 static int insert_channels(const struct wm_schema *schema, struct wm_error *err)
 {
-    const struct wm_columns *columns = &schema->columns;
-    sqlite3_stmt *statement = NULL;
+    static const char sql[] =
+        "INSERT INTO channel (run, ordinal, column_name, clock_column, source, device,"
+        " label, model, metric, unit, device_kind, kind, origin, period_ns, sensor)"
+        " SELECT ?, key, json_extract(value, '$.column'),"
+        " json_extract(value, '$.clock_column'), json_extract(value, '$.source'),"
+        " json_extract(value, '$.device'), json_extract(value, '$.label'),"
+        " json_extract(value, '$.model'), json_extract(value, '$.metric'),"
+        " json_extract(value, '$.unit'), json_extract(value, '$.device_kind'),"
+        " json_extract(value, '$.kind'), json_extract(value, '$.origin'),"
+        " json_extract(value, '$.period_ns'), json_extract(value, '$.sensor')"
+        " FROM json_each(?)";
+    char *json = NULL;
 
-    int status = prepare(schema,
-                         "INSERT INTO channel (run, ordinal, period_ns, column_name,"
-                         " clock_column, source, device, label, model, metric, unit,"
-                         " device_kind, kind, origin, sensor)"
-                         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                         &statement, err);
-    for (size_t i = 0; i < schema->count && status == WM_OK; i++) {
-        const struct wm_channel *channel = &schema->channels[i];
-        char *sensor = wm_sensor_to_json(&channel->sensor);
-        const char *const texts[] = {
-            columns->values[i],
-            columns->clocks[columns->clock_of[i]],
-            channel->source,
-            channel->device,
-            channel->label,
-            channel->model,
-            channel->metric,
-            channel->unit,
-            wm_word(WM_WORDS_DEVICE_KIND, (int)channel->device_kind),
-            wm_word(WM_WORDS_KIND, (int)channel->kind),
-            wm_word(WM_WORDS_ORIGIN, (int)channel->origin),
-            sensor,
-        };
-        if (!sensor)
-            status = out_of_memory(&schema->db, err);
-        sqlite3_clear_bindings(statement);
-        sqlite3_bind_int64(statement, 1, schema->id);
-        sqlite3_bind_int64(statement, 2, (sqlite3_int64)i);
-        sqlite3_bind_int64(statement, 3, channel->period_ns);
-        for (int t = 0; t < (int)(sizeof(texts) / sizeof(texts[0])) && status == WM_OK; t++)
-            status = wm_sql_bind_text(statement, 4 + t, texts[t], schema->db.shown, err);
-        if (status == WM_OK)
-            status = wm_sql_run(statement, schema->db.shown, err);
-        free(sensor);
-    }
-    sqlite3_finalize(statement);
+    int status = wm_channels_to_json(schema->channels, &schema->columns, &json, err);
+    if (status == WM_OK)
+        status = wm_db_put(&schema->db, sql, err, "it", schema->id, json);
+    free(json);
     return status;
 }
 
@@ -440,25 +397,16 @@ int wm_schema_static_data(const struct wm_schema *schema, double ram, double gpu
                           struct wm_error *err)
 {
     const struct wm_run *run = schema->run;
-    sqlite3_stmt *statement = NULL;
 
     int status = exec(schema, "DELETE FROM static_data", err);
-    if (status == WM_OK)
-        status = prepare(schema,
-                         "INSERT INTO static_data"
-                         " VALUES ('bytes', 'bytes', 'seconds', ?, ?, ?, ?, ?, ?)",
-                         &statement, err);
-    if (status < 0)
-        return status;
-    wm_sql_bind_number(statement, 1, ram);
-    wm_sql_bind_number(statement, 2, gpu_ram);
-    sqlite3_bind_int(statement, 3, run->core_count);
-    wm_sql_bind_number(statement, 4, run->expected_cores > 0 ? run->expected_cores : NAN);
-    sqlite3_bind_int(statement, 5, run->gpu_count);
-    sqlite3_bind_int(statement, 6, run->expected_gpu_count);
-    status = wm_sql_run(statement, schema->db.shown, err);
-    sqlite3_finalize(statement);
-    return status;
+    return status < 0
+               ? status
+               : wm_db_put(&schema->db,
+                           "INSERT INTO static_data"
+                           " VALUES ('bytes', 'bytes', 'seconds', ?, ?, ?, ?, ?, ?)",
+                           err, "nninii", ram, gpu_ram, (int64_t)run->core_count,
+                           run->expected_cores > 0 ? run->expected_cores : NAN,
+                           (int64_t)run->gpu_count, (int64_t)run->expected_gpu_count);
 }
 
 static int begin_run(struct wm_schema *schema, struct wm_error *err)

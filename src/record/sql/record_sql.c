@@ -116,6 +116,50 @@ void wm_sql_bind_number(sqlite3_stmt *statement, int index, double value)
         sqlite3_bind_null(statement, index);
 }
 
+static int put(sqlite3_stmt *statement, const char *path, const char *types, va_list list,
+               struct wm_error *err)
+{
+    int status = WM_OK;
+
+    for (int i = 0; types[i] && status == WM_OK; i++) {
+        if (types[i] == 't')
+            status =
+                wm_sql_bind_text(statement, i + 1, va_arg(list, const char *), path, err);
+        else if (types[i] == 'n')
+            wm_sql_bind_number(statement, i + 1, va_arg(list, double));
+        else
+            sqlite3_bind_int64(statement, i + 1, va_arg(list, int64_t));
+    }
+    return status < 0 ? status : wm_sql_run(statement, path, err);
+}
+
+int wm_sql_put(sqlite3_stmt *statement, const char *path, struct wm_error *err,
+               const char *types, ...)
+{
+    va_list list;
+
+    va_start(list, types);
+    int status = put(statement, path, types, list, err);
+    va_end(list);
+    return status;
+}
+
+int wm_db_put(const struct wm_db *db, const char *sql, struct wm_error *err,
+              const char *types, ...)
+{
+    sqlite3_stmt *statement = NULL;
+    int status = wm_sql_prepare(db->handle, sql, db->shown, &statement, err);
+    va_list list;
+
+    if (status < 0)
+        return status;
+    va_start(list, types);
+    status = put(statement, db->shown, types, list, err);
+    va_end(list);
+    sqlite3_finalize(statement);
+    return status;
+}
+
 int wm_sql_number(sqlite3 *db, const char *sql, const char *path, sqlite3_int64 *ret_number,
                   struct wm_error *err)
 {

@@ -44,6 +44,11 @@ int wm_sql_bind_text(sqlite3_stmt *statement, int index, const char *text, const
 /* NULL for NaN and infinity. */
 void wm_sql_bind_number(sqlite3_stmt *statement, int index, double value);
 
+/* Gives a statement its values and runs it, as wm_sql_run(). A letter of `types` stands for
+ * each: t is a text, i an int64_t, n a number, as above. */
+int wm_sql_put(sqlite3_stmt *statement, const char *path, struct wm_error *err,
+               const char *types, ...);
+
 /* The number that a query of one row and column gives. */
 int wm_sql_number(sqlite3 *db, const char *sql, const char *path, sqlite3_int64 *ret_number,
                   struct wm_error *err);
@@ -168,6 +173,10 @@ int wm_db_query(const struct wm_db *db, struct wm_db_rows *ret_rows, struct wm_e
  * that is NULL or there is no row. */
 int wm_db_number(const struct wm_db *db, int64_t *ret_number, struct wm_error *err,
                  const char *format, ...);
+
+/* Of SQLite: runs one statement with such values as wm_sql_put() takes. */
+int wm_db_put(const struct wm_db *db, const char *sql, struct wm_error *err,
+              const char *types, ...);
 
 /* Whether it is a table; a view could take for ever to answer. */
 int wm_db_has_table(const struct wm_db *db, const char *name, bool *ret_has,

@@ -102,27 +102,12 @@ static int load_run(struct wm_sql_reader *reader, size_t run, struct wm_error *e
 static int read_channel(struct wm_sql_reader *reader, const struct wm_db_rows *rows,
                         struct wm_error *err)
 {
-    int device_kind = wm_word_value(WM_WORDS_DEVICE_KIND, text_at(rows, 8));
-    int kind = wm_word_value(WM_WORDS_KIND, text_at(rows, 9));
-    int origin = wm_word_value(WM_WORDS_ORIGIN, text_at(rows, 10));
-    const struct wm_channel channel = {
-        .source = text_at(rows, 2),
-        .device = text_at(rows, 3),
-        .label = text_at(rows, 4),
-        .model = text_at(rows, 5),
-        .metric = text_at(rows, 6),
-        .unit = text_at(rows, 7),
-        .device_kind = (enum wm_device_kind)device_kind,
-        .kind = (enum wm_kind)kind,
-        .origin = (enum wm_origin)origin,
-        .period_ns = integer_at(rows, 11),
-    };
+    const char *texts[WM_CHANNEL_TEXTS];
 
-    if (device_kind < 0 || kind < 0 || origin < 0)
-        return wm_fail(err, WM_EFORMAT, "channel %zu is of no known kind",
-                       reader->set.count);
-    return wm_channel_set_add(&reader->set, &channel, text_at(rows, 0), text_at(rows, 1),
-                              text_at(rows, 12), err);
+    for (int i = 0; i < WM_CHANNEL_TEXTS; i++)
+        texts[i] = text_at(rows, i);
+    return wm_channel_set_add(&reader->set, texts, integer_at(rows, WM_CHANNEL_TEXTS),
+                              text_at(rows, WM_CHANNEL_TEXTS + 1), err);
 }
 
 static int load_channels(struct wm_sql_reader *reader, struct wm_error *err)

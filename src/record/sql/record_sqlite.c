@@ -325,49 +325,28 @@ static int sqlite_gap(void *state, const struct wm_gap *gap, struct wm_error *er
 {
     struct database *database = state;
     const struct wm_schema *schema = &database->schema;
-    sqlite3_stmt *statement = database->gap;
 
-    sqlite3_bind_int64(statement, 1, schema->id);
-    sqlite3_bind_int64(statement, 3, gap->from_ns);
-    sqlite3_bind_int64(statement, 4, gap->to_ns);
-    int status = wm_sql_bind_text(statement, 2, schema->columns.values[gap->channel],
-                                  schema->db.shown, err);
-    if (status == WM_OK)
-        status = wm_sql_bind_text(statement, 5, wm_word(WM_WORDS_STATE, (int)gap->state),
-                                  schema->db.shown, err);
-    if (status == WM_OK)
-        status = wm_sql_bind_text(statement, 6, gap->why, schema->db.shown, err);
-    return status < 0 ? status : wm_sql_run(statement, schema->db.shown, err);
+    return wm_sql_put(database->gap, schema->db.shown, err, "itiitt", schema->id,
+                      schema->columns.values[gap->channel], gap->from_ns, gap->to_ns,
+                      wm_word(WM_WORDS_STATE, (int)gap->state), gap->why);
 }
 
 static int insert_path(const struct database *database, uint32_t number,
                        const struct wm_region_path *path, struct wm_error *err)
 {
-    sqlite3_stmt *statement = database->path;
-
-    sqlite3_bind_int64(statement, 1, database->schema.id);
-    sqlite3_bind_int64(statement, 2, number);
-    if (path->parent == WM_REGION_NO_PATH)
-        sqlite3_bind_null(statement, 3);
-    else
-        sqlite3_bind_int64(statement, 3, path->parent);
-    sqlite3_bind_int64(statement, 5, path->depth);
-    sqlite3_bind_int(statement, 6, path->is_free);
-    int status = wm_sql_bind_text(statement, 4, path->name, database->schema.db.shown, err);
-    return status < 0 ? status : wm_sql_run(statement, database->schema.db.shown, err);
+    return wm_sql_put(database->path, database->schema.db.shown, err, "iintii",
+                      database->schema.id, (int64_t)number,
+                      path->parent == WM_REGION_NO_PATH ? (double)NAN
+                                                        : (double)path->parent,
+                      path->name, (int64_t)path->depth, (int64_t)path->is_free);
 }
 
 static int insert_thread(const struct database *database, uint32_t number,
                          struct wm_region_thread thread, struct wm_error *err)
 {
-    sqlite3_stmt *statement = database->thread;
-
-    sqlite3_bind_int64(statement, 1, database->schema.id);
-    sqlite3_bind_int64(statement, 2, number);
-    sqlite3_bind_int64(statement, 3, thread.pid);
-    sqlite3_bind_int64(statement, 4, thread.tid);
-    sqlite3_bind_int64(statement, 5, thread.process);
-    return wm_sql_run(statement, database->schema.db.shown, err);
+    return wm_sql_put(database->thread, database->schema.db.shown, err, "iiiii",
+                      database->schema.id, (int64_t)number, (int64_t)thread.pid,
+                      (int64_t)thread.tid, (int64_t)thread.process);
 }
 
 static int insert_call(const struct database *database, const struct wm_region_record *call,
@@ -402,21 +381,12 @@ static int sqlite_regions(void *state, const struct wm_region_batch *batch,
 static int update_result(const struct database *database, const struct wm_result *result,
                          struct wm_error *err)
 {
-    const struct wm_schema *schema = &database->schema;
-    sqlite3_stmt *statement = NULL;
     char *text = NULL;
 
     int status = wm_result_to_json(result, &text, err);
     if (status == WM_OK)
-        status =
-            prepare(database, "UPDATE run SET result = ? WHERE id = ?", &statement, err);
-    if (status == WM_OK)
-        status = wm_sql_bind_text(statement, 1, text, schema->db.shown, err);
-    if (status == WM_OK) {
-        sqlite3_bind_int64(statement, 2, schema->id);
-        status = wm_sql_run(statement, schema->db.shown, err);
-    }
-    sqlite3_finalize(statement);
+        status = wm_db_put(&database->schema.db, "UPDATE run SET result = ? WHERE id = ?",
+                           err, "ti", text, database->schema.id);
     free(text);
     return status;
 }
