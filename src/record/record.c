@@ -344,29 +344,6 @@ void wm_recorder_gap(struct wm_recorder *recorder, const struct wm_gap *gap)
     pthread_mutex_unlock(&recorder->lock);
 }
 
-static void add_paths(struct wm_regions_part *part, const struct wm_region_batch *batch)
-{
-    uint32_t next;
-
-    while ((next = wm_regions_part_next_path(part)) >= batch->first_path &&
-           next - batch->first_path < batch->path_count) {
-        if (wm_regions_part_add_path(part, &batch->paths[next - batch->first_path]) < 0)
-            return;
-    }
-}
-
-static void add_threads(struct wm_regions_part *part, const struct wm_region_batch *batch)
-{
-    uint32_t next;
-
-    while ((next = wm_regions_part_next_thread(part)) >= batch->first_thread &&
-           next - batch->first_thread < batch->thread_count) {
-        if (wm_regions_part_add_thread(part, batch->threads[next - batch->first_thread]) <
-            0)
-            return;
-    }
-}
-
 static void add_call(struct wm_recorder *recorder, const struct wm_region_record *call)
 {
     struct wm_regions_part *part = &recorder->waiting;
@@ -382,8 +359,7 @@ void wm_recorder_regions(struct wm_recorder *recorder, const struct wm_region_ba
     pthread_mutex_lock(&recorder->lock);
     bool was_much = is_much(recorder);
     if (recorder->target.ops->regions) {
-        add_paths(&recorder->waiting, batch);
-        add_threads(&recorder->waiting, batch);
+        wm_regions_part_add_new(&recorder->waiting, batch);
         for (size_t i = 0; i < batch->call_count; i++)
             add_call(recorder, &batch->calls[i]);
     }

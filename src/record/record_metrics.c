@@ -131,12 +131,12 @@ struct reading {
     size_t lines, bad_lines, outside;
 };
 
-static void note(struct reading *reading, const char *separator, const char *text)
+static void note(struct reading *reading, const char *text)
 {
     char *all = reading->metrics->note;
     size_t size = sizeof(reading->metrics->note), used = strlen(all);
 
-    snprintf(all + used, size - used, "%s%s", used > 0 ? separator : "", text);
+    snprintf(all + used, size - used, "%s%s", used > 0 ? "; " : "", text);
 }
 
 static void note_bad_line(struct reading *reading, size_t number, const char *why)
@@ -146,7 +146,7 @@ static void note_bad_line(struct reading *reading, size_t number, const char *wh
     if (reading->bad_lines++ >= BAD_LINES_SHOWN)
         return;
     snprintf(text, sizeof(text), "line %zu: %.70s", number, why);
-    note(reading, "; ", text);
+    note(reading, text);
 }
 
 /* Why there is none, or NULL. */
@@ -270,15 +270,15 @@ static void note_end(struct reading *reading)
     if (reading->bad_lines > BAD_LINES_SHOWN) {
         snprintf(text, sizeof(text), "and %zu lines more that cannot be used",
                  reading->bad_lines - BAD_LINES_SHOWN);
-        note(reading, "; ", text);
+        note(reading, text);
     }
     if (reading->outside > 0) {
         snprintf(text, sizeof(text), "%zu of %zu lines are of another time than the run",
                  reading->outside, reading->lines);
-        note(reading, "; ", text);
+        note(reading, text);
     }
     if (reading->lines == 0)
-        note(reading, "; ", "the file is empty");
+        note(reading, "the file is empty");
 }
 
 int wm_metrics_read(const char *path, const struct wm_metrics_window *window,
@@ -293,7 +293,7 @@ int wm_metrics_read(const char *path, const struct wm_metrics_window *window,
 
     /* Nothing that could be waited for: a pipe has no end. */
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        note(&reading, "", "not a regular file");
+        note(&reading, "not a regular file");
         return WM_OK;
     }
     int status = wm_lines_open(&lines, path, LINE_MAX_LENGTH, &why);
@@ -304,7 +304,7 @@ int wm_metrics_read(const char *path, const struct wm_metrics_window *window,
     } else if (status == WM_ENOMEM) {
         status = out_of_memory(err);
     } else {
-        note(&reading, "", why.text);
+        note(&reading, why.text);
         status = WM_OK;
     }
     wm_lines_close(&lines);

@@ -52,6 +52,24 @@ int wm_regions_part_add_call(struct wm_regions_part *part,
     return WM_OK;
 }
 
+int wm_regions_part_add_new(struct wm_regions_part *part,
+                            const struct wm_region_batch *batch)
+{
+    int status = WM_OK;
+    uint32_t next;
+
+    while (status == WM_OK &&
+           (next = wm_regions_part_next_path(part)) >= batch->first_path &&
+           next - batch->first_path < batch->path_count)
+        status = wm_regions_part_add_path(part, &batch->paths[next - batch->first_path]);
+    while (status == WM_OK &&
+           (next = wm_regions_part_next_thread(part)) >= batch->first_thread &&
+           next - batch->first_thread < batch->thread_count)
+        status =
+            wm_regions_part_add_thread(part, batch->threads[next - batch->first_thread]);
+    return status;
+}
+
 bool wm_regions_part_is_empty(const struct wm_regions_part *part)
 {
     return part->call_count == 0 && part->path_count == part->old_paths &&

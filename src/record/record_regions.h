@@ -59,6 +59,11 @@ int wm_regions_part_add_thread(struct wm_regions_part *part,
 int wm_regions_part_add_call(struct wm_regions_part *part,
                              const struct wm_region_record *call);
 
+/* Adds the paths and threads of the batch that the part does not have yet, from the next
+ * one on; those up to the failure stay. */
+int wm_regions_part_add_new(struct wm_regions_part *part,
+                            const struct wm_region_batch *batch);
+
 bool wm_regions_part_is_empty(const struct wm_regions_part *part);
 
 /* Borrowed. */

@@ -163,7 +163,7 @@ def _(folder):
 @case("a recording with pauses is exported, as the same figures")
 def _(folder):
     url, name = database()
-    (folder / "meter.csv").write_text("time,W\n100,1\n101,1\n102,1\n200,1\n201,1\n")
+    (folder / "meter.csv").write_text("time,plug_W\n100,1\n101,1\n102,1\n200,1\n201,1\n")
     for source in (tap.SOURCE / "tests/data/aipm/generation1", folder / "meter.csv"):
         done = wattmeter("export", source, "-o", url)
         assert done.returncode == 0, done

@@ -17,19 +17,6 @@ struct wm_calls {
     int64_t unix_offset_ns; /* from CLOCK_MONOTONIC to since 1970 */
 };
 
-/* Copies the paths and threads of the batch. */
-static int keep_batch(struct wm_calls *calls, struct wm_error *err)
-{
-    const struct wm_region_batch *batch = &calls->batch;
-    int status = WM_OK;
-
-    for (uint32_t i = 0; i < batch->path_count && status == WM_OK; i++)
-        status = wm_regions_part_add_path(&calls->regions, &batch->paths[i]);
-    for (uint32_t i = 0; i < batch->thread_count && status == WM_OK; i++)
-        status = wm_regions_part_add_thread(&calls->regions, batch->threads[i]);
-    return status < 0 ? wm_fail(err, status, "out of memory") : WM_OK;
-}
-
 /* 1 and calls, or 0 past the last. */
 static int next_batch(struct wm_calls *calls, struct wm_error *err)
 {
@@ -40,9 +27,8 @@ static int next_batch(struct wm_calls *calls, struct wm_error *err)
         status = wm_recording_calls(calls->recording, &calls->batch, err);
         if (status <= 0)
             break;
-        int kept = keep_batch(calls, err);
-        if (kept < 0)
-            status = kept;
+        if (wm_regions_part_add_new(&calls->regions, &calls->batch) < 0)
+            status = wm_fail(err, WM_ENOMEM, "out of memory");
     } while (status > 0 && calls->batch.call_count == 0);
     if (status <= 0)
         calls->batch.call_count = 0;

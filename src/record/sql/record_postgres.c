@@ -325,12 +325,8 @@ static int keep_regions(struct live *live, const struct wm_region_batch *batch)
 {
     struct wm_regions_part *part = &live->regions;
     size_t first = batch->call_count;
-    int status = WM_OK;
+    int status = wm_regions_part_add_new(part, batch);
 
-    for (uint32_t i = 0; i < batch->path_count && status == WM_OK; i++)
-        status = wm_regions_part_add_path(part, &batch->paths[i]);
-    for (uint32_t i = 0; i < batch->thread_count && status == WM_OK; i++)
-        status = wm_regions_part_add_thread(part, batch->threads[i]);
     while (first > 0 &&
            batch->calls[first - 1].stop_ns == batch->calls[batch->call_count - 1].stop_ns)
         first--;

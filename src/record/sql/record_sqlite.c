@@ -53,13 +53,11 @@ static int prepare(const struct database *database, const char *sql,
                           ret_statement, err);
 }
 
-static int prepare_inserts(struct database *database, struct wm_error *err)
+static int prepare_sample(struct database *database, struct wm_error *err)
 {
-    const struct wm_schema *schema = &database->schema;
-    const struct wm_columns *columns = &schema->columns;
-    int status;
+    const struct wm_columns *columns = &database->schema.columns;
 
-    sqlite3_str *sql = sqlite3_str_new(schema->db.handle);
+    sqlite3_str *sql = sqlite3_str_new(NULL);
     sqlite3_str_appendall(sql, "INSERT INTO sample (run, time_ns");
     wm_sql_append_columns(sql, ", ", columns);
     sqlite3_str_appendall(sql, ") VALUES (?, ?");
@@ -67,29 +65,32 @@ static int prepare_inserts(struct database *database, struct wm_error *err)
         sqlite3_str_appendall(sql, ", ?");
     sqlite3_str_appendall(sql, ")");
     char *text = sqlite3_str_finish(sql);
-    status = text ? prepare(database, text, &database->sample, err)
-                  : wm_fail(err, WM_ENOMEM, "%s: out of memory", schema->db.shown);
+    int status =
+        text ? prepare(database, text, &database->sample, err)
+             : wm_fail(err, WM_ENOMEM, "%s: out of memory", database->schema.db.shown);
     sqlite3_free(text);
-    if (status < 0)
-        return status;
+    return status;
+}
 
-    status = prepare(database,
-                     "INSERT INTO data VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-                     " ?, ?, ?, ?, ?, ?, ?)",
-                     &database->data, err);
-    if (status < 0)
-        return status;
-    status =
-        prepare(database, "INSERT INTO gap VALUES (?, ?, ?, ?, ?, ?)", &database->gap, err);
-    if (status == WM_OK)
-        status = prepare(database, "INSERT INTO region_path VALUES (?, ?, ?, ?, ?, ?)",
-                         &database->path, err);
-    if (status == WM_OK)
-        status = prepare(database, "INSERT INTO region_thread VALUES (?, ?, ?, ?, ?)",
-                         &database->thread, err);
-    if (status == WM_OK)
-        status = prepare(database, "INSERT INTO region_call VALUES (?, ?, ?, ?, ?, ?)",
-                         &database->call, err);
+static int prepare_inserts(struct database *database, struct wm_error *err)
+{
+    const struct {
+        const char *sql;
+        sqlite3_stmt **statement;
+    } inserts[] = {
+        { "INSERT INTO data VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+          "?,"
+          " ?, ?, ?)",
+          &database->data },
+        { "INSERT INTO gap VALUES (?, ?, ?, ?, ?, ?)", &database->gap },
+        { "INSERT INTO region_path VALUES (?, ?, ?, ?, ?, ?)", &database->path },
+        { "INSERT INTO region_thread VALUES (?, ?, ?, ?, ?)", &database->thread },
+        { "INSERT INTO region_call VALUES (?, ?, ?, ?, ?, ?)", &database->call },
+    };
+    int status = prepare_sample(database, err);
+
+    for (size_t i = 0; i < sizeof(inserts) / sizeof(inserts[0]) && status == WM_OK; i++)
+        status = prepare(database, inserts[i].sql, inserts[i].statement, err);
     return status;
 }
 
