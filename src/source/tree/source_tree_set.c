@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_tree_set.c - who belongs to the tracked tree. */
-#include "source/tree/source_tree_set.h"
+#include "source/tree/source_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
