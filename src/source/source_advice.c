@@ -41,11 +41,8 @@ static bool can_be_typed(const char *word)
 {
     char copy[WM_ADVICE_SIZE];
 
-    for (const char *c = word; *c; c++) {
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            return false;
-    }
-    wm_text_utf8(copy, sizeof(copy), word, strlen(word));
+    snprintf(copy, sizeof(copy), "%s", word);
+    wm_text_clean(copy);
     return word[0] && word[0] != '-' && strcmp(copy, word) == 0;
 }
 
@@ -102,11 +99,8 @@ void wm_advice_add(struct wm_advice *advice, const char *problem, const char *co
                          .size = WM_ADVICE_SIZE,
                          .is_whole = command != NULL };
 
-    wm_text_utf8(text, WM_ADVICE_SIZE, problem, strlen(problem));
-    for (char *c = text; *c; c++) {
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
-    }
+    snprintf(text, WM_ADVICE_SIZE, "%s", problem);
+    wm_text_clean(text);
     va_start(words, command);
     if (command)
         put_command(&line, command, words);
