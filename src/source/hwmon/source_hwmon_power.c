@@ -233,7 +233,7 @@ static void read_label(int dir, const struct attribute *attribute, char *label, 
         wm_file_read_line(dir, name_of(stem, attribute, "_oem_info").text, label, size))
         return;
     wm_file_read_line(dir, "label", chip, sizeof(chip));
-    snprintf(label, size, "%s%s%s", chip, chip[0] ? " " : "",
+    snprintf(label, size, "%s%s%.31s", chip, chip[0] ? " " : "",
              name_of(attribute->stem, attribute, "").text);
 }
 
