@@ -162,8 +162,8 @@ static int map_control(struct wm_region_folder *folder, int fd, struct wm_error 
  * lock when we are dead. */
 static int make_control(struct wm_region_folder *folder, struct wm_error *err)
 {
-    int fd =
-        openat(folder->fd, WM_CONTROL_FILE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = openat(dirfd(folder->dir), WM_CONTROL_FILE,
+                    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
     if (fd < 0)
         return wm_fail_errno(err, folder->path);
@@ -175,11 +175,11 @@ static int make_control(struct wm_region_folder *folder, struct wm_error *err)
 /* Open for writing too: so it never is at its end, and never without a reader. */
 int wm_region_folder_make_wake(struct wm_region_folder *folder, struct wm_error *err)
 {
-    if (mkfifoat(folder->fd, WM_WAKE_FILE, 0600) < 0)
+    if (mkfifoat(dirfd(folder->dir), WM_WAKE_FILE, 0600) < 0)
         return errno == ENOENT ? wm_fail(err, WM_EIO, "somebody removed %s", folder->path)
                                : wm_fail_errno(err, folder->path);
-    folder->wake_fd =
-        openat(folder->fd, WM_WAKE_FILE, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    folder->wake_fd = openat(dirfd(folder->dir), WM_WAKE_FILE,
+                             O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     return folder->wake_fd < 0 ? wm_fail_errno(err, folder->path) : WM_OK;
 }
 
@@ -187,18 +187,14 @@ int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
 {
     const char *parent = MEMORY_FOLDER;
 
-    *folder = (struct wm_region_folder) { .wake_fd = -1, .fd = -1 };
+    *folder = (struct wm_region_folder) { .wake_fd = -1 };
     if (make_under(folder, parent) < 0) {
         parent = wm_env("TMPDIR", "/tmp");
         if (make_under(folder, parent) < 0)
             return wm_fail_errno(err, parent);
     }
     folder->dir = open_folder(AT_FDCWD, folder->path);
-    int status = folder->dir ? WM_OK : wm_fail_errno(err, folder->path);
-    if (status == WM_OK) {
-        folder->fd = dirfd(folder->dir);
-        status = make_control(folder, err);
-    }
+    int status = folder->dir ? make_control(folder, err) : wm_fail_errno(err, folder->path);
     if (status < 0)
         wm_region_folder_remove(folder);
     return status;
@@ -211,8 +207,8 @@ void wm_region_folder_remove(struct wm_region_folder *folder)
     if (folder->control)
         wm_shared_write(&folder->control->is_closed, &closed, sizeof(closed));
     if (folder->dir) { /* mostly that is all */
-        unlinkat(folder->fd, WM_CONTROL_FILE, 0);
-        unlinkat(folder->fd, WM_WAKE_FILE, 0);
+        unlinkat(dirfd(folder->dir), WM_CONTROL_FILE, 0);
+        unlinkat(dirfd(folder->dir), WM_WAKE_FILE, 0);
     }
     if (rmdir(folder->path) < 0)
         remove_all(folder->path);
@@ -222,5 +218,5 @@ void wm_region_folder_remove(struct wm_region_folder *folder)
         closedir(folder->dir);
     if (folder->wake_fd >= 0)
         close(folder->wake_fd);
-    *folder = (struct wm_region_folder) { .wake_fd = -1, .fd = -1 };
+    *folder = (struct wm_region_folder) { .wake_fd = -1 };
 }

@@ -64,16 +64,11 @@ struct wm_region_inbox {
     struct wm_region_trouble trouble;
 };
 
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "regions: out of memory");
-}
-
 int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err)
 {
     struct wm_region_inbox *inbox = calloc(1, sizeof(*inbox));
     if (!inbox)
-        return out_of_memory(err);
+        return wm_fail(err, WM_ENOMEM, "regions: out of memory");
     int status = wm_region_folder_make(&inbox->folder, err);
     if (status < 0) {
         free(inbox);
@@ -161,7 +156,8 @@ static int add_source(struct wm_region_inbox *inbox, uint32_t number)
         return WM_OK;
     int status = make_room(inbox);
     if (status == WM_OK)
-        status = wm_region_source_open(inbox->folder.fd, number, inbox->made_ns, &source);
+        status = wm_region_source_open(dirfd(inbox->folder.dir), number, inbox->made_ns,
+                                       &source);
     if (status < 0)
         return status;
     wm_map_put(&inbox->known, number, 0, 0);
@@ -182,7 +178,7 @@ static int add_file(struct wm_region_inbox *inbox, const char *name)
     if (inbox->source_count >= SOURCES_MAX)
         return WM_OK;
     int status = number < WM_RINGS_MAX ? add_source(inbox, (uint32_t)number) : WM_EFORMAT;
-    if (status == WM_EFORMAT && unlinkat(inbox->folder.fd, name, 0) == 0)
+    if (status == WM_EFORMAT && unlinkat(dirfd(inbox->folder.dir), name, 0) == 0)
         inbox->trouble.damaged++;
     return status == WM_EFORMAT ? WM_OK : status;
 }
@@ -236,7 +232,7 @@ static void check_some(struct wm_region_inbox *inbox, int64_t now_ns)
             inbox->check_next = 0;
         struct wm_region_source *source = inbox->sources[inbox->check_next++];
         if (source->taken == source->written && source->gone_ns == 0)
-            wm_region_source_check(source, inbox->folder.fd, now_ns);
+            wm_region_source_check(source, dirfd(inbox->folder.dir), now_ns);
     }
 }
 
@@ -381,7 +377,7 @@ static void remove_finished(struct wm_region_inbox *inbox)
             continue;
         }
         snprintf(name, sizeof(name), "%lu", (unsigned long)source->number);
-        unlinkat(inbox->folder.fd, name, 0);
+        unlinkat(dirfd(inbox->folder.dir), name, 0);
         wm_map_remove(&inbox->known, source->number, 0);
         inbox->lost_before += lost_by(source);
         if (source->is_broken && inbox->trouble.damaged++ == 0)
@@ -424,7 +420,8 @@ static void look_at_all(struct wm_region_inbox *inbox, bool is_last, struct roun
 
 static bool has_no_control(const struct wm_region_inbox *inbox)
 {
-    return faccessat(inbox->folder.fd, WM_CONTROL_FILE, F_OK, 0) < 0 && errno == ENOENT;
+    return faccessat(dirfd(inbox->folder.dir), WM_CONTROL_FILE, F_OK, 0) < 0 &&
+           errno == ENOENT;
 }
 
 /* As much of it as can be believed. */

@@ -17,8 +17,7 @@
 
 struct wm_region_folder {
     char path[WM_FOLDER_SIZE];
-    DIR *dir; /* for all who read it: it takes but one descriptor, */
-    int fd;   /* and this is it; -1: none */
+    DIR *dir; /* for all who read it: it takes but one descriptor */
     int wake_fd;
     struct wm_ring_control *control;
 };
