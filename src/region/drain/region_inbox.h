@@ -39,8 +39,8 @@ int wm_region_inbox_fd(const struct wm_region_inbox *inbox);
 /* Whether no thread has made a ring yet: then draining can wait. */
 bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox);
 
-/* Takes an event; negative stops the draining, and the event comes again. Its name is
- * borrowed from the inbox, its thread for this call. */
+/* Takes an event; negative stops the draining, and the event comes again. Its name and its
+ * thread are borrowed for this call. */
 typedef int wm_region_take(void *context, const struct wm_region_event *event);
 
 /* Hands out, in the order of time over all threads, the events up to `*ret_complete_ns`;

@@ -70,7 +70,8 @@ struct wm_region_source {
     struct wm_ring_event copied[WM_REGION_SLOTS];
     uint64_t copied_from, copied_count; /* positions */
 
-    char *names[WM_RING_NAMES]; /* valid UTF-8; NULL: not told yet */
+    /* Valid UTF-8, of WM_REGION_NAME_MAX bytes at most; NULL: not told yet. */
+    char *names[WM_RING_NAMES];
 };
 
 /* Maps the ring's file in the folder, in which there was none before `since_ns`. WM_EFORMAT
