@@ -8,11 +8,8 @@
 #include <time.h>
 
 #include "base/base_clock.h"
-#include "base/base_file.h"
 #include "region/drain/region_inbox.h"
-#include "region/mark/region_file.h"
 #include "region/mark/region_local.h"
-#include "region/region_ring.h"
 
 /* Calls that are given to the recorder at a time. */
 enum { BATCH_MAX = 512 };
@@ -92,13 +89,6 @@ void wm_track_regions_free(struct wm_track_regions *regions)
 const char *wm_track_regions_path(const struct wm_track_regions *regions)
 {
     return wm_region_inbox_path(regions->inbox);
-}
-
-const char *wm_track_regions_file(void)
-{
-    const char *value = wm_env(WM_REGIONS_VARIABLE, "");
-
-    return wm_region_file_is_path(value) ? value : NULL;
 }
 
 int wm_track_regions_listen(struct wm_track_regions *regions, struct wm_error *err)

@@ -25,10 +25,6 @@ void wm_track_regions_free(struct wm_track_regions *regions);
 /* The folder: the value of WM_REGIONS_VARIABLE. */
 const char *wm_track_regions_path(const struct wm_track_regions *regions);
 
-/* Whether the user has set WM_REGIONS_VARIABLE to a file that the program is to write its
- * regions to, and to which. */
-const char *wm_track_regions_file(void);
-
 /* Has the calling process's own regions come here, until these are freed. */
 int wm_track_regions_listen(struct wm_track_regions *regions, struct wm_error *err);
 

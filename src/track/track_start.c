@@ -19,6 +19,7 @@
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/base_guard.h"
+#include "region/mark/region_file.h"
 #include "region/region_ring.h"
 #include "track/track_state.h"
 
@@ -156,11 +157,11 @@ static int go_without_regions(struct wm_tracker *tracker, const char *why,
  * has the program write its regions into a file, that is left alone. */
 static int make_regions(struct wm_tracker *tracker, struct wm_error *err)
 {
-    const char *file = wm_track_regions_file();
+    const char *file = wm_env(WM_REGIONS_VARIABLE, "");
     struct wm_error why = { 0 };
     char text[512];
 
-    if (file) {
+    if (wm_region_file_is_path(file)) {
         snprintf(text, sizeof(text),
                  can_write(file)
                      ? "the program writes them to %s, as " WM_REGIONS_VARIABLE " says"
