@@ -70,7 +70,7 @@ struct drm {
 static int find_clients(struct drm *drm, const struct wm_source_config *config,
                         struct wm_error *err)
 {
-    struct wm_gpu_id ids[WM_DRM_CARDS];
+    struct wm_gpu_id ids[WM_DRM_CARDS] = { { "" } };
     bool chosen[WM_DRM_CARDS] = { false };
     size_t count = drm->cards.count;
 

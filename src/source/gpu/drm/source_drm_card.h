@@ -115,9 +115,8 @@ void wm_drm_card_turn(struct wm_drm_card *card);
 enum wm_reading_state wm_drm_card_read(struct wm_drm_card *card, enum wm_drm_metric metric,
                                        double *ret_value, struct wm_error *ret_err);
 
-/* What amdgpu's gpu_metrics says in this round of readings. */
+/* Whether card->metrics is what amdgpu's gpu_metrics says in this round of readings. */
 enum wm_reading_state wm_drm_card_metrics(struct wm_drm_card *card,
-                                          const struct wm_gpu_metrics **ret_metrics,
                                           struct wm_error *ret_err);
 
 /* Reads a file that fits into text[0..size), and leaves it alone where it `wakes` a card

@@ -440,12 +440,9 @@ static void read_clients(struct wm_drm_clients *clients)
         if (!client->gpu)
             continue;
 
-        bool there = client->gpu->wanted;
-        if (there) {
+        bool there = read_client(clients, client, &fdinfo);
+        while (!there && hand_over(clients, client))
             there = read_client(clients, client, &fdinfo);
-            while (!there && hand_over(clients, client))
-                there = read_client(clients, client, &fdinfo);
-        }
         if (!there) {
             forget(clients, client);
             continue;

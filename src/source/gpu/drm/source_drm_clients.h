@@ -96,7 +96,7 @@ struct wm_drm_gpu {
     const char *slot;   /* on PCI */
     long card, render;  /* numbers of its device files: card1, renderD129 */
     bool shares_memory; /* an APU with a part of the machine's memory as its own */
-    bool wanted;        /* else its clients are of no interest */
+    bool wanted;        /* else its clients are of no interest, now and later */
 
     /* What its clients do: after each wm_drm_clients_read(). */
     size_t client_count;

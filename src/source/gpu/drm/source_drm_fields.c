@@ -317,15 +317,14 @@ static void use_gpu_metrics(struct wm_drm_card *card)
 
 static void open_gpu_metrics(struct wm_drm_card *card)
 {
-    const struct wm_gpu_metrics *metrics;
     struct wm_error err;
 
     card->metrics_file = wm_drm_by_path("device/gpu_metrics");
     if (!wm_drm_card_has_driver(card, "amdgpu") || !open_file(card, &card->metrics_file))
         return;
     wm_drm_card_turn(card);
-    if (wm_drm_card_metrics(card, &metrics, &err) == WM_READING_OK)
-        card->integrated |= metrics->integrated;
+    if (wm_drm_card_metrics(card, &err) == WM_READING_OK)
+        card->integrated |= card->metrics.integrated;
 }
 
 /* Intel's are always at the same place. In a virtual machine another card may be, which

@@ -217,14 +217,11 @@ void wm_drm_card_turn(struct wm_drm_card *card)
 }
 
 enum wm_reading_state wm_drm_card_metrics(struct wm_drm_card *card,
-                                          const struct wm_gpu_metrics **ret_metrics,
                                           struct wm_error *ret_err)
 {
     if (!card->metrics_read)
         read_gpu_metrics(card);
-    if (card->metrics_status == WM_OK)
-        *ret_metrics = &card->metrics;
-    else
+    if (card->metrics_status != WM_OK)
         *ret_err = card->metrics_err;
     return card->metrics_state;
 }
@@ -233,15 +230,15 @@ static enum wm_reading_state read_metric(struct wm_drm_card *card,
                                          enum wm_drm_metric metric, double *ret_value,
                                          struct wm_error *err)
 {
-    const struct wm_gpu_metrics *metrics;
 
-    enum wm_reading_state state = wm_drm_card_metrics(card, &metrics, err);
+    enum wm_reading_state state = wm_drm_card_metrics(card, err);
     if (state != WM_READING_OK)
         return state;
-    if (metric == WM_DRM_POWER && metrics->has[metric] && metrics->values[metric] <= 0)
+    if (metric == WM_DRM_POWER && card->metrics.has[metric] &&
+        card->metrics.values[metric] <= 0)
         return fail_zero(card, wm_drm_not_measured, err);
-    if (metrics->has[metric]) {
-        *ret_value = metrics->values[metric];
+    if (card->metrics.has[metric]) {
+        *ret_value = card->metrics.values[metric];
         return WM_READING_OK;
     }
     wm_fail(err, WM_ENODEV, "%s/%s does not have it", card->path, card->metrics_file.name);

@@ -125,14 +125,14 @@ static bool is_amdgpu(const struct wm_drm_look *look)
 
 static void tell_throttle_by_bits(struct wm_drm_look *look)
 {
-    const struct wm_gpu_metrics *metrics;
+    const struct wm_gpu_metrics *metrics = &look->board->card->metrics;
     struct wm_error err;
     char list[512] = "", spare[16];
 
     look->absent[WM_GPU_THROTTLE] = "device/gpu_metrics";
     if (look->board->card->metrics_file.fd == -ENOENT)
         return;
-    enum wm_reading_state state = wm_drm_card_metrics(look->board->card, &metrics, &err);
+    enum wm_reading_state state = wm_drm_card_metrics(look->board->card, &err);
     if (state != WM_READING_OK) {
         wm_drm_look_missing(look, WM_GPU_THROTTLE, state, "%s", err.text);
         return;
@@ -249,19 +249,19 @@ static void tell_error_correction(struct wm_drm_look *look)
 /* The power of an APU is that of its CPU too; gpu_metrics tells what most are. */
 static void tell_scope(struct wm_drm_look *look)
 {
-    const struct wm_gpu_metrics *metrics;
     struct wm_error err;
 
     look->absent[WM_GPU_POWER_SCOPE] = "device/gpu_metrics";
     if (look->board->card->metrics_file.fd == -ENOENT)
         return;
-    enum wm_reading_state state = wm_drm_card_metrics(look->board->card, &metrics, &err);
+    enum wm_reading_state state = wm_drm_card_metrics(look->board->card, &err);
     if (look->board->card->integrated)
         wm_drm_look_text(look, WM_GPU_POWER_SCOPE, "module");
     else if (state != WM_READING_OK)
         wm_drm_look_missing(look, WM_GPU_POWER_SCOPE, state, "%s", err.text);
     else
-        wm_drm_look_text(look, WM_GPU_POWER_SCOPE, metrics->integrated ? "module" : "gpu");
+        wm_drm_look_text(look, WM_GPU_POWER_SCOPE,
+                         look->board->card->metrics.integrated ? "module" : "gpu");
 }
 
 static void tell_power(struct wm_drm_look *look)
