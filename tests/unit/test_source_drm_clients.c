@@ -24,6 +24,7 @@ enum { GPUS = 2 };
 /* Two GPUs, on the places A and B, and a search through a scratch folder. */
 struct fixture {
     const char *dir;
+    struct wm_drm_card cards[GPUS];
     struct wm_drm_gpu gpus[GPUS];
     struct wm_drm_clients clients;
 };
@@ -34,15 +35,24 @@ static void start(struct fixture *fixture, const char *dir)
 
     memset(fixture, 0, sizeof(*fixture));
     fixture->dir = dir;
-    for (int i = 0; i < GPUS; i++)
-        fixture->gpus[i] = (struct wm_drm_gpu) { .id = slots[i],
-                                                 .driver = "xe",
-                                                 .slot = slots[i],
-                                                 .card = i,
-                                                 .render = 128 + i,
-                                                 .wanted = true };
+    for (int i = 0; i < GPUS; i++) {
+        struct wm_drm_card *card = &fixture->cards[i];
+        card->number = i;
+        card->render = 128 + i;
+        snprintf(card->identity, sizeof(card->identity), "%s", slots[i]);
+        snprintf(card->driver, sizeof(card->driver), "xe");
+        snprintf(card->slot, sizeof(card->slot), "%s", slots[i]);
+        fixture->gpus[i] = (struct wm_drm_gpu) { .card = card, .wanted = true };
+    }
     assert_int_equal(wm_drm_clients_init(&fixture->clients, dir, fixture->gpus, GPUS, NULL),
                      WM_OK);
+}
+
+static void set_driver(struct fixture *fixture, int gpu, const char *driver)
+{
+    struct wm_drm_card *card = &fixture->cards[gpu];
+
+    snprintf(card->driver, sizeof(card->driver), "%s", driver);
 }
 
 static void search(struct fixture *fixture)
@@ -332,15 +342,16 @@ static void test_platform(void **state)
     write_link(dir, 10, 7, "/dev/dri/renderD4294967425");
     start(&fixture, dir);
     for (int i = 0; i < GPUS; i++) {
-        fixture.gpus[i].slot = "";
-        fixture.gpus[i].driver = "panfrost";
+        fixture.cards[i].slot[0] = '\0';
+        set_driver(&fixture, i, "panfrost");
     }
     search(&fixture);
     assert_true(kib_of(&fixture, B, 10) == 2);
     assert_true(kib_of(&fixture, A, 10) == 2);
 
     /* A driver that nobody has. */
-    fixture.gpus[0].driver = fixture.gpus[1].driver = "etnaviv";
+    set_driver(&fixture, 0, "etnaviv");
+    set_driver(&fixture, 1, "etnaviv");
     write_link(dir, 10, 8, "/dev/dri/by-another-name");
     snprintf(path, sizeof(path), text, 9);
     write_fdinfo(dir, 10, 8, path);
@@ -380,7 +391,7 @@ static void test_memory(void **state)
                  cases[i].regions);
         write_fdinfo(*state, 10, 4, text);
         start(&fixture, *state);
-        fixture.gpus[0].shares_memory = cases[i].shares_memory;
+        fixture.cards[0].integrated = cases[i].shares_memory;
         search(&fixture);
         assert_int_equal(fixture.clients.process_count, 1);
         assert_int_equal(fixture.gpus[0].counts_memory, cases[i].kib >= 0);
@@ -579,7 +590,7 @@ static const char *share_text(const struct fixture *fixture)
             &fixture->clients.processes[i % fixture->clients.process_count];
         char number[32];
 
-        if (strcmp(process->device, fixture->gpus[gpu].id) != 0)
+        if (strcmp(process->device, fixture->cards[gpu].identity) != 0)
             continue;
         snprintf(number, sizeof(number), "%g", process->sm_ratio);
         length += snprintf(text + length, sizeof(text) - (size_t)length, "%s%c %d=%s",
@@ -692,7 +703,7 @@ static void test_engines_not_used_yet(void **state)
     write_fdinfo(dir, 10, 4, "drm-driver:\tamdgpu\ndrm-pdev:\t" A "\ndrm-client-id:\t1\n");
     write_fdinfo(dir, 10, 5, "drm-driver:\txe\ndrm-pdev:\t" B "\ndrm-client-id:\t1\n");
     start(&fixture, dir);
-    fixture.gpus[0].driver = "amdgpu";
+    set_driver(&fixture, 0, "amdgpu");
     search(&fixture);
     next_window(&fixture);
     assert_string_equal(share_text(&fixture), "A 10=0, B 10=unsupported");
@@ -709,7 +720,7 @@ static void test_engines_not_used_yet(void **state)
                  "drm-driver:\tamdgpu\ndrm-pdev:\t" A "\ndrm-client-id:\t1\n"
                  "drm-engine-gfx0:\t12.50 %\n");
     start(&fixture, dir);
-    fixture.gpus[0].driver = "amdgpu";
+    set_driver(&fixture, 0, "amdgpu");
     search(&fixture);
     next_window(&fixture);
     assert_string_equal(share_text(&fixture), "A 10=unsupported, B 10=unsupported");

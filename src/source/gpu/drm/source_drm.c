@@ -75,8 +75,8 @@ static int find_clients(struct drm *drm, const struct wm_source_config *config,
     size_t count = drm->cards.count;
 
     for (size_t i = 0; i < count; i++) {
-        drm->gpus[i] = wm_drm_gpu_of(&drm->cards.cards[i]);
-        snprintf(ids[i].text, sizeof(ids[i].text), "%s", drm->gpus[i].id);
+        drm->gpus[i].card = &drm->cards.cards[i];
+        snprintf(ids[i].text, sizeof(ids[i].text), "%s", drm->gpus[i].card->identity);
     }
     int status = wm_gpu_choice(config->gpus, ids, count, chosen, err);
     if (status < 0)

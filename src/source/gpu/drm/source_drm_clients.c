@@ -10,7 +10,6 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "source/gpu/drm/source_drm_card.h"
 
 enum { FDINFO_SIZE = 8192, PATH_SIZE = 64 };
 
@@ -21,18 +20,6 @@ static int fds_to_keep(void)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 8 > 128)
         return 128;
     return (int)(limit.rlim_cur / 8);
-}
-
-struct wm_drm_gpu wm_drm_gpu_of(const struct wm_drm_card *card)
-{
-    return (struct wm_drm_gpu) {
-        .id = card->identity,
-        .driver = card->driver,
-        .slot = card->slot,
-        .card = card->number,
-        .render = card->render,
-        .shares_memory = card->integrated,
-    };
 }
 
 int wm_drm_clients_init(struct wm_drm_clients *clients, const char *procfs,
@@ -102,7 +89,8 @@ static struct wm_drm_gpu *find_by_node(struct wm_drm_clients *clients, const cha
 
     for (size_t i = 0; i < clients->gpu_count; i++) {
         struct wm_drm_gpu *gpu = &clients->gpus[i];
-        if ((card >= 0 && gpu->card == card) || (render >= 0 && gpu->render == render))
+        if ((card >= 0 && gpu->card->number == card) ||
+            (render >= 0 && gpu->card->render == render))
             return gpu;
     }
     return NULL;
@@ -119,8 +107,8 @@ static struct wm_drm_gpu *find_gpu(struct wm_drm_clients *clients,
         return by_node;
     for (size_t i = 0; i < clients->gpu_count; i++) {
         struct wm_drm_gpu *gpu = &clients->gpus[i];
-        if (fdinfo->slot[0] ? strcmp(gpu->slot, fdinfo->slot) == 0
-                            : strcmp(gpu->driver, fdinfo->driver) == 0)
+        if (fdinfo->slot[0] ? strcmp(gpu->card->slot, fdinfo->slot) == 0
+                            : strcmp(gpu->card->driver, fdinfo->driver) == 0)
             return gpu;
     }
     return NULL;
@@ -249,7 +237,7 @@ static void take_engines(struct wm_drm_client *client, const struct wm_drm_fdinf
 static void take_memory(struct wm_drm_client *client, const struct wm_drm_fdinfo *fdinfo)
 {
     static const enum wm_drm_memory kinds[] = { WM_DRM_LOCAL, WM_DRM_GTT, WM_DRM_SYSTEM };
-    bool local_only = fdinfo->has_memory[WM_DRM_LOCAL] && !client->gpu->shares_memory;
+    bool local_only = fdinfo->has_memory[WM_DRM_LOCAL] && !client->gpu->card->integrated;
 
     /* A GPU with memory of its own is asked for that alone: what else it uses
      * is the process's and the machine's. All memory of an integrated GPU is
@@ -406,7 +394,8 @@ static bool read_client(const struct wm_drm_clients *clients, struct wm_drm_clie
                                      : read_path(clients, client->pid, client->number, text,
                                                  sizeof(text));
     return length > 0 && wm_parse_drm_fdinfo(text, ret_fdinfo) == WM_OK &&
-           (!ret_fdinfo->slot[0] || strcmp(ret_fdinfo->slot, client->gpu->slot) == 0) &&
+           (!ret_fdinfo->slot[0] ||
+            strcmp(ret_fdinfo->slot, client->gpu->card->slot) == 0) &&
            ret_fdinfo->has_client == client->has_id && ret_fdinfo->client == client->id;
 }
 
@@ -520,7 +509,7 @@ static size_t find_process(struct wm_drm_clients *clients,
     }
     clients->process_count++;
     clients->uses[i] = (struct wm_drm_process_use) { .gpu = client->gpu };
-    clients->processes[i] = (struct wm_gpu_process) { .device = client->gpu->id,
+    clients->processes[i] = (struct wm_gpu_process) { .device = client->gpu->card->identity,
                                                       .pid = client->pid,
                                                       .state = WM_READING_UNSUPPORTED };
     return i;
@@ -545,7 +534,7 @@ static void add_to_process(struct wm_gpu_process *process, struct wm_drm_process
 bool wm_drm_counts_engines(const struct wm_drm_gpu *gpu)
 {
     return gpu->counts_engines ||
-           (strcmp(gpu->driver, "amdgpu") == 0 && !gpu->counts_otherwise);
+           (wm_drm_card_has_driver(gpu->card, "amdgpu") && !gpu->counts_otherwise);
 }
 
 /* Its share of the GPU is, as that of all processes together, the one that it has
@@ -614,7 +603,7 @@ static void list_processes(struct wm_drm_clients *clients)
         enum wm_reading_state state = list_state(clients, gpu, &why);
         if (gpu->wanted && state != WM_READING_OK)
             clients->processes[clients->process_count++] = (struct wm_gpu_process) {
-                .device = gpu->id, .state = state, .sm_state = state, .why = why
+                .device = gpu->card->identity, .state = state, .sm_state = state, .why = why
             };
     }
 }
@@ -636,8 +625,8 @@ void wm_drm_clients_read(struct wm_drm_clients *clients)
 enum wm_reading_state wm_drm_fail_clients(const struct wm_drm_gpu *gpu, const char *what,
                                           struct wm_error *ret_err)
 {
-    wm_fail(ret_err, WM_ENODEV, "%s does not tell the %s of its clients here", gpu->driver,
-            what);
+    wm_fail(ret_err, WM_ENODEV, "%s does not tell the %s of its clients here",
+            gpu->card->driver, what);
     return WM_READING_UNSUPPORTED;
 }
 

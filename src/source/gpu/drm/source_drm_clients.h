@@ -15,6 +15,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
+#include "source/gpu/drm/source_drm_card.h"
 #include "source/gpu/drm/source_drm_text.h"
 #include "wattmeter/source.h"
 
@@ -90,13 +91,8 @@ struct wm_drm_gpu_engine {
 
 /* A GPU, to be matched with its clients. */
 struct wm_drm_gpu {
-    /* Who it is: the caller's. Empty or -1 where there is no such thing. */
-    const char *id; /* as in the channels */
-    const char *driver;
-    const char *slot;   /* on PCI */
-    long card, render;  /* numbers of its device files: card1, renderD129 */
-    bool shares_memory; /* an APU with a part of the machine's memory as its own */
-    bool wanted;        /* else its clients are of no interest, now and later */
+    const struct wm_drm_card *card; /* who it is: the caller's */
+    bool wanted;                    /* else its clients are of no interest, now and later */
 
     /* What its clients do: after each wm_drm_clients_read(). */
     size_t client_count;
@@ -113,11 +109,6 @@ struct wm_drm_gpu {
     size_t engine_count;
     size_t silent; /* files of such users, in the round of search under way */
 };
-
-struct wm_drm_card;
-
-/* What is known of a card; its texts are borrowed. */
-struct wm_drm_gpu wm_drm_gpu_of(const struct wm_drm_card *card);
 
 /* One open() of a device. dup() and fork() and passing it on make more handles
  * of it; it is given to the process with the lowest pid, which mostly is the

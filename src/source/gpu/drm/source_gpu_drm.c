@@ -65,7 +65,7 @@ static int prepare(struct drm *drm, size_t place, struct wm_error *err)
     if (!board->gpus)
         return wm_fail(err, WM_ENOMEM, "drm: out of memory");
     for (size_t i = 0; i < count; i++)
-        board->gpus[i] = wm_drm_gpu_of(&drm->cards.cards[i]);
+        board->gpus[i].card = &drm->cards.cards[i];
     board->gpu = &board->gpus[place];
     board->gpu->wanted = true;
     int status = wm_drm_clients_init(&board->clients, drm->procfs, board->gpus, count, err);
