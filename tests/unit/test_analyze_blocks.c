@@ -128,7 +128,8 @@ static struct named *feed(const struct made *made)
     assert_int_equal(wm_blocks_reserve(&named->all), WM_OK);
     for (size_t i = 0; i < count; i++) {
         size_t index = events[i].index;
-        const struct made_call *call = &made->calls[index];
+        const struct made_call *call =
+            events[i].kind == TIMEPOINT ? NULL : &made->calls[index];
         if (events[i].kind == OPENS) {
             before[index] = named->all.timepoints;
             open_call(named, find(named, call->name));
