@@ -37,9 +37,8 @@ static void test_numbers(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        char text[WM_QUANTITY_SIZE];
-        wm_view_number(text, rows[i].value, rows[i].digits);
-        assert_string_equal(text, rows[i].text);
+        const struct wm_quantity text = wm_view_number(rows[i].value, rows[i].digits);
+        assert_string_equal(text.text, rows[i].text);
     }
 }
 
@@ -68,9 +67,8 @@ static void test_fixed(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        char text[WM_QUANTITY_SIZE];
-        wm_view_fixed(text, rows[i].value, rows[i].decimals);
-        assert_string_equal(text, rows[i].text);
+        const struct wm_quantity text = wm_view_fixed(rows[i].value, rows[i].decimals);
+        assert_string_equal(text.text, rows[i].text);
     }
 }
 
@@ -113,10 +111,9 @@ static void test_bytes(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        char text[WM_QUANTITY_SIZE];
-        wm_view_bytes(text, rows[i].bytes,
-                      rows[i].unit ? unit_named(rows[i].unit, NULL) : NULL);
-        assert_string_equal(text, rows[i].text);
+        const struct wm_quantity text = wm_view_bytes(
+            rows[i].bytes, rows[i].unit ? unit_named(rows[i].unit, NULL) : NULL);
+        assert_string_equal(text.text, rows[i].text);
     }
 }
 
@@ -149,10 +146,9 @@ static void test_durations(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        char text[WM_QUANTITY_SIZE];
-        wm_view_duration(text, rows[i].seconds,
-                         rows[i].unit ? unit_named(NULL, rows[i].unit) : NULL);
-        assert_string_equal(text, rows[i].text);
+        const struct wm_quantity text = wm_view_duration(
+            rows[i].seconds, rows[i].unit ? unit_named(NULL, rows[i].unit) : NULL);
+        assert_string_equal(text.text, rows[i].text);
     }
 }
 
@@ -170,9 +166,8 @@ static void test_prefixed(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        char text[WM_QUANTITY_SIZE];
-        wm_view_prefixed(text, rows[i].value, "J");
-        assert_string_equal(text, rows[i].text);
+        const struct wm_quantity text = wm_view_prefixed(rows[i].value, "J");
+        assert_string_equal(text.text, rows[i].text);
     }
 }
 
@@ -237,14 +232,14 @@ static void test_styles(void **state)
 /* Only where such a locale is installed can this fail. */
 static void test_locale(void **state)
 {
-    char text[WM_QUANTITY_SIZE];
+    struct wm_quantity text;
 
     (void)state;
     if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
         skip();
-    wm_view_number(text, 1.5, 3);
+    text = wm_view_number(1.5, 3);
     setlocale(LC_NUMERIC, "C");
-    assert_string_equal(text, "1.50");
+    assert_string_equal(text.text, "1.50");
 }
 
 int main(void)

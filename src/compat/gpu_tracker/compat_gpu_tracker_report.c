@@ -125,18 +125,18 @@ int wm_gpu_tracker_report_json(const struct wm_report *report, const struct wm_u
  * rounded float. */
 static void print_real(double value, FILE *out)
 {
-    char text[WM_QUANTITY_SIZE], exact[WM_PYTHON_NUMBER_SIZE];
+    char exact[WM_PYTHON_NUMBER_SIZE];
 
     if (fabs(value) >= MOST_DECIMAL) {
         wm_python_number(exact, value);
         fputs(exact, out);
         return;
     }
-    wm_view_fixed(text, value, DECIMALS);
-    size_t length = strlen(text);
-    for (int i = 1; i < DECIMALS && text[length - 1] == '0'; i++)
-        text[--length] = '\0';
-    fputs(text, out);
+    const struct wm_quantity text = wm_view_fixed(value, DECIMALS);
+    size_t length = strlen(text.text);
+    for (int i = 1; i < DECIMALS && text.text[length - 1] == '0'; i++)
+        length--;
+    fwrite(text.text, 1, length, out);
 }
 
 static void print_leaf(json_t *value, FILE *out)

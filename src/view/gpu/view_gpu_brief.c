@@ -4,24 +4,20 @@
 
 #include "view/gpu/view_gpu.h"
 
-static const char missing[] = "n/a";
-
 /* "122 / 250", of which both may be missing. */
 static struct wm_words pair_text(const struct wm_gpu_view *view, enum wm_gpu_field part,
                                  enum wm_gpu_field whole, double scale)
 {
     struct wm_gpu_value values[2] = { wm_gpu_view_get(view, part),
                                       wm_gpu_view_get(view, whole) };
-    char numbers[2][WM_QUANTITY_SIZE];
+    struct wm_quantity numbers[2] = { { "n/a" }, { "n/a" } };
     struct wm_words text;
 
     for (int i = 0; i < 2; i++) {
         if (values[i].state == WM_READING_OK)
-            wm_view_fixed(numbers[i], values[i].number * scale, 0);
-        else
-            snprintf(numbers[i], sizeof(numbers[i]), "%s", missing);
+            numbers[i] = wm_view_fixed(values[i].number * scale, 0);
     }
-    snprintf(text.text, sizeof(text.text), "%s / %s", numbers[0], numbers[1]);
+    snprintf(text.text, sizeof(text.text), "%s / %s", numbers[0].text, numbers[1].text);
     return text;
 }
 

@@ -11,11 +11,10 @@
 
 struct wm_words wm_words_number(double number, int decimals, const char *suffix)
 {
-    char digits[WM_QUANTITY_SIZE];
     struct wm_words text;
 
-    wm_view_fixed(digits, number, decimals);
-    snprintf(text.text, sizeof(text.text), "%s%s", digits, suffix);
+    snprintf(text.text, sizeof(text.text), "%s%s", wm_view_fixed(number, decimals).text,
+             suffix);
     return text;
 }
 
@@ -61,7 +60,8 @@ struct wm_words wm_words_value(const struct wm_gpu_field_info *info,
             return wm_words_number(value->number * units[i].scale, units[i].decimals,
                                    with_unit ? units[i].suffix : "");
     }
-    wm_view_duration(text.text, value->number, NULL);
+    snprintf(text.text, sizeof(text.text), "%s",
+             wm_view_duration(value->number, NULL).text);
     return text;
 }
 

@@ -33,11 +33,11 @@ static struct text text_of(const struct wm_block_analysis *results, FILE *out)
     return text;
 }
 
-static void format_value(const struct text *text, size_t measurement, double value,
-                         char ret_text[WM_QUANTITY_SIZE])
+static struct wm_quantity value_text(const struct text *text, size_t measurement,
+                                     double value)
 {
     const struct wm_unit *unit = NULL;
-    char number[WM_QUANTITY_SIZE];
+    struct wm_quantity quantity = { "n/a" };
     bool is_percent = measurement >= WM_CPU_SYSTEM_SUM ||
                       measurement == WM_GPU_SUM_UTILIZATION ||
                       measurement == WM_GPU_HARDWARE_UTILIZATION;
@@ -47,17 +47,15 @@ static void format_value(const struct text *text, size_t measurement, double val
     else if (measurement <= WM_SYSTEM_GPU_RAM)
         unit = text->gpu_ram;
 
-    if (isnan(value)) {
-        snprintf(ret_text, WM_QUANTITY_SIZE, "n/a");
-    } else if (unit) {
-        wm_view_bytes(ret_text, value * unit->size, NULL);
-    } else {
-        if (value == floor(value))
-            wm_view_fixed(number, value, 0);
-        else
-            wm_view_number(number, value, 4);
-        snprintf(ret_text, WM_QUANTITY_SIZE, "%.30s%s", number, is_percent ? " %" : "");
-    }
+    if (isnan(value))
+        return quantity;
+    if (unit)
+        return wm_view_bytes(value * unit->size, NULL);
+    const struct wm_quantity number =
+        value == floor(value) ? wm_view_fixed(value, 0) : wm_view_number(value, 4);
+    snprintf(quantity.text, sizeof(quantity.text), "%.30s%s", number.text,
+             is_percent ? " %" : "");
+    return quantity;
 }
 
 static void print_origin(const struct text *text, enum wm_origin origin)
@@ -80,12 +78,11 @@ static void print_usage(const struct text *text, const struct wm_block_figures *
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
         const double values[] = { usage[i].min, usage[i].max, usage[i].mean, usage[i].std };
         bool lacks = wm_block_analysis_lack(text->results, i);
-        char figure[WM_QUANTITY_SIZE];
         wm_line_key(text->out, wm_measurement_name((enum wm_measurement)i), LABEL_WIDTH);
         for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
-            format_value(text, i, lacks ? NAN : values[v], figure);
             fputc(' ', text->out); /* however wide the figure is */
-            wm_view_right(text->out, figure, FIGURE_WIDTH - 1);
+            wm_view_right(text->out, value_text(text, i, lacks ? NAN : values[v]).text,
+                          FIGURE_WIDTH - 1);
         }
         if (lacks)
             fprintf(text->out, "  (%s)", wm_block_analysis_no_gpu);
@@ -101,12 +98,10 @@ static void print_fact(const struct text *text, const char *label, const char *f
     fprintf(text->out, "%s\n", fact);
 }
 
-static void format_seconds(double seconds, char ret_text[WM_QUANTITY_SIZE])
+static struct wm_quantity seconds_text(double seconds)
 {
-    if (isnan(seconds))
-        snprintf(ret_text, WM_QUANTITY_SIZE, "n/a");
-    else
-        wm_view_duration(ret_text, seconds, NULL);
+    return isnan(seconds) ? (struct wm_quantity) { "n/a" }
+                          : wm_view_duration(seconds, NULL);
 }
 
 static void print_calls(const struct text *text, const struct wm_region_usage *block)
@@ -125,22 +120,16 @@ static void print_calls(const struct text *text, const struct wm_region_usage *b
 
 static void print_time(const struct text *text, const struct wm_region_usage *block)
 {
-    char total[WM_QUANTITY_SIZE], mean[WM_QUANTITY_SIZE], std[WM_QUANTITY_SIZE];
-    char min[WM_QUANTITY_SIZE], max[WM_QUANTITY_SIZE], inclusive[WM_QUANTITY_SIZE];
-
-    format_seconds(block->inclusive.time.number, inclusive);
-    fprintf(text->out, "  %-*s%s\n", FACT_WIDTH - 2, "inclusive", inclusive);
+    fprintf(text->out, "  %-*s%s\n", FACT_WIDTH - 2, "inclusive",
+            seconds_text(block->inclusive.time.number).text);
     if (block->calls == 0) {
         print_fact(text, "  time", "n/a (no call ended)");
         return;
     }
-    format_seconds(block->time.total, total);
-    format_seconds(block->time.mean, mean);
-    format_seconds(block->time.std, std);
-    format_seconds(block->time.min, min);
-    format_seconds(block->time.max, max);
     fprintf(text->out, "  %-*s%s; mean %s, std %s, min %s, max %s\n", FACT_WIDTH - 2,
-            "time", total, mean, std, min, max);
+            "time", seconds_text(block->time.total).text,
+            seconds_text(block->time.mean).text, seconds_text(block->time.std).text,
+            seconds_text(block->time.min).text, seconds_text(block->time.max).text);
 }
 
 /* A line for each power of two that has calls. */
@@ -152,13 +141,12 @@ static void print_histogram(const struct text *text, const uint64_t *histogram)
         most = histogram[i] > most ? histogram[i] : most;
     for (size_t i = 0; i < WM_BLOCK_BUCKETS; i++) {
         bool is_last = i + 1 == WM_BLOCK_BUCKETS;
-        char limit[WM_QUANTITY_SIZE];
         double length = ceil(BAR_WIDTH * ((double)histogram[i] / (double)most));
         if (histogram[i] == 0)
             continue;
-        wm_view_duration(limit, ldexp(1e-6, (int)i - is_last), NULL);
         fprintf(text->out, "  %*s%s ", FACT_WIDTH - 2, "", is_last ? "over " : "up to");
-        wm_view_right(text->out, limit, FIGURE_WIDTH);
+        wm_view_right(text->out, wm_view_duration(ldexp(1e-6, (int)i - is_last), NULL).text,
+                      FIGURE_WIDTH);
         fprintf(text->out, "%10" PRIu64 "  %.*s\n", histogram[i], (int)length,
                 "########################################");
     }

@@ -17,43 +17,40 @@ enum { SHOWN_NAME_SIZE = 256 };
 /* A larger change is not told in percent. */
 #define MOST_RATIO 9.99
 
-static void format_value(const struct wm_compare *compare, unsigned item, double value,
-                         char ret_text[WM_QUANTITY_SIZE])
+static struct wm_quantity value_text(const struct wm_compare *compare, unsigned item,
+                                     double value)
 {
     const char *unit = wm_view_comparison_unit(compare, item);
     double size = wm_compare_unit_size(unit);
-    char number[WM_QUANTITY_SIZE];
+    struct wm_quantity quantity = { "n/a" };
 
-    if (isnan(value)) {
-        snprintf(ret_text, WM_QUANTITY_SIZE, "n/a");
-    } else if (size > 0) {
-        wm_view_bytes(ret_text, value * size, NULL);
-    } else if (strcmp(unit, "seconds") == 0) {
-        wm_view_duration(ret_text, value, NULL);
-    } else if (strcmp(unit, "joules") == 0) {
-        wm_view_prefixed(ret_text, value, "J");
-    } else {
-        wm_view_number(number, value, 4);
-        snprintf(ret_text, WM_QUANTITY_SIZE, "%.30s%s", number,
-                 strcmp(unit, "percent") == 0 ? " %" : "");
-    }
+    if (isnan(value))
+        return quantity;
+    if (size > 0)
+        return wm_view_bytes(value * size, NULL);
+    if (strcmp(unit, "seconds") == 0)
+        return wm_view_duration(value, NULL);
+    if (strcmp(unit, "joules") == 0)
+        return wm_view_prefixed(value, "J");
+    snprintf(quantity.text, sizeof(quantity.text), "%.30s%s", wm_view_number(value, 4).text,
+             strcmp(unit, "percent") == 0 ? " %" : "");
+    return quantity;
 }
 
 /* The value, and how far it may be off where that is told: "3.21 kJ ±4 %". */
 static void print_value(const struct wm_compare *compare, unsigned item,
                         const struct wm_compare_cell *cell, FILE *out)
 {
-    char value[WM_QUANTITY_SIZE], number[WM_QUANTITY_SIZE];
+    const struct wm_quantity value = value_text(compare, item, cell->value);
     char text[2 * WM_QUANTITY_SIZE + 8];
     double ratio = cell->off / cell->value;
 
-    format_value(compare, item, cell->value, value);
     if (!(ratio > 0)) {
-        wm_view_right(out, value, VALUE_WIDTH);
+        wm_view_right(out, value.text, VALUE_WIDTH);
         return;
     }
-    wm_view_number(number, 100 * fmin(ratio, MOST_RATIO), 2);
-    snprintf(text, sizeof(text), "%s ±%s %%", value, number);
+    snprintf(text, sizeof(text), "%s ±%s %%", value.text,
+             wm_view_number(100 * fmin(ratio, MOST_RATIO), 2).text);
     wm_view_right(out, text, VALUE_WIDTH);
 }
 
@@ -65,7 +62,7 @@ static void print_change(const struct wm_compare_cell *cell, bool is_last, FILE 
         [WM_COMPARE_BEYOND] = " *",
     };
     bool has_mark = !is_last || cell->verdict != WM_COMPARE_WITHIN;
-    char number[WM_QUANTITY_SIZE], text[WM_QUANTITY_SIZE] = "";
+    char text[WM_QUANTITY_SIZE] = "";
 
     if (isnan(cell->change)) {
         wm_view_right(out, "", is_last ? 0 : CHANGE_WIDTH + 2);
@@ -76,8 +73,8 @@ static void print_change(const struct wm_compare_cell *cell, bool is_last, FILE 
     } else if (cell->change > MOST_RATIO) {
         snprintf(text, sizeof(text), ">999 %%");
     } else {
-        wm_view_fixed(number, 100 * cell->change, 1);
-        snprintf(text, sizeof(text), "%s%.40s %%", cell->change > 0 ? "+" : "", number);
+        snprintf(text, sizeof(text), "%s%.40s %%", cell->change > 0 ? "+" : "",
+                 wm_view_fixed(100 * cell->change, 1).text);
     }
     wm_view_right(out, text, CHANGE_WIDTH);
     fputs(has_mark ? marks[cell->verdict] : "", out);

@@ -71,10 +71,9 @@ static bool is_told_already(const struct wm_doctor_source *source, size_t index)
 /* Two digits: more would be those of our own looks. */
 static void put_period(char text[WM_QUANTITY_SIZE], double seconds)
 {
-    char digits[WM_QUANTITY_SIZE];
-
-    wm_view_number(digits, seconds < 1 ? seconds * 1e3 : seconds, 2);
-    snprintf(text, WM_QUANTITY_SIZE, "%.40s %s", digits, seconds < 1 ? "ms" : "s");
+    snprintf(text, WM_QUANTITY_SIZE, "%.40s %s",
+             wm_view_number(seconds < 1 ? seconds * 1e3 : seconds, 2).text,
+             seconds < 1 ? "ms" : "s");
 }
 
 static void describe_period(const struct wm_doctor_source *source,
@@ -153,8 +152,6 @@ static void print_obstacles(const struct wm_doctor_source *source, FILE *out)
 
 static void print_source(const struct wm_doctor_source *source, FILE *out)
 {
-    char cost[WM_QUANTITY_SIZE];
-
     fprintf(out, "%-*s %-*s %s\n", NAME_WIDTH, source->name, HEALTH_WIDTH,
             wm_health_name(source->health),
             source->detail ? source->detail : source->summary);
@@ -164,10 +161,9 @@ static void print_source(const struct wm_doctor_source *source, FILE *out)
         struct group group = group_of(source, i);
         print_group(source, &group, out);
     }
-    if (source->channel_count > 0) {
-        wm_view_duration(cost, source->read_s, NULL);
-        fprintf(out, "  one reading of all this takes %s\n", cost);
-    }
+    if (source->channel_count > 0)
+        fprintf(out, "  one reading of all this takes %s\n",
+                wm_view_duration(source->read_s, NULL).text);
     print_obstacles(source, out);
 }
 

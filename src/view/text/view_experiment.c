@@ -29,22 +29,19 @@ static void print_energy(const struct wm_text_view *view, const char *label,
                          const struct wm_value *joules, enum wm_origin origin,
                          const struct wm_cost *cost)
 {
-    char figure[WM_QUANTITY_SIZE], watt_hours[WM_QUANTITY_SIZE];
     struct wm_detail detail = { "" };
 
     if (!joules->known) {
         wm_line_missing(view, label, joules->why);
         return;
     }
-    wm_view_prefixed(figure, joules->number, "J");
-    wm_view_prefixed(watt_hours, joules->number / 3600, "Wh");
     if (cost && cost->uncertainty.known)
         wm_line_add(&detail, "", "±%s", wm_line_number(&cost->uncertainty, 100, " %").text);
-    wm_line_add(&detail, "; ", "%s", watt_hours);
+    wm_line_add(&detail, "; ", "%s", wm_view_prefixed(joules->number / 3600, "Wh").text);
     if (cost)
         add_cover(&detail, &cost->cover);
     wm_line_add_origin(&detail, origin);
-    wm_line_print(view, label, figure, detail.text);
+    wm_line_print(view, label, wm_view_prefixed(joules->number, "J").text, detail.text);
 }
 
 static void print_total(const struct wm_text_view *view, const char *label,
@@ -58,7 +55,6 @@ static void print_parts(const struct wm_text_view *view, const struct wm_cost *c
     static const char *const labels[WM_PART_DEVICES] = { "  CPU", "  memory", "  GPUs" };
     const struct wm_value *dynamic = &cost->parts[WM_PART_DYNAMIC];
     struct wm_detail detail = { "" };
-    char figure[WM_QUANTITY_SIZE];
 
     for (size_t i = 0; i < WM_PART_DEVICES; i++)
         print_energy(view, labels[i], &cost->parts[i], cost->origins[i], NULL);
@@ -66,10 +62,10 @@ static void print_parts(const struct wm_text_view *view, const struct wm_cost *c
         wm_line_missing(view, "  of the work", dynamic->why);
         return;
     }
-    wm_view_prefixed(figure, cost->parts[WM_PART_IDLE].number, "J");
-    wm_line_add(&detail, "", "%s less, which the same takes idle", figure);
-    wm_view_prefixed(figure, dynamic->number, "J");
-    wm_line_print(view, "  of the work", figure, detail.text);
+    wm_line_add(&detail, "", "%s less, which the same takes idle",
+                wm_view_prefixed(cost->parts[WM_PART_IDLE].number, "J").text);
+    wm_line_print(view, "  of the work", wm_view_prefixed(dynamic->number, "J").text,
+                  detail.text);
 }
 
 static void print_amount(const struct wm_text_view *view, const char *label,
@@ -78,7 +74,7 @@ static void print_amount(const struct wm_text_view *view, const char *label,
     const struct wm_tariff *tariff = &view->units->tariff;
     const struct wm_value amount = wm_tariff_amount(tariff, &cost->total, per_kwh);
     const char *currency = is_money && tariff->currency ? tariff->currency : "";
-    char number[WM_QUANTITY_SIZE], figure[WM_QUANTITY_SIZE + 24];
+    char figure[WM_QUANTITY_SIZE + 24];
     struct wm_detail detail = { "" };
 
     if (per_kwh <= 0)
@@ -87,16 +83,13 @@ static void print_amount(const struct wm_text_view *view, const char *label,
         wm_line_missing(view, label, amount.why);
         return;
     }
-    if (tariff->pue > 1) {
-        wm_view_number(number, tariff->pue, 3);
-        wm_line_add(&detail, "", "with a PUE of %s", number);
-    }
+    if (tariff->pue > 1)
+        wm_line_add(&detail, "", "with a PUE of %s", wm_view_number(tariff->pue, 3).text);
     wm_line_add_origin(&detail, cost->origin);
-    if (is_money)
-        wm_view_number(number, amount.number, 3);
-    else
-        wm_view_prefixed(number, amount.number, "g");
-    snprintf(figure, sizeof(figure), "%s%s%s", number, currency[0] ? " " : "", currency);
+    const struct wm_quantity number =
+        is_money ? wm_view_number(amount.number, 3) : wm_view_prefixed(amount.number, "g");
+    snprintf(figure, sizeof(figure), "%s%s%s", number.text, currency[0] ? " " : "",
+             currency);
     wm_line_print(view, label, figure, detail.text);
 }
 
@@ -111,24 +104,23 @@ static void print_tariff(const struct wm_text_view *view, const struct wm_cost *
 static void print_model(const struct wm_text_view *view,
                         const struct wm_experiment_summary *summary)
 {
-    char figure[WM_QUANTITY_SIZE], count[WM_QUANTITY_SIZE];
     struct wm_detail detail = { "" };
 
     if (!summary->model)
         return;
     const struct wm_model_card card = wm_model_card_read(summary->model);
     if (summary->per_parameter.known) {
-        wm_view_prefixed(figure, summary->per_parameter.number, "J");
-        wm_view_prefixed(count, card.parameters, "");
-        wm_line_add(&detail, "", "of %s", count);
-        wm_line_print(view, "Per parameter", figure, detail.text);
+        wm_line_add(&detail, "", "of %s", wm_view_prefixed(card.parameters, "").text);
+        wm_line_print(view, "Per parameter",
+                      wm_view_prefixed(summary->per_parameter.number, "J").text,
+                      detail.text);
     }
     if (summary->per_flop.known) {
-        wm_view_prefixed(figure, summary->per_flop.number, "J");
         detail.text[0] = '\0';
-        wm_view_prefixed(count, card.flops * card.passes, "FLOP");
-        wm_line_add(&detail, "", "of %s in each run", count);
-        wm_line_print(view, "Per FLOP", figure, detail.text);
+        wm_line_add(&detail, "", "of %s in each run",
+                    wm_view_prefixed(card.flops * card.passes, "FLOP").text);
+        wm_line_print(view, "Per FLOP",
+                      wm_view_prefixed(summary->per_flop.number, "J").text, detail.text);
     }
 }
 
@@ -137,15 +129,15 @@ static void print_runs(const struct wm_text_view *view,
 {
     for (size_t i = 0; i < summary->run_count; i++) {
         const struct wm_run_summary *run = &summary->runs[i];
-        char label[32], start[TIME_SIZE], duration[WM_QUANTITY_SIZE] = "n/a";
+        const struct wm_value *seconds = &run->report->active_time;
+        char label[32], start[TIME_SIZE];
         char command[NAME_SIZE];
         struct wm_detail detail = { "" };
         snprintf(label, sizeof(label), "  run %zu", i);
         print_total(view, label, &run->cost);
         wm_clock_rfc3339(run->run->start_unix_ns, start, sizeof(start));
-        if (run->report->active_time.known)
-            wm_view_duration(duration, run->report->active_time.number, view->units->time);
-        wm_line_add(&detail, "", "%s, %s", start, duration);
+        wm_line_add(&detail, "", "%s, %s", start,
+                    wm_line_figure(seconds, WM_UNIT_TIME, view->units).text);
         if (run->report->segments > 1)
             wm_line_add(&detail, " ", "in %zu segments", run->report->segments);
         char *words = wm_run_command_line(&run->report->run);
@@ -213,14 +205,15 @@ static void print_told(const struct wm_text_view *view,
         const struct wm_result *result = &summary->runs[i].report->result;
         for (size_t k = 0; k < result->metrics.count; k++) {
             const struct wm_metric *metric = &result->metrics.all[k];
-            char name[NAME_SIZE], figure[WM_QUANTITY_SIZE];
+            char name[NAME_SIZE];
             struct wm_detail detail = { "" };
             if (metric->count == 0)
                 continue;
             wm_line_clean(name, sizeof(name), metric->name);
-            wm_view_number(figure, metric->points[metric->count - 1].value, 6);
             wm_line_add(&detail, "", "the last of %zu in run %zu", metric->count, i);
-            wm_line_print(view, name, figure, detail.text);
+            wm_line_print(view, name,
+                          wm_view_number(metric->points[metric->count - 1].value, 6).text,
+                          detail.text);
         }
     }
 }
@@ -228,23 +221,22 @@ static void print_told(const struct wm_text_view *view,
 static void print_steps(const struct wm_text_view *view, const char *per,
                         const struct wm_experiment_summary *summary)
 {
-    char label[NAME_SIZE], figure[WM_QUANTITY_SIZE], value[WM_QUANTITY_SIZE];
+    char label[NAME_SIZE];
     struct wm_detail detail = { "" };
 
     wm_line_clean(label, sizeof(label), per);
     fprintf(view->out, "Energy up to each value of %s:\n", label);
     for (size_t i = 0; i < summary->step_count; i++) {
         const struct wm_step *step = &summary->steps[i];
-        wm_view_number(value, step->value, 6);
-        snprintf(label, sizeof(label), "  %s", value);
+        snprintf(label, sizeof(label), "  %s", wm_view_number(step->value, 6).text);
         detail.text[0] = '\0';
         wm_line_add(&detail, "", "run %zu", step->run);
         if (!step->joules.known) {
             wm_line_missing(view, label, step->joules.why);
             continue;
         }
-        wm_view_prefixed(figure, step->joules.number, "J");
-        wm_line_print(view, label, figure, detail.text);
+        wm_line_print(view, label, wm_view_prefixed(step->joules.number, "J").text,
+                      detail.text);
     }
     print_energy(view, "  on average", &summary->per_step, summary->cost.origin, NULL);
 }
@@ -253,7 +245,7 @@ static void print_text(const struct wm_experiment_view *shown, FILE *out)
 {
     const struct wm_experiment_summary *summary = shown->summary;
     const struct wm_text_view view = { .units = shown->units, .out = out };
-    char text[NAME_SIZE], duration[WM_QUANTITY_SIZE];
+    char text[NAME_SIZE];
 
     wm_line_clean(text, sizeof(text), shown->experiment->name);
     fprintf(out, "%s: %zu run%s\n", text, summary->run_count,
@@ -262,12 +254,12 @@ static void print_text(const struct wm_experiment_view *shown, FILE *out)
         wm_line_clean(text, sizeof(text), summary->description);
         fprintf(out, "%s\n", text);
     }
-    if (summary->seconds.known) {
-        wm_view_duration(duration, summary->seconds.number, shown->units->time);
-        wm_line_print(&view, "Time", duration, "without what lies between the runs");
-    } else {
+    if (summary->seconds.known)
+        wm_line_print(&view, "Time",
+                      wm_view_duration(summary->seconds.number, shown->units->time).text,
+                      "without what lies between the runs");
+    else
         wm_line_missing(&view, "Time", summary->seconds.why);
-    }
     print_total(&view, "Energy", &summary->cost);
     print_parts(&view, &summary->cost);
     print_tariff(&view, &summary->cost);

@@ -70,23 +70,18 @@ static json_t *figure_json(const struct wm_series *series, enum wm_figure_kind k
 static void print_figure(const struct wm_series *series, const struct wm_figure *figure,
                          FILE *out)
 {
-    char number[WM_QUANTITY_SIZE], duration[WM_QUANTITY_SIZE];
     struct wm_detail detail = { "" };
 
-    wm_view_number(number, figure->value, 6);
-    wm_view_duration(duration, figure->seconds, NULL);
     wm_line_add_origin(&detail, series->origin);
-    fprintf(out, "%s%s%s", number, figure->unit[0] ? " " : "", figure->unit);
-    if (isfinite(figure->uncertainty)) {
-        char percent[WM_QUANTITY_SIZE];
-        wm_view_number(percent, 100 * figure->uncertainty, 3);
-        fprintf(out, " ±%s %%", percent);
-    }
-    fprintf(out, " in %s%s%s\n", duration, detail.text[0] ? "  " : "", detail.text);
-    if (figure->missing_s > 0) {
-        wm_view_duration(duration, figure->missing_s, NULL);
-        fprintf(out, "note: a device of it was not known for %s\n", duration);
-    }
+    fprintf(out, "%s%s%s", wm_view_number(figure->value, 6).text,
+            figure->unit[0] ? " " : "", figure->unit);
+    if (isfinite(figure->uncertainty))
+        fprintf(out, " ±%s %%", wm_view_number(100 * figure->uncertainty, 3).text);
+    fprintf(out, " in %s%s%s\n", wm_view_duration(figure->seconds, NULL).text,
+            detail.text[0] ? "  " : "", detail.text);
+    if (figure->missing_s > 0)
+        fprintf(out, "note: a device of it was not known for %s\n",
+                wm_view_duration(figure->missing_s, NULL).text);
     if (figure->unfinished > 0)
         fprintf(out,
                 "note: %zu run%s without a result: what was after the last tick is "

@@ -198,7 +198,6 @@ static void print_line(const struct wm_text_view *view, const struct wm_figure_r
     const struct wm_found found =
         wm_figure_of(row, WM_REPORT_RUN, view->report, view->report);
     struct wm_detail detail = { "" };
-    char watt_hours[WM_QUANTITY_SIZE];
 
     if (!found.value.known) {
         wm_line_missing(view, row->label, found.value.why);
@@ -206,10 +205,9 @@ static void print_line(const struct wm_text_view *view, const struct wm_figure_r
     }
     if (found.uncertainty.known)
         wm_line_add(&detail, "", "±%s", wm_line_number(&found.uncertainty, 100, " %").text);
-    if (row->unit == WM_UNIT_JOULES) {
-        wm_view_prefixed(watt_hours, found.value.number / 3600, "Wh");
-        wm_line_add(&detail, "; ", "%s", watt_hours);
-    }
+    if (row->unit == WM_UNIT_JOULES)
+        wm_line_add(&detail, "; ", "%s",
+                    wm_view_prefixed(found.value.number / 3600, "Wh").text);
     if (line && line->add)
         line->add(view, &detail);
     wm_line_add_origin(&detail, found.origin);
@@ -297,18 +295,16 @@ static void print_processes(const struct wm_text_view *view)
             has_energy ? "   CPU energy" : "", "memory", "threads", "name");
     for (size_t i = 0; i < result->process_count && i < MOST_PROCESSES; i++) {
         const struct wm_process_peak *process = &result->processes[i];
-        char cpu[WM_QUANTITY_SIZE], memory[WM_QUANTITY_SIZE], name[MOST_TEXT];
-        wm_view_duration(cpu, process->cpu_seconds, NULL);
-        wm_view_bytes(memory, process->max_memory_bytes, view->units->ram);
+        char name[MOST_TEXT];
         wm_line_clean(name, sizeof(name), process->name);
         fprintf(view->out, "%12d", (int)process->pid);
-        wm_view_right(view->out, cpu, 13);
-        if (has_energy) {
-            char joules[WM_QUANTITY_SIZE];
-            wm_view_prefixed(joules, view->report->process_energies[i].number, "J");
-            wm_view_right(view->out, joules, 13);
-        }
-        wm_view_right(view->out, memory, 14);
+        wm_view_right(view->out, wm_view_duration(process->cpu_seconds, NULL).text, 13);
+        if (has_energy)
+            wm_view_right(
+                view->out,
+                wm_view_prefixed(view->report->process_energies[i].number, "J").text, 13);
+        wm_view_right(view->out,
+                      wm_view_bytes(process->max_memory_bytes, view->units->ram).text, 14);
         fprintf(view->out, "%10d  %s\n", process->max_threads, name);
     }
 }
@@ -341,20 +337,17 @@ static void print_tool(const struct wm_text_view *view)
     const struct wm_report *report = view->report;
     const struct wm_result *result = &report->result;
     const bool is_known = report->complete && result->tool_cpu_seconds >= 0;
-    char cpu[WM_QUANTITY_SIZE], memory[WM_QUANTITY_SIZE], interval[WM_QUANTITY_SIZE];
+    char interval[WM_QUANTITY_SIZE];
 
     interval_text(interval, report->run.interval_ns);
     fputs("wattmeter", view->out);
     if (report->run.version)
         fprintf(view->out, " %s", report->run.version);
-    if (is_known) {
-        wm_view_duration(cpu, result->tool_cpu_seconds, NULL);
-        fprintf(view->out, " used %s of CPU time", cpu);
-    }
-    if (is_known && result->tool_max_rss_bytes >= 0) {
-        wm_view_bytes(memory, result->tool_max_rss_bytes, NULL);
-        fprintf(view->out, " and %s", memory);
-    }
+    if (is_known)
+        fprintf(view->out, " used %s of CPU time",
+                wm_view_duration(result->tool_cpu_seconds, NULL).text);
+    if (is_known && result->tool_max_rss_bytes >= 0)
+        fprintf(view->out, " and %s", wm_view_bytes(result->tool_max_rss_bytes, NULL).text);
     fprintf(view->out, "; %llu ticks, one every %s", (unsigned long long)result->ticks,
             interval);
     if (is_known)

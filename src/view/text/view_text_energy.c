@@ -37,14 +37,17 @@ void wm_line_add_gpu_use(const struct wm_text_view *view, struct wm_detail *deta
                 wm_line_percent(&view->report->gpu_percentages.max_hardware).text);
 }
 
+static struct wm_quantity joules_text(const struct wm_value *joules)
+{
+    return wm_line_figure(joules, WM_UNIT_JOULES, NULL);
+}
+
 static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage *gpu)
 {
     struct wm_detail detail = { "" };
-    char label[24], joules[WM_QUANTITY_SIZE] = "n/a", name[64];
+    char label[24], name[64];
 
     snprintf(label, sizeof(label), "  %s", gpu->label);
-    if (gpu->figure.energy.known)
-        wm_view_prefixed(joules, gpu->figure.energy.number, "J");
     /* Of the same time as the joules, and not of the readings of power: those are as old
      * as the sensor is slow. */
     struct wm_value watts = gpu->power.mean;
@@ -61,7 +64,7 @@ static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage
         wm_line_add(&detail, "; ", "%s at most",
                     wm_line_number(&gpu->temperature.max, 1, " °C").text);
     wm_line_add_origin(&detail, gpu->origin);
-    wm_line_print(view, label, joules, detail.text);
+    wm_line_print(view, label, joules_text(&gpu->figure.energy).text, detail.text);
 
     detail.text[0] = '\0';
     wm_line_clean(name, sizeof(name), gpu->name);
@@ -98,11 +101,9 @@ static void print_split(const struct wm_text_view *view, const struct wm_energy_
     struct wm_detail detail = { "" };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        char joules[WM_QUANTITY_SIZE];
-        if (!parts[i].value->known)
-            continue;
-        wm_view_prefixed(joules, parts[i].value->number, "J");
-        wm_line_add(&detail, ", ", "%s %s", joules, parts[i].name);
+        if (parts[i].value->known)
+            wm_line_add(&detail, ", ", "%s %s", joules_text(parts[i].value).text,
+                        parts[i].name);
     }
     if (detail.text[0])
         wm_line_add_origin(&detail, sum->origin);
@@ -123,7 +124,6 @@ static void add_idle_power(struct wm_detail *detail, const char *name,
 static void print_baseline(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
-    char duration[WM_QUANTITY_SIZE];
     struct wm_detail powers = { "" }, detail = { "" };
 
     for (size_t i = 0; i < report->device_count; i++)
@@ -132,8 +132,8 @@ static void print_baseline(const struct wm_text_view *view)
         add_idle_power(&powers, report->gpus[i].label, &report->gpus[i].idle_power);
     if (!powers.text[0])
         return;
-    wm_view_duration(duration, report->run.baseline_seconds, NULL);
-    wm_line_add(&detail, "", "idle as in the %s before: %s", duration, powers.text);
+    wm_line_add(&detail, "", "idle as in the %s before: %s",
+                wm_view_duration(report->run.baseline_seconds, NULL).text, powers.text);
     wm_line_more(view, detail.text);
 }
 
@@ -142,11 +142,10 @@ static void print_device(const struct wm_text_view *view,
 {
     const struct wm_energy_figure *figure = &device->figure;
     struct wm_detail detail = { "" };
-    char label[40], joules[WM_QUANTITY_SIZE] = "n/a";
+    char label[40];
 
     snprintf(label, sizeof(label), "  %.30s", device->name);
     if (figure->energy.known) {
-        wm_view_prefixed(joules, figure->energy.number, "J");
         if (is_beside && figure->uncertainty.known)
             wm_line_add(&detail, "", "±%s",
                         wm_line_number(&figure->uncertainty, 100, " %").text);
@@ -156,7 +155,7 @@ static void print_device(const struct wm_text_view *view,
         wm_line_add(&detail, "", "(%s)", figure->energy.why);
     }
     wm_line_add_origin(&detail, device->origin);
-    wm_line_print(view, label, joules, detail.text);
+    wm_line_print(view, label, joules_text(&figure->energy).text, detail.text);
 }
 
 static void print_devices(const struct wm_text_view *view, enum wm_device_kind from,
@@ -218,11 +217,9 @@ static void print_parts(const struct wm_text_view *view)
         wm_line_add(&detail, ": ", "%s on average, %s at most",
                     wm_line_number(&report->power.mean, 1, " W").text,
                     wm_line_number(&report->power.max, 1, " W").text);
-    if (report->power.mean.known && report->power.max.known && report->power_max_s > 0) {
-        char window[WM_QUANTITY_SIZE];
-        wm_view_duration(window, report->power_max_s, NULL);
-        wm_line_add(&detail, " ", "over %s", window);
-    }
+    if (report->power.mean.known && report->power.max.known && report->power_max_s > 0)
+        wm_line_add(&detail, " ", "over %s",
+                    wm_view_duration(report->power_max_s, NULL).text);
     wm_line_add_origin(&detail, report->energy.origin);
     wm_line_more(view, detail.text);
     print_split(view, &report->energy);
@@ -249,10 +246,8 @@ static struct wm_quantity amount_text(const struct wm_text_view *view,
         snprintf(unit, sizeof(unit), "%s%s", of->unit[0] ? " " : "", of->unit);
         return wm_line_number(&amount, 1, unit);
     }
-    struct wm_quantity quantity = { "n/a" };
-    if (amount.known)
-        wm_view_prefixed(quantity.text, amount.number, of->unit);
-    return quantity;
+    return amount.known ? wm_view_prefixed(amount.number, of->unit)
+                        : (struct wm_quantity) { "n/a" };
 }
 
 /* Where something measured more of the machine than its parts, that is said too. */
@@ -281,7 +276,6 @@ static void print_amount(const struct wm_text_view *view, const struct amount_of
     const struct wm_energy_sum *energy = &view->report->energy;
     const struct wm_tariff *tariff = &view->units->tariff;
     struct wm_detail detail = { "" };
-    char number[WM_QUANTITY_SIZE];
 
     if (of->per_kwh <= 0)
         return;
@@ -293,13 +287,10 @@ static void print_amount(const struct wm_text_view *view, const struct amount_of
     if (energy->uncertainty.known)
         wm_line_add(&detail, "", "±%s",
                     wm_line_number(&energy->uncertainty, 100, " %").text);
-    wm_view_number(number, of->per_kwh, 3);
-    wm_line_add(&detail, "; ", "at %s%s%s per kWh", number, of->unit[0] ? " " : "",
-                of->unit);
-    if (tariff->pue > 1) {
-        wm_view_number(number, tariff->pue, 3);
-        wm_line_add(&detail, ", ", "PUE %s", number);
-    }
+    wm_line_add(&detail, "; ", "at %s%s%s per kWh", wm_view_number(of->per_kwh, 3).text,
+                of->unit[0] ? " " : "", of->unit);
+    if (tariff->pue > 1)
+        wm_line_add(&detail, ", ", "PUE %s", wm_view_number(tariff->pue, 3).text);
     wm_line_add_origin(&detail, energy->origin);
     wm_line_print(view, of->label, amount_text(view, of, &energy->energy).text,
                   detail.text);

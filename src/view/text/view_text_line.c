@@ -113,22 +113,16 @@ void wm_line_missing(const struct wm_text_view *view, const char *label, const c
     wm_line_print(view, label, "n/a", detail.text);
 }
 
+static const struct wm_quantity missing = { "n/a" };
+
 struct wm_quantity wm_line_bytes(const struct wm_value *value, const struct wm_unit *unit)
 {
-    struct wm_quantity quantity = { "n/a" };
-
-    if (value->known)
-        wm_view_bytes(quantity.text, value->number, unit);
-    return quantity;
+    return value->known ? wm_view_bytes(value->number, unit) : missing;
 }
 
 static struct wm_quantity duration(const struct wm_value *value, const struct wm_unit *unit)
 {
-    struct wm_quantity quantity = { "n/a" };
-
-    if (value->known)
-        wm_view_duration(quantity.text, value->number, unit);
-    return quantity;
+    return value->known ? wm_view_duration(value->number, unit) : missing;
 }
 
 struct wm_quantity wm_line_seconds(const struct wm_value *value)
@@ -139,13 +133,11 @@ struct wm_quantity wm_line_seconds(const struct wm_value *value)
 struct wm_quantity wm_line_number(const struct wm_value *value, double scale,
                                   const char *suffix)
 {
-    struct wm_quantity quantity = { "n/a" };
-    char number[WM_QUANTITY_SIZE];
+    struct wm_quantity quantity = missing;
 
-    if (value->known) {
-        wm_view_number(number, value->number * scale, 3);
-        snprintf(quantity.text, sizeof(quantity.text), "%.30s%s", number, suffix);
-    }
+    if (value->known)
+        snprintf(quantity.text, sizeof(quantity.text), "%.30s%s",
+                 wm_view_number(value->number * scale, 3).text, suffix);
     return quantity;
 }
 
@@ -156,7 +148,7 @@ struct wm_quantity wm_line_percent(const struct wm_value *value)
 
 struct wm_quantity wm_line_count(const struct wm_value *value)
 {
-    struct wm_quantity quantity = { "n/a" };
+    struct wm_quantity quantity = missing;
 
     if (value->known)
         snprintf(quantity.text, sizeof(quantity.text), "%.0f", value->number);
@@ -165,11 +157,7 @@ struct wm_quantity wm_line_count(const struct wm_value *value)
 
 static struct wm_quantity prefixed(const struct wm_value *value, const char *symbol)
 {
-    struct wm_quantity quantity = { "n/a" };
-
-    if (value->known)
-        wm_view_prefixed(quantity.text, value->number, symbol);
-    return quantity;
+    return value->known ? wm_view_prefixed(value->number, symbol) : missing;
 }
 
 struct wm_quantity wm_line_figure(const struct wm_value *value, enum wm_figure_unit unit,

@@ -33,11 +33,6 @@ struct wm_detail {
     char text[512];
 };
 
-/* Each of these gives the text of a value, "n/a" where it is missing. */
-struct wm_quantity {
-    char text[WM_QUANTITY_SIZE];
-};
-
 /* One line of the report. Without a detail there are no blanks at its end. */
 void wm_line_print(const struct wm_text_view *view, const char *label, const char *figure,
                    const char *detail);
@@ -54,6 +49,8 @@ void wm_line_add_most(struct wm_detail *detail, const struct wm_value *max);
 void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin);
 
 void wm_line_missing(const struct wm_text_view *view, const char *label, const char *why);
+
+/* Each of these gives the text of a value, "n/a" where it is missing. */
 
 /* By what it is measured in. `units` are those that the user chose; NULL: what reads
  * best. */

@@ -117,10 +117,7 @@ static void print_right(const struct table *table, const char *text, int width)
 
 static void print_seconds(const struct table *table, double seconds)
 {
-    char text[WM_QUANTITY_SIZE];
-
-    wm_view_duration(text, seconds, NULL);
-    print_right(table, text, FIGURE_WIDTH);
+    print_right(table, wm_view_duration(seconds, NULL).text, FIGURE_WIDTH);
 }
 
 static void print_percent(const struct table *table, const struct wm_value *ratio,

@@ -110,9 +110,10 @@ int wm_units_of_style(const struct wm_report_style *style, struct wm_units *ret_
 }
 
 /* By whole numbers, since printf() would ask the locale for the point. */
-static void print_fixed(char text[WM_QUANTITY_SIZE], double size, int decimals,
-                        bool negative)
+static struct wm_quantity fixed(double size, int decimals, bool negative)
 {
+    struct wm_quantity quantity;
+    char *text = quantity.text;
     long long scale = 1;
 
     for (int i = 0; i < decimals; i++)
@@ -128,6 +129,7 @@ static void print_fixed(char text[WM_QUANTITY_SIZE], double size, int decimals,
         text[length++] = (char)('0' + scaled / scale % 10);
     }
     text[length] = '\0';
+    return quantity;
 }
 
 /* Of what is infinite, as a sum of what a hostile file says may be, no more is known than
@@ -142,48 +144,45 @@ static const char *bound(double *value)
 }
 
 /* Only a broken counter gets here. */
-static void print_huge(char text[WM_QUANTITY_SIZE], double value)
+static struct wm_quantity huge(double value)
 {
     const char *more = bound(&value);
+    struct wm_quantity quantity;
 
-    snprintf(text, WM_QUANTITY_SIZE, "%s%.0e", more, value);
+    snprintf(quantity.text, sizeof(quantity.text), "%s%.0e", more, value);
+    return quantity;
 }
 
-void wm_view_number(char text[WM_QUANTITY_SIZE], double value, int digits)
+struct wm_quantity wm_view_number(double value, int digits)
 {
     double size = fabs(value);
 
-    if (size < 1e-9) {
-        snprintf(text, WM_QUANTITY_SIZE, "0");
-        return;
-    }
-    if (size >= 1e18) {
-        print_huge(text, value);
-        return;
-    }
+    if (size < 1e-9)
+        return (struct wm_quantity) { "0" };
+    if (size >= 1e18)
+        return huge(value);
 
     int decimals = digits - 1 - (int)floor(log10(size));
     if (decimals > 0 && round(size * pow(10, decimals)) >= pow(10, digits))
         decimals--; /* 9.996 with three digits is 10.0 */
-    print_fixed(text, size, decimals > 0 ? decimals : 0, value < 0);
+    return fixed(size, decimals > 0 ? decimals : 0, value < 0);
 }
 
-void wm_view_fixed(char text[WM_QUANTITY_SIZE], double value, int decimals)
+struct wm_quantity wm_view_fixed(double value, int decimals)
 {
-    if (fabs(value) * pow(10, decimals) >= 1e18)
-        print_huge(text, value);
-    else
-        print_fixed(text, fabs(value), decimals, value < 0);
+    return fabs(value) * pow(10, decimals) >= 1e18
+               ? huge(value)
+               : fixed(fabs(value), decimals, value < 0);
 }
 
-static void in_unit(char text[WM_QUANTITY_SIZE], double value, const struct wm_unit *unit,
-                    int digits)
+static struct wm_quantity in_unit(double value, const struct wm_unit *unit, int digits)
 {
-    char number[WM_QUANTITY_SIZE];
     const char *more = bound(&value);
+    struct wm_quantity quantity;
 
-    wm_view_number(number, value / unit->size, digits);
-    snprintf(text, WM_QUANTITY_SIZE, "%s%.30s %.12s", more, number, unit->symbol);
+    snprintf(quantity.text, sizeof(quantity.text), "%s%.30s %.12s", more,
+             wm_view_number(value / unit->size, digits).text, unit->symbol);
+    return quantity;
 }
 
 /* The largest of `units` in which the value, once rounded, is at least 1. */
@@ -198,12 +197,11 @@ static const struct wm_unit *best_unit(double value, const struct wm_unit *units
     return &units[best];
 }
 
-void wm_view_bytes(char text[WM_QUANTITY_SIZE], double bytes, const struct wm_unit *unit)
+struct wm_quantity wm_view_bytes(double bytes, const struct wm_unit *unit)
 {
     if (unit)
-        in_unit(text, bytes, unit, CHOSEN_DIGITS);
-    else
-        in_unit(text, bytes, best_unit(bytes, memory_units, COUNT(memory_units), 3), 3);
+        return in_unit(bytes, unit, CHOSEN_DIGITS);
+    return in_unit(bytes, best_unit(bytes, memory_units, COUNT(memory_units), 3), 3);
 }
 
 static const struct wm_unit short_times[] = {
@@ -216,45 +214,36 @@ static const struct wm_unit short_times[] = {
 /* From here on minutes are read more easily than seconds. */
 #define LONG_TIME_S 599.95
 
-void wm_view_duration(char text[WM_QUANTITY_SIZE], double seconds,
-                      const struct wm_unit *unit)
+struct wm_quantity wm_view_duration(double seconds, const struct wm_unit *unit)
 {
-    if (unit) {
-        in_unit(text, seconds, unit, CHOSEN_DIGITS);
-        return;
-    }
-    if (seconds < LONG_TIME_S || seconds >= 1e15) {
-        in_unit(text, seconds, best_unit(seconds, short_times, COUNT(short_times), 4), 4);
-        return;
-    }
+    struct wm_quantity quantity;
+
+    if (unit)
+        return in_unit(seconds, unit, CHOSEN_DIGITS);
+    if (seconds < LONG_TIME_S || seconds >= 1e15)
+        return in_unit(seconds, best_unit(seconds, short_times, COUNT(short_times), 4), 4);
 
     long long whole = llround(seconds);
     if (whole < 3600)
-        snprintf(text, WM_QUANTITY_SIZE, "%lld min %02lld s", whole / 60, whole % 60);
+        snprintf(quantity.text, sizeof(quantity.text), "%lld min %02lld s", whole / 60,
+                 whole % 60);
     else
-        snprintf(text, WM_QUANTITY_SIZE, "%lld h %02lld min %02lld s", whole / 3600,
-                 whole / 60 % 60, whole % 60);
+        snprintf(quantity.text, sizeof(quantity.text), "%lld h %02lld min %02lld s",
+                 whole / 3600, whole / 60 % 60, whole % 60);
+    return quantity;
 }
 
-static const struct {
-    const char *symbol;
-    double size;
-} prefixes[] = {
-    { "p", 1e-12 }, { "n", 1e-9 }, { "µ", 1e-6 }, { "m", 1e-3 },
-    { "", 1 },      { "k", 1e3 },  { "M", 1e6 },  { "G", 1e9 },
-};
-
-void wm_view_prefixed(char text[WM_QUANTITY_SIZE], double value, const char *symbol)
+struct wm_quantity wm_view_prefixed(double value, const char *symbol)
 {
-    struct wm_unit units[COUNT(prefixes)];
-    char symbols[COUNT(prefixes)][12];
+    static const struct wm_unit prefixes[] = {
+        { "", "p", 1e-12 }, { "", "n", 1e-9 }, { "", "µ", 1e-6 }, { "", "m", 1e-3 },
+        { "", "", 1 },      { "", "k", 1e3 },  { "", "M", 1e6 },  { "", "G", 1e9 },
+    };
+    const struct wm_unit none = { "", "", 1 };
+    const struct wm_unit *prefix =
+        fabs(value) < 1e-15 ? &none : best_unit(value, prefixes, COUNT(prefixes), 3);
+    char text[12];
 
-    for (size_t i = 0; i < COUNT(prefixes); i++) {
-        snprintf(symbols[i], sizeof(symbols[i]), "%s%.8s", prefixes[i].symbol, symbol);
-        units[i] = (struct wm_unit) { .symbol = symbols[i], .size = prefixes[i].size };
-    }
-    const struct wm_unit *unit = fabs(value) < 1e-15
-                                     ? &(struct wm_unit) { .symbol = symbol, .size = 1 }
-                                     : best_unit(value, units, COUNT(units), 3);
-    in_unit(text, value, unit, 3);
+    snprintf(text, sizeof(text), "%s%.8s", prefix->symbol, symbol);
+    return in_unit(value, &(struct wm_unit) { .symbol = text, .size = prefix->size }, 3);
 }

@@ -78,21 +78,24 @@ const struct wm_unit *wm_unit_plain(enum wm_figure_unit unit);
 /* Enough for every quantity below. */
 #define WM_QUANTITY_SIZE 48
 
+struct wm_quantity {
+    char text[WM_QUANTITY_SIZE];
+};
+
 /* `value` with so many significant digits, but with all that stand before the
  * point: 12345, 12.3, 0.00123. */
-void wm_view_number(char text[WM_QUANTITY_SIZE], double value, int digits);
+struct wm_quantity wm_view_number(double value, int digits);
 
 /* `value` with so many decimals: 3.00. */
-void wm_view_fixed(char text[WM_QUANTITY_SIZE], double value, int decimals);
+struct wm_quantity wm_view_fixed(double value, int decimals);
 
 /* "512 MB": in `unit`, or where that is NULL in the one that fits best. */
-void wm_view_bytes(char text[WM_QUANTITY_SIZE], double bytes, const struct wm_unit *unit);
+struct wm_quantity wm_view_bytes(double bytes, const struct wm_unit *unit);
 
 /* "12.34 s", "1 h 02 min 03 s"; `unit` as above. */
-void wm_view_duration(char text[WM_QUANTITY_SIZE], double seconds,
-                      const struct wm_unit *unit);
+struct wm_quantity wm_view_duration(double seconds, const struct wm_unit *unit);
 
 /* "3.21 kJ": `symbol` with the prefix that fits best. */
-void wm_view_prefixed(char text[WM_QUANTITY_SIZE], double value, const char *symbol);
+struct wm_quantity wm_view_prefixed(double value, const char *symbol);
 
 #endif
