@@ -61,9 +61,6 @@ struct wm_experiment_view {
 /* The caller's; NULL when out of memory. */
 json_t *wm_view_experiment_json(const struct wm_experiment_view *view);
 
-/* "measured", "estimated" or "simulated". */
-const char *wm_view_origin_word(enum wm_origin origin);
-
 /* Whether such a period could be seen: one that is hardly longer than the time
  * between two looks is that of the looks. */
 bool wm_view_doctor_sees(const struct wm_doctor_source *source, double period_s);

@@ -5,6 +5,7 @@
 
 #include "base/base_clock.h"
 #include "base/text/base_json.h"
+#include "record/record_channel.h"
 #include "view/json/view_json_node.h"
 #include "view/view.h"
 
@@ -39,7 +40,8 @@ static void put_parts(const struct wm_json_node *node, const struct wm_cost *cos
     struct wm_json_node origins = wm_json_object(node, "origins");
     for (size_t i = 0; i < WM_PART_DEVICES; i++) {
         if (cost->parts[i].known)
-            wm_json_text(&origins, part_names[i], wm_view_origin_word(cost->origins[i]));
+            wm_json_text(&origins, part_names[i],
+                         wm_word(WM_WORDS_ORIGIN, (int)cost->origins[i]));
     }
 }
 

@@ -43,35 +43,28 @@ static void put_split(const struct wm_json_node *parent,
     wm_json_percent(parent, "tree_uncertainty_percent", &split->tree_uncertainty);
 }
 
-/* Whether it is of the CPUs' own counters, whose figures stand together. */
-static bool is_psys(const struct wm_device_energy *device)
+/* The array that a device stands in. A platform that the CPUs' own counters tell of stands
+ * with theirs. */
+static const char *array_of(const struct wm_device_energy *device)
 {
-    return device->kind == WM_DEVICE_PLATFORM &&
-           wm_source_traits(device->source)->energy_rank == WM_ENERGY_COUNTERS;
+    switch (device->kind) {
+    case WM_DEVICE_CPU:
+        return "packages";
+    case WM_DEVICE_CPU_PART:
+        return "parts";
+    case WM_DEVICE_DRAM:
+        return "dram";
+    case WM_DEVICE_PLATFORM:
+        if (wm_source_traits(device->source)->energy_rank == WM_ENERGY_COUNTERS)
+            return "psys";
+        break;
+    default:
+        break;
+    }
+    return "other";
 }
 
-static bool is_package(const struct wm_device_energy *device)
-{
-    return device->kind == WM_DEVICE_CPU;
-}
-
-static bool is_part(const struct wm_device_energy *device)
-{
-    return device->kind == WM_DEVICE_CPU_PART;
-}
-
-static bool is_dram(const struct wm_device_energy *device)
-{
-    return device->kind == WM_DEVICE_DRAM;
-}
-
-static bool is_other(const struct wm_device_energy *device)
-{
-    return !is_package(device) && !is_part(device) && !is_dram(device) && !is_psys(device);
-}
-
-static void put_devices(const struct wm_json_node *parent, const char *key,
-                        bool (*belongs)(const struct wm_device_energy *device))
+static void put_devices(const struct wm_json_node *parent, const char *key)
 {
     const struct wm_report *report = parent->view->report;
     struct wm_json_node array = wm_json_node(parent, key, json_array());
@@ -79,7 +72,7 @@ static void put_devices(const struct wm_json_node *parent, const char *key,
 
     for (size_t i = 0; i < report->device_count; i++) {
         const struct wm_device_energy *device = &report->devices[i];
-        if (!belongs(device))
+        if (strcmp(array_of(device), key) != 0)
             continue;
         struct wm_json_node node = wm_json_append(&array, count++);
         wm_json_text(&node, "name", device->name);
@@ -88,7 +81,7 @@ static void put_devices(const struct wm_json_node *parent, const char *key,
         wm_json_origin(&node, device->origin);
         put_figure(&node, &device->figure);
         wm_json_figures(&node, WM_REPORT_DEVICE, device, "");
-        if (is_package(device) || is_dram(device))
+        if (device->kind == WM_DEVICE_CPU || device->kind == WM_DEVICE_DRAM)
             put_split(&node, &device->split);
     }
 }
@@ -99,10 +92,10 @@ static void put_cpu(const struct wm_json_node *root, const struct wm_json_node *
     struct wm_json_node node = wm_json_object(parent, "cpu");
 
     wm_json_figures(root, WM_REPORT_RUN, report, "energy.cpu.");
-    put_devices(&node, "packages", is_package);
-    put_devices(&node, "parts", is_part);
-    put_devices(&node, "dram", is_dram);
-    put_devices(&node, "psys", is_psys);
+    put_devices(&node, "packages");
+    put_devices(&node, "parts");
+    put_devices(&node, "dram");
+    put_devices(&node, "psys");
 }
 
 static void put_gpus(const struct wm_json_node *parent)
@@ -234,7 +227,7 @@ void wm_json_energy(const struct wm_json_node *root)
     put_covers(&node);
     put_cpu(root, &node);
     put_gpus(&node);
-    put_devices(&node, "other", is_other);
+    put_devices(&node, "other");
     wm_json_figures(root, WM_REPORT_RUN, report, "energy.attributed.");
     wm_json_percent(&node, "tree_uncertainty_percent",
                     &report->energy.split.tree_uncertainty);

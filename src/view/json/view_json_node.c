@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text/base_json.h"
+#include "record/record_channel.h"
 
 /* Above it a double does not tell one whole number from the next. */
 #define MOST_WHOLE 9007199254740992.0
@@ -144,7 +145,7 @@ void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin)
 {
     if (origin == WM_MEASURED)
         return;
-    const char *word = origin == WM_SIMULATED ? "simulated" : "estimated";
+    const char *word = wm_word(WM_WORDS_ORIGIN, (int)origin);
     wm_json_text(node, "origin", word);
     wm_json_put(node, word, json_true());
 }

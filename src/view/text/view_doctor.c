@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base_error.h"
-#include "view/text/view_units.h"
+#include "view/text/view_text_line.h"
 
 #define NAME_WIDTH 8
 #define HEALTH_WIDTH 7
@@ -111,32 +111,26 @@ static void name_devices(const char *first, const char *last, size_t count, char
         snprintf(text, size, "%.30s to %.30s (%zu)", first, last, count);
 }
 
-static const char *origin_mark(enum wm_origin origin)
-{
-    if (origin == WM_SIMULATED)
-        return "; SIMULATED";
-    return origin == WM_ESTIMATED ? "; ESTIMATED" : "";
-}
-
 static void print_group(const struct wm_doctor_source *source, const struct group *group,
                         FILE *out)
 {
     const struct wm_doctor_channel *first = group->first;
-    const char *mark = origin_mark(first->channel->origin);
+    struct wm_detail detail = { "" };
     char devices[96], period[160];
 
     name_devices(first->channel->label, group->last->channel->label, group->count, devices,
                  sizeof(devices));
-    fprintf(out, "  %-*s %-*s ", METRIC_WIDTH, first->channel->metric, DEVICES_WIDTH,
-            devices);
     if (first->state != WM_READING_OK) {
-        fprintf(out, "n/a: %s%s\n", first->why, mark);
+        wm_line_add(&detail, "", "n/a: %s", first->why);
     } else if (first->dead) {
-        fprintf(out, "dead: this counter did not move; it cannot be trusted%s\n", mark);
+        wm_line_add(&detail, "", "dead: this counter did not move; it cannot be trusted");
     } else {
         describe_period(source, group, period, sizeof(period));
-        fprintf(out, "%s%s\n", period, mark);
+        wm_line_add(&detail, "", "%s", period);
     }
+    wm_line_add_origin(&detail, first->channel->origin);
+    fprintf(out, "  %-*s %-*s %s\n", METRIC_WIDTH, first->channel->metric, DEVICES_WIDTH,
+            devices, detail.text);
 }
 
 static void print_obstacles(const struct wm_doctor_source *source, FILE *out)

@@ -7,6 +7,7 @@
 #include "base/base_clock.h"
 #include "base/text/base_json.h"
 #include "base/text/base_number.h"
+#include "record/record_channel.h"
 #include "view/json/view_json_node.h"
 #include "view/text/view_text_line.h"
 #include "view/view.h"
@@ -19,17 +20,10 @@ static const char *const words[] = {
     [WM_FIGURE_MAX] = "max",
 };
 
-const char *wm_view_origin_word(enum wm_origin origin)
-{
-    static const char *const origins[] = { "measured", "estimated", "simulated" };
-
-    return origins[origin];
-}
-
 /* What the measured program says of itself wattmeter did not measure. */
 static const char *origin_of(const struct wm_series *series)
 {
-    return series->is_told ? "program" : wm_view_origin_word(series->origin);
+    return series->is_told ? "program" : wm_word(WM_WORDS_ORIGIN, (int)series->origin);
 }
 
 static json_t *number_json(double value)
