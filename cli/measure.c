@@ -85,42 +85,36 @@ const struct cmd_option measure_experiment_options[] = {
     { 0 },
 };
 
-static int misused(const char *name, const struct cmd_streams *io, const char *what,
-                   const char *word)
-{
-    fprintf(io->chat, "wattmeter %s: %s%s\n", name, what, word);
-    return CMD_MISUSED;
-}
-
 static int check(const char *name, const struct measure_args *args,
                  const struct cmd_streams *io)
 {
     if (args->append && !args->record)
-        return misused(name, io, "--append is for a recording: --record is missing", "");
+        return output_misused(name, io, "--append is for a recording: --record is missing");
     if (args->append && args->output.overwrite)
-        return misused(name, io, "--append and --overwrite exclude each other", "");
+        return output_misused(name, io, "--append and --overwrite exclude each other");
     if (args->record && args->output.path &&
         output_is_same_file(args->record, args->output.path))
-        return misused(name, io,
-                       "the report cannot be written over the recording: ", args->record);
+        return output_misused(
+            name, io, "the report cannot be written over the recording: %s", args->record);
     if (args->experiment && args->record)
-        return misused(name, io, "--experiment and --record exclude each other", "");
+        return output_misused(name, io, "--experiment and --record exclude each other");
     if (args->experiment && !args->name)
-        return misused(name, io, "--experiment needs a --name", "");
+        return output_misused(name, io, "--experiment needs a --name");
     if (!args->experiment && (args->name || args->description || args->model_card))
-        return misused(name, io,
-                       "--name, --description and --model-card are of an experiment: "
-                       "--experiment is missing",
-                       "");
+        return output_misused(
+            name, io,
+            "--name, --description and --model-card are of an experiment: "
+            "--experiment is missing");
     if (args->metrics && !args->record && !args->experiment)
-        return misused(name, io,
-                       "--metrics is kept with a recording: --record or --experiment is "
-                       "missing",
-                       "");
+        return output_misused(
+            name, io,
+            "--metrics is kept with a recording: --record or --experiment is "
+            "missing");
     for (size_t i = 0; i < args->notes.count; i++) {
         const char *note = args->notes.words[i];
         if (note[0] == '=' || !strchr(note, '='))
-            return misused(name, io, "--note: there is no KEY= in ", cmd_shown(note));
+            return output_misused(name, io, "--note: there is no KEY= in %s",
+                                  cmd_shown(note));
     }
     return output_check(name, &args->output, io);
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,6 +90,18 @@ int output_failure(const char *name, const struct wm_error *err,
 {
     fprintf(io->chat, "wattmeter %s: %s\n", name, err->text);
     return err->status == WM_EINVAL ? CMD_MISUSED : CMD_FAILED;
+}
+
+int output_misused(const char *name, const struct cmd_streams *io, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(io->chat, "wattmeter %s: ", name);
+    va_start(args, format);
+    vfprintf(io->chat, format, args);
+    va_end(args);
+    fputc('\n', io->chat);
+    return CMD_MISUSED;
 }
 
 static bool is_standard(const char *path)
@@ -200,8 +213,7 @@ int output_check_twice(const char *name, const struct cmd_list *paths,
         for (size_t k = 0; k < i; k++) {
             if (!output_is_same_file(paths->words[k], paths->words[i]))
                 continue;
-            fprintf(io->chat, "wattmeter %s: %s: is given twice\n", name, paths->words[i]);
-            return CMD_MISUSED;
+            return output_misused(name, io, "%s: is given twice", paths->words[i]);
         }
     }
     return CMD_DONE;
@@ -212,9 +224,7 @@ int output_check_input(const char *name, const struct output_args *args, const c
 {
     if (!args->path || is_standard(args->path) || !output_is_same_file(args->path, input))
         return CMD_DONE;
-    fprintf(io->chat, "wattmeter %s: --output: %s: is what is to be read\n", name,
-            args->path);
-    return CMD_MISUSED;
+    return output_misused(name, io, "--output: %s: is what is to be read", args->path);
 }
 
 int output_find_format(const char *name, const struct output_args *args, const char *format,
@@ -225,19 +235,16 @@ int output_find_format(const char *name, const struct output_args *args, const c
     *ret_format = args->json;
     if (!format)
         return CMD_DONE;
-    if (args->json) {
-        fprintf(io->chat, "wattmeter %s: --json and --format exclude each other\n", name);
-        return CMD_MISUSED;
-    }
+    if (args->json)
+        return output_misused(name, io, "--json and --format exclude each other");
     for (*ret_format = 0; *at; ++*ret_format) {
         size_t length = strcspn(at, " ");
         if (strlen(format) == length && strncmp(at, format, length) == 0)
             return CMD_DONE;
         at += length + strspn(at + length, " ");
     }
-    fprintf(io->chat, "wattmeter %s: --format: there is no '%s'; there are: %s\n", name,
-            cmd_shown(format), words);
-    return CMD_MISUSED;
+    return output_misused(name, io, "--format: there is no '%s'; there are: %s",
+                          cmd_shown(format), words);
 }
 
 /* Opens args->path, which was checked, for writing; NULL, with errno, when it cannot. A

@@ -32,6 +32,10 @@ size_t output_run(const struct cmd_count *run);
 int output_failure(const char *name, const struct wm_error *err,
                    const struct cmd_streams *io);
 
+/* Says "wattmeter NAME: ..."; CMD_MISUSED. */
+int output_misused(const char *name, const struct cmd_streams *io, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Room for a path and what is wrong with it. */
 enum { OUTPUT_PROBLEM_SIZE = 4352 };
 

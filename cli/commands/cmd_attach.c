@@ -78,11 +78,9 @@ static int run_attach(const void *opaque, const struct cmd_streams *io)
     struct wm_tracker *tracker;
     uint64_t pid;
 
-    if (!cmd_parse_count(word, &pid) || pid == 0 || pid > INT_MAX) {
-        fprintf(io->chat, "wattmeter attach: '%.60s' is not the number of a process\n",
-                cmd_shown(word));
-        return CMD_MISUSED;
-    }
+    if (!cmd_parse_count(word, &pid) || pid == 0 || pid > INT_MAX)
+        return output_misused("attach", io, "'%.60s' is not the number of a process",
+                              cmd_shown(word));
     int code = measure_prepare("attach", &args->measure, (pid_t)pid, io, &tracker);
     if (code != CMD_DONE)
         return code;

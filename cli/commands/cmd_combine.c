@@ -31,10 +31,8 @@ static int run_combine(const void *opaque, const struct cmd_streams *io)
     const struct combine_args *args = opaque;
     struct wm_error err;
 
-    if (!args->path) {
-        fprintf(io->chat, "wattmeter combine: --output FILE is missing\n");
-        return CMD_MISUSED;
-    }
+    if (!args->path)
+        return output_misused("combine", io, "--output FILE is missing");
     int status =
         wm_sub_tracking_combine((const char *const *)args->files.words, args->files.count,
                                 args->path, tell, (void *)io, interrupt_catch(), &err);

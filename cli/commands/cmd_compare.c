@@ -75,9 +75,8 @@ struct request {
 static int misuse(const struct request *request, const char *option, const char *word,
                   const char *why)
 {
-    fprintf(request->io->chat, "wattmeter compare: %s: '%s' %s\n", option, cmd_shown(word),
-            why);
-    return CMD_MISUSED;
+    return output_misused("compare", request->io, "%s: '%s' %s", option, cmd_shown(word),
+                          why);
 }
 
 static int find_format(struct request *request)
@@ -123,10 +122,8 @@ static int watch(const struct request *request, struct wm_comparison *comparison
     if (metrics->count > 0 && !request->args->fail_above)
         return misuse(request, "--metric", metrics->words[0], "needs --fail-above");
     for (size_t i = 0; i < metrics->count; i++) {
-        if (wm_comparison_watch(comparison, metrics->words[i], &err) < 0) {
-            fprintf(request->io->chat, "wattmeter compare: --metric: %s\n", err.text);
-            return CMD_MISUSED;
-        }
+        if (wm_comparison_watch(comparison, metrics->words[i], &err) < 0)
+            return output_misused("compare", request->io, "--metric: %s", err.text);
     }
     return CMD_DONE;
 }

@@ -141,12 +141,6 @@ static const struct action actions[] = {
 
 enum { VERB_COUNT = sizeof(actions) / sizeof(actions[0]) };
 
-static int misused(const struct cmd_streams *io, const char *what, const char *word)
-{
-    fprintf(io->chat, "wattmeter experiment: %s%s\n", what, word);
-    return CMD_MISUSED;
-}
-
 static bool has_tariff(const struct wm_report_style *style)
 {
     return style->price_per_kwh > 0 || style->currency || style->carbon_g_per_kwh > 0 ||
@@ -161,22 +155,24 @@ static int check(const struct experiment_args *args, const struct cmd_streams *i
     while (verb < VERB_COUNT && strcmp(args->words.words[0], verbs[verb].name) != 0)
         verb++;
     if (verb == VERB_COUNT)
-        return misused(io,
-                       "it can list, show, total, average, max, curve, interpolate, "
-                       "not ",
-                       args->words.words[0]);
-    if (args->words.count != actions[verb].words) {
-        fprintf(io->chat, "wattmeter experiment: usage: wattmeter experiment %s %s\n",
-                verbs[verb].name, verbs[verb].operands);
-        return CMD_MISUSED;
-    }
+        return output_misused(
+            "experiment", io,
+            "it can list, show, total, average, max, curve, interpolate, not %s",
+            args->words.words[0]);
+    if (args->words.count != actions[verb].words)
+        return output_misused("experiment", io, "usage: wattmeter experiment %s %s",
+                              verbs[verb].name, verbs[verb].operands);
     if ((args->from || args->to) && actions[verb].words < 4)
-        return misused(io, "there is no --from and --to with ", verbs[verb].name);
+        return output_misused("experiment", io, "there is no --from and --to with %s",
+                              verbs[verb].name);
     if ((args->per || args->idle_watts > 0) && actions[verb].run != do_show)
-        return misused(io, "there is no --per and --idle-watts with ", verbs[verb].name);
+        return output_misused("experiment", io,
+                              "there is no --per and --idle-watts with %s",
+                              verbs[verb].name);
     if (actions[verb].run != do_show && has_tariff(&args->output.style))
-        return misused(io, "there is no --price, --currency, --carbon and --pue with ",
-                       verbs[verb].name);
+        return output_misused("experiment", io,
+                              "there is no --price, --currency, --carbon and --pue with %s",
+                              verbs[verb].name);
     *ret_action = &actions[verb];
     return output_check("experiment", &args->output, io);
 }

@@ -42,12 +42,6 @@ static const struct cmd_option export_options[] = {
 static const struct cmd_option *const options[] = { export_options, output_carbon_options,
                                                     NULL };
 
-static int misused(const char *text, const struct cmd_streams *io)
-{
-    fprintf(io->chat, "wattmeter export: %s\n", text);
-    return CMD_MISUSED;
-}
-
 static int write_codecarbon(const struct export_args *args, struct wm_recording *recording,
                             enum wm_record_mode mode, const struct cmd_streams *io,
                             struct wm_error *err)
@@ -95,15 +89,16 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
 
     int targets = !!args->path + !!args->codecarbon + !!args->sub_tracking;
     if (targets == 0)
-        return misused("--output FILE is missing", io);
+        return output_misused("export", io, "--output FILE is missing");
     if (targets > 1)
-        return misused("--output, --codecarbon and --sub-tracking exclude each other", io);
+        return output_misused(
+            "export", io, "--output, --codecarbon and --sub-tracking exclude each other");
     if (args->codecarbon && output_is_same_file(args->codecarbon, args->recording.words[0]))
-        return misused("--codecarbon: is the recording itself", io);
+        return output_misused("export", io, "--codecarbon: is the recording itself");
     if (args->codecarbon && strcmp(args->codecarbon, "-") == 0)
-        return misused("--codecarbon: '-' is no file", io);
+        return output_misused("export", io, "--codecarbon: '-' is no file");
     if (args->append && args->overwrite)
-        return misused("--append and --overwrite exclude each other", io);
+        return output_misused("export", io, "--append and --overwrite exclude each other");
     if (args->append)
         mode = WM_RECORD_APPEND;
     if (args->overwrite)

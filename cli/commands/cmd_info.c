@@ -266,11 +266,9 @@ static int run_info(const void *opaque, const struct cmd_streams *io)
     const struct info_args *args = opaque;
     struct info info = { .args = args, .io = io };
 
-    if (args->visible && args->gpus.count > 0) {
-        fprintf(io->chat, "wattmeter info: --visible and '%.60s' exclude each other\n",
-                args->gpus.words[0]);
-        return CMD_MISUSED;
-    }
+    if (args->visible && args->gpus.count > 0)
+        return output_misused("info", io, "--visible and '%.60s' exclude each other",
+                              args->gpus.words[0]);
     int code = output_check("info", &args->output, io);
     if (code != CMD_DONE)
         return code;

@@ -116,11 +116,10 @@ static int inject_nvtx(const struct cmd_streams *io)
 
     /* Ours is there already in a run inside a run. */
     if (other && other[0] && strcmp(other, path) != 0) {
-        fprintf(io->chat,
-                "wattmeter run: --nvtx: %s names another tool already: %s; a program has "
-                "room for one\n",
-                nvtx_variable, other);
-        return CMD_MISUSED;
+        return output_misused(
+            "run", io,
+            "--nvtx: %s names another tool already: %s; a program has room for one",
+            nvtx_variable, other);
     }
     if (setenv(nvtx_variable, path, 1) == 0)
         return CMD_DONE;
