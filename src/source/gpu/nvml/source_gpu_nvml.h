@@ -56,6 +56,10 @@ void gpu_nvml_note(struct gpu_nvml_gpu *gpu, int status);
 struct wm_gpu_value gpu_nvml_number(struct gpu_nvml_gpu *gpu, int status, double value);
 struct wm_gpu_value gpu_nvml_instance(int instance);
 
+/* A text of a GPU or of a part of one, empty where the status is not NVML_SUCCESS. */
+int gpu_nvml_ask_text(int (*call)(nvml_device device, char *text, unsigned size),
+                      nvml_device device, char *text, size_t size);
+
 /* One number of a GPU or of a part of one in our unit, by the call that this driver has;
  * NVML's status. `field` has a line in the table of source_gpu_nvml_numbers.c. */
 int nvml_number(const struct nvml_api *api, nvml_device device, enum wm_gpu_field field,

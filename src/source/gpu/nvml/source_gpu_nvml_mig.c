@@ -51,15 +51,6 @@ void gpu_nvml_find_migs(struct gpu_nvml_gpu *gpu)
         find_parts(gpu);
 }
 
-/* Empty where NVML does not tell. */
-static void ask_text(int (*call)(nvml_device mig, char *text, unsigned size),
-                     nvml_device mig, char *text, size_t size)
-{
-    if (!call || call(mig, text, (unsigned)size) != NVML_SUCCESS)
-        text[0] = '\0';
-    text[size - 1] = '\0';
-}
-
 static int tell_mig(struct gpu_nvml_gpu *gpu, size_t index)
 {
     const struct nvml_part *mig = &gpu->parts.items[index];
@@ -71,8 +62,8 @@ static int tell_mig(struct gpu_nvml_gpu *gpu, size_t index)
     int attributes_status =
         nvml_number(gpu->api, mig->handle, WM_GPU_MULTIPROCESSORS, &multiprocessors);
 
-    ask_text(gpu->api->uuid, mig->handle, uuid, sizeof(uuid));
-    ask_text(gpu->api->name, mig->handle, name, sizeof(name));
+    gpu_nvml_ask_text(gpu->api->uuid, mig->handle, uuid, sizeof(uuid));
+    gpu_nvml_ask_text(gpu->api->name, mig->handle, name, sizeof(name));
     const struct wm_gpu_value row[WM_GPU_MIG_FIELDS] = {
         [WM_GPU_MIG_INDEX] = wm_gpu_number((double)index),
         [WM_GPU_MIG_UUID] = wm_gpu_words(uuid),

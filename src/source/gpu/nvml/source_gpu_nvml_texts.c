@@ -9,28 +9,26 @@
 /* Room for each text that NVML gives, and for those made here. */
 enum { TEXT_SIZE = 256 };
 
-/* A text of the GPU's identity that has a call of its own. */
-static const struct text {
-    enum wm_gpu_field field;
-    size_t slot; /* of its call in struct nvml_api */
-} texts[] = {
-    { WM_GPU_SERIAL, offsetof(struct nvml_api, serial) },
-    { WM_GPU_UUID, offsetof(struct nvml_api, uuid) },
-    { WM_GPU_BIOS, offsetof(struct nvml_api, vbios_version) },
-};
-
-static int ask_text(struct gpu_nvml_gpu *gpu, size_t slot, char *text)
+int gpu_nvml_ask_text(int (*call)(nvml_device device, char *text, unsigned size),
+                      nvml_device device, char *text, size_t size)
 {
-    int (*call)(nvml_device device, char *text, unsigned size);
-
     text[0] = '\0';
-    memcpy(&call, (const char *)gpu->api + slot, sizeof(call));
-    if (!call)
-        return NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    int status = call(gpu->device, text, TEXT_SIZE);
-    text[TEXT_SIZE - 1] = '\0';
+    int status = call ? call(device, text, (unsigned)size) : NVML_ERROR_FUNCTION_NOT_FOUND;
+    if (status != NVML_SUCCESS)
+        text[0] = '\0';
+    text[size - 1] = '\0';
     return status;
+}
+
+static void tell_text(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field,
+                      int (*call)(nvml_device device, char *text, unsigned size))
+{
+    char text[TEXT_SIZE];
+
+    if (!gpu_nvml_wants(gpu, field))
+        return;
+    int status = gpu_nvml_ask_text(call, gpu->device, text, sizeof(text));
+    gpu_nvml_tell_text(gpu, field, status, text);
 }
 
 /* A number that stands for a word, and has a call of its own. */
@@ -104,7 +102,7 @@ static void tell_asked_word(struct gpu_nvml_gpu *gpu, const struct word *word)
 static void tell_name(struct gpu_nvml_gpu *gpu)
 {
     char name[TEXT_SIZE];
-    int status = ask_text(gpu, offsetof(struct nvml_api, name), name);
+    int status = gpu_nvml_ask_text(gpu->api->name, gpu->device, name, sizeof(name));
 
     gpu_nvml_tell_text(gpu, WM_GPU_NAME, status, name);
     gpu_nvml_tell(gpu, WM_GPU_SIMULATED, status, strstr(name, "SIMULATED") != NULL);
@@ -295,16 +293,11 @@ static const struct {
 
 void gpu_nvml_tell_identity(struct gpu_nvml_gpu *gpu)
 {
-    char text[TEXT_SIZE];
-
     if (gpu_nvml_wants(gpu, WM_GPU_NAME))
         tell_name(gpu);
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        if (gpu_nvml_wants(gpu, texts[i].field)) {
-            int status = ask_text(gpu, texts[i].slot, text);
-            gpu_nvml_tell_text(gpu, texts[i].field, status, text);
-        }
-    }
+    tell_text(gpu, WM_GPU_SERIAL, gpu->api->serial);
+    tell_text(gpu, WM_GPU_UUID, gpu->api->uuid);
+    tell_text(gpu, WM_GPU_BIOS, gpu->api->vbios_version);
 }
 
 void gpu_nvml_tell_texts(struct gpu_nvml_gpu *gpu)
