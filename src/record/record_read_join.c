@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/record_column.h"
 #include "record/record_ops.h"
@@ -257,16 +258,6 @@ static void join_meter(struct join *join, int64_t when_ns, bool is_last)
     join->joined += known;
 }
 
-static void add_trouble(struct wm_result *result, const char *text)
-{
-    char *trouble = result->recording_trouble;
-    size_t used = strlen(trouble);
-
-    if (text[0])
-        snprintf(trouble + used, sizeof(result->recording_trouble) - used, "%s%s",
-                 used > 0 ? "; " : "", text);
-}
-
 /* Where something is missing the meter's rest says why: a file that is not in order
  * looks as if it had ended. */
 static void read_rest(struct join *join)
@@ -281,6 +272,8 @@ static void read_rest(struct join *join)
 static int finish(struct join *join, struct wm_error *err)
 {
     const struct wm_result *meter = wm_recording_result(join->meter);
+    char *trouble = join->head.result.recording_trouble;
+    size_t size = sizeof(join->head.result.recording_trouble);
 
     if (join->ended)
         return WM_OK;
@@ -290,11 +283,11 @@ static int finish(struct join *join, struct wm_error *err)
     join->ended = true;
     read_rest(join);
     if (join->joined == 0)
-        add_trouble(&join->head.result,
-                    "the meter has no reading that can be used from the time of the "
-                    "recording");
-    if (meter)
-        add_trouble(&join->head.result, meter->recording_trouble);
+        wm_text_list(trouble, size, "; ",
+                     "the meter has no reading that can be used from the time of the "
+                     "recording");
+    if (meter && meter->recording_trouble[0])
+        wm_text_list(trouble, size, "; ", "%s", meter->recording_trouble);
     return WM_OK;
 }
 

@@ -16,7 +16,6 @@
 #include "compat/aipowermeter/compat_aipm.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 #include "base/base_array.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_number.h"
+#include "base/text/base_text.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 
@@ -272,23 +272,6 @@ static int fill_run(struct aipm_reader *reader, const char *path,
     return wm_aipm_read_notes(path, run, err);
 }
 
-static void add_trouble(struct aipm_reader *reader, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void add_trouble(struct aipm_reader *reader, const char *format, ...)
-{
-    char *text = reader->head.result.recording_trouble;
-    size_t size = sizeof(reader->head.result.recording_trouble), used = strlen(text);
-    va_list arguments;
-
-    used += (size_t)snprintf(text + used, size - used, "%s", used > 0 ? "; " : "");
-    if (used >= size)
-        return;
-    va_start(arguments, format);
-    vsnprintf(text + used, size - used, format, arguments);
-    va_end(arguments);
-}
-
 static bool has_channel(const struct aipm_reader *reader, const char *label)
 {
     for (size_t i = 0; i < reader->set.count; i++) {
@@ -300,20 +283,27 @@ static bool has_channel(const struct aipm_reader *reader, const char *label)
 
 static void say_trouble(struct aipm_reader *reader)
 {
-    if (reader->records.bad_lines > 0)
-        add_trouble(reader, "line %zu cannot be read", reader->records.first_bad_line);
-    if (reader->records.set_back > 0)
-        add_trouble(reader,
-                    "the clock was set back (%llu times), and later times are moved on",
-                    (unsigned long long)reader->records.set_back);
-    if (reader->records.spacing_ns == 0 && reader->records.same_dates > 0)
-        add_trouble(reader, "its records have one date: how long they took is not known");
+    const struct wm_aipm_records *records = &reader->records;
+    char *text = reader->head.result.recording_trouble;
+    size_t size = sizeof(reader->head.result.recording_trouble);
+
+    if (records->bad_lines > 0)
+        wm_text_list(text, size, "; ", "line %zu cannot be read", records->first_bad_line);
+    if (records->set_back > 0)
+        wm_text_list(text, size, "; ",
+                     "the clock was set back (%llu times), and later times are moved on",
+                     (unsigned long long)records->set_back);
+    if (records->spacing_ns == 0 && records->same_dates > 0)
+        wm_text_list(text, size, "; ",
+                     "its records have one date: how long they took is not known");
     if (reader->has_package && !has_channel(reader, "package"))
-        add_trouble(reader, "none of its intel_power is a number that can be used");
-    if (reader->records.is_torn)
-        add_trouble(reader, "its last line is cut off and left out");
+        wm_text_list(text, size, "; ",
+                     "none of its intel_power is a number that can be used");
+    if (records->is_torn)
+        wm_text_list(text, size, "; ", "its last line is cut off and left out");
     if (reader->set.left_out > 0)
-        add_trouble(reader, "only the first %zu channels are read", reader->set.count);
+        wm_text_list(text, size, "; ", "only the first %zu channels are read",
+                     reader->set.count);
 }
 
 /* Always there: AIPowerMeter's recordings say nothing of how they ended. */

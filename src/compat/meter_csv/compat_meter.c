@@ -228,16 +228,16 @@ static bool read_time(const struct meter_reader *reader, const struct wm_cell *c
 static void say_trouble(struct meter_reader *reader)
 {
     char *text = reader->head.result.recording_trouble;
-    size_t size = sizeof(reader->head.result.recording_trouble), used = 0;
+    size_t size = sizeof(reader->head.result.recording_trouble);
 
+    text[0] = '\0';
     if (reader->left_out > 0)
-        used =
-            (size_t)snprintf(text, size, "the meter's %s (rows and values left out: %llu)",
-                             reader->fault.text, (unsigned long long)reader->left_out);
-    if (reader->marked > 0 && used < size)
-        snprintf(text + used, size - used,
-                 "%sthe meter marks %llu of its readings as not good: left out",
-                 used > 0 ? "; " : "", (unsigned long long)reader->marked);
+        wm_text_list(text, size, "; ", "the meter's %s (rows and values left out: %llu)",
+                     reader->fault.text, (unsigned long long)reader->left_out);
+    if (reader->marked > 0)
+        wm_text_list(text, size, "; ",
+                     "the meter marks %llu of its readings as not good: left out",
+                     (unsigned long long)reader->marked);
 }
 
 /* Less than nothing is no power that was drawn. An empty cell is missing and not wrong. */

@@ -8,6 +8,7 @@
 
 #include "analyze/analyze_stats.h"
 #include "base/base_clock.h"
+#include "base/text/base_text.h"
 #include "source/cpu/source_energy.h"
 #include "source/source_traits.h"
 
@@ -34,14 +35,6 @@ void wm_meter_why(char *out, size_t size, const char *text)
     snprintf(out, size, "%.*s ...", (int)most, text);
 }
 
-/* Behind what is there already. */
-static void join(char *text, size_t size, const char *more)
-{
-    size_t length = strlen(text);
-
-    snprintf(text + length, size - length, "%s%s", length > 0 ? "; " : "", more);
-}
-
 /* The first reason decides on the status, unless a later one is that a right is
  * missing, which can be mended. */
 static void note_lack(struct wm_error *lack, const char *name, const struct wm_error *why)
@@ -53,7 +46,7 @@ static void note_lack(struct wm_error *lack, const char *name, const struct wm_e
     wm_meter_why(text, sizeof(text), named.text);
     if (lack->status == WM_OK || why->status == WM_EACCES)
         lack->status = why->status;
-    join(lack->text, sizeof(lack->text), text);
+    wm_text_list(lack->text, sizeof(lack->text), "; ", "%s", text);
 }
 
 static bool is_input(const struct wm_channel *channel)
@@ -224,12 +217,13 @@ static int find_inputs(struct wm_meter_inputs *inputs, struct wm_error *err)
 static void remark_gpus(struct wm_meter_inputs *inputs)
 {
     if (wm_source_set_remark(inputs->sources))
-        join(inputs->remark, sizeof(inputs->remark), wm_source_set_remark(inputs->sources));
+        wm_text_list(inputs->remark, sizeof(inputs->remark), "; ", "%s",
+                     wm_source_set_remark(inputs->sources));
     for (size_t i = 0; i < wm_source_set_count(inputs->sources); i++) {
         const struct wm_source_member *member = wm_source_set_member(inputs->sources, i);
         const char *detail = wm_source_detail(member->source);
         if (detail && wm_source_set_lacks_gpus(inputs->sources, member))
-            join(inputs->remark, sizeof(inputs->remark), detail);
+            wm_text_list(inputs->remark, sizeof(inputs->remark), "; ", "%s", detail);
     }
 }
 
@@ -238,7 +232,6 @@ static void remark_gpus(struct wm_meter_inputs *inputs)
 static void leave_out_gpus(struct wm_meter_inputs *inputs)
 {
     size_t counted = 0;
-    char text[256];
 
     for (size_t i = 0; i < inputs->count; i++)
         counted += inputs->list[i].told.kind == WM_DEVICE_GPU && !inputs->list[i].is_in_cpu;
@@ -247,10 +240,9 @@ static void leave_out_gpus(struct wm_meter_inputs *inputs)
         input->is_left_out = input->is_in_cpu && counted > 0;
         if (!input->is_left_out)
             continue;
-        snprintf(text, sizeof(text),
-                 "GPU energy leaves out %s: its power is part of the CPU's",
-                 input->told.label);
-        join(inputs->remark, sizeof(inputs->remark), text);
+        wm_text_list(inputs->remark, sizeof(inputs->remark), "; ",
+                     "GPU energy leaves out %s: its power is part of the CPU's",
+                     input->told.label);
     }
 }
 
