@@ -82,13 +82,24 @@ static void test_rfc3339(void **state)
     }
 }
 
+static void test_median(void **state)
+{
+    int64_t times[] = { 7, -1, 3, INT64_MAX };
+    (void)state;
+
+    assert_int_equal(wm_clock_median(times, 0), 0);
+    assert_int_equal(wm_clock_median(times, 1), 7);
+    assert_int_equal(wm_clock_median(times, 2), -1);
+    assert_int_equal(wm_clock_median(times, 3), 3);
+    assert_int_equal(wm_clock_median(times, 4), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward),
-        cmocka_unit_test(test_sleep),
-        cmocka_unit_test(test_unix),
-        cmocka_unit_test(test_rfc3339),
+        cmocka_unit_test(test_forward), cmocka_unit_test(test_sleep),
+        cmocka_unit_test(test_unix),    cmocka_unit_test(test_rfc3339),
+        cmocka_unit_test(test_median),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

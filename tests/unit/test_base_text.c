@@ -2,6 +2,7 @@
 /* test_base_text.c - strict numbers, and valid UTF-8 whatever comes in. */
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text/base_text.h"
@@ -326,6 +327,29 @@ static void test_csv(void **state)
     }
 }
 
+static void test_list(void **state)
+{
+    static const struct {
+        const char *before, *added, *list;
+    } cases[] = {
+        { "", "a", "a" },
+        { "a", "b", "a; b" },
+        { "a", "", "a; " },
+        { "", "0123456789", "0123456789" },
+        { "0123456789", "b", "0123456789;" },
+        { "01234567890", "b", "01234567890" },
+        { "0123", "456789ab", "0123; 45678" },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char list[12];
+        snprintf(list, sizeof(list), "%s", cases[i].before);
+        wm_text_list(list, sizeof(list), "; ", "%s", cases[i].added);
+        assert_string_equal(list, cases[i].list);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_hide_passwords),
         cmocka_unit_test(test_line),
         cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
