@@ -2,11 +2,11 @@
 /* view_json_energy.c - the joules of a report in JSON. */
 #include <string.h>
 
-#include "base/text/base_json.h"
+#include <string.h>
 
+#include "base/text/base_json.h"
 #include "source/source_traits.h"
 #include "view/json/view_json_node.h"
-#include <string.h>
 
 void wm_json_gpu_identity(const struct wm_json_node *node, const struct wm_gpu_usage *gpu)
 {
