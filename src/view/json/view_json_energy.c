@@ -2,8 +2,6 @@
 /* view_json_energy.c - the joules of a report in JSON. */
 #include <string.h>
 
-#include <string.h>
-
 #include "base/text/base_json.h"
 #include "source/source_traits.h"
 #include "view/json/view_json_node.h"
