@@ -80,6 +80,23 @@ struct wm_device_energy {
     struct wm_value power;        /* W on average */
 };
 
+/* The kinds of device that an energy is the sum of, and what of it all is the machine's
+ * idling and what the work's. */
+enum wm_cost_part {
+    WM_COST_CPU,
+    WM_COST_DRAM,
+    WM_COST_GPUS,
+    WM_COST_IDLE,
+    WM_COST_DYNAMIC,
+    WM_COST_COUNT,
+    WM_COST_DEVICES = WM_COST_IDLE, /* so many are kinds of device */
+};
+
+/* Those kinds of device that an energy is of. */
+struct wm_cover {
+    bool has[WM_COST_DEVICES];
+};
+
 /* A sum over devices. */
 struct wm_energy_sum {
     struct wm_value energy;
@@ -190,7 +207,7 @@ struct wm_report {
     struct wm_energy_sum cpu_energy;  /* packages */
     struct wm_energy_sum dram_energy; /* which no package includes */
     struct wm_energy_sum energy;      /* of those three, whichever are known, */
-    bool energy_has_cpu, energy_has_dram, energy_has_gpus; /* namely */
+    struct wm_cover cover;            /* namely */
     double tree_scatter; /* of the tree's part of it from run to run, as far as its power */
                          /* in this one shows: 95 % ratio; NAN: it does not */
     struct wm_spread power; /* W, of the same; the most */

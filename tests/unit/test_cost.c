@@ -34,12 +34,11 @@ static struct wm_device_energy psys[] = {
 /* Two kilowatt-hours, one of them the command's. */
 static const struct wm_report measured = {
     .energy = SUM(7.2e6, 3.6e6, WM_MEASURED),
-    .energy_has_cpu = true,
-    .energy_has_dram = true,
+    .cover = { .has = { [WM_COST_CPU] = true, [WM_COST_DRAM] = true } },
 };
 static const struct wm_report estimated = {
     .energy = SUM(3.6e3, 1.8e3, WM_ESTIMATED),
-    .energy_has_cpu = true,
+    .cover = { .has = { [WM_COST_CPU] = true } },
 };
 static const struct wm_report simulated = {
     .energy = { .energy = KNOWN(3.6e6),
@@ -48,19 +47,19 @@ static const struct wm_report simulated = {
                            .idle = UNKNOWN("whose"),
                            .rest = UNKNOWN("whose") },
                 .origin = WM_SIMULATED },
-    .energy_has_gpus = true,
+    .cover = { .has = { [WM_COST_GPUS] = true } },
     .gpu_count = 0,
 };
 static const struct wm_report unknown = { .energy = NO_SUM("nothing measures it") };
 static const struct wm_report platform = {
     .energy = SUM(3.6e6, 3.6e6, WM_MEASURED),
-    .energy_has_cpu = true,
+    .cover = { .has = { [WM_COST_CPU] = true } },
     .devices = psys,
     .device_count = ARRAY_LEN(psys),
 };
 static const struct wm_report absurd = {
     .energy = SUM(1e308, 0, WM_MEASURED),
-    .energy_has_cpu = true,
+    .cover = { .has = { [WM_COST_CPU] = true } },
 };
 
 #define NOT_WHOLE "                            "

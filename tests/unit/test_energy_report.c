@@ -293,9 +293,9 @@ static void test_devices(void **state)
     assert_true(fabs(report->devices[1].figure.energy.number - 80) < 1);
     assert_true(fabs(report->devices[1].power.number - 20) < 0.3);
     assert_string_equal(report->devices[0].source, "rapl");
-    assert_true(report->energy_has_cpu);
-    assert_true(report->energy_has_dram);
-    assert_false(report->energy_has_gpus);
+    assert_true(report->cover.has[WM_COST_CPU]);
+    assert_true(report->cover.has[WM_COST_DRAM]);
+    assert_false(report->cover.has[WM_COST_GPUS]);
     wm_report_free(report);
 }
 

@@ -102,7 +102,8 @@ static void choose_channel(const struct wm_analysis *analysis, struct wm_gpu_sta
     }
 }
 
-bool wm_is_device_channel(const struct wm_channel *channel)
+/* Whether a channel is of a device that is no GPU and has joules. */
+static bool is_device_channel(const struct wm_channel *channel)
 {
     switch (channel->device_kind) {
     case WM_DEVICE_CPU:
@@ -240,7 +241,7 @@ void wm_devices_find(struct wm_analysis *analysis)
         const struct wm_channel *channel = &analysis->channels[i];
         if (channel->device_kind == WM_DEVICE_GPU)
             note_gpu_channel(analysis, i);
-        if (!wm_is_device_channel(channel))
+        if (!is_device_channel(channel))
             continue;
         note_energy(find_device(analysis, channel), analysis, i);
     }

@@ -16,9 +16,6 @@ struct wm_energy_offers wm_devices_offers(const struct wm_analysis *analysis);
 bool wm_device_is(const struct wm_device_stats *device, enum wm_device_kind kind,
                   const char *source);
 
-/* Whether a channel is one of such a device's. */
-bool wm_is_device_channel(const struct wm_channel *channel);
-
 /* Fills in the GPUs and the devices of the analysis, which has room for as many as there
  * are channels, and gives each the idle power that was measured for the run. */
 void wm_devices_find(struct wm_analysis *analysis);

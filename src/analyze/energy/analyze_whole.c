@@ -199,8 +199,9 @@ static bool is_of_the_same(const struct wm_report_builder *builder)
     }
     for (size_t i = 0; i < analysis->gpu_count; i++)
         has_gpus |= analysis->gpus[i].device.counts;
-    return has_cpu == report->energy_has_cpu && has_dram == report->energy_has_dram &&
-           has_gpus == report->energy_has_gpus;
+    return has_cpu == report->cover.has[WM_COST_CPU] &&
+           has_dram == report->cover.has[WM_COST_DRAM] &&
+           has_gpus == report->cover.has[WM_COST_GPUS];
 }
 
 static void build_power(struct wm_report_builder *builder)
@@ -274,12 +275,13 @@ void wm_build_energy(struct wm_report_builder *builder)
              &report->dram_energy);
 
     wm_build_sum_start(&report->energy);
-    add_known(report, &report->cpu_energy, &report->energy_has_cpu);
+    add_known(report, &report->cpu_energy, &report->cover.has[WM_COST_CPU]);
     if (!cpus.has_memory)
-        add_known(report, &report->dram_energy, &report->energy_has_dram);
-    add_known(report, &report->gpu_energy, &report->energy_has_gpus);
+        add_known(report, &report->dram_energy, &report->cover.has[WM_COST_DRAM]);
+    add_known(report, &report->gpu_energy, &report->cover.has[WM_COST_GPUS]);
     wm_build_sum_end(&report->energy);
-    if (!report->energy_has_cpu && !report->energy_has_dram && !report->energy_has_gpus)
+    if (!report->cover.has[WM_COST_CPU] && !report->cover.has[WM_COST_DRAM] &&
+        !report->cover.has[WM_COST_GPUS])
         wm_build_sum_miss(&report->energy,
                           wm_build_text(builder, "%s; %s", report->cpu_energy.energy.why,
                                         report->gpu_energy.energy.why));

@@ -45,30 +45,13 @@ int wm_experiment_list_load(const char *target, struct wm_experiment_list *list,
                             struct wm_error *err);
 void wm_experiment_list_release(struct wm_experiment_list *list);
 
-/* The kinds of device that an energy is the sum of, and what of it all is the machine's
- * idling and what the work's. */
-enum wm_part {
-    WM_PART_CPU,
-    WM_PART_DRAM,
-    WM_PART_GPUS,
-    WM_PART_IDLE,
-    WM_PART_DYNAMIC,
-    WM_PART_COUNT,
-    WM_PART_DEVICES = WM_PART_IDLE, /* so many are kinds of device */
-};
-
-/* Those kinds of device that an energy is of. */
-struct wm_cover {
-    bool has[WM_PART_DEVICES];
-};
-
 /* The energy of a run, or of all. */
 struct wm_cost {
     struct wm_value total, uncertainty;
     enum wm_origin origin;
     struct wm_cover cover;
-    struct wm_value parts[WM_PART_COUNT];
-    enum wm_origin origins[WM_PART_DEVICES];
+    struct wm_value parts[WM_COST_COUNT];
+    enum wm_origin origins[WM_COST_DEVICES];
 };
 
 /* Whether the energies of two runs are of different kinds, so that their sum would be

@@ -242,10 +242,10 @@ static int choose(const struct wm_analysis *analysis, const struct subject *subj
         choose_kind(chosen, analysis, WM_DEVICE_CPU, &cpus);
     if (subject->dram && !cpus.has_memory)
         choose_kind(chosen, analysis, WM_DEVICE_DRAM, &memory);
-    chosen->cover.has[WM_PART_CPU] = cpus.is_known;
-    chosen->cover.has[WM_PART_DRAM] = memory.is_known;
+    chosen->cover.has[WM_COST_CPU] = cpus.is_known;
+    chosen->cover.has[WM_COST_DRAM] = memory.is_known;
     if (subject->gpu)
-        chosen->cover.has[WM_PART_GPUS] = choose_gpus(chosen, analysis);
+        chosen->cover.has[WM_COST_GPUS] = choose_gpus(chosen, analysis);
     if (!subject->cpu && !subject->dram && !subject->gpu)
         choose_label(chosen, analysis, subject->label);
     return WM_OK;

@@ -68,8 +68,7 @@ static int summarize_run(const struct wm_experiment_run *run, double idle_watts,
         .total = report->energy.energy,
         .uncertainty = report->energy.uncertainty,
         .origin = report->energy.origin,
-        .cover = { { report->energy_has_cpu, report->energy_has_dram,
-                     report->energy_has_gpus } },
+        .cover = report->cover,
         .parts = { report->cpu_energy.energy, report->dram_energy.energy,
                    report->gpu_energy.energy, idle,
                    dynamic_of(&report->energy.energy, &idle, idle_watts) },
@@ -82,9 +81,9 @@ static int summarize_run(const struct wm_experiment_run *run, double idle_watts,
 bool wm_cover_differs(const struct wm_cover *one, size_t one_run,
                       const struct wm_cover *other, size_t other_run, char why[64])
 {
-    static const char *const names[WM_PART_DEVICES] = { "CPU", "memory", "GPU" };
+    static const char *const names[WM_COST_DEVICES] = { "CPU", "memory", "GPU" };
 
-    for (size_t i = 0; i < WM_PART_DEVICES; i++) {
+    for (size_t i = 0; i < WM_COST_DEVICES; i++) {
         if (one->has[i] == other->has[i])
             continue;
         snprintf(why, 64, "run %zu knows no %s energy", one->has[i] ? other_run : one_run,
@@ -118,7 +117,7 @@ static void add_run(struct wm_experiment_summary *sum, const struct wm_run_summa
 {
     wm_build_sum_add(energy, &run->report->energy);
     wm_value_add(&sum->seconds, &run->report->active_time);
-    for (size_t i = 0; i < WM_PART_DEVICES; i++) {
+    for (size_t i = 0; i < WM_COST_DEVICES; i++) {
         if (run->cost.origins[i] > sum->cost.origins[i])
             sum->cost.origins[i] = run->cost.origins[i];
     }
@@ -157,8 +156,8 @@ static void end_sum(struct wm_experiment_summary *sum, struct wm_energy_sum *ene
     cost->uncertainty = energy->uncertainty;
     cost->origin = energy->origin;
     if (sum->unlike && cost->total.known)
-        cost->total = cost->uncertainty = cost->parts[WM_PART_IDLE] =
-            cost->parts[WM_PART_DYNAMIC] = wm_value_missing(sum->unlike);
+        cost->total = cost->uncertainty = cost->parts[WM_COST_IDLE] =
+            cost->parts[WM_COST_DYNAMIC] = wm_value_missing(sum->unlike);
     if (cost->total.known)
         cost->cover = sum->runs[0].cost.cover;
 }
@@ -333,7 +332,7 @@ int wm_experiment_summarize(const struct wm_experiment *experiment, double idle_
     if (status == WM_OK && per_metric && !found)
         status =
             wm_fail(err, WM_ENOENT, "--per: no run has the metric '%.60s'", per_metric);
-    for (size_t part = 0; part < WM_PART_COUNT && status == WM_OK; part++)
+    for (size_t part = 0; part < WM_COST_COUNT && status == WM_OK; part++)
         status = add_part(summary, part, err);
     end_sum(summary, &energy);
     divide_by_model(summary);

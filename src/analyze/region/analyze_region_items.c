@@ -161,7 +161,7 @@ static uint64_t key_of(const struct wm_open_call *call)
     return (uint64_t)call->path << 32 | call->thread;
 }
 
-int wm_open_calls_reserve(struct wm_open_calls *calls)
+static int reserve_calls(struct wm_open_calls *calls)
 {
     int status = wm_map_reserve(&calls->places);
 
@@ -175,7 +175,7 @@ int wm_open_calls_add(struct wm_open_calls *calls, const struct wm_open_call *ca
     uint64_t start = (uint64_t)call->start_ns;
     uint32_t place = (uint32_t)calls->used;
 
-    if (wm_open_calls_reserve(calls) < 0)
+    if (reserve_calls(calls) < 0)
         return WM_ENOMEM;
     if (calls->used > calls->count) {
         place = calls->free;

@@ -93,8 +93,7 @@ struct wm_open_calls {
 
 void wm_open_calls_release(struct wm_open_calls *calls);
 
-/* WM_ENOMEM is the only failure; with room made before there is none. */
-int wm_open_calls_reserve(struct wm_open_calls *calls);
+/* WM_ENOMEM is the only failure. */
 int wm_open_calls_add(struct wm_open_calls *calls, const struct wm_open_call *call);
 
 /* Takes out a call of that path, thread and start; false where there is none. */

@@ -54,11 +54,11 @@ static struct wm_region_value energy_of(const struct maker *maker,
 
     if (!report->energy.energy.known)
         return (struct wm_region_value) { report->energy.energy, report->energy.energy };
-    if (report->energy_has_cpu)
+    if (report->cover.has[WM_COST_CPU])
         add_use(total, &cost->uses[WM_REGION_CPU_ENERGY]);
-    if (report->energy_has_dram)
+    if (report->cover.has[WM_COST_DRAM])
         add_use(total, &cost->uses[WM_REGION_DRAM_ENERGY]);
-    if (report->energy_has_gpus)
+    if (report->cover.has[WM_COST_GPUS])
         add_use(total, &cost->uses[WM_REGION_GPU_ENERGY]);
     return value_of(maker, WM_REGION_TREE_ENERGY, &sum);
 }
@@ -247,9 +247,9 @@ static void find_wholes(const struct wm_analysis *analysis, const struct wm_repo
                         struct wm_region_whole wholes[WM_REGION_RESOURCES])
 {
     const bool *told = analysis->region_told;
-    bool is_the_same = told[WM_REGION_CPU_ENERGY] == report->energy_has_cpu &&
-                       told[WM_REGION_DRAM_ENERGY] == report->energy_has_dram &&
-                       told[WM_REGION_GPU_ENERGY] == report->energy_has_gpus;
+    bool is_the_same = told[WM_REGION_CPU_ENERGY] == report->cover.has[WM_COST_CPU] &&
+                       told[WM_REGION_DRAM_ENERGY] == report->cover.has[WM_COST_DRAM] &&
+                       told[WM_REGION_GPU_ENERGY] == report->cover.has[WM_COST_GPUS];
     const struct wm_energy_split *split = &report->energy.split;
     struct wm_energy_sum tree = report->energy;
 
@@ -275,9 +275,9 @@ static void find_wholes(const struct wm_analysis *analysis, const struct wm_repo
     double memory = most_watts(analysis, WM_DEVICE_DRAM);
     wholes[WM_REGION_CPU_ENERGY].most = cpus;
     wholes[WM_REGION_DRAM_ENERGY].most = memory;
-    if (!report->energy_has_gpus)
-        wholes[WM_REGION_TREE_ENERGY].most =
-            (report->energy_has_cpu ? cpus : 0) + (report->energy_has_dram ? memory : 0);
+    if (!report->cover.has[WM_COST_GPUS])
+        wholes[WM_REGION_TREE_ENERGY].most = (report->cover.has[WM_COST_CPU] ? cpus : 0) +
+                                             (report->cover.has[WM_COST_DRAM] ? memory : 0);
 }
 
 static void find_whys(const struct wm_analysis *analysis, struct maker *maker)

@@ -60,7 +60,7 @@ static void drain(struct wm_out *out)
     out->used = 0;
 }
 
-void wm_out_bytes(struct wm_out *out, const char *bytes, size_t length)
+static void put_bytes(struct wm_out *out, const char *bytes, size_t length)
 {
     while (length > 0) {
         if (out->used == BUFFER_SIZE)
@@ -75,7 +75,7 @@ void wm_out_bytes(struct wm_out *out, const char *bytes, size_t length)
 
 void wm_out_text(struct wm_out *out, const char *text)
 {
-    wm_out_bytes(out, text, strlen(text));
+    put_bytes(out, text, strlen(text));
 }
 
 void wm_out_int(struct wm_out *out, int64_t value)
@@ -83,14 +83,14 @@ void wm_out_int(struct wm_out *out, int64_t value)
     char text[WM_NUMBER_SIZE];
     int length = snprintf(text, sizeof(text), "%lld", (long long)value);
 
-    wm_out_bytes(out, text, (size_t)length);
+    put_bytes(out, text, (size_t)length);
 }
 
 void wm_out_number(struct wm_out *out, double value)
 {
     char text[WM_NUMBER_SIZE];
 
-    wm_out_bytes(out, text, wm_number_format(value, text));
+    put_bytes(out, text, wm_number_format(value, text));
 }
 
 void wm_out_cell(struct wm_out *out, const char *text, size_t length)
@@ -99,13 +99,13 @@ void wm_out_cell(struct wm_out *out, const char *text, size_t length)
     char piece[2 * PIECE];
 
     if (!wm_text_is_quoted(text, length)) {
-        wm_out_bytes(out, text, length);
+        put_bytes(out, text, length);
         return;
     }
     wm_out_text(out, "\"");
     for (size_t i = 0; i < length; i += PIECE) {
         size_t rest = length - i < PIECE ? length - i : PIECE;
-        wm_out_bytes(out, piece, wm_text_double_quotes(piece, text + i, rest));
+        put_bytes(out, piece, wm_text_double_quotes(piece, text + i, rest));
     }
     wm_out_text(out, "\"");
 }

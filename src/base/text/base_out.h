@@ -33,7 +33,6 @@ int wm_out_open(struct wm_out *out, const char *path, struct wm_error *err);
 /* Closes the file without a flush. Accepts what is all zero. */
 void wm_out_close(struct wm_out *out);
 
-void wm_out_bytes(struct wm_out *out, const char *bytes, size_t length);
 void wm_out_text(struct wm_out *out, const char *text);
 void wm_out_int(struct wm_out *out, int64_t value);
 

@@ -62,33 +62,28 @@ bool wm_experiment_is_folder(const char *target)
            (stat(target, &info) == 0 && S_ISDIR(info.st_mode));
 }
 
-int wm_experiment_recording(const char *target, const char *name, char **ret_path,
-                            struct wm_error *err)
+/* NULL when out of memory. */
+static char *recording_of(const char *target, const char *name)
 {
-    char *path = NULL;
+    char *path;
 
-    /* With the '/', which says that this one is a folder too. */
     if (!wm_experiment_is_folder(target))
-        path = strdup(target);
-    else if (asprintf(&path, "%s/%s/", target, name) < 0)
-        path = NULL;
-    if (!path)
-        return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
-    *ret_path = path;
-    return WM_OK;
+        return strdup(target);
+    /* With the '/', which says that this one is a folder too. */
+    return asprintf(&path, "%s/%s/", target, name) < 0 ? NULL : path;
 }
 
 int wm_experiment_make_place(const char *target, const char *name, char **ret_path,
                              struct wm_error *err)
 {
     const struct wm_recorder_ops *ops = NULL;
-    char *path = NULL;
 
     int status = wm_experiment_check_name(name, err);
-    if (status == WM_OK)
-        status = wm_experiment_recording(target, name, &path, err);
-    if (status == WM_OK)
-        status = wm_recorder_format(path, false, &ops, err);
+    if (status < 0)
+        return status;
+    char *path = recording_of(target, name);
+    status = path ? wm_recorder_format(path, false, &ops, err)
+                  : wm_fail(err, WM_ENOMEM, "experiment: out of memory");
     if (status == WM_OK && !ops->can_append)
         status = wm_fail(err, WM_EINVAL,
                          "%s: a file of this format holds one run; experiments are kept in "

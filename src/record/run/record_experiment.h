@@ -29,13 +29,9 @@ int wm_experiment_check_name(const char *name, struct wm_error *err);
 /* Whether `target` is, or is to be, a folder with a recording for each name. */
 bool wm_experiment_is_folder(const char *target);
 
-/* The recording of the experiment `name` at `target`, the caller's to free: the target
- * itself, or a folder in it. */
-int wm_experiment_recording(const char *target, const char *name, char **ret_path,
-                            struct wm_error *err);
-
-/* The same for a run that is about to be recorded there: a folder is made. WM_EINVAL
- * for a format that holds one run only. */
+/* The recording of the experiment `name` at `target` for a run that is about to be
+ * recorded there, the caller's to free: the target itself, or a folder in it, which is
+ * made. WM_EINVAL for a format that holds one run only. */
 int wm_experiment_make_place(const char *target, const char *name, char **ret_path,
                              struct wm_error *err);
 

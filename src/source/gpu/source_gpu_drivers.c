@@ -65,13 +65,11 @@ static int new_driver(const struct wm_gpu_ops *ops, const struct wm_source_confi
 {
     struct driver *driver = calloc(1, sizeof(*driver) + ops->state_size);
 
-    if (!driver)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
-    driver->ops = ops;
-    if (wm_source_config_copy(config, &driver->config, NULL) < 0) {
-        free_driver(driver);
+    if (!driver || wm_source_config_copy(config, &driver->config, NULL) < 0) {
+        free(driver);
         return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
     }
+    driver->ops = ops;
     *ret_driver = driver;
     return WM_OK;
 }

@@ -19,26 +19,20 @@ static void put_time(const struct wm_json_node *node, const char *key, int64_t u
     wm_json_text(node, key, text);
 }
 
-static const char *const part_names[WM_PART_COUNT] = {
-    [WM_PART_CPU] = "cpu",
-    [WM_PART_DRAM] = "dram",
-    [WM_PART_GPUS] = "gpus",
-    [WM_PART_IDLE] = "idle",
-    [WM_PART_DYNAMIC] = "without_idle",
+static const char *const part_names[WM_COST_COUNT] = {
+    [WM_COST_CPU] = "cpu",
+    [WM_COST_DRAM] = "dram",
+    [WM_COST_GPUS] = "gpus",
+    [WM_COST_IDLE] = "idle",
+    [WM_COST_DYNAMIC] = "without_idle",
 };
 
 /* What the total is the sum of, and whether each part was measured. */
 static void put_parts(const struct wm_json_node *node, const struct wm_cost *cost)
 {
-    json_t *covers = json_array();
-
-    for (size_t i = 0; i < WM_PART_DEVICES; i++) {
-        if (cost->cover.has[i])
-            wm_json_add(&covers, json_string(part_names[i]));
-    }
-    wm_json_put(node, "covers", covers);
+    wm_json_covers(node, &cost->cover);
     struct wm_json_node origins = wm_json_object(node, "origins");
-    for (size_t i = 0; i < WM_PART_DEVICES; i++) {
+    for (size_t i = 0; i < WM_COST_DEVICES; i++) {
         if (cost->parts[i].known)
             wm_json_text(&origins, part_names[i],
                          wm_word(WM_WORDS_ORIGIN, (int)cost->origins[i]));
@@ -54,8 +48,8 @@ static struct wm_json_node put_cost(const struct wm_json_node *parent,
     wm_json_value(&node, "total", &cost->total);
     wm_json_percent(&node, "uncertainty_percent", &cost->uncertainty);
     wm_json_origin(&node, cost->origin);
-    for (size_t i = 0; i < WM_PART_COUNT; i++) {
-        if (i == WM_PART_DEVICES)
+    for (size_t i = 0; i < WM_COST_COUNT; i++) {
+        if (i == WM_COST_DEVICES)
             put_parts(&node, cost);
         wm_json_value(&node, part_names[i], &cost->parts[i]);
     }

@@ -114,25 +114,16 @@ static void put_gpus(const struct wm_json_node *parent)
     }
 }
 
-/* What the total is the sum of. */
-static void put_covers(const struct wm_json_node *parent)
+void wm_json_covers(const struct wm_json_node *node, const struct wm_cover *cover)
 {
-    const struct wm_report *report = parent->view->report;
+    static const char *const names[WM_COST_DEVICES] = { "cpu", "dram", "gpus" };
     json_t *covers = json_array();
-    const struct {
-        const char *name;
-        bool covered;
-    } parts[] = {
-        { "cpu", report->energy_has_cpu },
-        { "dram", report->energy_has_dram },
-        { "gpus", report->energy_has_gpus },
-    };
 
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (parts[i].covered)
-            wm_json_add(&covers, json_string(parts[i].name));
+    for (size_t i = 0; i < WM_COST_DEVICES; i++) {
+        if (cover->has[i])
+            wm_json_add(&covers, json_string(names[i]));
     }
-    wm_json_put(parent, "covers", covers);
+    wm_json_put(node, "covers", covers);
 }
 
 /* What the energy came to, and what it did by each device that saw more of the machine
@@ -226,7 +217,7 @@ void wm_json_energy(const struct wm_json_node *root)
 
     wm_json_text(&node, "unit", "joules");
     wm_json_figures(root, WM_REPORT_RUN, report, "energy.total");
-    put_covers(&node);
+    wm_json_covers(&node, &report->cover);
     put_cpu(root, &node);
     put_gpus(&node);
     put_devices(&node, "other");

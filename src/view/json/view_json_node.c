@@ -135,12 +135,6 @@ void wm_json_percent(const struct wm_json_node *node, const char *key,
     wm_json_value(node, key, &percent);
 }
 
-void wm_json_whole(const struct wm_json_node *node, const char *key,
-                   const struct wm_value *value)
-{
-    put_value(node, key, value, wm_json_number);
-}
-
 void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin)
 {
     if (origin == WM_MEASURED)
@@ -194,10 +188,8 @@ static void put_leaf(const struct wm_json_node *node, const struct putting *putt
         return;
     if (putting->unit)
         value.number /= putting->unit->size;
-    if (is_whole(putting->row, putting->unit))
-        wm_json_whole(node, key, &value);
-    else
-        wm_json_value(node, key, &value);
+    put_value(node, key, &value,
+              is_whole(putting->row, putting->unit) ? wm_json_number : json_real);
     if (putting->place->uncertainty_key)
         wm_json_percent(node, putting->place->uncertainty_key, &putting->found.uncertainty);
     if (putting->tells_origin)

@@ -71,15 +71,12 @@ void wm_json_value(const struct wm_json_node *node, const char *key,
 void wm_json_percent(const struct wm_json_node *node, const char *key,
                      const struct wm_value *ratio);
 
-/* Bytes, or a count. */
-void wm_json_whole(const struct wm_json_node *node, const char *key,
-                   const struct wm_value *value);
-
 /* Beside each figure that was not measured. */
 void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin);
 
 /* The energy of the run and of each device; in view_json_energy.c. */
 void wm_json_energy(const struct wm_json_node *root);
+void wm_json_covers(const struct wm_json_node *node, const struct wm_cover *cover);
 void wm_json_gpu_identity(const struct wm_json_node *node, const struct wm_gpu_usage *gpu);
 
 void wm_json_remarks(const struct wm_json_node *node, const struct wm_report *report);

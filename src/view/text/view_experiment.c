@@ -12,18 +12,6 @@
 
 enum { NAME_SIZE = 512, TIME_SIZE = 32 };
 
-static void add_cover(struct wm_detail *detail, const struct wm_cover *cover)
-{
-    static const char *const names[WM_PART_DEVICES] = { "CPU", "memory", "GPUs" };
-    struct wm_detail covered = { "" };
-
-    for (size_t i = 0; i < WM_PART_DEVICES; i++) {
-        if (cover->has[i])
-            wm_line_add(&covered, ", ", "%s", names[i]);
-    }
-    wm_line_add(detail, "; ", "%s", covered.text);
-}
-
 /* Joules; `cost` is what they are the total of, or NULL. */
 static void print_energy(const struct wm_text_view *view, const char *label,
                          const struct wm_value *joules, enum wm_origin origin,
@@ -39,7 +27,7 @@ static void print_energy(const struct wm_text_view *view, const char *label,
         wm_line_add(&detail, "", "±%s", wm_line_number(&cost->uncertainty, 100, " %").text);
     wm_line_add(&detail, "; ", "%s", wm_view_prefixed(joules->number / 3600, "Wh").text);
     if (cost)
-        add_cover(&detail, &cost->cover);
+        wm_line_add(&detail, "; ", "%s", wm_line_cover(&cost->cover, 2).text);
     wm_line_add_origin(&detail, origin);
     wm_line_print(view, label, wm_view_prefixed(joules->number, "J").text, detail.text);
 }
@@ -52,18 +40,18 @@ static void print_total(const struct wm_text_view *view, const char *label,
 
 static void print_parts(const struct wm_text_view *view, const struct wm_cost *cost)
 {
-    static const char *const labels[WM_PART_DEVICES] = { "  CPU", "  memory", "  GPUs" };
-    const struct wm_value *dynamic = &cost->parts[WM_PART_DYNAMIC];
+    static const char *const labels[WM_COST_DEVICES] = { "  CPU", "  memory", "  GPUs" };
+    const struct wm_value *dynamic = &cost->parts[WM_COST_DYNAMIC];
     struct wm_detail detail = { "" };
 
-    for (size_t i = 0; i < WM_PART_DEVICES; i++)
+    for (size_t i = 0; i < WM_COST_DEVICES; i++)
         print_energy(view, labels[i], &cost->parts[i], cost->origins[i], NULL);
     if (!dynamic->known) {
         wm_line_missing(view, "  of the work", dynamic->why);
         return;
     }
     wm_line_add(&detail, "", "%s less, which the same takes idle",
-                wm_view_prefixed(cost->parts[WM_PART_IDLE].number, "J").text);
+                wm_view_prefixed(cost->parts[WM_COST_IDLE].number, "J").text);
     wm_line_print(view, "  of the work", wm_view_prefixed(dynamic->number, "J").text,
                   detail.text);
 }

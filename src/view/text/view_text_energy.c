@@ -194,24 +194,23 @@ static void print_beside(const struct wm_text_view *view)
     }
 }
 
-/* What the energy of all together is that of. */
-static struct wm_detail covered(const struct wm_report *report)
+struct wm_detail wm_line_cover(const struct wm_cover *cover, size_t gpu_count)
 {
+    const char *const names[WM_COST_DEVICES] = { "CPU", "memory",
+                                                 gpu_count == 1 ? "GPU" : "GPUs" };
     struct wm_detail detail = { "" };
 
-    if (report->energy_has_cpu)
-        wm_line_add(&detail, "", "CPU");
-    if (report->energy_has_dram)
-        wm_line_add(&detail, ", ", "memory");
-    if (report->energy_has_gpus)
-        wm_line_add(&detail, ", ", "GPU%s", report->gpu_count == 1 ? "" : "s");
+    for (size_t i = 0; i < WM_COST_DEVICES; i++) {
+        if (cover->has[i])
+            wm_line_add(&detail, ", ", "%s", names[i]);
+    }
     return detail;
 }
 
 static void print_parts(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
-    struct wm_detail detail = covered(report);
+    struct wm_detail detail = wm_line_cover(&report->cover, report->gpu_count);
 
     if (report->power.mean.known)
         wm_line_add(&detail, ": ", "%s on average, %s at most",
@@ -300,7 +299,7 @@ static void print_amount(const struct wm_text_view *view, const struct amount_of
         wm_line_add(&detail, "", "%s of the command",
                     amount_text(view, of, &energy->split.tree).text);
     wm_line_add(&detail, "; ", "covers %s, not the whole machine",
-                covered(view->report).text);
+                wm_line_cover(&view->report->cover, view->report->gpu_count).text);
     wm_line_more(view, detail.text);
     print_platform_amounts(view, of);
 }

@@ -87,6 +87,9 @@ void wm_line_packages(const struct wm_text_view *view);
 void wm_line_dram(const struct wm_text_view *view);
 void wm_line_whole(const struct wm_text_view *view);
 
+/* What an energy is of: "CPU, memory, GPUs". */
+struct wm_detail wm_line_cover(const struct wm_cover *cover, size_t gpu_count);
+
 /* What regions cost, where there are any; in view_text_regions.c. */
 void wm_line_regions(const struct wm_text_view *view);
 

@@ -175,6 +175,14 @@ static int compare_numbers(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
+/* Why none of them is read. */
+static int cards_fail(const struct wm_drm_cards *cards, struct wm_error *err)
+{
+    return wm_fail(err, WM_ENODEV, "no DRM GPU with readable counters: looked in %s (%s)",
+                   cards->class_path,
+                   cards->skipped[0] ? cards->skipped : "which has no cards");
+}
+
 /* The numbers of "card0", "card1", ... in ascending order; connectors such as "card0-DP-1"
  * stand beside them. */
 static int list_cards(const struct wm_drm_cards *cards, long numbers[WM_DRM_CARDS],
@@ -196,7 +204,7 @@ static int list_cards(const struct wm_drm_cards *cards, long numbers[WM_DRM_CARD
     }
     closedir(folder);
     if (count == 0)
-        return wm_drm_cards_fail(cards, err);
+        return cards_fail(cards, err);
     qsort(numbers, count, sizeof(*numbers), compare_numbers);
     *ret_count = count;
     return WM_OK;
@@ -281,7 +289,7 @@ int wm_drm_cards_open(struct wm_drm_cards *cards, const char *sysfs, bool adds_s
     for (size_t i = 0; i < count; i++)
         open_card(cards, numbers[i], adds_shared);
     tell_apart(cards);
-    return cards->count > 0 ? WM_OK : wm_drm_cards_fail(cards, err);
+    return cards->count > 0 ? WM_OK : cards_fail(cards, err);
 }
 
 void wm_drm_cards_close(struct wm_drm_cards *cards)
@@ -289,11 +297,4 @@ void wm_drm_cards_close(struct wm_drm_cards *cards)
     for (size_t i = 0; i < cards->count; i++)
         close_card(&cards->cards[i]);
     free(cards->cards);
-}
-
-int wm_drm_cards_fail(const struct wm_drm_cards *cards, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENODEV, "no DRM GPU with readable counters: looked in %s (%s)",
-                   cards->class_path,
-                   cards->skipped[0] ? cards->skipped : "which has no cards");
 }

@@ -98,9 +98,6 @@ void wm_drm_cards_close(struct wm_drm_cards *cards);
 /* Whether one has come or gone. */
 bool wm_drm_cards_changed(const struct wm_drm_cards *cards);
 
-/* Why none of them is read. */
-int wm_drm_cards_fail(const struct wm_drm_cards *cards, struct wm_error *err);
-
 /* Whether the card's driver counts the time of its clients. */
 bool wm_drm_card_counts_clients(const struct wm_drm_card *card);
 
