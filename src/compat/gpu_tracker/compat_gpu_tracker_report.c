@@ -99,10 +99,12 @@ static json_t *convert(json_t *object, bool is_nothing)
  * memory. */
 static json_t *make(const struct wm_report *report, const struct wm_units *units)
 {
+    static const struct wm_unit gigabytes = { "gigabytes", "GB", 1e9 };
+    static const struct wm_unit hours = { "hours", "h", 3600 };
     const struct wm_units chosen = {
-        .ram = units->ram ? units->ram : wm_unit_gigabytes(),
-        .gpu_ram = units->gpu_ram ? units->gpu_ram : wm_unit_gigabytes(),
-        .time = units->time ? units->time : wm_unit_hours(),
+        .ram = units->ram ? units->ram : &gigabytes,
+        .gpu_ram = units->gpu_ram ? units->gpu_ram : &gigabytes,
+        .time = units->time ? units->time : &hours,
     };
     bool without_gpus = !wm_run_may_have_gpus(&report->run);
     json_t *ours = wm_view_json(report, &chosen), *root = ours ? json_object() : NULL;

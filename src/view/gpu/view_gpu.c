@@ -18,55 +18,37 @@ static struct wm_gpu_value sound(struct wm_gpu_value value)
     return value;
 }
 
-static const struct wm_gpu_field_info *gpu_info(size_t field)
+const struct wm_gpu_field_info *wm_gpu_table_info(enum wm_gpu_table table, size_t field)
 {
+    switch (table) {
+    case WM_GPU_TABLE_PROCESS:
+        return wm_gpu_process_field_info((enum wm_gpu_process_field)field);
+    case WM_GPU_TABLE_MIG:
+        return wm_gpu_mig_field_info((enum wm_gpu_mig_field)field);
+    case WM_GPU_TABLE_GPU:
+        break;
+    }
     return wm_gpu_field_info((enum wm_gpu_field)field);
 }
 
-static struct wm_gpu_value gpu_get(const struct wm_gpus *gpus, size_t gpu, size_t item,
-                                   size_t field)
+struct wm_gpu_value wm_gpu_table_get(enum wm_gpu_table table, const struct wm_gpus *gpus,
+                                     size_t gpu, size_t item, size_t field)
 {
     struct wm_gpu_value value;
 
-    (void)item;
-    wm_gpu_get(gpus, gpu, (enum wm_gpu_field)field, &value);
+    switch (table) {
+    case WM_GPU_TABLE_GPU:
+        wm_gpu_get(gpus, gpu, (enum wm_gpu_field)field, &value);
+        break;
+    case WM_GPU_TABLE_PROCESS:
+        wm_gpu_process_get(gpus, gpu, item, (enum wm_gpu_process_field)field, &value);
+        break;
+    case WM_GPU_TABLE_MIG:
+        wm_gpu_mig_get(gpus, gpu, item, (enum wm_gpu_mig_field)field, &value);
+        break;
+    }
     return sound(value);
 }
-
-const struct wm_gpu_table wm_gpu_table_gpu = { .info = gpu_info, .get = gpu_get };
-
-static const struct wm_gpu_field_info *process_info(size_t field)
-{
-    return wm_gpu_process_field_info((enum wm_gpu_process_field)field);
-}
-
-static struct wm_gpu_value process_get(const struct wm_gpus *gpus, size_t gpu, size_t item,
-                                       size_t field)
-{
-    struct wm_gpu_value value;
-
-    wm_gpu_process_get(gpus, gpu, item, (enum wm_gpu_process_field)field, &value);
-    return sound(value);
-}
-
-const struct wm_gpu_table wm_gpu_table_process = { .info = process_info,
-                                                   .get = process_get };
-
-static const struct wm_gpu_field_info *mig_info(size_t field)
-{
-    return wm_gpu_mig_field_info((enum wm_gpu_mig_field)field);
-}
-
-static struct wm_gpu_value mig_get(const struct wm_gpus *gpus, size_t gpu, size_t item,
-                                   size_t field)
-{
-    struct wm_gpu_value value;
-
-    wm_gpu_mig_get(gpus, gpu, item, (enum wm_gpu_mig_field)field, &value);
-    return sound(value);
-}
-
-const struct wm_gpu_table wm_gpu_table_mig = { .info = mig_info, .get = mig_get };
 
 const char *wm_gpu_key_suffix(const struct wm_gpu_field_info *info)
 {

@@ -9,21 +9,17 @@
 
 /* What is said of a GPU (`item` is 0 then), of a process on it, or of a part of
  * it: so that what goes through a table of fields is written once. */
-struct wm_gpu_table {
-    /* NULL past the last field. */
-    const struct wm_gpu_field_info *(*info)(size_t field);
+enum wm_gpu_table { WM_GPU_TABLE_GPU, WM_GPU_TABLE_PROCESS, WM_GPU_TABLE_MIG };
 
-    /* A number that is not finite is missing: drivers say all kinds of things. */
-    struct wm_gpu_value (*get)(const struct wm_gpus *gpus, size_t gpu, size_t item,
-                               size_t field);
-};
+/* NULL past the last field. */
+const struct wm_gpu_field_info *wm_gpu_table_info(enum wm_gpu_table table, size_t field);
+
+/* A number that is not finite is missing: drivers say all kinds of things. */
+struct wm_gpu_value wm_gpu_table_get(enum wm_gpu_table table, const struct wm_gpus *gpus,
+                                     size_t gpu, size_t item, size_t field);
 
 /* What follows the key of a field in JSON: its unit, "_watts". */
 const char *wm_gpu_key_suffix(const struct wm_gpu_field_info *info);
-
-extern const struct wm_gpu_table wm_gpu_table_gpu;
-extern const struct wm_gpu_table wm_gpu_table_process;
-extern const struct wm_gpu_table wm_gpu_table_mig;
 
 /* All there is to say as a JSON object, the caller's; NULL when out of memory. */
 json_t *wm_view_gpu_json(const struct wm_gpus *gpus);
@@ -76,7 +72,7 @@ struct wm_gpu_column {
 };
 
 struct wm_gpu_list {
-    const struct wm_gpu_table *table;
+    enum wm_gpu_table table;
     const struct wm_gpu_column *columns;
     size_t column_count, items;
 };

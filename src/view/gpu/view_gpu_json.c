@@ -83,11 +83,11 @@ static void put_field(const struct gpu_json *view, const struct wm_json_node *no
 /* The fields of a group stand in an object called after it. */
 static void put_gpu_fields(const struct gpu_json *view)
 {
-    const struct wm_gpu_table *table = &wm_gpu_table_gpu;
     const struct wm_gpu_field_info *info;
 
-    for (size_t i = 0; (info = table->info(i)) != NULL; i++) {
-        struct wm_gpu_value value = table->get(view->gpus, view->gpu, 0, i);
+    for (size_t i = 0; (info = wm_gpu_field_info((enum wm_gpu_field)i)) != NULL; i++) {
+        struct wm_gpu_value value =
+            wm_gpu_table_get(WM_GPU_TABLE_GPU, view->gpus, view->gpu, 0, i);
         struct wm_json_node node = view->root;
 
         if (info->group[0])
@@ -99,15 +99,16 @@ static void put_gpu_fields(const struct gpu_json *view)
 }
 
 static void put_items(const struct gpu_json *view, const char *name,
-                      const struct wm_gpu_table *table, size_t count)
+                      enum wm_gpu_table table, size_t count)
 {
     struct wm_json_node list = wm_json_node(&view->root, name, json_array());
     const struct wm_gpu_field_info *info;
 
     for (size_t item = 0; item < count; item++) {
         struct wm_json_node node = wm_json_append(&list, item);
-        for (size_t i = 0; (info = table->info(i)) != NULL; i++) {
-            struct wm_gpu_value value = table->get(view->gpus, view->gpu, item, i);
+        for (size_t i = 0; (info = wm_gpu_table_info(table, i)) != NULL; i++) {
+            struct wm_gpu_value value =
+                wm_gpu_table_get(table, view->gpus, view->gpu, item, i);
             put_field(view, &node, info, &value);
         }
     }
@@ -125,7 +126,7 @@ static void put_processes(const struct gpu_json *view)
     if (list.state != WM_READING_OK && count == 0)
         wm_json_put(&view->root, "processes", json_null());
     else
-        put_items(view, "processes", &wm_gpu_table_process, count);
+        put_items(view, "processes", WM_GPU_TABLE_PROCESS, count);
 }
 
 static json_t *gpu_json(const struct wm_gpus *gpus, size_t gpu)
@@ -137,7 +138,7 @@ static json_t *gpu_json(const struct wm_gpus *gpus, size_t gpu)
                              .states = json_object() };
 
     put_gpu_fields(&view);
-    put_items(&view, "migs", &wm_gpu_table_mig, wm_gpu_mig_count(gpus, gpu));
+    put_items(&view, "migs", WM_GPU_TABLE_MIG, wm_gpu_mig_count(gpus, gpu));
     put_processes(&view);
     wm_json_put(&view.root, "why", json.why);
     wm_json_put(&view.root, "states", view.states);

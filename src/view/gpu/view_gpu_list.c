@@ -30,14 +30,15 @@ static const struct wm_gpu_column mig_columns[] = {
 static bool says_something(const struct wm_gpu_view *view,
                            const struct wm_gpu_list *listing, size_t item, size_t field)
 {
-    const struct wm_gpu_table *table = listing->table;
-    struct wm_gpu_value value = table->get(view->gpus, view->gpu, item, field);
+    enum wm_gpu_table table = listing->table;
+    struct wm_gpu_value value = wm_gpu_table_get(table, view->gpus, view->gpu, item, field);
 
     if (value.state != WM_READING_OK)
         return false;
-    if (table != &wm_gpu_table_process || field != WM_GPU_PROCESS_DRIVER_PID)
+    if (table != WM_GPU_TABLE_PROCESS || field != WM_GPU_PROCESS_DRIVER_PID)
         return true;
-    struct wm_gpu_value pid = table->get(view->gpus, view->gpu, item, WM_GPU_PROCESS_PID);
+    struct wm_gpu_value pid =
+        wm_gpu_table_get(table, view->gpus, view->gpu, item, WM_GPU_PROCESS_PID);
     return pid.state != WM_READING_OK || pid.number != value.number;
 }
 
@@ -56,13 +57,14 @@ static struct wm_words cell_text(const struct wm_gpu_view *view,
                                  const struct wm_gpu_list *listing, size_t item,
                                  size_t field)
 {
-    const struct wm_gpu_field_info *info = listing->table->info(field);
-    struct wm_gpu_value value = listing->table->get(view->gpus, view->gpu, item, field);
+    const struct wm_gpu_field_info *info = wm_gpu_table_info(listing->table, field);
+    struct wm_gpu_value value =
+        wm_gpu_table_get(listing->table, view->gpus, view->gpu, item, field);
     struct wm_words text = { "n/a" };
 
     if (value.state != WM_READING_OK)
         return text;
-    if (listing->table == &wm_gpu_table_process && field == WM_GPU_PROCESS_CREATE_TIME)
+    if (listing->table == WM_GPU_TABLE_PROCESS && field == WM_GPU_PROCESS_CREATE_TIME)
         return wm_words_time(value.number);
     if (strcmp(info->unit, "B") == 0)
         return wm_words_number(value.number / WM_MIB, 0, "");
@@ -80,7 +82,7 @@ static int width_of(const struct wm_gpu_view *view, const struct wm_gpu_list *li
         return 0;
     for (size_t i = 0; i < listing->items; i++) {
         struct wm_words text = cell_text(view, listing, i, column->field);
-        if (listing->table->info(column->field)->type != WM_GPU_TEXT &&
+        if (wm_gpu_table_info(listing->table, column->field)->type != WM_GPU_TEXT &&
             (int)strlen(text.text) > width)
             width = (int)strlen(text.text);
     }
@@ -104,7 +106,7 @@ static void print_row(const struct wm_gpu_view *view, const struct wm_gpu_list *
             text = cell_text(view, listing, item, column->field);
         else
             snprintf(text.text, sizeof(text.text), "%s",
-                     listing->table->info(column->field)->label);
+                     wm_gpu_table_info(listing->table, column->field)->label);
         fprintf(view->out, "%*s%s", blanks, "", first ? "    " : " | ");
         blanks = widths[i] - wm_view_cut(view->out, text.text, widths[i]);
         first = false;
@@ -125,7 +127,7 @@ static void print_listing(const struct wm_gpu_view *view, const struct wm_gpu_li
 
 struct wm_gpu_list wm_gpu_list_processes(const struct wm_gpu_view *view)
 {
-    return (struct wm_gpu_list) { .table = &wm_gpu_table_process,
+    return (struct wm_gpu_list) { .table = WM_GPU_TABLE_PROCESS,
                                   .columns = process_columns,
                                   .column_count = WM_COUNT(process_columns),
                                   .items =
@@ -134,7 +136,7 @@ struct wm_gpu_list wm_gpu_list_processes(const struct wm_gpu_view *view)
 
 struct wm_gpu_list wm_gpu_list_migs(const struct wm_gpu_view *view)
 {
-    return (struct wm_gpu_list) { .table = &wm_gpu_table_mig,
+    return (struct wm_gpu_list) { .table = WM_GPU_TABLE_MIG,
                                   .columns = mig_columns,
                                   .column_count = WM_COUNT(mig_columns),
                                   .items = wm_gpu_mig_count(view->gpus, view->gpu) };

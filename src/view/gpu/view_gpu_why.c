@@ -51,7 +51,7 @@ static bool is_missing_whole(const struct wm_gpu_view *view, const char *group,
 {
     const struct wm_gpu_field_info *info;
 
-    for (size_t i = 0; (info = wm_gpu_table_gpu.info(i)) != NULL; i++) {
+    for (size_t i = 0; (info = wm_gpu_field_info((enum wm_gpu_field)i)) != NULL; i++) {
         struct wm_gpu_value value = wm_gpu_view_get(view, (enum wm_gpu_field)i);
         if (strcmp(info->group, group) == 0 &&
             (value.state == WM_READING_OK || strcmp(value.why, why) != 0))
@@ -64,7 +64,7 @@ static void find_gpu_misses(const struct wm_gpu_view *view, struct misses *misse
 {
     const struct wm_gpu_field_info *info;
 
-    for (size_t i = 0; (info = wm_gpu_table_gpu.info(i)) != NULL; i++) {
+    for (size_t i = 0; (info = wm_gpu_field_info((enum wm_gpu_field)i)) != NULL; i++) {
         struct wm_gpu_value value = wm_gpu_view_get(view, (enum wm_gpu_field)i);
         if (value.state == WM_READING_OK)
             continue;
@@ -80,11 +80,12 @@ static void find_listing_misses(const struct wm_gpu_view *view,
 {
     for (size_t i = 0; i < listing->column_count; i++) {
         const struct wm_gpu_column *column = &listing->columns[i];
-        const struct wm_gpu_field_info *info = listing->table->info(column->field);
+        const struct wm_gpu_field_info *info =
+            wm_gpu_table_info(listing->table, column->field);
 
         for (size_t item = 0; item < listing->items && !column->on_demand; item++) {
-            struct wm_gpu_value value =
-                listing->table->get(view->gpus, view->gpu, item, column->field);
+            struct wm_gpu_value value = wm_gpu_table_get(listing->table, view->gpus,
+                                                         view->gpu, item, column->field);
             if (value.state != WM_READING_OK)
                 add_miss(misses, &value, info->group, info);
         }

@@ -67,7 +67,7 @@ struct wm_words wm_words_value(const struct wm_gpu_field_info *info,
 
 struct wm_gpu_value wm_gpu_view_get(const struct wm_gpu_view *view, enum wm_gpu_field field)
 {
-    return wm_gpu_table_gpu.get(view->gpus, view->gpu, 0, field);
+    return wm_gpu_table_get(WM_GPU_TABLE_GPU, view->gpus, view->gpu, 0, field);
 }
 
 struct wm_words wm_words_field(const struct wm_gpu_view *view, enum wm_gpu_field field,

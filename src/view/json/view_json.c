@@ -167,9 +167,9 @@ static void put_recording(const struct wm_json_node *root)
 json_t *wm_view_json(const struct wm_report *report, const struct wm_units *units)
 {
     struct wm_units chosen = {
-        .ram = units->ram ? units->ram : wm_unit_bytes(),
-        .gpu_ram = units->gpu_ram ? units->gpu_ram : wm_unit_bytes(),
-        .time = units->time ? units->time : wm_unit_seconds(),
+        .ram = units->ram ? units->ram : wm_unit_plain(WM_UNIT_BYTES),
+        .gpu_ram = units->gpu_ram ? units->gpu_ram : wm_unit_plain(WM_UNIT_BYTES),
+        .time = units->time ? units->time : wm_unit_plain(WM_UNIT_SECONDS),
         .tariff = units->tariff,
     };
     struct wm_json_view view = { .report = report, .units = &chosen, .why = json_object() };

@@ -24,26 +24,6 @@ static const struct wm_unit time_units[] = {
     { "days", "d", 86400 },
 };
 
-const struct wm_unit *wm_unit_gigabytes(void)
-{
-    return &memory_units[3];
-}
-
-const struct wm_unit *wm_unit_hours(void)
-{
-    return &time_units[2];
-}
-
-const struct wm_unit *wm_unit_bytes(void)
-{
-    return &memory_units[0];
-}
-
-const struct wm_unit *wm_unit_seconds(void)
-{
-    return &time_units[0];
-}
-
 const struct wm_unit *wm_unit_plain(enum wm_figure_unit unit)
 {
     static const struct wm_unit plain[] = {

@@ -64,14 +64,6 @@ struct wm_units {
 int wm_units_of_style(const struct wm_report_style *style, struct wm_units *ret_units,
                       struct wm_error *err);
 
-/* Those of gpu_tracker where the user leaves them open. */
-const struct wm_unit *wm_unit_gigabytes(void);
-const struct wm_unit *wm_unit_hours(void);
-
-/* The units of numbers in SI. */
-const struct wm_unit *wm_unit_bytes(void);
-const struct wm_unit *wm_unit_seconds(void);
-
 /* What a figure is measured in where nothing scales it. */
 const struct wm_unit *wm_unit_plain(enum wm_figure_unit unit);
 
