@@ -440,6 +440,35 @@ static void test_paths_are_bounded(void **state)
     wm_region_calls_free(calls);
 }
 
+/* Long ones are put together before there are too many of them. */
+static void test_long_names(void **state)
+{
+    enum { LENGTH = 8000, ROUNDS = 10000, MEBIBYTE = 1 << 20 };
+    static const struct wm_region_thread who = { 1, 1, 0 };
+    struct wm_region_calls *calls = NULL;
+    uint64_t counts[3] = { 0 };
+    char name[LENGTH + 1];
+
+    (void)state;
+    memset(name, 'n', sizeof(name));
+    assert_int_equal(wm_region_calls_new(&calls, NULL), WM_OK);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct wm_region_event event = { i, WM_REGION_BEGINS, 0, &who, name, 0 };
+        snprintf(name + LENGTH - 8, 9, "%08d", i);
+        assert_int_equal(wm_region_calls_event(calls, &event, count_edges, counts), WM_OK);
+        event.kind = WM_REGION_ENDS;
+        assert_int_equal(wm_region_calls_event(calls, &event, count_edges, counts), WM_OK);
+    }
+    size_t count = wm_region_calls_path_count(calls);
+    assert_true(count * LENGTH > 60 * (size_t)MEBIBYTE);
+    assert_true(count * LENGTH < 65 * (size_t)MEBIBYTE);
+    assert_string_equal(wm_region_calls_path(calls, (uint32_t)count - 1)->name,
+                        WM_REGION_FURTHER);
+    assert_int_equal(counts[WM_REGION_OPENS], ROUNDS);
+    assert_int_equal(counts[WM_REGION_CLOSES], ROUNDS);
+    wm_region_calls_free(calls);
+}
+
 static void test_free_calls(void **state)
 {
     enum { OPEN = 300, ROUNDS = 50000 };
@@ -477,9 +506,13 @@ static void test_free_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many),
-        cmocka_unit_test(test_free_calls),    cmocka_unit_test(test_paths_are_bounded),
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_free_calls),
+        cmocka_unit_test(test_paths_are_bounded),
     };
 
     wm_region_calls_free(NULL);

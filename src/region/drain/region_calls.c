@@ -17,6 +17,9 @@
 
 #define NONE WM_MAP_NONE
 
+/* Of all names together: a program may make long ones out of what it works on. */
+#define NAME_BYTES_MAX ((size_t)64 << 20)
+
 struct open_call {
     int64_t start_ns;
     uint32_t path;
@@ -44,6 +47,7 @@ struct process {
 
 struct wm_region_calls {
     struct wm_names names;
+    size_t name_bytes; /* of all of them */
     struct wm_map path_map, thread_map, process_map, call_map;
     struct wm_region_path *paths;
     struct wm_region_thread *told; /* of each thread */
@@ -73,16 +77,22 @@ static bool is_further(const char *name)
 
 static bool is_full(const struct wm_region_calls *calls)
 {
-    return calls->path_count >= WM_REGION_PATHS_MOST;
+    return calls->path_count >= WM_REGION_PATHS_MOST || calls->name_bytes >= NAME_BYTES_MAX;
 }
 
 /* A name that there will be no path for is not kept. */
 static int find_name(struct wm_region_calls *calls, const char *name, uint32_t *ret_name)
 {
+    bool is_kept = !is_full(calls);
+
     *ret_name = wm_names_find(&calls->names, name);
+    if (*ret_name != NONE)
+        return WM_OK;
+    *ret_name = wm_names_add(&calls->names, is_kept ? name : WM_REGION_FURTHER);
     if (*ret_name == NONE)
-        *ret_name = wm_names_add(&calls->names, is_full(calls) ? WM_REGION_FURTHER : name);
-    return *ret_name == NONE ? WM_ENOMEM : WM_OK;
+        return WM_ENOMEM;
+    calls->name_bytes += is_kept ? strlen(name) : 0;
+    return WM_OK;
 }
 
 static int find_path(struct wm_region_calls *calls, uint32_t parent, bool is_free,

@@ -41,8 +41,9 @@ struct wm_region_event {
 
 #define WM_REGION_NO_PATH UINT32_MAX
 
-/* When there are so many paths, new ones inside one another count as one, by a name that
- * says so; and there may be as many of these. A recursion may have any number of paths. */
+/* When there are so many paths, or 64 MiB of names, new ones inside one another count as
+ * one, by a name that says so; and there may be as many of these. A recursion may have any
+ * number of paths. */
 #define WM_REGION_PATHS_MOST 65536
 #define WM_REGION_FURTHER "(further regions)"
 

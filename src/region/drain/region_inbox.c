@@ -46,6 +46,7 @@ struct wm_region_inbox {
     struct wm_region_source **sources;
     size_t source_count, source_room;
     struct wm_map known;            /* their numbers */
+    size_t name_bytes;              /* of their names */
     struct wm_region_source **heap; /* those that have an event, the earliest on top */
     size_t heap_count, heap_room;
 
@@ -157,7 +158,7 @@ static int add_source(struct wm_region_inbox *inbox, uint32_t number)
     int status = make_room(inbox);
     if (status == WM_OK)
         status = wm_region_source_open(dirfd(inbox->folder.dir), number, inbox->made_ns,
-                                       &source);
+                                       &inbox->name_bytes, &source);
     if (status < 0)
         return status;
     wm_map_put(&inbox->known, number, 0, 0);

@@ -19,6 +19,11 @@
 /* A thread that stopped in the middle of an event is not waited for any longer. */
 #define STUCK_NS WM_NS_PER_S
 
+/* Names of all rings together, with what the allocator takes for each: a ring of 20 KiB
+ * can tell 2 MiB of them, one after the other. */
+#define NAME_BYTES_MAX ((size_t)64 << 20)
+#define BYTES_PER_NAME 16
+
 static bool is_power_of_two(uint64_t number)
 {
     return number > 0 && (number & (number - 1)) == 0;
@@ -82,7 +87,7 @@ static int map(int fd, uint32_t number, int64_t since_ns,
     return WM_OK;
 }
 
-int wm_region_source_open(int folder, uint32_t number, int64_t since_ns,
+int wm_region_source_open(int folder, uint32_t number, int64_t since_ns, size_t *name_bytes,
                           struct wm_region_source **ret_source)
 {
     int fd = open_file(folder, number);
@@ -91,15 +96,24 @@ int wm_region_source_open(int folder, uint32_t number, int64_t since_ns,
         return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? WM_EIO : WM_EFORMAT;
     int status = map(fd, number, since_ns, ret_source);
     close(fd);
+    if (status == WM_OK)
+        (*ret_source)->name_bytes = name_bytes;
     return status;
+}
+
+static size_t bytes_of(const char *name)
+{
+    return name ? strlen(name) + 1 + BYTES_PER_NAME : 0;
 }
 
 void wm_region_source_close(struct wm_region_source *source)
 {
     if (!source)
         return;
-    for (size_t i = 0; i < WM_RING_NAMES; i++)
+    for (size_t i = 0; i < WM_RING_NAMES; i++) {
+        *source->name_bytes -= bytes_of(source->names[i]);
         free(source->names[i]);
+    }
     munmap(source->ring, source->bytes);
     free(source);
 }
@@ -203,6 +217,20 @@ static bool read_slot(struct wm_region_source *source, uint64_t position,
     return true;
 }
 
+static int keep_name(struct wm_region_source *source, uint64_t local, const char *name)
+{
+    size_t others = *source->name_bytes - bytes_of(source->names[local]);
+
+    char *kept =
+        strdup(others + bytes_of(name) > NAME_BYTES_MAX ? WM_REGION_FURTHER : name);
+    if (!kept)
+        return WM_ENOMEM;
+    free(source->names[local]);
+    source->names[local] = kept;
+    *source->name_bytes = others + bytes_of(kept);
+    return WM_OK;
+}
+
 /* At a name that begins at `taken`. 1, or 0 where it is no name. */
 static int take_name(struct wm_region_source *source, uint64_t local, uint64_t length)
 {
@@ -220,11 +248,8 @@ static int take_name(struct wm_region_source *source, uint64_t local, uint64_t l
         memcpy(name + i * sizeof(part), &part, sizeof(part));
     }
     wm_text_utf8(clean, sizeof(clean), name, (size_t)length);
-    char *kept = strdup(clean);
-    if (!kept)
+    if (keep_name(source, local, clean) < 0)
         return WM_ENOMEM;
-    free(source->names[local]);
-    source->names[local] = kept;
     source->taken += 1 + slots;
     return 1;
 }

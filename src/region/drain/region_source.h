@@ -70,13 +70,16 @@ struct wm_region_source {
     struct wm_ring_event copied[WM_REGION_SLOTS];
     uint64_t copied_from, copied_count; /* positions */
 
-    /* Valid UTF-8, of WM_REGION_NAME_MAX bytes at most; NULL: not told yet. */
+    /* Valid UTF-8, of WM_REGION_NAME_MAX bytes at most; NULL: not told yet. All rings of an
+     * inbox count together what these take. */
     char *names[WM_RING_NAMES];
+    size_t *name_bytes;
 };
 
-/* Maps the ring's file in the folder, in which there was none before `since_ns`. WM_EFORMAT
- * where it is none; others may be tried again. */
-int wm_region_source_open(int folder, uint32_t number, int64_t since_ns,
+/* Maps the ring's file in the folder, in which there was none before `since_ns`. Of
+ * `name_bytes`, which is shared with other rings and outlives this one, a name that finds
+ * no room is WM_REGION_FURTHER. WM_EFORMAT where it is none; others may be tried again. */
+int wm_region_source_open(int folder, uint32_t number, int64_t since_ns, size_t *name_bytes,
                           struct wm_region_source **ret_source);
 
 /* Accepts NULL. */
