@@ -382,6 +382,21 @@ static void close_one(struct name **list, uint64_t id)
     free(ended);
 }
 
+/* Of a thread, on its stack. */
+static void begin_in_file(struct thread *thread, const char *name)
+{
+    if (thread->dropped > 0 || !open_one(&thread->names, name, 0))
+        thread->dropped++;
+}
+
+static void end_in_file(struct thread *thread)
+{
+    if (thread->dropped > 0)
+        thread->dropped--;
+    else
+        close_one(&thread->names, 0);
+}
+
 static bool mark_in_file(struct thread *thread, enum wm_ring_kind kind, const char *name,
                          uint64_t id)
 {
@@ -393,11 +408,9 @@ static bool mark_in_file(struct thread *thread, enum wm_ring_kind kind, const ch
     else if (kind == WM_RING_STOP)
         close_one(&started, id);
     else if (kind == WM_RING_BEGIN)
-        thread->dropped += thread->dropped > 0 || !open_one(&thread->names, name, 0);
-    else if (thread->dropped > 0)
-        thread->dropped--;
+        begin_in_file(thread, name);
     else
-        close_one(&thread->names, 0);
+        end_in_file(thread);
     pthread_mutex_unlock(&file_lock);
     return is_kept;
 }
