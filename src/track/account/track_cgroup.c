@@ -18,12 +18,15 @@ struct wm_cgroup {
     int stat_fd;
 };
 
-/* Where systemd and all others mount it, beside version 1 or alone; NULL: neither. */
+/* Where systemd and all others mount it, alone or beside version 1; NULL: neither. Alone
+ * comes first: then "unified" may be the name of a group. */
 static const char *find_mount(void)
 {
+    if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
+        return "/sys/fs/cgroup";
     if (access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK) == 0)
         return "/sys/fs/cgroup/unified";
-    return access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0 ? "/sys/fs/cgroup" : NULL;
+    return NULL;
 }
 
 /* Our own group: the line "0::/path" of /proc/self/cgroup. */
