@@ -334,7 +334,7 @@ static char **make_environment(char *entry)
     size_t length = strcspn(entry, "=") + 1, count = 0, kept = 0;
     char *const *all = wm_env_all();
 
-    while (all[count])
+    while (all && all[count]) /* there is none after clearenv() */
         count++;
     char **made = calloc(count + 2, sizeof(*made));
     for (size_t i = 0; made && i < count; i++) {
