@@ -208,7 +208,8 @@ static struct wm_gpu_value complete(const struct wm_gpu_sheet *sheet,
                           sheet->not_told);
 }
 
-/* Where the texts are is known at the end: until then they may move. */
+/* Where the texts are is known at the end: until then they may move. (What most cells of a
+ * long list say, that they were not told, stands in the sheet.) */
 static int keep_text(struct list *list, const char *text)
 {
     if (list->text_room - list->text_size < WM_GPU_TEXT_SIZE) {
@@ -236,7 +237,7 @@ static int keep_row(const struct wm_gpu_sheet *sheet, struct list *list,
         struct wm_gpu_value cell = complete(sheet, &row[c]);
         const char *text = cell.text ? cell.text : cell.why;
 
-        if (text && keep_text(list, text) < 0) {
+        if (text && text != sheet->not_told && keep_text(list, text) < 0) {
             list->text_size = text_size;
             return WM_ENOMEM;
         }
@@ -258,7 +259,8 @@ int wm_gpu_add_row(struct wm_gpu_sheet *sheet, enum wm_gpu_list number,
     return list->lacks ? WM_ENOMEM : WM_OK;
 }
 
-static void point_at_texts(struct list *list, size_t width)
+static void point_at_texts(const struct wm_gpu_sheet *sheet, struct list *list,
+                           size_t width)
 {
     char *text = list->texts;
 
@@ -267,7 +269,7 @@ static void point_at_texts(struct list *list, size_t width)
 
         if (cell->text)
             cell->text = text;
-        else if (cell->why)
+        else if (cell->why && cell->why != sheet->not_told)
             cell->why = text;
         else
             continue;
@@ -286,7 +288,7 @@ void wm_gpu_end_list(struct wm_gpu_sheet *sheet, enum wm_gpu_list number,
     }
     list->state = state;
     wm_gpu_clean(list->why, sizeof(list->why), why ? why : "");
-    point_at_texts(list, columns[number]);
+    point_at_texts(sheet, list, columns[number]);
 
     pthread_mutex_lock(&sheet->lock);
     swap_lists(list, &sheet->told_lists[number]);
