@@ -131,11 +131,12 @@ static int open_spool(struct wm_delivery *delivery, const char *path, struct wm_
                       : wm_sql_exec(delivery->spool, "COMMIT", delivery->spool_shown, err);
 }
 
-/* Every double as it is. COPY knows no quotes, and its tables no texts. */
-static void append_value(sqlite3_str *sql, sqlite3_stmt *row, int column, bool is_copy)
+/* Every double as it is. COPY knows no quotes, and its tables no texts. False: there was
+ * no memory for a text. */
+static bool append_value(sqlite3_str *sql, sqlite3_stmt *row, int column, bool is_copy)
 {
     char number[WM_NUMBER_SIZE];
-    const char *text = (const char *)sqlite3_column_text(row, column);
+    const char *text = number;
 
     switch (sqlite3_column_type(row, column)) {
     case SQLITE_NULL:
@@ -146,20 +147,24 @@ static void append_value(sqlite3_str *sql, sqlite3_stmt *row, int column, bool i
         sqlite3_str_appendall(sql, number);
         break;
     default:
+        text = (const char *)sqlite3_column_text(row, column);
         sqlite3_str_appendf(sql, is_copy ? "%s" : "%Q", text ? text : "");
     }
+    return text != NULL;
 }
 
 /* The columns of the row from number `first` on. */
-static void append_row(sqlite3_str *sql, sqlite3_stmt *row, int first, bool is_copy)
+static bool append_row(sqlite3_str *sql, sqlite3_stmt *row, int first, bool is_copy)
 {
     int count = sqlite3_column_count(row);
+    bool is_whole = true;
 
     for (int i = first; i < count; i++) {
         if (i > first)
             sqlite3_str_appendall(sql, is_copy ? "\t" : ", ");
-        append_value(sql, row, i, is_copy);
+        is_whole = append_value(sql, row, i, is_copy) && is_whole;
     }
+    return is_whole;
 }
 
 static void append_columns(sqlite3_str *sql, const struct wm_delivery *delivery,
@@ -210,11 +215,11 @@ static int read_rows(const struct wm_delivery *delivery, const struct table *tab
                             : any   ? ", (%lld, "
                                     : "(%lld, ",
                             (long long)delivery->schema.id);
-        append_row(values, rows, 1, is_copy);
+        status =
+            append_row(values, rows, 1, is_copy) ? WM_OK : out_of_memory(delivery, err);
         sqlite3_str_appendall(values, is_copy ? "\n" : ")");
         *mark = sqlite3_column_int64(rows, 0);
         any = true;
-        status = WM_OK;
     }
     sqlite3_finalize(rows);
     return status < 0 ? status : any;
@@ -301,7 +306,7 @@ static int skip_rows(const struct wm_delivery *delivery, const struct table *tab
 
     if (status < 0)
         return status;
-    if (mark->number > 0)
+    if (mark->number != 0)
         sqlite3_bind_double(statement, 1, mark->number);
     else
         sqlite3_bind_int64(statement, 1, mark->whole);
@@ -341,8 +346,8 @@ static int row_to_sql(const struct wm_delivery *delivery, const char *select,
     sqlite3_str *sql = sqlite3_str_new(NULL);
     sqlite3_str_appendall(sql, before);
     status = step(delivery, row, err);
-    if (status > 0)
-        append_row(sql, row, 0, false);
+    if (status > 0 && !append_row(sql, row, 0, false))
+        status = out_of_memory(delivery, err);
     sqlite3_finalize(row);
     sqlite3_str_appendall(sql, after);
     *ret_sql = sqlite3_str_finish(sql);

@@ -25,7 +25,6 @@
     FUNCTION(PQconninfoParse)                                                              \
     FUNCTION(PQconsumeInput)                                                               \
     FUNCTION(PQerrorMessage)                                                               \
-    FUNCTION(PQfformat)                                                                    \
     FUNCTION(PQfinish)                                                                     \
     FUNCTION(PQflush)                                                                      \
     FUNCTION(PQfreemem)                                                                    \
@@ -532,7 +531,7 @@ int wm_pg_copy(struct wm_pg *pg, const char *sql, const char *text, size_t lengt
     int status = take_result(pg, &result, err);
     if (status == WM_OK && pg->library.PQresultStatus(result) != PGRES_COPY_IN)
         status = result_failure(pg, result, err);
-    pg->library.PQclear(status < 0 ? NULL : result);
+    pg->library.PQclear(result);
     if (status < 0)
         return status;
     if (pg->library.PQputCopyData(pg->connection, text, (int)length) <= 0 ||

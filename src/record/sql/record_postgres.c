@@ -413,6 +413,8 @@ static int postgres_open(void *state, const char *target, const struct wm_run *r
         status = open_spool(live, err);
     if (status == WM_OK)
         status = wm_delivery_step(&live->delivery, live->spool_path, err);
+    if (status < 0)
+        wm_delivery_disconnect(&live->delivery); /* taking a run back needs another one */
     if (status < 0 || live->is_export)
         return status < 0 ? status : WM_OK;
     status = wm_thread_start(&live->thread, run_thread, live, "no thread for the recording",
