@@ -14,6 +14,8 @@
 
 #define TEXT_OF(number) #number
 #define NUMBER_TEXT(number) TEXT_OF(number)
+#define FORMAT_TEXT NUMBER_TEXT(WM_RECORDING_FORMAT)
+#define APPLICATION_TEXT NUMBER_TEXT(WM_SQL_APPLICATION_ID)
 
 #define TABLES(KEY, RUN, INTEGER, TIME, JSON, GAP_KEY, STATIC_KEY, CORES)                  \
     "CREATE TABLE run (id " KEY ", started " TIME ", host TEXT, boot_id TEXT,"             \
@@ -50,26 +52,24 @@ static const char region_view[] =
 
 #define SQLITE_RUN "run INTEGER NOT NULL"
 
+#define MARKS_IN_SQLITE                                                                    \
+    "PRAGMA application_id = " APPLICATION_TEXT ";PRAGMA user_version = " FORMAT_TEXT
+
+#define METRIC_IN_SQLITE                                                                   \
+    "CREATE VIEW IF NOT EXISTS metric AS SELECT run.id AS run, series.key AS name,"        \
+    " json_extract(point.value, '$[0]') AS time_ns,"                                       \
+    " json_extract(point.value, '$[1]') AS value"                                          \
+    " FROM run, json_each(run.result, '$.metrics.series') AS series,"                      \
+    " json_each(series.value) AS point"
+
 /* gpu_tracker's tables have its columns and no others, for its reader takes
  * whatever there is; so its rows cannot say of which run they are. The view `metric` is
  * what the measured program told of itself, which is part of the result. */
 const struct wm_dialect wm_dialect_sqlite = {
-    .tables = TABLES(
-        "INTEGER PRIMARY KEY", SQLITE_RUN, "INTEGER", "TEXT", "TEXT", "", "",
-        "INTEGER") "PRAGMA application_id = " NUMBER_TEXT(WM_SQL_APPLICATION_ID) ";PRAGMA "
-                                                                                 "user_"
-                                                                                 "version "
-                                                                                 "="
-                                                                                 " " NUMBER_TEXT(
-                                                                                     WM_RECORDING_FORMAT),
-    .region_tables = REGION_TABLES(
-        SQLITE_RUN, "INTEGER", "INTEGER",
-        " WITHOUT ROWID") "CREATE VIEW IF NOT EXISTS metric AS SELECT run.id AS run, "
-                          "series.key AS name,"
-                          " json_extract(point.value, '$[0]') AS time_ns,"
-                          " json_extract(point.value, '$[1]') AS value"
-                          " FROM run, json_each(run.result, '$.metrics.series') AS series,"
-                          " json_each(series.value) AS point",
+    .tables = TABLES("INTEGER PRIMARY KEY", SQLITE_RUN, "INTEGER", "TEXT", "TEXT", "", "",
+                     "INTEGER") MARKS_IN_SQLITE,
+    .region_tables =
+        REGION_TABLES(SQLITE_RUN, "INTEGER", "INTEGER", " WITHOUT ROWID") METRIC_IN_SQLITE,
     .of_run = SQLITE_RUN,
     .integer = "INTEGER",
     .real = "REAL",
@@ -86,30 +86,33 @@ const struct wm_dialect wm_dialect_sqlite = {
 
 #define POSTGRES_RUN "run bigint NOT NULL REFERENCES run ON DELETE CASCADE"
 
+#define POSTGRES_KEY "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, uuid text UNIQUE"
+
+#define POSTGRES_GAP_KEY                                                                   \
+    ", ordinal bigint GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (run, channel, from_ns)"
+
+#define MARKS_IN_POSTGRES                                                                  \
+    "CREATE TABLE recording_format (version integer PRIMARY KEY);"                         \
+    "INSERT INTO recording_format VALUES (" FORMAT_TEXT ");"
+
+#define METRIC_IN_POSTGRES                                                                 \
+    "CREATE VIEW metric AS SELECT run.id AS run, series.key AS name,"                      \
+    " (point.value ->> 0)::bigint AS time_ns,"                                             \
+    " (point.value ->> 1)::double precision AS value"                                      \
+    " FROM run, json_each(run.result -> 'metrics' -> 'series') AS series,"                 \
+    " json_array_elements(series.value) AS point (value)"
+
+#define POSTGRES_INDEX "CREATE INDEX ON region_call (run)"
+
 #define POSTGRES_COLUMNS(TABLE)                                                            \
     " FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass('" TABLE "')"              \
     " AND attnum > 0 AND NOT attisdropped"
 
 const struct wm_dialect wm_dialect_postgres = {
-    .tables = TABLES(
-        "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, uuid text UNIQUE", POSTGRES_RUN,
-        "bigint", "timestamptz", "json",
-        ", ordinal bigint GENERATED ALWAYS AS IDENTITY,"
-        " PRIMARY KEY (run, channel, from_ns)",
-        POSTGRES_RUN " PRIMARY KEY, ",
-        "FLOAT") "CREATE TABLE recording_format (version integer PRIMARY KEY);"
-                 "INSERT INTO recording_format VALUES (" NUMBER_TEXT(
-                     WM_RECORDING_FORMAT) ");"
-                                          "CREATE VIEW metric AS SELECT run.id AS run, "
-                                          "series.key AS name,"
-                                          " (point.value ->> 0)::bigint AS time_ns,"
-                                          " (point.value ->> 1)::double precision AS value"
-                                          " FROM run, json_each(run.result -> 'metrics' -> "
-                                          "'series') AS series,"
-                                          " json_array_elements(series.value) AS point "
-                                          "(value)",
-    .region_tables = REGION_TABLES(POSTGRES_RUN, "bigint", "boolean",
-                                   "") "CREATE INDEX ON region_call (run)",
+    .tables = TABLES(POSTGRES_KEY, POSTGRES_RUN, "bigint", "timestamptz", "json",
+                     POSTGRES_GAP_KEY, POSTGRES_RUN " PRIMARY KEY, ", "FLOAT")
+        MARKS_IN_POSTGRES METRIC_IN_POSTGRES,
+    .region_tables = REGION_TABLES(POSTGRES_RUN, "bigint", "boolean", "") POSTGRES_INDEX,
     .of_run = POSTGRES_RUN,
     .integer = "bigint",
     .real = "double precision",

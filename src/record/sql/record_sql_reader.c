@@ -15,6 +15,8 @@
  * ones are left out. */
 #define SMALL(column)                                                                      \
     "CASE WHEN length(CAST(" column " AS text)) <= 16777216 THEN " column " END"
+#define SMALL_RUN SMALL("info") ", " SMALL("result")
+#define SMALL_NAME SMALL("name")
 #define GAPS_MAX "65536"
 
 enum {
@@ -91,10 +93,10 @@ static int load_run(struct wm_sql_reader *reader, size_t run, struct wm_error *e
     if (status == WM_OK)
         status = wm_reader_choose_run(reader->db.shown, run, (size_t)count, &index, err);
     if (status == WM_OK)
-        status = wm_db_query(&reader->db, &rows, err,
-                             "SELECT id, " SMALL("info") ", " SMALL(
-                                 "result") " FROM run ORDER BY id LIMIT 1 OFFSET %lld",
-                             (long long)index);
+        status =
+            wm_db_query(&reader->db, &rows, err,
+                        "SELECT id, " SMALL_RUN " FROM run ORDER BY id LIMIT 1 OFFSET %lld",
+                        (long long)index);
     reader->head.run_count = (size_t)count;
     return status < 0 ? status : read_rows(reader, "run", &rows, read_run, err);
 }
@@ -320,9 +322,8 @@ static int load_paths_and_threads(struct wm_sql_reader *reader, struct wm_error 
     struct wm_db_rows rows = { 0 };
 
     int status = wm_db_query(&reader->db, &rows, err,
-                             "SELECT id, parent, " SMALL(
-                                 "name") ", is_free"
-                                         " FROM region_path WHERE run = %lld ORDER BY id",
+                             "SELECT id, parent, " SMALL_NAME ", is_free "
+                             "FROM region_path WHERE run = %lld ORDER BY id",
                              (long long)reader->id);
     if (status == WM_OK)
         status = read_rows(reader, "region_path", &rows, read_path, err);

@@ -78,9 +78,8 @@ static int prepare_inserts(struct database *database, struct wm_error *err)
         const char *sql;
         sqlite3_stmt **statement;
     } inserts[] = {
-        { "INSERT INTO data VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-          "?,"
-          " ?, ?, ?)",
+        { "INSERT INTO data VALUES"
+          " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
           &database->data },
         { "INSERT INTO gap VALUES (?, ?, ?, ?, ?, ?)", &database->gap },
         { "INSERT INTO region_path VALUES (?, ?, ?, ?, ?, ?)", &database->path },
