@@ -55,9 +55,9 @@ struct wm_figure_place {
 struct wm_figure_row {
     const char *key; /* NULL: the path in the JSON of the run */
     enum wm_figure_unit unit;
-    struct wm_figure_place run;    /* of struct wm_report, */
-    struct wm_figure_place region; /* of struct wm_region_spending, */
-    struct wm_figure_place gpu;    /* of struct wm_gpu_usage, */
+    struct wm_figure_place run;    /* of struct wm_report */
+    struct wm_figure_place region; /* of struct wm_region_spending */
+    struct wm_figure_place gpu;    /* of struct wm_gpu_usage */
     struct wm_figure_place device; /* of struct wm_device_energy */
 
     const char *label; /* of a line of its own in the text; NULL: it has none */

@@ -60,9 +60,9 @@ struct wm_energy_figure {
 
 /* Whose the energy was; the parts add up to it. */
 struct wm_energy_split {
-    struct wm_value tree; /* J, of the tracked processes, */
-    struct wm_value idle; /* of nobody: what the device takes with nothing to do, */
-    struct wm_value rest; /* and of all others */
+    struct wm_value tree; /* J of the tracked processes */
+    struct wm_value idle; /* J of nobody: what the device takes with nothing to do */
+    struct wm_value rest; /* J of all others */
     struct wm_value tree_uncertainty; /* ratio, as of a figure */
     double tree_off; /* J: what of it is of the division, and not of the energy */
 };
@@ -133,9 +133,9 @@ struct wm_region_value {
 struct wm_region_spending {
     struct wm_value time;            /* s */
     struct wm_region_value cpu_time; /* s, of the tracked processes */
-    struct wm_region_value energy;   /* J, of what wm_report.energy is, */
-    struct wm_region_value cpu_energy, dram_energy, gpu_energy; /* of its parts, */
-    struct wm_region_value tree_energy; /* and of the tracked processes */
+    struct wm_region_value energy;   /* J, of what wm_report.energy is */
+    struct wm_region_value cpu_energy, dram_energy, gpu_energy; /* J of its parts */
+    struct wm_region_value tree_energy; /* J of the tracked processes */
 };
 
 #define WM_NO_REGION ((size_t)-1)
@@ -150,9 +150,9 @@ struct wm_region_usage {
     uint64_t histogram[WM_BLOCK_BUCKETS];
     struct wm_block_figures usage[WM_MEASUREMENT_COUNT];
 
-    size_t parent;   /* of a place: index of the one around it, or WM_NO_REGION; */
-    size_t children; /* how many are right inside, */
-    uint32_t depth;  /* and how far in it is */
+    size_t parent;   /* of a place: index of the one around it, or WM_NO_REGION */
+    size_t children; /* of a place: how many are right inside */
+    uint32_t depth;  /* of a place: how many are around it */
     bool is_free;    /* of calls that were started by themselves */
     bool is_short;   /* for what its energy was told by */
     struct wm_region_spending inclusive; /* of all that went on meanwhile */
@@ -206,8 +206,8 @@ struct wm_report {
     size_t device_count;
     struct wm_energy_sum cpu_energy;  /* packages */
     struct wm_energy_sum dram_energy; /* which no package includes */
-    struct wm_energy_sum energy;      /* of those three, whichever are known, */
-    struct wm_cover cover;            /* namely */
+    struct wm_energy_sum energy;      /* of those three, whichever are known */
+    struct wm_cover cover;            /* which of them `energy` is of */
     double tree_scatter; /* of the tree's part of it from run to run, as far as its power */
                          /* in this one shows: 95 % ratio; NAN: it does not */
     struct wm_spread power; /* W, of the same; the most */

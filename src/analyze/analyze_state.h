@@ -22,8 +22,8 @@ struct wm_silence {
 };
 
 struct wm_channel_stats {
-    struct wm_gauge_stats gauge;     /* used by a gauge, */
-    struct wm_counter_stats counter; /* and by a counter */
+    struct wm_gauge_stats gauge;     /* of a gauge */
+    struct wm_counter_stats counter; /* of a counter */
     enum wm_reading_state state;     /* of the last reading */
     bool is_cpu_temperature;
     char why[sizeof(((struct wm_gap *)NULL)->why)]; /* of its last gap; may be empty */
@@ -59,8 +59,8 @@ struct wm_cpu_work {
     struct wm_work_counter host, tree;
     size_t memory_used, tree_memory; /* gauges */
 
-    double ratio;                   /* how busy they were of late, NAN: not known; and */
-    double busy, capacity, seconds; /* since that was found */
+    double ratio;                   /* how busy they were of late; NAN: not known */
+    double busy, capacity, seconds; /* since `ratio` was found */
 };
 
 /* The parts of the CPU's use whose highest rate is looked for. */
@@ -93,17 +93,17 @@ struct wm_analysis {
     struct wm_window_max power_max;                  /* W of all that counts */
     struct wm_stride whole; /* the joules of all that counts, when all told */
 
-    struct wm_stride tree; /* the joules of the tracked tree, when they were told, */
-    struct wm_block_stats tree_power; /* and their W from one such time to the next */
+    struct wm_stride tree; /* the joules of the tracked tree, when they were told */
+    struct wm_block_stats tree_power; /* W of the tree, from one such time to the next */
 
     struct wm_regions *regions;            /* NULL: none are taken in */
     bool region_told[WM_REGION_RESOURCES]; /* energies that have been known */
 
     uint64_t ticks;
     int64_t first_ns, last_ns;
-    size_t segments; /* stretches of ticks that each told something, */
-    bool in_segment; /* one of which the last tick is in, */
-    double active_s; /* and their time */
+    size_t segments; /* stretches of ticks that each told something */
+    bool in_segment; /* the last tick is in such a stretch */
+    double active_s; /* the time of all stretches */
 };
 
 /* The channel with this metric on the device that `source` labels so;

@@ -51,8 +51,8 @@ void wm_counter_add(struct wm_counter_stats *stats, const struct wm_reading *rea
  */
 struct wm_stride {
     bool is_told;
-    int64_t when_ns; /* when it was told last, */
-    double total;    /* and what */
+    int64_t when_ns; /* when it was told last */
+    double total;    /* what it was then */
 };
 
 /* Takes what is told now. False where nothing was told before; otherwise how far it has

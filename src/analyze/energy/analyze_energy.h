@@ -40,18 +40,18 @@
 struct wm_energy_suspect {
     double watts;              /* the power that the jump implies */
     double joules;             /* of the jump */
-    double fill;               /* the integral of power instead, */
-    double seconds, covered_s; /* since when, and how much of that time it covers */
+    double fill;               /* J by the integral of power in that time */
+    double seconds, covered_s; /* that time, and how much of it the integral covers */
 };
 
 /* Where counting begins. The counter stands then for a moment of up to a period ago. */
 struct wm_energy_start {
-    int64_t from_ns; /* the first reading, */
-    double power;    /* and the power then; NAN: not known */
-    uint64_t steps;  /* how often it has increased since then: */
-    double step;     /* by how much at first, */
-    int64_t step_ns; /* when that was seen, */
-    double tick_s;   /* and how long nobody had looked before */
+    int64_t from_ns; /* the first reading */
+    double power;    /* at the first reading; NAN: not known */
+    uint64_t steps;  /* how often it has increased since then */
+    double step;     /* by how much it increased at first */
+    int64_t step_ns; /* when the first increase was seen */
+    double tick_s;   /* how long nobody had looked before the first increase */
 };
 
 /* The time at an end of what is counted for which nothing is shown. */
@@ -91,11 +91,11 @@ struct wm_energy {
     bool counted; /* it has been seen */
     bool present; /* at the last tick */
     double count;
-    int64_t poll_ns;   /* when it was last seen, */
-    int64_t change_ns; /* and when to change */
+    int64_t poll_ns;   /* when it was last seen */
+    int64_t change_ns; /* when it was last seen to change */
     double total;      /* of its increases and of the fillings */
-    double filled_s;   /* how much of the time was filled in, */
-    double missing_s;  /* and how much could not be */
+    double filled_s;   /* how much of the time was filled in */
+    double missing_s;  /* how much of the time could not be filled in */
     uint64_t changes, resets, implausible, stalls;
     bool stalled; /* seen to stand still for long, and not to move since */
 
@@ -103,9 +103,9 @@ struct wm_energy {
     struct wm_energy_start start;
     bool has_beside;
     double beside;        /* see wm_energy_set_beside() */
-    double rate;          /* power by the last step, */
-    double change_tick_s; /* how long nobody had looked before it, */
-    double change_power;  /* and the power then; NAN: not known */
+    double rate;          /* power by the last step */
+    double change_tick_s; /* how long nobody had looked before the last step */
+    double change_power;  /* at the last step; NAN: not known */
 
     /* How often the counter has something new, by what was seen of it: no more seldom
      * than that, if not 0; and looks for so long in a row showed nothing new. */
@@ -154,9 +154,9 @@ struct wm_energy_result {
     uint64_t resets;          /* of the counter */
     uint64_t implausible;     /* jumps of the counter */
     uint64_t stalls;          /* of the counter that it did not make up for */
-    bool checked;             /* both were there: */
-    double counter, integral; /* the two figures for the same time, */
-    double gap;               /* and how far they differ, relative to the counter */
+    bool checked;             /* counter and integral were both there */
+    double counter, integral; /* the two figures for the same time */
+    double gap;               /* how far the two differ, relative to the counter */
 };
 
 /* The part of the time in which the device had something to do, or NAN; from the next

@@ -19,9 +19,9 @@
 /* What was done on the device since the last tick; NAN for what is not known. */
 struct wm_work {
     double seconds;
-    double capacity;  /* what it could have done: cores times seconds, */
-    double busy;      /* what it did, in the same unit, */
-    double tree;      /* and what the tracked tree did of that */
+    double capacity;  /* what it could have done: cores times seconds */
+    double busy;      /* what it did, in the unit of `capacity` */
+    double tree;      /* what the tracked tree did of `busy` */
     double tree_hold; /* the tree's part of what it keeps awake (memory), 0 to 1; where */
                       /* idling was measured, it was with nothing kept awake */
 };
@@ -31,9 +31,9 @@ struct wm_share {
     double idle_watts; /* of the device with nothing to do; NAN: not measured */
     double busy_step;  /* in which work->busy is told; 0: exactly */
 
-    double joules_now;       /* at the last tick, */
-    double joules;           /* and what of them is divided by now: */
-    double tree, idle, rest; /* these add up to it */
+    double joules_now;       /* at the last tick */
+    double joules;           /* what of them is divided by now */
+    double tree, idle, rest; /* they add up to `joules` */
 
     /* Since joules were divided. Only the time in which work was known counts
      * for the shares of work, and `hold` is weighted by time. */

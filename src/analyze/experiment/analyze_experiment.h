@@ -22,8 +22,8 @@ struct wm_experiment {
     struct wm_experiment_run *runs;
     size_t count;
     int64_t zero_ns;   /* when the first of them started */
-    size_t broken;     /* runs at the target that could not be read, */
-    char trouble[256]; /* and why, of the first */
+    size_t broken;     /* runs at the target that could not be read */
+    char trouble[256]; /* why the first of them could not */
 };
 
 /* The names at a target, the oldest first. */

@@ -17,10 +17,10 @@
 
 enum wm_region_resource {
     WM_REGION_CPU_TIME,    /* s, of the tree */
-    WM_REGION_CPU_ENERGY,  /* J, of the machine's packages, */
-    WM_REGION_DRAM_ENERGY, /* memory */
-    WM_REGION_GPU_ENERGY,  /* and GPUs, */
-    WM_REGION_TREE_ENERGY, /* and what of them all is the tree's */
+    WM_REGION_CPU_ENERGY,  /* J of the machine's packages */
+    WM_REGION_DRAM_ENERGY, /* J of its memory */
+    WM_REGION_GPU_ENERGY,  /* J of its GPUs */
+    WM_REGION_TREE_ENERGY, /* J: what of these three is the tree's */
     WM_REGION_RESOURCES,
 };
 
@@ -28,8 +28,8 @@ enum wm_region_resource {
 struct wm_region_meter {
     bool started, is_absent;
     double period_s;
-    int64_t from_ns; /* when it told last, */
-    double base;     /* and what */
+    int64_t from_ns; /* when it told last */
+    double base;     /* what it told then */
     uint64_t waited; /* ticks since then */
 
     /* Of the stretches up to now. */

@@ -175,8 +175,9 @@ struct wm_region_writer *wm_region_writer_new(struct wm_region_target *target,
 /* Makes the ring, or tries to: not again at once where it failed. */
 void wm_region_writer_attach(struct wm_region_writer *writer);
 
-/* `is_kept`: see wm_region_target_leave_ring(). Accepts NULL. In the child of a fork() the
- * ring is not mapped, and the writer is but memory: free(). */
+/* Accepts NULL. `is_kept`: where its ring is the first of the process it stays mapped, and
+ * with it the lock that says that the process is alive. In the child of a fork() the ring
+ * is not mapped, and the writer is but memory: free(). */
 void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept);
 
 /* A begin or an end, which are what the quick ones do, in all other cases; a start, or a

@@ -7,8 +7,8 @@
 #include "view/text/view_text_line.h"
 
 #define MOST_NAMES 10
-#define MOST_LINES 30 /* of the tree, */
-#define MOST_DEPTH 8  /* and so far in */
+#define MOST_LINES 30 /* of the tree */
+#define MOST_DEPTH 8  /* regions inside each other that the tree shows */
 #define NAME_WIDTH 48
 
 enum { COUNT_WIDTH = 12, FIGURE_WIDTH = 11, PERCENT_WIDTH = 9 };

@@ -15,8 +15,8 @@
 
 /* Of a kilowatt-hour; all zero: none was given. */
 struct wm_tariff {
-    double price;         /* in `currency`, */
-    const char *currency; /* which may be NULL; borrowed from the style */
+    double price;         /* in `currency` */
+    const char *currency; /* may be NULL; borrowed from the style */
     double carbon;        /* g CO2e */
     double pue;           /* 0: as 1 */
 };
