@@ -2,20 +2,369 @@
 /*
  * compat_gpu_tracker_read_sqlite.c - reading gpu_tracker's tracking file in SQLite: the
  * tables `static_data` and `data`.
+ *
+ * Rows are read in blocks. Of a long table two threads read the next few blocks, for
+ * SQLite takes longer to hand out a row than the analysis to use it.
  */
+#include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/base_clock.h"
+#include "base/base_thread.h"
 #include "base/text/base_number.h"
-#include "compat/gpu_tracker/compat_gpu_tracker_ahead.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_read.h"
 #include "record/sql/record_sql.h"
+
+enum {
+    BLOCK_ROWS = 2048,
+    SLOTS = 8, /* blocks that are in memory, 3 MB in all, of which one is enough without
+                * threads: the others are never touched then */
+    THREADS = 2,
+    THREADS_FROM = 32 * BLOCK_ROWS, /* rows; fewer are read before a thread has begun */
+};
+
+/* The SQL function that makes a row of its columns. */
+#define AHEAD_ROW "wattmeter_row"
+
+/* Not `rowid`, which some column may be called. */
+#define IN_RANGE " WHERE data._rowid_ BETWEEN ? AND ?"
+
+struct slot {
+    struct wm_timepoint rows[BLOCK_ROWS];
+    size_t count;
+    bool is_full; /* the block that belongs here has been read, */
+    int status;   /* with this outcome: 0, or 1 where more may follow */
+    struct wm_error err;
+};
+
+struct ahead {
+    sqlite3 *db;
+    const char *path, *shown; /* of the database, and in messages */
+    char *sql;                /* gives AHEAD_ROW(timestamp, measurements...) */
+    bool has_range;           /* rows are found by their numbers, from first to last */
+    sqlite3_int64 first, last;
+    int64_t row_count, most_rows; /* were handed out, and can be */
+    sqlite3_stmt *rows;           /* of whoever reads without threads */
+    struct slot slots[SLOTS];
+    uint64_t block;       /* that is being handed out */
+    uint64_t block_count; /* of a range */
+    struct slot *slot;    /* of that block; NULL: not fetched yet */
+    size_t next;          /* row of it */
+
+    pthread_mutex_t lock; /* for what follows, and the slots */
+    pthread_cond_t changed;
+    uint64_t next_block; /* that no thread has taken */
+    bool is_over;
+    pthread_t threads[THREADS];
+    size_t thread_count;
+};
+
+static void wrong_value(sqlite3_context *context, const char *column, const char *what)
+{
+    char text[96];
+
+    snprintf(text, sizeof(text), "%s is not %s", column, what);
+    sqlite3_result_error(context, text, -1);
+}
+
+/* What a column holds, whatever its type was declared to be: a number, NAN for NULL, or
+ * false. */
+static bool read_number(sqlite3_value *value, double *ret_number)
+{
+    int type = sqlite3_value_type(value);
+
+    *ret_number =
+        type == SQLITE_FLOAT || type == SQLITE_INTEGER ? sqlite3_value_double(value) : NAN;
+    return type == SQLITE_NULL || isfinite(*ret_number);
+}
+
+/* The SQL function AHEAD_ROW: a timestamp and the measurements as one value, a struct
+ * wm_timepoint. Asked for one by one, the columns of a row take a third longer. */
+static void make_row(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    struct wm_timepoint row;
+    double seconds;
+
+    if (!read_number(values[0], &seconds) ||
+        !wm_clock_from_seconds(seconds, &row.when_ns)) {
+        wrong_value(context, "a timestamp", "a time in seconds since 1970");
+        return;
+    }
+    for (int i = 1; i < count; i++) {
+        if (!read_number(values[i], &row.values[i - 1])) {
+            wrong_value(context, wm_measurement_name((enum wm_measurement)(i - 1)),
+                        "a number");
+            return;
+        }
+    }
+    sqlite3_result_blob(context, &row, sizeof(row), SQLITE_TRANSIENT);
+}
+
+static int prepare(const struct ahead *ahead, sqlite3 *db, sqlite3_stmt **ret_rows,
+                   struct wm_error *err)
+{
+    int result =
+        sqlite3_create_function_v2(db, AHEAD_ROW, 1 + WM_MEASUREMENT_COUNT,
+                                   SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
+                                   NULL, make_row, NULL, NULL, NULL);
+
+    if (result != SQLITE_OK)
+        return wm_sql_fail(db, result, ahead->shown, err);
+    return wm_sql_prepare(db, ahead->sql, ahead->shown, ret_rows, err);
+}
+
+/* Rows until the slot is full, or the statement has no more. */
+static void read_rows(const struct ahead *ahead, sqlite3_stmt *rows, struct slot *slot)
+{
+    int result = SQLITE_ROW;
+
+    slot->count = 0;
+    slot->status = 1;
+    while (slot->count < BLOCK_ROWS && (result = sqlite3_step(rows)) == SQLITE_ROW) {
+        const void *row = sqlite3_column_blob(rows, 0);
+        if (!row) {
+            slot->status =
+                wm_fail(&slot->err, WM_ENOMEM, "%s: out of memory", ahead->shown);
+            return;
+        }
+        memcpy(&slot->rows[slot->count++], row, sizeof(struct wm_timepoint));
+    }
+    if (result == SQLITE_DONE)
+        slot->status = 0;
+    else if (result == SQLITE_ERROR) /* what make_row() said */
+        slot->status = wm_fail(&slot->err, WM_EFORMAT, "%s: table data: %s", ahead->shown,
+                               sqlite3_errmsg(sqlite3_db_handle(rows)));
+    else if (result != SQLITE_ROW)
+        slot->status =
+            wm_sql_fail(sqlite3_db_handle(rows), result, ahead->shown, &slot->err);
+}
+
+static void read_block(const struct ahead *ahead, sqlite3_stmt *rows, uint64_t block,
+                       struct slot *slot)
+{
+    if (!ahead->has_range) {
+        read_rows(ahead, rows, slot);
+        return;
+    }
+    sqlite3_int64 first = ahead->first + (sqlite3_int64)(block * BLOCK_ROWS);
+    bool is_last = block + 1 == ahead->block_count;
+    sqlite3_bind_int64(rows, 1, first);
+    sqlite3_bind_int64(rows, 2, is_last ? ahead->last : first + BLOCK_ROWS - 1);
+    read_rows(ahead, rows, slot);
+    sqlite3_reset(rows);
+    if (slot->status >= 0)
+        slot->status = !is_last;
+}
+
+/* With the lock held on the way in and out: the slot of the next block that has a place to
+ * go to, NULL when there is nothing more to read. */
+static struct slot *take_block(struct ahead *ahead, uint64_t *ret_block)
+{
+    while (!ahead->is_over && ahead->next_block < ahead->block_count &&
+           ahead->next_block >= ahead->block + SLOTS)
+        pthread_cond_wait(&ahead->changed, &ahead->lock);
+    if (ahead->is_over || ahead->next_block == ahead->block_count)
+        return NULL;
+    *ret_block = ahead->next_block++;
+    return &ahead->slots[*ret_block % SLOTS];
+}
+
+static void *run_thread(void *argument)
+{
+    struct ahead *ahead = argument;
+    struct wm_error err = { 0 };
+    sqlite3_stmt *rows = NULL;
+    sqlite3 *db = NULL;
+    struct slot *slot;
+    uint64_t block = 0;
+
+    int status = wm_sql_open_to_read(ahead->path, ahead->shown, &db, &err);
+    if (status == WM_OK)
+        status = prepare(ahead, db, &rows, &err);
+
+    pthread_mutex_lock(&ahead->lock);
+    while ((slot = take_block(ahead, &block)) != NULL) {
+        pthread_mutex_unlock(&ahead->lock);
+        if (status == WM_OK) {
+            read_block(ahead, rows, block, slot);
+        } else {
+            slot->count = 0;
+            slot->status = status;
+            slot->err = err;
+        }
+        pthread_mutex_lock(&ahead->lock);
+        slot->is_full = true;
+        pthread_cond_broadcast(&ahead->changed);
+    }
+    pthread_mutex_unlock(&ahead->lock);
+
+    sqlite3_finalize(rows);
+    sqlite3_close(db);
+    return NULL;
+}
+
+/* Where no thread can be had the caller's own does it. */
+static void start_threads(struct ahead *ahead)
+{
+    while (ahead->thread_count < THREADS &&
+           wm_thread_start(&ahead->threads[ahead->thread_count], run_thread, ahead, "",
+                           NULL) == WM_OK)
+        ahead->thread_count++;
+}
+
+static int number(const struct ahead *ahead, const char *sql, sqlite3_int64 *ret_number,
+                  struct wm_error *err)
+{
+    return wm_sql_number(ahead->db, sql, ahead->shown, ret_number, err);
+}
+
+/* Whether the numbers of the rows run from `first` to `last` without great holes. A table
+ * without such numbers has another order; one with holes could be made so that looking
+ * for its rows never ends, and how many pages there are is what a hostile file says. */
+static int find_range(struct ahead *ahead, struct wm_error *err)
+{
+    sqlite3_int64 hidden = 0;
+
+    int status = number(ahead,
+                        "SELECT count(*) FROM pragma_table_info('data')"
+                        " WHERE name = '_rowid_' COLLATE NOCASE",
+                        &hidden, err);
+    if (status < 0 || hidden > 0)
+        return status;
+    if (number(ahead, "SELECT min(_rowid_) FROM data", &ahead->first, NULL) == WM_OK &&
+        number(ahead, "SELECT max(_rowid_) FROM data", &ahead->last, NULL) == WM_OK)
+        ahead->has_range = ahead->first >= 0 && ahead->last >= ahead->first &&
+                           ahead->last - ahead->first < ahead->most_rows;
+    return WM_OK;
+}
+
+/* NOT INDEXED: in the order in which they were written, whatever index there is. */
+static int make_query(struct ahead *ahead, struct wm_error *err)
+{
+    sqlite3_str *sql = sqlite3_str_new(ahead->db);
+
+    sqlite3_str_appendall(sql, "SELECT " AHEAD_ROW "(data.timestamp");
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        sqlite3_str_appendf(sql, ", data.%s", wm_measurement_name((enum wm_measurement)i));
+    sqlite3_str_appendall(sql, ") FROM data NOT INDEXED");
+    sqlite3_str_appendall(sql, ahead->has_range ? IN_RANGE : "");
+    ahead->sql = sqlite3_str_finish(sql);
+    return ahead->sql ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", ahead->shown);
+}
+
+static void ahead_close(struct ahead *ahead)
+{
+    if (!ahead)
+        return;
+    pthread_mutex_lock(&ahead->lock);
+    ahead->is_over = true;
+    pthread_cond_broadcast(&ahead->changed);
+    pthread_mutex_unlock(&ahead->lock);
+    for (size_t i = 0; i < ahead->thread_count; i++)
+        pthread_join(ahead->threads[i], NULL);
+    sqlite3_finalize(ahead->rows);
+    sqlite3_free(ahead->sql);
+    pthread_cond_destroy(&ahead->changed);
+    pthread_mutex_destroy(&ahead->lock);
+    free(ahead);
+}
+
+/* `db` is open on the database at `path`, which has the table `data`, and which messages
+ * call `shown`; they outlive the result. */
+static int ahead_open(sqlite3 *db, const char *path, const char *shown,
+                      struct ahead **ret_ahead, struct wm_error *err)
+{
+    struct ahead *ahead = calloc(1, sizeof(*ahead));
+    if (!ahead)
+        return wm_fail(err, WM_ENOMEM, "%s: out of memory", shown);
+    ahead->db = db;
+    ahead->path = path;
+    ahead->shown = shown;
+    ahead->most_rows = wm_sql_most_rows(path, WM_TIMEPOINT_COLUMNS);
+    pthread_mutex_init(&ahead->lock, NULL);
+    pthread_cond_init(&ahead->changed, NULL);
+
+    int status = find_range(ahead, err);
+    if (status == WM_OK)
+        status = make_query(ahead, err);
+    if (status == WM_OK)
+        status = prepare(ahead, db, &ahead->rows, err);
+    if (status < 0) {
+        ahead_close(ahead);
+        return status;
+    }
+
+    /* A range is no longer than the file can be. */
+    uint64_t count = ahead->has_range ? (uint64_t)(ahead->last - ahead->first) + 1 : 0;
+    ahead->block_count = (count + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    if (count >= THREADS_FROM)
+        start_threads(ahead);
+    *ret_ahead = ahead;
+    return WM_OK;
+}
+
+/* The slot of the block whose turn it is, which is the caller's until it is given back. */
+static struct slot *fetch(struct ahead *ahead)
+{
+    struct slot *slot = &ahead->slots[ahead->block % SLOTS];
+
+    if (ahead->thread_count == 0) {
+        slot = &ahead->slots[0];
+        read_block(ahead, ahead->rows, ahead->block, slot);
+        return slot;
+    }
+    pthread_mutex_lock(&ahead->lock);
+    while (!slot->is_full)
+        pthread_cond_wait(&ahead->changed, &ahead->lock);
+    pthread_mutex_unlock(&ahead->lock);
+    return slot;
+}
+
+static void give_back(struct ahead *ahead)
+{
+    pthread_mutex_lock(&ahead->lock);
+    ahead->slot->is_full = false;
+    ahead->block++;
+    pthread_cond_broadcast(&ahead->changed);
+    pthread_mutex_unlock(&ahead->lock);
+    ahead->slot = NULL;
+    ahead->next = 0;
+}
+
+/* 1 and the next row, whose time may be earlier than that of the one before; 0 past the
+ * last one. */
+static int ahead_next(struct ahead *ahead, struct wm_timepoint *ret_timepoint,
+                      struct wm_error *err)
+{
+    for (;;) {
+        if (!ahead->slot && ahead->has_range && ahead->block == ahead->block_count)
+            return 0;
+        if (!ahead->slot)
+            ahead->slot = fetch(ahead);
+        struct slot *slot = ahead->slot;
+        if (ahead->next < slot->count) {
+            *ret_timepoint = slot->rows[ahead->next++];
+            if (ahead->row_count++ < ahead->most_rows)
+                return 1;
+            return wm_fail(err, WM_EFORMAT,
+                           "%s: table data: more rows than it has room for", ahead->shown);
+        }
+        if (slot->status < 0)
+            return wm_fail(err, slot->status, "%s", slot->err.text);
+        if (slot->status == 0)
+            return 0;
+        give_back(ahead);
+    }
+}
 
 struct sqlite {
     struct wm_tracking_reader base;
     const char *path;
     sqlite3 *db;
-    struct wm_ahead *rows; /* NULL: there are none */
+    struct ahead *rows; /* NULL: there are none */
 };
 
 /* Copies the value as text, exactly; "" for NULL, false for what is no text or number. */
@@ -78,23 +427,23 @@ static int sqlite_again(void *state, struct wm_error *err)
 {
     struct sqlite *sqlite = state;
 
-    wm_ahead_close(sqlite->rows);
+    ahead_close(sqlite->rows);
     sqlite->rows = NULL;
-    return wm_ahead_open(sqlite->db, sqlite->path, sqlite->base.shown, &sqlite->rows, err);
+    return ahead_open(sqlite->db, sqlite->path, sqlite->base.shown, &sqlite->rows, err);
 }
 
 static int sqlite_row(void *state, struct wm_timepoint *ret_row, struct wm_error *err)
 {
     struct sqlite *sqlite = state;
 
-    return sqlite->rows ? wm_ahead_next(sqlite->rows, ret_row, err) : 0;
+    return sqlite->rows ? ahead_next(sqlite->rows, ret_row, err) : 0;
 }
 
 static void sqlite_close(void *state)
 {
     struct sqlite *sqlite = state;
 
-    wm_ahead_close(sqlite->rows);
+    ahead_close(sqlite->rows);
     if (sqlite->db)
         sqlite3_close(sqlite->db);
     wm_tracking_reader_release(&sqlite->base);
