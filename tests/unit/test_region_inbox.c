@@ -841,6 +841,91 @@ static void write_ring(const char *folder, const char *name, const struct bad_ri
     assert_int_equal(close(fd), 0);
 }
 
+/* A ring that a program fills by itself with as many names as it can tell. */
+struct told_ring {
+    int fd;
+    uint64_t position;
+};
+
+static void begin_by_long_name(struct told_ring *ring, uint64_t local)
+{
+    enum { NAME_SLOTS = (WM_REGION_NAME_MAX + 15) / 16, COUNT = NAME_SLOTS + 2 };
+    struct wm_ring_event slots[COUNT];
+    size_t at = ring->position % WM_RING_CAPACITY_MIN;
+    size_t first = COUNT < WM_RING_CAPACITY_MIN - at ? COUNT : WM_RING_CAPACITY_MIN - at;
+    uint64_t sequence = 2 * (ring->position += COUNT);
+
+    memset(slots, 'n', sizeof(slots));
+    slots[0] = (struct wm_ring_event) { WM_REGION_NAME_MAX, local << 8 | WM_RING_NAME };
+    slots[COUNT - 1] = (struct wm_ring_event) { 0, local << 8 | WM_RING_BEGIN };
+    assert_true(pwrite(ring->fd, slots, first * sizeof(slots[0]),
+                       (off_t)(WM_RING_EVENTS_AT + at * sizeof(slots[0]))) > 0);
+    assert_true(pwrite(ring->fd, slots + first, (COUNT - first) * sizeof(slots[0]),
+                       WM_RING_EVENTS_AT) >= 0);
+    assert_true(pwrite(ring->fd, &sequence, sizeof(sequence),
+                       offsetof(struct wm_ring, sequence)) > 0);
+}
+
+static int count_long_names(void *context, const struct wm_region_event *event)
+{
+    long *counts = context;
+
+    if (event->kind == WM_REGION_BEGINS)
+        counts[strlen(event->name) == WM_REGION_NAME_MAX]++;
+    return 0;
+}
+
+/* Names of all rings together are bounded, and there is room again when rings are gone. */
+static void test_names_of_many_rings(void **state)
+{
+    enum {
+        RINGS = 36,
+        TOLD = RINGS * WM_RING_NAMES,
+        FIT = (64 << 20) / WM_REGION_NAME_MAX
+    };
+    static const struct bad_ring empty = { .head = SOUND(0) };
+    struct told_ring rings[RINGS] = { 0 };
+    struct wm_region_inbox *inbox = NULL;
+    long counts[2] = { 0 };
+    int64_t complete_ns;
+
+    (void)state;
+    assert_int_equal(wm_region_inbox_new(&inbox, NULL), WM_OK);
+    assert_int_equal(wm_region_inbox_open(inbox, NULL), WM_OK);
+    for (size_t i = 0; i < RINGS; i++) {
+        char name[16], path[WM_RING_PATH_SIZE];
+        snprintf(name, sizeof(name), "%zu", i);
+        write_ring(wm_region_inbox_path(inbox), name, &empty);
+        snprintf(path, sizeof(path), "%s/%s", wm_region_inbox_path(inbox), name);
+        rings[i].fd = open(path, O_RDWR | O_CLOEXEC);
+        assert_true(rings[i].fd >= 0 && flock(rings[i].fd, LOCK_EX) == 0);
+    }
+    for (uint64_t local = 0; local <= WM_RING_NAMES; local++) {
+        for (size_t i = 0; i < RINGS && local < WM_RING_NAMES; i++)
+            begin_by_long_name(&rings[i], local);
+        usleep(2000);
+        assert_true(wm_region_inbox_drain(inbox, false, INT64_MAX, count_long_names, counts,
+                                          &complete_ns, NULL) >= 0);
+    }
+    assert_int_equal(counts[0] + counts[1], TOLD);
+    assert_in_range(counts[1], FIT - 50, FIT);
+
+    for (size_t i = 0; i < RINGS - 1; i++)
+        close(rings[i].fd);
+    for (int i = 0; i < 20; i++) {
+        usleep(60000); /* threads are asked for this often */
+        wm_region_inbox_drain(inbox, false, INT64_MAX, count_long_names, counts,
+                              &complete_ns, NULL);
+    }
+    counts[1] = 0;
+    begin_by_long_name(&rings[RINGS - 1], 0);
+    assert_true(wm_region_inbox_drain(inbox, true, INT64_MAX, count_long_names, counts,
+                                      &complete_ns, NULL) >= 0);
+    assert_int_equal(counts[1], 1);
+    close(rings[RINGS - 1].fd);
+    wm_region_inbox_free(inbox);
+}
+
 static void test_bad_rings(void **state)
 {
     static const struct bad_ring cases[] = {
@@ -1435,6 +1520,7 @@ int main(void)
         TEST(test_environment),
         TEST(test_closed),
         cmocka_unit_test(test_bad_rings),
+        cmocka_unit_test(test_names_of_many_rings),
         cmocka_unit_test(test_cut_short),
         TEST(test_damaged_control),
         TEST(test_damaged_ring_is_left),
