@@ -184,6 +184,7 @@ static int use_columns(struct csv_reader *reader, bool *seen, struct wm_error *e
             return wm_cells_wrong(&reader->cells, err, "column '%.64s' is missing",
                                   i < set->use_count ? set->uses[i].name : "time_ns");
     }
+    reader->cells.commas = reader->column_count - 1;
     return WM_OK;
 }
 
