@@ -192,6 +192,8 @@ static void test_refused(void **state)
           "'1795250901123' is no time" },
         { "rows of another width", "time,a_W\n1,1,1\n", "line 2: not as many cells" },
         { "a header alone", "time,a_W\n", "holds no reading" },
+        { "a quote that swallows rows", "time,a_W\n100,1\n\"101,1\n102,1\n103,1\n",
+          "m.csv:3: a quote that is not closed" },
         { "a torn row alone", "time,a_W\n100,1", "holds no reading" },
         { "rows that are none", "time,a_W\nx,y\n\xff\xfe\n",
           "line 2: column 'time': 'x' is no time" },

@@ -171,8 +171,10 @@ static int read_header(struct meter_reader *reader, struct wm_error *err)
         is_of_calls |= strncmp(reader->cells.cursor, calls, strlen(calls)) == 0;
         may_follow = take_names(reader) || reader->cells.line == 1;
         if (reader->time.place != NONE && reader->power_count > 0 &&
-            reader->column_count <= COLUMNS_MAX)
+            reader->column_count <= COLUMNS_MAX) {
+            reader->cells.commas = reader->column_count - 1;
             return WM_OK;
+        }
     }
     return status < 0 ? status : wrong_header(reader, is_of_calls, err);
 }
