@@ -53,7 +53,7 @@ int wm_analysis_new(const struct wm_run *run, const struct wm_channel *channels,
 
 no_memory:
     wm_analysis_free(analysis);
-    return wm_fail(err, WM_ENOMEM, "analysis: out of memory");
+    return wm_fail_memory(err, "analysis");
 }
 
 void wm_analysis_free(struct wm_analysis *analysis)
@@ -177,7 +177,7 @@ int wm_analysis_report(const struct wm_analysis *analysis, const struct wm_resul
     int status;
 
     if (!report)
-        return wm_fail(err, WM_ENOMEM, "report: out of memory");
+        return wm_fail_memory(err, "report");
 
     status = wm_run_copy(analysis->run, &report->run, err);
     if (status < 0)
@@ -199,7 +199,7 @@ int wm_analysis_report(const struct wm_analysis *analysis, const struct wm_resul
     wm_build_energy(&builder);
     wm_build_regions(&builder);
     if (builder.failed) {
-        status = wm_fail(err, WM_ENOMEM, "report: out of memory");
+        status = wm_fail_memory(err, "report");
         goto out;
     }
     *ret_report = report;
@@ -224,7 +224,7 @@ static int add_baseline(struct wm_run *run, const struct wm_device_stats *device
     baseline->device = strdup(device->channel->device);
     baseline->watts = energy.joules / seconds;
     if (!baseline->source || !baseline->device)
-        return wm_fail(err, WM_ENOMEM, "baseline: out of memory");
+        return wm_fail_memory(err, "baseline");
     return WM_OK;
 }
 
@@ -236,7 +236,7 @@ int wm_analysis_baselines(const struct wm_analysis *analysis, struct wm_run *ret
 
     ret_run->baselines = calloc(count + 1, sizeof(*ret_run->baselines));
     if (!ret_run->baselines)
-        return wm_fail(err, WM_ENOMEM, "baseline: out of memory");
+        return wm_fail_memory(err, "baseline");
     for (size_t i = 0; i < count && status == WM_OK; i++)
         status = add_baseline(ret_run, wm_device_at(analysis, i), err);
     ret_run->baseline_seconds = wm_stats_seconds(analysis->first_ns, analysis->last_ns);

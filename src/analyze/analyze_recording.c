@@ -103,7 +103,7 @@ static int replay_until(struct replay *replay, int64_t when_ns, struct wm_error 
     while (status == WM_OK && replay->has_next && replay->next.when_ns <= when_ns) {
         const struct wm_region_edge *edge = &replay->next;
         if (wm_regions_edge(replay->regions, edge, replay->process, &paths) < 0)
-            return wm_fail(err, WM_ENOMEM, "regions: out of memory");
+            return wm_fail_memory(err, "regions");
         if (edge->kind == WM_REGION_CLOSES)
             note_time(&replay->seen_calls, edge->start_ns, edge->when_ns);
         status = read_next(replay, err);
@@ -299,7 +299,7 @@ static int make_blocks(const struct replay *replay, struct wm_block_analysis **r
         return status;
     blocks = *ret_blocks;
     if (remark(replay, &blocks->remarks) < 0)
-        return wm_fail(err, WM_ENOMEM, "analysis: out of memory");
+        return wm_fail_memory(err, "analysis");
     if (blocks->static_data.expected_gpus != 0 &&
         !wm_recording_static_data(replay->recording))
         blocks->gpu_origin = gpu_origin_of(replay->recording);

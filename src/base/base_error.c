@@ -57,3 +57,8 @@ int wm_fail_errno(struct wm_error *err, const char *what)
     const char *reason = strerror_r(number, buffer, sizeof(buffer));
     return wm_fail(err, wm_status_of_errno(number), "%s: %s", what, reason);
 }
+
+int wm_fail_memory(struct wm_error *err, const char *what)
+{
+    return wm_fail(err, WM_ENOMEM, "%s%sout of memory", what ? what : "", what ? ": " : "");
+}

@@ -14,6 +14,10 @@ int wm_fail(struct wm_error *err, int status, const char *format, ...)
  * status and the reason come from errno. */
 int wm_fail_errno(struct wm_error *err, const char *what);
 
+/* The same for memory that ran out: WM_ENOMEM, and "WHAT: out of memory"; `what` may be
+ * NULL. */
+int wm_fail_memory(struct wm_error *err, const char *what);
+
 /* The status that wm_fail_errno() would choose for this errno. */
 int wm_status_of_errno(int number);
 

@@ -103,7 +103,7 @@ int wm_file_slurp(const char *path, size_t limit, char **ret_text, size_t *ret_l
             room = room ? room * 2 : 4096;
             char *grown = realloc(text, room);
             if (!grown) {
-                status = wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+                status = wm_fail_memory(err, path);
                 goto out;
             }
             text = grown;
@@ -195,7 +195,7 @@ int wm_file_make_draft(const char *path, char **ret_draft, struct wm_error *err)
     char *draft = wm_file_draft_name(path);
 
     if (!draft)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
+        return wm_fail_memory(err, wm_text_path(path));
     int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0) {
         int status = wm_fail_errno(err, wm_text_path(path));

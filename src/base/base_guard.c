@@ -70,7 +70,7 @@ static int make_units(struct wm_guard *guard, size_t count, struct wm_error *err
     if (!units || !workers) {
         free(workers);
         free(units);
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     }
     free(guard->workers);
     free(guard->units);
@@ -87,7 +87,7 @@ int wm_guard_new(size_t units, void (*call)(void *context, size_t unit),
     struct wm_guard *guard = calloc(1, sizeof(*guard));
 
     if (!guard)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     if (make_units(guard, units, err) < 0) {
         free(guard);
         return WM_ENOMEM;

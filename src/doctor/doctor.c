@@ -144,7 +144,7 @@ static int find_silent(struct patient *patient, const char *gpus, struct wm_erro
         snprintf(label, sizeof(label), "gpu%u", (unsigned)i);
         if (!has_gpu(patient->source, label) &&
             wm_remarks_add(&patient->silent, "%s", label) < 0)
-            return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
+            return wm_fail_memory(err, "doctor");
     }
     if (patient->silent.count < count) {
         patient->finding.silent = (const char *const *)patient->silent.all;
@@ -173,7 +173,7 @@ static int admit(struct patient *patient, const char *name,
     patient->readings = calloc(count + 1, sizeof(*patient->readings));
     patient->paces = calloc(count + 1, sizeof(*patient->paces));
     if (!patient->channels || !patient->readings || !patient->paces)
-        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
+        return wm_fail_memory(err, "doctor");
     for (size_t i = 0; i < count; i++)
         patient->channels[i].channel = wm_source_channel(patient->source, i);
     patient->finding.channels = patient->channels;
@@ -369,7 +369,7 @@ static int admit_all(struct wm_doctor *doctor, const struct wm_source_config *co
         count++;
     doctor->patients = calloc(count + 1, sizeof(*doctor->patients)); /* the tracker */
     if (!doctor->patients)
-        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
+        return wm_fail_memory(err, "doctor");
     for (size_t i = 0; i < count && status == WM_OK; i++)
         status = admit(&doctor->patients[doctor->count++], wm_source_name(i), config, err);
     return status;
@@ -395,7 +395,7 @@ int wm_doctor_examine(const struct wm_source_config *config, int64_t duration_ns
     struct wm_doctor *doctor = calloc(1, sizeof(*doctor));
 
     if (!doctor)
-        return wm_fail(err, WM_ENOMEM, "doctor: out of memory");
+        return wm_fail_memory(err, "doctor");
     int status = admit_all(doctor, &full, err);
     if (status < 0) {
         wm_doctor_free(doctor);

@@ -296,12 +296,12 @@ int wm_recorder_open(const char *target, enum wm_record_mode mode, const struct 
 
     struct wm_recorder *recorder = calloc(1, sizeof(*recorder));
     if (!recorder)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     recorder->last_ns = -1;
     recorder->gap_room = GAPS_MIN + 2 * count;
     recorder->gaps = calloc(recorder->gap_room, sizeof(*recorder->gaps));
     if (!recorder->gaps || init_lock(recorder) < 0)
-        status = wm_fail(err, WM_ENOMEM, "out of memory");
+        status = wm_fail_memory(err, NULL);
     if (status == WM_OK)
         status = wm_queue_init(&recorder->queue, count, err);
     if (status == WM_OK)

@@ -92,11 +92,6 @@ int wm_word_value(enum wm_word_list list, const char *word)
     return -1;
 }
 
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "out of memory");
-}
-
 /* Empty for the many channels that have no sensor to speak of. */
 static json_t *sensor_json(const struct wm_sensor *sensor)
 {
@@ -167,7 +162,7 @@ int wm_channels_to_json(const struct wm_channel *channels, const struct wm_colum
                                  clock == WM_TICK_CLOCK ? NULL : columns->clocks[clock]));
     }
     *ret_text = wm_json_dump(array, JSON_COMPACT);
-    return *ret_text ? WM_OK : out_of_memory(err);
+    return *ret_text ? WM_OK : wm_fail_memory(err, NULL);
 }
 
 json_t *wm_gap_json(const struct wm_gap *gap, const struct wm_columns *columns)
@@ -194,7 +189,7 @@ int wm_channel_set_init(struct wm_channel_set *set, size_t room, struct wm_error
     set->columns.clock_of = calloc(room + 1, sizeof(*set->columns.clock_of));
     if (!set->channels || !set->columns.values || !set->columns.clocks ||
         !set->columns.clock_of)
-        return out_of_memory(err);
+        return wm_fail_memory(err, NULL);
     set->room = room;
     return WM_OK;
 }
@@ -322,7 +317,7 @@ static int add_channel(struct wm_channel_set *set,
         whole = add_clock(columns, texts[CLOCK], &columns->clock_of[set->count]);
     columns->count = ++set->count;
     if (!whole)
-        return out_of_memory(err);
+        return wm_fail_memory(err, NULL);
     set->is_old |= !sensor;
     return sensor ? read_sensor(sensor, &channel->sensor, err) : WM_OK;
 }
@@ -361,7 +356,7 @@ static int remember_sensors(struct wm_channel_set *set, const struct wm_run *run
         channel->sensor = wm_channel_old_sensor(channel, detail_of(run, channel->source));
         if (!copy_string(channel->sensor.text, &channel->sensor.text)) {
             channel->sensor.text = NULL;
-            return out_of_memory(err);
+            return wm_fail_memory(err, NULL);
         }
     }
     return WM_OK;
@@ -384,7 +379,7 @@ int wm_channel_set_seal(struct wm_channel_set *set, const struct wm_run *run,
         return status;
     set->uses = calloc(count + 1, sizeof(*set->uses));
     if (!set->uses)
-        return out_of_memory(err);
+        return wm_fail_memory(err, NULL);
     for (size_t i = 0; i < columns->count; i++)
         set->uses[set->use_count++] =
             (struct wm_column_use) { .name = columns->values[i], .index = i };

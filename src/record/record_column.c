@@ -240,7 +240,7 @@ int wm_columns_plan(const struct wm_channel *channels, size_t count,
         whole = plan_channel(&plan, channels, i, ret_columns);
 
     release_plan(&plan);
-    return whole ? WM_OK : wm_fail(err, WM_ENOMEM, "out of memory");
+    return whole ? WM_OK : wm_fail_memory(err, NULL);
 }
 
 void wm_columns_release(struct wm_columns *columns)

@@ -51,11 +51,6 @@ static struct wm_metric *add_metric(struct wm_metrics *metrics, const char *name
     return grown;
 }
 
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "metrics: out of memory");
-}
-
 static size_t count_points(const struct wm_metrics *metrics)
 {
     size_t count = 0;
@@ -81,10 +76,10 @@ int wm_metrics_add(struct wm_metrics *metrics, const char *name, int64_t when_ns
         return wm_fail(err, WM_EINVAL, "more than %d values or %d names",
                        WM_METRIC_POINTS_MAX, WM_METRICS_MAX);
     if (!metric && !(metric = add_metric(metrics, name)))
-        return out_of_memory(err);
+        return wm_fail_memory(err, "metrics");
     if (wm_array_reserve(&metric->points, metric->count, &metric->room,
                          sizeof(*metric->points)) < 0)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "metrics");
     metric->points[metric->count] = (struct wm_metric_point) {
         .when_ns = when_ns,
         .value = value,
@@ -202,7 +197,7 @@ static int take_numbers(struct reading *reading, json_t *line, size_t number,
         int status =
             wm_metrics_add(reading->metrics, name, when_ns, json_number_value(value), &why);
         if (status == WM_ENOMEM)
-            return out_of_memory(err);
+            return wm_fail_memory(err, "metrics");
         if (status < 0 && first.text[0] == '\0')
             first = why;
     }
@@ -224,7 +219,7 @@ static int take_line(struct reading *reading, char *text, size_t length, size_t 
         return WM_OK;
     reading->lines++;
     if (wm_python_json(text, length, &line) < 0)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "metrics");
     const char *why = json_is_object(line)
                           ? read_time(json_object_get(line, "time"), &unix_ns)
                           : "not a JSON object";
@@ -253,7 +248,7 @@ static int take_lines(struct reading *reading, struct wm_lines *lines, struct wm
             return status;
     }
     if (status == WM_ENOMEM)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "metrics");
     if (status < 0) {
         reading->lines++;
         note_bad_line(reading, lines->number,
@@ -302,7 +297,7 @@ int wm_metrics_read(const char *path, const struct wm_metrics_window *window,
         note_end(&reading);
         wm_metrics_sort(metrics);
     } else if (status == WM_ENOMEM) {
-        status = out_of_memory(err);
+        status = wm_fail_memory(err, "metrics");
     } else {
         note(&reading, why.text);
         status = WM_OK;

@@ -30,7 +30,7 @@ int wm_queue_init(struct wm_queue *queue, size_t channel_count, struct wm_error 
     queue->batch = calloc(queue->batch_max, sizeof(*queue->batch));
     queue->readings = calloc(capacity * row, sizeof(*queue->readings));
     if (!queue->waiting || !queue->spare || !queue->batch || !queue->readings)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
 
     while (queue->spare_count < capacity) {
         queue->spare[queue->spare_count] = &queue->readings[queue->spare_count * row];

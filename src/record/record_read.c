@@ -101,7 +101,7 @@ static int open_as(const struct wm_reader_ops *ops, const char *file,
         recording->path = strdup(file);
     if (!recording || !recording->path) {
         free(recording);
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     }
     recording->ops = ops;
     recording->device = info->st_dev;
@@ -159,7 +159,7 @@ static int open_any(const char *path, size_t run, bool also_foreign,
     char *file = find_file(path);
 
     if (!file)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     const struct wm_reader_ops *ops = find_reader_of_url(file);
     int status = ops ? open_as(ops, file, &no_file, run, ret_recording, err)
                      : open_file(file, run, also_foreign, ret_recording, err);

@@ -41,11 +41,6 @@ struct join {
     uint64_t ticks, joined; /* for how many the meter had something to say */
 };
 
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "meter: out of memory");
-}
-
 /* How far the meter's time is behind that of the recording. */
 static int64_t shift_of(const struct join *join)
 {
@@ -81,7 +76,7 @@ static int make_buffers(struct join *join, struct wm_error *err)
     join->after.readings = calloc(meter, sizeof(*join->after.readings));
     if (!join->channels || !join->readings || !join->next.readings ||
         !join->before.readings || !join->after.readings)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "meter");
     channels = wm_recording_channels(join->recording, &count);
     for (size_t i = 0; i < own; i++)
         join->channels[i] = channels[i];
@@ -118,7 +113,7 @@ static int fill_head(struct join *join, struct wm_error *err)
     size_t count = wm_recording_gaps(join->recording, &gaps);
     head->gaps = calloc(count + 1, sizeof(*head->gaps));
     if (!head->gaps)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "meter");
     for (; head->gap_count < count; head->gap_count++)
         head->gaps[head->gap_count] = gaps[head->gap_count];
     int status = wm_run_copy(wm_recording_run(join->recording), &head->run, err);
@@ -158,7 +153,7 @@ static int begin(struct join *join, struct wm_recording *recording,
     if (status == WM_OK &&
         wm_run_set_note(&join->head.run, "meter", "%s, joined by the time of day",
                         wm_text_path(name)) < 0)
-        status = out_of_memory(err);
+        status = wm_fail_memory(err, "meter");
     if (status < 0)
         free_buffers(join);
     return status;

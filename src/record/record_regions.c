@@ -123,11 +123,6 @@ void wm_regions_part_release(struct wm_regions_part *part)
     *part = (struct wm_regions_part) { 0 };
 }
 
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "out of memory");
-}
-
 int wm_regions_read_path(struct wm_regions_part *part, const struct wm_regions_row *row,
                          struct wm_error *err)
 {
@@ -149,7 +144,7 @@ int wm_regions_read_path(struct wm_regions_part *part, const struct wm_regions_r
         .depth = has_parent ? part->paths[row->parent].depth + 1 : 0,
         .is_free = row->is_free == 1,
     };
-    return wm_regions_part_add_path(part, &path) < 0 ? out_of_memory(err) : WM_OK;
+    return wm_regions_part_add_path(part, &path) < 0 ? wm_fail_memory(err, NULL) : WM_OK;
 }
 
 static bool is_pid(int64_t number)
@@ -174,7 +169,7 @@ int wm_regions_read_thread(struct wm_regions_part *part, const struct wm_regions
         .tid = (pid_t)row->tid,
         .process = (uint32_t)row->process,
     };
-    return wm_regions_part_add_thread(part, thread) < 0 ? out_of_memory(err) : WM_OK;
+    return wm_regions_part_add_thread(part, thread) < 0 ? wm_fail_memory(err, NULL) : WM_OK;
 }
 
 int wm_regions_read_call(struct wm_regions_part *part, const struct wm_regions_row *row,
@@ -196,5 +191,5 @@ int wm_regions_read_call(struct wm_regions_part *part, const struct wm_regions_r
         .thread = (uint32_t)row->thread,
         .is_open = row->is_open == 1,
     };
-    return wm_regions_part_add_call(part, &call) < 0 ? out_of_memory(err) : WM_OK;
+    return wm_regions_part_add_call(part, &call) < 0 ? wm_fail_memory(err, NULL) : WM_OK;
 }

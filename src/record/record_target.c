@@ -16,11 +16,6 @@
 #include "base/text/base_utf8.h"
 #include "record/record_column.h"
 
-static int out_of_memory(const char *path, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
-}
-
 static int exists_already(const struct wm_recorder_ops *ops, const char *path,
                           struct wm_error *err)
 {
@@ -53,7 +48,7 @@ static int check_folder(const char *path, struct wm_error *err)
 
     char *folder = length > 0 ? strndup(path, length) : strdup(".");
     if (!folder)
-        return out_of_memory(path, err);
+        return wm_fail_memory(err, wm_text_path(path));
 
     const char *shown = wm_text_path(folder);
     if (stat(folder, &info) < 0)
@@ -107,7 +102,7 @@ static int check_url(const struct wm_recorder_ops *ops, const char *url,
 {
     char *shown = ops->shown(url);
     if (!shown)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     int status = check_mode_of_url(shown, mode, err);
     free(shown);
     return status < 0 ? status : ops->check(url, err);
@@ -129,7 +124,7 @@ static int check_new_folder(const char *path, struct wm_error *err)
     char *folder = folder_of(path);
 
     if (!folder)
-        return out_of_memory(path, err);
+        return wm_fail_memory(err, wm_text_path(path));
     bool missing = stat(folder, &info) < 0 && errno == ENOENT;
     int status = check_folder(missing ? folder : path, err);
     free(folder);
@@ -160,7 +155,7 @@ int wm_target_check(const struct wm_recorder_ops *ops, const char *target,
     char *path = target_file(ops, target);
 
     if (!path)
-        return out_of_memory(target, err);
+        return wm_fail_memory(err, wm_text_path(target));
     int status = check_path(ops, path, mode, err);
     free(path);
     return status;
@@ -214,7 +209,7 @@ static int set_aside(struct wm_target *target, const struct stat *info,
 {
     target->aside = aside_name(target->path, (uint64_t)info->st_ino);
     if (!target->aside)
-        return out_of_memory(target->path, err);
+        return wm_fail_memory(err, wm_text_path(target->path));
     if (move_all(target->ops, target->path, target->aside) < 0) {
         int status = wm_fail_errno(err, wm_text_path(target->path));
         free(target->aside);
@@ -254,7 +249,7 @@ static int make_folder(struct wm_target *target, struct wm_error *err)
     int status = WM_OK;
 
     if (!folder)
-        return out_of_memory(target->path, err);
+        return wm_fail_memory(err, wm_text_path(target->path));
     if (mkdir(folder, 0777) == 0)
         target->made_folder = true;
     else if (errno != EEXIST)
@@ -309,7 +304,7 @@ static int open_target(struct wm_target *ret_target, const struct wm_recorder_op
     target.path = is_url ? ops->shown(path) : target_file(ops, path);
     target.state = calloc(1, ops->state_size);
     if (!target.path || !target.state)
-        status = wm_fail(err, WM_ENOMEM, "out of memory");
+        status = wm_fail_memory(err, NULL);
     else if (count > WM_CHANNELS_MAX)
         status = wm_fail(err, WM_EINVAL, "%s: %zu channels; a recording holds up to %d",
                          wm_text_path(target.path), count, WM_CHANNELS_MAX);
@@ -373,7 +368,7 @@ int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_
         .whole = strdup(path),
     };
     if (!draft.path || !draft.whole)
-        status = out_of_memory(path, err);
+        status = wm_fail_memory(err, wm_text_path(path));
     else
         status = open_target(ret_target, ops, draft.path, WM_RECORD_NEW, true, run,
                              channels, count, err);

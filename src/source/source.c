@@ -95,7 +95,7 @@ int wm_source_open_within(const char *name, const struct wm_source_config *confi
     size_t size = ops->read_part ? 0 : ops->state_size;
     struct wm_source *source = calloc(1, sizeof(*source) + size);
     if (!source)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", name);
+        return wm_fail_memory(err, name);
     source->ops = ops;
 
     int status = ops->read_part

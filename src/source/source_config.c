@@ -42,7 +42,7 @@ int wm_source_config_copy(const struct wm_source_config *config,
         !copy_text(config->gpus, &copy.gpus) ||
         !copy_text(config->cpu_watts, &copy.cpu_watts)) {
         wm_source_config_release(&copy);
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     }
     *ret_copy = copy;
     return WM_OK;

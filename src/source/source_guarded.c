@@ -95,7 +95,7 @@ static int new_driver(const struct wm_source_ops *ops,
 
     if (!driver || wm_source_config_copy(config, &driver->config, NULL) < 0) {
         free(driver);
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
+        return wm_fail_memory(err, ops->name);
     }
     driver->ops = ops;
     *ret_driver = driver;
@@ -168,13 +168,13 @@ static int prepare(struct wm_guarded *guarded, struct wm_error *err)
     guarded->copies = calloc(count + 1, sizeof(*guarded->copies));
     guarded->parts = calloc(guarded->part_count + 1, sizeof(*guarded->parts));
     if (!driver->readings || !driver->answers || !guarded->copies || !guarded->parts)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", driver->ops->name);
+        return wm_fail_memory(err, driver->ops->name);
     lay_out(guarded);
 
     guarded->told_room = guarded->device_count;
     guarded->told = calloc(guarded->told_room + 1, sizeof(*guarded->told));
     if (!guarded->told)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", driver->ops->name);
+        return wm_fail_memory(err, driver->ops->name);
     guarded->opening_cpu_ns = wm_guard_cpu_ns(guarded->guard);
     int status = wm_guard_resize(guarded->guard, guarded->part_count, err);
     driver->is_open = status == WM_OK;
@@ -203,7 +203,7 @@ int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_conf
         return status;
     struct wm_guarded *guarded = calloc(1, sizeof(*guarded));
     if (!guarded)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
+        return wm_fail_memory(err, ops->name);
     status = new_driver(ops, config, &guarded->driver, err);
     if (status == WM_OK) {
         status = wm_guard_new(1, call_driver, close_driver, guarded->driver,

@@ -24,7 +24,7 @@ static int grow_text(struct wm_proc_file *file)
 
     char *text = realloc(file->text, size);
     if (!text)
-        return wm_fail(&file->err, WM_ENOMEM, "%s: out of memory", file->path);
+        return wm_fail_memory(&file->err, file->path);
     file->text = text;
     file->size = size;
     return WM_OK;
@@ -93,7 +93,7 @@ int wm_proc_file_read_stat(struct wm_proc_file *file, struct wm_cpu_ticks **cpus
     /* The first time, and when cores came online since. */
     struct wm_cpu_ticks *more = realloc(*cpus, ret_stat->cpu_count * sizeof(*more));
     if (!more)
-        return wm_fail(&file->err, WM_ENOMEM, "%s: out of memory", file->path);
+        return wm_fail_memory(&file->err, file->path);
     *cpus = more;
     *room = ret_stat->cpu_count;
     return wm_parse_proc_stat(file->text, *cpus, *room, ret_stat);

@@ -45,7 +45,7 @@ int wm_source_set_new(const struct wm_source_config *config, pid_t viewer,
         calloc(1, sizeof(*set) + count_names() * sizeof(set->members[0]));
 
     if (!set)
-        return wm_fail(err, WM_ENOMEM, "sources: out of memory");
+        return wm_fail_memory(err, "sources");
     set->viewer = viewer;
     int status = wm_source_config_copy(config, &set->config, err);
     if (status < 0) {

@@ -41,7 +41,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
 
     struct wm_tracker *tracker = calloc(1, sizeof(*tracker));
     if (!tracker)
-        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+        return wm_fail_memory(err, "tracker");
     tracker->baseline_ns = options->baseline_ns;
     tracker->interval_ns = interval_ns;
     tracker->own_process = options->own_process;
@@ -163,7 +163,7 @@ static int keep_path(char **copy, const char *path, struct wm_error *err)
     char *made = strdup(path);
 
     if (!made)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+        return wm_fail_memory(err, path);
     free(*copy);
     *copy = made;
     return WM_OK;

@@ -320,7 +320,7 @@ static int take_peaks(struct wm_result *result, const struct wm_tree *tree,
     if (!all || !peaks) {
         free(all);
         free(peaks);
-        return wm_fail(err, WM_ENOMEM, "the processes' peaks: out of memory");
+        return wm_fail_memory(err, "the processes' peaks");
     }
     for (size_t i = 0; i < count; i++)
         all[i] = i < here_count ? &here[i] : &gone[i - here_count];

@@ -61,7 +61,7 @@ int wm_track_regions_new(struct wm_track_regions **ret_regions, struct wm_error 
 {
     struct wm_track_regions *regions = calloc(1, sizeof(*regions));
     if (!regions)
-        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+        return wm_fail_memory(err, "tracker");
     regions->hold_max_ns = HOLD_NS;
 
     int status = wm_region_calls_new(&regions->calls, err);

@@ -106,7 +106,7 @@ static int describe_target(struct wm_tracker *tracker, const char *mode,
 
     run->mode = strdup(mode);
     if (!run->mode)
-        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+        return wm_fail_memory(err, "tracker");
     run->pid = tracker->pid;
     run->expected_gpu_count = (int)gpus.read;
     run->gpu_count = (int)gpus.there;

@@ -48,7 +48,7 @@ int wm_track_make_channels(struct wm_tracker *tracker, bool own_numbers,
     tracker->readings = calloc(room, sizeof(*tracker->readings));
     tracker->gaps = calloc(room, sizeof(*tracker->gaps));
     if (!tracker->channels || !tracker->readings || !tracker->gaps)
-        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+        return wm_fail_memory(err, "tracker");
     append_all(tracker, tree_channels, tree_count);
     for (size_t i = 0; i < room; i++)
         tracker->gaps[i].gap = (struct wm_gap) { .channel = i, .state = WM_READING_OK };

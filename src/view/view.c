@@ -13,11 +13,11 @@
 int wm_view_dump(json_t *root, size_t style, FILE *out, struct wm_error *err)
 {
     if (!root)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     int failed = json_dumpf(root, out, style | JSON_REAL_PRECISION(JSON_DIGITS));
     json_decref(root);
     if (failed && !ferror(out))
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     fputc('\n', out);
     return WM_OK;
 }
@@ -48,9 +48,7 @@ static int analysis_text(const struct wm_block_analysis *results, FILE *out,
 static int comparison_text(const struct wm_comparison *comparison, FILE *out,
                            struct wm_error *err)
 {
-    return wm_view_comparison_text(comparison, out) < 0
-               ? wm_fail(err, WM_ENOMEM, "out of memory")
-               : WM_OK;
+    return wm_view_comparison_text(comparison, out) < 0 ? wm_fail_memory(err, NULL) : WM_OK;
 }
 
 static const struct wm_print_format print_text = {

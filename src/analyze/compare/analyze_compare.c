@@ -15,7 +15,7 @@ static_assert(WM_COMPARE_TIME + WM_COMPARE_MOST_FIGURES <= 64,
 
 static int no_memory(struct wm_error *err)
 {
-    return wm_fail(err, WM_ENOMEM, "comparison: out of memory");
+    return wm_fail_memory(err, "comparison");
 }
 
 /* Percentages and capacities mean something else where there is more hardware. */

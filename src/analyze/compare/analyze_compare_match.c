@@ -25,7 +25,7 @@ struct place {
 
 static int no_memory(struct wm_error *err)
 {
-    return wm_fail(err, WM_ENOMEM, "comparison: out of memory");
+    return wm_fail_memory(err, "comparison");
 }
 
 static struct place place_of(const struct wm_region_usage *block, size_t session)

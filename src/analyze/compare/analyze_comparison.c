@@ -31,7 +31,7 @@ struct wm_comparison {
 
 static int no_memory(struct wm_error *err)
 {
-    return wm_fail(err, WM_ENOMEM, "comparison: out of memory");
+    return wm_fail_memory(err, "comparison");
 }
 
 int wm_comparison_new(struct wm_comparison **ret_comparison, struct wm_error *err)

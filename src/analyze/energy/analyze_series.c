@@ -11,11 +11,6 @@
 #include "analyze/energy/analyze_sensor.h"
 #include "base/base_array.h"
 
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "series: out of memory");
-}
-
 int wm_series_new(const char *name, enum wm_series_kind kind, const char *unit,
                   struct wm_series **ret_series, struct wm_error *err)
 {
@@ -25,7 +20,7 @@ int wm_series_new(const char *name, enum wm_series_kind kind, const char *unit,
         series->name = strdup(name);
     if (!series || !series->name) {
         free(series);
-        return out_of_memory(err);
+        return wm_fail_memory(err, "series");
     }
     series->kind = kind;
     snprintf(series->unit, sizeof(series->unit), "%s", unit);
@@ -62,9 +57,9 @@ int wm_series_add(struct wm_series *series, int64_t unix_ns, double value,
                          sizeof(*series->times)) < 0 ||
         wm_array_reserve(&series->values, series->count, &series->value_room,
                          sizeof(*series->values)) < 0)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "series");
     if (!series->is_open && add_start(series) < 0)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "series");
     series->is_open = true;
     series->times[series->count] = unix_ns;
     series->values[series->count] = value;
@@ -376,7 +371,7 @@ int wm_series_union(const struct wm_series *const series[], size_t count,
         room += series[i]->count;
     int64_t *times = calloc(room, sizeof(*times));
     if (!times)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "series");
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < series[i]->count; k++) {
             int64_t at_ns = series[i]->times[k];

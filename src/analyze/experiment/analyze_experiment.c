@@ -16,11 +16,6 @@
 
 #define NAMELESS "-"
 
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
-}
-
 static void note_broken(struct wm_experiment *found, const struct wm_error *why)
 {
     if (found->broken++ == 0)
@@ -56,7 +51,7 @@ static int fill_run(struct wm_experiment_run *run, const char *path, const char 
     run->start_unix_ns = start_of(recording);
     run->path = strdup(path);
     run->name = name ? strdup(name) : NULL;
-    return !run->path || (name && !run->name) ? out_of_memory(err) : WM_OK;
+    return !run->path || (name && !run->name) ? wm_fail_memory(err, "experiment") : WM_OK;
 }
 
 /* `name` is NULL where the run says it itself. */
@@ -68,7 +63,7 @@ static int add_run(struct wm_experiment *found, const char *path, const char *na
         realloc(found->runs, (found->count + 1) * sizeof(*grown));
 
     if (!grown)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "experiment");
     found->runs = grown;
     int status = fill_run(&run, path, name, recording, err);
     if (status < 0)
@@ -141,7 +136,7 @@ static int add_entry(struct wm_experiment *found, const char *target, const char
     int status = WM_OK;
 
     if (asprintf(&path, "%s/%s", target, name) < 0)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "experiment");
     if (name[0] != '.' && has_recording(path)) {
         status = add_recording(found, path, name, &why);
         if (status < 0 && status != WM_ENOMEM) {
@@ -234,7 +229,7 @@ int wm_experiment_list_load(const char *target, struct wm_experiment_list *list,
         return status;
     list->entries = calloc(list->found.count, sizeof(*list->entries));
     if (!list->entries)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "experiment");
     for (size_t i = 0; i < list->found.count; i++)
         add_to_list(list, &list->found.runs[i]);
     qsort(list->entries, list->count, sizeof(*list->entries), compare_entries);
@@ -304,7 +299,7 @@ int wm_experiment_open(const char *target, const char *name,
         experiment->name = strdup(name);
     if (!experiment || !experiment->name) {
         free(experiment);
-        return out_of_memory(err);
+        return wm_fail_memory(err, "experiment");
     }
     int status = add_target(experiment, target, err);
     if (status == WM_OK)

@@ -237,7 +237,7 @@ static int choose(const struct wm_analysis *analysis, const struct subject *subj
 
     chosen->is_chosen = calloc(wm_device_count(analysis) + 1, sizeof(bool));
     if (!chosen->is_chosen)
-        return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
+        return wm_fail_memory(err, "experiment");
     if (subject->cpu)
         choose_kind(chosen, analysis, WM_DEVICE_CPU, &cpus);
     if (subject->dram && !cpus.has_memory)

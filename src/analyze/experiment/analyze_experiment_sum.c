@@ -9,11 +9,6 @@
 #include "analyze/experiment/analyze_experiment.h"
 #include "record/record_read.h"
 
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "experiment: out of memory");
-}
-
 static int make_report(struct wm_run_summary *summary, struct wm_error *err)
 {
     struct wm_recording *recording;
@@ -109,7 +104,7 @@ static int check_cover(struct wm_experiment_summary *sum, size_t index,
     if (!wm_cover_differs(&sum->runs[first].cost.cover, first, &cost->cover, index, why))
         return WM_OK;
     sum->unlike = wm_build_text(&builder, "%s", why);
-    return builder.failed ? out_of_memory(err) : WM_OK;
+    return builder.failed ? wm_fail_memory(err, "experiment") : WM_OK;
 }
 
 static void add_run(struct wm_experiment_summary *sum, const struct wm_run_summary *run,
@@ -142,7 +137,7 @@ static int add_part(struct wm_experiment_summary *sum, size_t part, struct wm_er
         return WM_OK;
     struct wm_report_builder builder = { .report = sum->runs[lacking].report };
     all->why = wm_build_text(&builder, "run %zu: %s", lacking, all->why);
-    return builder.failed ? out_of_memory(err) : WM_OK;
+    return builder.failed ? wm_fail_memory(err, "experiment") : WM_OK;
 }
 
 /* What is of all runs together. The sensors are the same in each run, and so is what is
@@ -294,7 +289,7 @@ static int step_run(const struct wm_experiment_run *run, size_t number, const ch
         if (grown)
             sum->steps = grown;
         else
-            status = out_of_memory(err);
+            status = wm_fail_memory(err, "experiment");
         for (size_t i = 0; status == WM_OK && i < wm_series_segment_count(values); i++) {
             struct wm_series_segment segment = wm_series_segment(values, i);
             add_steps(sum, number, &segment, energy);
@@ -317,7 +312,7 @@ int wm_experiment_summarize(const struct wm_experiment *experiment, double idle_
     *summary = (struct wm_experiment_summary) { .seconds = { .known = true } };
     summary->runs = calloc(experiment->count, sizeof(*summary->runs));
     if (!summary->runs)
-        return out_of_memory(err);
+        return wm_fail_memory(err, "experiment");
     for (size_t i = 0; i < experiment->count && status == WM_OK; i++) {
         struct wm_run_summary *run = &summary->runs[summary->run_count++];
         status = summarize_run(&experiment->runs[i], idle_watts, run, err);

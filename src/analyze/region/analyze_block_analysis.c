@@ -48,7 +48,7 @@ int wm_block_analysis_of(struct wm_regions *regions,
 
     if (!results || wm_regions_usages(regions, &usages, &count) < 0) {
         free(results);
-        return wm_fail(err, WM_ENOMEM, "analysis: out of memory");
+        return wm_fail_memory(err, "analysis");
     }
     results->static_data = *static_data;
     results->stray = stray;

@@ -23,7 +23,7 @@ int wm_edges_new(struct wm_calls *calls, bool are_told, struct wm_edges **ret_ed
     struct wm_edges *edges = calloc(1, sizeof(*edges));
 
     if (!edges)
-        return wm_fail(err, WM_ENOMEM, "calls: out of memory");
+        return wm_fail_memory(err, "calls");
     edges->calls = calls;
     edges->are_told = are_told;
     *ret_edges = edges;
@@ -108,7 +108,7 @@ static int open_next(struct wm_edges *edges, struct wm_region_edge *ret_edge,
 
     if (wm_array_reserve(&edges->heap, edges->count, &edges->room, sizeof(*edges->heap)) <
         0)
-        return wm_fail(err, WM_ENOMEM, "calls: out of memory");
+        return wm_fail_memory(err, "calls");
     *ret_edge = edge;
     *ret_process = call->process;
     edge.kind = call->is_open ? WM_REGION_BREAKS_OFF : WM_REGION_CLOSES;

@@ -86,7 +86,7 @@ int wm_regions_new(int64_t interval_ns, uint32_t most_paths,
     }
     if (!regions || !regions->ticks || wm_blocks_reserve(&regions->blocks) < 0) {
         wm_regions_free(regions);
-        return wm_fail(err, WM_ENOMEM, "regions: out of memory");
+        return wm_fail_memory(err, "regions");
     }
     *ret_regions = regions;
     return WM_OK;

@@ -62,7 +62,7 @@ int wm_json_load(const char *text, size_t length, json_t **ret_value, struct wm_
     json_t *value = json_loadb(text, length, 0, &error);
 
     if (!value && is_out_of_memory(&error))
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     if (!value)
         return wm_fail(err, WM_EFORMAT, "not JSON: %s", error.text);
     *ret_value = value;

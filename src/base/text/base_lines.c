@@ -15,11 +15,6 @@
 /* Grows up to a line of the greatest length. */
 enum { BUFFER_MIN = 128 * 1024 };
 
-static int out_of_memory(const struct wm_lines *lines, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", lines->path);
-}
-
 /* For one more byte at least, and the NUL after it. */
 static int make_room(struct wm_lines *lines, struct wm_error *err)
 {
@@ -34,7 +29,7 @@ static int make_room(struct wm_lines *lines, struct wm_error *err)
     size_t room = lines->room > 0 ? 2 * lines->room : BUFFER_MIN;
     char *grown = realloc(lines->buffer, room);
     if (!grown)
-        return out_of_memory(lines, err);
+        return wm_fail_memory(err, lines->path);
     lines->buffer = grown;
     lines->room = room;
     return WM_OK;

@@ -19,7 +19,7 @@ int wm_out_open(struct wm_out *out, const char *path, struct wm_error *err)
     *out = (struct wm_out) { .fd = -1, .path = path };
     out->buffer = malloc(BUFFER_SIZE);
     if (!out->buffer)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+        return wm_fail_memory(err, path);
     out->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
     if (out->fd < 0)
         return wm_fail_errno(err, path);

@@ -229,6 +229,4 @@ int wm_aipm_write_results(const char *path, const struct wm_run *run,
 int wm_aipm_read_results(const char *path, const struct wm_metrics_window *window,
                          struct wm_metrics *metrics, struct wm_error *err);
 
-int wm_aipm_no_memory(const char *path, struct wm_error *err);
-
 #endif

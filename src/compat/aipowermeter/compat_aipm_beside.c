@@ -20,11 +20,6 @@
 
 enum { FILE_MAX = 16 * 1024 * 1024 };
 
-int wm_aipm_no_memory(const char *path, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
-}
-
 char *wm_aipm_beside(const char *path, const char *name)
 {
     char *result = NULL;
@@ -44,10 +39,10 @@ static int read_text(const char *path, const char *name, char **ret_text,
     *ret_text = NULL;
     *ret_length = 0;
     if (!beside)
-        return wm_aipm_no_memory(path, err);
+        return wm_fail_memory(err, wm_text_path(path));
     int status = wm_file_slurp(beside, FILE_MAX, ret_text, ret_length, NULL);
     free(beside);
-    return status == WM_ENOMEM ? wm_aipm_no_memory(path, err) : WM_OK;
+    return status == WM_ENOMEM ? wm_fail_memory(err, wm_text_path(path)) : WM_OK;
 }
 
 /* As JSON; NULL where there is none. */
@@ -60,7 +55,7 @@ static int read_json(const char *path, const char *name, json_t **ret_value,
     *ret_value = NULL;
     int status = read_text(path, name, &text, &length, err);
     if (text && wm_python_json(text, length, ret_value) < 0)
-        status = wm_aipm_no_memory(path, err);
+        status = wm_fail_memory(err, wm_text_path(path));
     free(text);
     return status;
 }
@@ -105,7 +100,8 @@ int wm_aipm_write_beside(const char *path, const char *name, const char *text,
                          struct wm_error *err)
 {
     char *beside = wm_aipm_beside(path, name);
-    int status = beside ? replace(beside, text, err) : wm_aipm_no_memory(path, err);
+    int status =
+        beside ? replace(beside, text, err) : wm_fail_memory(err, wm_text_path(path));
 
     free(beside);
     return status;
@@ -146,7 +142,7 @@ static int note_description(const char *path, struct wm_run *run, struct wm_erro
     const char *text = json_string_value(json_object_get(metadata, "description"));
     if (text && *text && !json_object_get(metadata, "wattmeter") &&
         wm_run_set_note(run, "description", "%s", text) < 0)
-        status = wm_aipm_no_memory(path, err);
+        status = wm_fail_memory(err, wm_text_path(path));
     json_decref(metadata);
     return status;
 }
@@ -158,7 +154,7 @@ static int note_json(const char *path, struct wm_run *run, const char *key,
     int status = WM_OK;
 
     if (!text || wm_run_set_note(run, key, "%s%s", prefix, text) < 0)
-        status = wm_aipm_no_memory(path, err);
+        status = wm_fail_memory(err, wm_text_path(path));
     free(text);
     return status;
 }
@@ -199,7 +195,7 @@ static int read_records(const char *path, json_t **ret_records, struct wm_error 
     *ret_records = loaded < 0 ? NULL : is_array ? json_incref(whole) : read_lines(text);
     json_decref(whole);
     free(text);
-    return *ret_records ? WM_OK : wm_aipm_no_memory(path, err);
+    return *ret_records ? WM_OK : wm_fail_memory(err, wm_text_path(path));
 }
 
 static int note_results(const char *path, struct wm_run *run, struct wm_error *err)
@@ -247,7 +243,8 @@ static int load_array(const char *path, json_t **ret_array, struct wm_error *err
     bool is_new = name && access(name, F_OK) < 0;
 
     *ret_array = is_new ? json_array() : NULL;
-    int status = !name || (is_new && !*ret_array) ? wm_aipm_no_memory(path, err) : WM_OK;
+    int status =
+        !name || (is_new && !*ret_array) ? wm_fail_memory(err, wm_text_path(path)) : WM_OK;
     if (status == WM_OK && !is_new)
         status = read_json(path, RESULTS, ret_array, err);
     if (status == WM_OK && !json_is_array(*ret_array))
@@ -297,11 +294,11 @@ static int add_records(json_t *array, const char *path, const struct wm_run *run
 {
     size_t *next = calloc(result->metrics.count + 1, sizeof(*next));
     int64_t when_ns = 0;
-    int status = next ? WM_OK : wm_aipm_no_memory(path, err);
+    int status = next ? WM_OK : wm_fail_memory(err, wm_text_path(path));
 
     while (status == WM_OK && next_time(result, next, &when_ns)) {
         if (json_array_append_new(array, record_at(run, result, next, when_ns)) < 0)
-            status = wm_aipm_no_memory(path, err);
+            status = wm_fail_memory(err, wm_text_path(path));
     }
     free(next);
     return status;
@@ -317,7 +314,7 @@ static int write_array(const char *path, const json_t *array, struct wm_error *e
     if (dumped && asprintf(&text, "%s\n", dumped) < 0)
         text = NULL;
     status = text ? wm_aipm_write_beside(path, RESULTS, text, err)
-                  : wm_aipm_no_memory(path, err);
+                  : wm_fail_memory(err, wm_text_path(path));
     free(text);
     free(dumped);
     return status;
@@ -386,7 +383,7 @@ int wm_aipm_read_results(const char *path, const struct wm_metrics_window *windo
     json_array_foreach(records, index, record)
     {
         if (status == WM_OK && take_record(record, window, metrics, &last_ns) < 0)
-            status = wm_aipm_no_memory(path, err);
+            status = wm_fail_memory(err, wm_text_path(path));
     }
     json_decref(records);
     wm_metrics_sort(metrics);

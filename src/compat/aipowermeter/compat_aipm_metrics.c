@@ -344,7 +344,7 @@ static void take_all(struct wm_aipm_channels *set, const json_t *metrics)
 int wm_aipm_channels_init(struct wm_aipm_channels *set, struct wm_error *err)
 {
     *set = (struct wm_aipm_channels) { .index = json_object() };
-    return set->index ? WM_OK : wm_fail(err, WM_ENOMEM, "AIPowerMeter: out of memory");
+    return set->index ? WM_OK : wm_fail_memory(err, "AIPowerMeter");
 }
 
 void wm_aipm_channels_release(struct wm_aipm_channels *set)

@@ -24,6 +24,7 @@
 #include "base/text/base_localtime.h"
 #include "base/text/base_number.h"
 #include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 
@@ -43,11 +44,6 @@ struct aipm_reader {
     struct wm_reading *shown;     /* as it is given out */
     double *totals;               /* of the counters, whose records are increases */
 };
-
-static int out_of_memory(const struct aipm_reader *reader, struct wm_error *err)
-{
-    return wm_aipm_no_memory(reader->records.path, err);
-}
 
 struct survey {
     const char *generation;
@@ -78,7 +74,7 @@ static int add_gap(struct aipm_reader *reader, const struct wm_aipm_record *reco
         return WM_OK;
     if (wm_array_reserve(&reader->head.gaps, reader->head.gap_count, &reader->gap_room,
                          sizeof(*reader->head.gaps)) < 0)
-        return out_of_memory(reader, err);
+        return wm_fail_memory(err, wm_text_path(reader->records.path));
     struct wm_gap gap = {
         .from_ns = record->hole_ns,
         .to_ns = record->hole_ns,
@@ -99,7 +95,7 @@ static int spread_gaps(struct aipm_reader *reader, struct wm_error *err)
     struct wm_gap *gaps = realloc(reader->head.gaps, (all + 1) * sizeof(*gaps));
 
     if (!gaps)
-        return out_of_memory(reader, err);
+        return wm_fail_memory(err, wm_text_path(reader->records.path));
     for (size_t i = count; i < all; i++) {
         gaps[i] = gaps[i - count];
         gaps[i].channel++;
@@ -132,7 +128,7 @@ static int survey_record(struct aipm_reader *reader, const struct wm_aipm_record
     double watts = wm_aipm_package_watts(record->metrics, &has_package);
 
     if (wm_aipm_discover(&reader->set, record->metrics) < 0)
-        return out_of_memory(reader, err);
+        return wm_fail_memory(err, wm_text_path(reader->records.path));
     take_origins(reader, record->line);
     reader->has_package |= has_package;
     if (!survey->generation)
@@ -268,7 +264,7 @@ static int fill_run(struct aipm_reader *reader, const char *path,
     if (add_sources(reader) < 0 || note_windows(reader, survey) < 0 ||
         note_times(reader, survey->first_ns) < 0 ||
         (!is_ours && note_origin(reader, survey) < 0))
-        return out_of_memory(reader, err);
+        return wm_fail_memory(err, wm_text_path(reader->records.path));
     return wm_aipm_read_notes(path, run, err);
 }
 
@@ -349,7 +345,7 @@ static int make_buffers(struct aipm_reader *reader, struct wm_error *err)
     reader->shown = calloc(count + 1, sizeof(*reader->shown));
     reader->totals = calloc(count + 1, sizeof(*reader->totals));
     if (!reader->record || !reader->shown || !reader->totals)
-        return out_of_memory(reader, err);
+        return wm_fail_memory(err, wm_text_path(reader->records.path));
     for (size_t i = 0; i < count; i++) {
         struct wm_channel *channel = &reader->set.channels[i];
         channel->origin = reader->origins[channel->device_kind];

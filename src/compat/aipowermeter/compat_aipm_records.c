@@ -114,7 +114,7 @@ static int take_line(struct wm_aipm_records *records, char *text, size_t length,
         return 0;
     }
     if (wm_python_json(text, length, &line) < 0)
-        return wm_aipm_no_memory(records->path, err);
+        return wm_fail_memory(err, wm_text_path(records->path));
     if (take_record(records, line, ret_record))
         return 1;
     if (!records->lines.is_whole) {
@@ -272,7 +272,7 @@ int wm_aipm_records_open(struct wm_aipm_records *records, const char *path,
     records->chosen = WM_AIPM_WHOLE;
     int64_t *spacings = calloc(SPACINGS_MAX, sizeof(*spacings));
     int status = spacings ? wm_lines_open(&records->lines, path, LINE_MAX_LENGTH, err)
-                          : wm_aipm_no_memory(records->path, err);
+                          : wm_fail_memory(err, wm_text_path(records->path));
     if (status == WM_OK)
         status = measure(records, spacings, ret_run_count, err);
     if (*ret_run_count == 0)

@@ -112,7 +112,7 @@ static int aipm_open(void *state, const char *target, const struct wm_run *run,
     aipm->path = target;
     aipm->run = run;
     if (wm_aipm_window_init(&aipm->window, run, channels, count) < 0)
-        return wm_aipm_no_memory(aipm->path, err);
+        return wm_fail_memory(err, wm_text_path(aipm->path));
 
     int status = wm_out_open(&aipm->out, target, err);
     if (status == WM_OK)
@@ -167,7 +167,7 @@ static int write_metadata(struct aipm *aipm, struct wm_error *err)
     if (!was_there || (!aipm->is_appended && wm_aipm_is_ours(aipm->path))) {
         char *text = metadata_text(aipm);
         status = text ? wm_aipm_write_beside(aipm->path, WM_AIPM_METADATA, text, err)
-                      : wm_aipm_no_memory(aipm->path, err);
+                      : wm_fail_memory(err, wm_text_path(aipm->path));
         free(text);
         aipm->made_metadata |= status == WM_OK && !was_there;
     }
@@ -198,7 +198,7 @@ static int put_record(struct aipm *aipm, const struct wm_tick *tick, struct wm_e
     char *text = wm_aipm_window_record(&aipm->window, tick);
 
     if (!text)
-        return wm_aipm_no_memory(aipm->path, err);
+        return wm_fail_memory(err, wm_text_path(aipm->path));
     if (aipm->progress.needs_end)
         wm_out_text(&aipm->out, SEGMENT_END);
     wm_out_text(&aipm->out, text);

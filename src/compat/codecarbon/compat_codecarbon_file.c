@@ -132,7 +132,7 @@ static int build_text(const struct wm_report *report, const struct wm_tariff *ta
     bool failed = !out || ferror(out);
     if (out && fclose(out) != 0)
         failed = true;
-    return failed ? wm_fail(err, WM_ENOMEM, "report: out of memory") : WM_OK;
+    return failed ? wm_fail_memory(err, "report") : WM_OK;
 }
 
 static int add_row(const struct wm_report *report, const struct wm_tariff *tariff,

@@ -41,7 +41,7 @@ static int init(struct series *series, const struct wm_comparison *comparison,
                                 .values = calloc(count, sizeof(*series->values)) };
     if (series->cells && series->names && series->values)
         return WM_OK;
-    return wm_fail(err, WM_ENOMEM, "out of memory");
+    return wm_fail_memory(err, NULL);
 }
 
 /* What is not known comes last, as with pandas. */

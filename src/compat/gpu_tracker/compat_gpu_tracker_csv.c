@@ -26,7 +26,7 @@ int wm_gpu_tracker_csv_header(struct wm_gpu_tracker_csv *csv, const char *const 
     csv->columns = (size_t)columns;
     csv->uses = malloc(csv->columns);
     if (!csv->uses)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", csv->cells.path);
+        return wm_fail_memory(err, csv->cells.path);
     memset(csv->uses, OTHER, csv->columns);
     for (size_t i = 0; i < count; i++)
         csv->uses[places[i]] = (unsigned char)i;
@@ -68,6 +68,6 @@ int wm_gpu_tracker_csv_counts(const struct wm_gpu_tracker_csv *csv, int status,
         return status;
     bool taken = status > 0 && csv->cells.ending == WM_CELLS_UNENDED && is_later;
     if (wm_cells_remark(&csv->cells, taken, remarks) < 0)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", csv->cells.path);
+        return wm_fail_memory(err, csv->cells.path);
     return taken;
 }

@@ -94,7 +94,7 @@ static int prepare(struct wm_gpu_tracker_file *file, const char *table, int coun
     sqlite3_finalize(file->insert);
     file->insert = NULL;
     int status = text ? wm_sql_prepare(file->db, text, file->path, &file->insert, err)
-                      : wm_fail(err, WM_ENOMEM, "%s: out of memory", file->path);
+                      : wm_fail_memory(err, file->path);
     sqlite3_free(text);
     return status;
 }

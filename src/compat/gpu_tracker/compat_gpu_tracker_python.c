@@ -171,7 +171,7 @@ static void print_node(const json_t *node, int depth, FILE *out)
 int wm_gpu_tracker_json(json_t *root, FILE *out, struct wm_error *err)
 {
     if (!root)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     print_node(root, 0, out);
     json_decref(root);
     return WM_OK;

@@ -121,7 +121,7 @@ static int take_all(struct wm_tracking_reader *reader, struct wm_error *err)
                            "sorted, which is %d",
                            reader->shown, SORTED_MAX);
         if (wm_array_reserve(&reader->sorted, reader->count, &room, sizeof(row)) < 0)
-            return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->shown);
+            return wm_fail_memory(err, reader->shown);
         reader->sorted[reader->count++] = row;
     }
     return status;

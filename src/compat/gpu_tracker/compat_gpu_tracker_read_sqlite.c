@@ -126,8 +126,7 @@ static void read_rows(const struct ahead *ahead, sqlite3_stmt *rows, struct slot
     while (slot->count < BLOCK_ROWS && (result = sqlite3_step(rows)) == SQLITE_ROW) {
         const void *row = sqlite3_column_blob(rows, 0);
         if (!row) {
-            slot->status =
-                wm_fail(&slot->err, WM_ENOMEM, "%s: out of memory", ahead->shown);
+            slot->status = wm_fail_memory(&slot->err, ahead->shown);
             return;
         }
         memcpy(&slot->rows[slot->count++], row, sizeof(struct wm_timepoint));
@@ -252,7 +251,7 @@ static int make_query(struct ahead *ahead, struct wm_error *err)
     sqlite3_str_appendall(sql, ") FROM data NOT INDEXED");
     sqlite3_str_appendall(sql, ahead->has_range ? IN_RANGE : "");
     ahead->sql = sqlite3_str_finish(sql);
-    return ahead->sql ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", ahead->shown);
+    return ahead->sql ? WM_OK : wm_fail_memory(err, ahead->shown);
 }
 
 static void ahead_close(struct ahead *ahead)
@@ -279,7 +278,7 @@ static int ahead_open(sqlite3 *db, const char *path, const char *shown,
 {
     struct ahead *ahead = calloc(1, sizeof(*ahead));
     if (!ahead)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", shown);
+        return wm_fail_memory(err, shown);
     ahead->db = db;
     ahead->path = path;
     ahead->shown = shown;
@@ -415,7 +414,7 @@ static int load_static(struct sqlite *sqlite, struct wm_error *err)
     sqlite3_str_appendall(sql, " FROM static_data LIMIT 1");
     char *text = sqlite3_str_finish(sql);
     status = text ? wm_sql_prepare(sqlite->db, text, sqlite->base.shown, &statement, err)
-                  : wm_fail(err, WM_ENOMEM, "%s: out of memory", sqlite->base.shown);
+                  : wm_fail_memory(err, sqlite->base.shown);
     if (status == WM_OK)
         status = read_static(sqlite, statement, err);
     sqlite3_finalize(statement);

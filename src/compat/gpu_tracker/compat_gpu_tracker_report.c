@@ -179,7 +179,7 @@ int wm_gpu_tracker_report_text(const struct wm_report *report, const struct wm_u
     json_t *root = make(report, units);
 
     if (!root)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     print_text(root, 0, out);
     json_decref(root);
     return WM_OK;

@@ -54,7 +54,7 @@ int wm_gpu_tracker_table(const struct wm_gpu_tracker_table *table, FILE *out,
     int index_width = 0;
 
     if (!layouts)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     for (size_t row = 0; table->rows && row < table->row_count; row++) {
         int width = wm_view_width(table->rows[row]);
         index_width = width > index_width ? width : index_width;

@@ -28,11 +28,6 @@ struct sources {
     const volatile sig_atomic_t *stop;
 };
 
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "out of memory");
-}
-
 static void tell(const struct sources *sources, const char *remark)
 {
     if (sources->tell)
@@ -59,10 +54,10 @@ static int add_source(struct sources *sources, const char *path, const struct st
     }
     if (wm_array_reserve(&sources->list, sources->count, &sources->room,
                          sizeof(*sources->list)) < 0)
-        return out_of_memory(err);
+        return wm_fail_memory(err, NULL);
     char *copy = strdup(path);
     if (!copy)
-        return out_of_memory(err);
+        return wm_fail_memory(err, NULL);
     sources->list[sources->count++] = (struct source) { copy, info->st_dev, info->st_ino };
     return WM_OK;
 }
@@ -150,7 +145,7 @@ static int add_folder(struct sources *sources, const char *folder, struct wm_err
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
         if (status == WM_OK && asprintf(&path, "%s/%s", folder, name) < 0) {
-            status = out_of_memory(err);
+            status = wm_fail_memory(err, NULL);
         } else if (status == WM_OK) {
             status = add_from_folder(sources, path, name, err);
             free(path);

@@ -51,11 +51,6 @@ struct calls {
     size_t open_count, open_room;
 };
 
-static int out_of_memory(const struct wm_target *target, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(target->path));
-}
-
 static int write_row(struct wm_target *target, int64_t process, const char *name,
                      bool is_stop, double seconds, struct wm_error *err)
 {
@@ -137,13 +132,14 @@ static int write_call(struct wm_target *target, const struct wm_run *run,
 
     uint32_t name = find_name(calls, call->name);
     if (name == WM_MAP_NONE)
-        return out_of_memory(target, err);
+        return wm_fail_memory(err, wm_text_path(target->path));
     if (call->is_open)
-        return keep_open(calls, name, call->pid, start_s) < 0 ? out_of_memory(target, err)
-                                                              : WM_OK;
+        return keep_open(calls, name, call->pid, start_s) < 0
+                   ? wm_fail_memory(err, wm_text_path(target->path))
+                   : WM_OK;
     int64_t process = take_lane(&calls->lanes, name, call->pid, start_s, stop_s);
     if (process < 0)
-        return out_of_memory(target, err);
+        return wm_fail_memory(err, wm_text_path(target->path));
     const char *text = calls->names.texts[name];
     calls->has_ended[name] = true;
     int status = write_row(target, process, text, false, start_s, err);
@@ -168,7 +164,7 @@ static int write_open(struct wm_target *target, struct calls *calls, uint64_t *r
         }
         int64_t process =
             take_lane(&calls->lanes, call->name, call->pid, -INFINITY, INFINITY);
-        status = process < 0 ? out_of_memory(target, err)
+        status = process < 0 ? wm_fail_memory(err, wm_text_path(target->path))
                              : write_row(target, process, calls->names.texts[call->name],
                                          false, call->start_s, err);
     }

@@ -70,11 +70,6 @@ struct stack {
     size_t count, room;
 };
 
-static int out_of_memory(const char *path, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(path));
-}
-
 static bool is_of(const struct series *series, int64_t process, const char *name)
 {
     return series->process == process && strcmp(series->name, name) == 0;
@@ -246,11 +241,11 @@ static int calls_add(void *state, const char *path, struct wm_error *err)
     int status = wm_sub_tracking_open(&file, path, err);
     while (status >= 0 && (status = wm_sub_tracking_next(&file, &row, err)) > 0) {
         if (add_row(calls, row.process, row.name, row.is_stop, row.seconds) < 0)
-            status = out_of_memory(path, err);
+            status = wm_fail_memory(err, wm_text_path(path));
     }
     for (size_t i = 0; i < file.remarks.count && status == WM_OK; i++) {
         if (wm_remarks_add(&calls->head.remarks, "%s", file.remarks.all[i]) < 0)
-            status = out_of_memory(path, err);
+            status = wm_fail_memory(err, wm_text_path(path));
     }
     wm_sub_tracking_close(&file);
     return status;
@@ -322,7 +317,7 @@ static int calls_calls(void *state, struct wm_region_batch *ret_batch, struct wm
            calls->batch.call_count < CALLS_AT_ONCE)
         status = take_call(calls, &calls->calls[calls->next++]);
     if (status < 0)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     *ret_batch = wm_regions_part_batch(&calls->batch);
     ret_batch->seconds = calls->seconds;
     return !wm_regions_part_is_empty(&calls->batch);

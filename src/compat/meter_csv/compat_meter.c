@@ -86,11 +86,6 @@ struct meter_reader {
     uint64_t left_out, marked;
 };
 
-static int out_of_memory(const struct meter_reader *reader, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->cells.path);
-}
-
 /* The next cell without the blanks around it. */
 static bool take_cell(struct meter_reader *reader, struct wm_cell *ret_cell)
 {
@@ -327,7 +322,7 @@ static int find_period(struct meter_reader *reader, int64_t *ret_first_ns,
     int status = 0;
 
     if (!spacings)
-        return out_of_memory(reader, err);
+        return wm_fail_memory(err, reader->cells.path);
     while (count < SPACINGS_MAX && (status = next_row(reader, &when_ns, err)) > 0) {
         if (before_ns < 0)
             *ret_first_ns = when_ns;
@@ -375,7 +370,7 @@ static int make_channels(struct meter_reader *reader, struct wm_error *err)
     reader->row = calloc(count, sizeof(*reader->row));
     reader->shown = calloc(count, sizeof(*reader->shown));
     if (!reader->channels || !reader->labels || !reader->row || !reader->shown)
-        return out_of_memory(reader, err);
+        return wm_fail_memory(err, reader->cells.path);
     for (size_t i = 0; i < count; i++) {
         const char *name = reader->powers[i].name;
         snprintf(reader->labels[i], sizeof(reader->labels[i]),

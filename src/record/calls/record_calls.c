@@ -28,7 +28,7 @@ static int next_batch(struct wm_calls *calls, struct wm_error *err)
         if (status <= 0)
             break;
         if (wm_regions_part_add_new(&calls->regions, &calls->batch) < 0)
-            status = wm_fail(err, WM_ENOMEM, "out of memory");
+            status = wm_fail_memory(err, NULL);
     } while (status > 0 && calls->batch.call_count == 0);
     if (status <= 0)
         calls->batch.call_count = 0;
@@ -111,7 +111,7 @@ int wm_calls_of_recording(struct wm_recording *recording, struct wm_calls **ret_
     struct wm_calls *calls = calloc(1, sizeof(*calls));
 
     if (!calls)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     calls->recording = recording;
     int status = begin(calls, err);
     if (status < 0)
@@ -133,7 +133,7 @@ int wm_calls_open_files(const char *const *paths, size_t count, struct wm_calls 
     struct wm_calls *calls = calloc(1, sizeof(*calls));
     if (!calls) {
         wm_recording_close(files);
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     }
     calls->recording = files;
     calls->is_own = true;

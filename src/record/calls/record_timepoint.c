@@ -152,7 +152,7 @@ int wm_timepoint_builder_new(const struct wm_run *run, const struct wm_channel *
 
     builder = calloc(1, size);
     if (!builder)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     builder->size = size;
 
     for (size_t i = 0; i < GAUGE_COUNT; i++)

@@ -76,7 +76,7 @@ int wm_timepoints_of_recording(const struct wm_recording *recording,
     size_t count;
 
     if (!timepoints)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     timepoints->run = wm_recording_run(recording);
     timepoints->static_data = static_data ? *static_data : static_data_of(timepoints->run);
     const struct wm_channel *channels = wm_recording_channels(recording, &count);

@@ -57,11 +57,6 @@ struct csv {
 
 static const char *const suffixes[] = { ".csv", NULL };
 
-static int out_of_memory(const struct csv *csv, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", csv->path);
-}
-
 /* The length of a cell between its quotes. */
 static size_t quoted_length(const char *text)
 {
@@ -144,7 +139,7 @@ static int write_state(struct csv *csv, const struct wm_result *result,
         memset(cell + length, ' ', STATE_SIZE - length);
         status = wm_out_overwrite(&csv->out, csv->state_at, cell, STATE_SIZE, err);
     } else {
-        status = out_of_memory(csv, err);
+        status = wm_fail_memory(err, csv->path);
     }
     free(cell);
     free(json);
@@ -230,7 +225,7 @@ static int csv_open(void *state, const char *target, const struct wm_run *run,
     csv->format = WM_RECORDING_FORMAT;
     csv->gaps = calloc(1, GAPS_SIZE + 1);
     if (!csv->gaps)
-        return out_of_memory(csv, err);
+        return wm_fail_memory(err, csv->path);
 
     int status = wm_columns_plan(channels, count, NULL, 0, &csv->columns, err);
     if (status == WM_OK)
@@ -326,7 +321,7 @@ static int csv_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
 
     char *text = wm_json_dump(wm_gap_json(gap, &csv->columns), JSON_COMPACT);
     if (!text)
-        return out_of_memory(csv, err);
+        return wm_fail_memory(err, csv->path);
 
     if (quoted_length(csv->gaps) + quoted_length(text) + 1 <= GAPS_SIZE) {
         size_t added = strlen(text);
@@ -379,7 +374,7 @@ static int put_path(struct csv *csv, uint32_t number, const struct wm_region_pat
     char *name = wm_text_copy(path->name);
 
     if (!name)
-        return out_of_memory(csv, err);
+        return wm_fail_memory(err, csv->path);
     size_t length = strlen(name);
     put_region(&csv->out, WM_CSV_PATH,
                (const int64_t[]) { number, has_parent ? (int64_t)path->parent : -1,

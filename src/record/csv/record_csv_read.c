@@ -45,11 +45,6 @@ static bool csv_recognises(const char *head, size_t length)
     return length >= sizeof(start) - 1 && memcmp(head, start, sizeof(start) - 1) == 0;
 }
 
-static int out_of_memory(const struct csv_reader *reader, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->cells.path);
-}
-
 /* Puts the file in front of what went wrong with one of its cells. */
 static int wrong_cell(const struct csv_reader *reader, int status,
                       const struct wm_error *why, struct wm_error *err)
@@ -64,7 +59,7 @@ static int read_gaps(struct csv_reader *reader, const json_t *array, struct wm_e
 
     reader->head.gaps = calloc(count + 1, sizeof(*reader->head.gaps));
     if (!reader->head.gaps)
-        return out_of_memory(reader, err);
+        return wm_fail_memory(err, reader->cells.path);
     for (size_t i = 0; i < count; i++) {
         if (wm_gap_from_json(&reader->set, json_array_get(array, i),
                              &reader->head.gaps[reader->head.gap_count]))
@@ -82,7 +77,7 @@ static int read_result(struct csv_reader *reader, const json_t *object,
         return WM_OK;
     char *text = json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY);
     if (!text)
-        return out_of_memory(reader, err);
+        return wm_fail_memory(err, reader->cells.path);
     int status = wm_result_from_json(text, &reader->head.result, &why);
     free(text);
     if (status < 0)
@@ -164,7 +159,7 @@ static int use_column(struct csv_reader *reader, const char *name, bool *seen,
     seen[place] |= column.use > REGION_KIND;
     if (wm_array_reserve(&reader->columns, reader->column_count, &reader->column_room,
                          sizeof(column)) < 0)
-        return out_of_memory(reader, err);
+        return wm_fail_memory(err, reader->cells.path);
     reader->columns[reader->column_count++] = column;
     return WM_OK;
 }
@@ -191,7 +186,8 @@ static int use_columns(struct csv_reader *reader, bool *seen, struct wm_error *e
 static int read_header(struct csv_reader *reader, struct wm_error *err)
 {
     bool *seen = calloc(reader->set.use_count + 1, sizeof(*seen));
-    int status = seen ? use_columns(reader, seen, err) : out_of_memory(reader, err);
+    int status =
+        seen ? use_columns(reader, seen, err) : wm_fail_memory(err, reader->cells.path);
 
     free(seen);
     return status;
@@ -205,7 +201,7 @@ static int next_row(struct csv_reader *reader, struct wm_error *err)
     if (status <= 0 || reader->cells.ending == WM_CELLS_ENDED)
         return status;
     status = wm_cells_remark(&reader->cells, false, &reader->head.remarks);
-    return status < 0 ? out_of_memory(reader, err) : 0;
+    return status < 0 ? wm_fail_memory(err, reader->cells.path) : 0;
 }
 
 static int read_front(struct csv_reader *reader, struct wm_error *err)
@@ -243,7 +239,8 @@ static int csv_open(void *state, const char *path, size_t run, struct wm_error *
     reader->head.channels = reader->set.channels;
     reader->head.channel_count = reader->set.count;
     reader->readings = calloc(reader->set.count + 1, sizeof(*reader->readings));
-    return reader->clocks && reader->readings ? WM_OK : out_of_memory(reader, err);
+    return reader->clocks && reader->readings ? WM_OK
+                                              : wm_fail_memory(err, reader->cells.path);
 }
 
 static bool parse_time(const char *text, size_t length, int64_t *ret_ns)

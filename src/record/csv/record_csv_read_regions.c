@@ -96,7 +96,7 @@ static int begin_path(struct wm_csv_regions *regions, const int64_t *numbers,
     regions->name_known = 0;
     regions->name = malloc(regions->name_length + 1);
     if (!regions->name)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     return regions->name_length == 0 ? end_name(regions, err) : WM_OK;
 }
 
@@ -290,7 +290,7 @@ static int take_sorted(struct wm_csv_regions *regions, struct wm_error *err)
         .is_open = sqlite3_column_int64(calls, 4) != 0,
     };
     if (wm_regions_part_add_call(&regions->part, &call) < 0)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", wm_text_path(regions->file));
+        return wm_fail_memory(err, wm_text_path(regions->file));
     return 1;
 }
 

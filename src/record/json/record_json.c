@@ -47,7 +47,7 @@ static int json_open(void *state, const char *target, const struct wm_run *run,
     json->paths = json_array();
     json->threads = json_array();
     if (!json->paths || !json->threads)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", json->path);
+        return wm_fail_memory(err, json->path);
     int status = wm_columns_plan(channels, count, NULL, 0, &json->columns, err);
     if (status == WM_OK)
         status = wm_run_to_json(run, &run_text, err);
@@ -152,7 +152,7 @@ static int json_regions(void *state, const struct wm_region_batch *batch,
     struct wm_out *out = &json->out;
 
     if (keep_paths(json, batch) < 0)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", json->path);
+        return wm_fail_memory(err, json->path);
     begin_regions(json);
     for (size_t i = 0; i < batch->call_count; i++) {
         const struct wm_region_record *call = &batch->calls[i];
@@ -175,7 +175,7 @@ static int put_array(struct json *json, const json_t *array, struct wm_error *er
     char *text = array ? json_dumps(array, JSON_COMPACT) : NULL;
 
     if (!text)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", json->path);
+        return wm_fail_memory(err, json->path);
     wm_out_text(&json->out, text);
     free(text);
     return WM_OK;
@@ -205,7 +205,7 @@ static int json_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
 
     char *text = wm_json_dump(wm_gap_json(gap, &json->columns), JSON_COMPACT);
     if (!text)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", json->path);
+        return wm_fail_memory(err, json->path);
 
     int status = begin_gaps(json, err);
     wm_out_text(&json->out, first ? "\n" : ",\n");

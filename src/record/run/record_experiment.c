@@ -83,7 +83,7 @@ int wm_experiment_make_place(const char *target, const char *name, char **ret_pa
         return status;
     char *path = recording_of(target, name);
     status = path ? wm_recorder_format(path, false, &ops, err)
-                  : wm_fail(err, WM_ENOMEM, "experiment: out of memory");
+                  : wm_fail_memory(err, "experiment");
     if (status == WM_OK && !ops->can_append)
         status = wm_fail(err, WM_EINVAL,
                          "%s: a file of this format holds one run; experiments are kept in "
@@ -167,7 +167,7 @@ int wm_model_card_load(const char *path, char **ret_text, struct wm_error *err)
                          strcmp(wrong, "input_size") == 0 ? "a list of sizes"
                                                           : "a number above 0");
     else if (!text)
-        status = wm_fail(err, WM_ENOMEM, "%s: out of memory", shown);
+        status = wm_fail_memory(err, shown);
     json_decref(card);
     if (status < 0)
         free(text);

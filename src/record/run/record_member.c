@@ -18,11 +18,6 @@ static int wrong(const char *key, const char *what, struct wm_error *err)
     return wm_fail(err, WM_EFORMAT, "'%s' is not %s", key, what);
 }
 
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "out of memory");
-}
-
 static size_t *count_of(const struct wm_member *member, void *base)
 {
     return (size_t *)(void *)((char *)base + member->count);
@@ -133,7 +128,7 @@ static int read_string(const json_t *object, const char *key, char **ret_string,
     if (status <= 0)
         return status;
     *ret_string = strdup(json_string_value(value));
-    return *ret_string ? WM_OK : out_of_memory(err);
+    return *ret_string ? WM_OK : wm_fail_memory(err, NULL);
 }
 
 static int read_integer(const json_t *object, const struct wm_member *member, int64_t min,
@@ -167,7 +162,7 @@ static int read_pairs(json_t *object, const char *key, struct wm_pair *pairs,
         pair->key = strdup(name);
         pair->value = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
         if (!pair->key || (json_is_string(value) && !pair->value))
-            return out_of_memory(err);
+            return wm_fail_memory(err, NULL);
     }
     return WM_OK;
 }
@@ -181,7 +176,7 @@ static int read_strings(const json_t *array, const char *key, char **strings,
             return wrong(key, "an array of strings", err);
         strings[i] = strdup(text);
         if (!strings[i])
-            return out_of_memory(err);
+            return wm_fail_memory(err, NULL);
         *ret_count = i + 1;
     }
     return WM_OK;
@@ -228,7 +223,7 @@ static int read_list(const struct wm_member *member, const json_t *object, char 
         return status;
     void *items = calloc(count, item_size);
     if (!items)
-        return out_of_memory(err);
+        return wm_fail_memory(err, NULL);
     memcpy(base + member->slot, &items, sizeof(items));
     return read_items(member, list, items, count_of(member, base), err);
 }

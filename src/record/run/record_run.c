@@ -163,7 +163,7 @@ static int print(json_t *object, char **ret_text, struct wm_error *err)
     char *text = wm_json_dump(object, JSON_COMPACT);
 
     if (!text)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     *ret_text = text;
     return WM_OK;
 }
@@ -307,7 +307,7 @@ int wm_run_add_source(struct wm_run *run, const char *name, bool available,
         realloc(run->sources, (run->source_count + 1) * sizeof(*grown));
 
     if (!grown)
-        return wm_fail(err, WM_ENOMEM, "describing the run: out of memory");
+        return wm_fail_memory(err, "describing the run");
     run->sources = grown;
 
     /* Counted at once, so that the release finds it half filled. */
@@ -319,7 +319,7 @@ int wm_run_add_source(struct wm_run *run, const char *name, bool available,
     };
     return source->name && (!detail || source->detail)
                ? WM_OK
-               : wm_fail(err, WM_ENOMEM, "describing the run: out of memory");
+               : wm_fail_memory(err, "describing the run");
 }
 
 char *wm_run_command_line(const struct wm_run *run)

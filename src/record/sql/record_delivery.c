@@ -86,11 +86,6 @@ static int exec(const struct wm_delivery *delivery, const char *sql, struct wm_e
     return db->ops->exec(db, sql, err);
 }
 
-static int out_of_memory(const struct wm_delivery *delivery, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", db_of(delivery)->shown);
-}
-
 static int prepare(const struct wm_delivery *delivery, const char *sql,
                    sqlite3_stmt **ret_statement, struct wm_error *err)
 {
@@ -193,8 +188,8 @@ static int select_rows(const struct wm_delivery *delivery, const struct table *t
                         table->key, (long long)mark, table->where ? table->where : "",
                         table->key);
     char *text = sqlite3_str_finish(sql);
-    int status =
-        text ? prepare(delivery, text, ret_rows, err) : out_of_memory(delivery, err);
+    int status = text ? prepare(delivery, text, ret_rows, err)
+                      : wm_fail_memory(err, db_of(delivery)->shown);
     sqlite3_free(text);
     return status;
 }
@@ -215,8 +210,9 @@ static int read_rows(const struct wm_delivery *delivery, const struct table *tab
                             : any   ? ", (%lld, "
                                     : "(%lld, ",
                             (long long)delivery->schema.id);
-        status =
-            append_row(values, rows, 1, is_copy) ? WM_OK : out_of_memory(delivery, err);
+        status = append_row(values, rows, 1, is_copy)
+                     ? WM_OK
+                     : wm_fail_memory(err, db_of(delivery)->shown);
         sqlite3_str_appendall(values, is_copy ? "\n" : ")");
         *mark = sqlite3_column_int64(rows, 0);
         any = true;
@@ -238,7 +234,7 @@ static int send_rows(const struct wm_delivery *delivery, const struct table *tab
     else
         sqlite3_str_appendf(sql, ") VALUES %s ON CONFLICT DO NOTHING", values);
     char *text = sqlite3_str_finish(sql);
-    int status = text == NULL ? out_of_memory(delivery, err)
+    int status = text == NULL ? wm_fail_memory(err, db_of(delivery)->shown)
                  : is_copy    ? wm_pg_copy(delivery->pg, text, values, strlen(values), err)
                               : exec(delivery, text, err);
     sqlite3_free(text);
@@ -255,8 +251,8 @@ static int deliver(const struct wm_delivery *delivery, const struct table *table
     int status = read_rows(delivery, table, &next, values, err);
     char *text = sqlite3_str_finish(values);
     if (status > 0) {
-        status =
-            text ? send_rows(delivery, table, text, err) : out_of_memory(delivery, err);
+        status = text ? send_rows(delivery, table, text, err)
+                      : wm_fail_memory(err, db_of(delivery)->shown);
         status = status < 0 ? status : 1;
         *key = next;
     }
@@ -347,14 +343,14 @@ static int row_to_sql(const struct wm_delivery *delivery, const char *select,
     sqlite3_str_appendall(sql, before);
     status = step(delivery, row, err);
     if (status > 0 && !append_row(sql, row, 0, false))
-        status = out_of_memory(delivery, err);
+        status = wm_fail_memory(err, db_of(delivery)->shown);
     sqlite3_finalize(row);
     sqlite3_str_appendall(sql, after);
     *ret_sql = sqlite3_str_finish(sql);
     if (status >= 0 && *ret_sql)
         return WM_OK;
     sqlite3_free(*ret_sql);
-    return status < 0 ? status : out_of_memory(delivery, err);
+    return status < 0 ? status : wm_fail_memory(err, db_of(delivery)->shown);
 }
 
 static int describe_run(struct wm_delivery *delivery, struct wm_error *err)

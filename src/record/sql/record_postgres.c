@@ -396,7 +396,7 @@ static int postgres_open(void *state, const char *target, const struct wm_run *r
     live->url = strdup(target);
     live->newest = calloc(count + 1, sizeof(*live->newest));
     if (!live->url || !live->newest)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     live->delivery = (struct wm_delivery) {
         .url = live->url,
         .run = run,

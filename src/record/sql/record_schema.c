@@ -127,11 +127,6 @@ const struct wm_dialect wm_dialect_postgres = {
     .call_order = "stop_ns",
 };
 
-static int out_of_memory(const struct wm_db *db, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", db->shown);
-}
-
 static int make_data_table(const struct wm_db *db, struct wm_error *err)
 {
     const struct wm_dialect *dialect = db->dialect;
@@ -241,7 +236,7 @@ static int load_taken(const struct wm_db *db, const char *sql, struct taken *tak
         char *owner = wm_column_owner(text_at(&rows, 1), text_at(&rows, 2),
                                       text_at(&rows, 3), text_at(&rows, 4));
         if (add_taken(taken, text_at(&rows, 0), owner) < 0) {
-            status = out_of_memory(db, err);
+            status = wm_fail_memory(err, db->shown);
             break;
         }
     }
@@ -356,7 +351,7 @@ static int insert_run(struct wm_schema *schema, struct wm_error *err)
 
     char *command = wm_run_command_line(run);
     if (!command)
-        return out_of_memory(&schema->db, err);
+        return wm_fail_memory(err, schema->db.shown);
     wm_clock_rfc3339(run->anchor_unix_ns, started, sizeof(started));
     int status = wm_run_to_json(run, &info, err);
     if (status == WM_OK)

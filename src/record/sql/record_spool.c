@@ -76,7 +76,7 @@ int wm_spool_path(const char *name, char **ret_path, struct wm_error *err)
         free(folder);
         folder = temporary_folder();
         if (!folder)
-            return wm_fail(err, WM_ENOMEM, "out of memory");
+            return wm_fail_memory(err, NULL);
         mkdir(folder, 0700);
         usable = is_usable(folder);
         if (usable && !is_private(folder)) {
@@ -92,7 +92,7 @@ int wm_spool_path(const char *name, char **ret_path, struct wm_error *err)
                          "%s: no folder for the spool (%s); set XDG_STATE_HOME or TMPDIR",
                          wm_text_path(folder), strerror_r(errno, reason, sizeof(reason)));
     else if (asprintf(&path, "%s/%s.sqlite", folder, name) < 0)
-        status = wm_fail(err, WM_ENOMEM, "out of memory");
+        status = wm_fail_memory(err, NULL);
     else
         *ret_path = path;
     free(folder);

@@ -77,8 +77,7 @@ int wm_sql_prepare(sqlite3 *db, const char *sql, const char *path,
 
 int wm_sql_exec_made(sqlite3 *db, char *sql, const char *path, struct wm_error *err)
 {
-    int status = sql ? wm_sql_exec(db, sql, path, err)
-                     : wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+    int status = sql ? wm_sql_exec(db, sql, path, err) : wm_fail_memory(err, path);
 
     sqlite3_free(sql);
     return status;
@@ -101,7 +100,7 @@ int wm_sql_bind_text(sqlite3_stmt *statement, int index, const char *text, const
     char *copy = text ? wm_text_copy(text) : NULL;
 
     if (text && !copy)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+        return wm_fail_memory(err, path);
     int result = sqlite3_bind_text(statement, index, copy, -1, free);
     return result == SQLITE_OK
                ? WM_OK
@@ -298,14 +297,9 @@ struct wm_db wm_db_sqlite(sqlite3 *handle, const char *shown)
     };
 }
 
-static int out_of_memory(const struct wm_db *db, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", db->shown);
-}
-
 int wm_db_exec_made(const struct wm_db *db, char *sql, struct wm_error *err)
 {
-    int status = sql ? db->ops->exec(db, sql, err) : out_of_memory(db, err);
+    int status = sql ? db->ops->exec(db, sql, err) : wm_fail_memory(err, db->shown);
 
     sqlite3_free(sql);
     return status;
@@ -315,7 +309,8 @@ int wm_db_exec_made(const struct wm_db *db, char *sql, struct wm_error *err)
 static int query_made(const struct wm_db *db, char *sql, struct wm_db_rows *ret_rows,
                       struct wm_error *err)
 {
-    int status = sql ? db->ops->query(db, sql, ret_rows, err) : out_of_memory(db, err);
+    int status =
+        sql ? db->ops->query(db, sql, ret_rows, err) : wm_fail_memory(err, db->shown);
 
     sqlite3_free(sql);
     return status;

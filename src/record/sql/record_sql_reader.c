@@ -24,11 +24,6 @@ enum {
     CALL_COLUMNS = 6, /* of region_call: run, path, thread, start_ns, stop_ns, is_open */
 };
 
-static int out_of_memory(const struct wm_sql_reader *reader, struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "%s: out of memory", reader->db.shown);
-}
-
 /* Puts the database and the table in front of what went wrong. */
 static int wrong_row(const struct wm_sql_reader *reader, const char *table, int status,
                      const struct wm_error *why, struct wm_error *err)
@@ -147,7 +142,7 @@ static int read_gap(struct wm_sql_reader *reader, const struct wm_db_rows *rows,
         return WM_OK;
     if (wm_array_reserve(&head->gaps, head->gap_count, &reader->gap_room,
                          sizeof(*head->gaps)) < 0)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     if (wm_gap_init(&head->gaps[head->gap_count], use->index, integer_at(rows, 1),
                     integer_at(rows, 2), text_at(rows, 3), text_at(rows, 4)))
         head->gap_count++;
@@ -177,7 +172,7 @@ static int ask_for_samples(struct wm_sql_reader *reader, struct wm_error *err)
                         (long long)reader->id);
     char *text = sqlite3_str_finish(sql);
     int status = text ? reader->db.ops->query(&reader->db, text, &reader->samples, err)
-                      : out_of_memory(reader, err);
+                      : wm_fail_memory(err, reader->db.shown);
     sqlite3_free(text);
     return status;
 }
@@ -197,7 +192,7 @@ int wm_sql_reader_open(struct wm_sql_reader *reader, size_t run, struct wm_error
     reader->head.channels = reader->set.channels;
     reader->head.channel_count = reader->set.count;
     reader->readings = calloc(reader->set.count + 1, sizeof(*reader->readings));
-    return reader->readings ? WM_OK : out_of_memory(reader, err);
+    return reader->readings ? WM_OK : wm_fail_memory(err, reader->db.shown);
 }
 
 static int wrong_value(const struct wm_sql_reader *reader, const char *column,

@@ -65,9 +65,8 @@ static int prepare_sample(struct database *database, struct wm_error *err)
         sqlite3_str_appendall(sql, ", ?");
     sqlite3_str_appendall(sql, ")");
     char *text = sqlite3_str_finish(sql);
-    int status =
-        text ? prepare(database, text, &database->sample, err)
-             : wm_fail(err, WM_ENOMEM, "%s: out of memory", database->schema.db.shown);
+    int status = text ? prepare(database, text, &database->sample, err)
+                      : wm_fail_memory(err, database->schema.db.shown);
     sqlite3_free(text);
     return status;
 }

@@ -327,7 +327,7 @@ int wm_region_calls_new(struct wm_region_calls **ret_calls, struct wm_error *err
     struct wm_region_calls *calls = calloc(1, sizeof(*calls));
 
     if (!calls)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     calls->last_ns = INT64_MIN;
     *ret_calls = calls;
     return WM_OK;

@@ -69,7 +69,7 @@ int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err
 {
     struct wm_region_inbox *inbox = calloc(1, sizeof(*inbox));
     if (!inbox)
-        return wm_fail(err, WM_ENOMEM, "regions: out of memory");
+        return wm_fail_memory(err, "regions");
     int status = wm_region_folder_make(&inbox->folder, err);
     if (status < 0) {
         free(inbox);

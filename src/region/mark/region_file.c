@@ -68,11 +68,6 @@ static size_t put_row(const struct wm_region_row *row, char *text)
     return length + strlen(LINE_END);
 }
 
-static int out_of_memory(struct wm_error *err)
-{
-    return wm_fail(err, WM_ENOMEM, "out of memory");
-}
-
 static bool has_suffix(const char *path, const char *suffix)
 {
     const char *end = strrchr(path, '.');
@@ -290,7 +285,7 @@ int wm_region_file_open(const char *path, enum wm_record_mode mode,
         return status;
     struct wm_region_file *file = calloc(1, sizeof(*file) + size);
     if (!file)
-        return out_of_memory(err);
+        return wm_fail_memory(err, NULL);
     file->fd = -1;
     memcpy(file->path, path, size);
     hold_signal(&held);
@@ -342,7 +337,7 @@ int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_
     size_t length = wm_region_name_length(name), room = 3 * length + 1;
     char *clean = malloc(room + ROW_ROOM(room)); /* and the line */
     if (!clean)
-        return out_of_memory(err);
+        return wm_fail_memory(err, NULL);
     char *line = clean + room;
     const struct wm_region_row row = {
         .process = getpid(),

@@ -183,7 +183,7 @@ int wm_region_database_open(const char *path, bool may_exist,
     struct wm_region_database *database = calloc(1, sizeof(*database));
     if (!database || !wm_region_file_watch_forks()) {
         free(database);
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     }
     database->path = realpath(path, NULL);
     status = database->path ? open_first(database, path, err) : wm_fail_errno(err, path);
@@ -255,7 +255,7 @@ int wm_region_database_remove(const char *path, struct wm_error *err)
     for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++) {
         char *name = NULL;
         if (asprintf(&name, "%s%s", path, companions[i]) < 0)
-            return wm_fail(err, WM_ENOMEM, "out of memory");
+            return wm_fail_memory(err, NULL);
         unlink(name);
         free(name);
     }

@@ -64,7 +64,7 @@ int wm_region_target_open(const char *path, struct wm_region_target **ret_target
         return wm_fail(err, WM_EINVAL, "not the path of an inbox");
     struct wm_region_target *target = calloc(1, sizeof(*target));
     if (!target)
-        return wm_fail(err, WM_ENOMEM, "out of memory");
+        return wm_fail_memory(err, NULL);
     memcpy(target->path, path, strlen(path));
     target->users = 1;
 

@@ -352,7 +352,7 @@ static int rapl_open(void *state, const struct wm_source_config *config,
     rapl->entries = calloc(rapl->set.count, sizeof(*rapl->entries));
     rapl->channels = calloc(rapl->set.count, sizeof(*rapl->channels));
     if (!rapl->entries || !rapl->channels)
-        return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
+        return wm_fail_memory(err, "rapl");
     for (size_t i = 0; i < rapl->set.count; i++)
         make_channel(rapl, i);
     describe(rapl);

@@ -233,7 +233,7 @@ static int find_cores(struct wm_rapl_set *set, const struct wm_rapl_places *plac
     struct wm_error ignored;
 
     int status = find_in(set, places, "power_core", &pmu, true, &ignored);
-    return status == WM_ENOMEM ? wm_fail(err, WM_ENOMEM, "rapl: out of memory") : WM_OK;
+    return status == WM_ENOMEM ? wm_fail_memory(err, "rapl") : WM_OK;
 }
 
 static int perf_find(struct wm_rapl_set *set, const struct wm_rapl_places *places,

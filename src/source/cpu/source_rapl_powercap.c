@@ -264,7 +264,7 @@ static int powercap_find(struct wm_rapl_set *set, const struct wm_rapl_places *p
     if (zones)
         status = list_zones(class.dir, zones, &count, err);
     else
-        status = wm_fail(err, WM_ENOMEM, "rapl: out of memory");
+        status = wm_fail_memory(err, "rapl");
     for (size_t i = 0; i < 2 * count && status == WM_OK; i++) {
         if (begins_with(zones[i % count].name, prefixes[i / count]))
             status = add_zone(&class, &zones[i % count], err);

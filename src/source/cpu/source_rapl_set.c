@@ -43,7 +43,7 @@ int wm_rapl_set_add(struct wm_rapl_set *set, const struct wm_rapl_counter *count
         close(counter->fd);
     if (is_full)
         return wm_fail(err, WM_EFORMAT, "more than %d energy registers", MAX_REGISTERS);
-    return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
+    return wm_fail_memory(err, "rapl");
 }
 
 bool wm_rapl_set_wants(const struct wm_rapl_set *set, enum wm_rapl_domain domain,
@@ -142,7 +142,7 @@ static int list_cpus(const char *list, uint32_t **ret_cpus, size_t *ret_count,
         wm_parse_cpu_list(text, cpus, count, &count);
     free(text);
     if (!cpus)
-        return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
+        return wm_fail_memory(err, "rapl");
     *ret_cpus = cpus;
     *ret_count = count;
     return WM_OK;
@@ -168,7 +168,7 @@ int wm_rapl_cpus(const struct wm_rapl_places *places, const char *list, bool eac
     }
     free(numbers);
     if (!cpus)
-        return wm_fail(err, WM_ENOMEM, "rapl: out of memory");
+        return wm_fail_memory(err, "rapl");
 
     if (!each)
         count = keep_packages(cpus, count, wm_rapl_is_amd(&places->cpu));

@@ -60,7 +60,7 @@ static int find_people(struct wm_gpus *gpus, struct gpu *gpu, struct wm_error *e
     if (count > gpu->who_room) {
         struct wm_gpu_who *grown = realloc(gpu->who, count * sizeof(*grown));
         if (!grown)
-            return wm_fail(err, WM_ENOMEM, "GPU processes: out of memory");
+            return wm_fail_memory(err, "GPU processes");
         gpu->who = grown;
         gpu->who_room = count;
     }
@@ -110,7 +110,7 @@ static int make_room(struct wm_gpus *gpus, const char *sysfs, struct wm_error *e
     gpus->remark = calloc(1, sizeof(*gpus->remark));
     gpus->sysfs = strdup(sysfs);
     if (!gpus->present || !gpus->chosen || !gpus->remark || !gpus->sysfs)
-        return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
+        return wm_fail_memory(err, "GPUs");
     for (size_t i = 0; i < count; i++)
         gpus->present[i].sheet = wm_gpu_drivers_sheet(gpus->drivers, i);
     gpus->present_count = count;
@@ -153,7 +153,7 @@ int wm_gpus_open_backends(const struct wm_gpu_ops *const *backends, size_t count
     struct wm_gpus *gpus = calloc(1, sizeof(*gpus));
 
     if (!gpus)
-        return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
+        return wm_fail_memory(err, "GPUs");
     int status = find_gpus(gpus, backends, count, &full, begin_ns + OPEN_NS, err);
     if (status == WM_OK)
         status = ask_gpus(gpus, full.gpus, WM_GPU_EVERYTHING & ~(unsigned)WM_GPU_THROUGHPUT,
@@ -178,7 +178,7 @@ int wm_gpus_open_to_select(const struct wm_gpu_ops *const *backends, size_t coun
     struct wm_gpus *gpus = calloc(1, sizeof(*gpus));
 
     if (!gpus)
-        return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
+        return wm_fail_memory(err, "GPUs");
     if (!backends) {
         backends = table;
         count = TABLE_COUNT;

@@ -67,7 +67,7 @@ static int new_driver(const struct wm_gpu_ops *ops, const struct wm_source_confi
 
     if (!driver || wm_source_config_copy(config, &driver->config, NULL) < 0) {
         free(driver);
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", ops->name);
+        return wm_fail_memory(err, ops->name);
     }
     driver->ops = ops;
     *ret_driver = driver;
@@ -140,7 +140,7 @@ static int prepare(struct backend *backend, size_t first, struct wm_error *err)
     driver->sheets = calloc(count + 1, sizeof(struct wm_gpu_sheet *));
     backend->late = calloc(count + 1, sizeof(*backend->late));
     if (!driver->sheets || !backend->late)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", driver->ops->name);
+        return wm_fail_memory(err, driver->ops->name);
 
     for (; driver->count < count; driver->count++) {
         int status =
@@ -215,7 +215,7 @@ int wm_gpu_drivers_open(const struct wm_gpu_ops *const *table, size_t count,
     int status = WM_OK;
 
     if (!drivers)
-        return wm_fail(err, WM_ENOMEM, "GPUs: out of memory");
+        return wm_fail_memory(err, "GPUs");
     for (size_t i = 0; status == WM_OK && i < count; i++) {
         drivers->backend_count++;
         status = begin_opening(&drivers->backends[i], table[i], config, err);

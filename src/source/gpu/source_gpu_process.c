@@ -93,7 +93,7 @@ int wm_gpu_people_open(const char *procfs, const char *own,
     struct wm_gpu_people *people = calloc(1, sizeof(*people));
 
     if (!people)
-        return wm_fail(err, WM_ENOMEM, "GPU processes: out of memory");
+        return wm_fail_memory(err, "GPU processes");
     people->tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
     int status = read_boot(procfs, &people->boot_s, err);
     if (status == WM_OK)

@@ -80,7 +80,7 @@ int wm_gpu_sheet_new(const char *source, struct wm_gpu_sheet **ret_sheet,
     struct wm_gpu_sheet *sheet = calloc(1, sizeof(*sheet));
 
     if (!sheet)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", source);
+        return wm_fail_memory(err, source);
     pthread_mutex_init(&sheet->lock, NULL);
     sheet->source = source;
     snprintf(sheet->not_told, sizeof(sheet->not_told), "not told by %s", source);

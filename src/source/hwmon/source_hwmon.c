@@ -81,7 +81,7 @@ static int make_channels(struct hwmon *hwmon, struct wm_error *err)
 {
     hwmon->channels = calloc(hwmon->sensors.count, sizeof(*hwmon->channels));
     if (!hwmon->channels)
-        return wm_fail(err, WM_ENOMEM, "hwmon: out of memory");
+        return wm_fail_memory(err, "hwmon");
     for (size_t i = 0; i < hwmon->sensors.count; i++) {
         const struct wm_hwmon_sensor *sensor = &hwmon->sensors.list[i];
         hwmon->channels[i] = (struct wm_channel) {

@@ -134,7 +134,7 @@ int wm_pidns_open(const char *procfs, const char *own, struct wm_pidns **ret_pid
     size_t own_depth = 0;
 
     if (!pidns)
-        return wm_fail(err, WM_ENOMEM, "pid namespaces: out of memory");
+        return wm_fail_memory(err, "pid namespaces");
     pidns->procfs = open(procfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
     pidns->own = open(own, O_PATH | O_DIRECTORY | O_CLOEXEC);
     pidns->relation = relation_of(pidns->procfs, &pidns->depth);

@@ -253,7 +253,7 @@ int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
 {
     struct wm_tree *tree = calloc(1, sizeof(*tree));
     if (!tree)
-        return wm_fail(err, WM_ENOMEM, "process tree: out of memory");
+        return wm_fail_memory(err, "process tree");
 
     int status = wm_tree_set_init(&tree->set, procfs, root, err);
     if (status < 0) {

@@ -265,7 +265,7 @@ int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
     set->found = malloc(CHILDREN_MAX * sizeof(*set->found));
     set->found_parents = malloc(CHILDREN_MAX * sizeof(*set->found_parents));
     if (!set->found || !set->found_parents || !make_room(set))
-        return wm_fail(err, WM_ENOMEM, "process tree: out of memory");
+        return wm_fail_memory(err, "process tree");
     errno = 0;
     if (!add(set, root) && (errno == EMFILE || errno == ENFILE))
         return wm_fail_errno(err, procfs);

@@ -113,7 +113,7 @@ static int probe_new(int wake_fd, struct probe **ret_probe, struct wm_error *err
 
     struct probe *probe = calloc(1, sizeof(*probe));
     if (!probe)
-        return wm_fail(err, WM_ENOMEM, "CPU accounting: out of memory");
+        return wm_fail_memory(err, "CPU accounting");
     atomic_init(&probe->users, 2);
     atomic_init(&probe->answer, UNKNOWN);
     probe->wake_fd = fcntl(wake_fd, F_DUPFD_CLOEXEC, 0);
@@ -182,7 +182,7 @@ int wm_account_new(struct wm_account **ret_account, struct wm_error *err)
     struct wm_account *account = calloc(1, sizeof(*account));
 
     if (!account)
-        return wm_fail(err, WM_ENOMEM, "CPU accounting: out of memory");
+        return wm_fail_memory(err, "CPU accounting");
     *ret_account = account;
     return WM_OK;
 }

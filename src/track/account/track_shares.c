@@ -63,7 +63,7 @@ int wm_shares_new(struct wm_shares **ret_shares, struct wm_error *err)
     struct wm_shares *shares = calloc(1, sizeof(*shares));
 
     if (!shares)
-        return wm_fail(err, WM_ENOMEM, "tracker: out of memory");
+        return wm_fail_memory(err, "tracker");
     shares->foreign_pids = wm_pidns_is_inner();
     *ret_shares = shares;
     return WM_OK;

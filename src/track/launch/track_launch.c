@@ -129,7 +129,7 @@ int wm_launch_find(const char *name, char **ret_path, struct wm_error *err)
                   : search_path(name, candidate, sizeof(candidate), &number)))
         return fail_to_find(name, number, err);
     *ret_path = strdup(is_path ? name : candidate);
-    return *ret_path ? WM_OK : wm_fail(err, WM_ENOMEM, "%s: out of memory", name);
+    return *ret_path ? WM_OK : wm_fail_memory(err, name);
 }
 
 /* The command must find signals as the caller's command would have: ignored
@@ -354,7 +354,7 @@ int wm_launch_new(const char *path, char *const argv[], const char *variable,
 
     struct wm_launch *launch = calloc(1, sizeof(*launch));
     if (!launch)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+        return wm_fail_memory(err, path);
     launch->channel_fd = -1;
     launch->launcher = -1;
     launch->name = strdup(argv[0]);
@@ -364,8 +364,7 @@ int wm_launch_new(const char *path, char *const argv[], const char *variable,
         plan.environment = made = make_environment(entry);
 
     bool is_made = launch->name && (!value || made);
-    int status = is_made ? fork_launcher(launch, &plan, err)
-                         : wm_fail(err, WM_ENOMEM, "%s: out of memory", path);
+    int status = is_made ? fork_launcher(launch, &plan, err) : wm_fail_memory(err, path);
     free(made);
     free(entry);
     if (status < 0) {

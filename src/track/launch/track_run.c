@@ -48,7 +48,7 @@ static const char *const secret_words[] = { "JWT", "TOKEN", "SECRET", "PASSWORD"
 
 static int no_memory(struct wm_error *err)
 {
-    return wm_fail(err, WM_ENOMEM, "describing the run: out of memory");
+    return wm_fail_memory(err, "describing the run");
 }
 
 /* `ret_copy` is replaced; the old text is given back. */

@@ -29,7 +29,7 @@
 
 static int no_memory(struct wm_error *err)
 {
-    return wm_fail(err, WM_ENOMEM, "meter: out of memory");
+    return wm_fail_memory(err, "meter");
 }
 
 int wm_meter_check_owner(const struct wm_meter *meter, struct wm_error *err)

@@ -198,7 +198,7 @@ static int make_header(const struct wm_meter_file *file, char **ret_header,
         print_header(out, file->layout, file->inputs);
     if (!out || fclose(out) != 0) {
         free(text);
-        return wm_fail(err, WM_ENOMEM, "meter: out of memory");
+        return wm_fail_memory(err, "meter");
     }
     *ret_header = text;
     return WM_OK;
@@ -244,7 +244,7 @@ static int go_on(struct wm_meter_file *file, off_t size, const char *header,
     char *there = calloc(1, length + 1), last;
 
     if (!there)
-        return wm_fail(err, WM_ENOMEM, "%s: out of memory", file->path);
+        return wm_fail_memory(err, file->path);
     bool is_same = pread(file->out.fd, there, length, 0) == (ssize_t)length &&
                    memcmp(there, header, length) == 0;
     free(there);

@@ -206,7 +206,7 @@ static int find_inputs(struct wm_meter_inputs *inputs, struct wm_error *err)
     inputs->readings = calloc(count + 1, sizeof(*inputs->readings));
     inputs->list = calloc(count + 1, sizeof(*inputs->list));
     if (!inputs->readings || !inputs->list)
-        return wm_fail(err, WM_ENOMEM, "meter: out of memory");
+        return wm_fail_memory(err, "meter");
     for (size_t i = 0; i < 2 * count; i++)
         take_channel(inputs, i % count);
     return WM_OK;

@@ -42,7 +42,7 @@ static int open_sources(struct host *host, struct wm_error *err)
         return status;
     host->readings =
         calloc(wm_source_set_channel_count(host->sources) + 1, sizeof(*host->readings));
-    return host->readings ? WM_OK : wm_fail(err, WM_ENOMEM, "meter: out of memory");
+    return host->readings ? WM_OK : wm_fail_memory(err, "meter");
 }
 
 static void close_host(struct host *host)
@@ -267,7 +267,7 @@ static int fill(struct wm_meter_series *series, const char *path, struct wm_erro
 
     series->row = malloc(wm_meter_snippet_size(meter));
     if (!series->row)
-        return wm_fail(err, WM_ENOMEM, "meter: out of memory");
+        return wm_fail_memory(err, "meter");
     errno = wm_thread_condition(&series->wake);
     if (errno != 0)
         return wm_fail_errno(err, "meter");
@@ -318,7 +318,7 @@ int wm_meter_run(struct wm_meter *meter, const char *path, int64_t interval_ns,
 
     struct wm_meter_series *series = calloc(1, sizeof(*series));
     if (!series)
-        return wm_fail(err, WM_ENOMEM, "meter: out of memory");
+        return wm_fail_memory(err, "meter");
     series->meter = meter;
     series->interval_ns = interval_ns;
 

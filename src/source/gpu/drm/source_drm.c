@@ -201,7 +201,7 @@ static int drm_open(void *state, const struct wm_source_config *config,
     drm->slots = calloc(count * WM_DRM_METRICS, sizeof(*drm->slots));
     drm->channels = calloc(count * WM_DRM_METRICS, sizeof(*drm->channels));
     if (!drm->gpus || !drm->slots || !drm->channels)
-        return wm_fail(err, WM_ENOMEM, "drm: out of memory");
+        return wm_fail_memory(err, "drm");
     status = find_clients(drm, config, err);
     for (size_t i = 0; status == WM_OK && i < count; i++) {
         if (drm->gpus[i].wanted)

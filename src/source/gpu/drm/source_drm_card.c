@@ -284,7 +284,7 @@ int wm_drm_cards_open(struct wm_drm_cards *cards, const char *sysfs, bool adds_s
         return status;
     cards->cards = calloc(count, sizeof(*cards->cards));
     if (!cards->cards)
-        return wm_fail(err, WM_ENOMEM, "drm: out of memory");
+        return wm_fail_memory(err, "drm");
     cards->seen = sum_of(cards, numbers, count);
     for (size_t i = 0; i < count; i++)
         open_card(cards, numbers[i], adds_shared);

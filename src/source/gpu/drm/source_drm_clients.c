@@ -39,7 +39,7 @@ int wm_drm_clients_init(struct wm_drm_clients *clients, const char *procfs,
     clients->processes = calloc(WM_DRM_CLIENTS + count, sizeof(*clients->processes));
     clients->uses = calloc(WM_DRM_CLIENTS, sizeof(*clients->uses));
     if (!clients->clients || !clients->handles || !clients->processes || !clients->uses)
-        return wm_fail(err, WM_ENOMEM, "drm: out of memory");
+        return wm_fail_memory(err, "drm");
     return WM_OK;
 }
 

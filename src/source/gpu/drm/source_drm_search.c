@@ -52,7 +52,7 @@ int wm_drm_search_init(struct wm_drm_search *search, const char *procfs,
     search->pids = calloc(PIDS_MAX, sizeof(*search->pids));
     search->numbers = calloc(NUMBERS_MAX, sizeof(*search->numbers));
     if (!search->pids || !search->numbers)
-        return wm_fail(err, WM_ENOMEM, "drm: out of memory");
+        return wm_fail_memory(err, "drm");
     return WM_OK;
 }
 

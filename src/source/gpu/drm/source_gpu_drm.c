@@ -63,7 +63,7 @@ static int prepare(struct drm *drm, size_t place, struct wm_error *err)
     find_link(board->card);
     board->gpus = calloc(count, sizeof(*board->gpus));
     if (!board->gpus)
-        return wm_fail(err, WM_ENOMEM, "drm: out of memory");
+        return wm_fail_memory(err, "drm");
     for (size_t i = 0; i < count; i++)
         board->gpus[i].card = &drm->cards.cards[i];
     board->gpu = &board->gpus[place];
@@ -93,7 +93,7 @@ static int drm_open(void *state, const struct wm_source_config *config,
         return status;
     drm->boards = calloc(drm->cards.count, sizeof(*drm->boards));
     if (!drm->boards)
-        return wm_fail(err, WM_ENOMEM, "drm: out of memory");
+        return wm_fail_memory(err, "drm");
     for (size_t i = 0; status == WM_OK && i < drm->cards.count; i++)
         status = prepare(drm, i, err);
     return status;

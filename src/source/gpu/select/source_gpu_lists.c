@@ -39,7 +39,7 @@ enum { ENVIRONMENT_MAX = 1 << 23 };
 
 static int no_memory(struct wm_error *err)
 {
-    return wm_fail(err, WM_ENOMEM, "choosing GPUs: out of memory");
+    return wm_fail_memory(err, "choosing GPUs");
 }
 
 static int read_environment(pid_t pid, struct environment *ret_environment,

@@ -237,7 +237,7 @@ int wm_gpu_select_numbers(const struct wm_gpus *gpus, const char *words, size_t 
     bool *chosen = calloc(present + 1, sizeof(*chosen));
 
     if (!chosen)
-        return wm_fail(err, WM_ENOMEM, "choosing GPUs: out of memory");
+        return wm_fail_memory(err, "choosing GPUs");
     bool is_certain = !strchr(words, '=') && wm_gpu_choice_places(words, present, chosen) &&
                       !(in_trouble(gpus, &sure) && has_number(words, sure));
     if (is_certain)
@@ -257,7 +257,7 @@ int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
     int status;
 
     if (!ids || !chosen) {
-        status = wm_fail(err, WM_ENOMEM, "choosing GPUs: out of memory");
+        status = wm_fail_memory(err, "choosing GPUs");
         goto out;
     }
     for (size_t i = 0; i < present; i++) {

@@ -323,7 +323,7 @@ int wm_gpu_select_visible(const struct wm_gpus *gpus, const char *const *environ
     char *copy = length > 0 ? malloc(REMARK_SIZE) : NULL;
     if (status < 0 || (length > 0 && !copy)) {
         free(copy);
-        return wm_fail(err, WM_ENOMEM, "choosing GPUs: out of memory");
+        return wm_fail_memory(err, "choosing GPUs");
     }
     if (copy)
         wm_text_utf8(copy, REMARK_SIZE, remark, length);
