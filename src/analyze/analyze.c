@@ -185,7 +185,7 @@ int wm_analysis_report(const struct wm_analysis *analysis, const struct wm_resul
     report->complete = result != NULL;
     if (!result) {
         /* The recorder was killed. */
-        report->result = wm_result_unknown();
+        report->result = (struct wm_result) { 0 };
         report->result.end_ns = analysis->last_ns;
         report->result.ticks = analysis->ticks;
     } else {

@@ -209,9 +209,9 @@ void wm_report_run(const struct wm_report *report, struct wm_report_run *ret_run
     if (result->exit_signal > 0) {
         ret_run->end = WM_REPORT_KILLED;
         ret_run->signal_number = result->exit_signal;
-    } else if (result->exit_status >= 0) {
+    } else if (result->exit_status.known) {
         ret_run->end = WM_REPORT_EXITED;
-        ret_run->exit_status = result->exit_status;
+        ret_run->exit_status = (int)result->exit_status.number;
     }
 }
 
@@ -375,15 +375,16 @@ int wm_report_device(const struct wm_report *report, enum wm_report_kind kind, s
     return WM_OK;
 }
 
-/* Below 0: it was never known. */
 static struct wm_report_figure process_figure(const char *key, const char *unit,
-                                              double value)
+                                              struct wm_known value)
 {
     struct wm_report_figure figure = { .key = key, .path = key, .unit = unit };
 
-    put_value(value < 0 ? &(struct wm_value) { .why = "never read for this process" }
-                        : &(struct wm_value) { .known = true, .number = value },
-              &figure);
+    put_value(
+        &(struct wm_value) { .known = value.known,
+                             .number = value.number,
+                             .why = value.known ? NULL : "never read for this process" },
+        &figure);
     return figure;
 }
 
@@ -398,12 +399,14 @@ int wm_report_process(const struct wm_report *report, size_t index,
         .parent = peak->parent,
         .name = peak->name,
         .max_threads = peak->max_threads,
-        .cpu_time = process_figure("cpu_seconds", "s", peak->cpu_seconds),
+        .cpu_time = process_figure("cpu_seconds", "s",
+                                   (struct wm_known) { true, peak->cpu_seconds }),
         .cpu_energy = { .key = "cpu_energy",
                         .path = "cpu_energy",
                         .unit = "J",
                         .origin = report->cpu_energy.origin },
-        .max_memory = process_figure("max_memory", "B", peak->max_memory_bytes),
+        .max_memory = process_figure("max_memory", "B",
+                                     (struct wm_known) { true, peak->max_memory_bytes }),
         .max_private_memory =
             process_figure("max_private_memory", "B", peak->max_private_bytes),
     };

@@ -23,7 +23,7 @@ static struct wm_value known_of_tool(const struct wm_report *report, double valu
 {
     if (!report->complete)
         return wm_value_missing(no_result);
-    return report->result.tool_cpu_seconds < 0
+    return !report->result.tool_cpu_seconds.known
                ? wm_value_missing("the recording does not tell")
                : wm_value_known(value);
 }
@@ -46,15 +46,16 @@ static struct wm_value tool_cpu_seconds(const void *of)
 {
     const struct wm_report *report = of;
 
-    return known_of_tool(report, report->result.tool_cpu_seconds);
+    return known_of_tool(report, report->result.tool_cpu_seconds.number);
 }
 
 static struct wm_value tool_max_rss(const void *of)
 {
     const struct wm_report *report = of;
-    struct wm_value value = known_of_tool(report, report->result.tool_max_rss_bytes);
+    const struct wm_known *peak = &report->result.tool_max_rss_bytes;
+    struct wm_value value = known_of_tool(report, peak->number);
 
-    return value.known && value.number < 0
+    return value.known && !peak->known
                ? wm_value_missing("it is not told apart from the program's own")
                : value;
 }

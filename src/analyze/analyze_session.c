@@ -91,16 +91,17 @@ static void build_memory(struct wm_report_builder *builder)
     raise_to(&report->ram_combined, &report->ram_descendants);
 
     /* The kernel saw the peak that may have been between two ticks. */
-    double peak = report->result.peak_rss_bytes;
-    double bound = report->result.peak_rss_bound_bytes;
-    if (peak < 0 && bound > 0 && report->result.ticks <= LOOKS_AT_ENDS) {
+    struct wm_known peak = report->result.peak_rss_bytes;
+    const struct wm_known bound = report->result.peak_rss_bound_bytes;
+    if (!peak.known && bound.known && bound.number > 0 &&
+        report->result.ticks <= LOOKS_AT_ENDS) {
         peak = bound;
         wm_build_remark(builder, "memory: the command ended before a second look at it; it "
                                  "had no more than this");
     }
-    if (peak < 0)
+    if (!peak.known)
         return;
-    const struct wm_value seen = wm_value_known(peak);
+    const struct wm_value seen = wm_value_known(peak.number);
     know_least(&report->ram_combined.total, &seen);
     if (report->result.peak_rss_is_main) {
         know_least(&report->ram_main.total, &seen);
@@ -111,12 +112,12 @@ static void build_memory(struct wm_report_builder *builder)
 }
 
 static struct wm_value cpu_time_of(struct wm_report_builder *builder, const char *label,
-                                   double exact)
+                                   struct wm_known exact)
 {
     size_t channel = wm_analysis_find(builder->analysis, "tracker", label, "cpu_time");
 
-    if (exact >= 0)
-        return wm_value_known(exact);
+    if (exact.known)
+        return wm_value_known(exact.number);
     if (channel == WM_NO_CHANNEL || builder->analysis->stats[channel].counter.count == 0)
         return wm_value_missing(wm_build_why(builder, channel, "tracker"));
     return wm_value_known(builder->analysis->stats[channel].counter.last);

@@ -50,7 +50,6 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     tracker->run.expected_cores = options->expected_cores;
     tracker->pid_fd = tracker->end_fd = -1;
     tracker->owner = getpid();
-    tracker->result.exit_status = -1;
     tracker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
     int status = wm_source_set_new(&config, options->visible_to, &tracker->sources, err);
@@ -234,7 +233,7 @@ int wm_tracker_exit_code(const struct wm_tracker *tracker)
 {
     if (tracker->result.exit_signal > 0)
         return 128 + tracker->result.exit_signal;
-    return tracker->result.exit_status;
+    return tracker->result.exit_status.known ? (int)tracker->result.exit_status.number : -1;
 }
 
 int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_report,

@@ -279,14 +279,15 @@ static void end_command(struct wm_tracker *tracker)
 
     if (!tracker->launch || wm_launch_reap(tracker->launch, &end, NULL) < 0)
         return;
-    result->exit_status = WIFEXITED(end.wait_status) ? WEXITSTATUS(end.wait_status) : -1;
+    result->exit_status =
+        (struct wm_known) { WIFEXITED(end.wait_status), WEXITSTATUS(end.wait_status) };
     result->exit_signal = WIFSIGNALED(end.wait_status) ? WTERMSIG(end.wait_status) : 0;
 
     /* The tracker may have been held up by a slow driver when the end came. */
     if (end.ended_ns > tracker->start_ns && end.ended_ns < result->end_ns)
         result->end_ns = end.ended_ns;
     wm_account_finish(tracker->account, tracker->tree, end.children_seconds);
-    result->tool_cpu_seconds += end.launcher_seconds;
+    result->tool_cpu_seconds.number += end.launcher_seconds;
     result->peak_rss_bytes = end.peak_rss_bytes;
     result->peak_rss_bound_bytes = end.peak_rss_bound_bytes;
 }
@@ -332,7 +333,8 @@ static int take_peaks(struct wm_result *result, const struct wm_tree *tree,
             .parent = all[i]->parent,
             .cpu_seconds = (double)used_ns(all[i]) / 1e9,
             .max_memory_bytes = (double)all[i]->max_rss_bytes,
-            .max_private_bytes = (double)all[i]->max_private_bytes,
+            .max_private_bytes = { all[i]->max_private_bytes >= 0,
+                                   (double)all[i]->max_private_bytes },
             .max_threads = all[i]->max_threads,
         };
         memcpy(peaks[i].name, all[i]->name, sizeof(peaks[i].name));
@@ -348,8 +350,8 @@ static void raise_main_peak(struct wm_result *result, pid_t main)
 {
     for (size_t i = 0; i < result->process_count; i++) {
         if (result->processes[i].pid == main && result->peak_rss_is_main &&
-            result->processes[i].max_memory_bytes < result->peak_rss_bytes)
-            result->processes[i].max_memory_bytes = result->peak_rss_bytes;
+            result->processes[i].max_memory_bytes < result->peak_rss_bytes.number)
+            result->processes[i].max_memory_bytes = result->peak_rss_bytes.number;
     }
 }
 
@@ -363,9 +365,9 @@ static int take_tree(struct wm_tracker *tracker, struct wm_error *err)
     wm_account_read(tracker->account, tracker->tree, &total, &main);
     total -= own_seconds < main ? own_seconds : main;
     main -= own_seconds < main ? own_seconds : main;
-    result->cpu_total_seconds = total;
-    result->cpu_main_seconds = main;
-    result->cpu_descendants_seconds = total - main;
+    result->cpu_total_seconds = (struct wm_known) { true, total };
+    result->cpu_main_seconds = (struct wm_known) { true, main };
+    result->cpu_descendants_seconds = (struct wm_known) { true, total - main };
     snprintf(result->cpu_method, sizeof(result->cpu_method), "%s",
              wm_account_method(tracker->account));
 
@@ -396,19 +398,19 @@ static void take_cost(struct wm_tracker *tracker)
     char text[8192];
     uint64_t peak_bytes;
 
-    result->tool_max_rss_bytes = -1;
+    result->tool_cpu_seconds.known = true;
     if (!tracker->own_process) {
         int64_t cost_ns = tracker->cost_ns + wm_source_set_cpu_ns(tracker->sources);
-        result->tool_cpu_seconds += (double)cost_ns / 1e9;
+        result->tool_cpu_seconds.number += (double)cost_ns / 1e9;
         return;
     }
-    result->tool_cpu_seconds += (double)wm_clock_process_cpu_ns() / 1e9;
+    result->tool_cpu_seconds.number += (double)wm_clock_process_cpu_ns() / 1e9;
 
     /* Not getrusage(): its high-water mark is inherited through exec, so that a
      * large launcher's memory would be told as ours. */
     if (wm_file_read_at(AT_FDCWD, "/proc/self/status", text, sizeof(text)) > 0 &&
         wm_parse_status_kb(text, "VmHWM", &peak_bytes) == WM_OK)
-        result->tool_max_rss_bytes = (double)peak_bytes;
+        result->tool_max_rss_bytes = (struct wm_known) { true, (double)peak_bytes };
 }
 
 /* What the target has told of itself. */
@@ -462,8 +464,6 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
         return wm_fail(err, WM_EINVAL, "this tracker has not been started");
 
     wm_track_begin_work(tracker);
-    result->exit_status = -1;
-    result->peak_rss_bytes = result->peak_rss_bound_bytes = -1;
     bool ended = has_ended(tracker);
     if (tracker->state == WM_TRACKER_RUNNING) {
         take_last_tick(tracker, wm_clock_monotonic_ns());

@@ -787,11 +787,11 @@ static void record_run(const char *path, const struct random_run *made)
                                            .thread_count = 1,
                                            .call_count = CALLS };
     struct wm_result result = { .end_ns = RUN_MS * INT64_C(1000000),
-                                .cpu_total_seconds = made->used[RUN_MS],
-                                .cpu_main_seconds = -1,
-                                .cpu_descendants_seconds = -1,
-                                .peak_rss_bytes = -1,
-                                .peak_rss_bound_bytes = -1 };
+                                .cpu_total_seconds = { true, made->used[RUN_MS] },
+                                .cpu_main_seconds = { 0 },
+                                .cpu_descendants_seconds = { 0 },
+                                .peak_rss_bytes = { 0 },
+                                .peak_rss_bound_bytes = { 0 } };
     struct wm_recorder *recorder;
     struct wm_error err;
 

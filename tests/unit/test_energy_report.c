@@ -231,10 +231,10 @@ static struct wm_report *report_of(const struct series *series, size_t count)
 {
     const struct wm_result result = {
         .end_ns = SESSION_START_NS + 4 * SECOND_NS,
-        .cpu_total_seconds = -1,
-        .cpu_main_seconds = -1,
-        .cpu_descendants_seconds = -1,
-        .peak_rss_bytes = -1,
+        .cpu_total_seconds = { 0 },
+        .cpu_main_seconds = { 0 },
+        .cpu_descendants_seconds = { 0 },
+        .peak_rss_bytes = { 0 },
         .ticks = 5,
     };
     const struct session session = {
@@ -458,8 +458,8 @@ static void test_too_short_to_divide(void **state)
     struct wm_process_peak process = { .pid = 7, .cpu_seconds = 0.003 };
     const struct wm_result result = {
         .end_ns = SESSION_START_NS + SECOND_NS / 50,
-        .cpu_total_seconds = 0.003,
-        .peak_rss_bytes = -1,
+        .cpu_total_seconds = { true, 0.003 },
+        .peak_rss_bytes = { 0 },
         .ticks = 4,
         .processes = &process,
         .process_count = 1,
@@ -514,8 +514,8 @@ static void test_baseline(void **state)
                                         cases[i].watts };
         const struct wm_result result = {
             .end_ns = SESSION_START_NS + 4 * SECOND_NS,
-            .cpu_total_seconds = cases[i].cpu_seconds,
-            .peak_rss_bytes = -1,
+            .cpu_total_seconds = { true, cases[i].cpu_seconds },
+            .peak_rss_bytes = { 0 },
             .ticks = 5,
         };
         const struct session session = {
@@ -578,9 +578,10 @@ static void test_region_beside_others(void **state)
         { .kind = WM_REGION_CLOSES, .when_ns = to_ns, .start_ns = from_ns },
     };
     struct wm_baseline baseline = { (char[]) { "rapl" }, (char[]) { "package0" }, 10 };
-    const struct wm_result result = {
-        .end_ns = to_ns, .cpu_total_seconds = 0.1, .peak_rss_bytes = -1, .ticks = 6
-    };
+    const struct wm_result result = { .end_ns = to_ns,
+                                      .cpu_total_seconds = { true, 0.1 },
+                                      .peak_rss_bytes = { 0 },
+                                      .ticks = 6 };
     const struct session session = {
         .run = { .interval_ns = SECOND_NS / 10,
                  .core_count = 4,

@@ -110,7 +110,7 @@ static void assert_any_fixture(const char *path, size_t run, size_t ticks, bool 
     assert_int_equal(result->exit_signal, 9);
     assert_int_equal(result->process_count, 2);
     assert_string_equal(result->processes[0].name, "train \xef\xbf\xbd py");
-    assert_true(result->tool_cpu_seconds == 0.0123);
+    assert_true(result->tool_cpu_seconds.number == 0.0123);
     wm_recording_close(recording);
 }
 

@@ -85,27 +85,27 @@ static struct wm_source_status all_there[] = {
 #define SERIES(series_) .series = series_, .series_count = ARRAY_LEN(series_)
 
 #define RESULT                                                                             \
-    .end_ns = SESSION_START_NS + 4 * SECOND_NS, .cpu_total_seconds = -1,                   \
-    .cpu_main_seconds = -1, .cpu_descendants_seconds = -1, .peak_rss_bytes = -1,           \
-    .peak_rss_bound_bytes = -1, .ticks = 5
+    .end_ns = SESSION_START_NS + 4 * SECOND_NS, .cpu_total_seconds = { 0 },                \
+    .cpu_main_seconds = { 0 }, .cpu_descendants_seconds = { 0 }, .peak_rss_bytes = { 0 },  \
+    .peak_rss_bound_bytes = { 0 }, .ticks = 5
 
 static const struct wm_result plain_result = { RESULT };
 static const struct wm_result exact_result = {
     .end_ns = SESSION_START_NS + 4 * SECOND_NS,
-    .cpu_total_seconds = 6,
-    .cpu_main_seconds = 2,
-    .cpu_descendants_seconds = 4,
+    .cpu_total_seconds = { true, 6 },
+    .cpu_main_seconds = { true, 2 },
+    .cpu_descendants_seconds = { true, 4 },
     .cpu_method = "exactly",
-    .peak_rss_bytes = 500,
+    .peak_rss_bytes = { true, 500 },
     .peak_rss_is_main = true,
     .ticks = 5,
 };
 static const struct wm_result child_peak_result = {
     .end_ns = SESSION_START_NS + 4 * SECOND_NS,
-    .cpu_total_seconds = -1,
-    .cpu_main_seconds = -1,
-    .cpu_descendants_seconds = -1,
-    .peak_rss_bytes = 700,
+    .cpu_total_seconds = { 0 },
+    .cpu_main_seconds = { 0 },
+    .cpu_descendants_seconds = { 0 },
+    .peak_rss_bytes = { true, 700 },
     .ticks = 5,
 };
 
@@ -930,7 +930,7 @@ static void test_methods_and_start(void **state)
     assert_string_equal(report->cpu_method, "sampled until the recording ends");
     assert_false(report->complete);
     assert_int_equal(report->result.ticks, 3);
-    assert_int_equal(report->result.exit_status, -1);
+    assert_false(report->result.exit_status.known);
     assert_true(report->start_unix_ns == 1000 * SECOND_NS);
     wm_report_free(report);
 

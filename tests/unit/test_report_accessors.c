@@ -68,7 +68,7 @@ static struct wm_device_energy devices[] = {
       .power = KNOWN(15) },
 };
 static struct wm_process_peak processes[] = {
-    { .pid = 7, .parent = 1, .name = "make", .cpu_seconds = 2, .max_private_bytes = -1 },
+    { .pid = 7, .parent = 1, .name = "make", .cpu_seconds = 2, .max_private_bytes = { 0 } },
 };
 static struct wm_value process_energies[] = { UNKNOWN("no energy") };
 
@@ -81,7 +81,7 @@ static const struct wm_report made = {
              .sources = sources,
              .source_count = ARRAY_LEN(sources),
              .interval_ns = 100000000 },
-    .result = { .exit_status = -1,
+    .result = { .exit_status = { 0 },
                 .exit_signal = 9,
                 .processes = processes,
                 .process_count = ARRAY_LEN(processes) },

@@ -67,26 +67,31 @@ static void test_result_round_trip(void **state)
     free(text);
 
     assert_true(again.end_ns == result.end_ns);
-    assert_int_equal(again.exit_status, -1);
+    assert_false(again.exit_status.known);
     assert_int_equal(again.exit_signal, 9);
-    assert_true(again.cpu_total_seconds == result.cpu_total_seconds);
-    assert_true(again.cpu_main_seconds == result.cpu_main_seconds);
-    assert_true(again.cpu_descendants_seconds == -1);
+    assert_true(again.cpu_total_seconds.known &&
+                again.cpu_total_seconds.number == result.cpu_total_seconds.number);
+    assert_true(again.cpu_main_seconds.known &&
+                again.cpu_main_seconds.number == result.cpu_main_seconds.number);
+    assert_false(again.cpu_descendants_seconds.known);
     assert_string_equal(again.cpu_method, result.cpu_method);
     assert_string_equal(again.memory_note, result.memory_note);
     assert_string_equal(again.regions_note, result.regions_note);
     assert_string_equal(again.recording_trouble, result.recording_trouble);
-    assert_true(again.peak_rss_bytes == result.peak_rss_bytes);
+    assert_true(again.peak_rss_bytes.known &&
+                again.peak_rss_bytes.number == result.peak_rss_bytes.number);
     assert_true(again.peak_rss_is_main);
     assert_int_equal(again.ticks, 20);
     assert_int_equal(again.late_ticks, 1);
     assert_true(again.missed_ticks == INT64_MAX); /* as many as JSON can say */
     assert_true(again.lost_ticks == INT64_MAX);
-    assert_true(again.tool_cpu_seconds == result.tool_cpu_seconds);
-    assert_true(again.tool_max_rss_bytes == result.tool_max_rss_bytes);
+    assert_true(again.tool_cpu_seconds.known &&
+                again.tool_cpu_seconds.number == result.tool_cpu_seconds.number);
+    assert_true(again.tool_max_rss_bytes.known &&
+                again.tool_max_rss_bytes.number == result.tool_max_rss_bytes.number);
     assert_int_equal(again.process_count, 2);
     assert_string_equal(again.processes[0].name, "train \xef\xbf\xbd py");
-    assert_true(again.processes[0].max_private_bytes == -1);
+    assert_false(again.processes[0].max_private_bytes.known);
     assert_int_equal(again.processes[1].pid, 4712);
     assert_int_equal(again.processes[1].parent, 4711);
     assert_true(again.processes[1].cpu_seconds == 0.125);
@@ -108,13 +113,13 @@ static void test_unknown(void **state)
         { "exit_signal", false },       { "recording_trouble", false },
     };
     struct wm_result result = {
-        .exit_status = -1,
-        .cpu_total_seconds = NAN,
-        .cpu_main_seconds = -1,
-        .cpu_descendants_seconds = -INFINITY,
-        .peak_rss_bytes = -0.5,
-        .tool_cpu_seconds = NAN,
-        .tool_max_rss_bytes = INFINITY,
+        .exit_status = { 0 },
+        .cpu_total_seconds = { true, NAN },
+        .cpu_main_seconds = { 0 },
+        .cpu_descendants_seconds = { true, -INFINITY },
+        .peak_rss_bytes = { true, NAN },
+        .tool_cpu_seconds = { true, NAN },
+        .tool_max_rss_bytes = { true, INFINITY },
     };
     struct wm_error err = { 0 };
     char *text = NULL;
@@ -131,12 +136,12 @@ static void test_unknown(void **state)
     }
     json_decref(object);
     assert_ok(wm_result_from_json(text, &result, &err));
-    assert_int_equal(result.exit_status, -1);
-    assert_true(result.cpu_total_seconds == -1);
-    assert_true(result.cpu_descendants_seconds == -1);
-    assert_true(result.peak_rss_bytes == -1);
-    assert_true(result.tool_cpu_seconds == -1);
-    assert_true(result.tool_max_rss_bytes == -1);
+    assert_false(result.exit_status.known);
+    assert_false(result.cpu_total_seconds.known);
+    assert_false(result.cpu_descendants_seconds.known);
+    assert_false(result.peak_rss_bytes.known);
+    assert_false(result.tool_cpu_seconds.known);
+    assert_false(result.tool_max_rss_bytes.known);
     free(text);
 }
 
@@ -195,8 +200,8 @@ static void test_other_versions(void **state)
     assert_int_equal(run.command_count, 0);
     wm_run_release(&run);
     assert_ok(wm_result_from_json("{}", &result, &err));
-    assert_int_equal(result.exit_status, -1);
-    assert_true(result.cpu_main_seconds == -1);
+    assert_false(result.exit_status.known);
+    assert_false(result.cpu_main_seconds.known);
     assert_int_equal(result.ticks, 0);
     wm_result_release(&result);
     wm_result_release(&result);

@@ -66,16 +66,16 @@ static const struct series one_series[] = {
 };
 static const struct wm_result one_result = {
     .end_ns = SESSION_START_NS + 1234567,
-    .exit_status = 0,
-    .cpu_total_seconds = 0.000812,
-    .cpu_main_seconds = 0.000812,
-    .cpu_descendants_seconds = 0,
+    .exit_status = { true, 0 },
+    .cpu_total_seconds = { true, 0.000812 },
+    .cpu_main_seconds = { true, 0.000812 },
+    .cpu_descendants_seconds = { true, 0 },
     .cpu_method = "perf task-clock, inherited",
-    .peak_rss_bytes = KILOS(1536),
+    .peak_rss_bytes = { true, KILOS(1536) },
     .peak_rss_is_main = true,
     .ticks = 2,
-    .tool_cpu_seconds = 0.0021,
-    .tool_max_rss_bytes = MEGAS(5.2),
+    .tool_cpu_seconds = { true, 0.0021 },
+    .tool_max_rss_bytes = { true, MEGAS(5.2) },
     .processes_seen = 1,
 };
 
@@ -107,29 +107,29 @@ static const struct series tree_series[] = {
     { CPU_SENSOR("cpu_package1"), { 47, MISSING, 53, 55.5, 53, 52 } },
 };
 static struct wm_process_peak peaks[] = {
-    { 4244, 4243, "cc1", 3.1, MEGAS(312), MEGAS(300), 1 },
-    { 4246, 4243, "cc1\x1b]0;gotcha\a", 2.9, MEGAS(287), MEGAS(280), 1 },
-    { 4243, 4242, "make", 0.9, MEGAS(9.8), -1, 3 },
-    { 4242, 4240, "sh", 0.6, MEGAS(2), KILOS(200), 1 },
-    { 4250, 4243, "as", 0.4, MEGAS(21), MEGAS(19), 1 },
-    { 4251, 4243, "ld", 0.00061, MEGAS(35), MEGAS(33), 1 },
+    { 4244, 4243, "cc1", 3.1, MEGAS(312), { true, MEGAS(300) }, 1 },
+    { 4246, 4243, "cc1\x1b]0;gotcha\a", 2.9, MEGAS(287), { true, MEGAS(280) }, 1 },
+    { 4243, 4242, "make", 0.9, MEGAS(9.8), { 0 }, 3 },
+    { 4242, 4240, "sh", 0.6, MEGAS(2), { true, KILOS(200) }, 1 },
+    { 4250, 4243, "as", 0.4, MEGAS(21), { true, MEGAS(19) }, 1 },
+    { 4251, 4243, "ld", 0.00061, MEGAS(35), { true, MEGAS(33) }, 1 },
 };
 static const struct wm_result tree_result = {
     .end_ns = SESSION_START_NS + 5 * SECOND_NS - 20000000,
-    .exit_status = -1,
+    .exit_status = { 0 },
     .exit_signal = 15,
-    .cpu_total_seconds = 8.512345,
-    .cpu_main_seconds = 0.6,
-    .cpu_descendants_seconds = 7.912345,
+    .cpu_total_seconds = { true, 8.512345 },
+    .cpu_main_seconds = { true, 0.6 },
+    .cpu_descendants_seconds = { true, 7.912345 },
     .cpu_method = "perf task-clock, inherited",
     .memory_note =
         "private and shared memory were read in 2 of 6 ticks, to spare the command",
-    .peak_rss_bytes = MEGAS(320),
+    .peak_rss_bytes = { true, MEGAS(320) },
     .ticks = 6,
     .late_ticks = 1,
     .missed_ticks = 44,
-    .tool_cpu_seconds = 0.0123,
-    .tool_max_rss_bytes = MEGAS(5.24),
+    .tool_cpu_seconds = { true, 0.0123 },
+    .tool_max_rss_bytes = { true, MEGAS(5.24) },
     .recording_trouble = "no space left on device",
     .lost_ticks = 2,
     .processes = peaks,
@@ -175,15 +175,15 @@ static const struct wm_gap gpu_gaps[] = {
 };
 static const struct wm_result gpu_result = {
     .end_ns = SESSION_START_NS + 5 * SECOND_NS,
-    .exit_status = 3,
-    .cpu_total_seconds = 4.5,
-    .cpu_main_seconds = 4.5,
-    .cpu_descendants_seconds = 0,
+    .exit_status = { true, 3 },
+    .cpu_total_seconds = { true, 4.5 },
+    .cpu_main_seconds = { true, 4.5 },
+    .cpu_descendants_seconds = { true, 0 },
     .cpu_method = "perf task-clock, inherited",
-    .peak_rss_bytes = -1,
+    .peak_rss_bytes = { 0 },
     .ticks = 6,
-    .tool_cpu_seconds = 0.0223,
-    .tool_max_rss_bytes = MEGAS(6.1),
+    .tool_cpu_seconds = { true, 0.0223 },
+    .tool_max_rss_bytes = { true, MEGAS(6.1) },
     .processes_seen = 1,
 };
 
@@ -248,15 +248,16 @@ static const struct series region_series[] = {
       { 900, 1000, 1130, 1240, 1330, 1420 } },
 };
 static const struct wm_result region_result = {
+    .exit_status = { true, 0 },
     .end_ns = SESSION_START_NS + 5 * SECOND_NS,
-    .cpu_total_seconds = 4.5,
-    .cpu_main_seconds = 4.5,
-    .cpu_descendants_seconds = 0,
+    .cpu_total_seconds = { true, 4.5 },
+    .cpu_main_seconds = { true, 4.5 },
+    .cpu_descendants_seconds = { true, 0 },
     .cpu_method = "perf task-clock, inherited",
-    .peak_rss_bytes = -1,
+    .peak_rss_bytes = { 0 },
     .ticks = 6,
-    .tool_cpu_seconds = 0.0223,
-    .tool_max_rss_bytes = MEGAS(6.1),
+    .tool_cpu_seconds = { true, 0.0223 },
+    .tool_max_rss_bytes = { true, MEGAS(6.1) },
     .processes_seen = 1,
     .lost_regions = 3,
     .stray_regions = 1,
@@ -540,8 +541,8 @@ static void test_unknown(void **state)
     };
 
     (void)state;
-    result.tool_cpu_seconds = -1;
-    result.tool_max_rss_bytes = -1;
+    result.tool_cpu_seconds.known = false;
+    result.tool_max_rss_bytes.known = false;
     json_t *root = parse(&unknown), *why = json_object_get(root, "why");
     json_object_del(json_object_get(root, "exit"), "signal");
     assert_reasons(root, "", why);

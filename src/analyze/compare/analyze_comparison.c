@@ -87,9 +87,9 @@ static int remark_end(struct wm_compare_session *session)
     if (result->exit_signal > 0)
         return wm_remarks_add(remarks, "session \"%s\": signal %d ended the command",
                               session->name, result->exit_signal);
-    if (result->exit_status > 0)
+    if (result->exit_status.known && result->exit_status.number > 0)
         return wm_remarks_add(remarks, "session \"%s\": the command ended with status %d",
-                              session->name, result->exit_status);
+                              session->name, (int)result->exit_status.number);
     return WM_OK;
 }
 

@@ -11,6 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A number that may not be known, as in a struct that is all zero. */
+struct wm_known {
+    bool known;
+    double number;
+};
+
 /* Enough for every number that is written here. */
 #define WM_NUMBER_SIZE 32
 

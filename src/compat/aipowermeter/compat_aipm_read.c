@@ -307,7 +307,7 @@ static void fill_result(struct aipm_reader *reader, const struct survey *survey)
 {
     struct wm_result *result = &reader->head.result;
 
-    *result = wm_result_unknown();
+    *result = (struct wm_result) { 0 };
     result->end_ns = survey->end_ns;
     snprintf(result->cpu_method, sizeof(result->cpu_method), "%s",
              "AIPowerMeter, without what ran between its windows");

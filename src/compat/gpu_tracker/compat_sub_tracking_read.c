@@ -257,7 +257,7 @@ static int calls_open(void *state, const char *path, size_t run, struct wm_error
 
     (void)run;
     calls->head.run_count = 1;
-    calls->head.result = wm_result_unknown();
+    calls->head.result = (struct wm_result) { 0 };
     calls->head.has_result = true;
     return calls_add(state, path, err);
 }

@@ -344,7 +344,7 @@ static int start_again(struct meter_reader *reader, struct wm_error *err)
     reader->when_ns = -1;
     reader->left_out = 0;
     reader->marked = 0;
-    reader->head.result = wm_result_unknown();
+    reader->head.result = (struct wm_result) { 0 };
     int status = wm_lines_rewind(&reader->cells.file, err);
     return status < 0 ? status : read_header(reader, err);
 }

@@ -9,6 +9,7 @@
 
 #include "base/base_clock.h"
 #include "base/text/base_json.h"
+#include "base/text/base_number.h"
 #include "base/text/base_text.h"
 
 _Static_assert(sizeof(pid_t) == sizeof(int), "pid_t is stored as an int");
@@ -71,9 +72,10 @@ static json_t *structs_json(const struct wm_members *members, const char *items,
     return array;
 }
 
-static json_t *integer_json(int64_t value, bool unknown_is_negative)
+static json_t *known_json(const struct wm_known *value, bool is_whole)
 {
-    return unknown_is_negative && value < 0 ? json_null() : json_integer(value);
+    return value->known && is_whole ? json_integer((json_int_t)value->number)
+                                    : wm_json_known(value->known, value->number);
 }
 
 static json_t *member_json(const struct wm_member *member, const char *base)
@@ -86,17 +88,17 @@ static json_t *member_json(const struct wm_member *member, const char *base)
     case WM_MEMBER_TEXT:
         return wm_text_json(slot);
     case WM_MEMBER_INT:
-        return integer_json(*(const int *)slot, member->unknown_is_negative);
+        return json_integer(*(const int *)slot);
     case WM_MEMBER_TIME:
-        return integer_json(*(const int64_t *)slot, false);
+        return json_integer(*(const int64_t *)slot);
     case WM_MEMBER_UINT64: {
         uint64_t value = *(const uint64_t *)slot;
         return json_integer(value > INT64_MAX ? INT64_MAX : (int64_t)value);
     }
-    case WM_MEMBER_DOUBLE: {
-        double value = *(const double *)slot;
-        return wm_json_known(!(member->unknown_is_negative && value < 0), value);
-    }
+    case WM_MEMBER_DOUBLE:
+        return wm_json_known(true, *(const double *)slot);
+    case WM_MEMBER_KNOWN:
+        return known_json(slot, member->is_whole);
     case WM_MEMBER_BOOL:
         return json_boolean(*(const bool *)slot);
     case WM_MEMBER_STRINGS:
@@ -136,7 +138,7 @@ static int read_integer(const json_t *object, const struct wm_member *member, in
 {
     json_t *value = NULL;
 
-    *ret_value = member->unknown_is_negative ? -1 : 0;
+    *ret_value = 0;
     int status = wm_json_get(object, member->key, WM_JSON_INTEGER, &value, err);
     if (status <= 0)
         return status;
@@ -258,9 +260,14 @@ static int read_member(const struct wm_member *member, const json_t *object, cha
         return status;
     case WM_MEMBER_DOUBLE:
         status = wm_json_get(object, member->key, WM_JSON_NUMBER, &value, err);
-        *(double *)slot = value                         ? json_number_value(value)
-                          : member->unknown_is_negative ? -1
-                                                        : 0;
+        *(double *)slot = value ? json_number_value(value) : 0;
+        return status;
+    case WM_MEMBER_KNOWN:
+        status =
+            wm_json_get(object, member->key,
+                        member->is_whole ? WM_JSON_INTEGER : WM_JSON_NUMBER, &value, err);
+        if (status > 0 && json_number_value(value) >= 0)
+            *(struct wm_known *)slot = (struct wm_known) { true, json_number_value(value) };
         return status;
     case WM_MEMBER_BOOL:
         status = wm_json_get(object, member->key, WM_JSON_BOOL, &value, err);

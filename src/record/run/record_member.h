@@ -38,6 +38,7 @@ enum wm_member_type {
     WM_MEMBER_TIME,   /* int64_t, nanoseconds */
     WM_MEMBER_UINT64,
     WM_MEMBER_DOUBLE,
+    WM_MEMBER_KNOWN, /* struct wm_known, null in JSON where it is not */
     WM_MEMBER_BOOL,
     /* Their number is a size_t at `count`. */
     WM_MEMBER_STRINGS, /* char **, none of them NULL */
@@ -52,8 +53,7 @@ struct wm_member {
     size_t size; /* of a WM_MEMBER_TEXT */
     const struct wm_members *of;
 
-    /* The value is -1 when it is not known, which is null in JSON. */
-    bool unknown_is_negative;
+    bool is_whole; /* of a WM_MEMBER_KNOWN: it has no fraction */
 };
 
 struct wm_members {
@@ -65,9 +65,9 @@ struct wm_members {
 /* A new object; NULL when out of memory. */
 json_t *wm_members_json(const struct wm_members *members, const void *base);
 
-/* Into a struct that is all zero. What is missing or null is unknown: -1 where that says
- * so, else zero. WM_EFORMAT names the key that is wrong, or `key` where the value is no
- * object. The release is due whatever this returns. */
+/* Into a struct that is all zero. What is missing or null is zero. WM_EFORMAT names the key
+ * that is wrong, or `key` where the value is no object. The release is due whatever this
+ * returns. */
 int wm_members_read(const struct wm_members *members, const json_t *object, const char *key,
                     void *base, struct wm_error *err);
 

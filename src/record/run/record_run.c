@@ -87,7 +87,7 @@ static const struct wm_member peak_members[] = {
       .size = sizeof(((struct wm_process_peak *)0)->name) },
     { PEAK(cpu_seconds), .type = WM_MEMBER_DOUBLE },
     { PEAK(max_memory_bytes), .type = WM_MEMBER_DOUBLE },
-    { PEAK(max_private_bytes), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
+    { PEAK(max_private_bytes), .type = WM_MEMBER_KNOWN },
     { PEAK(max_threads), .type = WM_MEMBER_INT },
 };
 
@@ -100,22 +100,21 @@ static const struct wm_members peaks = { peak_members, COUNT(peak_members),
 
 static const struct wm_member result_members[] = {
     { RESULT(end_ns), .type = WM_MEMBER_TIME },
-    { RESULT(exit_status), .type = WM_MEMBER_INT, .unknown_is_negative = true },
+    { RESULT(exit_status), .type = WM_MEMBER_KNOWN, .is_whole = true },
     { RESULT(exit_signal), .type = WM_MEMBER_INT },
-    { RESULT(cpu_total_seconds), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
-    { RESULT(cpu_main_seconds), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
-    { RESULT(cpu_descendants_seconds), .type = WM_MEMBER_DOUBLE,
-      .unknown_is_negative = true },
+    { RESULT(cpu_total_seconds), .type = WM_MEMBER_KNOWN },
+    { RESULT(cpu_main_seconds), .type = WM_MEMBER_KNOWN },
+    { RESULT(cpu_descendants_seconds), .type = WM_MEMBER_KNOWN },
     { RESULT_TEXT(cpu_method) },
     { RESULT_TEXT(memory_note) },
-    { RESULT(peak_rss_bytes), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
-    { RESULT(peak_rss_bound_bytes), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
+    { RESULT(peak_rss_bytes), .type = WM_MEMBER_KNOWN },
+    { RESULT(peak_rss_bound_bytes), .type = WM_MEMBER_KNOWN },
     { RESULT(peak_rss_is_main), .type = WM_MEMBER_BOOL },
     { RESULT(ticks), .type = WM_MEMBER_UINT64 },
     { RESULT(late_ticks), .type = WM_MEMBER_UINT64 },
     { RESULT(missed_ticks), .type = WM_MEMBER_UINT64 },
-    { RESULT(tool_cpu_seconds), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
-    { RESULT(tool_max_rss_bytes), .type = WM_MEMBER_DOUBLE, .unknown_is_negative = true },
+    { RESULT(tool_cpu_seconds), .type = WM_MEMBER_KNOWN },
+    { RESULT(tool_max_rss_bytes), .type = WM_MEMBER_KNOWN },
     { RESULT_TEXT(recording_trouble) },
     { RESULT(lost_ticks), .type = WM_MEMBER_UINT64 },
     { RESULT(lost_regions), .type = WM_MEMBER_UINT64 },
@@ -134,20 +133,6 @@ void wm_run_release(struct wm_run *run)
 {
     wm_members_release(&runs, run);
     memset(run, 0, sizeof(*run));
-}
-
-struct wm_result wm_result_unknown(void)
-{
-    return (struct wm_result) {
-        .exit_status = -1,
-        .cpu_total_seconds = -1,
-        .cpu_main_seconds = -1,
-        .cpu_descendants_seconds = -1,
-        .peak_rss_bytes = -1,
-        .peak_rss_bound_bytes = -1,
-        .tool_cpu_seconds = -1,
-        .tool_max_rss_bytes = -1,
-    };
 }
 
 void wm_result_release(struct wm_result *result)

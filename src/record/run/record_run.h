@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/base_error.h"
+#include "base/text/base_number.h"
 #include "record/record_metrics.h"
 #include "record/run/record_member.h"
 #include "wattmeter/source.h"
@@ -75,23 +76,23 @@ struct wm_process_peak {
     char name[64];      /* comm, as bytes; made valid UTF-8 on writing */
     double cpu_seconds; /* up to the last tick that saw it */
     double max_memory_bytes;
-    double max_private_bytes; /* negative: never known */
+    struct wm_known max_private_bytes;
     int max_threads;
 };
 
 struct wm_result {
-    int64_t end_ns;  /* CLOCK_MONOTONIC when the target ended or tracking stopped */
-    int exit_status; /* -1: unknown or killed */
-    int exit_signal; /* 0: none */
-    double cpu_total_seconds, cpu_main_seconds, cpu_descendants_seconds; /* < 0: unknown */
-    char cpu_method[160];  /* how cpu_* were had: "perf task-clock, inherited" */
-    char memory_note[192]; /* what is uncertain about memory; empty if nothing */
-    double peak_rss_bytes; /* the kernel's high-water mark of one process; < 0: unknown */
-    double peak_rss_bound_bytes; /* no process was larger; < 0: unknown */
-    bool peak_rss_is_main;       /* that process was the main one */
+    int64_t end_ns; /* CLOCK_MONOTONIC when the target ended or tracking stopped */
+    struct wm_known exit_status; /* of one that was not killed */
+    int exit_signal;             /* 0: none */
+    struct wm_known cpu_total_seconds, cpu_main_seconds, cpu_descendants_seconds;
+    char cpu_method[160];           /* how cpu_* were had: "perf task-clock, inherited" */
+    char memory_note[192];          /* what is uncertain about memory; empty if nothing */
+    struct wm_known peak_rss_bytes; /* the kernel's high-water mark of one process */
+    struct wm_known peak_rss_bound_bytes; /* no process was larger */
+    bool peak_rss_is_main;                /* that process was the main one */
     uint64_t ticks, late_ticks, missed_ticks;
-    double tool_cpu_seconds;           /* < 0: unknown, as are late and missed ticks then */
-    double tool_max_rss_bytes;         /* < 0: unknown */
+    struct wm_known tool_cpu_seconds; /* late and missed ticks are known where it is */
+    struct wm_known tool_max_rss_bytes;
     char recording_trouble[256];       /* empty if the recording is whole */
     uint64_t lost_ticks;               /* not in the recording, */
     uint64_t lost_regions;             /* nor these calls */
@@ -106,9 +107,6 @@ struct wm_result {
 
 void wm_run_release(struct wm_run *run);
 void wm_result_release(struct wm_result *result);
-
-/* One of which nothing is known: no figure, rather than 0. */
-struct wm_result wm_result_unknown(void);
 
 /* Copies that need their release; `ret_copy` is written on success only. */
 int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_error *err);
@@ -137,8 +135,8 @@ int wm_result_to_json(const struct wm_result *result, char **ret_text,
                       struct wm_error *err);
 
 /* `ret_...` is written on success only and needs its release. What is missing
- * or null in the text comes back as unknown (-1 where zero would say something,
- * else zero), so older recordings stay readable. */
+ * or null in the text comes back as unknown, or zero, so older recordings stay
+ * readable. */
 int wm_run_from_json(const char *text, struct wm_run *ret_run, struct wm_error *err);
 int wm_result_from_json(const char *text, struct wm_result *ret_result,
                         struct wm_error *err);

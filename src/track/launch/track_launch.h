@@ -16,17 +16,18 @@
 #include <sys/types.h>
 
 #include "base/base_error.h"
+#include "base/text/base_number.h"
 
 struct wm_launch;
 
 /* How the command ended, as the launcher saw it. */
 struct wm_launch_end {
-    int wait_status;             /* as from wait(2) */
-    int64_t ended_ns;            /* CLOCK_MONOTONIC when the launcher heard of it */
-    double children_seconds;     /* CPU time of the command and all that were reaped */
-    double launcher_seconds;     /* of the launcher itself: part of our own cost */
-    double peak_rss_bytes;       /* largest process among them; < 0: not known, */
-    double peak_rss_bound_bytes; /* but none was larger than this */
+    int wait_status;                /* as from wait(2) */
+    int64_t ended_ns;               /* CLOCK_MONOTONIC when the launcher heard of it */
+    double children_seconds;        /* CPU time of the command and all that were reaped */
+    double launcher_seconds;        /* of the launcher itself: part of our own cost */
+    struct wm_known peak_rss_bytes; /* largest process among them */
+    struct wm_known peak_rss_bound_bytes; /* but none was larger than this */
 };
 
 /* The file that execvp(3) would execute for `name`. WM_ENOENT: there is none;

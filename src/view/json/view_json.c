@@ -27,8 +27,8 @@ static void put_exit(const struct wm_json_node *root)
     const struct wm_result *result = &report->result;
     struct wm_json_node node = wm_json_object(root, "exit");
 
-    if (result->exit_status >= 0)
-        wm_json_put(&node, "status", json_integer(result->exit_status));
+    if (result->exit_status.known)
+        wm_json_put(&node, "status", wm_json_number(result->exit_status.number));
     else if (!report->complete)
         wm_json_missing(&node, "status", "the recording ends before the command");
     else if (result->exit_signal > 0)
@@ -83,9 +83,9 @@ static void put_processes(const struct wm_json_node *root)
         wm_json_put(&peak, "cpu_seconds", json_real(process->cpu_seconds));
         wm_json_value(&peak, "cpu_energy", &report->process_energies[i]);
         wm_json_put(&peak, "max_memory", wm_json_number(process->max_memory_bytes));
-        if (process->max_private_bytes >= 0)
+        if (process->max_private_bytes.known)
             wm_json_put(&peak, "max_private_memory",
-                        wm_json_number(process->max_private_bytes));
+                        wm_json_number(process->max_private_bytes.number));
         else
             wm_json_missing(&peak, "max_private_memory", "never read for this process");
         wm_json_put(&peak, "threads", json_integer(process->max_threads));

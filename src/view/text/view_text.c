@@ -68,8 +68,8 @@ static void print_exit(const struct wm_text_view *view)
     if (result->exit_signal > 0) {
         snprintf(text, sizeof(text), "signal %d", result->exit_signal);
         wm_line_print(view, "Killed by", text, "");
-    } else if (result->exit_status >= 0) {
-        snprintf(text, sizeof(text), "%d", result->exit_status);
+    } else if (result->exit_status.known) {
+        snprintf(text, sizeof(text), "%.0f", result->exit_status.number);
         wm_line_print(view, "Exit status", text, "");
     }
 }
@@ -336,7 +336,7 @@ static void print_tool(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
     const struct wm_result *result = &report->result;
-    const bool is_known = report->complete && result->tool_cpu_seconds >= 0;
+    const bool is_known = report->complete && result->tool_cpu_seconds.known;
     char interval[WM_QUANTITY_SIZE];
 
     interval_text(interval, report->run.interval_ns);
@@ -345,9 +345,10 @@ static void print_tool(const struct wm_text_view *view)
         fprintf(view->out, " %s", report->run.version);
     if (is_known)
         fprintf(view->out, " used %s of CPU time",
-                wm_view_duration(result->tool_cpu_seconds, NULL).text);
-    if (is_known && result->tool_max_rss_bytes >= 0)
-        fprintf(view->out, " and %s", wm_view_bytes(result->tool_max_rss_bytes, NULL).text);
+                wm_view_duration(result->tool_cpu_seconds.number, NULL).text);
+    if (is_known && result->tool_max_rss_bytes.known)
+        fprintf(view->out, " and %s",
+                wm_view_bytes(result->tool_max_rss_bytes.number, NULL).text);
     fprintf(view->out, "; %llu ticks, one every %s", (unsigned long long)result->ticks,
             interval);
     if (is_known)
