@@ -39,9 +39,12 @@ static void put(struct line *line, const char *bytes, size_t count)
  * with '-' would be an option. */
 static bool can_be_typed(const char *word)
 {
+    size_t size = strlen(word) + 1;
     char copy[WM_ADVICE_SIZE];
 
-    snprintf(copy, sizeof(copy), "%s", word);
+    if (size > sizeof(copy))
+        return false;
+    memcpy(copy, word, size);
     wm_text_clean(copy);
     return word[0] && word[0] != '-' && strcmp(copy, word) == 0;
 }
