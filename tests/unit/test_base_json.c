@@ -139,7 +139,8 @@ static void test_get_missing(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         for (int type = WM_JSON_TEXT; type <= WM_JSON_OBJECT; type++)
-            assert_int_equal(wm_json_get(root, keys[i], type, NULL, NULL), 0);
+            assert_int_equal(
+                wm_json_get(root, keys[i], (enum wm_json_type)type, NULL, NULL), 0);
     }
     json_decref(root);
 }

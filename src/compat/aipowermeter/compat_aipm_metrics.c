@@ -97,7 +97,7 @@ const struct wm_aipm_metric wm_aipm_metrics[] = {
     { "gpu", "per_gpu_attributable_power", WM_AIPM_PER_GPU, GPU("tree_power", "W", 1) },
     { "gpu", "per_gpu_attributable_mem_use", WM_AIPM_PER_GPU_SUM,
       GPU("tree_memory_used", "B", 1) },
-    { NULL },
+    { .group = NULL },
 };
 
 #undef GPU
