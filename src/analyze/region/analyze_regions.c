@@ -35,7 +35,8 @@ struct waiting_tick {
 struct wm_regions {
     struct wm_region_items items;
     struct wm_open_calls calls;
-    struct wm_blocks blocks; /* of all items */
+    struct wm_blocks blocks; /* of all names, and of paths */
+    bool paths_have_blocks;
 
     struct wm_region_item **active; /* has room for all of them */
     size_t active_count, active_room;
@@ -80,6 +81,7 @@ int wm_regions_new(int64_t interval_ns, uint32_t most_paths,
     if (regions) {
         regions->begin_ns = INT64_MIN;
         regions->end_ns = INT64_MAX;
+        regions->paths_have_blocks = most_paths < UINT32_MAX;
         regions->tick_room = find_room(interval_ns);
         regions->ticks = calloc(regions->tick_room, sizeof(*regions->ticks));
         wm_region_items_init(&regions->items, most_paths);
@@ -175,19 +177,21 @@ static void count_leaves(struct wm_regions *regions, struct wm_region_item *path
     path->leaves = leaves;
 }
 
-static void begin_call(struct wm_regions *regions, struct wm_region_item *item)
+static void begin_call(struct wm_regions *regions, struct wm_region_item *item,
+                       bool has_block)
 {
     if (item->open++ > 0)
         return;
     item->openings++;
-    wm_blocks_open(&regions->blocks, &item->block);
+    if (has_block)
+        wm_blocks_open(&regions->blocks, &item->block);
 }
 
 static void end_call(struct wm_regions *regions, struct wm_region_item *item,
-                     double seconds, bool has_timepoint)
+                     bool has_block, double seconds, bool has_timepoint)
 {
     wm_block_add_call(&item->block, seconds, has_timepoint);
-    if (--item->open == 0)
+    if (--item->open == 0 && has_block)
         wm_blocks_close(&regions->blocks, &item->block);
 }
 
@@ -245,8 +249,8 @@ static int open_call(struct wm_regions *regions, const struct wm_region_edge *ed
 
     struct wm_region_item *path = items->paths.list[call.item];
     touch_path(regions, path);
-    begin_call(regions, path);
-    begin_call(regions, items->names.list[path->of_name]);
+    begin_call(regions, path, regions->paths_have_blocks);
+    begin_call(regions, items->names.list[path->of_name], true);
     count_leaves(regions, path);
     change_inside(regions, call.parent, 1);
     return WM_OK;
@@ -269,8 +273,8 @@ static void close_call(struct wm_regions *regions, const struct wm_region_edge *
     bool has_timepoint = regions->blocks.timepoints != call.timepoints;
     struct wm_region_item *path = regions->items.paths.list[call.item];
     touch_path(regions, path);
-    end_call(regions, path, seconds_of(edge), has_timepoint);
-    end_call(regions, regions->items.names.list[path->of_name], seconds_of(edge),
+    end_call(regions, path, regions->paths_have_blocks, seconds_of(edge), has_timepoint);
+    end_call(regions, regions->items.names.list[path->of_name], true, seconds_of(edge),
              has_timepoint);
     count_leaves(regions, path);
     change_inside(regions, call.parent, -1);
