@@ -136,13 +136,15 @@ static void merge_usage(struct wm_block_stats *into, const struct wm_block_stats
 static void merge_into_block(struct wm_block *block, const struct wm_stretch *stretch)
 {
     block->timepoints += stretch->timepoints;
-    merge_usage(block->usage, stretch->usage);
+    if (stretch->timepoints > 0)
+        merge_usage(block->usage, stretch->usage);
 }
 
 static void merge_into_stretch(struct wm_stretch *into, const struct wm_stretch *later)
 {
     into->timepoints += later->timepoints;
-    merge_usage(into->usage, later->usage);
+    if (later->timepoints > 0)
+        merge_usage(into->usage, later->usage);
 }
 
 void wm_blocks_settle(struct wm_blocks *blocks)

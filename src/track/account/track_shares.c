@@ -205,13 +205,9 @@ struct census {
     size_t strangers; /* that may not be in the tree */
 };
 
-static void add_process(struct wm_shares *shares, const struct wm_gpu_process *process,
-                        struct census *census)
+static void add_process(struct wm_shares *shares, struct gpu *gpu,
+                        const struct wm_gpu_process *process, struct census *census)
 {
-    struct gpu *gpu = find_gpu(shares, process->device);
-    if (!gpu)
-        return;
-
     /* Pid 0 stands for "this GPU will not tell its processes". */
     pid_t pid = 0;
     if (process->pid != 0) {
@@ -238,10 +234,16 @@ static void join_source(struct wm_shares *shares, const struct wm_source *source
 {
     const struct wm_gpu_process *processes = NULL;
     struct census census = { 0 };
+    struct gpu *gpu = NULL;
 
     size_t count = wm_source_gpu_processes(source, &processes);
-    for (size_t i = 0; i < count; i++)
-        add_process(shares, &processes[i], &census);
+    for (size_t i = 0; i < count; i++) {
+        /* A driver tells all of a GPU one after the other. */
+        if (i == 0 || processes[i].device != processes[i - 1].device)
+            gpu = find_gpu(shares, processes[i].device);
+        if (gpu)
+            add_process(shares, gpu, &processes[i], &census);
+    }
     if (!shares->foreign_pids || census.strangers == 0 || census.members > 0)
         return;
     for (size_t i = 0; i < shares->gpu_count; i++) {
