@@ -96,8 +96,8 @@ struct wm_analysis {
     struct wm_stride tree; /* the joules of the tracked tree, when they were told */
     struct wm_block_stats tree_power; /* W of the tree, from one such time to the next */
 
-    struct wm_regions *regions;            /* NULL: none are taken in */
-    bool region_told[WM_REGION_RESOURCES]; /* energies that have been known */
+    struct wm_regions *regions; /* NULL: none are taken in */
+    unsigned energies_told;     /* WM_REGION_BIT() of those that have been known */
 
     uint64_t ticks;
     int64_t first_ns, last_ns;

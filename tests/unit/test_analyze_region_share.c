@@ -205,11 +205,8 @@ static struct outcome measure(const struct sensor *sensor, enum schedule schedul
         if (is_first)
             first = joules;
         told = joules;
-        struct wm_region_totals totals = { .when_ns = ns_of(when) };
-        for (int r = 0; r < WM_REGION_RESOURCES; r++) {
-            totals.used[r] = NAN;
-            totals.period_s[r] = NAN;
-        }
+        const unsigned gpu = WM_REGION_BIT(WM_REGION_GPU_ENERGY);
+        struct wm_region_totals totals = { ns_of(when), .known = gpu, .measured = gpu };
         totals.used[WM_REGION_GPU_ENERGY] = joules - first + noise;
         totals.period_s[WM_REGION_GPU_ENERGY] = sensor->period;
         wm_regions_tick(regions, &totals, NULL);
@@ -231,23 +228,22 @@ static struct outcome measure(const struct sensor *sensor, enum schedule schedul
     for (size_t i = 0; i < calls.count; i++)
         truth += joules_until(&load, calls.stop[i]) - joules_until(&load, calls.start[i]);
 
-    struct wm_region_whole wholes[WM_REGION_RESOURCES];
-    for (int r = 0; r < WM_REGION_RESOURCES; r++)
-        wholes[r] = (struct wm_region_whole) { .used = NAN, .most = NAN };
-    wholes[WM_REGION_GPU_ENERGY].used =
-        joules_until(&load, calls.end) - joules_until(&load, 0);
-    for (size_t i = 0; i < load.count && sensor->has_most; i++)
-        wholes[WM_REGION_GPU_ENERGY].most =
-            fmax(wholes[WM_REGION_GPU_ENERGY].most, 1.001 * load.watts[i]);
+    struct wm_region_whole wholes[WM_REGION_RESOURCES] = { 0 };
+    struct wm_region_whole *whole = &wholes[WM_REGION_GPU_ENERGY];
+    whole->used.known = true;
+    whole->used.number = joules_until(&load, calls.end) - joules_until(&load, 0);
+    whole->has_uncertainty = true;
+    whole->most.known = sensor->has_most;
+    for (size_t i = 0; i < load.count; i++)
+        whole->most.number = fmax(whole->most.number, 1.001 * load.watts[i]);
     if (schedule == AT_THE_END) {
         /* What the sensor did not tell goes on as before, by a statement of the whole that
          * is just right. */
-        struct wm_region_whole *whole = &wholes[WM_REGION_GPU_ENERGY];
         double before = told - joules_until(&load, last - sensor->period),
-               right = whole->used;
-        whole->used =
+               right = whole->used.number;
+        whole->used.number =
             told - joules_until(&load, 0) + before * (calls.end - last) / sensor->period;
-        whole->random = fabs(whole->used - right) / whole->used;
+        whole->random = fabs(whole->used.number - right) / whole->used.number;
     }
     struct wm_region_figures figures;
     assert_true(wm_regions_path(regions, 0, wholes, &figures));
@@ -255,7 +251,7 @@ static struct outcome measure(const struct sensor *sensor, enum schedule schedul
     wm_regions_free(regions);
     return (struct outcome) {
         .truth = truth,
-        .error = use->used - truth,
+        .error = use->used.number - truth,
         .stated = hypot(use->systematic, use->random),
         .is_short = use->is_short,
     };
@@ -396,26 +392,26 @@ static void test_last_words(void **state)
         }
         double left = rows[i].end - 1, truth = rows[i].watts * rows[i].length;
         struct wm_region_whole whole = {
-            .used = rows[i].watts * (1 + rows[i].told * left),
-            .systematic = 0,
-            .most = NAN,
+            .used = { true, rows[i].watts * (1 + rows[i].told * left) },
+            .has_uncertainty = true,
         };
         time.ns = time.squares = rows[i].length * 1e9;
         print_message("  %s\n", rows[i].name);
         wm_region_share_result(&share, &meter, &time, (int64_t)(rows[i].end * 1e9), 1,
                                &whole, &use);
         if (rows[i].told == 1)
-            assert_true(fabs(use.used - truth) < 1e-6);
-        assert_true(fabs(use.used - truth) <= use.random);
+            assert_true(fabs(use.used.number - truth) < 1e-6);
+        assert_true(fabs(use.used.number - truth) <= use.random);
         assert_true(use.random > 0.5 * truth);
         assert_true(use.is_short);
 
         /* Where it cannot be more than 300 W, no more is in doubt. */
-        whole.most = 300;
+        whole.most = (struct wm_known) { true, 300 };
         wm_region_share_result(&share, &meter, &time, (int64_t)(rows[i].end * 1e9), 1,
                                &whole, &use);
-        double room = fmax(fabs(use.used), fabs(300 * rows[i].length - use.used));
-        assert_true(fabs(use.used - truth) <= use.random);
+        double room =
+            fmax(fabs(use.used.number), fabs(300 * rows[i].length - use.used.number));
+        assert_true(fabs(use.used.number - truth) <= use.random);
         assert_true(use.random <= room * (1 + 1e-9));
     }
 }
@@ -425,7 +421,9 @@ static void test_last_words(void **state)
 static void test_whole_cores(void **state)
 {
     static const double cpu_seconds[] = { 0.09, 0.18, 0.27, 0.36, 0.41, 0.41, 0.41 };
-    const struct wm_region_whole whole = { .used = 0.41, .most = 64, .grain = 1 };
+    const struct wm_region_whole whole = { .used = { true, 0.41 },
+                                           .most = { true, 64 },
+                                           .grain = 1 };
     struct wm_region_meter meter = { 0 };
     struct wm_region_share share = { 0 };
     struct wm_region_time time = { 0 };
@@ -441,9 +439,9 @@ static void test_whole_cores(void **state)
         wm_region_meter_take(&meter, when_ns, cpu_seconds[i]);
     }
     wm_region_share_result(&share, &meter, &time, 700000000, 1, &whole, &use);
-    assert_true(fabs(use.used - 0.025) < 1e-9);
-    assert_true(use.random >= use.used);
-    assert_true(use.random < 1.1 * use.used);
+    assert_true(fabs(use.used.number - 0.025) < 1e-9);
+    assert_true(use.random >= use.used.number);
+    assert_true(use.random < 1.1 * use.used.number);
 }
 
 int main(void)

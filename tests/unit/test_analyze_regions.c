@@ -58,24 +58,25 @@ static void give_edge(struct wm_regions *regions, const struct wm_region_edge *e
 /* CPU time and GPU energy, where given; nobody measures the rest. */
 static struct wm_region_totals totals_at(int64_t when_ns, double cpu_s, double gpu_j)
 {
-    struct wm_region_totals totals = { .when_ns = when_ns };
+    const unsigned cpu = WM_REGION_BIT(WM_REGION_CPU_TIME);
+    const unsigned gpu = WM_REGION_BIT(WM_REGION_GPU_ENERGY);
 
-    for (int i = 0; i < WM_REGION_RESOURCES; i++)
-        totals.used[i] = totals.period_s[i] = NAN;
-    totals.used[WM_REGION_CPU_TIME] = cpu_s;
-    totals.period_s[WM_REGION_CPU_TIME] = 0;
-    totals.used[WM_REGION_GPU_ENERGY] = gpu_j;
-    totals.period_s[WM_REGION_GPU_ENERGY] = 0.1;
-    return totals;
+    return (struct wm_region_totals) {
+        .when_ns = when_ns,
+        .known = (isnan(cpu_s) ? 0 : cpu) | (isnan(gpu_j) ? 0 : gpu),
+        .measured = cpu | gpu,
+        .used = { [WM_REGION_CPU_TIME] = cpu_s, [WM_REGION_GPU_ENERGY] = gpu_j },
+        .period_s = { [WM_REGION_GPU_ENERGY] = 0.1 },
+    };
 }
 
 static void fill_wholes(struct wm_region_whole wholes[WM_REGION_RESOURCES], double cpu_s,
                         double gpu_j)
 {
     for (int i = 0; i < WM_REGION_RESOURCES; i++)
-        wholes[i] = (struct wm_region_whole) { .used = NAN, .most = NAN };
-    wholes[WM_REGION_CPU_TIME].used = cpu_s;
-    wholes[WM_REGION_GPU_ENERGY].used = gpu_j;
+        wholes[i] = (struct wm_region_whole) { .has_uncertainty = true };
+    wholes[WM_REGION_CPU_TIME].used = (struct wm_known) { !isnan(cpu_s), cpu_s };
+    wholes[WM_REGION_GPU_ENERGY].used = (struct wm_known) { !isnan(gpu_j), gpu_j };
 }
 
 /* What is done in each of the tables: an edge at a time in ms. */
@@ -226,16 +227,16 @@ static void test_rows(void **state)
             assert_int_equal(figures.block->unfinished, expected->unfinished);
             assert_near(figures.inclusive.seconds * 1e3, expected->inclusive_ms, 1e-6);
             assert_near(figures.exclusive.seconds * 1e3, expected->exclusive_ms, 1e-6);
-            assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used,
+            assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used.number,
                         expected->inclusive_j, 1e-6);
-            assert_near(figures.exclusive.uses[WM_REGION_GPU_ENERGY].used,
+            assert_near(figures.exclusive.uses[WM_REGION_GPU_ENERGY].used.number,
                         expected->exclusive_j, 1e-6);
-            assert_true(isnan(figures.exclusive.uses[WM_REGION_CPU_ENERGY].used));
-            assert_true(isnan(figures.exclusive.uses[WM_REGION_CPU_TIME].used));
+            assert_true(!figures.exclusive.uses[WM_REGION_CPU_ENERGY].used.known);
+            assert_true(!figures.exclusive.uses[WM_REGION_CPU_TIME].used.known);
         }
         wm_regions_rest(regions, wholes, &rest);
         assert_near(rest.seconds * 1e3, rows[i].rest_ms, 1e-6);
-        assert_near(rest.uses[WM_REGION_GPU_ENERGY].used, rows[i].rest_j, 1e-6);
+        assert_near(rest.uses[WM_REGION_GPU_ENERGY].used.number, rows[i].rest_j, 1e-6);
         wm_regions_free(regions);
     }
 }
@@ -264,8 +265,8 @@ static void test_names(void **state)
     assert_int_equal(figures.block->calls, 3);
     assert_near(figures.inclusive.seconds, 0.4, 1e-9);
     assert_near(figures.exclusive.seconds, 0.35, 1e-9);
-    assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used, 80, 1e-9);
-    assert_near(figures.exclusive.uses[WM_REGION_GPU_ENERGY].used, 70, 1e-9);
+    assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used.number, 80, 1e-9);
+    assert_near(figures.exclusive.uses[WM_REGION_GPU_ENERGY].used.number, 70, 1e-9);
     assert_int_equal(figures.openings, 1);
     wm_regions_free(regions);
 }
@@ -457,10 +458,10 @@ static void assert_same_cost(const struct wm_region_cost *one,
     assert_memory_equal(&one->seconds, &other->seconds, sizeof(double));
     for (int i = 0; i < WM_REGION_RESOURCES; i++) {
         const struct wm_region_use *left = &one->uses[i], *right = &other->uses[i];
-        assert_int_equal(isnan(left->used), isnan(right->used));
-        if (isnan(left->used))
+        assert_int_equal(!left->used.known, !right->used.known);
+        if (!left->used.known)
             continue;
-        assert_memory_equal(&left->used, &right->used, sizeof(double));
+        assert_memory_equal(&left->used.number, &right->used.number, sizeof(double));
         assert_memory_equal(&left->random, &right->random, sizeof(double));
         assert_memory_equal(&left->systematic, &right->systematic, sizeof(double));
         assert_int_equal(left->is_short, right->is_short);
@@ -492,8 +493,8 @@ static void test_adds_up_and_is_the_same(void **state)
         wm_regions_rest(live, wholes, &rest);
         wm_regions_rest(stored, wholes, &other_rest);
         assert_same_cost(&rest, &other_rest);
-        double seconds = rest.seconds, cpu = rest.uses[WM_REGION_CPU_TIME].used,
-               gpu = rest.uses[WM_REGION_GPU_ENERGY].used;
+        double seconds = rest.seconds, cpu = rest.uses[WM_REGION_CPU_TIME].used.number,
+               gpu = rest.uses[WM_REGION_GPU_ENERGY].used.number;
         for (uint32_t i = 0; i < load.path_count; i++) {
             assert_true(wm_regions_path(live, i, wholes, &figures));
             assert_true(wm_regions_path(stored, i, wholes, &others));
@@ -503,8 +504,8 @@ static void test_adds_up_and_is_the_same(void **state)
             assert_string_equal(figures.name, others.name);
             assert_true(figures.exclusive.seconds <= figures.inclusive.seconds + 1e-9);
             seconds += figures.exclusive.seconds;
-            cpu += figures.exclusive.uses[WM_REGION_CPU_TIME].used;
-            gpu += figures.exclusive.uses[WM_REGION_GPU_ENERGY].used;
+            cpu += figures.exclusive.uses[WM_REGION_CPU_TIME].used.number;
+            gpu += figures.exclusive.uses[WM_REGION_GPU_ENERGY].used.number;
             wm_regions_name(live, figures.of_name, wholes, &figures);
             wm_regions_name(stored, others.of_name, wholes, &others);
             assert_same_cost(&figures.inclusive, &others.inclusive);
@@ -612,10 +613,10 @@ static void test_waiting_is_bounded(void **state)
     wm_regions_complete(regions, INT64_MAX);
     assert_true(wm_regions_path(regions, A, wholes, &figures));
     wm_regions_rest(regions, wholes, &rest);
-    double own = figures.exclusive.uses[WM_REGION_GPU_ENERGY].used;
+    double own = figures.exclusive.uses[WM_REGION_GPU_ENERGY].used.number;
     assert_near(own, WM_REGIONS_WAITING_LEAST, 1.5);
-    assert_near(own + rest.uses[WM_REGION_GPU_ENERGY].used, 10 * WM_REGIONS_WAITING_LEAST,
-                1e-6);
+    assert_near(own + rest.uses[WM_REGION_GPU_ENERGY].used.number,
+                10 * WM_REGIONS_WAITING_LEAST, 1e-6);
     wm_regions_free(regions);
 }
 
@@ -638,8 +639,8 @@ static void test_last_words(void **state)
     wm_regions_complete(regions, INT64_MAX);
     fill_wholes(wholes, 100, 110);
     assert_true(wm_regions_path(regions, A, wholes, &figures));
-    assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used, 50 + 10, 1e-9);
-    assert_near(figures.inclusive.uses[WM_REGION_CPU_TIME].used, 90 * 5 / 9.0, 1e-9);
+    assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used.number, 50 + 10, 1e-9);
+    assert_near(figures.inclusive.uses[WM_REGION_CPU_TIME].used.number, 90 * 5 / 9.0, 1e-9);
     wm_regions_free(regions);
 }
 
@@ -674,7 +675,7 @@ static void test_after_the_end(void **state)
     assert_near(wm_block_stats_mean(&figures.block->time), 0.6, 1e-9);
     assert_near(figures.inclusive.seconds, 0.1, 1e-9);
     assert_near(rest.seconds, 0.3, 1e-9);
-    assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used, 1, 1e-9);
+    assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used.number, 1, 1e-9);
     wm_regions_free(regions);
 }
 
@@ -709,7 +710,7 @@ static void test_short_interval(void **state)
         wm_regions_complete(regions, INT64_MAX);
         assert_true(wm_regions_path(regions, A, wholes, &figures));
         assert_near(figures.exclusive.seconds, 1, 1e-9);
-        assert_near(figures.exclusive.uses[WM_REGION_GPU_ENERGY].used, 100, 1e-6);
+        assert_near(figures.exclusive.uses[WM_REGION_GPU_ENERGY].used.number, 100, 1e-6);
         wm_regions_free(regions);
     }
 }

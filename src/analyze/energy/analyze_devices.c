@@ -458,12 +458,13 @@ static void add_tree_power(struct wm_analysis *analysis,
                            const struct wm_region_totals *totals)
 {
     struct wm_stride *tree = &analysis->tree;
+    unsigned known = totals->known & WM_REGION_BIT(WM_REGION_TREE_ENERGY);
     double told = totals->used[WM_REGION_TREE_ENERGY];
     double least_s = ALMOST * totals->period_s[WM_REGION_TREE_ENERGY];
     double seconds = wm_stats_seconds(tree->when_ns, totals->when_ns);
     double joules;
 
-    if (isnan(told) || (tree->is_told && (seconds <= 0 || seconds < least_s)))
+    if (!known || (tree->is_told && (seconds <= 0 || seconds < least_s)))
         return;
     if (wm_stride_next(tree, totals->when_ns, told, &joules, &seconds))
         wm_block_stats_add(&analysis->tree_power, joules / seconds);
@@ -513,38 +514,40 @@ static struct sum sum_devices(const struct wm_analysis *analysis, enum wm_device
     return sum;
 }
 
-/* What the tree used of them all is known while all is known that has ever been. */
-static void add_energy(struct wm_analysis *analysis, enum wm_region_resource resource,
+static void add_energy(const struct wm_analysis *analysis, enum wm_region_resource resource,
                        enum wm_device_kind kind, struct wm_region_totals *totals)
 {
     struct sum sum = sum_devices(analysis, kind);
-    bool is_told = sum.devices > 0 && sum.is_told;
-    double *tree = &totals->used[WM_REGION_TREE_ENERGY];
     double *tree_period_s = &totals->period_s[WM_REGION_TREE_ENERGY];
 
-    totals->used[resource] = is_told ? sum.joules : NAN;
-    totals->period_s[resource] = sum.devices > 0 ? sum.period_s : NAN;
-    if (sum.devices > 0)
-        *tree_period_s = fmax(*tree_period_s, sum.tree_period_s);
-    analysis->region_told[resource] |= is_told;
-    if (is_told)
-        *tree += sum.tree;
-    else if (analysis->region_told[resource])
-        *tree = NAN;
+    if (sum.devices == 0)
+        return;
+    totals->measured |= WM_REGION_BIT(resource) | WM_REGION_BIT(WM_REGION_TREE_ENERGY);
+    totals->period_s[resource] = sum.period_s;
+    *tree_period_s = fmax(*tree_period_s, sum.tree_period_s);
+    if (!sum.is_told)
+        return;
+    totals->known |= WM_REGION_BIT(resource);
+    totals->used[resource] = sum.joules;
+    totals->used[WM_REGION_TREE_ENERGY] += sum.tree;
 }
 
+/* What the tree used of them all is known while all is known that has ever been. */
 static void find_totals(struct wm_analysis *analysis, const struct wm_tick *tick,
                         struct wm_region_totals *ret_totals)
 {
-    struct wm_region_totals totals = { .when_ns = tick->when_ns };
+    const unsigned cpu_time = WM_REGION_BIT(WM_REGION_CPU_TIME);
+    struct wm_region_totals totals = { .when_ns = tick->when_ns, .measured = cpu_time };
+    double cpu_s = wm_tick_value(tick, analysis->cpu_work.tree.channel);
 
-    totals.used[WM_REGION_CPU_TIME] = wm_tick_value(tick, analysis->cpu_work.tree.channel);
-    totals.period_s[WM_REGION_TREE_ENERGY] = NAN;
     add_energy(analysis, WM_REGION_CPU_ENERGY, WM_DEVICE_CPU, &totals);
     add_energy(analysis, WM_REGION_DRAM_ENERGY, WM_DEVICE_DRAM, &totals);
     add_energy(analysis, WM_REGION_GPU_ENERGY, WM_DEVICE_GPU, &totals);
-    if (totals.used[WM_REGION_TREE_ENERGY] <= 0)
-        totals.used[WM_REGION_TREE_ENERGY] = NAN;
+    analysis->energies_told |= totals.known;
+    if (totals.used[WM_REGION_TREE_ENERGY] > 0 && totals.known == analysis->energies_told)
+        totals.known |= WM_REGION_BIT(WM_REGION_TREE_ENERGY);
+    totals.used[WM_REGION_CPU_TIME] = cpu_s;
+    totals.known |= isnan(cpu_s) ? 0 : cpu_time;
     *ret_totals = totals;
 }
 

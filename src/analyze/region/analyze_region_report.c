@@ -21,17 +21,17 @@ static struct wm_region_value value_of(const struct maker *maker,
 {
     const struct wm_region_use *use = &cost->uses[resource];
 
-    if (isnan(use->used))
+    if (!use->used.known)
         return (struct wm_region_value) { maker->whys[resource], maker->whys[resource] };
 
-    double off = hypot(use->systematic, use->random);
-    struct wm_region_value value = { .value = wm_value_known(use->used) };
-    if (use->used <= 0)
+    double used = use->used.number;
+    struct wm_region_value value = { .value = wm_value_known(used) };
+    if (used <= 0)
         value.uncertainty = wm_value_missing("no use of it was seen");
-    else if (isnan(off))
+    else if (!use->has_uncertainty)
         value.uncertainty = wm_value_missing("that of the run's energy is not known");
     else
-        value.uncertainty = wm_value_known(off / use->used);
+        value.uncertainty = wm_value_known(hypot(use->systematic, use->random) / used);
     return value;
 }
 
@@ -39,7 +39,9 @@ static struct wm_region_value value_of(const struct maker *maker,
  * as may sensors. */
 static void add_use(struct wm_region_use *sum, const struct wm_region_use *part)
 {
-    sum->used += part->used;
+    sum->used.known &= part->used.known;
+    sum->used.number += part->used.number;
+    sum->has_uncertainty &= part->has_uncertainty;
     sum->systematic += part->systematic;
     sum->random += part->random;
 }
@@ -52,6 +54,7 @@ static struct wm_region_value energy_of(const struct maker *maker,
     struct wm_region_cost sum = { 0 };
     struct wm_region_use *total = &sum.uses[WM_REGION_TREE_ENERGY];
 
+    *total = (struct wm_region_use) { .used.known = true, .has_uncertainty = true };
     if (!report->energy.energy.known)
         return (struct wm_region_value) { report->energy.energy, report->energy.energy };
     if (report->cover.has[WM_COST_CPU])
@@ -189,8 +192,6 @@ int wm_regions_usages(struct wm_regions *regions, struct wm_region_usage **ret_u
     struct wm_region_figures figures;
     int status = usages ? WM_OK : WM_ENOMEM;
 
-    for (int i = 0; i < WM_REGION_RESOURCES; i++)
-        maker.wholes[i].used = NAN;
     for (size_t i = 0; i < count && status == WM_OK; i++) {
         wm_regions_name(regions, i, maker.wholes, &figures);
         status = build_usage(&maker, &figures, &usages[i]);
@@ -204,16 +205,19 @@ int wm_regions_usages(struct wm_regions *regions, struct wm_region_usage **ret_u
     return WM_OK;
 }
 
-/* What devices of a kind draw at most together; NAN: of one of them that is not known. */
-static double most_watts(const struct wm_analysis *analysis, enum wm_device_kind kind)
+/* What devices of a kind draw at most together. */
+static struct wm_known most_watts(const struct wm_analysis *analysis,
+                                  enum wm_device_kind kind)
 {
-    double watts = 0;
+    struct wm_known watts = { .known = true };
 
     for (size_t i = 0; i < analysis->device_count; i++) {
         const struct wm_device_stats *device = &analysis->devices[i];
         double most = device->joules.counter_sensor.range;
-        if (device->counts && device->channel->device_kind == kind)
-            watts += most > 0 ? most : NAN;
+        if (!device->counts || device->channel->device_kind != kind)
+            continue;
+        watts.known &= most > 0;
+        watts.number += most;
     }
     return watts;
 }
@@ -231,13 +235,18 @@ static double division_step(const struct wm_analysis *analysis)
     return joules;
 }
 
+static struct wm_known add_known(struct wm_known one, struct wm_known other)
+{
+    return (struct wm_known) { one.known && other.known, one.number + other.number };
+}
+
 static struct wm_region_whole whole_of(const struct wm_energy_sum *sum, bool is_told)
 {
     return (struct wm_region_whole) {
-        .used = is_told && sum->energy.known ? sum->energy.number : NAN,
-        .systematic = sum->uncertainty.known ? sum->systematic : NAN,
+        .used = { is_told && sum->energy.known, sum->energy.number },
+        .has_uncertainty = sum->uncertainty.known,
+        .systematic = sum->uncertainty.known ? sum->systematic : 0,
         .random = sum->uncertainty.known ? sum->random : 0,
-        .most = NAN,
     };
 }
 
@@ -246,11 +255,15 @@ static struct wm_region_whole whole_of(const struct wm_energy_sum *sum, bool is_
 static void find_wholes(const struct wm_analysis *analysis, const struct wm_report *report,
                         struct wm_region_whole wholes[WM_REGION_RESOURCES])
 {
-    const bool *told = analysis->region_told;
-    bool is_the_same = told[WM_REGION_CPU_ENERGY] == report->cover.has[WM_COST_CPU] &&
-                       told[WM_REGION_DRAM_ENERGY] == report->cover.has[WM_COST_DRAM] &&
-                       told[WM_REGION_GPU_ENERGY] == report->cover.has[WM_COST_GPUS];
+    const unsigned told = analysis->energies_told;
+    const bool *covered = report->cover.has;
     const struct wm_energy_split *split = &report->energy.split;
+    bool cpu_told = told & WM_REGION_BIT(WM_REGION_CPU_ENERGY);
+    bool dram_told = told & WM_REGION_BIT(WM_REGION_DRAM_ENERGY);
+    bool gpu_told = told & WM_REGION_BIT(WM_REGION_GPU_ENERGY);
+    bool is_the_same = cpu_told == covered[WM_COST_CPU] &&
+                       dram_told == covered[WM_COST_DRAM] &&
+                       gpu_told == covered[WM_COST_GPUS];
     struct wm_energy_sum tree = report->energy;
 
     tree.energy = split->tree;
@@ -258,26 +271,26 @@ static void find_wholes(const struct wm_analysis *analysis, const struct wm_repo
     if (tree.uncertainty.known)
         tree.random = hypot(tree.random, split->tree_off / split->tree.number);
     wholes[WM_REGION_CPU_TIME] = (struct wm_region_whole) {
-        .used = report->cpu_total.known ? report->cpu_total.number : NAN,
-        .most = report->run.core_count > 0 ? (double)report->run.core_count : NAN,
+        .used = { report->cpu_total.known, report->cpu_total.number },
+        .most = { report->run.core_count > 0, (double)report->run.core_count },
+        .has_uncertainty = true,
         .grain = 1, /* a thread has all of a core, or nothing */
     };
-    wholes[WM_REGION_CPU_ENERGY] =
-        whole_of(&report->cpu_energy, told[WM_REGION_CPU_ENERGY]);
-    wholes[WM_REGION_DRAM_ENERGY] =
-        whole_of(&report->dram_energy, told[WM_REGION_DRAM_ENERGY]);
-    wholes[WM_REGION_GPU_ENERGY] =
-        whole_of(&report->gpu_energy, told[WM_REGION_GPU_ENERGY]);
+    wholes[WM_REGION_CPU_ENERGY] = whole_of(&report->cpu_energy, cpu_told);
+    wholes[WM_REGION_DRAM_ENERGY] = whole_of(&report->dram_energy, dram_told);
+    wholes[WM_REGION_GPU_ENERGY] = whole_of(&report->gpu_energy, gpu_told);
     wholes[WM_REGION_TREE_ENERGY] = whole_of(&tree, is_the_same);
     wholes[WM_REGION_TREE_ENERGY].step = division_step(analysis);
 
-    double cpus = most_watts(analysis, WM_DEVICE_CPU);
-    double memory = most_watts(analysis, WM_DEVICE_DRAM);
+    struct wm_known cpus = most_watts(analysis, WM_DEVICE_CPU);
+    struct wm_known memory = most_watts(analysis, WM_DEVICE_DRAM);
     wholes[WM_REGION_CPU_ENERGY].most = cpus;
     wholes[WM_REGION_DRAM_ENERGY].most = memory;
-    if (!report->cover.has[WM_COST_GPUS])
-        wholes[WM_REGION_TREE_ENERGY].most = (report->cover.has[WM_COST_CPU] ? cpus : 0) +
-                                             (report->cover.has[WM_COST_DRAM] ? memory : 0);
+    if (covered[WM_COST_GPUS])
+        return;
+    const struct wm_known none = { true, 0 };
+    wholes[WM_REGION_TREE_ENERGY].most = add_known(covered[WM_COST_CPU] ? cpus : none,
+                                                   covered[WM_COST_DRAM] ? memory : none);
 }
 
 static void find_whys(const struct wm_analysis *analysis, struct maker *maker)

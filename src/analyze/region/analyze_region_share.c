@@ -48,7 +48,7 @@ void wm_region_meter_start(struct wm_region_meter *meter, int64_t when_ns, doubl
 {
     meter->started = true;
     meter->from_ns = when_ns;
-    meter->base = isnan(used) ? 0 : used;
+    meter->base = used;
 }
 
 bool wm_region_meter_is_due(const struct wm_region_meter *meter, int64_t when_ns,
@@ -57,7 +57,7 @@ bool wm_region_meter_is_due(const struct wm_region_meter *meter, int64_t when_ns
     double seconds = to_seconds(meter->from_ns, when_ns);
     double least_s = (used == meter->base ? LATE : ALMOST) * meter->period_s;
 
-    return !isnan(used) && seconds > 0 && seconds >= least_s;
+    return seconds > 0 && seconds >= least_s;
 }
 
 /* How much of a time of `seconds` the region may have had more of than is known of its
@@ -127,7 +127,7 @@ static double most_contrast(const struct wm_region_share *share,
     double times = share->most_part >= ALL_OF_IT ? SEEN_TIMES : UNSEEN_TIMES;
     double most = fmax(meter->most, times * fmax(meter->least, 0));
 
-    return whole->most < most ? whole->most : most;
+    return whole->most.known && whole->most.number < most ? whole->most.number : most;
 }
 
 static double step_s(const struct wm_region_meter *meter)
@@ -252,14 +252,18 @@ static void find_uncertainty(const struct wm_region_share *share,
     double seconds = share->seconds + ending->of_region;
     double all_s = meter->seconds + ending->left_s;
     double seen = all_s > 0 ? sqrt(seconds / all_s) : 0;
+    double used = use->used.number;
     double doubt = find_random(share, meter, most, contrast, whole->step) +
                    doubt_ending(ending, meter->period_s, most, contrast);
 
-    use->systematic = whole->systematic * fabs(use->used);
+    use->systematic = whole->systematic * fabs(used);
     /* It is no less than nothing, and no more than all, or than can be in its time. */
-    double all = fmin(whole->used, whole->most * seconds);
-    use->random = fmin(hypot(doubt, whole->random * whole->used * seen),
-                       fmax(fabs(use->used), fabs(all - use->used)));
+    double all = whole->used.number;
+    if (whole->most.known)
+        all = fmin(all, whole->most.number * seconds);
+    use->random = fmin(hypot(doubt, whole->random * whole->used.number * seen),
+                       fmax(fabs(used), fabs(all - used)));
+    use->has_uncertainty = whole->has_uncertainty && !isnan(use->random);
     use->is_short = seconds < SHORT_STRETCHES * resolution_s * (double)openings;
 }
 
@@ -273,19 +277,20 @@ void wm_region_share_result(const struct wm_region_share *share,
     struct wm_region_meter end = *meter;
     double left_s = to_seconds(meter->from_ns, now_ns);
 
-    *ret_use = (struct wm_region_use) { .used = NAN };
-    if (isnan(whole->used) || !meter->started)
+    *ret_use = (struct wm_region_use) { 0 };
+    if (!whole->used.known || !meter->started)
         return;
     struct ending ending = start_ending(share, meter, time, left_s);
     if (left_s > 0 &&
         (meter->count == 0 || left_s >= fmax(ALMOST * meter->last_s, meter->period_s))) {
-        wm_region_share_take(&last, meter, time, now_ns, whole->used);
-        wm_region_meter_take(&end, now_ns, whole->used);
+        wm_region_share_take(&last, meter, time, now_ns, whole->used.number);
+        wm_region_meter_take(&end, now_ns, whole->used.number);
     } else if (meter->count > 0) {
-        divide_ending(&ending, share, meter, time, whole->used - meter->base);
+        divide_ending(&ending, share, meter, time, whole->used.number - meter->base);
         last.used += ending.used;
     }
-    ret_use->used = last.used;
+    /* Sums of numbers that a file made up may be none. */
+    ret_use->used = (struct wm_known) { !isnan(last.used), last.used };
     if (whole->grain > 0)
         end.most =
             fmax(end.most, whole->grain * ceil(end.most / whole->grain - HARDLY_ANY));

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/text/base_number.h"
+
 enum wm_region_resource {
     WM_REGION_CPU_TIME,    /* s, of the tree */
     WM_REGION_CPU_ENERGY,  /* J of the machine's packages */
@@ -23,6 +25,8 @@ enum wm_region_resource {
     WM_REGION_TREE_ENERGY, /* J: what of these three is the tree's */
     WM_REGION_RESOURCES,
 };
+
+#define WM_REGION_BIT(resource) (1U << (resource))
 
 /* A resource. All zero is the right start. */
 struct wm_region_meter {
@@ -58,21 +62,23 @@ struct wm_region_share {
 
 /* What was used in the end, and how far that may be off, as ratios at k = 2. */
 struct wm_region_whole {
-    double used;               /* NAN: not known */
-    double systematic, random; /* the first NAN: nobody knows */
-    double most;               /* more per second cannot be; NAN: not known */
-    double grain;              /* it is used in multiples of so much per second; 0: any */
-    double step;               /* how far what is told at a tick may be off; in its unit */
+    struct wm_known used;
+    struct wm_known most; /* more per second cannot be */
+    bool has_uncertainty; /* systematic and random are known */
+    double systematic, random;
+    double grain; /* it is used in multiples of so much per second; 0: any */
+    double step;  /* how far what is told at a tick may be off; in its unit */
 };
 
 /* What a region used, and how far that may be off, in the same unit at k = 2. */
 struct wm_region_use {
-    double used; /* NAN: not known */
+    struct wm_known used;
+    bool has_uncertainty; /* systematic and random are known */
     double systematic, random;
     bool is_short; /* its calls are, for what the resource tells */
 };
 
-/* Before the first wm_region_meter_take(); `used` may be NAN, which is 0 then. */
+/* Before the first wm_region_meter_take(). */
 void wm_region_meter_start(struct wm_region_meter *meter, int64_t when_ns, double used);
 
 /* Whether what is told at a tick ends a stretch. */

@@ -301,9 +301,10 @@ static void take_resource(struct wm_regions *regions, enum wm_region_resource re
                           const struct wm_region_totals *totals)
 {
     struct wm_region_meter *meter = &regions->meters[resource];
-    double used = totals->used[resource];
+    bool is_known = totals->known & WM_REGION_BIT(resource);
+    double used = is_known ? totals->used[resource] : 0;
 
-    meter->is_absent = isnan(totals->period_s[resource]);
+    meter->is_absent = !(totals->measured & WM_REGION_BIT(resource));
     if (!meter->is_absent)
         meter->period_s = totals->period_s[resource];
     if (!meter->started) {
@@ -312,7 +313,7 @@ static void take_resource(struct wm_regions *regions, enum wm_region_resource re
         return;
     }
     meter->waited++;
-    if (!wm_region_meter_is_due(meter, totals->when_ns, used))
+    if (!is_known || !wm_region_meter_is_due(meter, totals->when_ns, used))
         return;
 
     if (meter->waited > MOST_WAITED) {
@@ -583,6 +584,7 @@ void wm_regions_rest(const struct wm_regions *regions, const struct wm_region_wh
     for (int resource = 0; resource < WM_REGION_RESOURCES; resource++) {
         const struct wm_region_meter *meter = &regions->meters[resource];
         if (meter->count == 0 && regions->now_ns <= meter->from_ns)
-            ret_rest->uses[resource].used += wholes[resource].used - meter->base;
+            ret_rest->uses[resource].used.number +=
+                wholes[resource].used.number - meter->base;
     }
 }

@@ -48,10 +48,11 @@ void wm_regions_free(struct wm_regions *regions);
 int wm_regions_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
                     uint32_t process, const struct wm_region_paths *paths);
 
-/* What has been used up to a tick, as running totals. NAN: not known at this tick. A
- * resource that nobody measures has the period NAN. */
+/* What has been used up to a tick, as running totals. */
 struct wm_region_totals {
     int64_t when_ns;
+    unsigned known;    /* WM_REGION_BIT() of each resource that is known at this tick */
+    unsigned measured; /* WM_REGION_BIT() of each resource that anybody measures */
     double used[WM_REGION_RESOURCES];
     double period_s[WM_REGION_RESOURCES]; /* of its slowest sensor */
 };
