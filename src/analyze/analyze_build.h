@@ -39,6 +39,9 @@ const char *wm_plural(uint64_t count);
  * One that was stale throughout shows no value, and its reason there. */
 void wm_build_silence(struct wm_report_builder *builder, size_t channel, const char *what);
 
+/* What the run says of that source; NULL: nothing. */
+const struct wm_source_status *wm_build_source(const struct wm_run *run, const char *name);
+
 /* Why there is no number from this channel; WM_NO_CHANNEL where `source` has no
  * such channel, or is not there. */
 const char *wm_build_why(struct wm_report_builder *builder, size_t channel,

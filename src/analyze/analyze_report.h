@@ -73,6 +73,7 @@ struct wm_device_energy {
     char *model;
     char *source;
     enum wm_device_kind kind;
+    enum wm_sensor_kind sensor;
     enum wm_origin origin;
     struct wm_energy_figure figure;
     struct wm_energy_split split; /* of packages and memory */

@@ -52,10 +52,10 @@ const char *wm_source_summary(const char *name)
 
 const struct wm_source_traits *wm_source_traits(const char *name)
 {
-    static const struct wm_source_traits foreign = { .energy_rank = WM_ENERGY_FOREIGN };
+    static const struct wm_source_traits unknown = { 0 };
     const struct wm_source_ops *ops = find_ops(name);
 
-    return ops ? &ops->traits : &foreign;
+    return ops ? &ops->traits : &unknown;
 }
 
 enum wm_reading_state wm_reading_state_of(int status)

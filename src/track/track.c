@@ -140,7 +140,7 @@ int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err)
     const char *name;
 
     for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
-        if (wm_source_traits(name)->energy_rank == WM_ENERGY_MODEL &&
+        if (wm_source_traits(name)->cpu_sensor == WM_SENSOR_MODEL &&
             !tracker->wants_estimate && wm_source_set_has_cpu_energy(tracker->sources))
             continue;
         int status = wm_tracker_add(tracker, name, err);

@@ -12,6 +12,7 @@ static struct wm_device_energy psys[] = {
         .name = (char[]) { "BAT\033[1m0" },
         .source = (char[]) { "battery" },
         .kind = WM_DEVICE_PLATFORM,
+        .sensor = WM_SENSOR_BATTERY,
         .figure = { .energy = KNOWN(5.4e6), .method = "integral of power" },
         .power = KNOWN(1500),
     },

@@ -373,10 +373,14 @@ static void test_sources(void **state)
     {                                                                                      \
         .source = "estimate", .device = label_, .label = label_, .metric = "energy",       \
         .unit = "J", .device_kind = device_kind_, .kind = WM_COUNTER,                      \
-        .origin = WM_ESTIMATED                                                             \
+        .origin = WM_ESTIMATED, .sensor.kind = WM_SENSOR_MODEL                             \
     }
 #define RAPL(label_, device_kind_)                                                         \
-    CHANNEL(label_, label_, "energy", "J", device_kind_, WM_COUNTER)
+    {                                                                                      \
+        .source = "rapl", .device = label_, .label = label_, .metric = "energy",           \
+        .unit = "J", .device_kind = device_kind_, .kind = WM_COUNTER,                      \
+        .sensor.kind = WM_SENSOR_BUILT_IN                                                  \
+    }
 #define TEMPERATURE                                                                        \
     SOURCED("hwmon", "coretemp", "cpu_package0", "temperature", "celsius", WM_DEVICE_CPU,  \
             WM_GAUGE)

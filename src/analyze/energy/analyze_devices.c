@@ -137,6 +137,7 @@ static struct wm_energy_offer offer_of(const struct wm_device_stats *device, boo
 {
     return (struct wm_energy_offer) {
         .source = device->channel->source,
+        .sensor = device->channel->sensor.kind,
         .kind = device->channel->device_kind,
         .origin = device->channel->origin,
         .is_known = is_known,

@@ -48,6 +48,7 @@ static void build_device(struct wm_report_builder *builder,
     if (!device->name || !device->source || (channel->model && !device->model))
         builder->failed = true;
     device->kind = channel->device_kind;
+    device->sensor = channel->sensor.kind;
     device->origin = channel->origin;
     wm_build_device(builder, stats, why, unfit, &device->figure, &device->split,
                     &device->idle_power);
@@ -147,11 +148,6 @@ static void sum_kind(struct wm_report_builder *builder, enum wm_device_kind kind
         wm_build_sum_miss(ret_sum, why);
 }
 
-static enum wm_energy_rank rank_of(const char *source)
-{
-    return wm_source_traits(source)->energy_rank;
-}
-
 /* Counters of the CPUs themselves are what should know it; the other sources are there
  * for other things, too. */
 static const char *why_no_cpu(struct wm_report_builder *builder)
@@ -160,7 +156,8 @@ static const char *why_no_cpu(struct wm_report_builder *builder)
 
     for (size_t i = 0; i < run->source_count; i++) {
         const struct wm_source_status *source = &run->sources[i];
-        if (source->name && rank_of(source->name) == WM_ENERGY_COUNTERS)
+        if (source->name &&
+            wm_source_traits(source->name)->cpu_sensor == WM_SENSOR_BUILT_IN)
             return wm_build_why(builder, WM_NO_CHANNEL, source->name);
     }
     return "no source of CPU energy is read";
@@ -247,19 +244,15 @@ static void build_processes(struct wm_report_builder *builder)
 }
 
 /* By which model, and from what. */
-static void remark_estimate(struct wm_report_builder *builder)
+static void remark_estimate(struct wm_report_builder *builder,
+                            const struct wm_energy_choice *cpus)
 {
-    const struct wm_run *run = builder->analysis->run;
-    const struct wm_energy_sum *cpu = &builder->report->cpu_energy;
-
-    if (!cpu->energy.known || cpu->origin != WM_ESTIMATED)
+    if (!builder->report->cpu_energy.energy.known || cpus->sensor != WM_SENSOR_MODEL)
         return;
-    for (size_t i = 0; i < run->source_count; i++) {
-        const struct wm_source_status *source = &run->sources[i];
-        if (source->name && rank_of(source->name) == WM_ENERGY_MODEL && source->detail)
-            wm_build_remark(builder, "CPU energy is not measured; it is %s",
-                            source->detail);
-    }
+    const struct wm_source_status *source =
+        wm_build_source(builder->analysis->run, cpus->source);
+    if (source && source->detail)
+        wm_build_remark(builder, "CPU energy is not measured; it is %s", source->detail);
 }
 
 void wm_build_energy(struct wm_report_builder *builder)
@@ -291,5 +284,5 @@ void wm_build_energy(struct wm_report_builder *builder)
                            wm_block_stats_mean(power));
     build_power(builder);
     build_processes(builder);
-    remark_estimate(builder);
+    remark_estimate(builder, &cpus);
 }

@@ -103,6 +103,7 @@ static struct wm_energy_offer offer_of(const void *list, size_t index)
 
     return (struct wm_energy_offer) {
         .source = channel->source,
+        .sensor = channel->sensor.kind,
         .kind = is_metered ? channel->device_kind : WM_DEVICE_OTHER,
         .origin = channel->origin,
         .is_known = true,

@@ -241,7 +241,6 @@ static void battery_close(void *state)
 const struct wm_source_ops wm_source_battery = {
     .name = "battery",
     .summary = "power drawn from the batteries of a laptop",
-    .traits = { .is_battery = true },
     .state_size = sizeof(struct batteries),
     .open = battery_open,
     .read = battery_read,

@@ -1,23 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_energy.c - sources by their rank (source_traits.h). */
+/* source_energy.c - sources in the order of what they read. */
 #include "source/cpu/source_energy.h"
 
 #include <string.h>
 
 #include "source/source_traits.h"
 
-static int rank_of(const char *source)
+/* Kinds of sensors, the best first; one that is not known is of another tool. */
+static const enum wm_sensor_kind best_first[] = {
+    WM_SENSOR_BUILT_IN,
+    WM_SENSOR_BOARD,
+    WM_SENSOR_TOOL,
+    WM_SENSOR_MODEL,
+};
+
+enum { RANK_COUNT = sizeof(best_first) / sizeof(best_first[0]) };
+
+static bool is_of_rank(const struct wm_energy_offer *offer, size_t rank)
 {
-    return (int)wm_source_traits(source)->energy_rank;
+    enum wm_sensor_kind sensor = offer->sensor;
+
+    return best_first[rank] == (sensor == WM_SENSOR_UNKNOWN ? WM_SENSOR_TOOL : sensor);
 }
 
 const char *wm_energy_source(size_t index)
 {
     const char *name;
 
-    for (int rank = WM_ENERGY_NONE + 1; rank < WM_ENERGY_RANK_COUNT; rank++) {
+    for (size_t rank = 0; rank < RANK_COUNT; rank++) {
         for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
-            if (rank_of(name) == rank && index-- == 0)
+            if (wm_source_traits(name)->cpu_sensor == best_first[rank] && index-- == 0)
                 return name;
         }
     }
@@ -35,6 +47,7 @@ static size_t look_at(const struct wm_energy_offers *offers, enum wm_device_kind
         struct wm_energy_offer offer = offers->offer(offers->list, i);
         if (offer.kind != kind || strcmp(offer.source, source) != 0)
             continue;
+        choice.sensor = offer.sensor;
         choice.is_known &= offer.is_known;
         choice.is_estimated |= offer.origin == WM_ESTIMATED;
         found++;
@@ -61,10 +74,10 @@ static void choose(const struct wm_energy_offers *offers, enum wm_device_kind ki
 {
     struct wm_energy_choice choice, best = { 0 };
 
-    for (int rank = WM_ENERGY_NONE + 1; rank < WM_ENERGY_RANK_COUNT; rank++) {
+    for (size_t rank = 0; rank < RANK_COUNT; rank++) {
         for (size_t i = 0; i < offers->count && !best.is_known; i++) {
             struct wm_energy_offer offer = offers->offer(offers->list, i);
-            if (offer.kind != kind || rank_of(offer.source) != rank || is_seen(offers, i))
+            if (offer.kind != kind || !is_of_rank(&offer, rank) || is_seen(offers, i))
                 continue;
             look_at(offers, kind, offer.source, &choice);
             if (refuses_estimates && choice.is_estimated)

@@ -22,6 +22,7 @@ const char *wm_energy_source(size_t index);
 /* A device that a source has energy or power of. */
 struct wm_energy_offer {
     const char *source;
+    enum wm_sensor_kind sensor;
     enum wm_device_kind kind;
     enum wm_origin origin;
     bool is_known; /* its energy; true where that is not known yet */
@@ -36,16 +37,19 @@ struct wm_energy_offers {
 
 struct wm_energy_choice {
     const char *source; /* all of whose devices of that kind count; NULL: none has any */
-    bool is_known;      /* the energy of all these */
-    bool is_estimated;  /* of one of them at least */
-    bool has_memory;    /* of CPUs: the memory's is in it */
-    bool is_refused;    /* of memory: there is an estimate, but the CPUs' is measured */
+    enum wm_sensor_kind sensor;
+    bool is_known;     /* the energy of all these */
+    bool is_estimated; /* of one of them at least */
+    bool has_memory;   /* of CPUs: the memory's is in it */
+    bool is_refused;   /* of memory: there is an estimate, but the CPUs' is measured */
 };
 
-/* For CPUs or memory: the first source that knows all its devices of that kind, else
- * the first that has any. An estimate for CPUs that has none for memory is of both
- * together. An estimate for memory does not count beside another source's CPUs: it is
- * a part of a model of the whole, and they may have measured some of the same. */
+/* For CPUs or memory. What the CPUs themselves count is better than a sensor of the board,
+ * that is better than what another tool has recorded, and a model is the last: the first
+ * source that knows all its devices of that kind, else the first that has any. An estimate
+ * for CPUs that has none for memory is of both together. An estimate for memory does not
+ * count beside another source's CPUs: it is a part of a model of the whole, and they may
+ * have measured some of the same. */
 void wm_energy_choose(const struct wm_energy_offers *offers, enum wm_device_kind kind,
                       struct wm_energy_choice *ret_choice);
 

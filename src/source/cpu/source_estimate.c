@@ -242,7 +242,7 @@ static void estimate_close(void *state)
 const struct wm_source_ops wm_source_estimate = {
     .name = "estimate",
     .summary = "an estimate of the energy of CPUs and memory, by how busy the CPUs are",
-    .traits = { .energy_rank = WM_ENERGY_MODEL },
+    .traits = { .cpu_sensor = WM_SENSOR_MODEL },
     .state_size = sizeof(struct estimate),
     .open = estimate_open,
     .read = estimate_read,

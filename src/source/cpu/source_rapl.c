@@ -497,7 +497,7 @@ static void rapl_advise(const struct wm_source_case *asked)
 const struct wm_source_ops wm_source_rapl = {
     .name = "rapl",
     .summary = "energy of CPUs and memory, by their own counters (RAPL)",
-    .traits = { .energy_rank = WM_ENERGY_COUNTERS },
+    .traits = { .cpu_sensor = WM_SENSOR_BUILT_IN },
     .advise = rapl_advise,
     .state_size = sizeof(struct rapl),
     .open = rapl_open,

@@ -304,7 +304,7 @@ static const struct wm_source_file files[] = {
 const struct wm_source_ops wm_source_hwmon = {
     .name = "hwmon",
     .summary = "CPU temperature, and power and energy sensors, from hwmon",
-    .traits = { .energy_rank = WM_ENERGY_SENSORS },
+    .traits = { .cpu_sensor = WM_SENSOR_BOARD },
     .files = files,
     .state_size = sizeof(struct hwmon),
     .open = hwmon_open,

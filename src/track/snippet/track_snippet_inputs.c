@@ -98,7 +98,7 @@ static int open_cpus(struct wm_meter_inputs *inputs, const struct wm_meter_optio
     const char *name;
 
     for (size_t i = 0; (name = wm_energy_source(i)) != NULL; i++) {
-        bool is_model = wm_source_traits(name)->energy_rank == WM_ENERGY_MODEL;
+        bool is_model = wm_source_traits(name)->cpu_sensor == WM_SENSOR_MODEL;
 
         if (is_model && !options->estimate && !options->cpu_watts)
             continue;

@@ -250,12 +250,14 @@ static bool is_measured(const struct wm_meter_inputs *inputs, enum wm_device_kin
 static struct wm_energy_offer offer_of(const void *list, size_t index)
 {
     const struct wm_snippet *snippet = list;
-    const struct wm_meter_device *device = &snippet->inputs->list[index].told;
+    const struct wm_meter_input *input = &snippet->inputs->list[index];
+    const struct wm_meter_device *device = &input->told;
     bool is_wanted =
         device->origin != WM_ESTIMATED || !is_measured(snippet->inputs, device->kind);
 
     return (struct wm_energy_offer) {
         .source = device->source,
+        .sensor = input->counter ? input->counter_sensor.kind : input->power_sensor.kind,
         .kind = device->kind,
         .origin = device->origin,
         .is_known = is_wanted && snippet->spans[index].told.state == WM_READING_OK,

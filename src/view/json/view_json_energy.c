@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/text/base_json.h"
-#include "source/source_traits.h"
 #include "view/json/view_json_node.h"
 
 void wm_json_gpu_identity(const struct wm_json_node *node, const struct wm_gpu_usage *gpu)
@@ -57,7 +56,7 @@ static const char *array_of(const struct wm_device_energy *device)
     case WM_DEVICE_DRAM:
         return "dram";
     case WM_DEVICE_PLATFORM:
-        if (wm_source_traits(device->source)->energy_rank == WM_ENERGY_COUNTERS)
+        if (device->sensor == WM_SENSOR_BUILT_IN)
             return "psys";
         break;
     default:

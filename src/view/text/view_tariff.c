@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/text/base_text.h"
-#include "source/source_traits.h"
 
 #define MOST_PRICE 1e6
 #define MOST_CARBON 1e5
@@ -83,8 +82,7 @@ struct wm_value wm_tariff_amount(const struct wm_tariff *tariff,
 
 static bool is_battery(const struct wm_device_energy *device)
 {
-    return device->kind == WM_DEVICE_PLATFORM &&
-           wm_source_traits(device->source)->is_battery;
+    return device->kind == WM_DEVICE_PLATFORM && device->sensor == WM_SENSOR_BATTERY;
 }
 
 static void add_battery(const struct wm_device_energy *device, struct wm_platform *platform)
