@@ -2,7 +2,6 @@
 /* analyze_state.c - what is looked up in an analysis and in a tick. */
 #include "analyze/analyze_state.h"
 
-#include <math.h>
 #include <string.h>
 
 size_t wm_analysis_find(const struct wm_analysis *analysis, const char *source,
@@ -22,11 +21,9 @@ const struct wm_reading *wm_tick_reading(const struct wm_tick *tick, size_t chan
     return channel == WM_NO_CHANNEL ? NULL : &tick->readings[channel];
 }
 
-double wm_tick_value(const struct wm_tick *tick, size_t channel)
+struct wm_known wm_tick_value(const struct wm_tick *tick, size_t channel)
 {
-    const struct wm_reading *reading = wm_tick_reading(tick, channel);
-
-    return reading && wm_stats_usable(reading) ? reading->value : NAN;
+    return wm_stats_value(wm_tick_reading(tick, channel));
 }
 
 size_t wm_device_count(const struct wm_analysis *analysis)

@@ -59,7 +59,7 @@ struct wm_cpu_work {
     struct wm_work_counter host, tree;
     size_t memory_used, tree_memory; /* gauges */
 
-    double ratio;                   /* how busy they were of late; NAN: not known */
+    struct wm_known ratio;          /* how busy they were of late */
     double busy, capacity, seconds; /* since `ratio` was found */
 };
 
@@ -111,10 +111,9 @@ struct wm_analysis {
 size_t wm_analysis_find(const struct wm_analysis *analysis, const char *source,
                         const char *label, const char *metric);
 
-/* The reading of a channel; NULL of WM_NO_CHANNEL. And its value, NAN where there is
- * none. */
+/* The reading of a channel; NULL of WM_NO_CHANNEL. And its value, where it is there. */
 const struct wm_reading *wm_tick_reading(const struct wm_tick *tick, size_t channel);
-double wm_tick_value(const struct wm_tick *tick, size_t channel);
+struct wm_known wm_tick_value(const struct wm_tick *tick, size_t channel);
 
 /* Whether nothing is known at it. */
 bool wm_tick_is_pause(const struct wm_tick *tick);

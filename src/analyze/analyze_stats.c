@@ -16,6 +16,13 @@ bool wm_stats_usable(const struct wm_reading *reading)
     return reading->state == WM_READING_OK && isfinite(reading->value);
 }
 
+struct wm_known wm_stats_value(const struct wm_reading *reading)
+{
+    if (!reading || !wm_stats_usable(reading))
+        return (struct wm_known) { 0 };
+    return (struct wm_known) { true, reading->value };
+}
+
 void wm_gauge_add(struct wm_gauge_stats *stats, const struct wm_reading *reading)
 {
     if (!wm_stats_usable(reading)) {

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/text/base_number.h"
 #include "wattmeter/source.h"
 
 /* Seconds from one moment to a later one; 0 where it is not later, which only a
@@ -18,6 +19,9 @@ double wm_stats_seconds(int64_t from_ns, int64_t to_ns);
 
 /* Whether a reading is there and is a number to calculate with. */
 bool wm_stats_usable(const struct wm_reading *reading);
+
+/* That number; `reading` may be NULL. */
+struct wm_known wm_stats_value(const struct wm_reading *reading);
 
 /* A gauge. The area under it is that of straight lines between neighbouring
  * readings; where one is missing there is no line, and the time is not covered. */

@@ -2,6 +2,7 @@
 /* test_energy.c - joules of made-up GPUs, honest ones and others. */
 #include <math.h>
 
+#include "analyze/analyze_stats.h"
 #include "analyze/energy/analyze_energy.h"
 #include "test.h"
 
@@ -883,7 +884,7 @@ static double joules_of_snippet(const struct snippets *snippets, double from)
         int64_t when_ns = (int64_t)round(ends[i] * 1e9);
         struct wm_reading counter = reading_of(counter_at(snippets, ends[i]), when_ns);
         struct wm_reading power = reading_of(300, when_ns);
-        wm_energy_set_beside(&energy, power.value);
+        wm_energy_set_beside(&energy, wm_stats_value(&power));
         wm_energy_add(&energy, when_ns, &counter,
                       snippets->is_run || is_silent ? &power : NULL);
     }

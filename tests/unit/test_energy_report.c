@@ -311,7 +311,7 @@ static void test_parts_add_up(void **state)
     for (unsigned seed = 1; seed <= 200; seed++) {
         struct wm_share share = {
             .shortest_s = seed % 3 ? 0.05 : 0,
-            .idle_watts = seed % 2 ? NAN : 20 * draw(),
+            .idle_watts = { seed % 2 == 0, 20 * draw() },
         };
         double joules = 0, unknown = 0;
 
@@ -320,10 +320,11 @@ static void test_parts_add_up(void **state)
             double seconds = 0.02 * draw();
             struct wm_work work = {
                 .seconds = seconds,
+                .is_known = draw() >= 0.1,
                 .capacity = 8 * seconds,
-                .busy = draw() < 0.05 ? NAN : 10 * seconds * draw(),
-                .tree = draw() < 0.05 ? NAN : 6 * seconds * draw(),
-                .tree_hold = draw() < 0.5 ? NAN : 1.5 * draw(),
+                .busy = 10 * seconds * draw(),
+                .tree = 6 * seconds * draw(),
+                .tree_hold = { draw() >= 0.5, 1.5 * draw() },
             };
             joules += draw() < 0.3 ? 0 : 300 * seconds * (draw() - 0.02);
             wm_share_add(&share, joules, &work);
@@ -368,7 +369,7 @@ static void divide_both(bool is_measured, bool is_full, double length,
 
     for (int i = 0; i < 2; i++)
         ret_shares[i] = (struct wm_share) { .shortest_s = 0.5,
-                                            .idle_watts = is_measured ? idle : NAN,
+                                            .idle_watts = { is_measured, idle },
                                             .busy_step = i == 0 ? 0.01 : 0 };
     for (double at = 0; at < length; at += tick) {
         if (at == 0 || draw() < 0.2) {
@@ -377,7 +378,9 @@ static void divide_both(bool is_measured, bool is_full, double length,
         }
         double busy = (rate + others) * tick;
         double after = tell(&told, busy);
-        struct wm_work work = { tick, cores * tick, after - before, rate * tick, NAN };
+        struct wm_work work = {
+            tick, true, cores * tick, after - before, rate * tick, { 0 },
+        };
         joules += idle * tick + watts * busy;
         wm_share_add(&ret_shares[0], joules, &work);
         work.busy = busy;
@@ -645,8 +648,8 @@ static void test_left_out(void **state)
 /* Two cores, 30 W with nothing to do, measured before; one is busy for the tree. */
 static void test_measured_idle(void **state)
 {
-    const struct wm_work work = { 0.1, 0.2, 0.1, 0.1, NAN };
-    struct wm_share share = { .idle_watts = 30 };
+    const struct wm_work work = { 0.1, true, 0.2, 0.1, 0.1, { 0 } };
+    struct wm_share share = { .idle_watts = { true, 30 } };
 
     (void)state;
     for (int tick = 1; tick <= 100; tick++)
@@ -661,14 +664,15 @@ static void test_measured_idle(void **state)
  * told to have at a tick never becomes less. */
 static void test_bursts(void **state)
 {
-    struct wm_share share = { .shortest_s = 0.5, .idle_watts = NAN };
+    struct wm_share share = { .shortest_s = 0.5 };
     double joules = 0, least = 0;
     int bursts = 0;
 
     (void)state;
     for (int tick = 1; tick <= 203; tick++) {
         bool works = tick % 7 == 0;
-        const struct wm_work work = { 0.1, 0.1, works ? 0.1 : 0, works ? 0.1 : 0, NAN };
+        double busy = works ? 0.1 : 0;
+        const struct wm_work work = { 0.1, true, 0.1, busy, busy, { 0 } };
         bursts += works;
         joules += works ? 5 : 1;
         wm_share_add(&share, joules, &work);
@@ -685,9 +689,9 @@ static void test_bursts(void **state)
 /* Joules that come after work was unknown for a while are nobody's known. */
 static void test_unknown_work(void **state)
 {
-    const struct wm_work known = { 0.1, 0.2, 0.2, 0.1, NAN };
-    const struct wm_work unknown = { 0.1, 0.2, NAN, 0.1, NAN };
-    struct wm_share share = { .idle_watts = NAN };
+    const struct wm_work known = { 0.1, true, 0.2, 0.2, 0.1, { 0 } };
+    const struct wm_work unknown = { 0.1, false, 0, 0, 0, { 0 } };
+    struct wm_share share = { 0 };
 
     (void)state;
     wm_share_add(&share, 10, &known);

@@ -275,7 +275,7 @@ static struct outcome measure(const struct build *build, enum load_kind kind,
         struct wm_reading counter =
             reading(build->counts ? counter_at(&device, now) : 0, now);
         struct wm_reading power = reading(has_power ? power_at(&device, now) : 0, now);
-        wm_energy_set_busy(&energy, is_gpu ? busy_at(&device, now) : NAN);
+        wm_energy_set_busy(&energy, (struct wm_known) { is_gpu, busy_at(&device, now) });
         wm_energy_add(&energy, counter.when_ns, build->counts ? &counter : NULL,
                       has_power ? &power : NULL);
         if (now >= length)
@@ -613,7 +613,7 @@ static void test_sample_in_step(void **state)
         for (int k = 0; k <= 40; k++) {
             struct wm_reading power = { 777 + k * INT64_C(100000000), rows[i].watts,
                                         WM_READING_OK };
-            wm_energy_set_busy(&energy, 0.5);
+            wm_energy_set_busy(&energy, (struct wm_known) { true, 0.5 });
             wm_energy_add(&energy, power.when_ns, NULL, &power);
         }
         wm_energy_result(&energy, &result);
@@ -684,7 +684,7 @@ static struct wm_uncertainty told(struct wm_energy *energy)
 }
 
 /* A counter of 100 W in steps of 100 ms, looked at each 50 ms. */
-static void count(struct wm_energy *energy, double from, double until, double busy)
+static void count(struct wm_energy *energy, double from, double until, struct wm_known busy)
 {
     for (double when = from; when < until; when += 0.05) {
         struct wm_reading counter = reading(100 * latched(when, 0.1, 0.013), when);
@@ -697,6 +697,7 @@ static void test_parts(void **state)
 {
     const struct wm_sensor all = { .period_ns = 100000000, .gain = 0.05 };
     const struct wm_sensor part = { .period_ns = 100000000, .window_s = 0.025 };
+    const struct wm_known unknown = { 0 };
     struct wm_energy energy = { .counter_sensor = all };
     struct wm_uncertainty none, brief, lengthy;
 
@@ -706,9 +707,9 @@ static void test_parts(void **state)
     assert_true(none.systematic == 0 && none.random == 0);
 
     /* The ends of a run count for less in a longer one, the gain for as much. */
-    count(&energy, 0, 3, NAN);
+    count(&energy, 0, 3, unknown);
     brief = told(&energy);
-    count(&energy, 3, 60, NAN);
+    count(&energy, 3, 60, unknown);
     lengthy = told(&energy);
     assert_true(fabs(brief.systematic - 0.05 * 300) < 1);
     assert_true(fabs(lengthy.systematic - 0.05 * 6000) < 1);
@@ -725,7 +726,7 @@ static void test_parts(void **state)
     struct wm_energy rare = { .counter_sensor = part };
     for (int k = 0; k <= 3; k++) {
         struct wm_reading counter = reading(500 * k, 5 * k);
-        wm_energy_set_busy(&rare, 1);
+        wm_energy_set_busy(&rare, (struct wm_known) { true, 1 });
         wm_energy_add(&rare, counter.when_ns, &counter, NULL);
     }
     assert_true(fabs(told(&rare).unseen - 0.8 * 0.75 * 1500) < 1);
@@ -733,17 +734,19 @@ static void test_parts(void **state)
     /* A quarter of the time is seen: a device that is always busy hides nothing, one
      * that is half busy may hide anything, and so may one that does not tell. */
     static const struct {
-        double busy, least, most;
+        struct wm_known busy;
+        double least, most;
     } rows[] = {
-        { 1, 0, 1e-9 },    { 0, 0, 1e-9 },    { 0.99, 0.01, 0.06 },
-        { 0.5, 0.5, 4.0 }, { NAN, 0.7, 0.8 },
+        { { true, 1 }, 0, 1e-9 },       { { true, 0 }, 0, 1e-9 },
+        { { true, 0.99 }, 0.01, 0.06 }, { { true, 0.5 }, 0.5, 4.0 },
+        { { false, 0 }, 0.7, 0.8 },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct wm_energy partly = { .counter_sensor = part };
         count(&partly, 0, 15, rows[i].busy);
         double ratio = told(&partly).unseen / 1500;
         if (!(ratio >= rows[i].least && ratio <= rows[i].most))
-            fail_msg("busy %g: %g", rows[i].busy, ratio);
+            fail_msg("busy %g: %g", rows[i].busy.number, ratio);
         /* No load stays in step for an hour. */
         count(&partly, 15, 3600, rows[i].busy);
         assert_true(told(&partly).unseen / 360000 <= fmax(ratio / 50, 1e-9));

@@ -22,7 +22,7 @@ static struct wm_device_stats new_device(const struct wm_channel *channel,
         .channel = channel,
         .energy = WM_NO_CHANNEL,
         .power = WM_NO_CHANNEL,
-        .share = { .shortest_s = shortest_s, .idle_watts = NAN },
+        .share.shortest_s = shortest_s,
     };
 }
 
@@ -198,16 +198,16 @@ static bool is_in_cpu(const struct wm_analysis *analysis, const struct wm_channe
     return false;
 }
 
-static double watts_of(const struct wm_run *run, const struct wm_channel *channel)
+static struct wm_known watts_of(const struct wm_run *run, const struct wm_channel *channel)
 {
     for (size_t i = 0; i < run->baseline_count; i++) {
         const struct wm_baseline *baseline = &run->baselines[i];
         if (baseline->source && baseline->device && baseline->watts >= 0 &&
             strcmp(baseline->source, channel->source) == 0 &&
             strcmp(baseline->device, channel->device) == 0)
-            return baseline->watts;
+            return (struct wm_known) { true, baseline->watts };
     }
-    return NAN;
+    return (struct wm_known) { 0 };
 }
 
 static void finish_gpus(struct wm_analysis *analysis)
@@ -246,7 +246,6 @@ void wm_devices_find(struct wm_analysis *analysis)
             continue;
         note_energy(find_device(analysis, channel), analysis, i);
     }
-    work->ratio = NAN;
     work->host.channel = wm_analysis_find(analysis, "host", "host", "cpu_time");
     work->tree.channel = wm_analysis_find(analysis, "tracker", "tree", "cpu_time");
     work->memory_used = wm_analysis_find(analysis, "host", "host", "memory_used");
@@ -255,64 +254,69 @@ void wm_devices_find(struct wm_analysis *analysis)
     finish_gpus(analysis);
 }
 
-/* How far a counter has come since the last tick; NAN where one of the two did not
- * tell, as joules may be divided at any of them. */
-static double advance(struct wm_work_counter *counter, const struct wm_tick *tick)
+/* How far a counter has come since the last tick. That is not known where one of the two
+ * did not tell, as joules may be divided at any of them. */
+static struct wm_known advance(struct wm_work_counter *counter, const struct wm_tick *tick)
 {
-    const struct wm_reading *reading = wm_tick_reading(tick, counter->channel);
+    const struct wm_known now = wm_tick_value(tick, counter->channel);
+    struct wm_stride *stride = &counter->stride;
     double step, seconds;
 
-    if (!reading || !wm_stats_usable(reading)) {
-        counter->stride.is_told = false;
-        return NAN;
+    if (now.known && wm_stride_next(stride, tick->when_ns, now.number, &step, &seconds))
+        return (struct wm_known) { true, fmax(step, 0) };
+    stride->is_told = now.known;
+    return (struct wm_known) { 0 };
+}
+
+/* How busy the CPUs were of late; not known before that, nor while they do not tell. */
+static void note_busy(struct wm_cpu_work *cpu, const struct wm_work *work, bool is_told)
+{
+    if (is_told) {
+        cpu->busy += work->busy;
+        cpu->capacity += work->capacity;
+        cpu->seconds += work->seconds;
+    } else {
+        cpu->ratio.known = false;
+        cpu->busy = cpu->capacity = cpu->seconds = 0;
     }
-    if (!wm_stride_next(&counter->stride, tick->when_ns, reading->value, &step, &seconds))
-        return NAN;
-    return fmax(step, 0);
+    if (cpu->seconds >= BUSY_WINDOW_S && cpu->capacity > 0) {
+        cpu->ratio = (struct wm_known) { true, cpu->busy / cpu->capacity };
+        cpu->busy = cpu->capacity = cpu->seconds = 0;
+    }
 }
 
 static struct wm_work cpu_work(struct wm_analysis *analysis, const struct wm_tick *tick,
                                double seconds)
 {
-    return (struct wm_work) {
+    struct wm_cpu_work *cpu = &analysis->cpu_work;
+    const struct wm_known host = advance(&cpu->host, tick);
+    const struct wm_known tree = advance(&cpu->tree, tick);
+    const struct wm_work work = {
         .seconds = seconds,
+        .is_known = host.known && tree.known,
         .capacity = seconds * analysis->run->core_count,
-        .busy = advance(&analysis->cpu_work.host, tick),
-        .tree = advance(&analysis->cpu_work.tree, tick),
-        .tree_hold = NAN,
+        .busy = host.number,
+        .tree = tree.number,
     };
+
+    note_busy(cpu, &work, host.known);
+    return work;
 }
 
 /* All memory costs the same, whoever has it; what nobody uses counts for none. */
 static struct wm_work memory_work(const struct wm_analysis *analysis,
                                   const struct wm_tick *tick, double seconds)
 {
-    double used = wm_tick_value(tick, analysis->cpu_work.memory_used);
+    const struct wm_known used = wm_tick_value(tick, analysis->cpu_work.memory_used);
+    const struct wm_known tree = wm_tick_value(tick, analysis->cpu_work.tree_memory);
 
     return (struct wm_work) {
         .seconds = seconds,
-        .capacity = seconds * used,
-        .busy = seconds * used,
-        .tree = seconds * wm_tick_value(tick, analysis->cpu_work.tree_memory),
-        .tree_hold = NAN,
+        .is_known = used.known && tree.known,
+        .capacity = seconds * used.number,
+        .busy = seconds * used.number,
+        .tree = seconds * tree.number,
     };
-}
-
-/* How busy the CPUs were of late; NAN while that is not known. */
-static double recent_busy(struct wm_cpu_work *work, const struct wm_work *cpu)
-{
-    if (isnan(cpu->busy)) {
-        work->busy = work->capacity = work->seconds = 0;
-        return work->ratio = NAN;
-    }
-    work->busy += cpu->busy;
-    work->capacity += cpu->capacity;
-    work->seconds += cpu->seconds;
-    if (work->seconds >= BUSY_WINDOW_S && work->capacity > 0) {
-        work->ratio = work->busy / work->capacity;
-        work->busy = work->capacity = work->seconds = 0;
-    }
-    return work->ratio;
 }
 
 static void add_devices(struct wm_analysis *analysis, const struct wm_tick *tick)
@@ -324,13 +328,12 @@ static void add_devices(struct wm_analysis *analysis, const struct wm_tick *tick
         return;
     struct wm_work cpu = cpu_work(analysis, tick, seconds);
     struct wm_work memory = memory_work(analysis, tick, seconds);
-    double busy = recent_busy(&analysis->cpu_work, &cpu);
     for (size_t i = 0; i < analysis->device_count; i++) {
         struct wm_device_stats *device = &analysis->devices[i];
         struct wm_energy_result so_far;
         if (device->joules.power_sensor.is_sample &&
             device->channel->device_kind == WM_DEVICE_CPU)
-            wm_energy_set_busy(&device->joules, busy);
+            wm_energy_set_busy(&device->joules, analysis->cpu_work.ratio);
         wm_energy_add(&device->joules, tick->when_ns, wm_tick_reading(tick, device->energy),
                       wm_tick_reading(tick, device->power));
         bool is_memory = device->channel->device_kind == WM_DEVICE_DRAM;
@@ -350,12 +353,13 @@ static void add_to_sum(struct wm_reading *sum, const struct wm_reading *part)
         sum->state = WM_READING_NONE;
 }
 
-/* NAN while one of them is not known, or there is nothing to have a part of. */
-static double part_of(double part, double whole)
+/* Not known where one of them is not, or there is nothing to have a part of. */
+static struct wm_known part_of(struct wm_known part, struct wm_known whole)
 {
-    if (isnan(part) || !(whole > 0))
-        return NAN;
-    return part < whole ? part / whole : 1;
+    return (struct wm_known) {
+        .known = part.known && whole.known && whole.number > 0,
+        .number = part.number < whole.number ? part.number / whole.number : 1,
+    };
 }
 
 /* Where the driver does not tell whose the work is, memory stands for it. */
@@ -364,15 +368,17 @@ static void share_gpu(const struct wm_analysis *analysis, struct wm_gpu_stats *g
 {
     double seconds =
         analysis->ticks > 0 ? wm_stats_seconds(analysis->last_ns, tick->when_ns) : 0;
-    double hold = part_of(wm_tick_value(tick, gpu->tree_memory),
-                          wm_tick_value(tick, gpu->memory_used));
-    double busy = wm_tick_value(tick, gpu->utilization);
-    double tree = wm_tick_value(tick, gpu->tree_utilization);
-    struct wm_work work = {
+    const struct wm_known hold = part_of(wm_tick_value(tick, gpu->tree_memory),
+                                         wm_tick_value(tick, gpu->memory_used));
+    const struct wm_known busy = wm_tick_value(tick, gpu->utilization);
+    const struct wm_known tree = wm_tick_value(tick, gpu->tree_utilization);
+    bool is_more = tree.known && busy.number < tree.number;
+    const struct wm_work work = {
         .seconds = seconds,
+        .is_known = busy.known && (tree.known || hold.known),
         .capacity = seconds,
-        .busy = seconds * (busy < tree ? tree : busy),
-        .tree = seconds * (isnan(tree) ? busy * hold : tree),
+        .busy = seconds * (is_more ? tree.number : busy.number),
+        .tree = seconds * (tree.known ? tree.number : busy.number * hold.number),
         .tree_hold = hold,
     };
     struct wm_energy_result so_far;
@@ -491,7 +497,7 @@ static void add_device(struct sum *sum, const struct wm_energy *energy,
     if (!energy->counted)
         period_s = fmax(period_s, energy->power_sensor.window_s);
     double tree_period_s = fmax(period_s, share.shortest_s);
-    if (isnan(share.idle_watts)) {
+    if (!share.idle_watts.known) {
         wm_share_end(&share, share.joules_now);
         tree_period_s = period_s;
     }
@@ -537,9 +543,9 @@ static void add_energy(const struct wm_analysis *analysis, enum wm_region_resour
 static void find_totals(struct wm_analysis *analysis, const struct wm_tick *tick,
                         struct wm_region_totals *ret_totals)
 {
-    const unsigned cpu_time = WM_REGION_BIT(WM_REGION_CPU_TIME);
-    struct wm_region_totals totals = { .when_ns = tick->when_ns, .measured = cpu_time };
-    double cpu_s = wm_tick_value(tick, analysis->cpu_work.tree.channel);
+    const struct wm_known cpu_time = wm_tick_value(tick, analysis->cpu_work.tree.channel);
+    const unsigned cpu_bit = WM_REGION_BIT(WM_REGION_CPU_TIME);
+    struct wm_region_totals totals = { .when_ns = tick->when_ns, .measured = cpu_bit };
 
     add_energy(analysis, WM_REGION_CPU_ENERGY, WM_DEVICE_CPU, &totals);
     add_energy(analysis, WM_REGION_DRAM_ENERGY, WM_DEVICE_DRAM, &totals);
@@ -547,8 +553,8 @@ static void find_totals(struct wm_analysis *analysis, const struct wm_tick *tick
     analysis->energies_told |= totals.known;
     if (totals.used[WM_REGION_TREE_ENERGY] > 0 && totals.known == analysis->energies_told)
         totals.known |= WM_REGION_BIT(WM_REGION_TREE_ENERGY);
-    totals.used[WM_REGION_CPU_TIME] = cpu_s;
-    totals.known |= isnan(cpu_s) ? 0 : cpu_time;
+    totals.used[WM_REGION_CPU_TIME] = cpu_time.number;
+    totals.known |= cpu_time.known ? cpu_bit : 0;
     *ret_totals = totals;
 }
 

@@ -208,9 +208,9 @@ static bool is_one_look(const struct wm_energy *energy)
     return start->steps == 1 && energy->poll_ns == energy->change_ns &&
            energy->first_ns >= start->from_ns &&
            wm_stats_seconds(start->from_ns, start->step_ns) <= start->tick_s &&
-           start->tick_s < counter_period_s(energy) &&
-           fmin(start->power, energy->change_power) > 0 && !isnan(start->power) &&
-           !isnan(energy->change_power);
+           start->tick_s < counter_period_s(energy) && start->power.known &&
+           start->power.number > 0 && energy->change_power.known &&
+           energy->change_power.number > 0;
 }
 
 /* Then the step is of the time that power makes of it, up to a period before the end; and
@@ -221,11 +221,11 @@ static struct wm_energy_edge one_look_edge(const struct wm_energy *energy)
 {
     const struct wm_energy_start *start = &energy->start;
     double half_s = start->tick_s / 2;
-    double least = fmin(start->power, energy->change_power);
+    double least = fmin(start->power.number, energy->change_power.number);
     double stands_s = start->step / least;
-    double most = start->step + half_s * energy->change_power -
+    double most = start->step + half_s * energy->change_power.number -
                   fmin(start->step, least * start->tick_s);
-    struct wm_energy_edge edge = { .blur_s = half_s, .watts = start->power };
+    struct wm_energy_edge edge = { .blur_s = half_s, .watts = start->power.number };
 
     stands_s = fmin(stands_s, fmax(counter_period_s(energy), 2 * start->tick_s));
     edge.lag_s = stands_s < half_s ? half_s : stands_s - half_s;
@@ -253,7 +253,7 @@ static struct wm_energy_edge start_edge(const struct wm_energy *energy)
         edge.lag_s = fmin(fmax(period_s - (seconds - edge.blur_s), 0), period_s);
     }
     edge.watts =
-        isnan(start->power) ? step_rate(energy, start->step, seconds) : start->power;
+        start->power.known ? start->power.number : step_rate(energy, start->step, seconds);
     edge.watts = fmin(edge.watts, start->step / fmax(edge.lag_s, 1e-9));
     return edge;
 }
@@ -271,7 +271,7 @@ static struct wm_energy_edge end_edge(const struct wm_energy *energy)
     return (struct wm_energy_edge) {
         .lag_s = half_s,
         .blur_s = half_s,
-        .watts = isnan(energy->change_power) ? energy->rate : energy->change_power,
+        .watts = energy->change_power.known ? energy->change_power.number : energy->rate,
     };
 }
 
@@ -317,12 +317,10 @@ static void end_count(struct wm_energy *energy)
     fill(energy);
 }
 
-/* What is drawn at this tick, for the ends of what is counted; NAN: not known. */
-static double power_beside(const struct wm_energy *energy)
+/* What is drawn at this tick, for the ends of what is counted. */
+static struct wm_known power_beside(const struct wm_energy *energy)
 {
-    if (energy->powered)
-        return energy->power;
-    return energy->has_beside ? energy->beside : NAN;
+    return energy->powered ? (struct wm_known) { true, energy->power } : energy->beside;
 }
 
 static void start_count(struct wm_energy *energy, const struct wm_reading *counter)
@@ -333,16 +331,19 @@ static void start_count(struct wm_energy *energy, const struct wm_reading *count
     };
 }
 
-/* The least power that a step can have been made of; NAN: not known. A mean of longer
- * than the counter's period says nothing of its last step. */
-static double least_power(const struct wm_energy *energy)
+/* The least power that a step can have been made of. A mean of longer than the counter's
+ * period says nothing of its last step. */
+static struct wm_known least_power(const struct wm_energy *energy)
 {
-    double before = energy->start.steps > 0 ? energy->change_power : energy->start.power;
-    double now = power_beside(energy);
+    const struct wm_known *before =
+        energy->start.steps > 0 ? &energy->change_power : &energy->start.power;
+    const struct wm_known now = power_beside(energy);
 
-    if (isnan(now) || energy->power_sensor.window_s > counter_period_s(energy))
-        return NAN;
-    return isnan(before) ? NAN : fmin(now, before);
+    return (struct wm_known) {
+        .known = now.known && before->known &&
+                 energy->power_sensor.window_s <= counter_period_s(energy),
+        .number = fmin(now.number, before->number),
+    };
 }
 
 /* Between two changes that were seen there were as many periods at least, and one
@@ -352,16 +353,16 @@ static void bound_period(struct wm_energy *energy, double joules, double seconds
 {
     const struct wm_energy_start *start = &energy->start;
     double bound_s = energy->bound_s > 0 ? energy->bound_s : INFINITY;
-    double watts = least_power(energy);
+    const struct wm_known watts = least_power(energy);
 
     if (start->steps > 0) {
         double since_first_s = wm_stats_seconds(start->step_ns, when_ns) + start->tick_s;
         bound_s = fmin(bound_s, since_first_s / (double)start->steps);
         bound_s = fmin(bound_s, seconds + energy->change_tick_s);
     }
-    if (watts > 0)
-        bound_s = fmin(bound_s, joules / watts);
-    else if (isnan(watts) && start->steps > 0 && energy->poll_ns == energy->change_ns &&
+    if (watts.known && watts.number > 0)
+        bound_s = fmin(bound_s, joules / watts.number);
+    else if (!watts.known && start->steps > 0 && energy->poll_ns == energy->change_ns &&
              tick_s <= SHORT_LOOK * energy->change_tick_s &&
              joules <= RUNS_ON * tick_s * energy->rate)
         bound_s = fmin(bound_s, joules / energy->rate);
@@ -494,17 +495,16 @@ static void add_counter(struct wm_energy *energy, const struct wm_reading *count
         energy->poll_ns = counter->when_ns;
 }
 
-void wm_energy_set_busy(struct wm_energy *energy, double ratio)
+void wm_energy_set_busy(struct wm_energy *energy, struct wm_known ratio)
 {
-    energy->has_busy = !isnan(ratio);
-    energy->busy = energy->has_busy ? fmin(fmax(ratio, 0), 1) : 0;
+    energy->busy = (struct wm_known) { ratio.known, fmin(fmax(ratio.number, 0), 1) };
 }
 
-void wm_energy_set_beside(struct wm_energy *energy, double watts)
+void wm_energy_set_beside(struct wm_energy *energy, struct wm_known watts)
 {
-    energy->has_beside =
-        watts >= 0 && energy->power_sensor.window_s <= counter_period_s(energy);
-    energy->beside = energy->has_beside ? watts : 0;
+    energy->beside = watts;
+    energy->beside.known &=
+        watts.number >= 0 && energy->power_sensor.window_s <= counter_period_s(energy);
 }
 
 /* A sensor that looks at a part of the time may take that for the whole. How busy the
@@ -516,17 +516,18 @@ static void add_unseen(struct wm_energy *energy, double tick_s)
     double watts = energy->powered ? energy->power : energy->rate;
     double period_s = wm_energy_period_s(energy);
 
-    if (!energy->has_busy)
+    if (!energy->busy.known)
         return;
     if (sensor->is_sample)
         period_s = fmax(period_s, wm_sensor_pace_poll_s(&energy->power_pace));
     double seen = wm_sensor_seen(sensor, period_s);
-    double work_missed = fmin(energy->busy, (1 - energy->busy) * (1 - seen) / seen);
-    double rest_missed = fmin(1 - energy->busy, energy->busy * (1 - seen) / seen);
+    double busy = energy->busy.number;
+    double work_missed = fmin(busy, (1 - busy) * (1 - seen) / seen);
+    double rest_missed = fmin(1 - busy, busy * (1 - seen) / seen);
 
     tick_s = fmin(tick_s, BUSY_S);
     /* What it draws at work is in what the sensor did see of that. */
-    double times = fmin(1 / fmax(energy->busy - work_missed, 1e-9), WM_ENERGY_UNSEEN_TIMES);
+    double times = fmin(1 / fmax(busy - work_missed, 1e-9), WM_ENERGY_UNSEEN_TIMES);
     energy->busy_known_s += tick_s;
     energy->unseen += tick_s * work_missed * times * watts;
     energy->unseen_s += tick_s * work_missed;

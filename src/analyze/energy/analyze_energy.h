@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "analyze/energy/analyze_sensor.h"
+#include "base/text/base_number.h"
 #include "wattmeter/source.h"
 
 /* Jumps of the counter that were too high for the power seen until then. A
@@ -46,12 +47,12 @@ struct wm_energy_suspect {
 
 /* Where counting begins. The counter stands then for a moment of up to a period ago. */
 struct wm_energy_start {
-    int64_t from_ns; /* the first reading */
-    double power;    /* at the first reading; NAN: not known */
-    uint64_t steps;  /* how often it has increased since then */
-    double step;     /* by how much it increased at first */
-    int64_t step_ns; /* when the first increase was seen */
-    double tick_s;   /* how long nobody had looked before the first increase */
+    int64_t from_ns;       /* the first reading */
+    struct wm_known power; /* at the first reading */
+    uint64_t steps;        /* how often it has increased since then */
+    double step;           /* by how much it increased at first */
+    int64_t step_ns;       /* when the first increase was seen */
+    double tick_s;         /* how long nobody had looked before the first increase */
 };
 
 /* The time at an end of what is counted for which nothing is shown. */
@@ -101,11 +102,10 @@ struct wm_energy {
 
     /* Of what is counted since the start, or since the last filling. */
     struct wm_energy_start start;
-    bool has_beside;
-    double beside;        /* see wm_energy_set_beside() */
-    double rate;          /* power by the last step */
-    double change_tick_s; /* how long nobody had looked before the last step */
-    double change_power;  /* at the last step; NAN: not known */
+    struct wm_known beside;       /* see wm_energy_set_beside() */
+    double rate;                  /* power by the last step */
+    double change_tick_s;         /* how long nobody had looked before the last step */
+    struct wm_known change_power; /* at the last step */
 
     /* How often the counter has something new, by what was seen of it: no more seldom
      * than that, if not 0; and looks for so long in a row showed nothing new. */
@@ -124,8 +124,8 @@ struct wm_energy {
     /* How busy the device is, where that is known. What a sensor that looks at a part
      * of the time may have missed at most, if the load is in step with it: joules that
      * were drawn, for how much of the time, and joules that were not. */
-    bool has_busy;
-    double busy, busy_known_s;
+    struct wm_known busy;
+    double busy_known_s;
     double unseen, unseen_s, unspent;
 };
 
@@ -159,14 +159,14 @@ struct wm_energy_result {
     double gap;               /* how far the two differ, relative to the counter */
 };
 
-/* The part of the time in which the device had something to do, or NAN; from the next
+/* The part of the time in which the device had something to do; from the next
  * wm_energy_add() on. It is taken to be of the last second before a tick at most. */
-void wm_energy_set_busy(struct wm_energy *energy, double ratio);
+void wm_energy_set_busy(struct wm_energy *energy, struct wm_known ratio);
 
-/* The power that is drawn now, or NAN, for the ends of what is counted; from the next
+/* The power that is drawn now, for the ends of what is counted; from the next
  * wm_energy_add() on. Unlike the power that is given there it is not integrated, and the
  * counter is not judged by it. */
-void wm_energy_set_beside(struct wm_energy *energy, double watts);
+void wm_energy_set_beside(struct wm_energy *energy, struct wm_known watts);
 
 /* NULL for what the device does not offer. */
 void wm_energy_add(struct wm_energy *energy, int64_t when_ns,

@@ -212,7 +212,7 @@ static double off_by_energy(const struct wm_share *share,
     double of_work = work > 0 ? share->tree / work : 0;
     double most = fmax(of_work * figure->energy.number, share->tree);
 
-    if (isnan(share->idle_watts))
+    if (!share->idle_watts.known)
         return 0;
     return figure->random * sqrt(most * most - share->tree * share->tree);
 }
@@ -281,9 +281,9 @@ static void check_baseline(struct wm_report_builder *builder,
                            struct wm_energy_split *split)
 {
     const struct wm_share *divided = &device->share;
-    double idle = divided->idle_watts;
+    double idle = divided->idle_watts.number;
 
-    if (isnan(idle) || !split->tree.known || figure->covered_s <= 0)
+    if (!divided->idle_watts.known || !split->tree.known || figure->covered_s <= 0)
         return;
     double watts = figure->energy.number / figure->covered_s;
     bool is_more = idle > watts * (1 + MOST_EXCESS + figure->random);
@@ -305,12 +305,12 @@ void wm_build_device(struct wm_report_builder *builder,
                      const char *unfit, struct wm_energy_figure *figure,
                      struct wm_energy_split *split, struct wm_value *ret_idle)
 {
-    double idle = device->share.idle_watts;
+    const struct wm_known *idle = &device->share.idle_watts;
 
     build_figure(builder, device, figure);
     build_split(&device->share, figure, why, unfit, split);
-    *ret_idle =
-        isnan(idle) ? wm_value_missing("no baseline was measured") : wm_value_known(idle);
+    *ret_idle = idle->known ? wm_value_known(idle->number)
+                            : wm_value_missing("no baseline was measured");
     check_baseline(builder, device, figure, split);
 }
 

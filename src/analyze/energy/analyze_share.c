@@ -39,7 +39,7 @@ static void end_step(struct wm_share *share, double joules, double part)
 /* What the device takes with nothing to do was measured. */
 static void divide_beyond_idle(struct wm_share *share, double step)
 {
-    double idle = step * ratio(share->idle_watts * share->seconds, fabs(step));
+    double idle = step * ratio(share->idle_watts.number * share->seconds, fabs(step));
 
     share->tree += (step - idle) * ratio(share->tree_work, share->busy);
     share->idle += idle;
@@ -64,7 +64,7 @@ static void divide(struct wm_share *share, double joules)
 
     /* The machine's work is told in steps, what it can do and that of the tree are not.
      * With a measured idle the next window makes up for a step too many. */
-    if (isnan(share->idle_watts) &&
+    if (!share->idle_watts.known &&
         share->busy < share->capacity + BUSY_COUNTERS * share->busy_step)
         share->busy = fmin(share->busy, share->capacity);
     share->busy = fmax(share->busy, share->tree_work);
@@ -74,7 +74,7 @@ static void divide(struct wm_share *share, double joules)
         end_step(share, joules, ratio(share->tree_work, share->capacity));
     if (share->known_s <= 0)
         share->unknown_joules += step;
-    else if (isnan(share->idle_watts))
+    else if (!share->idle_watts.known)
         divide_by_time(share, step);
     else
         divide_beyond_idle(share, step);
@@ -89,7 +89,7 @@ void wm_share_add(struct wm_share *share, double joules, const struct wm_work *w
 {
     share->joules_now = joules;
     share->seconds += work->seconds;
-    if (!isnan(work->busy) && !isnan(work->tree) && !isnan(work->capacity)) {
+    if (work->is_known) {
         share->known_s += work->seconds;
         share->capacity += work->capacity;
         share->busy += work->busy;
@@ -97,9 +97,9 @@ void wm_share_add(struct wm_share *share, double joules, const struct wm_work *w
         share->step_capacity += work->capacity;
         share->step_tree += work->tree;
     }
-    if (!isnan(work->tree_hold)) {
+    if (work->tree_hold.known) {
         share->hold_s += work->seconds;
-        share->hold += work->seconds * fmin(fmax(work->tree_hold, 0), 1);
+        share->hold += work->seconds * fmin(fmax(work->tree_hold.number, 0), 1);
     }
     if (joules != share->joules && share->seconds > 0 &&
         share->seconds >= share->shortest_s)

@@ -3,7 +3,7 @@
  * analyze_share.h - whose joules they were: one device's energy, divided among the
  * tracked tree, everybody else, and nobody (the device's idling).
  *
- *     struct wm_share share = { .shortest_s = 0.05, .idle_watts = NAN };
+ *     struct wm_share share = { .shortest_s = 0.05 };
  *     wm_share_add(&share, joules_so_far, &work);     each tick
  *     wm_share_end(&share, joules);
  *
@@ -16,20 +16,25 @@
 #ifndef WM_ANALYZE_SHARE_H
 #define WM_ANALYZE_SHARE_H
 
-/* What was done on the device since the last tick; NAN for what is not known. */
+#include "base/text/base_number.h"
+
+/* What was done on the device since the last tick. */
 struct wm_work {
     double seconds;
-    double capacity;  /* what it could have done: cores times seconds */
-    double busy;      /* what it did, in the unit of `capacity` */
-    double tree;      /* what the tracked tree did of `busy` */
-    double tree_hold; /* the tree's part of what it keeps awake (memory), 0 to 1; where */
-                      /* idling was measured, it was with nothing kept awake */
+    bool is_known;   /* the three that follow are */
+    double capacity; /* what it could have done: cores times seconds */
+    double busy;     /* what it did, in the unit of `capacity` */
+    double tree;     /* what the tracked tree did of `busy` */
+
+    /* The tree's part of what it keeps awake (memory), 0 to 1. Where idling was measured,
+     * it was with nothing kept awake. */
+    struct wm_known tree_hold;
 };
 
 struct wm_share {
     double shortest_s;
-    double idle_watts; /* of the device with nothing to do; NAN: not measured */
-    double busy_step;  /* in which work->busy is told; 0: exactly */
+    struct wm_known idle_watts; /* of the device with nothing to do, if it was measured */
+    double busy_step;           /* in which work->busy is told; 0: exactly */
 
     double joules_now;       /* at the last tick */
     double joules;           /* what of them is divided by now */

@@ -19,15 +19,10 @@
 #define MOST_MISSING 0.01
 #define LEAST_MISSING_S 1e-3
 
-static double value_of(const struct wm_reading *reading)
-{
-    return reading && wm_stats_usable(reading) ? reading->value : NAN;
-}
-
 static void begin(struct wm_meter_span *span, const struct wm_meter_input *input,
                   int64_t first_ns, bool with_power)
 {
-    wm_energy_set_beside(&span->energy, value_of(&span->first_power));
+    wm_energy_set_beside(&span->energy, wm_stats_value(&span->first_power));
     wm_energy_add(&span->energy, first_ns, input->counter ? &span->first_counter : NULL,
                   with_power ? &span->first_power : NULL);
 }
@@ -56,8 +51,8 @@ static void add_span(const struct wm_snippet *snippet, struct wm_meter_span *spa
         begin(span, input, first_ns, wants_power);
     }
     /* How busy it is says how far a sensor that looks at a part of the time may be off. */
-    wm_energy_set_busy(&span->energy, value_of(input->utilization));
-    wm_energy_set_beside(&span->energy, value_of(power));
+    wm_energy_set_busy(&span->energy, wm_stats_value(input->utilization));
+    wm_energy_set_beside(&span->energy, wm_stats_value(power));
     wm_energy_add(&span->energy, now_ns, counter,
                   wants_power || span->energy.powered ? power : NULL);
 }
