@@ -62,7 +62,7 @@ static inline void fuzz_tracking(const char *path)
     }
     const struct wm_static_data *data = wm_timepoints_static(timepoints);
     require(data->ram_unit[0] && data->gpu_ram_unit[0] && data->time_unit[0]);
-    require(data->system_cores >= -1 && data->expected_cores >= -1);
+    require(data->system_cores.number >= 0 && data->expected_cores.number >= 0);
     while ((status = wm_recording_next(recording, &tick, &err)) > 0) {
         if (status == 2) {
             require(begun_anew++ == 0);
@@ -74,11 +74,11 @@ static inline void fuzz_tracking(const char *path)
         require(timepoint.when_ns >= last_ns);
         last_ns = timepoint.when_ns;
         for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
-            require(!isinf(timepoint.values[i]));
+            require(isfinite(timepoint.values[i]));
     }
     if (status < 0)
         require_failure(status, &err);
-    require(!isinf(data->ram_capacity) && !isinf(data->gpu_ram_capacity));
+    require(isfinite(data->ram_capacity.number) && isfinite(data->gpu_ram_capacity.number));
     wm_timepoints_close(timepoints);
     wm_recording_close(recording);
 }

@@ -88,8 +88,9 @@ static void add_cpu(struct wm_analysis *analysis, const struct wm_tick *tick,
     double shortest_s = (double)analysis->run->interval_ns / 1e9 / 2;
     double seconds = wm_stats_seconds(analysis->last_ns, tick->when_ns);
     for (size_t i = 0; i < WM_CPU_PART_COUNT; i++)
-        wm_window_max_add(&analysis->cpu_max[i], point->values[cpu_measurements[i]],
-                          seconds, shortest_s);
+        if (wm_timepoint_value(point, cpu_measurements[i]).known)
+            wm_window_max_add(&analysis->cpu_max[i], point->values[cpu_measurements[i]],
+                              seconds, shortest_s);
 }
 
 /* A tick in which nothing is known is a pause between two segments. */

@@ -300,8 +300,8 @@ static int make_blocks(const struct replay *replay, struct wm_block_analysis **r
     blocks = *ret_blocks;
     if (remark(replay, &blocks->remarks) < 0)
         return wm_fail_memory(err, "analysis");
-    if (blocks->static_data.expected_gpus != 0 &&
-        !wm_recording_static_data(replay->recording))
+    struct wm_known gpus = blocks->static_data.expected_gpus;
+    if ((!gpus.known || gpus.number > 0) && !wm_recording_static_data(replay->recording))
         blocks->gpu_origin = gpu_origin_of(replay->recording);
     return replay->analysis ? take_report(replay, blocks, err) : WM_OK;
 }

@@ -83,13 +83,15 @@ const char *wm_word(enum wm_word_list list, int value)
     return word ? word : "unknown";
 }
 
-int wm_word_value(enum wm_word_list list, const char *word)
+bool wm_word_value(enum wm_word_list list, const char *word, int *ret_value)
 {
     for (int value = 0; word && value < WORDS_MAX; value++) {
-        if (words[list][value] && strcmp(words[list][value], word) == 0)
-            return value;
+        if (!words[list][value] || strcmp(words[list][value], word) != 0)
+            continue;
+        *ret_value = value;
+        return true;
     }
-    return -1;
+    return false;
 }
 
 /* Empty for the many channels that have no sensor to speak of. */
@@ -261,13 +263,14 @@ static bool add_clock(struct wm_columns *columns, const char *clock, size_t *ret
 /* Into a sensor that is all zero; its text is the caller's even where this fails. */
 static int read_sensor(const json_t *object, struct wm_sensor *sensor, struct wm_error *err)
 {
-    int kind =
-        wm_word_value(WM_WORDS_SENSOR, json_string_value(json_object_get(object, "kind")));
+    const char *word = json_string_value(json_object_get(object, "kind"));
+    int kind = WM_SENSOR_UNKNOWN;
 
     int status = wm_members_read(&sensors, object, "sensor", sensor, err);
     if (status < 0)
         return status;
-    sensor->kind = kind < 0 ? WM_SENSOR_UNKNOWN : (enum wm_sensor_kind)kind;
+    wm_word_value(WM_WORDS_SENSOR, word, &kind);
+    sensor->kind = (enum wm_sensor_kind)kind;
     const double numbers[] = { sensor->window_s, sensor->gain, sensor->offset, sensor->step,
                                sensor->range };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -284,13 +287,13 @@ static int add_channel(struct wm_channel_set *set,
                        const char *const texts[WM_CHANNEL_TEXTS], int64_t period_ns,
                        const json_t *sensor, struct wm_error *err)
 {
-    int device_kind = wm_word_value(WM_WORDS_DEVICE_KIND, texts[DEVICE_KIND]);
-    int kind = wm_word_value(WM_WORDS_KIND, texts[KIND]);
-    int origin = wm_word_value(WM_WORDS_ORIGIN, texts[ORIGIN]);
     struct wm_columns *columns = &set->columns;
     struct wm_channel *channel = &set->channels[set->count];
+    int device_kind, kind, origin;
 
-    if (device_kind < 0 || kind < 0 || origin < 0)
+    if (!wm_word_value(WM_WORDS_DEVICE_KIND, texts[DEVICE_KIND], &device_kind) ||
+        !wm_word_value(WM_WORDS_KIND, texts[KIND], &kind) ||
+        !wm_word_value(WM_WORDS_ORIGIN, texts[ORIGIN], &origin))
         return wm_fail(err, WM_EFORMAT, "channel %zu is of no known kind", set->count);
     if (set->count == set->room)
         return wm_fail(err, WM_EFORMAT, "more channels than were announced");
@@ -447,9 +450,10 @@ int wm_channel_set_from_json(struct wm_channel_set *set, const char *text,
 bool wm_gap_init(struct wm_gap *ret_gap, size_t channel, int64_t from_ns, int64_t to_ns,
                  const char *state, const char *why)
 {
-    int value = wm_word_value(WM_WORDS_STATE, state);
+    int value;
 
-    if (value < 0 || from_ns < 0 || to_ns < from_ns || to_ns > WM_TIME_MAX_NS)
+    if (!wm_word_value(WM_WORDS_STATE, state, &value) || from_ns < 0 || to_ns < from_ns ||
+        to_ns > WM_TIME_MAX_NS)
         return false;
     *ret_gap = (struct wm_gap) {
         .channel = channel,

@@ -33,8 +33,8 @@ enum wm_word_list {
 
 const char *wm_word(enum wm_word_list list, int value);
 
-/* -1 where there is no such word; `word` may be NULL. */
-int wm_word_value(enum wm_word_list list, const char *word);
+/* Whether there is such a word, and what it stands for; `word` may be NULL. */
+bool wm_word_value(enum wm_word_list list, const char *word, int *ret_value);
 
 /* A compact JSON array of objects, the caller's to free. */
 int wm_channels_to_json(const struct wm_channel *channels, const struct wm_columns *columns,

@@ -3,7 +3,6 @@
 #include "record/record_column.h"
 
 #include <search.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,13 +255,15 @@ void wm_columns_release(struct wm_columns *columns)
     memset(columns, 0, sizeof(*columns));
 }
 
-int64_t wm_columns_clock_ns(const struct wm_columns *columns, size_t clock,
-                            const struct wm_reading *readings)
+bool wm_columns_clock(const struct wm_columns *columns, size_t clock,
+                      const struct wm_reading *readings, int64_t *ret_when_ns)
 {
     for (size_t i = columns->first_of[clock];
          i < columns->count && columns->clock_of[i] == clock; i++) {
-        if (readings[i].state == WM_READING_OK)
-            return readings[i].when_ns;
+        if (readings[i].state != WM_READING_OK)
+            continue;
+        *ret_when_ns = readings[i].when_ns;
+        return true;
     }
-    return -1;
+    return false;
 }

@@ -11,6 +11,8 @@
 #ifndef WM_RECORD_COLUMN_H
 #define WM_RECORD_COLUMN_H
 
+#include <stdbool.h>
+
 #include "base/base_error.h"
 #include "wattmeter/source.h"
 
@@ -44,10 +46,10 @@ int wm_columns_plan(const struct wm_channel *channels, size_t count,
 
 void wm_columns_release(struct wm_columns *columns);
 
-/* When the device of that clock was read, as the readings of a tick tell it; -1
+/* When the device of that clock was read, as the readings of a tick tell it; false
  * where none of them is ok. */
-int64_t wm_columns_clock_ns(const struct wm_columns *columns, size_t clock,
-                            const struct wm_reading *readings);
+bool wm_columns_clock(const struct wm_columns *columns, size_t clock,
+                      const struct wm_reading *readings, int64_t *ret_when_ns);
 
 /* What a column stands for: a metric of a device, or its clock where `metric`
  * and `unit` are empty. Valid UTF-8, the caller's to free; NULL when out of

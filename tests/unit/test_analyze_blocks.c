@@ -61,8 +61,9 @@ static struct wm_timepoint timepoint_of(const struct made_timepoint *made)
 {
     struct wm_timepoint timepoint = { .when_ns = made->when_ns };
 
-    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT && !isnan(made->value); i++)
         timepoint.values[i] = made->value * (double)(i + 1);
+    timepoint.known = isnan(made->value) ? 0 : WM_ALL_MEASUREMENTS;
     return timepoint;
 }
 
@@ -541,7 +542,7 @@ static void test_in_a_row(void **state)
 static void test_asked_in_between(void **state)
 {
     struct named *blocks = calloc(1, sizeof(*blocks));
-    struct wm_timepoint timepoint = { .when_ns = 1, .values = { 1 } };
+    struct wm_timepoint timepoint = { .when_ns = 1, .known = 1 };
 
     (void)state;
     assert_non_null(blocks);
@@ -560,7 +561,7 @@ static void test_asked_in_between(void **state)
 
 static int fill(struct wm_blocks *blocks, struct wm_block *list, size_t count)
 {
-    const struct wm_timepoint timepoint = { 0 };
+    const struct wm_timepoint timepoint = { .known = WM_ALL_MEASUREMENTS };
 
     for (size_t i = 0; i < count; i++) {
         if (wm_blocks_reserve(blocks) < 0)

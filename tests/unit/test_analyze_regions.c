@@ -379,6 +379,7 @@ static void make_workload(struct workload *load)
         load->ticks[i] = totals_at(when_ns, uniform(0, 1) < 0.1 ? NAN : cpu,
                                    uniform(0, 1) < 0.2 ? NAN : joules);
         load->points[i].when_ns = when_ns;
+        load->points[i].known = WM_ALL_MEASUREMENTS;
         for (int k = 0; k < WM_MEASUREMENT_COUNT; k++)
             load->points[i].values[k] = uniform(0, 100);
         cpu += uniform(0, 0.1);
@@ -541,7 +542,8 @@ static void test_timepoints(void **state)
                                        .start_ns = calls[i].start_ms * MS };
         for (int tick = 0; tick < 3; tick++) {
             struct wm_region_totals totals = totals_at(tick * 500 * MS, NAN, NAN);
-            struct wm_timepoint point = { .when_ns = totals.when_ns };
+            struct wm_timepoint point = { .when_ns = totals.when_ns,
+                                          .known = WM_ALL_MEASUREMENTS };
             wm_regions_tick(regions, &totals, &point);
         }
         /* One of the same thread that ends when this one begins. */

@@ -126,7 +126,7 @@ static void test_effective_of_merged(void **state)
     (void)state;
     assert_int_equal(wm_blocks_reserve(&blocks), WM_OK);
     for (int i = 0; i < 10; i++) {
-        struct wm_timepoint timepoint = { .when_ns = i };
+        struct wm_timepoint timepoint = { .when_ns = i, .known = WM_ALL_MEASUREMENTS };
         if (i % 3 == 0)
             wm_blocks_open(&blocks, &block);
         for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++)
@@ -507,10 +507,14 @@ static void test_figures(void **state)
 
 static void test_units(void **state)
 {
-    const struct wm_static_data gigabytes = { "gigabytes", "megabytes", "hours", 0, 0,
-                                              0,           0,           0,       0 };
-    struct wm_block_analysis results = { .static_data = { "bytes", "terabytes", "seconds",
-                                                          67254166528, 1, 0, 0, 0, 0 } };
+    const struct wm_static_data gigabytes = { .ram_unit = "gigabytes",
+                                              .gpu_ram_unit = "megabytes",
+                                              .time_unit = "hours" };
+    struct wm_block_analysis results = { .static_data = {
+                                             .ram_unit = "bytes",
+                                             .gpu_ram_unit = "terabytes",
+                                             .time_unit = "seconds",
+                                             .ram_capacity = { true, 67254166528 } } };
     struct wm_error err;
 
     (void)state;
@@ -521,7 +525,7 @@ static void test_units(void **state)
     assert_true(results.overall[WM_MAIN_RAM].mean == 0.341860352);
     near(results.overall[WM_SYSTEM_GPU_RAM].max, 727, 1e-12);
     assert_true(results.overall[WM_MAIN_THREADS].max == 15);
-    assert_true(results.static_data.ram_capacity == 67.254166528);
+    assert_true(results.static_data.ram_capacity.number == 67.254166528);
     assert_string_equal(results.static_data.ram_unit, "gigabytes");
     assert_string_equal(results.static_data.gpu_ram_unit, "megabytes");
 

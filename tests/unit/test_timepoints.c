@@ -91,9 +91,10 @@ static int rows_of(const char *path, size_t run, char *text, size_t size,
             text[0] = '\0';
             continue;
         }
-        length += (size_t)snprintf(text + length, size - length, "%s%g@%g",
-                                   length > 0 ? " " : "", timepoint.values[WM_MAIN_RAM],
-                                   (double)timepoint.when_ns / 1e9);
+        length +=
+            (size_t)snprintf(text + length, size - length, "%s%g@%g", length > 0 ? " " : "",
+                             timepoint.known & 1 ? timepoint.values[WM_MAIN_RAM] : NAN,
+                             (double)timepoint.when_ns / 1e9);
     }
     const char *remark = wm_recording_remark(recording, 0);
     if (remark)
@@ -206,6 +207,11 @@ static void test_broken_csv(void **state)
     }
 }
 
+static void assert_known(struct wm_known number, double expected)
+{
+    assert_true(number.known && number.number == expected);
+}
+
 static void assert_static(const struct wm_timepoints *timepoints)
 {
     const struct wm_static_data *data = wm_timepoints_static(timepoints);
@@ -213,11 +219,12 @@ static void assert_static(const struct wm_timepoints *timepoints)
     assert_string_equal(data->ram_unit, "gigabytes");
     assert_string_equal(data->gpu_ram_unit, "megabytes");
     assert_string_equal(data->time_unit, "hours");
-    assert_true(data->ram_capacity == 67.25 && data->gpu_ram_capacity == 16376);
-    assert_int_equal(data->system_cores, 12);
-    assert_int_equal(data->expected_cores, 4);
-    assert_int_equal(data->gpus, 2);
-    assert_int_equal(data->expected_gpus, 1);
+    assert_known(data->ram_capacity, 67.25);
+    assert_known(data->gpu_ram_capacity, 16376);
+    assert_known(data->system_cores, 12);
+    assert_known(data->expected_cores, 4);
+    assert_known(data->gpus, 2);
+    assert_known(data->expected_gpus, 1);
     assert_non_null(wm_recording_static_data(recording));
 }
 
@@ -235,10 +242,9 @@ static void test_static(void **state)
     test_write_file(*state, "a.csv", STATIC "bytes,bytes,seconds,,,,0.5,,\n");
     assert_int_equal(open_timepoints(in_dir(state, "a.csv"), 0, &timepoints, &err), 0);
     const struct wm_static_data *data = wm_timepoints_static(timepoints);
-    assert_true(isnan(data->ram_capacity) && isnan(data->gpu_ram_capacity));
-    assert_int_equal(data->system_cores, -1);
-    assert_int_equal(data->expected_cores, 0);
-    assert_int_equal(data->gpus, -1);
+    assert_false(data->ram_capacity.known || data->gpu_ram_capacity.known);
+    assert_false(data->system_cores.known || data->gpus.known);
+    assert_known(data->expected_cores, 0);
     close_timepoints(timepoints);
     close_timepoints(NULL);
 
@@ -603,10 +609,10 @@ static void check_recording(const char *path, size_t run, size_t ticks)
     assert_string_equal(data->ram_unit, "bytes");
     assert_string_equal(data->gpu_ram_unit, "bytes");
     assert_string_equal(data->time_unit, "seconds");
-    assert_int_equal(data->system_cores, 8);
-    assert_int_equal(data->expected_cores, 4);
-    assert_int_equal(data->gpus, 2);
-    assert_int_equal(data->expected_gpus, 2);
+    assert_known(data->system_cores, 8);
+    assert_known(data->expected_cores, 4);
+    assert_known(data->gpus, 2);
+    assert_known(data->expected_gpus, 2);
 
     for (size_t n = 0; n < ticks; n++) {
         struct wm_tick tick = fixture_tick(n, readings);
@@ -614,12 +620,13 @@ static void check_recording(const char *path, size_t run, size_t ticks)
             continue;
         assert_int_equal(next_timepoint(timepoints, &timepoint, &err), 1);
         assert_true(llabs(timepoint.when_ns - fixture_unix_ns(n)) < 200);
+        assert_int_equal(timepoint.known, expected.known);
         for (int m = 0; m < WM_MEASUREMENT_COUNT; m++)
-            assert_true(timepoint.values[m] == expected.values[m] ||
-                        (isnan(timepoint.values[m]) && isnan(expected.values[m])));
+            assert_true(timepoint.values[m] == expected.values[m]);
     }
     assert_int_equal(next_timepoint(timepoints, &timepoint, &err), 0);
-    assert_true(data->ram_capacity == 13e9 && data->gpu_ram_capacity == 17e9);
+    assert_known(data->ram_capacity, 13e9);
+    assert_known(data->gpu_ram_capacity, 17e9);
     close_timepoints(timepoints);
     wm_timepoint_builder_free(builder);
 }

@@ -68,27 +68,40 @@ static void test_seed(void **state)
     assert_int_equal(results->blocks[1].nonempty_calls, 3);
     assert_true(results->blocks[0].time.std == 0.120147);
     assert_true(results->blocks[0].usage[WM_CPU_MAIN_SUM].mean == 96.583333);
-    assert_int_equal(results->static_data.system_cores, 12);
+    assert_true(results->static_data.system_cores.number == 12);
     assert_string_equal(results->static_data.ram_unit, "gigabytes");
     wm_block_analysis_free(results);
     free(json);
     free(text);
 }
 
-static const struct wm_static_data gigabytes = { "gigabytes", "gigabytes", "hours",
-                                                 67.254166,   16.376,      12,
-                                                 12,          1,           1 };
-static const struct wm_static_data no_gpu = { "bytes", "bytes", "seconds", 13e9, 0,
-                                              8,       8,       0,         0 };
-static const struct wm_static_data unknown = { "bytes", "bytes", "seconds", 13e9, NAN,
-                                               8,       -1,      -1,        -1 };
+#define KNOWN(value)                                                                       \
+    {                                                                                      \
+        true, value                                                                        \
+    }
+#define UNKNOWN                                                                            \
+    {                                                                                      \
+        false, 0                                                                           \
+    }
+
+static const struct wm_static_data gigabytes = {
+    "gigabytes", "gigabytes", "hours",  KNOWN(67.254166), KNOWN(16.376),
+    KNOWN(12),   KNOWN(12),   KNOWN(1), KNOWN(1)
+};
+static const struct wm_static_data no_gpu = { "bytes",     "bytes",  "seconds",
+                                              KNOWN(13e9), KNOWN(0), KNOWN(8),
+                                              KNOWN(8),    KNOWN(0), KNOWN(0) };
+static const struct wm_static_data unknown = { "bytes",     "bytes", "seconds",
+                                               KNOWN(13e9), UNKNOWN, KNOWN(8),
+                                               UNKNOWN,     UNKNOWN, UNKNOWN };
 
 static void timepoint(struct wm_regions *regions, int64_t when_ns, double value)
 {
-    struct wm_timepoint made = { .when_ns = when_ns };
+    struct wm_timepoint made = { .when_ns = when_ns, .known = WM_ALL_MEASUREMENTS };
 
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
-        made.values[i] = i == WM_SYSTEM_GPU_RAM ? NAN : value * (double)(i + 1);
+        made.values[i] = value * (double)(i + 1);
+    made.known &= ~(UINT32_C(1) << WM_SYSTEM_GPU_RAM);
     wm_regions_tick(regions, NULL, &made);
 }
 
@@ -169,7 +182,7 @@ static void make_hostile(struct wm_regions *blocks)
 static void make_without_gpu(struct wm_regions *regions)
 {
     for (int n = 0; n < 3; n++) {
-        struct wm_timepoint made = { .when_ns = n };
+        struct wm_timepoint made = { .when_ns = n, .known = WM_ALL_MEASUREMENTS };
         for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
             made.values[i] =
                 wm_measurement_is_gpu((enum wm_measurement)i) ? 0 : (double)(n + 1);
@@ -359,8 +372,8 @@ static void test_python_nan(void **state)
     assert_true(isnan(results->overall[WM_MAIN_RAM].min));
     assert_true(isnan(results->overall[WM_MAIN_RAM].max));
     assert_true(isnan(results->overall[WM_SYSTEM_RAM].mean));
-    assert_true(isnan(results->static_data.ram_capacity));
-    assert_int_equal(results->static_data.gpus, -1);
+    assert_false(results->static_data.ram_capacity.known);
+    assert_false(results->static_data.gpus.known);
     assert_string_equal(results->blocks[0].name, "NaN \" NaN");
     assert_true(results->blocks[0].time.min == 1);
     assert_true(isnan(results->blocks[0].time.std));

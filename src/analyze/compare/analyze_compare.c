@@ -18,6 +18,11 @@ static int no_memory(struct wm_error *err)
     return wm_fail_memory(err, "comparison");
 }
 
+static bool differs(struct wm_known one, struct wm_known other)
+{
+    return one.known != other.known || one.number != other.number;
+}
+
 /* Percentages and capacities mean something else where there is more hardware. */
 static int remark_hardware(struct wm_compare *compare)
 {
@@ -26,15 +31,15 @@ static int remark_hardware(struct wm_compare *compare)
 
     for (size_t i = 1; i < compare->session_count && status == WM_OK; i++) {
         const struct wm_static_data *data = &compare->sessions[i].analysis->static_data;
-        if (data->expected_cores != first->expected_cores ||
-            data->system_cores != first->system_cores)
+        if (differs(data->expected_cores, first->expected_cores) ||
+            differs(data->system_cores, first->system_cores))
             status = wm_remarks_add(
                 &compare->remarks,
                 "session \"%s\" had other numbers of cores than \"%s\": their percentages "
                 "of hardware are not comparable",
                 compare->sessions[i].name, compare->sessions[0].name);
-        if (status == WM_OK &&
-            (data->expected_gpus != first->expected_gpus || data->gpus != first->gpus))
+        if (status == WM_OK && (differs(data->expected_gpus, first->expected_gpus) ||
+                                differs(data->gpus, first->gpus)))
             status = wm_remarks_add(&compare->remarks,
                                     "session \"%s\" had other numbers of GPUs than \"%s\"",
                                     compare->sessions[i].name, compare->sessions[0].name);
@@ -597,10 +602,11 @@ int wm_compare_convert(struct wm_block_analysis *results,
                               WM_MAIN_GPU_RAM, WM_SYSTEM_GPU_RAM, name, err);
     if (status < 0)
         return status;
-    data->ram_capacity = convert(data->ram_capacity, wm_compare_unit_size(data->ram_unit),
-                                 wm_compare_unit_size(units->ram_unit));
-    data->gpu_ram_capacity =
-        convert(data->gpu_ram_capacity, wm_compare_unit_size(data->gpu_ram_unit),
+    data->ram_capacity.number =
+        convert(data->ram_capacity.number, wm_compare_unit_size(data->ram_unit),
+                wm_compare_unit_size(units->ram_unit));
+    data->gpu_ram_capacity.number =
+        convert(data->gpu_ram_capacity.number, wm_compare_unit_size(data->gpu_ram_unit),
                 wm_compare_unit_size(units->gpu_ram_unit));
     memcpy(data->ram_unit, units->ram_unit, sizeof(data->ram_unit));
     memcpy(data->gpu_ram_unit, units->gpu_ram_unit, sizeof(data->gpu_ram_unit));

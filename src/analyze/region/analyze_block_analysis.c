@@ -74,7 +74,9 @@ const char wm_block_analysis_no_gpu[] = "no GPU was measured";
 
 bool wm_block_analysis_lack(const struct wm_block_analysis *results, size_t measurement)
 {
-    return results->static_data.expected_gpus == 0 &&
+    struct wm_known gpus = results->static_data.expected_gpus;
+
+    return gpus.known && gpus.number == 0 &&
            wm_measurement_is_gpu((enum wm_measurement)measurement) &&
            !(results->overall[measurement].max > 0);
 }

@@ -110,18 +110,17 @@ static json_t *json_static_data(struct writer *writer)
     json_t *json = json_object();
 
     if (lacks)
-        data.gpu_ram_capacity = NAN;
+        data.gpu_ram_capacity = (struct wm_known) { 0 };
     for (size_t i = 0; i < WM_STATIC_COLUMNS; i++) {
         struct wm_static_entry entry = wm_static_data_entry(&data, i);
         if (entry.text)
             wm_json_set(&json, entry.key, wm_text_json(entry.text));
-        else if (isnan(entry.number))
-            wm_json_set(&json, entry.key, json_null());
-        else if (entry.is_whole)
-            wm_json_set(&json, entry.key, json_integer((json_int_t)entry.number));
+        else if (entry.is_whole && entry.number.known)
+            wm_json_set(&json, entry.key, json_integer((json_int_t)entry.number.number));
         else
-            put_number(&json, entry.key, entry.number);
-        if (!entry.text && isnan(entry.number))
+            wm_json_set(&json, entry.key,
+                        wm_json_known(entry.number.known, entry.number.number));
+        if (!entry.text && !entry.number.known)
             put_why(writer, "static_data", entry.key,
                     lacks && strcmp(entry.key, "gpu_ram_system_capacity") == 0
                         ? wm_block_analysis_no_gpu
@@ -325,11 +324,14 @@ static void read_unit(struct reader *reader, const json_t *object, const char *k
         fail(reader, WM_EFORMAT, key);
 }
 
-static int read_whole(struct reader *reader, const json_t *object, const char *key)
+static struct wm_known read_known(struct reader *reader, const json_t *object,
+                                  const char *key, bool is_whole)
 {
     double number = read_number(reader, object, key);
 
-    return number >= 0 && number <= 1e9 ? (int)number : -1;
+    if (isnan(number) || (is_whole && !(number >= 0 && number <= 1e9)))
+        return (struct wm_known) { 0 };
+    return (struct wm_known) { true, is_whole ? trunc(number) : number };
 }
 
 static void read_static_data(struct reader *reader, const json_t *root,
@@ -340,10 +342,9 @@ static void read_static_data(struct reader *reader, const json_t *root,
     for (size_t i = 0; i < WM_STATIC_COLUMNS; i++) {
         const struct wm_static_column *column = &wm_static_columns[i];
         void *place = (char *)data + column->offset;
-        if (column->kind == WM_STATIC_COUNT)
-            *(int *)place = read_whole(reader, json, column->name);
-        else if (column->kind == WM_STATIC_CAPACITY)
-            *(double *)place = read_number(reader, json, column->name);
+        if (column->kind == WM_STATIC_COUNT || column->kind == WM_STATIC_CAPACITY)
+            *(struct wm_known *)place =
+                read_known(reader, json, column->name, column->kind == WM_STATIC_COUNT);
         else
             read_unit(reader, json, column->name, place);
     }
@@ -427,8 +428,8 @@ static void fill_lack(const struct wm_block_analysis *results, uint64_t timepoin
 static void fill_lacks(struct wm_block_analysis *results)
 {
     if (wm_block_analysis_lack(results, WM_SYSTEM_GPU_RAM) &&
-        isnan(results->static_data.gpu_ram_capacity))
-        results->static_data.gpu_ram_capacity = 0;
+        !results->static_data.gpu_ram_capacity.known)
+        results->static_data.gpu_ram_capacity = (struct wm_known) { .known = true };
     for (size_t i = 0; i < results->count; i++)
         fill_lack(results, results->blocks[i].timepoints, results->blocks[i].usage);
     fill_lack(results, results->timepoints, results->overall);

@@ -253,5 +253,6 @@ void wm_blocks_timepoint(struct wm_blocks *blocks, const struct wm_timepoint *ti
     blocks->timepoints++;
     stretch->timepoints++;
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
-        wm_block_stats_add(&stretch->usage[i], timepoint->values[i]);
+        if (wm_timepoint_value(timepoint, i).known)
+            wm_block_stats_add(&stretch->usage[i], timepoint->values[i]);
 }

@@ -114,9 +114,10 @@ static void take_origins(struct aipm_reader *reader, const json_t *line)
 
     json_object_foreach(origins, name, word)
     {
-        int kind = wm_word_value(WM_WORDS_DEVICE_KIND, name);
-        int origin = wm_word_value(WM_WORDS_ORIGIN, json_string_value(word));
-        if (kind >= 0 && kind <= WM_DEVICE_OTHER && origin > (int)reader->origins[kind])
+        int kind, origin;
+        if (wm_word_value(WM_WORDS_DEVICE_KIND, name, &kind) &&
+            wm_word_value(WM_WORDS_ORIGIN, json_string_value(word), &origin) &&
+            kind <= WM_DEVICE_OTHER && origin > (int)reader->origins[kind])
             reader->origins[kind] = (enum wm_origin)origin;
     }
 }

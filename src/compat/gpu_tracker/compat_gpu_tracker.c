@@ -5,7 +5,6 @@
  * Such a recording has what gpu_tracker's has and nothing else. It is named
  * "gpu-tracker:RAM,GPU_RAM,TIME:FILE", since the units are a part of it.
  */
-#include <math.h>
 #include <string.h>
 
 #include "compat/gpu_tracker/compat_gpu_tracker_file.h"
@@ -94,19 +93,19 @@ static int write_static(struct tracking *tracking, const struct wm_tick *first,
     const struct wm_units *units = &tracking->units;
     double cores = run->expected_cores > 0 ? run->expected_cores : run->core_count;
     const char *names[WM_STATIC_COLUMNS];
-    double ram, gpu_ram;
+    struct wm_known ram, gpu_ram;
 
     wm_timepoint_capacities(tracking->builder, first, &ram, &gpu_ram);
     const struct wm_gpu_tracker_cell cells[WM_STATIC_COLUMNS] = {
         { .text = units->ram->name },
         { .text = units->gpu_ram->name },
         { .text = units->time->name },
-        { .number = ram / units->ram->size },
-        { .number = gpu_ram / units->gpu_ram->size },
-        { .number = run->core_count, .is_count = true },
-        { .number = cores, .is_count = true },
-        { .number = run->gpu_count, .is_count = true },
-        { .number = run->expected_gpu_count, .is_count = true },
+        { .number = { ram.known, ram.number / units->ram->size } },
+        { .number = { gpu_ram.known, gpu_ram.number / units->gpu_ram->size } },
+        { .number = { true, run->core_count }, .is_count = true },
+        { .number = { true, cores }, .is_count = true },
+        { .number = { true, run->gpu_count }, .is_count = true },
+        { .number = { true, run->expected_gpu_count }, .is_count = true },
     };
     for (int i = 0; i < WM_STATIC_COLUMNS; i++)
         names[i] = wm_static_columns[i].name;
@@ -128,8 +127,8 @@ static double unit_of(const struct tracking *tracking, int measurement)
  * count as much as any other window; the original takes no sample then. */
 static bool is_after_end(const struct wm_timepoint *timepoint)
 {
-    return isnan(timepoint->values[WM_MAIN_RAM]) &&
-           isnan(timepoint->values[WM_MAIN_THREADS]);
+    return !wm_timepoint_value(timepoint, WM_MAIN_RAM).known &&
+           !wm_timepoint_value(timepoint, WM_MAIN_THREADS).known;
 }
 
 /* The table is there from its first row on. The first tick ends no window. */
@@ -143,13 +142,15 @@ static int write_tick(struct tracking *tracking, const struct wm_tick *tick,
     if (!wm_timepoint_next(tracking->builder, tick, &timepoint) ||
         (tracking->has_rows && is_after_end(&timepoint)))
         return WM_OK;
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
+    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
         row[i] = (struct wm_gpu_tracker_cell) {
-            .number = timepoint.values[i] / unit_of(tracking, i),
+            .number = wm_timepoint_value(&timepoint, (size_t)i),
             .is_count = i >= WM_MAIN_THREADS && i <= WM_COMBINED_THREADS,
         };
+        row[i].number.number /= unit_of(tracking, i);
+    }
     row[WM_TIMESTAMP] = (struct wm_gpu_tracker_cell) {
-        .number = wm_timepoint_unix_seconds(tracking->run, tick->when_ns),
+        .number = { true, wm_timepoint_unix_seconds(tracking->run, tick->when_ns) },
     };
     if (!tracking->has_rows)
         status = wm_gpu_tracker_file_table(&tracking->file, "data", wm_timepoint_columns,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compat_gpu_tracker_blocks.c - an analysis of blocks in gpu_tracker's layout. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 #include "view/text/view_text_line.h"
@@ -66,10 +67,13 @@ static void format_entry(const struct wm_static_entry *entry,
 {
     if (entry->text)
         snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, " %s", entry->text);
-    else if (entry->is_whole && entry->number == entry->number)
-        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, " %.0f", entry->number);
+    else if (!entry->number.known)
+        wm_gpu_tracker_number(text, NAN, 1);
+    else if (entry->is_whole)
+        snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, " %.0f", entry->number.number);
     else
-        wm_gpu_tracker_number(text, entry->number, wm_gpu_tracker_decimals(entry->number));
+        wm_gpu_tracker_number(text, entry->number.number,
+                              wm_gpu_tracker_decimals(entry->number.number));
 }
 
 /* A table whose columns are of many kinds, for which pandas leaves less room. */

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/text/base_number.h"
 #include "base/text/base_utf8.h"
 #include "record/sql/record_sql.h"
 
@@ -124,10 +123,12 @@ static void put_cell(struct wm_out *out, const struct wm_gpu_tracker_cell *cell)
         wm_out_cell(out, cell->text, strlen(cell->text));
         return;
     }
+    if (!cell->number.known)
+        return;
     if (cell->is_count)
-        wm_number_format(cell->number, text);
+        wm_number_format(cell->number.number, text);
     else
-        wm_number_format_float(cell->number, text);
+        wm_number_format_float(cell->number.number, text);
     wm_out_text(out, text);
 }
 

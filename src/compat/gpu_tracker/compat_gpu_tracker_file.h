@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include "base/base_sqlite.h"
+#include "base/text/base_number.h"
 #include "base/text/base_out.h"
 
 struct wm_gpu_tracker_file {
@@ -27,10 +28,10 @@ struct wm_gpu_tracker_file {
     sqlite3_stmt *insert; /* a row of the latest table */
 };
 
-/* A value of the file; NAN: it is not known. */
+/* A value of the file. */
 struct wm_gpu_tracker_cell {
     const char *text; /* NULL: the number */
-    double number;
+    struct wm_known number;
     bool is_count; /* a whole number */
 };
 

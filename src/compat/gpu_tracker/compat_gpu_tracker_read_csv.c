@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compat_gpu_tracker_read_csv.c - reading gpu_tracker's tracking file in CSV. */
-#include <math.h>
 #include <string.h>
 
 #include "base/base_clock.h"
@@ -82,11 +81,14 @@ static int read_row(struct csv *csv, struct wm_timepoint *ret_row, struct wm_err
     int status = wm_gpu_tracker_csv_row(&csv->file, cells, err);
     if (status < 0)
         return status;
+    ret_row->known = 0;
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        ret_row->values[i] = NAN;
-        if (cells[i].length > 0 &&
-            !wm_number_parse(cells[i].text, cells[i].length, &ret_row->values[i]))
+        ret_row->values[i] = 0;
+        if (cells[i].length == 0)
+            continue;
+        if (!wm_number_parse(cells[i].text, cells[i].length, &ret_row->values[i]))
             return wm_gpu_tracker_csv_wrong(&csv->file, i, &cells[i], "a number", err);
+        ret_row->known |= UINT32_C(1) << i;
     }
     const struct wm_cell *time = &cells[WM_TIMESTAMP];
     if (!wm_number_parse(time->text, time->length, &seconds) ||

@@ -70,35 +70,39 @@ static void wrong_value(sqlite3_context *context, const char *column, const char
     sqlite3_result_error(context, text, -1);
 }
 
-/* What a column holds, whatever its type was declared to be: a number, NAN for NULL, or
- * false. */
-static bool read_number(sqlite3_value *value, double *ret_number)
+/* What a column holds, whatever its type was declared to be: a number, NULL, or false. */
+static bool read_number(sqlite3_value *value, struct wm_known *ret_number)
 {
     int type = sqlite3_value_type(value);
 
-    *ret_number =
-        type == SQLITE_FLOAT || type == SQLITE_INTEGER ? sqlite3_value_double(value) : NAN;
-    return type == SQLITE_NULL || isfinite(*ret_number);
+    *ret_number = (struct wm_known) { .known = type != SQLITE_NULL };
+    if (type == SQLITE_FLOAT || type == SQLITE_INTEGER)
+        ret_number->number = sqlite3_value_double(value);
+    else
+        return type == SQLITE_NULL;
+    return isfinite(ret_number->number);
 }
 
 /* The SQL function AHEAD_ROW: a timestamp and the measurements as one value, a struct
  * wm_timepoint. Asked for one by one, the columns of a row take a third longer. */
 static void make_row(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    struct wm_timepoint row;
-    double seconds;
+    struct wm_timepoint row = { 0 };
+    struct wm_known number;
 
-    if (!read_number(values[0], &seconds) ||
-        !wm_clock_from_seconds(seconds, &row.when_ns)) {
+    if (!read_number(values[0], &number) || !number.known ||
+        !wm_clock_from_seconds(number.number, &row.when_ns)) {
         wrong_value(context, "a timestamp", "a time in seconds since 1970");
         return;
     }
     for (int i = 1; i < count; i++) {
-        if (!read_number(values[i], &row.values[i - 1])) {
+        if (!read_number(values[i], &number)) {
             wrong_value(context, wm_measurement_name((enum wm_measurement)(i - 1)),
                         "a number");
             return;
         }
+        row.values[i - 1] = number.number;
+        row.known |= (uint32_t)number.known << (i - 1);
     }
     sqlite3_result_blob(context, &row, sizeof(row), SQLITE_TRANSIENT);
 }

@@ -71,11 +71,13 @@ static void fill(const struct wm_gpu_tracker_file *file, const struct wm_sub_row
                  struct wm_gpu_tracker_cell ret_cells[WM_SUB_COLUMNS])
 {
     ret_cells[WM_SUB_PROCESS] =
-        (struct wm_gpu_tracker_cell) { .number = (double)row->process, .is_count = true };
+        (struct wm_gpu_tracker_cell) { .number = { true, (double)row->process },
+                                       .is_count = true };
     ret_cells[WM_SUB_NAME] = (struct wm_gpu_tracker_cell) { .text = row->name };
     ret_cells[WM_SUB_POSITION] =
-        (struct wm_gpu_tracker_cell) { .number = row->is_stop, .is_count = true };
-    ret_cells[WM_SUB_TIMESTAMP] = (struct wm_gpu_tracker_cell) { .number = row->seconds };
+        (struct wm_gpu_tracker_cell) { .number = { true, row->is_stop }, .is_count = true };
+    ret_cells[WM_SUB_TIMESTAMP] =
+        (struct wm_gpu_tracker_cell) { .number = { true, row->seconds } };
     for (int i = 0; i < WM_SUB_COLUMNS && !file->db; i++) {
         if (row->cells[i].text)
             ret_cells[i].text = row->cells[i].text;

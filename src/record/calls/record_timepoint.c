@@ -2,7 +2,6 @@
 /* record_timepoint.c - gpu_tracker's 21 measurements of a tick. */
 #include "record/calls/record_timepoint.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,18 +76,18 @@ enum {
 
 struct rate {
     size_t channel;
-    int64_t window_ns;      /* the shortest that is looked at */
-    bool started;           /* `from` and `last` are readings */
-    struct wm_reading from; /* where the window begins */
-    double last_value;      /* of the latest reading */
-    double per_second;      /* over the last whole window, NAN before it */
+    int64_t window_ns;          /* the shortest that is looked at */
+    bool started;               /* `from` and `last` are readings */
+    struct wm_reading from;     /* where the window begins */
+    double last_value;          /* of the latest reading */
+    struct wm_known per_second; /* over the last whole window, if there was one */
 };
 
 struct wm_timepoint_builder {
     size_t size; /* of all of it, for wm_timepoint_builder_copy() */
     size_t gauge_channels[GAUGE_COUNT];
     struct rate rates[CPU_COUNT];
-    double cores[CPU_COUNT]; /* what "hardware" divides by; NAN: unknown */
+    double cores[CPU_COUNT]; /* what "hardware" divides by, where there are any */
     size_t ram_capacity;
     bool has_gpus;
     double gpus; /* the chosen ones */
@@ -162,12 +161,10 @@ int wm_timepoint_builder_new(const struct wm_run *run, const struct wm_channel *
         struct rate *rate = &builder->rates[i];
         rate->channel =
             find_channel(channels, count, cpus[i].device_kind, cpus[i].label, "cpu_time");
-        rate->per_second = NAN;
         if (rate->channel != NO_CHANNEL)
             rate->window_ns = channels[rate->channel].period_ns * PERIODS_PER_WINDOW;
-        double cores = cpus[i].device_kind == WM_DEVICE_HOST ? (double)run->core_count
-                                                             : run->expected_cores;
-        builder->cores[i] = cores > 0 ? cores : NAN;
+        builder->cores[i] = cpus[i].device_kind == WM_DEVICE_HOST ? (double)run->core_count
+                                                                  : run->expected_cores;
     }
     builder->ram_capacity =
         find_channel(channels, count, WM_DEVICE_HOST, "host", "memory_total");
@@ -207,52 +204,79 @@ void wm_timepoint_builder_copy(struct wm_timepoint_builder *to,
     memcpy(to, from, from->size);
 }
 
-static double value_of(const struct wm_tick *tick, size_t channel)
+static struct wm_known value_of(const struct wm_tick *tick, size_t channel)
 {
     if (channel == NO_CHANNEL || tick->readings[channel].state != WM_READING_OK)
-        return NAN;
-    return tick->readings[channel].value;
+        return (struct wm_known) { 0 };
+    return (struct wm_known) { true, tick->readings[channel].value };
 }
 
 /* Unknown as soon as one part is: a sum that lacks a GPU would look like a
  * fall. */
-static double sum_of(const struct wm_tick *tick, const size_t *channels, size_t count)
+static struct wm_known sum_of(const struct wm_tick *tick, const size_t *channels,
+                              size_t count)
 {
-    double sum = 0;
+    struct wm_known sum = { .known = count > 0 };
 
-    for (size_t i = 0; i < count; i++)
-        sum += value_of(tick, channels[i]);
-    return count > 0 ? sum : NAN;
+    for (size_t i = 0; i < count; i++) {
+        struct wm_known value = value_of(tick, channels[i]);
+        if (!value.known)
+            return value;
+        sum.number += value.number;
+    }
+    return sum;
 }
 
 /* Seconds of CPU time per second, over the last window that is long enough and
  * ends with this reading or before it. */
-static double rate_at(struct rate *rate, const struct wm_tick *tick)
+static struct wm_known rate_at(struct rate *rate, const struct wm_tick *tick)
 {
-    double value = value_of(tick, rate->channel);
-    if (isnan(value))
-        return NAN;
+    struct wm_known told = value_of(tick, rate->channel);
+    if (!told.known)
+        return told;
 
     const struct wm_reading *now = &tick->readings[rate->channel];
+    double value = told.number;
     if (!rate->started || value < rate->last_value) {
         /* The beginning, or a counter that was set back: what it counted in
          * this window nobody knows. */
         rate->started = true;
         rate->from = *now;
-        rate->per_second = NAN;
+        rate->per_second = (struct wm_known) { 0 };
     }
     rate->last_value = value;
 
     int64_t passed_ns = now->when_ns - rate->from.when_ns;
     if (passed_ns > 0 && passed_ns >= rate->window_ns) {
-        rate->per_second = (value - rate->from.value) / ((double)passed_ns / 1e9);
+        rate->per_second = (struct wm_known) { true, (value - rate->from.value) /
+                                                         ((double)passed_ns / 1e9) };
         rate->from = *now;
     }
     return rate->per_second;
 }
 
+static void put(struct wm_timepoint *timepoint, enum wm_measurement measurement,
+                struct wm_known value)
+{
+    if (!value.known)
+        return;
+    timepoint->known |= UINT32_C(1) << measurement;
+    timepoint->values[measurement] = value.number;
+}
+
+/* A share of one, and that share of as many as there are. */
+static void put_shares(struct wm_timepoint *timepoint, enum wm_measurement sum,
+                       struct wm_known share, enum wm_measurement hardware, double count)
+{
+    double percent = 100 * share.number;
+
+    put(timepoint, sum, (struct wm_known) { share.known, percent });
+    if (count > 0)
+        put(timepoint, hardware, (struct wm_known) { share.known, percent / count });
+}
+
 static void fill_gpus(const struct wm_timepoint_builder *builder,
-                      const struct wm_tick *tick, double *values)
+                      const struct wm_tick *tick, struct wm_timepoint *timepoint)
 {
     const size_t *memory = builder->gpu_channels;
     const size_t *utilization =
@@ -260,29 +284,27 @@ static void fill_gpus(const struct wm_timepoint_builder *builder,
 
     if (!builder->has_gpus) {
         for (int i = WM_MAIN_GPU_RAM; i <= WM_GPU_HARDWARE_UTILIZATION; i++)
-            values[i] = 0;
+            put(timepoint, (enum wm_measurement)i, (struct wm_known) { .known = true });
         return;
     }
-    values[WM_SYSTEM_GPU_RAM] = sum_of(tick, memory, builder->memory_used_count);
-    double sum = 100 * sum_of(tick, utilization, builder->utilization_count);
-    values[WM_GPU_SUM_UTILIZATION] = sum;
-    values[WM_GPU_HARDWARE_UTILIZATION] = builder->gpus > 0 ? sum / builder->gpus : NAN;
+    put(timepoint, WM_SYSTEM_GPU_RAM, sum_of(tick, memory, builder->memory_used_count));
+    put_shares(timepoint, WM_GPU_SUM_UTILIZATION,
+               sum_of(tick, utilization, builder->utilization_count),
+               WM_GPU_HARDWARE_UTILIZATION, builder->gpus);
 }
 
 bool wm_timepoint_next(struct wm_timepoint_builder *builder, const struct wm_tick *tick,
                        struct wm_timepoint *ret_timepoint)
 {
     struct wm_timepoint timepoint = { .when_ns = tick->when_ns };
-    double *values = timepoint.values;
     bool first = !builder->started;
 
     for (size_t i = 0; i < GAUGE_COUNT; i++)
-        values[gauges[i].measurement] = value_of(tick, builder->gauge_channels[i]);
-    for (size_t i = 0; i < CPU_COUNT; i++) {
-        values[cpus[i].sum] = 100 * rate_at(&builder->rates[i], tick);
-        values[cpus[i].hardware] = values[cpus[i].sum] / builder->cores[i];
-    }
-    fill_gpus(builder, tick, values);
+        put(&timepoint, gauges[i].measurement, value_of(tick, builder->gauge_channels[i]));
+    for (size_t i = 0; i < CPU_COUNT; i++)
+        put_shares(&timepoint, cpus[i].sum, rate_at(&builder->rates[i], tick),
+                   cpus[i].hardware, builder->cores[i]);
+    fill_gpus(builder, tick, &timepoint);
 
     builder->started = true;
     if (first)
@@ -292,12 +314,12 @@ bool wm_timepoint_next(struct wm_timepoint_builder *builder, const struct wm_tic
 }
 
 void wm_timepoint_capacities(const struct wm_timepoint_builder *builder,
-                             const struct wm_tick *tick, double *ret_ram,
-                             double *ret_gpu_ram)
+                             const struct wm_tick *tick, struct wm_known *ret_ram,
+                             struct wm_known *ret_gpu_ram)
 {
     const size_t *totals = builder->gpu_channels + builder->memory_used_count;
 
     *ret_ram = value_of(tick, builder->ram_capacity);
-    *ret_gpu_ram =
-        builder->has_gpus ? sum_of(tick, totals, builder->memory_total_count) : 0;
+    *ret_gpu_ram = builder->has_gpus ? sum_of(tick, totals, builder->memory_total_count)
+                                     : (struct wm_known) { .known = true };
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "base/base_error.h"
+#include "base/text/base_number.h"
 #include "wattmeter/recording.h"
 
 enum wm_measurement {
@@ -49,13 +50,23 @@ const char *wm_measurement_name(enum wm_measurement measurement);
 
 bool wm_measurement_is_gpu(enum wm_measurement measurement);
 
-/* Memory in bytes, utilisation in percent, threads as counts. NAN: unknown.
+/* Memory in bytes, utilisation in percent, threads as counts.
  * Where it is known that there is no GPU, the GPU values are 0, which is true and
  * what gpu_tracker writes. */
 struct wm_timepoint {
     int64_t when_ns;
+    uint32_t known; /* a bit for each of `values`, which is 0 where it is not known */
     double values[WM_MEASUREMENT_COUNT];
 };
+
+#define WM_ALL_MEASUREMENTS ((UINT32_C(1) << WM_MEASUREMENT_COUNT) - 1)
+
+static inline struct wm_known wm_timepoint_value(const struct wm_timepoint *timepoint,
+                                                 size_t measurement)
+{
+    return (struct wm_known) { timepoint->known >> measurement & 1,
+                               timepoint->values[measurement] };
+}
 
 struct wm_timepoint_builder;
 
@@ -84,9 +95,9 @@ void wm_timepoint_builder_copy(struct wm_timepoint_builder *to,
                                const struct wm_timepoint_builder *from);
 
 /* The memory of the machine and of the chosen GPUs together, in bytes, as this
- * tick tells it. NAN: unknown. */
+ * tick tells it. */
 void wm_timepoint_capacities(const struct wm_timepoint_builder *builder,
-                             const struct wm_tick *tick, double *ret_ram,
-                             double *ret_gpu_ram);
+                             const struct wm_tick *tick, struct wm_known *ret_ram,
+                             struct wm_known *ret_gpu_ram);
 
 #endif

@@ -29,17 +29,13 @@ struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, s
 {
     const struct wm_static_column *column = &wm_static_columns[index];
     const void *place = (const char *)data + column->offset;
-    struct wm_static_entry entry = { .key = column->name, .number = NAN };
+    struct wm_static_entry entry = { .key = column->name,
+                                     .is_whole = column->kind == WM_STATIC_COUNT };
 
-    if (column->kind == WM_STATIC_COUNT) {
-        int count = *(const int *)place;
-        entry.is_whole = true;
-        entry.number = count < 0 ? (double)NAN : count;
-    } else if (column->kind == WM_STATIC_CAPACITY) {
-        entry.number = *(const double *)place;
-    } else {
+    if (entry.is_whole || column->kind == WM_STATIC_CAPACITY)
+        entry.number = *(const struct wm_known *)place;
+    else
         entry.text = place;
-    }
     return entry;
 }
 
@@ -50,20 +46,23 @@ struct wm_timepoints {
     struct wm_static_data static_data;
 };
 
+static struct wm_known count_of(double count)
+{
+    return count >= 0 && count <= INT_MAX ? (struct wm_known) { true, trunc(count) }
+                                          : (struct wm_known) { 0 };
+}
+
 static struct wm_static_data static_data_of(const struct wm_run *run)
 {
     return (struct wm_static_data) {
         .ram_unit = "bytes",
         .gpu_ram_unit = "bytes",
         .time_unit = "seconds",
-        .ram_capacity = NAN,
-        .gpu_ram_capacity = NAN,
-        .system_cores = run->core_count,
-        .expected_cores = run->expected_cores > 0 && run->expected_cores <= INT_MAX
-                              ? (int)run->expected_cores
-                              : -1,
-        .gpus = run->gpu_count,
-        .expected_gpus = run->expected_gpu_count,
+        .system_cores = count_of(run->core_count),
+        .expected_cores = run->expected_cores > 0 ? count_of(run->expected_cores)
+                                                  : (struct wm_known) { 0 },
+        .gpus = count_of(run->gpu_count),
+        .expected_gpus = count_of(run->expected_gpu_count),
     };
 }
 
@@ -94,9 +93,12 @@ int wm_timepoints_of_recording(const struct wm_recording *recording,
 static void copy_tick(const struct wm_tick *tick, struct wm_timepoint *ret_timepoint)
 {
     ret_timepoint->when_ns = tick->when_ns;
-    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
-        ret_timepoint->values[i] =
-            tick->readings[i].state == WM_READING_OK ? tick->readings[i].value : NAN;
+    ret_timepoint->known = 0;
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        bool known = tick->readings[i].state == WM_READING_OK;
+        ret_timepoint->values[i] = tick->readings[i].value;
+        ret_timepoint->known |= (uint32_t)known << i;
+    }
 }
 
 int64_t wm_timepoints_unix_ns(const struct wm_timepoints *timepoints, int64_t when_ns)

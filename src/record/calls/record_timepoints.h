@@ -10,11 +10,11 @@
 #include "base/base_error.h"
 #include "record/calls/record_timepoint.h"
 
-/* As gpu_tracker keeps it. NAN and -1: not known. */
+/* As gpu_tracker keeps it. A number that is not known is 0. */
 struct wm_static_data {
     char ram_unit[16], gpu_ram_unit[16], time_unit[16]; /* "gigabytes", "hours" */
-    double ram_capacity, gpu_ram_capacity;
-    int system_cores, expected_cores, gpus, expected_gpus;
+    struct wm_known ram_capacity, gpu_ram_capacity;
+    struct wm_known system_cores, expected_cores, gpus, expected_gpus; /* whole ones */
 };
 
 /* Its columns in gpu_tracker's order. */
@@ -34,11 +34,11 @@ struct wm_static_column {
 enum { WM_STATIC_COLUMNS = 9 };
 extern const struct wm_static_column wm_static_columns[WM_STATIC_COLUMNS];
 
-/* The value of a column. A number that is not known is NAN. */
+/* The value of a column. */
 struct wm_static_entry {
     const char *key;
     const char *text; /* NULL: it is a number */
-    double number;
+    struct wm_known number;
     bool is_whole;
 };
 

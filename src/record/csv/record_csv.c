@@ -9,7 +9,6 @@
 #include "record/csv/record_csv.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +46,8 @@ struct csv {
     struct wm_timepoint_builder *before; /* the builder at the start of a batch */
     struct wm_out out;
     off_t static_at, state_at;
-    bool has_static;     /* the capacities are written */
-    double ram, gpu_ram; /* as they are written; NAN: not known yet */
+    bool has_static;              /* the capacities are written */
+    struct wm_known ram, gpu_ram; /* as they are written */
     int format;
     char *gaps; /* objects, each followed by a comma */
     size_t gaps_length;
@@ -67,6 +66,20 @@ static size_t quoted_length(const char *text)
     return length;
 }
 
+static void put_known(struct wm_out *out, struct wm_known value)
+{
+    if (value.known)
+        wm_out_number(out, value.number);
+}
+
+/* Empty where it is not known. */
+static void format_known(struct wm_known value, char text[WM_NUMBER_SIZE])
+{
+    text[0] = '\0';
+    if (value.known)
+        wm_number_format(value.number, text);
+}
+
 /* The cells up to wattmeter_format, blanks after it. */
 static void format_static(const struct csv *csv, char text[STATIC_SIZE + 1])
 {
@@ -74,9 +87,9 @@ static void format_static(const struct csv *csv, char text[STATIC_SIZE + 1])
     char ram_text[WM_NUMBER_SIZE], gpu_ram_text[WM_NUMBER_SIZE], cores[WM_NUMBER_SIZE];
     char cells[STATIC_SIZE + 1];
 
-    wm_number_format(csv->ram, ram_text);
-    wm_number_format(csv->gpu_ram, gpu_ram_text);
-    wm_number_format(run->expected_cores > 0 ? run->expected_cores : NAN, cores);
+    format_known(csv->ram, ram_text);
+    format_known(csv->gpu_ram, gpu_ram_text);
+    format_known((struct wm_known) { run->expected_cores > 0, run->expected_cores }, cores);
     snprintf(cells, sizeof(cells), "bytes,bytes,seconds,%s,%s,%d,%s,%d,%d,%d", ram_text,
              gpu_ram_text, run->core_count, cores, run->gpu_count, run->expected_gpu_count,
              csv->format);
@@ -220,8 +233,6 @@ static int csv_open(void *state, const char *target, const struct wm_run *run,
     csv->path = wm_text_path(target);
     csv->run = run;
     csv->count = count;
-    csv->ram = NAN;
-    csv->gpu_ram = NAN;
     csv->format = WM_RECORDING_FORMAT;
     csv->gaps = calloc(1, GAPS_SIZE + 1);
     if (!csv->gaps)
@@ -244,14 +255,15 @@ static int csv_open(void *state, const char *target, const struct wm_run *run,
 static void put_timepoint(struct csv *csv, const struct wm_tick *tick)
 {
     struct wm_timepoint timepoint;
-    bool known = wm_timepoint_next(csv->builder, tick, &timepoint);
+    bool is_there = wm_timepoint_next(csv->builder, tick, &timepoint);
 
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        wm_out_number(&csv->out, known ? timepoint.values[i] : NAN);
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        if (is_there)
+            put_known(&csv->out, wm_timepoint_value(&timepoint, i));
         wm_out_text(&csv->out, ",");
     }
-    wm_out_number(&csv->out,
-                  known ? wm_timepoint_unix_seconds(csv->run, tick->when_ns) : NAN);
+    if (is_there)
+        wm_out_number(&csv->out, wm_timepoint_unix_seconds(csv->run, tick->when_ns));
 }
 
 static void put_tick(struct csv *csv, const struct wm_tick *tick)
@@ -264,15 +276,16 @@ static void put_tick(struct csv *csv, const struct wm_tick *tick)
     wm_out_text(out, ",");
     wm_out_int(out, tick->when_ns);
     for (size_t clock = 0; clock < columns->clock_count; clock++) {
-        int64_t when_ns = wm_columns_clock_ns(columns, clock, tick->readings);
+        int64_t when_ns;
         wm_out_text(out, ",");
-        if (when_ns >= 0)
+        if (wm_columns_clock(columns, clock, tick->readings, &when_ns))
             wm_out_int(out, when_ns);
     }
     for (size_t i = 0; i < csv->count; i++) {
         const struct wm_reading *reading = &tick->readings[i];
         wm_out_text(out, ",");
-        wm_out_number(out, reading->state == WM_READING_OK ? reading->value : NAN);
+        if (reading->state == WM_READING_OK)
+            wm_out_number(out, reading->value);
     }
     wm_out_text(out, "\r\n");
 }
@@ -291,7 +304,7 @@ static int write_capacities(struct csv *csv, const struct wm_tick *tick,
 {
     wm_timepoint_capacities(csv->builder, tick, &csv->ram, &csv->gpu_ram);
     int status = write_static(csv, err);
-    csv->has_static = status == WM_OK && !isnan(csv->ram) && !isnan(csv->gpu_ram);
+    csv->has_static = status == WM_OK && csv->ram.known && csv->gpu_ram.known;
     return status;
 }
 

@@ -92,9 +92,9 @@ static void put_tick(struct json *json, const struct wm_tick *tick)
     json->has_ticks = true;
     wm_out_int(out, tick->when_ns);
     for (size_t clock = 0; clock < columns->clock_count; clock++) {
-        int64_t when_ns = wm_columns_clock_ns(columns, clock, tick->readings);
+        int64_t when_ns;
         wm_out_text(out, ",");
-        if (when_ns >= 0)
+        if (wm_columns_clock(columns, clock, tick->readings, &when_ns))
             wm_out_int(out, when_ns);
         else
             wm_out_text(out, "null");

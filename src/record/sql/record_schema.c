@@ -3,7 +3,6 @@
  * begins in an SQLite file. */
 #include "record/sql/record_sql.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -390,11 +389,12 @@ static int insert_channels(const struct wm_schema *schema, struct wm_error *err)
     return status;
 }
 
-/* One row, as gpu_tracker has it: that of the newest run. NAN: not known. */
-int wm_schema_static_data(const struct wm_schema *schema, double ram, double gpu_ram,
-                          struct wm_error *err)
+/* One row, as gpu_tracker has it: that of the newest run. */
+int wm_schema_static_data(const struct wm_schema *schema, struct wm_known ram,
+                          struct wm_known gpu_ram, struct wm_error *err)
 {
     const struct wm_run *run = schema->run;
+    const struct wm_known cores = { run->expected_cores > 0, run->expected_cores };
 
     int status = exec(schema, "DELETE FROM static_data", err);
     return status < 0
@@ -402,8 +402,7 @@ int wm_schema_static_data(const struct wm_schema *schema, double ram, double gpu
                : wm_db_put(&schema->db,
                            "INSERT INTO static_data"
                            " VALUES ('bytes', 'bytes', 'seconds', ?, ?, ?, ?, ?, ?)",
-                           err, "nninii", ram, gpu_ram, (int64_t)run->core_count,
-                           run->expected_cores > 0 ? run->expected_cores : NAN,
+                           err, "nninii", ram, gpu_ram, (int64_t)run->core_count, cores,
                            (int64_t)run->gpu_count, (int64_t)run->expected_gpu_count);
 }
 
@@ -423,7 +422,8 @@ static int begin_run(struct wm_schema *schema, struct wm_error *err)
     if (status == WM_OK)
         status = insert_channels(schema, err);
     if (status == WM_OK)
-        status = wm_schema_static_data(schema, NAN, NAN, err);
+        status = wm_schema_static_data(schema, (struct wm_known) { 0 },
+                                       (struct wm_known) { 0 }, err);
     return status;
 }
 

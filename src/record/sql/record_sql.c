@@ -107,10 +107,10 @@ int wm_sql_bind_text(sqlite3_stmt *statement, int index, const char *text, const
                : wm_sql_fail(sqlite3_db_handle(statement), result, path, err);
 }
 
-void wm_sql_bind_number(sqlite3_stmt *statement, int index, double value)
+void wm_sql_bind_number(sqlite3_stmt *statement, int index, struct wm_known value)
 {
-    if (isfinite(value))
-        sqlite3_bind_double(statement, index, value);
+    if (value.known && isfinite(value.number))
+        sqlite3_bind_double(statement, index, value.number);
     else
         sqlite3_bind_null(statement, index);
 }
@@ -125,7 +125,7 @@ static int put(sqlite3_stmt *statement, const char *path, const char *types, va_
             status =
                 wm_sql_bind_text(statement, i + 1, va_arg(list, const char *), path, err);
         else if (types[i] == 'n')
-            wm_sql_bind_number(statement, i + 1, va_arg(list, double));
+            wm_sql_bind_number(statement, i + 1, va_arg(list, struct wm_known));
         else
             sqlite3_bind_int64(statement, i + 1, va_arg(list, int64_t));
     }

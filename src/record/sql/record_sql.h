@@ -10,6 +10,7 @@
 
 #include "base/base_error.h"
 #include "base/base_sqlite.h"
+#include "base/text/base_number.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 #include "record/record_regions.h"
@@ -41,11 +42,11 @@ int wm_sql_run(sqlite3_stmt *statement, const char *path, struct wm_error *err);
 int wm_sql_bind_text(sqlite3_stmt *statement, int index, const char *text, const char *path,
                      struct wm_error *err);
 
-/* NULL for NaN and infinity. */
-void wm_sql_bind_number(sqlite3_stmt *statement, int index, double value);
+/* NULL where it is not known. */
+void wm_sql_bind_number(sqlite3_stmt *statement, int index, struct wm_known value);
 
 /* Gives a statement its values and runs it, as wm_sql_run(). A letter of `types` stands for
- * each: t is a text, i an int64_t, n a number, as above. */
+ * each: t is a text, i an int64_t, n a struct wm_known. */
 int wm_sql_put(sqlite3_stmt *statement, const char *path, struct wm_error *err,
                const char *types, ...);
 
@@ -210,9 +211,9 @@ int wm_schema_make_columns(struct wm_schema *schema, struct wm_error *err);
  * members; wm_columns_release() is due whatever this returned. */
 int wm_schema_begin_run(struct wm_schema *schema, struct wm_error *err);
 
-/* Of SQLite: writes gpu_tracker's static data. NAN: not known. */
-int wm_schema_static_data(const struct wm_schema *schema, double ram, double gpu_ram,
-                          struct wm_error *err);
+/* Of SQLite: writes gpu_tracker's static data. */
+int wm_schema_static_data(const struct wm_schema *schema, struct wm_known ram,
+                          struct wm_known gpu_ram, struct wm_error *err);
 
 /*
  * The reader of both kinds: begins the state of their readers, and is all zero before. The

@@ -7,7 +7,6 @@
  * run in one transaction, unless somebody is recording into the file.
  */
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -240,16 +239,17 @@ static int insert_sample(const struct database *database, const struct wm_tick *
     sqlite3_bind_int64(statement, 1, schema->id);
     sqlite3_bind_int64(statement, 2, tick->when_ns);
     for (size_t clock = 0; clock < columns->clock_count; clock++, index++) {
-        int64_t when_ns = wm_columns_clock_ns(columns, clock, tick->readings);
-        if (when_ns >= 0)
+        int64_t when_ns;
+        if (wm_columns_clock(columns, clock, tick->readings, &when_ns))
             sqlite3_bind_int64(statement, index, when_ns);
         else
             sqlite3_bind_null(statement, index);
     }
     for (size_t i = 0; i < schema->count; i++, index++) {
         const struct wm_reading *reading = &tick->readings[i];
-        wm_sql_bind_number(statement, index,
-                           reading->state == WM_READING_OK ? reading->value : NAN);
+        wm_sql_bind_number(
+            statement, index,
+            (struct wm_known) { reading->state == WM_READING_OK, reading->value });
     }
     return wm_sql_run(statement, schema->db.shown, err);
 }
@@ -262,9 +262,10 @@ static int insert_data(const struct database *database, const struct wm_tick *ti
     if (!wm_timepoint_next(database->builder, tick, &timepoint))
         return WM_OK;
     for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
-        wm_sql_bind_number(database->data, i + 1, timepoint.values[i]);
-    wm_sql_bind_number(database->data, WM_MEASUREMENT_COUNT + 1,
-                       wm_timepoint_unix_seconds(database->schema.run, tick->when_ns));
+        wm_sql_bind_number(database->data, i + 1,
+                           wm_timepoint_value(&timepoint, (size_t)i));
+    sqlite3_bind_double(database->data, WM_MEASUREMENT_COUNT + 1,
+                        wm_timepoint_unix_seconds(database->schema.run, tick->when_ns));
     return wm_sql_run(database->data, database->schema.db.shown, err);
 }
 
@@ -272,10 +273,10 @@ static int insert_data(const struct database *database, const struct wm_tick *ti
 static int insert_static(struct database *database, const struct wm_tick *tick,
                          struct wm_error *err)
 {
-    double ram, gpu_ram;
+    struct wm_known ram, gpu_ram;
 
     wm_timepoint_capacities(database->builder, tick, &ram, &gpu_ram);
-    database->has_static = !isnan(ram) && !isnan(gpu_ram);
+    database->has_static = ram.known && gpu_ram.known;
     return wm_schema_static_data(&database->schema, ram, gpu_ram, err);
 }
 
@@ -333,11 +334,11 @@ static int sqlite_gap(void *state, const struct wm_gap *gap, struct wm_error *er
 static int insert_path(const struct database *database, uint32_t number,
                        const struct wm_region_path *path, struct wm_error *err)
 {
+    const struct wm_known parent = { path->parent != WM_REGION_NO_PATH, path->parent };
+
     return wm_sql_put(database->path, database->schema.db.shown, err, "iintii",
-                      database->schema.id, (int64_t)number,
-                      path->parent == WM_REGION_NO_PATH ? (double)NAN
-                                                        : (double)path->parent,
-                      path->name, (int64_t)path->depth, (int64_t)path->is_free);
+                      database->schema.id, (int64_t)number, parent, path->name,
+                      (int64_t)path->depth, (int64_t)path->is_free);
 }
 
 static int insert_thread(const struct database *database, uint32_t number,
