@@ -120,10 +120,11 @@ struct wm_figure {
     bool is_short;  /* fewer than three updates of its sensor: a rough figure */
 
     /* Of an energy or a power of it, over all of the time: the truth lies within this
-     * ratio 95 times of 100. NAN: not known. */
-    double uncertainty;
-    double missing_s;  /* of an energy: for so long a device of it was not known */
-    size_t unfinished; /* runs whose recording ends without a result */
+     * ratio 95 times of 100. */
+    bool has_uncertainty;
+    double uncertainty; /* 0 where it has none */
+    double missing_s;   /* of an energy: for so long a device of it was not known */
+    size_t unfinished;  /* runs whose recording ends without a result */
 };
 
 /* Where the range begins or ends between two values a straight line joins them.
@@ -133,12 +134,13 @@ WM_API int wm_series_figure(const struct wm_series *series, enum wm_figure_kind 
                             struct wm_error *err);
 
 /* A segment without pauses: times and values, `count` of each, borrowed. Of a power
- * that was made of an energy each value is the mean since the time before, and the
- * first one of a segment NAN. */
+ * that was made of an energy each value is the mean since the time before, so at the
+ * first time none is known: `values[0]` is 0 then, and `first_known` is 1. */
 struct wm_series_segment {
     const int64_t *unix_ns;
     const double *values;
     size_t count;
+    size_t first_known; /* the place of the first value that is known */
 };
 
 WM_API size_t wm_series_segment_count(const struct wm_series *series);

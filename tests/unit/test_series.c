@@ -48,7 +48,7 @@ static const struct point lone[] = { { 10, 5 }, BREAK, { 20, 9 }, END };
 static const struct point empty[] = { END };
 static const struct point joules[] = { { 10, 0 },  { 12, 20 },  { 14, 20 }, BREAK,
                                        { 30, 20 }, { 34, 220 }, END };
-static const struct point means[] = { { 10, NAN }, { 12, 10 }, { 14, 30 }, END };
+static const struct point means[] = { { 10, 0 }, { 12, 10 }, { 14, 30 }, END };
 
 static void test_figures(void **state)
 {
@@ -166,7 +166,8 @@ static void test_short(void **state)
 
     series->period_s = 1;
     assert_int_equal(wm_series_figure(series, WM_FIGURE_TOTAL, NULL, &figure, NULL), WM_OK);
-    assert_false(figure.is_short);
+    assert_false(figure.is_short || figure.has_uncertainty);
+    assert_int_equal(wm_series_segment(series, 0).first_known, 0);
     assert_int_equal(wm_series_figure(series, WM_FIGURE_TOTAL, &range, &figure, NULL),
                      WM_OK);
     assert_true(figure.is_short);
@@ -248,6 +249,8 @@ static void test_rate(void **state)
         assert_float_equal(figure.value, 60, 1e-9);
         assert_float_equal(figure.seconds, 5, 1e-9);
         struct wm_series_segment first = wm_series_segment(rate, 0);
+        assert_int_equal(first.first_known, 1);
+        assert_float_equal(first.values[0], 0, 0);
         for (size_t k = 1; k < first.count && shortest[i] < 4; k++)
             assert_true((double)(first.unix_ns[k] - first.unix_ns[k - 1]) / 1e9 >=
                         shortest[i]);

@@ -10,6 +10,7 @@
 #include "analyze/analyze_stats.h"
 #include "analyze/energy/analyze_sensor.h"
 #include "base/base_array.h"
+#include "base/text/base_number.h"
 
 int wm_series_new(const char *name, enum wm_series_kind kind, const char *unit,
                   struct wm_series **ret_series, struct wm_error *err)
@@ -87,6 +88,7 @@ struct wm_series_segment wm_series_segment(const struct wm_series *series, size_
         .unix_ns = series->times + start,
         .values = series->values + start,
         .count = end - start,
+        .first_known = series->kind == WM_SERIES_MEANS ? 1 : 0,
     };
 }
 
@@ -149,10 +151,15 @@ static struct wm_range range_or_all(const struct wm_range *range)
 struct sums {
     double area, growth; /* value by time; last less first */
     double seconds;
-    double max;    /* NAN: there is none */
+    struct wm_known max;
     double points; /* those in the range, and their sum, for want of any time */
     double points_sum;
 };
+
+static void raise_max(struct wm_known *max, double value)
+{
+    *max = (struct wm_known) { true, max->known ? fmax(max->number, value) : value };
+}
 
 static void add_span(struct sums *sums, const struct span *span)
 {
@@ -161,21 +168,21 @@ static void add_span(struct sums *sums, const struct span *span)
     sums->area += (span->from + span->to) / 2 * seconds;
     sums->growth += span->to - span->from;
     sums->seconds += seconds;
-    sums->max = fmax(sums->max, fmax(span->from, span->to));
+    raise_max(&sums->max, fmax(span->from, span->to));
 }
 
 static struct sums sum_up(const struct wm_series *series, const struct wm_range *range)
 {
-    struct sums sums = { .max = NAN };
+    struct sums sums = { 0 };
 
     for (size_t i = 0; i < series->start_count; i++) {
         struct wm_series_segment segment = wm_series_segment(series, i);
         for (size_t k = 0; k < segment.count; k++) {
             if (segment.unix_ns[k] >= range->from_ns &&
-                segment.unix_ns[k] <= range->to_ns && !isnan(segment.values[k])) {
+                segment.unix_ns[k] <= range->to_ns && k >= segment.first_known) {
                 sums.points++;
                 sums.points_sum += segment.values[k];
-                sums.max = fmax(sums.max, segment.values[k]);
+                raise_max(&sums.max, segment.values[k]);
             }
             if (k == 0)
                 continue;
@@ -210,7 +217,7 @@ static void unit_of(const struct wm_series *series, enum wm_figure_kind kind,
 }
 
 static int highest_rate(const struct wm_series *series, const struct wm_range *range,
-                        double *ret_max, struct wm_error *err)
+                        struct wm_known *ret_max, struct wm_error *err)
 {
     struct wm_series *rate = NULL;
 
@@ -229,14 +236,27 @@ static void add_doubt(const struct wm_series *series, enum wm_figure_kind kind,
 {
     const struct wm_series_doubt *doubt = &series->doubt;
     bool is_part = range && (range->from_ns != 0 || range->to_ns != 0);
+    double ratio = hypot(doubt->systematic, sqrt(doubt->random_squares)) / doubt->joules;
 
-    figure->uncertainty = NAN;
     figure->missing_s = doubt->missing_s;
     figure->unfinished = doubt->unfinished;
-    if (doubt->is_energy && !doubt->is_vague && !is_part && kind != WM_FIGURE_MAX &&
-        doubt->joules > 0)
-        figure->uncertainty =
-            hypot(doubt->systematic, sqrt(doubt->random_squares)) / doubt->joules;
+    figure->has_uncertainty = doubt->is_energy && !doubt->is_vague && !is_part &&
+                              kind != WM_FIGURE_MAX && doubt->joules > 0 && isfinite(ratio);
+    figure->uncertainty = figure->has_uncertainty ? ratio : 0;
+}
+
+/* A total or an average; that of lone points, which cover no time, is of their values. */
+static struct wm_known value_of(const struct wm_series *series, enum wm_figure_kind kind,
+                                const struct sums *sums)
+{
+    bool is_total = series->kind == WM_SERIES_TOTAL, is_average = kind == WM_FIGURE_AVERAGE;
+    double total = is_total ? sums->growth : sums->area;
+
+    if (sums->seconds > 0)
+        return (struct wm_known) { true, is_average ? total / sums->seconds : total };
+    if (is_total || !is_average || sums->points == 0)
+        return (struct wm_known) { 0 };
+    return (struct wm_known) { true, sums->points_sum / sums->points };
 }
 
 int wm_series_figure(const struct wm_series *series, enum wm_figure_kind kind,
@@ -244,31 +264,24 @@ int wm_series_figure(const struct wm_series *series, enum wm_figure_kind kind,
                      struct wm_error *err)
 {
     const struct wm_range whole = range_or_all(range);
-    struct sums sums = sum_up(series, &whole);
+    const struct sums sums = sum_up(series, &whole);
     struct wm_figure figure = { .seconds = sums.seconds };
-    bool is_total = series->kind == WM_SERIES_TOTAL;
-    double total = is_total ? sums.growth : sums.area;
+    struct wm_known value = sums.max;
     int status = WM_OK;
 
     unit_of(series, kind, &figure);
     add_doubt(series, kind, range, &figure);
     figure.is_short = sums.seconds < WM_SENSOR_PERIODS * series->period_s;
-    figure.value = total;
-    if (kind == WM_FIGURE_AVERAGE)
-        figure.value = sums.seconds > 0 ? total / sums.seconds
-                       : is_total       ? NAN
-                                        : sums.points_sum / sums.points;
-    else if (kind == WM_FIGURE_MAX && is_total)
-        status = highest_rate(series, &whole, &figure.value, err);
-    else if (kind == WM_FIGURE_MAX)
-        figure.value = sums.max;
-    else if (sums.seconds <= 0)
-        figure.value = NAN;
+    if (kind != WM_FIGURE_MAX)
+        value = value_of(series, kind, &sums);
+    else if (series->kind == WM_SERIES_TOTAL)
+        status = highest_rate(series, &whole, &value, err);
     if (status < 0)
         return status;
-    if (!isfinite(figure.value))
+    if (!value.known || !isfinite(value.number))
         return wm_fail(err, WM_ENODEV, "%.64s: there is no value in this range",
                        series->name);
+    figure.value = value.number;
     *ret_figure = figure;
     return WM_OK;
 }
@@ -295,14 +308,17 @@ bool wm_series_at(const struct wm_series *series, int64_t unix_ns, double *ret_v
         if (unix_ns < segment.unix_ns[0] || unix_ns > segment.unix_ns[segment.count - 1])
             continue;
         size_t index = first_from(&segment, unix_ns);
-        if (segment.unix_ns[index] == unix_ns) {
-            *ret_value = segment.values[index];
-        } else {
+        if (index < segment.first_known)
+            continue;
+        double value = segment.values[index];
+        if (segment.unix_ns[index] != unix_ns) {
             struct span span = span_of(series, &segment, index);
-            *ret_value = value_within(&span, unix_ns);
+            value = value_within(&span, unix_ns);
         }
-        if (isfinite(*ret_value))
+        if (isfinite(value)) {
+            *ret_value = value;
             return true;
+        }
     }
     return false;
 }
@@ -315,7 +331,7 @@ static int add_rates(const struct wm_series_segment *segment, double shortest_s,
     size_t from = 0;
 
     wm_series_break(rate);
-    int status = wm_series_add(rate, segment->unix_ns[0], NAN, err);
+    int status = wm_series_add(rate, segment->unix_ns[0], 0, err);
     for (size_t k = 1; k < segment->count && status == WM_OK; k++) {
         double seconds = wm_stats_seconds(segment->unix_ns[from], segment->unix_ns[k]);
         double left_s =

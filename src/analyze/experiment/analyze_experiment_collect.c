@@ -16,6 +16,7 @@
 #include "analyze/analyze_state.h"
 #include "analyze/energy/analyze_devices.h"
 #include "analyze/energy/analyze_uncertainty.h"
+#include "base/text/base_number.h"
 #include "record/record_column.h"
 #include "record/record_read.h"
 
@@ -251,9 +252,9 @@ static int choose(const struct wm_analysis *analysis, const struct subject *subj
     return WM_OK;
 }
 
-/* What they have used by a tick of another analysis of the same run; NAN: it is no
- * number. */
-static double sum_joules(const struct wm_analysis *analysis, const struct chosen *chosen)
+/* What they have used by a tick of another analysis of the same run. */
+static struct wm_known sum_joules(const struct wm_analysis *analysis,
+                                  const struct chosen *chosen)
 {
     struct wm_energy_result result;
     double joules = 0;
@@ -264,7 +265,7 @@ static double sum_joules(const struct wm_analysis *analysis, const struct chosen
         wm_energy_result(&wm_device_at(analysis, i)->joules, &result);
         joules += result.joules;
     }
-    return isfinite(joules) ? joules : NAN;
+    return (struct wm_known) { isfinite(joules), joules };
 }
 
 static int add_energies(struct pass *pass, const struct chosen *chosen,
@@ -274,11 +275,11 @@ static int add_energies(struct pass *pass, const struct chosen *chosen,
     int status;
 
     while ((status = pass_next(pass, &tick, err)) > 0) {
-        double joules = sum_joules(pass->analysis, chosen);
+        const struct wm_known joules = sum_joules(pass->analysis, chosen);
         if (wm_tick_is_pause(&tick))
             wm_series_break(series);
-        else if (!isnan(joules))
-            status = wm_series_add(series, unix_of(pass, tick.when_ns), joules, err);
+        else if (joules.known)
+            status = wm_series_add(series, unix_of(pass, tick.when_ns), joules.number, err);
         if (status < 0)
             return status;
     }

@@ -105,7 +105,7 @@ json_t *wm_json_number(double value)
 {
     if (value == floor(value) && fabs(value) <= MOST_WHOLE)
         return json_integer((json_int_t)value);
-    return json_real(value);
+    return wm_json_known(true, value);
 }
 
 static void put_value(const struct wm_json_node *node, const char *key,

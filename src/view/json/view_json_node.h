@@ -60,7 +60,7 @@ json_t *wm_json_end(const struct wm_json_node *root);
 
 void wm_json_missing(const struct wm_json_node *node, const char *key, const char *why);
 
-/* Whole numbers without a fraction; nothing is ever NaN in JSON. */
+/* Whole numbers without a fraction; null for what JSON cannot hold. */
 json_t *wm_json_number(double value);
 
 /* A number of something continuous. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_series.c - figures and curves of a metric: a line for people, CSV, or JSON. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,11 +25,6 @@ static const char *origin_of(const struct wm_series *series)
     return series->is_told ? "program" : wm_word(WM_WORDS_ORIGIN, (int)series->origin);
 }
 
-static json_t *number_json(double value)
-{
-    return isfinite(value) ? wm_json_number(value) : json_null();
-}
-
 static const char *why_no_uncertainty(const struct wm_series *series,
                                       enum wm_figure_kind kind)
 {
@@ -46,17 +40,18 @@ static const char *why_no_uncertainty(const struct wm_series *series,
 static json_t *figure_json(const struct wm_series *series, enum wm_figure_kind kind,
                            const struct wm_figure *figure)
 {
-    bool is_known = isfinite(figure->uncertainty);
+    bool is_known = figure->has_uncertainty;
     json_t *why = is_known ? json_object()
                            : json_pack("{s:s}", "uncertainty_percent",
                                        why_no_uncertainty(series, kind));
+    json_t *percent = is_known ? wm_json_number(100 * figure->uncertainty) : json_null();
 
     return json_pack("{s:o,s:s,s:o,s:s,s:o,s:o,s:o,s:I,s:b,s:s,s:o}", "metric",
                      wm_text_json(series->name), "figure", words[kind], "value",
-                     number_json(figure->value), "unit", figure->unit,
-                     "uncertainty_percent", number_json(100 * figure->uncertainty),
-                     "seconds", number_json(figure->seconds), "missing_seconds",
-                     number_json(figure->missing_s), "unfinished_runs",
+                     wm_json_number(figure->value), "unit", figure->unit,
+                     "uncertainty_percent", percent, "seconds",
+                     wm_json_number(figure->seconds), "missing_seconds",
+                     wm_json_number(figure->missing_s), "unfinished_runs",
                      (json_int_t)figure->unfinished, "is_short", (int)figure->is_short,
                      "origin", origin_of(series), "why", why);
 }
@@ -69,7 +64,7 @@ static void print_figure(const struct wm_series *series, const struct wm_figure 
     wm_line_add_origin(&detail, series->origin);
     fprintf(out, "%s%s%s", wm_view_number(figure->value, 6).text,
             figure->unit[0] ? " " : "", figure->unit);
-    if (isfinite(figure->uncertainty))
+    if (figure->has_uncertainty)
         fprintf(out, " ±%s %%", wm_view_number(100 * figure->uncertainty, 3).text);
     fprintf(out, " in %s%s%s\n", wm_view_duration(figure->seconds, NULL).text,
             detail.text[0] ? "  " : "", detail.text);
@@ -105,7 +100,7 @@ static void print_number(FILE *out, double value)
 {
     char text[WM_NUMBER_SIZE];
 
-    wm_number_format(value, text); /* nothing for NaN */
+    wm_number_format(value, text);
     fputs(text, out);
 }
 
@@ -147,10 +142,10 @@ static void print_csv(const struct wm_series *const series[], size_t count,
         fprintf(out, "%s,", time);
         print_number(out, (double)(times[k] - series[0]->zero_ns) / 1e9);
         for (size_t i = 0; i < count; i++) {
-            double value = NAN;
-            wm_series_at(series[i], times[k], &value);
+            double value;
             fputc(',', out);
-            print_number(out, value);
+            if (wm_series_at(series[i], times[k], &value))
+                print_number(out, value);
         }
         if (count == 1)
             fprintf(out, ",%zu", segment_at(series[0], times[k]));
@@ -164,9 +159,9 @@ static json_t *values_json(const struct wm_series *series, const int64_t *times,
     json_t *array = json_array();
 
     for (size_t k = 0; k < time_count && array; k++) {
-        double value = NAN;
-        wm_series_at(series, times[k], &value);
-        wm_json_add(&array, number_json(value));
+        double value;
+        bool is_known = wm_series_at(series, times[k], &value);
+        wm_json_add(&array, is_known ? wm_json_number(value) : json_null());
     }
     return json_pack("{s:o,s:o,s:s,s:o}", "metric", wm_text_json(series->name), "unit",
                      wm_text_json(series->unit), "origin", origin_of(series), "values",
