@@ -97,9 +97,6 @@ struct wm_source_ops {
 #define WM_SOURCE_DECLARED(name) extern const struct wm_source_ops wm_source_##name;
 WM_SOURCES(WM_SOURCE_DECLARED)
 
-/* How a reading went, by the status of what was asked for it. */
-enum wm_reading_state wm_reading_state_of(int status);
-
 /* A reading in two steps, for source_set.c, which reads many sources at once. Whether a
  * source is asked in a thread of its own; of others wm_source_begin() asks nothing, and
  * wm_source_collect() all. See wm_source_set_collect() for the rest. */

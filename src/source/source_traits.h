@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_traits.h - what is known of a source before it is open. */
+/* source_traits.h - what is known of a source before it is open, and how readings went. */
 #ifndef WM_SOURCE_TRAITS_H
 #define WM_SOURCE_TRAITS_H
 
@@ -22,5 +22,8 @@ struct wm_source_traits {
  * there is no energy of CPUs or no GPU out of a recording's list of sources. Never NULL:
  * nothing is known of a name that is not in this build. */
 const struct wm_source_traits *wm_source_traits(const char *name);
+
+/* How a reading went, by the status of what was asked for it. */
+enum wm_reading_state wm_reading_state_of(int status);
 
 #endif

@@ -9,6 +9,7 @@
 #include "analyze/analyze_stats.h"
 #include "base/base_clock.h"
 #include "source/cpu/source_energy.h"
+#include "source/source_traits.h"
 #include "track/snippet/track_snippet.h"
 
 /* After so long a sensor of power has seen enough of a load for a counter to be
@@ -204,26 +205,15 @@ static void add(struct sum *sum, const struct wm_meter_span *span)
         energy->origin = part->origin;
 }
 
-static enum wm_reading_state state_of(int status)
-{
-    switch (status) {
-    case WM_OK:
-    case WM_ENODEV:
-    case WM_ENOENT:
-        return WM_READING_UNSUPPORTED;
-    case WM_EACCES:
-        return WM_READING_DENIED;
-    default:
-        return WM_READING_FAILED;
-    }
-}
-
 static void miss_sum(const struct wm_meter_inputs *inputs, enum wm_device_kind kind,
                      struct wm_meter_energy *ret_sum)
 {
     const struct wm_error *lack = kind == WM_DEVICE_GPU ? &inputs->no_gpu : &inputs->no_cpu;
+    bool is_absent = lack->status == WM_OK || lack->status == WM_ENODEV;
 
-    *ret_sum = (struct wm_meter_energy) { .state = state_of(lack->status) };
+    *ret_sum = (struct wm_meter_energy) {
+        .state = is_absent ? WM_READING_UNSUPPORTED : wm_reading_state_of(lack->status),
+    };
     wm_meter_why(ret_sum->why, sizeof(ret_sum->why),
                  lack->text[0] ? lack->text : "nothing here tells it");
 }
