@@ -5,7 +5,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,18 +12,6 @@
 
 /* Of what the driver calls a process; the command line may follow the program. */
 enum { NAME_SIZE = 1024 };
-
-static int compare(const void *left, const void *right)
-{
-    const struct nvml_process *a = left, *b = right;
-
-    if (a->pid != b->pid)
-        return a->pid < b->pid ? -1 : 1;
-    if (a->gpu_instance != b->gpu_instance)
-        return a->gpu_instance < b->gpu_instance ? -1 : 1;
-    return (a->compute_instance > b->compute_instance) -
-           (a->compute_instance < b->compute_instance);
-}
 
 static const char *type_of(unsigned lists)
 {
@@ -84,20 +71,21 @@ static const char *ask_name(struct gpu_nvml_gpu *gpu, unsigned pid, char *text)
 
 static int tell_process(struct gpu_nvml_gpu *gpu, const struct nvml_process *process)
 {
-    const struct nvml_process_sample *sample = &process->sample;
+    const struct nvml_process_sample *sample = process->sample;
     char name[NAME_SIZE];
 
     const struct wm_gpu_value row[WM_GPU_PROCESS_FIELDS] = {
-        [WM_GPU_PROCESS_DRIVER_PID] = wm_gpu_number(process->pid),
+        [WM_GPU_PROCESS_DRIVER_PID] = wm_gpu_number(process->user.pid),
         [WM_GPU_PROCESS_TYPE] = wm_gpu_words(type_of(process->lists)),
-        [WM_GPU_PROCESS_NAME] = wm_gpu_words(ask_name(gpu, process->pid, name)),
+        [WM_GPU_PROCESS_NAME] = wm_gpu_words(ask_name(gpu, process->user.pid, name)),
         [WM_GPU_PROCESS_MEMORY] = memory_of(process),
         [WM_GPU_PROCESS_SM] = share_of(gpu, sample->sm),
         [WM_GPU_PROCESS_MEMORY_UTILIZATION] = share_of(gpu, sample->memory),
         [WM_GPU_PROCESS_ENCODER] = share_of(gpu, sample->encoder),
         [WM_GPU_PROCESS_DECODER] = share_of(gpu, sample->decoder),
-        [WM_GPU_PROCESS_GPU_INSTANCE] = instance_of(gpu, process->gpu_instance),
-        [WM_GPU_PROCESS_COMPUTE_INSTANCE] = instance_of(gpu, process->compute_instance),
+        [WM_GPU_PROCESS_GPU_INSTANCE] = instance_of(gpu, process->user.gpu_instance),
+        [WM_GPU_PROCESS_COMPUTE_INSTANCE] =
+            instance_of(gpu, process->user.compute_instance),
     };
     return wm_gpu_add_row(gpu->sheet, WM_GPU_PROCESS_LIST, row);
 }
@@ -111,7 +99,6 @@ void gpu_nvml_tell_processes(struct gpu_nvml_gpu *gpu)
                                      gpu_nvml_is_partitioned(gpu) ? &gpu->parts : NULL,
                                      wm_clock_monotonic_ns());
     gpu_nvml_note(gpu, status);
-    qsort(processes->found, processes->count, sizeof(*processes->found), compare);
 
     wm_gpu_begin_list(gpu->sheet, WM_GPU_PROCESS_LIST);
     for (size_t i = 0; i < processes->count && added == WM_OK; i++)

@@ -504,13 +504,13 @@ static struct wm_gpu_process tell_process(const struct gpu *gpu,
 {
     struct wm_gpu_process told = {
         .device = gpu->id,
-        .pid = (pid_t)process->pid,
+        .pid = (pid_t)process->user.pid,
         .state = process->knows_memory ? WM_READING_OK : WM_READING_UNSUPPORTED,
         .memory_bytes = (double)process->memory,
     };
 
-    told.sm_state =
-        nvml_state(nvml_process_share(&gpu->processes, process->sample.sm, &told.sm_ratio));
+    told.sm_state = nvml_state(
+        nvml_process_share(&gpu->processes, process->sample->sm, &told.sm_ratio));
     return told;
 }
 
@@ -535,9 +535,10 @@ static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now
     struct nvml_processes *processes = &gpu->processes;
     int status = gpu->gone;
 
-    processes->count = 0;
     if (status == NVML_SUCCESS)
         status = nvml_processes_read(processes, nvml->api, gpu->handle, NULL, now_ns);
+    else
+        processes->count = 0;
     gpu->told_count = 0;
     int room_status = make_process_room(gpu);
     if (room_status != NVML_SUCCESS)

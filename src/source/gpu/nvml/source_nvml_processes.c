@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "wattmeter/source.h"
 
@@ -25,26 +26,27 @@ enum { LARGEST = sizeof(struct nvml_process_535) };
 #define SAMPLES_ASK_NS (100 * WM_NS_PER_MS)
 #define SAMPLES_HOLD_NS (2 * WM_NS_PER_S)
 
-/* Where the first entry of a pid is: in a hash table that is at most half full. */
-struct nvml_place {
-    unsigned pid; /* 0: free */
-    size_t index;
-};
+/* Of a process that has used nothing of late. */
+static const struct nvml_process_sample no_sample;
 
 /* The driver's list. */
 
 /* How far the driver's entries stand apart. It says so nowhere: drivers 535.43
  * to 535.86 wrote 32 bytes per entry where the same call writes 24 before and
  * after, so that readers took memory for a pid. What it wrote shows. */
-static size_t entry_size(const struct nvml_raw_list *list, size_t declared)
+static size_t entry_size(struct nvml_raw_list *list, size_t declared)
 {
     static const size_t sizes[] = { sizeof(struct nvml_process_v1),
                                     sizeof(struct nvml_process_v2),
                                     sizeof(struct nvml_process_535) };
     size_t written = list->count * (size_t)LARGEST;
+    uint64_t untouched; /* as long as the field that ends an entry */
 
-    while (written > 0 && list->entries[written - 1] == UNTOUCHED)
-        written--;
+    memset(&untouched, UNTOUCHED, sizeof(untouched));
+    while (written > 0 && memcmp(list->entries + written - sizeof(untouched), &untouched,
+                                 sizeof(untouched)) == 0)
+        written -= sizeof(untouched);
+    list->touched = written;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         if (written <= list->count * sizes[i])
             return sizes[i];
@@ -69,7 +71,8 @@ static int ask_list(struct nvml_raw_list *list, const struct nvml_list_calls *ca
         if (!versions[i].call)
             continue;
         list->count = (unsigned)list->room;
-        memset(list->entries, UNTOUCHED, list->room * LARGEST);
+        memset(list->entries, UNTOUCHED, list->touched);
+        list->touched = list->room * LARGEST;
         status = versions[i].call(device, &list->count, list->entries);
         if (nvml_lacks_call(status))
             continue;
@@ -98,6 +101,7 @@ static int make_list_room(struct nvml_raw_list *list, size_t room)
         return NVML_ERROR_MEMORY;
     list->entries = entries;
     list->room = room;
+    list->touched = room * LARGEST;
     return NVML_SUCCESS;
 }
 
@@ -116,75 +120,86 @@ static int read_raw_list(struct nvml_raw_list *list, const struct nvml_list_call
 
 /* The processes in them. */
 
-static struct nvml_place *find_place(const struct nvml_processes *processes, unsigned pid)
+static void drop_ended(struct nvml_processes *processes)
 {
-    size_t mask = processes->place_count - 1;
-    size_t i = (pid * 0x9E3779B97F4A7C15 >> 32) & mask;
+    size_t kept = 0;
 
-    while (processes->places[i].pid != 0 && processes->places[i].pid != pid)
-        i = (i + 1) & mask;
-    return &processes->places[i];
-}
-
-static void index_process(struct nvml_processes *processes, size_t index)
-{
-    struct nvml_process *process = &processes->found[index];
-    struct nvml_place *place = find_place(processes, process->pid);
-
-    process->next = place->pid != 0 ? place->index : SIZE_MAX;
-    *place = (struct nvml_place) { process->pid, index };
-}
-
-static void index_found(struct nvml_processes *processes)
-{
-    memset(processes->places, 0, processes->place_count * sizeof(*processes->places));
-    for (size_t i = 0; i < processes->count; i++)
-        index_process(processes, i);
-}
-
-/* Makes room for `room` processes. On failure nothing has changed. */
-static int make_room(struct nvml_processes *processes, size_t room)
-{
-    size_t place_count = 2 * START;
-    while (place_count < 2 * room)
-        place_count *= 2;
-
-    struct nvml_process *found = realloc(processes->found, room * sizeof(*found));
-    if (!found)
-        return NVML_ERROR_MEMORY;
-    processes->found = found;
-
-    struct nvml_place *places = realloc(processes->places, place_count * sizeof(*places));
-    if (!places)
-        return NVML_ERROR_MEMORY;
-    processes->places = places;
-    processes->place_count = place_count;
-    processes->room = room;
-    index_found(processes);
-    return NVML_SUCCESS;
-}
-
-/* The entry of the process in that part; a new one where there is none yet. */
-static struct nvml_process *find_process(struct nvml_processes *processes, unsigned pid,
-                                         int gpu_instance, int compute_instance)
-{
-    const struct nvml_place *place = find_place(processes, pid);
-
-    for (size_t i = place->pid != 0 ? place->index : SIZE_MAX; i != SIZE_MAX;
-         i = processes->found[i].next) {
-        struct nvml_process *process = &processes->found[i];
-        if (process->gpu_instance == gpu_instance &&
-            process->compute_instance == compute_instance)
-            return process;
+    for (size_t i = 0; i < processes->count; i++) {
+        if (processes->found[i].reading != processes->reading)
+            continue;
+        if (kept < i)
+            processes->found[kept] = processes->found[i];
+        kept++;
     }
-    size_t index = processes->count++;
-    processes->found[index] = (struct nvml_process) {
-        .pid = pid,
-        .gpu_instance = gpu_instance,
-        .compute_instance = compute_instance,
-    };
-    index_process(processes, index);
-    return &processes->found[index];
+    processes->count = kept;
+}
+
+static bool is_same(const struct nvml_user *a, const struct nvml_user *b)
+{
+    return a->pid == b->pid && a->gpu_instance == b->gpu_instance &&
+           a->compute_instance == b->compute_instance;
+}
+
+static bool is_before(const struct nvml_user *a, const struct nvml_user *b)
+{
+    if (a->pid != b->pid)
+        return a->pid < b->pid;
+    if (a->gpu_instance != b->gpu_instance)
+        return a->gpu_instance < b->gpu_instance;
+    return a->compute_instance < b->compute_instance;
+}
+
+/* The first in `found` that is not before `user`. */
+static size_t place_of(const struct nvml_processes *processes, struct nvml_user user)
+{
+    size_t low = 0, high = processes->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (is_before(&processes->found[middle].user, &user))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* NULL: there is no memory for it. */
+static struct nvml_process *insert(struct nvml_processes *processes, size_t place,
+                                   struct nvml_user user)
+{
+    if (wm_array_reserve(&processes->found, processes->count, &processes->room,
+                         sizeof(*processes->found)) < 0)
+        return NULL;
+    struct nvml_process *process = &processes->found[place];
+    memmove(process + 1, process, (processes->count++ - place) * sizeof(*process));
+    *process = (struct nvml_process) { .user = user, .sample = &no_sample };
+    return process;
+}
+
+static struct nvml_process *find_or_insert(struct nvml_processes *processes,
+                                           struct nvml_user user)
+{
+    size_t place = place_of(processes, user);
+    struct nvml_process *process = &processes->found[place];
+
+    return place < processes->count && is_same(&process->user, &user)
+               ? process
+               : insert(processes, place, user);
+}
+
+/* An entry of the last list that was read. */
+static struct nvml_process_v2 entry_at(const struct nvml_raw_list *list, size_t index)
+{
+    struct nvml_process_v2 entry = { .gpu_instance = NVML_NO_INSTANCE,
+                                     .compute_instance = NVML_NO_INSTANCE };
+    const unsigned char *raw = list->entries + index * list->size;
+
+    if (list->size < sizeof(entry))
+        memcpy(&entry, raw, sizeof(struct nvml_process_v1));
+    else
+        memcpy(&entry, raw, sizeof(entry));
+    return entry;
 }
 
 static int instance_of(unsigned id)
@@ -195,43 +210,53 @@ static int instance_of(unsigned id)
 /* A list may hold a process once per context, and several lists the same one,
  * with the same memory or with the part of it that the list is about. Which of
  * the two is not known: of the largest figure it uses so much at least. */
-static void add(struct nvml_processes *processes, const unsigned char *raw,
-                enum nvml_list list, const struct nvml_part *part)
+static void note_use(struct nvml_process *process, unsigned reading, enum nvml_list list,
+                     unsigned long long memory)
 {
-    struct nvml_process_v2 entry = { .gpu_instance = NVML_NO_INSTANCE,
-                                     .compute_instance = NVML_NO_INSTANCE };
-    size_t size = processes->raw.size;
-
-    memcpy(&entry, raw, size < sizeof(entry) ? size : sizeof(entry));
-    if (entry.pid == 0 || entry.pid > INT_MAX)
-        return;
-
-    struct nvml_process *process =
-        part
-            ? find_process(processes, entry.pid, part->gpu_instance, part->compute_instance)
-            : find_process(processes, entry.pid, instance_of(entry.gpu_instance),
-                           instance_of(entry.compute_instance));
-    process->lists |= 1U << list;
-    if (entry.memory != NVML_NOT_AVAILABLE &&
-        (!process->knows_memory || entry.memory > process->memory)) {
-        process->knows_memory = true;
-        process->memory = entry.memory;
+    if (process->reading != reading) {
+        process->reading = reading;
+        process->lists = 0;
+        process->knows_memory = false;
+        process->memory = 0;
+        process->sample = &no_sample;
     }
+    process->lists |= 1U << list;
+    if (memory == NVML_NOT_AVAILABLE)
+        return;
+    process->knows_memory = true;
+    if (memory > process->memory)
+        process->memory = memory;
 }
 
+static struct nvml_user user_of(const struct nvml_process_v2 *entry,
+                                const struct nvml_part *part)
+{
+    if (part)
+        return (struct nvml_user) { entry->pid, part->gpu_instance,
+                                    part->compute_instance };
+    return (struct nvml_user) { entry->pid, instance_of(entry->gpu_instance),
+                                instance_of(entry->compute_instance) };
+}
+
+/* A driver that keeps the order of pids has each process behind the last one. */
 static int add_list(struct nvml_processes *processes, enum nvml_list list,
                     const struct nvml_part *part)
 {
-    const struct nvml_raw_list *raw = &processes->raw;
-    size_t most = processes->count + raw->count;
+    size_t place = 0;
 
-    if (most > processes->room) {
-        int status = make_room(processes, most + START);
-        if (status != NVML_SUCCESS)
-            return status;
+    for (size_t i = 0; i < processes->raw.count; i++) {
+        const struct nvml_process_v2 entry = entry_at(&processes->raw, i);
+        const struct nvml_user user = user_of(&entry, part);
+        if (user.pid == 0 || user.pid > INT_MAX)
+            continue;
+        struct nvml_process *process = &processes->found[place];
+        if (place >= processes->count || !is_same(&process->user, &user))
+            process = find_or_insert(processes, user);
+        if (!process)
+            return NVML_ERROR_MEMORY;
+        note_use(process, processes->reading, list, entry.memory);
+        place = (size_t)(process - processes->found) + 1;
     }
-    for (size_t i = 0; i < raw->count; i++)
-        add(processes, raw->entries + i * raw->size, list, part);
     return NVML_SUCCESS;
 }
 
@@ -270,12 +295,6 @@ static int read_lists(struct nvml_processes *processes, const struct nvml_api *a
     return worst;
 }
 
-static void clear(struct nvml_processes *processes)
-{
-    processes->count = 0;
-    index_found(processes);
-}
-
 /* Of a partitioned GPU as a whole the driver may tell administrators alone; of the
  * parts that one has been given it tells everybody. */
 static int read_all_lists(struct nvml_processes *processes, const struct nvml_api *api,
@@ -284,12 +303,12 @@ static int read_all_lists(struct nvml_processes *processes, const struct nvml_ap
     static const struct nvml_part whole = { NULL, NVML_INSTANCE_NOT_TOLD,
                                             NVML_INSTANCE_NOT_TOLD };
 
-    clear(processes);
+    processes->reading++;
     int status = read_lists(processes, api, device, parts ? NULL : &whole);
     if (status == NVML_SUCCESS || !parts || parts->count == 0)
         return status;
 
-    clear(processes);
+    processes->reading++;
     status = NVML_SUCCESS;
     for (size_t i = 0; i < parts->count; i++) {
         const struct nvml_part *part = &parts->items[i];
@@ -397,18 +416,20 @@ static void put_samples(struct nvml_processes *processes, int64_t now_ns)
     bool holds =
         processes->held_count > 0 && now_ns - processes->held_ns <= SAMPLES_HOLD_NS;
     bool known = holds || processes->sample_status == NVML_ERROR_NOT_FOUND;
+    size_t place = 0;
 
     processes->share_status = known ? NVML_SUCCESS : processes->sample_status;
     for (size_t i = 0; holds && i < processes->held_count; i++) {
         const struct nvml_process_sample *sample = &processes->held[i];
-        const struct nvml_place *place = find_place(processes, sample->pid);
-
-        if (sample->pid == 0 || place->pid == 0)
-            continue;
-        for (size_t k = place->index; k != SIZE_MAX; k = processes->found[k].next) {
-            struct nvml_process *process = &processes->found[k];
-            if (sample->timestamp_us > process->sample.timestamp_us)
-                process->sample = *sample;
+        if (place == processes->count || processes->found[place].user.pid != sample->pid)
+            place = place_of(processes,
+                             (struct nvml_user) { sample->pid, NVML_INSTANCE_NOT_TOLD,
+                                                  NVML_INSTANCE_NOT_TOLD });
+        for (; place < processes->count && processes->found[place].user.pid == sample->pid;
+             place++) {
+            struct nvml_process *process = &processes->found[place];
+            if (sample->timestamp_us > process->sample->timestamp_us)
+                process->sample = sample;
         }
     }
 }
@@ -429,8 +450,9 @@ int nvml_process_share(const struct nvml_processes *processes, unsigned percent,
 int nvml_processes_init(struct nvml_processes *processes)
 {
     int status = make_list_room(&processes->raw, START);
-    if (status == NVML_SUCCESS)
-        status = make_room(processes, START);
+    if (wm_array_reserve(&processes->found, 0, &processes->room,
+                         sizeof(*processes->found)) < 0)
+        status = NVML_ERROR_MEMORY;
     if (status == NVML_SUCCESS)
         status = make_sample_room(processes, START);
     return status;
@@ -440,7 +462,6 @@ void nvml_processes_release(struct nvml_processes *processes)
 {
     free(processes->fresh);
     free(processes->held);
-    free(processes->places);
     free(processes->found);
     free(processes->raw.entries);
 }
@@ -459,6 +480,7 @@ int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api 
 {
     int status = read_all_lists(processes, api, device, parts);
 
+    drop_ended(processes);
     if (processes->count > 0)
         refresh_samples(processes, api, device, now_ns);
     put_samples(processes, now_ns);

@@ -24,13 +24,15 @@ struct nvml_parts {
 
 /* A process, as all lists together have it; one for each part that it uses. */
 struct nvml_process {
-    unsigned pid;
-    int gpu_instance, compute_instance; /* or NVML_INSTANCE_NOT_TOLD */
-    unsigned lists;                     /* bits: 1 << enum nvml_list */
+    struct nvml_user {
+        unsigned pid;
+        int gpu_instance, compute_instance; /* or NVML_INSTANCE_NOT_TOLD */
+    } user;
+    unsigned reading; /* that told of it last */
+    unsigned lists;   /* bits: 1 << enum nvml_list */
     bool knows_memory;
     unsigned long long memory;
-    struct nvml_process_sample sample; /* its newest; all zero where there is none */
-    size_t next;                       /* of the same pid in `found`, or SIZE_MAX */
+    const struct nvml_process_sample *sample; /* its newest; all zero where there is none */
 };
 
 /* One list as the driver wrote it: `count` entries that stand `size` bytes
@@ -40,19 +42,17 @@ struct nvml_raw_list {
     unsigned char *entries;
     unsigned count;
     size_t size;
-    size_t room; /* in entries of the largest kind */
+    size_t room;    /* in entries of the largest kind */
+    size_t touched; /* so many bytes hold what has been written */
 };
 
-struct nvml_place;
-
-/* The processes of one GPU, in an order of no meaning. */
+/* The processes of one GPU, in the order of their pids and parts. */
 struct nvml_processes {
     struct nvml_process *found;
     size_t count;
     size_t room;
+    unsigned reading; /* counts them */
 
-    struct nvml_place *places; /* finds a pid in `found` */
-    size_t place_count;
     struct nvml_raw_list raw;
     int statuses[NVML_LIST_COUNT];
 
