@@ -209,8 +209,9 @@ struct wm_report {
     struct wm_energy_sum dram_energy; /* which no package includes */
     struct wm_energy_sum energy;      /* of those three, whichever are known */
     struct wm_cover cover;            /* which of them `energy` is of */
-    double tree_scatter; /* of the tree's part of it from run to run, as far as its power */
-                         /* in this one shows: 95 % ratio; NAN: it does not */
+    struct wm_known
+        tree_scatter; /* of the tree's part of it from run to run, as far as its power */
+                      /* in this one shows: 95 % ratio */
     struct wm_spread power; /* W, of the same; the most */
     double power_max_s;     /* over that time at least; 0: over all of it */
     struct wm_region_report regions;

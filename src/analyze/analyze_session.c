@@ -138,11 +138,11 @@ static struct wm_percentages percentages(const struct wm_report_builder *builder
                                          enum wm_cpu_part part, struct wm_value mean,
                                          double cores)
 {
-    double window = wm_window_max_value(&builder->analysis->cpu_max[part]);
+    const struct wm_known window = wm_window_max_value(&builder->analysis->cpu_max[part]);
     struct wm_value max = mean;
 
-    if (mean.known && window > mean.number)
-        max.number = window;
+    if (mean.known && window.known && window.number > mean.number)
+        max.number = window.number;
     return (struct wm_percentages) {
         .max_sum = max,
         .max_hardware = per_core(max, cores),

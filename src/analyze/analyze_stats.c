@@ -97,15 +97,16 @@ void wm_window_max_add(struct wm_window_max *windows, double value, double secon
     windows->seconds = 0;
 }
 
-double wm_window_max_value(const struct wm_window_max *windows)
+struct wm_known wm_window_max_value(const struct wm_window_max *windows)
 {
     double seconds = windows->last_seconds + windows->seconds;
 
     if (seconds <= 0)
-        return NAN;
+        return (struct wm_known) { 0 };
     if (windows->seconds <= 0)
-        return windows->max;
+        return (struct wm_known) { true, windows->max };
 
     double mean = (windows->last_sum + windows->sum) / seconds;
-    return windows->last_seconds > 0 ? fmax(windows->max, mean) : mean;
+    return (struct wm_known) { true, windows->last_seconds > 0 ? fmax(windows->max, mean)
+                                                               : mean };
 }

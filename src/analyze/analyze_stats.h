@@ -73,11 +73,11 @@ struct wm_window_max {
     double max;                    /* of those; meaningful when last_seconds > 0 */
 };
 
-/* NAN for a value that is not known: it is left out. */
+/* What is beyond a number is left out. */
 void wm_window_max_add(struct wm_window_max *windows, double value, double seconds,
                        double shortest_s);
 
-/* NAN when there was no window. */
-double wm_window_max_value(const struct wm_window_max *windows);
+/* Not known when there was no window. */
+struct wm_known wm_window_max_value(const struct wm_window_max *windows);
 
 #endif

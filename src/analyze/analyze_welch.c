@@ -90,17 +90,17 @@ double wm_student_95(double df)
     return t;
 }
 
-double wm_student_scatter(double count, double std, double mean)
+struct wm_known wm_student_scatter(double count, double std, double mean)
 {
-    if (!(count >= 2) || !(mean > 0))
-        return NAN;
-    return wm_student_95(count - 1) * std / sqrt(count) / mean;
+    if (!(count >= 2 && std >= 0 && mean > 0))
+        return (struct wm_known) { 0 };
+    return (struct wm_known) { true, wm_student_95(count - 1) * std / sqrt(count) / mean };
 }
 
 /* The variance of the scaled mean. */
 static double variance_of(const struct wm_welch_sample *sample)
 {
-    double error = sample->scale * sample->std;
+    double error = sample->scale * sample->std.number;
 
     return error * error / sample->count;
 }
@@ -110,7 +110,7 @@ const char *wm_welch(const struct wm_welch_sample *one, const struct wm_welch_sa
 {
     if (!(one->count >= 2) || !(other->count >= 2))
         return "there are too few values that do not depend on each other";
-    if (isnan(one->std) || isnan(other->std))
+    if (!one->std.known || !other->std.known)
         return "the standard deviation is not known";
 
     double a = variance_of(one), b = variance_of(other);

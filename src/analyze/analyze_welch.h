@@ -6,16 +6,18 @@
 #ifndef WM_ANALYZE_WELCH_H
 #define WM_ANALYZE_WELCH_H
 
+#include "base/text/base_number.h"
+
 /* |t| stays below it 95 times of 100; `df`, which need not be whole, is at least 1. */
 double wm_student_95(double df);
 
-/* Half the 95 % interval of a mean, relative to it; NAN where nothing tells that. */
-double wm_student_scatter(double count, double std, double mean);
+/* Half the 95 % interval of a mean, relative to it. */
+struct wm_known wm_student_scatter(double count, double std, double mean);
 
 struct wm_welch_sample {
-    double count; /* of values that do not depend on each other; need not be whole */
-    double std;   /* with n - 1 */
-    double scale; /* what is compared is so many times the mean */
+    double count;        /* of values that do not depend on each other; need not be whole */
+    struct wm_known std; /* with n - 1 */
+    double scale;        /* what is compared is so many times the mean */
 };
 
 /* Half the width of the 95 % interval of the difference of the two. NULL, or why there is

@@ -40,6 +40,11 @@ static void test_student(void **state)
         assert_true(wm_student_95(df * 1.1) < wm_student_95(df));
 }
 
+#define OF(count_, std_, scale_)                                                           \
+    {                                                                                      \
+        count_, { true, std_ }, scale_                                                     \
+    }
+
 static void test_welch(void **state)
 {
     static const struct {
@@ -49,28 +54,28 @@ static void test_welch(void **state)
         const char *why;
     } rows[] = {
         /* Variances of the means 0.2 and 0.2, 8 degrees of freedom, t 2.306004135. */
-        { "alike", { 5, 1, 1 }, { 5, 1, 1 }, 1.4584450722, NULL },
+        { "alike", OF(5, 1, 1), OF(5, 1, 1), 1.4584450722, NULL },
         /* 1 and 0: 1 degree of freedom. */
-        { "one without scatter", { 2, M_SQRT2, 1 }, { 10, 0, 1 }, 12.7062047362, NULL },
+        { "one without scatter", OF(2, M_SQRT2, 1), OF(10, 0, 1), 12.7062047362, NULL },
         /* 0.16 and 0.04: 0.2^2 / (0.16^2 / 24 + 0.04^2 / 8) = 31.578947, t 2.0379... */
-        { "unlike", { 25, 2, 1 }, { 9, 0.6, 1 }, 0.911420873, NULL },
+        { "unlike", OF(25, 2, 1), OF(9, 0.6, 1), 0.911420873, NULL },
         /* The same with the sums of 10: ten times as much. */
-        { "scaled", { 25, 2, 10 }, { 9, 0.6, 10 }, 9.11420873, NULL },
-        { "no scatter at all", { 2, 0, 1 }, { 3, 0, 1 }, 0, NULL },
-        { "tiny", { 5, 1e-200, 1 }, { 5, 1e-200, 1 }, 0, NULL },
-        { "one value", { 1, 0, 1 }, { 5, 1, 1 }, NAN, "too few" },
-        { "none", { 5, 1, 1 }, { 0, 0, 1 }, NAN, "too few" },
-        { "hardly any left", { 1.9, 1, 1 }, { 5, 1, 1 }, NAN, "too few" },
-        { "below none", { 5, 1, 1 }, { -3, 1, 1 }, NAN, "too few" },
-        { "no count", { NAN, 1, 1 }, { 5, 1, 1 }, NAN, "too few" },
-        { "no deviation", { 5, NAN, 1 }, { 5, 1, 1 }, NAN, "not known" },
-        { "too large", { 5, 1e200, 1 }, { 5, 1, 1 }, NAN, "too large" },
-        { "infinite", { 5, 1, 1 }, { 5, INFINITY, 1 }, NAN, "too large" },
+        { "scaled", OF(25, 2, 10), OF(9, 0.6, 10), 9.11420873, NULL },
+        { "no scatter at all", OF(2, 0, 1), OF(3, 0, 1), 0, NULL },
+        { "tiny", OF(5, 1e-200, 1), OF(5, 1e-200, 1), 0, NULL },
+        { "one value", OF(1, 0, 1), OF(5, 1, 1), 0, "too few" },
+        { "none", OF(5, 1, 1), OF(0, 0, 1), 0, "too few" },
+        { "hardly any left", OF(1.9, 1, 1), OF(5, 1, 1), 0, "too few" },
+        { "below none", OF(5, 1, 1), OF(-3, 1, 1), 0, "too few" },
+        { "no count", OF(NAN, 1, 1), OF(5, 1, 1), 0, "too few" },
+        { "no deviation", { 5, { false, 0 }, 1 }, OF(5, 1, 1), 0, "not known" },
+        { "too large", OF(5, 1e200, 1), OF(5, 1, 1), 0, "too large" },
+        { "infinite", OF(5, 1, 1), OF(5, INFINITY, 1), 0, "too large" },
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        double noise = NAN;
+        double noise = 0;
         const char *why = wm_welch(&rows[i].one, &rows[i].other, &noise);
         print_message("  %s\n", rows[i].name);
         if (rows[i].why) {
@@ -432,19 +437,19 @@ static void test_figures(void **state)
         wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, NULL), WM_OK);
 
     wm_compare_cells(compare, 0, WM_COMPARE_TIME, cells);
-    assert_true(isnan(cells[0].change) && isnan(cells[0].noise) && !cells[0].why);
-    near(cells[1].change, 1, 1e-15);
-    near(cells[1].noise, 1.4584450722, 1e-8);
+    assert_false(cells[0].change.known || cells[0].noise.known || cells[0].why);
+    near(cells[1].change.number, 1, 1e-15);
+    near(cells[1].noise.number, 1.4584450722, 1e-8);
     assert_int_equal(cells[1].verdict, WM_COMPARE_WITHIN);
 
     wm_compare_cells(compare, 0, WM_MAIN_RAM, cells);
-    near(cells[1].change, 0.1, 1e-15);
+    near(cells[1].change.number, 0.1, 1e-15);
     assert_int_equal(cells[1].verdict, WM_COMPARE_BEYOND);
 
     /* Per call: 10 and 11 J, each 0.6 off: noise 0.8485. */
     wm_compare_cells(compare, 0, wm_compare_item("energy"), cells);
-    near(cells[0].value, 10, 1e-15);
-    near(cells[1].noise, 0.848528137, 1e-8);
+    near(cells[0].value.number, 10, 1e-15);
+    near(cells[1].noise.number, 0.848528137, 1e-8);
     assert_int_equal(cells[1].verdict, WM_COMPARE_BEYOND);
 
     /* How many timepoints there were in all is not told, and no energy of a session is
@@ -452,7 +457,7 @@ static void test_figures(void **state)
     wm_compare_cells(compare, WM_COMPARE_OVERALL, WM_MAIN_RAM, cells);
     assert_non_null(strstr(cells[1].why, "not told"));
     wm_compare_cells(compare, WM_COMPARE_OVERALL, wm_compare_item("energy"), cells);
-    assert_true(isnan(cells[1].value));
+    assert_false(cells[1].value.known || cells[1].change.known);
     assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);
 
     /* More use of the CPU is no worse, and the time is noise: memory and energy are left,
@@ -466,16 +471,16 @@ static void test_figures(void **state)
     assert_int_equal(
         wm_compare_new(made.sessions, 2, WM_COMPARE_TOTAL, false, &compare, NULL), WM_OK);
     wm_compare_cells(compare, 0, WM_COMPARE_TIME, cells);
-    near(cells[1].value, 10, 1e-15);
-    near(cells[1].noise, 5 * 1.4584450722, 1e-8);
+    near(cells[1].value.number, 10, 1e-15);
+    near(cells[1].noise.number, 5 * 1.4584450722, 1e-8);
     wm_compare_cells(compare, 0, wm_compare_item("energy"), cells);
-    near(cells[1].value, 110, 1e-15);
+    near(cells[1].value.number, 110, 1e-15);
     wm_compare_free(compare);
 
     assert_int_equal(
         wm_compare_new(made.sessions, 2, WM_COMPARE_MAX, false, &compare, NULL), WM_OK);
     wm_compare_cells(compare, 0, WM_MAIN_RAM, cells);
-    near(cells[1].value, 110, 1e-15);
+    near(cells[1].value.number, 110, 1e-15);
     assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);
     assert_non_null(strstr(cells[1].why, "not tested"));
     assert_int_equal(wm_compare_find_worst(compare, 0, &worst), WM_OK);
@@ -491,7 +496,7 @@ static void test_figures(void **state)
     assert_int_equal(
         wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, NULL), WM_OK);
     wm_compare_cells(compare, 0, WM_MAIN_RAM, cells);
-    near(cells[1].noise, 4.30265273 * sqrt(0.9 / 0.5), 1e-8);
+    near(cells[1].noise.number, 4.30265273 * sqrt(0.9 / 0.5), 1e-8);
     wm_compare_free(compare);
 
     /* From nothing to something. */

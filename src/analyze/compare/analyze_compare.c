@@ -251,16 +251,16 @@ bool wm_compare_item_matters(unsigned item)
 
 /* What a figure of one session is, and what is known of its scatter. */
 struct figure {
-    double value;
+    struct wm_known value;
     bool has_spread;
     struct wm_welch_sample spread;
-    double off;     /* of a figure that was measured once; NAN: not known; and */
-    double scatter; /* what another run would be off by besides */
+    struct wm_known off;   /* of a figure that was measured once */
+    struct wm_known noise; /* the same, with what another run would be off by besides */
     const char *why;
 };
 
-static double statistic_of(enum wm_compare_statistic statistic,
-                           const struct wm_block_figures *figures)
+static double number_of(enum wm_compare_statistic statistic,
+                        const struct wm_block_figures *figures)
 {
     switch (statistic) {
     case WM_COMPARE_MIN:
@@ -277,6 +277,14 @@ static double statistic_of(enum wm_compare_statistic statistic,
     return NAN;
 }
 
+static struct wm_known statistic_of(enum wm_compare_statistic statistic,
+                                    const struct wm_block_figures *figures)
+{
+    double number = number_of(statistic, figures);
+
+    return (struct wm_known) { !isnan(number), number };
+}
+
 /* Values that depend on each other scatter less among themselves than from run to run. */
 static double std_of(const struct wm_block_figures *figures, double count, double effective)
 {
@@ -289,7 +297,7 @@ static double std_of(const struct wm_block_figures *figures, double count, doubl
 static struct figure figure_of(enum wm_compare_statistic statistic,
                                const struct wm_block_figures *figures, uint64_t count)
 {
-    struct figure figure = { .value = statistic_of(statistic, figures), .off = NAN };
+    struct figure figure = { .value = statistic_of(statistic, figures) };
     double all = (double)count;
     double effective = figures->effective < all ? figures->effective : all;
 
@@ -301,96 +309,76 @@ static struct figure figure_of(enum wm_compare_statistic statistic,
         figure.has_spread = true;
         figure.spread = (struct wm_welch_sample) {
             .count = effective,
-            .std = std_of(figures, all, effective),
+            .std = { !isnan(figures->std), std_of(figures, all, effective) },
             .scale = statistic == WM_COMPARE_TOTAL ? all : 1,
         };
     }
     return figure;
 }
 
-/* How far a mean may be off that of another run, as a ratio; NAN: nothing tells. */
-static double scatter_of(const struct wm_block_figures *figures)
+/* How far a mean may be off that of another run, as a ratio. */
+static struct wm_known scatter_of(const struct wm_block_figures *figures)
 {
     return wm_student_scatter(figures->effective, figures->std, figures->mean);
 }
 
-/* What the whole of another run would be off by besides. CPU time is told exactly, but
- * another run has another; of the energies only that of the tree shows how it scatters. */
-static double scatter_of_run(const struct wm_block_analysis *analysis,
-                             const struct wm_figure_row *row)
+/* What the whole of another run would be off by besides, as a ratio. CPU time is told
+ * exactly, but another run has another; of the energies only that of the tree shows how it
+ * scatters. */
+static struct wm_known scatter_of_run(const struct wm_block_analysis *analysis,
+                                      const struct wm_figure_row *row)
 {
-    const struct wm_report *report = analysis->report;
-
     if (row->run.value == offsetof(struct wm_report, cpu_total))
-        return report->cpu_total.number *
-               scatter_of(&analysis->overall[WM_CPU_COMBINED_SUM]);
+        return scatter_of(&analysis->overall[WM_CPU_COMBINED_SUM]);
     if (row->run.value == offsetof(struct wm_report, energy.split.tree))
-        return report->tree_scatter * report->energy.split.tree.number;
-    return 0;
+        return analysis->report->tree_scatter;
+    return (struct wm_known) { .known = true };
 }
 
-/* CPU time is exact, and the time of a run was measured once. */
-static double off_of_run(const struct wm_figure_row *row, const struct wm_found *found)
+/* What calls used is off in another run by as much as their time at least. */
+static struct wm_known scatter_of_calls(const struct wm_region_usage *block)
 {
-    if (found->uncertainty.known)
-        return found->value.number * found->uncertainty.number;
-    return row->run.value == offsetof(struct wm_report, cpu_total) ? 0 : NAN;
+    const struct wm_known scatter = scatter_of(&block->time);
+
+    return (struct wm_known) { true, scatter.known ? scatter.number : 0 };
 }
 
-static void take_run(const struct wm_block_analysis *analysis,
-                     const struct wm_figure_row *row, struct figure *figure)
+/* What is told of all goes to each of so many calls; `scatter` is a ratio. */
+static void take(const struct wm_found *found, double calls, struct wm_known scatter,
+                 struct figure *figure)
 {
-    struct wm_found found = { .value = { .known = false } };
+    double all = found->value.number;
+    double off = found->uncertainty.known ? all * found->uncertainty.number / calls : 0;
 
-    if (wm_figure_place(row, WM_REPORT_RUN))
-        found = wm_figure_of(row, WM_REPORT_RUN, analysis->report, analysis->report);
-    if (!found.value.known)
-        return;
-    figure->value = found.value.number;
-    figure->off = off_of_run(row, &found);
-    figure->scatter = scatter_of_run(analysis, row);
+    figure->value = (struct wm_known) { true, all / calls };
+    figure->off = (struct wm_known) { found->uncertainty.known, off };
+    figure->noise = (struct wm_known) { found->uncertainty.known && scatter.known,
+                                        hypot(off, scatter.number * all / calls) };
 }
 
-/* What was used by all calls, and with the mean by one. That is off in another run by as
- * much as the time of the calls at least. */
-static void take_region(const struct wm_compare *compare,
-                        const struct wm_block_analysis *analysis,
-                        const struct wm_region_usage *block,
-                        const struct wm_figure_row *row, struct figure *figure)
-{
-    struct wm_found found = { .value = { .known = false } };
-    double all = (double)(block->calls + block->unfinished);
-    double calls = compare->statistic == WM_COMPARE_MEAN ? all : 1;
-    double scatter = scatter_of(&block->time);
-
-    if (wm_figure_place(row, WM_REPORT_REGION))
-        found = wm_figure_of(row, WM_REPORT_REGION, analysis->report, &block->inclusive);
-    if (!found.value.known || !(calls > 0))
-        return;
-    figure->value = found.value.number / calls;
-    if (found.uncertainty.known)
-        figure->off = found.value.number * found.uncertainty.number / calls;
-    if (!isnan(scatter))
-        figure->scatter = scatter * found.value.number / calls;
-}
-
-/* A figure of the report, which is a sum. */
+/* A figure of the report, which is a sum: what was used by all calls of a block, and with
+ * the mean by one. CPU time of a run is exact, and the time of a run was measured once. */
 static struct figure figure_of_report(const struct wm_compare *compare,
                                       const struct wm_block_analysis *analysis,
                                       const struct wm_region_usage *block, unsigned item)
 {
-    struct figure figure = { .value = NAN,
-                             .off = NAN,
-                             .why = "how far it may be off is not known" };
-    bool is_sum =
-        compare->statistic == WM_COMPARE_MEAN || compare->statistic == WM_COMPARE_TOTAL;
+    const struct wm_figure_row *row = wm_compare_item_row(item);
+    const struct wm_report *report = analysis->report;
+    enum wm_report_kind kind = block ? WM_REPORT_REGION : WM_REPORT_RUN;
+    struct figure figure = { .why = "how far it may be off is not known" };
+    bool is_mean = compare->statistic == WM_COMPARE_MEAN;
+    double calls = block && is_mean ? (double)(block->calls + block->unfinished) : 1;
 
-    if (!analysis->report || !is_sum)
+    if (!report || !(is_mean || compare->statistic == WM_COMPARE_TOTAL) || calls == 0 ||
+        !wm_figure_place(row, kind))
         return figure;
-    if (!block)
-        take_run(analysis, wm_compare_item_row(item), &figure);
-    else
-        take_region(compare, analysis, block, wm_compare_item_row(item), &figure);
+    struct wm_found found =
+        wm_figure_of(row, kind, report, block ? (const void *)&block->inclusive : report);
+    if (!block && row->run.value == offsetof(struct wm_report, cpu_total))
+        found.uncertainty = wm_value_known(0);
+    if (found.value.known)
+        take(&found, calls, block ? scatter_of_calls(block) : scatter_of_run(analysis, row),
+             &figure);
     return figure;
 }
 
@@ -399,7 +387,7 @@ static struct figure find_figure(const struct wm_compare *compare, size_t sessio
 {
     const struct wm_block_analysis *analysis = compare->sessions[session].analysis;
     const struct wm_region_usage *block = NULL;
-    struct figure figure = { .value = NAN, .off = NAN };
+    struct figure figure = { .value = { .known = false } };
 
     if (item < WM_COMPARE_TIME && wm_block_analysis_lack(analysis, item))
         return figure;
@@ -440,22 +428,24 @@ static double change_of(double first, double value)
 static void test(const struct figure *first, const struct figure *figure,
                  struct wm_compare_cell *cell)
 {
-    if (isnan(first->value) || isnan(figure->value)) {
+    double from = first->value.number, to = figure->value.number;
+
+    if (!first->value.known || !figure->value.known) {
         cell->why = "it is not known in both sessions";
         return;
     }
-    cell->change = change_of(first->value, figure->value);
+    cell->change = (struct wm_known) { true, change_of(from, to) };
     if (first->has_spread && figure->has_spread)
-        cell->why = wm_welch(&first->spread, &figure->spread, &cell->noise);
-    else if (!isnan(first->off + first->scatter) && !isnan(figure->off + figure->scatter))
-        cell->noise =
-            hypot(hypot(first->off, first->scatter), hypot(figure->off, figure->scatter));
+        cell->why = wm_welch(&first->spread, &figure->spread, &cell->noise.number);
+    else if (first->noise.known && figure->noise.known)
+        cell->noise.number = hypot(first->noise.number, figure->noise.number);
     else
         cell->why = first->why ? first->why : figure->why;
-    if (!cell->why)
-        cell->verdict = fabs(figure->value - first->value) > cell->noise
-                            ? WM_COMPARE_BEYOND
-                            : WM_COMPARE_WITHIN;
+    if (cell->why)
+        return;
+    cell->noise.known = true;
+    cell->verdict =
+        fabs(to - from) > cell->noise.number ? WM_COMPARE_BEYOND : WM_COMPARE_WITHIN;
 }
 
 void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned item,
@@ -468,9 +458,7 @@ void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned i
         ret_cells[i] =
             (struct wm_compare_cell) { .value = figure.value,
                                        .origin = origin_of(&compare->sessions[i], item),
-                                       .off = figure.off,
-                                       .change = NAN,
-                                       .noise = NAN };
+                                       .off = figure.off };
         if (i > 0)
             test(&first, &figure, &ret_cells[i]);
     }
@@ -480,7 +468,7 @@ void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned i
  * for oneself how large a change is large. */
 static bool is_for_oneself(const struct wm_compare_cell *cell, size_t group, unsigned item)
 {
-    return group == WM_COMPARE_OVERALL && item == WM_COMPARE_TIME && !isnan(cell->change);
+    return group == WM_COMPARE_OVERALL && item == WM_COMPARE_TIME && cell->change.known;
 }
 
 /* `tested` gets a bit for each item of a session that could be looked at. */
@@ -498,10 +486,11 @@ static void look_for_worst(const struct wm_compare *compare, size_t group, uint6
             if (counts || cells[i].verdict != WM_COMPARE_NOT_TESTED)
                 tested[i] |= bit;
             counts |= cells[i].verdict == WM_COMPARE_BEYOND;
-            if (counts && cells[i].change > worst->change)
-                *worst = (struct wm_compare_worst) {
-                    .change = cells[i].change, .session = i, .group = group, .item = item
-                };
+            if (counts && cells[i].change.number > worst->change)
+                *worst = (struct wm_compare_worst) { .change = cells[i].change.number,
+                                                     .session = i,
+                                                     .group = group,
+                                                     .item = item };
         }
     }
 }

@@ -11,6 +11,7 @@
 
 #include "analyze/analyze_figures.h"
 #include "analyze/region/analyze_block_analysis.h"
+#include "base/text/base_number.h"
 #include "base/text/base_remarks.h"
 #include "wattmeter/comparison.h"
 
@@ -90,12 +91,13 @@ enum wm_compare_verdict {
 
 /* A figure of one session beside that of the first. */
 struct wm_compare_cell {
-    double value; /* NAN: not known */
+    struct wm_known value;
     enum wm_origin origin;
-    double off;    /* what that may be off, 95 times of 100; NAN: that is not told */
-    double change; /* relative to the first; NAN: not known, or it is the first; may be */
-                   /* infinite, where that is 0 */
-    double noise;  /* half the 95 % interval of the difference; NAN: not tested */
+    struct wm_known off;    /* what that may be off, 95 times of 100 */
+    struct wm_known change; /* relative to the first, which has none; infinite where that */
+                            /* is 0 */
+    struct wm_known noise;  /* half the 95 % interval of the difference, where it was */
+                            /* tested */
     enum wm_compare_verdict verdict;
     const char *why; /* it was not tested; NULL for the first */
 };

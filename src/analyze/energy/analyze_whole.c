@@ -204,14 +204,14 @@ static bool is_of_the_same(const struct wm_report_builder *builder)
 static void build_power(struct wm_report_builder *builder)
 {
     struct wm_report *report = builder->report;
-    double max = wm_window_max_value(&builder->analysis->power_max);
+    const struct wm_known max = wm_window_max_value(&builder->analysis->power_max);
 
     report->power.mean = report->energy.energy;
     if (report->power.mean.known)
         report->power.mean.number = report->energy.watts;
     report->power.max = report->power.mean;
-    if (report->power.mean.known && max > report->power.mean.number)
-        report->power.max = wm_value_known(max);
+    if (report->power.mean.known && max.known && max.number > report->power.mean.number)
+        report->power.max = wm_value_known(max.number);
     if (report->power.max.known && report->power.max.number > report->power.mean.number)
         report->power_max_s = wm_devices_power_window_s(builder->analysis);
     if (report->power.mean.known && !is_of_the_same(builder))

@@ -58,7 +58,8 @@ static void fill(struct series *series, size_t group, unsigned item)
     wm_compare_cells(compare, group, item, series->cells);
     for (size_t i = 0; i < compare->session_count; i++) {
         size_t at = i;
-        double value = series->cells[i].value;
+        const struct wm_known *known = &series->cells[i].value;
+        double value = known->known ? known->number : NAN;
         for (; at > 0 && is_before(value, series->values[at - 1]); at--) {
             series->names[at] = series->names[at - 1];
             series->values[at] = series->values[at - 1];

@@ -22,9 +22,9 @@ const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned i
     return wm_unit_plain(wm_compare_item_row(item)->unit)->name;
 }
 
-static json_t *number(double value)
+static json_t *number(struct wm_known value)
 {
-    return wm_json_known(true, value);
+    return wm_json_known(value.known, value.number);
 }
 
 static json_t *json_cell(const struct wm_compare_cell *cell, bool is_first)
@@ -32,10 +32,11 @@ static json_t *json_cell(const struct wm_compare_cell *cell, bool is_first)
     json_t *json = json_object();
 
     wm_json_set(&json, "value", number(cell->value));
-    if (!isnan(cell->value))
+    if (cell->value.known)
         wm_block_analysis_put_origin(&json, cell->origin);
-    if (cell->off > 0 && cell->value > 0)
-        wm_json_set(&json, "uncertainty", number(cell->off / cell->value));
+    if (cell->off.known && cell->off.number > 0 && cell->value.number > 0)
+        wm_json_set(&json, "uncertainty",
+                    wm_json_known(true, cell->off.number / cell->value.number));
     if (is_first)
         return json;
     wm_json_set(&json, "change", number(cell->change));
@@ -46,7 +47,7 @@ static json_t *json_cell(const struct wm_compare_cell *cell, bool is_first)
                     : json_boolean(cell->verdict == WM_COMPARE_BEYOND));
     if (cell->why)
         wm_json_set(&json, "why", json_string(cell->why));
-    else if (isinf(cell->change))
+    else if (isinf(cell->change.number))
         wm_json_set(&json, "why", json_string("the first is 0"));
     return json;
 }
@@ -74,7 +75,7 @@ static json_t *json_figures(const struct wm_compare *compare, size_t group,
         bool is_known = false;
         wm_compare_cells(compare, group, item, cells);
         for (size_t i = 0; i < compare->session_count; i++)
-            is_known = is_known || !isnan(cells[i].value);
+            is_known = is_known || cells[i].value.known;
         if (!is_known)
             continue;
         wm_json_set(&json, wm_compare_item_name(item), json_figure(compare, item, cells));
@@ -110,7 +111,7 @@ static json_t *json_worst(const struct wm_comparison *comparison)
         return json_null();
     json_t *json = json_object();
     wm_json_set(&json, "figure", json_string(figure));
-    wm_json_set(&json, "change", number(wm_comparison_worst(comparison)));
+    wm_json_set(&json, "change", wm_json_known(true, wm_comparison_worst(comparison)));
     return json;
 }
 

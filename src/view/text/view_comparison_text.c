@@ -18,13 +18,13 @@ enum { SHOWN_NAME_SIZE = 256 };
 #define MOST_RATIO 9.99
 
 static struct wm_quantity value_text(const struct wm_compare *compare, unsigned item,
-                                     double value)
+                                     const struct wm_known *known)
 {
     const char *unit = wm_view_comparison_unit(compare, item);
-    double size = wm_compare_unit_size(unit);
+    double size = wm_compare_unit_size(unit), value = known->number;
     struct wm_quantity quantity = { "n/a" };
 
-    if (isnan(value))
+    if (!known->known)
         return quantity;
     if (size > 0)
         return wm_view_bytes(value * size, NULL);
@@ -41,9 +41,9 @@ static struct wm_quantity value_text(const struct wm_compare *compare, unsigned 
 static void print_value(const struct wm_compare *compare, unsigned item,
                         const struct wm_compare_cell *cell, FILE *out)
 {
-    const struct wm_quantity value = value_text(compare, item, cell->value);
+    const struct wm_quantity value = value_text(compare, item, &cell->value);
     char text[2 * WM_QUANTITY_SIZE + 8];
-    double ratio = cell->off / cell->value;
+    double ratio = cell->off.known ? cell->off.number / cell->value.number : 0;
 
     if (!(ratio > 0)) {
         wm_view_right(out, value.text, VALUE_WIDTH);
@@ -64,17 +64,17 @@ static void print_change(const struct wm_compare_cell *cell, bool is_last, FILE 
     bool has_mark = !is_last || cell->verdict != WM_COMPARE_WITHIN;
     char text[WM_QUANTITY_SIZE] = "";
 
-    if (isnan(cell->change)) {
+    if (!cell->change.known) {
         wm_view_right(out, "", is_last ? 0 : CHANGE_WIDTH + 2);
         return;
     }
-    if (isinf(cell->change)) {
+    if (isinf(cell->change.number)) {
         snprintf(text, sizeof(text), "from 0");
-    } else if (cell->change > MOST_RATIO) {
+    } else if (cell->change.number > MOST_RATIO) {
         snprintf(text, sizeof(text), ">999 %%");
     } else {
-        snprintf(text, sizeof(text), "%s%.40s %%", cell->change > 0 ? "+" : "",
-                 wm_view_fixed(100 * cell->change, 1).text);
+        snprintf(text, sizeof(text), "%s%.40s %%", cell->change.number > 0 ? "+" : "",
+                 wm_view_fixed(100 * cell->change.number, 1).text);
     }
     wm_view_right(out, text, CHANGE_WIDTH);
     fputs(has_mark ? marks[cell->verdict] : "", out);
@@ -116,7 +116,7 @@ static void print_figures(const struct wm_compare *compare, size_t group,
         bool is_shown = false;
         wm_compare_cells(compare, group, item, cells);
         for (size_t i = 0; i < compare->session_count; i++)
-            is_shown = is_shown || (!isnan(cells[i].value) && cells[i].value != 0);
+            is_shown = is_shown || (cells[i].value.known && cells[i].value.number != 0);
         if (!is_shown)
             continue;
         wm_line_key(out, wm_compare_item_name(item), LABEL_WIDTH);
