@@ -37,12 +37,14 @@ struct thread {
 struct free_call {
     int64_t start_ns;
     uint64_t id;
-    uint32_t path, thread, process;
+    uint32_t path, thread;
 };
 
 struct process {
     uint32_t number;  /* as the inbox counts */
     uint32_t threads; /* that are not gone */
+    struct free_call *calls;
+    size_t call_count, call_room;
 };
 
 struct wm_region_calls {
@@ -53,9 +55,8 @@ struct wm_region_calls {
     struct wm_region_thread *told; /* of each thread */
     struct thread *threads;
     struct process *processes;
-    struct free_call *calls;
-    size_t path_count, thread_count, process_count, call_count;
-    size_t path_room, told_room, thread_room, process_room, call_room;
+    size_t path_count, thread_count, process_count;
+    size_t path_room, told_room, thread_room, process_room;
     int64_t last_ns; /* and of the event at work */
     uint64_t stray;
 
@@ -232,26 +233,27 @@ static int end_call(struct wm_region_calls *calls, uint32_t index,
 }
 
 /* The last one takes its place. */
-static void remove_call(struct wm_region_calls *calls, uint32_t index)
+static void remove_call(struct wm_region_calls *calls, struct process *process,
+                        uint32_t index)
 {
-    struct free_call *call = &calls->calls[index];
-    const struct free_call *last = &calls->calls[--calls->call_count];
+    struct free_call *call = &process->calls[index];
+    const struct free_call *last = &process->calls[--process->call_count];
 
-    wm_map_remove(&calls->call_map, calls->processes[call->process].number, call->id);
+    wm_map_remove(&calls->call_map, process->number, call->id);
     if (call == last)
         return;
     *call = *last;
-    wm_map_put(&calls->call_map, calls->processes[call->process].number, call->id, index);
+    wm_map_put(&calls->call_map, process->number, call->id, index);
 }
 
-static int stop_call(struct wm_region_calls *calls, uint32_t index,
+static int stop_call(struct wm_region_calls *calls, struct process *process, uint32_t index,
                      enum wm_region_edge_kind kind)
 {
-    const struct free_call *call = &calls->calls[index];
+    const struct free_call *call = &process->calls[index];
     int status = hand_out(calls, kind, call->start_ns, call->path, call->thread);
 
     if (status == WM_OK)
-        remove_call(calls, index);
+        remove_call(calls, process, index);
     return status;
 }
 
@@ -259,27 +261,26 @@ static int stop_call(struct wm_region_calls *calls, uint32_t index,
 static int start_call(struct wm_region_calls *calls, uint32_t thread, uint64_t id,
                       const char *name)
 {
-    uint32_t process = calls->threads[thread].process;
-    uint32_t number = calls->processes[process].number;
+    struct process *process = &calls->processes[calls->threads[thread].process];
     uint32_t path = 0;
     int status = WM_OK;
 
     if (find_path(calls, WM_REGION_NO_PATH, true, name, &path) < 0 ||
         wm_map_reserve(&calls->call_map) < 0 ||
-        reserve(&calls->calls, calls->call_count, &calls->call_room,
-                sizeof(*calls->calls)) < 0)
+        reserve(&process->calls, process->call_count, &process->call_room,
+                sizeof(*process->calls)) < 0)
         return WM_ENOMEM;
 
-    uint32_t same = wm_map_find(&calls->call_map, number, id);
+    uint32_t same = wm_map_find(&calls->call_map, process->number, id);
     if (same != NONE)
-        status = stop_call(calls, same, WM_REGION_BREAKS_OFF);
+        status = stop_call(calls, process, same, WM_REGION_BREAKS_OFF);
     if (status == WM_OK)
         status = hand_out(calls, WM_REGION_OPENS, calls->last_ns, path, thread);
     if (status < 0)
         return status;
-    wm_map_put(&calls->call_map, number, id, (uint32_t)calls->call_count);
-    calls->calls[calls->call_count++] =
-        (struct free_call) { calls->last_ns, id, path, thread, process };
+    wm_map_put(&calls->call_map, process->number, id, (uint32_t)process->call_count);
+    process->calls[process->call_count++] =
+        (struct free_call) { calls->last_ns, id, path, thread };
     return WM_OK;
 }
 
@@ -292,16 +293,19 @@ static int break_off_stack(struct wm_region_calls *calls, uint32_t thread)
     return status;
 }
 
-/* Of one process; NONE: of all. */
-static int break_off_started(struct wm_region_calls *calls, uint32_t process)
+static int break_off_started(struct wm_region_calls *calls, struct process *process)
 {
     int status = WM_OK;
 
-    for (size_t i = calls->call_count; i-- > 0 && status == WM_OK;) {
-        if (process == NONE || calls->calls[i].process == process)
-            status = stop_call(calls, (uint32_t)i, WM_REGION_BREAKS_OFF);
-    }
-    return status;
+    while (process->call_count > 0 && status == WM_OK)
+        status = stop_call(calls, process, (uint32_t)process->call_count - 1,
+                           WM_REGION_BREAKS_OFF);
+    if (status < 0)
+        return status;
+    free(process->calls);
+    process->calls = NULL;
+    process->call_room = 0;
+    return WM_OK;
 }
 
 static int end_thread(struct wm_region_calls *calls, uint32_t index)
@@ -311,7 +315,7 @@ static int end_thread(struct wm_region_calls *calls, uint32_t index)
 
     int status = break_off_stack(calls, index);
     if (status == WM_OK && process->threads == 1)
-        status = break_off_started(calls, thread->process);
+        status = break_off_started(calls, process);
     if (status < 0)
         return status;
     free(thread->stack);
@@ -339,11 +343,12 @@ void wm_region_calls_free(struct wm_region_calls *calls)
         return;
     for (size_t i = 0; i < calls->thread_count; i++)
         free(calls->threads[i].stack);
+    for (size_t i = 0; i < calls->process_count; i++)
+        free(calls->processes[i].calls);
     free(calls->paths);
     free(calls->told);
     free(calls->threads);
     free(calls->processes);
-    free(calls->calls);
     wm_names_release(&calls->names);
     wm_map_release(&calls->path_map);
     wm_map_release(&calls->thread_map);
@@ -389,7 +394,7 @@ int wm_region_calls_event(struct wm_region_calls *calls,
     case WM_REGION_STOPS: {
         uint32_t call = wm_map_find(&calls->call_map, process->number, event->id);
         if (call != NONE)
-            return stop_call(calls, call, WM_REGION_CLOSES);
+            return stop_call(calls, process, call, WM_REGION_CLOSES);
         calls->stray++;
         return WM_OK;
     }
@@ -407,7 +412,9 @@ int wm_region_calls_end(struct wm_region_calls *calls, int64_t when_ns,
     set_taker(calls, when_ns, take, context);
     for (size_t i = 0; i < calls->thread_count && status == WM_OK; i++)
         status = break_off_stack(calls, (uint32_t)i);
-    return status == WM_OK ? break_off_started(calls, NONE) : status;
+    for (size_t i = 0; i < calls->process_count && status == WM_OK; i++)
+        status = break_off_started(calls, &calls->processes[i]);
+    return status;
 }
 
 size_t wm_region_calls_path_count(const struct wm_region_calls *calls)
