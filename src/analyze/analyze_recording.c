@@ -271,39 +271,28 @@ static enum wm_origin gpu_origin_of(const struct wm_recording *recording)
     return origin;
 }
 
-/* The regions of the recording are the blocks, and the report knows what they cost. */
-static int take_report(const struct replay *replay, struct wm_block_analysis *blocks,
-                       struct wm_error *err)
-{
-    int status = wm_analysis_report(
-        replay->analysis, wm_recording_result(replay->recording), &blocks->report, err);
-
-    if (status < 0 || replay->owns_regions)
-        return status;
-    struct wm_region_report *regions = &blocks->report->regions;
-    wm_block_analysis_take(blocks, regions->names, regions->name_count);
-    regions->names = NULL;
-    regions->name_count = 0;
-    return WM_OK;
-}
-
-static int make_blocks(const struct replay *replay, struct wm_block_analysis **ret_blocks,
-                       struct wm_error *err)
+/* Where the regions are the recording's own, `report` knows what they cost. */
+static int make_blocks(const struct replay *replay, struct wm_report *report,
+                       struct wm_block_analysis **ret_blocks, struct wm_error *err)
 {
     uint64_t stray = replay->calls ? wm_calls_stray(replay->calls) : 0;
     struct wm_block_analysis *blocks;
 
     int status = wm_block_analysis_of(
-        replay->regions, wm_timepoints_static(replay->timepoints), stray, ret_blocks, err);
-    if (status < 0)
+        replay->regions, wm_timepoints_static(replay->timepoints), stray,
+        replay->owns_regions ? NULL : &report->regions, &blocks, err);
+    if (status < 0) {
+        wm_report_free(report);
         return status;
-    blocks = *ret_blocks;
+    }
+    blocks->report = report;
+    *ret_blocks = blocks;
     if (remark(replay, &blocks->remarks) < 0)
         return wm_fail_memory(err, "analysis");
     struct wm_known gpus = blocks->static_data.expected_gpus;
     if ((!gpus.known || gpus.number > 0) && !wm_recording_static_data(replay->recording))
         blocks->gpu_origin = gpu_origin_of(replay->recording);
-    return replay->analysis ? take_report(replay, blocks, err) : WM_OK;
+    return WM_OK;
 }
 
 int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_report,
@@ -311,6 +300,7 @@ int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_repo
 {
     struct replay replay = { .input = input };
     struct wm_block_analysis *blocks = NULL;
+    struct wm_report *report = NULL;
 
     int status = wm_recording_open_any(input->tracking, input->run, &replay.recording, err);
     if (status == WM_OK)
@@ -319,8 +309,11 @@ int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_repo
         status = new_analysis(replay.recording, &replay.analysis, err);
     if (status == WM_OK)
         status = replay_all(&replay, err);
+    if (status == WM_OK && replay.analysis)
+        status = wm_analysis_report(replay.analysis, wm_recording_result(replay.recording),
+                                    &report, err);
     if (status == WM_OK)
-        status = make_blocks(&replay, &blocks, err);
+        status = make_blocks(&replay, report, &blocks, err);
     forget(&replay);
     wm_analysis_free(replay.analysis);
     wm_timepoints_close(replay.timepoints);

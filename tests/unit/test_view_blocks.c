@@ -221,9 +221,9 @@ static struct wm_block_analysis *results_of(const struct golden *golden)
 
     assert_int_equal(wm_regions_new(0, UINT32_MAX, &blocks, NULL), WM_OK);
     golden->make(blocks);
-    assert_int_equal(
-        wm_block_analysis_of(blocks, golden->static_data, golden->stray, &results, NULL),
-        WM_OK);
+    assert_int_equal(wm_block_analysis_of(blocks, golden->static_data, golden->stray, NULL,
+                                          &results, NULL),
+                     WM_OK);
     wm_regions_free(blocks);
     results->gpu_origin = golden->gpu_origin;
     return results;
@@ -595,7 +595,7 @@ static void test_out_of_memory(void **state)
         json_t *root = NULL;
         assert_true(nth < 20000);
         test_fail_allocation(nth);
-        status = wm_block_analysis_of(blocks, &unknown, 0, &results, NULL);
+        status = wm_block_analysis_of(blocks, &unknown, 0, NULL, &results, NULL);
         if (status == WM_OK) {
             root = wm_block_analysis_json(results, true);
             status = root ? WM_OK : WM_ENOMEM;

@@ -20,33 +20,33 @@ void wm_block_analysis_sort(struct wm_block_analysis *results)
         qsort(results->blocks, results->count, sizeof(*results->blocks), by_name);
 }
 
-void wm_block_analysis_take(struct wm_block_analysis *results,
-                            struct wm_region_usage *blocks, size_t count)
+/* Takes `blocks` over, but for what no call is known of. */
+static void take_blocks(struct wm_block_analysis *results, struct wm_region_usage *blocks,
+                        size_t count)
 {
-    size_t kept = 0;
-
     for (size_t i = 0; i < count; i++) {
         if (blocks[i].calls + blocks[i].unfinished > 0)
-            blocks[kept++] = blocks[i];
+            blocks[results->count++] = blocks[i];
         else
             free(blocks[i].name);
     }
-    wm_region_usages_free(results->blocks, results->count);
     results->blocks = blocks;
-    results->count = kept;
     wm_block_analysis_sort(results);
 }
 
 int wm_block_analysis_of(struct wm_regions *regions,
                          const struct wm_static_data *static_data, uint64_t stray,
+                         struct wm_region_report *costs,
                          struct wm_block_analysis **ret_results, struct wm_error *err)
 {
     const struct wm_blocks *blocks = wm_regions_blocks(regions);
     struct wm_block_analysis *results = calloc(1, sizeof(*results));
-    struct wm_region_usage *usages;
-    size_t count;
+    struct wm_region_report named = { 0 };
 
-    if (!results || wm_regions_usages(regions, &usages, &count) < 0) {
+    if (!costs)
+        costs = &named;
+    if (!results || (costs == &named &&
+                     wm_regions_usages(regions, &named.names, &named.name_count) < 0)) {
         free(results);
         return wm_fail_memory(err, "analysis");
     }
@@ -55,7 +55,9 @@ int wm_block_analysis_of(struct wm_regions *regions,
     results->timepoints = blocks->timepoints;
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
         results->overall[i] = wm_block_figures_of(&blocks->overall[i]);
-    wm_block_analysis_take(results, usages, count);
+    take_blocks(results, costs->names, costs->name_count);
+    costs->names = NULL;
+    costs->name_count = 0;
     *ret_results = results;
     return WM_OK;
 }

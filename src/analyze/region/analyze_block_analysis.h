@@ -31,14 +31,12 @@ struct wm_block_analysis {
 int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_report,
                            struct wm_block_analysis **ret_analysis, struct wm_error *err);
 
-/* Copies what `regions` have by now, but for what they cost. */
+/* Copies what `regions` have by now, but for what they cost; where `costs` has that, its
+ * names are taken over. */
 int wm_block_analysis_of(struct wm_regions *regions,
                          const struct wm_static_data *static_data, uint64_t stray,
+                         struct wm_region_report *costs,
                          struct wm_block_analysis **ret_results, struct wm_error *err);
-
-/* Takes `blocks` over in place of those that it has, but for what no call is known of. */
-void wm_block_analysis_take(struct wm_block_analysis *results,
-                            struct wm_region_usage *blocks, size_t count);
 
 /* Puts the blocks in the order of their names. */
 void wm_block_analysis_sort(struct wm_block_analysis *results);
