@@ -8,15 +8,9 @@
 #include <string.h>
 
 #include "analyze/analyze_welch.h"
-#include "base/base_array.h"
 
 static_assert(WM_COMPARE_TIME + WM_COMPARE_MOST_FIGURES <= 64,
               "a choice has a bit for each item");
-
-static int no_memory(struct wm_error *err)
-{
-    return wm_fail_memory(err, "comparison");
-}
 
 static bool differs(struct wm_known one, struct wm_known other)
 {
@@ -94,7 +88,7 @@ int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
         return wm_fail(err, WM_EINVAL, "comparison: there is no session");
     struct wm_compare *compare = calloc(1, sizeof(*compare));
     if (!compare)
-        return no_memory(err);
+        return wm_fail_memory(err, "comparison");
 
     *compare = (struct wm_compare) { .sessions = sessions,
                                      .session_count = count,
@@ -102,10 +96,10 @@ int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
     int status = as_gpu_tracker ? wm_compare_match_gpu_tracker(compare, err)
                                 : wm_compare_match(compare, err);
     if (status == WM_OK && remark_sessions(compare) < 0)
-        status = no_memory(err);
+        status = wm_fail_memory(err, "comparison");
     bool has_remarks = status == WM_OK && !as_gpu_tracker;
     if (has_remarks && (remark_hardware(compare) < 0 || remark_dependence(compare) < 0))
-        status = no_memory(err);
+        status = wm_fail_memory(err, "comparison");
     if (status < 0) {
         wm_compare_free(compare);
         return status;
@@ -127,22 +121,6 @@ void wm_compare_free(struct wm_compare *compare)
     free(compare);
 }
 
-struct wm_compare_group *wm_compare_add_group(struct wm_compare *compare)
-{
-    if (wm_array_reserve(&compare->groups, compare->group_count, &compare->group_room,
-                         sizeof(*compare->groups)) < 0)
-        return NULL;
-
-    struct wm_compare_group *group = &compare->groups[compare->group_count];
-    *group = (struct wm_compare_group) {
-        .blocks = calloc(compare->session_count, sizeof(const struct wm_region_usage *)),
-    };
-    if (!group->blocks)
-        return NULL;
-    compare->group_count++;
-    return group;
-}
-
 bool wm_compare_is_in_all(const struct wm_compare *compare,
                           const struct wm_compare_group *group)
 {
@@ -151,48 +129,6 @@ bool wm_compare_is_in_all(const struct wm_compare *compare,
             return false;
     }
     return true;
-}
-
-const char *wm_compare_line(const char *name)
-{
-    const char *colon = strrchr(name, ':');
-
-    if (!colon || colon[1] == '\0' || colon[1 + strspn(colon + 1, "0123456789")] != '\0')
-        return NULL;
-    return colon + 1;
-}
-
-static int by_text(const void *one, const void *other)
-{
-    return strcmp(*(const char *const *)one, *(const char *const *)other);
-}
-
-int wm_compare_set_label(const struct wm_compare *compare, struct wm_compare_group *group)
-{
-    const char **names = calloc(compare->session_count, sizeof(*names));
-    size_t count = 0, length = 0;
-
-    if (!names)
-        return WM_ENOMEM;
-    for (size_t i = 0; i < compare->session_count; i++) {
-        if (group->blocks[i])
-            names[count++] = group->blocks[i]->name;
-    }
-    qsort(names, count, sizeof(*names), by_text);
-    for (size_t i = 0; i < count; i++)
-        length += strlen(names[i]) + strlen(" -> ");
-
-    char *label = malloc(length + 1);
-    size_t used = 0;
-    for (size_t i = 0; label && i < count; i++) {
-        if (i > 0 && strcmp(names[i], names[i - 1]) == 0)
-            continue;
-        used += (size_t)snprintf(label + used, length + 1 - used, "%s%s",
-                                 i > 0 ? " -> " : "", names[i]);
-    }
-    free(names);
-    group->label = label;
-    return label ? WM_OK : WM_ENOMEM;
 }
 
 const struct wm_figure_row *wm_compare_item_row(unsigned item)

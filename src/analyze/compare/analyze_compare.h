@@ -70,18 +70,9 @@ void wm_compare_free(struct wm_compare *compare);
 int wm_compare_match(struct wm_compare *compare, struct wm_error *err);
 int wm_compare_match_gpu_tracker(struct wm_compare *compare, struct wm_error *err);
 
-/* Takes the places for the blocks of one group; NULL when out of memory. */
-struct wm_compare_group *wm_compare_add_group(struct wm_compare *compare);
-
 /* Whether each session has a block of the group. */
 bool wm_compare_is_in_all(const struct wm_compare *compare,
                           const struct wm_compare_group *group);
-
-/* The number of a line that a name ends in, ":7", past the colon; NULL. */
-const char *wm_compare_line(const char *name);
-
-/* The names of the blocks in their order, each once, with " -> " between them. */
-int wm_compare_set_label(const struct wm_compare *compare, struct wm_compare_group *group);
 
 enum wm_compare_verdict {
     WM_COMPARE_NOT_TESTED,

@@ -8,10 +8,12 @@
  * count as numbers.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/compare/analyze_compare.h"
+#include "base/base_array.h"
 #include "base/text/base_text.h"
 
 /* A block of a session, and where it stands in its file. */
@@ -23,14 +25,19 @@ struct place {
     uintmax_t number; /* what they say, or the most that a number can hold */
 };
 
-static int no_memory(struct wm_error *err)
+/* The number of a line that a name ends in, ":7", past the colon; NULL. */
+static const char *line_of(const char *name)
 {
-    return wm_fail_memory(err, "comparison");
+    const char *colon = strrchr(name, ':');
+
+    if (!colon || colon[1] == '\0' || colon[1 + strspn(colon + 1, "0123456789")] != '\0')
+        return NULL;
+    return colon + 1;
 }
 
 static struct place place_of(const struct wm_region_usage *block, size_t session)
 {
-    const char *line = wm_compare_line(block->name);
+    const char *line = line_of(block->name);
 
     return (struct place) {
         .block = block,
@@ -74,6 +81,23 @@ static int by_name(const void *one, const void *other)
     return a->session < b->session ? -1 : a->session > b->session;
 }
 
+/* Takes the places for the blocks of one group; NULL when out of memory. */
+static struct wm_compare_group *add_group(struct wm_compare *compare)
+{
+    if (wm_array_reserve(&compare->groups, compare->group_count, &compare->group_room,
+                         sizeof(*compare->groups)) < 0)
+        return NULL;
+
+    struct wm_compare_group *group = &compare->groups[compare->group_count];
+    *group = (struct wm_compare_group) {
+        .blocks = calloc(compare->session_count, sizeof(const struct wm_region_usage *)),
+    };
+    if (!group->blocks)
+        return NULL;
+    compare->group_count++;
+    return group;
+}
+
 /* A group for each name. `firsts` gets the place of the first block of each. */
 static int group_names(struct wm_compare *compare, const struct place *places, size_t count,
                        struct place *firsts, struct wm_error *err)
@@ -88,10 +112,10 @@ static int group_names(struct wm_compare *compare, const struct place *places, s
                            compare->sessions[place->session].name, place->block->name);
         if (is_new) {
             firsts[compare->group_count] = *place;
-            group = wm_compare_add_group(compare);
+            group = add_group(compare);
         }
         if (!group)
-            return no_memory(err);
+            return wm_fail_memory(err, "comparison");
         group->blocks[place->session] = place->block;
     }
     return WM_OK;
@@ -147,7 +171,7 @@ static int join(struct wm_compare *compare, const struct candidate *into,
             "by the number of their line alone; give them names if they are not the same",
             from->first.block->name, compare->sessions[from->first.session].name,
             into->first.block->name, compare->sessions[into->first.session].name) < 0)
-        return no_memory(err);
+        return wm_fail_memory(err, "comparison");
     return WM_OK;
 }
 
@@ -191,6 +215,40 @@ static int join_lines(struct wm_compare *compare, const struct place *firsts,
     return status;
 }
 
+static int by_text(const void *one, const void *other)
+{
+    return strcmp(*(const char *const *)one, *(const char *const *)other);
+}
+
+/* The names of the blocks in their order, each once, with " -> " between them. */
+static int set_label(const struct wm_compare *compare, struct wm_compare_group *group)
+{
+    const char **names = calloc(compare->session_count, sizeof(*names));
+    size_t count = 0, length = 0;
+
+    if (!names)
+        return WM_ENOMEM;
+    for (size_t i = 0; i < compare->session_count; i++) {
+        if (group->blocks[i])
+            names[count++] = group->blocks[i]->name;
+    }
+    qsort(names, count, sizeof(*names), by_text);
+    for (size_t i = 0; i < count; i++)
+        length += strlen(names[i]) + strlen(" -> ");
+
+    char *label = malloc(length + 1);
+    size_t used = 0;
+    for (size_t i = 0; label && i < count; i++) {
+        if (i > 0 && strcmp(names[i], names[i - 1]) == 0)
+            continue;
+        used += (size_t)snprintf(label + used, length + 1 - used, "%s%s",
+                                 i > 0 ? " -> " : "", names[i]);
+    }
+    free(names);
+    group->label = label;
+    return label ? WM_OK : WM_ENOMEM;
+}
+
 /* Takes away the groups whose blocks have moved, and gives the others their labels. */
 static int finish(struct wm_compare *compare, struct wm_error *err)
 {
@@ -206,8 +264,8 @@ static int finish(struct wm_compare *compare, struct wm_error *err)
             free(group.blocks);
             continue;
         }
-        if (status == WM_OK && wm_compare_set_label(compare, &group) < 0)
-            status = no_memory(err);
+        if (status == WM_OK && set_label(compare, &group) < 0)
+            status = wm_fail_memory(err, "comparison");
         compare->groups[kept++] = group;
     }
     compare->group_count = kept;
@@ -220,18 +278,18 @@ int wm_compare_match(struct wm_compare *compare, struct wm_error *err)
     struct place *places = find_places(compare, &count);
     struct place *firsts = calloc(count + 1, sizeof(*firsts));
     struct candidate *candidates = calloc(count + 1, sizeof(*candidates));
-    int status;
+    int status = WM_OK;
 
-    if (!places || !firsts || !candidates) {
-        status = no_memory(err);
-    } else {
+    if (!places || !firsts || !candidates)
+        status = wm_fail_memory(err, "comparison");
+    else
         qsort(places, count, sizeof(*places), by_name);
+    if (status == WM_OK)
         status = group_names(compare, places, count, firsts, err);
-        if (status == WM_OK)
-            status = join_lines(compare, firsts, candidates, err);
-        if (status == WM_OK)
-            status = finish(compare, err);
-    }
+    if (status == WM_OK)
+        status = join_lines(compare, firsts, candidates, err);
+    if (status == WM_OK)
+        status = finish(compare, err);
     free(places);
     free(firsts);
     free(candidates);
@@ -254,19 +312,16 @@ static int refuse(struct wm_error *err)
     return WM_EINVAL;
 }
 
-/* `first` and `other` are numbers of sessions. */
-static int check_names(struct wm_compare *compare, size_t first, size_t other,
-                       const char *name, const char *other_name, struct wm_error *err)
+static int check_names(struct wm_compare *compare, const struct place *first,
+                       const struct place *other, struct wm_error *err)
 {
-    const char *line = wm_compare_line(name), *other_line = wm_compare_line(other_name);
-    const char *session = compare->sessions[first].name;
-    const char *other_session = compare->sessions[other].name;
+    const char *name = first->block->name, *other_name = other->block->name;
+    const char *session = compare->sessions[first->session].name;
+    const char *other_session = compare->sessions[other->session].name;
 
     if (strcmp(name, other_name) == 0)
         return WM_OK;
-    bool is_same_file = line && other_line && line - name == other_line - other_name &&
-                        memcmp(name, other_name, (size_t)(line - name)) == 0;
-    if (!is_same_file) {
+    if (!has_stem(first, other)) {
         wm_fail(err, WM_EINVAL,
                 "Code block name \"%s\" of tracking session \"%s\" does not match code "
                 "block name \"%s\" of tracking session \"%s\"",
@@ -280,7 +335,7 @@ static int check_names(struct wm_compare *compare, size_t first, size_t other,
             "these code blocks were not meant to match, their comparison will not be valid "
             "and their names must be disambiguated.",
             name, session, other_name, other_session) < 0)
-        return no_memory(err);
+        return wm_fail_memory(err, "comparison");
     return WM_OK;
 }
 
@@ -300,8 +355,7 @@ static int check_session(struct wm_compare *compare, const struct place *const *
         return refuse(err);
     }
     for (size_t i = 0; i < count && status == WM_OK; i++)
-        status = check_names(compare, first, other, ordered[first][i].block->name,
-                             ordered[other][i].block->name, err);
+        status = check_names(compare, &ordered[first][i], &ordered[other][i], err);
     return status;
 }
 
@@ -330,11 +384,11 @@ static int match(struct wm_compare *compare, const struct place *const *ordered,
     }
     for (size_t b = 0; b < compare->sessions[first].analysis->count && status == WM_OK;
          b++) {
-        struct wm_compare_group *group = wm_compare_add_group(compare);
+        struct wm_compare_group *group = add_group(compare);
         for (size_t i = 0; group && i < compare->session_count; i++)
             group->blocks[i] = ordered[i][b].block;
-        if (!group || wm_compare_set_label(compare, group) < 0)
-            status = no_memory(err);
+        if (!group || set_label(compare, group) < 0)
+            status = wm_fail_memory(err, "comparison");
     }
     return status;
 }
@@ -344,19 +398,16 @@ int wm_compare_match_gpu_tracker(struct wm_compare *compare, struct wm_error *er
     size_t count, at = 0;
     struct place *places = find_places(compare, &count);
     const struct place **ordered = calloc(compare->session_count, sizeof(*ordered));
-    int status = WM_ENOMEM;
+    int status = places && ordered ? WM_OK : wm_fail_memory(err, "comparison");
 
-    if (places && ordered) {
-        for (size_t i = 0; i < compare->session_count; i++) {
-            size_t blocks = compare->sessions[i].analysis->count;
-            qsort(places + at, blocks, sizeof(*places), in_order);
-            ordered[i] = places + at;
-            at += blocks;
-        }
-        status = match(compare, ordered, err);
-    } else {
-        no_memory(err);
+    for (size_t i = 0; i < compare->session_count && status == WM_OK; i++) {
+        size_t blocks = compare->sessions[i].analysis->count;
+        qsort(places + at, blocks, sizeof(*places), in_order);
+        ordered[i] = places + at;
+        at += blocks;
     }
+    if (status == WM_OK)
+        status = match(compare, ordered, err);
     free(places);
     free(ordered);
     return status;

@@ -29,17 +29,12 @@ struct wm_comparison {
     char *worst_figure, *untested;
 };
 
-static int no_memory(struct wm_error *err)
-{
-    return wm_fail_memory(err, "comparison");
-}
-
 int wm_comparison_new(struct wm_comparison **ret_comparison, struct wm_error *err)
 {
     struct wm_comparison *comparison = calloc(1, sizeof(*comparison));
 
     if (!comparison)
-        return no_memory(err);
+        return wm_fail_memory(err, "comparison");
     *ret_comparison = comparison;
     return WM_OK;
 }
@@ -99,7 +94,7 @@ static int analyze(struct wm_compare_session *session,
     int status = wm_block_analysis_read(input, true, &session->analysis, err);
 
     if (status == WM_OK && session->analysis->report && remark_end(session) < 0)
-        status = no_memory(err);
+        status = wm_fail_memory(err, "comparison");
     return status;
 }
 
@@ -185,7 +180,7 @@ int wm_comparison_add_session(struct wm_comparison *comparison, const char *name
     forget_run(comparison);
     if (!session.name || make_room(comparison) < 0) {
         release_session(&session);
-        return no_memory(err);
+        return wm_fail_memory(err, "comparison");
     }
     int status = WM_OK;
     if (has_session(comparison, session.name))
@@ -312,7 +307,7 @@ int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
         status = wm_compare_new(comparison->sessions, comparison->count, chosen,
                                 as_gpu_tracker, &comparison->compare, err);
     if (status == WM_OK && name_worst(comparison) < 0)
-        status = no_memory(err);
+        status = wm_fail_memory(err, "comparison");
     if (status < 0)
         forget_run(comparison);
     return status;
