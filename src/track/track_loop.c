@@ -333,8 +333,7 @@ static int take_peaks(struct wm_result *result, const struct wm_tree *tree,
             .parent = all[i]->parent,
             .cpu_seconds = (double)used_ns(all[i]) / 1e9,
             .max_memory_bytes = (double)all[i]->max_rss_bytes,
-            .max_private_bytes = { all[i]->max_private_bytes >= 0,
-                                   (double)all[i]->max_private_bytes },
+            .max_private_bytes = all[i]->max_private_bytes,
             .max_threads = all[i]->max_threads,
         };
         memcpy(peaks[i].name, all[i]->name, sizeof(peaks[i].name));

@@ -113,7 +113,7 @@ static int keep_open(struct wm_procfs *procfs, pid_t pid, const char *name)
 
 bool wm_process_open(struct wm_procfs *procfs, pid_t pid, struct wm_process *ret_process)
 {
-    struct wm_process process = { .pid = pid, .max_private_bytes = -1 };
+    struct wm_process process = { .pid = pid };
     struct wm_pid_stat stat;
 
     process.stat_fd = keep_open(procfs, pid, "stat");
@@ -128,7 +128,6 @@ bool wm_process_open(struct wm_procfs *procfs, pid_t pid, struct wm_process *ret
     take_stat(procfs, &process, &stat);
     read_statm(procfs, &process);
     process.ran = true;
-    process.searched_cpu_ns = -1;
     process.refreshed_ns = wm_clock_monotonic_ns();
     *ret_process = process;
     return true;
@@ -354,8 +353,8 @@ static void add_thread_children(const struct wm_procfs *procfs, pid_t pid, pid_t
     }
 }
 
-long wm_process_children(const struct wm_procfs *procfs, struct wm_process *process,
-                         pid_t *pids, size_t room)
+size_t wm_process_children(const struct wm_procfs *procfs, struct wm_process *process,
+                           pid_t *pids, size_t room)
 {
     char path[PATH_SIZE];
     size_t count = 0;
@@ -363,12 +362,11 @@ long wm_process_children(const struct wm_procfs *procfs, struct wm_process *proc
 
     snprintf(path, sizeof(path), "%d/task/%d/children", (int)process->pid,
              (int)process->pid);
-    bool listed = add_children(procfs, path, pids, room, &count);
-    if (listed && process->threads > 1)
+    if (add_children(procfs, path, pids, room, &count) && process->threads > 1)
         add_thread_children(procfs, process->pid, pids, room, &count);
 
     process->searched_ns = wm_clock_monotonic_ns();
     process->searched_cpu_ns = process->cpu_ns;
     process->search_cost_ns = process->searched_ns - begin_ns;
-    return listed ? (long)count : -1;
+    return count;
 }

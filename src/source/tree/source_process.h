@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/text/base_number.h"
+
 /* A /proc that is being read. */
 struct wm_procfs {
     int dir;             /* descriptor of its root */
@@ -60,7 +62,8 @@ struct wm_process {
     int64_t detail_rss_bytes, detail_file_bytes;
     int64_t detail_ns, detail_cost_ns;
 
-    int64_t max_rss_bytes, max_private_bytes; /* private: -1 while unknown */
+    int64_t max_rss_bytes;
+    struct wm_known max_private_bytes;
     int max_threads;
 };
 
@@ -100,8 +103,8 @@ bool wm_process_memory(const struct wm_process *process, int64_t *ret_uss_bytes,
                        int64_t *ret_pss_bytes);
 
 /* Lists the children of `process` into pids[0..room); the count, which may be
- * larger than `room`, or -1 where this kernel offers no such list. */
-long wm_process_children(const struct wm_procfs *procfs, struct wm_process *process,
-                         pid_t *pids, size_t room);
+ * larger than `room`, and is 0 where this kernel offers no such list. */
+size_t wm_process_children(const struct wm_procfs *procfs, struct wm_process *process,
+                           pid_t *pids, size_t room);
 
 #endif

@@ -171,8 +171,8 @@ static void sum_up(struct wm_tree *tree, struct sums sums[MEMBER_COUNT])
         if (has_ended(process))
             continue;
         bool detailed = wm_process_memory(process, &uss, &pss);
-        if (detailed && uss > process->max_private_bytes)
-            process->max_private_bytes = uss;
+        if (detailed && (double)uss >= process->max_private_bytes.number)
+            process->max_private_bytes = (struct wm_known) { true, (double)uss };
         int member = process->pid == tree->set.root ? MEMBER_MAIN : MEMBER_DESCENDANTS;
         add_to(&sums[member], process, uss, pss, detailed);
         add_to(&sums[MEMBER_TREE], process, uss, pss, detailed);
@@ -290,7 +290,7 @@ void wm_tree_executed(struct wm_tree *tree)
     root->detail = WM_DETAIL_NONE;
     root->detail_cost_ns = 0;
     root->max_rss_bytes = 0;
-    root->max_private_bytes = -1;
+    root->max_private_bytes = (struct wm_known) { 0 };
 }
 
 size_t wm_tree_channels(const struct wm_tree *tree, const struct wm_channel **ret_channels)

@@ -162,8 +162,8 @@ static void search_children(struct wm_tree_set *set, int64_t now_ns)
 
     struct wm_process reaper = { .pid = set->reaper, .threads = 1 };
     if (set->reaper > 0) {
-        long count = wm_process_children(&set->procfs, &reaper, set->found, CHILDREN_MAX);
-        for (long i = 0; i < count && i < CHILDREN_MAX; i++)
+        size_t count = wm_process_children(&set->procfs, &reaper, set->found, CHILDREN_MAX);
+        for (size_t i = 0; i < count && i < CHILDREN_MAX; i++)
             take_child(set, set->found[i], set->reaper);
     }
 
@@ -171,8 +171,8 @@ static void search_children(struct wm_tree_set *set, int64_t now_ns)
     for (size_t i = 0; i < set->count; i++) {
         struct wm_process *process = &set->processes[i];
 
-        if (process->state == 'Z' ||
-            (set->procfs.own && process->cpu_ns == process->searched_cpu_ns))
+        if (process->state == 'Z' || (set->procfs.own && process->searched_ns > 0 &&
+                                      process->cpu_ns == process->searched_cpu_ns))
             continue;
         if (!is_affordable(process, now_ns)) {
             set->search_pending = true;
@@ -180,8 +180,8 @@ static void search_children(struct wm_tree_set *set, int64_t now_ns)
         }
 
         pid_t parent = process->pid;
-        long count = wm_process_children(&set->procfs, process, set->found, CHILDREN_MAX);
-        for (long k = 0; k < count && k < CHILDREN_MAX; k++)
+        size_t count = wm_process_children(&set->procfs, process, set->found, CHILDREN_MAX);
+        for (size_t k = 0; k < count && k < CHILDREN_MAX; k++)
             take_child(set, set->found[k], parent);
     }
 }

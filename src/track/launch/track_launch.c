@@ -35,13 +35,14 @@ struct wm_launch {
  * open by whatever another thread happens to fork meanwhile. */
 enum message_kind {
     MESSAGE_FORKED,   /* the command's pid; negative: the errno of why there is none */
-    MESSAGE_EXECUTED, /* the errno of exec, 0: it worked, -1: killed before */
+    MESSAGE_EXECUTED, /* the errno of exec; 0: it worked */
     MESSAGE_ENDED,    /* the command is dead, and waits to be reaped */
     MESSAGE_REAPED,   /* how it ended */
 };
 
 struct message {
     enum message_kind kind;
+    bool was_killed; /* before it could be executed */
     int number;
     long inherited_kb; /* the high-water mark of memory that the command began with */
     int wait_status;
@@ -58,7 +59,7 @@ enum { REAP_WAIT_MS = 10000 };
 
 /* What the command says of itself on its way. */
 struct progress {
-    int number;        /* -1 just before the exec, its errno should it fail */
+    int number;        /* 0 just before the exec, its errno should it fail */
     long inherited_kb; /* its high-water mark of memory by then */
 };
 
@@ -151,7 +152,7 @@ static void restore_signals(const struct plan *plan)
 
 _Noreturn static void be_command(const struct plan *plan, int exec_fd)
 {
-    struct progress progress = { .number = -1 };
+    struct progress progress = { 0 };
     struct rusage usage = { 0 };
     char byte;
 
@@ -205,7 +206,7 @@ static void keep_only(int *channel_fd, int *exec_fd)
 /* False when the command is gone without having executed anything. */
 static bool watch_exec(int channel_fd, int exec_fd, long *ret_inherited_kb)
 {
-    struct message message = { .kind = MESSAGE_EXECUTED, .number = -1 };
+    struct message message = { .kind = MESSAGE_EXECUTED, .was_killed = true };
     struct progress progress;
     ssize_t got;
 
@@ -213,13 +214,14 @@ static bool watch_exec(int channel_fd, int exec_fd, long *ret_inherited_kb)
         if (got < 0 && errno != EINTR)
             break;
         if (got == sizeof(progress)) {
-            message.number = progress.number == -1 ? 0 : progress.number;
+            message.was_killed = false;
+            message.number = progress.number;
             *ret_inherited_kb = progress.inherited_kb;
         }
     }
     close(exec_fd);
     tell(channel_fd, &message);
-    return message.number == 0;
+    return !message.was_killed && message.number == 0;
 }
 
 static void reap_until(pid_t command, int channel_fd, long inherited_kb)
@@ -413,9 +415,9 @@ int wm_launch_go(struct wm_launch *launch, struct wm_error *err)
 
 int wm_launch_wait_exec(struct wm_launch *launch, struct wm_error *err)
 {
-    struct message executed = { .number = -1 };
+    struct message executed;
 
-    if (!hear(launch, MESSAGE_EXECUTED, &executed) || executed.number == -1)
+    if (!hear(launch, MESSAGE_EXECUTED, &executed) || executed.was_killed)
         return wm_fail(err, WM_EIO, "%s: was killed before it could be executed",
                        launch->name);
     if (executed.number == ENOENT)

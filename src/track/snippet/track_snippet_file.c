@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "analyze/analyze_stats.h"
+#include "base/text/base_number.h"
 #include "base/text/base_out.h"
 #include "track/snippet/track_snippet.h"
 
@@ -333,10 +333,9 @@ int wm_meter_file_close(struct wm_meter_file *file, struct wm_error *err)
     return status;
 }
 
-/* NAN where it is not known; so are the names of what has no figure empty. */
-static double gauge(const struct wm_reading *reading)
+static struct wm_known gauge(const struct wm_reading *reading)
 {
-    return wm_stats_usable(reading) ? reading->value : NAN;
+    return (struct wm_known) { wm_stats_usable(reading), reading->value };
 }
 
 static const char *origin_name(enum wm_origin origin)
@@ -357,18 +356,18 @@ static void put_cell(struct wm_out *out, const struct column *column,
                      const struct wm_meter_gauges *gauges)
 {
     bool is_known = energy && energy->state == WM_READING_OK;
-    double number = NAN;
+    struct wm_known number = { 0 };
     const char *text = "";
 
     switch (column->content) {
     case ELAPSED:
-        number = snippet->told.elapsed_s;
+        number = (struct wm_known) { true, snippet->told.elapsed_s };
         break;
     case JOULES:
-        number = is_known ? energy->joules : NAN;
+        number = (struct wm_known) { is_known, energy->joules };
         break;
     case UNCERTAINTY:
-        number = is_known ? energy->uncertainty : NAN;
+        number = (struct wm_known) { is_known, energy->uncertainty };
         break;
     case METHOD:
         text = is_known ? wm_meter_method_name(energy->method) : "";
@@ -392,7 +391,9 @@ static void put_cell(struct wm_out *out, const struct column *column,
         text = snippet->name;
         break;
     }
-    wm_out_number(out, column->scale > 0 ? number * column->scale : number);
+    if (number.known)
+        wm_out_number(out,
+                      column->scale > 0 ? number.number * column->scale : number.number);
     wm_out_cell(out, text, strlen(text));
 }
 
