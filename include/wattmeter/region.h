@@ -60,9 +60,9 @@ struct wm_region_file;
 WM_API int wm_region_file_open(const char *path, enum wm_record_mode mode,
                                struct wm_region_file **ret_file, struct wm_error *err);
 
-/* `unix_seconds` NAN: now. */
+/* `unix_seconds` NULL: now. */
 WM_API int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_stop,
-                                double unix_seconds, struct wm_error *err);
+                                const double *unix_seconds, struct wm_error *err);
 
 /* Accepts NULL. */
 WM_API void wm_region_file_close(struct wm_region_file *file);

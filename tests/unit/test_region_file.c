@@ -26,6 +26,9 @@
 
 #define HEADER "process_id,code_block_name,position,timestamp\r\n"
 
+/* A time in seconds since 1970, as an argument. */
+#define AT(seconds) (&(const double) { seconds })
+
 static const char *path_in(const char *folder, const char *name)
 {
     static char path[512];
@@ -104,7 +107,7 @@ static void test_rows(void **state)
         assert_int_equal(wm_region_file_open(path, WM_RECORD_OVERWRITE, &file, NULL),
                          WM_OK);
         assert_int_equal(
-            wm_region_file_write(file, cases[i].block, false, cases[i].when_s, NULL),
+            wm_region_file_write(file, cases[i].block, false, AT(cases[i].when_s), NULL),
             WM_OK);
         wm_region_file_close(file);
         snprintf(expected, sizeof(expected), HEADER "%ld,%s\r\n", (long)getpid(),
@@ -128,7 +131,7 @@ static void test_long_names(void **state)
         name[sizeof(name) - 1] = '\0';
         assert_int_equal(wm_region_file_open(path, WM_RECORD_OVERWRITE, &file, NULL),
                          WM_OK);
-        assert_int_equal(wm_region_file_write(file, name, true, 1, NULL), WM_OK);
+        assert_int_equal(wm_region_file_write(file, name, true, AT(1), NULL), WM_OK);
         wm_region_file_close(file);
         char *text = slurp(path);
         size_t bytes = fills[i] == 'x' ? 1 : fills[i] == '"' ? 2 : 3;
@@ -147,8 +150,9 @@ static void test_sqlite(void **state)
     char expected[256];
 
     assert_int_equal(wm_region_file_open(path, WM_RECORD_NEW, &file, NULL), WM_OK);
-    assert_int_equal(wm_region_file_write(file, "it's \"a\"\n", false, 1.5, NULL), WM_OK);
-    assert_int_equal(wm_region_file_write(file, "\xff", true, 2, NULL), WM_OK);
+    assert_int_equal(wm_region_file_write(file, "it's \"a\"\n", false, AT(1.5), NULL),
+                     WM_OK);
+    assert_int_equal(wm_region_file_write(file, "\xff", true, AT(2), NULL), WM_OK);
 
     /* It is there when the call returns. */
     snprintf(expected, sizeof(expected), "%ld|it's \"a\"\n|0|1.5\n%ld|\xef\xbf\xbd|1|2\n",
@@ -170,9 +174,11 @@ static void test_now(void **state)
     double before = (double)time(NULL);
 
     assert_int_equal(wm_region_file_open(path, WM_RECORD_NEW, &file, NULL), WM_OK);
-    assert_int_equal(wm_region_file_write(file, "a", false, NAN, NULL), WM_OK);
-    assert_int_equal(wm_region_file_write(file, "a", false, INFINITY, &err), WM_EINVAL);
-    assert_int_equal(wm_region_file_write(file, "a", false, -INFINITY, &err), WM_EINVAL);
+    assert_int_equal(wm_region_file_write(file, "a", false, NULL, NULL), WM_OK);
+    assert_int_equal(wm_region_file_write(file, "a", false, AT(NAN), &err), WM_EINVAL);
+    assert_int_equal(wm_region_file_write(file, "a", false, AT(INFINITY), &err), WM_EINVAL);
+    assert_int_equal(wm_region_file_write(file, "a", false, AT(-INFINITY), &err),
+                     WM_EINVAL);
     wm_region_file_close(file);
     char *text = slurp(path);
     double when = strtod(strrchr(text, ',') + 1, NULL);
@@ -293,7 +299,7 @@ static void write_many(const char *path)
     if (wm_region_file_open(path, WM_RECORD_APPEND, &file, NULL) < 0)
         _exit(1);
     for (int i = 0; i < ROWS; i++)
-        if (wm_region_file_write(file, "a,b", i % 2, i, NULL) < 0)
+        if (wm_region_file_write(file, "a,b", i % 2, AT(i), NULL) < 0)
             _exit(2);
     wm_region_file_close(file);
     _exit(0);
@@ -350,14 +356,14 @@ static void test_fork(void **state)
         struct wm_region_file *file = NULL;
         int status = 0;
         assert_int_equal(wm_region_file_open(path, WM_RECORD_NEW, &file, NULL), WM_OK);
-        assert_int_equal(wm_region_file_write(file, "parent", false, 1, NULL), WM_OK);
+        assert_int_equal(wm_region_file_write(file, "parent", false, AT(1), NULL), WM_OK);
         pid_t pid = fork();
         assert_true(pid >= 0);
         if (pid == 0)
-            _exit(wm_region_file_write(file, "child", false, 2, NULL) < 0);
+            _exit(wm_region_file_write(file, "child", false, AT(2), NULL) < 0);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(status, 0);
-        assert_int_equal(wm_region_file_write(file, "parent", true, 3, NULL), WM_OK);
+        assert_int_equal(wm_region_file_write(file, "parent", true, AT(3), NULL), WM_OK);
         wm_region_file_close(file);
         char *text = i == 0 ? slurp(path) : dump(path);
         const char *child = strstr(text, "child");
@@ -370,7 +376,7 @@ static void test_fork(void **state)
 /* Rows of a handle, or of the environment's file. */
 static void write_name(struct wm_region_file *file, const char *name)
 {
-    if (file && wm_region_file_write(file, name, false, 1, NULL) < 0)
+    if (file && wm_region_file_write(file, name, false, AT(1), NULL) < 0)
         _exit(5);
     if (!file)
         wm_region_begin(name);
@@ -602,7 +608,7 @@ static void write_beyond(const char *path, rlim_t most)
         _exit(1);
     status = wm_region_file_open(path, WM_RECORD_NEW, &file, &err);
     for (int i = 0; i < 5000 && status == WM_OK; i++)
-        status = wm_region_file_write(file, "name", false, i, &err);
+        status = wm_region_file_write(file, "name", false, AT(i), &err);
     if (status == WM_OK)
         _exit(2);
     wm_region_file_close(file);
@@ -656,9 +662,9 @@ static void test_out_of_memory(void **state)
         assert_null(file);
         assert_int_equal(wm_region_file_open(path, WM_RECORD_APPEND, &file, &err), WM_OK);
         test_fail_allocation(0);
-        assert_int_equal(wm_region_file_write(file, name, false, 1, &err), WM_ENOMEM);
+        assert_int_equal(wm_region_file_write(file, name, false, AT(1), &err), WM_ENOMEM);
         test_fail_allocation(-1);
-        assert_int_equal(wm_region_file_write(file, name, false, 1, &err), WM_OK);
+        assert_int_equal(wm_region_file_write(file, name, false, AT(1), &err), WM_OK);
         wm_region_file_close(file);
     }
     wm_region_file_close(NULL);

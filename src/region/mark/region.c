@@ -9,7 +9,6 @@
 #include "wattmeter/region.h"
 
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -369,7 +368,7 @@ static bool open_one(struct name **list, const char *name, uint64_t id)
 {
     if (!push(list, name, id))
         return false;
-    wm_region_file_write(file, name, false, NAN, NULL);
+    wm_region_file_write(file, name, false, NULL, NULL);
     return true;
 }
 
@@ -378,7 +377,7 @@ static void close_one(struct name **list, uint64_t id)
     struct name *ended = take(list, id);
 
     if (ended)
-        wm_region_file_write(file, ended->text, true, NAN, NULL);
+        wm_region_file_write(file, ended->text, true, NULL, NULL);
     free(ended);
 }
 

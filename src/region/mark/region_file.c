@@ -317,21 +317,16 @@ void wm_region_file_close(struct wm_region_file *file)
     free(file);
 }
 
-static double now_s(void)
-{
-    return (double)wm_clock_unix_ns() / 1e9;
-}
-
 int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_stop,
-                         double unix_seconds, struct wm_error *err)
+                         const double *unix_seconds, struct wm_error *err)
 {
     const char *path = file->path;
-    double when_s = isnan(unix_seconds) ? now_s() : unix_seconds;
+    double when_s = unix_seconds ? *unix_seconds : (double)wm_clock_unix_ns() / 1e9;
     struct held held;
     int status;
 
-    if (isinf(when_s))
-        return wm_fail(err, WM_EINVAL, "%s: infinity is no time", path);
+    if (!isfinite(when_s))
+        return wm_fail(err, WM_EINVAL, "%s: what is not finite is no time", path);
     if (!name)
         name = "";
     size_t length = wm_region_name_length(name), room = 3 * length + 1;
