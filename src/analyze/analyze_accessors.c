@@ -376,15 +376,11 @@ int wm_report_device(const struct wm_report *report, enum wm_report_kind kind, s
 }
 
 static struct wm_report_figure process_figure(const char *key, const char *unit,
-                                              struct wm_known value)
+                                              struct wm_value value)
 {
     struct wm_report_figure figure = { .key = key, .path = key, .unit = unit };
 
-    put_value(
-        &(struct wm_value) { .known = value.known,
-                             .number = value.number,
-                             .why = value.known ? NULL : "never read for this process" },
-        &figure);
+    put_value(&value, &figure);
     return figure;
 }
 
@@ -394,22 +390,20 @@ int wm_report_process(const struct wm_report *report, size_t index,
     if (index >= report->result.process_count)
         return WM_ENOENT;
     const struct wm_process_peak *peak = &report->result.processes[index];
+    const struct wm_value private_bytes =
+        peak->max_private_bytes.known ? wm_value_known(peak->max_private_bytes.number)
+                                      : wm_value_missing("never read for this process");
     *ret_process = (struct wm_report_process) {
         .pid = peak->pid,
         .parent = peak->parent,
         .name = peak->name,
         .max_threads = peak->max_threads,
-        .cpu_time = process_figure("cpu_seconds", "s",
-                                   (struct wm_known) { true, peak->cpu_seconds }),
-        .cpu_energy = { .key = "cpu_energy",
-                        .path = "cpu_energy",
-                        .unit = "J",
-                        .origin = report->cpu_energy.origin },
-        .max_memory = process_figure("max_memory", "B",
-                                     (struct wm_known) { true, peak->max_memory_bytes }),
-        .max_private_memory =
-            process_figure("max_private_memory", "B", peak->max_private_bytes),
+        .cpu_time = process_figure("cpu_seconds", "s", wm_value_known(peak->cpu_seconds)),
+        .cpu_energy = process_figure("cpu_energy", "J", report->process_energies[index]),
+        .max_memory =
+            process_figure("max_memory", "B", wm_value_known(peak->max_memory_bytes)),
+        .max_private_memory = process_figure("max_private_memory", "B", private_bytes),
     };
-    put_value(&report->process_energies[index], &ret_process->cpu_energy);
+    ret_process->cpu_energy.origin = report->cpu_energy.origin;
     return WM_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_thread.h"
+#include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/record_queue.h"
 #include "record/record_regions.h"
@@ -91,16 +92,13 @@ char *wm_recorder_shown(const char *target)
 
 static void list_suffixes(bool exporting, char *text, size_t size)
 {
-    size_t used = 0;
-
     text[0] = '\0';
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         if (!formats[i]->survives_kill && !exporting)
             continue;
         const char *const *suffix = formats[i]->suffixes;
-        for (; suffix && *suffix && used < size; suffix++)
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "",
-                                     *suffix);
+        for (; suffix && *suffix; suffix++)
+            wm_text_list(text, size, ", ", "%s", *suffix);
     }
 }
 

@@ -239,16 +239,14 @@ int wm_comparison_watch(struct wm_comparison *comparison, const char *metric,
 {
     unsigned chosen = wm_compare_item(metric);
     char known[400] = "";
-    size_t used = 0;
 
     if (chosen < wm_compare_items() && wm_compare_item_matters(chosen)) {
         comparison->watched |= UINT64_C(1) << chosen;
         return WM_OK;
     }
-    for (unsigned item = 0; item < wm_compare_items() && used < sizeof(known); item++) {
+    for (unsigned item = 0; item < wm_compare_items(); item++) {
         if (wm_compare_item_matters(item))
-            used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
-                                     used > 0 ? ", " : "", wm_compare_item_name(item));
+            wm_text_list(known, sizeof(known), ", ", "%s", wm_compare_item_name(item));
     }
     return wm_fail(err, WM_EINVAL, "there is no metric \"%.30s\"; there are %s", metric,
                    known);

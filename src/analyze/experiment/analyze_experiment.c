@@ -10,6 +10,7 @@
 
 #include "base/text/base_localtime.h"
 #include "base/text/base_number.h"
+#include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/record_ops.h"
 #include "record/record_read.h"
@@ -277,17 +278,15 @@ static int not_there(const char *target, const char *name, struct wm_error *err)
 {
     struct wm_experiment_list list;
     char names[160] = "";
-    size_t used = 0;
 
     if (wm_experiment_list_load(target, &list, err) == WM_OK) {
-        for (size_t i = 0; i < list.count && used < sizeof(names); i++)
-            used += (size_t)snprintf(
-                names + used, sizeof(names) - used, "%s%s", i > 0 ? ", " : "",
-                list.entries[i].name ? list.entries[i].name : NAMELESS);
+        for (size_t i = 0; i < list.count; i++)
+            wm_text_list(names, sizeof(names), ", ", "%s",
+                         list.entries[i].name ? list.entries[i].name : NAMELESS);
     }
     wm_experiment_list_release(&list);
     return wm_fail(err, WM_ENOENT, "there is no experiment '%.60s'; there %s%s", name,
-                   used > 0 ? "are: " : "is none", names);
+                   names[0] ? "are: " : "is none", names);
 }
 
 int wm_experiment_open(const char *target, const char *name,

@@ -17,6 +17,7 @@
 #include "analyze/energy/analyze_devices.h"
 #include "analyze/energy/analyze_uncertainty.h"
 #include "base/text/base_number.h"
+#include "base/text/base_text.h"
 #include "record/record_column.h"
 #include "record/record_read.h"
 
@@ -489,21 +490,19 @@ static int no_such_metric(const struct wm_experiment *experiment, const char *me
                           struct wm_error *err)
 {
     const struct wm_experiment_run *run = &experiment->runs[experiment->count - 1];
-    char names[128] = "";
-    size_t used = 0;
+    char names[126] = "";
     struct pass pass;
 
     if (pass_begin(&pass, run, false, NULL) == WM_OK) {
         const struct wm_result *result = wm_recording_result(pass.recording);
-        for (size_t i = 0; result && i < result->metrics.count && used < sizeof(names); i++)
-            used += (size_t)snprintf(names + used, sizeof(names) - used, ", %.32s",
-                                     result->metrics.all[i].name);
+        for (size_t i = 0; result && i < result->metrics.count; i++)
+            wm_text_list(names, sizeof(names), ", ", "%.32s", result->metrics.all[i].name);
     }
     pass_end(&pass);
     return wm_fail(err, WM_ENOENT,
                    "there is no metric '%.60s'; there are energy, power and the columns of "
-                   "the recording%s",
-                   metric, names);
+                   "the recording%s%s",
+                   metric, names[0] ? ", " : "", names);
 }
 
 int wm_experiment_series(const struct wm_experiment *experiment, const char *metric,

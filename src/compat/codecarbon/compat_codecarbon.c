@@ -178,9 +178,8 @@ static void put_gpu_model(const struct row *row)
 {
     const struct wm_report *report = row->report;
     char text[MOST_TEXT] = "";
-    size_t used = 0;
 
-    for (size_t i = 0; i < report->gpu_count && used < sizeof(text); i++) {
+    for (size_t i = 0; i < report->gpu_count; i++) {
         const struct wm_gpu_usage *gpu = &report->gpus[i];
         size_t count = 0, before = 0;
         for (size_t k = 0; k < report->gpu_count; k++) {
@@ -188,9 +187,8 @@ static void put_gpu_model(const struct row *row)
             before += k < i && same_name(gpu, &report->gpus[k]);
         }
         if (before == 0)
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%zu x %s",
-                                     used > 0 ? ", " : "", count,
-                                     gpu->name ? gpu->name : "GPU");
+            wm_text_list(text, sizeof(text), ", ", "%zu x %s", count,
+                         gpu->name ? gpu->name : "GPU");
     }
     put_text(row, text);
 }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/base_text.h"
+
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 /* Of a number in a unit that the user chose. */
@@ -47,8 +49,7 @@ static int find_unit(const struct wm_unit *units, size_t count, const char *name
                      const char *what, const struct wm_unit **ret_unit,
                      struct wm_error *err)
 {
-    char list[96];
-    size_t used = 0;
+    char list[96] = "";
 
     if (!name) {
         *ret_unit = NULL;
@@ -59,8 +60,7 @@ static int find_unit(const struct wm_unit *units, size_t count, const char *name
             *ret_unit = &units[i];
             return WM_OK;
         }
-        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
-                                 units[i].name);
+        wm_text_list(list, sizeof(list), ", ", "%s", units[i].name);
     }
     return wm_fail(err, WM_EINVAL, "'%.40s' is not a unit of %s; there are: %s", name, what,
                    list);

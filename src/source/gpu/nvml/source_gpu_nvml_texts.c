@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/base_text.h"
+
 /* Room for each text that NVML gives, and for those made here. */
 enum { TEXT_SIZE = 256 };
 
@@ -225,19 +227,16 @@ static const struct {
 /* All of them fit into TEXT_SIZE. */
 static void write_reasons(unsigned long long reasons, char *text)
 {
-    size_t length = 0;
-
+    text[0] = '\0';
     for (size_t i = 0; i < sizeof(clock_reasons) / sizeof(clock_reasons[0]); i++) {
         if (!(reasons & clock_reasons[i].bit))
             continue;
-        length += (size_t)snprintf(text + length, TEXT_SIZE - length, "%s%s",
-                                   length ? ", " : "", clock_reasons[i].word);
+        wm_text_list(text, TEXT_SIZE, ", ", "%s", clock_reasons[i].word);
         reasons &= ~clock_reasons[i].bit;
     }
     if (reasons)
-        snprintf(text + length, TEXT_SIZE - length, "%s0x%llx", length ? ", " : "",
-                 reasons);
-    else if (!length)
+        wm_text_list(text, TEXT_SIZE, ", ", "0x%llx", reasons);
+    else if (!text[0])
         snprintf(text, TEXT_SIZE, "none");
 }
 
