@@ -17,6 +17,7 @@
 #include "wattmeter/recording.h"
 
 struct wm_static_data;
+struct wm_timepoint;
 
 struct wm_recorder_ops {
     const char *name;
@@ -112,10 +113,11 @@ struct wm_reader_head {
     size_t gap_count;
     struct wm_remarks remarks; /* what a person should know of what was read so far */
 
-    /* Of gpu_tracker's tracking file, whose channels are its measurements, in the order of
-     * enum wm_measurement, and whose ticks have times since 1970; several may have one
-     * time. The reader's own; NULL: it is a recording. */
+    /* Of gpu_tracker's tracking file, which has no channels: its ticks, whose times are
+     * since 1970, and of which several may have one time, are a timepoint each. The
+     * reader's own; NULL: it is a recording. */
     const struct wm_static_data *static_data;
+    const struct wm_timepoint *timepoint; /* that of the latest tick */
 };
 
 /* All but the channels and the static data. */

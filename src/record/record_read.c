@@ -279,6 +279,11 @@ const struct wm_static_data *wm_recording_static_data(const struct wm_recording 
     return head_of(recording)->static_data;
 }
 
+const struct wm_timepoint *wm_recording_timepoint(const struct wm_recording *recording)
+{
+    return head_of(recording)->timepoint;
+}
+
 const char *wm_recording_remark(const struct wm_recording *recording, size_t index)
 {
     return wm_remarks_get(&head_of(recording)->remarks, index);

@@ -10,6 +10,7 @@
 
 struct wm_reader_ops;
 struct wm_static_data;
+struct wm_timepoint;
 
 /* As wm_recording_open(), and gpu_tracker's tracking files as well. */
 int wm_recording_open_any(const char *path, size_t run, struct wm_recording **ret_recording,
@@ -35,6 +36,7 @@ void *wm_recording_state(struct wm_recording *recording, const struct wm_reader_
 /* Of gpu_tracker's tracking file, whose ticks are its timepoints; NULL: it is a recording
  * of ours. */
 const struct wm_static_data *wm_recording_static_data(const struct wm_recording *recording);
+const struct wm_timepoint *wm_recording_timepoint(const struct wm_recording *recording);
 
 /* What a person should know of what was read so far: the index-th of it, or NULL. */
 const char *wm_recording_remark(const struct wm_recording *recording, size_t index);

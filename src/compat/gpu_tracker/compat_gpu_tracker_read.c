@@ -25,20 +25,7 @@ int wm_tracking_reader_init(struct wm_tracking_reader *reader, const char *path,
 {
     size_t index;
 
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        const char *name = wm_measurement_name((enum wm_measurement)i);
-        reader->channels[i] = (struct wm_channel) {
-            .source = "gpu_tracker",
-            .device = name,
-            .label = name,
-            .metric = name,
-            .unit = "",
-            .device_kind = WM_DEVICE_OTHER,
-        };
-    }
     reader->head.run_count = 1;
-    reader->head.channels = reader->channels;
-    reader->head.channel_count = WM_MEASUREMENT_COUNT;
     reader->head.static_data = &reader->static_data;
     reader->shown = wm_text_path(path);
     return wm_reader_choose_run(reader->shown, run, 1, &index, err);
@@ -98,20 +85,21 @@ static int compare_rows(const void *a, const void *b)
 /* Begins anew, and takes all rows. */
 static int take_all(struct wm_tracking_reader *reader, struct wm_error *err)
 {
-    struct wm_tracking_row row;
+    const struct wm_timepoint *row;
     size_t room = 0;
 
     int status = reader->again(reader, err);
-    while (status >= 0 && (status = reader->row(reader, &row.timepoint, err)) > 0) {
-        row.order = reader->count;
+    while (status >= 0 && (status = reader->row(reader, &row, err)) > 0) {
         if (reader->count == SORTED_MAX)
             return wm_fail(err, WM_EFORMAT,
                            "%s: its clock was set back, and it has more rows than are "
                            "sorted, which is %d",
                            reader->shown, SORTED_MAX);
-        if (wm_array_reserve(&reader->sorted, reader->count, &room, sizeof(row)) < 0)
+        if (wm_array_reserve(&reader->sorted, reader->count, &room,
+                             sizeof(*reader->sorted)) < 0)
             return wm_fail_memory(err, reader->shown);
-        reader->sorted[reader->count++] = row;
+        reader->sorted[reader->count] = (struct wm_tracking_row) { *row, reader->count };
+        reader->count++;
     }
     return status;
 }
@@ -119,18 +107,18 @@ static int take_all(struct wm_tracking_reader *reader, struct wm_error *err)
 int wm_tracking_reader_next(void *state, struct wm_tick *ret_tick, struct wm_error *err)
 {
     struct wm_tracking_reader *reader = state;
-    struct wm_timepoint row;
+    const struct wm_timepoint *row;
     int status;
 
     if (reader->sorted) {
         status = reader->next < reader->count;
-        row = reader->sorted[status ? reader->next++ : 0].timepoint;
+        row = &reader->sorted[status ? reader->next++ : 0].timepoint;
     } else {
         status = reader->row(state, &row, err);
     }
     if (status <= 0)
         return status;
-    if (row.when_ns < reader->last_ns) {
+    if (row->when_ns < reader->last_ns) {
         status = take_all(reader, err);
         if (status < 0)
             return status;
@@ -138,17 +126,8 @@ int wm_tracking_reader_next(void *state, struct wm_tick *ret_tick, struct wm_err
         reader->last_ns = 0;
         return WM_TIMEPOINTS_ANEW;
     }
-    reader->last_ns = row.when_ns;
-    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        struct wm_known value = wm_timepoint_value(&row, i);
-        reader->readings[i] =
-            value.known ? (struct wm_reading) { row.when_ns, value.number, WM_READING_OK }
-                        : (struct wm_reading) { 0 };
-    }
-    *ret_tick = (struct wm_tick) {
-        .when_ns = row.when_ns,
-        .readings = reader->readings,
-        .count = WM_MEASUREMENT_COUNT,
-    };
+    reader->last_ns = row->when_ns;
+    reader->head.timepoint = row;
+    *ret_tick = (struct wm_tick) { .when_ns = row->when_ns };
     return 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * compat_gpu_tracker_read.h - what the readers of the two forms of gpu_tracker's tracking
- * file share: its measurements as channels, a row as a tick, and the static data.
+ * file share: a row as a tick with its timepoint, and the static data.
  *
  * Rows are in the order of time unless the clock was set back while gpu_tracker wrote
  * them. Only when that shows are all of them kept in memory and sorted.
@@ -18,13 +18,11 @@ struct wm_tracking_row;
 struct wm_tracking_reader {
     struct wm_reader_head head;
     struct wm_static_data static_data;
-    struct wm_channel channels[WM_MEASUREMENT_COUNT];
-    struct wm_reading readings[WM_MEASUREMENT_COUNT];
     const char *shown; /* the file, in messages */
     int64_t last_ns;
 
-    /* 1 and the next row as it stands there, or 0 past the last one. */
-    int (*row)(void *state, struct wm_timepoint *ret_row, struct wm_error *err);
+    /* 1 and the next row as it stands there, borrowed, or 0 past the last one. */
+    int (*row)(void *state, const struct wm_timepoint **ret_row, struct wm_error *err);
 
     /* Back to before the first row. */
     int (*again)(void *state, struct wm_error *err);

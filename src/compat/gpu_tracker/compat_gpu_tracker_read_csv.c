@@ -14,6 +14,7 @@ struct csv {
     const char *path;
     struct wm_gpu_tracker_csv file;
     bool has_rows;
+    struct wm_timepoint row;
     int64_t before_ns; /* the time of the row before */
 };
 
@@ -98,7 +99,7 @@ static int read_row(struct csv *csv, struct wm_timepoint *ret_row, struct wm_err
     return 1;
 }
 
-static int csv_row(void *state, struct wm_timepoint *ret_row, struct wm_error *err)
+static int csv_row(void *state, const struct wm_timepoint **ret_row, struct wm_error *err)
 {
     struct csv *csv = state;
 
@@ -108,10 +109,11 @@ static int csv_row(void *state, struct wm_timepoint *ret_row, struct wm_error *e
     if (status == 0)
         return 0;
     if (status > 0)
-        status = read_row(csv, ret_row, err);
-    bool is_later = status > 0 && ret_row->when_ns >= csv->before_ns;
+        status = read_row(csv, &csv->row, err);
+    bool is_later = status > 0 && csv->row.when_ns >= csv->before_ns;
     if (status > 0)
-        csv->before_ns = ret_row->when_ns;
+        csv->before_ns = csv->row.when_ns;
+    *ret_row = &csv->row;
     return wm_gpu_tracker_csv_counts(&csv->file, status, is_later, &csv->base.head.remarks,
                                      err);
 }

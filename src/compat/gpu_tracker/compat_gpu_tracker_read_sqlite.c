@@ -70,17 +70,13 @@ static void wrong_value(sqlite3_context *context, const char *column, const char
     sqlite3_result_error(context, text, -1);
 }
 
-/* What a column holds, whatever its type was declared to be: a number, NULL, or false. */
-static bool read_number(sqlite3_value *value, struct wm_known *ret_number)
+/* Whether a column holds a number, whatever its type was declared to be. */
+static bool read_number(sqlite3_value *value, int type, double *ret_number)
 {
-    int type = sqlite3_value_type(value);
-
-    *ret_number = (struct wm_known) { .known = type != SQLITE_NULL };
-    if (type == SQLITE_FLOAT || type == SQLITE_INTEGER)
-        ret_number->number = sqlite3_value_double(value);
-    else
-        return type == SQLITE_NULL;
-    return isfinite(ret_number->number);
+    if (type != SQLITE_FLOAT && type != SQLITE_INTEGER)
+        return false;
+    *ret_number = sqlite3_value_double(value);
+    return isfinite(*ret_number);
 }
 
 /* The SQL function AHEAD_ROW: a timestamp and the measurements as one value, a struct
@@ -88,21 +84,23 @@ static bool read_number(sqlite3_value *value, struct wm_known *ret_number)
 static void make_row(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct wm_timepoint row = { 0 };
-    struct wm_known number;
+    double seconds;
 
-    if (!read_number(values[0], &number) || !number.known ||
-        !wm_clock_from_seconds(number.number, &row.when_ns)) {
+    if (!read_number(values[0], sqlite3_value_type(values[0]), &seconds) ||
+        !wm_clock_from_seconds(seconds, &row.when_ns)) {
         wrong_value(context, "a timestamp", "a time in seconds since 1970");
         return;
     }
     for (int i = 1; i < count; i++) {
-        if (!read_number(values[i], &number)) {
+        int type = sqlite3_value_type(values[i]);
+        if (type == SQLITE_NULL)
+            continue;
+        if (!read_number(values[i], type, &row.values[i - 1])) {
             wrong_value(context, wm_measurement_name((enum wm_measurement)(i - 1)),
                         "a number");
             return;
         }
-        row.values[i - 1] = number.number;
-        row.known |= (uint32_t)number.known << (i - 1);
+        row.known |= UINT32_C(1) << (i - 1);
     }
     sqlite3_result_blob(context, &row, sizeof(row), SQLITE_TRANSIENT);
 }
@@ -339,7 +337,7 @@ static void give_back(struct ahead *ahead)
 
 /* 1 and the next row, whose time may be earlier than that of the one before; 0 past the
  * last one. */
-static int ahead_next(struct ahead *ahead, struct wm_timepoint *ret_timepoint,
+static int ahead_next(struct ahead *ahead, const struct wm_timepoint **ret_timepoint,
                       struct wm_error *err)
 {
     for (;;) {
@@ -349,7 +347,7 @@ static int ahead_next(struct ahead *ahead, struct wm_timepoint *ret_timepoint,
             ahead->slot = fetch(ahead);
         struct slot *slot = ahead->slot;
         if (ahead->next < slot->count) {
-            *ret_timepoint = slot->rows[ahead->next++];
+            *ret_timepoint = &slot->rows[ahead->next++];
             if (ahead->row_count++ < ahead->most_rows)
                 return 1;
             return wm_fail(err, WM_EFORMAT,
@@ -435,7 +433,8 @@ static int sqlite_again(void *state, struct wm_error *err)
     return ahead_open(sqlite->db, sqlite->path, sqlite->base.shown, &sqlite->rows, err);
 }
 
-static int sqlite_row(void *state, struct wm_timepoint *ret_row, struct wm_error *err)
+static int sqlite_row(void *state, const struct wm_timepoint **ret_row,
+                      struct wm_error *err)
 {
     struct sqlite *sqlite = state;
 

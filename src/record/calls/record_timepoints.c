@@ -40,6 +40,7 @@ struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, s
 }
 
 struct wm_timepoints {
+    const struct wm_recording *recording;
     const struct wm_run *run;
     struct wm_timepoint_builder *builder; /* NULL: the ticks are timepoints */
     bool has_begun;
@@ -76,6 +77,7 @@ int wm_timepoints_of_recording(const struct wm_recording *recording,
 
     if (!timepoints)
         return wm_fail_memory(err, NULL);
+    timepoints->recording = recording;
     timepoints->run = wm_recording_run(recording);
     timepoints->static_data = static_data ? *static_data : static_data_of(timepoints->run);
     const struct wm_channel *channels = wm_recording_channels(recording, &count);
@@ -87,18 +89,6 @@ int wm_timepoints_of_recording(const struct wm_recording *recording,
     else
         *ret_timepoints = timepoints;
     return status;
-}
-
-/* gpu_tracker's own measurements, one in each channel. */
-static void copy_tick(const struct wm_tick *tick, struct wm_timepoint *ret_timepoint)
-{
-    ret_timepoint->when_ns = tick->when_ns;
-    ret_timepoint->known = 0;
-    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        bool known = tick->readings[i].state == WM_READING_OK;
-        ret_timepoint->values[i] = tick->readings[i].value;
-        ret_timepoint->known |= (uint32_t)known << i;
-    }
 }
 
 int64_t wm_timepoints_unix_ns(const struct wm_timepoints *timepoints, int64_t when_ns)
@@ -118,7 +108,7 @@ bool wm_timepoints_take(struct wm_timepoints *timepoints, const struct wm_tick *
     struct wm_static_data *data = &timepoints->static_data;
 
     if (!timepoints->builder) {
-        copy_tick(tick, ret_timepoint);
+        *ret_timepoint = *wm_recording_timepoint(timepoints->recording);
         return true;
     }
     if (!timepoints->has_begun)
