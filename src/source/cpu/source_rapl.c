@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "base/base_clock.h"
 #include "base/base_error.h"
 #include "base/base_file.h"
+#include "base/text/base_text.h"
 #include "source/cpu/source_rapl_total.h"
 #include "source/source_advice.h"
 #include "source/source_ops.h"
@@ -84,19 +84,6 @@ static bool has_package(const struct wm_rapl_set *set)
     return false;
 }
 
-static void append(char *text, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void append(char *text, size_t size, const char *format, ...)
-{
-    size_t length = strlen(text);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text + length, size - length, format, arguments);
-    va_end(arguments);
-}
-
 /* The reason for people, of what each way said. A missing right comes first, and of
  * the msr device, which is for root, only where nothing else is there. */
 static int fail_all(const struct wm_error *whys, struct wm_error *err)
@@ -105,7 +92,7 @@ static int fail_all(const struct wm_error *whys, struct wm_error *err)
 
     for (size_t i = 0; i < WAY_COUNT; i++) {
         if (whys[i].status == WM_EACCES && (ways[i] != &wm_rapl_msr || !list[0]))
-            append(list, sizeof(list), "%s%s", list[0] ? "; " : "", whys[i].text);
+            wm_text_list(list, sizeof(list), "; ", "%s", whys[i].text);
     }
     if (list[0])
         return wm_fail(err, WM_EACCES, "%s; rapl-permissions.sh can grant it", list);
@@ -114,8 +101,7 @@ static int fail_all(const struct wm_error *whys, struct wm_error *err)
             return wm_fail(err, whys[i].status, "%s", whys[i].text);
     }
     for (size_t i = 0; i < WAY_COUNT; i++)
-        append(list, sizeof(list), "%s%s: %s", list[0] ? "; " : "", ways[i]->name,
-               whys[i].text);
+        wm_text_list(list, sizeof(list), "; ", "%s: %s", ways[i]->name, whys[i].text);
     return wm_fail(err, WM_ENODEV, "no RAPL: %s", list);
 }
 
@@ -189,7 +175,7 @@ int wm_rapl_find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_se
         return fail_all(whys, err);
     for (size_t i = 0; i < best_way; i++) {
         if (whys[i].status == WM_EACCES)
-            append(best.refused, sizeof(best.refused), " (%s)", whys[i].text);
+            wm_text_list(best.refused, sizeof(best.refused), "", " (%s)", whys[i].text);
     }
     *ret_set = best;
     *ret_way = ways[best_way];
@@ -248,15 +234,15 @@ static void name_entry(const struct wm_rapl_counter *counter, struct entry *entr
     snprintf(entry->label, label_size, "%s", stem);
     if (counter->domain == WM_RAPL_PSYS)
         return;
-    append(entry->device, device_size, "-%" PRIu32, counter->package);
-    append(entry->label, label_size, "%" PRIu32, counter->package);
+    wm_text_list(entry->device, device_size, "", "-%" PRIu32, counter->package);
+    wm_text_list(entry->label, label_size, "", "%" PRIu32, counter->package);
     if (counter->die != WM_RAPL_NO_DIE) {
-        append(entry->device, device_size, "-die-%d", counter->die);
-        append(entry->label, label_size, "_die%d", counter->die);
+        wm_text_list(entry->device, device_size, "", "-die-%d", counter->die);
+        wm_text_list(entry->label, label_size, "", "_die%d", counter->die);
     }
     if (end[0]) {
-        append(entry->device, device_size, "/%s", end);
-        append(entry->label, label_size, "_%s", end);
+        wm_text_list(entry->device, device_size, "", "/%s", end);
+        wm_text_list(entry->label, label_size, "", "_%s", end);
     }
 }
 
@@ -302,23 +288,23 @@ static void describe(struct rapl *rapl)
     const char *separator = ": ";
     size_t size = sizeof(rapl->detail);
 
-    append(rapl->detail, size, "%s", rapl->way->name);
+    snprintf(rapl->detail, size, "%s", rapl->way->name);
     for (size_t domain = 0; domain < WM_RAPL_DOMAIN_COUNT; domain++) {
         size_t count = 0;
         for (size_t i = 0; i < rapl->set.count; i++)
             count += rapl->set.counters[i].domain == domain;
         if (count == 0)
             continue;
-        append(rapl->detail, size, "%s%zu %s", separator, count, domains[domain].name);
+        wm_text_list(rapl->detail, size, separator, "%zu %s", count, domains[domain].name);
         separator = ", ";
     }
-    append(rapl->detail, size, "%s", rapl->set.refused);
+    wm_text_list(rapl->detail, size, "", "%s", rapl->set.refused);
     if (rapl->set.is_filtered)
-        append(rapl->detail, size,
-               "; this CPU adds noise to its counters (energy filtering is on)");
+        wm_text_list(rapl->detail, size, "; ",
+                     "this CPU adds noise to its counters (energy filtering is on)");
     else if (rapl->places.cpu.has_sgx)
-        append(rapl->detail, size,
-               "; this CPU has SGX in use and may add noise to its counters");
+        wm_text_list(rapl->detail, size, "; ",
+                     "this CPU has SGX in use and may add noise to its counters");
 }
 
 /* Nothing is known of the CPU where its file is missing or odd, as on ARM. */

@@ -8,7 +8,6 @@
  */
 #include "source/source_ops.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
+#include "base/text/base_text.h"
 #include "source/gpu/nvml/source_gpu_nvml.h"
 #include "source/gpu/nvml/source_nvml_abi.h"
 #include "source/gpu/nvml/source_nvml_boards.h"
@@ -131,20 +131,6 @@ struct nvml {
     atomic_flag starting; /* one part at a time starts NVML again... */
     unsigned restarts;    /* ...and counts it, for as many ends */
 };
-
-/* Adds to what `detail` says, as much as fits. */
-static void add_detail(struct nvml *nvml, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void add_detail(struct nvml *nvml, const char *format, ...)
-{
-    size_t length = strlen(nvml->detail);
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(nvml->detail + length, sizeof(nvml->detail) - length, format, args);
-    va_end(args);
-}
 
 /* What NVML said when it was asked for the identity of that GPU. */
 static int identity_status(const struct nvml *nvml, size_t index)
@@ -305,32 +291,35 @@ static void describe_power(struct nvml *nvml)
         if (first < i || !text)
             continue; /* told with the first one */
 
-        add_detail(nvml, ", power by %s", text);
+        wm_text_list(nvml->detail, sizeof(nvml->detail), "", ", power by %s", text);
         for (size_t k = i; k < nvml->gpu_count; k++)
             equal += power_text(&nvml->gpus[k]) == text;
         if (equal == nvml->gpu_count)
             return;
         for (size_t k = i; k < nvml->gpu_count; k++) {
             if (power_text(&nvml->gpus[k]) == text)
-                add_detail(nvml, "%s%s", k == i ? " (" : " ", nvml->gpus[k].label);
+                wm_text_list(nvml->detail, sizeof(nvml->detail), "", "%s%s",
+                             k == i ? " (" : " ", nvml->gpus[k].label);
         }
-        add_detail(nvml, ")");
+        wm_text_list(nvml->detail, sizeof(nvml->detail), "", ")");
     }
 }
 
 static void describe(struct nvml *nvml)
 {
-    add_detail(nvml, "%s", nvml->library->detail);
+    wm_text_list(nvml->detail, sizeof(nvml->detail), "", "%s", nvml->library->detail);
     describe_power(nvml);
     for (size_t i = 0; i < nvml->board_count; i++) {
         int status = identity_status(nvml, i);
         if (!nvml->asked[i])
             continue;
         if (status != NVML_SUCCESS)
-            add_detail(nvml, ", gpu%zu does not answer (%s)", i,
-                       nvml_text(nvml->library, status));
+            wm_text_list(nvml->detail, sizeof(nvml->detail), "",
+                         ", gpu%zu does not answer (%s)", i,
+                         nvml_text(nvml->library, status));
         else if (nvml->chosen[i] && !nvml_board(nvml->boards, i, NVML_DETAILS))
-            add_detail(nvml, ", gpu%zu did not tell its name", i);
+            wm_text_list(nvml->detail, sizeof(nvml->detail), "",
+                         ", gpu%zu did not tell its name", i);
     }
 }
 
