@@ -2,13 +2,13 @@
 /* analyze_gpu.c - the part of a report that speaks of GPUs: each of them, what they come
  * to together, and which of them a sum lacks. */
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/analyze_build.h"
 #include "analyze/energy/analyze_joules.h"
+#include "base/text/base_text.h"
 #include "source/source_traits.h"
 
 static const char *why_no_gpu(struct wm_report_builder *builder)
@@ -92,21 +92,9 @@ enum { NAMES_MAX = 8 };
 /* The names of GPUs, and what else is to be told of them. */
 struct list {
     char text[320];
+    const char *before; /* what stands before the first of them */
     size_t named, more;
 };
-
-static void add_text(struct list *list, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void add_text(struct list *list, const char *format, ...)
-{
-    size_t length = strlen(list->text);
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(list->text + length, sizeof(list->text) - length, format, args);
-    va_end(args);
-}
 
 static void add_name(struct list *list, const struct wm_report_builder *builder, size_t gpu)
 {
@@ -116,14 +104,14 @@ static void add_name(struct list *list, const struct wm_report_builder *builder,
         list->more++;
         return;
     }
-    add_text(list, "%s%s", list->named++ > 0 ? ", " : "",
-             analysis->gpus[gpu].device.channel->label);
+    wm_text_list(list->text, sizeof(list->text), list->named++ > 0 ? ", " : list->before,
+                 "%s", analysis->gpus[gpu].device.channel->label);
 }
 
 static void end_names(struct list *list)
 {
     if (list->more > 0)
-        add_text(list, " and %zu more", list->more);
+        wm_text_list(list->text, sizeof(list->text), " and ", "%zu more", list->more);
     list->named = list->more = 0;
 }
 
@@ -171,7 +159,7 @@ static bool lack_alike(const struct wm_report_builder *builder, const struct par
 static const char *why_lacking(struct wm_report_builder *builder, const struct part *part)
 {
     size_t count = builder->report->gpu_count;
-    struct list list = { 0 };
+    struct list list = { .before = "; " };
 
     for (size_t i = 0; i < count; i++) {
         size_t first = 0;
@@ -180,13 +168,13 @@ static const char *why_lacking(struct wm_report_builder *builder, const struct p
         if (value_of(builder, i, part)->known || first < i)
             continue;
 
-        add_text(&list, "%s", list.text[0] ? "; " : "");
         for (size_t k = i; k < count; k++) {
             if (lack_alike(builder, part, i, k))
                 add_name(&list, builder, k);
         }
         end_names(&list);
-        add_text(&list, ": %s", value_of(builder, i, part)->why);
+        wm_text_list(list.text, sizeof(list.text), ": ", "%s",
+                     value_of(builder, i, part)->why);
     }
     return wm_build_text(builder, "%s", list.text);
 }
@@ -194,16 +182,18 @@ static const char *why_lacking(struct wm_report_builder *builder, const struct p
 /* "of 9 readings gpu0 lacks 2, gpu3 lacks 7" */
 static const char *who_lacked(struct wm_report_builder *builder, const struct part *part)
 {
-    struct list list = { 0 };
+    struct list list = { .before = " " };
 
-    add_text(&list, "of %llu readings ", (unsigned long long)builder->analysis->ticks);
+    snprintf(list.text, sizeof(list.text), "of %llu readings",
+             (unsigned long long)builder->analysis->ticks);
     for (size_t i = 0; i < builder->report->gpu_count; i++) {
         uint64_t missing = wm_build_missing_ticks(builder, channel_of(builder, i, part));
         if (missing == 0)
             continue;
         add_name(&list, builder, i);
         if (list.more == 0)
-            add_text(&list, " lacks %llu", (unsigned long long)missing);
+            wm_text_list(list.text, sizeof(list.text), " ", "lacks %llu",
+                         (unsigned long long)missing);
     }
     end_names(&list);
     return wm_build_text(builder, "%s", list.text);
@@ -286,7 +276,7 @@ static void remark_tree_memory(struct wm_report_builder *builder)
 static void remark_left_out(struct wm_report_builder *builder, size_t count)
 {
     const struct wm_analysis *analysis = builder->analysis;
-    struct list list = { 0 };
+    struct list list = { .before = " " };
 
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         if (!analysis->gpus[i].device.counts)
