@@ -321,5 +321,6 @@ void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
     give_batch(regions);
     wm_regions_complete(regions->costs, INT64_MAX);
     result->stray_regions = wm_region_calls_stray(regions->calls);
-    result->dropped_regions = wm_region_inbox_trouble(regions->inbox)->lost;
+    result->dropped_regions = wm_region_inbox_trouble(regions->inbox)->lost +
+                              wm_region_calls_dropped(regions->calls);
 }

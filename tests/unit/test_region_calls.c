@@ -503,16 +503,51 @@ static void test_free_calls(void **state)
     wm_region_calls_free(calls);
 }
 
+/* What nobody ends takes memory up to a bound. What was begun beyond that is dropped, and
+ * its end with it. */
+static void test_never_ended(void **state)
+{
+    static const struct {
+        enum wm_region_event_kind begins, ends;
+        uint64_t most;
+    } kinds[] = {
+        { WM_REGION_BEGINS, WM_REGION_ENDS, WM_REGION_DEPTH_MOST },
+        { WM_REGION_STARTS, WM_REGION_STOPS, WM_REGION_STARTED_MOST },
+    };
+    static const struct wm_region_thread who = { 1, 1, 0 };
+    (void)state;
+
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+        struct wm_region_calls *calls = NULL;
+        uint64_t counts[3] = { 0 }, all = kinds[k].most + 10;
+        struct wm_region_event event = { 0, kinds[k].begins, 0, &who, "r", 1 };
+        assert_int_equal(wm_region_calls_new(&calls, NULL), WM_OK);
+        for (event.id = 1; event.id <= all; event.id++)
+            assert_int_equal(wm_region_calls_event(calls, &event, count_edges, counts),
+                             WM_OK);
+        assert_int_equal(counts[WM_REGION_OPENS], kinds[k].most);
+        assert_int_equal(wm_region_calls_dropped(calls), 10);
+
+        event.kind = kinds[k].ends;
+        for (event.id = all; event.id > 0; event.id--)
+            assert_int_equal(wm_region_calls_event(calls, &event, count_edges, counts),
+                             WM_OK);
+        assert_int_equal(counts[WM_REGION_CLOSES], kinds[k].most);
+        assert_int_equal(wm_region_calls_dropped(calls), 20);
+        assert_int_equal(wm_region_calls_stray(calls), 0);
+        wm_region_calls_event(calls, &event, count_edges, counts);
+        assert_int_equal(wm_region_calls_stray(calls), 1);
+        wm_region_calls_free(calls);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_free_calls),
-        cmocka_unit_test(test_paths_are_bounded),
+        cmocka_unit_test(test_cases),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many),
+        cmocka_unit_test(test_long_names),    cmocka_unit_test(test_free_calls),
+        cmocka_unit_test(test_never_ended),   cmocka_unit_test(test_paths_are_bounded),
     };
 
     wm_region_calls_free(NULL);

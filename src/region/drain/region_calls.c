@@ -31,6 +31,7 @@ struct thread {
     struct open_call *stack;
     size_t depth, room;
     size_t reached; /* the greatest depth: above it are calls that are over */
+    size_t beyond;  /* calls that were dropped, inside all those of the stack */
 };
 
 /* What was started by itself, and is open. */
@@ -45,6 +46,7 @@ struct process {
     uint32_t threads; /* that are not gone */
     struct free_call *calls;
     size_t call_count, call_room;
+    uint64_t dropped_starts; /* whose stops have not come */
 };
 
 struct wm_region_calls {
@@ -58,7 +60,7 @@ struct wm_region_calls {
     size_t path_count, thread_count, process_count;
     size_t path_room, told_room, thread_room, process_room;
     int64_t last_ns; /* and of the event at work */
-    uint64_t stray;
+    uint64_t stray, dropped;
 
     /* Whom edges are handed out to. */
     wm_region_take_edge *take;
@@ -201,6 +203,11 @@ static int begin_call(struct wm_region_calls *calls, uint32_t index, const char 
         thread->depth > 0 ? thread->stack[thread->depth - 1].path : WM_REGION_NO_PATH;
     uint32_t path = 0;
 
+    if (thread->beyond > 0 || thread->depth >= WM_REGION_DEPTH_MOST) {
+        thread->beyond++;
+        calls->dropped++;
+        return WM_OK;
+    }
     if (is_repeated(calls, thread, parent, name))
         path = thread->stack[thread->depth].path;
     else if (find_path(calls, parent, false, name, &path) < 0 ||
@@ -221,6 +228,11 @@ static int end_call(struct wm_region_calls *calls, uint32_t index,
 {
     struct thread *thread = &calls->threads[index];
 
+    if (thread->beyond > 0) {
+        thread->beyond--;
+        calls->dropped++;
+        return WM_OK;
+    }
     if (thread->depth == 0) {
         calls->stray++;
         return WM_OK;
@@ -265,13 +277,18 @@ static int start_call(struct wm_region_calls *calls, uint32_t thread, uint64_t i
     uint32_t path = 0;
     int status = WM_OK;
 
+    uint32_t same = wm_map_find(&calls->call_map, process->number, id);
+    if (same == NONE && calls->call_map.count >= WM_REGION_STARTED_MOST) {
+        process->dropped_starts++;
+        calls->dropped++;
+        return WM_OK;
+    }
     if (find_path(calls, WM_REGION_NO_PATH, true, name, &path) < 0 ||
         wm_map_reserve(&calls->call_map) < 0 ||
         reserve(&process->calls, process->call_count, &process->call_room,
                 sizeof(*process->calls)) < 0)
         return WM_ENOMEM;
 
-    uint32_t same = wm_map_find(&calls->call_map, process->number, id);
     if (same != NONE)
         status = stop_call(calls, process, same, WM_REGION_BREAKS_OFF);
     if (status == WM_OK)
@@ -284,10 +301,22 @@ static int start_call(struct wm_region_calls *calls, uint32_t thread, uint64_t i
     return WM_OK;
 }
 
+/* A stop of what is not open: of a start that was dropped, as long as there are such. */
+static void count_stop(struct wm_region_calls *calls, struct process *process)
+{
+    if (process->dropped_starts == 0) {
+        calls->stray++;
+        return;
+    }
+    process->dropped_starts--;
+    calls->dropped++;
+}
+
 static int break_off_stack(struct wm_region_calls *calls, uint32_t thread)
 {
     int status = WM_OK;
 
+    calls->threads[thread].beyond = 0;
     while (calls->threads[thread].depth > 0 && status == WM_OK)
         status = end_call(calls, thread, WM_REGION_BREAKS_OFF);
     return status;
@@ -305,6 +334,7 @@ static int break_off_started(struct wm_region_calls *calls, struct process *proc
     free(process->calls);
     process->calls = NULL;
     process->call_room = 0;
+    process->dropped_starts = 0;
     return WM_OK;
 }
 
@@ -395,7 +425,7 @@ int wm_region_calls_event(struct wm_region_calls *calls,
         uint32_t call = wm_map_find(&calls->call_map, process->number, event->id);
         if (call != NONE)
             return stop_call(calls, process, call, WM_REGION_CLOSES);
-        calls->stray++;
+        count_stop(calls, process);
         return WM_OK;
     }
     case WM_REGION_GONE:
@@ -442,4 +472,9 @@ const struct wm_region_thread *wm_region_calls_thread(const struct wm_region_cal
 uint64_t wm_region_calls_stray(const struct wm_region_calls *calls)
 {
     return calls->stray;
+}
+
+uint64_t wm_region_calls_dropped(const struct wm_region_calls *calls)
+{
+    return calls->dropped;
 }

@@ -47,6 +47,12 @@ struct wm_region_event {
 #define WM_REGION_PATHS_MOST 65536
 #define WM_REGION_FURTHER "(further regions)"
 
+/* So many may be open at a time: of what was started by itself, and on a thread's stack, as
+ * a ring has room for the ends of no more. What begins beyond that is dropped, and its end
+ * with it. */
+#define WM_REGION_STARTED_MOST (1 << 18)
+#define WM_REGION_DEPTH_MOST (1 << 16)
+
 struct wm_region_path {
     const char *name;
     uint32_t parent; /* WM_REGION_NO_PATH: none */
@@ -100,5 +106,8 @@ const struct wm_region_thread *wm_region_calls_thread(const struct wm_region_cal
 
 /* Ends and stops that nothing had begun. */
 uint64_t wm_region_calls_stray(const struct wm_region_calls *calls);
+
+/* Events that there was no room for. */
+uint64_t wm_region_calls_dropped(const struct wm_region_calls *calls);
 
 #endif
