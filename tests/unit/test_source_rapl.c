@@ -1193,23 +1193,28 @@ static void test_msr_blocked(void **state)
     }
 }
 
-/* The noise that hides what a program computes, switched on without SGX. */
-static void test_filter(void **state)
+/* The noise that hides what a program computes, switched on without SGX, and the unit: each
+ * package has its own. */
+static void test_each_package(void **state)
 {
     struct wm_rapl_places places = msr_places(*state, "GenuineIntel", 6, 0x97);
-    struct wm_rapl_set set = { 0 };
 
-    make_tree(*state, two_packages);
-    set_register(*state, 2, 0x606, 0xa0e03);
-    set_register(*state, 2, 0x611, 1);
-    set_register(*state, 0, 0x606, 0xa0e03);
-    set_register(*state, 0, 0x611, 1);
-    set_register(*state, 0, 0x10a, 1 << 10);
-    set_register(*state, 0, 0xbc, 1);
-    assert_int_equal(wm_rapl_msr.find(&set, &places, NULL), WM_OK);
-    assert_int_equal(set.count, 2);
-    assert_true(set.is_filtered);
-    wm_rapl_set_release(&set);
+    for (unsigned filtered = 0; filtered < 4; filtered += 2) {
+        struct wm_rapl_set set = { 0 };
+        make_tree(*state, two_packages);
+        for (unsigned cpu = 0; cpu < 4; cpu += 2) {
+            set_register(*state, cpu, 0x606, cpu == 0 ? 0xa0e03 : 0xa1003);
+            set_register(*state, cpu, 0x611, 1);
+            set_register(*state, cpu, 0x10a, cpu == filtered ? 1 << 10 : 0);
+            set_register(*state, cpu, 0xbc, 1);
+        }
+        assert_int_equal(wm_rapl_msr.find(&set, &places, NULL), WM_OK);
+        assert_int_equal(set.count, 2);
+        assert_true(set.counters[0].unit_j == 0x1p-14);
+        assert_true(set.counters[1].unit_j == 0x1p-16);
+        assert_true(set.is_filtered);
+        wm_rapl_set_release(&set);
+    }
 }
 
 /* How long each register may go unread. */
@@ -1300,7 +1305,7 @@ int main(void)
         IN_SCRATCH(test_msr_amd),
         cmocka_unit_test(test_bad_msr),
         IN_SCRATCH(test_msr_blocked),
-        IN_SCRATCH(test_filter),
+        IN_SCRATCH(test_each_package),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_this_machine),
     };

@@ -120,54 +120,78 @@ static int fail_open(int number, const char *path, struct wm_error *err)
     return wm_fail_errno(err, path);
 }
 
+/* Whether the CPU of that package adds noise to its registers. */
+static bool is_filtered(int fd)
+{
+    uint64_t value;
+
+    return read_register(fd, INTEL_CAPABILITIES, &value) == WM_OK && (value & HAS_FILTER) &&
+           read_register(fd, INTEL_MISC_PACKAGE, &value) == WM_OK && (value & IS_FILTERED);
+}
+
+static off_t unit_register(const struct wm_cpuinfo *cpu)
+{
+    return wm_rapl_is_amd(cpu) ? AMD_UNIT : INTEL_UNIT;
+}
+
+/* Reads the unit, and the register once. */
+static int read_counter(const struct wm_cpuinfo *cpu, struct wm_rapl_counter *counter)
+{
+    uint64_t unit;
+
+    int status = read_register(counter->fd, unit_register(cpu), &unit);
+    if (status < 0)
+        return status;
+    counter->unit_j = unit_of(cpu, counter->domain, unit);
+    return read_register(counter->fd, counter->offset, &counter->value);
+}
+
 /* Adds the register of that CPU, where it has one. Each package has one of its own: if
  * that cannot be read it fails, rather than go missing from the sum of all. */
 static int add_register(struct wm_rapl_set *set, const struct wm_rapl_places *places,
                         enum wm_rapl_domain domain, off_t offset,
-                        const struct wm_rapl_cpu *cpu, uint64_t unit, struct wm_error *err)
+                        const struct wm_rapl_cpu *cpu, struct wm_error *err)
 {
     struct wm_rapl_counter counter = { .domain = domain,
                                        .package = cpu->package,
                                        .die = cpu->die,
-                                       .unit_j = unit_of(&places->cpu, domain, unit),
                                        .range = COUNTED,
                                        .offset = offset };
     char path[128];
 
-    if (counter.unit_j <= 0 || !wm_rapl_set_wants(set, domain, cpu->package, cpu->die))
+    if (!wm_rapl_set_wants(set, domain, cpu->package, cpu->die))
         return WM_OK;
     counter.fd = open_msr(places, cpu->cpu, path, sizeof(path));
     if (counter.fd < 0)
         return fail_open(counter.fd, path, err);
-    int status = read_register(counter.fd, offset, &counter.value);
-    if (status < 0) {
+    if (domain == WM_RAPL_PACKAGE && !wm_rapl_is_amd(&places->cpu))
+        set->is_filtered |= is_filtered(counter.fd);
+    int status = read_counter(&places->cpu, &counter);
+    bool is_missing =
+        status == -EIO ? domain != WM_RAPL_PACKAGE : status == WM_OK && counter.unit_j <= 0;
+    if (status < 0 || is_missing) {
         close(counter.fd);
         counter.fd = status;
     }
-    if (status == -EIO && domain != WM_RAPL_PACKAGE)
+    if (is_missing)
         return WM_OK;
     snprintf(counter.name, sizeof(counter.name), "register 0x%" PRIx64 " of %s",
              (uint64_t)offset, path);
     return wm_rapl_set_add(set, &counter, err);
 }
 
-/* Reads the unit, and with it whether the CPU adds noise. */
-static int read_unit(struct wm_rapl_set *set, const struct wm_rapl_places *places,
-                     uint32_t cpu, uint64_t *ret_unit, struct wm_error *err)
+/* Most machines end here, before each CPU is asked where it sits. */
+static int check_unit(const struct wm_rapl_places *places, uint32_t cpu,
+                      struct wm_error *err)
 {
-    bool is_amd = wm_rapl_is_amd(&places->cpu);
-    off_t offset = is_amd ? AMD_UNIT : INTEL_UNIT;
-    uint64_t value;
+    off_t offset = unit_register(&places->cpu);
+    uint64_t unit;
     char path[128];
 
     int fd = open_msr(places, cpu, path, sizeof(path));
     if (fd < 0)
         return fail_open(fd, path, err);
-    int status = read_register(fd, offset, ret_unit);
-    if (!is_amd && read_register(fd, INTEL_CAPABILITIES, &value) == WM_OK &&
-        (value & HAS_FILTER) && read_register(fd, INTEL_MISC_PACKAGE, &value) == WM_OK &&
-        (value & IS_FILTERED))
-        set->is_filtered = true;
+    int status = read_register(fd, offset, &unit);
     close(fd);
     if (status < 0)
         return wm_fail(err, WM_ENODEV,
@@ -191,20 +215,19 @@ static bool is_first_thread(const char *sysfs, uint32_t cpu)
 }
 
 static int add_cores(struct wm_rapl_set *set, const struct wm_rapl_places *places,
-                     const struct wm_rapl_cpu *cpus, size_t count, uint64_t unit,
-                     struct wm_error *err)
+                     const struct wm_rapl_cpu *cpus, size_t count, struct wm_error *err)
 {
     int status = WM_OK;
 
     for (size_t i = 0; i < count && status == WM_OK; i++) {
         if (is_first_thread(places->sysfs, cpus[i].cpu))
-            status = add_register(set, places, WM_RAPL_CORE, AMD_CORE, &cpus[i], unit, err);
+            status = add_register(set, places, WM_RAPL_CORE, AMD_CORE, &cpus[i], err);
     }
     return status;
 }
 
 static int add_packages(struct wm_rapl_set *set, const struct wm_rapl_places *places,
-                        const char *online, uint64_t unit, struct wm_error *err)
+                        const char *online, struct wm_error *err)
 {
     bool is_amd = wm_rapl_is_amd(&places->cpu);
     struct wm_rapl_cpu *cpus = NULL;
@@ -215,8 +238,8 @@ static int add_packages(struct wm_rapl_set *set, const struct wm_rapl_places *pl
         for (size_t k = 0; k < sizeof(registers) / sizeof(registers[0]); k++) {
             off_t offset = is_amd ? registers[k].amd : registers[k].intel;
             if (status == WM_OK && offset)
-                status = add_register(set, places, registers[k].domain, offset, &cpus[i],
-                                      unit, err);
+                status =
+                    add_register(set, places, registers[k].domain, offset, &cpus[i], err);
         }
     }
     free(cpus);
@@ -229,7 +252,6 @@ static int msr_find(struct wm_rapl_set *set, const struct wm_rapl_places *places
     struct wm_rapl_cpu *cpus = NULL;
     char online[512];
     size_t count = 0;
-    uint64_t unit = 0;
 
     if (!places->dev)
         return wm_fail(err, WM_ENODEV, "no msr device: %s is not this machine's /sys",
@@ -238,13 +260,12 @@ static int msr_find(struct wm_rapl_set *set, const struct wm_rapl_places *places
         return wm_fail(err, WM_ENODEV, "the registers of this CPU are not known");
     snprintf(online, sizeof(online), "%s/devices/system/cpu/online", places->sysfs);
     int status = wm_rapl_cpus(places, online, true, &cpus, &count, err);
-    /* Most machines end here, before each CPU is asked where it sits. */
     if (status == WM_OK)
-        status = read_unit(set, places, cpus[0].cpu, &unit, err);
+        status = check_unit(places, cpus[0].cpu, err);
     if (status == WM_OK)
-        status = add_packages(set, places, online, unit, err);
+        status = add_packages(set, places, online, err);
     if (status == WM_OK && wm_rapl_is_amd(&places->cpu))
-        status = add_cores(set, places, cpus, count, unit, err);
+        status = add_cores(set, places, cpus, count, err);
     free(cpus);
     if (status == WM_OK && !wm_rapl_set_can_be_read(set))
         return wm_fail(err, WM_ENODEV, "this CPU has no energy register");
