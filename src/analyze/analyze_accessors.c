@@ -343,8 +343,8 @@ static struct wm_report_device gpu_facts(const struct wm_gpu_usage *gpu)
         .uuid = gpu->uuid,
         .method = text_or_null(gpu->figure.method),
         .sensor = text_or_null(gpu->figure.sensor),
-        .has_driver_number = gpu->index >= 0,
-        .driver_number = gpu->index >= 0 ? gpu->index : 0,
+        .has_driver_number = gpu->has_index,
+        .driver_number = gpu->index,
         .kind = WM_DEVICE_GPU,
         .origin = gpu->origin,
     };

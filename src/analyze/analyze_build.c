@@ -71,18 +71,9 @@ struct wm_number_text wm_build_number(double value)
     return number;
 }
 
-const struct wm_source_status *wm_build_source(const struct wm_run *run, const char *name)
-{
-    for (size_t i = 0; i < run->source_count; i++) {
-        if (run->sources[i].name && strcmp(run->sources[i].name, name) == 0)
-            return &run->sources[i];
-    }
-    return NULL;
-}
-
 static const char *why_no_channel(struct wm_report_builder *builder, const char *source)
 {
-    const struct wm_source_status *status = wm_build_source(builder->analysis->run, source);
+    const struct wm_source_status *status = wm_run_source(builder->analysis->run, source);
 
     if (!status)
         return wm_build_text(builder, "%s: not recorded", source);

@@ -39,9 +39,6 @@ const char *wm_plural(uint64_t count);
  * One that was stale throughout shows no value, and its reason there. */
 void wm_build_silence(struct wm_report_builder *builder, size_t channel, const char *what);
 
-/* What the run says of that source; NULL: nothing. */
-const struct wm_source_status *wm_build_source(const struct wm_run *run, const char *name);
-
 /* Why there is no number from this channel; WM_NO_CHANNEL where `source` has no
  * such channel, or is not there. */
 const char *wm_build_why(struct wm_report_builder *builder, size_t channel,
@@ -64,6 +61,31 @@ const char *wm_build_how_many_lack(struct wm_report_builder *builder, size_t cha
 bool wm_build_is_doubtful(const struct wm_report_builder *builder, size_t channel);
 struct wm_value wm_build_none_found(struct wm_report_builder *builder, size_t channel,
                                     const char *lacking);
+
+/* Energy in a report: of one device, whose it was, and sums over devices. */
+
+/* The energy of a device, remarks on it, whose it was as it was divided tick by tick, and
+ * what the baseline said of the device: the energy cannot be divided by one that cannot be
+ * right. `why` is said where it is not known what it would be divided by, and `unfit`,
+ * unless it is NULL, in place of whatever was found. */
+void wm_build_device(struct wm_report_builder *builder,
+                     const struct wm_device_stats *device, const char *why,
+                     const char *unfit, struct wm_energy_figure *figure,
+                     struct wm_energy_split *split, struct wm_value *ret_idle);
+
+/* A figure as a sum of one. */
+struct wm_energy_sum wm_build_sum_of(const struct wm_energy_figure *figure,
+                                     const struct wm_energy_split *split,
+                                     enum wm_origin origin);
+
+/* A sum over devices, or of such sums: it starts, each is added, it ends. What one of
+ * them does not know is unknown in the sum. */
+void wm_build_sum_start(struct wm_energy_sum *sum);
+void wm_build_sum_add(struct wm_energy_sum *sum, const struct wm_energy_sum *part);
+void wm_build_sum_end(struct wm_energy_sum *sum);
+
+/* Nothing of it is known. */
+void wm_build_sum_miss(struct wm_energy_sum *sum, const char *why);
 
 /* The parts of a report, in the order in which they are made: each is a file of its own,
  * and a later one may read what an earlier one has filled in. */

@@ -109,6 +109,7 @@ struct wm_energy_sum {
 };
 
 struct wm_gpu_usage {
+    bool has_index;
     int index; /* NVML's, not CUDA's */
     char *uuid;
     char *name;

@@ -173,7 +173,7 @@ static struct wm_value system_mean_percent(struct wm_report_builder *builder)
 
     const struct wm_counter_stats *counter = &analysis->stats[channel].counter;
     double seconds = wm_stats_seconds(counter->first_ns, counter->last_ns);
-    if (seconds <= 3 * (double)analysis->channels[channel].period_ns / 1e9)
+    if (seconds <= WM_SENSOR_PERIODS * (double)analysis->channels[channel].period_ns / 1e9)
         return wm_value_missing(
             "the run is shorter than three updates of the CPU counters");
     return wm_value_known(100 * counter->total / seconds);

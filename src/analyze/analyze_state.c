@@ -37,12 +37,3 @@ const struct wm_device_stats *wm_device_at(const struct wm_analysis *analysis, s
                ? &analysis->devices[index]
                : &analysis->gpus[index - analysis->device_count].device;
 }
-
-bool wm_tick_is_pause(const struct wm_tick *tick)
-{
-    for (size_t i = 0; i < tick->count; i++) {
-        if (tick->readings[i].state == WM_READING_OK)
-            return false;
-    }
-    return true;
-}

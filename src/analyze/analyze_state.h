@@ -3,12 +3,12 @@
 #ifndef WM_ANALYZE_STATE_H
 #define WM_ANALYZE_STATE_H
 
-#include "analyze/analyze_stats.h"
 #include "analyze/energy/analyze_energy.h"
 #include "analyze/energy/analyze_share.h"
 #include "analyze/region/analyze_regions.h"
 #include "record/calls/record_timepoint.h"
 #include "record/record.h"
+#include "record/record_stats.h"
 
 /* In place of a channel's index: there is no such channel. */
 #define WM_NO_CHANNEL ((size_t)-1)
@@ -114,9 +114,6 @@ size_t wm_analysis_find(const struct wm_analysis *analysis, const char *source,
 /* The reading of a channel; NULL of WM_NO_CHANNEL. And its value, where it is there. */
 const struct wm_reading *wm_tick_reading(const struct wm_tick *tick, size_t channel);
 struct wm_known wm_tick_value(const struct wm_tick *tick, size_t channel);
-
-/* Whether nothing is known at it. */
-bool wm_tick_is_pause(const struct wm_tick *tick);
 
 /* Of all of them: first those that are no GPUs, then the GPUs. */
 size_t wm_device_count(const struct wm_analysis *analysis);

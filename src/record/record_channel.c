@@ -152,6 +152,18 @@ static json_t *channel_json(const struct wm_channel *channel, const char *column
     return object;
 }
 
+bool wm_channel_gpu_number(const struct wm_channel *channel, int *ret_number)
+{
+    const char *end;
+    uint64_t number;
+
+    if (strncmp(channel->label, "gpu", 3) != 0 ||
+        !wm_text_u64(channel->label + 3, &end, &number) || *end || number >= 100000)
+        return false;
+    *ret_number = (int)number;
+    return true;
+}
+
 int wm_channels_to_json(const struct wm_channel *channels, const struct wm_columns *columns,
                         char **ret_text, struct wm_error *err)
 {

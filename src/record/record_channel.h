@@ -36,6 +36,10 @@ const char *wm_word(enum wm_word_list list, int value);
 /* Whether there is such a word, and what it stands for; `word` may be NULL. */
 bool wm_word_value(enum wm_word_list list, const char *word, int *ret_value);
 
+/* The number in the label of a GPU, "gpu12". False, with nothing written, where there is
+ * none. */
+bool wm_channel_gpu_number(const struct wm_channel *channel, int *ret_number);
+
 /* A compact JSON array of objects, the caller's to free. */
 int wm_channels_to_json(const struct wm_channel *channels, const struct wm_columns *columns,
                         char **ret_text, struct wm_error *err);

@@ -2,8 +2,8 @@
 /* test_energy.c - joules of made-up GPUs, honest ones and others. */
 #include <math.h>
 
-#include "analyze/analyze_stats.h"
 #include "analyze/energy/analyze_energy.h"
+#include "record/record_stats.h"
 #include "test.h"
 
 #define MAX_TICKS 12

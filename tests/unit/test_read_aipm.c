@@ -6,9 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyze/analyze_stats.h"
 #include "analyze/energy/analyze_energy.h"
 #include "base/text/base_localtime.h"
+#include "record/record_stats.h"
 
 #define END "\"END OF RECORDING SEGMENT\"\n"
 #define HEAD(date) "{\"date\": \"" date "\", \"metrics\": "

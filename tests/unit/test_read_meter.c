@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "analyze/analyze_stats.h"
+#include "record/record_stats.h"
 
 #define OMEGA                                                                              \
     "wattmetre-read on /dev/ttyUSB0\n#timestamp,#frame_is_ok,#U1,#current1,#activepow1,"   \

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analyze/analyze_stats.h"
 #include "base/base_file.h"
 #include "compat/aipowermeter/compat_aipm.h"
+#include "record/record_stats.h"
 
 #define END "\"END OF RECORDING SEGMENT\"\n"
 

@@ -51,14 +51,15 @@ static struct wm_region_usage paths[] = {
       .is_free = true },
 };
 static struct wm_gpu_usage gpus[] = {
-    { .index = 1,
+    { .has_index = true,
+      .index = 1,
       .uuid = (char[]) { "GPU-7c1f" },
       .name = (char[]) { "NVIDIA H100" },
       .label = (char[]) { "gpu1" },
       .origin = WM_SIMULATED,
       .figure = { .energy = KNOWN(50), .uncertainty = KNOWN(0.02), .method = "counter" },
       .power = { .mean = KNOWN(25), .max = UNKNOWN("lost") } },
-    { .index = -1, .label = (char[]) { "card0" }, .figure = { .energy = UNKNOWN("none") } },
+    { .label = (char[]) { "card0" }, .figure = { .energy = UNKNOWN("none") } },
 };
 static struct wm_device_energy devices[] = {
     { .name = (char[]) { "package0" },

@@ -2,7 +2,7 @@
 /* test_stats.c - means, totals and maxima of made-up series. */
 #include <math.h>
 
-#include "analyze/analyze_stats.h"
+#include "record/record_stats.h"
 #include "test.h"
 
 #define MAX_READINGS 6

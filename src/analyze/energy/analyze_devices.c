@@ -464,17 +464,14 @@ static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
 static void add_tree_power(struct wm_analysis *analysis,
                            const struct wm_region_totals *totals)
 {
-    struct wm_stride *tree = &analysis->tree;
-    unsigned known = totals->known & WM_REGION_BIT(WM_REGION_TREE_ENERGY);
-    double told = totals->used[WM_REGION_TREE_ENERGY];
-    double least_s = ALMOST * totals->period_s[WM_REGION_TREE_ENERGY];
-    double seconds = wm_stats_seconds(tree->when_ns, totals->when_ns);
-    double joules;
+    struct wm_known watts = { 0 };
 
-    if (!known || (tree->is_told && (seconds <= 0 || seconds < least_s)))
-        return;
-    if (wm_stride_next(tree, totals->when_ns, told, &joules, &seconds))
-        wm_block_stats_add(&analysis->tree_power, joules / seconds);
+    if (totals->known & WM_REGION_BIT(WM_REGION_TREE_ENERGY))
+        watts = wm_stride_rate(&analysis->tree, totals->when_ns,
+                               totals->used[WM_REGION_TREE_ENERGY],
+                               ALMOST * totals->period_s[WM_REGION_TREE_ENERGY]);
+    if (watts.known)
+        wm_block_stats_add(&analysis->tree_power, watts.number);
 }
 
 /* A sum over devices, each of which has to know its part. */

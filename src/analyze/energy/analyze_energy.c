@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "analyze/analyze_stats.h"
+#include "record/record_stats.h"
 
 /* No board comes near: a jump beyond it is a broken counter, whatever the power. */
 #define MOST_WATTS 100e3

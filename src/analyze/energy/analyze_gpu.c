@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analyze/analyze_build.h"
-#include "analyze/energy/analyze_joules.h"
 #include "base/text/base_text.h"
 #include "source/source_traits.h"
 
@@ -27,16 +26,6 @@ static const char *why_no_gpu(struct wm_report_builder *builder)
         reasons = reasons ? wm_build_text(builder, "%s; %s", reasons, why) : why;
     }
     return reasons ? reasons : "no source of GPU readings was asked";
-}
-
-/* The number in "gpu12"; -1 where there is none. */
-static int index_of_label(const char *label)
-{
-    size_t digits = strncmp(label, "gpu", 3) == 0 ? strspn(label + 3, "0123456789") : 0;
-
-    if (digits == 0 || digits > 5 || label[3 + digits] != '\0')
-        return -1;
-    return (int)strtol(label + 3, NULL, 10);
 }
 
 /* All of a GPU is stale at a time; power and energy stand for it. */
@@ -66,7 +55,7 @@ static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *us
     const struct wm_channel *channel = gpu->device.channel;
     const char *source = channel->source;
 
-    usage->index = index_of_label(channel->label);
+    usage->has_index = wm_channel_gpu_number(channel, &usage->index);
     usage->uuid = strdup(channel->device);
     usage->name = strdup(channel->model ? channel->model : "GPU");
     usage->label = strdup(channel->label);
@@ -287,13 +276,6 @@ static void remark_left_out(struct wm_report_builder *builder, size_t count)
                     list.text, count == 1 ? "its" : "their");
 }
 
-static void add_energy(struct wm_energy_sum *sum, const struct wm_gpu_usage *gpu)
-{
-    struct wm_energy_sum part = wm_build_sum_of(&gpu->figure, &gpu->split, gpu->origin);
-
-    wm_build_sum_add(sum, &part);
-}
-
 static void sum_energies(struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
@@ -306,8 +288,11 @@ static void sum_energies(struct wm_report_builder *builder)
 
     wm_build_sum_start(&report->gpu_energy);
     for (size_t i = 0; i < report->gpu_count; i++) {
-        if (is_all || analysis->gpus[i].device.counts)
-            add_energy(&report->gpu_energy, &report->gpus[i]);
+        const struct wm_gpu_usage *gpu = &report->gpus[i];
+        if (!is_all && !analysis->gpus[i].device.counts)
+            continue;
+        struct wm_energy_sum part = wm_build_sum_of(&gpu->figure, &gpu->split, gpu->origin);
+        wm_build_sum_add(&report->gpu_energy, &part);
     }
     wm_build_sum_end(&report->gpu_energy);
     if (!report->gpu_energy.energy.known)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_joules.c - joules as the report has them, whose they were, and what is to be
  * said of them. */
-#include "analyze/energy/analyze_joules.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/analyze_build.h"
 #include "analyze/energy/analyze_uncertainty.h"
 #include "base/text/base_text.h"
 
@@ -28,22 +27,20 @@ static const char *const method_texts[] = {
 };
 
 static const char *why_no_energy(struct wm_report_builder *builder,
-                                 const struct wm_energy *energy, size_t channel,
-                                 const char *source)
+                                 const struct wm_device_stats *device, size_t channel)
 {
+    const struct wm_energy *energy = &device->joules;
+
     if (energy->counted)
         return "the energy counter did not move, and there is no power to integrate";
     if (energy->powered || energy->max_power > 0)
         return "there is no energy counter, and power was not read twice in a row";
-    return wm_build_why(builder, channel, source);
+    return wm_build_why(builder, channel, device->channel->source);
 }
 
-static const char *why_not_covered(struct wm_report_builder *builder,
-                                   const struct wm_device_stats *device)
+static const char *why_not_covered(struct wm_report_builder *builder, size_t channel)
 {
-    const struct wm_analysis *analysis = builder->analysis;
-    size_t channel = device->energy != WM_NO_CHANNEL ? device->energy : device->power;
-    const char *why = analysis->stats[channel].why;
+    const char *why = builder->analysis->stats[channel].why;
 
     return wm_build_text(builder, "it was not known long enough for a figure%s%s",
                          why[0] ? ": " : "", why);
@@ -55,6 +52,14 @@ static void remark_counter(struct wm_report_builder *builder, const char *label,
     const char *instead = energy->method == WM_ENERGY_COUNTER_FILLED
                               ? "the integral of power is used there"
                               : "that is left out, and the figure is a lower bound";
+    const struct {
+        uint64_t count;
+        const char *what;
+    } troubles[] = {
+        { energy->stalls, "stood still while power was drawn and did not make up for it" },
+        { energy->resets, "was set back" },
+        { energy->implausible, "jumped by more than the device can draw" },
+    };
 
     if (energy->stuck)
         wm_build_remark(builder,
@@ -62,22 +67,12 @@ static void remark_counter(struct wm_report_builder *builder, const char *label,
                         "integral of power is used%s",
                         label, energy->method == WM_ENERGY_INTEGRAL ? "" : "until the end ",
                         energy->method == WM_ENERGY_INTEGRAL ? "" : " from there on");
-    if (energy->stalls > 0)
-        wm_build_remark(builder,
-                        "%s: the energy counter stood still while power was drawn and did "
-                        "not make up for it (%llu time%s); %s",
-                        label, (unsigned long long)energy->stalls,
-                        wm_plural(energy->stalls), instead);
-    if (energy->resets > 0)
-        wm_build_remark(builder, "%s: the energy counter was set back (%llu time%s); %s",
-                        label, (unsigned long long)energy->resets,
-                        wm_plural(energy->resets), instead);
-    if (energy->implausible > 0)
-        wm_build_remark(builder,
-                        "%s: the energy counter jumped by more than the device can draw "
-                        "(%llu time%s); %s",
-                        label, (unsigned long long)energy->implausible,
-                        wm_plural(energy->implausible), instead);
+    for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
+        if (troubles[i].count > 0)
+            wm_build_remark(builder, "%s: the energy counter %s (%llu time%s); %s", label,
+                            troubles[i].what, (unsigned long long)troubles[i].count,
+                            wm_plural(troubles[i].count), instead);
+    }
     if (energy->filled_s > 0 && !energy->stuck &&
         energy->resets + energy->implausible + energy->stalls == 0)
         wm_build_remark(
@@ -175,16 +170,14 @@ static void build_figure(struct wm_report_builder *builder,
     figure->check = wm_value_missing("counter and power were not both there");
     if (energy.checked)
         figure->check = wm_value_known(energy.gap);
-    if (energy.method != WM_ENERGY_UNKNOWN && !wm_energy_is_known(&energy)) {
-        figure->method[0] = '\0';
+    if (!wm_energy_is_known(&energy)) {
+        bool is_seen = energy.method != WM_ENERGY_UNKNOWN;
+        if (is_seen)
+            figure->method[0] = '\0';
         figure->uncertainty = wm_value_missing("there is no figure");
-        figure->energy = wm_value_missing(why_not_covered(builder, device));
-        return;
-    }
-    if (energy.method == WM_ENERGY_UNKNOWN) {
-        figure->uncertainty = wm_value_missing("there is no figure");
-        figure->energy = wm_value_missing(
-            why_no_energy(builder, &device->joules, channel, device->channel->source));
+        figure->energy =
+            wm_value_missing(is_seen ? why_not_covered(builder, channel)
+                                     : why_no_energy(builder, device, channel));
         return;
     }
     figure->energy = wm_value_known(energy.joules);

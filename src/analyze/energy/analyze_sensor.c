@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "analyze/analyze_stats.h"
+#include "record/record_stats.h"
 
 /* At k = 2, as docs/energy.md has them: our assumptions. */
 #define ASSUMED_GAIN 0.10

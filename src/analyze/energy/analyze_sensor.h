@@ -16,10 +16,6 @@
 
 #include "wattmeter/source.h"
 
-/* So often a sensor has to have had something new before its joules make a rate, or more
- * than a rough figure. */
-#define WM_SENSOR_PERIODS 3.0
-
 /* The sensor of a channel of energy or power. What its source does not know is assumed,
  * and its period is the channel's where it has none of its own. */
 struct wm_sensor wm_sensor_of(const struct wm_channel *channel);

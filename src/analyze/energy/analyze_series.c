@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_stats.h"
-#include "analyze/energy/analyze_sensor.h"
 #include "base/base_array.h"
 #include "base/text/base_number.h"
+#include "record/record_stats.h"
 
 int wm_series_new(const char *name, enum wm_series_kind kind, const char *unit,
                   struct wm_series **ret_series, struct wm_error *err)

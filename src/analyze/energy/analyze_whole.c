@@ -7,7 +7,6 @@
 
 #include "analyze/analyze_welch.h"
 #include "analyze/energy/analyze_devices.h"
-#include "analyze/energy/analyze_joules.h"
 #include "source/source_traits.h"
 
 /* The order in which devices are shown. */
@@ -250,7 +249,7 @@ static void remark_estimate(struct wm_report_builder *builder,
     if (!builder->report->cpu_energy.energy.known || cpus->sensor != WM_SENSOR_MODEL)
         return;
     const struct wm_source_status *source =
-        wm_build_source(builder->analysis->run, cpus->source);
+        wm_run_source(builder->analysis->run, cpus->source);
     if (source && source->detail)
         wm_build_remark(builder, "CPU energy is not measured; it is %s", source->detail);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/energy/analyze_joules.h"
+#include "analyze/analyze_build.h"
 #include "analyze/experiment/analyze_experiment.h"
 #include "record/record_read.h"
 

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_stats.h"
 #include "base/base_array.h"
 #include "base/base_map.h"
+#include "record/record_stats.h"
 
 /* A region may be open since a little before the first tick. */
 #define EARLY_NS INT64_C(100000000)

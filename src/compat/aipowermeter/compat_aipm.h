@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analyze/analyze_stats.h"
 #include "base/base_error.h"
 #include "base/text/base_lines.h"
 #include "record/record.h"
 #include "record/record_metrics.h"
+#include "record/record_stats.h"
 #include "record/run/record_run.h"
 
 /* The metrics: one table, by which records are read and written. */
@@ -60,7 +60,7 @@ int wm_aipm_channels_init(struct wm_aipm_channels *set, struct wm_error *err);
 /* Copes with what is all zero. */
 void wm_aipm_channels_release(struct wm_aipm_channels *set);
 
-/* Adds the channels of one record that are new. -1: out of memory. */
+/* Adds the channels of one record that are new. WM_ENOMEM is the only failure. */
 int wm_aipm_discover(struct wm_aipm_channels *set, const json_t *metrics);
 
 /* Puts the values of one record where the channels of the set have their place; those
@@ -69,9 +69,9 @@ void wm_aipm_values(struct wm_aipm_channels *set, const json_t *metrics,
                     struct wm_reading *readings);
 
 /* The power of all packages in one record, which is what AIPowerMeter calls the power of
- * the CPU; NAN where it is missing. `ret_is_there`: the record speaks of it, with a number
+ * the CPU. `ret_is_there`: the record speaks of it, with a number
  * or not. */
-double wm_aipm_package_watts(const json_t *metrics, bool *ret_is_there);
+struct wm_known wm_aipm_package_watts(const json_t *metrics, bool *ret_is_there);
 
 /* Which generation of AIPowerMeter wrote such a record, for people; NULL where it does not
  * show. */
@@ -139,15 +139,16 @@ void wm_aipm_window_release(struct wm_aipm_window *window);
 /* In place of a run's number: all that the file holds. */
 #define WM_AIPM_WHOLE ((size_t)-1)
 
-/* A record, and the ticks that it comes to; -1: there is no such tick. */
+/* A record, and the ticks that it comes to. */
 struct wm_aipm_record {
     json_t *line; /* owns all of it, and is the caller's */
     const json_t *metrics;
-    int64_t date_ns;   /* since 1970 */
+    int64_t date_ns; /* since 1970 */
+    const char *why; /* it begins a segment, after another one; or NULL */
+    bool has_hole, has_window;
     int64_t hole_ns;   /* the first one without values, after a segment */
     int64_t window_ns; /* where the window of a segment's first record begins */
     int64_t when_ns;
-    const char *why; /* it begins a segment, after another one; or NULL */
 };
 
 /* All zero is a closed one. */

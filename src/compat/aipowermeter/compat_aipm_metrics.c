@@ -362,7 +362,7 @@ int wm_aipm_discover(struct wm_aipm_channels *set, const json_t *metrics)
 {
     set->readings = NULL;
     take_all(set, metrics);
-    return set->failed ? -1 : 0;
+    return set->failed ? WM_ENOMEM : WM_OK;
 }
 
 void wm_aipm_values(struct wm_aipm_channels *set, const json_t *metrics,
@@ -372,13 +372,14 @@ void wm_aipm_values(struct wm_aipm_channels *set, const json_t *metrics,
     take_all(set, metrics);
 }
 
-double wm_aipm_package_watts(const json_t *metrics, bool *ret_is_there)
+struct wm_known wm_aipm_package_watts(const json_t *metrics, bool *ret_is_there)
 {
     const json_t *value = find_metric(metrics, &wm_aipm_metrics[PACKAGES]);
-    double watts;
+    struct wm_known watts = { 0 };
 
     *ret_is_there = value != NULL;
-    return read_number(value, &watts) ? watts : NAN;
+    watts.known = read_number(value, &watts.number);
+    return watts;
 }
 
 /* The latest that any of its metrics shows. */

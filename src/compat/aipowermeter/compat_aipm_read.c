@@ -39,7 +39,8 @@ struct aipm_reader {
     size_t gap_room;
     bool has_package; /* the file speaks of the packages, with a number or not */
 
-    struct wm_aipm_record placed; /* its ticks that were not given out yet */
+    bool is_placed;               /* not all ticks of `placed` were given out yet */
+    struct wm_aipm_record placed; /* it has no hole and no window once they were */
     struct wm_reading *record;    /* its values */
     struct wm_reading *shown;     /* as it is given out */
     double *totals;               /* of the counters, whose records are increases */
@@ -55,22 +56,22 @@ struct survey {
 };
 
 static void add_window(struct survey *survey, const struct wm_aipm_record *record,
-                       double watts)
+                       struct wm_known watts)
 {
-    if (record->window_ns < 0)
+    if (!record->has_window)
         return;
     double seconds = (double)(record->when_ns - record->window_ns) / 1e9;
     survey->windows++;
     survey->window_seconds += seconds;
-    if (!isnan(watts))
-        survey->window_joules += watts * seconds;
+    if (watts.known)
+        survey->window_joules += watts.number * seconds;
 }
 
 /* One for each channel: the reason is the same for all. Only the first ones fit. */
 static int add_gap(struct aipm_reader *reader, const struct wm_aipm_record *record,
                    struct wm_error *err)
 {
-    if (record->hole_ns < 0 || reader->head.gap_count == GAPS_MAX)
+    if (!record->has_hole || reader->head.gap_count == GAPS_MAX)
         return WM_OK;
     if (wm_array_reserve(&reader->head.gaps, reader->head.gap_count, &reader->gap_room,
                          sizeof(*reader->head.gaps)) < 0)
@@ -126,7 +127,7 @@ static int survey_record(struct aipm_reader *reader, const struct wm_aipm_record
                          struct survey *survey, struct wm_error *err)
 {
     bool has_package;
-    double watts = wm_aipm_package_watts(record->metrics, &has_package);
+    const struct wm_known watts = wm_aipm_package_watts(record->metrics, &has_package);
 
     if (wm_aipm_discover(&reader->set, record->metrics) < 0)
         return wm_fail_memory(err, wm_text_path(reader->records.path));
@@ -135,7 +136,7 @@ static int survey_record(struct aipm_reader *reader, const struct wm_aipm_record
     if (!survey->generation)
         survey->generation = wm_aipm_generation(record->metrics);
     if (reader->records.count == 1)
-        survey->first_ns = record->window_ns >= 0 ? record->window_ns : record->when_ns;
+        survey->first_ns = record->has_window ? record->window_ns : record->when_ns;
     survey->end_ns = record->when_ns;
     add_window(survey, record, watts);
     return add_gap(reader, record, err);
@@ -208,15 +209,6 @@ static int note_origin(struct aipm_reader *reader, const struct survey *survey)
                            survey->generation ? survey->generation : "unknown");
 }
 
-static bool has_source(const struct wm_run *run, const char *name)
-{
-    for (size_t i = 0; i < run->source_count; i++) {
-        if (run->sources[i].name && strcmp(run->sources[i].name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Those that the channels are said to come from. */
 static int add_sources(struct aipm_reader *reader)
 {
@@ -224,7 +216,7 @@ static int add_sources(struct aipm_reader *reader)
 
     for (size_t i = 0; i < reader->set.count && status == WM_OK; i++) {
         const char *name = reader->set.channels[i].source;
-        if (!has_source(&reader->head.run, name))
+        if (!wm_run_source(&reader->head.run, name))
             status = wm_run_add_source(&reader->head.run, name, true,
                                        "recorded by AIPowerMeter", NULL);
     }
@@ -362,7 +354,6 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
     int64_t next_ns = INT64_MAX;
     size_t index;
 
-    reader->placed.when_ns = -1;
     int status = wm_aipm_channels_init(&reader->set, err);
     if (status == WM_OK)
         status = wm_aipm_records_open(&reader->records, path, &reader->head.run_count, err);
@@ -432,22 +423,22 @@ static int aipm_next(void *state, struct wm_tick *ret_tick, struct wm_error *err
     struct wm_aipm_record *placed = &reader->placed;
     int64_t when_ns;
 
-    if (placed->when_ns < 0) {
+    if (!reader->is_placed) {
         int status = load_record(reader, err);
         if (status <= 0)
             return status;
     }
-    if (placed->hole_ns >= 0) {
+    reader->is_placed = placed->has_hole || placed->has_window;
+    if (placed->has_hole) {
         when_ns = placed->hole_ns;
-        placed->hole_ns = -1;
+        placed->has_hole = false;
         memset(reader->shown, 0, reader->set.count * sizeof(*reader->shown));
-    } else if (placed->window_ns >= 0) {
+    } else if (placed->has_window) {
         when_ns = placed->window_ns;
-        placed->window_ns = -1;
+        placed->has_window = false;
         show_record(reader, when_ns, true);
     } else {
         when_ns = placed->when_ns;
-        placed->when_ns = -1;
         show_record(reader, when_ns, false);
     }
     *ret_tick = (struct wm_tick) {

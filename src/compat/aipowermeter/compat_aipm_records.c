@@ -167,15 +167,14 @@ static const char *reason_to_cut(const struct wm_aipm_records *records, int64_t 
 /* Of the first record, and of one behind a hole. */
 static void place_first(struct wm_aipm_records *records, struct wm_aipm_record *record)
 {
-    int64_t earliest_ns = record->why ? record->hole_ns + 1 : 0;
+    int64_t earliest_ns = record->has_hole ? record->hole_ns + 1 : 0;
 
     if (record->when_ns <= earliest_ns) {
         record->when_ns = earliest_ns + (records->spacing_ns > 0 ? records->spacing_ns : 1);
         records->shift_ns = record->when_ns - record->date_ns;
     }
     records->set_back += records->count > 0 && record->date_ns < records->date_ns;
-    if (records->spacing_ns == 0)
-        return;
+    record->has_window = records->spacing_ns > 0;
     record->window_ns = record->when_ns - records->spacing_ns;
     if (record->window_ns < earliest_ns)
         record->window_ns = earliest_ns;
@@ -184,10 +183,11 @@ static void place_first(struct wm_aipm_records *records, struct wm_aipm_record *
 static void place(struct wm_aipm_records *records, struct wm_aipm_record *record)
 {
     record->why = reason_to_cut(records, record->date_ns);
-    record->hole_ns = record->why ? records->when_ns + 1 : -1;
-    record->window_ns = -1;
+    record->has_hole = record->why != NULL;
+    record->hole_ns = records->when_ns + 1;
     record->when_ns = record->date_ns + records->shift_ns;
-    if (records->count == 0 || record->why) {
+    record->has_window = false;
+    if (records->count == 0 || record->has_hole) {
         place_first(records, record);
     } else if (record->when_ns <= records->when_ns) {
         /* A record in the same microsecond as the last. */

@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_stats.h"
 #include "base/text/base_json.h"
 #include "base/text/base_localtime.h"
-#include "base/text/base_text.h"
 #include "record/record_channel.h"
+#include "record/record_stats.h"
 #include "source/cpu/source_energy.h"
 
 /* In place of a channel's index: there is no such channel. */
@@ -59,25 +58,13 @@ static const struct wm_aipm_metric *find_sum(const struct wm_channel *channel)
     return found;
 }
 
-/* "gpu3" is 3. */
-static int gpu_number(const char *label)
-{
-    const char *end = NULL;
-    uint64_t number;
-
-    if (strncmp(label, "gpu", 3) == 0 && wm_text_u64(label + 3, &end, &number) && !*end &&
-        number < 10000)
-        return (int)number;
-    return -1;
-}
-
-/* The device of a channel, made where it is new. */
+/* The device of a channel, made where it is new. A GPU without a number has that of GPUs
+ * before it. */
 static struct wm_aipm_device *find_device(struct wm_aipm_window *window,
                                           const struct wm_channel *channel)
 {
     const struct wm_aipm_metric *part_of = find_sum(channel);
     struct wm_aipm_device *device = window->devices, *end = device + window->device_count;
-    int number = gpu_number(channel->label);
 
     while (device < end &&
            (device->part_of != part_of || strcmp(device->name, channel->device) != 0))
@@ -87,9 +74,10 @@ static struct wm_aipm_device *find_device(struct wm_aipm_window *window,
     *device = (struct wm_aipm_device) {
         .name = channel->device,
         .part_of = part_of,
-        .number = number >= 0 ? number : window->gpu_count,
+        .number = window->gpu_count,
         .uses = { NONE, NONE, NONE, NONE },
     };
+    wm_channel_gpu_number(channel, &device->number);
     window->device_count++;
     window->gpu_count += !part_of;
     return device;
@@ -166,26 +154,26 @@ struct record {
     char pid[16];
 };
 
-/* NAN where there is none. */
-static double value_of(const struct record *record, size_t channel)
+static struct wm_known value_of(const struct record *record, size_t channel)
 {
-    return channel != NONE && wm_stats_usable(&record->tick->readings[channel])
-               ? record->tick->readings[channel].value
-               : NAN;
+    return wm_stats_value(channel == NONE ? NULL : &record->tick->readings[channel]);
 }
 
-/* By how much a counter has grown since it was last seen, and in how many seconds.
- * NAN where that is not known. */
-static double increase_of(const struct record *record, size_t channel, double *ret_seconds)
+/* By how much a counter has grown since it was last seen, and in how many seconds: nobody
+ * knows of one that was set back. */
+static struct wm_known increase_of(const struct record *record, size_t channel,
+                                   double *ret_seconds)
 {
     const struct wm_counter_stats *before = &record->window->before[channel];
-    double value = value_of(record, channel);
-    int64_t when_ns = record->tick->readings[channel].when_ns;
+    struct wm_stride last = { before->count > 0, before->last_ns, before->last };
+    struct wm_known now = value_of(record, channel);
+    double total = now.number;
 
-    if (before->count == 0 || !(value >= before->last) || when_ns <= before->last_ns)
-        return NAN;
-    *ret_seconds = (double)(when_ns - before->last_ns) / 1e9;
-    return value - before->last;
+    now.known = now.known &&
+                wm_stride_next(&last, record->tick->readings[channel].when_ns, total,
+                               &now.number, ret_seconds) &&
+                now.number >= 0 && *ret_seconds > 0;
+    return now;
 }
 
 /* The channel of the host or the tree that a metric is; NONE where there is none. */
@@ -206,123 +194,120 @@ static size_t find_channel(const struct wm_aipm_window *window, const char *labe
 }
 
 /* What a metric of the host or the tree comes to: a counter's increase, or the value. */
-static double tick_value(const struct record *record, const char *label, const char *metric)
+static struct wm_known tick_value(const struct record *record, const char *label,
+                                  const char *metric)
 {
     size_t channel = find_channel(record->window, label, metric);
     double seconds;
 
-    if (channel == NONE)
-        return NAN;
-    return record->window->channels[channel].kind == WM_COUNTER
+    return channel != NONE && record->window->channels[channel].kind == WM_COUNTER
                ? increase_of(record, channel, &seconds)
                : value_of(record, channel);
 }
 
 /* Where the counter tells nothing (it is not there after all, was set back, or has not
  * moved yet and may be dead), what the device says of its power stands in. */
-static double watts_of(const struct record *record, const struct wm_aipm_device *device)
+static struct wm_known watts_of(const struct record *record,
+                                const struct wm_aipm_device *device)
 {
     size_t energy = device->uses[USE_ENERGY];
-    double seconds = 0, joules = NAN;
-    bool has_moved = false;
 
     if (energy != NONE) {
         const struct wm_counter_stats *before = &record->window->before[energy];
-        joules = increase_of(record, energy, &seconds);
-        has_moved = joules > 0 || before->total > 0 || before->first != before->last;
+        double seconds = 0;
+        struct wm_known joules = increase_of(record, energy, &seconds);
+        if (joules.known &&
+            (joules.number > 0 || before->total > 0 || before->first != before->last))
+            return (struct wm_known) { true, joules.number / seconds };
     }
-    return has_moved && !isnan(joules) ? joules / seconds
-                                       : value_of(record, device->uses[USE_POWER]);
+    return value_of(record, device->uses[USE_POWER]);
 }
 
 /* All of them or none: a part would pass for the whole. */
-static double sum_of(const struct record *record, const char *key)
+static struct wm_known sum_of(const struct record *record, const char *key)
 {
-    double sum = NAN;
+    struct wm_known sum = { 0 };
 
     for (size_t i = 0; i < record->window->device_count; i++) {
         const struct wm_aipm_device *device = &record->window->devices[i];
         if (!device->part_of || strcmp(device->part_of->key, key) != 0)
             continue;
-        double watts = watts_of(record, device);
-        if (isnan(watts))
-            return NAN;
-        sum = isnan(sum) ? watts : sum + watts;
+        const struct wm_known watts = watts_of(record, device);
+        if (!watts.known)
+            return watts;
+        sum = (struct wm_known) { true, sum.number + watts.number };
     }
     return sum;
 }
 
-static double cpu_share(const struct record *record)
+/* The tree's part of what the host has of a metric; it is not known where that is 0. */
+static struct wm_known share_of(const struct record *record, const char *tree_metric,
+                                const char *host_metric)
 {
-    double share = tick_value(record, "tree", "cpu_share");
+    struct wm_known share = tick_value(record, "tree", tree_metric);
+    const struct wm_known all = tick_value(record, "host", host_metric);
 
-    if (!isnan(share))
-        return share;
-    double tree = tick_value(record, "tree", "cpu_time");
-    double host = tick_value(record, "host", "cpu_time");
-    if (isnan(tree) || isnan(host) || host <= 0)
-        return NAN;
-    return fmin(tree / host, 1);
+    share.known = share.known && all.known && all.number > 0;
+    if (share.known)
+        share.number /= all.number;
+    return share;
 }
 
-static double memory_share(const struct record *record)
+static struct wm_known cpu_share(const struct record *record)
 {
-    double all = tick_value(record, "host", "memory_used");
+    struct wm_known share = tick_value(record, "tree", "cpu_share");
 
-    return all > 0 ? tick_value(record, "tree", "memory_total") / all : NAN;
+    if (share.known)
+        return share;
+    share = share_of(record, "cpu_time", "cpu_time");
+    share.number = fmin(share.number, 1);
+    return share;
 }
 
 /* The processes' share of devices, by the time that they had of the CPUs. */
-static double package_power(const struct record *record)
+static struct wm_known power_share(const struct record *record, const char *key)
 {
-    return cpu_share(record) * sum_of(record, "intel_power");
+    const struct wm_known share = cpu_share(record), sum = sum_of(record, key);
+
+    return (struct wm_known) { share.known && sum.known, share.number * sum.number };
 }
 
-static double core_power(const struct record *record)
+/* What no channel has, by the name that it has as one; else what its channel has. */
+static struct wm_known value_of_metric(const struct record *record,
+                                       const struct wm_aipm_metric *metric)
 {
-    return cpu_share(record) * sum_of(record, "total_cpu_power");
-}
+    const char *name = metric->channel.metric;
 
-/* What no channel has, by the name that it has as one. */
-static double value_of_metric(const struct record *record,
-                              const struct wm_aipm_metric *metric)
-{
-    static const struct {
-        const char *name;
-        double (*value)(const struct record *);
-    } derived[] = {
-        { "cpu_share", cpu_share },
-        { "memory_share", memory_share },
-        { "package_power", package_power },
-        { "core_power", core_power },
-        { NULL, NULL },
-    };
-    const struct wm_channel *channel = &metric->channel;
-
-    for (size_t i = 0; derived[i].name; i++) {
-        if (strcmp(channel->metric, derived[i].name) == 0)
-            return derived[i].value(record);
-    }
-    return strcmp(channel->metric, use_metrics[USE_POWER]) == 0
+    if (strcmp(name, "cpu_share") == 0)
+        return cpu_share(record);
+    if (strcmp(name, "memory_share") == 0)
+        return share_of(record, "memory_total", "memory_used");
+    if (strcmp(name, "package_power") == 0)
+        return power_share(record, "intel_power");
+    if (strcmp(name, "core_power") == 0)
+        return power_share(record, "total_cpu_power");
+    return strcmp(name, use_metrics[USE_POWER]) == 0
                ? sum_of(record, metric->key)
-               : tick_value(record, channel->label, channel->metric);
+               : tick_value(record, metric->channel.label, name);
 }
 
 /* Numbers that are not known are left out. The one process stands for all of them. */
 static void put_metric(const struct record *record, json_t **cpu,
                        const struct wm_aipm_metric *metric)
 {
-    double value = value_of_metric(record, metric) / metric->scale;
+    const struct wm_known known = value_of_metric(record, metric);
+    double value = known.number / metric->scale;
 
-    if (!isnan(value))
+    if (known.known)
         wm_json_set(cpu, metric->key,
                     metric->form == WM_AIPM_NUMBER
                         ? json_real(value)
                         : json_pack("{s:f}", record->pid, value));
 }
 
-static double gpu_value(const struct record *record, const struct wm_aipm_device *device,
-                        const struct wm_aipm_metric *metric)
+static struct wm_known gpu_value(const struct record *record,
+                                 const struct wm_aipm_device *device,
+                                 const struct wm_aipm_metric *metric)
 {
     int use = USE_POWER;
 
@@ -337,7 +322,7 @@ static double gpu_value(const struct record *record, const struct wm_aipm_device
 static void put_gpu_metric(const struct record *record, json_t **gpu,
                            const struct wm_aipm_metric *metric)
 {
-    bool is_mean = strcmp(metric->channel.unit, "ratio") == 0;
+    bool is_mean = strcmp(metric->channel.unit, "ratio") == 0, is_known = true;
     const char *key_of_all = metric->key + strlen("per_gpu_");
     json_t *each = json_object();
     char name[16];
@@ -349,13 +334,15 @@ static void put_gpu_metric(const struct record *record, json_t **gpu,
         if (device->part_of)
             continue;
         /* 1 / 0.01 is 100 to the last digit. */
-        double number = gpu_value(record, device, metric) * (1 / metric->scale);
+        struct wm_known value = gpu_value(record, device, metric);
+        value.number *= 1 / metric->scale;
         snprintf(name, sizeof(name), "%d", device->number);
-        wm_json_set(&each, name, wm_json_known(true, number));
-        sum += number;
+        wm_json_set(&each, name, wm_json_known(value.known, value.number));
+        is_known &= value.known;
+        sum += value.number;
         count++;
     }
-    wm_json_set(gpu, key_of_all, wm_json_known(true, is_mean ? sum / count : sum));
+    wm_json_set(gpu, key_of_all, wm_json_known(is_known, is_mean ? sum / count : sum));
     wm_json_set(gpu, metric->key, each);
 }
 

@@ -175,15 +175,6 @@ static int write_metadata(struct aipm *aipm, struct wm_error *err)
     return status;
 }
 
-static bool has_reading(const struct wm_tick *tick)
-{
-    for (size_t i = 0; i < tick->count; i++) {
-        if (tick->readings[i].state == WM_READING_OK)
-            return true;
-    }
-    return false;
-}
-
 static void end_segment(struct aipm *aipm)
 {
     if (aipm->progress.in_segment)
@@ -213,7 +204,7 @@ static int put_tick(struct aipm *aipm, const struct wm_tick *tick, struct wm_err
 {
     int status = WM_OK;
 
-    if (!has_reading(tick)) {
+    if (wm_tick_is_pause(tick)) {
         end_segment(aipm);
         return WM_OK;
     }

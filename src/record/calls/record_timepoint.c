@@ -5,13 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/record_stats.h"
 #include "record/run/record_run.h"
 
 #define NO_CHANNEL ((size_t)-1)
-
-/* A window over a counter that moves in steps must span so many of them for the
- * rate to be good to a third. */
-#define PERIODS_PER_WINDOW 3
 
 const char *const wm_timepoint_columns[WM_TIMEPOINT_COLUMNS] = {
     [WM_MAIN_RAM] = "main_ram",
@@ -76,9 +73,8 @@ enum {
 
 struct rate {
     size_t channel;
-    int64_t window_ns;          /* the shortest that is looked at */
-    bool started;               /* `from` and `last` are readings */
-    struct wm_reading from;     /* where the window begins */
+    double window_s;            /* the shortest that is looked at */
+    struct wm_stride window;    /* from where it begins */
     double last_value;          /* of the latest reading */
     struct wm_known per_second; /* over the last whole window, if there was one */
 };
@@ -162,7 +158,8 @@ int wm_timepoint_builder_new(const struct wm_run *run, const struct wm_channel *
         rate->channel =
             find_channel(channels, count, cpus[i].device_kind, cpus[i].label, "cpu_time");
         if (rate->channel != NO_CHANNEL)
-            rate->window_ns = channels[rate->channel].period_ns * PERIODS_PER_WINDOW;
+            rate->window_s =
+                WM_SENSOR_PERIODS * (double)channels[rate->channel].period_ns / 1e9;
         builder->cores[i] = cpus[i].device_kind == WM_DEVICE_HOST ? (double)run->core_count
                                                                   : run->expected_cores;
     }
@@ -206,9 +203,7 @@ void wm_timepoint_builder_copy(struct wm_timepoint_builder *to,
 
 static struct wm_known value_of(const struct wm_tick *tick, size_t channel)
 {
-    if (channel == NO_CHANNEL || tick->readings[channel].state != WM_READING_OK)
-        return (struct wm_known) { 0 };
-    return (struct wm_known) { true, tick->readings[channel].value };
+    return wm_stats_value(channel == NO_CHANNEL ? NULL : &tick->readings[channel]);
 }
 
 /* Unknown as soon as one part is: a sum that lacks a GPU would look like a
@@ -231,27 +226,20 @@ static struct wm_known sum_of(const struct wm_tick *tick, const size_t *channels
  * ends with this reading or before it. */
 static struct wm_known rate_at(struct rate *rate, const struct wm_tick *tick)
 {
-    struct wm_known told = value_of(tick, rate->channel);
+    const struct wm_known told = value_of(tick, rate->channel);
+
     if (!told.known)
         return told;
-
-    const struct wm_reading *now = &tick->readings[rate->channel];
-    double value = told.number;
-    if (!rate->started || value < rate->last_value) {
-        /* The beginning, or a counter that was set back: what it counted in
-         * this window nobody knows. */
-        rate->started = true;
-        rate->from = *now;
-        rate->per_second = (struct wm_known) { 0 };
+    if (told.number < rate->last_value) {
+        /* It was set back: what it counted in this window nobody knows. */
+        rate->window.is_told = false;
+        rate->per_second.known = false;
     }
-    rate->last_value = value;
-
-    int64_t passed_ns = now->when_ns - rate->from.when_ns;
-    if (passed_ns > 0 && passed_ns >= rate->window_ns) {
-        rate->per_second = (struct wm_known) { true, (value - rate->from.value) /
-                                                         ((double)passed_ns / 1e9) };
-        rate->from = *now;
-    }
+    rate->last_value = told.number;
+    const struct wm_known found = wm_stride_rate(
+        &rate->window, tick->readings[rate->channel].when_ns, told.number, rate->window_s);
+    if (found.known)
+        rate->per_second = found;
     return rate->per_second;
 }
 

@@ -285,6 +285,15 @@ int wm_run_set_note(struct wm_run *run, const char *key, const char *format, ...
     return WM_OK;
 }
 
+const struct wm_source_status *wm_run_source(const struct wm_run *run, const char *name)
+{
+    for (size_t i = 0; i < run->source_count; i++) {
+        if (run->sources[i].name && strcmp(run->sources[i].name, name) == 0)
+            return &run->sources[i];
+    }
+    return NULL;
+}
+
 int wm_run_add_source(struct wm_run *run, const char *name, bool available,
                       const char *detail, struct wm_error *err)
 {

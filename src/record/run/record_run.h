@@ -121,6 +121,9 @@ bool wm_run_may_have_gpus(const struct wm_run *run);
 int wm_run_set_note(struct wm_run *run, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* What the run says of that source; NULL: nothing. */
+const struct wm_source_status *wm_run_source(const struct wm_run *run, const char *name);
+
 /* Adds a source of the session. `detail` may be NULL; WM_ENOMEM is the only failure. */
 int wm_run_add_source(struct wm_run *run, const char *name, bool available,
                       const char *detail, struct wm_error *err);

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyze/analyze_stats.h"
 #include "base/text/base_number.h"
 #include "base/text/base_out.h"
+#include "record/record_stats.h"
 #include "track/snippet/track_snippet.h"
 
 #define JOULES_PER_KWH 3.6e6

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_stats.h"
 #include "base/base_clock.h"
 #include "base/text/base_text.h"
+#include "record/record_stats.h"
 #include "source/cpu/source_energy.h"
 #include "source/source_traits.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_stats.h"
 #include "base/base_clock.h"
 #include "base/base_thread.h"
+#include "record/record_stats.h"
 #include "track/snippet/track_snippet.h"
 #include "wattmeter/tracker.h"
 
@@ -55,13 +55,11 @@ static void close_host(struct host *host)
  * the last three holds until there are three more. */
 static void add_busy(struct host *host, const struct wm_reading *busy, int64_t period_ns)
 {
-    double step, seconds = wm_stats_seconds(host->busy.when_ns, busy->when_ns);
+    const struct wm_known use = wm_stride_rate(&host->busy, busy->when_ns, busy->value,
+                                               WM_SENSOR_PERIODS * (double)period_ns / 1e9);
 
-    if (host->busy.is_told && seconds < WM_SENSOR_PERIODS * (double)period_ns / 1e9)
-        return;
-    if (wm_stride_next(&host->busy, busy->when_ns, busy->value, &step, &seconds) &&
-        seconds > 0 && host->cores > 0) {
-        double ratio = step / seconds / (double)host->cores;
+    if (use.known && host->cores > 0) {
+        double ratio = use.number / (double)host->cores;
         host->use =
             (struct wm_reading) { busy->when_ns, fmin(fmax(ratio, 0), 1), WM_READING_OK };
     }

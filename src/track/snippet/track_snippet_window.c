@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/analyze_stats.h"
 #include "base/base_clock.h"
+#include "record/record_stats.h"
 #include "source/cpu/source_energy.h"
 #include "source/source_traits.h"
 #include "track/snippet/track_snippet.h"

@@ -7,7 +7,7 @@
 
 void wm_json_gpu_identity(const struct wm_json_node *node, const struct wm_gpu_usage *gpu)
 {
-    if (gpu->index >= 0)
+    if (gpu->has_index)
         wm_json_put(node, "index", json_integer(gpu->index));
     else
         wm_json_missing(node, "index", "its source does not number it");

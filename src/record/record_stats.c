@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_stats.c - means, totals and maxima of a series. */
-#include "analyze/analyze_stats.h"
+/* record_stats.c - means, totals and maxima of a series. */
+#include "record/record_stats.h"
 
 #include <math.h>
 
@@ -21,6 +21,15 @@ struct wm_known wm_stats_value(const struct wm_reading *reading)
     if (!reading || !wm_stats_usable(reading))
         return (struct wm_known) { 0 };
     return (struct wm_known) { true, reading->value };
+}
+
+bool wm_tick_is_pause(const struct wm_tick *tick)
+{
+    for (size_t i = 0; i < tick->count; i++) {
+        if (tick->readings[i].state == WM_READING_OK)
+            return false;
+    }
+    return true;
 }
 
 void wm_gauge_add(struct wm_gauge_stats *stats, const struct wm_reading *reading)
@@ -76,6 +85,18 @@ bool wm_stride_next(struct wm_stride *stride, int64_t when_ns, double total,
     *ret_step = total - last.total;
     *ret_seconds = wm_stats_seconds(last.when_ns, when_ns);
     return true;
+}
+
+struct wm_known wm_stride_rate(struct wm_stride *stride, int64_t when_ns, double total,
+                               double least_s)
+{
+    double step, seconds = wm_stats_seconds(stride->when_ns, when_ns);
+
+    if (stride->is_told && (seconds <= 0 || seconds < least_s))
+        return (struct wm_known) { 0 };
+    if (!wm_stride_next(stride, when_ns, total, &step, &seconds))
+        return (struct wm_known) { 0 };
+    return (struct wm_known) { true, step / seconds };
 }
 
 void wm_window_max_add(struct wm_window_max *windows, double value, double seconds,

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyze_stats.h - what a series comes to, one reading at a time. Nothing here
+ * record_stats.h - what a series comes to, one reading at a time. Nothing here
  * allocates or keeps more than the last reading, however long the series is.
  * All zero is the right start for each struct.
  */
-#ifndef WM_ANALYZE_STATS_H
-#define WM_ANALYZE_STATS_H
+#ifndef WM_RECORD_STATS_H
+#define WM_RECORD_STATS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/text/base_number.h"
-#include "wattmeter/source.h"
+#include "wattmeter/recording.h"
+
+/* So often a sensor has to have had something new before what it tells makes a rate, good
+ * to a third, or more than a rough figure. */
+#define WM_SENSOR_PERIODS 3.0
 
 /* Seconds from one moment to a later one; 0 where it is not later, which only a
  * damaged recording can claim. */
@@ -22,6 +26,9 @@ bool wm_stats_usable(const struct wm_reading *reading);
 
 /* That number; `reading` may be NULL. */
 struct wm_known wm_stats_value(const struct wm_reading *reading);
+
+/* Whether nothing is known at it. */
+bool wm_tick_is_pause(const struct wm_tick *tick);
 
 /* A gauge. The area under it is that of straight lines between neighbouring
  * readings; where one is missing there is no line, and the time is not covered. */
@@ -52,6 +59,8 @@ struct wm_counter_stats {
 void wm_counter_add(struct wm_counter_stats *stats, const struct wm_reading *reading);
 
 /* A running total from one time that it was told to the next: what every rate is made of.
+ * What was not told in between is part of the next step. A total that was set back makes a
+ * step below 0, and who asks knows what that means; all that wraps was made whole before.
  */
 struct wm_stride {
     bool is_told;
@@ -63,6 +72,11 @@ struct wm_stride {
  * come since then, and in what time. */
 bool wm_stride_next(struct wm_stride *stride, int64_t when_ns, double total,
                     double *ret_step, double *ret_seconds);
+
+/* The rate since then, per second. Where less than `least_s` has passed, or no time at all,
+ * none is known yet, and the step goes on. */
+struct wm_known wm_stride_rate(struct wm_stride *stride, int64_t when_ns, double total,
+                               double least_s);
 
 /* The highest mean over any window that is long enough to be trusted. Windows
  * come back to back; a short one is joined with its neighbour, since a rate over
