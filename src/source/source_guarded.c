@@ -51,6 +51,8 @@ struct part {
     int64_t asked_ns;    /* for what is copied here; 0: never answered */
     struct wm_gpu_process *processes;
     size_t process_count, process_room;
+    unsigned version, told_version; /* of the processes: here, and where they are told */
+    size_t told_at;
     bool is_listed; /* else there was no memory for the processes */
     bool is_stale;  /* told so by the last collect */
 };
@@ -265,21 +267,26 @@ static bool make_room(struct wm_gpu_process **list, size_t *room, size_t count)
     return true;
 }
 
-static void copy_processes(const struct driver *driver, size_t number, struct part *part)
+/* Returns whether they could be listed. */
+static bool copy_processes(const struct driver *driver, size_t number, struct part *part)
 {
-    const struct wm_gpu_process *processes = NULL;
+    const struct wm_source_ops *ops = driver->ops;
 
     part->process_count = 0;
-    part->is_listed = false;
-    if (!driver->ops->gpu_processes)
-        return;
-    size_t count = driver->ops->gpu_processes(driver->state, number, &processes);
-    if (count > PROCESSES_MAX || !make_room(&part->processes, &part->process_room, count))
-        return;
-    if (count > 0)
-        memcpy(part->processes, processes, count * sizeof(*processes));
+    if (!ops->gpu_processes)
+        return false;
+    size_t count = ops->gpu_processes(driver->state, number, &part->version,
+                                      part->processes, part->process_room);
+    if (count > part->process_room) {
+        part->version = 0;
+        if (count > PROCESSES_MAX ||
+            !make_room(&part->processes, &part->process_room, count))
+            return false;
+        ops->gpu_processes(driver->state, number, &part->version, part->processes,
+                           part->process_room);
+    }
     part->process_count = count;
-    part->is_listed = true;
+    return true;
 }
 
 static void copy_channel(const struct driver *driver, size_t channel,
@@ -290,7 +297,9 @@ static void copy_channel(const struct driver *driver, size_t channel,
     copy->reading = driver->readings[channel];
     if (copy->reading.state != WM_READING_OK && driver->ops->why)
         why = driver->ops->why(driver->state, channel);
-    snprintf(copy->why, sizeof(copy->why), "%s", why ? why : "");
+    copy->why[0] = '\0';
+    if (why)
+        snprintf(copy->why, sizeof(copy->why), "%s", why);
 }
 
 /* Copies what has been answered since the last time. Of a call that hung nobody
@@ -307,7 +316,7 @@ static void absorb(struct wm_guarded *guarded)
         for (size_t i = 0; i < guarded->part_channels; i++)
             copy_channel(driver, part->first_channel + i,
                          &guarded->copies[part->first_channel + i]);
-        copy_processes(driver, p, part);
+        part->is_listed = copy_processes(driver, p, part);
     }
 }
 
@@ -412,9 +421,10 @@ static void tell_stale(struct wm_guarded *guarded, size_t number,
 }
 
 /* One entry for each GPU of the part, in place of its processes. */
-static void tell_unknown(struct wm_guarded *guarded, const struct part *part,
+static void tell_unknown(struct wm_guarded *guarded, struct part *part,
                          enum wm_reading_state state, const char *why)
 {
+    part->told_version = 0;
     for (size_t i = 0; i < guarded->part_channels; i++) {
         if (!begins_gpu(guarded->channels, part->first_channel, part->first_channel + i))
             continue;
@@ -425,6 +435,18 @@ static void tell_unknown(struct wm_guarded *guarded, const struct part *part,
             .why = why,
         };
     }
+}
+
+/* Where nothing has changed they are there from the last time. */
+static void tell_listed(struct wm_guarded *guarded, struct part *part)
+{
+    if (part->process_count > 0 &&
+        (part->told_version != part->version || part->told_at != guarded->told_count))
+        memcpy(guarded->told + guarded->told_count, part->processes,
+               part->process_count * sizeof(*part->processes));
+    part->told_version = part->version;
+    part->told_at = guarded->told_count;
+    guarded->told_count += part->process_count;
 }
 
 static void tell_processes(struct wm_guarded *guarded)
@@ -439,17 +461,14 @@ static void tell_processes(struct wm_guarded *guarded)
     bool has_room = make_room(&guarded->told, &guarded->told_room, needed);
 
     for (size_t p = 0; p < guarded->part_count; p++) {
-        const struct part *part = &guarded->parts[p];
+        struct part *part = &guarded->parts[p];
 
-        if (part->is_stale) {
+        if (part->is_stale)
             tell_unknown(guarded, part, WM_READING_STALE, why_stale(guarded));
-        } else if (!part->is_listed || !has_room) {
+        else if (!part->is_listed || !has_room)
             tell_unknown(guarded, part, WM_READING_FAILED, no_memory);
-        } else if (part->process_count > 0) {
-            memcpy(guarded->told + guarded->told_count, part->processes,
-                   part->process_count * sizeof(*part->processes));
-            guarded->told_count += part->process_count;
-        }
+        else
+            tell_listed(guarded, part);
     }
 }
 

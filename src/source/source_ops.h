@@ -81,10 +81,12 @@ struct wm_source_ops {
      * text. May be missing. */
     const char *(*why)(const void *state, size_t channel);
 
-    /* GPU processes found by the last read_part() of that part, for backends in
-     * parts. May be missing. */
-    size_t (*gpu_processes)(const void *state, size_t part,
-                            const struct wm_gpu_process **ret_processes);
+    /* Copies the GPU processes found by the last read_part() of that part, as many as
+     * there is room for, and returns how many there are; for backends in parts. Where
+     * `*version` is that of the list nothing is copied: the caller has it. Else it is
+     * set; it begins as 0, which is none. May be missing. */
+    size_t (*gpu_processes)(const void *state, size_t part, unsigned *version,
+                            struct wm_gpu_process *processes, size_t room);
 
     /* All devices of the machine, chosen or not, by the last reading. Asked beside
      * a read_part(). May be missing. */

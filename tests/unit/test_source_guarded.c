@@ -25,6 +25,7 @@ static struct {
     int open_status;
     int opened, closed;
     size_t processes; /* of GPU 1 */
+    bool is_same;     /* they are those of the last reading */
     bool denied;      /* metric 1 of GPU 0 */
 } driver = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
@@ -95,13 +96,18 @@ static const char *fake_why(const void *state, size_t channel)
     return channel == 1 ? fake->why : NULL;
 }
 
-static size_t fake_gpu_processes(const void *state, size_t part,
-                                 const struct wm_gpu_process **ret_processes)
+static size_t fake_gpu_processes(const void *state, size_t part, unsigned *version,
+                                 struct wm_gpu_process *processes, size_t room)
 {
     const struct fake *fake = state;
+    size_t count = part == 1 ? driver.processes : 0;
 
-    *ret_processes = fake->list;
-    return part == 1 ? driver.processes : 0;
+    if (driver.is_same && *version != 0)
+        return count;
+    (*version)++;
+    for (size_t i = 0; i < count && i < room; i++)
+        processes[i] = fake->list[i];
+    return count;
 }
 
 static void fake_close(void *state)
@@ -235,6 +241,31 @@ static void test_answers(void **state)
     assert_true(wm_guarded_cpu_ns(guarded) > 0);
     wm_guarded_close(guarded);
     assert_int_equal(driver.closed, 1);
+}
+
+/* They are copied once, and told again after an entry in front of them has come and gone.
+ */
+static void test_same_processes(void **state)
+{
+    struct wm_guarded *guarded = open_fake();
+    struct wm_reading readings[CHANNELS];
+    const struct wm_gpu_process *processes;
+    (void)state;
+
+    driver.processes = 3;
+    driver.is_same = true;
+    for (int i = 1; i <= 6; i++) {
+        hang(0, i == 3);
+        int64_t now_ns = wm_clock_monotonic_ns();
+        wm_guarded_begin(guarded);
+        wm_guarded_collect(guarded, now_ns + LONG_NS, now_ns, readings);
+        size_t count = wm_guarded_gpu_processes(guarded, &processes);
+        assert_true(i == 3 ? count == 4 : i > 3 || count == 3);
+        assert_int_equal(processes[count - 1].pid, 1002);
+        assert_int_equal((int)processes[count - 1].memory_bytes, 101);
+    }
+    driver.is_same = false;
+    wm_guarded_close(guarded);
 }
 
 /* One entry without a pid for each GPU that is not known. */
@@ -460,6 +491,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_answers, reset),
+        cmocka_unit_test_setup(test_same_processes, reset),
         cmocka_unit_test_setup(test_hang, reset),
         cmocka_unit_test_setup(test_hang_in_one_reading, reset),
         cmocka_unit_test_setup(test_round_after_a_slow_one, reset),

@@ -286,14 +286,17 @@ static const char *drm_why(const void *state, size_t channel)
     return slot->state == WM_READING_OK || !slot->err.text[0] ? NULL : slot->err.text;
 }
 
-static size_t drm_gpu_processes(const void *state, size_t part,
-                                const struct wm_gpu_process **ret_processes)
+static size_t drm_gpu_processes(const void *state, size_t part, unsigned *version,
+                                struct wm_gpu_process *processes, size_t room)
 {
     const struct drm *drm = state;
+    size_t count = drm->clients.process_count;
     (void)part;
 
-    *ret_processes = drm->clients.processes;
-    return drm->clients.process_count;
+    (*version)++;
+    for (size_t i = 0; i < count && i < room; i++)
+        processes[i] = drm->clients.processes[i];
+    return count;
 }
 
 static size_t drm_device_count(const void *state)

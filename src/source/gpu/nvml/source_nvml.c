@@ -44,8 +44,7 @@ struct gpu {
     struct nvml_memory_v2 memory;
 
     struct nvml_processes processes;
-    struct wm_gpu_process *told; /* of the last reading */
-    size_t told_count, told_room;
+    int process_status; /* NVML_SUCCESS: those are all */
 };
 
 static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
@@ -250,9 +249,7 @@ static int add_gpu(struct nvml *nvml, unsigned index)
         };
         set_sensor(gpu, metrics[m].field, channel);
     }
-    gpu->told = calloc(1, sizeof(*gpu->told));
-    gpu->told_room = 1;
-    return gpu->told ? nvml_processes_init(&gpu->processes) : NVML_ERROR_MEMORY;
+    return nvml_processes_init(&gpu->processes);
 }
 
 static int add_chosen_gpus(struct nvml *nvml, struct wm_error *err)
@@ -488,61 +485,16 @@ static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t wh
         gpu->gone = doubt;
 }
 
-static struct wm_gpu_process tell_process(const struct gpu *gpu,
-                                          const struct nvml_process *process)
-{
-    struct wm_gpu_process told = {
-        .device = gpu->id,
-        .pid = (pid_t)process->user.pid,
-        .state = process->knows_memory ? WM_READING_OK : WM_READING_UNSUPPORTED,
-        .memory_bytes = (double)process->memory,
-    };
-
-    told.sm_state = nvml_state(
-        nvml_process_share(&gpu->processes, process->sample->sm, &told.sm_ratio));
-    return told;
-}
-
-/* Room for all processes, and for one entry that says that there may be more. */
-static int make_process_room(struct gpu *gpu)
-{
-    size_t room = gpu->processes.count + 1;
-
-    if (room <= gpu->told_room)
-        return NVML_SUCCESS;
-    struct wm_gpu_process *told = realloc(gpu->told, 2 * room * sizeof(*told));
-    if (!told)
-        return NVML_ERROR_MEMORY;
-    gpu->told = told;
-    gpu->told_room = 2 * room;
-    return NVML_SUCCESS;
-}
-
-/* That a driver does not tell them, or not to this user, needs no words of NVML's. */
 static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 {
-    struct nvml_processes *processes = &gpu->processes;
     int status = gpu->gone;
 
     if (status == NVML_SUCCESS)
-        status = nvml_processes_read(processes, nvml->api, gpu->handle, NULL, now_ns);
+        status = nvml_processes_read(&gpu->processes, nvml->api, gpu->handle, NULL, now_ns);
     else
-        processes->count = 0;
-    gpu->told_count = 0;
-    int room_status = make_process_room(gpu);
-    if (room_status != NVML_SUCCESS)
-        status = room_status;
-    for (size_t i = 0; room_status == NVML_SUCCESS && i < processes->count; i++)
-        gpu->told[gpu->told_count++] = tell_process(gpu, &processes->found[i]);
-    if (status == NVML_SUCCESS)
-        return;
-    enum wm_reading_state state = nvml_state(status);
-    gpu->told[gpu->told_count++] = (struct wm_gpu_process) {
-        .device = gpu->id,
-        .state = state,
-        .sm_state = state,
-        .why = state == WM_READING_FAILED ? nvml_text(nvml->library, status) : NULL,
-    };
+        gpu->processes.count = 0;
+    gpu->processes.version += status != gpu->process_status || gpu->gone != NVML_SUCCESS;
+    gpu->process_status = status;
 }
 
 static void nvml_read_part(void *state, size_t part, struct wm_reading *readings)
@@ -571,13 +523,53 @@ static const char *nvml_why(const void *state, size_t channel)
     return status == NVML_SUCCESS ? NULL : nvml_text(nvml->library, status);
 }
 
-static size_t nvml_gpu_processes(const void *state, size_t part,
-                                 const struct wm_gpu_process **ret_processes)
+/* Member by member, which is a third of what a copy costs. */
+static void tell_process(const struct gpu *gpu, const struct nvml_process *process,
+                         struct wm_gpu_process *ret_told)
+{
+    int status =
+        nvml_process_share(&gpu->processes, process->sample->sm, &ret_told->sm_ratio);
+
+    ret_told->device = gpu->id;
+    ret_told->pid = (pid_t)process->user.pid;
+    ret_told->memory_bytes = (double)process->memory;
+    ret_told->state = process->knows_memory ? WM_READING_OK : WM_READING_UNSUPPORTED;
+    ret_told->sm_state = nvml_state(status);
+    ret_told->why = NULL;
+}
+
+/* That there may be more. That a driver does not tell them, or not to this user, needs no
+ * words of NVML's. */
+static struct wm_gpu_process tell_unknown(const struct nvml *nvml, const struct gpu *gpu)
+{
+    enum wm_reading_state state = nvml_state(gpu->process_status);
+
+    return (struct wm_gpu_process) {
+        .device = gpu->id,
+        .state = state,
+        .sm_state = state,
+        .why = state == WM_READING_FAILED ? nvml_text(nvml->library, gpu->process_status)
+                                          : NULL,
+    };
+}
+
+static size_t nvml_gpu_processes(const void *state, size_t part, unsigned *version,
+                                 struct wm_gpu_process *processes, size_t room)
 {
     const struct nvml *nvml = state;
+    const struct gpu *gpu = &nvml->gpus[part];
+    size_t count = gpu->processes.count;
 
-    *ret_processes = nvml->gpus[part].told;
-    return nvml->gpus[part].told_count;
+    bool is_known = gpu->process_status == NVML_SUCCESS;
+
+    if (*version != gpu->processes.version) {
+        for (size_t i = 0; i < count && i < room; i++)
+            tell_process(gpu, &gpu->processes.found[i], &processes[i]);
+        if (!is_known && count < room)
+            processes[count] = tell_unknown(nvml, gpu);
+    }
+    *version = gpu->processes.version;
+    return is_known ? count : count + 1;
 }
 
 static size_t nvml_device_count(const void *state)
@@ -587,18 +579,12 @@ static size_t nvml_device_count(const void *state)
     return atomic_load(&nvml->device_count);
 }
 
-static void release_gpu(struct gpu *gpu)
-{
-    nvml_processes_release(&gpu->processes);
-    free(gpu->told);
-}
-
 static void nvml_close(void *state)
 {
     struct nvml *nvml = state;
 
     for (size_t i = 0; i < nvml->gpu_count; i++)
-        release_gpu(&nvml->gpus[i]);
+        nvml_processes_release(&nvml->gpus[i].processes);
     nvml_boards_close(nvml->boards, nvml->restarts);
     free(nvml->statuses);
     free(nvml->channels);

@@ -49,17 +49,6 @@ const char *nvml_text(const struct nvml_library *library, int nvml_status)
     return text ? text : "unknown NVML error";
 }
 
-enum wm_reading_state nvml_state(int nvml_status)
-{
-    if (nvml_status == NVML_SUCCESS)
-        return WM_READING_OK;
-    if (nvml_status == NVML_ERROR_NOT_SUPPORTED || nvml_lacks_call(nvml_status))
-        return WM_READING_UNSUPPORTED;
-    if (nvml_status == NVML_ERROR_NO_PERMISSION)
-        return WM_READING_DENIED;
-    return WM_READING_FAILED;
-}
-
 void nvml_clean_text(char *text, size_t size)
 {
     text[size - 1] = '\0';

@@ -152,7 +152,16 @@ void nvml_library_close(struct nvml_library *library);
  * lives as long as the library is open. */
 const char *nvml_text(const struct nvml_library *library, int nvml_status);
 
-enum wm_reading_state nvml_state(int nvml_status);
+static inline enum wm_reading_state nvml_state(int nvml_status)
+{
+    if (nvml_status == NVML_SUCCESS)
+        return WM_READING_OK;
+    if (nvml_status == NVML_ERROR_NOT_SUPPORTED || nvml_lacks_call(nvml_status))
+        return WM_READING_UNSUPPORTED;
+    if (nvml_status == NVML_ERROR_NO_PERMISSION)
+        return WM_READING_DENIED;
+    return WM_READING_FAILED;
+}
 
 /* Ends `text` within `size`, and cleans it as wm_text_clean() does: NVML's texts end
  * up in reports and recordings. */

@@ -96,13 +96,29 @@ static int make_list_room(struct nvml_raw_list *list, size_t room)
 {
     if (room == 0)
         return NVML_IMPOSSIBLE_VALUE;
-    unsigned char *entries = realloc(list->entries, room * LARGEST);
-    if (!entries)
+    void *entries = realloc(list->entries, room * LARGEST);
+    list->entries = entries ? entries : list->entries;
+    void *kept = realloc(list->kept, room * LARGEST);
+    list->kept = kept ? kept : list->kept;
+    if (!entries || !kept)
         return NVML_ERROR_MEMORY;
-    list->entries = entries;
     list->room = room;
     list->touched = room * LARGEST;
     return NVML_SUCCESS;
+}
+
+/* Mostly a list is the same as at the reading before. Returns whether it is another. */
+static bool keep_list(struct nvml_raw_list *list)
+{
+    size_t length = list->count * list->size;
+
+    if (list->kept_count == list->count && list->kept_size == list->size &&
+        memcmp(list->kept, list->entries, length) == 0)
+        return false;
+    memcpy(list->kept, list->entries, length);
+    list->kept_count = list->count;
+    list->kept_size = list->size;
+    return true;
 }
 
 static int read_raw_list(struct nvml_raw_list *list, const struct nvml_list_calls *calls,
@@ -120,26 +136,6 @@ static int read_raw_list(struct nvml_raw_list *list, const struct nvml_list_call
 
 /* The processes in them. */
 
-static void drop_ended(struct nvml_processes *processes)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < processes->count; i++) {
-        if (processes->found[i].reading != processes->reading)
-            continue;
-        if (kept < i)
-            processes->found[kept] = processes->found[i];
-        kept++;
-    }
-    processes->count = kept;
-}
-
-static bool is_same(const struct nvml_user *a, const struct nvml_user *b)
-{
-    return a->pid == b->pid && a->gpu_instance == b->gpu_instance &&
-           a->compute_instance == b->compute_instance;
-}
-
 static bool is_before(const struct nvml_user *a, const struct nvml_user *b)
 {
     if (a->pid != b->pid)
@@ -154,6 +150,8 @@ static size_t place_of(const struct nvml_processes *processes, struct nvml_user 
 {
     size_t low = 0, high = processes->count;
 
+    if (high > 0 && is_before(&processes->found[high - 1].user, &user))
+        return high;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (is_before(&processes->found[middle].user, &user))
@@ -183,19 +181,18 @@ static struct nvml_process *find_or_insert(struct nvml_processes *processes,
     size_t place = place_of(processes, user);
     struct nvml_process *process = &processes->found[place];
 
-    return place < processes->count && is_same(&process->user, &user)
+    return place < processes->count && !is_before(&user, &process->user)
                ? process
                : insert(processes, place, user);
 }
 
-/* An entry of the last list that was read. */
 static struct nvml_process_v2 entry_at(const struct nvml_raw_list *list, size_t index)
 {
     struct nvml_process_v2 entry = { .gpu_instance = NVML_NO_INSTANCE,
                                      .compute_instance = NVML_NO_INSTANCE };
-    const unsigned char *raw = list->entries + index * list->size;
+    const unsigned char *raw = list->kept + index * list->kept_size;
 
-    if (list->size < sizeof(entry))
+    if (list->kept_size < sizeof(entry))
         memcpy(&entry, raw, sizeof(struct nvml_process_v1));
     else
         memcpy(&entry, raw, sizeof(entry));
@@ -210,16 +207,9 @@ static int instance_of(unsigned id)
 /* A list may hold a process once per context, and several lists the same one,
  * with the same memory or with the part of it that the list is about. Which of
  * the two is not known: of the largest figure it uses so much at least. */
-static void note_use(struct nvml_process *process, unsigned reading, enum nvml_list list,
+static void note_use(struct nvml_process *process, enum nvml_list list,
                      unsigned long long memory)
 {
-    if (process->reading != reading) {
-        process->reading = reading;
-        process->lists = 0;
-        process->knows_memory = false;
-        process->memory = 0;
-        process->sample = &no_sample;
-    }
     process->lists |= 1U << list;
     if (memory == NVML_NOT_AVAILABLE)
         return;
@@ -238,42 +228,46 @@ static struct nvml_user user_of(const struct nvml_process_v2 *entry,
                                 instance_of(entry->compute_instance) };
 }
 
-/* A driver that keeps the order of pids has each process behind the last one. */
 static int add_list(struct nvml_processes *processes, enum nvml_list list,
                     const struct nvml_part *part)
 {
-    size_t place = 0;
-
-    for (size_t i = 0; i < processes->raw.count; i++) {
-        const struct nvml_process_v2 entry = entry_at(&processes->raw, i);
-        const struct nvml_user user = user_of(&entry, part);
-        if (user.pid == 0 || user.pid > INT_MAX)
+    for (size_t i = 0; i < processes->lists[list].kept_count; i++) {
+        const struct nvml_process_v2 entry = entry_at(&processes->lists[list], i);
+        if (entry.pid == 0 || entry.pid > INT_MAX)
             continue;
-        struct nvml_process *process = &processes->found[place];
-        if (place >= processes->count || !is_same(&process->user, &user))
-            process = find_or_insert(processes, user);
+        struct nvml_process *process = find_or_insert(processes, user_of(&entry, part));
         if (!process)
             return NVML_ERROR_MEMORY;
-        note_use(process, processes->reading, list, entry.memory);
-        place = (size_t)(process - processes->found) + 1;
+        note_use(process, list, entry.memory);
     }
     return NVML_SUCCESS;
 }
 
 /* `part` is whose lists they are, in place of what each entry says; NULL where that
- * matters. The GPU's own list is not asked for again where it is not supported. */
-static int read_list(struct nvml_processes *processes, const struct nvml_api *api,
-                     enum nvml_list list, nvml_device device, const struct nvml_part *part)
+ * matters. */
+static int add_lists(struct nvml_processes *processes, const struct nvml_part *part)
 {
-    int *known = part && part->handle ? NULL : &processes->statuses[list];
+    int status = NVML_SUCCESS;
 
-    if (known && nvml_state(*known) == WM_READING_UNSUPPORTED)
-        return *known;
-    int status = read_raw_list(&processes->raw, &api->lists[list], device);
-    if (status == NVML_SUCCESS)
+    for (enum nvml_list list = 0; list < NVML_LIST_COUNT && status == NVML_SUCCESS; list++)
         status = add_list(processes, list, part);
-    if (known)
-        *known = status;
+    return status;
+}
+
+/* The GPU's own list is not asked for again where it is not supported. */
+static int read_list(struct nvml_processes *processes, const struct nvml_api *api,
+                     enum nvml_list list, nvml_device device, bool is_part)
+{
+    struct nvml_raw_list *raw = &processes->lists[list];
+    int status = is_part ? NVML_SUCCESS : processes->statuses[list];
+
+    if (nvml_state(status) != WM_READING_UNSUPPORTED)
+        status = read_raw_list(raw, &api->lists[list], device);
+    if (status != NVML_SUCCESS)
+        raw->count = 0;
+    processes->is_old |= keep_list(raw);
+    if (!is_part)
+        processes->statuses[list] = status;
     return status;
 }
 
@@ -282,17 +276,22 @@ static int read_list(struct nvml_processes *processes, const struct nvml_api *ap
  * some, or more memory of those that are known; and without the first list there
  * is nothing to go by. */
 static int read_lists(struct nvml_processes *processes, const struct nvml_api *api,
-                      nvml_device device, const struct nvml_part *part)
+                      nvml_device device, bool is_part)
 {
     int worst = NVML_SUCCESS;
 
     for (enum nvml_list list = 0; list < NVML_LIST_COUNT; list++) {
-        int status = read_list(processes, api, list, device, part);
+        int status = read_list(processes, api, list, device, is_part);
         if (worst == NVML_SUCCESS &&
             (list == NVML_LIST_COMPUTE || nvml_state(status) != WM_READING_UNSUPPORTED))
             worst = status;
     }
     return worst;
+}
+
+static int worse(int status, int other)
+{
+    return status == NVML_SUCCESS ? other : status;
 }
 
 /* Of a partitioned GPU as a whole the driver may tell administrators alone; of the
@@ -303,19 +302,25 @@ static int read_all_lists(struct nvml_processes *processes, const struct nvml_ap
     static const struct nvml_part whole = { NULL, NVML_INSTANCE_NOT_TOLD,
                                             NVML_INSTANCE_NOT_TOLD };
 
-    processes->reading++;
-    int status = read_lists(processes, api, device, parts ? NULL : &whole);
-    if (status == NVML_SUCCESS || !parts || parts->count == 0)
+    int status = read_lists(processes, api, device, false);
+    bool by_parts = status != NVML_SUCCESS && parts && parts->count > 0;
+    if (!by_parts && !processes->is_old)
         return status;
 
-    processes->reading++;
+    processes->count = 0;
+    processes->is_put = false;
+    if (!by_parts) {
+        int added = add_lists(processes, parts ? NULL : &whole);
+        processes->is_old = added != NVML_SUCCESS;
+        return worse(status, added);
+    }
     status = NVML_SUCCESS;
     for (size_t i = 0; i < parts->count; i++) {
         const struct nvml_part *part = &parts->items[i];
-        int of_part = read_lists(processes, api, part->handle, part);
-        if (status == NVML_SUCCESS)
-            status = of_part;
+        status = worse(status, read_lists(processes, api, part->handle, true));
+        status = worse(status, add_lists(processes, part));
     }
+    processes->is_old = true;
     return status;
 }
 
@@ -401,7 +406,30 @@ static void refresh_samples(struct nvml_processes *processes, const struct nvml_
         processes->fresh = processes->held;
         processes->held = fresh;
         processes->held_count = kept;
+        processes->is_put = false;
         processes->held_ns = now_ns;
+    }
+}
+
+/* Drivers tell processes and samples in the same order as a rule, so that the next one is
+ * looked for only where it is not behind the last one. */
+static void replace_samples(struct nvml_processes *processes, size_t count)
+{
+    struct nvml_process *found = processes->found;
+    size_t place = 0;
+
+    for (size_t i = 0; i < processes->count; i++)
+        found[i].sample = &no_sample;
+    for (size_t i = 0; i < count; i++) {
+        const struct nvml_process_sample *sample = &processes->held[i];
+        if (place == processes->count || found[place].user.pid != sample->pid)
+            place = place_of(processes,
+                             (struct nvml_user) { sample->pid, NVML_INSTANCE_NOT_TOLD,
+                                                  NVML_INSTANCE_NOT_TOLD });
+        for (; place < processes->count && found[place].user.pid == sample->pid; place++) {
+            if (sample->timestamp_us > found[place].sample->timestamp_us)
+                found[place].sample = sample;
+        }
     }
 }
 
@@ -416,40 +444,25 @@ static void put_samples(struct nvml_processes *processes, int64_t now_ns)
     bool holds =
         processes->held_count > 0 && now_ns - processes->held_ns <= SAMPLES_HOLD_NS;
     bool known = holds || processes->sample_status == NVML_ERROR_NOT_FOUND;
-    size_t place = 0;
+    int status = known ? NVML_SUCCESS : processes->sample_status;
 
-    processes->share_status = known ? NVML_SUCCESS : processes->sample_status;
-    for (size_t i = 0; holds && i < processes->held_count; i++) {
-        const struct nvml_process_sample *sample = &processes->held[i];
-        if (place == processes->count || processes->found[place].user.pid != sample->pid)
-            place = place_of(processes,
-                             (struct nvml_user) { sample->pid, NVML_INSTANCE_NOT_TOLD,
-                                                  NVML_INSTANCE_NOT_TOLD });
-        for (; place < processes->count && processes->found[place].user.pid == sample->pid;
-             place++) {
-            struct nvml_process *process = &processes->found[place];
-            if (sample->timestamp_us > process->sample->timestamp_us)
-                process->sample = sample;
-        }
-    }
-}
-
-int nvml_process_share(const struct nvml_processes *processes, unsigned percent,
-                       double *ret_ratio)
-{
-    int status = processes->share_status;
-
-    if (status == NVML_SUCCESS && percent > 100)
-        status = NVML_IMPOSSIBLE_VALUE;
-    *ret_ratio = status == NVML_SUCCESS ? percent / 1e2 : 0;
-    return status;
+    if (processes->is_put && processes->holds == holds && processes->share_status == status)
+        return;
+    replace_samples(processes, holds ? processes->held_count : 0);
+    processes->is_put = true;
+    processes->holds = holds;
+    processes->share_status = status;
+    processes->version++;
 }
 
 /* All of it. */
 
 int nvml_processes_init(struct nvml_processes *processes)
 {
-    int status = make_list_room(&processes->raw, START);
+    int status = NVML_SUCCESS;
+
+    for (enum nvml_list list = 0; list < NVML_LIST_COUNT && status == NVML_SUCCESS; list++)
+        status = make_list_room(&processes->lists[list], START);
     if (wm_array_reserve(&processes->found, 0, &processes->room,
                          sizeof(*processes->found)) < 0)
         status = NVML_ERROR_MEMORY;
@@ -463,12 +476,16 @@ void nvml_processes_release(struct nvml_processes *processes)
     free(processes->fresh);
     free(processes->held);
     free(processes->found);
-    free(processes->raw.entries);
+    for (enum nvml_list list = 0; list < NVML_LIST_COUNT; list++) {
+        free(processes->lists[list].entries);
+        free(processes->lists[list].kept);
+    }
 }
 
 void nvml_processes_restart(struct nvml_processes *processes)
 {
     memset(processes->statuses, NVML_SUCCESS, sizeof(processes->statuses));
+    processes->is_old = true;
     processes->held_count = 0;
     processes->last_seen_us = 0;
     processes->asked_ns = 0;
@@ -480,7 +497,6 @@ int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api 
 {
     int status = read_all_lists(processes, api, device, parts);
 
-    drop_ended(processes);
     if (processes->count > 0)
         refresh_samples(processes, api, device, now_ns);
     put_samples(processes, now_ns);

@@ -28,8 +28,7 @@ struct nvml_process {
         unsigned pid;
         int gpu_instance, compute_instance; /* or NVML_INSTANCE_NOT_TOLD */
     } user;
-    unsigned reading; /* that told of it last */
-    unsigned lists;   /* bits: 1 << enum nvml_list */
+    unsigned lists; /* bits: 1 << enum nvml_list */
     bool knows_memory;
     unsigned long long memory;
     const struct nvml_process_sample *sample; /* its newest; all zero where there is none */
@@ -40,8 +39,9 @@ struct nvml_process {
  * nvml_process_v2 where `size` has room for it. */
 struct nvml_raw_list {
     unsigned char *entries;
-    unsigned count;
-    size_t size;
+    unsigned char *kept; /* the entries of the last reading */
+    unsigned count, kept_count;
+    size_t size, kept_size;
     size_t room;    /* in entries of the largest kind */
     size_t touched; /* so many bytes hold what has been written */
 };
@@ -51,9 +51,12 @@ struct nvml_processes {
     struct nvml_process *found;
     size_t count;
     size_t room;
-    unsigned reading; /* counts them */
+    unsigned version; /* changes with what is known of them */
+    bool is_old;      /* one of the lists has changed since they were found there */
+    bool is_put;      /* they have the samples that are held */
+    bool holds;       /* these are not too old to tell of them */
 
-    struct nvml_raw_list raw;
+    struct nvml_raw_list lists[NVML_LIST_COUNT];
     int statuses[NVML_LIST_COUNT];
 
     struct nvml_process_sample *held;  /* the last samples there were */
@@ -83,7 +86,15 @@ int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api 
 
 /* One of the percentages in a process' sample as a ratio; the status says whether it is
  * known. A process of which there is no sample has used nothing of late. */
-int nvml_process_share(const struct nvml_processes *processes, unsigned percent,
-                       double *ret_ratio);
+static inline int nvml_process_share(const struct nvml_processes *processes,
+                                     unsigned percent, double *ret_ratio)
+{
+    int status = processes->share_status;
+
+    if (status == NVML_SUCCESS && percent > 100)
+        status = NVML_IMPOSSIBLE_VALUE;
+    *ret_ratio = status == NVML_SUCCESS ? percent / 1e2 : 0;
+    return status;
+}
 
 #endif
