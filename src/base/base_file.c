@@ -70,6 +70,17 @@ bool wm_file_read_line(int dir, const char *path, char *line, size_t size)
            wm_text_line(line, size, text) > 0;
 }
 
+void wm_file_link_name(int dir, const char *path, char *name, size_t size)
+{
+    char target[PATH_MAX];
+    ssize_t length = readlinkat(dir, path, target, sizeof(target) - 1);
+
+    target[length > 0 ? length : 0] = '\0';
+    const char *slash = strrchr(target, '/');
+    const char *base = slash ? slash + 1 : target;
+    wm_text_utf8(name, size, base, strlen(base));
+}
+
 DIR *wm_file_open_folder(int dir, const char *path)
 {
     int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -31,6 +31,9 @@ ssize_t wm_file_read_at(int dir, const char *path, char *text, size_t size);
  * its first line. */
 bool wm_file_read_line(int dir, const char *path, char *line, size_t size);
 
+/* The last name in the target of a link, "" where there is none. */
+void wm_file_link_name(int dir, const char *path, char *name, size_t size);
+
 /* Opens a folder for readdir(), close-on-exec, and by a descriptor of its own, so that
  * "." reads `dir` from its start. NULL, with errno set, where there is none; to be
  * closed with closedir(). */

@@ -37,8 +37,8 @@ static void start(struct fixture *fixture, const char *dir)
     fixture->dir = dir;
     for (int i = 0; i < GPUS; i++) {
         struct wm_drm_card *card = &fixture->cards[i];
-        card->number = i;
-        card->render = 128 + i;
+        snprintf(card->label, sizeof(card->label), "card%d", i);
+        snprintf(card->render, sizeof(card->render), "renderD%d", 128 + i);
         snprintf(card->identity, sizeof(card->identity), "%s", slots[i]);
         snprintf(card->driver, sizeof(card->driver), "xe");
         snprintf(card->slot, sizeof(card->slot), "%s", slots[i]);

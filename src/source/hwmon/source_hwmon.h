@@ -64,9 +64,6 @@ void wm_hwmon_drop_last(struct wm_hwmon_sensors *sensors);
  * coretemp.10. */
 void wm_hwmon_sort(struct wm_hwmon_sensors *sensors);
 
-/* The last name in the target of a link, "" where there is none. */
-void wm_hwmon_link_name(int dir, const char *path, char *name, size_t size);
-
 /* The device behind the folder: "coretemp.0" or "0000:00:18.3", which unlike the
  * number of hwmonN outlasts a reboot; the driver's name where there is no link. */
 void wm_hwmon_name_device(int dir, const char *driver, char *name, size_t size);

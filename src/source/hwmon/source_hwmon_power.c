@@ -316,7 +316,7 @@ static bool is_battery(int dir)
 {
     char class[32];
 
-    wm_hwmon_link_name(dir, "device/subsystem", class, sizeof(class));
+    wm_file_link_name(dir, "device/subsystem", class, sizeof(class));
     return strcmp(class, "power_supply") == 0;
 }
 

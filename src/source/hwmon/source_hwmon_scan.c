@@ -2,7 +2,6 @@
 /* source_hwmon_scan.c - the folders of a class of sysfs, and a list of what is in them. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 
 #include "base/base_array.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
 #include "source/hwmon/source_hwmon.h"
 
 int wm_hwmon_scan(struct wm_hwmon_sensors *sensors, const char *sysfs, const char *class,
@@ -85,22 +83,11 @@ void wm_hwmon_sort(struct wm_hwmon_sensors *sensors)
         qsort(sensors->list, sensors->count, sizeof(*sensors->list), compare_sensors);
 }
 
-void wm_hwmon_link_name(int dir, const char *path, char *name, size_t size)
-{
-    char target[PATH_MAX];
-    ssize_t length = readlinkat(dir, path, target, sizeof(target) - 1);
-
-    target[length > 0 ? length : 0] = '\0';
-    const char *slash = strrchr(target, '/');
-    const char *base = slash ? slash + 1 : target;
-    wm_text_utf8(name, size, base, strlen(base));
-}
-
 /* Behind a mirrored thermal zone stands another number that changes,
  * "thermal_zoneN". */
 void wm_hwmon_name_device(int dir, const char *driver, char *name, size_t size)
 {
-    wm_hwmon_link_name(dir, "device", name, size);
+    wm_file_link_name(dir, "device", name, size);
     if (name[0] == '\0' || strncmp(name, "thermal_zone", strlen("thermal_zone")) == 0)
         snprintf(name, size, "%s", driver);
 }

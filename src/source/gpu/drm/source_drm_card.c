@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,18 +20,6 @@
 static const char *const counting[] = {
     "amdgpu", "etnaviv", "i915", "msm", "panfrost", "panthor", "v3d", "xe",
 };
-
-/* The last part of what a link points to; empty where it is none. */
-static void read_link_name(int dir, const char *link, char *name, size_t size)
-{
-    char target[PATH_MAX];
-    ssize_t length = readlinkat(dir, link, target, sizeof(target) - 1);
-
-    target[length > 0 ? length : 0] = '\0';
-    const char *slash = strrchr(target, '/');
-    const char *base = slash ? slash + 1 : target;
-    wm_text_utf8(name, size, base, strlen(base));
-}
 
 /* A serial number that the GPU carries from machine to machine, as amdgpu has
  * it: 16 hexadecimal digits. */
@@ -64,8 +51,8 @@ static void identify(struct wm_drm_card *card)
     if (wm_file_read_at(dir, "device/uevent", text, sizeof(text)) > 0)
         wm_parse_drm_uevent(text, &uevent);
     if (!uevent.driver[0])
-        read_link_name(dir, "device/driver", uevent.driver, sizeof(uevent.driver));
-    read_link_name(dir, "device", device, sizeof(device));
+        wm_file_link_name(dir, "device/driver", uevent.driver, sizeof(uevent.driver));
+    wm_file_link_name(dir, "device", device, sizeof(device));
     if (wm_pci_rank(uevent.slot) == UINT64_MAX)
         snprintf(uevent.slot, sizeof(uevent.slot), "%.31s",
                  wm_pci_rank(device) == UINT64_MAX ? "" : device);
@@ -90,20 +77,19 @@ static void identify(struct wm_drm_card *card)
         snprintf(card->model, sizeof(card->model), "%s GPU", card->driver);
 }
 
-static long find_render(int dir)
+static void find_render(struct wm_drm_card *card)
 {
     struct dirent *entry;
-    long found = -1;
+    unsigned number;
 
-    DIR *folder = wm_file_open_folder(dir, "device/drm");
+    DIR *folder = wm_file_open_folder(card->dir, "device/drm");
     if (!folder)
-        return -1;
+        return;
     while ((entry = readdir(folder)) != NULL) {
-        long number = wm_parse_drm_node(entry->d_name, "renderD");
-        found = number >= 0 ? number : found;
+        if (wm_parse_drm_node(entry->d_name, "renderD", &number) == WM_OK)
+            snprintf(card->render, sizeof(card->render), "renderD%u", number);
     }
     closedir(folder);
-    return found;
 }
 
 bool wm_drm_card_counts_clients(const struct wm_drm_card *card)
@@ -131,7 +117,7 @@ static const char *open_files(struct wm_drm_card *card, bool adds_shared)
         return "no driver";
     if (strncmp(card->driver, "nvidia", 6) == 0)
         return "left to NVML";
-    card->render = find_render(card->dir);
+    find_render(card);
     wm_drm_card_open_ways(card, adds_shared);
     bool has_counters = wm_drm_card_counts_clients(card);
     for (size_t i = 0; i < WM_DRM_METRICS; i++)
@@ -147,16 +133,15 @@ static void close_card(struct wm_drm_card *card)
         close(card->dir);
 }
 
-static void open_card(struct wm_drm_cards *cards, long number, bool adds_shared)
+static void open_card(struct wm_drm_cards *cards, unsigned number, bool adds_shared)
 {
     struct wm_drm_card *card = &cards->cards[cards->count];
 
     *card = (struct wm_drm_card) {
-        .number = number,
         .metrics_file.fd = -ENOENT,
         .sleep_file.fd = -ENOENT,
     };
-    snprintf(card->label, sizeof(card->label), "card%ld", number);
+    snprintf(card->label, sizeof(card->label), "card%u", number);
     snprintf(card->path, sizeof(card->path), "%s/%s", cards->class_path, card->label);
     card->dir = open(card->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const char *why = open_files(card, adds_shared);
@@ -170,7 +155,7 @@ static void open_card(struct wm_drm_cards *cards, long number, bool adds_shared)
 
 static int compare_numbers(const void *left, const void *right)
 {
-    long a = *(const long *)left, b = *(const long *)right;
+    unsigned a = *(const unsigned *)left, b = *(const unsigned *)right;
 
     return a < b ? -1 : a > b;
 }
@@ -185,7 +170,7 @@ static int cards_fail(const struct wm_drm_cards *cards, struct wm_error *err)
 
 /* The numbers of "card0", "card1", ... in ascending order; connectors such as "card0-DP-1"
  * stand beside them. */
-static int list_cards(const struct wm_drm_cards *cards, long numbers[WM_DRM_CARDS],
+static int list_cards(const struct wm_drm_cards *cards, unsigned numbers[WM_DRM_CARDS],
                       size_t *ret_count, struct wm_error *err)
 {
     struct dirent *entry;
@@ -198,9 +183,8 @@ static int list_cards(const struct wm_drm_cards *cards, long numbers[WM_DRM_CARD
     if (!folder)
         return wm_fail_errno(err, cards->class_path);
     while ((entry = readdir(folder)) != NULL && count < WM_DRM_CARDS) {
-        long number = wm_parse_drm_node(entry->d_name, "card");
-        if (number >= 0)
-            numbers[count++] = number;
+        if (wm_parse_drm_node(entry->d_name, "card", &numbers[count]) == WM_OK)
+            count++;
     }
     closedir(folder);
     if (count == 0)
@@ -211,7 +195,8 @@ static int list_cards(const struct wm_drm_cards *cards, long numbers[WM_DRM_CARD
 }
 
 /* A card that was taken away and came back under its number has another inode. */
-static uint64_t sum_of(const struct wm_drm_cards *cards, const long *numbers, size_t count)
+static uint64_t sum_of(const struct wm_drm_cards *cards, const unsigned *numbers,
+                       size_t count)
 {
     uint64_t sum = 0;
 
@@ -219,16 +204,16 @@ static uint64_t sum_of(const struct wm_drm_cards *cards, const long *numbers, si
         struct stat status = { .st_ino = 0 };
         char path[320];
 
-        snprintf(path, sizeof(path), "%s/card%ld/.", cards->class_path, numbers[i]);
+        snprintf(path, sizeof(path), "%s/card%u/.", cards->class_path, numbers[i]);
         stat(path, &status);
-        sum = (sum * 65537 + (uint64_t)numbers[i]) * 65537 + (uint64_t)status.st_ino;
+        sum = (sum * 65537 + numbers[i]) * 65537 + (uint64_t)status.st_ino;
     }
     return sum;
 }
 
 bool wm_drm_cards_changed(const struct wm_drm_cards *cards)
 {
-    long numbers[WM_DRM_CARDS];
+    unsigned numbers[WM_DRM_CARDS];
     size_t count = 0;
 
     return list_cards(cards, numbers, &count, NULL) < 0 ||
@@ -255,7 +240,8 @@ static void tell_apart(struct wm_drm_cards *cards)
 }
 
 static int find_numbers(struct wm_drm_cards *cards, const char *sysfs,
-                        long numbers[WM_DRM_CARDS], size_t *ret_count, struct wm_error *err)
+                        unsigned numbers[WM_DRM_CARDS], size_t *ret_count,
+                        struct wm_error *err)
 {
     const size_t size = sizeof(cards->class_path);
 
@@ -267,7 +253,7 @@ static int find_numbers(struct wm_drm_cards *cards, const char *sysfs,
 int wm_drm_cards_look(const char *sysfs, struct wm_error *err)
 {
     struct wm_drm_cards cards = { .count = 0 };
-    long numbers[WM_DRM_CARDS];
+    unsigned numbers[WM_DRM_CARDS];
     size_t count;
 
     return find_numbers(&cards, sysfs, numbers, &count, err);
@@ -276,7 +262,7 @@ int wm_drm_cards_look(const char *sysfs, struct wm_error *err)
 int wm_drm_cards_open(struct wm_drm_cards *cards, const char *sysfs, bool adds_shared,
                       struct wm_error *err)
 {
-    long numbers[WM_DRM_CARDS];
+    unsigned numbers[WM_DRM_CARDS];
     size_t count = 0;
 
     int status = find_numbers(cards, sysfs, numbers, &count, err);

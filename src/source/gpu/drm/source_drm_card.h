@@ -48,10 +48,10 @@ struct wm_drm_way {
 };
 
 struct wm_drm_card {
-    long number, render; /* of card1 and renderD129; -1 where there is none */
-    char label[16];      /* "card1" */
-    char path[512];      /* of its folder in sysfs */
-    int dir;             /* that folder, or -1 */
+    char label[16];  /* "card1" */
+    char render[16]; /* "renderD129"; empty where there is none */
+    char path[512];  /* of its folder in sysfs */
+    int dir;         /* that folder, or -1 */
     char driver[32];
     char slot[32];     /* on PCI: "0000:03:00.0"; else empty */
     char identity[96]; /* unique among the cards, and the same after a reboot */

@@ -84,13 +84,10 @@ void wm_drm_clients_release(struct wm_drm_clients *clients)
 
 static struct wm_drm_gpu *find_by_node(struct wm_drm_clients *clients, const char *node)
 {
-    long card = wm_parse_drm_node(node, "card");
-    long render = wm_parse_drm_node(node, "renderD");
-
     for (size_t i = 0; i < clients->gpu_count; i++) {
         struct wm_drm_gpu *gpu = &clients->gpus[i];
-        if ((card >= 0 && gpu->card->number == card) ||
-            (render >= 0 && gpu->card->render == render))
+        if (strcmp(gpu->card->label, node) == 0 ||
+            (node[0] && strcmp(gpu->card->render, node) == 0))
             return gpu;
     }
     return NULL;

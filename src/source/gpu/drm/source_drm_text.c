@@ -24,15 +24,16 @@ int wm_parse_sysfs_number(const char *text, int64_t *ret_value)
     return WM_OK;
 }
 
-long wm_parse_drm_node(const char *name, const char *start)
+int wm_parse_drm_node(const char *name, const char *start, unsigned *ret_number)
 {
     const char *end;
     uint64_t number;
 
     if (strncmp(name, start, strlen(start)) != 0 ||
         !wm_text_u64(name + strlen(start), &end, &number) || *end != '\0' || number > 65535)
-        return -1;
-    return (long)number;
+        return WM_EFORMAT;
+    *ret_number = (unsigned)number;
+    return WM_OK;
 }
 
 /* What is left of a text, line by line. A last line without its newline was cut

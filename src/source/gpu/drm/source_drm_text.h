@@ -20,9 +20,8 @@
 /* A file of sysfs that holds one whole number and nothing else. */
 int wm_parse_sysfs_number(const char *text, int64_t *ret_value);
 
-/* The number of "card1" or "renderD129", of which `start` is the beginning; -1 where it is
- * something else. */
-long wm_parse_drm_node(const char *name, const char *start);
+/* The number of "card1" or "renderD129", of which `start` is the beginning. */
+int wm_parse_drm_node(const char *name, const char *start, unsigned *ret_number);
 
 /* Room for a whole file: twice what one of sysfs can have. */
 enum { WM_DRM_TEXT = 8192 };

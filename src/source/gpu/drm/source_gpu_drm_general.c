@@ -135,16 +135,17 @@ static void tell_node(struct wm_drm_look *look, const char *properties)
 /* KFD says which render node is which GPU. */
 static void tell_compute_units(struct wm_drm_look *look)
 {
-    long render = look->board->card->render;
-    char text[WM_DRM_TEXT];
+    const char *render = look->board->card->render;
+    char text[WM_DRM_TEXT], name[32];
     uint64_t number;
     int status;
 
-    for (unsigned node = 0; (status = wm_kfd_read_node(look->sysfs, node, text)) >= 0;
-         node++) {
-        if (status > 0 && render >= 0 &&
-            wm_parse_named_number(text, "drm_render_minor", &number) == WM_OK &&
-            number == (uint64_t)render) {
+    for (unsigned node = 0;
+         (status = wm_kfd_read_node(look->sysfs, node, text)) != WM_ENOENT; node++) {
+        if (status < 0 || wm_parse_named_number(text, "drm_render_minor", &number) < 0)
+            continue;
+        snprintf(name, sizeof(name), "renderD%" PRIu64, number);
+        if (strcmp(name, render) == 0) {
             tell_node(look, text);
             return;
         }

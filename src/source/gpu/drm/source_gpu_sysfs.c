@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_error.h"
 #include "base/base_file.h"
 #include "source/gpu/source_gpu_pci.h"
 
@@ -19,9 +20,9 @@ int wm_kfd_read_node(const char *sysfs, unsigned node, char text[WM_DRM_TEXT])
     snprintf(path, sizeof(path), "%s/class/kfd/kfd/topology/nodes/%u/properties", sysfs,
              node);
     if (node >= WM_KFD_NODES || access(path, F_OK) != 0)
-        return -1;
+        return WM_ENOENT;
     ssize_t length = wm_file_read_at(AT_FDCWD, path, text, WM_DRM_TEXT);
-    return length > 0 && strlen(text) == (size_t)length;
+    return length > 0 && strlen(text) == (size_t)length ? WM_OK : WM_EACCES;
 }
 
 /* 0 where it is not there. */
@@ -41,8 +42,9 @@ size_t wm_kfd_nodes(const char *sysfs, uint64_t ret_ranks[WM_KFD_NODES])
 
     /* Nodes of GPUs that a container may not use cannot be read, and are
      * passed over by ROCm too. Those of processors have no SIMD units. */
-    for (unsigned node = 0; (status = wm_kfd_read_node(sysfs, node, text)) >= 0; node++) {
-        if (status > 0 && property(text, "simd_count") > 0)
+    for (unsigned node = 0; (status = wm_kfd_read_node(sysfs, node, text)) != WM_ENOENT;
+         node++) {
+        if (status == WM_OK && property(text, "simd_count") > 0)
             ret_ranks[count++] = property(text, "domain") << WM_PCI_LOCAL_BITS |
                                  property(text, "location_id");
     }

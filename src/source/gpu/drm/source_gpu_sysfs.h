@@ -11,7 +11,7 @@
 #include "source/gpu/drm/source_drm_text.h"
 
 /* What the kernel's compute driver (KFD) says of a node, a processor or a GPU; they are
- * numbered without gaps. 1, or 0 where it may not be read, or -1 behind the last. */
+ * numbered without gaps. WM_EACCES where it may not be read, WM_ENOENT behind the last. */
 int wm_kfd_read_node(const char *sysfs, unsigned node, char text[WM_DRM_TEXT]);
 
 /* More than any machine has. */
