@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "analyze/analyze_build.h"
 #include "analyze/analyze_state.h"
 #include "analyze/region/analyze_block_analysis.h"
 #include "analyze/region/analyze_edges.h"
@@ -205,10 +206,23 @@ static int new_analysis(struct wm_recording *recording, struct wm_analysis **ret
     return status;
 }
 
+/* What its reader has to say of a recording, behind all that the report says. */
+static int remark_report(const struct wm_recording *recording, struct wm_report *report,
+                         struct wm_error *err)
+{
+    struct wm_report_builder builder = { .report = report };
+    const char *text;
+
+    for (size_t i = 0; (text = wm_recording_remark(recording, i)) != NULL; i++)
+        wm_build_remark(&builder, "%s", text);
+    return builder.failed ? wm_fail_memory(err, "report") : WM_OK;
+}
+
 int wm_report_from_recording(struct wm_recording *recording, struct wm_report **ret_report,
                              struct wm_error *err)
 {
     struct replay replay = { .recording = recording };
+    struct wm_report *report = NULL;
 
     if (!wm_recording_at_start(recording))
         return wm_fail(err, WM_EINVAL, "the recording does not stand at its start");
@@ -217,7 +231,13 @@ int wm_report_from_recording(struct wm_recording *recording, struct wm_report **
         status = replay_all(&replay, err);
     if (status == WM_OK)
         status = wm_analysis_report(replay.analysis, wm_recording_result(recording),
-                                    ret_report, err);
+                                    &report, err);
+    if (status == WM_OK)
+        status = remark_report(recording, report, err);
+    if (status == WM_OK)
+        *ret_report = report;
+    else
+        wm_report_free(report);
     forget(&replay);
     wm_analysis_free(replay.analysis);
     return status;
