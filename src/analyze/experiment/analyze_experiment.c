@@ -3,6 +3,7 @@
 #include "analyze/experiment/analyze_experiment.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,14 +120,11 @@ static const char *base_name(const char *path, char name[256])
 
 static bool has_recording(const char *folder)
 {
-    char *file = NULL;
+    char file[PATH_MAX];
     struct stat info;
 
-    if (asprintf(&file, "%s/" WM_AIPM_FILE, folder) < 0)
-        return false;
-    bool has = stat(file, &info) == 0;
-    free(file);
-    return has;
+    int length = snprintf(file, sizeof(file), "%s/" WM_AIPM_FILE, folder);
+    return (size_t)length < sizeof(file) && stat(file, &info) == 0;
 }
 
 static int add_entry(struct wm_experiment *found, const char *target, const char *name,
