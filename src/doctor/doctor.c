@@ -21,6 +21,9 @@
  * without being a load themselves. */
 #define LOOK_NS (2 * WM_NS_PER_MS)
 
+/* So many looks show two times between changes, of which a period is made. */
+enum { LOOKS_LEAST = 4 };
+
 /* Over less than this nobody can say that a counter is dead. */
 #define DEAD_AFTER_NS WM_NS_PER_S
 
@@ -215,18 +218,20 @@ static void look_once(struct wm_doctor *doctor)
     }
 }
 
-/* Between the first and the last look at each of them is all of the duration. */
+/* Between the first and the last look at each of them is all of the duration, and more on a
+ * machine that is too busy for as many looks as a period takes to be seen. */
 static void look_for(struct wm_doctor *doctor, int64_t duration_ns)
 {
     const struct timespec rest = { 0, LOOK_NS };
 
     look_once(doctor);
     int64_t now_ns, end_ns = wm_clock_monotonic_ns() + duration_ns;
+    int looks = 1;
     do {
         nanosleep(&rest, NULL);
         now_ns = wm_clock_monotonic_ns();
         look_once(doctor);
-    } while (now_ns < end_ns);
+    } while (++looks < LOOKS_LEAST || now_ns < end_ns);
 }
 
 static bool is_dead(const struct wm_channel *channel, const struct wm_pace *pace)
