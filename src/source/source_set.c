@@ -10,23 +10,17 @@
 #include "source/source_config.h"
 #include "source/source_ops.h"
 
+#define ONE(name) +1
+enum { SOURCES = 0 WM_SOURCES(ONE) };
+
 struct wm_source_set {
     struct wm_source_config config; /* with texts of its own */
     pid_t viewer;
     struct wm_gpu_lists *choice; /* NULL: all GPUs, or none, or not chosen yet */
     size_t channel_count;
     size_t count;
-    struct wm_source_member members[]; /* room for each source of the list */
+    struct wm_source_member members[SOURCES];
 };
-
-static size_t count_names(void)
-{
-    size_t count = 0;
-
-    while (wm_source_name(count))
-        count++;
-    return count;
-}
 
 /* The list's own text, which outlives the caller's. */
 static const char *lasting_name(const char *name)
@@ -41,8 +35,7 @@ static const char *lasting_name(const char *name)
 int wm_source_set_new(const struct wm_source_config *config, pid_t viewer,
                       struct wm_source_set **ret_set, struct wm_error *err)
 {
-    struct wm_source_set *set =
-        calloc(1, sizeof(*set) + count_names() * sizeof(set->members[0]));
+    struct wm_source_set *set = calloc(1, sizeof(*set));
 
     if (!set)
         return wm_fail_memory(err, "sources");
