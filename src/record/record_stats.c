@@ -11,18 +11,6 @@ double wm_stats_seconds(int64_t from_ns, int64_t to_ns)
     return (double)((uint64_t)to_ns - (uint64_t)from_ns) / 1e9;
 }
 
-bool wm_stats_usable(const struct wm_reading *reading)
-{
-    return reading->state == WM_READING_OK && isfinite(reading->value);
-}
-
-struct wm_known wm_stats_value(const struct wm_reading *reading)
-{
-    if (!reading || !wm_stats_usable(reading))
-        return (struct wm_known) { 0 };
-    return (struct wm_known) { true, reading->value };
-}
-
 bool wm_tick_is_pause(const struct wm_tick *tick)
 {
     for (size_t i = 0; i < tick->count; i++) {

@@ -7,6 +7,7 @@
 #ifndef WM_RECORD_STATS_H
 #define WM_RECORD_STATS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,10 +23,18 @@
 double wm_stats_seconds(int64_t from_ns, int64_t to_ns);
 
 /* Whether a reading is there and is a number to calculate with. */
-bool wm_stats_usable(const struct wm_reading *reading);
+static inline bool wm_stats_usable(const struct wm_reading *reading)
+{
+    return reading->state == WM_READING_OK && isfinite(reading->value);
+}
 
 /* That number; `reading` may be NULL. */
-struct wm_known wm_stats_value(const struct wm_reading *reading);
+static inline struct wm_known wm_stats_value(const struct wm_reading *reading)
+{
+    if (!reading || !wm_stats_usable(reading))
+        return (struct wm_known) { 0 };
+    return (struct wm_known) { true, reading->value };
+}
 
 /* Whether nothing is known at it. */
 bool wm_tick_is_pause(const struct wm_tick *tick);
