@@ -119,8 +119,8 @@ static void print_overview_page(const struct cmd *const table[])
     fputs(".SH NAME\nwattmeter \\- what a computation costs: time, CPU, memory, GPU, watts "
           "and "
           "joules\n.SH SYNOPSIS\n\\fBwattmeter\\fR \\fICOMMAND\\fR [OPTIONS]\n"
-          ".br\n\\fBwattmeter\\fR \\fICOMMAND\\fR \\fB\\-\\-help\\fR\n"
-          ".br\n\\fBwattmeter \\-\\-version\\fR\n.SH COMMANDS\n",
+          ".br\n\\fBwattmeter help\\fR [\\fICOMMAND\\fR]\n"
+          ".br\n\\fBwattmeter \\-V\\fR | \\fB\\-\\-version\\fR\n.SH COMMANDS\n",
           stdout);
     for (size_t i = 0; table[i]; i++) {
         print_line(".TP\n\\fB", table[i]->name, "\\fR\n");

@@ -74,8 +74,8 @@ void cmd_print_overview(const struct cmd *const table[], FILE *out)
     for (size_t i = 0; table[i]; i++)
         fprintf(out, "  %-12s%s\n", table[i]->name, table[i]->summary);
     fprintf(out, "\n"
-                 "  wattmeter COMMAND --help tells the options of a command.\n"
-                 "  wattmeter --version tells which version this is.\n\n"
+                 "  wattmeter help COMMAND tells a command's options, wattmeter -V the "
+                 "version.\n\n"
                  "examples:\n");
     for (size_t i = 0; table[i] && i < EXAMPLES; i++)
         fprintf(out, "  %s\n", table[i]->example);

@@ -44,11 +44,14 @@ static const char *option_name(const void *cmd, size_t index)
     return option ? option->name : NULL;
 }
 
+/* `help` is none of the table, and a word that may be meant like the others. */
 static const char *command_name(const void *table, size_t index)
 {
     const struct cmd *const *commands = table;
 
-    return commands[index] ? commands[index]->name : NULL;
+    if (index == 0)
+        return "help";
+    return commands[index - 1] ? commands[index - 1]->name : NULL;
 }
 
 static int unknown_option(const struct parse *parse, const char *word)
@@ -332,16 +335,38 @@ static int run(const struct cmd *cmd, const struct cmd *const table[], int argc,
     return code;
 }
 
+/* The options that need no command. */
+static const char *own_option_name(const void *from, size_t index)
+{
+    static const char *const names[] = { "--help", "--version", NULL };
+
+    (void)from;
+    return names[index];
+}
+
+static int unknown_own_option(const char *word, FILE *chat)
+{
+    const char *nearest = cmd_nearest(word, own_option_name, NULL);
+
+    word = cmd_shown(word);
+    if (nearest)
+        fprintf(chat, "wattmeter: there is no option '%.60s'; did you mean '%s'?\n", word,
+                nearest);
+    else
+        fprintf(chat,
+                "wattmeter: '%.60s' stands before the command; options come after it\n",
+                word);
+    return CMD_MISUSED;
+}
+
 static int unknown_command(const struct cmd *const table[], const char *word, FILE *chat)
 {
     const char *nearest = cmd_nearest(word, command_name, table);
 
-    word = cmd_shown(word);
     if (word[0] == '-')
-        fprintf(chat,
-                "wattmeter: '%.60s' stands before the command; options come after it\n",
-                word);
-    else if (nearest)
+        return unknown_own_option(word, chat);
+    word = cmd_shown(word);
+    if (nearest)
         fprintf(chat, "wattmeter: there is no command '%.60s'; did you mean '%s'?\n", word,
                 nearest);
     else
@@ -359,6 +384,45 @@ static const struct cmd *find_called(const struct cmd *const table[], const char
     return cmd && cmd->run_words ? cmd : NULL;
 }
 
+/* argv[0] is the command's name. */
+static int run_named(const struct cmd *const table[], int argc, char **argv,
+                     const struct cmd_streams *io)
+{
+    const struct cmd *cmd = cmd_find(table, argv[0]);
+
+    if (!cmd)
+        return unknown_command(table, argv[0], io->chat);
+    if (cmd->run_words)
+        return cmd->run_words(argc, argv, io);
+    return run(cmd, table, argc - 1, argv + 1, io);
+}
+
+static bool is_either(const char *word, const char *name, const char *other)
+{
+    return strcmp(word, name) == 0 || strcmp(word, other) == 0;
+}
+
+static bool asks_for_help(const char *word)
+{
+    return is_either(word, "--help", "-h");
+}
+
+/* `help COMMAND` is `COMMAND --help`; argv[0] is the word after `help`, if there is one. */
+static int help(const struct cmd *const table[], int argc, char **argv,
+                const struct cmd_streams *io)
+{
+    char option[] = "--help";
+
+    if (argc == 0 || asks_for_help(argv[0]) || strcmp(argv[0], "help") == 0) {
+        cmd_print_overview(table, io->out);
+        return CMD_DONE;
+    }
+    if (argc == 1)
+        return run_named(table, 2, (char *[]) { argv[0], option, NULL }, io);
+    fprintf(io->chat, "wattmeter help: '%.60s' is one word too many\n", cmd_shown(argv[1]));
+    return CMD_MISUSED;
+}
+
 static int dispatch(const struct cmd *const table[], int argc, char **argv,
                     const struct cmd_streams *io)
 {
@@ -369,21 +433,15 @@ static int dispatch(const struct cmd *const table[], int argc, char **argv,
         cmd_print_overview(table, io->chat);
         return CMD_MISUSED;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        cmd_print_overview(table, io->out);
-        return CMD_DONE;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "help") == 0)
+        return help(table, argc - 2, argv + 2, io);
+    if (asks_for_help(argv[1]))
+        return help(table, 0, NULL, io);
+    if (is_either(argv[1], "--version", "-V")) {
         fprintf(io->out, "wattmeter %s\n", wm_version());
         return CMD_DONE;
     }
-
-    const struct cmd *cmd = cmd_find(table, argv[1]);
-    if (!cmd)
-        return unknown_command(table, argv[1], io->chat);
-    if (cmd->run_words)
-        return cmd->run_words(argc - 1, argv + 1, io);
-    return run(cmd, table, argc - 2, argv + 2, io);
+    return run_named(table, argc - 1, argv + 1, io);
 }
 
 int cmd_main(const struct cmd *const table[], int argc, char **argv,

@@ -46,7 +46,10 @@ _wattmeter() {
 
     if ((COMP_CWORD == 1)); then
         compopt +o default
-        words="$commands--help --version"
+        words="${commands}help --help --version"
+    elif [[ ${COMP_WORDS[1]} == help ]]; then
+        compopt +o default
+        ((COMP_CWORD == 2)) && words=$commands
     elif [[ $runs == runs ]] && _wattmeter_command_at 2 "$values"; then
         return
     elif [[ $is == words ]]; then

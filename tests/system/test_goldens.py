@@ -279,7 +279,7 @@ BAD_FILES = {
     "url": "postgresq://user:sesame@host/db", "dash": "-",
 }
 MISUSES = {
-    "command": ("", "none", "--none", "help", "-h extra"),
+    "command": ("", "none", "--none", "--verson", "help none", "help run extra", "-h extra"),
     "report": ("report", "report --none x", "report a b", "report --run", "report --run x a",
                "report --run -1 recordings/v1.csv", "report --run 9 recordings/v1.csv",
                "report --price x recordings/v1.csv", "report --price -1 recordings/v1.csv",

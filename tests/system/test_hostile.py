@@ -163,8 +163,9 @@ def _(folder):
 
 REFUSALS = [
     # (what, arguments, status, a word that the line must name)
-    ("no such command", ["run", "--", "no-such-command-here"], 127, "no-such-command-here"),
-    ("no such path", ["run", "--", "/no/such/path"], 127, "/no/such/path"),
+    ("no such command", ["run", "--", "no-such-command-here"], 127, "no-such-command-here: command not found"),
+    ("no such path", ["run", "--", "/no/such/path"], 127, "/no/such/path: No such file or directory"),
+    ("a path below a file", ["run", "--", "/etc/passwd/x"], 127, "/etc/passwd/x: Not a directory"),
     ("a file that is no program", ["run", "--", "/etc/passwd"], 126, "/etc/passwd"),
     ("a folder", ["run", "--", "/tmp"], 126, "/tmp"),
     ("no command at all", ["run"], 2, "COMMAND"),

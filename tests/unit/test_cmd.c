@@ -219,6 +219,17 @@ static void test_wrong_words(void **state)
         { "nothing", "there is no command 'nothing'; see 'wattmeter --help'" },
         { "e", "there is no command 'e'; see" },
         { "-q|echo", "'-q' stands before the command" },
+        { "--text|echo", "'--text' stands before the command" },
+        { "--verson", "there is no option '--verson'; did you mean '--version'?" },
+        { "--hepl", "there is no option '--hepl'; did you mean '--help'?" },
+        { "--ver", "there is no option '--ver'; did you mean '--version'?" },
+        { "--", "'--' stands before the command" },
+        { "-v", "'-v' stands before the command" },
+        { "hepl", "there is no command 'hepl'; did you mean 'help'?" },
+        { "help|eco", "there is no command 'eco'; did you mean 'echo'?" },
+        { "help|--flag", "'--flag' stands before the command" },
+        { "help|", "there is no command ''; see 'wattmeter --help'" },
+        { "help|echo|wrap", "wattmeter help: 'wrap' is one word too many" },
         { "echo|--flags", "there is no option '--flags'; did you mean '--flag'?" },
         { "echo|--falg", "did you mean '--flag'?" },
         { "echo|--dur=1s", "there is no option '--dur'; did you mean '--duration'?" },
@@ -468,6 +479,17 @@ static void test_large_and_binary_files(void **state)
     release(&said);
 }
 
+/* Whether two lines of words come to the same, and well. */
+static void check_same(const char *line, const char *other)
+{
+    struct said said = run_line(table, line), expected = run_line(table, other);
+
+    check(line, &said, CMD_DONE, expected.out, "");
+    assert_true(said.out[0]);
+    release(&said);
+    release(&expected);
+}
+
 static void test_help(void **state)
 {
     test_write_file(*state, "wattmeter/config", "rubbish");
@@ -492,6 +514,14 @@ static void test_help(void **state)
     said = run_line(table, "--version");
     check("--version", &said, CMD_DONE, "wattmeter 0.1.0\n", "");
     release(&said);
+
+    check_same("-V", "--version");
+    check_same("-h", "--help");
+    check_same("help", "--help");
+    check_same("help|help", "--help");
+    check_same("help|--help", "--help");
+    check_same("help|echo", "echo|--help");
+    check_same("help|wrap", "wrap|-h");
 }
 
 /* Lines of at most 80 columns, and how many. */

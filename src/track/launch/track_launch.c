@@ -95,7 +95,8 @@ static bool is_executable(const char *path, int *ret_errno)
 static int fail_to_find(const char *name, int number, struct wm_error *err)
 {
     if (number == ENOENT || number == ENOTDIR)
-        return wm_fail(err, WM_ENOENT, "%s: command not found", name);
+        return wm_fail(err, WM_ENOENT, "%s: %s", name,
+                       strchr(name, '/') ? strerror(number) : "command not found");
     return wm_fail(err, WM_EACCES, "%s: cannot be executed: %s", name, strerror(number));
 }
 
