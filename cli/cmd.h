@@ -19,6 +19,7 @@
 enum cmd_type {
     CMD_TEXT,     /* const char *: as typed; NULL when not given. Without a placeholder
                    * it is a flag, bool: given or not */
+    CMD_TIMES,    /* int: a flag that counts, as in -vv */
     CMD_LIST,     /* struct cmd_list: each use adds a word */
     CMD_DURATION, /* int64_t: nanoseconds, of "100ms", "2min", "0.5" (seconds) */
     CMD_NUMBER,   /* double */

@@ -133,6 +133,12 @@ static bool set_slot(const struct cmd_option *option, char *word, void *slot)
             return set_flag(word, slot);
         *(const char **)slot = word;
         return word[0] != '\0';
+    case CMD_TIMES: {
+        bool is_given = false;
+        bool is_word = set_flag(word, &is_given);
+        *(int *)slot += is_given;
+        return is_word;
+    }
     case CMD_LIST: {
         struct cmd_list *list = slot;
         list->words[list->count++] = word;
@@ -156,6 +162,7 @@ bool cmd_set_value(const struct cmd_option *option, char *word, char *args, char
 {
     static const char *const kinds[] = {
         [CMD_TEXT] = "yes or no",
+        [CMD_TIMES] = "yes or no",
         [CMD_LIST] = "anything",
         [CMD_DURATION] = "a duration, such as 100ms, 1.5s or 2min",
         [CMD_NUMBER] = "a number",

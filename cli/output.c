@@ -29,6 +29,11 @@ const struct cmd_option output_options[] = {
 };
 
 const struct cmd_option output_unit_options[] = {
+    { .letter = 'v',
+      .name = "verbose",
+      .type = CMD_TIMES,
+      .slot = offsetof(struct output_args, style.verbosity),
+      .help = "every figure, and how it was had; -vv: why others are missing, too" },
     { .name = "ram-unit",
       .slot = offsetof(struct output_args, style.ram_unit),
       .placeholder = "UNIT",
@@ -315,6 +320,15 @@ int output_print(const char *name, const struct output_args *args, output_printe
     return status < 0 ? output_failure(name, &err, io) : CMD_DONE;
 }
 
+/* https://no-color.org, and what cannot move a cursor has no colours either. */
+static bool is_colourful(FILE *stream)
+{
+    const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+    return isatty(fileno(stream)) && !(no && no[0]) && terminal &&
+           strcmp(terminal, "dumb") != 0;
+}
+
 int output_report_print(const void *found, FILE *out, struct wm_error *err)
 {
     const struct output_report *report = found;
@@ -325,13 +339,16 @@ int output_report_print(const void *found, FILE *out, struct wm_error *err)
 int output_write(const char *name, const struct output_args *args,
                  const struct wm_report *report, FILE *screen, const struct cmd_streams *io)
 {
+    FILE *stream = args->json ? io->out : screen;
+    struct wm_report_style style = args->style;
     const struct output_report printed = {
         .report = report,
         .format = args->json ? WM_REPORT_JSON : WM_REPORT_TEXT,
-        .style = &args->style,
+        .style = &style,
     };
-    FILE *stream = args->json ? io->out : screen;
     struct wm_error err;
+
+    style.for_terminal = !args->path && stream && is_colourful(stream);
 
     if (args->path) {
         if (output_to_file(args, output_report_print, &printed, &err) == WM_OK)

@@ -57,7 +57,11 @@ enum wm_report_format {
  * gpu_tracker's layouts.
  *
  * With a price or the grams of CO2e of a kilowatt-hour, the report also has what its
- * energy comes to in money or in CO2e; 0 is not given. */
+ * energy comes to in money or in CO2e; 0 is not given.
+ *
+ * Text has what most people want, in digits that the uncertainty leaves; with a verbosity
+ * of 1 every figure with how it was had, with 2 also why each that is missing is. JSON is
+ * always complete. */
 struct wm_report_style {
     const char *ram_unit;
     const char *gpu_ram_unit;
@@ -67,6 +71,8 @@ struct wm_report_style {
     double carbon_g_per_kwh; /* up to 100000 */
     double pue;              /* power usage effectiveness of the data centre, 1 to 100, by
                               * which cost and CO2e are multiplied; 0: 1 */
+    int verbosity;
+    bool for_terminal; /* text with colours and bars */
 };
 
 /* Reads the rest of `recording`, which stands at the start of its run. */

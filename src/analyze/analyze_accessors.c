@@ -222,7 +222,10 @@ const char *wm_report_word(const struct wm_report *report, size_t index)
 
 const char *wm_report_remark(const struct wm_report *report, size_t index)
 {
-    return index < report->remark_count ? report->remarks[index] : NULL;
+    if (index < report->remark_count)
+        return report->remarks[index];
+    index -= report->remark_count;
+    return index < report->fact_count ? report->facts[index] : NULL;
 }
 
 static const char *pair_at(const struct wm_pair *pairs, size_t count, size_t index,

@@ -53,6 +53,16 @@ void wm_build_remark(struct wm_report_builder *builder, const char *format, ...)
     va_end(args);
 }
 
+void wm_build_fact(struct wm_report_builder *builder, const char *format, ...)
+{
+    struct wm_report *report = builder->report;
+    va_list args;
+
+    va_start(args, format);
+    append(builder, &report->facts, &report->fact_count, format, args);
+    va_end(args);
+}
+
 const char *wm_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";

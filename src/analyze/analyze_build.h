@@ -23,6 +23,10 @@ struct wm_report_builder {
 const char *wm_build_text(struct wm_report_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* What is worth knowing of how a figure was had, but no warning. */
+void wm_build_fact(struct wm_report_builder *builder, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 void wm_build_remark(struct wm_report_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -64,6 +64,7 @@ void wm_report_free(struct wm_report *report)
     wm_region_usages_free(report->regions.names, report->regions.name_count);
     wm_region_usages_free(report->regions.paths, report->regions.path_count);
     free_texts(report->remarks, report->remark_count);
+    free_texts(report->facts, report->fact_count);
     free_texts(report->texts, report->text_count);
     wm_run_release(&report->run);
     wm_result_release(&report->result);

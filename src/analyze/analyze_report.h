@@ -220,6 +220,8 @@ struct wm_report {
 
     char **remarks; /* what a reader has to know: short windows, gaps, losses */
     size_t remark_count;
+    char **facts; /* how figures were had that is not what one expects */
+    size_t fact_count;
 
     char **texts; /* what the `why` of the values point to */
     size_t text_count;

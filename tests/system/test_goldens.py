@@ -65,9 +65,10 @@ ENDS = {
 UNITS = "--ram-unit megabytes --gpu-ram-unit gigabytes --time-unit minutes"
 PRICE = "--price 0.3 --currency EUR --carbon 400 --pue 1.5"
 OF_EACH = {
-    "report": "report {0}",
+    "report": "report -v {0}",
+    "report-brief": "report {0}",
     "report-json": "report --json {0}",
-    "report-units": f"report {UNITS} {PRICE} {{0}}",
+    "report-units": f"report -v {UNITS} {PRICE} {{0}}",
     "analyze": "analyze {0}",
     "analyze-json": "analyze --json {0}",
     "analyze-gpu-tracker": "analyze --format gpu-tracker {0}",

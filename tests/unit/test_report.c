@@ -752,7 +752,8 @@ static void test_remarks(void **state)
         while (cases[i].remarks[expected])
             expected++;
         for (size_t k = 0; k < report->remark_count || k < expected; k++) {
-            const char *found = k < report->remark_count ? report->remarks[k] : "nothing";
+            const char *found = wm_report_remark(report, k);
+            found = found ? found : "nothing";
             if (k >= expected || !strstr(found, cases[i].remarks[k]))
                 fail_msg("%s: '%s'", cases[i].name, found);
         }

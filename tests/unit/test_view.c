@@ -371,7 +371,8 @@ static const struct golden {
     },
 };
 
-static char *print(const struct golden *golden, enum wm_report_format format)
+static char *print_so(const struct golden *golden, enum wm_report_format format,
+                      int verbosity)
 {
     struct wm_report *report = session_report(&golden->session);
     struct wm_error err;
@@ -380,17 +381,24 @@ static char *print(const struct golden *golden, enum wm_report_format format)
     FILE *out = open_memstream(&text, &size);
 
     assert_non_null(out);
-    assert_int_equal(wm_report_print(report, format, &golden->style, out, &err), WM_OK);
+    struct wm_report_style style = golden->style;
+    style.verbosity = verbosity;
+    assert_int_equal(wm_report_print(report, format, &style, out, &err), WM_OK);
     fclose(out);
     wm_report_free(report);
     return text;
 }
 
+static char *print(const struct golden *golden, enum wm_report_format format)
+{
+    return print_so(golden, format, 1);
+}
+
 static void compare(const struct golden *golden, enum wm_report_format format,
-                    const char *suffix)
+                    int verbosity, const char *suffix)
 {
     char relative[128];
-    char *expected, *text = print(golden, format);
+    char *expected, *text = print_so(golden, format, verbosity);
     struct wm_error err;
     size_t length;
 
@@ -415,8 +423,9 @@ static void test_golden(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        compare(&goldens[i], WM_REPORT_TEXT, "txt");
-        compare(&goldens[i], WM_REPORT_JSON, "json");
+        compare(&goldens[i], WM_REPORT_TEXT, 0, "brief.txt");
+        compare(&goldens[i], WM_REPORT_TEXT, 1, "txt");
+        compare(&goldens[i], WM_REPORT_JSON, 0, "json");
     }
 }
 
@@ -560,8 +569,8 @@ static void test_unknown(void **state)
 
     char *text = print(&unknown, WM_REPORT_TEXT);
     assert_non_null(strstr(text,
-                           "\nwattmeter 0.1.0; 2 ticks, one every 100 ms; its own cost "
-                           "is n/a (the recording does not tell)\n"));
+                           "\nOverhead: n/a (the recording does not tell); 2 samples at "
+                           "100 ms\n"));
     free(text);
 }
 
@@ -810,9 +819,9 @@ static void test_origin_of_regions(void **state)
         enum wm_origin origin;
         const char *words;
     } cases[] = {
-        { WM_MEASURED, "the dearest by exclusive energy:\n" },
-        { WM_ESTIMATED, "the dearest by exclusive energy; ESTIMATED:\n" },
-        { WM_SIMULATED, "the dearest by exclusive energy; SIMULATED:\n" },
+        { WM_MEASURED, "top by exclusive energy:\n" },
+        { WM_ESTIMATED, "top by exclusive energy; ESTIMATED:\n" },
+        { WM_SIMULATED, "top by exclusive energy; SIMULATED:\n" },
     };
     struct series series[ARRAY_LEN(region_series)];
 
@@ -859,7 +868,7 @@ static void test_regions_without_cpu_time(void **state)
 
     (void)state;
     char *text = print(&golden, WM_REPORT_TEXT);
-    if (!strstr(text, " excl. time  region\n") || strstr(text, "excl. CPU"))
+    if (!strstr(text, " exclusive  region\n") || strstr(text, " CPU  "))
         fail_msg("%s", text);
     free(text);
 }

@@ -97,11 +97,10 @@ static void remark_energy(struct wm_report_builder *builder,
                         wm_build_number(energy->missing_s).text,
                         wm_build_number(energy->span_s).text, why[0] ? ": " : "", why);
     if (energy->is_short)
-        wm_build_remark(
-            builder,
-            "%s: the run is shorter than three updates of the power sensor (one "
-            "in %s ms); its energy is a rough figure",
-            label, wm_build_number(1e3 * energy->period_s).text);
+        wm_build_fact(builder,
+                      "%s: the run is shorter than three updates of the power sensor (one "
+                      "in %s ms); its energy is a rough figure",
+                      label, wm_build_number(1e3 * energy->period_s).text);
     else if (uncertainty->at_odds)
         wm_build_remark(builder,
                         "%s: energy counter (%s J) and integral of power (%s J) differ by "
@@ -109,10 +108,10 @@ static void remark_energy(struct wm_report_builder *builder,
                         label, wm_build_number(energy->counter).text,
                         wm_build_number(energy->integral).text, 100 * energy->gap);
     if (uncertainty->unseen > MOST_UNSEEN * energy->joules)
-        wm_build_remark(builder,
-                        "%s: its sensor looks at a part of the time only; a load in step "
-                        "with it is misjudged, and the uncertainty allows for that",
-                        label);
+        wm_build_fact(builder,
+                      "%s: its sensor looks at a part of the time only; a load in step "
+                      "with it is misjudged, and the uncertainty allows for that",
+                      label);
 }
 
 /* The sensor that the figure rests on, and how often it has something new. */

@@ -251,7 +251,7 @@ static void remark_estimate(struct wm_report_builder *builder,
     const struct wm_source_status *source =
         wm_run_source(builder->analysis->run, cpus->source);
     if (source && source->detail)
-        wm_build_remark(builder, "CPU energy is not measured; it is %s", source->detail);
+        wm_build_fact(builder, "CPU energy is not measured; it is %s", source->detail);
 }
 
 void wm_build_energy(struct wm_report_builder *builder)

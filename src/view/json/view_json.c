@@ -141,6 +141,8 @@ void wm_json_remarks(const struct wm_json_node *node, const struct wm_report *re
 
     for (size_t i = 0; i < report->remark_count; i++)
         wm_json_add(&remarks, wm_text_json(report->remarks[i]));
+    for (size_t i = 0; i < report->fact_count; i++)
+        wm_json_add(&remarks, wm_text_json(report->facts[i]));
     wm_json_put(node, "remarks", remarks);
 }
 

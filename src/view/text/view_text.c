@@ -3,6 +3,7 @@
  * view_text.c - a report for people: a label, the figure, and what to know of it
  * on each line, what is asked for most first.
  */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,10 @@ static void add_word(char *line, size_t size, const char *word)
     if (quoted && used + 1 < size)
         line[used++] = '\'';
     for (; *word && used + 5 < size; word++) {
-        if (*word == '\'') {
+        if (*word == '\n') {
+            line[used++] = '\\';
+            line[used++] = 'n';
+        } else if (*word == '\'') {
             memcpy(line + used, "'\\''", 4);
             used += 4;
         } else {
@@ -39,6 +43,14 @@ static void add_word(char *line, size_t size, const char *word)
     if (quoted && used + 1 < size)
         line[used++] = '\'';
     line[used] = '\0';
+}
+
+/* A line that stays within 80 columns unless all is to be shown. */
+static void print_cut(const struct wm_text_view *view, const char *label, const char *text)
+{
+    wm_view_left(view->out, label, 14);
+    wm_view_cut(view->out, text, view->units->verbosity > 0 ? MOST_TEXT : 66);
+    fputc('\n', view->out);
 }
 
 static void print_command(const struct wm_text_view *view)
@@ -52,7 +64,7 @@ static void print_command(const struct wm_text_view *view)
     wm_line_clean(cleaned, sizeof(cleaned), line);
     if (!attached) {
         if (cleaned[0])
-            wm_line_print(view, "Command", cleaned, "");
+            print_cut(view, "Command", cleaned);
         return;
     }
     char pid[24];
@@ -60,18 +72,38 @@ static void print_command(const struct wm_text_view *view)
     wm_line_print(view, "Process", pid, cleaned);
 }
 
+/* "SIGINT (2)"; sigabbrev_np() is younger than the C libraries that this runs with. */
+static void signal_text(char *text, size_t size, int number)
+{
+    static const char *const names[] = {
+        [SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT",
+        [SIGILL] = "SIGILL",   [SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT",
+        [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",   [SIGKILL] = "SIGKILL",
+        [SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
+        [SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM",
+        [SIGXCPU] = "SIGXCPU", [SIGXFSZ] = "SIGXFSZ", [SIGSYS] = "SIGSYS",
+    };
+    bool has_name = (size_t)number < sizeof(names) / sizeof(names[0]) && names[number];
+
+    snprintf(text, size, has_name ? "%s (%d)" : "%ssignal %d",
+             has_name ? names[number] : "", number);
+}
+
 static void print_exit(const struct wm_text_view *view)
 {
     const struct wm_result *result = &view->report->result;
     char text[32];
 
+    if (result->exit_signal > 0 || result->exit_status.number != 0)
+        wm_line_paint(view, WM_PAINT_RED);
     if (result->exit_signal > 0) {
-        snprintf(text, sizeof(text), "signal %d", result->exit_signal);
+        signal_text(text, sizeof(text), result->exit_signal);
         wm_line_print(view, "Killed by", text, "");
     } else if (result->exit_status.known) {
         snprintf(text, sizeof(text), "%.0f", result->exit_status.number);
         wm_line_print(view, "Exit status", text, "");
     }
+    wm_line_paint(view, WM_PAINT_END);
 }
 
 static void add_start(const struct wm_text_view *view, struct wm_detail *detail)
@@ -109,7 +141,7 @@ static void add_cpu_use(const struct wm_text_view *view, struct wm_detail *detai
     const struct wm_percentages *use = &view->report->cpu_combined;
     double cores = run->expected_cores > 0 ? run->expected_cores : run->core_count;
 
-    wm_line_add(detail, "", "of one core on average, %s at most",
+    wm_line_add(detail, "", "of one core on average, peak %s",
                 wm_line_percent(&use->max_sum).text);
     if (use->mean_hardware.known)
         wm_line_add(detail, "; ", "%s of %g cores",
@@ -154,7 +186,7 @@ static void add_processes(const struct wm_text_view *view, struct wm_detail *det
 {
     const struct wm_value *most = &view->report->max_processes;
 
-    wm_line_add(detail, "", "at most");
+    wm_line_add(detail, "", "peak");
     if (most->known)
         wm_line_add(detail, ", ", "in %s process%s", wm_line_count(most).text,
                     most->number == 1 ? "" : "es at once");
@@ -162,7 +194,7 @@ static void add_processes(const struct wm_text_view *view, struct wm_detail *det
 
 static void add_temperature(const struct wm_text_view *view, struct wm_detail *detail)
 {
-    wm_line_add(detail, "", "of the CPU at most, %s on average",
+    wm_line_add(detail, "", "peak of the CPU, %s on average",
                 wm_line_number(&view->report->cpu_temperature.mean, 1, " °C").text);
 }
 
@@ -260,7 +292,7 @@ static void print_machine(const struct wm_text_view *view)
                     wm_line_percent(&report->cpu_system.mean_hardware).text,
                     run->core_count);
     if (report->ram_system.known)
-        wm_line_add(&detail, "; ", "memory %s of %s at most",
+        wm_line_add(&detail, "; ", "memory peak %s of %s",
                     wm_line_bytes(&report->ram_system, unit).text,
                     wm_line_bytes(&report->ram_capacity, unit).text);
     wm_line_more(view, detail.text);
@@ -289,7 +321,7 @@ static void print_processes(const struct wm_text_view *view)
     if (result->process_count < 2)
         return;
     snprintf(count, sizeof(count), "%llu", (unsigned long long)result->processes_seen);
-    wm_line_print(view, "Processes", count, "seen; the dearest:");
+    wm_line_print(view, "Processes", count, "top by CPU time:");
     bool has_energy = view->report->cpu_energy.split.tree.known;
     fprintf(view->out, "%12s%13s%s%14s%10s  %s\n", "pid", "CPU time",
             has_energy ? "   CPU energy" : "", "memory", "threads", "name");
@@ -312,12 +344,11 @@ static void print_processes(const struct wm_text_view *view)
 static void print_remarks(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
-    char text[512];
 
-    for (size_t i = 0; i < report->remark_count; i++) {
-        wm_line_clean(text, sizeof(text), report->remarks[i]);
-        fprintf(view->out, "note: %s\n", text);
-    }
+    for (size_t i = 0; i < report->remark_count; i++)
+        wm_line_note(view, report->remarks[i]);
+    for (size_t i = 0; i < report->fact_count && view->units->verbosity > 0; i++)
+        wm_line_note(view, report->facts[i]);
 }
 
 /* As it was asked for: "100 ms". */
@@ -331,34 +362,67 @@ static void interval_text(char text[WM_QUANTITY_SIZE], int64_t ns)
         snprintf(text, WM_QUANTITY_SIZE, "%lld µs", (long long)(ns / 1000));
 }
 
-/* What was spent on looking. */
-static void print_tool(const struct wm_text_view *view)
+/* What measuring took. */
+static void print_overhead(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
     const struct wm_result *result = &report->result;
     const bool is_known = report->complete && result->tool_cpu_seconds.known;
+    struct wm_detail detail = { "" };
     char interval[WM_QUANTITY_SIZE];
 
     interval_text(interval, report->run.interval_ns);
-    fputs("wattmeter", view->out);
-    if (report->run.version)
-        fprintf(view->out, " %s", report->run.version);
-    if (is_known)
-        fprintf(view->out, " used %s of CPU time",
-                wm_view_duration(result->tool_cpu_seconds.number, NULL).text);
-    if (is_known && result->tool_max_rss_bytes.known)
-        fprintf(view->out, " and %s",
-                wm_view_bytes(result->tool_max_rss_bytes.number, NULL).text);
-    fprintf(view->out, "; %llu ticks, one every %s", (unsigned long long)result->ticks,
-            interval);
-    if (is_known)
-        fprintf(view->out, ", %llu late, %llu missed",
-                (unsigned long long)result->late_ticks,
-                (unsigned long long)result->missed_ticks);
+    if (!is_known)
+        wm_line_add(&detail, "", "n/a (%s)",
+                    report->complete ? "the recording does not tell" : "it was killed");
     else
-        fprintf(view->out, "; its own cost is n/a (%s)",
-                report->complete ? "the recording does not tell" : "it was killed");
-    fputc('\n', view->out);
+        wm_line_add(&detail, "", "%s CPU",
+                    wm_view_duration(result->tool_cpu_seconds.number, NULL).text);
+    if (is_known && result->tool_max_rss_bytes.known)
+        wm_line_add(&detail, ", ", "%s",
+                    wm_view_bytes(result->tool_max_rss_bytes.number, NULL).text);
+    wm_line_add(&detail, "; ", "%llu samples at %s", (unsigned long long)result->ticks,
+                interval);
+    if (is_known && result->late_ticks + result->missed_ticks > 0)
+        wm_line_add(&detail, ", ", "%llu late, %llu missed",
+                    (unsigned long long)result->late_ticks,
+                    (unsigned long long)result->missed_ticks);
+    wm_line_paint(view, WM_PAINT_FAINT);
+    fprintf(view->out, "Overhead: %s\n", detail.text);
+    wm_line_paint(view, WM_PAINT_END);
+}
+
+/* How the figures were had. */
+static void print_sources(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    char text[512];
+
+    if (report->run.version)
+        wm_line_print(view, "Measured by", "wattmeter", report->run.version);
+    if (report->cpu_method[0])
+        wm_line_print(view, "CPU time by", report->cpu_method, "");
+    for (size_t i = 0; i < report->run.source_count; i++) {
+        const struct wm_source_status *source = &report->run.sources[i];
+        wm_line_clean(text, sizeof(text), source->detail ? source->detail : "");
+        wm_line_print(view, i == 0 ? "Sources" : "", source->name ? source->name : "",
+                      text);
+    }
+}
+
+/* Every figure that is missing, and why. */
+static void print_reasons(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    const struct wm_figure_row *row;
+
+    for (size_t i = 0; (row = wm_figure_row(i)) != NULL; i++) {
+        if (!wm_figure_place(row, WM_REPORT_RUN))
+            continue;
+        const struct wm_found found = wm_figure_of(row, WM_REPORT_RUN, report, report);
+        if (!found.value.known && found.value.why)
+            fprintf(view->out, "n/a: %s: %s\n", wm_figure_key(row), found.value.why);
+    }
 }
 
 void wm_view_text(const struct wm_report *report, const struct wm_units *units, FILE *out)
@@ -367,11 +431,20 @@ void wm_view_text(const struct wm_report *report, const struct wm_units *units, 
 
     print_command(&view);
     print_exit(&view);
-    print_figures(&view);
-    print_machine(&view);
+    if (units->verbosity > 0) {
+        print_figures(&view);
+        print_machine(&view);
+        print_sources(&view);
+    } else {
+        wm_line_brief(&view);
+    }
     print_notes(&view);
     print_processes(&view);
     wm_line_regions(&view);
+    if (units->verbosity == 0)
+        wm_line_not_available(&view);
     print_remarks(&view);
-    print_tool(&view);
+    if (units->verbosity > 1)
+        print_reasons(&view);
+    print_overhead(&view);
 }

@@ -33,7 +33,7 @@ void wm_line_add_gpu_memory(const struct wm_text_view *view, struct wm_detail *d
 
 void wm_line_add_gpu_use(const struct wm_text_view *view, struct wm_detail *detail)
 {
-    wm_line_add(detail, "", "of %s on average, %s at most", gpu_count(view->report).text,
+    wm_line_add(detail, "", "of %s on average, peak %s", gpu_count(view->report).text,
                 wm_line_percent(&view->report->gpu_percentages.max_hardware).text);
 }
 
@@ -55,13 +55,13 @@ static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage
         watts = (struct wm_value) { .known = true,
                                     .number =
                                         gpu->figure.energy.number / gpu->figure.covered_s };
-    wm_line_add(&detail, "", "%s on average, %s at most in a reading",
+    wm_line_add(&detail, "", "%s on average, peak %s in a reading",
                 wm_line_number(&watts, 1, " W").text,
                 wm_line_number(&gpu->power.max, 1, " W").text);
     wm_line_add(&detail, "; ", "busy %s",
                 wm_line_number(&gpu->utilization.mean, 100, " %").text);
     if (gpu->temperature.max.known)
-        wm_line_add(&detail, "; ", "%s at most",
+        wm_line_add(&detail, "; ", "peak %s",
                     wm_line_number(&gpu->temperature.max, 1, " °C").text);
     wm_line_add_origin(&detail, gpu->origin);
     wm_line_print(view, label, joules_text(&gpu->figure.energy).text, detail.text);
@@ -94,8 +94,8 @@ static void print_split(const struct wm_text_view *view, const struct wm_energy_
         const struct wm_value *value;
         const char *name;
     } parts[] = {
-        { &split->tree, "of the command" },
-        { &split->rest, "of other programs" },
+        { &split->tree, "by the command" },
+        { &split->rest, "by other programs" },
         { &split->idle, "idle" },
     };
     struct wm_detail detail = { "" };
@@ -170,7 +170,7 @@ static void print_devices(const struct wm_text_view *view, enum wm_device_kind f
     }
 }
 
-static bool is_beside(const struct wm_device_energy *device)
+bool wm_line_is_beside(const struct wm_device_energy *device)
 {
     return device->kind == WM_DEVICE_PLATFORM || device->kind == WM_DEVICE_OTHER;
 }
@@ -183,13 +183,13 @@ static void print_beside(const struct wm_text_view *view)
     char number[40];
 
     for (size_t i = 0; i < report->device_count; i++)
-        count += is_beside(&report->devices[i]);
+        count += wm_line_is_beside(&report->devices[i]);
     if (count == 0)
         return;
     snprintf(number, sizeof(number), "%zu sensor%s", count, count == 1 ? "" : "s");
     wm_line_print(view, "Beside it", number, "each by itself, in none of the sums above");
     for (size_t i = 0; i < report->device_count; i++) {
-        if (is_beside(&report->devices[i]))
+        if (wm_line_is_beside(&report->devices[i]))
             print_device(view, &report->devices[i], true);
     }
 }
@@ -213,7 +213,7 @@ static void print_parts(const struct wm_text_view *view)
     struct wm_detail detail = wm_line_cover(&report->cover, report->gpu_count);
 
     if (report->power.mean.known)
-        wm_line_add(&detail, ": ", "%s on average, %s at most",
+        wm_line_add(&detail, ": ", "%s on average, peak %s",
                     wm_line_number(&report->power.mean, 1, " W").text,
                     wm_line_number(&report->power.max, 1, " W").text);
     if (report->power.mean.known && report->power.max.known && report->power_max_s > 0)
@@ -304,7 +304,7 @@ static void print_amount(const struct wm_text_view *view, const struct amount_of
     print_platform_amounts(view, of);
 }
 
-static void print_amounts(const struct wm_text_view *view)
+void wm_line_amounts(const struct wm_text_view *view)
 {
     const struct wm_tariff *tariff = &view->units->tariff;
     const struct amount_of amounts[] = {
@@ -346,5 +346,5 @@ void wm_line_whole(const struct wm_text_view *view)
     if (view->report->energy.energy.known)
         print_parts(view);
     print_beside(view);
-    print_amounts(view);
+    wm_line_amounts(view);
 }

@@ -10,6 +10,7 @@
 
 #define LABEL_WIDTH 12
 #define FIGURE_WIDTH 12
+#define LINE_WIDTH 80
 
 static bool begins_character(char byte)
 {
@@ -94,7 +95,7 @@ void wm_line_add_most(struct wm_detail *detail, const struct wm_value *max)
     if (max->why)
         wm_line_add(detail, "; ", "at least (%s)", max->why);
     else
-        wm_line_add(detail, "; ", "at most");
+        wm_line_add(detail, "; ", "peak");
 }
 
 void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin)
@@ -111,6 +112,34 @@ void wm_line_missing(const struct wm_text_view *view, const char *label, const c
 
     wm_line_add(&detail, "", "(%s)", why);
     wm_line_print(view, label, "n/a", detail.text);
+}
+
+void wm_line_paint(const struct wm_text_view *view, const char *sgr)
+{
+    if (view->units->for_terminal)
+        fprintf(view->out, "\033[%sm", sgr);
+}
+
+void wm_line_note(const struct wm_text_view *view, const char *text)
+{
+    char clean[512];
+    int column = 5;
+
+    wm_line_clean(clean, sizeof(clean), text);
+    wm_line_paint(view, WM_PAINT_YELLOW);
+    fputs("note:", view->out);
+    wm_line_paint(view, WM_PAINT_END);
+    for (char *rest = NULL, *word = strtok_r(clean, " ", &rest); word;
+         word = strtok_r(NULL, " ", &rest)) {
+        int width = wm_view_width(word) + 1;
+        if (column + width > LINE_WIDTH) {
+            fputs("\n     ", view->out);
+            column = 5;
+        }
+        fprintf(view->out, " %s", word);
+        column += width;
+    }
+    fputc('\n', view->out);
 }
 
 static const struct wm_quantity missing = { "n/a" };

@@ -43,12 +43,22 @@ void wm_line_more(const struct wm_text_view *view, const char *detail);
 void wm_line_add(struct wm_detail *detail, const char *separator, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* "at most", or why the known `max` may have been more. */
+/* "peak", or why the known `max` may have been more. */
 void wm_line_add_most(struct wm_detail *detail, const struct wm_value *max);
 
 void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin);
 
 void wm_line_missing(const struct wm_text_view *view, const char *label, const char *why);
+
+/* What follows is in this colour or weight, on a terminal; "0" ends it. */
+void wm_line_paint(const struct wm_text_view *view, const char *sgr);
+#define WM_PAINT_RED "31"
+#define WM_PAINT_YELLOW "33"
+#define WM_PAINT_FAINT "2"
+#define WM_PAINT_END "0"
+
+/* "note: ...", on as many lines of 80 columns as it takes. */
+void wm_line_note(const struct wm_text_view *view, const char *text);
 
 /* Each of these gives the text of a value, "n/a" where it is missing. */
 
@@ -89,6 +99,19 @@ void wm_line_whole(const struct wm_text_view *view);
 
 /* What an energy is of: "CPU, memory, GPUs". */
 struct wm_detail wm_line_cover(const struct wm_cover *cover, size_t gpu_count);
+
+/* Cost and CO2e, where the user gave a factor. */
+void wm_line_amounts(const struct wm_text_view *view);
+
+/* Whether it stands by itself: it sees the same joules as others do, or some that nothing
+ * adds up. */
+bool wm_line_is_beside(const struct wm_device_energy *device);
+
+/* The figures as most people want them; in view_text_brief.c. */
+void wm_line_brief(const struct wm_text_view *view);
+
+/* "Not available: GPU, temperature", where something is not. */
+void wm_line_not_available(const struct wm_text_view *view);
 
 /* What regions cost, where there are any; in view_text_regions.c. */
 void wm_line_regions(const struct wm_text_view *view);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_text_regions.c - what regions cost, for people: the dearest, and where they stand in
- * the tree of calls. */
+/* view_text_regions.c - what regions cost, for people: the top ones, and where they stand
+ * in the tree of calls. */
 #include <inttypes.h>
 #include <stdbool.h>
 
@@ -11,7 +11,7 @@
 #define MOST_DEPTH 8  /* regions inside each other that the tree shows */
 #define NAME_WIDTH 48
 
-enum { COUNT_WIDTH = 12, FIGURE_WIDTH = 11, PERCENT_WIDTH = 9 };
+enum { COUNT_WIDTH = 10, FIGURE_WIDTH = 10, PERCENT_WIDTH = 9 };
 
 /* Beyond it a figure says no more than that there was something. */
 #define MOST_RATIO 9.99
@@ -38,12 +38,11 @@ static double inclusive_cost(const struct wm_region_usage *region)
     return energy_or_time(&region->inclusive);
 }
 
-/* The dearest after `last`, which is NULL at first, of those inside `parent`; of all names,
- * which have no parent. NULL past the cheapest. */
+/* The one that cost most after `last`, which is NULL at first, of those inside `parent`; of
+ * all names, which have no parent. NULL past the cheapest. */
 static const struct wm_region_usage *
-next_dearest(const struct wm_region_usage *list, size_t count, size_t parent,
-             double (*cost)(const struct wm_region_usage *),
-             const struct wm_region_usage *last)
+next_top(const struct wm_region_usage *list, size_t count, size_t parent,
+         double (*cost)(const struct wm_region_usage *), const struct wm_region_usage *last)
 {
     const struct wm_region_usage *found = NULL;
 
@@ -86,6 +85,24 @@ static int width_of(const char *heading)
     return width > FIGURE_WIDTH ? width : FIGURE_WIDTH;
 }
 
+static bool is_brief(const struct table *table)
+{
+    return table->view->units->verbosity == 0;
+}
+
+/* In brief what is not sure is shown of the exclusive figures alone, in as many digits as
+ * are true. */
+static const char *inclusive_heading(const struct table *table,
+                                     const struct wm_figure_row *row)
+{
+    return is_brief(table) && row->region.uncertainty ? NULL : row->inclusive_heading;
+}
+
+static bool has_percent(const struct table *table, const struct wm_figure_row *row)
+{
+    return row->region.uncertainty && !is_brief(table);
+}
+
 static void print_heading(FILE *out, const char *heading)
 {
     if (heading)
@@ -98,11 +115,11 @@ static void print_head(const struct table *table, const char *name)
     const struct wm_figure_row *row;
     size_t at = 0;
 
-    fprintf(out, "%*s%*s", COUNT_WIDTH, "calls", FIGURE_WIDTH, "mean time");
+    fprintf(out, "%*s%*s", COUNT_WIDTH, "calls", FIGURE_WIDTH, "mean");
     while ((row = next_column(table, &at)) != NULL) {
-        print_heading(out, row->inclusive_heading);
+        print_heading(out, inclusive_heading(table, row));
         print_heading(out, row->exclusive_heading);
-        if (row->region.uncertainty)
+        if (has_percent(table, row))
             wm_view_right(out, "±", PERCENT_WIDTH);
     }
     fprintf(out, "  %s\n", name);
@@ -147,6 +164,16 @@ static void print_name(const struct table *table, const struct wm_region_usage *
     fputc('\n', out);
 }
 
+/* "-" where the error is larger than the figure. */
+static struct wm_quantity joules_text(const struct wm_found *found)
+{
+    const struct wm_value *ratio = &found->uncertainty;
+
+    if (!found->value.known || !ratio->known || ratio->number > 1)
+        return (struct wm_quantity) { "-" };
+    return wm_view_approximate(found->value.number, ratio->number, "J");
+}
+
 /* `spending` is NULL where there is nothing to say. */
 static void print_figure(const struct table *table, const struct wm_figure_row *row,
                          const struct wm_region_spending *spending, const char *heading)
@@ -159,8 +186,10 @@ static void print_figure(const struct table *table, const struct wm_figure_row *
     }
     const struct wm_found found =
         wm_figure_of(row, WM_REPORT_REGION, table->view->report, spending);
-    print_right(table, wm_line_figure(&found.value, row->unit, NULL).text,
-                width_of(heading));
+    struct wm_quantity text = wm_line_figure(&found.value, row->unit, NULL);
+    if (is_brief(table) && row->unit == WM_UNIT_JOULES)
+        text = joules_text(&found);
+    print_right(table, text.text, width_of(heading));
 }
 
 static void print_spent(struct table *table, const struct wm_region_spending *inclusive,
@@ -171,9 +200,9 @@ static void print_spent(struct table *table, const struct wm_region_spending *in
 
     while ((row = next_column(table, &at)) != NULL) {
         bool is_rough = is_short && row->unit == WM_UNIT_JOULES;
-        print_figure(table, row, inclusive, row->inclusive_heading);
+        print_figure(table, row, inclusive, inclusive_heading(table, row));
         print_figure(table, row, exclusive, row->exclusive_heading);
-        if (!row->region.uncertainty)
+        if (!has_percent(table, row))
             continue;
         const struct wm_found found =
             wm_figure_of(row, WM_REPORT_REGION, table->view->report, exclusive);
@@ -204,8 +233,8 @@ static void print_names(struct table *table)
 
     print_head(table, "region");
     for (size_t i = 0; i < MOST_NAMES; i++) {
-        region = next_dearest(regions->names, regions->name_count, WM_NO_REGION,
-                              exclusive_cost, region);
+        region = next_top(regions->names, regions->name_count, WM_NO_REGION, exclusive_cost,
+                          region);
         if (!region)
             break;
         print_region(table, region, 0);
@@ -226,8 +255,8 @@ static void print_inside(struct table *table, size_t parent, uint32_t depth)
     if (depth >= MOST_DEPTH)
         return;
     while (table->lines < MOST_LINES &&
-           (region = next_dearest(regions->paths, regions->path_count, parent,
-                                  inclusive_cost, region)) != NULL) {
+           (region = next_top(regions->paths, regions->path_count, parent, inclusive_cost,
+                              region)) != NULL) {
         table->lines++;
         print_region(table, region, depth);
         if (region->children > 0)
@@ -266,8 +295,7 @@ void wm_line_regions(const struct wm_text_view *view)
                 regions->threads == 1 ? "" : "s");
     if (regions->processes > 1)
         wm_line_add(&detail, " ", "of %zu processes", regions->processes);
-    wm_line_add(&detail, "; ", "the dearest by exclusive %s",
-                has_energy ? "energy" : "time");
+    wm_line_add(&detail, "; ", "top by exclusive %s", has_energy ? "energy" : "time");
     if (has_energy)
         wm_line_add_origin(&detail, view->report->energy.origin);
     wm_line_add(&detail, "", ":");
@@ -275,7 +303,7 @@ void wm_line_regions(const struct wm_text_view *view)
     print_names(&table);
     print_tree(&table);
     if (table.has_short)
-        fputs("* calls shorter than three steps in which their energy was told: "
+        fputs("* calls shorter than three updates of what their energy is from: "
               "a rough figure\n",
               view->out);
 }

@@ -14,6 +14,9 @@
 /* Of a number in a unit that the user chose. */
 #define CHOSEN_DIGITS 4
 
+/* An error is at least so many steps of the last digit that is shown. */
+#define LEAST_STEPS 1.5
+
 static const struct wm_unit memory_units[] = {
     { "bytes", "B", 1 },        { "kilobytes", "kB", 1e3 },  { "megabytes", "MB", 1e6 },
     { "gigabytes", "GB", 1e9 }, { "terabytes", "TB", 1e12 },
@@ -83,6 +86,8 @@ int wm_units_of_style(const struct wm_report_style *style, struct wm_units *ret_
                                &units.time, err);
         if (status == WM_OK)
             status = wm_tariff_of_style(style, &units.tariff, err);
+        units.verbosity = style->verbosity;
+        units.for_terminal = style->for_terminal;
     }
     if (status == WM_OK)
         *ret_units = units;
@@ -213,7 +218,7 @@ struct wm_quantity wm_view_duration(double seconds, const struct wm_unit *unit)
     return quantity;
 }
 
-struct wm_quantity wm_view_prefixed(double value, const char *symbol)
+static struct wm_quantity prefixed(double value, const char *symbol, int digits)
 {
     static const struct wm_unit prefixes[] = {
         { "", "p", 1e-12 }, { "", "n", 1e-9 }, { "", "µ", 1e-6 }, { "", "m", 1e-3 },
@@ -221,9 +226,37 @@ struct wm_quantity wm_view_prefixed(double value, const char *symbol)
     };
     const struct wm_unit none = { "", "", 1 };
     const struct wm_unit *prefix =
-        fabs(value) < 1e-15 ? &none : best_unit(value, prefixes, COUNT(prefixes), 3);
+        fabs(value) < 1e-15 ? &none : best_unit(value, prefixes, COUNT(prefixes), digits);
     char text[12];
 
     snprintf(text, sizeof(text), "%s%.8s", prefix->symbol, symbol);
-    return in_unit(value, &(struct wm_unit) { .symbol = text, .size = prefix->size }, 3);
+    return in_unit(value, &(struct wm_unit) { .symbol = text, .size = prefix->size },
+                   digits);
+}
+
+struct wm_quantity wm_view_prefixed(double value, const char *symbol)
+{
+    return prefixed(value, symbol, 3);
+}
+
+struct wm_quantity wm_view_approximate(double value, double ratio, const char *symbol)
+{
+    if (ratio <= 0 || value == 0 || !isfinite(value) || !isfinite(ratio))
+        return prefixed(value, symbol, 3);
+    double first = floor(log10(fabs(value)));
+    double last = floor(log10(fabs(value) * ratio / LEAST_STEPS));
+    last = last > first ? first : last < first - 2 ? first - 2 : last;
+
+    double step = pow(10, last);
+    return prefixed(round(value / step) * step, symbol, 1 + (int)(first - last));
+}
+
+struct wm_quantity wm_view_percent(double ratio)
+{
+    struct wm_quantity text = { ">999 %" };
+
+    if (ratio > 9.99)
+        return text;
+    snprintf(text.text, sizeof(text.text), "%.40s %%", wm_view_number(100 * ratio, 2).text);
+    return text;
 }

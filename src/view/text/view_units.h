@@ -5,6 +5,7 @@
 #ifndef WM_VIEW_UNITS_H
 #define WM_VIEW_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "analyze/analyze_figures.h"
@@ -53,11 +54,13 @@ struct wm_unit {
     double size;        /* in bytes or seconds */
 };
 
-/* The units of a style, NULL for those it leaves open, and what a kilowatt-hour is in
- * money and CO2e. */
+/* The units of a style, NULL for those it leaves open, what a kilowatt-hour is in money and
+ * CO2e, and how much is said. */
 struct wm_units {
     const struct wm_unit *ram, *gpu_ram, *time;
     struct wm_tariff tariff;
+    int verbosity;
+    bool for_terminal;
 };
 
 /* WM_EINVAL for a word that is no unit and a number out of range. `style` may be NULL. */
@@ -89,5 +92,12 @@ struct wm_quantity wm_view_duration(double seconds, const struct wm_unit *unit);
 
 /* "3.21 kJ": `symbol` with the prefix that fits best. */
 struct wm_quantity wm_view_prefixed(double value, const char *symbol);
+
+/* The same in as many digits as an error of `ratio` leaves: "4 J" of 3.913 J that may be
+ * off by half, "5.97 kJ" where the ratio is 0. */
+struct wm_quantity wm_view_approximate(double value, double ratio, const char *symbol);
+
+/* "8.8 %" */
+struct wm_quantity wm_view_percent(double ratio);
 
 #endif

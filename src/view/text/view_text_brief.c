@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_text_brief.c - the figures of a report as most people want them: a line for each,
+ * with as many digits as are true, within 80 columns.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/text/view_text_line.h"
+
+/* More GPUs than this are folded into a table of the lowest, the mean and the highest. */
+#define MOST_GPU_LINES 8
+#define MOST_OUTLIERS 5
+
+/* What is beside the label and the figure in 80 columns. */
+#define DETAIL_WIDTH 52
+#define BAR_CELLS 10
+
+/* From here on a figure is called rough. */
+#define ROUGH_RATIO 0.25
+
+static struct wm_quantity joules_text(const struct wm_value *joules,
+                                      const struct wm_value *uncertainty)
+{
+    struct wm_quantity text = { "n/a" };
+
+    if (!joules->known)
+        return text;
+    double ratio = uncertainty->known ? uncertainty->number : 0;
+    struct wm_quantity number = wm_view_approximate(joules->number, ratio, "J");
+    snprintf(text.text, sizeof(text.text), "%s%.38s", ratio >= ROUGH_RATIO ? "about " : "",
+             number.text);
+    return text;
+}
+
+static void add_watts(struct wm_detail *detail, const struct wm_value *watts,
+                      const struct wm_value *uncertainty)
+{
+    if (watts->known)
+        wm_line_add(detail, "; ", "%s",
+                    wm_view_approximate(watts->number,
+                                        uncertainty->known ? uncertainty->number : 0, "W")
+                        .text);
+}
+
+static void add_origin(struct wm_detail *detail, enum wm_origin origin)
+{
+    if (origin == WM_SIMULATED)
+        wm_line_add(detail, "; ", "simulated");
+    if (origin == WM_ESTIMATED)
+        wm_line_add(detail, "; ", "estimated");
+}
+
+/* "44 %", on a terminal with a bar before it. */
+static void add_share(const struct wm_text_view *view, struct wm_detail *detail,
+                      const char *separator, double ratio, const char *what)
+{
+    char bar[3 * BAR_CELLS + 2] = "";
+    double full = ratio < 0 ? 0 : ratio > 1 ? 1 : ratio;
+
+    for (int i = 0; view->units->for_terminal && i < BAR_CELLS; i++)
+        strcat(bar, i < lround(full * BAR_CELLS) ? "■" : "□");
+    wm_line_add(detail, separator, "%s%s%s %%%s", bar, bar[0] ? " " : "",
+                wm_view_number(100 * ratio, 2).text, what);
+}
+
+/* Time, CPU and memory. */
+
+static void print_time(const struct wm_text_view *view)
+{
+    const struct wm_value *time = &view->report->compute_time;
+
+    wm_line_print(view, "Time", wm_line_figure(time, WM_UNIT_TIME, view->units).text, "");
+}
+
+static void print_cpu(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    const struct wm_run *run = &report->run;
+    const struct wm_value *use = &report->cpu_combined.mean_sum;
+    double cores = run->expected_cores > 0 ? run->expected_cores : run->core_count;
+    struct wm_detail detail = { "" };
+
+    if (!report->cpu_total.known)
+        return;
+    if (use->known && use->number < 1)
+        wm_line_add(&detail, "", "under 0.01 of %g cores on average", cores);
+    else if (use->known)
+        wm_line_add(&detail, "", "%s of %g cores on average",
+                    wm_view_number(use->number / 100, 2).text, cores);
+    if (use->known && cores > 0 && view->units->for_terminal)
+        add_share(view, &detail, "  ", use->number / 100 / cores, "");
+    wm_line_print(view, "CPU time", wm_line_seconds(&report->cpu_total).text, detail.text);
+}
+
+static void print_memory(const struct wm_text_view *view)
+{
+    const struct wm_value *total = &view->report->ram_combined.total;
+    const struct wm_value *most = &view->report->max_processes;
+    struct wm_detail detail = { "" };
+
+    if (!total->known)
+        return;
+    wm_line_add_most(&detail, total);
+    if (most->known && most->number > 1)
+        wm_line_add(&detail, "; ", "up to %s processes at once", wm_line_count(most).text);
+    wm_line_print(view, "Memory", wm_line_bytes(total, view->units->ram).text, detail.text);
+}
+
+/* GPUs. */
+
+/* "NVIDIA H100 80GB HBM3" is known by what comes after its maker. */
+static const char *model_of(const char *name)
+{
+    static const char *const makers[] = { "NVIDIA ", "AMD ", "Intel ", "SIMULATED " };
+
+    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+        if (strncmp(name, makers[i], strlen(makers[i])) == 0)
+            return name + strlen(makers[i]);
+    }
+    return name;
+}
+
+static struct wm_value watts_of(const struct wm_gpu_usage *gpu)
+{
+    const struct wm_energy_figure *figure = &gpu->figure;
+
+    /* Of the same time as the joules: readings of power are as old as the sensor is slow.
+     */
+    return figure->energy.known && figure->covered_s > 0
+               ? wm_value_known(figure->energy.number / figure->covered_s)
+               : gpu->power.mean;
+}
+
+static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage *gpu)
+{
+    const struct wm_value watts = watts_of(gpu);
+    struct wm_detail detail = { "" };
+    char name[64];
+
+    add_watts(&detail, &watts, &gpu->figure.uncertainty);
+    if (gpu->utilization.mean.known)
+        add_share(view, &detail, "; ", gpu->utilization.mean.number, " busy");
+    if (gpu->tree_memory_max.known)
+        wm_line_add(&detail, "; ", "%s",
+                    wm_line_bytes(&gpu->tree_memory_max, view->units->gpu_ram).text);
+    if (gpu->temperature.max.known)
+        wm_line_add(&detail, "; ", "%.0f °C", gpu->temperature.max.number);
+    add_origin(&detail, gpu->origin);
+    wm_line_clean(name, sizeof(name), model_of(gpu->name));
+    wm_line_add(&detail, "; ", "%s", name);
+    wm_view_left(view->out, gpu->label, 14);
+    wm_view_left(view->out, joules_text(&gpu->figure.energy, &gpu->figure.uncertainty).text,
+                 14);
+    wm_view_cut(view->out, detail.text, DETAIL_WIDTH);
+    fputc('\n', view->out);
+}
+
+/* Many GPUs: each quantity as a row of its lowest, its mean and its highest value. */
+
+static struct wm_value gpu_energy(const struct wm_gpu_usage *gpu)
+{
+    return gpu->figure.energy;
+}
+
+static struct wm_value gpu_busy(const struct wm_gpu_usage *gpu)
+{
+    return gpu->utilization.mean;
+}
+
+static struct wm_value gpu_memory(const struct wm_gpu_usage *gpu)
+{
+    return gpu->tree_memory_max;
+}
+
+static struct wm_value gpu_temperature(const struct wm_gpu_usage *gpu)
+{
+    return gpu->temperature.max;
+}
+
+static const struct fold {
+    const char *name;
+    struct wm_value (*value)(const struct wm_gpu_usage *gpu);
+    enum wm_figure_unit unit;
+} folds[] = {
+    { "energy", gpu_energy, WM_UNIT_JOULES },
+    { "power", watts_of, WM_UNIT_WATTS },
+    { "busy", gpu_busy, WM_UNIT_RATIO },
+    { "memory", gpu_memory, WM_UNIT_GPU_RAM },
+    { "temperature", gpu_temperature, WM_UNIT_CELSIUS },
+};
+
+static void print_fold(const struct wm_text_view *view, const struct fold *fold)
+{
+    const struct wm_report *report = view->report;
+    struct wm_value lowest = { 0 }, sum = { 0 }, highest = { 0 };
+    size_t known = 0;
+
+    for (size_t i = 0; i < report->gpu_count; i++) {
+        const struct wm_value value = fold->value(&report->gpus[i]);
+        if (!value.known)
+            continue;
+        if (known == 0 || value.number < lowest.number)
+            lowest = value;
+        if (known++ == 0 || value.number > highest.number)
+            highest = value;
+        sum.number += value.number;
+    }
+    if (known == 0)
+        return;
+    const struct wm_value mean = wm_value_known(sum.number / (double)known);
+    const struct wm_value *const cells[] = { &lowest, &mean, &highest };
+    fputs("  ", view->out);
+    wm_view_left(view->out, fold->name, 12);
+    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
+        wm_view_right(view->out, wm_line_figure(cells[i], fold->unit, view->units).text,
+                      12);
+    if (known < report->gpu_count)
+        fprintf(view->out, "  of %zu", known);
+    fputc('\n', view->out);
+}
+
+/* From here on a GPU is named by itself: so far off is its energy from the mean of all. */
+#define OUTLIER_RATIO 0.1
+
+/* The farthest from the mean after `last`, which is NULL at first; NULL past the last. */
+static const struct wm_gpu_usage *next_outlier(const struct wm_report *report, double mean,
+                                               const struct wm_gpu_usage *last)
+{
+    double limit = last ? fabs(last->figure.energy.number - mean) : INFINITY;
+    double most = OUTLIER_RATIO * mean;
+    const struct wm_gpu_usage *found = NULL;
+
+    for (size_t i = 0; i < report->gpu_count; i++) {
+        const struct wm_gpu_usage *gpu = &report->gpus[i];
+        double off = fabs(gpu->figure.energy.number - mean);
+        bool is_after = off < limit || (off == limit && gpu > last);
+        if (gpu->figure.energy.known && is_after && off > most) {
+            most = off;
+            found = gpu;
+        }
+    }
+    return found;
+}
+
+static void print_outliers(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    const struct wm_gpu_usage *gpu = NULL;
+    struct wm_detail detail = { "" };
+    size_t count = 0;
+
+    if (!report->gpu_energy.energy.known)
+        return;
+    double mean = report->gpu_energy.energy.number / (double)report->gpu_count;
+    while ((gpu = next_outlier(report, mean, gpu)) != NULL) {
+        if (count++ < MOST_OUTLIERS)
+            wm_line_add(&detail, ", ", "%s %s", gpu->label,
+                        joules_text(&gpu->figure.energy, &gpu->figure.uncertainty).text);
+    }
+    if (count == 0)
+        return;
+    fprintf(view->out, "  %-12s%s", "far off", detail.text);
+    if (count > MOST_OUTLIERS)
+        fprintf(view->out, " and %zu more", count - MOST_OUTLIERS);
+    fputc('\n', view->out);
+}
+
+static void print_folded(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    const struct wm_energy_sum *sum = &report->gpu_energy;
+    struct wm_detail detail = { "" };
+    char label[32], name[64];
+
+    snprintf(label, sizeof(label), "%zu GPUs", report->gpu_count);
+    if (sum->uncertainty.known)
+        wm_line_add(&detail, "", "± %s", wm_view_percent(sum->uncertainty.number).text);
+    wm_line_clean(name, sizeof(name), model_of(report->gpus[0].name));
+    wm_line_add(&detail, "; ", "%s", name);
+    add_origin(&detail, sum->origin);
+    wm_line_print(view, label, joules_text(&sum->energy, &sum->uncertainty).text,
+                  detail.text);
+    fprintf(view->out, "  %-12s%12s%12s%12s\n", "each", "lowest", "mean", "highest");
+    for (size_t i = 0; i < sizeof(folds) / sizeof(folds[0]); i++)
+        print_fold(view, &folds[i]);
+    print_outliers(view);
+}
+
+static void print_gpus(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+
+    if (report->gpu_count > MOST_GPU_LINES) {
+        print_folded(view);
+        return;
+    }
+    for (size_t i = 0; i < report->gpu_count; i++)
+        print_gpu(view, &report->gpus[i]);
+}
+
+/* Energies. One that a single device makes is told once, as the sum. */
+
+static bool is_sum_of_one(const struct wm_report *report)
+{
+    size_t parts = 0;
+
+    for (size_t i = 0; i < WM_COST_DEVICES; i++)
+        parts += report->cover.has[i];
+    return parts == 1;
+}
+
+static void print_sum(const struct wm_text_view *view, const char *label,
+                      const struct wm_energy_sum *sum, double watts, const char *what)
+{
+    const struct wm_value mean = wm_value_known(watts);
+    struct wm_detail detail = { "" };
+
+    if (!sum->energy.known)
+        return;
+    if (sum->uncertainty.known)
+        wm_line_add(&detail, "", "± %s", wm_view_percent(sum->uncertainty.number).text);
+    add_watts(&detail, &mean, &sum->uncertainty);
+    if (what[0])
+        wm_line_add(&detail, "; ", "%s", what);
+    add_origin(&detail, sum->origin);
+    wm_line_print(view, label, joules_text(&sum->energy, &sum->uncertainty).text,
+                  detail.text);
+}
+
+static void print_split(const struct wm_text_view *view)
+{
+    const struct wm_energy_split *split = &view->report->energy.split;
+    const struct wm_value *uncertainty = &view->report->energy.uncertainty;
+    struct wm_detail detail = { "" };
+
+    if (!split->tree.known)
+        return;
+    double ratio = uncertainty->known ? uncertainty->number : 0;
+    double of_tree = split->tree_uncertainty.known ? split->tree_uncertainty.number : ratio;
+    wm_line_add(&detail, "", "%s by the command",
+                wm_view_approximate(split->tree.number, of_tree, "J").text);
+    if (split->rest.known)
+        wm_line_add(&detail, ", ", "%s by other programs",
+                    wm_view_approximate(split->rest.number, ratio, "J").text);
+    if (split->idle.known)
+        wm_line_add(&detail, ", ", "%s idle",
+                    wm_view_approximate(split->idle.number, ratio, "J").text);
+    wm_line_more(view, detail.text);
+}
+
+static void print_beside(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct wm_device_energy *device = &report->devices[i];
+        if (!wm_line_is_beside(device) || !device->figure.energy.known)
+            continue;
+        wm_line_print(view, device->name,
+                      joules_text(&device->figure.energy, &device->figure.uncertainty).text,
+                      "by itself, in no sum");
+    }
+}
+
+static void print_energy(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    bool is_one = is_sum_of_one(report);
+    struct wm_detail cover = wm_line_cover(&report->cover, report->gpu_count);
+
+    if (!is_one) {
+        print_sum(view, "CPU", &report->cpu_energy, report->cpu_energy.watts, "");
+        print_sum(view, "DRAM", &report->dram_energy, report->dram_energy.watts, "");
+    }
+    if (!is_one || !report->cover.has[WM_COST_GPUS] || report->gpu_count > 1)
+        print_sum(view, "Energy", &report->energy, report->energy.watts, cover.text);
+    if (report->energy.energy.known)
+        print_split(view);
+    print_beside(view);
+}
+
+/* What is not there, in one line. */
+
+static void add_missing(struct wm_detail *detail, const struct wm_value *value,
+                        const char *name)
+{
+    if (!value->known)
+        wm_line_add(detail, ", ", "%s", name);
+}
+
+void wm_line_not_available(const struct wm_text_view *view)
+{
+    const struct wm_report *report = view->report;
+    struct wm_detail missing = { "" };
+
+    add_missing(&missing, &report->cpu_total, "CPU time");
+    add_missing(&missing, &report->ram_combined.total, "memory");
+    add_missing(&missing, &report->cpu_energy.energy, "CPU energy");
+    if (report->gpu_count == 0)
+        wm_line_add(&missing, ", ", "GPU");
+    for (size_t i = 0; i < report->gpu_count; i++) {
+        char name[48];
+        snprintf(name, sizeof(name), "energy of %.30s", report->gpus[i].label);
+        add_missing(&missing, &report->gpus[i].figure.energy, name);
+    }
+    for (size_t i = 0; i < report->device_count; i++) {
+        if (wm_line_is_beside(&report->devices[i]))
+            add_missing(&missing, &report->devices[i].figure.energy,
+                        report->devices[i].name);
+    }
+    add_missing(&missing, &report->cpu_temperature.max, "temperature");
+    if (!missing.text[0])
+        return;
+    wm_line_paint(view, WM_PAINT_FAINT);
+    fprintf(view->out, "Not available: %s (wattmeter doctor says why)\n", missing.text);
+    wm_line_paint(view, WM_PAINT_END);
+}
+
+void wm_line_brief(const struct wm_text_view *view)
+{
+    print_time(view);
+    print_cpu(view);
+    print_memory(view);
+    print_gpus(view);
+    print_energy(view);
+    wm_line_amounts(view);
+}
