@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "record/run/record_writer.h"
+
 /* Late ticks below this share are a scheduler's daily life. */
 #define MOST_LATE 0.05
 
@@ -239,8 +241,9 @@ static void build_remarks(struct wm_report_builder *builder)
 
     if (!report->complete)
         wm_build_remark(builder,
-                        "the recording ends without a result: it is still being written, "
-                        "or wattmeter was killed; figures reach to its last tick");
+                        "the recording ends without a result: %s; figures reach to its "
+                        "last tick",
+                        wm_writer_why_unfinished(&report->run));
     if (result->recording_trouble[0])
         wm_build_remark(builder, "recording: %s", result->recording_trouble);
     if (result->lost_ticks > 0)

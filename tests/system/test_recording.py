@@ -62,6 +62,26 @@ def _(folder):
     assert sorted(os.listdir(folder)) == names
 
 
+@case("the report of a recording that is still being written says so, and not that it was killed")
+def _(folder):
+    for name in ("r.sqlite", "r.csv"):
+        path, pid = folder / name, folder / "pid"
+        running = subprocess.Popen([tap.WATTMETER, "run", "-q", "-i", "20ms", "--record", path, "--",
+                                    "sh", "-c", f"echo $$ >{pid}; exec sleep 60"], env=tap.environment())
+        until = time.monotonic() + 20
+        while "wattmeter" not in (text := wattmeter("report", path).stdout):
+            assert time.monotonic() < until, text
+            time.sleep(0.1)
+        assert "it is still being written" in text and "killed" not in text, text
+        both = wattmeter("compare", f"a={path}", f"b={path}").stderr
+        assert "it is still being written" in both and "killed" not in both, both
+        running.kill()
+        running.wait()
+        text = wattmeter("report", path).stdout
+        assert "or wattmeter was killed" in text, text
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
 @case("a URL in the place of a file, or of any other word, is refused without its password")
 def _(folder):
     url = "postgresql://user:sesame@127.0.0.1:1/db"

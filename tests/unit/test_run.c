@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_run.c - a run and its result as JSON, and back. */
+#include <fcntl.h>
 #include <jansson.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/base_file.h"
 #include "record/run/record_run.h"
+#include "record/run/record_writer.h"
 #include "test_record_fixture.h"
 
 static void test_run_round_trip(void **state)
@@ -14,6 +20,8 @@ static void test_run_round_trip(void **state)
     (void)state;
 
     given.expected_cores = 2.1;
+    given.writer_pid = 4700;
+    given.writer_start = UINT64_C(1) << 60;
     assert_ok(wm_run_to_json(run, &text, &err));
     assert_ok(wm_run_from_json(text, &again, &err));
     free(text);
@@ -40,6 +48,8 @@ static void test_run_round_trip(void **state)
     assert_string_equal(again.sources[0].detail, "driver 550.54");
     assert_false(again.sources[1].available);
     assert_int_equal(again.pid, run->pid);
+    assert_int_equal(again.writer_pid, run->writer_pid);
+    assert_true(again.writer_start == run->writer_start);
     assert_true(again.anchor_ns == run->anchor_ns);
     assert_true(again.anchor_unix_ns == run->anchor_unix_ns);
     assert_true(again.interval_ns == run->interval_ns);
@@ -328,14 +338,82 @@ static void test_no_memory(void **state)
     free(text);
 }
 
+static bool is_writing(const struct wm_run *run)
+{
+    return !strstr(wm_writer_why_unfinished(run), "was killed");
+}
+
+static void test_writer(void **state)
+{
+    char boot[64], other_boot[] = "11111111-2222-3333-4444-555555555555";
+    struct wm_run run = { .boot_id = boot }, changed;
+
+    (void)state;
+    assert_true(
+        wm_file_read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot)));
+    assert_false(is_writing(&run));
+    wm_writer_note(&run);
+    assert_int_equal(run.writer_pid, getpid());
+    assert_string_equal(wm_writer_why_unfinished(&run), "it is still being written");
+
+    changed = run;
+    changed.boot_id = other_boot;
+    assert_false(is_writing(&changed));
+    changed.boot_id = NULL;
+    assert_false(is_writing(&changed));
+    changed = run;
+    changed.writer_start++; /* another one with its pid */
+    assert_false(is_writing(&changed));
+    static const pid_t nobody[] = { 0, -1, INT32_MIN, INT32_MAX };
+    for (size_t i = 0; i < ARRAY_LEN(nobody); i++) {
+        changed = run;
+        changed.writer_pid = nobody[i];
+        assert_false(is_writing(&changed));
+    }
+}
+
+/* It is killed, and whoever started it has not asked for it yet. */
+static void test_writer_that_was_killed(void **state)
+{
+    char boot[64];
+    struct wm_run run = { .boot_id = boot };
+    int ends[2];
+
+    (void)state;
+    assert_true(
+        wm_file_read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot)));
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        wm_writer_note(&run);
+        _exit(write(ends[1], &run.writer_start, sizeof(run.writer_start)) < 0);
+    }
+    run.writer_pid = child;
+    assert_int_equal(read(ends[0], &run.writer_start, sizeof(run.writer_start)),
+                     sizeof(run.writer_start));
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    assert_false(is_writing(&run));
+    waitpid(child, NULL, 0);
+    assert_false(is_writing(&run));
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run_round_trip), cmocka_unit_test(test_result_round_trip),
-        cmocka_unit_test(test_unknown),        cmocka_unit_test(test_bytes_become_utf8),
-        cmocka_unit_test(test_other_versions), cmocka_unit_test(test_broken_run),
-        cmocka_unit_test(test_broken_result),  cmocka_unit_test(test_long_text),
+        cmocka_unit_test(test_run_round_trip),
+        cmocka_unit_test(test_result_round_trip),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_bytes_become_utf8),
+        cmocka_unit_test(test_other_versions),
+        cmocka_unit_test(test_broken_run),
+        cmocka_unit_test(test_broken_result),
+        cmocka_unit_test(test_long_text),
         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_writer),
+        cmocka_unit_test(test_writer_that_was_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/record.h"
+#include "record/run/record_writer.h"
 #include "wattmeter/report.h"
 
 /* How much of a file has to be known to tell what it is. */
@@ -75,10 +76,8 @@ static int remark_end(struct wm_compare_session *session)
     const struct wm_result *result = &report->result;
 
     if (!report->complete)
-        return wm_remarks_add(remarks,
-                              "session \"%s\" is a recording without a result: it is still "
-                              "being written, or wattmeter was killed",
-                              session->name);
+        return wm_remarks_add(remarks, "session \"%s\" is a recording without a result: %s",
+                              session->name, wm_writer_why_unfinished(&report->run));
     if (result->exit_signal > 0)
         return wm_remarks_add(remarks, "session \"%s\": signal %d ended the command",
                               session->name, result->exit_signal);

@@ -59,6 +59,8 @@ struct wm_run {
     char *gpu_remark;        /* on the choice of GPUs, for people */
     char *regions_remark;    /* why there are none, for people */
     pid_t pid;               /* of the target */
+    pid_t writer_pid;        /* of who records it; 0: not known */
+    uint64_t writer_start;   /* in clock ticks since boot, as /proc/PID/stat has it */
     int64_t anchor_ns;       /* CLOCK_MONOTONIC and the wall clock, read together */
     int64_t anchor_unix_ns;
     int64_t interval_ns;

@@ -11,6 +11,7 @@
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/text/base_text.h"
+#include "record/run/record_writer.h"
 #include "track/track_state.h"
 #include "wattmeter/version.h"
 
@@ -192,6 +193,7 @@ int wm_run_describe(struct wm_run *run, struct wm_error *err)
     run->core_count = cores > 0 ? (int)cores : 1;
     if (run->expected_cores <= 0)
         run->expected_cores = run->core_count;
+    wm_writer_note(run);
     run->anchor_ns = wm_clock_monotonic_ns();
     run->anchor_unix_ns = wm_clock_unix_ns();
     return status;

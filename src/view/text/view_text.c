@@ -374,7 +374,8 @@ static void print_overhead(const struct wm_text_view *view)
     interval_text(interval, report->run.interval_ns);
     if (!is_known)
         wm_line_add(&detail, "", "n/a (%s)",
-                    report->complete ? "the recording does not tell" : "it was killed");
+                    report->complete ? "the recording does not tell"
+                                     : "the recording has no result");
     else
         wm_line_add(&detail, "", "%s CPU",
                     wm_view_duration(result->tool_cpu_seconds.number, NULL).text);
