@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +33,12 @@ const struct cmd_option measure_options[] = {
     { .name = "append",
       .slot = MEASURE(append),
       .help = "add the run to a recording that exists" },
+    { .name = "output-fd",
+      .type = CMD_COUNT,
+      .slot = MEASURE(output.fd),
+      .placeholder = "N",
+      .help = "write the report to descriptor N, which the shell has opened (3>FILE); the "
+              "command does not get it" },
     { .letter = 'q',
       .name = "quiet",
       .slot = MEASURE(quiet),
@@ -231,6 +239,8 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
 static const struct wm_tracker *volatile forward_to;
 static volatile sig_atomic_t early_signal; /* came before there was a target */
 static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t has_come[NSIG];
+static volatile sig_atomic_t shown_key; /* Ctrl-C, which a terminal shows as "^C" */
 
 /* Whether the target has not got the signal by itself. A terminal sends it to its
  * foreground process group, which a target such as timeout(1) has left, but its hangup to
@@ -267,6 +277,9 @@ static void handle(int number, siginfo_t *info, void *context)
         return; /* a pipe without a reader, a file too large: the write has failed */
     if (number != SIGUSR1 && number != SIGUSR2)
         interrupted = 1;
+    has_come[number] = 1;
+    if (info->si_code == SI_KERNEL && (number == SIGINT || number == SIGQUIT))
+        shown_key = 1;
     if (!forward_to)
         early_signal = number;
     else if (is_for_target(number, info))
@@ -335,6 +348,34 @@ bool measure_is_interrupted(void)
     return interrupted;
 }
 
+/* The terminal has left its "^C" without an end of the line. */
+static void end_line_of_key(const struct cmd_streams *io)
+{
+    const tcflag_t shows = ECHO | ECHOCTL;
+    struct termios terminal;
+
+    if (shown_key && tcgetattr(fileno(io->chat), &terminal) == 0 &&
+        (terminal.c_lflag & shows) == shows)
+        fputc('\n', io->chat);
+    shown_key = 0;
+}
+
+static bool is_asked_to_end(int number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
+
+int measure_end(int number, int code)
+{
+    if (!is_asked_to_end(number) || !has_come[number])
+        return code;
+    fflush(NULL);
+    prctl(PR_SET_DUMPABLE, 0); /* no core: a limit of 0 holds for files alone, not pipes */
+    signal(number, SIG_DFL);
+    raise(number);
+    return code;
+}
+
 static void complain(const char *name, const struct measure_args *args,
                      const struct cmd_streams *io, const struct wm_error *err)
 {
@@ -346,18 +387,23 @@ int measure_finish(const char *name, const struct measure_args *args,
                    const struct cmd_streams *io, struct wm_tracker *tracker)
 {
     FILE *screen = args->quiet ? NULL : io->chat;
-    bool is_talk = !args->output.path && !args->output.json;
+    bool has_place = output_has_place(&args->output);
+    bool is_talk = !has_place && !args->output.json;
     struct wm_report *report;
     struct wm_error err;
 
     /* What went wrong here went wrong with the recording; the report is whole. */
     int code = CMD_DONE;
-    if (wm_tracker_stop(tracker, &err) < 0)
+    if (wm_tracker_stop(tracker, &err) < 0) {
+        end_line_of_key(io);
         code = output_failure(name, &err, io);
+    }
     measure_forward_signals(NULL);
 
     if (is_talk && !screen)
         return code;
+    if (!has_place)
+        end_line_of_key(io);
     if (wm_tracker_report(tracker, &report, &err) < 0) {
         complain(name, args, io, &err);
         return CMD_FAILED;

@@ -49,6 +49,10 @@ void measure_release_streams(bool keep_output);
 /* Whether a signal came that asks a process to end. */
 bool measure_is_interrupted(void);
 
+/* Dies of the signal that ended the command, where it is one that asks a process to end
+ * and reached us as well: so a shell ends its own loop. Else returns `code`. */
+int measure_end(int signal_number, int code);
+
 /* Stops the tracker and writes its report. */
 int measure_finish(const char *name, const struct measure_args *args,
                    const struct cmd_streams *io, struct wm_tracker *tracker);

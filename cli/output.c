@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,9 +115,22 @@ static bool is_standard(const char *path)
     return strcmp(path, "-") == 0;
 }
 
+bool output_has_place(const struct output_args *args)
+{
+    return args->path || args->fd.given;
+}
+
+/* The descriptor that is open already and gets the report, or -1. */
+static int open_descriptor(const struct output_args *args)
+{
+    if (args->fd.given)
+        return args->fd.value <= INT_MAX ? (int)args->fd.value : -1;
+    return args->path && is_standard(args->path) ? STDOUT_FILENO : -1;
+}
+
 bool output_is_to_stdout(const struct output_args *args)
 {
-    return args->path ? is_standard(args->path) : args->json;
+    return output_has_place(args) ? open_descriptor(args) == STDOUT_FILENO : args->json;
 }
 
 static bool refuse(const char *path, const char *why, char ret_problem[OUTPUT_PROBLEM_SIZE])
@@ -168,6 +182,26 @@ bool output_is_writable(const char *path, bool overwrite,
     return good;
 }
 
+/* From here on the command that is run does not get the descriptor: whoever reads the
+ * report from a pipe shall not wait for what the command leaves behind. */
+static int check_descriptor(const char *name, const struct output_args *args,
+                            const struct cmd_streams *io)
+{
+    unsigned long long number = args->fd.value;
+    int fd = open_descriptor(args), flags = fcntl(fd, F_GETFL);
+
+    if (args->path)
+        return output_misused(name, io, "--output and --output-fd exclude each other");
+    if (flags < 0)
+        return output_misused(name, io, "--output-fd: descriptor %llu is not open", number);
+    if ((flags & O_ACCMODE) == O_RDONLY)
+        return output_misused(
+            name, io, "--output-fd: descriptor %llu is not open for writing", number);
+    if (fd > STDERR_FILENO)
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return CMD_DONE;
+}
+
 int output_check(const char *name, const struct output_args *args,
                  const struct cmd_streams *io)
 {
@@ -176,6 +210,8 @@ int output_check(const char *name, const struct output_args *args,
 
     if (wm_report_style_check(&args->style, &err) < 0)
         return output_failure(name, &err, io);
+    if (args->fd.given)
+        return check_descriptor(name, args, io);
     if (!args->path || output_is_writable(args->path, args->overwrite, problem))
         return CMD_DONE;
     fprintf(io->chat, "wattmeter %s: %s\n", name, problem);
@@ -252,16 +288,17 @@ int output_find_format(const char *name, const struct output_args *args, const c
                           cmd_shown(format), words);
 }
 
-/* Opens args->path, which was checked, for writing; NULL, with errno, when it cannot. A
+/* Opens the place, which was checked, for writing; NULL, with errno, when it cannot. A
  * file that came into being since then is left alone, and devices and pipes cannot be
  * replaced. `ret_made`: there was none before. */
 static FILE *open_output(const struct output_args *args, bool *ret_made)
 {
+    int descriptor = open_descriptor(args);
     struct stat info;
 
     *ret_made = false;
-    if (is_standard(args->path)) {
-        int copy = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (descriptor >= 0) {
+        int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
         return copy < 0 ? NULL : fdopen(copy, "w");
     }
     bool there = stat(args->path, &info) == 0;
@@ -278,12 +315,13 @@ static FILE *open_output(const struct output_args *args, bool *ret_made)
     return file;
 }
 
-/* What is wrong is the file. */
-static int name_file(const char *path, struct wm_error *err)
+/* What is wrong is the place. */
+static int name_place(const struct output_args *args, struct wm_error *err)
 {
     struct wm_error why = *err;
 
-    snprintf(err->text, sizeof(err->text), "%s: %.120s", path, why.text);
+    snprintf(err->text, sizeof(err->text), "%s: %.120s",
+             args->path ? args->path : "--output-fd", why.text);
     return err->status;
 }
 
@@ -307,7 +345,7 @@ int output_to_file(const struct output_args *args, output_printer *print, const 
         return WM_OK;
     if (made)
         unlink(args->path);
-    return is_written ? status : name_file(args->path, err);
+    return is_written ? status : name_place(args, err);
 }
 
 int output_print(const char *name, const struct output_args *args, output_printer *print,
@@ -315,8 +353,8 @@ int output_print(const char *name, const struct output_args *args, output_printe
 {
     struct wm_error err;
 
-    int status =
-        args->path ? output_to_file(args, print, found, &err) : print(found, io->out, &err);
+    int status = output_has_place(args) ? output_to_file(args, print, found, &err)
+                                        : print(found, io->out, &err);
     return status < 0 ? output_failure(name, &err, io) : CMD_DONE;
 }
 
@@ -348,9 +386,9 @@ int output_write(const char *name, const struct output_args *args,
     };
     struct wm_error err;
 
-    style.for_terminal = !args->path && stream && is_colourful(stream);
+    style.for_terminal = !output_has_place(args) && stream && is_colourful(stream);
 
-    if (args->path) {
+    if (output_has_place(args)) {
         if (output_to_file(args, output_report_print, &printed, &err) == WM_OK)
             return CMD_DONE;
         fprintf(io->chat, "wattmeter %s: %s; this is the report:\n", name, err.text);

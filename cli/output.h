@@ -10,6 +10,7 @@
 /* The first member of such a command's arguments. */
 struct output_args {
     const char *path;
+    struct cmd_count fd; /* in place of the path, of `run` and `attach` alone */
     bool json, overwrite;
     struct wm_report_style style;
 };
@@ -48,7 +49,10 @@ bool output_is_writable(const char *path, bool overwrite,
 int output_check(const char *name, const struct output_args *args,
                  const struct cmd_streams *io);
 
-/* Whether the report goes to standard output, with --json or where -o says so. */
+/* Whether the report has a place of its own, and so is not talk. */
+bool output_has_place(const struct output_args *args);
+
+/* Whether the report goes to standard output, with --json or where an option says so. */
 bool output_is_to_stdout(const struct output_args *args);
 
 /* Whether both paths lead to one file, be it there or not. */
@@ -72,12 +76,12 @@ int output_find_format(const char *name, const struct output_args *args, const c
 /* What prints what a command has found out. */
 typedef int output_printer(const void *found, FILE *out, struct wm_error *err);
 
-/* Has it printed to args->path, which was checked: rather nothing stays there than half of
- * it. `err` names the file. */
+/* Has it printed to its place, which was checked: rather nothing stays in a file than half
+ * of it. `err` names the place. */
 int output_to_file(const struct output_args *args, output_printer *print, const void *found,
                    struct wm_error *err);
 
-/* The same, or without a path to io->out; the status of the process for it. */
+/* The same, or without a place to io->out; the status of the process for it. */
 int output_print(const char *name, const struct output_args *args, output_printer *print,
                  const void *found, const struct cmd_streams *io);
 
@@ -90,8 +94,8 @@ struct output_report {
 
 output_printer output_report_print;
 
-/* Prints the report to the chosen file; without one, JSON to io->out and text to
- * `screen`, NULL for nowhere. What the file does not take goes to io->chat, so that
+/* Prints the report to its place; without one, JSON to io->out and text to
+ * `screen`, NULL for nowhere. What the place does not take goes to io->chat, so that
  * it is not lost. */
 int output_write(const char *name, const struct output_args *args,
                  const struct wm_report *report, FILE *screen,

@@ -47,7 +47,7 @@ static int start_failure(const struct wm_error *err, const struct cmd_streams *i
 }
 
 static int track(const struct run_args *args, const struct cmd_streams *io,
-                 struct wm_tracker *tracker)
+                 struct wm_tracker *tracker, int *ret_signal)
 {
     const struct output_args *output = &args->measure.output;
     struct wm_error err;
@@ -57,8 +57,10 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
     if (args->measure.baseline_ns > 0 && !args->measure.quiet)
         fprintf(io->chat, "wattmeter run: measuring the idle machine for %g s\n",
                 (double)args->measure.baseline_ns / 1e9);
-    if (wm_tracker_start_command(tracker, args->command.words, &err) < 0)
+    if (wm_tracker_start_command(tracker, args->command.words, &err) < 0) {
+        *ret_signal = measure_early_signal();
         return start_failure(&err, io);
+    }
     measure_forward_signals(tracker);
     measure_release_streams(output_is_to_stdout(output));
 
@@ -70,6 +72,7 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
 
     int written = measure_finish("run", &args->measure, io, tracker);
     int code = wm_tracker_exit_code(tracker);
+    *ret_signal = wm_tracker_exit_signal(tracker);
     if (code < 0)
         return CMD_FAILED;
     return code == CMD_DONE ? written : code;
@@ -131,40 +134,44 @@ static int run_run(const void *opaque, const struct cmd_streams *io)
 {
     const struct run_args *args = opaque;
     struct wm_tracker *tracker;
+    int signal_number = 0;
 
     int code = args->nvtx ? inject_nvtx(io) : CMD_DONE;
     if (code == CMD_DONE)
         code = measure_prepare("run", &args->measure, 0, io, &tracker);
     if (code != CMD_DONE)
         return code;
-    code = track(args, io, tracker);
+    code = track(args, io, tracker, &signal_number);
     wm_tracker_free(tracker);
-    return code;
+    return measure_end(signal_number, code);
 }
 
 const struct cmd cmd_run = {
     .name = "run",
     .summary = "Measure a command and what it starts.",
-    .details = "The command runs as if wattmeter were not there: its input and output, its "
-               "terminal, "
-               "signals and exit status are its own. When it ends, a report is printed on "
-               "standard "
-               "error: time, CPU time, memory, GPU use and energy.\n"
-               "\n"
-               "A signal that is sent to wattmeter goes on to the command, and the report "
-               "comes all the same. One that is sent to the whole process group, other "
-               "than by a terminal or the command, reaches the command twice: it looks "
-               "like one for wattmeter alone. Where wattmeter is killed (kill -9) the "
-               "command runs on, in the background of its terminal, and there is no "
-               "report; a recording has all but the last second or so.\n"
-               "\n"
-               "The status is that of the command, or 128 plus the number of the signal "
-               "that ended "
-               "it; 127 when there is no such command, 126 when it cannot be executed, 2 "
-               "for a wrong "
-               "option and 1 when wattmeter itself failed, also where the command gave 0 "
-               "and what -o, --json or --record asked for could not be written. A report "
-               "that is lost on standard error changes nothing.",
+    .details =
+        "The command runs as if wattmeter were not there: its input and output, its "
+        "terminal, "
+        "signals and exit status are its own. When it ends, a report is printed on "
+        "standard "
+        "error: time, CPU time, memory, GPU use and energy.\n"
+        "\n"
+        "A signal that is sent to wattmeter goes on to the command, and the report "
+        "comes all the same. One that is sent to the whole process group, other "
+        "than by a terminal or the command, reaches the command twice: it looks "
+        "like one for wattmeter alone. Where wattmeter is killed (kill -9) the "
+        "command runs on, in the background of its terminal, and there is no "
+        "report; a recording has all but the last second or so.\n"
+        "\n"
+        "The status is that of the command, or 128 plus the number of the signal "
+        "that ended "
+        "it. Where that is SIGINT (Ctrl-C), SIGTERM, SIGHUP or SIGQUIT and wattmeter "
+        "has got it, too, wattmeter dies of it after the report, so that a shell's "
+        "loop ends. 127 when there is no such command, 126 when it cannot be executed, 2 "
+        "for a wrong "
+        "option and 1 when wattmeter itself failed, also where the command gave 0 "
+        "and what -o, --json or --record asked for could not be written. A report "
+        "that is lost on standard error changes nothing.",
     .example = "wattmeter run --record run.sqlite -- python3 train.py --epochs 3",
     .operands = "[--] COMMAND [ARG...]",
     .operands_slot = offsetof(struct run_args, command),

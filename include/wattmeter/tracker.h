@@ -175,6 +175,9 @@ WM_API int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err);
  * it; -1 while that is unknown. */
 WM_API int wm_tracker_exit_code(const struct wm_tracker *tracker);
 
+/* The signal that killed the command; 0: none did, or that is unknown. */
+WM_API int wm_tracker_exit_signal(const struct wm_tracker *tracker);
+
 /* The report of a stopped tracker. */
 WM_API int wm_tracker_report(const struct wm_tracker *tracker,
                              struct wm_report **ret_report, struct wm_error *err);

@@ -236,6 +236,11 @@ int wm_tracker_exit_code(const struct wm_tracker *tracker)
     return tracker->result.exit_status.known ? (int)tracker->result.exit_status.number : -1;
 }
 
+int wm_tracker_exit_signal(const struct wm_tracker *tracker)
+{
+    return tracker->result.exit_signal;
+}
+
 int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_report,
                       struct wm_error *err)
 {

@@ -4,6 +4,7 @@
 
 import os
 import random
+import resource
 import shutil
 import signal
 import sqlite3
@@ -140,9 +141,9 @@ sys.exit(40 + len(caught))
 """
 
 
-@case("SIGTERM to us reaches the command, the report comes, the status is the command's")
+@case("SIGTERM to us reaches the command, the report comes, and we die of it too")
 def _(folder):
-    r = signalled(signal.SIGTERM, DEFAULT, 128 + signal.SIGTERM, folder)
+    r = signalled(signal.SIGTERM, DEFAULT, -signal.SIGTERM, folder)
     assert r["exit"] == {"status": None, "signal": signal.SIGTERM}, r["exit"]
 
 
@@ -200,9 +201,38 @@ def _(folder):
     assert done.returncode == 41, done
 
 
-@case("a signal that kills the command gives 128 + N")
+@case("so with all that ask a process to end, sent to us or to the group; there is no core")
 def _(folder):
-    for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR2):
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        r = signalled(number, DEFAULT.replace("SIG_DFL)\n", "SIG_DFL)\nsignal.signal(2, signal.SIG_DFL)\n", 1),
+                      -number, folder, to_group=number == signal.SIGQUIT)
+        assert r["exit"] == {"status": None, "signal": number}, (number, r["exit"])
+        shutil.rmtree(folder)
+        folder.mkdir()
+
+    most = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    tracker = start("run", "-q", "--", "sh", "-c", "ulimit -c 0; touch ready; exec sleep 20", cwd=folder,
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (most, most)))
+    wait_for((folder / "ready").exists, "the command")
+    tracker.send_signal(signal.SIGQUIT)
+    _, status = os.waitpid(tracker.pid, 0)
+    assert os.WTERMSIG(status) == signal.SIGQUIT and not os.WCOREDUMP(status), status
+
+
+@case("a signal that came to us but did not end the command, or not by itself, does not end us")
+def _(folder):
+    r = signalled(signal.SIGINT, CATCH.replace("sys.exit(40 + len(caught))", "sys.exit(130)"), 130, folder)
+    assert r["exit"] == {"status": 130, "signal": None}, r["exit"]
+    (folder / "ready").unlink()
+    (folder / "r.json").unlink()
+    killed = CATCH.replace("sys.exit(40 + len(caught))", "import os; os.kill(os.getpid(), signal.SIGKILL)")
+    r = signalled(signal.SIGTERM, killed, 128 + signal.SIGKILL, folder)
+    assert r["exit"]["signal"] == signal.SIGKILL, r["exit"]
+
+
+@case("a signal that kills the command alone gives 128 + N")
+def _(folder):
+    for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR2, signal.SIGINT, signal.SIGTERM):
         done = wattmeter("run", "-q", "--", "sh", "-c", f"kill -{int(number)} $$")
         assert done.returncode == 128 + number, (number, done)
 
@@ -257,6 +287,70 @@ def _(folder):
         assert "CPU" in terminal.screen(), terminal.screen()
     finally:
         terminal.close()
+
+
+@case("Ctrl-C in a shell's loop ends the loop")
+def _(folder):
+    for shell in ("bash --norc", "sh"):
+        if not shutil.which(shell.split()[0]):
+            continue
+        terminal = Terminal(folder, shell)
+        try:
+            terminal.type(f"for i in 1 2 3; do echo $i >>{folder}/begun; {tap.WATTMETER} run -q -- sleep 2; done",
+                          "Enter")
+            wait_for((folder / "begun").exists, "the loop")
+            time.sleep(0.5)
+            terminal.type("C-c")
+            terminal.type("echo status=$?", "Enter")
+            terminal.wait("status=130")
+            time.sleep(0.5)
+            assert (folder / "begun").read_text() == "1\n"
+        finally:
+            terminal.close()
+        (folder / "begun").unlink()
+
+
+@case("after Ctrl-C the report begins on a line of its own, and without one nothing is printed")
+def _(folder):
+    terminal = Terminal(folder, "sh")
+    try:
+        for number, (setting, options, before) in enumerate((
+                ("echoctl", "", "^C\nCommand "), ("-echoctl", "", "sleep 7\nCommand "),
+                ("echoctl", "-q", "^C\nstatus="),
+                ("echoctl", f"-o {folder}/report", "^C\nstatus="))):
+            terminal.type(f"stty {setting}; clear; PS1='$ '", "Enter")
+            terminal.type(f"{tap.WATTMETER} run {options} -- sleep 7", "Enter")
+            time.sleep(0.7)
+            terminal.type("C-c")
+            terminal.type(f"echo status={number}=$?", "Enter")
+            terminal.wait(f"status={number}=130")
+            screen = terminal.screen().replace("\n\n", "\n").replace(f"$ echo status={number}=$?\n", "")
+            assert before in screen, (setting, options, screen)
+    finally:
+        terminal.close()
+
+
+@case("timeout(1) around us and below us: its own status, and the report")
+def _(folder):
+    for command in (["timeout", "1", tap.WATTMETER, "run", "--", "sleep", "20"],
+                    [tap.WATTMETER, "run", "--", "timeout", "1", "sleep", "20"]):
+        begin = time.monotonic()
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, env=tap.environment())
+        assert done.returncode == 124 and "CPU time" in done.stderr, done
+        assert time.monotonic() - begin < 3
+
+
+@case("under nohup a closed terminal ends nothing")
+def _(folder):
+    output, ready = folder / "r.json", folder / "ready"
+    terminal = Terminal(folder, f"nohup {tap.WATTMETER} run --json -o {output} -- sh -c "
+                                f"'touch {ready}; sleep 1; exit 3' >{folder}/log 2>&1")
+    try:
+        wait_for(ready.exists, "the command")
+    finally:
+        terminal.close()
+    wait_for(lambda: output.exists() and output.read_text(), "the report")
+    assert tap.json.loads(output.read_text())["exit"] == {"status": 3, "signal": None}
 
 
 @case("Ctrl-C reaches a command that has left our process group, as timeout(1) does")
@@ -328,6 +422,70 @@ def _(folder):
         terminal.wait("got word")
     finally:
         terminal.close()
+
+
+@case("a command that is stopped is measured on when it goes on, and ends as it would")
+def _(folder):
+    if not shutil.which("bash"):
+        raise tap.Skip("bash is not installed")
+    output, ready = folder / "r.json", folder / "ready"
+    terminal = Terminal(folder, "bash --norc")
+    try:
+        terminal.type(f"{tap.WATTMETER} run --json -o {output} -- sh -c 'touch {ready}; sleep 1; exit 5'", "Enter")
+        wait_for(ready.exists, "the command")
+        terminal.type("C-z")
+        terminal.wait("Stopped")
+        time.sleep(1.5)
+        terminal.type("fg", "Enter")
+        terminal.type("echo status=$?", "Enter")
+        terminal.wait("status=5")
+        r = tap.json.loads(output.read_text())
+        assert r["exit"] == {"status": 5, "signal": None}, r["exit"]
+        assert r["compute_time"]["time"] > 1.5, r["compute_time"]
+    finally:
+        terminal.close()
+
+
+@case("--output-fd: the report goes to an open descriptor, and the command does not get it")
+def _(folder):
+    shell = (f"{tap.WATTMETER} run --json --output-fd 3 -- sh -c 'echo mine; echo lost >&3' "
+             f"3>{folder}/r.json 2>{folder}/err")
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, env=tap.environment())
+    assert done.stdout == "mine\n" and done.returncode == 2, done
+    assert tap.json.loads((folder / "r.json").read_text())["exit"]["status"] == 2
+    assert "3" in (folder / "err").read_text(), "it is the shell that found it closed"
+
+    reader, writer = os.pipe()
+    done = subprocess.run([tap.WATTMETER, "run", "-q", "--output-fd", str(writer), "--", "sh", "-c",
+                           "sleep 5 >/dev/null 2>&1 & exit 0"], pass_fds=[writer], env=tap.environment())
+    os.close(writer)
+    begin = time.monotonic()
+    with os.fdopen(reader) as file:
+        assert "CPU time" in file.read(), "text is written too, and -q is about the screen"
+    assert done.returncode == 0 and time.monotonic() - begin < 2, "what the command left behind holds it open"
+
+
+@case("--output-fd: what cannot be written to is refused in one line before anything is started")
+def _(folder):
+    ran = folder / "ran"
+    for shell, message in (("--output-fd 7", "descriptor 7 is not open"),
+                           ("--output-fd 99999999999", "descriptor 99999999999 is not open"),
+                           ("--output-fd 18446744073709551615", "is not open"),
+                           ("--output-fd 3 3</dev/null", "descriptor 3 is not open for writing"),
+                           ("--output-fd 0 </dev/null", "descriptor 0 is not open for writing"),
+                           (f"--output-fd 3 -o {folder}/r 3>/dev/null", "exclude each other"),
+                           ("--output-fd -1", "is not a whole number"),
+                           ("--output-fd 1x", "is not a whole number"),
+                           ("--output-fd ''", "empty")):
+        words, _, redirection = shell.partition(" 3<") if " 3<" in shell else shell.partition(" 3>")
+        redirection = shell[len(words):]
+        done = subprocess.run(["sh", "-c", f"{tap.WATTMETER} run {words} -- touch {ran} {redirection}"],
+                              capture_output=True, text=True, env=tap.environment())
+        assert done.returncode == 2 and message in done.stderr, (shell, done)
+        assert len(done.stderr.splitlines()) == 1 and not ran.exists(), (shell, done)
+    full = subprocess.run(["sh", "-c", f"{tap.WATTMETER} run --output-fd 3 -- true 3>/dev/full"],
+                          capture_output=True, text=True, env=tap.environment())
+    assert full.returncode == 1 and "this is the report" in full.stderr, full
 
 
 if __name__ == "__main__":

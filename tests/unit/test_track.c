@@ -126,6 +126,7 @@ static void test_command(void **state)
     assert_int_equal(wm_tracker_start_command(tracker, argv, NULL), WM_OK);
     run_to_end(tracker);
     assert_int_equal(wm_tracker_exit_code(tracker), 7);
+    assert_int_equal(wm_tracker_exit_signal(tracker), 0);
     double seconds = number(tracker, "compute_time.time");
     assert_true(seconds > 0.3 && seconds < 0.5);
     double ticks = number(tracker, "tool.ticks") + number(tracker, "tool.missed_ticks");
@@ -376,6 +377,7 @@ static void test_signal(void **state)
     assert_int_equal(wm_tracker_signal(tracker, SIGTERM), WM_OK);
     run_to_end(tracker);
     assert_int_equal(wm_tracker_exit_code(tracker), 128 + SIGTERM);
+    assert_int_equal(wm_tracker_exit_signal(tracker), SIGTERM);
     wm_tracker_free(tracker);
 }
 
