@@ -83,6 +83,27 @@ void wm_source_advise(const char *name, const struct wm_source_case *asked)
         ops->advise(asked);
 }
 
+bool wm_source_remedy(const char *name, char command[WM_ADVICE_SIZE])
+{
+    const struct wm_source_config config = wm_source_config_complete(NULL);
+    struct wm_advice advice = { 0 };
+    const struct wm_source_case denied = {
+        .config = &config,
+        .is_denied = true,
+        .lacks_some = true,
+        .advice = &advice,
+    };
+
+    wm_source_advise(name, &denied);
+    for (size_t i = 0; i < advice.count; i++) {
+        if (!advice.list[i].command)
+            continue;
+        snprintf(command, WM_ADVICE_SIZE, "%s", advice.list[i].command);
+        return true;
+    }
+    return false;
+}
+
 int wm_source_open_within(const char *name, const struct wm_source_config *config,
                           int patience_s, struct wm_source **ret_source,
                           struct wm_error *err)

@@ -91,4 +91,8 @@ struct wm_source_case {
  * Looks and changes nothing. */
 void wm_source_advise(const char *name, const struct wm_source_case *asked);
 
+/* What opens the source called so to this user, after it was denied, for a shell; false
+ * where that is not known. */
+bool wm_source_remedy(const char *name, char command[WM_ADVICE_SIZE]);
+
 #endif

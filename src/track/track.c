@@ -12,6 +12,7 @@
 
 #include "base/base_clock.h"
 #include "record/run/record_experiment.h"
+#include "source/source_advice.h"
 #include "source/source_traits.h"
 #include "track/account/track_shares.h"
 #include "track/track_state.h"
@@ -111,6 +112,15 @@ static int note_source(struct wm_run *run, const struct wm_source_set *sources,
     return wm_run_add_gpu_remark(run, text, err);
 }
 
+/* What is there and denied is not absent: the last source that was noted. */
+static void note_remedy(struct wm_run *run, const char *name)
+{
+    char command[WM_ADVICE_SIZE];
+
+    if (run->source_count > 0 && wm_source_remedy(name, command))
+        run->sources[run->source_count - 1].remedy = strdup(command);
+}
+
 int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error *err)
 {
     struct wm_error why = { 0 };
@@ -124,6 +134,8 @@ int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error
     if (status < 0) {
         if (status != WM_EEXIST)
             wm_run_add_source(&tracker->run, name, false, why.text, NULL);
+        if (status == WM_EACCES)
+            note_remedy(&tracker->run, name);
         if (status != WM_ENODEV && status != WM_EINVAL && status != WM_EEXIST &&
             wm_source_traits(name)->has_gpus)
             tracker->run.gpus_unknown = true;

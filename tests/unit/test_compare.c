@@ -744,7 +744,7 @@ static void draw_run(struct random_run *run)
 
 static void record_run(const char *path, const struct random_run *made)
 {
-    static struct wm_source_status sources[] = { { "rapl", true, NULL } };
+    static struct wm_source_status sources[] = { { .name = "rapl", .available = true } };
     static const struct wm_run run = { .id = "made",
                                        .version = "0.1.0",
                                        .mode = "run",

@@ -92,8 +92,8 @@ static inline const struct wm_run *fixture_run(void)
     static struct wm_pair environment[] = { { "SLURM_JOB_ID", "42" },
                                             { "CUDA_VISIBLE_DEVICES", NULL } };
     static struct wm_source_status sources[] = {
-        { "nvml", true, "driver 550.54" },
-        { "hwmon", false, "no sensor of a CPU" },
+        { .name = "nvml", .available = true, .detail = "driver 550.54" },
+        { .name = "hwmon", .detail = "no sensor of a CPU" },
     };
     static const struct wm_run run = {
         .id = "c9b1f1de-6f2c-4a55-9d3b-0d7a3c1f2e11",

@@ -57,25 +57,25 @@ static void check_value(const char *session, const struct wm_report *report,
 }
 
 static struct wm_source_status no_driver[] = {
-    { "tree", true, NULL },
-    { "host", true, NULL },
-    { "hwmon", false, "no sensor" },
-    { "nvml", false, "no NVIDIA driver" },
+    { .name = "tree", .available = true, .detail = NULL },
+    { .name = "host", .available = true, .detail = NULL },
+    { .name = "hwmon", .available = false, .detail = "no sensor" },
+    { .name = "nvml", .available = false, .detail = "no NVIDIA driver" },
 };
 static struct wm_source_status no_gpu_anywhere[] = {
-    { "nvml", false, "no NVIDIA driver" },
-    { "hwmon", false, "no sensor" },
-    { "drm", false, "no GPU in /sys" },
+    { .name = "nvml", .available = false, .detail = "no NVIDIA driver" },
+    { .name = "hwmon", .available = false, .detail = "no sensor" },
+    { .name = "drm", .available = false, .detail = "no GPU in /sys" },
 };
 static struct wm_source_status one_driver[] = {
-    { "nvml", false, "no NVIDIA driver" },
-    { "drm", true, NULL },
+    { .name = "nvml", .available = false, .detail = "no NVIDIA driver" },
+    { .name = "drm", .available = true, .detail = NULL },
 };
 static struct wm_source_status all_there[] = {
-    { "tree", true, NULL },
-    { "host", true, NULL },
-    { "hwmon", true, NULL },
-    { "nvml", true, "driver 550" },
+    { .name = "tree", .available = true, .detail = NULL },
+    { .name = "host", .available = true, .detail = NULL },
+    { .name = "hwmon", .available = true, .detail = NULL },
+    { .name = "nvml", .available = true, .detail = "driver 550" },
 };
 
 #define RUN(sources_)                                                                      \

@@ -16,8 +16,8 @@ static char *words[] = { (char[]) { "make" }, (char[]) { "-j2" } };
 static struct wm_pair notes[] = { { .key = (char[]) { "lr" }, .value = (char[]) { "0.1" } },
                                   { .key = NULL, .value = NULL } };
 static struct wm_source_status sources[] = {
-    { (char[]) { "nvml" }, false, (char[]) { "no driver" } },
-    { (char[]) { "tree" }, true, NULL },
+    { .name = (char[]) { "nvml" }, .available = false, .detail = (char[]) { "no driver" } },
+    { .name = (char[]) { "tree" }, .available = true, .detail = NULL },
 };
 static char *remarks[] = { (char[]) { "late ticks" } };
 

@@ -23,16 +23,20 @@ static char *tree_command[] = { "sh", "-c", "make -j2 && echo 'it\nworks'", "",
 static char *train_command[] = { "python3", "train.py", "--epochs", "3" };
 
 static struct wm_source_status no_gpu_sources[] = {
-    { "tree", true, "/proc" },
-    { "host", true, NULL },
-    { "hwmon", false, "no CPU temperature sensor under /sys/class/hwmon" },
-    { "nvml", false, "no NVIDIA driver: libnvidia-ml.so.1 not found" },
+    { .name = "tree", .available = true, .detail = "/proc" },
+    { .name = "host", .available = true, .detail = NULL },
+    { .name = "hwmon",
+      .available = false,
+      .detail = "no CPU temperature sensor under /sys/class/hwmon" },
+    { .name = "nvml",
+      .available = false,
+      .detail = "no NVIDIA driver: libnvidia-ml.so.1 not found" },
 };
 static struct wm_source_status gpu_sources[] = {
-    { "tree", true, "/proc" },
-    { "host", true, NULL },
-    { "hwmon", true, NULL },
-    { "nvml", true, "driver 550.54.15 (simulated)" },
+    { .name = "tree", .available = true, .detail = "/proc" },
+    { .name = "host", .available = true, .detail = NULL },
+    { .name = "hwmon", .available = true, .detail = NULL },
+    { .name = "nvml", .available = true, .detail = "driver 550.54.15 (simulated)" },
 };
 static struct wm_pair notes[] = { { "epochs", "3" }, { "why", "a \"test\", with µ" } };
 static struct wm_pair environment[] = { { "SLURM_JOB_ID", "4711" } };

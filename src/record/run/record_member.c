@@ -115,8 +115,12 @@ json_t *wm_members_json(const struct wm_members *members, const void *base)
 {
     json_t *object = json_object();
 
-    for (size_t i = 0; i < members->count; i++)
-        wm_json_set(&object, members->all[i].key, member_json(&members->all[i], base));
+    for (size_t i = 0; i < members->count; i++) {
+        const struct wm_member *member = &members->all[i];
+        const void *slot = (const char *)base + member->slot;
+        if (!member->is_optional || *(char *const *)slot)
+            wm_json_set(&object, member->key, member_json(member, base));
+    }
     return object;
 }
 

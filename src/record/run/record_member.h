@@ -53,7 +53,8 @@ struct wm_member {
     size_t size; /* of a WM_MEMBER_TEXT */
     const struct wm_members *of;
 
-    bool is_whole; /* of a WM_MEMBER_KNOWN: it has no fraction */
+    bool is_whole;    /* of a WM_MEMBER_KNOWN: it has no fraction */
+    bool is_optional; /* of a WM_MEMBER_STRING: left out, rather than null */
 };
 
 struct wm_members {

@@ -27,6 +27,7 @@ struct wm_source_status {
     char *name;
     bool available;
     char *detail; /* what was read, or why there is nothing to read; may be NULL */
+    char *remedy; /* of one that is there and denied: the command that opens it; or NULL */
 };
 
 /* What a device took with nothing to do, measured before the run. */

@@ -132,6 +132,8 @@ static void put_sources(const struct wm_json_node *root)
         wm_json_put(&source, "available", json_boolean(status->available));
         if (status->detail)
             wm_json_text(&source, status->available ? "detail" : "why", status->detail);
+        if (status->remedy)
+            wm_json_text(&source, "remedy", status->remedy);
     }
 }
 

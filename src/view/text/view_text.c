@@ -346,9 +346,9 @@ static void print_remarks(const struct wm_text_view *view)
     const struct wm_report *report = view->report;
 
     for (size_t i = 0; i < report->remark_count; i++)
-        wm_line_note(view, report->remarks[i]);
+        wm_line_note(view, "note", report->remarks[i]);
     for (size_t i = 0; i < report->fact_count && view->units->verbosity > 0; i++)
-        wm_line_note(view, report->facts[i]);
+        wm_line_note(view, "note", report->facts[i]);
 }
 
 /* As it was asked for: "100 ms". */

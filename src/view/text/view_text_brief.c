@@ -392,8 +392,27 @@ static void add_missing(struct wm_detail *detail, const struct wm_value *value,
         wm_line_add(detail, ", ", "%s", name);
 }
 
+/* What is there, but not for this user, is no more than a command away. */
+static void print_denied(const struct wm_text_view *view)
+{
+    const struct wm_run *run = &view->report->run;
+    char text[1024];
+
+    for (size_t i = 0; i < run->source_count; i++) {
+        const struct wm_source_status *source = &run->sources[i];
+        if (!source->remedy)
+            continue;
+        snprintf(text, sizeof(text), "%s: %s. This opens it:", source->name,
+                 source->detail ? source->detail : "no permission");
+        wm_line_note(view, "denied", text);
+        wm_line_clean(text, sizeof(text), source->remedy);
+        fprintf(view->out, "  %s\n", text);
+    }
+}
+
 void wm_line_not_available(const struct wm_text_view *view)
 {
+    print_denied(view);
     const struct wm_report *report = view->report;
     struct wm_detail missing = { "" };
 

@@ -120,21 +120,22 @@ void wm_line_paint(const struct wm_text_view *view, const char *sgr)
         fprintf(view->out, "\033[%sm", sgr);
 }
 
-void wm_line_note(const struct wm_text_view *view, const char *text)
+void wm_line_note(const struct wm_text_view *view, const char *label, const char *text)
 {
-    char clean[512];
-    int column = 5;
+    const int indent = wm_view_width(label) + 1;
+    int column = indent;
+    char clean[1024];
 
     wm_line_clean(clean, sizeof(clean), text);
     wm_line_paint(view, WM_PAINT_YELLOW);
-    fputs("note:", view->out);
+    fprintf(view->out, "%s:", label);
     wm_line_paint(view, WM_PAINT_END);
     for (char *rest = NULL, *word = strtok_r(clean, " ", &rest); word;
          word = strtok_r(NULL, " ", &rest)) {
         int width = wm_view_width(word) + 1;
-        if (column + width > LINE_WIDTH) {
-            fputs("\n     ", view->out);
-            column = 5;
+        if (column + width > LINE_WIDTH && column > indent) {
+            fprintf(view->out, "\n%*s", indent, "");
+            column = indent;
         }
         fprintf(view->out, " %s", word);
         column += width;
