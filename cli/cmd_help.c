@@ -7,9 +7,6 @@
 #define COLUMNS 80
 #define HELP_COLUMN 28
 
-/* Of the overview, which fits a screen; each command's own help has one, too. */
-#define EXAMPLES 2
-
 /* Prints `text` word by word; lines after the first begin at `indent`, where the
  * cursor stands already. */
 static void print_wrapped(FILE *out, const char *text, int indent)
@@ -73,12 +70,12 @@ void cmd_print_overview(const struct cmd *const table[], FILE *out)
                  "What a computation costs: time, CPU, memory, GPU, watts and joules.\n\n");
     for (size_t i = 0; table[i]; i++)
         fprintf(out, "  %-12s%s\n", table[i]->name, table[i]->summary);
-    fprintf(out, "\n"
-                 "  wattmeter help COMMAND tells a command's options, wattmeter -V the "
-                 "version.\n\n"
-                 "examples:\n");
-    for (size_t i = 0; table[i] && i < EXAMPLES; i++)
-        fprintf(out, "  %s\n", table[i]->example);
+    fprintf(out,
+            "\n"
+            "  wattmeter help COMMAND tells a command's options, wattmeter -V the "
+            "version.\n\n"
+            "example: %s\n",
+            table[0]->example);
     fprintf(out,
             "\nAn option can also be set in the environment (WATTMETER_INTERVAL=1s) or in\n"
             "~/.config/wattmeter/config (interval = 1s).\n");

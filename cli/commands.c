@@ -6,6 +6,7 @@ extern const struct cmd cmd_run;
 extern const struct cmd cmd_attach;
 extern const struct cmd cmd_info;
 extern const struct cmd cmd_doctor;
+extern const struct cmd cmd_list;
 extern const struct cmd cmd_report;
 extern const struct cmd cmd_export;
 extern const struct cmd cmd_analyze;
@@ -21,6 +22,7 @@ const struct cmd *const cmd_table[] = {
     &cmd_attach,
     &cmd_info,
     &cmd_doctor,
+    &cmd_list,
     &cmd_report,
     &cmd_export,
     &cmd_analyze,

@@ -91,6 +91,13 @@ WM_API int wm_report_print(const struct wm_report *report, enum wm_report_format
                            const struct wm_report_style *style, FILE *out,
                            struct wm_error *err);
 
+/* The runs of the recording at `path`, of whatever format: a line for each, or with
+ * WM_REPORT_JSON an object. Their figures are those that need no look at every sample; what
+ * energy they took is in their reports. A run that cannot be read has a line that says why.
+ */
+WM_API int wm_report_print_list(const char *path, enum wm_report_format format, FILE *out,
+                                struct wm_error *err);
+
 /* Adds one row to the file at `path`, which is what CodeCarbon calls emissions.csv:
  * energy in kWh, CO2e in kg, both multiplied by the `pue` of `style`, which may be
  * NULL. What is not known is left empty; docs/report.md has the columns. A file that

@@ -73,6 +73,7 @@ OF_EACH = {
     "analyze-json": "analyze --json {0}",
     "analyze-gpu-tracker": "analyze --format gpu-tracker {0}",
     "export-csv": "export {0} -o out.csv",
+    "list": ("list {0}", "list --json {0}"),
     "export-codecarbon": "export {0} --carbon 400 --pue 1.5 --codecarbon out.csv",
 }
 OF_FORMATS = {
@@ -171,7 +172,7 @@ OTHERS = {
     "help/help": "--help",
     "help/version": "--version",
     **{f"help/{command}": f"{command} --help"
-       for command in ("run", "attach", "info", "doctor", "report", "export", "analyze", "compare",
+       for command in ("run", "attach", "info", "doctor", "list", "report", "export", "analyze", "compare",
                        "combine", "experiment", "gpu-tracker")},
     "run/no-command": ("run --json --", "run"),
     "doctor/vm": "WATTMETER_NVML=none WATTMETER_SYSFS=sys/intel-2-sockets"
@@ -263,7 +264,7 @@ OTHERS = {
 }
 
 # What is misused, or is not what it is taken for: each is in one golden of its command.
-READERS = ("report {0}", "analyze {0}", "export {0} -o out.csv", "compare a={0} b={0}",
+READERS = ("report {0}", "list {0}", "analyze {0}", "export {0} -o out.csv", "compare a={0} b={0}",
            "experiment list {0}", "combine {0} -o out2.csv")
 BAD_FILES = {
     "missing": "none.sqlite", "folder": "made/folder", "empty-folder": "made/empty",
@@ -291,6 +292,8 @@ MISUSES = {
                "report --meter recordings/v1.csv recordings/v1.csv",
                f"report --meter {SUB}/main.csv recordings/v1.csv",
                "report --r recordings/v1.csv", "WATTMETER_PRICE=x report recordings/v1.csv"),
+    "list": ("list", "list a b", "list --run 1 recordings/v1.csv", "list -o none/x recordings/v1.csv",
+             "list -o recordings/v1.csv recordings/v1.csv", "list --jsn recordings/v1.csv"),
     "export": ("export", "export recordings/v1.csv", "export recordings/v1.csv -o out.txt",
                "export recordings/v1.csv -o out", "export recordings/v1.csv -o none/out.csv",
                "export recordings/v1.csv -o recordings/v1.csv",
@@ -413,7 +416,8 @@ def rows():
     """The name of each golden, and its command lines."""
     for name, path in {**FORMATS, **ENDS}.items():
         for form, words in {**OF_EACH, **(OF_FORMATS if name in FORMATS else {})}.items():
-            yield f"{name}/{form}", words.format(path)
+            lines = (words,) if isinstance(words, str) else words
+            yield f"{name}/{form}", tuple(line.format(path) for line in lines)
     for name, words in ANALYSES.items():
         for form, option in ANALYSIS_FORMS.items():
             yield f"analyze/{name}{form}", f"analyze {option} {words}"

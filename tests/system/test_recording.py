@@ -69,17 +69,44 @@ def _(folder):
         running = subprocess.Popen([tap.WATTMETER, "run", "-q", "-i", "20ms", "--record", path, "--",
                                     "sh", "-c", f"echo $$ >{pid}; exec sleep 60"], env=tap.environment())
         until = time.monotonic() + 20
-        while "wattmeter" not in (text := wattmeter("report", path).stdout):
+        while "Overhead" not in (text := " ".join(wattmeter("report", path).stdout.split())):
             assert time.monotonic() < until, text
             time.sleep(0.1)
         assert "it is still being written" in text and "killed" not in text, text
         both = wattmeter("compare", f"a={path}", f"b={path}").stderr
         assert "it is still being written" in both and "killed" not in both, both
+        assert " running " in wattmeter("list", path).stdout
         running.kill()
         running.wait()
-        text = wattmeter("report", path).stdout
-        assert "or wattmeter was killed" in text, text
+        assert " unfinished " in wattmeter("list", path).stdout
+        remarks = tap.json.loads(wattmeter("report", "--json", path).stdout)["remarks"]
+        assert "or wattmeter was killed" in " ".join(remarks), remarks
         os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+@case("`list` has a line for each run, and for one that cannot be read")
+def _(folder):
+    path = folder / "r.sqlite"
+    for command in (["sleep", "0.2"], ["sh", "-c", "exit 3"], ["sh", "-c", "kill -TERM $$"], ["echo", "a\nb"]):
+        wattmeter("run", "-q", "--record", path, *(["--append"] if path.exists() else []), "--", *command)
+    lines = wattmeter("list", path).stdout.splitlines()
+    assert len(lines) == 5 and [line.split()[0] for line in lines] == ["Run", "0", "1", "2", "3"], lines
+    assert "SIGTERM (15)" in lines[3] and lines[4].endswith("echo 'a\\nb'"), lines
+    runs = tap.json.loads(wattmeter("list", "--json", path).stdout)["runs"]
+    for number, run in enumerate(runs):
+        report = tap.json.loads(wattmeter("report", "--json", "--run", str(number), path).stdout)
+        assert run["run"] == number and run["command"] == report["command"], (run, report["command"])
+        assert run["exit"] == report["exit"] and run["start"] == report["start"], run
+        assert run["time"] == report["compute_time"]["time"], run
+        assert run["cpu_time"] == report["cpu_time"]["total"], run
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE run SET info = 'no JSON' WHERE id = 2")
+        database.commit()
+    done = wattmeter("list", path)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 5, done
+    assert "n/a (" in done.stdout.splitlines()[2] and "table run" in done.stdout.splitlines()[2], done
+    runs = tap.json.loads(wattmeter("list", "--json", path).stdout)["runs"]
+    assert [sorted(run) == ["run", "trouble"] for run in runs] == [False, True, False, False], runs
 
 
 @case("a URL in the place of a file, or of any other word, is refused without its password")

@@ -42,7 +42,7 @@ static bool is_of_this_boot(const struct wm_run *run)
 }
 
 /* A zombie writes nothing any more. */
-static bool is_writing(const struct wm_run *run)
+bool wm_writer_is_there(const struct wm_run *run)
 {
     struct wm_pid_stat stat;
 
@@ -53,6 +53,6 @@ static bool is_writing(const struct wm_run *run)
 
 const char *wm_writer_why_unfinished(const struct wm_run *run)
 {
-    return is_writing(run) ? "it is still being written"
-                           : "it is still being written, or wattmeter was killed";
+    return wm_writer_is_there(run) ? "it is still being written"
+                                   : "it is still being written, or wattmeter was killed";
 }

@@ -8,6 +8,9 @@
 /* This process is about to record the run. */
 void wm_writer_note(struct wm_run *run);
 
+/* Whether it still does: false also where that cannot be known. */
+bool wm_writer_is_there(const struct wm_run *run);
+
 /* Why the recording of the run has no result, for people, after "it has none:". That it is
  * still being written is only known on the machine that writes it, and where its processes
  * can be seen; elsewhere either may be. */

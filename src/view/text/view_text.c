@@ -3,7 +3,6 @@
  * view_text.c - a report for people: a label, the figure, and what to know of it
  * on each line, what is asked for most first.
  */
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,42 +13,14 @@
 
 #define MOST_PROCESSES 5
 
-/* Of a command line, or of a name that somebody else chose. */
+/* Of a name that somebody else chose. */
 #define MOST_TEXT 256
-
-/* A word as one would type it in a shell. */
-static void add_word(char *line, size_t size, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789%+,-./:=@_";
-    size_t used = strlen(line);
-    bool quoted = word[0] == '\0' || word[strspn(word, plain)] != '\0';
-
-    if (used > 0 && used + 1 < size)
-        line[used++] = ' ';
-    if (quoted && used + 1 < size)
-        line[used++] = '\'';
-    for (; *word && used + 5 < size; word++) {
-        if (*word == '\n') {
-            line[used++] = '\\';
-            line[used++] = 'n';
-        } else if (*word == '\'') {
-            memcpy(line + used, "'\\''", 4);
-            used += 4;
-        } else {
-            line[used++] = *word;
-        }
-    }
-    if (quoted && used + 1 < size)
-        line[used++] = '\'';
-    line[used] = '\0';
-}
 
 /* A line that stays within 80 columns unless all is to be shown. */
 static void print_cut(const struct wm_text_view *view, const char *label, const char *text)
 {
     wm_view_left(view->out, label, 14);
-    wm_view_cut(view->out, text, view->units->verbosity > 0 ? MOST_TEXT : 66);
+    wm_view_cut(view->out, text, view->units->verbosity > 0 ? WM_COMMAND_SIZE : 66);
     fputc('\n', view->out);
 }
 
@@ -57,36 +28,17 @@ static void print_command(const struct wm_text_view *view)
 {
     const struct wm_run *run = &view->report->run;
     bool attached = run->mode && strcmp(run->mode, "run") != 0;
-    char line[MOST_TEXT] = "", cleaned[MOST_TEXT];
+    char command[WM_COMMAND_SIZE];
 
-    for (size_t i = 0; i < run->command_count; i++)
-        add_word(line, sizeof(line), run->command[i]);
-    wm_line_clean(cleaned, sizeof(cleaned), line);
+    wm_line_command(command, run);
     if (!attached) {
-        if (cleaned[0])
-            print_cut(view, "Command", cleaned);
+        if (command[0])
+            print_cut(view, "Command", command);
         return;
     }
     char pid[24];
     snprintf(pid, sizeof(pid), "%d", (int)run->pid);
-    wm_line_print(view, "Process", pid, cleaned);
-}
-
-/* "SIGINT (2)"; sigabbrev_np() is younger than the C libraries that this runs with. */
-static void signal_text(char *text, size_t size, int number)
-{
-    static const char *const names[] = {
-        [SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT",
-        [SIGILL] = "SIGILL",   [SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT",
-        [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",   [SIGKILL] = "SIGKILL",
-        [SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
-        [SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM",
-        [SIGXCPU] = "SIGXCPU", [SIGXFSZ] = "SIGXFSZ", [SIGSYS] = "SIGSYS",
-    };
-    bool has_name = (size_t)number < sizeof(names) / sizeof(names[0]) && names[number];
-
-    snprintf(text, size, has_name ? "%s (%d)" : "%ssignal %d",
-             has_name ? names[number] : "", number);
+    wm_line_print(view, "Process", pid, command);
 }
 
 static void print_exit(const struct wm_text_view *view)
@@ -97,7 +49,7 @@ static void print_exit(const struct wm_text_view *view)
     if (result->exit_signal > 0 || result->exit_status.number != 0)
         wm_line_paint(view, WM_PAINT_RED);
     if (result->exit_signal > 0) {
-        signal_text(text, sizeof(text), result->exit_signal);
+        wm_line_signal(text, sizeof(text), result->exit_signal);
         wm_line_print(view, "Killed by", text, "");
     } else if (result->exit_status.known) {
         snprintf(text, sizeof(text), "%.0f", result->exit_status.number);

@@ -2,6 +2,7 @@
 /* view_text_line.c - lines of a report, and the quantities in them. */
 #include "view/text/view_text_line.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
@@ -54,6 +55,60 @@ int wm_view_cut(FILE *out, const char *text, int width)
     fwrite(text, 1, kept - 1, out);
     fputs("…", out);
     return width;
+}
+
+/* A word as one would type it in a shell. */
+static void add_word(char *line, size_t size, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789%+,-./:=@_";
+    size_t used = strlen(line);
+    bool quoted = word[0] == '\0' || word[strspn(word, plain)] != '\0';
+
+    if (used > 0 && used + 1 < size)
+        line[used++] = ' ';
+    if (quoted && used + 1 < size)
+        line[used++] = '\'';
+    for (; *word && used + 5 < size; word++) {
+        if (*word == '\n') {
+            line[used++] = '\\';
+            line[used++] = 'n';
+        } else if (*word == '\'') {
+            memcpy(line + used, "'\\''", 4);
+            used += 4;
+        } else {
+            line[used++] = *word;
+        }
+    }
+    if (quoted && used + 1 < size)
+        line[used++] = '\'';
+    line[used] = '\0';
+}
+
+void wm_line_command(char command[WM_COMMAND_SIZE], const struct wm_run *run)
+{
+    char line[WM_COMMAND_SIZE] = "";
+
+    for (size_t i = 0; i < run->command_count; i++)
+        add_word(line, sizeof(line), run->command[i]);
+    wm_line_clean(command, WM_COMMAND_SIZE, line);
+}
+
+/* sigabbrev_np() is younger than the C libraries that this runs with. */
+void wm_line_signal(char *text, size_t size, int number)
+{
+    static const char *const names[] = {
+        [SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT",
+        [SIGILL] = "SIGILL",   [SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT",
+        [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",   [SIGKILL] = "SIGKILL",
+        [SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
+        [SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM",
+        [SIGXCPU] = "SIGXCPU", [SIGXFSZ] = "SIGXFSZ", [SIGSYS] = "SIGSYS",
+    };
+    bool has_name = (size_t)number < sizeof(names) / sizeof(names[0]) && names[number];
+
+    snprintf(text, size, has_name ? "%s (%d)" : "%ssignal %d",
+             has_name ? names[number] : "", number);
 }
 
 void wm_line_print(const struct wm_text_view *view, const char *label, const char *figure,

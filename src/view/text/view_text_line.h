@@ -85,6 +85,14 @@ void wm_line_key(FILE *out, const char *key, int width);
 /* Names are anybody's: control characters could move the cursor or worse. */
 void wm_line_clean(char *out, size_t size, const char *text);
 
+/* The words of a command line as one would type them in a shell, on one line; what does not
+ * fit is cut off. */
+#define WM_COMMAND_SIZE 256
+void wm_line_command(char command[WM_COMMAND_SIZE], const struct wm_run *run);
+
+/* "SIGINT (2)", "signal 64". */
+void wm_line_signal(char *text, size_t size, int number);
+
 /* What stands in the lines of GPUs and of energies, and below them; in
  * view_text_energy.c. */
 bool wm_line_has_no_gpu(const struct wm_report *report);
