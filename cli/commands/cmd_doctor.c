@@ -48,7 +48,7 @@ static int run_doctor(const void *opaque, const struct cmd_streams *io)
 const struct cmd cmd_doctor = {
     .name = "doctor",
     .summary = "Say what can be measured here, what not, why, and how to mend it.",
-    .details = "Looks at each source: whether it is there, may be read, and is alive, and "
+    .details = "Examines each source: whether it is there, may be read, and is alive, and "
                "how often its values really change, which is measured. Where a permission "
                "is missing the command that grants it is printed, ready to be typed; "
                "nothing is changed. Ends with status 1 only when nothing at all can be "

@@ -36,7 +36,7 @@ static const struct cmd_option info_options[] = {
       .type = CMD_DURATION,
       .slot = INFO(watch_ns),
       .placeholder = "TIME",
-      .help = "look again every TIME, 100ms to 1d, until Ctrl-C",
+      .help = "read again every TIME, 100ms to 1d, until Ctrl-C",
       .min = "100ms",
       .max = "1d" },
     { 0 },

@@ -58,7 +58,7 @@ const struct cmd cmd_report = {
     .name = "report",
     .summary = "Print the report of a recording.",
     .details = "It is the report that was printed when the recording was made. A recording "
-               "whose writer was killed has a report too, up to its last tick.",
+               "whose writer was killed has a report too, up to its last sample.",
     .example = "wattmeter report --json run.sqlite",
     .operands = "RECORDING",
     .operands_slot = offsetof(struct report_args, recording),

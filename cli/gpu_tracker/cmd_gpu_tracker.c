@@ -32,7 +32,7 @@ static const struct cmd_option words_options[] = {
     TEXT('f', "format", format, "FORMAT",
          "text or json; for pickle JSON is written, too (text)"),
     TEXT(0, "tconfig", tconfig, "FILE", "settings for tracking, in JSON"),
-    TEXT(0, "st", sleep_time, "SECONDS", "time between two looks, from 0.1 on (1)"),
+    TEXT(0, "st", sleep_time, "SECONDS", "sampling interval, from 0.1 on (1)"),
     TEXT(0, "ru", ram_unit, "UNIT",
          "of memory: bytes, kilobytes ... terabytes (gigabytes)"),
     TEXT(0, "gru", gpu_ram_unit, "UNIT", "of GPU memory (gigabytes)"),

@@ -138,11 +138,8 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
 
 static void add_silence(struct wm_silence *silence, const struct wm_gap *gap)
 {
-    if (silence->count++ == 0) {
-        silence->from_ns = gap->from_ns;
-        silence->to_ns = gap->to_ns;
+    if (!silence->why[0])
         snprintf(silence->why, sizeof(silence->why), "%s", gap->why);
-    }
     silence->seconds += wm_stats_seconds(gap->from_ns, gap->to_ns);
 }
 

@@ -136,8 +136,9 @@ struct wm_value wm_build_max(struct wm_report_builder *builder, size_t channel,
     double unknown_s = builder->analysis->stats[channel].unknown_s;
     if (unknown_s > gauge->covered_s) {
         const char *why = builder->analysis->stats[channel].why;
-        max.why = wm_build_text(builder, "it was not known for %s s%s%s",
-                                wm_build_number(unknown_s).text, why[0] ? ": " : "", why);
+        max.why = wm_build_text(builder, "%s for %s of %s s", why[0] ? why : "not known",
+                                wm_build_number(unknown_s).text,
+                                wm_build_number(unknown_s + gauge->covered_s).text);
     }
     return max;
 }
@@ -173,18 +174,10 @@ void wm_build_silence(struct wm_report_builder *builder, size_t channel, const c
     const struct wm_silence *silence = &stats->silence;
     if (silence->seconds <= 0 || stats->gauge.count + stats->counter.count == 0)
         return;
-    struct wm_number_text from =
-        wm_build_number(wm_stats_seconds(analysis->first_ns, silence->from_ns));
-    struct wm_number_text to =
-        wm_build_number(wm_stats_seconds(analysis->first_ns, silence->to_ns));
-    if (silence->count == 1)
-        wm_build_remark(builder, "%s: %s, from %s s to %s s", what, silence->why, from.text,
-                        to.text);
-    else
-        wm_build_remark(
-            builder, "%s: %s, from %s s to %s s and %llu time%s more, %s s in all", what,
-            silence->why, from.text, to.text, (unsigned long long)silence->count - 1,
-            wm_plural(silence->count - 1), wm_build_number(silence->seconds).text);
+    wm_build_remark(
+        builder, "%s: %s, for %s of %s s", what, silence->why,
+        wm_build_number(silence->seconds).text,
+        wm_build_number(wm_stats_seconds(analysis->first_ns, analysis->last_ns)).text);
 }
 
 uint64_t wm_build_missing_ticks(const struct wm_report_builder *builder, size_t channel)

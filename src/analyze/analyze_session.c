@@ -17,7 +17,7 @@ static void build_time(struct wm_report_builder *builder)
     struct wm_report *report = builder->report;
 
     if (analysis->ticks == 0) {
-        report->compute_time = wm_value_missing("no tick was taken");
+        report->compute_time = wm_value_missing("no sample was taken");
         report->active_time = report->compute_time;
         report->start_unix_ns = run->anchor_unix_ns;
         return;
@@ -27,7 +27,7 @@ static void build_time(struct wm_report_builder *builder)
     report->compute_time = wm_value_known(wm_stats_seconds(analysis->first_ns, end_ns));
     report->segments = analysis->segments;
     report->active_time = analysis->segments > 0 ? wm_value_known(analysis->active_s)
-                                                 : wm_value_missing("no tick was taken");
+                                                 : wm_value_missing("no sample was taken");
     report->start_unix_ns = run->anchor_unix_ns - run->anchor_ns + analysis->first_ns;
 }
 
@@ -98,7 +98,7 @@ static void build_memory(struct wm_report_builder *builder)
     if (!peak.known && bound.known && bound.number > 0 &&
         report->result.ticks <= LOOKS_AT_ENDS) {
         peak = bound;
-        wm_build_remark(builder, "memory: the command ended before a second look at it; it "
+        wm_build_remark(builder, "memory: the command ended before its second sample; it "
                                  "had no more than this");
     }
     if (!peak.known)
@@ -160,7 +160,7 @@ static struct wm_value mean_percent(struct wm_value cpu_time, struct wm_value ti
     if (!time.known)
         return time;
     if (time.number <= 0)
-        return wm_value_missing("no time passed between the first tick and the last");
+        return wm_value_missing("no time passed between the first sample and the last");
     return wm_value_known(100 * cpu_time.number / time.number);
 }
 
@@ -242,12 +242,12 @@ static void build_remarks(struct wm_report_builder *builder)
     if (!report->complete)
         wm_build_remark(builder,
                         "the recording ends without a result: %s; figures reach to its "
-                        "last tick",
+                        "last sample",
                         wm_writer_why_unfinished(&report->run));
     if (result->recording_trouble[0])
         wm_build_remark(builder, "recording: %s", result->recording_trouble);
     if (result->lost_ticks > 0)
-        wm_build_remark(builder, "the recording lacks %llu of %llu ticks",
+        wm_build_remark(builder, "the recording lacks %llu of %llu samples",
                         (unsigned long long)result->lost_ticks,
                         (unsigned long long)result->ticks);
     if (report->run.gpu_remark)
@@ -264,12 +264,12 @@ static void build_remarks(struct wm_report_builder *builder)
                      wm_analysis_find(builder->analysis, "tree", "tree", "memory_total"),
                      "memory of the tree");
     if ((double)result->late_ticks > MOST_LATE * (double)result->ticks)
-        wm_build_remark(builder,
-                        "late ticks: %llu of %llu; the machine was busy, or %s ms between "
-                        "ticks is too short for it",
-                        (unsigned long long)result->late_ticks,
-                        (unsigned long long)result->ticks,
-                        wm_build_number((double)report->run.interval_ns / 1e6).text);
+        wm_build_remark(
+            builder,
+            "late samples: %llu of %llu; the machine was busy, or %s ms between "
+            "samples is too short for it",
+            (unsigned long long)result->late_ticks, (unsigned long long)result->ticks,
+            wm_build_number((double)report->run.interval_ns / 1e6).text);
 }
 
 void wm_build_session(struct wm_report_builder *builder)

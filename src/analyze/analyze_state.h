@@ -15,10 +15,8 @@
 
 /* The times in which a channel was stale. */
 struct wm_silence {
-    uint64_t count;
-    double seconds;         /* of all */
-    int64_t from_ns, to_ns; /* of the first; meaningful when there was one */
-    char why[sizeof(((struct wm_gap *)NULL)->why)];
+    double seconds;
+    char why[sizeof(((struct wm_gap *)NULL)->why)]; /* of the first */
 };
 
 struct wm_channel_stats {

@@ -320,7 +320,7 @@ void wm_recorder_tick(struct wm_recorder *recorder, const struct wm_tick *tick)
     pthread_mutex_lock(&recorder->lock);
     if (tick->when_ns <= recorder->last_ns) {
         recorder->lost_ticks++;
-        wm_fail(&recorder->trouble, WM_EINVAL, "%s: the time of a tick went back",
+        wm_fail(&recorder->trouble, WM_EINVAL, "%s: the time of a sample went back",
                 wm_text_path(recorder->target.path));
     } else {
         recorder->last_ns = tick->when_ns;

@@ -198,11 +198,11 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
     int64_t now_ns = wm_clock_monotonic_ns();
 
     if (ready < 0 && errno != EINTR)
-        return wm_fail_errno(err, "waiting for a tick");
+        return wm_fail_errno(err, "waiting for the next sample");
     if (ready > 0 && fds[1].revents) {
         uint64_t wakes;
         if (read(tracker->wake_fd, &wakes, sizeof(wakes)) < 0 && errno != EAGAIN)
-            return wm_fail_errno(err, "waiting for a tick: eventfd");
+            return wm_fail_errno(err, "waiting for the next sample: eventfd");
         wm_account_catch_up(tracker->account, tracker->tree);
     }
     if (ready > 0 && fds[0].revents) {

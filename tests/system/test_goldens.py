@@ -490,7 +490,7 @@ VOLATILE = [(re.compile(pattern), put) for pattern, put in (
     (r" {100,}", lambda match: f"<{len(match[0])} blanks>"),
     (r'(?m)^  "time": ".*"', '  "time": NOW'),
     (r"(Energy         : |\"energy_joules\": )[\d.]+", r"\1ENERGY"),
-    (r"new at every look, which is every [\d.]+ ms", "new at every look"),
+    (r"new at every reading, which is every [\d.]+ ms", "new at every reading"),
     # A counter of the driver that is simulated goes on.
     (r'("metric": "energy",[^}]*"value": )[\d.e+-]+(,\s+"changes": )[1-9]\d*'
      r'(,\s+"period_seconds": )[^,]*', r"\1ENERGY\2SOME\3PERIOD"),

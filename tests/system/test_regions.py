@@ -307,7 +307,7 @@ def _(folder):
             assert row in called or row["inclusive"]["time"] is None, row
         own = sum(row["exclusive"]["time"] for row in called)
         near(own + r["regions"]["rest"]["time"], length, 1e-6)
-        assert any("up to the last tick" in remark for remark in r["remarks"]), r["remarks"]
+        assert any("up to the last sample" in remark for remark in r["remarks"]), r["remarks"]
     finally:
         shutil.rmtree(inbox, ignore_errors=True)
 

@@ -291,9 +291,9 @@ static const struct {
             KNOWN(ram_main.private_, 420), /* half of it is not most */
             KNOWN(ram_main.shared, 30),
             KNOWN(ram_descendants.total, 600),
-            AT_LEAST(ram_combined.total, 600,
-                     "it was not known for 2 s: not known since the last fork"),
-            AT_LEAST(ram_combined.private_, 420, "it was not known for 2 s"),
+            AT_LEAST(ram_combined.total, 600, "not known since the last fork for 2 of 2 s"),
+            AT_LEAST(ram_combined.private_, 420,
+                     "not known since the last fork for 2 of 2 s"),
             KNOWN(ram_combined.shared, 30),
         },
     },
@@ -345,7 +345,7 @@ static const struct {
         "no tick",
         { .run = { RUN(no_driver) }, SERIES(cpu_series), .step_ns = SECOND_NS },
         {
-            UNKNOWN(compute_time, "no tick"),
+            UNKNOWN(compute_time, "no sample"),
             UNKNOWN(cpu_total, "never read"),
             UNKNOWN(ram_combined.total, "never read"),
             UNKNOWN(ram_system, "never read"),
@@ -604,19 +604,19 @@ static void test_remarks(void **state)
             .ticks = 5,
             .step_ns = SECOND_NS,
             .result = &punctual_result },
-          { "gpu7: its sensor looks at a part of the time only" } },
+          { "gpu7: its sensor measures a part of the time only" } },
         { "killed",
           { .run = { RUN(no_driver) }, .ticks = 2, .step_ns = SECOND_NS },
           { "the recording ends without a result: it is still being written, or wattmeter "
-            "was killed; figures reach to its last tick" } },
+            "was killed; figures reach to its last sample" } },
         { "troubles",
           { .run = { RUN(no_driver) },
             .ticks = 5,
             .step_ns = SECOND_NS,
             .result = &troubled_result },
-          { "recording: disk full", "the recording lacks 3 of 5 ticks",
+          { "recording: disk full", "the recording lacks 3 of 5 samples",
             "regions: the last ones are missing", "memory: read less often",
-            "late ticks: 1 of 5; the machine was busy, or 1000 ms between ticks is too "
+            "late samples: 1 of 5; the machine was busy, or 1000 ms between samples is too "
             "short",
             "regions: 2 events (begins, ends) are missing" } },
         { "stuck",
@@ -716,8 +716,7 @@ static void test_remarks(void **state)
             .gaps = silent_gap,
             .gap_count = ARRAY_LEN(silent_gap),
             .result = &punctual_result },
-          { "gpu3: the driver did not answer, from 1 s to 3 s",
-            "gpu7: its sensor looks" } },
+          { "gpu3: the driver did not answer, for 2 of 4 s", "gpu7: its sensor measures" } },
         { "a driver that hung several times",
           { .run = { RUN(all_there) },
             SERIES(gpu_series),
@@ -726,9 +725,7 @@ static void test_remarks(void **state)
             .gaps = often_silent_gap,
             .gap_count = ARRAY_LEN(often_silent_gap),
             .result = &punctual_result },
-          { "gpu3: the driver did not answer, from 0 s to 1 s and 2 times more, 2 s in "
-            "all",
-            "gpu7: its sensor looks" } },
+          { "gpu3: the driver did not answer, for 2 of 4 s", "gpu7: its sensor measures" } },
         { "a late counter",
           { .run = { RUN(all_there) },
             SERIES(late_series),
@@ -742,7 +739,7 @@ static void test_remarks(void **state)
             .ticks = 5,
             .step_ns = SECOND_NS,
             .result = &plain_result },
-          { "gpu0: its sensor looks at a part of the time only" } },
+          { "gpu0: its sensor measures a part of the time only" } },
     };
 
     (void)state;

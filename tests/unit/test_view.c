@@ -127,7 +127,7 @@ static const struct wm_result tree_result = {
     .cpu_descendants_seconds = { true, 7.912345 },
     .cpu_method = "perf task-clock, inherited",
     .memory_note =
-        "private and shared memory were read in 2 of 6 ticks, to spare the command",
+        "private and shared memory were sampled 2 of 6 times, to spare the command",
     .peak_rss_bytes = { true, MEGAS(320) },
     .ticks = 6,
     .late_ticks = 1,
@@ -755,10 +755,10 @@ static void test_at_least(void **state)
         },
     };
     static const char expected[] =
-        "\nMemory        300 kB        at least (it was not known for 1 s: it forks); "
+        "\nMemory        300 kB        at least (it forks for 1 of 1 s); "
         "private at least 200 kB, shared 100 kB\n"
         "                            main 300 kB, descendants n/a\n";
-    static const char why[] = "it was not known for 1 s: it forks";
+    static const char why[] = "it forks for 1 of 1 s";
 
     (void)state;
     char *text = print(&golden, WM_REPORT_TEXT);

@@ -109,7 +109,7 @@ static void remark_energy(struct wm_report_builder *builder,
                         wm_build_number(energy->integral).text, 100 * energy->gap);
     if (uncertainty->unseen > MOST_UNSEEN * energy->joules)
         wm_build_fact(builder,
-                      "%s: its sensor looks at a part of the time only; a load in step "
+                      "%s: its sensor measures a part of the time only; a load in step "
                       "with it is misjudged, and the uncertainty allows for that",
                       label);
 }

@@ -58,7 +58,7 @@ static void build_device(struct wm_report_builder *builder,
             device->power.number /= seconds;
         else
             device->power =
-                wm_value_missing("no time passed between the first tick and the last");
+                wm_value_missing("no time passed between the first sample and the last");
     }
 }
 

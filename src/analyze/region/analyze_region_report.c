@@ -298,7 +298,7 @@ static void find_whys(const struct wm_analysis *analysis, struct maker *maker)
     const struct wm_report *report = maker->report;
     const struct wm_value unlike = wm_value_missing(
         "what was watched for it turned out not to be what its energy is of");
-    const struct wm_value no_tick = wm_value_missing("no tick was taken");
+    const struct wm_value no_tick = wm_value_missing("no sample was taken");
     const struct wm_value *values[WM_REGION_RESOURCES] = {
         [WM_REGION_CPU_TIME] = &report->cpu_total,
         [WM_REGION_CPU_ENERGY] = &report->cpu_energy.energy,
@@ -359,7 +359,7 @@ static void remark_kill(struct wm_report_builder *builder)
                              "second, and those that were open then, are missing");
     wm_build_remark(builder, "regions: calls are counted, and timed, up to the last that "
                              "is known; inclusive and exclusive time, CPU time and joules "
-                             "are those up to the last tick");
+                             "are those up to the last sample");
 }
 
 void wm_build_regions(struct wm_report_builder *builder)

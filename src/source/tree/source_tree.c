@@ -217,8 +217,7 @@ static void set_memory(struct wm_tree *tree, struct wm_reading *readings, size_t
         return;
     }
 
-    const char *why = "not known since the last fork: reading it takes more than 1 % of "
-                      "the time";
+    const char *why = "not sampled after a fork, to stay below 1 % overhead";
     set_missing(tree, readings, first, first + 3, WM_READING_STALE, why);
     if (sums->members == 1)
         set(tree, readings, first, (double)sums->rss);

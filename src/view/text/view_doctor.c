@@ -92,7 +92,7 @@ static void describe_period(const struct wm_doctor_source *source,
     put_period(shortest, group->shortest_s);
     put_period(longest, group->longest_s);
     if (!wm_view_doctor_sees(source, group->longest_s))
-        snprintf(text, size, "new at every look, which is every %s", longest);
+        snprintf(text, size, "new at every reading, which is every %s", longest);
     else if (strcmp(shortest, longest) == 0)
         snprintf(text, size, "new every %s", longest);
     else

@@ -73,7 +73,7 @@ static void print_figure(const struct wm_series *series, const struct wm_figure 
                 wm_view_duration(figure->missing_s, NULL).text);
     if (figure->unfinished > 0)
         fprintf(out,
-                "note: %zu run%s without a result: what was after the last tick is "
+                "note: %zu run%s without a result: what was after the last sample is "
                 "missing\n",
                 figure->unfinished, figure->unfinished == 1 ? "" : "s");
     if (figure->is_short)
