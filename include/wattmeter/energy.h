@@ -98,7 +98,7 @@ WM_API const char *wm_meter_method_name(enum wm_meter_method method);
 struct wm_meter_energy {
     enum wm_reading_state state;
     double joules;      /* this and the next four: in WM_READING_OK alone */
-    double uncertainty; /* J: the truth lies within it 95 times of 100 */
+    double uncertainty; /* J: the truth lies within it with 95 % confidence */
     enum wm_meter_method method;
     enum wm_origin origin; /* of a sum: the worst of its parts' */
     bool is_short;         /* fewer than three new values of the sensor */

@@ -120,7 +120,7 @@ struct wm_figure {
     bool is_short;  /* fewer than three updates of its sensor: a rough figure */
 
     /* Of an energy or a power of it, over all of the time: the truth lies within this
-     * ratio 95 times of 100. */
+     * ratio with 95 % confidence. */
     bool has_uncertainty;
     double uncertainty; /* 0 where it has none */
     double missing_s;   /* of an energy: for so long a device of it was not known */

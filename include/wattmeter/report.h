@@ -155,7 +155,7 @@ struct wm_report_figure {
     enum wm_report_state state;
     double value; /* unless it is missing; then 0 */
     bool has_range;
-    double low, high; /* the truth lies between them 95 times of 100 */
+    double low, high; /* the truth lies between them with 95 % confidence */
     enum wm_origin origin;
     const char *why; /* NULL: there is nothing to say */
 };

@@ -51,7 +51,7 @@ struct wm_energy_figure {
     struct wm_value energy;      /* J */
     double covered_s;            /* the time that it covers */
     char method[64];             /* "counter", "integral of power", ... */
-    struct wm_value uncertainty; /* ratio: the truth lies within it 95 times of 100 */
+    struct wm_value uncertainty; /* ratio: the truth lies within it with 95 % confidence */
     double systematic, random;   /* what it is made of, where it is known: the sensor's */
                                  /* own error, and all that is another in each run */
     char sensor[128];            /* what is known of it: "H100: 25 of each 100 ms; ..." */
@@ -129,7 +129,7 @@ struct wm_gpu_usage {
 /* What was used in the time of a region, and how far it may be off. */
 struct wm_region_value {
     struct wm_value value;
-    struct wm_value uncertainty; /* ratio: the truth lies within it 95 times of 100 */
+    struct wm_value uncertainty; /* ratio: the truth lies within it with 95 % confidence */
 };
 
 struct wm_region_spending {

@@ -8,7 +8,8 @@
 
 #include "base/text/base_number.h"
 
-/* |t| stays below it 95 times of 100; `df`, which need not be whole, is at least 1. */
+/* |t| stays below it with a probability of 95 %; `df`, which need not be whole, is at
+ * least 1. */
 double wm_student_95(double df);
 
 /* Half the 95 % interval of a mean, relative to it. */

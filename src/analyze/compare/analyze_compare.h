@@ -84,7 +84,7 @@ enum wm_compare_verdict {
 struct wm_compare_cell {
     struct wm_known value;
     enum wm_origin origin;
-    struct wm_known off;    /* what that may be off, 95 times of 100 */
+    struct wm_known off;    /* what that may be off, with 95 % confidence */
     struct wm_known change; /* relative to the first, which has none; infinite where that */
                             /* is 0 */
     struct wm_known noise;  /* half the 95 % interval of the difference, where it was */

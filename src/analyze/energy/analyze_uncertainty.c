@@ -8,7 +8,7 @@
 #define K 2.0
 
 /* So many steps have to follow each other before a change that comes once is no
- * longer expected in the next one, 95 times of 100. */
+ * longer expected in the next one, with 95 % confidence. */
 #define STEADY_STEPS 20.0
 
 /* So many periods at most a load stays in step with the sensor. On an A100 it did
