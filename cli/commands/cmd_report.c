@@ -8,7 +8,8 @@ struct report_args {
     struct output_args output;
     struct cmd_count run;
     const char *meter;
-    struct cmd_list recording;
+    bool csv;
+    struct cmd_list recordings;
 };
 
 static const struct cmd_option report_options[] = {
@@ -17,6 +18,9 @@ static const struct cmd_option report_options[] = {
       .slot = offsetof(struct report_args, meter),
       .placeholder = "FILE.csv",
       .help = "join the power that an external meter saw, by the time of day" },
+    { .name = "csv",
+      .slot = offsetof(struct report_args, csv),
+      .help = "a table as CSV: a line for each run in each RECORDING, or for run N" },
     { 0 },
 };
 static const struct cmd_option *const options[] = {
@@ -24,23 +28,58 @@ static const struct cmd_option *const options[] = {
     output_price_options, output_carbon_options, NULL
 };
 
-static int run_report(const void *opaque, const struct cmd_streams *io)
+static bool is_styled(const struct wm_report_style *style)
 {
-    const struct report_args *args = opaque;
-    size_t run = output_run(&args->run);
+    return style->ram_unit || style->gpu_ram_unit || style->time_unit || style->currency ||
+           style->price_per_kwh > 0 || style->carbon_g_per_kwh > 0 || style->pue > 0;
+}
+
+static int check_csv(const struct report_args *args, const struct cmd_streams *io)
+{
+    if (!args->csv && args->recordings.count > 1)
+        return output_misused("report", io,
+                              "'%.60s' is one word too many; --csv takes several",
+                              cmd_shown(args->recordings.words[1]));
+    if (args->csv && (args->output.json || args->meter))
+        return output_misused("report", io, "--csv and %s exclude each other",
+                              args->meter ? "--meter" : "--json");
+    if (args->csv && is_styled(&args->output.style))
+        return output_misused(
+            "report", io, "with --csv there are no units to choose, no cost and no CO2e");
+    return CMD_DONE;
+}
+
+static int check(const struct report_args *args, const struct cmd_streams *io)
+{
+    int code = check_csv(args, io);
+
+    for (size_t i = 0; i < args->recordings.count && code == CMD_DONE; i++)
+        code = output_check_input("report", &args->output, args->recordings.words[i], io);
+    if (code == CMD_DONE && args->meter)
+        code = output_check_input("report", &args->output, args->meter, io);
+    if (code == CMD_DONE)
+        code = output_check_twice("report", &args->recordings, io);
+    return code == CMD_DONE ? output_check("report", &args->output, io) : code;
+}
+
+static int print_csv(const void *found, FILE *out, struct wm_error *err)
+{
+    const struct report_args *args = found;
+    const struct cmd_list *recordings = &args->recordings;
+
+    return wm_report_print_csv((const char *const *)recordings->words, recordings->count,
+                               args->run.given ? output_run(&args->run) : WM_ALL_RUNS, out,
+                               err);
+}
+
+static int print_report(const struct report_args *args, const struct cmd_streams *io)
+{
     struct wm_recording *recording = NULL;
     struct wm_report *report;
     struct wm_error err;
 
-    int code = output_check_input("report", &args->output, args->recording.words[0], io);
-    if (code == CMD_DONE && args->meter)
-        code = output_check_input("report", &args->output, args->meter, io);
-    if (code == CMD_DONE)
-        code = output_check("report", &args->output, io);
-    if (code != CMD_DONE)
-        return code;
-
-    int status = wm_recording_open(args->recording.words[0], run, &recording, &err);
+    int status = wm_recording_open(args->recordings.words[0], output_run(&args->run),
+                                   &recording, &err);
     if (status == WM_OK && args->meter)
         status = wm_recording_join_meter(recording, args->meter, &recording, &err);
     if (status == WM_OK)
@@ -49,21 +88,37 @@ static int run_report(const void *opaque, const struct cmd_streams *io)
     if (status < 0)
         return output_failure("report", &err, io);
 
-    code = output_write("report", &args->output, report, io->out, io);
+    int code = output_write("report", &args->output, report, io->out, io);
     wm_report_free(report);
     return code;
+}
+
+static int run_report(const void *opaque, const struct cmd_streams *io)
+{
+    const struct report_args *args = opaque;
+
+    int code = check(args, io);
+    if (code != CMD_DONE)
+        return code;
+    return args->csv ? output_print("report", &args->output, print_csv, args, io)
+                     : print_report(args, io);
 }
 
 const struct cmd cmd_report = {
     .name = "report",
     .summary = "Print the report of a recording.",
     .details = "It is the report that was printed when the recording was made. A recording "
-               "whose writer was killed has a report too, up to its last sample.",
+               "whose writer was killed has a report too, up to its last sample.\n"
+               "\n"
+               "--csv writes a line for each run of each RECORDING, after one with the "
+               "names of the columns: what tells the run from others, and all figures of "
+               "the JSON report that are of the whole run, in SI units; what is not known "
+               "is empty.",
     .example = "wattmeter report --json run.sqlite",
-    .operands = "RECORDING",
-    .operands_slot = offsetof(struct report_args, recording),
+    .operands = "RECORDING...",
+    .operands_slot = offsetof(struct report_args, recordings),
     .operands_min = 1,
-    .operands_max = 1,
+    .operands_max = (size_t)-1,
     .options = options,
     .args_size = sizeof(struct report_args),
     .run = run_report,

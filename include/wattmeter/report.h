@@ -98,6 +98,15 @@ WM_API int wm_report_print(const struct wm_report *report, enum wm_report_format
 WM_API int wm_report_print_list(const char *path, enum wm_report_format format, FILE *out,
                                 struct wm_error *err);
 
+#define WM_ALL_RUNS ((size_t)-2)
+
+/* A table of runs as CSV: of each of these recordings, there is at least one, the run of
+ * that number, WM_LAST_RUN or WM_ALL_RUNS. A line has what tells the run from others and
+ * the figures of the run by their keys, in SI base units; what is not known is empty. The
+ * first line has the names. */
+WM_API int wm_report_print_csv(const char *const *paths, size_t count, size_t run,
+                               FILE *out, struct wm_error *err);
+
 /* Adds one row to the file at `path`, which is what CodeCarbon calls emissions.csv:
  * energy in kWh, CO2e in kg, both multiplied by the `pue` of `style`, which may be
  * NULL. What is not known is left empty; docs/report.md has the columns. A file that

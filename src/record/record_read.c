@@ -179,6 +179,18 @@ int wm_recording_open_any(const char *path, size_t run, struct wm_recording **re
     return open_any(path, run, true, ret_recording, err);
 }
 
+int wm_recording_count_runs(const char *path, size_t *ret_count, struct wm_error *err)
+{
+    struct wm_recording *recording;
+
+    int status = wm_recording_open(path, WM_LAST_RUN, &recording, err);
+    if (status < 0)
+        return status;
+    *ret_count = wm_recording_run_count(recording);
+    wm_recording_close(recording);
+    return WM_OK;
+}
+
 int wm_recording_open_files(const struct wm_reader_ops *ops, const char *const *paths,
                             size_t count, struct wm_recording **ret_recording,
                             struct wm_error *err)

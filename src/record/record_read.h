@@ -16,6 +16,9 @@ struct wm_timepoint;
 int wm_recording_open_any(const char *path, size_t run, struct wm_recording **ret_recording,
                           struct wm_error *err);
 
+/* How many runs the recording at `path` holds. */
+int wm_recording_count_runs(const char *path, size_t *ret_count, struct wm_error *err);
+
 /* Files of that format, whatever they look like, as if they were one; there is at least
  * one. */
 int wm_recording_open_files(const struct wm_reader_ops *ops, const char *const *paths,

@@ -73,6 +73,7 @@ OF_EACH = {
     "analyze-json": "analyze --json {0}",
     "analyze-gpu-tracker": "analyze --format gpu-tracker {0}",
     "export-csv": "export {0} -o out.csv",
+    "report-csv": "report --csv {0}",
     "list": ("list {0}", "list --json {0}"),
     "export-codecarbon": "export {0} --carbon 400 --pue 1.5 --codecarbon out.csv",
 }
@@ -174,6 +175,8 @@ OTHERS = {
     **{f"help/{command}": f"{command} --help"
        for command in ("run", "attach", "info", "doctor", "list", "report", "export", "analyze", "compare",
                        "combine", "experiment", "gpu-tracker")},
+    "report/csv": ("report --csv recordings/v1-three-runs.sqlite recordings/v1.csv",
+                   "report --csv --run 0 recordings/v1-three-runs.sqlite recordings/v1.csv -o out.csv"),
     "run/no-command": ("run --json --", "run"),
     "doctor/vm": "WATTMETER_NVML=none WATTMETER_SYSFS=sys/intel-2-sockets"
                  " WATTMETER_PROCFS=proc/vm-2-cores doctor --duration 20ms",
@@ -288,6 +291,10 @@ MISUSES = {
                "report --pue 0.5 recordings/v1.csv", "report --ram-unit pounds recordings/v1.csv",
                "report --time-unit years recordings/v1.csv", "report -o",
                "report -o none/x recordings/v1.csv", "report --json=yes recordings/v1.csv",
+               "report --csv --json recordings/v1.csv", "report --csv --ram-unit bytes recordings/v1.csv",
+               "report --csv --price 1 recordings/v1.csv", "report --csv -o recordings/v1.csv recordings/v1.csv",
+               "report --csv recordings/v1.csv recordings/v1.csv", "report --csv none.csv recordings/v1.csv",
+               "report --csv --run 1 recordings/v1.csv", "report --csv --meter none.csv recordings/v1.csv",
                "report --meter none.csv recordings/v1.csv",
                "report --meter recordings/v1.csv recordings/v1.csv",
                f"report --meter {SUB}/main.csv recordings/v1.csv",

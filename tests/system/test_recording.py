@@ -4,6 +4,7 @@
 whatever the format; exports say the same."""
 
 import contextlib
+import csv
 import os
 import resource
 import signal
@@ -107,6 +108,36 @@ def _(folder):
     assert "n/a (" in done.stdout.splitlines()[2] and "table run" in done.stdout.splitlines()[2], done
     runs = tap.json.loads(wattmeter("list", "--json", path).stdout)["runs"]
     assert [sorted(run) == ["run", "trouble"] for run in runs] == [False, True, False, False], runs
+
+
+@case("`report --csv` has one header and a line for each run of all recordings, with the figures of JSON")
+def _(folder):
+    first, second, table = folder / "r.sqlite", folder / "s.csv", folder / "table.csv"
+    for path, command in ((first, ["sleep", "0.2"]), (first, ["sh", "-c", 'echo "a,\nb"; exit 3']), (second, ["true"])):
+        wattmeter("run", "-q", "--record", path, *(["--append"] if path.exists() else []), "--", *command)
+    done = wattmeter("report", "--csv", "-o", table, first, second)
+    assert done.returncode == 0 and not done.stdout + done.stderr, done
+    assert len(table.read_text().splitlines()) == 4
+    rows = list(csv.DictReader(table.open(newline="")))
+    places = [(str(first), "0"), (str(first), "1"), (str(second), "0")]
+    assert [(row["recording"], row["run"]) for row in rows] == places, rows
+    for row, (path, run) in zip(rows, places):
+        report = tap.json.loads(wattmeter("report", "--json", "--run", run, path).stdout)
+        assert row["status"] == str(report["exit"]["status"]) and row["complete"] == "1", row
+        for key, found in (("time", report["compute_time"]["time"]), ("cpu_time", report["cpu_time"]["total"]),
+                           ("memory", report["max_ram"]["combined"]["total_rss"]), ("energy", report["energy"]["total"]),
+                           ("max_ram.system", report["max_ram"]["system"]), ("tool.ticks", report["tool"]["ticks"]),
+                           ("energy_uncertainty_percent", report["energy"].get("uncertainty_percent"))):
+            assert (row[key] == "") == (found is None), (key, row[key], found)
+            if found is not None:
+                near(float(row[key]), found, 1e-12 * max(1, found), key)
+        origin = report["energy"].get("origin", "measured")
+        for word in ("estimated", "simulated"):
+            assert ("energy" in row[word].split()) == (row["energy"] != "" and word == origin), (word, row)
+    alone = wattmeter("report", "--csv", "--run", "0", first, second).stdout.splitlines()
+    assert alone[1:] == [table.read_text().splitlines()[i] for i in (1, 3)], alone
+    done = wattmeter("report", "--csv", "--overwrite", "-o", folder / "half.csv", first, folder / "none")
+    assert done.returncode == 1 and not (folder / "half.csv").exists(), done
 
 
 @case("a URL in the place of a file, or of any other word, is refused without its password")

@@ -107,6 +107,7 @@ def _(_folder):
     assert re.search(r"^ +calls .* core power .* region$", text, re.MULTILINE), text
     report = json.loads(run(wattmeter, "report", "--json", recording).stdout)
     assert "core_power" in report["energy"]
+    assert ",core_power," in run(wattmeter, "report", "--csv", recording).stdout.splitlines()[0]
     assert all("core_power" in region["exclusive"] for region in report["regions"]["by_path"])
     compared = json.loads(run(wattmeter, "compare", "--json", f"a={recording}", f"b={recording}").stdout)
     power = report["energy"]["core_power"]

@@ -85,7 +85,7 @@ static void print_listed(const struct listed *listed, FILE *out)
 
     wm_clock_rfc3339(listed->start_unix_ns, start, sizeof(start));
     status_text(status, listed);
-    wm_line_command(command, listed->run);
+    wm_line_command(command, sizeof(command), listed->run);
     fprintf(out, "%3zu  %.10s %.8s", listed->number, start, start + 11);
     wm_view_right(out, wm_line_seconds(&listed->time).text, 12);
     wm_view_right(out, wm_line_seconds(&cpu).text, 11);
@@ -215,13 +215,11 @@ static int print_json(const char *path, size_t count, FILE *out, struct wm_error
 int wm_report_print_list(const char *path, enum wm_report_format format, FILE *out,
                          struct wm_error *err)
 {
-    struct wm_recording *recording;
+    size_t count = 0;
 
-    int status = wm_recording_open(path, WM_LAST_RUN, &recording, err);
+    int status = wm_recording_count_runs(path, &count, err);
     if (status < 0)
         return status;
-    size_t count = wm_recording_run_count(recording);
-    wm_recording_close(recording);
     if (format == WM_REPORT_JSON) {
         status = print_json(path, count, out, err);
     } else {

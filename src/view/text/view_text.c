@@ -30,7 +30,7 @@ static void print_command(const struct wm_text_view *view)
     bool attached = run->mode && strcmp(run->mode, "run") != 0;
     char command[WM_COMMAND_SIZE];
 
-    wm_line_command(command, run);
+    wm_line_command(command, sizeof(command), run);
     if (!attached) {
         if (command[0])
             print_cut(view, "Command", command);

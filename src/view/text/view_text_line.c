@@ -85,13 +85,12 @@ static void add_word(char *line, size_t size, const char *word)
     line[used] = '\0';
 }
 
-void wm_line_command(char command[WM_COMMAND_SIZE], const struct wm_run *run)
+void wm_line_command(char *command, size_t size, const struct wm_run *run)
 {
-    char line[WM_COMMAND_SIZE] = "";
-
+    command[0] = '\0';
     for (size_t i = 0; i < run->command_count; i++)
-        add_word(line, sizeof(line), run->command[i]);
-    wm_line_clean(command, WM_COMMAND_SIZE, line);
+        add_word(command, size, run->command[i]);
+    wm_text_clean(command);
 }
 
 /* sigabbrev_np() is younger than the C libraries that this runs with. */

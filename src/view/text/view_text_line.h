@@ -86,9 +86,9 @@ void wm_line_key(FILE *out, const char *key, int width);
 void wm_line_clean(char *out, size_t size, const char *text);
 
 /* The words of a command line as one would type them in a shell, on one line; what does not
- * fit is cut off. */
+ * fit is cut off. Of the usual size it is for a report. */
 #define WM_COMMAND_SIZE 256
-void wm_line_command(char command[WM_COMMAND_SIZE], const struct wm_run *run);
+void wm_line_command(char *command, size_t size, const struct wm_run *run);
 
 /* "SIGINT (2)", "signal 64". */
 void wm_line_signal(char *text, size_t size, int number);
