@@ -161,7 +161,7 @@ const struct cmd cmd_run = {
         "than by a terminal or the command, reaches the command twice: it looks "
         "like one for wattmeter alone. Where wattmeter is killed (kill -9) the "
         "command runs on, in the background of its terminal, and there is no "
-        "report; a recording has all but the last second or so.\n"
+        "report; a recording has all but the last half second, or second at most.\n"
         "\n"
         "The status is that of the command, or 128 plus the number of the signal "
         "that ended "
