@@ -88,7 +88,7 @@ enum wm_gpu_field {
     WM_GPU_DRIVER_VERSION,
     WM_GPU_NVML_VERSION,
     WM_GPU_CUDA_VERSION, /* newest that the driver serves: "12.4" */
-    WM_GPU_COMPUTE_MODE, /* "Default", "Exclusive Process", "Prohibited" */
+    WM_GPU_COMPUTE_MODE, /* "Default", "Exclusive_Process", "Prohibited" */
     WM_GPU_PERSISTENCE,  /* "Enabled", "Disabled" */
     WM_GPU_MIG_MODE,
     WM_GPU_MIG_MODE_PENDING,

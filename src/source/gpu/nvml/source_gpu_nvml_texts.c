@@ -49,9 +49,9 @@ static const char *const enabled_words[] = {
 
 static const char *const compute_mode_words[] = {
     [NVML_COMPUTE_DEFAULT] = "Default",
-    [NVML_COMPUTE_EXCLUSIVE_THREAD] = "Exclusive Thread",
+    [NVML_COMPUTE_EXCLUSIVE_THREAD] = "Exclusive_Thread",
     [NVML_COMPUTE_PROHIBITED] = "Prohibited",
-    [NVML_COMPUTE_EXCLUSIVE_PROCESS] = "Exclusive Process",
+    [NVML_COMPUTE_EXCLUSIVE_PROCESS] = "Exclusive_Process",
 };
 
 static const char *const architecture_words[] = {
