@@ -2,7 +2,7 @@
 /*
  * fuzz_drm_text.c - hostile text and bytes for every parser of what graphics
  * drivers write. Each input goes through all of them, so that the files of
- * tests/data/proc-drm and tests/data/sys-drm are seeds as they are. Beyond not
+ * tests/data/proc-drm, sys-drm and share are seeds as they are. Beyond not
  * crashing, a parser must not write on failure, and what it accepts must keep
  * what its header promises.
  */
@@ -13,6 +13,7 @@
 
 #include "fuzz.h"
 #include "source/gpu/drm/source_drm_gpu_metrics.h"
+#include "source/gpu/drm/source_drm_names.h"
 #include "source/gpu/drm/source_drm_text.h"
 
 /* A name is of visible ASCII characters and ends within its room. */
@@ -94,6 +95,22 @@ static void fuzz_gpu_metrics(const uint8_t *data, size_t size)
     require(metrics.has_throttle || metrics.throttle == 0);
 }
 
+static void fuzz_names(const char *text)
+{
+    static const struct wm_drm_ids ids[] = { { 0x1002, 0x744c, 0xc8 },
+                                             { 0x8086, 0x56a0, 0 } };
+    char name[WM_DRM_PRODUCT];
+
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        memset(name, UNTOUCHED, sizeof(name));
+        if (!wm_drm_find_in_amdgpu_ids(text, &ids[i], name) &&
+            !wm_drm_find_in_pci_ids(text, &ids[i], name))
+            require_untouched(name, sizeof(name));
+        else
+            require(strnlen(name, sizeof(name)) < sizeof(name));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     /* Copies of the exact size, so that a byte too far is noticed. */
@@ -109,6 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_number(text);
         fuzz_uevent(text);
         fuzz_fdinfo(text);
+        fuzz_names(text);
         fuzz_gpu_metrics(bytes, size);
 
         /* Once more with a size that is true: to guess it takes long. */

@@ -188,6 +188,8 @@ OTHERS = {
     "gpu-info/igpu-file": f"{IGPU} info --json -o out.json",
     "gpu-info/igpu-wrong": tuple(f"{IGPU} info {words}" for words in
                                  ("7", "0 x", "0,,1", "''", "GPU-zz", "--visible 0")),
+    "gpu-info/names": tuple(f"{GPUS[name]} WATTMETER_SHARE=share info --brief"
+                            for name in ("amd-discrete", "amd-apu", "intel-discrete")),
     "gpu-info/cluster-brief": IGPU.replace("igpu", "cluster") + " info --brief",
     "report/runs": tuple(f"report --run {run} recordings/v1-three-runs.sqlite" for run in range(4)),
     "report/segments": tuple(f"report --run {run} aipm/generation1" for run in range(3)),

@@ -13,6 +13,7 @@
 
 #include "base/base_file.h"
 #include "base/text/base_text.h"
+#include "source/gpu/drm/source_drm_names.h"
 #include "source/gpu/drm/source_drm_text.h"
 #include "source/gpu/source_gpu_pci.h"
 
@@ -42,6 +43,27 @@ static bool is_like_discrete(const struct wm_drm_uevent *uevent)
     return uevent->has_ids && uevent->vendor == 0x1002 && uevent->device == 0x74a0;
 }
 
+/* What the board says of itself, else what the machine's lists have, else the numbers. */
+static void name_model(struct wm_drm_card *card, const struct wm_drm_uevent *uevent)
+{
+    struct wm_drm_ids ids = { .vendor = uevent->vendor, .device = uevent->device };
+    const char *vendor = wm_drm_vendor(uevent->vendor);
+    uint64_t revision;
+    char text[16];
+
+    wm_file_read_line(card->dir, "device/product_name", card->model, sizeof(card->model));
+    wm_file_read_line(card->dir, "device/revision", text, sizeof(text));
+    if (wm_parse_drm_hex(text, &revision) == WM_OK)
+        ids.revision = (uint8_t)revision;
+    if (card->model[0] || (uevent->has_ids && wm_drm_find_name(&ids, card->model)))
+        return;
+    if (uevent->has_ids)
+        snprintf(card->model, sizeof(card->model), "%s%sGPU %04x:%04x",
+                 vendor ? vendor : "", vendor ? " " : "", uevent->vendor, uevent->device);
+    else
+        snprintf(card->model, sizeof(card->model), "%s GPU", card->driver);
+}
+
 static void identify(struct wm_drm_card *card)
 {
     int dir = card->dir;
@@ -66,15 +88,7 @@ static void identify(struct wm_drm_card *card)
                  : device[0]   ? device
                                : card->label);
 
-    wm_file_read_line(dir, "device/product_name", card->model, sizeof(card->model));
-    if (card->model[0])
-        return;
-    const char *vendor = wm_drm_vendor(uevent.vendor);
-    if (uevent.has_ids)
-        snprintf(card->model, sizeof(card->model), "%s%sGPU %04x:%04x",
-                 vendor ? vendor : "", vendor ? " " : "", uevent.vendor, uevent.device);
-    else
-        snprintf(card->model, sizeof(card->model), "%s GPU", card->driver);
+    name_model(card, &uevent);
 }
 
 static void find_render(struct wm_drm_card *card)

@@ -13,6 +13,7 @@
 
 #include "base/base_error.h"
 #include "source/gpu/drm/source_drm_gpu_metrics.h"
+#include "source/gpu/drm/source_drm_names.h"
 #include "wattmeter/gpu.h"
 #include "wattmeter/source.h"
 
@@ -55,7 +56,7 @@ struct wm_drm_card {
     char driver[32];
     char slot[32];     /* on PCI: "0000:03:00.0"; else empty */
     char identity[96]; /* unique among the cards, and the same after a reboot */
-    char model[96];
+    char model[WM_DRM_PRODUCT];
     char hwmon[64];  /* "device/hwmon/hwmon3/"; empty where there is none */
     char link[24];   /* folder of the PCI device whose link is the board's, if asked for */
     bool integrated; /* surely a part of a processor, whose power is its power */
