@@ -82,7 +82,7 @@ def _(folder):
     recording, sysfs = folder / "run.csv", {"WATTMETER_SYSFS": folder / "sys"}
     run(wattmeter, "run", "-q", "-i", "50ms", "--record", recording, "--", "sleep", "0.4", **sysfs)
     assert "node_power_W" in recording.read_text()
-    text = run(wattmeter, "report", recording).stdout
+    text = run(wattmeter, "report", "-v", recording).stdout
     assert re.search(r"^  node +\d+ J .* 312 W on average", text, re.MULTILINE), text
     others = json.loads(run(wattmeter, "report", "--json", recording).stdout)["energy"]["other"]
     assert [other["source"] for other in others] == ["cray"] and round(others[0]["power"]) == 312, others
@@ -102,7 +102,7 @@ def _(folder):
 @tap.case("the figure of its page is in text, JSON, the table of regions and comparisons")
 def _(_folder):
     recording = tap.SOURCE / "tests/data/recordings/v1-regions.sqlite"
-    text = run(wattmeter, "report", recording).stdout
+    text = run(wattmeter, "report", "-v", recording).stdout
     assert re.search(r"^Core power +n/a|^Core power +[\d.]+ W", text, re.MULTILINE), text
     assert re.search(r"^ +calls .* core power .* region$", text, re.MULTILINE), text
     report = json.loads(run(wattmeter, "report", "--json", recording).stdout)
