@@ -296,8 +296,15 @@ struct wm_gpu_looked {
 /* NULL past the last. */
 WM_API const struct wm_gpu_looked *wm_gpus_looked(const struct wm_gpus *gpus, size_t index);
 
+/* As which device a program sees the GPU, CUDA's or its like's: a whole number where the
+ * GPUs were chosen by "visible"; else, and where the driver's way to count is in doubt,
+ * missing. */
+WM_API void wm_gpu_seen_as(const struct wm_gpus *gpus, size_t gpu,
+                           struct wm_gpu_value *ret_value);
+
 /* Which of all GPUs, chosen at open or not, `words` means: their WM_GPU_INDEX in
- * `ret_chosen` (room for wm_gpus_present()), in ascending order, and how many. One
+ * `ret_chosen` (room for wm_gpus_present()) and how many; in ascending order, but those of
+ * "visible" as a program counts them, vendor by vendor. One
  * that does not answer is chosen like any other: its WM_GPU_UUID says why. Of what
  * wm_gpus_open() has not asked only the number and the label are known here.
  *

@@ -231,8 +231,10 @@ def _(folder):
         env = machine(folder, ALIKE, **({} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}))
         done = wattmeter("info", "--visible", "--json", env=env)
         assert done.returncode == 0, done
-        shown = [gpu["uuid"] for gpu in tap.json.loads(done.stdout)["gpus"]]
-        assert shown == [UUIDS[i] for i in expected], (mask, shown)
+        gpus = tap.json.loads(done.stdout)["gpus"]
+        shown = [gpu["uuid"] for gpu in gpus]
+        assert sorted(shown) == sorted(UUIDS[i] for i in expected), (mask, shown)
+        assert [gpu["seen_as"] for gpu in gpus] == list(range(len(gpus))), (mask, gpus)
 
 
 if __name__ == "__main__":

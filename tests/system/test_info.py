@@ -110,8 +110,16 @@ def _(folder):
     mask = {"CUDA_VISIBLE_DEVICES": "1,3", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     got = told("igpu", "--visible", extra=mask)
     assert [gpu["index"] for gpu in got["gpus"]] == [1, 3], got["gpus"]
+    mask["CUDA_VISIBLE_DEVICES"] = "3,1"
+    got = told("igpu", "--visible", extra=mask)
+    assert [(gpu["index"], gpu["seen_as"]) for gpu in got["gpus"]] == [(3, 0), (1, 1)]
+    lines = info("igpu", "--visible", "--brief", extra=mask).stdout.splitlines()
+    assert [line.split()[:2] for line in lines[1:]] == [["0", "3"], ["1", "1"]], lines
+    text = info("igpu", "--visible", extra=mask).stdout
+    assert re.findall(r"^(?:SEEN AS|INDEX) +: (\d)$", text, re.M) == ["0", "3", "1", "1"]
     mask["CUDA_VISIBLE_DEVICES"] = "2,nonsense,0"
     done = info("igpu", "--visible", "--brief", extra=mask)
+    assert "SEEN AS" not in info("igpu", "--brief", "3", "1").stdout
     assert "nonsense" in done.stderr and len(done.stdout.splitlines()) == 2, done
     done = info("igpu", "--visible", "0", status=2)
     assert "exclude" in done.stderr, done.stderr

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text/base_text.h"
 #include "source/gpu/drm/source_gpu_sysfs.h"
 #include "source/gpu/select/source_gpu_select.h"
 #include "source/gpu/source_gpu_pci.h"
@@ -459,6 +460,7 @@ static void test_cuda(void **state)
           NULL },
         { "empty", { CUDA("") }, "", NULL },
         { "two", { CUDA("1,3") }, "1 3", NULL },
+        { "two, the other way round", { CUDA("3,1") }, "3 1", NULL },
         { "the first of that name", { CUDA("2"), CUDA("3") }, "2", NULL },
         { "blanks", { CUDA(" 1, 3") }, "1 3", NULL },
         { "twice",
@@ -474,7 +476,7 @@ static void test_cuda(void **state)
           "",
           "CUDA_VISIBLE_DEVICES: '7' is past the last device; GPUs left: 0 of 4" },
         { "UUID", { CUDA("GPU-9e8d35e3-a134") }, "1", NULL },
-        { "short UUIDs", { CUDA("GPU-e4,GPU-99") }, "0 2", NULL },
+        { "short UUIDs", { CUDA("GPU-e4,GPU-99") }, "2 0", NULL },
         { "ambiguous",
           { CUDA("GPU-9e,GPU-e") },
           "1",
@@ -512,6 +514,42 @@ static void test_cuda(void **state)
     check_masks(&gpus, masks, ARRAY_LEN(masks));
 }
 
+/* What a program calls them, with a '?' where that is in doubt. */
+static void test_places(void **state)
+{
+    static const struct {
+        const char *variables[3];
+        const char *result;
+    } rows[] = {
+        { { CUDA("0,1"), "HIP_VISIBLE_DEVICES=1,0", "ZE_AFFINITY_MASK=0,1" },
+          "0=0 1=1 3=0? 2=1? 5=0 4=1 6=0?" },
+        { { CUDA("GPU-7c1fa2d4-aaaa"), "HIP_VISIBLE_DEVICES=", "ZE_AFFINITY_MASK=1" },
+          "0=0 4=0 6=0?" },
+        { { CUDA(""), "ROCR_VISIBLE_DEVICES=", "ZE_AFFINITY_MASK=9" }, "6=0?" },
+    };
+    struct wm_gpus gpus = { zoo, ARRAY_LEN(zoo), LOOKED, "/nonexistent", NULL };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *const environment[] = { rows[i].variables[0], rows[i].variables[1],
+                                            rows[i].variables[2], NULL };
+        struct wm_gpu_place places[ARRAY_LEN(zoo)] = { 0 };
+        size_t chosen[ARRAY_LEN(zoo)], count;
+        char text[128] = "";
+
+        assert_int_equal(wm_gpu_select_places(&gpus, "visible", environment, places, chosen,
+                                              &count, NULL, NULL),
+                         WM_OK);
+        for (size_t k = 0; k < count; k++) {
+            const struct wm_gpu_place *place = &places[chosen[k]];
+            assert_int_equal(place->place, k + 1);
+            wm_text_list(text, sizeof(text), " ", "%zu=%zu%s", chosen[k], place->number,
+                         place->why ? "?" : "");
+        }
+        assert_string_equal(text, rows[i].result);
+    }
+}
+
 /* The fastest is the last in PCI order, the others' speed is their clock's. */
 static void test_cuda_order(void **state)
 {
@@ -543,7 +581,7 @@ static void test_cuda_order(void **state)
         "model, CUDA_DEVICE_ORDER is not PCI_BUS_ID, and how CUDA finds the fastest is not "
         "documented";
     static const struct mask masks[] = {
-        { "unset", { NULL }, "0 1 2", NULL },
+        { "unset", { NULL }, "2 1 0", NULL },
         { "the fastest", { CUDA("0") }, "2", doubt },
         { "the slowest", { CUDA("2"), "CUDA_DEVICE_ORDER=FASTEST_FIRST" }, "0", doubt },
         { "in between", { CUDA("1") }, "1", doubt },
@@ -580,7 +618,7 @@ static void test_cuda_parts(void **state)
     (void)state;
     check_masks(&gpus, masks, ARRAY_LEN(masks));
 
-    static const struct mask two[] = { { "both", { CUDA("MIG-ba,MIG-aa") }, "0 1", NULL } };
+    static const struct mask two[] = { { "both", { CUDA("MIG-ba,MIG-aa") }, "1 0", NULL } };
     memcpy(newer, parted, sizeof(newer));
     for (size_t i = 0; i < ARRAY_LEN(newer); i++)
         newer[i].version = "570.86.10";
@@ -592,17 +630,17 @@ static void test_cuda_parts(void **state)
 static void test_vendors(void **state)
 {
     static const struct mask masks[] = {
-        { "unset", { NULL }, "0 1 2 3 4 5 6", NULL },
-        { "NVIDIA's alone", { CUDA("0"), "HIP_VISIBLE_DEVICES=0,1" }, "0 2 3 4 5 6", NULL },
+        { "unset", { NULL }, "0 1 2 3 5 4 6", NULL },
+        { "NVIDIA's alone", { CUDA("0"), "HIP_VISIBLE_DEVICES=0,1" }, "0 2 3 5 4 6", NULL },
         { "none of NVIDIA's, and of AMD's by UUID",
           { CUDA("NoDevFiles"), "HIP_VISIBLE_DEVICES=GPU-1111" },
-          "3 4 5 6",
+          "3 5 4 6",
           "CUDA_VISIBLE_DEVICES: 'NoDevFiles' is neither a number nor a UUID; GPUs left: "
           "0 of 2; a number in the mask may mean another GPU: the order of amdkfd's nodes "
           "is not known" },
         { "HIP reads CUDA's",
           { CUDA("0") },
-          "0 2 4 5 6",
+          "0 2 5 4 6",
           "a number in the mask may mean another GPU: the order of amdkfd's nodes is not "
           "known" },
         { "discrete before integrated",
@@ -641,7 +679,7 @@ static void test_nodes(void **state)
           { "HIP_VISIBLE_DEVICES=0", CUDA(""), "ZE_AFFINITY_MASK=9" },
           "3 6",
           "ZE_AFFINITY_MASK: '9' is past the last device; GPUs left: 0 of 2" },
-        { "second node", { "ROCR_VISIBLE_DEVICES=1", CUDA("") }, "2 4 5 6", NULL },
+        { "second node", { "ROCR_VISIBLE_DEVICES=1", CUDA("") }, "2 5 4 6", NULL },
     };
     struct wm_gpus gpus = { zoo, ARRAY_LEN(zoo), LOOKED, *state, NULL };
 
@@ -804,6 +842,7 @@ int main(void)
         cmocka_unit_test(test_driver_in_trouble),
         cmocka_unit_test(test_cuda),
         cmocka_unit_test(test_cuda_order),
+        cmocka_unit_test(test_places),
         cmocka_unit_test(test_cuda_parts),
         cmocka_unit_test(test_vendors),
         cmocka_unit_test_setup_teardown(test_nodes, test_make_dir, test_remove_dir),

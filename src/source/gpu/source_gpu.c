@@ -39,6 +39,7 @@ struct wm_gpus {
     size_t present_count;
     size_t *chosen; /* indices in `present` */
     size_t chosen_count;
+    struct wm_gpu_place *places; /* of those present, where the choice is "visible" */
 
     char *sysfs;
 
@@ -107,9 +108,10 @@ static int make_room(struct wm_gpus *gpus, const char *sysfs, struct wm_error *e
 
     gpus->present = calloc(count + 1, sizeof(*gpus->present));
     gpus->chosen = calloc(count + 1, sizeof(*gpus->chosen));
+    gpus->places = calloc(count + 1, sizeof(*gpus->places));
     gpus->remark = calloc(1, sizeof(*gpus->remark));
     gpus->sysfs = strdup(sysfs);
-    if (!gpus->present || !gpus->chosen || !gpus->remark || !gpus->sysfs)
+    if (!gpus->present || !gpus->chosen || !gpus->places || !gpus->remark || !gpus->sysfs)
         return wm_fail_memory(err, "GPUs");
     for (size_t i = 0; i < count; i++)
         gpus->present[i].sheet = wm_gpu_drivers_sheet(gpus->drivers, i);
@@ -159,8 +161,8 @@ int wm_gpus_open_backends(const struct wm_gpu_ops *const *backends, size_t count
         status = ask_gpus(gpus, full.gpus, WM_GPU_EVERYTHING & ~(unsigned)WM_GPU_THROUGHPUT,
                           begin_ns + PATIENCE_NS, err);
     if (status == 0 && full.gpus)
-        status = wm_gpu_select(gpus, full.gpus, NULL, gpus->chosen, &gpus->chosen_count,
-                               NULL, err);
+        status = wm_gpu_select_places(gpus, full.gpus, NULL, gpus->places, gpus->chosen,
+                                      &gpus->chosen_count, NULL, err);
     if (status < 0) {
         wm_gpus_close(gpus);
         return status;
@@ -215,6 +217,7 @@ void wm_gpus_close(struct wm_gpus *gpus)
     free(gpus->remark);
     free(gpus->sysfs);
     free(gpus->chosen);
+    free(gpus->places);
     free(gpus->present);
     free(gpus);
 }
@@ -241,6 +244,18 @@ void wm_gpu_get(const struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field,
                 struct wm_gpu_value *ret_value)
 {
     wm_gpus_get_any(gpus, gpus->chosen[gpu], field, ret_value);
+}
+
+void wm_gpu_seen_as(const struct wm_gpus *gpus, size_t gpu, struct wm_gpu_value *ret_value)
+{
+    const struct wm_gpu_place *place = &gpus->places[gpus->chosen[gpu]];
+
+    *ret_value =
+        (struct wm_gpu_value) { .state = WM_READING_OK, .number = (double)place->number };
+    if (place->place == 0)
+        *ret_value = wm_gpu_missing(WM_READING_NONE, "asked for with --visible only");
+    else if (place->why)
+        *ret_value = wm_gpu_missing(WM_READING_UNSUPPORTED, place->why);
 }
 
 void wm_gpus_get_any(const struct wm_gpus *gpus, size_t index, enum wm_gpu_field field,

@@ -62,6 +62,22 @@ static void print_brief_cell(FILE *out, size_t column, const char *text)
         wm_view_right(out, text, width);
 }
 
+/* In front, where the GPUs are those that a program sees. */
+static void print_seen_as(const struct wm_gpu_view *view, bool is_title)
+{
+    struct wm_gpu_value value;
+
+    wm_gpu_seen_as(view->gpus, view->gpu, &value);
+    if (value.state == WM_READING_NONE)
+        return;
+    if (is_title)
+        fputs("SEEN AS  ", view->out);
+    else if (value.state == WM_READING_OK)
+        fprintf(view->out, "%7.0f  ", value.number);
+    else
+        fprintf(view->out, "%7s  ", "n/a");
+}
+
 static void print_brief(const struct wm_gpu_view *view)
 {
     const struct wm_words cells[WM_COUNT(brief_columns)] = {
@@ -75,6 +91,7 @@ static void print_brief(const struct wm_gpu_view *view)
         processes_text(view),
     };
 
+    print_seen_as(view, false);
     for (size_t i = 0; i < WM_COUNT(cells); i++)
         print_brief_cell(view->out, i, cells[i].text);
     fputs(wm_gpu_view_simulated(view) ? "  SIMULATED\n" : "\n", view->out);
@@ -88,6 +105,7 @@ void wm_view_gpu_brief(const struct wm_gpus *gpus, FILE *out)
         wm_gpu_view_print_none(gpus, out);
         return;
     }
+    print_seen_as(&(struct wm_gpu_view) { .gpus = gpus, .gpu = 0, .out = out }, true);
     for (size_t i = 0; i < WM_COUNT(brief_columns); i++)
         print_brief_cell(out, i, brief_columns[i].title);
     fputc('\n', out);

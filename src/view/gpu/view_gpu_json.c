@@ -80,6 +80,18 @@ static void put_field(const struct gpu_json *view, const struct wm_json_node *no
     put_why(view, node, key, value);
 }
 
+/* Told by no driver, so in no table of fields. */
+static void put_seen_as(const struct gpu_json *view)
+{
+    static const struct wm_gpu_field_info info = { .key = "seen_as",
+                                                   .unit = "count",
+                                                   .type = WM_GPU_WHOLE };
+    struct wm_gpu_value value;
+
+    wm_gpu_seen_as(view->gpus, view->gpu, &value);
+    put_field(view, &view->root, &info, &value);
+}
+
 /* The fields of a group stand in an object called after it. */
 static void put_gpu_fields(const struct gpu_json *view)
 {
@@ -138,6 +150,7 @@ static json_t *gpu_json(const struct wm_gpus *gpus, size_t gpu)
                              .states = json_object() };
 
     put_gpu_fields(&view);
+    put_seen_as(&view);
     put_items(&view, "migs", WM_GPU_TABLE_MIG, wm_gpu_mig_count(gpus, gpu));
     put_processes(&view);
     wm_json_put(&view.root, "why", json.why);

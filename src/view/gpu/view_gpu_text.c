@@ -277,10 +277,23 @@ static void print_block(const struct wm_gpu_view *view, const struct block *bloc
         print_line(view, block, &block->lines[i]);
 }
 
+/* Above the driver's number, where the GPUs are those that a program sees. */
+static void print_seen_as(const struct wm_gpu_view *view)
+{
+    struct wm_gpu_value value;
+
+    wm_gpu_seen_as(view->gpus, view->gpu, &value);
+    if (value.state == WM_READING_OK)
+        fprintf(view->out, "SEEN AS      : %.0f\n", value.number);
+    else if (value.state != WM_READING_NONE)
+        fprintf(view->out, "SEEN AS      : n/a (%s)\n", value.why);
+}
+
 static void print_gpu(const struct wm_gpu_view *view)
 {
     if (wm_gpu_view_simulated(view))
         fputs("SIMULATED: the driver says that this GPU is not real\n", view->out);
+    print_seen_as(view);
     for (size_t i = 0; i < WM_COUNT(igpu_blocks); i++) {
         print_block(view, &igpu_blocks[i]);
         fputc('\n', view->out);

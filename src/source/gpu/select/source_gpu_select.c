@@ -222,6 +222,19 @@ static size_t list_chosen(const bool *chosen, size_t present, size_t *ret_list)
     return count;
 }
 
+static size_t list_places(const struct wm_gpu_place *places, size_t present,
+                          size_t *ret_list)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < present; i++) {
+        if (places[i].place > 0)
+            ret_list[places[i].place - 1] = i;
+        count += places[i].place > 0;
+    }
+    return count;
+}
+
 unsigned wm_gpu_select_groups(const char *words)
 {
     /* Clocks decide in which order CUDA counts. */
@@ -246,14 +259,13 @@ int wm_gpu_select_numbers(const struct wm_gpus *gpus, const char *words, size_t 
     return is_certain;
 }
 
-int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
-                  const char *const *environment, size_t *ret_chosen, size_t *ret_count,
-                  const char **ret_remark, struct wm_error *err)
+/* By words that name GPUs. */
+static int select_named(const struct wm_gpus *gpus, const char *words, size_t *ret_chosen,
+                        size_t *ret_count, struct wm_error *err)
 {
     size_t present = wm_gpus_present(gpus);
     struct wm_gpu_id *ids = calloc(present + 1, sizeof(*ids));
     bool *chosen = calloc(present + 1, sizeof(*chosen));
-    char *remark = NULL;
     int status;
 
     if (!ids || !chosen) {
@@ -264,26 +276,52 @@ int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
         const char *uuid = wm_gpu_text(gpus, i, WM_GPU_UUID);
         snprintf(ids[i].text, sizeof(ids[i].text), "%s", uuid ? uuid : "");
     }
-
-    if (words && strcmp(words, "visible") == 0)
-        status = wm_gpu_select_visible(
-            gpus, environment ? environment : (const char *const *)wm_env_all(), chosen,
-            &remark, err);
-    else
-        status = choose(gpus, words, ids, chosen, err);
-    if (status < 0)
-        goto out;
-
-    *ret_count = list_chosen(chosen, present, ret_chosen);
-    if (ret_remark) {
-        *ret_remark = remark;
-        wm_gpus_keep_remark(gpus, remark);
-        remark = NULL;
-    }
+    status = choose(gpus, words, ids, chosen, err);
+    if (status >= 0)
+        *ret_count = list_chosen(chosen, present, ret_chosen);
 
 out:
-    free(remark);
     free(chosen);
     free(ids);
+    return status;
+}
+
+int wm_gpu_select_places(const struct wm_gpus *gpus, const char *words,
+                         const char *const *environment, struct wm_gpu_place *places,
+                         size_t *ret_chosen, size_t *ret_count, const char **ret_remark,
+                         struct wm_error *err)
+{
+    char *remark = NULL;
+    int status;
+
+    if (!words || strcmp(words, "visible") != 0) {
+        status = select_named(gpus, words, ret_chosen, ret_count, err);
+    } else {
+        status = wm_gpu_select_visible(
+            gpus, environment ? environment : (const char *const *)wm_env_all(), places,
+            &remark, err);
+        if (status >= 0)
+            *ret_count = list_places(places, wm_gpus_present(gpus), ret_chosen);
+    }
+    if (status >= 0 && ret_remark) {
+        *ret_remark = remark;
+        wm_gpus_keep_remark(gpus, remark);
+    } else {
+        free(remark);
+    }
+    return status;
+}
+
+int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
+                  const char *const *environment, size_t *ret_chosen, size_t *ret_count,
+                  const char **ret_remark, struct wm_error *err)
+{
+    struct wm_gpu_place *places = calloc(wm_gpus_present(gpus) + 1, sizeof(*places));
+
+    if (!places)
+        return wm_fail_memory(err, "choosing GPUs");
+    int status = wm_gpu_select_places(gpus, words, environment, places, ret_chosen,
+                                      ret_count, ret_remark, err);
+    free(places);
     return status;
 }

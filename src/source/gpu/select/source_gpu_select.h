@@ -37,11 +37,25 @@ const char *wm_gpus_sysfs(const struct wm_gpus *gpus);
  * lives until the next one or wm_gpus_close(). */
 void wm_gpus_keep_remark(const struct wm_gpus *gpus, char *remark);
 
-/* In source_gpu_select_visible.c. Sets chosen[0..present) for the GPUs that the vendors'
- * variables in `environment`, which ends with NULL, leave to a program. The caller
+/* How a program counts a GPU. */
+struct wm_gpu_place {
+    size_t place;    /* among all that are visible, from 1; 0: it is not */
+    size_t number;   /* among the devices of its vendor, from 0 */
+    const char *why; /* the number is not known; a constant. NULL: it is */
+};
+
+/* As wm_gpu_select(); places[0..present), all zero, are set for "visible". */
+int wm_gpu_select_places(const struct wm_gpus *gpus, const char *words,
+                         const char *const *environment, struct wm_gpu_place *places,
+                         size_t *ret_chosen, size_t *ret_count, const char **ret_remark,
+                         struct wm_error *err);
+
+/* In source_gpu_select_visible.c. Sets places[0..present), all zero, of the GPUs that the
+ * vendors' variables in `environment`, which ends with NULL, leave to a program. The caller
  * frees `ret_remark`, which is NULL where nothing is to be said. */
 int wm_gpu_select_visible(const struct wm_gpus *gpus, const char *const *environment,
-                          bool *chosen, char **ret_remark, struct wm_error *err);
+                          struct wm_gpu_place *places, char **ret_remark,
+                          struct wm_error *err);
 
 /* How ROCm calls the GPU: "GPU-" and sysfs' unique_id. Empty where it is not one of
  * AMD's, or has no such number. */

@@ -248,15 +248,22 @@ static int look(struct view *view, const struct vendor *vendor)
     return view->visible.devices ? WM_OK : WM_ENOMEM;
 }
 
-/* How many of the view's GPUs are among the visible devices. */
-static size_t choose(const struct view *view, bool *chosen)
+static const char *doubt(const struct view *view)
+{
+    return view->order_reason ? view->order_reason : view->visible.order_reason;
+}
+
+/* How many of the view's GPUs are among the visible devices; of several parts of one the
+ * first counts. `placed` GPUs have a place already. */
+static size_t choose(const struct view *view, struct wm_gpu_place *places, size_t placed)
 {
     size_t left = 0;
 
     for (size_t i = 0; i < view->visible.count; i++) {
-        size_t index = view->members[view->visible.devices[i].gpu].index;
-        left += !chosen[index];
-        chosen[index] = true;
+        struct wm_gpu_place *place =
+            &places[view->members[view->visible.devices[i].gpu].index];
+        if (place->place == 0)
+            *place = (struct wm_gpu_place) { placed + ++left, i, doubt(view) };
     }
     return left;
 }
@@ -265,8 +272,7 @@ static void explain(const struct view *view, size_t left, char remark[REMARK_SIZ
 {
     enum { SHOWN = 48 };
     const struct wm_visible_refusal *refused = &view->visible.refused;
-    const char *reason =
-        view->order_reason ? view->order_reason : view->visible.order_reason;
+    const char *reason = doubt(view);
     size_t count = view->visible.gpu_count;
 
     if (refused->text) {
@@ -283,14 +289,17 @@ static void explain(const struct view *view, size_t left, char remark[REMARK_SIZ
 }
 
 static int choose_of(const struct vendor *vendor, const struct wm_gpus *gpus,
-                     const char *const *environment, bool *chosen, char remark[REMARK_SIZE])
+                     const char *const *environment, struct wm_gpu_place *places,
+                     size_t *placed, char remark[REMARK_SIZE])
 {
     struct view view = { .gpus = gpus, .visible.environment = environment };
 
     int status = look(&view, vendor);
     if (status == WM_OK && view.visible.gpu_count > 0) {
         vendor->apply(&view.visible);
-        explain(&view, choose(&view, chosen), remark);
+        size_t left = choose(&view, places, *placed);
+        explain(&view, left, remark);
+        *placed += left;
     }
     release(&view);
     return status;
@@ -307,17 +316,22 @@ static bool is_free(const struct wm_gpus *gpus, size_t index)
 }
 
 int wm_gpu_select_visible(const struct wm_gpus *gpus, const char *const *environment,
-                          bool *chosen, char **ret_remark, struct wm_error *err)
+                          struct wm_gpu_place *places, char **ret_remark,
+                          struct wm_error *err)
 {
-    size_t present = wm_gpus_present(gpus);
+    size_t present = wm_gpus_present(gpus), placed = 0;
     char remark[REMARK_SIZE] = "";
     int status = WM_OK;
 
-    for (size_t i = 0; i < present; i++)
-        chosen[i] = is_free(gpus, i);
     for (size_t v = 0;
          v < sizeof(vendors) / sizeof(vendors[0]) && status == WM_OK && present > 0; v++)
-        status = choose_of(&vendors[v], gpus, environment, chosen, remark);
+        status = choose_of(&vendors[v], gpus, environment, places, &placed, remark);
+    for (size_t i = 0; i < present; i++) {
+        if (is_free(gpus, i))
+            places[i] = (struct wm_gpu_place) {
+                ++placed, 0, "how programs count the GPUs of this driver is not known"
+            };
+    }
 
     size_t length = strlen(remark);
     char *copy = length > 0 ? malloc(REMARK_SIZE) : NULL;
