@@ -17,7 +17,7 @@
 
 /* What is beside the label and the figure in 80 columns. */
 #define DETAIL_WIDTH 52
-#define BAR_CELLS 10
+#define BAR_CELLS 5
 
 /* From here on a figure is called rough. */
 #define ROUGH_RATIO 0.25
