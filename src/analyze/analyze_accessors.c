@@ -261,11 +261,6 @@ const char *wm_report_source(const struct wm_report *report, size_t index,
     return source->name ? source->name : "";
 }
 
-static double known_or_0(double value)
-{
-    return isnan(value) ? 0 : value;
-}
-
 /* NULL where there is no such region or path. */
 static const struct wm_region_usage *find_region(const struct wm_report *report,
                                                  enum wm_report_kind kind, size_t index)
@@ -292,11 +287,11 @@ int wm_report_region(const struct wm_report *report, enum wm_report_kind kind, s
         .unfinished = usage->unfinished,
         .timepoints = usage->timepoints,
         .calls_with_timepoints = usage->nonempty_calls,
-        .total_s = usage->time.total,
-        .min_s = known_or_0(usage->time.min),
-        .max_s = known_or_0(usage->time.max),
-        .mean_s = known_or_0(usage->time.mean),
-        .std_s = known_or_0(usage->time.std),
+        .total_s = usage->time.of[WM_BLOCK_TOTAL].number,
+        .min_s = usage->time.of[WM_BLOCK_MIN].number,
+        .max_s = usage->time.of[WM_BLOCK_MAX].number,
+        .mean_s = usage->time.of[WM_BLOCK_MEAN].number,
+        .std_s = usage->time.of[WM_BLOCK_STD].number,
     };
     return WM_OK;
 }
@@ -328,10 +323,10 @@ int wm_report_usage(const struct wm_report *report, enum wm_report_kind kind, si
         *ret_usage = (struct wm_report_usage) {
             .name = wm_measurement_name((enum wm_measurement)i),
             .count = stats->count,
-            .min = stats->min,
-            .max = stats->max,
-            .mean = stats->mean,
-            .std = known_or_0(stats->std),
+            .min = stats->of[WM_BLOCK_MIN].number,
+            .max = stats->of[WM_BLOCK_MAX].number,
+            .mean = stats->of[WM_BLOCK_MEAN].number,
+            .std = stats->of[WM_BLOCK_STD].number,
         };
         return WM_OK;
     }

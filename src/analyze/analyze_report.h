@@ -143,7 +143,7 @@ struct wm_region_spending {
 #define WM_NO_REGION ((size_t)-1)
 
 /* All calls of one name, or of one place in the tree of calls; for gpu_tracker a block of
- * code. Files that were read tell of some of it: what they lack is 0, NAN or missing. */
+ * code. Files that were read tell of some of it: what they lack is 0 or missing. */
 struct wm_region_usage {
     char *name;
     uint64_t calls, nonempty_calls; /* that ended; and that had a timepoint inside */
@@ -210,11 +210,10 @@ struct wm_report {
     struct wm_energy_sum dram_energy; /* which no package includes */
     struct wm_energy_sum energy;      /* of those three, whichever are known */
     struct wm_cover cover;            /* which of them `energy` is of */
-    struct wm_known
-        tree_scatter; /* of the tree's part of it from run to run, as far as its power */
-                      /* in this one shows: 95 % ratio */
-    struct wm_spread power; /* W, of the same; the most */
-    double power_max_s;     /* over that time at least; 0: over all of it */
+    struct wm_known tree_scatter; /* of the tree's part of it from run to run, as far as */
+                                  /* its power in this one shows: 95 % ratio */
+    struct wm_spread power;       /* W, of the same; the most */
+    double power_max_s;           /* over that time at least; 0: over all of it */
     struct wm_region_report regions;
     struct wm_value *process_energies; /* J of the CPUs, of each of result.processes */
 

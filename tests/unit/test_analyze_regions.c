@@ -674,7 +674,8 @@ static void test_after_the_end(void **state)
     wm_regions_rest(regions, wholes, &rest);
     assert_int_equal(figures.block->calls, 1);
     assert_int_equal(figures.block->unfinished, 1);
-    assert_near(wm_block_stats_mean(&figures.block->time), 0.6, 1e-9);
+    assert_near(wm_block_figures_of(&figures.block->time).of[WM_BLOCK_MEAN].number, 0.6,
+                1e-9);
     assert_near(figures.inclusive.seconds, 0.1, 1e-9);
     assert_near(rest.seconds, 0.3, 1e-9);
     assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used.number, 1, 1e-9);

@@ -113,12 +113,13 @@ static void test_effective(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct wm_block_stats stats = { 0 };
         for (size_t v = 0; v < rows[i].count; v++)
-            wm_block_stats_add(&stats, rows[i].values[v]);
-        double effective = wm_block_stats_effective(&stats);
+            if (!isnan(rows[i].values[v]))
+                wm_block_stats_add(&stats, rows[i].values[v]);
+        struct wm_known effective = wm_block_figures_of(&stats).of[WM_BLOCK_EFFECTIVE];
         print_message("  %s\n", rows[i].name);
-        assert_int_equal(isnan(effective), isnan(rows[i].effective));
-        if (!isnan(effective))
-            near(effective, rows[i].effective, 1e-5);
+        assert_int_equal(!effective.known, isnan(rows[i].effective));
+        if (effective.known)
+            near(effective.number, rows[i].effective, 1e-5);
     }
 }
 
@@ -319,16 +320,16 @@ static void test_match(void **state)
 
         print_message("  %s\n", row->name);
         make_sessions(&made, row->sessions, row->count);
-        assert_int_equal(wm_compare_new(made.sessions, row->count, WM_COMPARE_MEAN, false,
-                                        &compare, &err),
-                         WM_OK);
+        assert_int_equal(
+            wm_compare_new(made.sessions, row->count, WM_BLOCK_MEAN, false, &compare, &err),
+            WM_OK);
         describe(compare, text, sizeof(text));
         assert_string_equal(text, row->ours);
         assert_int_equal(compare->remarks.count, row->remarks);
         wm_compare_free(compare);
 
-        int status = wm_compare_new(made.sessions, row->count, WM_COMPARE_MEAN, true,
-                                    &compare, &err);
+        int status =
+            wm_compare_new(made.sessions, row->count, WM_BLOCK_MEAN, true, &compare, &err);
         if (status == WM_OK) {
             describe(compare, text, sizeof(text));
             assert_string_equal(text, row->theirs);
@@ -353,8 +354,8 @@ static void test_gpu_tracker_words(void **state)
     make_sessions(&made, names, 2);
     made.sessions[0].name = "B";
     made.sessions[1].name = "A";
-    assert_int_equal(
-        wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, true, &compare, NULL), WM_OK);
+    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MEAN, true, &compare, NULL),
+                     WM_OK);
     assert_int_equal(compare->remarks.count, 1);
     assert_string_equal(
         compare->remarks.all[0],
@@ -377,24 +378,23 @@ static void test_twice(void **state)
 
     (void)state;
     make_sessions(&made, names, 2);
-    assert_int_equal(
-        wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, &err),
-        WM_EFORMAT);
+    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MEAN, false, &compare, &err),
+                     WM_EFORMAT);
     assert_string_equal(err.text, "session \"B\" has block \"b\" twice");
-    assert_int_equal(
-        wm_compare_new(made.sessions, 0, WM_COMPARE_MEAN, false, &compare, &err),
-        WM_EINVAL);
+    assert_int_equal(wm_compare_new(made.sessions, 0, WM_BLOCK_MEAN, false, &compare, &err),
+                     WM_EINVAL);
     free_sessions(&made);
 }
 
 static struct wm_block_figures figures(double mean, double std)
 {
-    return (struct wm_block_figures) { .min = mean - std,
-                                       .max = mean + std,
-                                       .mean = mean,
-                                       .std = std,
-                                       .total = mean * 5,
-                                       .effective = NAN };
+    return (struct wm_block_figures) {
+        .of = { [WM_BLOCK_MIN] = { true, mean - std },
+                [WM_BLOCK_MAX] = { true, mean + std },
+                [WM_BLOCK_MEAN] = { true, mean },
+                [WM_BLOCK_STD] = { true, std },
+                [WM_BLOCK_TOTAL] = { true, mean * 5 } },
+    };
 }
 
 /* Two sessions with block "a": five calls of 1 s and of 2 s, std 1, which is noise up to
@@ -433,8 +433,8 @@ static void test_figures(void **state)
 
     (void)state;
     make_figures(&made);
-    assert_int_equal(
-        wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, NULL), WM_OK);
+    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MEAN, false, &compare, NULL),
+                     WM_OK);
 
     wm_compare_cells(compare, 0, WM_COMPARE_TIME, cells);
     assert_false(cells[0].change.known || cells[0].noise.known || cells[0].why);
@@ -469,7 +469,7 @@ static void test_figures(void **state)
     wm_compare_free(compare);
 
     assert_int_equal(
-        wm_compare_new(made.sessions, 2, WM_COMPARE_TOTAL, false, &compare, NULL), WM_OK);
+        wm_compare_new(made.sessions, 2, WM_BLOCK_TOTAL, false, &compare, NULL), WM_OK);
     wm_compare_cells(compare, 0, WM_COMPARE_TIME, cells);
     near(cells[1].value.number, 10, 1e-15);
     near(cells[1].noise.number, 5 * 1.4584450722, 1e-8);
@@ -477,8 +477,8 @@ static void test_figures(void **state)
     near(cells[1].value.number, 110, 1e-15);
     wm_compare_free(compare);
 
-    assert_int_equal(
-        wm_compare_new(made.sessions, 2, WM_COMPARE_MAX, false, &compare, NULL), WM_OK);
+    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MAX, false, &compare, NULL),
+                     WM_OK);
     wm_compare_cells(compare, 0, WM_MAIN_RAM, cells);
     near(cells[1].value.number, 110, 1e-15);
     assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);
@@ -490,11 +490,12 @@ static void test_figures(void **state)
     /* Values that depend on each other say less: of ten two are left, with sqrt(2) * 0.9487
      * the scatter. */
     for (size_t i = 0; i < 2; i++) {
-        made.blocks[i][0].usage[WM_MAIN_RAM].std = 1;
-        made.blocks[i][0].usage[WM_MAIN_RAM].effective = 2;
+        struct wm_known *of = made.blocks[i][0].usage[WM_MAIN_RAM].of;
+        of[WM_BLOCK_STD] = (struct wm_known) { true, 1 };
+        of[WM_BLOCK_EFFECTIVE] = (struct wm_known) { true, 2 };
     }
-    assert_int_equal(
-        wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, NULL), WM_OK);
+    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MEAN, false, &compare, NULL),
+                     WM_OK);
     wm_compare_cells(compare, 0, WM_MAIN_RAM, cells);
     near(cells[1].noise.number, 4.30265273 * sqrt(0.9 / 0.5), 1e-8);
     wm_compare_free(compare);
@@ -502,8 +503,8 @@ static void test_figures(void **state)
     /* From nothing to something. */
     made.blocks[0][0].usage[WM_DESCENDANTS_RAM] = figures(0, 0);
     made.blocks[1][0].usage[WM_DESCENDANTS_RAM] = figures(5, 0);
-    assert_int_equal(
-        wm_compare_new(made.sessions, 2, WM_COMPARE_MEAN, false, &compare, NULL), WM_OK);
+    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MEAN, false, &compare, NULL),
+                     WM_OK);
     assert_int_equal(wm_compare_find_worst(compare, 0, &worst), WM_OK);
     assert_true(isinf(worst.change));
     wm_compare_free(compare);
@@ -523,13 +524,13 @@ static void test_units(void **state)
     struct wm_error err;
 
     (void)state;
-    results.overall[WM_MAIN_RAM].mean = 341860352;
-    results.overall[WM_SYSTEM_GPU_RAM].max = 0.000727;
-    results.overall[WM_MAIN_THREADS].max = 15;
+    results.overall[WM_MAIN_RAM].of[WM_BLOCK_MEAN].number = 341860352;
+    results.overall[WM_SYSTEM_GPU_RAM].of[WM_BLOCK_MAX].number = 0.000727;
+    results.overall[WM_MAIN_THREADS].of[WM_BLOCK_MAX].number = 15;
     assert_int_equal(wm_compare_convert(&results, &gigabytes, "x", &err), WM_OK);
-    assert_true(results.overall[WM_MAIN_RAM].mean == 0.341860352);
-    near(results.overall[WM_SYSTEM_GPU_RAM].max, 727, 1e-12);
-    assert_true(results.overall[WM_MAIN_THREADS].max == 15);
+    assert_true(results.overall[WM_MAIN_RAM].of[WM_BLOCK_MEAN].number == 0.341860352);
+    near(results.overall[WM_SYSTEM_GPU_RAM].of[WM_BLOCK_MAX].number, 727, 1e-12);
+    assert_true(results.overall[WM_MAIN_THREADS].of[WM_BLOCK_MAX].number == 15);
     assert_true(results.static_data.ram_capacity.number == 67.254166528);
     assert_string_equal(results.static_data.ram_unit, "gigabytes");
     assert_string_equal(results.static_data.gpu_ram_unit, "megabytes");
@@ -700,7 +701,7 @@ static void test_out_of_memory_matching(void **state)
             struct wm_compare *compare = NULL;
             assert_true(nth < 500);
             test_fail_allocation(nth);
-            status = wm_compare_new(made.sessions, as_gpu_tracker ? 2 : 3, WM_COMPARE_MEAN,
+            status = wm_compare_new(made.sessions, as_gpu_tracker ? 2 : 3, WM_BLOCK_MEAN,
                                     as_gpu_tracker, &compare, NULL);
             test_fail_allocation(-1);
             wm_compare_free(compare);

@@ -66,8 +66,9 @@ static void test_seed(void **state)
     assert_int_equal(results->count, 2);
     assert_string_equal(results->blocks[1].name, "my-function");
     assert_int_equal(results->blocks[1].nonempty_calls, 3);
-    assert_true(results->blocks[0].time.std == 0.120147);
-    assert_true(results->blocks[0].usage[WM_CPU_MAIN_SUM].mean == 96.583333);
+    assert_true(results->blocks[0].time.of[WM_BLOCK_STD].number == 0.120147);
+    assert_true(results->blocks[0].usage[WM_CPU_MAIN_SUM].of[WM_BLOCK_MEAN].number ==
+                96.583333);
     assert_true(results->static_data.system_cores.number == 12);
     assert_string_equal(results->static_data.ram_unit, "gigabytes");
     wm_block_analysis_free(results);
@@ -369,15 +370,15 @@ static void test_python_nan(void **state)
     struct wm_block_analysis *results = parse(text);
 
     (void)state;
-    assert_true(isnan(results->overall[WM_MAIN_RAM].min));
-    assert_true(isnan(results->overall[WM_MAIN_RAM].max));
-    assert_true(isnan(results->overall[WM_SYSTEM_RAM].mean));
+    assert_true(!results->overall[WM_MAIN_RAM].of[WM_BLOCK_MIN].known);
+    assert_true(!results->overall[WM_MAIN_RAM].of[WM_BLOCK_MAX].known);
+    assert_true(!results->overall[WM_SYSTEM_RAM].of[WM_BLOCK_MEAN].known);
     assert_false(results->static_data.ram_capacity.known);
     assert_false(results->static_data.gpus.known);
     assert_string_equal(results->blocks[0].name, "NaN \" NaN");
-    assert_true(results->blocks[0].time.min == 1);
-    assert_true(isnan(results->blocks[0].time.std));
-    assert_true(results->blocks[0].time.total == 1.5);
+    assert_true(results->blocks[0].time.of[WM_BLOCK_MIN].number == 1);
+    assert_true(!results->blocks[0].time.of[WM_BLOCK_STD].known);
+    assert_true(results->blocks[0].time.of[WM_BLOCK_TOTAL].number == 1.5);
     wm_block_analysis_free(results);
 }
 
@@ -459,42 +460,50 @@ static const struct table_case {
     { "zeros that all of a column end in are cut, and one decimal stays",
       { 2, (const char *const[]) { "a", "long" }, 2,
         (const char *const[]) { "x", "y", "z" }, 3,
-        (const double[]) { 1, 0.5, 1.25, 20, 0.25, 100.125 } },
+        (const struct wm_known[]) { { true, 1 },
+                                    { true, 0.5 },
+                                    { true, 1.25 },
+                                    { true, 20 },
+                                    { true, 0.25 },
+                                    { true, 100.125 } } },
       "           x     y        z\n"
       "  a      1.0  0.50    1.250\n"
       "  long  20.0  0.25  100.125\n" },
     { "a header that is longer than the numbers has a blank before it",
       { 0, NULL, 1, (const char *const[]) { "session one", "B" }, 2,
-        (const double[]) { 0, 0.42992 } },
+        (const struct wm_known[]) { { true, 0 }, { true, 0.42992 } } },
       "  session one        B\n"
       "          0.0  0.42992\n" },
     { "a sign takes the place of the blank",
-      { 0, NULL, 1, (const char *const[]) { "x" }, 1, (const double[]) { -12.5 } },
+      { 0, NULL, 1, (const char *const[]) { "x" }, 1,
+        (const struct wm_known[]) { { true, -12.5 } } },
       "     x\n"
       " -12.5\n" },
     { "nothing known",
       { 0, NULL, 1, (const char *const[]) { "min", "mean" }, 2,
-        (const double[]) { NAN, NAN } },
+        (const struct wm_known[]) { { 0 }, { 0 } } },
       "  min  mean\n"
       "  NaN   NaN\n" },
     { "known and not known in one column",
       { 0, (const char *const[]) { "a", "b" }, 2, (const char *const[]) { "x" }, 1,
-        (const double[]) { NAN, 1.5 } },
+        (const struct wm_known[]) { { 0 }, { true, 1.5 } } },
       "     x\n"
       "a  NaN\n"
       "b  1.5\n" },
     { "six decimals, rounded",
       { 0, NULL, 1, (const char *const[]) { "x", "y", "z" }, 3,
-        (const double[]) { 1.0 / 3, 2.0 / 3, 4e-7 } },
+        (const struct wm_known[]) {
+            { true, 1.0 / 3 }, { true, 2.0 / 3 }, { true, 4e-7 } } },
       "         x         y    z\n"
       "  0.333333  0.666667  0.0\n" },
     { "bytes",
-      { 0, NULL, 1, (const char *const[]) { "x" }, 1, (const double[]) { 67254166528 } },
+      { 0, NULL, 1, (const char *const[]) { "x" }, 1,
+        (const struct wm_known[]) { { true, 67254166528 } } },
       "              x\n"
       "  67254166528.0\n" },
     { "a column holds characters, not bytes",
       { 0, (const char *const[]) { "µ", "ab" }, 2, (const char *const[]) { "größe" }, 1,
-        (const double[]) { 1, 2 } },
+        (const struct wm_known[]) { { true, 1 }, { true, 2 } } },
       "    größe\n"
       "µ     1.0\n"
       "ab    2.0\n" },

@@ -45,8 +45,8 @@ static int remark_hardware(struct wm_compare *compare)
 static bool lacks_effective(const struct wm_block_analysis *results)
 {
     for (size_t i = 0; i < results->count; i++) {
-        const struct wm_block_figures *time = &results->blocks[i].time;
-        if (!isnan(time->std) && isnan(time->effective))
+        const struct wm_known *time = results->blocks[i].time.of;
+        if (time[WM_BLOCK_STD].known && !time[WM_BLOCK_EFFECTIVE].known)
             return true;
     }
     return false;
@@ -81,7 +81,7 @@ static int remark_sessions(struct wm_compare *compare)
 }
 
 int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
-                   enum wm_compare_statistic statistic, bool as_gpu_tracker,
+                   enum wm_block_figure statistic, bool as_gpu_tracker,
                    struct wm_compare **ret_compare, struct wm_error *err)
 {
     if (count == 0)
@@ -195,49 +195,27 @@ struct figure {
     const char *why;
 };
 
-static double number_of(enum wm_compare_statistic statistic,
-                        const struct wm_block_figures *figures)
-{
-    switch (statistic) {
-    case WM_COMPARE_MIN:
-        return figures->min;
-    case WM_COMPARE_MAX:
-        return figures->max;
-    case WM_COMPARE_MEAN:
-        return figures->mean;
-    case WM_COMPARE_STD:
-        return figures->std;
-    case WM_COMPARE_TOTAL:
-        return figures->total;
-    }
-    return NAN;
-}
-
-static struct wm_known statistic_of(enum wm_compare_statistic statistic,
-                                    const struct wm_block_figures *figures)
-{
-    double number = number_of(statistic, figures);
-
-    return (struct wm_known) { !isnan(number), number };
-}
-
 /* Values that depend on each other scatter less among themselves than from run to run. */
-static double std_of(const struct wm_block_figures *figures, double count, double effective)
+static struct wm_known std_of(const struct wm_block_figures *figures, double count,
+                              double effective)
 {
-    if (effective >= count || effective <= 1)
-        return figures->std;
-    return figures->std * sqrt((1 - 1 / count) / (1 - 1 / effective));
+    struct wm_known std = figures->of[WM_BLOCK_STD];
+
+    if (effective < count && effective > 1)
+        std.number *= sqrt((1 - 1 / count) / (1 - 1 / effective));
+    return std;
 }
 
 /* A total is the mean so many times; how often is the program's own doing. */
-static struct figure figure_of(enum wm_compare_statistic statistic,
+static struct figure figure_of(enum wm_block_figure statistic,
                                const struct wm_block_figures *figures, uint64_t count)
 {
-    struct figure figure = { .value = statistic_of(statistic, figures) };
+    struct figure figure = { .value = figures->of[statistic] };
+    struct wm_known told = figures->of[WM_BLOCK_EFFECTIVE];
     double all = (double)count;
-    double effective = figures->effective < all ? figures->effective : all;
+    double effective = told.known && told.number < all ? told.number : all;
 
-    if (statistic != WM_COMPARE_MEAN && statistic != WM_COMPARE_TOTAL) {
+    if (statistic != WM_BLOCK_MEAN && statistic != WM_BLOCK_TOTAL) {
         figure.why = "min, max and std are not tested";
     } else if (count == 0) {
         figure.why = "how many values there were is not told";
@@ -245,8 +223,8 @@ static struct figure figure_of(enum wm_compare_statistic statistic,
         figure.has_spread = true;
         figure.spread = (struct wm_welch_sample) {
             .count = effective,
-            .std = { !isnan(figures->std), std_of(figures, all, effective) },
-            .scale = statistic == WM_COMPARE_TOTAL ? all : 1,
+            .std = std_of(figures, all, effective),
+            .scale = statistic == WM_BLOCK_TOTAL ? all : 1,
         };
     }
     return figure;
@@ -255,7 +233,12 @@ static struct figure figure_of(enum wm_compare_statistic statistic,
 /* How far a mean may be off that of another run, as a ratio. */
 static struct wm_known scatter_of(const struct wm_block_figures *figures)
 {
-    return wm_student_scatter(figures->effective, figures->std, figures->mean);
+    const struct wm_known *of = figures->of;
+
+    if (!of[WM_BLOCK_STD].known)
+        return of[WM_BLOCK_STD];
+    return wm_student_scatter(of[WM_BLOCK_EFFECTIVE].number, of[WM_BLOCK_STD].number,
+                              of[WM_BLOCK_MEAN].number);
 }
 
 /* What the whole of another run would be off by besides, as a ratio. CPU time is told
@@ -302,10 +285,10 @@ static struct figure figure_of_report(const struct wm_compare *compare,
     const struct wm_report *report = analysis->report;
     enum wm_report_kind kind = block ? WM_REPORT_REGION : WM_REPORT_RUN;
     struct figure figure = { .why = "how far it may be off is not known" };
-    bool is_mean = compare->statistic == WM_COMPARE_MEAN;
+    bool is_mean = compare->statistic == WM_BLOCK_MEAN;
     double calls = block && is_mean ? (double)(block->calls + block->unfinished) : 1;
 
-    if (!report || !(is_mean || compare->statistic == WM_COMPARE_TOTAL) || calls == 0 ||
+    if (!report || !(is_mean || compare->statistic == WM_BLOCK_TOTAL) || calls == 0 ||
         !wm_figure_place(row, kind))
         return figure;
     struct wm_found found =
@@ -491,12 +474,9 @@ static double convert(double value, double from, double to)
 static void convert_usage(struct wm_block_figures *usage, unsigned first, unsigned last,
                           double from, double to)
 {
-    for (unsigned i = first; i <= last; i++) {
-        usage[i].min = convert(usage[i].min, from, to);
-        usage[i].max = convert(usage[i].max, from, to);
-        usage[i].mean = convert(usage[i].mean, from, to);
-        usage[i].std = convert(usage[i].std, from, to);
-    }
+    for (unsigned i = first; i <= last; i++)
+        for (size_t f = 0; f < WM_BLOCK_STATISTICS; f++)
+            usage[i].of[f].number = convert(usage[i].of[f].number, from, to);
 }
 
 static int convert_unit(struct wm_block_analysis *results, const char *unit, const char *to,

@@ -15,14 +15,6 @@
 #include "base/text/base_remarks.h"
 #include "wattmeter/comparison.h"
 
-enum wm_compare_statistic {
-    WM_COMPARE_MIN,
-    WM_COMPARE_MAX,
-    WM_COMPARE_MEAN,
-    WM_COMPARE_STD,
-    WM_COMPARE_TOTAL,
-};
-
 /* What is compared has numbers: the measurements theirs, then come the compared figures of
  * analyze_figures.h in their order, the time first. */
 enum {
@@ -50,7 +42,7 @@ struct wm_compare_group {
 struct wm_compare {
     const struct wm_compare_session *sessions; /* borrowed */
     size_t session_count;
-    enum wm_compare_statistic statistic;
+    enum wm_block_figure statistic;
     struct wm_compare_group *groups;
     size_t group_count, group_room;
     struct wm_remarks remarks;
@@ -60,7 +52,7 @@ struct wm_compare {
  * after their last colon. `as_gpu_tracker`: by gpu_tracker's rules and in its words, which
  * is WM_EINVAL where sessions have different blocks. */
 int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
-                   enum wm_compare_statistic statistic, bool as_gpu_tracker,
+                   enum wm_block_figure statistic, bool as_gpu_tracker,
                    struct wm_compare **ret_compare, struct wm_error *err);
 
 /* Accepts NULL. */

@@ -209,17 +209,13 @@ int wm_comparison_add(struct wm_comparison *comparison, const char *name, const 
 }
 
 static int find_statistic(const char *word, bool as_gpu_tracker,
-                          enum wm_compare_statistic *ret_statistic, struct wm_error *err)
+                          enum wm_block_figure *ret_statistic, struct wm_error *err)
 {
-    static const char *const words[] = {
-        [WM_COMPARE_MIN] = "min", [WM_COMPARE_MAX] = "max",     [WM_COMPARE_MEAN] = "mean",
-        [WM_COMPARE_STD] = "std", [WM_COMPARE_TOTAL] = "total",
-    };
-    size_t count = sizeof(words) / sizeof(words[0]) - (as_gpu_tracker ? 1 : 0);
+    size_t count = as_gpu_tracker ? WM_BLOCK_STATISTICS : WM_BLOCK_TOTAL + 1;
 
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(words[i], word) == 0) {
-            *ret_statistic = (enum wm_compare_statistic)i;
+        if (strcmp(wm_block_figure_names[i], word) == 0) {
+            *ret_statistic = (enum wm_block_figure)i;
             return WM_OK;
         }
     }
@@ -295,7 +291,7 @@ int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
                       enum wm_comparison_format format, struct wm_error *err)
 {
     bool as_gpu_tracker = format >= WM_COMPARISON_GPU_TRACKER_TEXT;
-    enum wm_compare_statistic chosen = WM_COMPARE_MEAN;
+    enum wm_block_figure chosen = WM_BLOCK_MEAN;
 
     forget_run(comparison);
     comparison->format = format;

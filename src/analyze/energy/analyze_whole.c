@@ -277,10 +277,11 @@ void wm_build_energy(struct wm_report_builder *builder)
         wm_build_sum_miss(&report->energy,
                           wm_build_text(builder, "%s; %s", report->cpu_energy.energy.why,
                                         report->gpu_energy.energy.why));
-    const struct wm_block_stats *power = &builder->analysis->tree_power;
+    const struct wm_block_figures power =
+        wm_block_figures_of(&builder->analysis->tree_power);
     report->tree_scatter =
-        wm_student_scatter(wm_block_stats_effective(power), wm_block_stats_std(power),
-                           wm_block_stats_mean(power));
+        wm_student_scatter(power.of[WM_BLOCK_EFFECTIVE].number,
+                           power.of[WM_BLOCK_STD].number, power.of[WM_BLOCK_MEAN].number);
     build_power(builder);
     build_processes(builder);
     remark_estimate(builder, &cpus);

@@ -77,10 +77,11 @@ const char wm_block_analysis_no_gpu[] = "no GPU was measured";
 bool wm_block_analysis_lack(const struct wm_block_analysis *results, size_t measurement)
 {
     struct wm_known gpus = results->static_data.expected_gpus;
+    struct wm_known most = results->overall[measurement].of[WM_BLOCK_MAX];
 
     return gpus.known && gpus.number == 0 &&
            wm_measurement_is_gpu((enum wm_measurement)measurement) &&
-           !(results->overall[measurement].max > 0);
+           !(most.known && most.number > 0);
 }
 
 enum wm_origin wm_block_analysis_origin(const struct wm_block_analysis *results,

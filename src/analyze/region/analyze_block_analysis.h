@@ -54,8 +54,8 @@ enum wm_origin wm_block_analysis_origin(const struct wm_block_analysis *results,
  * "simulated": true. */
 void wm_block_analysis_put_origin(json_t **object, enum wm_origin origin);
 
-/* gpu_tracker's structure, with null for NAN; with `details` ours, which has more beside
- * it (docs/analysis.md). The caller's; NULL when out of memory. */
+/* gpu_tracker's structure, with null for what is not known; with `details` ours, which has
+ * more beside it (docs/analysis.md). The caller's; NULL when out of memory. */
 json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool details);
 
 /* Reads both, and gpu_tracker's own files, in which NaN may stand. Blocks are put in the

@@ -33,9 +33,9 @@ static void put_count(json_t **object, const char *key, uint64_t count)
     wm_json_set(object, key, json_integer((json_int_t)count));
 }
 
-static void put_number(json_t **object, const char *key, double value)
+static void put_number(json_t **object, const char *key, struct wm_known value)
 {
-    wm_json_set(object, key, wm_json_known(isfinite(value), value));
+    wm_json_set(object, key, wm_json_known(value.known, value.number));
 }
 
 static void put_why(struct writer *writer, const char *path, const char *key,
@@ -53,12 +53,11 @@ static json_t *json_figures(struct writer *writer, const struct wm_block_figures
 {
     json_t *json = json_object();
 
-    put_number(&json, "min", figures->min);
-    put_number(&json, "max", figures->max);
-    put_number(&json, "mean", figures->mean);
-    put_number(&json, "std", figures->std);
+    for (size_t i = 0; i < WM_BLOCK_STATISTICS; i++)
+        put_number(&json, wm_block_figure_names[i], figures->of[i]);
     if (writer->details)
-        put_number(&json, "n_effective", figures->effective);
+        put_number(&json, wm_block_figure_names[WM_BLOCK_EFFECTIVE],
+                   figures->of[WM_BLOCK_EFFECTIVE]);
     return json;
 }
 
@@ -79,23 +78,23 @@ static void put_usage_why(struct writer *writer, const struct wm_block_figures *
             put_why(writer, inner, name, wm_block_analysis_no_gpu);
         else if (timepoints == 1)
             continue;
-        else if (isnan(usage[i].mean))
+        else if (!usage[i].of[WM_BLOCK_MEAN].known)
             put_why(writer, inner, name, "no timepoint has it");
-        else if (isnan(usage[i].std))
+        else if (!usage[i].of[WM_BLOCK_STD].known)
             put_why(writer, inner, name, "a single value has no standard deviation");
     }
 }
 
 static json_t *json_usage(struct writer *writer, const struct wm_block_figures *usage)
 {
-    static const struct wm_block_figures none = { NAN, NAN, NAN, NAN, NAN, NAN, 0 };
+    static const struct wm_block_figures none;
     json_t *json = json_object();
 
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
         bool lacks = writer->details && wm_block_analysis_lack(writer->results, i);
         json_t *figures = json_figures(writer, lacks ? &none : &usage[i]);
         enum wm_origin origin = wm_block_analysis_origin(writer->results, i);
-        if (writer->details && !lacks && !isnan(usage[i].mean))
+        if (writer->details && !lacks && usage[i].of[WM_BLOCK_MEAN].known)
             wm_block_analysis_put_origin(&figures, origin);
         wm_json_set(&json, wm_measurement_name((enum wm_measurement)i), figures);
     }
@@ -138,7 +137,7 @@ static json_t *json_histogram(const uint64_t *histogram)
             continue;
         json_t *bucket = json_object();
         bool is_last = i + 1 == WM_BLOCK_BUCKETS;
-        put_number(&bucket, "up_to", is_last ? NAN : ldexp(1e-6, (int)i));
+        wm_json_set(&bucket, "up_to", wm_json_known(!is_last, ldexp(1e-6, (int)i)));
         put_count(&bucket, "calls", histogram[i]);
         wm_json_add(&json, bucket);
     }
@@ -148,9 +147,10 @@ static json_t *json_histogram(const uint64_t *histogram)
 static json_t *json_time(struct writer *writer, const struct wm_region_usage *block,
                          const char *path)
 {
+    const struct wm_value *inclusive = &block->inclusive.time;
     json_t *json = json_figures(writer, &block->time);
 
-    put_number(&json, "total", block->time.total);
+    put_number(&json, "total", block->time.of[WM_BLOCK_TOTAL]);
     if (block->calls == 0)
         put_why(writer, path, "compute_time", "no call of it ended");
     if (block->calls == 1) {
@@ -162,7 +162,7 @@ static json_t *json_time(struct writer *writer, const struct wm_region_usage *bl
     if (!writer->details)
         return json;
     wm_json_set(&json, "unit", json_string("seconds"));
-    put_number(&json, "inclusive", block->inclusive.time.number);
+    wm_json_set(&json, "inclusive", wm_json_known(inclusive->known, inclusive->number));
     wm_json_set(&json, "histogram", json_histogram(block->histogram));
     return json;
 }
@@ -249,15 +249,16 @@ static uint64_t read_count(struct reader *reader, const json_t *object, const ch
     return (uint64_t)json_integer_value(value);
 }
 
-static double read_number(struct reader *reader, const json_t *object, const char *key)
+static struct wm_known read_number(struct reader *reader, const json_t *object,
+                                   const char *key)
 {
     const json_t *value = json_object_get(object, key);
 
     if (!value || json_is_null(value))
-        return NAN;
+        return (struct wm_known) { 0 };
     if (!json_is_number(value))
         fail(reader, WM_EFORMAT, key);
-    return json_number_value(value);
+    return (struct wm_known) { true, json_number_value(value) };
 }
 
 static const json_t *read_object(struct reader *reader, const json_t *object,
@@ -270,31 +271,35 @@ static const json_t *read_object(struct reader *reader, const json_t *object,
     return value;
 }
 
-/* What is measured is never negative. A mean is as exact as a sum of doubles. No number
- * that is not known fails. */
-static bool are_possible(const struct wm_block_figures *figures)
+static bool is_above(struct wm_known one, struct wm_known other, double slack)
 {
-    double slack = 1e-6 * fabs(figures->mean);
+    return one.known && other.known && one.number > other.number + slack;
+}
 
-    return !(figures->min < 0 || figures->std < 0 || figures->total < 0 ||
-             figures->effective < 0 || figures->min > figures->max ||
-             figures->mean < figures->min - slack || figures->mean > figures->max + slack);
+/* What is measured is never negative. A mean is as exact as a sum of doubles. */
+static bool are_possible(const struct wm_known of[WM_BLOCK_FIGURES])
+{
+    double slack = 1e-6 * fabs(of[WM_BLOCK_MEAN].number);
+
+    for (size_t i = 0; i < WM_BLOCK_FIGURES; i++) {
+        if (of[i].known && of[i].number < 0)
+            return false;
+    }
+    return !is_above(of[WM_BLOCK_MIN], of[WM_BLOCK_MAX], 0) &&
+           !is_above(of[WM_BLOCK_MIN], of[WM_BLOCK_MEAN], slack) &&
+           !is_above(of[WM_BLOCK_MEAN], of[WM_BLOCK_MAX], slack);
 }
 
 static struct wm_block_figures read_figures(struct reader *reader, const json_t *json,
                                             const char *what)
 {
+    struct wm_block_figures figures = { .count = 0 };
+
     if (json && !json_is_object(json))
         fail(reader, WM_EFORMAT, what);
-    const struct wm_block_figures figures = {
-        .min = read_number(reader, json, "min"),
-        .max = read_number(reader, json, "max"),
-        .mean = read_number(reader, json, "mean"),
-        .std = read_number(reader, json, "std"),
-        .total = read_number(reader, json, "total"),
-        .effective = read_number(reader, json, "n_effective"),
-    };
-    if (reader->status == WM_OK && !are_possible(&figures))
+    for (size_t i = 0; i < WM_BLOCK_FIGURES; i++)
+        figures.of[i] = read_number(reader, json, wm_block_figure_names[i]);
+    if (reader->status == WM_OK && !are_possible(figures.of))
         reader->status = wm_fail(reader->err, WM_EFORMAT,
                                  "%s: %.60s: a negative number, or a mean that is not "
                                  "between minimum and maximum",
@@ -324,14 +329,14 @@ static void read_unit(struct reader *reader, const json_t *object, const char *k
         fail(reader, WM_EFORMAT, key);
 }
 
-static struct wm_known read_known(struct reader *reader, const json_t *object,
-                                  const char *key, bool is_whole)
+static struct wm_known read_whole(struct reader *reader, const json_t *object,
+                                  const char *key)
 {
-    double number = read_number(reader, object, key);
+    struct wm_known number = read_number(reader, object, key);
 
-    if (isnan(number) || (is_whole && !(number >= 0 && number <= 1e9)))
+    if (!number.known || !(number.number >= 0 && number.number <= 1e9))
         return (struct wm_known) { 0 };
-    return (struct wm_known) { true, is_whole ? trunc(number) : number };
+    return (struct wm_known) { true, trunc(number.number) };
 }
 
 static void read_static_data(struct reader *reader, const json_t *root,
@@ -342,9 +347,10 @@ static void read_static_data(struct reader *reader, const json_t *root,
     for (size_t i = 0; i < WM_STATIC_COLUMNS; i++) {
         const struct wm_static_column *column = &wm_static_columns[i];
         void *place = (char *)data + column->offset;
-        if (column->kind == WM_STATIC_COUNT || column->kind == WM_STATIC_CAPACITY)
-            *(struct wm_known *)place =
-                read_known(reader, json, column->name, column->kind == WM_STATIC_COUNT);
+        if (column->kind == WM_STATIC_COUNT)
+            *(struct wm_known *)place = read_whole(reader, json, column->name);
+        else if (column->kind == WM_STATIC_CAPACITY)
+            *(struct wm_known *)place = read_number(reader, json, column->name);
         else
             read_unit(reader, json, column->name, place);
     }
@@ -359,9 +365,10 @@ static void read_histogram(struct reader *reader, const json_t *json,
 
     json_array_foreach(json, index, bucket)
     {
-        double up_to = read_number(reader, bucket, "up_to");
+        struct wm_known up_to = read_number(reader, bucket, "up_to");
         uint64_t calls = read_count(reader, bucket, "calls", false);
-        double exponent = isnan(up_to) ? WM_BLOCK_BUCKETS - 1 : round(log2(up_to * 1e6));
+        double exponent =
+            up_to.known ? round(log2(up_to.number * 1e6)) : WM_BLOCK_BUCKETS - 1;
         if (exponent >= 0 && exponent < WM_BLOCK_BUCKETS)
             ret_histogram[(size_t)exponent] = calls;
         else
@@ -388,8 +395,10 @@ static void read_block(struct reader *reader, const json_t *json,
 
     const json_t *time = read_object(reader, json, "compute_time");
     block->time = read_figures(reader, time, "compute_time");
-    block->inclusive.time.number =
+    struct wm_known inclusive =
         read_number(reader, time, json_object_get(time, "open") ? "open" : "inclusive");
+    block->inclusive.time = inclusive.known ? wm_value_known(inclusive.number)
+                                            : wm_value_missing("the file does not tell it");
     read_histogram(reader, json_object_get(time, "histogram"), block->histogram);
     read_usage(reader, json, "resource_usage", block->usage);
 }
@@ -413,15 +422,15 @@ static void read_blocks(struct reader *reader, const json_t *root,
 static void fill_lack(const struct wm_block_analysis *results, uint64_t timepoints,
                       struct wm_block_figures *usage)
 {
-    bool is_series = timepoints > 1;
+    const struct wm_known none = { true, 0 };
 
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 0; i++) {
-        if (wm_block_analysis_lack(results, i) && isnan(usage[i].mean))
-            usage[i] =
-                (struct wm_block_figures) { .std = is_series ? 0 : NAN,
-                                            .total = NAN,
-                                            .effective =
-                                                is_series ? (double)timepoints : NAN };
+        struct wm_known *of = usage[i].of;
+        if (!wm_block_analysis_lack(results, i) || of[WM_BLOCK_MEAN].known)
+            continue;
+        of[WM_BLOCK_MIN] = of[WM_BLOCK_MAX] = of[WM_BLOCK_MEAN] = none;
+        of[WM_BLOCK_STD].known = of[WM_BLOCK_EFFECTIVE].known = timepoints > 1;
+        of[WM_BLOCK_EFFECTIVE].number = (double)timepoints;
     }
 }
 

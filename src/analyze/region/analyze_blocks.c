@@ -30,9 +30,6 @@ static void add_exactly(struct wm_block_stats *stats, double value)
 
 void wm_block_stats_add(struct wm_block_stats *stats, double value)
 {
-    if (isnan(value))
-        return;
-
     if (stats->count == 0) {
         stats->min = value;
         stats->max = value;
@@ -60,24 +57,18 @@ double wm_block_stats_sum(const struct wm_block_stats *stats)
     return stats->sum + stats->lost;
 }
 
-double wm_block_stats_mean(const struct wm_block_stats *stats)
-{
-    return stats->count > 0 ? wm_block_stats_sum(stats) / (double)stats->count : NAN;
-}
+const char *const wm_block_figure_names[WM_BLOCK_FIGURES] = {
+    [WM_BLOCK_MIN] = "min",     [WM_BLOCK_MAX] = "max",
+    [WM_BLOCK_MEAN] = "mean",   [WM_BLOCK_STD] = "std",
+    [WM_BLOCK_TOTAL] = "total", [WM_BLOCK_EFFECTIVE] = "n_effective",
+};
 
-double wm_block_stats_std(const struct wm_block_stats *stats)
-{
-    if (stats->count < 2)
-        return NAN;
-    return sqrt(fmax(stats->m2, 0) / (double)(stats->count - 1));
-}
-
-double wm_block_stats_effective(const struct wm_block_stats *stats)
+/* Neighbours in time are alike, so it may be far less than there are: what a first-order
+ * autoregression of the same lag-one correlation has. */
+static double find_effective(const struct wm_block_stats *stats)
 {
     double count = (double)stats->count;
 
-    if (stats->count < 2)
-        return NAN;
     /* Of so few values most correlations are chance: von Neumann's ratio has this standard
      * deviation where there is none. */
     double chance = ONE_SIDED_95 * sqrt((count - 2) / (count * count - 1));
@@ -89,15 +80,19 @@ double wm_block_stats_effective(const struct wm_block_stats *stats)
 
 struct wm_block_figures wm_block_figures_of(const struct wm_block_stats *stats)
 {
-    bool is_empty = stats->count == 0;
+    bool has_values = stats->count > 0, is_series = stats->count > 1;
+    double count = (double)stats->count;
 
-    return (struct wm_block_figures) { .min = is_empty ? NAN : stats->min,
-                                       .max = is_empty ? NAN : stats->max,
-                                       .mean = wm_block_stats_mean(stats),
-                                       .std = wm_block_stats_std(stats),
-                                       .total = NAN,
-                                       .effective = wm_block_stats_effective(stats),
-                                       .count = stats->count };
+    return (struct wm_block_figures) {
+        .of = {
+            [WM_BLOCK_MIN] = { has_values, stats->min },
+            [WM_BLOCK_MAX] = { has_values, stats->max },
+            [WM_BLOCK_MEAN] = { has_values, has_values ? wm_block_stats_sum(stats) / count : 0 },
+            [WM_BLOCK_STD] = { is_series, is_series ? sqrt(fmax(stats->m2, 0) / (count - 1)) : 0 },
+            [WM_BLOCK_EFFECTIVE] = { is_series, is_series ? find_effective(stats) : 0 },
+        },
+        .count = stats->count,
+    };
 }
 
 /* Chan's formula for the moments of two series together. */
@@ -236,10 +231,6 @@ static size_t time_bucket(double seconds)
 
 void wm_block_add_call(struct wm_block *block, double seconds, bool has_timepoint)
 {
-    if (isnan(seconds)) {
-        block->unfinished++;
-        return;
-    }
     block->calls++;
     block->nonempty_calls += has_timepoint;
     block->histogram[time_bucket(seconds)]++;

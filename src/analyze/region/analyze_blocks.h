@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/base_error.h"
+#include "base/text/base_number.h"
 #include "record/calls/record_timepoint.h"
 
 /* Of a series: n, and with it the moments of Welford's method. The sum is kept with what
@@ -27,30 +28,33 @@ struct wm_block_stats {
     double steps; /* sum of the squares from each value to the next */
 };
 
-void wm_block_stats_add(struct wm_block_stats *stats, double value); /* NAN is left out */
+void wm_block_stats_add(struct wm_block_stats *stats, double value);
 
 /* 0 without values. */
 double wm_block_stats_sum(const struct wm_block_stats *stats);
 
-/* NAN without values. */
-double wm_block_stats_mean(const struct wm_block_stats *stats);
-
-/* The sample standard deviation (n - 1); NAN below two values. */
-double wm_block_stats_std(const struct wm_block_stats *stats);
-
-/* As many values as would scatter the mean as much if they did not depend on each other;
- * NAN below two values. Neighbours in time are alike, so it may be far less than there
- * are: what a first-order autoregression of the same lag-one correlation has. */
-double wm_block_stats_effective(const struct wm_block_stats *stats);
-
-/* What a series comes to. NAN: not known, as all are of an empty series. */
-struct wm_block_figures {
-    double min, max, mean, std;
-    double total;     /* of what is added up: the time of calls */
-    double effective; /* wm_block_stats_effective(); gpu_tracker's JSON does not tell */
-    uint64_t count;   /* 0 as well where it was read from JSON */
+enum wm_block_figure {
+    WM_BLOCK_MIN,
+    WM_BLOCK_MAX,
+    WM_BLOCK_MEAN,
+    WM_BLOCK_STD, /* n - 1 */
+    WM_BLOCK_TOTAL,
+    WM_BLOCK_EFFECTIVE, /* values that would scatter the mean as much if they did not */
+                        /* depend on each other */
+    WM_BLOCK_FIGURES,
+    WM_BLOCK_STATISTICS = WM_BLOCK_TOTAL, /* so many are told of each series */
 };
 
+/* "min", as in JSON. */
+extern const char *const wm_block_figure_names[WM_BLOCK_FIGURES];
+
+/* What a series comes to. An empty one has no figures. */
+struct wm_block_figures {
+    struct wm_known of[WM_BLOCK_FIGURES];
+    uint64_t count; /* 0 as well where it was read from JSON */
+};
+
+/* But for the total, which says something of the time of calls alone. */
 struct wm_block_figures wm_block_figures_of(const struct wm_block_stats *stats);
 
 /* Call times by powers of two of a microsecond: the first up to 1 us, the last beyond. */
@@ -70,7 +74,7 @@ struct wm_block {
     size_t open_index, stretch; /* of one that is open: for analyze_blocks.c alone */
 };
 
-/* A call is over. `seconds` is its time; NAN: it broke off. */
+/* A call ended after that time. */
 void wm_block_add_call(struct wm_block *block, double seconds, bool has_timepoint);
 
 /* The timepoints from where a block opened to where the next one did. */

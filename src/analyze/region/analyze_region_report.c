@@ -110,7 +110,8 @@ static void copy_block(const struct maker *maker, const struct wm_block *block,
     usage->unfinished = block->unfinished;
     usage->timepoints = block->timepoints;
     usage->time = wm_block_figures_of(&block->time);
-    usage->time.total = wm_block_stats_sum(&block->time);
+    usage->time.of[WM_BLOCK_TOTAL] =
+        (struct wm_known) { true, wm_block_stats_sum(&block->time) };
     memcpy(usage->histogram, block->histogram, sizeof(usage->histogram));
     for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
         bool lacks = maker->lacks_gpus && wm_measurement_is_gpu((enum wm_measurement)i);

@@ -10,7 +10,6 @@
  */
 #include "analyze/region/analyze_regions.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,10 +186,19 @@ static void begin_call(struct wm_regions *regions, struct wm_region_item *item,
         wm_blocks_open(&regions->blocks, &item->block);
 }
 
-static void end_call(struct wm_regions *regions, struct wm_region_item *item,
-                     bool has_block, double seconds, bool has_timepoint)
+static double seconds_of(const struct wm_region_edge *edge)
 {
-    wm_block_add_call(&item->block, seconds, has_timepoint);
+    return edge->told_s > 0 ? edge->told_s
+                            : wm_stats_seconds(edge->start_ns, edge->when_ns);
+}
+
+static void end_call(struct wm_regions *regions, struct wm_region_item *item,
+                     bool has_block, const struct wm_region_edge *edge, bool has_timepoint)
+{
+    if (edge->kind == WM_REGION_CLOSES)
+        wm_block_add_call(&item->block, seconds_of(edge), has_timepoint);
+    else
+        item->block.unfinished++;
     if (--item->open == 0 && has_block)
         wm_blocks_close(&regions->blocks, &item->block);
 }
@@ -256,14 +264,6 @@ static int open_call(struct wm_regions *regions, const struct wm_region_edge *ed
     return WM_OK;
 }
 
-static double seconds_of(const struct wm_region_edge *edge)
-{
-    if (edge->kind != WM_REGION_CLOSES)
-        return NAN;
-    return edge->told_s > 0 ? edge->told_s
-                            : wm_stats_seconds(edge->start_ns, edge->when_ns);
-}
-
 static void close_call(struct wm_regions *regions, const struct wm_region_edge *edge)
 {
     struct wm_open_call call = call_of(edge);
@@ -273,9 +273,8 @@ static void close_call(struct wm_regions *regions, const struct wm_region_edge *
     bool has_timepoint = regions->blocks.timepoints != call.timepoints;
     struct wm_region_item *path = regions->items.paths.list[call.item];
     touch_path(regions, path);
-    end_call(regions, path, regions->paths_have_blocks, seconds_of(edge), has_timepoint);
-    end_call(regions, regions->items.names.list[path->of_name], true, seconds_of(edge),
-             has_timepoint);
+    end_call(regions, path, regions->paths_have_blocks, edge, has_timepoint);
+    end_call(regions, regions->items.names.list[path->of_name], true, edge, has_timepoint);
     count_leaves(regions, path);
     change_inside(regions, call.parent, -1);
 }

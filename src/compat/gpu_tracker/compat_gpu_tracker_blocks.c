@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compat_gpu_tracker_blocks.c - an analysis of blocks in gpu_tracker's layout. */
 #include <inttypes.h>
-#include <math.h>
+#include <string.h>
 
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 #include "view/text/view_text_line.h"
@@ -12,53 +12,37 @@
 #define OUTER_TABLE_INDENT 4
 #define TIME_TABLE_INDENT 12
 
-enum { STATISTICS = 4, TIME_STATISTICS = 5 };
-
-static const char *const statistics[TIME_STATISTICS] = { "min", "max", "mean", "std",
-                                                         "total" };
-
-static void put_statistics(const struct wm_block_figures *figures, double *ret_cells)
-{
-    ret_cells[0] = figures->min;
-    ret_cells[1] = figures->max;
-    ret_cells[2] = figures->mean;
-    ret_cells[3] = figures->std;
-}
-
 static int print_usage(const struct wm_block_figures *usage, int indent, FILE *out,
                        struct wm_error *err)
 {
     const char *names[WM_MEASUREMENT_COUNT];
-    double cells[WM_MEASUREMENT_COUNT * STATISTICS];
+    struct wm_known cells[WM_MEASUREMENT_COUNT][WM_BLOCK_STATISTICS];
     const struct wm_gpu_tracker_table table = {
         .indent = indent,
         .rows = names,
         .row_count = WM_MEASUREMENT_COUNT,
-        .columns = statistics,
-        .column_count = STATISTICS,
-        .cells = cells,
+        .columns = wm_block_figure_names,
+        .column_count = WM_BLOCK_STATISTICS,
+        .cells = cells[0],
     };
 
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
         names[i] = wm_measurement_name((enum wm_measurement)i);
-        put_statistics(&usage[i], &cells[i * STATISTICS]);
+        memcpy(cells[i], usage[i].of, sizeof(cells[i]));
     }
     return wm_gpu_tracker_table(&table, out, err);
 }
 
 static int print_time(const struct wm_block_figures *time, FILE *out, struct wm_error *err)
 {
-    double cells[TIME_STATISTICS];
     const struct wm_gpu_tracker_table table = {
         .indent = TIME_TABLE_INDENT,
         .row_count = 1,
-        .columns = statistics,
-        .column_count = TIME_STATISTICS,
-        .cells = cells,
+        .columns = wm_block_figure_names,
+        .column_count = WM_BLOCK_TOTAL + 1,
+        .cells = time->of,
     };
 
-    put_statistics(time, cells);
-    cells[STATISTICS] = time->total;
     return wm_gpu_tracker_table(&table, out, err);
 }
 
@@ -67,13 +51,10 @@ static void format_entry(const struct wm_static_entry *entry,
 {
     if (entry->text)
         snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, " %s", entry->text);
-    else if (!entry->number.known)
-        wm_gpu_tracker_number(text, NAN, 1);
-    else if (entry->is_whole)
+    else if (entry->is_whole && entry->number.known)
         snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, " %.0f", entry->number.number);
     else
-        wm_gpu_tracker_number(text, entry->number.number,
-                              wm_gpu_tracker_decimals(entry->number.number));
+        wm_gpu_tracker_number(text, entry->number, wm_gpu_tracker_decimals(entry->number));
 }
 
 /* A table whose columns are of many kinds, for which pandas leaves less room. */

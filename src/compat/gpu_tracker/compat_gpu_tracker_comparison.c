@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compat_gpu_tracker_comparison.c - a comparison in gpu_tracker's layout and structure, and
  * all of its layouts as forms in which things are printed. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/text/base_json.h"
@@ -18,7 +17,7 @@ struct series {
     const struct wm_compare *compare;
     struct wm_compare_cell *cells; /* by session */
     const char **names;            /* by their values, as these are */
-    double *values;
+    struct wm_known *values;
 };
 
 static void release(struct series *series)
@@ -45,9 +44,9 @@ static int init(struct series *series, const struct wm_comparison *comparison,
 }
 
 /* What is not known comes last, as with pandas. */
-static bool is_before(double one, double other)
+static bool is_before(struct wm_known one, struct wm_known other)
 {
-    return one < other || (isnan(other) && !isnan(one));
+    return one.known && (!other.known || one.number < other.number);
 }
 
 /* Equal values stay in the order of their sessions, so what is inserted goes past them. */
@@ -58,8 +57,7 @@ static void fill(struct series *series, size_t group, unsigned item)
     wm_compare_cells(compare, group, item, series->cells);
     for (size_t i = 0; i < compare->session_count; i++) {
         size_t at = i;
-        const struct wm_known *known = &series->cells[i].value;
-        double value = known->known ? known->number : NAN;
+        struct wm_known value = series->cells[i].value;
         for (; at > 0 && is_before(value, series->values[at - 1]); at--) {
             series->names[at] = series->names[at - 1];
             series->values[at] = series->values[at - 1];
@@ -163,7 +161,8 @@ static json_t *json_series(struct series *series, size_t group, unsigned item)
 
     fill(series, group, item);
     for (size_t i = 0; i < series->compare->session_count; i++)
-        wm_json_set(&json, series->names[i], wm_json_known(true, series->values[i]));
+        wm_json_set(&json, series->names[i],
+                    wm_json_known(series->values[i].known, series->values[i].number));
     return json;
 }
 

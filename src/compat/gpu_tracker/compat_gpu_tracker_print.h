@@ -28,7 +28,7 @@ struct wm_gpu_tracker_table {
     size_t row_count;
     const char *const *columns;
     size_t column_count;
-    const double *cells; /* row after row; NAN is printed as NaN */
+    const struct wm_known *cells; /* row after row */
 };
 
 int wm_gpu_tracker_table(const struct wm_gpu_tracker_table *table, FILE *out,
@@ -37,12 +37,13 @@ int wm_gpu_tracker_table(const struct wm_gpu_tracker_table *table, FILE *out,
 /* Enough for the largest double with six decimals. */
 #define WM_GPU_TRACKER_NUMBER_SIZE 328
 
-/* What a number becomes with so many decimals, 1 to 6: " 0.5", "-0.5", "NaN". */
-void wm_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], double value,
+/* What a number becomes with so many decimals, 1 to 6: " 0.5", "-0.5"; "NaN" where it is
+ * not known. */
+void wm_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], struct wm_known value,
                            int decimals);
 
 /* How many decimals a number needs of six, one at least. */
-int wm_gpu_tracker_decimals(double value);
+int wm_gpu_tracker_decimals(struct wm_known value);
 
 #define WM_PYTHON_NUMBER_SIZE 48
 

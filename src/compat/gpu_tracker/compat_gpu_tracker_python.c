@@ -37,10 +37,12 @@ static void put_point(char *text)
     *end = '\0';
 }
 
-void wm_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], double value,
+void wm_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], struct wm_known known,
                            int decimals)
 {
-    if (isnan(value)) {
+    double value = known.number;
+
+    if (!known.known) {
         snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, "NaN");
     } else if (isinf(value)) {
         snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, value < 0 ? "-inf" : " inf");
@@ -52,12 +54,12 @@ void wm_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], double value,
     }
 }
 
-int wm_gpu_tracker_decimals(double value)
+int wm_gpu_tracker_decimals(struct wm_known value)
 {
     char text[WM_GPU_TRACKER_NUMBER_SIZE];
     int decimals = MOST_DECIMALS;
 
-    if (!isfinite(value))
+    if (!value.known || !isfinite(value.number))
         return 1;
     wm_gpu_tracker_number(text, value, MOST_DECIMALS);
     for (size_t last = strlen(text) - 1; text[last] == '0' && decimals > 1; last--)

@@ -19,8 +19,8 @@ static struct layout lay_out(const struct wm_gpu_tracker_table *table, size_t co
     char text[WM_GPU_TRACKER_NUMBER_SIZE];
 
     for (size_t row = 0; row < table->row_count; row++) {
-        double value = table->cells[row * table->column_count + column];
-        int decimals = wm_gpu_tracker_decimals(value);
+        int decimals =
+            wm_gpu_tracker_decimals(table->cells[row * table->column_count + column]);
         if (decimals > layout.decimals)
             layout.decimals = decimals;
     }

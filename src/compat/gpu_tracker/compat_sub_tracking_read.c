@@ -296,8 +296,7 @@ static int take_call(struct calls *calls, const struct paired_call *call)
         .is_open = call->is_open,
     };
 
-    calls->seconds[calls->batch.call_count] =
-        call->is_open ? NAN : call->stop - call->start;
+    calls->seconds[calls->batch.call_count] = call->is_open ? 0 : call->stop - call->start;
     wm_clock_from_seconds(call->start, &record.start_ns);
     if (!call->is_open)
         wm_clock_from_seconds(call->stop, &record.stop_ns);

@@ -21,7 +21,7 @@ struct wm_call {
                                /* WM_CALL_NEVER_STOPS */
     uint32_t path, thread, process;
     int64_t monotonic_start_ns, monotonic_stop_ns; /* CLOCK_MONOTONIC, of a recording's */
-    double seconds;                                /* its time, by the file's own numbers */
+    double seconds; /* its time where it ended, by the file's own numbers */
 };
 
 struct wm_calls;

@@ -12,15 +12,6 @@ static void put_count(const struct wm_json_node *node, const char *key, uint64_t
     wm_json_put(node, key, json_integer((json_int_t)count));
 }
 
-static void put_number(const struct wm_json_node *node, const char *key, double value,
-                       const char *why)
-{
-    if (isfinite(value))
-        wm_json_put(node, key, json_real(value));
-    else
-        wm_json_missing(node, key, why);
-}
-
 static void put_spending(const struct wm_json_node *parent, const char *key,
                          const struct wm_region_spending *spending)
 {
@@ -32,10 +23,14 @@ static void put_spending(const struct wm_json_node *parent, const char *key,
 static void put_stats(const struct wm_json_node *node, const struct wm_block_figures *stats,
                       const char *why)
 {
-    put_number(node, "min", stats->min, why);
-    put_number(node, "max", stats->max, why);
-    put_number(node, "mean", stats->mean, why);
-    put_number(node, "std", stats->std, isnan(stats->mean) ? why : "there is but one");
+    for (size_t i = 0; i < WM_BLOCK_STATISTICS; i++) {
+        const char *key = wm_block_figure_names[i];
+        if (stats->of[i].known && isfinite(stats->of[i].number))
+            wm_json_put(node, key, json_real(stats->of[i].number));
+        else
+            wm_json_missing(node, key,
+                            stats->of[WM_BLOCK_MEAN].known ? "there is but one" : why);
+    }
 }
 
 /* Only the powers of two that calls took. */
@@ -63,7 +58,7 @@ static void put_usage(const struct wm_json_node *parent,
     struct wm_json_node usage = wm_json_object(parent, "usage");
 
     for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        if (isnan(measured[i].mean))
+        if (!measured[i].of[WM_BLOCK_MEAN].known)
             continue;
         struct wm_json_node node =
             wm_json_object(&usage, wm_measurement_name((enum wm_measurement)i));
@@ -78,7 +73,7 @@ static void put_region(const struct wm_json_node *node,
     put_count(node, "unfinished", region->unfinished);
     struct wm_json_node time = wm_json_object(node, "time");
     put_stats(&time, &region->time, "no call ended");
-    wm_json_put(&time, "total", json_real(region->time.total));
+    wm_json_put(&time, "total", json_real(region->time.of[WM_BLOCK_TOTAL].number));
     put_histogram(node, region->histogram);
     put_spending(node, "inclusive", &region->inclusive);
     put_spending(node, "exclusive", &region->exclusive);

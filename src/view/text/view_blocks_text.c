@@ -34,10 +34,11 @@ static struct text text_of(const struct wm_block_analysis *results, FILE *out)
 }
 
 static struct wm_quantity value_text(const struct text *text, size_t measurement,
-                                     double value)
+                                     struct wm_known known)
 {
     const struct wm_unit *unit = NULL;
     struct wm_quantity quantity = { "n/a" };
+    double value = known.number;
     bool is_percent = measurement >= WM_CPU_SYSTEM_SUM ||
                       measurement == WM_GPU_SUM_UTILIZATION ||
                       measurement == WM_GPU_HARDWARE_UTILIZATION;
@@ -47,7 +48,7 @@ static struct wm_quantity value_text(const struct text *text, size_t measurement
     else if (measurement <= WM_SYSTEM_GPU_RAM)
         unit = text->gpu_ram;
 
-    if (isnan(value))
+    if (!known.known)
         return quantity;
     if (unit)
         return wm_view_bytes(value * unit->size, NULL);
@@ -69,24 +70,23 @@ static void print_origin(const struct text *text, enum wm_origin origin)
 
 static void print_usage(const struct text *text, const struct wm_block_figures *usage)
 {
-    static const char *const columns[] = { "min", "max", "mean", "std" };
+    const struct wm_known unknown = { 0 };
 
     wm_view_left(text->out, "", LABEL_WIDTH);
-    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-        wm_view_right(text->out, columns[i], FIGURE_WIDTH);
+    for (size_t f = 0; f < WM_BLOCK_STATISTICS; f++)
+        wm_view_right(text->out, wm_block_figure_names[f], FIGURE_WIDTH);
     fputc('\n', text->out);
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        const double values[] = { usage[i].min, usage[i].max, usage[i].mean, usage[i].std };
         bool lacks = wm_block_analysis_lack(text->results, i);
         wm_line_key(text->out, wm_measurement_name((enum wm_measurement)i), LABEL_WIDTH);
-        for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+        for (size_t f = 0; f < WM_BLOCK_STATISTICS; f++) {
+            struct wm_known value = lacks ? unknown : usage[i].of[f];
             fputc(' ', text->out); /* however wide the figure is */
-            wm_view_right(text->out, value_text(text, i, lacks ? NAN : values[v]).text,
-                          FIGURE_WIDTH - 1);
+            wm_view_right(text->out, value_text(text, i, value).text, FIGURE_WIDTH - 1);
         }
         if (lacks)
             fprintf(text->out, "  (%s)", wm_block_analysis_no_gpu);
-        else if (!isnan(usage[i].mean))
+        else if (usage[i].of[WM_BLOCK_MEAN].known)
             print_origin(text, wm_block_analysis_origin(text->results, i));
         fputc('\n', text->out);
     }
@@ -98,10 +98,10 @@ static void print_fact(const struct text *text, const char *label, const char *f
     fprintf(text->out, "%s\n", fact);
 }
 
-static struct wm_quantity seconds_text(double seconds)
+static struct wm_quantity seconds_text(struct wm_known seconds)
 {
-    return isnan(seconds) ? (struct wm_quantity) { "n/a" }
-                          : wm_view_duration(seconds, NULL);
+    return seconds.known ? wm_view_duration(seconds.number, NULL)
+                         : (struct wm_quantity) { "n/a" };
 }
 
 static void print_calls(const struct text *text, const struct wm_region_usage *block)
@@ -120,16 +120,19 @@ static void print_calls(const struct text *text, const struct wm_region_usage *b
 
 static void print_time(const struct text *text, const struct wm_region_usage *block)
 {
+    const struct wm_value *inclusive = &block->inclusive.time;
+    const struct wm_known *of = block->time.of;
+
     fprintf(text->out, "  %-*s%s\n", FACT_WIDTH - 2, "inclusive",
-            seconds_text(block->inclusive.time.number).text);
+            seconds_text((struct wm_known) { inclusive->known, inclusive->number }).text);
     if (block->calls == 0) {
         print_fact(text, "  time", "n/a (no call ended)");
         return;
     }
     fprintf(text->out, "  %-*s%s; mean %s, std %s, min %s, max %s\n", FACT_WIDTH - 2,
-            "time", seconds_text(block->time.total).text,
-            seconds_text(block->time.mean).text, seconds_text(block->time.std).text,
-            seconds_text(block->time.min).text, seconds_text(block->time.max).text);
+            "time", seconds_text(of[WM_BLOCK_TOTAL]).text,
+            seconds_text(of[WM_BLOCK_MEAN]).text, seconds_text(of[WM_BLOCK_STD]).text,
+            seconds_text(of[WM_BLOCK_MIN]).text, seconds_text(of[WM_BLOCK_MAX]).text);
 }
 
 /* A line for each power of two that has calls. */

@@ -195,12 +195,12 @@ static void print_block(const struct wm_compare *compare, size_t index,
 static void print_facts(const struct wm_compare *compare, FILE *out)
 {
     static const char *const statistics[] = {
-        [WM_COMPARE_MIN] = "minimum", [WM_COMPARE_MAX] = "maximum",
-        [WM_COMPARE_MEAN] = "mean",   [WM_COMPARE_STD] = "standard deviation",
-        [WM_COMPARE_TOTAL] = "total",
+        [WM_BLOCK_MIN] = "minimum", [WM_BLOCK_MAX] = "maximum",
+        [WM_BLOCK_MEAN] = "mean",   [WM_BLOCK_STD] = "standard deviation",
+        [WM_BLOCK_TOTAL] = "total",
     };
     bool is_tested =
-        compare->statistic == WM_COMPARE_MEAN || compare->statistic == WM_COMPARE_TOTAL;
+        compare->statistic == WM_BLOCK_MEAN || compare->statistic == WM_BLOCK_TOTAL;
     char name[SHOWN_NAME_SIZE];
 
     wm_view_left(out, "Statistic", FACT_WIDTH);

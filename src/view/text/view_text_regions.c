@@ -218,7 +218,7 @@ static void print_region(struct table *table, const struct wm_region_usage *regi
 
     fprintf(out, "%*" PRIu64, COUNT_WIDTH, region->calls + region->unfinished);
     if (region->calls > 0)
-        print_seconds(table, region->time.mean);
+        print_seconds(table, region->time.of[WM_BLOCK_MEAN].number);
     else
         wm_view_right(out, "n/a", FIGURE_WIDTH);
     print_spent(table, &region->inclusive, &region->exclusive, region->is_short);
