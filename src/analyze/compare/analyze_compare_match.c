@@ -20,37 +20,52 @@
 struct place {
     const struct wm_region_usage *block;
     size_t session;
-    const char *line; /* digits; NULL: there are none, and the rest is 0 */
-    size_t stem;      /* bytes before them */
-    uintmax_t number; /* what they say, or the most that a number can hold */
+    bool has_line;   /* else the rest is 0 */
+    size_t stem;     /* bytes before the line, with the colon */
+    intmax_t number; /* of the line, or the most that a number can hold */
 };
 
-/* The number of a line that a name ends in, ":7", past the colon; NULL. */
-static const char *line_of(const char *name)
+static bool is_digit(char byte)
 {
-    const char *colon = strrchr(name, ':');
+    return byte >= '0' && byte <= '9';
+}
 
-    if (!colon || colon[1] == '\0' || colon[1 + strspn(colon + 1, "0123456789")] != '\0')
-        return NULL;
-    return colon + 1;
+/* What is a number to Python's int(), by which gpu_tracker tells: with blanks around it, a
+ * sign before it and single underscores between its digits. */
+static bool read_line(const char *text, intmax_t *ret_number)
+{
+    static const char blanks[] = " \t\n\v\f\r\x1c\x1d\x1e\x1f";
+    intmax_t number = 0;
+
+    text += strspn(text, blanks);
+    bool is_negative = *text == '-';
+    text += is_negative || *text == '+';
+    bool has_digits = is_digit(*text);
+    while (is_digit(*text)) {
+        number = number > INTMAX_MAX / 10 - 1 ? INTMAX_MAX : number * 10 + (*text - '0');
+        text += text[1] == '_' && is_digit(text[2]) ? 2 : 1;
+    }
+    *ret_number = is_negative ? -number : number;
+    return has_digits && text[strspn(text, blanks)] == '\0';
 }
 
 static struct place place_of(const struct wm_region_usage *block, size_t session)
 {
-    const char *line = line_of(block->name);
+    struct place place = { .block = block, .session = session };
+    const char *colon = strrchr(block->name, ':');
+    intmax_t number;
 
-    return (struct place) {
-        .block = block,
-        .session = session,
-        .line = line,
-        .stem = line ? (size_t)(line - block->name) : 0,
-        .number = line ? strtoumax(line, NULL, 10) : 0,
-    };
+    if (colon && read_line(colon + 1, &number)) {
+        place.has_line = true;
+        place.stem = (size_t)(colon + 1 - block->name);
+        place.number = number;
+    }
+    return place;
 }
 
 static bool has_stem(const struct place *one, const struct place *other)
 {
-    return one->line && other->line && one->stem == other->stem &&
+    return one->has_line && other->has_line && one->stem == other->stem &&
            memcmp(one->block->name, other->block->name, one->stem) == 0;
 }
 
@@ -202,7 +217,7 @@ static int join_lines(struct wm_compare *compare, const struct place *firsts,
     int status = WM_OK;
 
     for (size_t i = 0; i < compare->group_count; i++) {
-        if (firsts[i].line && !wm_compare_is_in_all(compare, &compare->groups[i]))
+        if (firsts[i].has_line && !wm_compare_is_in_all(compare, &compare->groups[i]))
             candidates[count++] = (struct candidate) { firsts[i], &compare->groups[i] };
     }
     qsort(candidates, count, sizeof(*candidates), by_stem);
