@@ -174,6 +174,16 @@ def _(folder):
     assert report["tool"]["cpu_seconds"] < 0.3, report["tool"]
 
 
+@case("an SQLite file of a program that has ended is one file")
+def _(folder):
+    for what in ("nested", "forks"):
+        path = folder / (what + ".sqlite")
+        subprocess.run([PROGRAM, what], check=True, env=tap.environment(WATTMETER_REGIONS=str(path)))
+        assert [file.name for file in folder.glob(what + "*")] == [path.name], list(folder.iterdir())
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            assert db.execute("SELECT count(*) FROM data").fetchone()[0] >= 10
+
+
 @case("a file that WATTMETER_REGIONS names is written to instead, and the report says so")
 def _(folder):
     file = folder / "sub.csv"

@@ -114,9 +114,26 @@ static void after_fork(void)
     pthread_mutex_unlock(&list_lock);
 }
 
+/* The last connection of a file to be closed leaves all of it in one piece, and no log
+ * beside it. A child that ended without closing its own (_exit(), as multiprocessing's do)
+ * has left a log, so who had the file before opens it once more. A signal handler that
+ * calls exit() may have interrupted a row: the lock is not waited for. */
+static void at_exit(void)
+{
+    if (pthread_mutex_trylock(&list_lock) != 0)
+        return;
+    for (struct wm_region_database *database = list; database; database = database->next) {
+        if (database->pid == getpid() && !database->connection)
+            connect(database, database->path, NULL);
+        disconnect(database);
+    }
+    pthread_mutex_unlock(&list_lock);
+}
+
 static void watch(void)
 {
-    is_watching = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+    is_watching =
+        pthread_atfork(before_fork, after_fork, after_fork) == 0 && atexit(at_exit) == 0;
 }
 
 bool wm_region_file_watch_forks(void)
