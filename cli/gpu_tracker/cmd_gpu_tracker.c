@@ -73,12 +73,18 @@ static int (*const parts[])(const struct gpu_tracker_args *args,
     gpu_tracker_compare,
 };
 
+/* A line of its own, wherever both streams lead: what was printed before is there before
+ * it, and nothing comes between its parts. */
 static void say(const struct cmd_streams *io, const char *level, const char *format,
                 va_list args)
 {
-    fprintf(io->chat, "%s:root:", level);
-    vfprintf(io->chat, format, args);
-    fputc('\n', io->chat);
+    char *text;
+
+    fflush(io->out);
+    if (vasprintf(&text, format, args) < 0)
+        return;
+    fprintf(io->chat, "%s:root:%s\n", level, text);
+    free(text);
 }
 
 int gpu_tracker_error(const struct cmd_streams *io, const char *format, ...)

@@ -187,7 +187,7 @@ static const char *after_commands(const struct parse *parse, const char *list)
     for (size_t i = 0; i < parse->command_count; i++) {
         size_t length = strcspn(list, " ");
         const char *word = parse->commands[i];
-        if (strlen(word) != length || memcmp(word, list, length) != 0)
+        if (length == 0 || strlen(word) != length || memcmp(word, list, length) != 0)
             return NULL;
         list += length;
         list += strspn(list, " ");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_tracker_sub_track.c - `gpu-tracker sub-track`: combine, analyze, compare. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,21 @@ static int print_as_json(const void *analysis, FILE *out, struct wm_error *err)
     return wm_block_analysis_print(analysis, WM_ANALYSIS_GPU_TRACKER_JSON, out, err);
 }
 
+/* The original refuses a file with stray stops, and passes over unfinished calls. */
+static void warn_of_unpaired(const struct wm_block_analysis *analysis, const char *file,
+                             const struct cmd_streams *io)
+{
+    uint64_t stray, unfinished;
+
+    wm_block_analysis_unpaired(analysis, &stray, &unfinished);
+    if (stray > 0)
+        gpu_tracker_warn(io, "%s: left out: stops that nothing had started: %" PRIu64, file,
+                         stray);
+    if (unfinished > 0)
+        gpu_tracker_warn(io, "%s: left out: calls that never stopped: %" PRIu64, file,
+                         unfinished);
+}
+
 int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_streams *io)
 {
     const char *const files[] = { args->tracking_file, args->sub_tracking_file };
@@ -76,6 +92,7 @@ int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_st
     }
     for (size_t i = 0; (remark = wm_block_analysis_remark(analysis, i)) != NULL; i++)
         gpu_tracker_warn(io, "%s", remark);
+    warn_of_unpaired(analysis, args->sub_tracking_file, io);
     code = gpu_tracker_print(&output, io, output.json ? print_as_json : print_as_text,
                              analysis);
     wm_block_analysis_free(analysis);

@@ -20,6 +20,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "wattmeter/api.h"
@@ -63,6 +64,11 @@ WM_API int wm_block_analysis_print(const struct wm_block_analysis *analysis,
  * WM_ANALYSIS_JSON have them, too. */
 WM_API const char *wm_block_analysis_remark(const struct wm_block_analysis *analysis,
                                             size_t index);
+
+/* What makes no call: stops that nothing had started, and starts that nothing stopped.
+ * gpu_tracker's layouts have no place for them. */
+WM_API void wm_block_analysis_unpaired(const struct wm_block_analysis *analysis,
+                                       uint64_t *ret_stray, uint64_t *ret_unfinished);
 
 /* Joins sub-tracking files of one format (by their suffix, .csv or .sqlite) into the new
  * file `target`. A path that is a folder stands for the sub-tracking files of that format

@@ -376,6 +376,15 @@ def _(folder):
                            (("--tf=empty.csv", "--stf=sub-tracking1.csv"), "empty.csv: empty")):
         done = gpu_tracker(folder, "sub-track", "analyze", *words)
         assert done.returncode == 1 and done.stderr.startswith("ERROR:root:" + message), done
+    head, *lines = rows.decode().splitlines()
+    start = lines[0].split(",")
+    unpaired = [",".join(start[:2] + [position, str(float(start[3]) + late)])
+                for position, late in (("1", -3), ("1", -2), ("0", 1e6))]
+    (folder / "sub-tracking1.csv").write_text("\n".join([head, *lines, *unpaired, ""]))
+    done = gpu_tracker(folder, "sub-track", "analyze", *files)
+    assert (done.returncode, done.stdout) == (0, whole), done
+    assert done.stderr == ("WARNING:root:sub-tracking1.csv: left out: stops that nothing had started: 2\n"
+                           "WARNING:root:sub-tracking1.csv: left out: calls that never stopped: 1\n"), done
     (folder / "sub-tracking1.csv").write_bytes(rows.replace(b"1795", b"1695"))
     done = gpu_tracker(folder, "sub-track", "analyze", *files)
     assert done.returncode == 0 and "calls seem to be those of another session" in done.stderr, done
@@ -546,7 +555,8 @@ def _(folder):
     usage = re.search(r"Usage:\n(.+\n)+", (DATA / "help.txt").read_text())[0]
     for words in ([], ["-e"], ["-x"], ["-e", "a", "b"], ["--s=1", "-e", "x"], ["sub-track"],
                   ["--st=1"], ["sub-track", "combine"], ["sub-track", "analyze", "--tf=a"],
-                  ["-e", "a", "--stat=max"], ["-e", "a", "--disable-logs=1"]):
+                  ["-e", "a", "--stat=max"], ["-e", "a", "--disable-logs=1"], [""], ["-e", "a", ""],
+                  ["sub-track", "analyze", ""]):
         done = gpu_tracker(folder, *words)
         assert done.returncode == 1 and done.stdout == "", done
         said, _, rest = done.stderr.partition("\n")

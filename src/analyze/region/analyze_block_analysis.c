@@ -91,6 +91,15 @@ enum wm_origin wm_block_analysis_origin(const struct wm_block_analysis *results,
                                                                    : WM_MEASURED;
 }
 
+void wm_block_analysis_unpaired(const struct wm_block_analysis *analysis,
+                                uint64_t *ret_stray, uint64_t *ret_unfinished)
+{
+    *ret_stray = analysis->stray;
+    *ret_unfinished = 0;
+    for (size_t i = 0; i < analysis->count; i++)
+        *ret_unfinished += analysis->blocks[i].unfinished;
+}
+
 const char *wm_block_analysis_remark(const struct wm_block_analysis *analysis, size_t index)
 {
     return wm_remarks_get(&analysis->remarks, index);
