@@ -58,12 +58,12 @@ static void add_origin(struct wm_detail *detail, enum wm_origin origin)
 static void add_share(const struct wm_text_view *view, struct wm_detail *detail,
                       const char *separator, double ratio, const char *what)
 {
-    char bar[3 * BAR_CELLS + 2] = "";
+    struct wm_detail bar = { "" };
     double full = ratio < 0 ? 0 : ratio > 1 ? 1 : ratio;
 
     for (int i = 0; view->units->for_terminal && i < BAR_CELLS; i++)
-        strcat(bar, i < lround(full * BAR_CELLS) ? "■" : "□");
-    wm_line_add(detail, separator, "%s%s%s %%%s", bar, bar[0] ? " " : "",
+        wm_line_add(&bar, "", "%s", i < lround(full * BAR_CELLS) ? "■" : "□");
+    wm_line_add(detail, separator, "%s%s%s %%%s", bar.text, bar.text[0] ? " " : "",
                 wm_view_number(100 * ratio, 2).text, what);
 }
 
