@@ -348,8 +348,7 @@ bool measure_is_interrupted(void)
     return interrupted;
 }
 
-/* The terminal has left its "^C" without an end of the line. */
-static void end_line_of_key(const struct cmd_streams *io)
+void measure_end_line_of_key(const struct cmd_streams *io)
 {
     const tcflag_t shows = ECHO | ECHOCTL;
     struct termios terminal;
@@ -395,7 +394,7 @@ int measure_finish(const char *name, const struct measure_args *args,
     /* What went wrong here went wrong with the recording; the report is whole. */
     int code = CMD_DONE;
     if (wm_tracker_stop(tracker, &err) < 0) {
-        end_line_of_key(io);
+        measure_end_line_of_key(io);
         code = output_failure(name, &err, io);
     }
     measure_forward_signals(NULL);
@@ -403,7 +402,7 @@ int measure_finish(const char *name, const struct measure_args *args,
     if (is_talk && !screen)
         return code;
     if (!has_place)
-        end_line_of_key(io);
+        measure_end_line_of_key(io);
     if (wm_tracker_report(tracker, &report, &err) < 0) {
         complain(name, args, io, &err);
         return CMD_FAILED;

@@ -46,6 +46,9 @@ int measure_early_signal(void);
  * command closes it, and nobody shall wait for us to read. */
 void measure_release_streams(bool keep_output);
 
+/* Ends the line on which the terminal has left its "^C", if it has. */
+void measure_end_line_of_key(const struct cmd_streams *io);
+
 /* Whether a signal came that asks a process to end. */
 bool measure_is_interrupted(void);
 

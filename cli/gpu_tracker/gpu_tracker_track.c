@@ -161,6 +161,7 @@ static int finish(struct wm_tracker *tracker, const struct gpu_tracker_settings 
     struct wm_error err;
     int code = CMD_DONE;
 
+    measure_end_line_of_key(io);
     /* What went wrong here went wrong with the tracking file; the report is whole. */
     if (wm_tracker_stop(tracker, &err) < 0)
         code = gpu_tracker_error(io, "%s", err.text);

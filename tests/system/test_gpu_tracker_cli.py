@@ -18,6 +18,7 @@ import time
 
 import tap
 from tap import case, near
+from terminal import Terminal
 
 DATA = tap.SOURCE / "tests/data/gpu_tracker"
 FAKE = str(tap.BUILD / "tests/fake/libnvidia-ml.so.1")
@@ -663,6 +664,20 @@ def _(folder):
         first, _, text = out.partition("\n")
         assert first == COMPLETE + str(shown), out
         same_layout(text)
+
+
+@case("after Ctrl-C on a terminal the report begins on a line of its own")
+def _(folder):
+    terminal = Terminal(folder, "sh")
+    try:
+        terminal.type(f"stty echoctl; clear; cd {folder}; WATTMETER_NVML=none WATTMETER_SYSFS=none"
+                      f" {tap.WATTMETER} gpu-tracker --disable-logs -o report -e 'sleep 30'", "Enter")
+        time.sleep(1)
+        terminal.type("C-c")
+        terminal.wait(COMPLETE)
+        assert f"^C\n{COMPLETE}-2\n" in terminal.screen(), terminal.screen()
+    finally:
+        terminal.close()
 
 
 @case("a pipe that nobody reads holds the results up until a signal comes")
