@@ -79,6 +79,8 @@ static int set_option(const struct parse *parse, size_t index, char *value,
         return CMD_DONE;
     if (parse->given[index] < given && option->type == CMD_LIST)
         ((struct cmd_list *)(void *)(parse->args + option->slot))->count = 0;
+    if (parse->given[index] < given && option->type == CMD_TIMES)
+        *(int *)(void *)(parse->args + option->slot) = 0;
     if (!cmd_set_value(option, value, parse->args, problem, sizeof(problem)))
         return misused(parse, "%s: %s", where, problem);
     parse->given[index] = (unsigned char)given;

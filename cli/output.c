@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd_config.h"
+
 #define MEMORY_UNITS "bytes kilobytes megabytes gigabytes terabytes"
 #define TIME_UNITS "seconds minutes hours days"
 
@@ -361,7 +363,7 @@ int output_print(const char *name, const struct output_args *args, output_printe
 /* https://no-color.org, and what cannot move a cursor has no colours either. */
 static bool is_colourful(FILE *stream)
 {
-    const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    const char *no = cmd_variable("NO_COLOR"), *terminal = cmd_variable("TERM");
 
     return isatty(fileno(stream)) && !(no && no[0]) && terminal &&
            strcmp(terminal, "dumb") != 0;

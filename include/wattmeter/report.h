@@ -92,8 +92,9 @@ WM_API int wm_report_print(const struct wm_report *report, enum wm_report_format
                            struct wm_error *err);
 
 /* The runs of the recording at `path`, of whatever format: a line for each, or with
- * WM_REPORT_JSON an object. Their figures are those that need no look at every sample; what
- * energy they took is in their reports. A run that cannot be read has a line that says why.
+ * WM_REPORT_JSON an object. Their figures are those that need no reading of every sample,
+ * but of a run without a result for its time; what energy they took is in their reports. A
+ * run that cannot be read has a line that says why.
  */
 WM_API int wm_report_print_list(const char *path, enum wm_report_format format, FILE *out,
                                 struct wm_error *err);
@@ -295,7 +296,7 @@ struct wm_report_process {
     struct wm_report_figure cpu_time, cpu_energy, max_memory, max_private_memory;
 };
 
-/* The processes that used most CPU time, the dearest first; WM_ENOENT past the last. */
+/* The processes that used most CPU time, in that order; WM_ENOENT past the last. */
 WM_API int wm_report_process(const struct wm_report *report, size_t index,
                              struct wm_report_process *ret_process);
 

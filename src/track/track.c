@@ -112,12 +112,12 @@ static int note_source(struct wm_run *run, const struct wm_source_set *sources,
     return wm_run_add_gpu_remark(run, text, err);
 }
 
-/* What is there and denied is not absent: the last source that was noted. */
+/* What is there and denied is not absent: of the last source that was noted. */
 static void note_remedy(struct wm_run *run, const char *name)
 {
     char command[WM_ADVICE_SIZE];
 
-    if (run->source_count > 0 && wm_source_remedy(name, command))
+    if (wm_source_remedy(name, command))
         run->sources[run->source_count - 1].remedy = strdup(command);
 }
 
@@ -132,9 +132,9 @@ int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error
         return WM_OK; /* it is always there */
     status = wm_source_set_open(tracker->sources, name, &why);
     if (status < 0) {
-        if (status != WM_EEXIST)
-            wm_run_add_source(&tracker->run, name, false, why.text, NULL);
-        if (status == WM_EACCES)
+        if (status != WM_EEXIST &&
+            wm_run_add_source(&tracker->run, name, false, why.text, NULL) == WM_OK &&
+            status == WM_EACCES)
             note_remedy(&tracker->run, name);
         if (status != WM_ENODEV && status != WM_EINVAL && status != WM_EEXIST &&
             wm_source_traits(name)->has_gpus)

@@ -4,6 +4,7 @@
 power, counters that run over, are set back or are dead, and whose the energy was."""
 
 import contextlib
+import json
 import signal
 import sqlite3
 import subprocess
@@ -99,6 +100,22 @@ def _(folder):
         assert package["name"] == "package0" and package["method"] == "counter", package
         held(package, joules(last - start) - joules(first - start), name)
         near(r["energy"]["total"], package["energy"], 1e-9, name)
+
+
+@case("more than eight GPUs are folded, and the one that is far off is named")
+def _(folder):
+    scenario = folder / "many.json"
+    scenario.write_text(json.dumps({"gpus": [
+        {"name": "H100", "count": 11, "power": {"points": [[0, 300]]}},
+        {"name": "T4", "power": {"points": [[0, 40]]}}]}))
+    done = wattmeter("run", "--", "sleep", "1", env=tap.environment(
+        WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
+        FAKE_NVML_SCENARIO=str(scenario)))
+    lines = {line.split()[0]: line for line in done.stderr.splitlines() if line.split()}
+    assert lines["12"].startswith("12 GPUs") and "several models" in lines["12"], done.stderr
+    assert lines["power"].split()[1:] == ["40.0", "W", "278", "W", "300", "W"], done.stderr
+    assert "gpu11 about 40 J" in lines["far"] and "gpu1 " not in lines["far"], done.stderr
+    assert all(len(line) <= 80 for line in done.stderr.splitlines()), done.stderr
 
 
 @case("a counter that runs over, and two packages")

@@ -83,9 +83,9 @@ def _(folder):
     near(second, SECOND_WATTS * 5.5, SECOND_WATTS * 0.2, "energy of the other one")
     remark, = remarks_on(r, "gpu0")
     words = remark.split()
-    assert "the driver did not answer, from" in remark, remark
-    near(float(words[words.index("from") + 1]), 1, 0.2, remark)
-    near(float(words[words.index("to") + 1]), 4, 0.2, remark)
+    assert "the driver did not answer, for" in remark, remark
+    near(float(words[words.index("for") + 1]), 3, 0.3, remark)
+    near(float(words[words.index("of") + 1]), 5.5, 0.3, remark)
     assert not remarks_on(r, "gpu1"), r["remarks"]
 
     power = column(recording, "gpu0_power_W")

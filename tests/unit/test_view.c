@@ -714,6 +714,35 @@ static void test_simulated(void **state)
     json_decref(root);
 }
 
+/* What is there but denied is named with the command that opens it, however much is said.
+ */
+static void test_denied(void **state)
+{
+    static struct wm_source_status denied[] = {
+        { .name = "rapl", .detail = "no permission", .remedy = "sudo chown me /sys/x" },
+        { .name = "nvml", .detail = "no driver" },
+    };
+    const struct golden golden = {
+        .session = { .run = { .sources = denied, .source_count = 2, .host = "node1" } },
+    };
+
+    (void)state;
+    for (int verbosity = 0; verbosity < 3; verbosity++) {
+        char *text = print_so(&golden, WM_REPORT_TEXT, verbosity);
+        if (!strstr(text, "\nDenied: rapl: no permission. On node1 this opens it:\n"
+                          "  sudo chown me /sys/x\n") ||
+            strstr(text, "nvml: no driver. On"))
+            fail_msg("%s", text);
+        free(text);
+    }
+    json_t *root = parse(&golden), *sources = json_object_get(root, "sources");
+    const json_t *rapl = json_object_get(sources, "rapl");
+    assert_string_equal(json_string_value(json_object_get(rapl, "remedy")),
+                        "sudo chown me /sys/x");
+    assert_null(json_object_get(json_object_get(sources, "nvml"), "remedy"));
+    json_decref(root);
+}
+
 /* Nothing that others chose may reach a terminal as a control character. */
 static void test_text_is_clean(void **state)
 {
@@ -952,6 +981,7 @@ int main(void)
         cmocka_unit_test(test_figures_of_the_run),
         cmocka_unit_test(test_figures_of_regions),
         cmocka_unit_test(test_simulated),
+        cmocka_unit_test(test_denied),
         cmocka_unit_test(test_text_is_clean),
         cmocka_unit_test(test_at_least),
         cmocka_unit_test(test_long_regions),

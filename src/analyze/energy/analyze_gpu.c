@@ -61,6 +61,8 @@ static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *us
     usage->label = strdup(channel->label);
     if (!usage->uuid || !usage->name || !usage->label)
         builder->failed = true;
+    else
+        wm_text_clean(usage->label);
     usage->origin = channel->origin;
 
     remark_silence(builder, channel->label, gpu);

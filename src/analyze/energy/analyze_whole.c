@@ -7,6 +7,7 @@
 
 #include "analyze/analyze_welch.h"
 #include "analyze/energy/analyze_devices.h"
+#include "base/text/base_text.h"
 #include "source/source_traits.h"
 
 /* The order in which devices are shown. */
@@ -46,6 +47,8 @@ static void build_device(struct wm_report_builder *builder,
     device->model = channel->model ? strdup(channel->model) : NULL;
     if (!device->name || !device->source || (channel->model && !device->model))
         builder->failed = true;
+    else
+        wm_text_clean(device->name);
     device->kind = channel->device_kind;
     device->sensor = channel->sensor.kind;
     device->origin = channel->origin;

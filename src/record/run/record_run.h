@@ -102,7 +102,7 @@ struct wm_result {
     uint64_t stray_regions;            /* ends of regions that nothing had begun */
     uint64_t dropped_regions;          /* events that had no room, or the note says why */
     char regions_note[192];            /* why more are missing; empty if none are */
-    struct wm_process_peak *processes; /* dearest first */
+    struct wm_process_peak *processes; /* top by CPU time first */
     size_t process_count;              /* in `processes` */
     uint64_t processes_seen;           /* all that were ever in the tree */
     struct wm_metrics metrics;

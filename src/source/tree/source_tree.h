@@ -66,7 +66,7 @@ bool wm_tree_contains(const struct wm_tree *tree, pid_t pid);
 /* All processes now in the tree; [0] is the root while it is there. */
 const struct wm_process *wm_tree_processes(const struct wm_tree *tree, size_t *ret_count);
 
-/* The dearest of those that are gone. */
+/* Those that used most CPU time of the ones that are gone. */
 const struct wm_process *wm_tree_gone(const struct wm_tree *tree, size_t *ret_count);
 
 void wm_tree_count(const struct wm_tree *tree, struct wm_tree_census *ret_census);
@@ -99,7 +99,7 @@ struct wm_tree_set {
     pid_t newest_pid;
     int64_t searched_ns;
 
-    struct wm_process gone[WM_TREE_GONE_MAX]; /* the dearest of the dead */
+    struct wm_process gone[WM_TREE_GONE_MAX]; /* the top of the dead by CPU time */
     size_t gone_count;
     int64_t gone_ns; /* used by dead orphans, which no process of the set has reaped */
     struct wm_tree_census census;

@@ -46,7 +46,9 @@ static void print_exit(const struct wm_text_view *view)
     const struct wm_result *result = &view->report->result;
     char text[32];
 
-    if (result->exit_signal > 0 || result->exit_status.number != 0)
+    const bool has_failed = result->exit_signal > 0 || result->exit_status.number != 0;
+
+    if (has_failed)
         wm_line_paint(view, WM_PAINT_RED);
     if (result->exit_signal > 0) {
         wm_line_signal(text, sizeof(text), result->exit_signal);
@@ -55,7 +57,8 @@ static void print_exit(const struct wm_text_view *view)
         snprintf(text, sizeof(text), "%.0f", result->exit_status.number);
         wm_line_print(view, "Exit status", text, "");
     }
-    wm_line_paint(view, WM_PAINT_END);
+    if (has_failed)
+        wm_line_paint(view, WM_PAINT_END);
 }
 
 static void add_start(const struct wm_text_view *view, struct wm_detail *detail)
@@ -298,9 +301,9 @@ static void print_remarks(const struct wm_text_view *view)
     const struct wm_report *report = view->report;
 
     for (size_t i = 0; i < report->remark_count; i++)
-        wm_line_note(view, "note", report->remarks[i]);
+        wm_line_note(view, "note", WM_PAINT_YELLOW, report->remarks[i]);
     for (size_t i = 0; i < report->fact_count && view->units->verbosity > 0; i++)
-        wm_line_note(view, "note", report->facts[i]);
+        wm_line_note(view, "note", WM_PAINT_YELLOW, report->facts[i]);
 }
 
 /* As it was asked for: "100 ms". */
@@ -363,6 +366,27 @@ static void print_sources(const struct wm_text_view *view)
     }
 }
 
+/* What is there, but not for this user, is no more than a command away: on the machine
+ * that it was found on. */
+static void print_denied(const struct wm_text_view *view)
+{
+    const struct wm_run *run = &view->report->run;
+    char text[1024];
+
+    for (size_t i = 0; i < run->source_count; i++) {
+        const struct wm_source_status *source = &run->sources[i];
+        if (!source->remedy)
+            continue;
+        snprintf(text, sizeof(text),
+                 "%s: %s. On %s this opens it:", source->name ? source->name : "a source",
+                 source->detail ? source->detail : "no permission",
+                 run->host ? run->host : "that machine");
+        wm_line_note(view, "Denied", WM_PAINT_YELLOW, text);
+        wm_line_clean(text, sizeof(text), source->remedy);
+        fprintf(view->out, "  %s\n", text);
+    }
+}
+
 /* Every figure that is missing, and why. */
 static void print_reasons(const struct wm_text_view *view)
 {
@@ -394,6 +418,7 @@ void wm_view_text(const struct wm_report *report, const struct wm_units *units, 
     print_notes(&view);
     print_processes(&view);
     wm_line_regions(&view);
+    print_denied(&view);
     if (units->verbosity == 0)
         wm_line_not_available(&view);
     print_remarks(&view);

@@ -86,11 +86,15 @@ static void print_cpu(const struct wm_text_view *view)
 
     if (!report->cpu_total.known)
         return;
-    if (use->known && use->number < 1)
-        wm_line_add(&detail, "", "under 0.01 of %g cores on average", cores);
-    else if (use->known)
-        wm_line_add(&detail, "", "%s of %g cores on average",
-                    wm_view_number(use->number / 100, 2).text, cores);
+    if (use->known)
+        wm_line_add(&detail, "", "%s",
+                    use->number < 1 ? "under 0.01"
+                                    : wm_view_number(use->number / 100, 2).text);
+    if (use->known && cores > 0)
+        wm_line_add(&detail, " ", "of %s",
+                    wm_view_fixed(cores, cores == floor(cores) ? 0 : 1).text);
+    if (use->known)
+        wm_line_add(&detail, " ", "cores on average");
     if (use->known && cores > 0 && view->units->for_terminal)
         add_share(view, &detail, "  ", use->number / 100 / cores, "");
     wm_line_print(view, "CPU time", wm_line_seconds(&report->cpu_total).text, detail.text);
@@ -193,33 +197,49 @@ static const struct fold {
     { "temperature", gpu_temperature, WM_UNIT_CELSIUS },
 };
 
-static void print_fold(const struct wm_text_view *view, const struct fold *fold)
+/* Of the GPUs of which it is known, so many. */
+struct folded {
+    struct wm_value lowest, mean, highest;
+    size_t known;
+};
+
+static struct folded fold_of(const struct wm_report *report,
+                             struct wm_value (*value)(const struct wm_gpu_usage *gpu))
 {
-    const struct wm_report *report = view->report;
-    struct wm_value lowest = { 0 }, sum = { 0 }, highest = { 0 };
-    size_t known = 0;
+    struct folded folded = { .known = 0 };
+    double sum = 0;
 
     for (size_t i = 0; i < report->gpu_count; i++) {
-        const struct wm_value value = fold->value(&report->gpus[i]);
-        if (!value.known)
+        const struct wm_value one = value(&report->gpus[i]);
+        if (!one.known)
             continue;
-        if (known == 0 || value.number < lowest.number)
-            lowest = value;
-        if (known++ == 0 || value.number > highest.number)
-            highest = value;
-        sum.number += value.number;
+        if (folded.known == 0 || one.number < folded.lowest.number)
+            folded.lowest = one;
+        if (folded.known == 0 || one.number > folded.highest.number)
+            folded.highest = one;
+        folded.known++;
+        sum += one.number;
     }
-    if (known == 0)
+    if (folded.known > 0)
+        folded.mean = wm_value_known(sum / (double)folded.known);
+    return folded;
+}
+
+static void print_fold(const struct wm_text_view *view, const struct fold *fold)
+{
+    const struct folded folded = fold_of(view->report, fold->value);
+    const struct wm_value *const cells[] = { &folded.lowest, &folded.mean,
+                                             &folded.highest };
+
+    if (folded.known == 0)
         return;
-    const struct wm_value mean = wm_value_known(sum.number / (double)known);
-    const struct wm_value *const cells[] = { &lowest, &mean, &highest };
     fputs("  ", view->out);
     wm_view_left(view->out, fold->name, 12);
     for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
         wm_view_right(view->out, wm_line_figure(cells[i], fold->unit, view->units).text,
                       12);
-    if (known < report->gpu_count)
-        fprintf(view->out, "  of %zu", known);
+    if (folded.known < view->report->gpu_count)
+        fprintf(view->out, "  of %zu", folded.known);
     fputc('\n', view->out);
 }
 
@@ -253,10 +273,10 @@ static void print_outliers(const struct wm_text_view *view)
     struct wm_detail detail = { "" };
     size_t count = 0;
 
-    if (!report->gpu_energy.energy.known)
+    const struct wm_value mean = fold_of(report, gpu_energy).mean;
+    if (!mean.known)
         return;
-    double mean = report->gpu_energy.energy.number / (double)report->gpu_count;
-    while ((gpu = next_outlier(report, mean, gpu)) != NULL) {
+    while ((gpu = next_outlier(report, mean.number, gpu)) != NULL) {
         if (count++ < MOST_OUTLIERS)
             wm_line_add(&detail, ", ", "%s %s", gpu->label,
                         joules_text(&gpu->figure.energy, &gpu->figure.uncertainty).text);
@@ -267,6 +287,15 @@ static void print_outliers(const struct wm_text_view *view)
     if (count > MOST_OUTLIERS)
         fprintf(view->out, " and %zu more", count - MOST_OUTLIERS);
     fputc('\n', view->out);
+}
+
+static bool has_one_model(const struct wm_report *report)
+{
+    for (size_t i = 1; i < report->gpu_count; i++) {
+        if (strcmp(report->gpus[i].name, report->gpus[0].name) != 0)
+            return false;
+    }
+    return true;
 }
 
 static void print_folded(const struct wm_text_view *view)
@@ -280,7 +309,7 @@ static void print_folded(const struct wm_text_view *view)
     if (sum->uncertainty.known)
         wm_line_add(&detail, "", "± %s", wm_view_percent(sum->uncertainty.number).text);
     wm_line_clean(name, sizeof(name), model_of(report->gpus[0].name));
-    wm_line_add(&detail, "; ", "%s", name);
+    wm_line_add(&detail, "; ", "%s", has_one_model(report) ? name : "several models");
     add_origin(&detail, sum->origin);
     wm_line_print(view, label, joules_text(&sum->energy, &sum->uncertainty).text,
                   detail.text);
@@ -392,40 +421,35 @@ static void add_missing(struct wm_detail *detail, const struct wm_value *value,
         wm_line_add(detail, ", ", "%s", name);
 }
 
-/* What is there, but not for this user, is no more than a command away. */
-static void print_denied(const struct wm_text_view *view)
+/* "energy of gpu3", or of how many. */
+static void add_missing_gpus(struct wm_detail *missing, const struct wm_report *report)
 {
-    const struct wm_run *run = &view->report->run;
-    char text[1024];
+    size_t count = 0;
+    char name[64];
 
-    for (size_t i = 0; i < run->source_count; i++) {
-        const struct wm_source_status *source = &run->sources[i];
-        if (!source->remedy)
+    for (size_t i = 0; i < report->gpu_count; i++) {
+        if (report->gpus[i].figure.energy.known)
             continue;
-        snprintf(text, sizeof(text), "%s: %s. This opens it:", source->name,
-                 source->detail ? source->detail : "no permission");
-        wm_line_note(view, "denied", text);
-        wm_line_clean(text, sizeof(text), source->remedy);
-        fprintf(view->out, "  %s\n", text);
+        snprintf(name, sizeof(name), "energy of %.40s", report->gpus[i].label);
+        count++;
     }
+    if (count > 1)
+        snprintf(name, sizeof(name), "energy of %zu GPUs", count);
+    if (report->gpu_count == 0)
+        snprintf(name, sizeof(name), "GPU");
+    if (count > 0 || report->gpu_count == 0)
+        wm_line_add(missing, ", ", "%s", name);
 }
 
 void wm_line_not_available(const struct wm_text_view *view)
 {
-    print_denied(view);
     const struct wm_report *report = view->report;
     struct wm_detail missing = { "" };
 
     add_missing(&missing, &report->cpu_total, "CPU time");
     add_missing(&missing, &report->ram_combined.total, "memory");
     add_missing(&missing, &report->cpu_energy.energy, "CPU energy");
-    if (report->gpu_count == 0)
-        wm_line_add(&missing, ", ", "GPU");
-    for (size_t i = 0; i < report->gpu_count; i++) {
-        char name[48];
-        snprintf(name, sizeof(name), "energy of %.30s", report->gpus[i].label);
-        add_missing(&missing, &report->gpus[i].figure.energy, name);
-    }
+    add_missing_gpus(&missing, report);
     for (size_t i = 0; i < report->device_count; i++) {
         if (wm_line_is_beside(&report->devices[i]))
             add_missing(&missing, &report->devices[i].figure.energy,
@@ -434,9 +458,8 @@ void wm_line_not_available(const struct wm_text_view *view)
     add_missing(&missing, &report->cpu_temperature.max, "temperature");
     if (!missing.text[0])
         return;
-    wm_line_paint(view, WM_PAINT_FAINT);
-    fprintf(view->out, "Not available: %s (wattmeter doctor says why)\n", missing.text);
-    wm_line_paint(view, WM_PAINT_END);
+    wm_line_add(&missing, "", " (wattmeter doctor says why)");
+    wm_line_note(view, "Not available", WM_PAINT_FAINT, missing.text);
 }
 
 void wm_line_brief(const struct wm_text_view *view)

@@ -174,14 +174,15 @@ void wm_line_paint(const struct wm_text_view *view, const char *sgr)
         fprintf(view->out, "\033[%sm", sgr);
 }
 
-void wm_line_note(const struct wm_text_view *view, const char *label, const char *text)
+void wm_line_note(const struct wm_text_view *view, const char *label, const char *sgr,
+                  const char *text)
 {
     const int indent = wm_view_width(label) + 1;
     int column = indent;
     char clean[1024];
 
     wm_line_clean(clean, sizeof(clean), text);
-    wm_line_paint(view, WM_PAINT_YELLOW);
+    wm_line_paint(view, sgr);
     fprintf(view->out, "%s:", label);
     wm_line_paint(view, WM_PAINT_END);
     for (char *rest = NULL, *word = strtok_r(clean, " ", &rest); word;

@@ -57,8 +57,9 @@ void wm_line_paint(const struct wm_text_view *view, const char *sgr);
 #define WM_PAINT_FAINT "2"
 #define WM_PAINT_END "0"
 
-/* "note: ...", on as many lines of 80 columns as it takes. */
-void wm_line_note(const struct wm_text_view *view, const char *label, const char *text);
+/* "note: ...", on as many lines of 80 columns as it takes, the label in that colour. */
+void wm_line_note(const struct wm_text_view *view, const char *label, const char *sgr,
+                  const char *text);
 
 /* Each of these gives the text of a value, "n/a" where it is missing. */
 

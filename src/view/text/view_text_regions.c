@@ -164,7 +164,7 @@ static void print_name(const struct table *table, const struct wm_region_usage *
     fputc('\n', out);
 }
 
-/* "-" where the error is larger than the figure. */
+/* "-" where the figure is not known, or its error is larger. */
 static struct wm_quantity joules_text(const struct wm_found *found)
 {
     const struct wm_value *ratio = &found->uncertainty;
