@@ -378,7 +378,7 @@ static void print_split(const struct wm_text_view *view)
     if (split->idle.known)
         wm_line_add(&detail, ", ", "%s idle",
                     wm_view_approximate(split->idle.number, ratio, "J").text);
-    wm_line_more(view, detail.text);
+    fprintf(view->out, "%14s%s\n", "", detail.text);
 }
 
 static void print_beside(const struct wm_text_view *view)
