@@ -273,7 +273,7 @@ static void print_tree(struct table *table)
         has_depth |= regions->paths[i].children > 0;
     if (!has_depth)
         return;
-    print_head(table, "region, and what is inside it");
+    print_head(table, "region tree");
     print_inside(table, WM_NO_REGION, 0);
     if (table->lines < regions->path_count)
         fprintf(table->view->out, "%*s and %zu more\n", COUNT_WIDTH, "",
