@@ -95,8 +95,6 @@ static void print_cpu(const struct wm_text_view *view)
                     wm_view_fixed(cores, cores == floor(cores) ? 0 : 1).text);
     if (use->known)
         wm_line_add(&detail, " ", "cores on average");
-    if (use->known && cores > 0 && view->units->for_terminal)
-        add_share(view, &detail, "  ", use->number / 100 / cores, "");
     wm_line_print(view, "CPU time", wm_line_seconds(&report->cpu_total).text, detail.text);
 }
 
@@ -128,6 +126,23 @@ static const char *model_of(const char *name)
     return name;
 }
 
+/* An energy that a single device makes is told once. */
+static bool is_sum_of_one(const struct wm_report *report)
+{
+    size_t parts = 0;
+
+    for (size_t i = 0; i < WM_COST_DEVICES; i++)
+        parts += report->cover.has[i];
+    return parts == 1;
+}
+
+static bool has_sum_line(const struct wm_report *report)
+{
+    return report->energy.energy.known &&
+           (!is_sum_of_one(report) || !report->cover.has[WM_COST_GPUS] ||
+            report->gpu_count > 1);
+}
+
 static struct wm_value watts_of(const struct wm_gpu_usage *gpu)
 {
     const struct wm_energy_figure *figure = &gpu->figure;
@@ -148,7 +163,7 @@ static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage
     add_watts(&detail, &watts, &gpu->figure.uncertainty);
     if (gpu->utilization.mean.known)
         add_share(view, &detail, "; ", gpu->utilization.mean.number, " busy");
-    if (gpu->tree_memory_max.known)
+    if (gpu->tree_memory_max.known && gpu->tree_memory_max.number > 0)
         wm_line_add(&detail, "; ", "%s",
                     wm_line_bytes(&gpu->tree_memory_max, view->units->gpu_ram).text);
     if (gpu->temperature.max.known)
@@ -331,16 +346,7 @@ static void print_gpus(const struct wm_text_view *view)
         print_gpu(view, &report->gpus[i]);
 }
 
-/* Energies. One that a single device makes is told once, as the sum. */
-
-static bool is_sum_of_one(const struct wm_report *report)
-{
-    size_t parts = 0;
-
-    for (size_t i = 0; i < WM_COST_DEVICES; i++)
-        parts += report->cover.has[i];
-    return parts == 1;
-}
+/* Energies. */
 
 static void print_sum(const struct wm_text_view *view, const char *label,
                       const struct wm_energy_sum *sum, double watts, const char *what)
@@ -405,7 +411,7 @@ static void print_energy(const struct wm_text_view *view)
         print_sum(view, "CPU", &report->cpu_energy, report->cpu_energy.watts, "");
         print_sum(view, "DRAM", &report->dram_energy, report->dram_energy.watts, "");
     }
-    if (!is_one || !report->cover.has[WM_COST_GPUS] || report->gpu_count > 1)
+    if (has_sum_line(report))
         print_sum(view, "Energy", &report->energy, report->energy.watts, cover.text);
     if (report->energy.energy.known)
         print_split(view);
