@@ -322,6 +322,7 @@ def _(folder):
             terminal.type(f"{tap.WATTMETER} run {options} -- sleep 7", "Enter")
             time.sleep(0.7)
             terminal.type("C-c")
+            wait_for(lambda: terminal.screen().rstrip().endswith("$"), "the prompt")
             terminal.type(f"echo status={number}=$?", "Enter")
             terminal.wait(f"status={number}=130")
             screen = terminal.screen().replace("\n\n", "\n").replace(f"$ echo status={number}=$?\n", "")
@@ -377,7 +378,7 @@ def _(folder):
         wait_for((folder / "ready").exists, "the command")
     finally:
         terminal.close()
-    wait_for(lambda: output.exists() and output.read_text(), "the report")
+    wait_for(lambda: output.exists() and output.read_text().endswith("}\n"), "the report")
     assert tap.json.loads(output.read_text())["exit"]["signal"] == signal.SIGHUP
 
 
