@@ -289,6 +289,14 @@ def _(folder):
         terminal.close()
 
 
+def wait_for_prompt(terminal, is_alone=False):
+    """What is typed before it is there may be lost, or shown twice."""
+    def is_there():
+        screen = terminal.screen().strip()
+        return screen == "$" if is_alone else screen.endswith(("$", "#"))
+    wait_for(is_there, "the prompt")
+
+
 @case("Ctrl-C in a shell's loop ends the loop")
 def _(folder):
     for shell in ("bash --norc", "sh"):
@@ -296,14 +304,17 @@ def _(folder):
             continue
         terminal = Terminal(folder, shell)
         try:
+            wait_for_prompt(terminal)
+            terminal.type("PS1='$ '; clear", "Enter")
+            wait_for_prompt(terminal, is_alone=True)
             terminal.type(f"for i in 1 2 3; do echo $i >>{folder}/begun; {tap.WATTMETER} run -q -- sleep 2; done",
                           "Enter")
             wait_for((folder / "begun").exists, "the loop")
             time.sleep(0.5)
             terminal.type("C-c")
+            wait_for_prompt(terminal)
             terminal.type("echo status=$?", "Enter")
             terminal.wait("status=130")
-            time.sleep(0.5)
             assert (folder / "begun").read_text() == "1\n"
         finally:
             terminal.close()
@@ -318,11 +329,13 @@ def _(folder):
                 ("echoctl", "", "^C\nCommand "), ("-echoctl", "", "sleep 7\nCommand "),
                 ("echoctl", "-q", "^C\nstatus="),
                 ("echoctl", f"-o {folder}/report", "^C\nstatus="))):
+            wait_for_prompt(terminal)
             terminal.type(f"stty {setting}; clear; PS1='$ '", "Enter")
+            wait_for_prompt(terminal, is_alone=True)
             terminal.type(f"{tap.WATTMETER} run {options} -- sleep 7", "Enter")
             time.sleep(0.7)
             terminal.type("C-c")
-            wait_for(lambda: terminal.screen().rstrip().endswith("$"), "the prompt")
+            wait_for_prompt(terminal)
             terminal.type(f"echo status={number}=$?", "Enter")
             terminal.wait(f"status={number}=130")
             screen = terminal.screen().replace("\n\n", "\n").replace(f"$ echo status={number}=$?\n", "")
