@@ -26,8 +26,8 @@ enum {
     THREADS_FROM = 32 * BLOCK_ROWS, /* rows; fewer are read before a thread has begun */
 };
 
-/* The SQL function that makes a row of its columns. */
-#define AHEAD_ROW "wattmeter_row"
+/* The SQL function that takes the columns of a row. */
+#define TAKE_ROW "wattmeter_take"
 
 /* Not `rowid`, which some column may be called. */
 #define IN_RANGE " WHERE data._rowid_ BETWEEN ? AND ?"
@@ -40,14 +40,20 @@ struct slot {
     struct wm_error err;
 };
 
+/* A query of them. */
+struct query {
+    sqlite3_stmt *rows;
+    struct wm_timepoint *next; /* where the next one goes to */
+};
+
 struct ahead {
     sqlite3 *db;
     const char *path, *shown; /* of the database, and in messages */
-    char *sql;                /* gives AHEAD_ROW(timestamp, measurements...) */
+    char *sql;                /* SELECT TAKE_ROW(timestamp, measurements...) */
     bool has_range;           /* rows are found by their numbers, from first to last */
     sqlite3_int64 first, last;
     int64_t row_count, most_rows; /* were handed out, and can be */
-    sqlite3_stmt *rows;           /* of whoever reads without threads */
+    struct query query;           /* of whoever reads without threads */
     struct slot slots[SLOTS];
     uint64_t block;       /* that is being handed out */
     uint64_t block_count; /* of a range */
@@ -79,15 +85,17 @@ static bool read_number(sqlite3_value *value, int type, double *ret_number)
     return isfinite(*ret_number);
 }
 
-/* The SQL function AHEAD_ROW: a timestamp and the measurements as one value, a struct
- * wm_timepoint. Asked for one by one, the columns of a row take a third longer. */
-static void make_row(sqlite3_context *context, int count, sqlite3_value **values)
+/* The SQL function TAKE_ROW: puts a timestamp and the measurements where the query wants
+ * them. Asked for one by one, the columns of a row take a third longer. */
+static void take_row(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    struct wm_timepoint row = { 0 };
+    const struct query *query = sqlite3_user_data(context);
+    struct wm_timepoint *row = query->next;
     double seconds;
 
+    *row = (struct wm_timepoint) { 0 };
     if (!read_number(values[0], sqlite3_value_type(values[0]), &seconds) ||
-        !wm_clock_from_seconds(seconds, &row.when_ns)) {
+        !wm_clock_from_seconds(seconds, &row->when_ns)) {
         wrong_value(context, "a timestamp", "a time in seconds since 1970");
         return;
     }
@@ -95,67 +103,61 @@ static void make_row(sqlite3_context *context, int count, sqlite3_value **values
         int type = sqlite3_value_type(values[i]);
         if (type == SQLITE_NULL)
             continue;
-        if (!read_number(values[i], type, &row.values[i - 1])) {
+        if (!read_number(values[i], type, &row->values[i - 1])) {
             wrong_value(context, wm_measurement_name((enum wm_measurement)(i - 1)),
                         "a number");
             return;
         }
-        row.known |= UINT32_C(1) << (i - 1);
+        row->known |= UINT32_C(1) << (i - 1);
     }
-    sqlite3_result_blob(context, &row, sizeof(row), SQLITE_TRANSIENT);
 }
 
-static int prepare(const struct ahead *ahead, sqlite3 *db, sqlite3_stmt **ret_rows,
+/* `query` outlives the rows. */
+static int prepare(const struct ahead *ahead, sqlite3 *db, struct query *query,
                    struct wm_error *err)
 {
-    int result =
-        sqlite3_create_function_v2(db, AHEAD_ROW, 1 + WM_MEASUREMENT_COUNT,
-                                   SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
-                                   NULL, make_row, NULL, NULL, NULL);
+    int result = sqlite3_create_function_v2(db, TAKE_ROW, WM_TIMEPOINT_COLUMNS,
+                                            SQLITE_UTF8 | SQLITE_DIRECTONLY, query,
+                                            take_row, NULL, NULL, NULL);
 
     if (result != SQLITE_OK)
         return wm_sql_fail(db, result, ahead->shown, err);
-    return wm_sql_prepare(db, ahead->sql, ahead->shown, ret_rows, err);
+    return wm_sql_prepare(db, ahead->sql, ahead->shown, &query->rows, err);
 }
 
 /* Rows until the slot is full, or the statement has no more. */
-static void read_rows(const struct ahead *ahead, sqlite3_stmt *rows, struct slot *slot)
+static void read_rows(const struct ahead *ahead, struct query *query, struct slot *slot)
 {
+    sqlite3 *db = sqlite3_db_handle(query->rows);
     int result = SQLITE_ROW;
 
     slot->count = 0;
     slot->status = 1;
-    while (slot->count < BLOCK_ROWS && (result = sqlite3_step(rows)) == SQLITE_ROW) {
-        const void *row = sqlite3_column_blob(rows, 0);
-        if (!row) {
-            slot->status = wm_fail_memory(&slot->err, ahead->shown);
-            return;
-        }
-        memcpy(&slot->rows[slot->count++], row, sizeof(struct wm_timepoint));
-    }
+    query->next = slot->rows;
+    while (slot->count < BLOCK_ROWS && (result = sqlite3_step(query->rows)) == SQLITE_ROW)
+        query->next = &slot->rows[++slot->count];
     if (result == SQLITE_DONE)
         slot->status = 0;
-    else if (result == SQLITE_ERROR) /* what make_row() said */
+    else if (result == SQLITE_ERROR) /* what take_row() said */
         slot->status = wm_fail(&slot->err, WM_EFORMAT, "%s: table data: %s", ahead->shown,
-                               sqlite3_errmsg(sqlite3_db_handle(rows)));
+                               sqlite3_errmsg(db));
     else if (result != SQLITE_ROW)
-        slot->status =
-            wm_sql_fail(sqlite3_db_handle(rows), result, ahead->shown, &slot->err);
+        slot->status = wm_sql_fail(db, result, ahead->shown, &slot->err);
 }
 
-static void read_block(const struct ahead *ahead, sqlite3_stmt *rows, uint64_t block,
+static void read_block(const struct ahead *ahead, struct query *query, uint64_t block,
                        struct slot *slot)
 {
     if (!ahead->has_range) {
-        read_rows(ahead, rows, slot);
+        read_rows(ahead, query, slot);
         return;
     }
     sqlite3_int64 first = ahead->first + (sqlite3_int64)(block * BLOCK_ROWS);
     bool is_last = block + 1 == ahead->block_count;
-    sqlite3_bind_int64(rows, 1, first);
-    sqlite3_bind_int64(rows, 2, is_last ? ahead->last : first + BLOCK_ROWS - 1);
-    read_rows(ahead, rows, slot);
-    sqlite3_reset(rows);
+    sqlite3_bind_int64(query->rows, 1, first);
+    sqlite3_bind_int64(query->rows, 2, is_last ? ahead->last : first + BLOCK_ROWS - 1);
+    read_rows(ahead, query, slot);
+    sqlite3_reset(query->rows);
     if (slot->status >= 0)
         slot->status = !is_last;
 }
@@ -177,20 +179,20 @@ static void *run_thread(void *argument)
 {
     struct ahead *ahead = argument;
     struct wm_error err = { 0 };
-    sqlite3_stmt *rows = NULL;
+    struct query query = { 0 };
     sqlite3 *db = NULL;
     struct slot *slot;
     uint64_t block = 0;
 
     int status = wm_sql_open_to_read(ahead->path, ahead->shown, &db, &err);
     if (status == WM_OK)
-        status = prepare(ahead, db, &rows, &err);
+        status = prepare(ahead, db, &query, &err);
 
     pthread_mutex_lock(&ahead->lock);
     while ((slot = take_block(ahead, &block)) != NULL) {
         pthread_mutex_unlock(&ahead->lock);
         if (status == WM_OK) {
-            read_block(ahead, rows, block, slot);
+            read_block(ahead, &query, block, slot);
         } else {
             slot->count = 0;
             slot->status = status;
@@ -202,7 +204,7 @@ static void *run_thread(void *argument)
     }
     pthread_mutex_unlock(&ahead->lock);
 
-    sqlite3_finalize(rows);
+    sqlite3_finalize(query.rows);
     sqlite3_close(db);
     return NULL;
 }
@@ -247,7 +249,7 @@ static int make_query(struct ahead *ahead, struct wm_error *err)
 {
     sqlite3_str *sql = sqlite3_str_new(ahead->db);
 
-    sqlite3_str_appendall(sql, "SELECT " AHEAD_ROW "(data.timestamp");
+    sqlite3_str_appendall(sql, "SELECT " TAKE_ROW "(data.timestamp");
     for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
         sqlite3_str_appendf(sql, ", data.%s", wm_measurement_name((enum wm_measurement)i));
     sqlite3_str_appendall(sql, ") FROM data NOT INDEXED");
@@ -266,7 +268,7 @@ static void ahead_close(struct ahead *ahead)
     pthread_mutex_unlock(&ahead->lock);
     for (size_t i = 0; i < ahead->thread_count; i++)
         pthread_join(ahead->threads[i], NULL);
-    sqlite3_finalize(ahead->rows);
+    sqlite3_finalize(ahead->query.rows);
     sqlite3_free(ahead->sql);
     pthread_cond_destroy(&ahead->changed);
     pthread_mutex_destroy(&ahead->lock);
@@ -292,7 +294,7 @@ static int ahead_open(sqlite3 *db, const char *path, const char *shown,
     if (status == WM_OK)
         status = make_query(ahead, err);
     if (status == WM_OK)
-        status = prepare(ahead, db, &ahead->rows, err);
+        status = prepare(ahead, db, &ahead->query, err);
     if (status < 0) {
         ahead_close(ahead);
         return status;
@@ -314,7 +316,7 @@ static struct slot *fetch(struct ahead *ahead)
 
     if (ahead->thread_count == 0) {
         slot = &ahead->slots[0];
-        read_block(ahead, ahead->rows, ahead->block, slot);
+        read_block(ahead, &ahead->query, ahead->block, slot);
         return slot;
     }
     pthread_mutex_lock(&ahead->lock);
