@@ -169,56 +169,93 @@ static bool divide(uint64_t mantissa, int decimals, double *ret_value)
 #endif
 }
 
+/* A number as it is written: mantissa * 10^power. */
+struct decimal {
+    uint64_t mantissa;
+    bool fits; /* `mantissa` holds all of its digits, and not their lowest bits */
+    int power;
+};
+
+static const char *take_digits(const char *c, const char *end, uint64_t *number)
+{
+    uint64_t taken = *number;
+
+    for (; c < end && is_digit(*c); c++)
+        taken = taken * 10 + (uint64_t)(*c - '0');
+    *number = taken;
+    return c;
+}
+
+/* Where the digits and the point among them end; NULL without a digit. */
+static const char *take_mantissa(const char *c, const char *end, struct decimal *ret)
+{
+    const char *start = c;
+
+    c = take_digits(c, end, &ret->mantissa);
+    long digits = c - start;
+    if (c < end && *c == '.') {
+        const char *fraction = ++c;
+        c = take_digits(c, end, &ret->mantissa);
+        ret->power = (int)(fraction - c);
+        digits += c - fraction;
+    }
+    if (digits == 0)
+        return NULL;
+    for (; digits > WHOLE_DIGITS && (*start == '0' || *start == '.'); start++)
+        digits -= *start == '0';
+    ret->fits = digits <= WHOLE_DIGITS;
+    return c;
+}
+
+/* Where what stands behind the 'e' ends; NULL where it is no exponent. */
+static const char *take_exponent(const char *c, const char *end, int *power)
+{
+    bool down = c < end && *c == '-';
+    int exponent = 0;
+
+    c += c < end && (*c == '-' || *c == '+');
+    if (c == end)
+        return NULL;
+    for (; c < end && is_digit(*c); c++) {
+        if (exponent < LONGEST * 10)
+            exponent = exponent * 10 + (*c - '0');
+    }
+    *power += down ? -exponent : exponent;
+    return c;
+}
+
+/* False where that takes the slow way. */
+static bool evaluate(const struct decimal *decimal, double *ret_value)
+{
+    int power = decimal->power;
+
+    if (!decimal->fits || FLT_EVAL_METHOD != 0)
+        return false;
+    if (decimal->mantissa > EXACT_MAX || abs(power) > EXACT_POWER_MAX)
+        return power <= 0 && power >= -WHOLE_DIGITS &&
+               divide(decimal->mantissa, -power, ret_value);
+    /* Both are exact, so their product or quotient is the nearest double. */
+    double value = (double)decimal->mantissa;
+    *ret_value = power < 0 ? value / powers[-power] : value * powers[power];
+    return true;
+}
+
 bool wm_number_parse(const char *text, size_t length, double *ret_value)
 {
     const char *c = text, *end = text + length;
-    uint64_t mantissa = 0;
-    int power = 0, digits = 0, significant = 0;
-    bool negative = false;
+    struct decimal decimal = { 0 };
+    double value;
 
-    if (length > LONGEST)
+    if (length == 0 || length > LONGEST)
         return false;
-    if (c < end && (*c == '-' || *c == '+'))
-        negative = *c++ == '-';
-    for (bool fraction = false; c < end && (is_digit(*c) || (*c == '.' && !fraction));
-         c++) {
-        if (*c == '.') {
-            fraction = true;
-            continue;
-        }
-        digits++;
-        power -= fraction;
-        significant += mantissa > 0 || *c != '0';
-        if (significant <= WHOLE_DIGITS)
-            mantissa = mantissa * 10 + (uint64_t)(*c - '0');
-    }
-    if (digits == 0)
-        return false;
-    if (c < end && (*c == 'e' || *c == 'E')) {
-        bool down = false;
-        int exponent = 0;
-        if (++c < end && (*c == '-' || *c == '+'))
-            down = *c++ == '-';
-        if (c == end)
-            return false;
-        for (; c < end && is_digit(*c); c++) {
-            if (exponent < LONGEST * 10)
-                exponent = exponent * 10 + (*c - '0');
-        }
-        power += down ? -exponent : exponent;
-    }
+    bool negative = *c == '-';
+    c = take_mantissa(c + (negative || *c == '+'), end, &decimal);
+    if (c && c < end && (*c == 'e' || *c == 'E'))
+        c = take_exponent(c + 1, end, &decimal.power);
     if (c != end)
         return false;
-
-    bool is_fast = significant <= WHOLE_DIGITS && FLT_EVAL_METHOD == 0;
-    double value = (double)mantissa;
-    if (is_fast && mantissa <= EXACT_MAX && abs(power) <= EXACT_POWER_MAX) {
-        /* Both exact, so their product or quotient is the nearest double. */
-        value = power < 0 ? value / powers[-power] : value * powers[power];
-    } else if (!is_fast || power > 0 || power < -WHOLE_DIGITS ||
-               !divide(mantissa, -power, &value)) {
+    if (!evaluate(&decimal, &value))
         return parse_slowly(text, length, ret_value);
-    }
     *ret_value = negative ? -value : value;
     return true;
 }
