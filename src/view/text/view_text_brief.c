@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "view/text/view_text_line.h"
@@ -22,6 +21,12 @@
 /* From here on a figure is called rough. */
 #define ROUGH_RATIO 0.25
 
+/* 0 where nothing is known of it. */
+static double ratio_of(const struct wm_value *uncertainty)
+{
+    return uncertainty->known ? uncertainty->number : 0;
+}
+
 static struct wm_quantity joules_text(const struct wm_value *joules,
                                       const struct wm_value *uncertainty)
 {
@@ -29,7 +34,7 @@ static struct wm_quantity joules_text(const struct wm_value *joules,
 
     if (!joules->known)
         return text;
-    double ratio = uncertainty->known ? uncertainty->number : 0;
+    double ratio = ratio_of(uncertainty);
     struct wm_quantity number = wm_view_approximate(joules->number, ratio, "J");
     snprintf(text.text, sizeof(text.text), "%s%.38s", ratio >= ROUGH_RATIO ? "about " : "",
              number.text);
@@ -41,9 +46,13 @@ static void add_watts(struct wm_detail *detail, const struct wm_value *watts,
 {
     if (watts->known)
         wm_line_add(detail, "; ", "%s",
-                    wm_view_approximate(watts->number,
-                                        uncertainty->known ? uncertainty->number : 0, "W")
-                        .text);
+                    wm_view_approximate(watts->number, ratio_of(uncertainty), "W").text);
+}
+
+static void add_uncertainty(struct wm_detail *detail, const struct wm_value *uncertainty)
+{
+    if (uncertainty->known)
+        wm_line_add(detail, "; ", "± %s", wm_view_percent(uncertainty->number).text);
 }
 
 static void add_origin(struct wm_detail *detail, enum wm_origin origin)
@@ -143,20 +152,9 @@ static bool has_sum_line(const struct wm_report *report)
             report->gpu_count > 1);
 }
 
-static struct wm_value watts_of(const struct wm_gpu_usage *gpu)
-{
-    const struct wm_energy_figure *figure = &gpu->figure;
-
-    /* Of the same time as the joules: readings of power are as old as the sensor is slow.
-     */
-    return figure->energy.known && figure->covered_s > 0
-               ? wm_value_known(figure->energy.number / figure->covered_s)
-               : gpu->power.mean;
-}
-
 static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage *gpu)
 {
-    const struct wm_value watts = watts_of(gpu);
+    const struct wm_value watts = wm_line_gpu_watts(gpu);
     struct wm_detail detail = { "" };
     char name[64];
 
@@ -206,7 +204,7 @@ static const struct fold {
     enum wm_figure_unit unit;
 } folds[] = {
     { "energy", gpu_energy, WM_UNIT_JOULES },
-    { "power", watts_of, WM_UNIT_WATTS },
+    { "power", wm_line_gpu_watts, WM_UNIT_WATTS },
     { "busy", gpu_busy, WM_UNIT_RATIO },
     { "memory", gpu_memory, WM_UNIT_GPU_RAM },
     { "temperature", gpu_temperature, WM_UNIT_CELSIUS },
@@ -321,8 +319,7 @@ static void print_folded(const struct wm_text_view *view)
     char label[32], name[64];
 
     snprintf(label, sizeof(label), "%zu GPUs", report->gpu_count);
-    if (sum->uncertainty.known)
-        wm_line_add(&detail, "", "± %s", wm_view_percent(sum->uncertainty.number).text);
+    add_uncertainty(&detail, &sum->uncertainty);
     wm_line_clean(name, sizeof(name), model_of(report->gpus[0].name));
     wm_line_add(&detail, "; ", "%s", has_one_model(report) ? name : "several models");
     add_origin(&detail, sum->origin);
@@ -349,21 +346,29 @@ static void print_gpus(const struct wm_text_view *view)
 /* Energies. */
 
 static void print_sum(const struct wm_text_view *view, const char *label,
-                      const struct wm_energy_sum *sum, double watts, const char *what)
+                      const struct wm_energy_sum *sum, const char *what)
 {
-    const struct wm_value mean = wm_value_known(watts);
+    const struct wm_value mean = wm_value_known(sum->watts);
     struct wm_detail detail = { "" };
 
     if (!sum->energy.known)
         return;
-    if (sum->uncertainty.known)
-        wm_line_add(&detail, "", "± %s", wm_view_percent(sum->uncertainty.number).text);
+    add_uncertainty(&detail, &sum->uncertainty);
     add_watts(&detail, &mean, &sum->uncertainty);
     if (what[0])
         wm_line_add(&detail, "; ", "%s", what);
     add_origin(&detail, sum->origin);
     wm_line_print(view, label, joules_text(&sum->energy, &sum->uncertainty).text,
                   detail.text);
+}
+
+static void add_part(struct wm_detail *detail, const struct wm_value *joules,
+                     const struct wm_value *uncertainty, const char *whose)
+{
+    if (joules->known)
+        wm_line_add(detail, ", ", "%s %s",
+                    wm_view_approximate(joules->number, ratio_of(uncertainty), "J").text,
+                    whose);
 }
 
 static void print_split(const struct wm_text_view *view)
@@ -374,16 +379,11 @@ static void print_split(const struct wm_text_view *view)
 
     if (!split->tree.known)
         return;
-    double ratio = uncertainty->known ? uncertainty->number : 0;
-    double of_tree = split->tree_uncertainty.known ? split->tree_uncertainty.number : ratio;
-    wm_line_add(&detail, "", "%s by the command",
-                wm_view_approximate(split->tree.number, of_tree, "J").text);
-    if (split->rest.known)
-        wm_line_add(&detail, ", ", "%s by other programs",
-                    wm_view_approximate(split->rest.number, ratio, "J").text);
-    if (split->idle.known)
-        wm_line_add(&detail, ", ", "%s idle",
-                    wm_view_approximate(split->idle.number, ratio, "J").text);
+    add_part(&detail, &split->tree,
+             split->tree_uncertainty.known ? &split->tree_uncertainty : uncertainty,
+             "by the command");
+    add_part(&detail, &split->rest, uncertainty, "by other programs");
+    add_part(&detail, &split->idle, uncertainty, "idle");
     fprintf(view->out, "%14s%s\n", "", detail.text);
 }
 
@@ -408,11 +408,11 @@ static void print_energy(const struct wm_text_view *view)
     struct wm_detail cover = wm_line_cover(&report->cover, report->gpu_count);
 
     if (!is_one) {
-        print_sum(view, "CPU", &report->cpu_energy, report->cpu_energy.watts, "");
-        print_sum(view, "DRAM", &report->dram_energy, report->dram_energy.watts, "");
+        print_sum(view, "CPU", &report->cpu_energy, "");
+        print_sum(view, "DRAM", &report->dram_energy, "");
     }
     if (has_sum_line(report))
-        print_sum(view, "Energy", &report->energy, report->energy.watts, cover.text);
+        print_sum(view, "Energy", &report->energy, cover.text);
     if (report->energy.energy.known)
         print_split(view);
     print_beside(view);

@@ -42,19 +42,22 @@ static struct wm_quantity joules_text(const struct wm_value *joules)
     return wm_line_figure(joules, WM_UNIT_JOULES, NULL);
 }
 
+struct wm_value wm_line_gpu_watts(const struct wm_gpu_usage *gpu)
+{
+    const struct wm_energy_figure *figure = &gpu->figure;
+
+    return figure->energy.known && figure->covered_s > 0
+               ? wm_value_known(figure->energy.number / figure->covered_s)
+               : gpu->power.mean;
+}
+
 static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage *gpu)
 {
     struct wm_detail detail = { "" };
     char label[24], name[64];
 
     snprintf(label, sizeof(label), "  %s", gpu->label);
-    /* Of the same time as the joules, and not of the readings of power: those are as old
-     * as the sensor is slow. */
-    struct wm_value watts = gpu->power.mean;
-    if (gpu->figure.energy.known && gpu->figure.covered_s > 0)
-        watts = (struct wm_value) { .known = true,
-                                    .number =
-                                        gpu->figure.energy.number / gpu->figure.covered_s };
+    const struct wm_value watts = wm_line_gpu_watts(gpu);
     wm_line_add(&detail, "", "%s on average, peak %s in a reading",
                 wm_line_number(&watts, 1, " W").text,
                 wm_line_number(&gpu->power.max, 1, " W").text);

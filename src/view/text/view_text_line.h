@@ -109,6 +109,10 @@ void wm_line_whole(const struct wm_text_view *view);
 /* What an energy is of: "CPU, memory, GPUs". */
 struct wm_detail wm_line_cover(const struct wm_cover *cover, size_t gpu_count);
 
+/* The mean power, of the same time as the joules where these are known, and not of the
+ * readings of power: those are as old as the sensor is slow. */
+struct wm_value wm_line_gpu_watts(const struct wm_gpu_usage *gpu);
+
 /* Cost and CO2e, where the user gave a factor. */
 void wm_line_amounts(const struct wm_text_view *view);
 
