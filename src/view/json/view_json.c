@@ -11,14 +11,13 @@
 #include "base/text/base_json.h"
 #include "view/json/view_json_node.h"
 
-static void put_command(const struct wm_json_node *root)
+json_t *wm_json_command(const struct wm_run *run)
 {
-    const struct wm_run *run = &root->view->report->run;
     json_t *words = json_array();
 
     for (size_t i = 0; i < run->command_count; i++)
         wm_json_add(&words, wm_text_json(run->command[i]));
-    wm_json_put(root, "command", words);
+    return words;
 }
 
 static void put_exit(const struct wm_json_node *root)
@@ -179,7 +178,7 @@ json_t *wm_view_json(const struct wm_report *report, const struct wm_units *unit
     struct wm_json_view view = { .report = report, .units = &chosen, .why = json_object() };
     struct wm_json_node root = { .view = &view, .json = json_object() };
 
-    put_command(&root);
+    wm_json_put(&root, "command", wm_json_command(&report->run));
     put_exit(&root);
     put_usage(&root);
     wm_json_energy(&root);

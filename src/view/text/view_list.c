@@ -10,6 +10,7 @@
 #include "record/record_read.h"
 #include "record/run/record_experiment.h"
 #include "record/run/record_writer.h"
+#include "view/json/view_json_node.h"
 #include "view/text/view_text_line.h"
 #include "view/view.h"
 
@@ -115,15 +116,6 @@ static json_t *exit_json(const struct wm_result *result)
     return object;
 }
 
-static json_t *command_json(const struct wm_run *run)
-{
-    json_t *words = json_array();
-
-    for (size_t i = 0; i < run->command_count; i++)
-        wm_json_add(&words, wm_text_json(run->command[i]));
-    return words;
-}
-
 static json_t *listed_json(const struct listed *listed)
 {
     json_t *object = json_object(), *why = json_object();
@@ -137,7 +129,7 @@ static json_t *listed_json(const struct listed *listed)
     wm_json_set(&object, "start", json_string(start));
     wm_json_set(&object, "host", wm_text_json(run->host));
     wm_json_set(&object, "mode", wm_text_json(run->mode));
-    wm_json_set(&object, "command", command_json(run));
+    wm_json_set(&object, "command", wm_json_command(run));
     wm_json_set(&object, "experiment", wm_text_json(wm_run_note(run, WM_NOTE_EXPERIMENT)));
     wm_json_set(&object, "complete", json_boolean(listed->result));
     wm_json_set(&object, "running",
