@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core.h - what the files of the extension wattmeter._core share: objects that hold a
+ * handle of the library, errors, and texts.
+ *
+ * The extension converts and documents; it decides nothing. It keeps to the stable ABI of
+ * Python 3.9, so that one build serves all later versions, and to the library's public
+ * headers. It is loaded once in a process: what it has of its own stands in statics.
+ */
+#ifndef WM_CORE_H
+#define WM_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "wattmeter/wattmeter.h"
+
+/* What an object has of the library. It is not part of the object, because at the end of
+ * the interpreter it may outlive it. */
+struct core_slot {
+    void *handle; /* NULL: there is none yet, or it is closed */
+    void (*free)(void *handle);
+    const char *what;         /* for errors: "tracker" */
+    pid_t owner;              /* the process that it belongs to; 0: it may be forked */
+    int users;                /* calls that are at work on it, without the GIL as a rule */
+    int state;                /* the type's own */
+    struct core_slot *before; /* in the list of those that are freed at the end */
+    struct core_slot *after;
+    bool is_listed;
+};
+
+struct core_object {
+    PyObject_HEAD struct core_slot *slot;
+};
+
+enum core_traits {
+    CORE_MAY_FORK = 1 << 0,   /* it is memory and nothing else */
+    CORE_ENDS_FIRST = 1 << 1, /* the end of the interpreter ends it */
+};
+
+/* A new object of that type around `handle`, which is freed in any case. */
+PyObject *core_object_new(PyTypeObject *type, const char *what, void *handle,
+                          void (*free)(void *), int traits);
+
+/* tp_dealloc of all such types, and tp_new of those that a function of the module makes. */
+void core_object_dealloc(PyObject *self);
+PyObject *core_object_no_new(PyTypeObject *type, PyObject *args, PyObject *keywords);
+
+/* The handle of `self` for a call during which nobody else uses it; NULL, and an exception,
+ * where it is closed, in use, or another process's. core_object_leave() ends the call. */
+void *core_object_enter(PyObject *self);
+void core_object_leave(PyObject *self);
+
+/* The same for functions that several threads may call at once. */
+void *core_object_enter_shared(PyObject *self);
+
+/* The handle, which the object has no longer: its caller frees it. NULL where there is
+ * none, or this is another process; an exception is set where it is in use. */
+void *core_object_take(PyObject *self);
+
+struct core_slot *core_slot_of(PyObject *self);
+
+/* Adds the type that `spec` describes to the module under the last part of its name. NULL:
+ * an exception is set. The result lives as long as the process. */
+PyTypeObject *core_add_type(PyObject *module, PyType_Spec *spec);
+PyTypeObject *core_add_struct(PyObject *module, PyStructSequence_Desc *desc);
+
+/* 0, or -1 and the exception that a negative `status` means. */
+int core_check(int status, const struct wm_error *err);
+
+/* Sets wattmeter.Error, or what stands for that status, with this text. */
+void core_fail(int status, const char *text);
+
+/* None for NULL. Bytes that are not UTF-8 become what Python's file names have for them. */
+PyObject *core_text(const char *text);
+
+/* The place of `word` in `words`, which end with NULL; -1 and a ValueError that lists them
+ * otherwise. `what` is what one of them is: "format". */
+int core_choice(const char *word, const char *const words[], const char *what);
+
+/* The words of enum wm_record_mode, enum wm_report_format, enum wm_report_kind and the
+ * states, origins and kinds of device of source.h. */
+extern const char *const core_modes[];
+extern const char *const core_report_formats[];
+extern const char *const core_report_kinds[];
+extern const char *const core_reading_states[];
+extern const char *const core_origins[];
+extern const char *const core_device_kinds[];
+
+/* Seconds as nanoseconds. What the library would refuse stays out of range. */
+int64_t core_ns(double seconds);
+
+/* None is WM_LAST_RUN; an exception is set for what is no number from 0. */
+size_t core_run_number(PyObject *run);
+
+/* Fills an item of a struct sequence; NULL as `value` is a failure that is kept for
+ * core_struct_end(), which then gives NULL for all of it. */
+struct core_struct {
+    PyObject *object;
+    Py_ssize_t next;
+};
+struct core_struct core_struct_begin(PyTypeObject *type);
+void core_struct_add(struct core_struct *fill, PyObject *value);
+PyObject *core_struct_end(struct core_struct *fill);
+
+/* Sets `key` of a dictionary to `value`, which it takes; false and an exception where that
+ * fails, or `value` is NULL. */
+bool core_put(PyObject *dict, const char *key, PyObject *value);
+
+/* Appends `value`, which it takes. */
+bool core_append(PyObject *list, PyObject *value);
+
+/* A string of what `print` writes, which it does without the GIL. */
+typedef int (*core_printer)(void *context, FILE *out, struct wm_error *err);
+PyObject *core_print(core_printer print, void *context);
+
+/* Paths and words of an argument list: bytes objects in `held`, their texts in `texts`,
+ * which ends with NULL. */
+struct core_texts {
+    PyObject *held;
+    const char **texts;
+    size_t count;
+};
+int core_texts_init(struct core_texts *texts, PyObject *sequence, const char *what);
+void core_texts_release(struct core_texts *texts);
+
+/* How a report is printed, as the last keywords of a function. */
+#define CORE_STYLE_FORMAT "ipzzzdzdd"
+#define CORE_STYLE_KEYWORDS                                                                \
+    "verbosity", "for_terminal", "ram_unit", "gpu_ram_unit", "time_unit", "price_per_kwh", \
+        "currency", "carbon_g_per_kwh", "pue"
+#define CORE_STYLE_TARGETS(style, terminal)                                                \
+    &(style).verbosity, &(terminal), &(style).ram_unit, &(style).gpu_ram_unit,             \
+        &(style).time_unit, &(style).price_per_kwh, &(style).currency,                     \
+        &(style).carbon_g_per_kwh, &(style).pue
+#define CORE_STYLE_SIGNATURE                                                               \
+    "verbosity=0, for_terminal=False, ram_unit=None, gpu_ram_unit=None, time_unit=None, "  \
+    "price_per_kwh=0.0, currency=None, carbon_g_per_kwh=0.0, pue=0.0"
+
+/* A report object around that report, which it takes. */
+PyObject *core_report_new(struct wm_report *report);
+
+/* Each adds its types and functions to the module; 0, or -1 and an exception. */
+int core_add_tracker(PyObject *module);
+int core_add_report(PyObject *module);
+int core_add_region(PyObject *module);
+
+#endif

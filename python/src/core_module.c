@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_module.c - the module, its exception, and the functions that need no object. */
+#include "core.h"
+
+#include <string.h>
+
+static PyObject *error_type;
+
+static const char *status_name(int status)
+{
+    switch (status) {
+    case WM_ENODEV:
+        return "ENODEV";
+    case WM_EACCES:
+        return "EACCES";
+    case WM_EFORMAT:
+        return "EFORMAT";
+    case WM_ENOENT:
+        return "ENOENT";
+    case WM_EEXIST:
+        return "EEXIST";
+    case WM_ECANCELED:
+        return "ECANCELED";
+    default:
+        return "EIO";
+    }
+}
+
+static void fail_with_status(const char *name, const char *text)
+{
+    PyObject *message = core_text(text);
+    PyObject *exception =
+        message ? PyObject_CallFunctionObjArgs(error_type, message, NULL) : NULL;
+    PyObject *status = exception ? PyUnicode_FromString(name) : NULL;
+
+    if (status && PyObject_SetAttrString(exception, "status", status) == 0)
+        PyErr_SetObject(error_type, exception);
+    Py_XDECREF(status);
+    Py_XDECREF(exception);
+    Py_XDECREF(message);
+}
+
+void core_fail(int status, const char *text)
+{
+    if (status == WM_EINVAL)
+        PyErr_SetString(PyExc_ValueError, text);
+    else if (status == WM_ENOMEM)
+        PyErr_SetString(PyExc_MemoryError, text);
+    else
+        fail_with_status(status_name(status), text);
+}
+
+int core_check(int status, const struct wm_error *err)
+{
+    if (status >= 0)
+        return 0;
+    core_fail(status, err->text[0] ? err->text : "wattmeter: no reason is known");
+    return -1;
+}
+
+PyTypeObject *core_add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromSpec(spec);
+
+    if (!type)
+        return NULL;
+    Py_INCREF(type);
+    if (PyModule_AddObject(module, strrchr(spec->name, '.') + 1, type) < 0) {
+        Py_DECREF(type);
+        Py_CLEAR(type);
+    }
+    return (PyTypeObject *)type;
+}
+
+PyTypeObject *core_add_struct(PyObject *module, PyStructSequence_Desc *desc)
+{
+    PyTypeObject *type = PyStructSequence_NewType(desc);
+
+    if (!type)
+        return NULL;
+    Py_INCREF(type);
+    if (PyModule_AddObject(module, strrchr(desc->name, '.') + 1, (PyObject *)type) < 0) {
+        Py_DECREF(type);
+        Py_CLEAR(type);
+    }
+    return type;
+}
+
+PyDoc_STRVAR(error_doc,
+             "What the library could not do; its text says what failed, where and why.\n\n"
+             "`status` is for programs: \"ENODEV\" (this machine does not have it),\n"
+             "\"EACCES\" (it is there, but not for this user), \"EIO\" (it would not\n"
+             "answer), \"EFORMAT\" (what it answered cannot be read), \"ENOENT\" (no such\n"
+             "file, command or process), \"EEXIST\" (it is there already), \"ECANCELED\".\n"
+             "Wrong arguments are a ValueError, a lack of memory is a MemoryError.");
+
+static int add_error(PyObject *module)
+{
+    PyObject *members = Py_BuildValue("{s:s}", "status", "EIO");
+
+    if (!members)
+        return -1;
+    error_type = PyErr_NewExceptionWithDoc("wattmeter.Error", error_doc, NULL, members);
+    Py_DECREF(members);
+    if (!error_type)
+        return -1;
+    Py_INCREF(error_type);
+    return PyModule_AddObject(module, "Error", error_type);
+}
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "wattmeter._core",
+    .m_doc = "What libwattmeter offers, as it is; the package wattmeter is made of it.",
+    .m_size = -1,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    static int (*const parts[])(PyObject *) = {
+        add_error,
+        core_add_tracker,
+        core_add_report,
+        core_add_region,
+    };
+    PyObject *module = PyModule_Create(&definition);
+
+    if (!module)
+        return NULL;
+    bool is_whole = PyModule_AddStringConstant(module, "version", wm_version()) == 0;
+    for (size_t i = 0; is_whole && i < sizeof(parts) / sizeof(parts[0]); i++)
+        is_whole = parts[i](module) == 0;
+    if (!is_whole)
+        Py_CLEAR(module);
+    return module;
+}

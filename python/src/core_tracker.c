@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_tracker.c - _core.Tracker, as tracker.h has it. */
+#include "core.h"
+
+static PyTypeObject *tracker_type;
+
+/* A tracker's state is an enum wm_tracker_state, or this. */
+enum { IN_THREAD = WM_TRACKER_STOPPED + 1 };
+
+static const char *const state_names[] = { "new", "running", "ended", "stopped",
+                                           "running" };
+
+static void free_tracker(void *handle)
+{
+    wm_tracker_free(handle);
+}
+
+static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "interval",  "gpus",       "cores", "baseline",
+                             "cpu_watts", "visible_to", NULL };
+    struct wm_tracker_options options = { 0 };
+    double interval = 0.1, baseline = 0;
+    struct wm_tracker *tracker;
+    struct wm_error err = { 0 };
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$dzddzi:Tracker", names, &interval,
+                                     &options.gpus, &options.expected_cores, &baseline,
+                                     &options.cpu_watts, &options.visible_to))
+        return NULL;
+    options.interval_ns = core_ns(interval);
+    options.baseline_ns = core_ns(baseline);
+    if (options.interval_ns == 0) { /* which is "as usual" to the library */
+        PyErr_SetString(PyExc_ValueError, "an interval of 0 s is not between 1 ms and 1 h");
+        return NULL;
+    }
+    if (core_check(wm_tracker_new(&options, &tracker, &err), &err) < 0)
+        return NULL;
+    return core_object_new(type, "tracker", tracker, free_tracker, CORE_ENDS_FIRST);
+}
+
+/* Of a tracker that takes its ticks in a thread, nothing but stop() and signal() may be
+ * called. */
+static struct wm_tracker *enter(PyObject *self)
+{
+    struct wm_tracker *tracker = core_object_enter(self);
+
+    if (tracker && core_slot_of(self)->state == IN_THREAD) {
+        core_object_leave(self);
+        PyErr_SetString(PyExc_ValueError,
+                        "this tracker is at work in a thread of its own: stop it first");
+        return NULL;
+    }
+    return tracker;
+}
+
+static PyObject *leave(PyObject *self, int status, const struct wm_error *err)
+{
+    core_object_leave(self);
+    if (core_check(status, err) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(add_doc,
+             "add($self, source, /)\n--\n\n"
+             "Adds a source by its name (\"nvml\", \"rapl\", ...), before the start.\n\n"
+             "Raises Error with the status \"ENODEV\" where this machine does not have\n"
+             "it, which the report says as well, and ValueError for a wrong choice of\n"
+             "GPUs.");
+
+static PyObject *tracker_add(PyObject *self, PyObject *args)
+{
+    const char *name;
+    struct wm_error err = { 0 };
+    int status;
+
+    if (!PyArg_ParseTuple(args, "s:add", &name))
+        return NULL;
+    struct wm_tracker *tracker = enter(self);
+    if (!tracker)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = wm_tracker_add(tracker, name, &err);
+    Py_END_ALLOW_THREADS return leave(self, status, &err);
+}
+
+PyDoc_STRVAR(
+    add_all_doc,
+    "add_all($self, /)\n--\n\n"
+    "Adds every source there is. What this machine lacks is said in the report.\n\n"
+    "Raises ValueError for a wrong choice of GPUs, with a list of what there is.");
+
+static PyObject *tracker_add_all(PyObject *self, PyObject *unused)
+{
+    struct wm_tracker *tracker = enter(self);
+    struct wm_error err = { 0 };
+    int status;
+
+    (void)unused;
+    if (!tracker)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = wm_tracker_add_all(tracker, &err);
+    Py_END_ALLOW_THREADS return leave(self, status, &err);
+}
+
+PyDoc_STRVAR(note_doc, "note($self, key, value, /)\n--\n\n"
+                       "Keeps a note with the run: in its report and its recording.");
+
+static PyObject *tracker_note(PyObject *self, PyObject *args)
+{
+    const char *key, *value;
+    struct wm_error err = { 0 };
+
+    if (!PyArg_ParseTuple(args, "ss:note", &key, &value))
+        return NULL;
+    struct wm_tracker *tracker = enter(self);
+    return tracker ? leave(self, wm_tracker_note(tracker, key, value, &err), &err) : NULL;
+}
+
+PyDoc_STRVAR(record_doc,
+             "record($self, target, mode='new')\n--\n\n"
+             "Records the run to `target`: a file whose suffix names the format (.sqlite,\n"
+             ".csv, .json), or a database postgresql://...\n\n"
+             "mode: what may happen to a file that is there: \"new\" leaves it alone\n"
+             "(Error, status \"EEXIST\"), \"overwrite\", \"append\" (SQLite only).");
+
+static PyObject *tracker_record(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "target", "mode", NULL };
+    PyObject *target;
+    const char *word = "new";
+    struct wm_error err = { 0 };
+    int status;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|s:record", names,
+                                     PyUnicode_FSConverter, &target, &word))
+        return NULL;
+    int mode = core_choice(word, core_modes, "mode");
+    struct wm_tracker *tracker = mode < 0 ? NULL : enter(self);
+    PyObject *result = NULL;
+    if (tracker) {
+        const char *text = PyBytes_AsString(target);
+        Py_BEGIN_ALLOW_THREADS status =
+            wm_tracker_record(tracker, text, (enum wm_record_mode)mode, &err);
+        Py_END_ALLOW_THREADS result = leave(self, status, &err);
+    }
+    Py_DECREF(target);
+    return result;
+}
+
+PyDoc_STRVAR(experiment_doc,
+             "experiment($self, target, name, description=None, model_card=None)\n--\n\n"
+             "Records the run as one more of the experiment `name` at `target`: an SQLite\n"
+             "recording, a folder for AIPowerMeter's, or postgresql://...\n\n"
+             "model_card: path of a JSON file that is kept with it.");
+
+static PyObject *tracker_experiment(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "target", "name", "description", "model_card", NULL };
+    struct wm_experiment_setup setup = { 0 };
+    PyObject *target, *card = NULL;
+    struct wm_error err = { 0 };
+    int status;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&s|zO:experiment", names,
+                                     PyUnicode_FSConverter, &target, &setup.name,
+                                     &setup.description, &card))
+        return NULL;
+    PyObject *path = NULL, *result = NULL;
+    setup.target = PyBytes_AsString(target);
+    bool is_fine = !card || card == Py_None || PyUnicode_FSConverter(card, &path);
+    setup.model_card = path ? PyBytes_AsString(path) : NULL;
+    struct wm_tracker *tracker = is_fine ? enter(self) : NULL;
+    if (tracker) {
+        Py_BEGIN_ALLOW_THREADS status = wm_tracker_experiment(tracker, &setup, &err);
+        Py_END_ALLOW_THREADS result = leave(self, status, &err);
+    }
+    Py_XDECREF(path);
+    Py_DECREF(target);
+    return result;
+}
+
+PyDoc_STRVAR(metrics_doc,
+             "metrics($self, path, /)\n--\n\n"
+             "Reads that file when the tracker is stopped: a JSON object per line with\n"
+             "\"time\" (seconds since 1970, or RFC 3339) and numbers of any name, which\n"
+             "are kept with the recording.");
+
+static PyObject *tracker_metrics(PyObject *self, PyObject *args)
+{
+    PyObject *path;
+    struct wm_error err = { 0 };
+
+    if (!PyArg_ParseTuple(args, "O&:metrics", PyUnicode_FSConverter, &path))
+        return NULL;
+    struct wm_tracker *tracker = enter(self);
+    PyObject *result = NULL;
+    if (tracker)
+        result =
+            leave(self, wm_tracker_metrics(tracker, PyBytes_AsString(path), &err), &err);
+    Py_DECREF(path);
+    return result;
+}
+
+static PyObject *leave_start(PyObject *self, int status, const struct wm_error *err)
+{
+    if (status >= 0)
+        core_slot_of(self)->state = WM_TRACKER_RUNNING;
+    return leave(self, status, err);
+}
+
+PyDoc_STRVAR(start_self_doc,
+             "start_self($self, /)\n--\n\n"
+             "Starts on this process and its descendants, and listens to its regions.\n"
+             "What the tracker uses itself is taken out.");
+
+static PyObject *tracker_start_self(PyObject *self, PyObject *unused)
+{
+    struct wm_tracker *tracker = enter(self);
+    struct wm_error err = { 0 };
+    int status;
+
+    (void)unused;
+    if (!tracker)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = wm_tracker_start_self(tracker, &err);
+    Py_END_ALLOW_THREADS return leave_start(self, status, &err);
+}
+
+PyDoc_STRVAR(start_pid_doc,
+             "start_pid($self, pid, /)\n--\n\n"
+             "Starts on a process that runs already, and on its descendants.\n\n"
+             "Raises Error with the status \"ENOENT\" where there is none.");
+
+static PyObject *tracker_start_pid(PyObject *self, PyObject *args)
+{
+    int pid, status;
+    struct wm_error err = { 0 };
+
+    if (!PyArg_ParseTuple(args, "i:start_pid", &pid))
+        return NULL;
+    struct wm_tracker *tracker = enter(self);
+    if (!tracker)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = wm_tracker_start_pid(tracker, pid, &err);
+    Py_END_ALLOW_THREADS return leave_start(self, status, &err);
+}
+
+PyDoc_STRVAR(start_command_doc,
+             "start_command($self, argv, /)\n--\n\n"
+             "Starts a command, whose first word is looked up in PATH, and the ticks.\n\n"
+             "Raises Error, \"ENOENT\" where there is no such command and \"EACCES\"\n"
+             "where it cannot be executed; on any failure it has not run.");
+
+static PyObject *tracker_start_command(PyObject *self, PyObject *words)
+{
+    struct core_texts argv;
+    struct wm_error err = { 0 };
+    int status;
+
+    if (core_texts_init(&argv, words, "a command") < 0)
+        return NULL;
+    struct wm_tracker *tracker = enter(self);
+    PyObject *result = NULL;
+    if (tracker) {
+        Py_BEGIN_ALLOW_THREADS status =
+            wm_tracker_start_command(tracker, (char *const *)argv.texts, &err);
+        Py_END_ALLOW_THREADS result = leave_start(self, status, &err);
+    }
+    core_texts_release(&argv);
+    return result;
+}
+
+PyDoc_STRVAR(run_thread_doc,
+             "run_thread($self, /)\n--\n\n"
+             "Takes the ticks in a thread of the library's own, which never\n"
+             "needs the GIL, until stop().");
+
+static PyObject *tracker_run_thread(PyObject *self, PyObject *unused)
+{
+    struct wm_tracker *tracker = enter(self);
+    struct wm_error err = { 0 };
+
+    (void)unused;
+    if (!tracker)
+        return NULL;
+    int status = wm_tracker_run_thread(tracker, &err);
+    if (status >= 0)
+        core_slot_of(self)->state = IN_THREAD;
+    return leave(self, status, &err);
+}
+
+PyDoc_STRVAR(poll_doc,
+             "poll($self, timeout=None)\n--\n\n"
+             "Waits for the next tick that is due, the end of the target, a signal or\n"
+             "`timeout` seconds (None: no limit), whichever is first, and takes the tick.\n"
+             "False when the target has ended, so that stop() is due.");
+
+static PyObject *tracker_poll(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "timeout", NULL };
+    PyObject *timeout = Py_None;
+    int timeout_ms = -1, state;
+    struct wm_error err = { 0 };
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O:poll", names, &timeout))
+        return NULL;
+    if (timeout != Py_None) {
+        int64_t ns = core_ns(PyFloat_AsDouble(timeout));
+        if (PyErr_Occurred())
+            return NULL;
+        timeout_ms = ns < 0 ? 0 : ns / 1000000 > INT32_MAX ? -1 : (int)(ns / 1000000);
+    }
+    struct wm_tracker *tracker = enter(self);
+    if (!tracker)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS state = wm_tracker_poll(tracker, timeout_ms, &err);
+    Py_END_ALLOW_THREADS core_object_leave(self);
+    if (core_check(state, &err) < 0)
+        return NULL;
+    core_slot_of(self)->state = state;
+    if (PyErr_CheckSignals() < 0)
+        return NULL;
+    return PyBool_FromLong(state == WM_TRACKER_RUNNING);
+}
+
+PyDoc_STRVAR(signal_doc,
+             "signal($self, number, /)\n--\n\n"
+             "Sends a signal to the target while it certainly is the target.\n\n"
+             "Raises Error with the status \"ENOENT\" when it is gone.");
+
+static PyObject *tracker_signal(PyObject *self, PyObject *args)
+{
+    int number;
+    const struct wm_error gone = { .text = "the process is gone" };
+
+    if (!PyArg_ParseTuple(args, "i:signal", &number))
+        return NULL;
+    struct wm_tracker *tracker = core_object_enter_shared(self);
+    return tracker ? leave(self, wm_tracker_signal(tracker, number), &gone) : NULL;
+}
+
+PyDoc_STRVAR(stop_doc,
+             "stop($self, /)\n--\n\n"
+             "Takes the last tick and ends the recording. Once more it does nothing.\n\n"
+             "Raises Error with the status \"EIO\" when the recording lacks something;\n"
+             "the report is whole, and says so.");
+
+static PyObject *tracker_stop(PyObject *self, PyObject *unused)
+{
+    struct core_slot *slot = core_slot_of(self);
+    struct wm_tracker *tracker = core_object_enter(self);
+    struct wm_error err = { 0 };
+    int status;
+
+    (void)unused;
+    if (!tracker)
+        return NULL;
+    if (slot->state == WM_TRACKER_STOPPED) {
+        core_object_leave(self);
+        Py_RETURN_NONE;
+    }
+    Py_BEGIN_ALLOW_THREADS status = wm_tracker_stop(tracker, &err);
+    Py_END_ALLOW_THREADS if (status != WM_EINVAL) slot->state = WM_TRACKER_STOPPED;
+    return leave(self, status, &err);
+}
+
+PyDoc_STRVAR(report_doc, "report($self, /)\n--\n\n"
+                         "The Report of a stopped tracker; ValueError before.");
+
+static PyObject *tracker_report(PyObject *self, PyObject *unused)
+{
+    struct wm_tracker *tracker = enter(self);
+    struct wm_report *report;
+    struct wm_error err = { 0 };
+    int status;
+
+    (void)unused;
+    if (!tracker)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = wm_tracker_report(tracker, &report, &err);
+    Py_END_ALLOW_THREADS core_object_leave(self);
+    return core_check(status, &err) < 0 ? NULL : core_report_new(report);
+}
+
+static PyObject *tracker_pid(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(wm_tracker_pid(core_slot_of(self)->handle));
+}
+
+static PyObject *tracker_exit_code(PyObject *self, void *unused)
+{
+    int code = wm_tracker_exit_code(core_slot_of(self)->handle);
+
+    (void)unused;
+    if (code < 0)
+        Py_RETURN_NONE;
+    return PyLong_FromLong(code);
+}
+
+static PyObject *tracker_exit_signal(PyObject *self, void *unused)
+{
+    int number = wm_tracker_exit_signal(core_slot_of(self)->handle);
+
+    (void)unused;
+    if (number == 0)
+        Py_RETURN_NONE;
+    return PyLong_FromLong(number);
+}
+
+static PyObject *tracker_state(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(state_names[core_slot_of(self)->state]);
+}
+
+static PyMethodDef methods[] = {
+    { "add", tracker_add, METH_VARARGS, add_doc },
+    { "add_all", tracker_add_all, METH_NOARGS, add_all_doc },
+    { "note", tracker_note, METH_VARARGS, note_doc },
+    { "record", (PyCFunction)(void (*)(void))tracker_record, METH_VARARGS | METH_KEYWORDS,
+      record_doc },
+    { "experiment", (PyCFunction)(void (*)(void))tracker_experiment,
+      METH_VARARGS | METH_KEYWORDS, experiment_doc },
+    { "metrics", tracker_metrics, METH_VARARGS, metrics_doc },
+    { "start_self", tracker_start_self, METH_NOARGS, start_self_doc },
+    { "start_pid", tracker_start_pid, METH_VARARGS, start_pid_doc },
+    { "start_command", tracker_start_command, METH_O, start_command_doc },
+    { "run_thread", tracker_run_thread, METH_NOARGS, run_thread_doc },
+    { "poll", (PyCFunction)(void (*)(void))tracker_poll, METH_VARARGS | METH_KEYWORDS,
+      poll_doc },
+    { "signal", tracker_signal, METH_VARARGS, signal_doc },
+    { "stop", tracker_stop, METH_NOARGS, stop_doc },
+    { "report", tracker_report, METH_NOARGS, report_doc },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef members[] = {
+    { "pid", tracker_pid, NULL, "The process it was started on; 0 before the start.",
+      NULL },
+    { "exit_code", tracker_exit_code, NULL,
+      "The command's exit status, or 128 plus the signal that killed it; None: not known.",
+      NULL },
+    { "exit_signal", tracker_exit_signal, NULL,
+      "The signal that killed the command; None: none did, or that is not known.", NULL },
+    { "state", tracker_state, NULL, "\"new\", \"running\", \"ended\" or \"stopped\".",
+      NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+PyDoc_STRVAR(
+    tracker_doc,
+    "Tracker(*, interval=0.1, gpus=None, cores=0.0, baseline=0.0, cpu_watts=None, "
+    "visible_to=0)\n--\n\n"
+    "A run: what a process tree uses, sampled from start to stop.\n\n"
+    "interval: seconds between two samples, 0.001 to 3600.\n"
+    "gpus: which GPUs, \"visible\", \"0,GPU-7c1f\" and so on; None: all.\n"
+    "cores: what percent of the hardware is a part of; 0: all cores.\n"
+    "baseline: seconds for which the idle machine is measured before a command starts.\n"
+    "cpu_watts: \"IDLE:MAX\", for the estimate where nothing measures the CPUs.\n"
+    "visible_to: the process whose environment decides what \"visible\" means; 0: this.\n\n"
+    "It is started once, and after a fork it is the parent's. Arguments out of range\n"
+    "raise ValueError.");
+
+static PyType_Slot slots[] = {
+    { Py_tp_new, tracker_new },         { Py_tp_dealloc, core_object_dealloc },
+    { Py_tp_methods, methods },         { Py_tp_getset, members },
+    { Py_tp_doc, (void *)tracker_doc }, { 0, NULL },
+};
+
+static PyType_Spec spec = {
+    .name = "wattmeter._core.Tracker",
+    .basicsize = sizeof(struct core_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = slots,
+};
+
+int core_add_tracker(PyObject *module)
+{
+    tracker_type = core_add_type(module, &spec);
+    return tracker_type ? 0 : -1;
+}
