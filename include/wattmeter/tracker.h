@@ -161,8 +161,8 @@ WM_API int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms,
                            struct wm_error *err);
 
 /* Takes the ticks in a thread of the tracker's own until wm_tracker_stop().
- * No other function but wm_tracker_stop(), wm_tracker_signal() and
- * wm_tracker_pid() may be called meanwhile. */
+ * No other function but wm_tracker_stop(), wm_tracker_signal(), wm_tracker_report()
+ * and wm_tracker_pid() may be called meanwhile. */
 WM_API int wm_tracker_run_thread(struct wm_tracker *tracker, struct wm_error *err);
 
 /* Takes the last tick, ends the recording, and lets a command that is still
@@ -178,7 +178,8 @@ WM_API int wm_tracker_exit_code(const struct wm_tracker *tracker);
 /* The signal that killed the command; 0: none did, or that is unknown. */
 WM_API int wm_tracker_exit_signal(const struct wm_tracker *tracker);
 
-/* The report of a stopped tracker. */
+/* The report of a stopped tracker; or of one that runs, as of its last tick, which is that
+ * of a recording without a result. Any thread may ask for it. */
 WM_API int wm_tracker_report(const struct wm_tracker *tracker,
                              struct wm_report **ret_report, struct wm_error *err);
 

@@ -43,6 +43,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     struct wm_tracker *tracker = calloc(1, sizeof(*tracker));
     if (!tracker)
         return wm_fail_memory(err, "tracker");
+    pthread_mutex_init(&tracker->lock, NULL);
     tracker->baseline_ns = options->baseline_ns;
     tracker->interval_ns = interval_ns;
     tracker->own_process = options->own_process;
@@ -83,6 +84,7 @@ void wm_tracker_free(struct wm_tracker *tracker)
     wm_run_release(&tracker->run);
     free(tracker->record_target);
     free(tracker->metrics_path);
+    pthread_mutex_destroy(&tracker->lock);
     free(tracker);
 }
 
@@ -256,7 +258,17 @@ int wm_tracker_exit_signal(const struct wm_tracker *tracker)
 int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_report,
                       struct wm_error *err)
 {
-    if (tracker->state != WM_TRACKER_STOPPED || tracker->result.ticks == 0)
-        return wm_fail(err, WM_EINVAL, "there is no report before the tracker is stopped");
-    return wm_analysis_report(tracker->analysis, &tracker->result, ret_report, err);
+    /* A report changes nothing of the tracker, but waits until nothing else does. */
+    pthread_mutex_t *lock = (pthread_mutex_t *)&tracker->lock;
+    int status;
+
+    pthread_mutex_lock(lock);
+    bool is_stopped = tracker->state == WM_TRACKER_STOPPED;
+    if (tracker->result.ticks == 0)
+        status = wm_fail(err, WM_EINVAL, "there is no report before the tracker's start");
+    else
+        status = wm_analysis_report(tracker->analysis, is_stopped ? &tracker->result : NULL,
+                                    ret_report, err);
+    pthread_mutex_unlock(lock);
+    return status;
 }

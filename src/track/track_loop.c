@@ -177,52 +177,70 @@ static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns)
     tracker->state = WM_TRACKER_ENDED;
 }
 
+/* What one wait came to. */
+struct wake {
+    bool target_ended, asked, has_regions;
+    int64_t begun_ns, now_ns;
+    int64_t regions_ns; /* when regions were to be drained at the latest, from the begin */
+};
+
+static int act(struct wm_tracker *tracker, const struct wake *wake, struct wm_error *err)
+{
+    if (wake->asked) {
+        uint64_t wakes;
+        if (read(tracker->wake_fd, &wakes, sizeof(wakes)) < 0 && errno != EAGAIN)
+            return wm_fail_errno(err, "waiting for the next sample: eventfd");
+        wm_account_catch_up(tracker->account, tracker->tree);
+    }
+    if (wake->target_ended) {
+        take_last_tick(tracker, wake->now_ns);
+        return WM_TRACKER_ENDED;
+    }
+    if (wake->now_ns >= tracker->due_ns)
+        take_due_tick(tracker, wake->now_ns);
+    else if (tracker->regions &&
+             (wake->now_ns - wake->begun_ns >= wake->regions_ns || wake->has_regions))
+        wm_track_regions_drain(tracker->regions, drain_until(tracker, wake->now_ns));
+
+    size_t alive = 1;
+    if (tracker->end_fd < 0 && !tracker->self)
+        wm_tree_processes(tracker->tree, &alive);
+    if (alive == 0) {
+        tracker->result.end_ns = wake->now_ns;
+        tracker->state = WM_TRACKER_ENDED;
+    }
+    return (int)tracker->state;
+}
+
 static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_error *err)
 {
     struct pollfd fds[] = { { .fd = tracker->end_fd, .events = POLLIN },
                             { .fd = tracker->wake_fd, .events = POLLIN },
                             { .fd = -1, .events = POLLIN } };
-    int64_t begun_ns = wm_clock_monotonic_ns(), regions_ns = INT64_MAX;
-    int64_t wait_ns = tracker->due_ns - begun_ns;
+    struct wake wake = { .begun_ns = wm_clock_monotonic_ns(), .regions_ns = INT64_MAX };
+    int64_t wait_ns = tracker->due_ns - wake.begun_ns;
 
     if (tracker->regions)
-        fds[2].fd = wm_track_regions_fd(tracker->regions, &regions_ns);
-    if (wait_ns > regions_ns)
-        wait_ns = regions_ns;
+        fds[2].fd = wm_track_regions_fd(tracker->regions, &wake.regions_ns);
+    if (wait_ns > wake.regions_ns)
+        wait_ns = wake.regions_ns;
     if (limit_ns >= 0 && wait_ns > limit_ns)
         wait_ns = limit_ns;
     if (wait_ns < 0)
         wait_ns = 0;
     struct timespec wait = { wait_ns / WM_NS_PER_S, wait_ns % WM_NS_PER_S };
     int ready = ppoll(fds, 3, &wait, NULL);
-    int64_t now_ns = wm_clock_monotonic_ns();
 
     if (ready < 0 && errno != EINTR)
         return wm_fail_errno(err, "waiting for the next sample");
-    if (ready > 0 && fds[1].revents) {
-        uint64_t wakes;
-        if (read(tracker->wake_fd, &wakes, sizeof(wakes)) < 0 && errno != EAGAIN)
-            return wm_fail_errno(err, "waiting for the next sample: eventfd");
-        wm_account_catch_up(tracker->account, tracker->tree);
-    }
-    if (ready > 0 && fds[0].revents) {
-        take_last_tick(tracker, now_ns);
-        return WM_TRACKER_ENDED;
-    }
-    if (now_ns >= tracker->due_ns)
-        take_due_tick(tracker, now_ns);
-    else if (tracker->regions &&
-             (now_ns - begun_ns >= regions_ns || (ready > 0 && fds[2].revents)))
-        wm_track_regions_drain(tracker->regions, drain_until(tracker, now_ns));
-
-    size_t alive = 1;
-    if (tracker->end_fd < 0 && !tracker->self)
-        wm_tree_processes(tracker->tree, &alive);
-    if (alive == 0) {
-        tracker->result.end_ns = now_ns;
-        tracker->state = WM_TRACKER_ENDED;
-    }
-    return (int)tracker->state;
+    wake.now_ns = wm_clock_monotonic_ns();
+    wake.target_ended = ready > 0 && fds[0].revents;
+    wake.asked = ready > 0 && fds[1].revents;
+    wake.has_regions = ready > 0 && fds[2].revents;
+    pthread_mutex_lock(&tracker->lock);
+    int state = act(tracker, &wake, err);
+    pthread_mutex_unlock(&tracker->lock);
+    return state;
 }
 
 int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms, struct wm_error *err)
@@ -452,15 +470,9 @@ static bool has_ended(const struct wm_tracker *tracker)
     return tracker->state == WM_TRACKER_ENDED || (poll(&end, 1, 0) > 0 && end.revents);
 }
 
-int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
+static int finish(struct wm_tracker *tracker, struct wm_error *err)
 {
     struct wm_result *result = &tracker->result;
-
-    join_thread(tracker);
-    if (tracker->state == WM_TRACKER_STOPPED)
-        return WM_OK;
-    if (tracker->state == WM_TRACKER_NEW)
-        return wm_fail(err, WM_EINVAL, "this tracker has not been started");
 
     wm_track_begin_work(tracker);
     bool ended = has_ended(tracker);
@@ -490,4 +502,17 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
     int recorded = end_recording(tracker, err);
     wm_track_forget_target(tracker);
     return status < 0 ? status : recorded;
+}
+
+int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
+{
+    join_thread(tracker);
+    if (tracker->state == WM_TRACKER_STOPPED)
+        return WM_OK;
+    if (tracker->state == WM_TRACKER_NEW)
+        return wm_fail(err, WM_EINVAL, "this tracker has not been started");
+    pthread_mutex_lock(&tracker->lock);
+    int status = finish(tracker, err);
+    pthread_mutex_unlock(&tracker->lock);
+    return status;
 }

@@ -215,7 +215,9 @@ static void test_self_in_thread(void **state)
     double before = thread_seconds();
     burn(before + 0.3);
     double used = thread_seconds() - before;
+    double so_far = number(tracker, "compute_time.time");
     assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+    assert_true(so_far > 0.25 && so_far <= number(tracker, "compute_time.time"));
 
     /* Without what the thread with its ticks used beside it. */
     double told = number(tracker, "cpu_time.main");
