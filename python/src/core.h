@@ -76,6 +76,9 @@ int core_check(int status, const struct wm_error *err);
 /* Sets wattmeter.Error, or what stands for that status, with this text. */
 void core_fail(int status, const char *text);
 
+/* "OK", "ENODEV", ... */
+const char *core_status_name(int status);
+
 /* None for NULL. Bytes that are not UTF-8 become what Python's file names have for them. */
 PyObject *core_text(const char *text);
 
@@ -145,9 +148,21 @@ void core_texts_release(struct core_texts *texts);
 /* A report object around that report, which it takes. */
 PyObject *core_report_new(struct wm_report *report);
 
+/* The middle of a PyMethodDef. */
+#define CORE_KEYWORDS(function)                                                            \
+    (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
+
+/* A buffer of that many bytes as a memoryview with items of `format`. */
+PyObject *core_view(const void *data, size_t size, const char *format);
+
 /* Each adds its types and functions to the module; 0, or -1 and an exception. */
 int core_add_tracker(PyObject *module);
 int core_add_report(PyObject *module);
 int core_add_region(PyObject *module);
+int core_add_meter(PyObject *module);
+int core_add_gpus(PyObject *module);
+int core_add_recording(PyObject *module);
+int core_add_analysis(PyObject *module);
+int core_add_experiment(PyObject *module);
 
 #endif

@@ -6,9 +6,11 @@
 
 static PyObject *error_type;
 
-static const char *status_name(int status)
+const char *core_status_name(int status)
 {
     switch (status) {
+    case WM_OK:
+        return "OK";
     case WM_ENODEV:
         return "ENODEV";
     case WM_EACCES:
@@ -47,7 +49,7 @@ void core_fail(int status, const char *text)
     else if (status == WM_ENOMEM)
         PyErr_SetString(PyExc_MemoryError, text);
     else
-        fail_with_status(status_name(status), text);
+        fail_with_status(core_status_name(status), text);
 }
 
 int core_check(int status, const struct wm_error *err)
@@ -120,10 +122,9 @@ PyMODINIT_FUNC PyInit__core(void);
 PyMODINIT_FUNC PyInit__core(void)
 {
     static int (*const parts[])(PyObject *) = {
-        add_error,
-        core_add_tracker,
-        core_add_report,
-        core_add_region,
+        add_error,          core_add_tracker,  core_add_report,
+        core_add_region,    core_add_meter,    core_add_gpus,
+        core_add_recording, core_add_analysis, core_add_experiment,
     };
     PyObject *module = PyModule_Create(&definition);
 

@@ -517,14 +517,10 @@ static PyObject *report_sources(PyObject *self, void *unused)
 }
 
 static PyMethodDef methods[] = {
-    { "from_recording", (PyCFunction)(void (*)(void))from_recording,
-      METH_VARARGS | METH_KEYWORDS | METH_STATIC, from_recording_doc },
-    { "print", (PyCFunction)(void (*)(void))report_print, METH_VARARGS | METH_KEYWORDS,
-      print_doc },
-    { "figure", (PyCFunction)(void (*)(void))report_figure, METH_VARARGS | METH_KEYWORDS,
-      figure_doc },
-    { "figures", (PyCFunction)(void (*)(void))report_figures, METH_VARARGS | METH_KEYWORDS,
-      figures_doc },
+    { "from_recording", CORE_KEYWORDS(from_recording) | METH_STATIC, from_recording_doc },
+    { "print", CORE_KEYWORDS(report_print), print_doc },
+    { "figure", CORE_KEYWORDS(report_figure), figure_doc },
+    { "figures", CORE_KEYWORDS(report_figures), figures_doc },
     { "count", report_count, METH_VARARGS,
       "count($self, kind, /)\n--\n\nHow many parts of a kind there are." },
     { "find", report_find, METH_VARARGS,
@@ -546,8 +542,7 @@ static PyMethodDef methods[] = {
       "the last." },
     { "processes", report_processes, METH_NOARGS,
       "processes($self, /)\n--\n\nThe processes that used most CPU time, as dicts." },
-    { "write_codecarbon", (PyCFunction)(void (*)(void))write_codecarbon,
-      METH_VARARGS | METH_KEYWORDS, write_codecarbon_doc },
+    { "write_codecarbon", CORE_KEYWORDS(write_codecarbon), write_codecarbon_doc },
     { NULL, NULL, 0, NULL },
 };
 

@@ -118,6 +118,17 @@ PyObject *core_print(core_printer print, void *context)
     return result;
 }
 
+PyObject *core_view(const void *data, size_t size, const char *format)
+{
+    PyObject *bytes = PyByteArray_FromStringAndSize(data, (Py_ssize_t)size);
+    PyObject *plain = bytes ? PyMemoryView_FromObject(bytes) : NULL;
+    PyObject *view = plain ? PyObject_CallMethod(plain, "cast", "s", format) : NULL;
+
+    Py_XDECREF(plain);
+    Py_XDECREF(bytes);
+    return view;
+}
+
 static int fill_texts(struct core_texts *texts)
 {
     for (Py_ssize_t i = 0; i < (Py_ssize_t)texts->count; i++) {

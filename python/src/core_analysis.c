@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_analysis.c - _core.Analysis and _core.Comparison, what was measured inside blocks
+ * of code and what differs between sessions; and the functions that print tables of
+ * recordings. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static PyTypeObject *analysis_type, *comparison_type;
+
+/* What a session is read from. The texts live as long as `held`. */
+struct session {
+    struct wm_analysis_input input;
+    PyObject *tracking;
+    struct core_texts sub_tracking;
+};
+
+static void session_release(struct session *session)
+{
+    Py_CLEAR(session->tracking);
+    core_texts_release(&session->sub_tracking);
+}
+
+/* `session->tracking` is there; the rest is of these. */
+static int session_init(struct session *session, PyObject *sub_tracking, PyObject *run)
+{
+    session->input.run = core_run_number(run);
+    if (PyErr_Occurred() ||
+        (sub_tracking != Py_None && core_texts_init(&session->sub_tracking, sub_tracking,
+                                                    "the sub-tracking files") < 0)) {
+        session_release(session);
+        return -1;
+    }
+    session->input.tracking = PyBytes_AsString(session->tracking);
+    session->input.sub_tracking = session->sub_tracking.texts;
+    session->input.sub_tracking_count = session->sub_tracking.count;
+    return 0;
+}
+
+static void free_analysis(void *handle)
+{
+    wm_block_analysis_free(handle);
+}
+
+static PyObject *analysis_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "tracking", "sub_tracking", "run", NULL };
+    struct session session = { 0 };
+    PyObject *sub_tracking = Py_None, *run = Py_None;
+    struct wm_block_analysis *analysis;
+    struct wm_error err = { 0 };
+    int status;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|OO:Analysis", names,
+                                     PyUnicode_FSConverter, &session.tracking,
+                                     &sub_tracking, &run) ||
+        session_init(&session, sub_tracking, run) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = wm_block_analysis_new(&session.input, &analysis, &err);
+    Py_END_ALLOW_THREADS session_release(&session);
+    if (core_check(status, &err) < 0)
+        return NULL;
+    return core_object_new(type, "analysis", analysis, free_analysis, CORE_MAY_FORK);
+}
+
+struct analysis_printing {
+    const struct wm_block_analysis *analysis;
+    enum wm_analysis_format format;
+};
+
+static int print_analysis(void *context, FILE *out, struct wm_error *err)
+{
+    const struct analysis_printing *printing = context;
+
+    return wm_block_analysis_print(printing->analysis, printing->format, out, err);
+}
+
+static PyObject *analysis_print(PyObject *self, PyObject *args)
+{
+    const char *word = "text";
+
+    if (!PyArg_ParseTuple(args, "|s:print", &word))
+        return NULL;
+    int format = core_choice(word, core_report_formats, "format");
+    if (format < 0)
+        return NULL;
+    struct analysis_printing printing = { core_slot_of(self)->handle,
+                                          (enum wm_analysis_format)format };
+    return core_print(print_analysis, &printing);
+}
+
+static PyObject *analysis_remarks(PyObject *self, void *unused)
+{
+    PyObject *list = PyList_New(0);
+    const char *remark;
+
+    (void)unused;
+    for (size_t i = 0;
+         list && (remark = wm_block_analysis_remark(core_slot_of(self)->handle, i)) != NULL;
+         i++)
+        if (!core_append(list, core_text(remark)))
+            Py_CLEAR(list);
+    return list;
+}
+
+static PyObject *analysis_unpaired(PyObject *self, void *unused)
+{
+    uint64_t stray, unfinished;
+
+    (void)unused;
+    wm_block_analysis_unpaired(core_slot_of(self)->handle, &stray, &unfinished);
+    return Py_BuildValue("(KK)", (unsigned long long)stray, (unsigned long long)unfinished);
+}
+
+static PyMethodDef analysis_methods[] = {
+    { "print", analysis_print, METH_VARARGS,
+      "print($self, format='text', /)\n--\n\n\"text\", \"json\", \"gpu-tracker-text\" or\n"
+      "\"gpu-tracker-json\"." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef analysis_members[] = {
+    { "remarks", analysis_remarks, NULL, "What a person should know of the files.", NULL },
+    { "unpaired", analysis_unpaired, NULL,
+      "(stops that nothing had started, starts that nothing stopped).", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+PyDoc_STRVAR(
+    analysis_doc,
+    "Analysis(tracking, sub_tracking=None, run=None)\n--\n\n"
+    "A session's samples, all of them and those inside the calls of each block of\n"
+    "code.\n\n"
+    "tracking: a tracking file of gpu_tracker's, or a recording.\n"
+    "sub_tracking: a list of sub-tracking files; None: the regions recorded.\n"
+    "run: the number of the recording's run, from 0; None: the newest.");
+
+static PyType_Slot analysis_slots[] = {
+    { Py_tp_new, analysis_new },         { Py_tp_dealloc, core_object_dealloc },
+    { Py_tp_methods, analysis_methods }, { Py_tp_getset, analysis_members },
+    { Py_tp_doc, (void *)analysis_doc }, { 0, NULL },
+};
+
+static PyType_Spec analysis_spec = {
+    .name = "wattmeter._core.Analysis",
+    .basicsize = sizeof(struct core_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = analysis_slots,
+};
+
+static void free_comparison(void *handle)
+{
+    wm_comparison_free(handle);
+}
+
+static PyObject *comparison_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { NULL };
+    struct wm_comparison *comparison;
+    struct wm_error err = { 0 };
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, ":Comparison", names) ||
+        core_check(wm_comparison_new(&comparison, &err), &err) < 0)
+        return NULL;
+    return core_object_new(type, "comparison", comparison, free_comparison, CORE_MAY_FORK);
+}
+
+/* Of calls that change it. */
+static PyObject *leave(PyObject *self, int status, const struct wm_error *err)
+{
+    core_object_leave(self);
+    if (core_check(status, err) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(add_doc,
+             "add($self, name, path, /)\n--\n\n"
+             "Adds a session: a recording, a tracking file, or the JSON that an\n"
+             "analysis printed. The first is what the others are compared with.\n\n"
+             "Raises ValueError where a session has that name already.");
+
+static PyObject *comparison_add(PyObject *self, PyObject *args)
+{
+    const char *name;
+    struct wm_error err = { 0 };
+    PyObject *path;
+    int status;
+
+    if (!PyArg_ParseTuple(args, "sO&:add", &name, PyUnicode_FSConverter, &path))
+        return NULL;
+    struct wm_comparison *comparison = core_object_enter(self);
+    PyObject *result = NULL;
+    if (comparison) {
+        const char *text = PyBytes_AsString(path);
+        Py_BEGIN_ALLOW_THREADS status = wm_comparison_add(comparison, name, text, &err);
+        Py_END_ALLOW_THREADS result = leave(self, status, &err);
+    }
+    Py_DECREF(path);
+    return result;
+}
+
+PyDoc_STRVAR(add_session_doc,
+             "add_session($self, name, tracking, sub_tracking=None, run=None)\n--\n\n"
+             "The same, of what Analysis is made of.");
+
+static PyObject *comparison_add_session(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "name", "tracking", "sub_tracking", "run", NULL };
+    struct session session = { 0 };
+    PyObject *sub_tracking = Py_None, *run = Py_None, *result = NULL;
+    const char *name;
+    struct wm_error err = { 0 };
+    int status;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "sO&|OO:add_session", names, &name,
+                                     PyUnicode_FSConverter, &session.tracking,
+                                     &sub_tracking, &run) ||
+        session_init(&session, sub_tracking, run) < 0)
+        return NULL;
+    struct wm_comparison *comparison = core_object_enter(self);
+    if (comparison) {
+        Py_BEGIN_ALLOW_THREADS status =
+            wm_comparison_add_session(comparison, name, &session.input, &err);
+        Py_END_ALLOW_THREADS result = leave(self, status, &err);
+    }
+    session_release(&session);
+    return result;
+}
+
+PyDoc_STRVAR(watch_doc,
+             "watch($self, metric, /)\n--\n\n"
+             "Has `worst` looked for in this metric alone, and those of further\n"
+             "calls, before run(). ValueError lists what can be chosen.");
+
+static PyObject *comparison_watch(PyObject *self, PyObject *args)
+{
+    const char *metric;
+    struct wm_error err = { 0 };
+
+    if (!PyArg_ParseTuple(args, "s:watch", &metric))
+        return NULL;
+    struct wm_comparison *comparison = core_object_enter(self);
+    return comparison ? leave(self, wm_comparison_watch(comparison, metric, &err), &err)
+                      : NULL;
+}
+
+PyDoc_STRVAR(
+    run_doc,
+    "run($self, statistic='mean', format='text')\n--\n\n"
+    "Compares, by \"min\", \"max\", \"mean\", \"std\" or \"total\". The formats are\n"
+    "\"text\", \"json\", and gpu_tracker's \"gpu-tracker-text\", \"gpu-tracker-json\"\n"
+    "and \"gpu-tracker-cli\", which match blocks by its rules: ValueError where\n"
+    "they do not match.");
+
+static PyObject *comparison_run(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static const char *const formats[] = {
+        "text", "json", "gpu-tracker-text", "gpu-tracker-json", "gpu-tracker-cli", NULL
+    };
+    static char *names[] = { "statistic", "format", NULL };
+    const char *statistic = "mean", *word = "text";
+    struct wm_error err = { 0 };
+    int status;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|ss:run", names, &statistic, &word))
+        return NULL;
+    int format = core_choice(word, formats, "format");
+    struct wm_comparison *comparison = format < 0 ? NULL : core_object_enter(self);
+    if (!comparison)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status =
+        wm_comparison_run(comparison, statistic, (enum wm_comparison_format)format, &err);
+    Py_END_ALLOW_THREADS return leave(self, status, &err);
+}
+
+static int print_comparison(void *context, FILE *out, struct wm_error *err)
+{
+    return wm_comparison_print(context, out, err);
+}
+
+static PyObject *comparison_print(PyObject *self, PyObject *unused)
+{
+    struct wm_comparison *comparison = core_object_enter(self);
+
+    (void)unused;
+    if (!comparison)
+        return NULL;
+    PyObject *result = core_print(print_comparison, comparison);
+    core_object_leave(self);
+    return result;
+}
+
+static PyObject *comparison_worst(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyFloat_FromDouble(wm_comparison_worst(core_slot_of(self)->handle));
+}
+
+static PyObject *comparison_worst_figure(PyObject *self, void *unused)
+{
+    (void)unused;
+    return core_text(wm_comparison_worst_figure(core_slot_of(self)->handle));
+}
+
+static PyObject *comparison_untested(PyObject *self, void *unused)
+{
+    (void)unused;
+    return core_text(wm_comparison_untested(core_slot_of(self)->handle));
+}
+
+static PyObject *comparison_remarks(PyObject *self, void *unused)
+{
+    PyObject *list = PyList_New(0);
+    const char *remark;
+
+    (void)unused;
+    for (size_t i = 0;
+         list && (remark = wm_comparison_remark(core_slot_of(self)->handle, i)) != NULL;
+         i++)
+        if (!core_append(list, core_text(remark)))
+            Py_CLEAR(list);
+    return list;
+}
+
+static PyMethodDef comparison_methods[] = {
+    { "add", comparison_add, METH_VARARGS, add_doc },
+    { "add_session", CORE_KEYWORDS(comparison_add_session), add_session_doc },
+    { "watch", comparison_watch, METH_VARARGS, watch_doc },
+    { "run", CORE_KEYWORDS(comparison_run), run_doc },
+    { "print", comparison_print, METH_NOARGS,
+      "print($self, /)\n--\n\nThe comparison in the format that it was run for." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef comparison_members[] = {
+    { "worst", comparison_worst, NULL,
+      "The largest increase that is no noise, as a ratio; 0: there is none. After run().",
+      NULL },
+    { "worst_figure", comparison_worst_figure, NULL, "Which figure that is; None.", NULL },
+    { "untested", comparison_untested, NULL,
+      "The first session of which nothing could be tested; None: there is none.", NULL },
+    { "remarks", comparison_remarks, NULL, "What a reader has to know.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot comparison_slots[] = {
+    { Py_tp_new, comparison_new },
+    { Py_tp_dealloc, core_object_dealloc },
+    { Py_tp_methods, comparison_methods },
+    { Py_tp_getset, comparison_members },
+    { Py_tp_doc,
+      "Comparison()\n--\n\nWhat differs between sessions: overall, and block by\n"
+      "block." },
+    { 0, NULL },
+};
+
+static PyType_Spec comparison_spec = {
+    .name = "wattmeter._core.Comparison",
+    .basicsize = sizeof(struct core_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = comparison_slots,
+};
+
+/* Remarks of a function that runs without the GIL, each with its NUL. */
+static void keep_remark(void *opaque, const char *remark)
+{
+    fwrite(remark, 1, strlen(remark) + 1, opaque);
+}
+
+static PyObject *split_remarks(const char *text, size_t size)
+{
+    PyObject *list = PyList_New(0);
+
+    for (size_t at = 0; list && at < size; at += strlen(text + at) + 1)
+        if (!core_append(list, core_text(text + at)))
+            Py_CLEAR(list);
+    return list;
+}
+
+static PyObject *combine(PyObject *module, PyObject *args)
+{
+    PyObject *sequence, *target, *result = NULL;
+    struct core_texts paths;
+    struct wm_error err = { 0 };
+    char *text = NULL;
+    size_t size = 0;
+    int status = WM_ENOMEM;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO&:combine_sub_tracking", &sequence,
+                          PyUnicode_FSConverter, &target))
+        return NULL;
+    if (core_texts_init(&paths, sequence, "the sub-tracking files") < 0) {
+        Py_DECREF(target);
+        return NULL;
+    }
+    FILE *remarks = open_memstream(&text, &size);
+    if (remarks) {
+        const char *path = PyBytes_AsString(target);
+        Py_BEGIN_ALLOW_THREADS status = wm_sub_tracking_combine(
+            paths.texts, paths.count, path, keep_remark, remarks, NULL, &err);
+        fclose(remarks);
+        Py_END_ALLOW_THREADS
+    }
+    if (core_check(status, &err) == 0)
+        result = split_remarks(text, size);
+    free(text);
+    core_texts_release(&paths);
+    Py_DECREF(target);
+    return result;
+}
+
+struct table {
+    struct core_texts paths;
+    size_t run;
+    enum wm_report_format format;
+};
+
+static int print_list(void *context, FILE *out, struct wm_error *err)
+{
+    const struct table *table = context;
+
+    return wm_report_print_list(table->paths.texts[0], table->format, out, err);
+}
+
+static int print_csv(void *context, FILE *out, struct wm_error *err)
+{
+    const struct table *table = context;
+
+    return wm_report_print_csv(table->paths.texts, table->paths.count, table->run, out,
+                               err);
+}
+
+static PyObject *list_runs(PyObject *module, PyObject *args)
+{
+    PyObject *path;
+    const char *word = "text";
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O|s:print_list", &path, &word))
+        return NULL;
+    int format = core_choice(word, core_report_formats, "format");
+    struct table table = { .format = (enum wm_report_format)format };
+    PyObject *list = format < 0 ? NULL : Py_BuildValue("[O]", path);
+    PyObject *result = NULL;
+    if (list && core_texts_init(&table.paths, list, "the paths") == 0) {
+        result = core_print(print_list, &table);
+        core_texts_release(&table.paths);
+    }
+    Py_XDECREF(list);
+    return result;
+}
+
+/* None: the newest; "all": all of them. */
+static size_t table_run(PyObject *run)
+{
+    PyObject *text = PyUnicode_Check(run) ? PyUnicode_AsUTF8String(run) : NULL;
+    bool is_all = text && strcmp(PyBytes_AsString(text), "all") == 0;
+
+    Py_XDECREF(text);
+    return is_all ? WM_ALL_RUNS : core_run_number(run);
+}
+
+static PyObject *table_of_runs(PyObject *module, PyObject *args)
+{
+    PyObject *sequence, *run = Py_None;
+    struct table table = { 0 };
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O|O:print_csv", &sequence, &run))
+        return NULL;
+    table.run = table_run(run);
+    if (PyErr_Occurred() || core_texts_init(&table.paths, sequence, "the paths") < 0)
+        return NULL;
+    PyObject *result = core_print(print_csv, &table);
+    core_texts_release(&table.paths);
+    return result;
+}
+
+struct examination {
+    struct wm_doctor *doctor;
+    enum wm_doctor_format format;
+    int64_t duration_ns;
+};
+
+static int examine(void *context, FILE *out, struct wm_error *err)
+{
+    const struct examination *examination = context;
+    struct wm_doctor *doctor;
+
+    int status = wm_doctor_examine(NULL, examination->duration_ns, &doctor, err);
+    if (status < 0)
+        return status;
+    status = wm_doctor_print(doctor, examination->format, out, err);
+    wm_doctor_free(doctor);
+    return status;
+}
+
+static PyObject *doctor(PyObject *module, PyObject *args, PyObject *keywords)
+{
+    static const char *const formats[] = { "text", "json", NULL };
+    static char *names[] = { "format", "duration", NULL };
+    const char *word = "text";
+    double duration = 0;
+
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|sd:doctor", names, &word, &duration))
+        return NULL;
+    int format = core_choice(word, formats, "format");
+    if (format < 0)
+        return NULL;
+    struct examination examination = { .format = (enum wm_doctor_format)format,
+                                       .duration_ns = core_ns(duration) };
+    return core_print(examine, &examination);
+}
+
+static PyMethodDef functions[] = {
+    { "combine_sub_tracking", combine, METH_VARARGS,
+      "combine_sub_tracking(paths, target, /)\n--\n\nJoins sub-tracking files of one "
+      "format,\n"
+      "or those in folders, into the new file `target`; what was left out, as a list." },
+    { "print_list", list_runs, METH_VARARGS,
+      "print_list(path, format='text', /)\n--\n\nThe runs of a recording: a line for "
+      "each,\n"
+      "or \"json\"." },
+    { "print_csv", table_of_runs, METH_VARARGS,
+      "print_csv(paths, run=None, /)\n--\n\nA table of runs as CSV, in SI base units: of "
+      "each\n"
+      "recording the newest, that of a number, or \"all\"." },
+    { "doctor", CORE_KEYWORDS(doctor),
+      "doctor(format='text', duration=0.0)\n--\n\nWhat can be measured on this machine, "
+      "what\n"
+      "not and why, and which command changes that, as \"text\" or \"json\". It looks for\n"
+      "`duration` seconds; 0: three." },
+    { NULL, NULL, 0, NULL },
+};
+
+int core_add_analysis(PyObject *module)
+{
+    analysis_type = core_add_type(module, &analysis_spec);
+    comparison_type = core_add_type(module, &comparison_spec);
+    return analysis_type && comparison_type ? PyModule_AddFunctions(module, functions) : -1;
+}
