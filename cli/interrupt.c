@@ -2,6 +2,8 @@
 /* interrupt.c - signals that end a command when it has tidied up. */
 #include "interrupt.h"
 
+#include <stddef.h>
+
 static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 
 enum { COUNT = sizeof(numbers) / sizeof(numbers[0]) };

@@ -178,10 +178,10 @@ static void tell(int channel_fd, const struct message *message)
     send(channel_fd, message, sizeof(*message), MSG_NOSIGNAL);
 }
 
-/* Older kernels than 5.9 have no such call. */
+/* Older kernels than 5.9 have no such call; older glibc than 2.33 has no name for it. */
 static void close_from(unsigned first, unsigned last)
 {
-    if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
+    if (first > last || syscall(__NR_close_range, first, last, 0) == 0)
         return;
     for (unsigned fd = first; fd <= last && fd < 4096; fd++)
         close((int)fd);
