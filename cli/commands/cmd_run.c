@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - `wattmeter run`: measures a command without getting in its way. */
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,56 +79,71 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
     return code == CMD_DONE ? written : code;
 }
 
-/* The command's NVTX ranges become regions by a library that it loads itself, which is
- * beside this command in the build folder, or installed. */
+/* The command's NVTX ranges become regions by a library that it loads itself: beside this
+ * command in the build folder, installed, or in Python's package, whose folder the version
+ * of Python names. Relative folders are seen from the command's own. */
 static const char nvtx_variable[] = "NVTX_INJECTION64_PATH";
 static const char nvtx_library[] = "libwattmeter-nvtx.so";
+static const char *const nvtx_folders[] = {
+    ".", CMD_LIBRARY_FOLDER, "../lib*/python3*/*-packages/.wattmeter.mesonpy.libs",
+    "../.wattmeter.mesonpy.libs", /* pip install --target */
+};
 
-static bool find_beside(char *path, size_t size)
+/* The length of the path of the folder that the command is in; 0 if it is unknown. */
+static size_t own_folder(char *path, size_t size)
 {
     ssize_t length = readlink("/proc/self/exe", path, size);
 
     if (length <= 0 || (size_t)length >= size)
-        return false;
+        return 0;
     while (length > 0 && path[length - 1] != '/')
         length--;
-    if ((size_t)length + sizeof(nvtx_library) > size)
-        return false;
-    memcpy(path + length, nvtx_library, sizeof(nvtx_library));
-    return access(path, R_OK) == 0;
+    return (size_t)length;
 }
 
-static bool find_installed(char *path, size_t size)
+static char *find_nvtx(void)
 {
-    int length = snprintf(path, size, "%s/%s", CMD_LIBRARY_FOLDER, nvtx_library);
+    char folder[4096], pattern[sizeof(folder) + 512];
+    size_t length = own_folder(folder, sizeof(folder));
+    char *path = NULL;
 
-    return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
+    for (size_t i = 0; i < sizeof(nvtx_folders) / sizeof(nvtx_folders[0]) && !path; i++) {
+        glob_t found = { 0 };
+        int from = nvtx_folders[i][0] == '/' ? 0 : (int)length;
+        snprintf(pattern, sizeof(pattern), "%.*s%s/%s", from, folder, nvtx_folders[i],
+                 nvtx_library);
+        path = realpath(pattern, NULL);
+        if (!path && glob(pattern, 0, NULL, &found) == 0)
+            path = realpath(found.gl_pathv[0], NULL);
+        globfree(&found);
+    }
+    return path;
 }
 
 static int inject_nvtx(const struct cmd_streams *io)
 {
     const char *other = cmd_variable(nvtx_variable);
-    char path[4096];
+    char *path = find_nvtx();
+    int code = CMD_DONE;
 
-    if (!find_beside(path, sizeof(path)) && !find_installed(path, sizeof(path))) {
+    if (!path) {
         fprintf(
             io->chat,
             "wattmeter run: --nvtx: there is no %s, neither beside wattmeter nor in %s\n",
             nvtx_library, CMD_LIBRARY_FOLDER);
-        return CMD_FAILED;
-    }
-
-    /* Ours is there already in a run inside a run. */
-    if (other && other[0] && strcmp(other, path) != 0) {
-        return output_misused(
+        code = CMD_FAILED;
+    } else if (other && other[0] && strcmp(other, path) != 0) {
+        /* Ours is there already in a run inside a run. */
+        code = output_misused(
             "run", io,
             "--nvtx: %s names another tool already: %s; a program has room for one",
             nvtx_variable, other);
+    } else if (setenv(nvtx_variable, path, 1) != 0) {
+        fprintf(io->chat, "wattmeter run: --nvtx: out of memory\n");
+        code = CMD_FAILED;
     }
-    if (setenv(nvtx_variable, path, 1) == 0)
-        return CMD_DONE;
-    fprintf(io->chat, "wattmeter run: --nvtx: out of memory\n");
-    return CMD_FAILED;
+    free(path);
+    return code;
 }
 
 static int run_run(const void *opaque, const struct cmd_streams *io)
