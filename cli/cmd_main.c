@@ -377,15 +377,6 @@ static int unknown_command(const struct cmd *const table[], const char *word, FI
     return CMD_MISUSED;
 }
 
-/* The command that the program is called by the name of; NULL for its own. */
-static const struct cmd *find_called(const struct cmd *const table[], const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    const struct cmd *cmd = path ? cmd_find(table, slash ? slash + 1 : path) : NULL;
-
-    return cmd && cmd->run_words ? cmd : NULL;
-}
-
 /* argv[0] is the command's name. */
 static int run_named(const struct cmd *const table[], int argc, char **argv,
                      const struct cmd_streams *io)
@@ -428,9 +419,6 @@ static int help(const struct cmd *const table[], int argc, char **argv,
 static int dispatch(const struct cmd *const table[], int argc, char **argv,
                     const struct cmd_streams *io)
 {
-    const struct cmd *called = find_called(table, argv[0]);
-    if (called)
-        return called->run_words(argc, argv, io);
     if (argc < 2) {
         cmd_print_overview(table, io->chat);
         return CMD_MISUSED;

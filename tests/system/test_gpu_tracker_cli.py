@@ -22,6 +22,7 @@ from terminal import Terminal
 
 DATA = tap.SOURCE / "tests/data/gpu_tracker"
 FAKE = str(tap.BUILD / "tests/fake/libnvidia-ml.so.1")
+PROGRAM = str(tap.BUILD / "gpu-tracker")
 UUIDS = ["GPU-9942190a-aa31-4ff1-4aa9-c388d80f85f1", "GPU-9e8d35e3-a134-0fdd-0e01-23811fdbd293"]
 COMPLETE = "Resource tracking complete. Process completed with status code: "
 WORK = """
@@ -115,14 +116,6 @@ JSON_KEYS = {
 }
 
 
-def program(folder):
-    """The command by its other name."""
-    path = folder / "gpu-tracker"
-    if not path.is_symlink():
-        path.symlink_to(tap.WATTMETER)
-    return str(path)
-
-
 def without_gpus(folder, **extra):
     return tap.environment(WATTMETER_NVML=str(folder / "none"),
                            WATTMETER_SYSFS=str(folder / "none"), **extra)
@@ -137,12 +130,12 @@ def with_gpus(folder, scenario):
 def gpu_tracker(folder, *arguments, env=None, timeout=60, **options):
     (folder / "example-script.sh").write_text(WORK)
     options.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.run([program(folder), *map(str, arguments)], capture_output=True, text=True,
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
                           timeout=timeout, cwd=folder, env=env or without_gpus(folder), **options)
 
 
 def started(folder, *arguments):
-    return subprocess.Popen([program(folder), *arguments], cwd=folder, text=True,
+    return subprocess.Popen([PROGRAM, *arguments], cwd=folder, text=True,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, env=without_gpus(folder))
 
@@ -270,8 +263,8 @@ def _(folder):
 
     (folder / "config.json").write_bytes(b'\xef\xbb\xbf{"ram_unit": "bytes"}')
     done = subprocess.run(
-        ["bash", "-c", f"{program(folder)} -e true -f json --disable-logs --tconfig=config.json;"
-         f" {program(folder)} -e true --disable-logs --tconfig=<(echo '{{\"ram_unit\": \"bytes\"}}')"],
+        ["bash", "-c", f"{PROGRAM} -e true -f json --disable-logs --tconfig=config.json;"
+         f" {PROGRAM} -e true --disable-logs --tconfig=<(echo '{{\"ram_unit\": \"bytes\"}}')"],
         cwd=folder, env=without_gpus(folder), capture_output=True, text=True, timeout=60)
     assert done.stdout.count(COMPLETE + "0") == 2 and done.stderr == "", done
     assert '"unit": "bytes"' in done.stdout and "Unit: bytes" in done.stdout, done
