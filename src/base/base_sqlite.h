@@ -25,8 +25,9 @@ extern sqlite3_api_routines wm_sqlite;
  * installed or is too old. */
 int wm_sqlite_load(struct wm_error *err);
 
-/* The same from a library of that name into a table of the caller's. */
-int wm_sqlite_find(const char *library, sqlite3_api_routines *ret_functions,
+/* The same from a library of that name into a table of the caller's. `mode` goes to
+ * dlopen(): RTLD_NOLOAD for one that the process has loaded already, or 0. */
+int wm_sqlite_find(const char *library, int mode, sqlite3_api_routines *ret_functions,
                    struct wm_error *err);
 
 #endif

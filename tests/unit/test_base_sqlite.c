@@ -4,6 +4,7 @@
  * tests/system/test_recording.py, where it can be hidden. */
 #include "test.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +53,8 @@ static void test_missing(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         sqlite3_api_routines functions = { 0 };
         struct wm_error err = { 0 };
-        assert_int_equal(wm_sqlite_find(cases[i].library, &functions, NULL), WM_ENODEV);
-        assert_int_equal(wm_sqlite_find(cases[i].library, &functions, &err), WM_ENODEV);
+        assert_int_equal(wm_sqlite_find(cases[i].library, 0, &functions, NULL), WM_ENODEV);
+        assert_int_equal(wm_sqlite_find(cases[i].library, 0, &functions, &err), WM_ENODEV);
         if (err.status != WM_ENODEV || !strstr(err.text, cases[i].text))
             fail_msg("%s: %s", cases[i].name, err.text);
         assert_null(functions.bind_double);
@@ -96,7 +97,8 @@ static void test_loaded(void **state)
 
     (void)state;
     assert_int_equal(wm_sqlite_load(NULL), WM_OK);
-    assert_int_equal(wm_sqlite_find("libsqlite3.so.0", &functions, NULL), WM_OK);
+    assert_int_equal(wm_sqlite_find("libsqlite3.so.0", RTLD_NOLOAD, &functions, NULL),
+                     WM_OK);
     assert_memory_equal(&functions, &wm_sqlite, sizeof(functions));
     assert_non_null(wm_sqlite.bind_double);
     assert_non_null(wm_sqlite.value_type);
