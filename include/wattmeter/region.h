@@ -51,6 +51,10 @@ WM_API void wm_region_stop(uint64_t region);
 /* Whether anybody listens. For programs that would have to compute a name. */
 WM_API bool wm_region_is_on(void);
 
+/* Whether these calls may wait for others, as rows for a file do. For languages that hold a
+ * lock around all of their threads. */
+WM_API bool wm_region_may_wait(void);
+
 /* A sub-tracking file of gpu_tracker: rows of process_id, code_block_name, position (0
  * start, 1 stop) and timestamp (seconds since 1970). Several processes and threads may
  * write to one file; a row is there when the call returns. */

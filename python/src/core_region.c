@@ -6,28 +6,66 @@
  */
 #include "core.h"
 
+#include <stddef.h>
 #include <string.h>
 
-static PyTypeObject *region_type;
+#include <structmember.h>
 
+static PyTypeObject *region_type, *function_type;
+
+/* A region with a name. */
 struct region {
     PyObject_HEAD PyObject *name; /* bytes */
     const char *text;
 };
 
-/* UTF-8, in a bytes object. */
+/* A function whose calls are a region. It has attributes like any function. */
+struct function {
+    PyObject_HEAD PyObject *function;
+    PyObject *name; /* bytes */
+    const char *text;
+    PyObject *attributes;
+    PyObject *references; /* weak ones */
+};
+
+/* UTF-8, in a bytes object. What came from a file name may be none, and becomes what it
+ * was there. */
 static PyObject *encode(PyObject *name)
 {
     if (!PyUnicode_Check(name)) {
         PyErr_SetString(PyExc_TypeError, "the name of a region must be a str");
         return NULL;
     }
-    PyObject *bytes = PyUnicode_AsEncodedString(name, "utf-8", "surrogateescape");
+    PyObject *bytes = PyUnicode_AsUTF8String(name);
+    if (!bytes) {
+        PyErr_Clear();
+        bytes = PyUnicode_AsEncodedString(name, "utf-8", "surrogateescape");
+    }
     if (bytes && strlen(PyBytes_AsString(bytes)) != (size_t)PyBytes_Size(bytes)) {
         PyErr_SetString(PyExc_ValueError, "the name of a region has a NUL in it");
         Py_CLEAR(bytes);
     }
     return bytes;
+}
+
+static void begin_region(const char *name)
+{
+    if (!wm_region_may_wait()) {
+        wm_region_begin(name);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS wm_region_begin(name);
+    Py_END_ALLOW_THREADS
+}
+
+static void end_region(void)
+{
+    if (!wm_region_may_wait()) {
+        wm_region_end();
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS wm_region_end();
+    Py_END_ALLOW_THREADS
 }
 
 static PyObject *region_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -42,8 +80,7 @@ static PyObject *region_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     PyObject *bytes = encode(name);
     if (!bytes)
         return NULL;
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    struct region *self = (struct region *)alloc(type, 0);
+    struct region *self = (struct region *)PyType_GenericAlloc(type, 0);
     if (!self) {
         Py_DECREF(bytes);
         return NULL;
@@ -56,17 +93,16 @@ static PyObject *region_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 static void region_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    freefunc free_self = (freefunc)PyType_GetSlot(type, Py_tp_free);
 
     Py_XDECREF(((struct region *)self)->name);
-    free_self(self);
+    PyObject_Free(self);
     Py_DECREF(type);
 }
 
 static PyObject *region_enter(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    wm_region_begin(((struct region *)self)->text);
+    begin_region(((struct region *)self)->text);
     Py_INCREF(self);
     return self;
 }
@@ -75,8 +111,44 @@ static PyObject *region_exit(PyObject *self, PyObject *args)
 {
     (void)self;
     (void)args;
-    wm_region_end();
+    end_region();
     Py_RETURN_NONE;
+}
+
+/* What needs a coroutine or a generator is in Python. */
+static PyObject *in_python(const char *function, PyObject *self, PyObject *argument)
+{
+    PyObject *module = PyImport_ImportModule("wattmeter._region");
+
+    if (!module)
+        return NULL;
+    PyObject *result = argument
+                           ? PyObject_CallMethod(module, function, "OO", self, argument)
+                           : PyObject_CallMethod(module, function, "O", self);
+    Py_DECREF(module);
+    return result;
+}
+
+static PyObject *region_enter_async(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return in_python("enter", self, NULL);
+}
+
+static PyObject *region_exit_async(PyObject *self, PyObject *args)
+{
+    (void)args;
+    return in_python("leave", self, NULL);
+}
+
+static PyObject *region_call(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "function", NULL };
+    PyObject *function;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:region", names, &function))
+        return NULL;
+    return in_python("decorate", self, function);
 }
 
 static PyObject *region_name(PyObject *self, void *unused)
@@ -89,6 +161,10 @@ static PyMethodDef region_methods[] = {
     { "__enter__", region_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nOpens it." },
     { "__exit__", region_exit, METH_VARARGS,
       "__exit__($self, *exception)\n--\n\nCloses what this thread opened last." },
+    { "__aenter__", region_enter_async, METH_NOARGS,
+      "__aenter__($self, /)\n--\n\nOpens it for this task." },
+    { "__aexit__", region_exit_async, METH_VARARGS,
+      "__aexit__($self, *exception)\n--\n\nCloses what this task opened last." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -100,20 +176,174 @@ static PyGetSetDef region_members[] = {
 PyDoc_STRVAR(
     region_doc,
     "region(name)\n--\n\n"
-    "A named block of code, as a context manager. It may be entered any number of\n"
-    "times, also inside itself and by several threads at once.");
+    "A named block of code, told to whoever measures the program:\n\n"
+    "    with wattmeter.region(\"epoch\"):\n"
+    "        train()\n\n"
+    "    @wattmeter.region(\"batch\")\n"
+    "    def step(): ...\n\n"
+    "Regions lie in those that the thread has open. `async with`, and a decorated async\n"
+    "function or generator, make one that lies in no other, from its start to its end\n"
+    "whatever else runs in between, as an await belongs to its own task. An object may\n"
+    "be entered any number of times, also inside itself and by several threads at once.\n"
+    "While nobody measures it does nothing. It never fails once it is made: a name that\n"
+    "is no str is a TypeError, one with a NUL a ValueError.");
 
 static PyType_Slot region_slots[] = {
-    { Py_tp_new, region_new },         { Py_tp_dealloc, region_dealloc },
-    { Py_tp_methods, region_methods }, { Py_tp_getset, region_members },
-    { Py_tp_doc, (void *)region_doc }, { 0, NULL },
+    { Py_tp_new, region_new },
+    { Py_tp_dealloc, region_dealloc },
+    { Py_tp_call, region_call },
+    { Py_tp_methods, region_methods },
+    { Py_tp_getset, region_members },
+    { Py_tp_doc, (void *)region_doc },
+    { 0, NULL },
 };
 
 static PyType_Spec region_spec = {
     .name = "wattmeter._core.region",
     .basicsize = sizeof(struct region),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .flags = Py_TPFLAGS_DEFAULT,
     .slots = region_slots,
+};
+
+static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *given, *function;
+
+    if (!PyArg_ParseTuple(args, "O!O:region_function", region_type, &given, &function))
+        return NULL;
+    (void)keywords;
+    struct function *self = (struct function *)PyType_GenericAlloc(type, 0);
+    if (!self)
+        return NULL;
+    Py_INCREF(function);
+    self->function = function;
+    self->name = ((struct region *)given)->name;
+    Py_INCREF(self->name);
+    self->text = ((struct region *)given)->text;
+    return (PyObject *)self;
+}
+
+static int function_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    const struct function *function = (struct function *)self;
+
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(function->function);
+    Py_VISIT(function->attributes);
+    return 0;
+}
+
+static int function_clear(PyObject *self)
+{
+    struct function *function = (struct function *)self;
+
+    Py_CLEAR(function->function);
+    Py_CLEAR(function->attributes);
+    return 0;
+}
+
+static void function_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+
+    PyObject_GC_UnTrack(self);
+    if (((struct function *)self)->references)
+        PyObject_ClearWeakRefs(self);
+    function_clear(self);
+    Py_XDECREF(((struct function *)self)->name);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+static PyObject *function_call(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    const struct function *function = (struct function *)self;
+
+    begin_region(function->text);
+    PyObject *result = PyObject_Call(function->function, args, keywords);
+    end_region();
+    return result;
+}
+
+/* As a method of an object, unless it is called at once: then the interpreter saves the
+ * detour, as the type is marked. */
+static PyObject *function_bind(PyObject *self, PyObject *object, PyObject *type)
+{
+    (void)type;
+    if (!object) {
+        Py_INCREF(self);
+        return self;
+    }
+    PyObject *module = PyImport_ImportModule("types");
+    PyObject *method =
+        module ? PyObject_CallMethod(module, "MethodType", "OO", self, object) : NULL;
+    Py_XDECREF(module);
+    return method;
+}
+
+/* By name, as functions are pickled. */
+static PyObject *function_reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyObject_GetAttrString(self, "__qualname__");
+}
+
+static PyObject *function_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<region '%s' of %R>", ((struct function *)self)->text,
+                                ((struct function *)self)->function);
+}
+
+static PyObject *function_attributes(PyObject *self, void *unused)
+{
+    struct function *function = (struct function *)self;
+
+    (void)unused;
+    if (!function->attributes)
+        function->attributes = PyDict_New();
+    Py_XINCREF(function->attributes);
+    return function->attributes;
+}
+
+static PyMethodDef function_methods[] = {
+    { "__reduce__", function_reduce, METH_NOARGS, "__reduce__($self, /)\n--\n\nIts name." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyMemberDef function_places[] = {
+    { "__dictoffset__", T_PYSSIZET, offsetof(struct function, attributes), READONLY, NULL },
+    { "__weaklistoffset__", T_PYSSIZET, offsetof(struct function, references), READONLY,
+      NULL },
+    { NULL, 0, 0, 0, NULL },
+};
+
+static PyGetSetDef function_members[] = {
+    { "__dict__", function_attributes, NULL, NULL, NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot function_slots[] = {
+    { Py_tp_new, function_new },
+    { Py_tp_dealloc, function_dealloc },
+    { Py_tp_traverse, function_traverse },
+    { Py_tp_clear, function_clear },
+    { Py_tp_call, function_call },
+    { Py_tp_descr_get, function_bind },
+    { Py_tp_repr, function_repr },
+    { Py_tp_methods, function_methods },
+    { Py_tp_members, function_places },
+    { Py_tp_getset, function_members },
+    { Py_tp_doc,
+      "region_function(region, function, /)\n--\n\nA function whose calls are a\n"
+      "region." },
+    { 0, NULL },
+};
+
+static PyType_Spec function_spec = {
+    .name = "wattmeter._core.region_function",
+    .basicsize = sizeof(struct function),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = function_slots,
 };
 
 static PyObject *begin(PyObject *module, PyObject *name)
@@ -123,7 +353,7 @@ static PyObject *begin(PyObject *module, PyObject *name)
     (void)module;
     if (!bytes)
         return NULL;
-    wm_region_begin(PyBytes_AsString(bytes));
+    begin_region(PyBytes_AsString(bytes));
     Py_DECREF(bytes);
     Py_RETURN_NONE;
 }
@@ -132,7 +362,7 @@ static PyObject *end(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    wm_region_end();
+    end_region();
     Py_RETURN_NONE;
 }
 
@@ -186,5 +416,6 @@ static PyMethodDef functions[] = {
 int core_add_region(PyObject *module)
 {
     region_type = core_add_type(module, &region_spec);
-    return region_type ? PyModule_AddFunctions(module, functions) : -1;
+    function_type = core_add_type(module, &function_spec);
+    return region_type && function_type ? PyModule_AddFunctions(module, functions) : -1;
 }

@@ -495,3 +495,8 @@ bool wm_region_is_on(void)
     leave_detour(detour);
     return is_on;
 }
+
+bool wm_region_may_wait(void)
+{
+    return atomic_load_explicit(&mode, memory_order_relaxed) == MODE_FILE;
+}

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of `region` needs coroutines and generators.
+
+Between two steps of such a function its thread does other things, so its region is one
+that is started and stopped by itself, and lies in no other.
+"""
+
+from contextvars import ContextVar
+from functools import partial, update_wrapper
+
+from wattmeter._core import region_function, region_start, region_stop
+
+GENERATOR = 0x20
+COROUTINE = 0x80
+ASYNC_GENERATOR = 0x200
+
+# Of each task: what it has open by `async with`, as (region, number).
+_open = ContextVar("wattmeter._region._open", default=())
+
+
+async def enter(region):
+    _open.set(_open.get() + ((region, region_start(region.name)),))
+    return region
+
+
+async def leave(region):
+    entries = _open.get()
+    for i in range(len(entries) - 1, -1, -1):
+        if entries[i][0] is region:
+            region_stop(entries[i][1])
+            _open.set(entries[:i] + entries[i + 1 :])
+            break
+
+
+def decorate(region, function):
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(decorate(region, function.__func__))
+    if isinstance(function, type) or not callable(function):
+        raise TypeError("a region decorates functions")
+    inner = function
+    while isinstance(inner, partial):
+        inner = inner.func
+    flags = getattr(getattr(inner, "__code__", None), "co_flags", 0)
+    if flags & ASYNC_GENERATOR:
+        wrapper = _async_generator(region.name, function)
+    elif flags & COROUTINE:
+        wrapper = _coroutine(region.name, function)
+    elif flags & GENERATOR:
+        wrapper = _generator(region.name, function)
+    else:
+        wrapper = region_function(region, function)
+    return update_wrapper(wrapper, function)
+
+
+def _coroutine(name, function):
+    async def wrapper(*args, **kwargs):
+        number = region_start(name)
+        try:
+            return await function(*args, **kwargs)
+        finally:
+            region_stop(number)
+
+    return wrapper
+
+
+def _generator(name, function):
+    def wrapper(*args, **kwargs):
+        number = region_start(name)
+        try:
+            return (yield from function(*args, **kwargs))
+        finally:
+            region_stop(number)
+
+    return wrapper
+
+
+def _async_generator(name, function):
+    async def wrapper(*args, **kwargs):
+        number = region_start(name)
+        steps = function(*args, **kwargs)
+        try:
+            item = await steps.asend(None)
+            while True:
+                try:
+                    sent = yield item
+                except BaseException as error:
+                    item = await steps.athrow(error)
+                else:
+                    item = await steps.asend(sent)
+        except StopAsyncIteration:
+            pass
+        finally:
+            await steps.aclose()
+            region_stop(number)
+
+    return wrapper
