@@ -164,5 +164,6 @@ int core_add_gpus(PyObject *module);
 int core_add_recording(PyObject *module);
 int core_add_analysis(PyObject *module);
 int core_add_experiment(PyObject *module);
+int core_add_doctor(PyObject *module);
 
 #endif

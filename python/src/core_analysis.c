@@ -479,43 +479,6 @@ static PyObject *table_of_runs(PyObject *module, PyObject *args)
     return result;
 }
 
-struct examination {
-    struct wm_doctor *doctor;
-    enum wm_doctor_format format;
-    int64_t duration_ns;
-};
-
-static int examine(void *context, FILE *out, struct wm_error *err)
-{
-    const struct examination *examination = context;
-    struct wm_doctor *doctor;
-
-    int status = wm_doctor_examine(NULL, examination->duration_ns, &doctor, err);
-    if (status < 0)
-        return status;
-    status = wm_doctor_print(doctor, examination->format, out, err);
-    wm_doctor_free(doctor);
-    return status;
-}
-
-static PyObject *doctor(PyObject *module, PyObject *args, PyObject *keywords)
-{
-    static const char *const formats[] = { "text", "json", NULL };
-    static char *names[] = { "format", "duration", NULL };
-    const char *word = "text";
-    double duration = 0;
-
-    (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|sd:doctor", names, &word, &duration))
-        return NULL;
-    int format = core_choice(word, formats, "format");
-    if (format < 0)
-        return NULL;
-    struct examination examination = { .format = (enum wm_doctor_format)format,
-                                       .duration_ns = core_ns(duration) };
-    return core_print(examine, &examination);
-}
-
 static PyMethodDef functions[] = {
     { "combine_sub_tracking", combine, METH_VARARGS,
       "combine_sub_tracking(paths, target, /)\n--\n\nJoins sub-tracking files of one "
@@ -529,11 +492,6 @@ static PyMethodDef functions[] = {
       "print_csv(paths, run=None, /)\n--\n\nA table of runs as CSV, in SI base units: of "
       "each\n"
       "recording the newest, that of a number, or \"all\"." },
-    { "doctor", CORE_KEYWORDS(doctor),
-      "doctor(format='text', duration=0.0)\n--\n\nWhat can be measured on this machine, "
-      "what\n"
-      "not and why, and which command changes that, as \"text\" or \"json\". It looks for\n"
-      "`duration` seconds; 0: three." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -6,31 +6,65 @@
     with wattmeter.track() as t:
         train()
     print(t.report)
+
+track       measures this process, or another one
+region      names a block of code or a function
+measure     the joules of a snippet
+run         runs a command and gives its report
+gpus        what the GPUs say of themselves
+doctor      what can be measured on this machine, and why not
+read        a recording as columns
+compare     what differs between runs
+
+Importing it starts nothing and opens nothing.
 """
 
-from wattmeter._core import (
-    Error,
-    Figure,
-    Report,
-    Tracker,
-    region,
-    region_begin,
-    region_end,
-    region_is_on,
-    region_start,
-    region_stop,
-    version as __version__,
-)
+from wattmeter._core import Error, region, version as __version__
 
 __all__ = [
     "Error",
     "Figure",
     "Report",
-    "Tracker",
+    "compare",
+    "doctor",
+    "gpus",
+    "measure",
+    "read",
     "region",
-    "region_begin",
-    "region_end",
-    "region_is_on",
-    "region_start",
-    "region_stop",
+    "run",
+    "track",
 ]
+
+# Imported when they are first asked for, as most programs need one or two.
+_PLACES = {
+    "Figure": "_report",
+    "Report": "_report",
+    "compare": "_compare",
+    "doctor": "_doctor",
+    "gpus": "_gpus",
+    "measure": "_measure",
+    "read": "_recording",
+    "run": "_track",
+    "track": "_track",
+}
+
+
+def __getattr__(name):
+    if name not in _PLACES:
+        raise AttributeError(f"module 'wattmeter' has no attribute '{name}'")
+    from importlib import import_module
+
+    value = getattr(import_module(f"wattmeter.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return [*globals(), *_PLACES]
+
+
+def load_ipython_extension(shell):
+    """%load_ext wattmeter: gives the shell %%wattmeter."""
+    from wattmeter._notebook import load
+
+    load(shell)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m wattmeter: the command `wattmeter` that belongs to this package."""
+
+import os
+import sys
+import sysconfig
+
+
+def _places():
+    """Where an installation puts its commands: that of this package first."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    yield os.path.join(os.path.dirname(package), "bin")
+    yield sysconfig.get_path("scripts")
+    yield sysconfig.get_path("scripts", f"{os.name}_user")
+    yield os.path.dirname(sys.executable)
+    yield from os.environ.get("PATH", os.defpath).split(os.pathsep)
+
+
+def main():
+    for place in _places():
+        path = os.path.join(place, "wattmeter")
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            os.execv(path, ["wattmeter", *sys.argv[1:]])
+    sys.exit("wattmeter: the command is not installed beside this Python package")
+
+
+if __name__ == "__main__":
+    main()

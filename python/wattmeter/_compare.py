@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compare(): what differs between runs."""
+
+from wattmeter import _core
+
+
+class Comparison:
+    """What differs between runs; str() is for people.
+
+    worst          the largest increase over the first that is no noise, as a ratio; 0: none
+    worst_figure   which figure that is: "after: train: time"; None
+    untested       the first run of which nothing could be tested; None: there is none
+    remarks        what a reader has to know
+    """
+
+    def __init__(self, core, statistic):
+        self._core = core
+        self._statistic = statistic
+        core.run(statistic, "text")
+        self._text = core.print()
+        self.worst = core.worst
+        self.worst_figure = core.worst_figure
+        self.untested = core.untested
+        self.remarks = core.remarks
+
+    def to_dict(self):
+        """The comparison as docs/analysis.md has it."""
+        import json
+
+        self._core.run(self._statistic, "json")
+        return json.loads(self._core.print())
+
+    def __str__(self):
+        return self._text
+
+    def __repr__(self):
+        return f"<Comparison: worst {self.worst:+.1%} ({self.worst_figure})>"
+
+    def _repr_html_(self):
+        from wattmeter._notebook import as_html
+
+        return as_html(self._text)
+
+
+def compare(runs, statistic="mean", *, watch=()):
+    """Compares runs with the first of them, as a whole and region by region.
+
+        wattmeter.compare({"before": "a.sqlite", "after": "b.sqlite"})
+
+    runs        a dict of names and recordings, tracking files, or analyses in JSON
+    statistic   "min", "max", "mean", "std" or "total"
+    watch       metrics in which alone `worst` is looked for: ["cpu_time"]
+    """
+    core = _core.Comparison()
+    for name, path in runs.items():
+        core.add(name, path)
+    for metric in watch:
+        core.watch(metric)
+    return Comparison(core, statistic)

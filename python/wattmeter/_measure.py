@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""measure(): the joules of a snippet."""
+
+import os
+from threading import Lock
+
+from wattmeter import _core
+from wattmeter._report import Figure
+
+# The devices stay open from one snippet to the next, as a training step is short; those
+# of a parent are not a child's.
+_meters = {}
+_lock = Lock()
+
+
+def _meter(options):
+    key = (os.getpid(), *options)
+    with _lock:
+        if key not in _meters:
+            for other in [k for k in _meters if k[0] != key[0]]:
+                del _meters[other]
+            gpus, estimate, cpu_watts = options
+            _meters[key] = _core.Meter(gpus=gpus, estimate=estimate, cpu_watts=cpu_watts)
+        return _meters[key]
+
+
+def _forget_parent():
+    global _lock
+    _lock = Lock()
+
+
+os.register_at_fork(after_in_child=_forget_parent)
+
+
+def _figure(key, energy):
+    if energy.joules is None:
+        return Figure(key, None, "J", state="missing", why=energy.why)
+    low, high = energy.joules - energy.uncertainty, energy.joules + energy.uncertainty
+    return Figure(key, energy.joules, "J", max(low, 0.0), high, "known", energy.origin)
+
+
+def _total(parts):
+    """Of what is known; `why` has what is not in it."""
+    known = [part for part in parts if part.value is not None]
+    why = "; ".join(f"without {p.key}: {p.why}" for p in parts if p.value is None)
+    if not known:
+        return Figure("energy", None, "J", state="missing", why=why)
+    origins = ("measured", "estimated", "simulated")
+    return Figure(
+        "energy",
+        sum(part.value for part in known),
+        "J",
+        sum(part.low for part in known),
+        sum(part.high for part in known),
+        "known",
+        max((part.origin for part in known), key=origins.index),
+        why or None,
+    )
+
+
+class measure:
+    """What a piece of a program takes: seconds, and the joules of the whole machine.
+
+        with wattmeter.measure() as m:
+            step()
+        print(m.seconds, m.energy, m.gpu)
+
+    gpus        which GPUs, "visible", "0,GPU-7c1f" and so on; None: all
+    estimate    what nothing measures of CPUs and memory is estimated, and says so
+    cpu_watts   "IDLE:MAX" of all CPUs for that
+
+    seconds     from start to stop; None before
+    energy, cpu, dram, gpu   Figures: all that is known together, and each
+    devices     Figures of each device, by its label
+
+    Wait for the GPU before the end: work that is only queued is not in it. Snippets may
+    be nested, overlap, and end in another thread. The devices are opened by the first one
+    and stay open; one object measures one snippet at a time.
+    """
+
+    def __init__(self, *, gpus=None, estimate=True, cpu_watts=None):
+        self._options = (gpus, bool(estimate), cpu_watts)
+        self._number = None
+        self._pid = 0
+        self.seconds = None
+        self.cpu = self.dram = self.gpu = self.energy = Figure(
+            "energy", None, "J", state="missing", why="nothing has been measured yet"
+        )
+        self.devices = {}
+
+    def start(self):
+        """Starts the snippet. The result is this object."""
+        if self._number is not None and self._pid == os.getpid():
+            raise ValueError("this snippet has been started already")
+        self._meter = _meter(self._options)
+        self._number = self._meter.start()
+        self._pid = os.getpid()
+        return self
+
+    def stop(self):
+        """Ends the snippet. The result is this object, which has the figures. In a forked
+        child, whose parent it belongs to, it does nothing."""
+        if self._number is None:
+            raise ValueError("this snippet has not been started")
+        if self._pid != os.getpid():
+            return self
+        number, self._number = self._number, None
+        reading = self._meter.stop(number)
+        self.seconds = reading.elapsed
+        self.cpu = _figure("cpu", reading.cpu)
+        self.dram = _figure("dram", reading.dram)
+        self.gpu = _figure("gpu", reading.gpu)
+        self.energy = _total((self.cpu, self.dram, self.gpu))
+        self.devices = {
+            device.label: _figure(device.label, energy)
+            for device, energy in zip(self._meter.devices, reading.devices)
+        }
+        return self
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *exception):
+        self.stop()
+
+    def __str__(self):
+        if self.seconds is None:
+            return "nothing has been measured yet"
+        seconds = Figure("time", self.seconds, "s")
+        return (
+            f"time {seconds}, energy {self.energy}\n"
+            f"  CPU {self.cpu}\n  memory {self.dram}\n  GPUs {self.gpu}"
+        )
+
+    def __repr__(self):
+        return f"<wattmeter.measure: {self.seconds} s, {self.energy}>"

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What notebooks have: reports as HTML, and %%wattmeter."""
+
+from html import escape
+
+# What most people want of a report, in this order.
+_ROWS = (
+    ("Time", "time"),
+    ("CPU time", "cpu_time"),
+    ("Memory", "memory"),
+    ("GPU memory", "gpu_memory"),
+    ("Energy", "energy"),
+    ("CPU energy", "cpu_energy"),
+    ("GPU energy", "gpu_energy"),
+)
+_STYLE = 'style="text-align:left"'
+
+
+def as_html(text):
+    return f"<pre>{escape(text)}</pre>"
+
+
+def _cells(*texts, tag="td"):
+    cells = (f"<{tag} {_STYLE}>{escape(str(text))}</{tag}>" for text in texts)
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _table(rows):
+    return f"<table>{''.join(rows)}</table>"
+
+
+def report_as_html(report):
+    rows = [_cells(label, report[key]) for label, key in _ROWS]
+    html = _table(rows)
+    if len(report.regions):
+        lines = [_cells("Region", "Calls", "Time", "Energy", tag="th")]
+        lines += [_cells(r.name, r.calls, r.time, r.energy) for r in report.regions]
+        html += _table(lines)
+    return html + "".join(f"<p>{escape(remark)}</p>" for remark in report.remarks)
+
+
+def _parse(line):
+    import argparse
+    import shlex
+
+    parser = argparse.ArgumentParser(
+        prog="%%wattmeter", description="Shows what the cell costs.", add_help=False
+    )
+    parser.add_argument("-i", "--interval", type=float, default=0.1, metavar="SECONDS")
+    parser.add_argument("-r", "--record", metavar="FILE")
+    parser.add_argument("--overwrite", action="store_true")
+    parser.add_argument("--gpu", metavar="GPUS")
+    parser.add_argument("-o", "--output", metavar="NAME", help="a variable for the report")
+    return parser.parse_args(shlex.split(line))
+
+
+def load(shell):
+    """Gives the shell %%wattmeter, which shows what a cell costs:
+
+    %%wattmeter [-i SECONDS] [-r FILE [--overwrite]] [--gpu GPUS] [-o NAME]
+    """
+
+    def wattmeter(line, cell):
+        """Shows what the cell costs.
+
+        %%wattmeter [-i SECONDS] [-r FILE [--overwrite]] [--gpu GPUS] [-o NAME]
+
+        NAME is a variable that gets the report.
+        """
+        from IPython.display import display
+        from wattmeter import track
+
+        try:
+            options = _parse(line)
+        except SystemExit:  # argparse has said why
+            return
+        mode = "overwrite" if options.overwrite else "new"
+        with track(
+            options.record, mode=mode, interval=options.interval, gpus=options.gpu
+        ) as tracking:
+            shell.run_cell(cell)
+        if options.output:
+            shell.user_ns[options.output] = tracking.report
+        display(tracking.report)
+
+    shell.register_magic_function(wattmeter, "cell", "wattmeter")

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""read(): a recording as columns."""
+
+from wattmeter import _core
+from wattmeter._report import Report
+
+STATES = ("none", "ok", "unsupported", "denied", "failed", "stale")
+
+
+class Column:
+    """A channel and its samples.
+
+    name     "gpu0_power"
+    unit     "W", "J", "B", "s", "Hz", "ratio", "celsius", "count"
+    channel  what else is known of it: source, device, model, metric, kind, origin, ...
+    values   a memoryview of float64, an item per sample, NaN where there is no value
+    states   a memoryview of uint8: places in wattmeter.read.STATES
+    """
+
+    __slots__ = ("name", "channel", "values", "states")
+
+    def __init__(self, name, channel, values, states):
+        self.name = name
+        self.channel = channel
+        self.values = values
+        self.states = states
+
+    @property
+    def unit(self):
+        return self.channel.unit
+
+    def state(self, place):
+        """The state of a sample, as a word: "ok", "unsupported", ..."""
+        return STATES[self.states[place]]
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, place):
+        return self.values[place]
+
+    def __iter__(self):
+        return iter(self.values)
+
+    def __repr__(self):
+        return f"<Column {self.name} in {self.unit}: {len(self)} samples>"
+
+
+class Recording:
+    """A run of a recording: columns by name, and what was computed of it.
+
+    times    a memoryview of int64: nanoseconds since 1970 of each sample
+    seconds  the same since the first one, as a memoryview of float64
+    """
+
+    def __init__(self, path, run=None, meter=None):
+        self._path = path
+        self._run = run
+        self._report = None
+        core = _core.Recording(path, run)
+        self.run_count = core.run_count
+        if meter is not None:
+            core.join_meter(meter)
+        channels = core.channels
+        times, values, states = core.columns()
+        self._times = times
+        self._columns = {}
+        for channel, numbers, codes in zip(channels, values, states):
+            name = self._free_name(f"{channel.label}_{channel.metric}")
+            self._columns[name] = Column(name, channel, numbers, codes)
+
+    def _free_name(self, name):
+        number, free = 1, name
+        while free in self._columns:
+            number += 1
+            free = f"{name}_{number}"
+        return free
+
+    @property
+    def report(self):
+        """The Report of the run."""
+        if self._report is None:
+            self._report = Report(_core.Report.from_recording(self._path, self._run))
+        return self._report
+
+    @property
+    def regions(self):
+        """Its regions, as the report has them."""
+        return self.report.regions
+
+    def _shifted(self, code, change):
+        from array import array
+
+        return memoryview(array(code, map(change, self._times)))
+
+    @property
+    def times(self):
+        if not self._times:
+            return self._times
+        shift = self.report.info["start_unix_ns"] - self._times[0]
+        return self._shifted("q", lambda time: time + shift)
+
+    @property
+    def seconds(self):
+        first = self._times[0] if self._times else 0
+        return self._shifted("d", lambda time: (time - first) / 1e9)
+
+    @property
+    def columns(self):
+        """All of them by name."""
+        return dict(self._columns)
+
+    def keys(self):
+        return self._columns.keys()
+
+    def __getitem__(self, name):
+        return self._columns[name]
+
+    def __iter__(self):
+        return iter(self._columns)
+
+    def __contains__(self, name):
+        return name in self._columns
+
+    def __len__(self):
+        """How many samples there are."""
+        return len(self._times)
+
+    def __repr__(self):
+        return f"<Recording {self._path}: {len(self)} samples of {len(self._columns)} columns>"
+
+    def to_pandas(self):
+        """A pandas.DataFrame, with the time (UTC) as its index and units in
+        `frame.attrs["units"]`."""
+        import numpy
+        import pandas
+
+        data = {c.name: numpy.asarray(c.values) for c in self._columns.values()}
+        times = pandas.to_datetime(numpy.asarray(self.times), unit="ns", utc=True)
+        frame = pandas.DataFrame(data, index=pandas.Index(times, name="time"))
+        frame.attrs["units"] = {c.name: c.unit for c in self._columns.values()}
+        return frame
+
+    def to_polars(self):
+        """A polars.DataFrame with a column "time" (UTC); what is missing is null."""
+        import polars
+
+        times = polars.Series("time", list(self.times), dtype=polars.Int64)
+        data = [times.cast(polars.Datetime("ns", "UTC"))]
+        for column in self._columns.values():
+            values = polars.Series(column.name, list(column.values), dtype=polars.Float64)
+            data.append(values.fill_nan(None))
+        return polars.DataFrame(data)
+
+    def export(self, path, mode="new"):
+        """Writes the run in the format that the suffix names: .sqlite, .csv, .json,
+        .aipm; or to postgresql://..."""
+        _core.Recording(self._path, self._run).export(path, mode)
+
+    def export_sub_tracking(self, path, mode="new"):
+        """Writes its regions as gpu_tracker's sub-tracking file; how many calls without
+        an end are not in it."""
+        return _core.Recording(self._path, self._run).export_sub_tracking(path, mode)
+
+
+def read(path, run=None, *, meter=None):
+    """A recording of whatever format, or the database postgresql://..., with all its
+    samples.
+
+    run     its number, from 0; None: the newest
+    meter   the CSV file of an external power meter, whose columns are added
+
+    Raises Error with the status "ENOENT", "EFORMAT", ...
+    """
+    return Recording(path, run, meter)

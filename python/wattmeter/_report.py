@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports: figures with what is known of them, for people and for programs."""
+
+from wattmeter import _core
+
+# By unit: what it is scaled by for people, the largest first.
+_SCALES = {
+    "J": ((1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1, "J"), (1e-3, "mJ"), (1e-6, "µJ")),
+    "W": ((1e6, "MW"), (1e3, "kW"), (1, "W"), (1e-3, "mW")),
+    "B": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")),
+    "Hz": ((1e9, "GHz"), (1e6, "MHz"), (1e3, "kHz"), (1, "Hz")),
+    "s": ((3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"), (1e-6, "µs")),
+}
+_UNITS = {"percent": " %", "celsius": " °C", "ratio": "", "count": ""}
+
+
+def scaled(value, unit):
+    """A number with its unit, as people write it: "12.3 kJ"."""
+    if unit == "count" and value == int(value):
+        return str(int(value))
+    if unit not in _SCALES:
+        return f"{value:.4g}{_UNITS.get(unit, ' ' + unit)}"
+    for scale, name in _SCALES[unit]:
+        if abs(value) >= scale:
+            break
+    else:
+        scale, name = (1, unit) if value == 0 else (scale, name)
+    number = value / scale
+    return f"{number:.0f} {name}" if abs(number) >= 1000 else f"{number:.4g} {name}"
+
+
+class Figure:
+    """A number with what is known of it.
+
+    key     its name: "energy", "max_ram.main.total_rss"
+    value   a float in SI base units, but for percentages; None: it is missing
+    unit    "s", "J", "W", "B", "percent", "ratio", "celsius", "count"
+    low, high  the truth lies between them with 95 % confidence; None: not known
+    state   "known", "missing", or "at least": it may have been higher
+    origin  "measured", "estimated" or "simulated"
+    why     why it is missing, or what there is to say of it; None: nothing
+
+    float() gives the value, and raises ValueError with the reason where it is missing.
+    """
+
+    __slots__ = ("key", "value", "unit", "low", "high", "state", "origin", "why")
+
+    def __init__(
+        self,
+        key,
+        value,
+        unit,
+        low=None,
+        high=None,
+        state="known",
+        origin="measured",
+        why=None,
+    ):
+        self.key = key
+        self.value = value
+        self.unit = unit
+        self.low = low
+        self.high = high
+        self.state = state
+        self.origin = origin
+        self.why = why
+
+    @classmethod
+    def _of(cls, figure):
+        return cls(
+            figure.key,
+            figure.value,
+            figure.unit,
+            figure.low,
+            figure.high,
+            figure.state,
+            figure.origin,
+            figure.why,
+        )
+
+    @property
+    def uncertainty(self):
+        """Half of the range from low to high, in the unit; None: not known."""
+        return None if self.low is None else (self.high - self.low) / 2
+
+    def __float__(self):
+        if self.value is None:
+            raise ValueError(f"{self.key} is missing: {self.why or 'no reason is known'}")
+        return self.value
+
+    def __str__(self):
+        if self.value is None:
+            return f"n/a ({self.why})" if self.why else "n/a"
+        text = scaled(self.value, self.unit)
+        if self.state == "at least":
+            text = "at least " + text
+        if self.uncertainty and self.value:
+            text += f" ± {100 * self.uncertainty / abs(self.value):.2g} %"
+        return text if self.origin == "measured" else f"{text} ({self.origin})"
+
+    def __format__(self, spec):
+        return format(float(self), spec) if spec else str(self)
+
+    def __repr__(self):
+        return f"<Figure {self.key}: {self}>"
+
+    def __eq__(self, other):
+        if not isinstance(other, Figure):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None
+
+
+class _Part:
+    """What has figures: as attributes by their key, and by name in brackets."""
+
+    def __init__(self, core, kind="run", index=0, share="inclusive"):
+        self._core = core
+        self._place = (kind, index, share)
+
+    def __getitem__(self, key):
+        return Figure._of(self._core.figure(key, *self._place))
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(
+                f"there is no figure '{name}'; .figures has all of them"
+            ) from None
+
+    @property
+    def figures(self):
+        """All of them by their keys."""
+        return {f.key: Figure._of(f) for f in self._core.figures(*self._place)}
+
+    def __dir__(self):
+        keys = (figure.key for figure in self._core.figures(*self._place))
+        return [*super().__dir__(), *(key for key in keys if key.isidentifier())]
+
+
+class Device(_Part):
+    """A GPU, a CPU package, memory, ...: its figures, and what is known of it.
+
+    name    "gpu0", "package0"
+    model, uuid, source, method, sensor, driver_number   None: not known
+    kind    "gpu", "cpu", "dram", ...
+    origin  "measured", "estimated" or "simulated"
+    """
+
+    def __init__(self, core, kind, index):
+        super().__init__(core, kind, index)
+        self.__dict__.update(core.device(kind, index))
+
+    def __repr__(self):
+        return f"<Device {self.name}: {self.energy}>"
+
+
+class Region(_Part):
+    """All calls of a name, or (in `paths`) those at one place of the tree of calls.
+
+    name, calls, unfinished; total_s, min_s, max_s, mean_s, std_s   in seconds
+    histogram  pairs of (up to so many seconds, calls)
+    usage      what the samples inside say of memory, threads and utilization
+    Figures are inclusive; `.exclusive` has those without the regions inside.
+    """
+
+    def __init__(self, core, kind, index):
+        super().__init__(core, kind, index)
+        self.__dict__.update(core.region(kind, index))
+
+    @property
+    def exclusive(self):
+        return _Part(self._core, self._place[0], self._place[1], "exclusive")
+
+    def __repr__(self):
+        return f"<Region {self.name}: {self.calls} calls, {self.time}, {self.energy}>"
+
+
+class Process:
+    """A process of the measured tree: pid, parent, name, max_threads, and the Figures
+    cpu_time, cpu_energy, max_memory, max_private_memory."""
+
+    def __init__(self, facts):
+        for name, value in facts.items():
+            is_figure = isinstance(value, _core.Figure)
+            setattr(self, name, Figure._of(value) if is_figure else value)
+
+    def __repr__(self):
+        return f"<Process {self.pid} {self.name}: {self.cpu_time}>"
+
+
+class Parts:
+    """The parts of a kind: by their place, or by their name."""
+
+    def __init__(self, core, kind, make):
+        self._core = core
+        self._kind = kind
+        self._make = make
+
+    def __len__(self):
+        return self._core.count(self._kind)
+
+    def __getitem__(self, which):
+        if isinstance(which, str):
+            return self._make(self._core, self._kind, self._core.find(self._kind, which))
+        if isinstance(which, slice):
+            return [self[i] for i in range(*which.indices(len(self)))]
+        place = which + len(self) if which < 0 else which
+        if not 0 <= place < len(self):
+            raise IndexError(f"there are {len(self)}")
+        return self._make(self._core, self._kind, place)
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, name):
+        try:
+            self._core.find(self._kind, name)
+        except KeyError:
+            return False
+        return True
+
+    def __repr__(self):
+        return repr(list(self))
+
+
+class Report(_Part):
+    """What a run cost.
+
+    Figures are attributes (`report.energy`, `report.time`, `report.memory`), and by any
+    key or path of the JSON report in brackets (`report["max_ram.main.total_rss"]`);
+    `report.figures` has all of them. str() is the report for people.
+    """
+
+    @property
+    def regions(self):
+        """The regions by name, in the order in which they were first seen."""
+        return Parts(self._core, "region", Region)
+
+    @property
+    def paths(self):
+        """The tree of calls, each place before those inside it."""
+        return Parts(self._core, "path", Region)
+
+    @property
+    def rest(self):
+        """What no region has; None where there are no regions."""
+        return _Part(self._core, "rest") if self._core.count("rest") else None
+
+    @property
+    def gpus(self):
+        """The GPUs, by place, UUID or label ("gpu0")."""
+        return Parts(self._core, "gpu", Device)
+
+    @property
+    def devices(self):
+        """What is no GPU and has figures: CPU packages, memory, ..."""
+        return Parts(self._core, "device", Device)
+
+    @property
+    def processes(self):
+        """Those that used most CPU time, in that order."""
+        return [Process(facts) for facts in self._core.processes()]
+
+    @property
+    def remarks(self):
+        """What a reader has to know of the figures."""
+        return self._core.remarks
+
+    @property
+    def notes(self):
+        """The notes of the run, as a dict."""
+        return self._core.notes
+
+    @property
+    def command(self):
+        """The command line, as a list."""
+        return self._core.words
+
+    @property
+    def sources(self):
+        """By name: (whether it was there, what it read or why there is nothing)."""
+        return self._core.sources
+
+    @property
+    def info(self):
+        """What is known of the run besides figures: id, host, start, end, ..."""
+        return self._core.run()
+
+    @property
+    def exit_code(self):
+        """Of a command: its exit status, or 128 plus the signal that killed it; None where
+        it was not seen to end."""
+        run = self._core.run()
+        if run["end"] == "killed":
+            return 128 + run["signal_number"]
+        return run["exit_status"] if run["end"] == "exited" else None
+
+    def to_text(self, **style):
+        """The report for people. verbosity=1 has every figure; see _core.Report.print for
+        units, prices and carbon."""
+        return self._core.print("text", **style)
+
+    def to_json(self, **style):
+        """The whole report as a JSON text, as docs/report.md has it."""
+        return self._core.print("json", **style)
+
+    def to_dict(self, **style):
+        """The same as a dict."""
+        import json
+
+        return json.loads(self.to_json(**style))
+
+    def write_codecarbon(self, path, mode="new", **style):
+        """Adds a row to what CodeCarbon calls emissions.csv."""
+        self._core.write_codecarbon(path, mode, **style)
+
+    def __str__(self):
+        return self.to_text()
+
+    def __repr__(self):
+        return f"<Report: {self.time}, {self.energy}>"
+
+    def _repr_html_(self):
+        from wattmeter._notebook import report_as_html
+
+        return report_as_html(self)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""track() and run(): what this process, another one, or a command costs."""
+
+import os
+
+from wattmeter import _core
+from wattmeter._report import Report
+
+
+def _tracker(record, mode, experiment, notes, metrics, options):
+    tracker = _core.Tracker(**options)
+    tracker.add_all()
+    for key, value in (notes or {}).items():
+        tracker.note(str(key), str(value))
+    if experiment is not None:
+        target, name = experiment
+        tracker.experiment(target, name)
+    elif record is not None:
+        tracker.record(record, mode)
+    if metrics is not None:
+        tracker.metrics(metrics)
+    return tracker
+
+
+class track:
+    """Measures this process and its descendants, from start to stop.
+
+        with wattmeter.track() as t:
+            train()
+        print(t.report)
+
+    record      a file (.sqlite, .csv, .json) or postgresql://... that gets the samples
+    mode        of a file that is there: "new" (Error "EEXIST"), "overwrite", "append"
+    interval    seconds between two samples, 0.001 to 3600
+    gpus        which GPUs, "visible", "0,GPU-7c1f" and so on; None: all
+    pid         another process that runs already
+    cores       what percent of the hardware is a part of; None: all cores
+    cpu_watts   "IDLE:MAX" of the CPUs, where nothing measures them
+    notes       a dict that is kept with the run
+    experiment  (target, name): the run is one more of that experiment
+    metrics     a file of JSON lines that the program writes of itself
+
+    Samples are taken in a thread that never needs the GIL. After a fork it is the
+    parent's: in the child start and stop do nothing. It is started once; at the end of
+    the interpreter it is stopped. Wrong arguments are a ValueError, what cannot be done
+    a wattmeter.Error, before anything is measured.
+    """
+
+    def __init__(
+        self,
+        record=None,
+        *,
+        mode="new",
+        interval=0.1,
+        gpus=None,
+        pid=None,
+        cores=None,
+        cpu_watts=None,
+        notes=None,
+        experiment=None,
+        metrics=None,
+    ):
+        options = {
+            "interval": interval,
+            "gpus": gpus,
+            "cores": cores or 0.0,
+            "cpu_watts": cpu_watts,
+            "visible_to": pid or 0,
+        }
+        self._tracker = _tracker(record, mode, experiment, notes, metrics, options)
+        self._pid = pid
+        self._owner = os.getpid()
+        self._report = None
+
+    def start(self):
+        """Takes the first sample. The result is this object."""
+        if self._owner != os.getpid():
+            return self
+        if self._pid is None:
+            self._tracker.start_self()
+        else:
+            self._tracker.start_pid(self._pid)
+        self._tracker.run_thread()
+        _stop_with_worker(self)
+        return self
+
+    def stop(self):
+        """Takes the last sample and ends the recording; the result is the report. Once
+        more it changes nothing.
+
+        Raises Error with the status "EIO" when the recording lacks something; the report
+        is there all the same.
+        """
+        if self._owner != os.getpid():
+            return None
+        self._tracker.stop()
+        return self.report
+
+    @property
+    def report(self):
+        """The Report. While it runs it is a ValueError."""
+        if self._report is None:
+            self._report = Report(self._tracker.report())
+        return self._report
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *exception):
+        self.stop()
+
+    def __repr__(self):
+        return f"<wattmeter.track: {self._tracker.state}>"
+
+
+def _stop_with_worker(tracking):
+    """A process of multiprocessing ends without the end of its interpreter."""
+    import sys
+    from weakref import ref
+
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    if multiprocessing is None or multiprocessing.parent_process() is None:
+        return
+    from multiprocessing.util import Finalize
+
+    weak = ref(tracking)
+
+    def stop():
+        alive = weak()
+        if alive is not None:
+            alive.stop()
+
+    Finalize(tracking, stop, exitpriority=0)
+
+
+def run(
+    command,
+    record=None,
+    *,
+    mode="new",
+    interval=0.1,
+    gpus=None,
+    cores=None,
+    baseline=0.0,
+    cpu_watts=None,
+    notes=None,
+    experiment=None,
+    metrics=None,
+):
+    """Runs a command, a list of words, and gives its Report, with `exit_code`.
+
+    baseline    seconds for which the idle machine is measured first, so that what it
+                takes then is told apart
+    The rest is as track() has it. What the command reads and writes is its own.
+
+    Raises Error with the status "ENOENT" where there is no such command, "EACCES" where
+    it cannot be executed. Where this is interrupted the command is ended as well.
+    """
+    options = {
+        "interval": interval,
+        "gpus": gpus,
+        "cores": cores or 0.0,
+        "baseline": baseline,
+        "cpu_watts": cpu_watts,
+    }
+    tracker = _tracker(record, mode, experiment, notes, metrics, options)
+    tracker.start_command(command)
+    try:
+        while tracker.poll():
+            pass
+    except BaseException:
+        _end(tracker)
+        raise
+    finally:
+        tracker.stop()
+    return Report(tracker.report())
+
+
+def _end(tracker, patience=5.0):
+    """Asks the command to end, and does not let it go on after the patience."""
+    import signal
+    import time
+
+    end = time.monotonic() + patience
+    try:
+        tracker.signal(signal.SIGTERM)
+        while tracker.poll(max(0.0, end - time.monotonic())):
+            if time.monotonic() >= end:
+                tracker.signal(signal.SIGKILL)
+                end += patience
+    except _core.Error:
+        pass  # it is gone already
