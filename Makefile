@@ -6,12 +6,13 @@
 #   make check              build and test everything
 #   make bench              what it costs, beside others
 #   make install PREFIX=    default /usr/local; DESTDIR is honoured
+#   make wheel              dist/wattmeter-*.whl, for Python's pip
 #   make format             clang-format over all C files
 #   make clean
 
 PREFIX ?= /usr/local
 
-.PHONY: all demo check bench install format clean
+.PHONY: all demo check bench install wheel format clean
 .NOTPARALLEL:
 
 all: build/build.ninja
@@ -36,6 +37,9 @@ install: build/build.ninja
 	meson configure build -Dprefix=$(abspath $(PREFIX))
 	@ninja -C build product
 	meson install -C build --no-rebuild
+
+wheel:
+	@scripts/wheel
 
 format:
 	clang-format -i $$(scripts/c-files)
