@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - `wattmeter run`: measures a command without getting in its way. */
+#include <fcntl.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,34 +90,38 @@ static const char *const nvtx_folders[] = {
     "../.wattmeter.mesonpy.libs", /* pip install --target */
 };
 
-/* The length of the path of the folder that the command is in; 0 if it is unknown. */
-static size_t own_folder(char *path, size_t size)
+static int open_own_folder(void)
 {
-    ssize_t length = readlink("/proc/self/exe", path, size);
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
 
-    if (length <= 0 || (size_t)length >= size)
-        return 0;
+    if (length <= 0 || (size_t)length >= sizeof(path))
+        return -1;
     while (length > 0 && path[length - 1] != '/')
         length--;
-    return (size_t)length;
+    path[length] = '\0';
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* The own folder goes by its descriptor: its path may look like a pattern. */
 static char *find_nvtx(void)
 {
-    char folder[4096], pattern[sizeof(folder) + 512];
-    size_t length = own_folder(folder, sizeof(folder));
+    int own = open_own_folder();
+    char own_path[32], pattern[512];
     char *path = NULL;
 
+    snprintf(own_path, sizeof(own_path), "/proc/self/fd/%d/", own);
     for (size_t i = 0; i < sizeof(nvtx_folders) / sizeof(nvtx_folders[0]) && !path; i++) {
         glob_t found = { 0 };
-        int from = nvtx_folders[i][0] == '/' ? 0 : (int)length;
-        snprintf(pattern, sizeof(pattern), "%.*s%s/%s", from, folder, nvtx_folders[i],
-                 nvtx_library);
+        snprintf(pattern, sizeof(pattern), "%s%s/%s",
+                 nvtx_folders[i][0] == '/' ? "" : own_path, nvtx_folders[i], nvtx_library);
         path = realpath(pattern, NULL);
         if (!path && glob(pattern, 0, NULL, &found) == 0)
             path = realpath(found.gl_pathv[0], NULL);
         globfree(&found);
     }
+    if (own >= 0)
+        close(own);
     return path;
 }
 
