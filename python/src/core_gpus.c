@@ -227,7 +227,7 @@ static bool is_called(const struct wm_gpu_field_info *info, const char *name)
            strcmp(info->key, name + length + 1) == 0;
 }
 
-/* All values of a GPU, a process on it or a part of it by their names. */
+/* All values of a GPU by their names; of a process on it or a part of it by their keys. */
 static PyObject *values_of(const struct wm_gpus *gpus, size_t gpu, size_t part, int kind)
 {
     PyObject *dict = PyDict_New();
@@ -236,7 +236,7 @@ static PyObject *values_of(const struct wm_gpus *gpus, size_t gpu, size_t part, 
 
     for (size_t i = 0; dict && (info = things[kind].info(i)) != NULL; i++) {
         things[kind].get(gpus, gpu, part, i, &value);
-        PyObject *name = field_name(info);
+        PyObject *name = kind == GPU ? field_name(info) : core_text(info->key);
         PyObject *made = name ? value_new(&value, info->type) : NULL;
         if (!made || PyDict_SetItem(dict, name, made) < 0)
             Py_CLEAR(dict);
