@@ -73,6 +73,10 @@ PyTypeObject *core_add_struct(PyObject *module, PyStructSequence_Desc *desc);
 /* 0, or -1 and the exception that a negative `status` means. */
 int core_check(int status, const struct wm_error *err);
 
+/* Before a recording is opened: the library uses the SQLite that the process has, and so
+ * Python's, loaded now if it was not. Two of them undo each other's locks of a file. */
+void core_share_sqlite(void);
+
 /* Sets wattmeter.Error, or what stands for that status, with this text. */
 void core_fail(int status, const char *text);
 

@@ -50,6 +50,7 @@ static PyObject *experiment_new(PyTypeObject *type, PyObject *args, PyObject *ke
                                      PyUnicode_FSConverter, &target, &name))
         return NULL;
     const char *text = PyBytes_AsString(target);
+    core_share_sqlite();
     Py_BEGIN_ALLOW_THREADS status = wm_experiment_open(text, name, &experiment, &err);
     Py_END_ALLOW_THREADS Py_DECREF(target);
     if (core_check(status, &err) < 0)

@@ -52,6 +52,15 @@ void core_fail(int status, const char *text)
         fail_with_status(core_status_name(status), text);
 }
 
+void core_share_sqlite(void)
+{
+    PyObject *module = PyImport_ImportModule("_sqlite3");
+
+    if (!module)
+        PyErr_Clear();
+    Py_XDECREF(module);
+}
+
 int core_check(int status, const struct wm_error *err)
 {
     if (status >= 0)

@@ -52,6 +52,7 @@ static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *key
         return NULL;
     }
     const char *text = PyBytes_AsString(path);
+    core_share_sqlite();
     Py_BEGIN_ALLOW_THREADS status = wm_recording_open(text, number, &recording, &err);
     Py_END_ALLOW_THREADS Py_DECREF(path);
     if (core_check(status, &err) < 0)
@@ -408,6 +409,7 @@ static PyObject *region_file_new(PyTypeObject *type, PyObject *args, PyObject *k
     if (parse_export(args, keywords, &path, &mode) < 0)
         return NULL;
     const char *text = PyBytes_AsString(path);
+    core_share_sqlite();
     Py_BEGIN_ALLOW_THREADS status = wm_region_file_open(text, mode, &file, &err);
     Py_END_ALLOW_THREADS Py_DECREF(path);
     if (core_check(status, &err) < 0)

@@ -89,6 +89,7 @@ static PyObject *from_recording(PyObject *type, PyObject *args, PyObject *keywor
         return NULL;
     }
     const char *text = PyBytes_AsString(path);
+    core_share_sqlite();
     Py_BEGIN_ALLOW_THREADS status = wm_recording_open(text, number, &recording, &err);
     if (status >= 0)
         status = wm_report_from_recording(recording, &report, &err);

@@ -140,6 +140,7 @@ static PyObject *tracker_record(PyObject *self, PyObject *args, PyObject *keywor
     PyObject *result = NULL;
     if (tracker) {
         const char *text = PyBytes_AsString(target);
+        core_share_sqlite();
         Py_BEGIN_ALLOW_THREADS status =
             wm_tracker_record(tracker, text, (enum wm_record_mode)mode, &err);
         Py_END_ALLOW_THREADS result = leave(self, status, &err);
@@ -172,6 +173,7 @@ static PyObject *tracker_experiment(PyObject *self, PyObject *args, PyObject *ke
     setup.model_card = path ? PyBytes_AsString(path) : NULL;
     struct wm_tracker *tracker = is_fine ? enter(self) : NULL;
     if (tracker) {
+        core_share_sqlite();
         Py_BEGIN_ALLOW_THREADS status = wm_tracker_experiment(tracker, &setup, &err);
         Py_END_ALLOW_THREADS result = leave(self, status, &err);
     }
