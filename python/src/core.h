@@ -152,6 +152,9 @@ void core_texts_release(struct core_texts *texts);
 /* A report object around that report, which it takes. */
 PyObject *core_report_new(struct wm_report *report);
 
+/* A channel as a struct sequence. */
+PyObject *core_channel_new(const struct wm_channel *channel);
+
 /* The middle of a PyMethodDef. */
 #define CORE_KEYWORDS(function)                                                            \
     (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
@@ -169,5 +172,6 @@ int core_add_recording(PyObject *module);
 int core_add_analysis(PyObject *module);
 int core_add_experiment(PyObject *module);
 int core_add_doctor(PyObject *module);
+int core_add_source(PyObject *module);
 
 #endif

@@ -67,7 +67,7 @@ static PyObject *seconds_or_none(int64_t ns)
     return PyFloat_FromDouble((double)ns / 1e9);
 }
 
-static PyObject *channel_new(const struct wm_channel *channel)
+PyObject *core_channel_new(const struct wm_channel *channel)
 {
     static const char *const kinds[] = { "gauge", "counter" };
     struct core_struct fill = core_struct_begin(channel_type);
@@ -343,7 +343,7 @@ static PyObject *recording_channels(PyObject *self, void *unused)
         return NULL;
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < wm_recording_channel_count(recording); i++)
-        if (!core_append(list, channel_new(wm_recording_channel(recording, i))))
+        if (!core_append(list, core_channel_new(wm_recording_channel(recording, i))))
             Py_CLEAR(list);
     core_object_leave(self);
     return list;
