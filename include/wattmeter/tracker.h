@@ -142,6 +142,11 @@ WM_API int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv
 WM_API int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid,
                                 struct wm_error *err);
 
+/* Starts on several of them together, each with its descendants; the first is the one
+ * that wm_tracker_pid() and "main" mean. The target ends with the last of all these. */
+WM_API int wm_tracker_start_pids(struct wm_tracker *tracker, const pid_t *pids,
+                                 size_t count, struct wm_error *err);
+
 /* Starts on the calling process; what the tracker itself uses is taken out. Its regions
  * are measured from here on. */
 WM_API int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *err);

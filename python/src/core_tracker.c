@@ -229,23 +229,50 @@ static PyObject *tracker_start_self(PyObject *self, PyObject *unused)
     Py_END_ALLOW_THREADS return leave_start(self, status, &err);
 }
 
-PyDoc_STRVAR(start_pid_doc,
-             "start_pid($self, pid, /)\n--\n\n"
-             "Starts on a process that runs already, and on its descendants.\n\n"
-             "Raises Error with the status \"ENOENT\" where there is none.");
+PyDoc_STRVAR(
+    start_pid_doc,
+    "start_pid($self, pid, /, *more)\n--\n\n"
+    "Starts on a process that runs already, and on its descendants; or on several\n"
+    "such together.\n\n"
+    "Raises Error with the status \"ENOENT\" where there is none.");
+
+/* The numbers of `args`, which the caller frees; NULL and an exception: they are none. */
+static pid_t *parse_pids(PyObject *args, size_t *ret_count)
+{
+    size_t count = (size_t)PyTuple_Size(args);
+    pid_t *pids = PyMem_Malloc((count + 1) * sizeof(*pids));
+
+    if (!pids)
+        PyErr_NoMemory();
+    for (size_t i = 0; pids && i < count; i++) {
+        long pid = PyLong_AsLong(PyTuple_GetItem(args, (Py_ssize_t)i));
+        pids[i] = pid > 0 && pid <= INT32_MAX ? (pid_t)pid : -1;
+        if (PyErr_Occurred()) {
+            PyMem_Free(pids);
+            pids = NULL;
+        }
+    }
+    *ret_count = count;
+    return pids;
+}
 
 static PyObject *tracker_start_pid(PyObject *self, PyObject *args)
 {
-    int pid, status;
     struct wm_error err = { 0 };
+    size_t count;
+    int status;
 
-    if (!PyArg_ParseTuple(args, "i:start_pid", &pid))
+    pid_t *pids = parse_pids(args, &count);
+    if (!pids)
         return NULL;
     struct wm_tracker *tracker = enter(self);
-    if (!tracker)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_tracker_start_pid(tracker, pid, &err);
-    Py_END_ALLOW_THREADS return leave_start(self, status, &err);
+    PyObject *result = NULL;
+    if (tracker) {
+        Py_BEGIN_ALLOW_THREADS status = wm_tracker_start_pids(tracker, pids, count, &err);
+        Py_END_ALLOW_THREADS result = leave_start(self, status, &err);
+    }
+    PyMem_Free(pids);
+    return result;
 }
 
 PyDoc_STRVAR(start_command_doc,

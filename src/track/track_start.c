@@ -282,11 +282,25 @@ int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
     return status;
 }
 
-/* In another /proc than our own the pid is not one we could wait for; there
- * the ticks tell when the target is gone. */
-static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode,
-                         struct wm_error *err)
+/* The processes that are there already, the first of which is the root. */
+static int open_tree(struct wm_tracker *tracker, const char *procfs, const pid_t *pids,
+                     size_t count, struct wm_error *err)
 {
+    int status = wm_tree_open(procfs, pids[0], &tracker->tree, err);
+
+    for (size_t i = 1; i < count && status == WM_OK; i++)
+        status = wm_tree_add(tracker->tree, pids[i], err);
+    if (status == WM_OK)
+        wm_tree_refresh(tracker->tree);
+    return status;
+}
+
+/* In another /proc than our own the pid is not one we could wait for, and of several one
+ * is not all; there the ticks tell when the target is gone. */
+static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t count,
+                         const char *mode, struct wm_error *err)
+{
+    const pid_t pid = pids[0];
     const char *procfs = tracker->self ? "/proc" : wm_env("WATTMETER_PROCFS", "/proc");
     bool own = wm_file_is_same(procfs, "/proc");
 
@@ -295,14 +309,12 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
         tracker->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
         if (tracker->pid_fd < 0 && (errno == ESRCH || errno == EINVAL))
             return wm_fail(err, WM_ENOENT, "there is no process %d", (int)pid);
-        tracker->end_fd = tracker->pid_fd;
+        tracker->end_fd = count > 1 ? -1 : tracker->pid_fd;
     }
 
-    int status = wm_tree_open(procfs, pid, &tracker->tree, err);
-    if (status < 0)
-        return status;
-    wm_tree_refresh(tracker->tree);
-    status = wm_account_new(&tracker->account, err);
+    int status = open_tree(tracker, procfs, pids, count, err);
+    if (status == WM_OK)
+        status = wm_account_new(&tracker->account, err);
     if (status < 0)
         return status;
     wm_account_start_tree(tracker->account, tracker->tree, own);
@@ -327,22 +339,32 @@ static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode
     return WM_OK;
 }
 
-static int start_and_tidy(struct wm_tracker *tracker, pid_t pid, const char *mode,
-                          struct wm_error *err)
+static int start_and_tidy(struct wm_tracker *tracker, const pid_t *pids, size_t count,
+                          const char *mode, struct wm_error *err)
 {
     wm_track_begin_work(tracker);
-    return end_start(tracker, start_running(tracker, pid, mode, err));
+    return end_start(tracker, start_running(tracker, pids, count, mode, err));
 }
 
-int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid, struct wm_error *err)
+int wm_tracker_start_pids(struct wm_tracker *tracker, const pid_t *pids, size_t count,
+                          struct wm_error *err)
 {
     int status = wm_track_check_new(tracker, err);
 
     if (status == WM_OK && tracker->baseline_ns > 0)
         status = wm_fail(err, WM_EINVAL, "a baseline needs a command that has not begun");
-    if (status == WM_OK && pid <= 0)
-        status = wm_fail(err, WM_EINVAL, "%d is no process", (int)pid);
-    return status < 0 ? status : start_and_tidy(tracker, pid, "attach", err);
+    if (status == WM_OK && count == 0)
+        status = wm_fail(err, WM_EINVAL, "there is no process to measure");
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        if (pids[i] <= 0)
+            status = wm_fail(err, WM_EINVAL, "%d is no process", (int)pids[i]);
+    }
+    return status < 0 ? status : start_and_tidy(tracker, pids, count, "attach", err);
+}
+
+int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid, struct wm_error *err)
+{
+    return wm_tracker_start_pids(tracker, &pid, 1, err);
 }
 
 int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *err)
@@ -351,6 +373,7 @@ int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *err)
 
     if (status < 0)
         return status;
+    const pid_t self = getpid();
     tracker->self = true;
-    return start_and_tidy(tracker, getpid(), "self", err);
+    return start_and_tidy(tracker, &self, 1, "self", err);
 }

@@ -167,6 +167,47 @@ static void test_failed_starts(void **state)
     wm_tracker_free(tracker);
 }
 
+static pid_t start_sleep(const char *seconds)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        execlp("sleep", "sleep", seconds, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+/* Several that run already, none of them a descendant of another. */
+static void test_pids(void **state)
+{
+    const pid_t nobody[] = { getpid(), 0x3fffffff }, wrong[] = { getpid(), 0 };
+    const pid_t pids[] = { start_sleep("0.1"), start_sleep("0.3") };
+    struct wm_error err = { 0 };
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
+    assert_int_equal(wm_tracker_start_pids(tracker, pids, 0, &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_start_pids(tracker, wrong, 2, &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_start_pids(tracker, nobody, 2, &err), WM_ENOENT);
+    assert_non_null(strstr(err.text, "no process 1073741823"));
+    wm_tracker_free(tracker);
+
+    tracker = new_tracker(10 * MILLISECOND);
+    assert_int_equal(wm_tracker_start_pids(tracker, pids, 2, &err), WM_OK);
+    assert_int_equal(wm_tracker_pid(tracker), pids[0]);
+    assert_int_equal(wm_tracker_run_thread(tracker, NULL), WM_OK);
+    for (size_t i = 0; i < ARRAY_LEN(pids); i++)
+        assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
+    usleep(30000);
+    assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+    double seconds = number(tracker, "compute_time.time");
+    assert_true(seconds > 0.25 && seconds < 0.5);
+    assert_true(number(tracker, "max_ram.combined.total_rss") > 100e3);
+    wm_tracker_free(tracker);
+}
+
 static void test_unknown_source(void **state)
 {
     struct wm_error err = { 0 };
@@ -503,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_order_of_calls),
         cmocka_unit_test(test_command),
         cmocka_unit_test(test_failed_starts),
+        cmocka_unit_test(test_pids),
         cmocka_unit_test(test_unknown_source),
         cmocka_unit_test(test_self_in_thread),
         cmocka_unit_test(test_self_regions),

@@ -266,6 +266,11 @@ int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
     return WM_OK;
 }
 
+int wm_tree_add(struct wm_tree *tree, pid_t pid, struct wm_error *err)
+{
+    return wm_tree_set_add(&tree->set, pid, err);
+}
+
 void wm_tree_close(struct wm_tree *tree)
 {
     if (!tree)

@@ -27,6 +27,9 @@ struct wm_tree;
 int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
                  struct wm_error *err);
 
+/* Adds another process, with its descendants. WM_ENOENT when there is none. */
+int wm_tree_add(struct wm_tree *tree, pid_t pid, struct wm_error *err);
+
 /* Accepts NULL. */
 void wm_tree_close(struct wm_tree *tree);
 
@@ -110,6 +113,9 @@ struct wm_tree_set {
 int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
                      struct wm_error *err);
 void wm_tree_set_release(struct wm_tree_set *set);
+
+/* Adds a process that is no descendant; again WM_ENOENT. */
+int wm_tree_set_add(struct wm_tree_set *set, pid_t pid, struct wm_error *err);
 
 /* Looks at all processes, forgets dead ones, finds new ones. */
 void wm_tree_set_refresh(struct wm_tree_set *set, int64_t now_ns);

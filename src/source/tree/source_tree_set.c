@@ -245,6 +245,13 @@ static int fds_to_keep(void)
     return limit.rlim_cur > 4096 ? 1024 : (int)(limit.rlim_cur / 4);
 }
 
+int wm_tree_set_add(struct wm_tree_set *set, pid_t pid, struct wm_error *err)
+{
+    if (!wm_tree_set_find(set, pid) && !add(set, pid))
+        return wm_fail(err, WM_ENOENT, "there is no process %d", (int)pid);
+    return WM_OK;
+}
+
 int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
                      struct wm_error *err)
 {
