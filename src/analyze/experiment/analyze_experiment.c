@@ -40,10 +40,11 @@ static void release_run(struct wm_experiment_run *run)
     free(run->path);
     free(run->name);
     wm_run_release(&run->run);
+    wm_experiment_ticks_free(run->ticks);
 }
 
 static int fill_run(struct wm_experiment_run *run, const char *path, const char *name,
-                    struct wm_recording *recording, struct wm_error *err)
+                    struct wm_recording *recording, size_t *kept, struct wm_error *err)
 {
     int status = wm_run_copy(wm_recording_run(recording), &run->run, err);
     if (status < 0)
@@ -53,7 +54,11 @@ static int fill_run(struct wm_experiment_run *run, const char *path, const char 
     run->start_unix_ns = start_of(recording);
     run->path = strdup(path);
     run->name = name ? strdup(name) : NULL;
-    return !run->path || (name && !run->name) ? wm_fail_memory(err, "experiment") : WM_OK;
+    run->ticks = calloc(1, sizeof(*run->ticks));
+    if (!run->path || (name && !run->name) || !run->ticks)
+        return wm_fail_memory(err, "experiment");
+    run->ticks->kept = kept;
+    return WM_OK;
 }
 
 /* `name` is NULL where the run says it itself. */
@@ -67,7 +72,7 @@ static int add_run(struct wm_experiment *found, const char *path, const char *na
     if (!grown)
         return wm_fail_memory(err, "experiment");
     found->runs = grown;
-    int status = fill_run(&run, path, name, recording, err);
+    int status = fill_run(&run, path, name, recording, &found->kept, err);
     if (status < 0)
         release_run(&run);
     else

@@ -8,6 +8,16 @@
 #include "record/run/record_experiment.h"
 #include "wattmeter/experiment.h"
 
+/* A run that has been read: the recording, at its end, and all its ticks. */
+struct wm_experiment_ticks {
+    struct wm_recording *recording; /* NULL: it has not been read yet, or is too long */
+    int64_t *when_ns;
+    struct wm_reading *readings; /* of all channels of each tick */
+    size_t count;
+    bool is_too_long;
+    size_t *kept; /* readings that the experiment has of all its runs */
+};
+
 /* A run is opened when it is needed, by its place. */
 struct wm_experiment_run {
     char *path;
@@ -15,6 +25,7 @@ struct wm_experiment_run {
     char *name;   /* of its experiment; NULL: it has none */
     struct wm_run run;
     int64_t start_unix_ns; /* of its first tick */
+    struct wm_experiment_ticks *ticks;
 };
 
 struct wm_experiment {
@@ -22,6 +33,7 @@ struct wm_experiment {
     struct wm_experiment_run *runs;
     size_t count;
     int64_t zero_ns;   /* when the first of them started */
+    size_t kept;       /* readings of runs that have been read */
     size_t broken;     /* runs at the target that could not be read */
     char trouble[256]; /* why the first of them could not */
 };
@@ -58,6 +70,8 @@ struct wm_cost {
  * one of nothing; `why` is then which run lacks what. */
 bool wm_cover_differs(const struct wm_cover *one, size_t one_run,
                       const struct wm_cover *other, size_t other_run, char why[64]);
+
+void wm_experiment_ticks_free(struct wm_experiment_ticks *ticks);
 
 /* Adds the values of one metric in one run to `series`, which is made with the first
  * of them; `ret_cover` is what an energy is of, nothing for another metric. WM_ENOENT:

@@ -26,6 +26,10 @@
 #define MOST_MISSING 0.1
 #define LEAST_MISSING_S 1e-3
 
+/* Readings of all runs that are kept, of 24 bytes each. A run that is kept stays open,
+ * maybe with a connection, so it counts for that many at least. */
+enum { READINGS_KEPT = 4 << 20, READINGS_OF_A_RUN = READINGS_KEPT / 16 };
+
 /* What an energy is of: some kinds of device, or the one that is labelled so. */
 struct subject {
     bool cpu, dram, gpu;
@@ -44,14 +48,96 @@ struct chosen {
     struct wm_series_doubt doubt;
 };
 
-/* A pass over a recording. */
+/* A pass over a recording, which is read once, unless it has more ticks than are kept. */
 struct pass {
     const struct wm_experiment_run *run;
     struct wm_recording *recording;
+    size_t next; /* of the ticks that are kept */
     const struct wm_channel *channels;
     size_t count;
     struct wm_analysis *analysis; /* NULL where none is needed */
 };
+
+static void forget(struct wm_experiment_ticks *ticks)
+{
+    wm_recording_close(ticks->recording);
+    free(ticks->when_ns);
+    free(ticks->readings);
+    *ticks = (struct wm_experiment_ticks) { .kept = ticks->kept };
+}
+
+void wm_experiment_ticks_free(struct wm_experiment_ticks *ticks)
+{
+    if (ticks)
+        forget(ticks);
+    free(ticks);
+}
+
+static bool grow(struct wm_experiment_ticks *ticks, size_t room, size_t channels)
+{
+    int64_t *when_ns = realloc(ticks->when_ns, room * sizeof(*when_ns));
+    if (when_ns)
+        ticks->when_ns = when_ns;
+    struct wm_reading *readings =
+        realloc(ticks->readings, (room * channels + 1) * sizeof(*readings));
+    if (readings)
+        ticks->readings = readings;
+    return when_ns && readings;
+}
+
+/* What keeping so many ticks counts for. */
+static size_t cost_of(size_t count, size_t channels)
+{
+    size_t readings = count * channels;
+
+    return readings > READINGS_OF_A_RUN ? readings : READINGS_OF_A_RUN;
+}
+
+/* Where they are too many they are forgotten, and that is no failure. */
+static int keep_ticks(struct wm_experiment_ticks *ticks, struct wm_error *err)
+{
+    size_t channels = wm_recording_channel_count(ticks->recording), room = 0;
+    struct wm_tick tick;
+    int status;
+
+    while ((status = wm_recording_next(ticks->recording, &tick, err)) > 0) {
+        if (*ticks->kept + cost_of(ticks->count, channels) > READINGS_KEPT) {
+            forget(ticks);
+            ticks->is_too_long = true;
+            return WM_OK;
+        }
+        if (ticks->count == room) {
+            room = room ? 2 * room : 256;
+            if (!grow(ticks, room, channels))
+                return wm_fail_memory(err, "experiment");
+        }
+        ticks->when_ns[ticks->count] = tick.when_ns;
+        memcpy(ticks->readings + ticks->count * channels, tick.readings,
+               channels * sizeof(*tick.readings));
+        ticks->count++;
+    }
+    *ticks->kept += cost_of(ticks->count, channels);
+    return status;
+}
+
+static int open_recording(struct pass *pass, struct wm_error *err)
+{
+    struct wm_experiment_ticks *ticks = pass->run->ticks;
+    int status = WM_OK;
+
+    if (!ticks->recording && !ticks->is_too_long) {
+        status =
+            wm_recording_open(pass->run->path, pass->run->index, &ticks->recording, err);
+        if (status == WM_OK)
+            status = keep_ticks(ticks, err);
+        if (status < 0)
+            forget(ticks);
+    }
+    pass->recording = ticks->recording;
+    return ticks->is_too_long
+               ? wm_recording_open(pass->run->path, pass->run->index, &pass->recording, err)
+               : status;
+}
 
 static int pass_begin(struct pass *pass, const struct wm_experiment_run *run,
                       bool with_analysis, struct wm_error *err)
@@ -59,7 +145,7 @@ static int pass_begin(struct pass *pass, const struct wm_experiment_run *run,
     const struct wm_gap *gaps;
 
     *pass = (struct pass) { .run = run };
-    int status = wm_recording_open(run->path, run->index, &pass->recording, err);
+    int status = open_recording(pass, err);
     if (status < 0)
         return status;
     pass->channels = wm_recording_channels(pass->recording, &pass->count);
@@ -78,13 +164,25 @@ static int pass_begin(struct pass *pass, const struct wm_experiment_run *run,
 static void pass_end(struct pass *pass)
 {
     wm_analysis_free(pass->analysis);
-    wm_recording_close(pass->recording);
+    if (pass->run && pass->recording != pass->run->ticks->recording)
+        wm_recording_close(pass->recording);
 }
 
 static int pass_next(struct pass *pass, struct wm_tick *ret_tick, struct wm_error *err)
 {
-    int status = wm_recording_next(pass->recording, ret_tick, err);
+    const struct wm_experiment_ticks *ticks = pass->run->ticks;
+    int status;
 
+    if (!ticks->recording) {
+        status = wm_recording_next(pass->recording, ret_tick, err);
+    } else if ((status = pass->next < ticks->count) > 0) {
+        *ret_tick = (struct wm_tick) {
+            .when_ns = ticks->when_ns[pass->next],
+            .readings = ticks->readings + pass->next * pass->count,
+            .count = pass->count,
+        };
+        pass->next++;
+    }
     if (status > 0 && pass->analysis)
         wm_analysis_tick(pass->analysis, ret_tick);
     return status;
