@@ -317,6 +317,16 @@ def test_lost(machine: Machine) -> None:
     assert told == [["NVMLError_GpuIsLost", "GPU is lost", 15]]
 
 
+def test_hang(machine: Machine) -> None:
+    """It costs five seconds and the call, not the program."""
+    fault = {"call": "nvmlDeviceGetPowerUsage", "delay_ms": 20000, "from": 0.3}
+    machine.add_gpus({"gpus": [{}], "faults": [fault]})
+    program = "import time\ntime.sleep(0.4)\n"
+    calls = ["nvmlDeviceGetPowerUsage(handle)", "nvmlDeviceGetCount()"]
+    told = answers(machine, calls, START + program)
+    assert told == [["NVMLError_Timeout", "Timeout", 10], 1]
+
+
 def test_classes(machine: Machine) -> None:
     program = """
 error = pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)

@@ -156,6 +156,8 @@ def _error(name: str, why: str = "") -> NVMLError:
 
 def _error_for(why: str, name: str = "UNKNOWN") -> NVMLError:
     """The error whose text is the reason for a missing value; else the one of `name`."""
+    if "not answer" in why:
+        name = "TIMEOUT"
     error = NVMLError(_CODES.get(why.lower(), _ERRORS[name][0]))
     error.why = why
     return error
