@@ -154,6 +154,12 @@ WM_API int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *er
 /* The process the tracker was started on; 0 before the start. */
 WM_API pid_t wm_tracker_pid(const struct wm_tracker *tracker);
 
+/* What programs that the target starts need in their environment as WATTMETER_REGIONS, for
+ * their regions to be measured with those of the target; a command has it already. NULL
+ * where no regions are measured. Between a start and wm_tracker_run_thread(); the text lives
+ * until the tracker is stopped. */
+WM_API const char *wm_tracker_regions(const struct wm_tracker *tracker);
+
 /* Sends a signal to the target while it certainly is the target. May be called
  * from a signal handler. WM_ENOENT when it is gone. */
 WM_API int wm_tracker_signal(const struct wm_tracker *tracker, int signal_number);

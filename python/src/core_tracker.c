@@ -438,6 +438,17 @@ static PyObject *tracker_exit_signal(PyObject *self, void *unused)
     return PyLong_FromLong(number);
 }
 
+static PyObject *tracker_regions(PyObject *self, void *unused)
+{
+    struct wm_tracker *tracker = enter(self);
+
+    (void)unused;
+    if (!tracker)
+        return NULL;
+    core_object_leave(self);
+    return core_text(wm_tracker_regions(tracker));
+}
+
 static PyObject *tracker_state(PyObject *self, void *unused)
 {
     (void)unused;
@@ -470,6 +481,10 @@ static PyGetSetDef members[] = {
       NULL },
     { "exit_signal", tracker_exit_signal, NULL,
       "The signal that killed the command; None: none did, or that is not known.", NULL },
+    { "regions", tracker_regions, NULL,
+      "What programs that the target starts need as WATTMETER_REGIONS; None: there are no\n"
+      "regions. Before run_thread().",
+      NULL },
     { "state", tracker_state, NULL, "\"new\", \"running\", \"ended\" or \"stopped\".",
       NULL },
     { NULL, NULL, NULL, NULL, NULL },

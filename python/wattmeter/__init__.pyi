@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any, List
+
+from wattmeter._compare import compare as compare
+from wattmeter._core import Error as Error, region as region
+from wattmeter._doctor import doctor as doctor
+from wattmeter._gpus import gpus as gpus
+from wattmeter._measure import measure as measure
+from wattmeter._recording import read as read
+from wattmeter._report import Figure as Figure, Report as Report
+from wattmeter._track import run as run, track as track
+
+__version__: str
+__all__: List[str]
+
+def load_ipython_extension(shell: Any) -> None: ...

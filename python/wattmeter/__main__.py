@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m wattmeter: the command `wattmeter` that belongs to this package."""
 
+from __future__ import annotations
+
 import os
 import sys
 import sysconfig
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterator
 
-def _places():
+
+def _places() -> Iterator[str]:
     """Where an installation puts its commands: that of this package first."""
     package = os.path.dirname(os.path.abspath(__file__))
     yield os.path.join(os.path.dirname(package), "bin")
@@ -16,7 +22,7 @@ def _places():
     yield from os.environ.get("PATH", os.defpath).split(os.pathsep)
 
 
-def main():
+def main() -> None:
     for place in _places():
         path = os.path.join(place, "wattmeter")
         if os.access(path, os.X_OK) and os.path.isfile(path):

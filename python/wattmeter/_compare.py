@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare(): what differs between runs."""
 
+from __future__ import annotations
+
 from wattmeter import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping
+
+    from wattmeter._report import Path
 
 
 class Comparison:
@@ -13,7 +21,7 @@ class Comparison:
     remarks        what a reader has to know
     """
 
-    def __init__(self, core, statistic):
+    def __init__(self, core: _core.Comparison, statistic: str) -> None:
         self._core = core
         self._statistic = statistic
         core.run(statistic, "text")
@@ -23,26 +31,28 @@ class Comparison:
         self.untested = core.untested
         self.remarks = core.remarks
 
-    def to_dict(self):
+    def to_dict(self) -> Any:
         """The comparison as docs/analysis.md has it."""
         import json
 
         self._core.run(self._statistic, "json")
         return json.loads(self._core.print())
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self._text
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Comparison: worst {self.worst:+.1%} ({self.worst_figure})>"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         from wattmeter._notebook import as_html
 
         return as_html(self._text)
 
 
-def compare(runs, statistic="mean", *, watch=()):
+def compare(
+    runs: Mapping[str, Path], statistic: str = "mean", *, watch: Iterable[str] = ()
+) -> Comparison:
     """Compares runs with the first of them, as a whole and region by region.
 
         wattmeter.compare({"before": "a.sqlite", "after": "b.sqlite"})

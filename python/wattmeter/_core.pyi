@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+# The extension: what libwattmeter offers. Its docstrings say what each does.
+from os import PathLike
+from types import TracebackType
+from typing import (
+    Any,
+    Callable,
+    Coroutine,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+    final,
+)
+
+_Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+version: str
+
+class Error(Exception):
+    status: str
+
+class Figure(NamedTuple):
+    key: str
+    path: Optional[str]
+    value: Optional[float]
+    unit: str
+    low: Optional[float]
+    high: Optional[float]
+    state: str
+    origin: str
+    why: Optional[str]
+
+class Tracker:
+    def __new__(
+        cls,
+        *,
+        interval: float = 0.1,
+        gpus: Optional[str] = None,
+        cores: float = 0.0,
+        baseline: float = 0.0,
+        cpu_watts: Optional[str] = None,
+        visible_to: int = 0,
+    ) -> Tracker: ...
+    def add(self, source: str, /) -> None: ...
+    def add_all(self) -> None: ...
+    def note(self, key: str, value: str, /) -> None: ...
+    def record(self, target: _Path, mode: str = "new") -> None: ...
+    def experiment(
+        self,
+        target: _Path,
+        name: str,
+        description: Optional[str] = None,
+        model_card: Optional[_Path] = None,
+    ) -> None: ...
+    def metrics(self, path: _Path, /) -> None: ...
+    def start_self(self) -> None: ...
+    def start_pid(self, pid: int, /) -> None: ...
+    def start_command(self, argv: Iterable[_Path], /) -> None: ...
+    def run_thread(self) -> None: ...
+    def poll(self, timeout: Optional[float] = None) -> bool: ...
+    def signal(self, number: int, /) -> None: ...
+    def stop(self) -> None: ...
+    def report(self) -> Report: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def exit_code(self) -> Optional[int]: ...
+    @property
+    def exit_signal(self) -> Optional[int]: ...
+    @property
+    def regions(self) -> Optional[str]: ...
+    @property
+    def state(self) -> str: ...
+
+@final
+class Report:
+    @staticmethod
+    def from_recording(path: _Path, run: Optional[int] = None) -> Report: ...
+    def print(
+        self,
+        format: str = "text",
+        *,
+        verbosity: int = 0,
+        for_terminal: bool = False,
+        ram_unit: Optional[str] = None,
+        gpu_ram_unit: Optional[str] = None,
+        time_unit: Optional[str] = None,
+        price_per_kwh: float = 0.0,
+        currency: Optional[str] = None,
+        carbon_g_per_kwh: float = 0.0,
+        pue: float = 0.0,
+    ) -> str: ...
+    def figure(
+        self, key: str, kind: str = "run", index: int = 0, share: str = "inclusive"
+    ) -> Figure: ...
+    def figures(
+        self, kind: str = "run", index: int = 0, share: str = "inclusive"
+    ) -> List[Figure]: ...
+    def count(self, kind: str, /) -> int: ...
+    def find(self, kind: str, name: str, /) -> int: ...
+    def run(self) -> Dict[str, Any]: ...
+    def region(self, kind: str, index: int, /) -> Dict[str, Any]: ...
+    def device(self, kind: str, index: int, /) -> Dict[str, Any]: ...
+    def processes(self) -> List[Dict[str, Any]]: ...
+    def write_codecarbon(
+        self,
+        path: _Path,
+        mode: str = "new",
+        *,
+        verbosity: int = 0,
+        for_terminal: bool = False,
+        ram_unit: Optional[str] = None,
+        gpu_ram_unit: Optional[str] = None,
+        time_unit: Optional[str] = None,
+        price_per_kwh: float = 0.0,
+        currency: Optional[str] = None,
+        carbon_g_per_kwh: float = 0.0,
+        pue: float = 0.0,
+    ) -> None: ...
+    @property
+    def words(self) -> List[str]: ...
+    @property
+    def remarks(self) -> List[str]: ...
+    @property
+    def notes(self) -> Dict[str, str]: ...
+    @property
+    def variables(self) -> Dict[str, str]: ...
+    @property
+    def sources(self) -> Dict[str, Tuple[bool, Optional[str]]]: ...
+
+@final
+class region:
+    def __new__(cls, name: str) -> region: ...
+    def __enter__(self) -> region: ...
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+        /,
+    ) -> None: ...
+    def __aenter__(self) -> Coroutine[Any, Any, region]: ...
+    def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+        /,
+    ) -> Coroutine[Any, Any, None]: ...
+    def __call__(self, function: _F) -> _F: ...
+    @property
+    def name(self) -> str: ...
+
+@final
+class region_function:
+    def __new__(
+        cls, region: region, function: Callable[..., Any], /
+    ) -> region_function: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+def region_begin(name: str, /) -> None: ...
+def region_end() -> None: ...
+def region_start(name: str, /) -> int: ...
+def region_stop(number: int, /) -> None: ...
+def region_is_on() -> bool: ...
+
+class RegionFile:
+    def __new__(cls, path: _Path, mode: str = "new") -> RegionFile: ...
+    def write(
+        self, name: str, is_stop: bool, unix_seconds: Optional[float] = None
+    ) -> None: ...
+    def close(self) -> None: ...
+
+class Energy(NamedTuple):
+    joules: Optional[float]
+    uncertainty: Optional[float]
+    method: str
+    origin: Optional[str]
+    is_short: bool
+    state: str
+    why: Optional[str]
+
+class Reading(NamedTuple):
+    elapsed: float
+    cpu: Energy
+    dram: Energy
+    gpu: Energy
+    devices: List[Energy]
+
+class MeterDevice(NamedTuple):
+    label: str
+    device: str
+    model: Optional[str]
+    source: str
+    kind: str
+    origin: str
+
+class Meter:
+    def __new__(
+        cls,
+        *,
+        gpus: Optional[str] = None,
+        estimate: bool = False,
+        cpu_watts: Optional[str] = None,
+        interval: float = 0.0,
+        snippets: Optional[_Path] = None,
+        mode: str = "new",
+        seed_format: bool = False,
+    ) -> Meter: ...
+    def start(self, name: Optional[str] = None, /) -> int: ...
+    def stop(self, number: int, /) -> Reading: ...
+    def run(self, path: _Path, interval: float) -> None: ...
+    def halt(self) -> None: ...
+    def close(self) -> int: ...
+    @property
+    def devices(self) -> List[MeterDevice]: ...
+    @property
+    def remark(self) -> Optional[str]: ...
+
+class GpuValue(NamedTuple):
+    value: Union[str, int, float, bool, None]
+    state: str
+    why: Optional[str]
+
+class GpuField(NamedTuple):
+    name: str
+    group: str
+    key: str
+    label: str
+    unit: str
+    summary: str
+    type: str
+    asked_with: str
+    fixed: bool
+
+class GpuLooked(NamedTuple):
+    source: str
+    present: int
+    status: str
+    detail: Optional[str]
+
+class Gpus:
+    def __new__(cls, words: Optional[str] = None) -> Gpus: ...
+    def refresh(self, groups: Optional[Iterable[str]] = None) -> bool: ...
+    def get(self, gpu: int, name: str, /) -> GpuValue: ...
+    def values(self, gpu: int, /) -> Dict[str, GpuValue]: ...
+    def processes(self, gpu: int, /) -> Tuple[List[Dict[str, GpuValue]], GpuValue]: ...
+    def migs(self, gpu: int, /) -> List[Dict[str, GpuValue]]: ...
+    def seen_as(self, gpu: int, /) -> GpuValue: ...
+    def select(
+        self, words: Optional[str], environment: Optional[Iterable[str]] = None
+    ) -> Tuple[List[int], Optional[str]]: ...
+    def print(self, format: str = "text", /) -> str: ...
+    @staticmethod
+    def fields(kind: str = "gpu", /) -> List[GpuField]: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def present(self) -> int: ...
+    @property
+    def looked(self) -> List[GpuLooked]: ...
+
+class Channel(NamedTuple):
+    source: str
+    device: str
+    label: str
+    model: Optional[str]
+    metric: str
+    unit: str
+    device_kind: str
+    kind: str
+    origin: str
+    period: Optional[float]
+    sensor: Optional[str]
+
+class Recording:
+    def __new__(cls, path: _Path, run: Optional[int] = None) -> Recording: ...
+    def columns(self) -> Tuple[memoryview, List[memoryview], List[memoryview]]: ...
+    def join_meter(self, path: _Path, /) -> None: ...
+    def export(self, path: _Path, mode: str = "new") -> None: ...
+    def export_sub_tracking(self, path: _Path, mode: str = "new") -> int: ...
+    @property
+    def channels(self) -> List[Channel]: ...
+    @property
+    def run_count(self) -> int: ...
+
+class Analysis:
+    def __new__(
+        cls,
+        tracking: _Path,
+        sub_tracking: Optional[Iterable[_Path]] = None,
+        run: Optional[int] = None,
+    ) -> Analysis: ...
+    def print(self, format: str = "text", /) -> str: ...
+    @property
+    def remarks(self) -> List[str]: ...
+    @property
+    def unpaired(self) -> Tuple[int, int]: ...
+
+class Comparison:
+    def __new__(cls) -> Comparison: ...
+    def add(self, name: str, path: _Path, /) -> None: ...
+    def add_session(
+        self,
+        name: str,
+        tracking: _Path,
+        sub_tracking: Optional[Iterable[_Path]] = None,
+        run: Optional[int] = None,
+    ) -> None: ...
+    def watch(self, metric: str, /) -> None: ...
+    def run(self, statistic: str = "mean", format: str = "text") -> None: ...
+    def print(self) -> str: ...
+    @property
+    def worst(self) -> float: ...
+    @property
+    def worst_figure(self) -> Optional[str]: ...
+    @property
+    def untested(self) -> Optional[str]: ...
+    @property
+    def remarks(self) -> List[str]: ...
+
+def combine_sub_tracking(paths: Iterable[_Path], target: _Path, /) -> List[str]: ...
+def print_list(path: _Path, format: str = "text", /) -> str: ...
+def print_csv(paths: Iterable[_Path], run: Union[int, str, None] = None, /) -> str: ...
+
+class SeriesFigure(NamedTuple):
+    value: float
+    unit: str
+    seconds: float
+    uncertainty: Optional[float]
+    is_short: bool
+    missing_s: float
+    unfinished: int
+
+@final
+class Series:
+    def figure(
+        self, kind: str = "total", from_ns: int = 0, to_ns: int = 0
+    ) -> SeriesFigure: ...
+    def segments(self) -> List[Tuple[memoryview, memoryview, int]]: ...
+    def print_figure(
+        self,
+        kind: str = "total",
+        from_ns: int = 0,
+        to_ns: int = 0,
+        format: str = "text",
+    ) -> str: ...
+
+class Experiment:
+    def __new__(cls, target: _Path, name: str) -> Experiment: ...
+    def print(
+        self,
+        format: str = "text",
+        idle_watts: float = 0.0,
+        per: Optional[str] = None,
+        *,
+        verbosity: int = 0,
+        for_terminal: bool = False,
+        ram_unit: Optional[str] = None,
+        gpu_ram_unit: Optional[str] = None,
+        time_unit: Optional[str] = None,
+        price_per_kwh: float = 0.0,
+        currency: Optional[str] = None,
+        carbon_g_per_kwh: float = 0.0,
+        pue: float = 0.0,
+    ) -> str: ...
+    def time(self, text: str, /) -> int: ...
+    def series(self, metric: str, /) -> Series: ...
+
+def print_series(
+    series: Sequence[Series], from_ns: int = 0, to_ns: int = 0, format: str = "text"
+) -> str: ...
+def print_experiments(target: _Path, format: str = "text", /) -> str: ...
+@final
+class Doctor:
+    def __new__(cls, duration: float = 0.0) -> Doctor: ...
+    def print(self, format: str = "text", /) -> str: ...
+    @property
+    def can_measure(self) -> bool: ...

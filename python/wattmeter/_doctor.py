@@ -1,38 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
 """doctor(): what can be measured on this machine."""
 
+from __future__ import annotations
+
 from wattmeter import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Findings:
     """What can be measured here, what not and why, and which command changes that; str()
     is for people."""
 
-    def __init__(self, duration):
+    def __init__(self, duration: float) -> None:
         self._core = _core.Doctor(duration)
 
     @property
-    def can_measure(self):
+    def can_measure(self) -> bool:
         """Whether anything at all can be measured here."""
         return self._core.can_measure
 
-    def to_dict(self):
+    def to_dict(self) -> Any:
         """The findings as docs/doctor.md has them."""
         import json
 
         return json.loads(self._core.print("json"))
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self._core.print("text")
 
     __repr__ = __str__
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         from wattmeter._notebook import as_html
 
         return as_html(str(self))
 
 
-def doctor(duration=3.0):
+def doctor(duration: float = 3.0) -> Findings:
     """Looks at every source for `duration` seconds. It changes nothing."""
     return Findings(duration)

@@ -1,30 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """measure(): the joules of a snippet."""
 
+from __future__ import annotations
+
 import os
 from threading import Lock
 
 from wattmeter import _core
 from wattmeter._report import Figure
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable
+
 # The devices stay open from one snippet to the next, as a training step is short; those
 # of a parent are not a child's.
-_meters = {}
+_meters: dict[tuple[Any, ...], _core.Meter] = {}
 _lock = Lock()
 
 
-def _meter(options):
+def _meter(options: tuple[str | None, bool, str | None]) -> _core.Meter:
     key = (os.getpid(), *options)
     with _lock:
         if key not in _meters:
             for other in [k for k in _meters if k[0] != key[0]]:
                 del _meters[other]
             gpus, estimate, cpu_watts = options
-            _meters[key] = _core.Meter(gpus=gpus, estimate=estimate, cpu_watts=cpu_watts)
+            _meters[key] = _core.Meter(
+                gpus=gpus, estimate=estimate, cpu_watts=cpu_watts
+            )
         return _meters[key]
 
 
-def _forget_parent():
+def _forget_parent() -> None:
     global _lock
     _lock = Lock()
 
@@ -32,14 +40,16 @@ def _forget_parent():
 os.register_at_fork(after_in_child=_forget_parent)
 
 
-def _figure(key, energy):
-    if energy.joules is None:
+def _figure(key: str, energy: _core.Energy) -> Figure:
+    if energy.joules is None or energy.uncertainty is None:
         return Figure(key, None, "J", state="missing", why=energy.why)
     low, high = energy.joules - energy.uncertainty, energy.joules + energy.uncertainty
-    return Figure(key, energy.joules, "J", max(low, 0.0), high, "known", energy.origin)
+    return Figure(
+        key, energy.joules, "J", max(low, 0.0), high, "known", str(energy.origin)
+    )
 
 
-def _total(parts):
+def _total(parts: Iterable[Figure]) -> Figure:
     """Of what is known; `why` has what is not in it."""
     known = [part for part in parts if part.value is not None]
     why = "; ".join(f"without {p.key}: {p.why}" for p in parts if p.value is None)
@@ -48,10 +58,10 @@ def _total(parts):
     origins = ("measured", "estimated", "simulated")
     return Figure(
         "energy",
-        sum(part.value for part in known),
+        sum(float(part) for part in known),
         "J",
-        sum(part.low for part in known),
-        sum(part.high for part in known),
+        sum(part.low or 0.0 for part in known),
+        sum(part.high or 0.0 for part in known),
         "known",
         max((part.origin for part in known), key=origins.index),
         why or None,
@@ -78,17 +88,23 @@ class measure:
     and stay open; one object measures one snippet at a time.
     """
 
-    def __init__(self, *, gpus=None, estimate=True, cpu_watts=None):
+    def __init__(
+        self,
+        *,
+        gpus: str | None = None,
+        estimate: bool = True,
+        cpu_watts: str | None = None,
+    ) -> None:
         self._options = (gpus, bool(estimate), cpu_watts)
-        self._number = None
+        self._number: int | None = None
         self._pid = 0
-        self.seconds = None
+        self.seconds: float | None = None
         self.cpu = self.dram = self.gpu = self.energy = Figure(
             "energy", None, "J", state="missing", why="nothing has been measured yet"
         )
-        self.devices = {}
+        self.devices: dict[str, Figure] = {}
 
-    def start(self):
+    def start(self) -> measure:
         """Starts the snippet. The result is this object."""
         if self._number is not None and self._pid == os.getpid():
             raise ValueError("this snippet has been started already")
@@ -97,7 +113,7 @@ class measure:
         self._pid = os.getpid()
         return self
 
-    def stop(self):
+    def stop(self) -> measure:
         """Ends the snippet. The result is this object, which has the figures. In a forked
         child, whose parent it belongs to, it does nothing."""
         if self._number is None:
@@ -117,13 +133,13 @@ class measure:
         }
         return self
 
-    def __enter__(self):
+    def __enter__(self) -> measure:
         return self.start()
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
-    def __str__(self):
+    def __str__(self) -> str:
         if self.seconds is None:
             return "nothing has been measured yet"
         seconds = Figure("time", self.seconds, "s")
@@ -132,5 +148,5 @@ class measure:
             f"  CPU {self.cpu}\n  memory {self.dram}\n  GPUs {self.gpu}"
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<wattmeter.measure: {self.seconds} s, {self.energy}>"

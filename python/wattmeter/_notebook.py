@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What notebooks have: reports as HTML, and %%wattmeter."""
 
+from __future__ import annotations
+
 from html import escape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable
+
+    from wattmeter._report import Report
 
 # What most people want of a report, in this order.
 _ROWS = (
@@ -16,20 +24,20 @@ _ROWS = (
 _STYLE = 'style="text-align:left"'
 
 
-def as_html(text):
+def as_html(text: str) -> str:
     return f"<pre>{escape(text)}</pre>"
 
 
-def _cells(*texts, tag="td"):
+def _cells(*texts: object, tag: str = "td") -> str:
     cells = (f"<{tag} {_STYLE}>{escape(str(text))}</{tag}>" for text in texts)
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _table(rows):
+def _table(rows: Iterable[str]) -> str:
     return f"<table>{''.join(rows)}</table>"
 
 
-def report_as_html(report):
+def report_as_html(report: Report) -> str:
     rows = [_cells(label, report[key]) for label, key in _ROWS]
     html = _table(rows)
     if len(report.regions):
@@ -39,7 +47,7 @@ def report_as_html(report):
     return html + "".join(f"<p>{escape(remark)}</p>" for remark in report.remarks)
 
 
-def _parse(line):
+def _parse(line: str) -> Any:
     import argparse
     import shlex
 
@@ -50,17 +58,19 @@ def _parse(line):
     parser.add_argument("-r", "--record", metavar="FILE")
     parser.add_argument("--overwrite", action="store_true")
     parser.add_argument("--gpu", metavar="GPUS")
-    parser.add_argument("-o", "--output", metavar="NAME", help="a variable for the report")
+    parser.add_argument(
+        "-o", "--output", metavar="NAME", help="a variable for the report"
+    )
     return parser.parse_args(shlex.split(line))
 
 
-def load(shell):
+def load(shell: Any) -> None:
     """Gives the shell %%wattmeter, which shows what a cell costs:
 
     %%wattmeter [-i SECONDS] [-r FILE [--overwrite]] [--gpu GPUS] [-o NAME]
     """
 
-    def wattmeter(line, cell):
+    def wattmeter(line: str, cell: str) -> None:
         """Shows what the cell costs.
 
         %%wattmeter [-i SECONDS] [-r FILE [--overwrite]] [--gpu GPUS] [-o NAME]

@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """read(): a recording as columns."""
 
+from __future__ import annotations
+
 from wattmeter import _core
 from wattmeter._report import Report
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterator, KeysView
+
+    from wattmeter._report import Parts, Path
 
 STATES = ("none", "ok", "unsupported", "denied", "failed", "stale")
 
@@ -19,30 +27,32 @@ class Column:
 
     __slots__ = ("name", "channel", "values", "states")
 
-    def __init__(self, name, channel, values, states):
+    def __init__(
+        self, name: str, channel: _core.Channel, values: memoryview, states: memoryview
+    ) -> None:
         self.name = name
         self.channel = channel
         self.values = values
         self.states = states
 
     @property
-    def unit(self):
+    def unit(self) -> str:
         return self.channel.unit
 
-    def state(self, place):
+    def state(self, place: int) -> str:
         """The state of a sample, as a word: "ok", "unsupported", ..."""
         return STATES[self.states[place]]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, place):
-        return self.values[place]
+    def __getitem__(self, place: int) -> float:
+        return float(self.values[place])
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.values)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Column {self.name} in {self.unit}: {len(self)} samples>"
 
 
@@ -53,10 +63,12 @@ class Recording:
     seconds  the same since the first one, as a memoryview of float64
     """
 
-    def __init__(self, path, run=None, meter=None):
+    def __init__(
+        self, path: Path, run: int | None = None, meter: Path | None = None
+    ) -> None:
         self._path = path
         self._run = run
-        self._report = None
+        self._report: Report | None = None
         core = _core.Recording(path, run)
         self.run_count = core.run_count
         if meter is not None:
@@ -64,12 +76,12 @@ class Recording:
         channels = core.channels
         times, values, states = core.columns()
         self._times = times
-        self._columns = {}
+        self._columns: dict[str, Column] = {}
         for channel, numbers, codes in zip(channels, values, states):
             name = self._free_name(f"{channel.label}_{channel.metric}")
             self._columns[name] = Column(name, channel, numbers, codes)
 
-    def _free_name(self, name):
+    def _free_name(self, name: str) -> str:
         number, free = 1, name
         while free in self._columns:
             number += 1
@@ -77,59 +89,59 @@ class Recording:
         return free
 
     @property
-    def report(self):
+    def report(self) -> Report:
         """The Report of the run."""
         if self._report is None:
             self._report = Report(_core.Report.from_recording(self._path, self._run))
         return self._report
 
     @property
-    def regions(self):
+    def regions(self) -> Parts:
         """Its regions, as the report has them."""
         return self.report.regions
 
-    def _shifted(self, code, change):
+    def _shifted(self, code: str, change: Callable[[int], float]) -> memoryview:
         from array import array
 
         return memoryview(array(code, map(change, self._times)))
 
     @property
-    def times(self):
+    def times(self) -> memoryview:
         if not self._times:
             return self._times
         shift = self.report.info["start_unix_ns"] - self._times[0]
         return self._shifted("q", lambda time: time + shift)
 
     @property
-    def seconds(self):
+    def seconds(self) -> memoryview:
         first = self._times[0] if self._times else 0
         return self._shifted("d", lambda time: (time - first) / 1e9)
 
     @property
-    def columns(self):
+    def columns(self) -> dict[str, Column]:
         """All of them by name."""
         return dict(self._columns)
 
-    def keys(self):
+    def keys(self) -> KeysView[str]:
         return self._columns.keys()
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Column:
         return self._columns[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return name in self._columns
 
-    def __len__(self):
+    def __len__(self) -> int:
         """How many samples there are."""
         return len(self._times)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Recording {self._path}: {len(self)} samples of {len(self._columns)} columns>"
 
-    def to_pandas(self):
+    def to_pandas(self) -> Any:
         """A pandas.DataFrame, with the time (UTC) as its index and units in
         `frame.attrs["units"]`."""
         import numpy
@@ -141,29 +153,31 @@ class Recording:
         frame.attrs["units"] = {c.name: c.unit for c in self._columns.values()}
         return frame
 
-    def to_polars(self):
+    def to_polars(self) -> Any:
         """A polars.DataFrame with a column "time" (UTC); what is missing is null."""
         import polars
 
         times = polars.Series("time", list(self.times), dtype=polars.Int64)
         data = [times.cast(polars.Datetime("ns", "UTC"))]
         for column in self._columns.values():
-            values = polars.Series(column.name, list(column.values), dtype=polars.Float64)
+            values = polars.Series(
+                column.name, list(column.values), dtype=polars.Float64
+            )
             data.append(values.fill_nan(None))
         return polars.DataFrame(data)
 
-    def export(self, path, mode="new"):
+    def export(self, path: Path, mode: str = "new") -> None:
         """Writes the run in the format that the suffix names: .sqlite, .csv, .json,
         .aipm; or to postgresql://..."""
         _core.Recording(self._path, self._run).export(path, mode)
 
-    def export_sub_tracking(self, path, mode="new"):
+    def export_sub_tracking(self, path: Path, mode: str = "new") -> int:
         """Writes its regions as gpu_tracker's sub-tracking file; how many calls without
         an end are not in it."""
         return _core.Recording(self._path, self._run).export_sub_tracking(path, mode)
 
 
-def read(path, run=None, *, meter=None):
+def read(path: Path, run: int | None = None, *, meter: Path | None = None) -> Recording:
     """A recording of whatever format, or the database postgresql://..., with all its
     samples.
 

@@ -5,25 +5,35 @@ Between two steps of such a function its thread does other things, so its region
 that is started and stopped by itself, and lies in no other.
 """
 
+from __future__ import annotations
+
 from contextvars import ContextVar
 from functools import partial, update_wrapper
 
 from wattmeter._core import region_function, region_start, region_stop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from wattmeter._core import region
 
 GENERATOR = 0x20
 COROUTINE = 0x80
 ASYNC_GENERATOR = 0x200
 
 # Of each task: what it has open by `async with`, as (region, number).
-_open = ContextVar("wattmeter._region._open", default=())
+_open: ContextVar[tuple[tuple[region, int], ...]] = ContextVar(
+    "wattmeter._region._open", default=()
+)
 
 
-async def enter(region):
+async def enter(region: region) -> region:
     _open.set(_open.get() + ((region, region_start(region.name)),))
     return region
 
 
-async def leave(region):
+async def leave(region: region) -> None:
     entries = _open.get()
     for i in range(len(entries) - 1, -1, -1):
         if entries[i][0] is region:
@@ -32,7 +42,7 @@ async def leave(region):
             break
 
 
-def decorate(region, function):
+def decorate(region: region, function: Any) -> Any:
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(decorate(region, function.__func__))
     if isinstance(function, type) or not callable(function):
@@ -42,7 +52,7 @@ def decorate(region, function):
         inner = inner.func
     flags = getattr(getattr(inner, "__code__", None), "co_flags", 0)
     if flags & ASYNC_GENERATOR:
-        wrapper = _async_generator(region.name, function)
+        wrapper: Any = _async_generator(region.name, function)
     elif flags & COROUTINE:
         wrapper = _coroutine(region.name, function)
     elif flags & GENERATOR:
@@ -52,8 +62,8 @@ def decorate(region, function):
     return update_wrapper(wrapper, function)
 
 
-def _coroutine(name, function):
-    async def wrapper(*args, **kwargs):
+def _coroutine(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
         number = region_start(name)
         try:
             return await function(*args, **kwargs)
@@ -63,8 +73,8 @@ def _coroutine(name, function):
     return wrapper
 
 
-def _generator(name, function):
-    def wrapper(*args, **kwargs):
+def _generator(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         number = region_start(name)
         try:
             return (yield from function(*args, **kwargs))
@@ -74,8 +84,8 @@ def _generator(name, function):
     return wrapper
 
 
-def _async_generator(name, function):
-    async def wrapper(*args, **kwargs):
+def _async_generator(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
         number = region_start(name)
         steps = function(*args, **kwargs)
         try:

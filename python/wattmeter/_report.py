@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports: figures with what is known of them, for people and for programs."""
 
+from __future__ import annotations
+
 from wattmeter import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import Any, Callable, Dict, Iterator, Union
+
+    Path = Union[str, PathLike[str]]
 
 # By unit: what it is scaled by for people, the largest first.
 _SCALES = {
@@ -14,7 +23,7 @@ _SCALES = {
 _UNITS = {"percent": " %", "celsius": " °C", "ratio": "", "count": ""}
 
 
-def scaled(value, unit):
+def scaled(value: float, unit: str) -> str:
     """A number with its unit, as people write it: "12.3 kJ"."""
     if unit == "count" and value == int(value):
         return str(int(value))
@@ -47,15 +56,15 @@ class Figure:
 
     def __init__(
         self,
-        key,
-        value,
-        unit,
-        low=None,
-        high=None,
-        state="known",
-        origin="measured",
-        why=None,
-    ):
+        key: str,
+        value: float | None,
+        unit: str,
+        low: float | None = None,
+        high: float | None = None,
+        state: str = "known",
+        origin: str = "measured",
+        why: str | None = None,
+    ) -> None:
         self.key = key
         self.value = value
         self.unit = unit
@@ -66,7 +75,7 @@ class Figure:
         self.why = why
 
     @classmethod
-    def _of(cls, figure):
+    def _of(cls, figure: _core.Figure) -> Figure:
         return cls(
             figure.key,
             figure.value,
@@ -79,50 +88,63 @@ class Figure:
         )
 
     @property
-    def uncertainty(self):
+    def uncertainty(self) -> float | None:
         """Half of the range from low to high, in the unit; None: not known."""
-        return None if self.low is None else (self.high - self.low) / 2
+        if self.low is None or self.high is None:
+            return None
+        return (self.high - self.low) / 2
 
-    def __float__(self):
+    def __float__(self) -> float:
         if self.value is None:
-            raise ValueError(f"{self.key} is missing: {self.why or 'no reason is known'}")
+            raise ValueError(
+                f"{self.key} is missing: {self.why or 'no reason is known'}"
+            )
         return self.value
 
-    def __str__(self):
+    def __str__(self) -> str:
         if self.value is None:
             return f"n/a ({self.why})" if self.why else "n/a"
         text = scaled(self.value, self.unit)
         if self.state == "at least":
             text = "at least " + text
         if self.uncertainty and self.value:
-            text += f" ± {100 * self.uncertainty / abs(self.value):.2g} %"
+            percent = 100 * self.uncertainty / abs(self.value)
+            text += f" ± {percent:.0f} %" if percent >= 10 else f" ± {percent:.2g} %"
         return text if self.origin == "measured" else f"{text} ({self.origin})"
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         return format(float(self), spec) if spec else str(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Figure {self.key}: {self}>"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Figure):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        return all(
+            getattr(self, name) == getattr(other, name) for name in self.__slots__
+        )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
 
 class _Part:
     """What has figures: as attributes by their key, and by name in brackets."""
 
-    def __init__(self, core, kind="run", index=0, share="inclusive"):
+    def __init__(
+        self,
+        core: _core.Report,
+        kind: str = "run",
+        index: int = 0,
+        share: str = "inclusive",
+    ) -> None:
         self._core = core
         self._place = (kind, index, share)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Figure:
         return Figure._of(self._core.figure(key, *self._place))
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         try:
@@ -133,11 +155,11 @@ class _Part:
             ) from None
 
     @property
-    def figures(self):
+    def figures(self) -> dict[str, Figure]:
         """All of them by their keys."""
         return {f.key: Figure._of(f) for f in self._core.figures(*self._place)}
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         keys = (figure.key for figure in self._core.figures(*self._place))
         return [*super().__dir__(), *(key for key in keys if key.isidentifier())]
 
@@ -151,11 +173,11 @@ class Device(_Part):
     origin  "measured", "estimated" or "simulated"
     """
 
-    def __init__(self, core, kind, index):
+    def __init__(self, core: _core.Report, kind: str, index: int) -> None:
         super().__init__(core, kind, index)
         self.__dict__.update(core.device(kind, index))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Device {self.name}: {self.energy}>"
 
 
@@ -168,15 +190,15 @@ class Region(_Part):
     Figures are inclusive; `.exclusive` has those without the regions inside.
     """
 
-    def __init__(self, core, kind, index):
+    def __init__(self, core: _core.Report, kind: str, index: int) -> None:
         super().__init__(core, kind, index)
         self.__dict__.update(core.region(kind, index))
 
     @property
-    def exclusive(self):
+    def exclusive(self) -> _Part:
         return _Part(self._core, self._place[0], self._place[1], "exclusive")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Region {self.name}: {self.calls} calls, {self.time}, {self.energy}>"
 
 
@@ -184,29 +206,40 @@ class Process:
     """A process of the measured tree: pid, parent, name, max_threads, and the Figures
     cpu_time, cpu_energy, max_memory, max_private_memory."""
 
-    def __init__(self, facts):
+    pid: int
+    parent: int
+    name: str
+    max_threads: int
+    cpu_time: Figure
+    cpu_energy: Figure
+    max_memory: Figure
+    max_private_memory: Figure
+
+    def __init__(self, facts: dict[str, Any]) -> None:
         for name, value in facts.items():
             is_figure = isinstance(value, _core.Figure)
             setattr(self, name, Figure._of(value) if is_figure else value)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Process {self.pid} {self.name}: {self.cpu_time}>"
 
 
 class Parts:
     """The parts of a kind: by their place, or by their name."""
 
-    def __init__(self, core, kind, make):
+    def __init__(self, core: _core.Report, kind: str, make: Callable[..., Any]) -> None:
         self._core = core
         self._kind = kind
         self._make = make
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._core.count(self._kind)
 
-    def __getitem__(self, which):
+    def __getitem__(self, which: int | str | slice) -> Any:
         if isinstance(which, str):
-            return self._make(self._core, self._kind, self._core.find(self._kind, which))
+            return self._make(
+                self._core, self._kind, self._core.find(self._kind, which)
+            )
         if isinstance(which, slice):
             return [self[i] for i in range(*which.indices(len(self)))]
         place = which + len(self) if which < 0 else which
@@ -214,17 +247,17 @@ class Parts:
             raise IndexError(f"there are {len(self)}")
         return self._make(self._core, self._kind, place)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
-    def __contains__(self, name):
+    def __contains__(self, name: str) -> bool:
         try:
             self._core.find(self._kind, name)
         except KeyError:
             return False
         return True
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(list(self))
 
 
@@ -237,95 +270,95 @@ class Report(_Part):
     """
 
     @property
-    def regions(self):
+    def regions(self) -> Parts:
         """The regions by name, in the order in which they were first seen."""
         return Parts(self._core, "region", Region)
 
     @property
-    def paths(self):
+    def paths(self) -> Parts:
         """The tree of calls, each place before those inside it."""
         return Parts(self._core, "path", Region)
 
     @property
-    def rest(self):
+    def rest(self) -> _Part | None:
         """What no region has; None where there are no regions."""
         return _Part(self._core, "rest") if self._core.count("rest") else None
 
     @property
-    def gpus(self):
+    def gpus(self) -> Parts:
         """The GPUs, by place, UUID or label ("gpu0")."""
         return Parts(self._core, "gpu", Device)
 
     @property
-    def devices(self):
+    def devices(self) -> Parts:
         """What is no GPU and has figures: CPU packages, memory, ..."""
         return Parts(self._core, "device", Device)
 
     @property
-    def processes(self):
+    def processes(self) -> list[Process]:
         """Those that used most CPU time, in that order."""
         return [Process(facts) for facts in self._core.processes()]
 
     @property
-    def remarks(self):
+    def remarks(self) -> list[str]:
         """What a reader has to know of the figures."""
         return self._core.remarks
 
     @property
-    def notes(self):
+    def notes(self) -> dict[str, str]:
         """The notes of the run, as a dict."""
         return self._core.notes
 
     @property
-    def command(self):
+    def command(self) -> list[str]:
         """The command line, as a list."""
         return self._core.words
 
     @property
-    def sources(self):
+    def sources(self) -> dict[str, tuple[bool, str | None]]:
         """By name: (whether it was there, what it read or why there is nothing)."""
         return self._core.sources
 
     @property
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """What is known of the run besides figures: id, host, start, end, ..."""
         return self._core.run()
 
     @property
-    def exit_code(self):
+    def exit_code(self) -> int | None:
         """Of a command: its exit status, or 128 plus the signal that killed it; None where
         it was not seen to end."""
         run = self._core.run()
         if run["end"] == "killed":
-            return 128 + run["signal_number"]
-        return run["exit_status"] if run["end"] == "exited" else None
+            return 128 + int(run["signal_number"])
+        return int(run["exit_status"]) if run["end"] == "exited" else None
 
-    def to_text(self, **style):
+    def to_text(self, **style: Any) -> str:
         """The report for people. verbosity=1 has every figure; see _core.Report.print for
         units, prices and carbon."""
         return self._core.print("text", **style)
 
-    def to_json(self, **style):
+    def to_json(self, **style: Any) -> str:
         """The whole report as a JSON text, as docs/report.md has it."""
         return self._core.print("json", **style)
 
-    def to_dict(self, **style):
+    def to_dict(self, **style: Any) -> Any:
         """The same as a dict."""
         import json
 
         return json.loads(self.to_json(**style))
 
-    def write_codecarbon(self, path, mode="new", **style):
+    def write_codecarbon(self, path: Path, mode: str = "new", **style: Any) -> None:
         """Adds a row to what CodeCarbon calls emissions.csv."""
         self._core.write_codecarbon(path, mode, **style)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.to_text()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Report: {self.time}, {self.energy}>"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         from wattmeter._notebook import report_as_html
 
         return report_as_html(self)

@@ -1,13 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """track() and run(): what this process, another one, or a command costs."""
 
+from __future__ import annotations
+
 import os
+import sys
 
 from wattmeter import _core
 from wattmeter._report import Report
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping
 
-def _tracker(record, mode, experiment, notes, metrics, options):
+    from wattmeter._report import Path
+
+
+def _tracker(
+    record: Path | None,
+    mode: str,
+    experiment: tuple[Path, str] | None,
+    notes: Mapping[str, object] | None,
+    metrics: Path | None,
+    options: dict[str, Any],
+) -> _core.Tracker:
     tracker = _core.Tracker(**options)
     tracker.add_all()
     for key, value in (notes or {}).items():
@@ -40,26 +56,27 @@ class track:
     experiment  (target, name): the run is one more of that experiment
     metrics     a file of JSON lines that the program writes of itself
 
-    Samples are taken in a thread that never needs the GIL. After a fork it is the
-    parent's: in the child start and stop do nothing. It is started once; at the end of
+    Samples are taken in a thread that never needs the GIL. Regions of processes that are
+    forked or started meanwhile are measured as well. After a fork it is the parent's: in
+    the child start and stop do nothing. It is started once; at the end of
     the interpreter it is stopped. Wrong arguments are a ValueError, what cannot be done
     a wattmeter.Error, before anything is measured.
     """
 
     def __init__(
         self,
-        record=None,
+        record: Path | None = None,
         *,
-        mode="new",
-        interval=0.1,
-        gpus=None,
-        pid=None,
-        cores=None,
-        cpu_watts=None,
-        notes=None,
-        experiment=None,
-        metrics=None,
-    ):
+        mode: str = "new",
+        interval: float = 0.1,
+        gpus: str | None = None,
+        pid: int | None = None,
+        cores: float | None = None,
+        cpu_watts: str | None = None,
+        notes: Mapping[str, object] | None = None,
+        experiment: tuple[Path, str] | None = None,
+        metrics: Path | None = None,
+    ) -> None:
         options = {
             "interval": interval,
             "gpus": gpus,
@@ -70,9 +87,10 @@ class track:
         self._tracker = _tracker(record, mode, experiment, notes, metrics, options)
         self._pid = pid
         self._owner = os.getpid()
-        self._report = None
+        self._report: Report | None = None
+        self._regions: _Environment | None = None
 
-    def start(self):
+    def start(self) -> track:
         """Takes the first sample. The result is this object."""
         if self._owner != os.getpid():
             return self
@@ -80,11 +98,12 @@ class track:
             self._tracker.start_self()
         else:
             self._tracker.start_pid(self._pid)
+        self._regions = _Environment(self._tracker.regions)
         self._tracker.run_thread()
         _stop_with_worker(self)
         return self
 
-    def stop(self):
+    def stop(self) -> Report | None:
         """Takes the last sample and ends the recording; the result is the report. Once
         more it changes nothing.
 
@@ -93,29 +112,51 @@ class track:
         """
         if self._owner != os.getpid():
             return None
+        if self._regions:
+            self._regions.restore()
         self._tracker.stop()
         return self.report
 
     @property
-    def report(self):
+    def report(self) -> Report:
         """The Report. While it runs it is a ValueError."""
         if self._report is None:
             self._report = Report(self._tracker.report())
         return self._report
 
-    def __enter__(self):
+    def __enter__(self) -> track:
         return self.start()
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<wattmeter.track: {self._tracker.state}>"
 
 
-def _stop_with_worker(tracking):
+class _Environment:
+    """Processes that are started anew find here where their regions go."""
+
+    NAME = "WATTMETER_REGIONS"
+
+    def __init__(self, value: str | None) -> None:
+        self._before = os.environ.get(self.NAME)
+        self._value = value
+        if value is not None:
+            os.environ[self.NAME] = value
+
+    def restore(self) -> None:
+        """Unless somebody else has set it since."""
+        if self._value is None or os.environ.get(self.NAME) != self._value:
+            return
+        if self._before is None:
+            del os.environ[self.NAME]
+        else:
+            os.environ[self.NAME] = self._before
+
+
+def _stop_with_worker(tracking: track) -> None:
     """A process of multiprocessing ends without the end of its interpreter."""
-    import sys
     from weakref import ref
 
     multiprocessing = sys.modules.get("multiprocessing.process")
@@ -125,7 +166,7 @@ def _stop_with_worker(tracking):
 
     weak = ref(tracking)
 
-    def stop():
+    def stop() -> None:
         alive = weak()
         if alive is not None:
             alive.stop()
@@ -134,19 +175,19 @@ def _stop_with_worker(tracking):
 
 
 def run(
-    command,
-    record=None,
+    command: Iterable[Path],
+    record: Path | None = None,
     *,
-    mode="new",
-    interval=0.1,
-    gpus=None,
-    cores=None,
-    baseline=0.0,
-    cpu_watts=None,
-    notes=None,
-    experiment=None,
-    metrics=None,
-):
+    mode: str = "new",
+    interval: float = 0.1,
+    gpus: str | None = None,
+    cores: float | None = None,
+    baseline: float = 0.0,
+    cpu_watts: str | None = None,
+    notes: Mapping[str, object] | None = None,
+    experiment: tuple[Path, str] | None = None,
+    metrics: Path | None = None,
+) -> Report:
     """Runs a command, a list of words, and gives its Report, with `exit_code`.
 
     baseline    seconds for which the idle machine is measured first, so that what it
@@ -176,7 +217,7 @@ def run(
     return Report(tracker.report())
 
 
-def _end(tracker, patience=5.0):
+def _end(tracker: _core.Tracker, patience: float = 5.0) -> None:
     """Asks the command to end, and does not let it go on after the patience."""
     import signal
     import time

@@ -229,6 +229,11 @@ pid_t wm_tracker_pid(const struct wm_tracker *tracker)
     return tracker->pid;
 }
 
+const char *wm_tracker_regions(const struct wm_tracker *tracker)
+{
+    return tracker->regions ? wm_track_regions_path(tracker->regions) : NULL;
+}
+
 int wm_tracker_signal(const struct wm_tracker *tracker, int signal_number)
 {
     int result = -1;
