@@ -120,7 +120,7 @@ static PyObject *tracker_note(PyObject *self, PyObject *args)
 PyDoc_STRVAR(record_doc,
              "record($self, target, mode='new')\n--\n\n"
              "Records the run to `target`: a file whose suffix names the format (.sqlite,\n"
-             ".csv, .json), or a database postgresql://...\n\n"
+             ".csv), or a database postgresql://...\n\n"
              "mode: what may happen to a file that is there: \"new\" leaves it alone\n"
              "(Error, status \"EEXIST\"), \"overwrite\", \"append\" (SQLite only).");
 

@@ -65,7 +65,7 @@ class _Fields:
 
 
 class GpuProcess(_Fields):
-    """A process on a GPU: pid, name, user, memory (bytes), type, ..."""
+    """A process on a GPU: pid, name, user, gpu_memory (bytes), type, ..."""
 
     def __repr__(self) -> str:
         return f"<GpuProcess {self.pid} {self.name}>"

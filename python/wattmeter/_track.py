@@ -45,7 +45,7 @@ class track:
             train()
         print(t.report)
 
-    record      a file (.sqlite, .csv, .json) or postgresql://... that gets the samples
+    record      a file (.sqlite, .csv) or postgresql://... that gets the samples
     mode        of a file that is there: "new" (Error "EEXIST"), "overwrite", "append"
     interval    seconds between two samples, 0.001 to 3600
     gpus        which GPUs, "visible", "0,GPU-7c1f" and so on; None: all

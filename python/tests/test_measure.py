@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""measure(): the joules of snippets."""
+
+import os
+import threading
+import time
+
+import pytest
+
+import wattmeter
+
+
+def test_a_snippet(fake_gpus):
+    fake_gpus("constant")
+    with wattmeter.measure() as m:
+        time.sleep(0.25)
+    assert m.seconds == pytest.approx(0.25, rel=0.5)
+    assert m.gpu.origin == "simulated" and float(m.gpu) > 0
+    assert m.gpu.low <= m.gpu.value <= m.gpu.high
+    assert float(m.energy) >= float(m.gpu)
+    assert "gpu0" in m.devices
+    assert "GPUs" in str(m) and "J" in repr(m)
+
+
+def test_what_nothing_knows_is_missing_with_a_reason(no_gpus):
+    with wattmeter.measure(gpus="none", estimate=False) as m:
+        pass
+    for figure in (m.energy, m.cpu, m.dram, m.gpu):
+        assert figure.value is None and figure.state == "missing" and figure.why
+    with pytest.raises(ValueError):
+        float(m.energy)
+
+
+def test_what_nothing_measures_is_estimated_and_says_so(no_gpus):
+    with wattmeter.measure(cpu_watts="10:100") as m:
+        time.sleep(0.2)
+    assert m.cpu.origin == "estimated" and 1 < float(m.cpu) < 50
+    assert m.energy.value == pytest.approx(float(m.cpu) + (m.dram.value or 0))
+    assert m.gpu.value is None and "without gpu: " in m.energy.why
+
+
+def test_snippets_nest_and_end_in_other_threads(no_gpus):
+    with wattmeter.measure() as outer:
+        inner = wattmeter.measure().start()
+        time.sleep(0.02)
+        thread = threading.Thread(target=inner.stop)
+        thread.start()
+        thread.join()
+        time.sleep(0.02)
+    assert 0.02 <= inner.seconds < outer.seconds
+
+
+def test_order(no_gpus):
+    m = wattmeter.measure()
+    assert m.seconds is None and m.energy.value is None and "nothing" in str(m)
+    with pytest.raises(ValueError, match="not been started"):
+        m.stop()
+    assert m.start() is m
+    with pytest.raises(ValueError, match="started already"):
+        m.start()
+    assert m.stop() is m
+    with m:
+        pass
+    assert m.seconds < 1
+
+
+def test_an_exception_goes_through(no_gpus):
+    with pytest.raises(KeyError):
+        with wattmeter.measure() as m:
+            raise KeyError("mine")
+    assert m.seconds is not None
+
+
+@pytest.mark.parametrize("options", [{"gpus": "nonsense"}, {"cpu_watts": "x"}])
+def test_wrong_options_are_refused(options):
+    with pytest.raises(ValueError):
+        wattmeter.measure(**options).start()
+
+
+def test_a_forked_child_measures_for_itself(no_gpus):
+    with wattmeter.measure() as m:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                assert m.stop() is m and m.seconds is None
+                with wattmeter.measure() as own:
+                    time.sleep(0.02)
+                status = 0 if own.seconds >= 0.02 else 2
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(child, 0)
+    assert status == 0
+    assert m.seconds > 0
+
+
+def test_no_thread_is_left_waiting(no_gpus):
+    for _ in range(20):
+        with wattmeter.measure():
+            pass
+    before = len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
+    for _ in range(500):
+        with wattmeter.measure():
+            pass
+    assert (
+        len(os.listdir("/proc/self/task")),
+        len(os.listdir("/proc/self/fd")),
+    ) == before

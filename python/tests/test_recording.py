@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""read() and compare(): recordings as columns, and what differs between them."""
+
+import math
+
+import pytest
+
+import wattmeter
+from wattmeter import _core
+
+
+def test_columns(data):
+    recording = wattmeter.read(data / "recordings" / "v1.sqlite")
+    assert len(recording) == len(recording.times) == len(recording.seconds) > 0
+    assert recording.times.format == "q" and recording.seconds.format == "d"
+    assert recording.seconds[0] == 0
+    assert recording.times[0] == recording.report.info["start_unix_ns"]
+    assert list(recording.times) == sorted(recording.times)
+    assert set(recording) == set(recording.keys()) == set(recording.columns)
+    for name in recording:
+        column = recording[name]
+        assert name in recording and column.name == name and column.unit
+        assert column.values.format == "d" and column.states.format == "B"
+        assert len(column) == len(column.states) == len(recording)
+        for i, value in enumerate(column):
+            assert math.isnan(value) == (column.state(i) != "ok")
+    with pytest.raises(KeyError):
+        recording["nonsense"]
+
+
+FORMATS = ["v1.csv", "v1.sqlite", "v2.csv", "v1-load.aipm", "v1-amd.csv"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_read(data, name):
+    recording = wattmeter.read(data / "recordings" / name)
+    assert len(recording) > 0 and recording.columns
+    assert recording.report.time.value > 0
+
+
+def test_a_run_of_several(data):
+    path = data / "recordings" / "v1-three-runs.sqlite"
+    assert wattmeter.read(path).run_count == 3
+    ids = {wattmeter.read(path, run).report.info["id"] for run in range(3)}
+    assert len(ids) == 3
+    with pytest.raises((wattmeter.Error, ValueError)):
+        wattmeter.read(path, 3)
+    with pytest.raises((ValueError, OverflowError)):
+        wattmeter.read(path, -1)
+    assert len(_core.print_csv([path], "all").splitlines()) == 4
+    assert len(_core.print_csv([path], 1).splitlines()) == 2
+    assert len(_core.print_list(path).splitlines()) == 4
+    assert '"runs"' in _core.print_list(path, "json")
+
+
+def test_regions(data, tmp_path):
+    recording = wattmeter.read(data / "recordings" / "v1-regions.sqlite")
+    regions = recording.regions
+    assert len(regions) > 0
+    one = regions[0]
+    assert regions[one.name].calls == one.calls
+    assert one.exclusive.time.value <= one.time.value
+    assert sum(calls for _, calls in one.histogram) == one.calls
+    assert len(recording.report.paths) > 0 and recording.report.rest.time.unit == "s"
+    target = tmp_path / "sub.csv"
+    assert recording.export_sub_tracking(target) >= 0
+    assert "code_block_name" in target.read_text()
+
+
+def test_export_and_compare(data, tmp_path):
+    source = data / "recordings" / "v1.sqlite"
+    wattmeter.read(source).export(tmp_path / "copy.csv")
+    with pytest.raises(wattmeter.Error) as caught:
+        wattmeter.read(source).export(tmp_path / "copy.csv")
+    assert caught.value.status == "EEXIST"
+    result = wattmeter.compare({"a": source, "b": tmp_path / "copy.csv"})
+    assert result.worst == 0 and result.worst_figure is None
+    assert "Overall" in str(result) and "<pre>" in result._repr_html_()
+    assert result.to_dict()["statistic"] == "mean"
+    watched = wattmeter.compare({"a": source, "b": source}, "total", watch=["cpu_time"])
+    assert watched.worst == 0
+
+
+def test_what_cannot_be_compared(data):
+    source = data / "recordings" / "v1.sqlite"
+    with pytest.raises(ValueError):
+        wattmeter.compare({"a": source, "b": source}, "median")
+    with pytest.raises(ValueError):
+        wattmeter.compare({"a": source, "b": source}, watch=["nonsense"])
+    with pytest.raises(wattmeter.Error):
+        wattmeter.compare({"a": source, "b": "nonexistent.sqlite"})
+
+
+def test_what_cannot_be_read(tmp_path):
+    with pytest.raises(wattmeter.Error, match="nonexistent") as caught:
+        wattmeter.read(tmp_path / "nonexistent.sqlite")
+    assert caught.value.status == "ENOENT"
+    broken = tmp_path / "broken.sqlite"
+    broken.write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+    with pytest.raises(wattmeter.Error):
+        wattmeter.read(broken)
+    with pytest.raises(TypeError):
+        wattmeter.read(5)
+
+
+def test_a_killed_tracker_s_recording_ends_where_it_ends(data):
+    recording = wattmeter.read(data / "recordings" / "v2-killed-tracker.csv")
+    assert len(recording) > 0 and not recording.report.info["is_complete"]
+
+
+def test_an_external_meter_joins(data, tmp_path):
+    recording = wattmeter.read(data / "recordings" / "v1.sqlite")
+    path = tmp_path / "meter.csv"
+    seconds = [t / 1e9 for t in recording.times]
+    rows = [f"{t:.3f},100" for t in (seconds[0] - 1, *seconds, seconds[-1] + 1)]
+    path.write_text("time,wall_W\n" + "\n".join(rows) + "\n")
+    joined = wattmeter.read(data / "recordings" / "v1.sqlite", meter=path)
+    assert 100 in list(joined["meter_power"])
+
+
+def test_pandas(data):
+    pytest.importorskip("pandas")
+    recording = wattmeter.read(data / "recordings" / "v1.sqlite")
+    frame = recording.to_pandas()
+    assert list(frame.columns) == list(recording)
+    assert frame.index[0].value == recording.times[0] and frame.index.name == "time"
+    name = next(iter(recording))
+    assert frame.attrs["units"][name] == recording[name].unit
+    assert frame[name].isna().sum() == sum(map(math.isnan, recording[name]))
+
+
+def test_polars(data):
+    pytest.importorskip("polars")
+    recording = wattmeter.read(data / "recordings" / "v1.sqlite")
+    frame = recording.to_polars()
+    assert frame.columns == ["time", *recording] and frame.height == len(recording)
+    name = next(iter(recording))
+    assert frame[name].null_count() == sum(map(math.isnan, recording[name]))
+
+
+def test_experiments(tmp_path):
+    target = tmp_path / "experiments.sqlite"
+    for _ in range(2):
+        with wattmeter.track(experiment=(target, "resnet"), interval=0.02):
+            sum(range(100000))
+    experiment = _core.Experiment(target, "resnet")
+    assert "resnet" in experiment.print() and '"resnet"' in experiment.print("json")
+    assert "resnet" in _core.print_experiments(target)
+    series = experiment.series("main_memory_total_B")
+    figure = series.figure("max")
+    assert figure.unit == "B" and figure.value > 0
+    assert "B" in series.print_figure("max")
+    (times, values, first), *rest = series.segments()
+    assert len(times) == len(values) and first == 0 and len(rest) == 1
+    assert _core.print_series([series]).splitlines()[0].startswith("time")
+    assert experiment.time("0") <= times[0]
+    with pytest.raises(wattmeter.Error, match="resnet"):
+        _core.Experiment(target, "other")
+    with pytest.raises(wattmeter.Error):
+        experiment.series("nonsense")
+    with pytest.raises(ValueError):
+        series.figure("median")
+    with pytest.raises(TypeError):
+        _core.print_series([5])
+    with pytest.raises(ValueError):
+        _core.print_series([])

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""region: context manager and decorator, on functions of every kind."""
+
+import asyncio
+import copy
+import inspect
+import pickle
+import weakref
+
+import pytest
+
+import wattmeter
+from wattmeter import _core
+
+
+@wattmeter.region("plain")
+def plain(a, b: int = 2) -> int:
+    """Adds."""
+    return a + b
+
+
+@wattmeter.region("coroutine")
+async def coroutine(seconds):
+    await asyncio.sleep(seconds)
+    return seconds
+
+
+@wattmeter.region("generator")
+def generator(count):
+    got = []
+    for i in range(count):
+        got.append((yield i))
+    return got
+
+
+@wattmeter.region("steps")
+async def steps(count):
+    for i in range(count):
+        try:
+            yield i
+        except KeyError:
+            yield "caught"
+
+
+class Model:
+    @wattmeter.region("method")
+    def method(self, x, *, y=0):
+        return self, x + y
+
+    @classmethod
+    @wattmeter.region("class")
+    def of_class(cls, x):
+        return cls, x
+
+    @wattmeter.region("static")
+    @staticmethod
+    def of_nothing(x):
+        return x
+
+    @property
+    @wattmeter.region("property")
+    def value(self):
+        return 7
+
+
+def calls(action):
+    """(calls, unfinished) by name of the regions of `action`."""
+    with wattmeter.track() as t:
+        action()
+    return {r.name: (r.calls, r.unfinished) for r in t.report.regions}
+
+
+def test_a_decorated_function_is_the_function():
+    assert plain(1) == 3 and plain(1, b=4) == 5
+    assert plain.__name__ == "plain" and plain.__doc__ == "Adds."
+    assert plain.__wrapped__(1) == 3
+    assert str(inspect.signature(plain)) == "(a, b: int = 2) -> int"
+    assert pickle.loads(pickle.dumps(plain)) is plain
+    assert copy.deepcopy(plain) is plain
+    assert weakref.ref(plain)() is plain
+    assert "plain" in repr(plain)
+    plain.note = 1
+    assert plain.note == 1 and "note" in vars(plain)
+    with pytest.raises(TypeError, match="argument"):
+        plain()
+
+
+def test_methods_are_bound():
+    model = Model()
+    assert model.method(1, y=2) == (model, 3)
+    assert Model.method(model, 1) == (model, 1)
+    bound = model.method
+    assert bound(1) == (model, 1) and bound.__self__ is model
+    assert str(inspect.signature(bound)) == "(x, *, y=0)"
+    assert model.of_class(5) == Model.of_class(5) == (Model, 5)
+    assert model.of_nothing(5) == 5 and model.value == 7
+
+
+def test_every_kind_of_function_keeps_its_kind():
+    assert inspect.iscoroutinefunction(coroutine)
+    assert inspect.isgeneratorfunction(generator)
+    assert inspect.isasyncgenfunction(steps)
+
+
+def test_calls_are_counted_whatever_their_end():
+    def action():
+        plain(1)
+        Model().method(1)
+        with pytest.raises(TypeError):
+            plain("x", 1)
+        with pytest.raises(ZeroDivisionError):
+            with wattmeter.region("failed"):
+                1 / 0
+        outer = wattmeter.region("outer")
+        with outer:
+            with outer:
+                pass
+
+    assert calls(action) == {
+        "plain": (2, 0),
+        "method": (1, 0),
+        "failed": (1, 0),
+        "outer": (2, 0),
+    }
+
+
+def test_a_generator_is_one_call_from_its_start_to_its_end():
+    def action():
+        assert list(generator(3)) == [0, 1, 2]
+        one = generator(2)
+        next(one)
+        assert one.send("a") == 1
+        with pytest.raises(StopIteration) as caught:
+            one.send("b")
+        assert caught.value.value == ["a", "b"]
+        half = generator(2)
+        next(half)
+        half.close()
+        thrown = generator(2)
+        next(thrown)
+        with pytest.raises(KeyError):
+            thrown.throw(KeyError("x"))
+        generator(2).close()
+
+    assert calls(action) == {"generator": (4, 0)}
+
+
+def test_tasks_do_not_mix():
+    async def task(region, seconds):
+        async with region as same:
+            assert same is region
+            await asyncio.sleep(seconds)
+            async with region:
+                await asyncio.sleep(0)
+
+    async def main():
+        region = wattmeter.region("task")
+        await asyncio.gather(task(region, 0.02), task(region, 0.01), coroutine(0.03))
+
+    assert calls(lambda: asyncio.run(main())) == {"task": (4, 0), "coroutine": (1, 0)}
+
+
+def test_an_async_generator_takes_what_is_sent_and_thrown():
+    async def main():
+        assert [x async for x in steps(3)] == [0, 1, 2]
+        one = steps(3)
+        assert await one.__anext__() == 0
+        assert await one.athrow(KeyError("x")) == "caught"
+        assert await one.asend(None) == 1
+        await one.aclose()
+        with pytest.raises(ValueError):
+            two = steps(3)
+            await two.__anext__()
+            await two.athrow(ValueError("x"))
+
+    assert calls(lambda: asyncio.run(main())) == {"steps": (3, 0)}
+
+
+def test_an_exception_in_async_with_goes_through():
+    async def main():
+        async with wattmeter.region("failed"):
+            raise KeyError("mine")
+
+    def action():
+        with pytest.raises(KeyError):
+            asyncio.run(main())
+
+    assert calls(action) == {"failed": (1, 0)}
+
+
+def test_functions_of_the_extension():
+    def action():
+        assert _core.region_is_on()
+        _core.region_begin("begun")
+        number = _core.region_start("started")
+        _core.region_end()
+        _core.region_stop(number)
+        _core.region_end()  # one too many is counted, and hurts nobody
+
+    assert calls(action) == {"begun": (1, 0), "started": (1, 0)}
+    assert not _core.region_is_on()
+
+
+def test_names():
+    def action():
+        for name in ("", "ä€😀", "a" * 100, "caf\udce9"):
+            with wattmeter.region(name):
+                pass
+
+    assert wattmeter.region("ä").name == "ä"
+    assert len(calls(action)) == 4
+
+
+@pytest.mark.parametrize("name", [b"x", 1, None])
+def test_a_name_is_a_str(name):
+    with pytest.raises(TypeError):
+        wattmeter.region(name)
+    with pytest.raises(TypeError):
+        _core.region_begin(name)
+    with pytest.raises(TypeError):
+        _core.region_start(name)
+
+
+def test_wrong_use_is_refused():
+    with pytest.raises(ValueError, match="NUL"):
+        wattmeter.region("a\0b")
+    with pytest.raises(TypeError):
+        wattmeter.region()
+    with pytest.raises(TypeError):
+        wattmeter.region("a", "b")
+    with pytest.raises(TypeError, match="decorates functions"):
+        wattmeter.region("x")(Model)
+    with pytest.raises(TypeError):
+        wattmeter.region("x")(5)
+    with pytest.raises(TypeError):
+        _core.region_stop("x")
+    with pytest.raises(OverflowError):
+        _core.region_stop(-1)
+    assert wattmeter.region(name="x").name == "x"
+
+
+def test_a_file_gets_the_rows_of_all_threads(python, tmp_path, monkeypatch):
+    monkeypatch.setenv("WATTMETER_REGIONS", str(tmp_path / "sub.sqlite"))
+    python("""
+        import threading, wattmeter
+        @wattmeter.region("b")
+        def b(): pass
+        def work():
+            for _ in range(20):
+                with wattmeter.region("a"):
+                    b()
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        """)
+    import sqlite3
+
+    with sqlite3.connect(str(tmp_path / "sub.sqlite")) as database:
+        (rows,) = database.execute("SELECT count(*) FROM data").fetchone()
+    assert rows == 3 * 20 * 2 * 2

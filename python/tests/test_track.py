@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""track() and run(): what they measure, and what becomes of it in forked children, threads,
+exceptions and at the end of the interpreter."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import wattmeter
+
+pytestmark = pytest.mark.usefixtures("no_gpus")
+
+
+def spin(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def test_a_run_has_figures_with_what_is_known_of_them():
+    with wattmeter.track(interval=0.02, notes={"batch": 32}) as t:
+        spin(0.1)
+    report = t.report
+    assert report.time.unit == "s" and float(report.time) >= 0.1
+    assert 0.05 <= float(report.cpu_time) <= float(report.time) + 0.05
+    assert report["max_ram.combined.total_rss"] == report.memory
+    assert float(report.memory) > 1e6
+    assert report.notes == {"batch": "32"}
+    assert report.info["mode"] == "self" and report.info["is_complete"]
+    assert report.processes[0].pid == os.getpid()
+    assert report.command[0]
+    assert report.exit_code is None
+    assert "Time" in str(report) and str(report) == report.to_text()
+    assert report.to_dict()["compute_time"]["time"] == float(report.time)
+    assert len(report.to_text(verbosity=2)) > len(str(report))
+    assert "<table>" in report._repr_html_()
+    assert report.sources["nvml"][0] is False
+
+
+def test_what_is_missing_is_none_with_a_reason():
+    with wattmeter.track() as t:
+        pass
+    gpu = t.report.gpu_energy
+    assert gpu.value is None and gpu.state == "missing" and gpu.why
+    assert str(gpu) == f"n/a ({gpu.why})"
+    with pytest.raises(ValueError, match="gpu_energy is missing: "):
+        float(gpu)
+    with pytest.raises(KeyError):
+        t.report["no_such_figure"]
+    with pytest.raises(AttributeError, match="no_such_figure"):
+        t.report.no_such_figure
+    assert not t.report.gpus and list(t.report.gpus) == []
+    assert "energy" in t.report.figures and "energy" in dir(t.report)
+
+
+def test_figures_of_gpus_and_their_names(fake_gpus):
+    fake_gpus("everything")
+    with wattmeter.track(interval=0.02, gpus="0") as t:
+        time.sleep(0.1)
+    assert len(t.report.gpus) == 1
+    gpu = t.report.gpus["gpu0"]
+    assert gpu.name == "gpu0" and gpu.kind == "gpu" and gpu.origin == "simulated"
+    assert t.report.gpus[gpu.uuid].uuid == gpu.uuid
+    assert t.report.gpus[-1].name == t.report.gpus[:1][0].name
+    assert "gpu0" in t.report.gpus and "gpu7" not in t.report.gpus
+    assert float(gpu.power) == pytest.approx(340, rel=0.2)
+    assert "(simulated)" in str(gpu.energy)
+    with pytest.raises(IndexError):
+        t.report.gpus[1]
+    with pytest.raises(KeyError):
+        t.report.gpus["gpu7"]
+
+
+WRONG = [
+    ({"interval": 0}, ValueError, "0 s is not between 1 ms and 1 h"),
+    ({"interval": float("nan")}, ValueError, "not between"),
+    ({"interval": 1e300}, ValueError, "not between"),
+    ({"interval": "x"}, TypeError, None),
+    ({"cores": -1}, ValueError, "no number of cores"),
+    ({"gpus": "nonsense"}, ValueError, "nonsense"),
+    ({"mode": "maybe", "record": "x.csv"}, ValueError, "new, overwrite or append"),
+    ({"record": "run.txt"}, ValueError, "run.txt"),
+    ({"record": "run.json"}, ValueError, "export"),
+    ({"record": "a\0b.csv"}, ValueError, None),
+    ({"nonsense": 1}, TypeError, "nonsense"),
+]
+
+
+@pytest.mark.parametrize("options, error, text", WRONG)
+def test_wrong_arguments_are_refused_before_anything_is_measured(options, error, text):
+    with pytest.raises(error, match=text):
+        wattmeter.track(**options)
+
+
+def test_a_recording_has_what_the_report_has(tmp_path):
+    path = tmp_path / "run.sqlite"
+    with wattmeter.track(path, interval=0.02) as t:
+        with wattmeter.region("work"):
+            spin(0.05)
+    again = wattmeter.read(path).report
+    assert again.figures == t.report.figures
+    assert again.info == t.report.info
+    assert again.regions["work"].calls == 1
+    with pytest.raises(wattmeter.Error) as caught:
+        wattmeter.track(path).start()
+    assert caught.value.status == "EEXIST"
+    with wattmeter.track(path, mode="append"):
+        pass
+    assert wattmeter.read(path).run_count == 2
+
+
+def test_an_exception_goes_through_and_the_report_is_there():
+    with pytest.raises(KeyError):
+        with wattmeter.track() as t:
+            raise KeyError("mine")
+    assert float(t.report.time) > 0
+
+
+def test_states_and_their_order():
+    t = wattmeter.track()
+    with pytest.raises(ValueError):
+        t.report
+    with pytest.raises(ValueError):
+        t.stop()
+    assert t.start() is t
+    with pytest.raises(ValueError):
+        t.report
+    with pytest.raises(ValueError, match="thread"):
+        t.start()
+    report = t.stop()
+    assert t.stop() is report is t.report
+    with pytest.raises(ValueError, match="started already"):
+        t.start()
+    assert repr(t) == "<wattmeter.track: stopped>"
+
+
+def test_another_process():
+    with subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"]
+    ) as other:
+        with wattmeter.track(pid=other.pid) as t:
+            time.sleep(0.1)
+        other.kill()
+    assert t.report.info["mode"] == "attach"
+    assert t.report.processes[0].pid == other.pid
+    with pytest.raises(wattmeter.Error) as caught:
+        wattmeter.track(pid=other.pid).start()
+    assert caught.value.status == "ENOENT"
+
+
+def test_a_command(tmp_path):
+    path = tmp_path / "run.csv"
+    report = wattmeter.run(["sh", "-c", "exit 3"], path, interval=0.02)
+    assert report.exit_code == 3
+    assert report.command == ["sh", "-c", "exit 3"]
+    assert wattmeter.read(path).report.exit_code == 3
+    assert wattmeter.run(["sh", "-c", "kill -9 $$"]).exit_code == 137
+
+
+def test_a_command_that_is_not_there():
+    with pytest.raises(wattmeter.Error, match="no-such-command") as caught:
+        wattmeter.run(["no-such-command"])
+    assert caught.value.status == "ENOENT"
+    with pytest.raises(ValueError):
+        wattmeter.run([])
+    with pytest.raises(TypeError, match="list"):
+        wattmeter.run("true")
+
+
+def test_an_interrupt_ends_the_command_too(python):
+    done = python("""
+        import _thread, os, threading, time, wattmeter
+        threading.Timer(0.5, _thread.interrupt_main).start()
+        begin = time.monotonic()
+        try:
+            wattmeter.run(["sh", "-c", "echo $$ > pid; exec sleep 60"])
+        except KeyboardInterrupt:
+            print("interrupted")
+        assert time.monotonic() - begin < 20
+        try:
+            os.kill(int(open("pid").read()), 0)
+        except ProcessLookupError:
+            print("ended")
+        """)
+    assert done.stdout.split() == ["interrupted", "ended"]
+
+
+def test_threads_lose_no_regions():
+    def work():
+        for _ in range(2000):
+            with wattmeter.region("thread"):
+                pass
+
+    with wattmeter.track() as t:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert t.report.regions["thread"].calls == 8000
+    assert t.report["dropped_events"].value == 0
+
+
+def test_a_forked_child_is_not_the_parent_s_tracker():
+    with wattmeter.track() as t:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                assert t.start() is t and t.stop() is None
+                with wattmeter.track() as own:
+                    with wattmeter.region("child"):
+                        pass
+                status = 0 if own.report.regions["child"].calls == 1 else 2
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(child, 0)
+        with wattmeter.region("parent"):
+            pass
+    assert status == 0
+    assert [(r.name, r.calls) for r in t.report.regions] == [("parent", 1)]
+
+
+WORKERS = """
+    import multiprocessing, sys, wattmeter
+
+    def work(count):
+        for _ in range(count):
+            with wattmeter.region("work"):
+                pass
+        return count
+
+    if __name__ == "__main__":
+        context = multiprocessing.get_context(sys.argv[1])
+        with wattmeter.track() as t:
+            work(10)
+            with context.Pool(2) as pool:
+                pool.map(work, [100, 200, 300], chunksize=1)
+                pool.close()
+                pool.join()
+        region = t.report.regions["work"]
+        print(region.calls, region.unfinished, t.report["dropped_events"].value)
+    """
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_lose_no_regions_and_double_none(python, method):
+    assert python(WORKERS, method).stdout.split() == ["610", "0", "0.0"]
+
+
+def test_the_environment_is_as_it_was(monkeypatch):
+    name = "WATTMETER_REGIONS"
+    monkeypatch.delenv(name, raising=False)
+    with wattmeter.track():
+        assert os.environ[name]
+    assert name not in os.environ
+    monkeypatch.setenv(name, "mine.csv")
+    with wattmeter.track():
+        assert os.environ[name] == "mine.csv"
+    assert os.environ[name] == "mine.csv"
+
+
+ENDS = [
+    ("the end of the program", "", 0),
+    ("exit", "sys.exit(3)", 3),
+    ("an exception", "raise SystemExit(4)", 4),
+    ("a daemon thread", "threading.Thread(target=wait, daemon=True).start()", 0),
+    ("a cycle", "t.me = t", 0),
+]
+
+
+@pytest.mark.parametrize("name, statement, status", ENDS, ids=[end[0] for end in ENDS])
+def test_the_end_of_the_interpreter_ends_the_recording(
+    python, tmp_path, name, statement, status
+):
+    python(
+        f"""
+        import sys, threading, time, wattmeter
+        def wait():
+            with wattmeter.region("wait"):
+                time.sleep(60)
+        t = wattmeter.track("run.sqlite", interval=0.02).start()
+        time.sleep(0.1)
+        {statement}
+        """,
+        status=status,
+    )
+    report = wattmeter.read(tmp_path / "run.sqlite").report
+    assert report.info["is_complete"]
+
+
+def test_a_worker_that_ends_while_it_tracks(python, tmp_path):
+    python("""
+        import multiprocessing, wattmeter
+        kept = []
+        def work():
+            kept.append(wattmeter.track("run.sqlite", interval=0.02).start())
+        if __name__ == "__main__":
+            process = multiprocessing.get_context("fork").Process(target=work)
+            process.start()
+            process.join()
+        """)
+    assert wattmeter.read(tmp_path / "run.sqlite").report.info["is_complete"]
+
+
+def test_signals_are_the_program_s_own():
+    before = [
+        signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
+    ]
+    with wattmeter.track():
+        now = [
+            signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
+        ]
+    assert now == before
+
+
+def held():
+    """Threads, descriptors and resident bytes of this process."""
+    with open("/proc/self/statm") as file:
+        pages = int(file.read().split()[1])
+    threads = len(os.listdir("/proc/self/task"))
+    return threads, len(os.listdir("/proc/self/fd")), pages * os.sysconf("SC_PAGESIZE")
+
+
+def cycle():
+    with wattmeter.track() as t:
+        with wattmeter.region("cycle"):
+            pass
+    assert t.report.regions["cycle"].calls == 1
+
+
+def test_a_thousand_cycles_leak_nothing():
+    for _ in range(50):
+        cycle()
+    threads, files, memory = held()
+    for _ in range(1000):
+        cycle()
+    assert held()[:2] == (threads, files)
+    assert held()[2] - memory < 1_500_000
