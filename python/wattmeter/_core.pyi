@@ -226,7 +226,7 @@ class Meter:
     def remark(self) -> Optional[str]: ...
 
 class GpuValue(NamedTuple):
-    value: Union[str, int, float, bool, None]
+    value: Any  # str, int, float, bool, or None
     state: str
     why: Optional[str]
 
