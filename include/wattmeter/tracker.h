@@ -156,8 +156,8 @@ WM_API pid_t wm_tracker_pid(const struct wm_tracker *tracker);
 
 /* What programs that the target starts need in their environment as WATTMETER_REGIONS, for
  * their regions to be measured with those of the target; a command has it already. NULL
- * where no regions are measured. Between a start and wm_tracker_run_thread(); the text lives
- * until the tracker is stopped. */
+ * where no regions are measured. Between a start and wm_tracker_run_thread(); the text
+ * lives until the tracker is stopped. */
 WM_API const char *wm_tracker_regions(const struct wm_tracker *tracker);
 
 /* Sends a signal to the target while it certainly is the target. May be called
