@@ -15,7 +15,7 @@ static PyStructSequence_Field reading_fields[] = {
 };
 
 static PyStructSequence_Desc reading_desc = {
-    .name = "wattmeter._core.Reading",
+    .name = "wattmeter._core.SourceReading",
     .doc = "What a channel says.",
     .fields = reading_fields,
     .n_in_sequence = 4,
@@ -78,7 +78,7 @@ static PyObject *read_all(struct wm_source *source)
 PyDoc_STRVAR(
     read_doc,
     "read($self, /)\n--\n\n"
-    "Reads all channels: a list of Readings in their order. Waits at most a second\n"
+    "Reads all channels: a list of SourceReadings in their order. Waits at most a second\n"
     "for a driver that hangs.");
 
 static PyObject *source_read(PyObject *self, PyObject *unused)
