@@ -113,9 +113,6 @@ struct wm_detail wm_line_cover(const struct wm_cover *cover, size_t gpu_count);
  * readings of power: those are as old as the sensor is slow. */
 struct wm_value wm_line_gpu_watts(const struct wm_gpu_usage *gpu);
 
-/* Cost and CO2e, where the user gave a factor. */
-void wm_line_amounts(const struct wm_text_view *view);
-
 /* Whether it stands by itself: it sees the same joules as others do, or some that nothing
  * adds up. */
 bool wm_line_is_beside(const struct wm_device_energy *device);
