@@ -204,6 +204,7 @@ OTHERS = {
     "report/zone": "TZ=XYZ-05:30 report recordings/v1-tree.sqlite",
     "report/file": ("report recordings/v1.csv -o out.txt", "report recordings/v2.csv -o out.txt",
                     "report recordings/v2.csv -o out.txt --overwrite"),
+    "report/reasons": "report -vv recordings/v1.csv",
     "report/environment": "WATTMETER_PRICE=0.5 WATTMETER_CURRENCY=CHF WATTMETER_JSON=no"
                           " report recordings/v1.csv",
     "report/meter-tree": "report --meter meter/tree.csv recordings/v1-tree.sqlite",

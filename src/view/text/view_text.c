@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/text/base_text.h"
 #include "view/text/view_text_line.h"
 
 #define MOST_PROCESSES 5
@@ -387,18 +388,35 @@ static void print_denied(const struct wm_text_view *view)
     }
 }
 
-/* Every figure that is missing, and why. */
+/* NULL for a figure that is known or is not one of the whole run. */
+static const char *why_missing(const struct wm_report *report, size_t index)
+{
+    const struct wm_figure_row *row = wm_figure_row(index);
+
+    if (!wm_figure_place(row, WM_REPORT_RUN))
+        return NULL;
+    const struct wm_value value = wm_figure_of(row, WM_REPORT_RUN, report, report).value;
+    return value.known ? NULL : value.why;
+}
+
+/* Every figure that is missing, and why: each reason once, with the figures it stops. */
 static void print_reasons(const struct wm_text_view *view)
 {
-    const struct wm_report *report = view->report;
-    const struct wm_figure_row *row;
-
-    for (size_t i = 0; (row = wm_figure_row(i)) != NULL; i++) {
-        if (!wm_figure_place(row, WM_REPORT_RUN))
+    for (size_t i = 0; wm_figure_row(i); i++) {
+        const char *why = why_missing(view->report, i);
+        char text[2048] = "";
+        bool is_first = why != NULL;
+        for (size_t k = 0; is_first && wm_figure_row(k); k++) {
+            const char *other = why_missing(view->report, k);
+            if (!other || strcmp(other, why) != 0)
+                continue;
+            is_first = k >= i;
+            wm_text_list(text, sizeof(text), ", ", "%s", wm_figure_key(wm_figure_row(k)));
+        }
+        if (!is_first)
             continue;
-        const struct wm_found found = wm_figure_of(row, WM_REPORT_RUN, report, report);
-        if (!found.value.known && found.value.why)
-            fprintf(view->out, "n/a: %s: %s\n", wm_figure_key(row), found.value.why);
+        wm_text_list(text, sizeof(text), "", ": %s", why);
+        wm_line_note(view, "n/a", WM_PAINT_FAINT, text);
     }
 }
 

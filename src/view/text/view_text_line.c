@@ -179,7 +179,7 @@ void wm_line_note(const struct wm_text_view *view, const char *label, const char
 {
     const int indent = wm_view_width(label) + 1;
     int column = indent;
-    char clean[1024];
+    char clean[2048];
 
     wm_line_clean(clean, sizeof(clean), text);
     wm_line_paint(view, sgr);
