@@ -172,6 +172,11 @@ const char *wm_source_detail(const struct wm_source *source)
     return source->found.detail;
 }
 
+const char *wm_source_left_out(const struct wm_source *source)
+{
+    return source->found.left_out;
+}
+
 bool wm_source_is_guarded(const struct wm_source *source)
 {
     return source->guarded != NULL;

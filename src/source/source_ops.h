@@ -34,8 +34,9 @@
 struct wm_source_found {
     const struct wm_channel *channels; /* those of one device stand together */
     size_t channel_count;
-    size_t part_count;  /* for read_part(): each has as many channels, in order */
-    const char *detail; /* what is being read, for people; NULL: the name says it all */
+    size_t part_count;    /* for read_part(): each has as many channels, in order */
+    const char *detail;   /* what is being read, for people; NULL: the name says it all */
+    const char *left_out; /* which GPUs it was to read and cannot, and why; NULL: none */
 };
 
 struct wm_source_ops {
@@ -98,6 +99,9 @@ struct wm_source_ops {
 
 #define WM_SOURCE_DECLARED(name) extern const struct wm_source_ops wm_source_##name;
 WM_SOURCES(WM_SOURCE_DECLARED)
+
+/* Which GPUs it was to read and cannot, and why; NULL: none. */
+const char *wm_source_left_out(const struct wm_source *source);
 
 /* A reading in two steps, for source_set.c, which reads many sources at once. Whether a
  * source is asked in a thread of its own; of others wm_source_begin() asks nothing, and

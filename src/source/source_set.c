@@ -212,12 +212,10 @@ struct wm_source_gpu_count wm_source_set_gpu_count(const struct wm_source_set *s
     return all;
 }
 
-bool wm_source_set_lacks_gpus(const struct wm_source_set *set,
-                              const struct wm_source_member *member)
+const char *wm_source_set_left_out(const struct wm_source_set *set,
+                                   const struct wm_source_member *member)
 {
-    struct wm_source_gpu_count gpus = wm_source_gpu_count(member->source);
-
-    return !set->choice && gpus.read < gpus.there;
+    return set->choice ? NULL : wm_source_left_out(member->source);
 }
 
 const char *wm_source_set_remark(const struct wm_source_set *set)

@@ -84,10 +84,9 @@ struct wm_source_gpu_count {
 struct wm_source_gpu_count wm_source_gpu_count(const struct wm_source *source);
 struct wm_source_gpu_count wm_source_set_gpu_count(const struct wm_source_set *set);
 
-/* Whether the source was to read all its GPUs and leaves some out, which do not say who
- * they are; its detail tells which and why. */
-bool wm_source_set_lacks_gpus(const struct wm_source_set *set,
-                              const struct wm_source_member *member);
+/* Which GPUs the source leaves out that was to read all of its, and why; NULL: none. */
+const char *wm_source_set_left_out(const struct wm_source_set *set,
+                                   const struct wm_source_member *member);
 
 /* What is to be said about the choice of GPUs, or NULL. */
 const char *wm_source_set_remark(const struct wm_source_set *set);

@@ -101,14 +101,14 @@ static int note_source(struct wm_run *run, const struct wm_source_set *sources,
         wm_source_set_member(sources, wm_source_set_count(sources) - 1);
     struct wm_source_gpu_count gpus = wm_source_gpu_count(added->source);
     const char *detail = wm_source_detail(added->source);
+    const char *left_out = wm_source_set_left_out(sources, added);
     char text[1200];
 
     int status = wm_run_add_source(run, added->name, true, detail, err);
-    if (status < 0 || !wm_source_set_lacks_gpus(sources, added))
+    if (status < 0 || !left_out)
         return status;
     snprintf(text, sizeof(text), "%zu of %zu %s not measured: %s", gpus.there - gpus.read,
-             gpus.there, gpus.there - gpus.read == 1 ? "is" : "are",
-             detail ? detail : "no answer");
+             gpus.there, gpus.there - gpus.read == 1 ? "is" : "are", left_out);
     return wm_run_add_gpu_remark(run, text, err);
 }
 

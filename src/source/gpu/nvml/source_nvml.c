@@ -123,7 +123,7 @@ struct nvml {
     size_t gpu_count;
     struct wm_channel *channels; /* METRIC_COUNT per GPU, GPU by GPU */
     int *statuses;               /* NVML's answer to each channel's last query */
-    char detail[1024];
+    char detail[1024], left_out[1024];
 
     atomic_size_t device_count;
     int64_t counted_ns;   /* the first part's */
@@ -311,13 +311,15 @@ static void describe(struct nvml *nvml)
         if (!nvml->asked[i])
             continue;
         if (status != NVML_SUCCESS)
-            wm_text_list(nvml->detail, sizeof(nvml->detail), "",
-                         ", gpu%zu does not answer (%s)", i,
+            wm_text_list(nvml->left_out, sizeof(nvml->left_out), ", ",
+                         "gpu%zu does not answer (%s)", i,
                          nvml_text(nvml->library, status));
         else if (nvml->chosen[i] && !nvml_board(nvml->boards, i, NVML_DETAILS))
             wm_text_list(nvml->detail, sizeof(nvml->detail), "",
                          ", gpu%zu did not tell its name", i);
     }
+    if (nvml->left_out[0])
+        wm_text_list(nvml->detail, sizeof(nvml->detail), ", ", "%s", nvml->left_out);
 }
 
 static int nvml_look(const struct wm_source_config *config, struct wm_error *err)
@@ -347,10 +349,12 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     if (status < 0)
         return explain_no_gpu(nvml, status, err);
     describe(nvml);
-    *ret_found = (struct wm_source_found) { .channels = nvml->channels,
-                                            .channel_count = nvml->gpu_count * METRIC_COUNT,
-                                            .part_count = nvml->gpu_count,
-                                            .detail = nvml->detail };
+    *ret_found =
+        (struct wm_source_found) { .channels = nvml->channels,
+                                   .channel_count = nvml->gpu_count * METRIC_COUNT,
+                                   .part_count = nvml->gpu_count,
+                                   .detail = nvml->detail,
+                                   .left_out = nvml->left_out[0] ? nvml->left_out : NULL };
     return WM_OK;
 }
 
