@@ -373,8 +373,8 @@ static int source_open(void *state, const struct wm_source_config *config,
 {
     struct tree_source *source = state;
 
-    *ret_found = (struct wm_source_found) { .channels = channels,
-                                            .channel_count = CHANNEL_COUNT };
+    *ret_found =
+        (struct wm_source_found) { .channels = channels, .channel_count = CHANNEL_COUNT };
     return wm_tree_open(config->procfs, config->pid, &source->tree, err);
 }
 
