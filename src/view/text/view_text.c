@@ -17,29 +17,19 @@
 /* Of a name that somebody else chose. */
 #define MOST_TEXT 256
 
-/* A line that stays within 80 columns unless all is to be shown. */
-static void print_cut(const struct wm_text_view *view, const char *label, const char *text)
-{
-    wm_view_left(view->out, label, 14);
-    wm_view_cut(view->out, text, view->units->verbosity > 0 ? WM_COMMAND_SIZE : 66);
-    fputc('\n', view->out);
-}
-
 static void print_command(const struct wm_text_view *view)
 {
     const struct wm_run *run = &view->report->run;
     bool attached = run->mode && strcmp(run->mode, "run") != 0;
-    char command[WM_COMMAND_SIZE];
+    int columns = view->units->verbosity > 0 ? WM_COMMAND_SIZE : wm_view_columns(view->out);
 
-    wm_line_command(command, sizeof(command), run);
-    if (!attached) {
-        if (command[0])
-            print_cut(view, "Command", command);
+    if (!attached && run->command_count == 0)
         return;
-    }
-    char pid[24];
-    snprintf(pid, sizeof(pid), "%d", (int)run->pid);
-    wm_line_print(view, "Process", pid, command);
+    fprintf(view->out, "%-14s", attached ? "Process" : "Command");
+    if (attached)
+        fprintf(view->out, run->command_count > 0 ? "%-14d" : "%d", (int)run->pid);
+    wm_line_print_command(run, columns - (attached ? 28 : 14), view->out);
+    fputc('\n', view->out);
 }
 
 static void print_exit(const struct wm_text_view *view)

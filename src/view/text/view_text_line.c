@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/text/base_text.h"
 
@@ -57,6 +58,15 @@ int wm_view_cut(FILE *out, const char *text, int width)
     return width;
 }
 
+int wm_view_columns(FILE *out)
+{
+    struct winsize window;
+
+    return ioctl(fileno(out), TIOCGWINSZ, &window) == 0 && window.ws_col > LINE_WIDTH
+               ? window.ws_col
+               : LINE_WIDTH;
+}
+
 /* A word as one would type it in a shell. */
 static void add_word(char *line, size_t size, const char *word)
 {
@@ -91,6 +101,14 @@ void wm_line_command(char *command, size_t size, const struct wm_run *run)
     for (size_t i = 0; i < run->command_count; i++)
         add_word(command, size, run->command[i]);
     wm_text_clean(command);
+}
+
+void wm_line_print_command(const struct wm_run *run, int width, FILE *out)
+{
+    char command[WM_COMMAND_SIZE];
+
+    wm_line_command(command, sizeof(command), run);
+    wm_view_cut(out, command, width);
 }
 
 /* sigabbrev_np() is younger than the C libraries that this runs with. */

@@ -22,6 +22,9 @@ void wm_view_right(FILE *out, const char *text, int width);
  * end. Returns how many columns that takes. */
 int wm_view_cut(FILE *out, const char *text, int width);
 
+/* How wide the terminal is, if it is one and wider than 80 columns; else 80. */
+int wm_view_columns(FILE *out);
+
 struct wm_text_view {
     const struct wm_report *report;
     const struct wm_units *units;
@@ -90,6 +93,9 @@ void wm_line_clean(char *out, size_t size, const char *text);
  * fit is cut off. Of the usual size it is for a report. */
 #define WM_COMMAND_SIZE 256
 void wm_line_command(char *command, size_t size, const struct wm_run *run);
+
+/* The same in no more than so many columns. */
+void wm_line_print_command(const struct wm_run *run, int width, FILE *out);
 
 /* "SIGINT (2)", "signal 64". */
 void wm_line_signal(char *text, size_t size, int number);
