@@ -173,7 +173,7 @@ struct wm_sensor wm_channel_old_sensor(const struct wm_channel *channel, const c
         sensor.is_sample = true;
         sensor.window_s =
             channel->period_ns > 0 ? (double)channel->period_ns / 1e9 : SAMPLE_S;
-        sensor.text = BOARD_TEXT " that tells the power of a moment";
+        sensor.text = BOARD_TEXT " that reports instantaneous power";
     }
     return sensor;
 }

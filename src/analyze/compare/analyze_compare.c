@@ -60,7 +60,7 @@ static int remark_dependence(struct wm_compare *compare)
         if (lacks_effective(compare->sessions[i].analysis))
             status = wm_remarks_add(
                 &compare->remarks,
-                "session \"%s\" does not tell how much its values depend on each other; "
+                "session \"%s\" does not say how much its values depend on each other; "
                 "taken as if they did not, more of them seem to differ",
                 compare->sessions[i].name);
     }
@@ -218,7 +218,7 @@ static struct figure figure_of(enum wm_block_figure statistic,
     if (statistic != WM_BLOCK_MEAN && statistic != WM_BLOCK_TOTAL) {
         figure.why = "min, max and std are not tested";
     } else if (count == 0) {
-        figure.why = "how many values there were is not told";
+        figure.why = "the number of values is not known";
     } else {
         figure.has_spread = true;
         figure.spread = (struct wm_welch_sample) {

@@ -325,9 +325,10 @@ static int collect_energy(const struct wm_experiment_run *run, const char *metri
 
     int status = look_ahead(run, subject, &chosen, err);
     if (status == WM_OK && chosen.count == 0)
-        status = chosen.has_subject
-                     ? wm_fail(err, WM_ENODEV, "%.64s: its sensors told nothing", metric)
-                     : wm_fail(err, WM_ENOENT, "%.64s: no sensor knows it", metric);
+        status =
+            chosen.has_subject
+                ? wm_fail(err, WM_ENODEV, "%.64s: its sensors reported nothing", metric)
+                : wm_fail(err, WM_ENOENT, "%.64s: no sensor knows it", metric);
     if (status == WM_OK)
         status = begin_series(run, metric, WM_SERIES_TOTAL, "J", series, err);
     if (status == WM_OK) {

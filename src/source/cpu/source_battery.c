@@ -196,7 +196,7 @@ static int read_watts(struct battery *battery, double *ret_watts)
     if (status < 0)
         return status;
     if (watts == 0)
-        return wm_fail(&battery->err, WM_EIO, "in use, but it tells of 0 W");
+        return wm_fail(&battery->err, WM_EIO, "in use, but it reports 0 W");
     if (watts > MOST_WATTS)
         return wm_fail(&battery->err, WM_EFORMAT, "%g W is no battery", watts);
     *ret_watts = watts;

@@ -130,7 +130,7 @@ static int start(struct estimate *estimate, const struct wm_source_config *confi
     if (status < 0)
         return wm_fail(err, status, "no estimate: %.200s", estimate->stat.err.text);
     if (cpus == 0)
-        return wm_fail(err, WM_EFORMAT, "no estimate: %s tells of no CPU",
+        return wm_fail(err, WM_EFORMAT, "no estimate: %s lists no CPU",
                        estimate->stat.path);
 
     const struct wm_cpu_model_inputs inputs = {

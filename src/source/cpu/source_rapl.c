@@ -423,7 +423,8 @@ static bool find_script(const char *program, char *path, size_t size)
 static void advise_powercap(const struct wm_source_case *asked, const char *program)
 {
     static const char problem[] =
-        "the energy counters of the CPU in powercap are for root alone, as they tell much "
+        "the energy counters of the CPU in powercap are for root alone, as they reveal "
+        "much "
         "of what is computed; rapl-permissions.sh opens them to a group for good";
     char script[PATH_SIZE], user[WM_PERMISSION_NAME_SIZE];
 

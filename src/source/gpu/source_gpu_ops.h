@@ -15,7 +15,7 @@
 
 /* What one GPU says, while a backend fills it in. Filling in is safe beside a
  * reader in another thread; texts are copied, and cut and cleaned where they
- * are not printable. What a backend does not set is "not told by <source>". */
+ * are not printable. What a backend does not set is "not reported by <source>". */
 struct wm_gpu_sheet;
 
 void wm_gpu_set_number(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, double value);

@@ -248,5 +248,5 @@ void wm_gpu_people_find(struct wm_gpu_people *people, pid_t told,
         people->boot_s > 0
             ? wm_gpu_number(people->boot_s + (double)stat.start_time * people->tick_s)
             : wm_gpu_missing(WM_READING_FAILED,
-                             "/proc/stat does not tell when the machine began");
+                             "/proc/stat does not say when the machine was started");
 }

@@ -66,7 +66,7 @@ static const size_t columns[WM_GPU_LISTS] = {
 };
 
 static const char not_asked[] = "not asked";
-static const char no_number[] = "what the driver tells is no number";
+static const char no_number[] = "what the driver reports is no number";
 
 void wm_gpu_clean(char *out, size_t size, const char *text)
 {
@@ -83,7 +83,7 @@ int wm_gpu_sheet_new(const char *source, struct wm_gpu_sheet **ret_sheet,
         return wm_fail_memory(err, source);
     pthread_mutex_init(&sheet->lock, NULL);
     sheet->source = source;
-    snprintf(sheet->not_told, sizeof(sheet->not_told), "not told by %s", source);
+    snprintf(sheet->not_told, sizeof(sheet->not_told), "not reported by %s", source);
     *ret_sheet = sheet;
     return WM_OK;
 }
@@ -154,7 +154,7 @@ void wm_gpu_set_text(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, const 
     if (text[0] != '\0')
         put(sheet, field, WM_READING_OK, 0, text);
     else
-        put(sheet, field, WM_READING_UNSUPPORTED, 0, "the driver tells an empty text");
+        put(sheet, field, WM_READING_UNSUPPORTED, 0, "the driver reports an empty text");
 }
 
 void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,

@@ -48,7 +48,7 @@ bool wm_gpu_sheet_is_asked(struct wm_gpu_sheet *sheet);
 /* Takes over what is to be asked; 0 where that is nothing. */
 unsigned wm_gpu_sheet_begin(struct wm_gpu_sheet *sheet, bool *ret_all);
 
-/* What was asked and not told since is "not told by <source>" from here on. */
+/* What was asked and not told since is "not reported by <source>" from here on. */
 void wm_gpu_sheet_end(struct wm_gpu_sheet *sheet);
 
 /* Shows what has been told. What was asked and has not been told, nor declared

@@ -72,7 +72,7 @@ static struct wm_sensor sensor_facts(const struct wm_hwmon_sensor *sensor)
     if (sensor->is_sample) {
         facts.is_sample = true;
         facts.window_s = sensor->period_ns > 0 ? (double)sensor->period_ns / 1e9 : SAMPLE_S;
-        facts.text = "a sensor of the board that tells the power of a moment";
+        facts.text = "a sensor of the board that reports instantaneous power";
     }
     return facts;
 }

@@ -16,10 +16,10 @@ enum { MEMORY, UTILIZATION, QUANTITY_COUNT };
 
 #define WHYS(what)                                                                         \
     {                                                                                      \
-        [WM_READING_NONE] = "the GPU's driver has not told " what " yet",                  \
-        [WM_READING_UNSUPPORTED] = "the GPU's driver does not tell " what,                 \
-        [WM_READING_DENIED] = "the GPU's driver does not tell this user " what,            \
-        [WM_READING_FAILED] = "the GPU's driver could not tell " what,                     \
+        [WM_READING_NONE] = "the GPU's driver has not reported " what " yet",              \
+        [WM_READING_UNSUPPORTED] = "the GPU's driver does not report " what,               \
+        [WM_READING_DENIED] = "the GPU's driver does not show this user " what,            \
+        [WM_READING_FAILED] = "the GPU's driver could not report " what,                   \
         [WM_READING_STALE] = "the GPU's driver did not answer",                            \
     }
 
@@ -249,7 +249,7 @@ static void join_source(struct wm_shares *shares, const struct wm_source *source
     for (size_t i = 0; i < shares->gpu_count; i++) {
         if (shares->gpus[i].source == source)
             set_sums(&shares->gpus[i], WM_READING_UNSUPPORTED,
-                     "the GPU's driver tells processes by numbers of another pid "
+                     "the GPU's driver reports processes by numbers of another pid "
                      "namespace");
     }
 }

@@ -74,7 +74,7 @@ static int check_use(struct wm_source_set *sources, struct wm_error *err)
             return WM_OK;
     }
     wm_source_set_drop_last(sources);
-    return wm_fail(err, WM_ENODEV, "nothing in it tells energy or power");
+    return wm_fail(err, WM_ENODEV, "nothing in it reports energy or power");
 }
 
 static int open_source(struct wm_meter_inputs *inputs, const char *name,

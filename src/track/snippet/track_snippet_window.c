@@ -215,7 +215,7 @@ static void miss_sum(const struct wm_meter_inputs *inputs, enum wm_device_kind k
         .state = is_absent ? WM_READING_UNSUPPORTED : wm_reading_state_of(lack->status),
     };
     wm_meter_why(ret_sum->why, sizeof(ret_sum->why),
-                 lack->text[0] ? lack->text : "nothing here tells it");
+                 lack->text[0] ? lack->text : "nothing here reports it");
 }
 
 /* Once a counter has been seen to work, an estimate is none of our business: a short

@@ -320,7 +320,7 @@ static void print_overhead(const struct wm_text_view *view)
     interval_text(interval, report->run.interval_ns);
     if (!is_known)
         wm_line_add(&detail, "", "n/a (%s)",
-                    report->complete ? "the recording does not tell"
+                    report->complete ? "the recording does not have it"
                                      : "the recording has no result");
     else
         wm_line_add(&detail, "", "%s CPU",

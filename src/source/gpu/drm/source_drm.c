@@ -147,7 +147,7 @@ static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric
     else if (metric == WM_DRM_ENERGY && card->metrics_status == WM_EFORMAT)
         slot->err = card->metrics_err;
     else if (card->ways[metric].by == WM_DRM_NOT_AT_ALL)
-        wm_fail(&slot->err, WM_ENODEV, "%s tells no %s of this GPU", card->driver,
+        wm_fail(&slot->err, WM_ENODEV, "%s reports no %s of this GPU", card->driver,
                 metrics[metric].name);
     drm->channels[drm->channel_count++] = (struct wm_channel) {
         .source = source_name,

@@ -562,7 +562,7 @@ static enum wm_reading_state list_state(const struct wm_drm_clients *clients,
         return WM_READING_FAILED;
     }
     if (clients->search.completed == 0) {
-        *ret_why = "not all processes have been looked at yet";
+        *ret_why = "not all processes have been read yet";
         return WM_READING_NONE;
     }
     if (clients->full || clients->was_full || clients->search.left_out ||
@@ -622,7 +622,7 @@ void wm_drm_clients_read(struct wm_drm_clients *clients)
 enum wm_reading_state wm_drm_fail_clients(const struct wm_drm_gpu *gpu, const char *what,
                                           struct wm_error *ret_err)
 {
-    wm_fail(ret_err, WM_ENODEV, "%s does not tell the %s of its clients here",
+    wm_fail(ret_err, WM_ENODEV, "%s does not report the %s of its clients here",
             gpu->card->driver, what);
     return WM_READING_UNSUPPORTED;
 }

@@ -37,7 +37,7 @@ static struct wm_gpu_value memory_of(const struct nvml_process *process)
     if (process->knows_memory)
         return wm_gpu_number((double)process->memory);
     return wm_gpu_missing(WM_READING_UNSUPPORTED,
-                          "the driver does not tell the memory of this process");
+                          "the driver does not report the memory of this process");
 }
 
 /* Not told as well where nobody knows whether the GPU is partitioned. */

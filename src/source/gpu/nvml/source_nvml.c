@@ -316,7 +316,7 @@ static void describe(struct nvml *nvml)
                          nvml_text(nvml->library, status));
         else if (nvml->chosen[i] && !nvml_board(nvml->boards, i, NVML_DETAILS))
             wm_text_list(nvml->detail, sizeof(nvml->detail), "",
-                         ", gpu%zu did not tell its name", i);
+                         ", gpu%zu did not report its name", i);
     }
     if (nvml->left_out[0])
         wm_text_list(nvml->detail, sizeof(nvml->detail), ", ", "%s", nvml->left_out);
