@@ -53,7 +53,7 @@ struct wm_doctor_channel {
     const char *why;             /* NULL where that is ok */
     double value;                /* meaningful in WM_READING_OK alone */
     size_t changes;              /* how often it had a new value */
-    double period_s;             /* median time between two of them; 0: too few to tell */
+    double period_s;             /* median time between two of them; 0: too few */
     bool dead;                   /* a counter of energy that did not move at all */
 };
 

@@ -39,9 +39,9 @@ struct patient {
     struct wm_pace *paces;    /* one per channel */
     struct wm_remarks silent; /* labels of GPUs that do not answer: "gpu2" */
     size_t looks;
-    int64_t asking_ns;         /* what all looks took */
+    int64_t asking_ns;         /* time of all readings */
     int64_t first_ns, last_ns; /* when they were */
-    struct wm_error failure;   /* to open it, or of the last look; else without text */
+    struct wm_error failure;   /* of opening it or of the last reading; else without text */
     struct wm_advice advice;
 };
 

@@ -18,7 +18,7 @@ enum { WM_PACE_KEPT = 256 };
 struct wm_pace {
     bool begun;
     double value;
-    int64_t begun_ns, seen_ns; /* of the first look and the last one */
+    int64_t begun_ns, seen_ns; /* times of the first and the last reading */
     size_t changes;
     int64_t changed_ns; /* the last time */
     int64_t between_ns[WM_PACE_KEPT];

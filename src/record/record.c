@@ -50,8 +50,8 @@ struct wm_recorder {
     struct wm_queue queue;
     struct wm_gap *gaps;
     size_t gap_room, gap_count, gap_done; /* those before `gap_done` are written */
-    struct wm_regions_part waiting;       /* regions, */
-    struct wm_regions_part taken; /* and those from before, until they are written */
+    struct wm_regions_part waiting;       /* regions that wait to be taken */
+    struct wm_regions_part taken;         /* regions that are being written */
     bool stop;
     int64_t last_ns; /* of the latest tick */
     uint64_t lost_ticks, lost_gaps, lost_regions;

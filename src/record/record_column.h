@@ -25,7 +25,7 @@
 struct wm_columns {
     size_t count;
     char **values;    /* the column of each channel */
-    size_t *clock_of; /* which of `clocks` says when that channel was read */
+    size_t *clock_of; /* the index in `clocks` of the channel's reading time */
     char **clocks;    /* columns with the reading times of the devices */
     size_t *first_of; /* the first channel of each clock; in a plan only */
     size_t clock_count;

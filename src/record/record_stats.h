@@ -93,7 +93,7 @@ struct wm_known wm_stride_rate(struct wm_stride *stride, int64_t when_ns, double
 struct wm_window_max {
     double sum, seconds;           /* of the windows still too short */
     double last_sum, last_seconds; /* of the last one that was long enough */
-    double max;                    /* of those; meaningful when last_seconds > 0 */
+    double max; /* the highest such mean; meaningful when last_seconds > 0 */
 };
 
 /* What is beyond a number is left out. */

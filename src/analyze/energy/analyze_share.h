@@ -34,7 +34,7 @@ struct wm_work {
 struct wm_share {
     double shortest_s;
     struct wm_known idle_watts; /* of the device with nothing to do, if it was measured */
-    double busy_step;           /* in which work->busy is told; 0: exactly */
+    double busy_step;           /* steps in which work->busy is counted; 0: exact */
 
     double joules_now;       /* at the last tick */
     double joules;           /* what of them is divided by now */

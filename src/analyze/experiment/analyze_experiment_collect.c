@@ -36,7 +36,7 @@ struct subject {
 /* The devices whose joules are added up, the same as in the report of the analysis. */
 struct chosen {
     bool *is_chosen;  /* of each device of the analysis; its GPUs are behind the others */
-    size_t count;     /* of those that are */
+    size_t count;     /* number of chosen devices */
     bool has_subject; /* the machine has such devices, known or not */
     struct wm_cover cover;
     enum wm_origin origin;

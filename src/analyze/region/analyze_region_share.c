@@ -184,12 +184,12 @@ static double find_random(const struct wm_region_share *share,
 /* The end of the run, of which a sensor may tell nothing more. All zero: nothing of it. */
 struct ending {
     double seconds;           /* since the last stretch but for one that comes to its end */
-    double part_before, part; /* that the region has of the stretch before it, and of it */
+    double part_before, part; /* the region's part of the stretch before it, and of it */
 
     /* Where it is too short to be a stretch itself. */
     double left_s, of_region; /* its time, and what of it the region has */
     double used;              /* in it, by the region */
-    double late;              /* more than that was told, for the stretch before */
+    double late;              /* what was reported beyond that, for the stretch before */
     double doubt_s;           /* as in a share */
 };
 

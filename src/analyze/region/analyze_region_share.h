@@ -32,8 +32,8 @@ enum wm_region_resource {
 struct wm_region_meter {
     bool started, is_absent;
     double period_s;
-    int64_t from_ns; /* when it told last */
-    double base;     /* what it told then */
+    int64_t from_ns; /* when it last had something new */
+    double base;     /* what it reported then */
     uint64_t waited; /* ticks since then */
 
     /* Of the stretches up to now. */
@@ -50,7 +50,7 @@ struct wm_region_time {
 
 /* What of a resource is a region's. All zero is the right start. */
 struct wm_region_share {
-    struct wm_region_time mark; /* when the resource told last */
+    struct wm_region_time mark; /* when the resource last had something new */
     double last_s;              /* its time in the last stretch */
     double used;
     double seconds, squares; /* its time; the same times its part of each stretch */
@@ -67,7 +67,7 @@ struct wm_region_whole {
     bool has_uncertainty; /* systematic and random are known */
     double systematic, random;
     double grain; /* it is used in multiples of so much per second; 0: any */
-    double step;  /* how far what is told at a tick may be off; in its unit */
+    double step;  /* error of what is reported at a tick; in its unit */
 };
 
 /* What a region used, and how far that may be off, in the same unit at k = 2. */
@@ -75,7 +75,7 @@ struct wm_region_use {
     struct wm_known used;
     bool has_uncertainty; /* systematic and random are known */
     double systematic, random;
-    bool is_short; /* its calls are, for what the resource tells */
+    bool is_short; /* its calls are, for the pace of the resource */
 };
 
 /* Before the first wm_region_meter_take(). */

@@ -59,7 +59,7 @@ struct wm_regions {
     struct wm_region_edge *closing;
     size_t closing_count, closing_room;
 
-    struct wm_map threads, processes; /* that had a region open: sets */
+    struct wm_map threads, processes; /* sets of those that had a region open */
 };
 
 /* Ticks that wait at most. */

@@ -155,8 +155,8 @@ struct wm_aipm_record {
 struct wm_aipm_records {
     const char *path; /* for messages */
     struct wm_lines lines;
-    size_t chosen;      /* which run is read, or WM_AIPM_WHOLE */
-    size_t part;        /* the run that the file has come to */
+    size_t chosen;      /* the run that is read, or WM_AIPM_WHOLE */
+    size_t part;        /* the run at the file's position */
     bool in_part;       /* there was something of it */
     int64_t spacing_ns; /* the usual one; 0: unknown */
     uint64_t count;     /* of the records so far */

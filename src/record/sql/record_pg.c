@@ -71,8 +71,8 @@ struct wm_pg {
     int64_t patience_ns;
     char *shown;                /* what messages call the database */
     const atomic_bool *give_up; /* whoever sets it ends all waiting; may be NULL */
-    int cursors;                /* that were opened, */
-    bool has_cursors;           /* and may be open */
+    int cursors;                /* number of cursors that were opened */
+    bool has_cursors;           /* cursors may be open */
 };
 
 static const struct symbol {

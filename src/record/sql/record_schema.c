@@ -189,7 +189,7 @@ int wm_schema_make_tables(const struct wm_db *db, bool is_new, struct wm_error *
 struct taken {
     struct wm_taken_column *columns;
     size_t count, room;
-    size_t first; /* of those of the table; before them those of earlier runs */
+    size_t first; /* the first column of the table; before it those of earlier runs */
 };
 
 static int add_taken(struct taken *taken, const char *name, char *owner)

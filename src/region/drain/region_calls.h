@@ -19,15 +19,15 @@
 enum wm_region_event_kind {
     WM_REGION_BEGINS, /* on the thread's stack */
     WM_REGION_ENDS,   /* whatever is on top of it */
-    WM_REGION_STARTS, /* by itself, */
-    WM_REGION_STOPS,  /* and this one of them, perhaps of another thread */
-    WM_REGION_GONE,   /* the thread is: what its stack holds never ended; and with the last
-                       * of a process, what it has started */
+    WM_REGION_STARTS, /* a call outside of the stack begins */
+    WM_REGION_STOPS,  /* a call outside of the stack ends, perhaps by another thread */
+    WM_REGION_GONE, /* the thread has ended: what its stack holds never does, nor, with the
+                     * last thread of a process, what that has started */
 };
 
 struct wm_region_thread {
     pid_t pid, tid;   /* as the process itself knows them */
-    uint32_t process; /* the same number for all threads of a process, and no other */
+    uint32_t process; /* number of the process */
 };
 
 struct wm_region_event {

@@ -44,7 +44,7 @@ static const char *const attributes[ATTRIBUTES] = {
 
 struct battery {
     char name[256];      /* "BAT0" */
-    int fds[ATTRIBUTES]; /* or the negative errno value of opening it */
+    int fds[ATTRIBUTES]; /* descriptors, or the negative errno values of opening them */
     struct wm_error err; /* text is empty where the last reading was ok */
 };
 

@@ -36,7 +36,7 @@ struct wm_cpu_model_inputs {
     const char *cpu_watts; /* "IDLE:MAX"; NULL where nobody said so */
     const char *sysfs;
     struct wm_cpuinfo cpuinfo;
-    size_t cpu_count; /* that are online, as /proc/stat counts them; not 0 */
+    size_t cpu_count; /* online CPUs, as /proc/stat counts them; not 0 */
 };
 
 /* The first that there is: what was given, the packages' own power limits, Cloud
@@ -65,8 +65,8 @@ struct wm_cpu_estimate {
     double window_busy_s;             /* busy time until then, as far as it has been used */
     double window_joules;
     double joules;
-    int64_t seen_ns;    /* when the busy time was last looked at, */
-    double seen_joules; /* and the joules then */
+    int64_t seen_ns;    /* when the busy time was last read */
+    double seen_joules; /* the joules at that time */
     double start_j;     /* what they began with, as in struct wm_rapl_total */
     bool is_lost;       /* the last step: the total must begin again */
 };

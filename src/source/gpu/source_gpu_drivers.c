@@ -29,7 +29,7 @@ struct driver {
     size_t count;
     struct wm_gpu_sheet **sheets;
     atomic_bool changed; /* GPUs came or went */
-    bool is_open;        /* so that what is called is its GPUs */
+    bool is_open;        /* open() has succeeded: calls are made per GPU */
 
     max_align_t state[];
 };

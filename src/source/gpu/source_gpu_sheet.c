@@ -15,9 +15,9 @@
 struct slot {
     enum wm_reading_state state;
     double number;
-    char text[WM_GPU_TEXT_SIZE]; /* or why there is none */
-    bool told;                   /* in the call that goes on, or went last */
-    bool fresh;                  /* since the owner looked last */
+    char text[WM_GPU_TEXT_SIZE]; /* the text, or why there is no value */
+    bool told;                   /* reported in the current call, or in the last one */
+    bool fresh;                  /* changed since the owner's last read */
 };
 
 struct list {

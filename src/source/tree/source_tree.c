@@ -134,7 +134,7 @@ void wm_tree_refresh(struct wm_tree *tree)
 }
 
 struct sums {
-    size_t members; /* that are not zombies */
+    size_t members; /* members that are not zombies */
     int64_t rss, uss, pss, largest_shared;
     int64_t threads;
     bool detailed; /* the private memory of each is known */

@@ -16,7 +16,7 @@ enum { WM_TREE_GONE_MAX = 128 };
 
 struct wm_tree_census {
     uint64_t seen;     /* processes that were ever in the tree */
-    uint64_t denied;   /* of those, whose private memory may not be read */
+    uint64_t denied;   /* processes of the tree whose private memory may not be read */
     uint64_t unlisted; /* times a process could not be followed for lack of room */
 };
 

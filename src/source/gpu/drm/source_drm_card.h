@@ -19,7 +19,7 @@
 
 /* A file below a card's folder. */
 struct wm_drm_file {
-    int fd;        /* or the negative errno value of opening it, or the one below */
+    int fd; /* descriptor, the negative errno value of opening it, or the one below */
     char name[96]; /* for people too */
 };
 
@@ -52,7 +52,7 @@ struct wm_drm_card {
     char label[16];  /* "card1" */
     char render[16]; /* "renderD129"; empty where there is none */
     char path[512];  /* of its folder in sysfs */
-    int dir;         /* that folder, or -1 */
+    int dir;         /* descriptor of the folder, or -1 */
     char driver[32];
     char slot[32];     /* on PCI: "0000:03:00.0"; else empty */
     char identity[96]; /* unique among the cards, and the same after a reboot */

@@ -33,8 +33,8 @@ struct wm_drm_look {
 
     bool told[WM_GPU_FIELDS]; /* a value, or why there is none */
     bool is_number[WM_GPU_FIELDS];
-    double numbers[WM_GPU_FIELDS];     /* told, where it is one */
-    const char *absent[WM_GPU_FIELDS]; /* a file that would have told it; or NULL */
+    double numbers[WM_GPU_FIELDS];     /* the value, where there is one */
+    const char *absent[WM_GPU_FIELDS]; /* a file that would have had it; or NULL */
 };
 
 /* Whether the look asks for the field. */

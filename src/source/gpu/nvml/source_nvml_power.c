@@ -161,7 +161,7 @@ static const struct {
     const char *models[12]; /* patterns of names */
     int64_t period_ns;
     double window_s;
-    bool averages; /* nvmlDeviceGetPowerUsage tells the mean over a second */
+    bool averages; /* nvmlDeviceGetPowerUsage reports the mean over a second */
     const char *text;
 } boards[] = {
     /* Before A100, whose name some of these contain. */

@@ -43,7 +43,7 @@ struct nvml_raw_list {
     unsigned count, kept_count;
     size_t size, kept_size;
     size_t room;    /* in entries of the largest kind */
-    size_t touched; /* so many bytes hold what has been written */
+    size_t touched; /* bytes that have been written to */
 };
 
 /* The processes of one GPU, in the order of their pids and parts. */
@@ -54,7 +54,7 @@ struct nvml_processes {
     unsigned version; /* changes with what is known of them */
     bool is_old;      /* one of the lists has changed since they were found there */
     bool is_put;      /* they have the samples that are held */
-    bool holds;       /* these are not too old to tell of them */
+    bool holds;       /* these are recent enough */
 
     struct nvml_raw_list lists[NVML_LIST_COUNT];
     int statuses[NVML_LIST_COUNT];
