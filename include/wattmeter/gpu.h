@@ -286,7 +286,7 @@ WM_API size_t wm_gpu_mig_count(const struct wm_gpus *gpus, size_t gpu);
 WM_API void wm_gpu_mig_get(const struct wm_gpus *gpus, size_t gpu, size_t mig,
                            enum wm_gpu_mig_field field, struct wm_gpu_value *ret_value);
 
-/* Where GPUs were looked for: one entry for each way, present or not. */
+/* Where GPUs were searched for: one entry for each source, present or not. */
 struct wm_gpu_looked {
     const char *source; /* "nvml", "drm" */
     size_t present;

@@ -60,8 +60,8 @@ enum wm_report_format {
  * energy comes to in money or in CO2e; 0 is not given.
  *
  * Text has what most people want, in digits that the uncertainty leaves; with a verbosity
- * of 1 every figure with how it was had, with 2 also why each that is missing is. JSON is
- * always complete. */
+ * of 1 every figure with how it was obtained, with 2 also why each that is missing is. JSON
+ * is always complete. */
 struct wm_report_style {
     const char *ram_unit;
     const char *gpu_ram_unit;
@@ -102,8 +102,8 @@ WM_API int wm_report_print_list(const char *path, enum wm_report_format format, 
 #define WM_ALL_RUNS ((size_t)-2)
 
 /* A table of runs as CSV: of each of these recordings, there is at least one, the run of
- * that number, WM_LAST_RUN or WM_ALL_RUNS. A line has what tells the run from others and
- * the figures of the run by their keys, in SI base units; what is not known is empty. The
+ * that number, WM_LAST_RUN or WM_ALL_RUNS. A line has what identifies the run and the
+ * figures of the run by their keys, in SI base units; what is not known is empty. The
  * first line has the names. */
 WM_API int wm_report_print_csv(const char *const *paths, size_t count, size_t run,
                                FILE *out, struct wm_error *err);

@@ -133,8 +133,8 @@ struct wm_reading {
     enum wm_reading_state state;
 };
 
-/* Where a source looks. All zero is right for nearly everybody: then the
- * environment (WATTMETER_PROCFS, WATTMETER_SYSFS, WATTMETER_NVML) decides, and
+/* Where a source finds its files and drivers. All zero is right for nearly everybody:
+ * then the environment (WATTMETER_PROCFS, WATTMETER_SYSFS, WATTMETER_NVML) decides, and
  * after it the usual places. Strings are copied. */
 struct wm_source_config {
     const char *procfs;    /* instead of /proc */

@@ -67,9 +67,8 @@ struct wm_tracker_options {
      * machines like this one. */
     const char *cpu_watts;
 
-    /* How long the machine is measured with nothing to do before a command is
-     * started, so that what it takes then is told apart; 0: not at all. Of no use
-     * with what runs already. */
+    /* How long the machine is measured with nothing to do before a command is started,
+     * so that its idle power is known; 0: not at all. Of no use with what runs already. */
     int64_t baseline_ns;
 
     /* The calling process does nothing but tracking, so that all it uses is
@@ -126,8 +125,8 @@ WM_API int wm_tracker_record(struct wm_tracker *tracker, const char *target,
 
 /* Reads the file at `path` when the tracker is stopped, in which the target writes
  * numbers of its own, a JSON object per line with "time" (seconds since 1970, or RFC
- * 3339) and numbers of any name; they are kept with the recording. What cannot be used
- * of it, or that it is missing, is a remark in the report. */
+ * 3339) and numbers of any name; they are kept with the recording. A note in the report
+ * says what of it cannot be used, or that it is missing. */
 WM_API int wm_tracker_metrics(struct wm_tracker *tracker, const char *path,
                               struct wm_error *err);
 

@@ -46,7 +46,7 @@ struct wm_gpu_stats {
     size_t tree_memory, tree_utilization;
 };
 
-/* A counter of work that is looked at from tick to tick. */
+/* A counter of work, read from tick to tick. */
 struct wm_work_counter {
     size_t channel;
     struct wm_stride stride; /* whether it was known at the last tick */
@@ -61,7 +61,7 @@ struct wm_cpu_work {
     double busy, capacity, seconds; /* since `ratio` was found */
 };
 
-/* The parts of the CPU's use whose highest rate is looked for. */
+/* The parts of the CPU's use whose peak rate is taken. */
 enum wm_cpu_part {
     WM_CPU_PART_SYSTEM,
     WM_CPU_PART_MAIN,

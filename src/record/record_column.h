@@ -5,8 +5,8 @@
  * A channel has a column named <label>_<metric>_<unit>, and each device one
  * named <label>_time_ns for the time at which it was read. Names are made of
  * ASCII letters, digits and '_', and unique whatever the case, because SQL
- * thinks so; what cannot be told apart gets _2, _3... One of more than 63 bytes is cut off,
- * and ends in a number made from all of it.
+ * thinks so; what cannot be distinguished gets _2, _3... One of more than 63 bytes is cut
+ * off, and ends in a number made from all of it.
  */
 #ifndef WM_RECORD_COLUMN_H
 #define WM_RECORD_COLUMN_H

@@ -77,7 +77,7 @@ void wm_regions_part_next(struct wm_regions_part *part);
 
 void wm_regions_part_release(struct wm_regions_part *part);
 
-/* Bytes of a name in a file; what a program tells of itself is shorter. */
+/* Bytes of a name in a file; what a program reports of itself is shorter. */
 enum { WM_REGIONS_NAME_MAX = 65536 };
 
 /* What a file says of a path, a thread and a call, from which it is made; -1: nothing. */

@@ -108,8 +108,8 @@ struct wm_energy {
     double change_tick_s;         /* time since the reading before the last step */
     struct wm_known change_power; /* at the last step */
 
-    /* How often the counter has something new, by what was seen of it: no more seldom
-     * than that, if not 0; and looks for so long in a row showed nothing new. */
+    /* The period of the counter as seen: no longer than that, if not 0; and the time for
+     * which readings in a row showed nothing new. */
     double bound_s, quiet_s;
     double longest_s; /* from one change to the next */
 
@@ -122,9 +122,9 @@ struct wm_energy {
     struct wm_energy_suspect suspects[WM_ENERGY_SUSPECTS];
     size_t suspect_count;
 
-    /* How busy the device is, where that is known. What a sensor that looks at a part
-     * of the time may have missed at most, if the load is in step with it: joules that
-     * were drawn, for how much of the time, and joules that were not. */
+    /* The utilization of the device, where that is known. The most that a sensor that
+     * sees a part of the time may have missed, if the load is in step with it: joules
+     * that were drawn, for how much of the time, and joules that were not. */
     struct wm_known busy;
     double busy_known_s;
     double unseen, unseen_s, unspent;

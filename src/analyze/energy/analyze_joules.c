@@ -9,7 +9,7 @@
 #include "analyze/energy/analyze_uncertainty.h"
 #include "base/text/base_text.h"
 
-/* So much that a load in step with the sensor may hide is worth a remark. */
+/* The part of a figure that a load in step with the sensor may hide without a note. */
 #define MOST_UNSEEN 0.1
 
 /* Time that a figure leaves out; less is the jitter of the ticks. */

@@ -58,7 +58,7 @@ void wm_share_add(struct wm_share *share, double joules, const struct wm_work *w
 /* Divides what is left, up to the final `joules`. */
 void wm_share_end(struct wm_share *share, double joules);
 
-/* How far the tree's part may be off, with 95 % confidence, as `busy` is told in steps. */
+/* The error of the tree's part, with 95 % confidence, as `busy` is counted in steps. */
 double wm_share_off(const struct wm_share *share);
 
 #endif

@@ -65,7 +65,7 @@ static void build_device(struct wm_report_builder *builder,
     }
 }
 
-/* A GPU in a processor whose power nothing tells stands with the GPUs, and why it has no
+/* A GPU in a processor whose power nothing reports stands with the GPUs, and why it has no
  * energy is said there. */
 static bool is_said_with_gpus(const struct wm_analysis *analysis,
                               const struct wm_device_stats *device)
@@ -173,8 +173,8 @@ static void add_known(struct wm_report *report, const struct wm_energy_sum *part
         wm_build_sum_add(&report->energy, part);
 }
 
-/* Whether what was watched for its highest power is what the energy is of. Which
- * source tells the truth shows at the end only. */
+/* Whether what was watched for its highest power is what the energy is of. Which source
+ * is right shows at the end only. */
 static bool is_of_the_same(const struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
@@ -188,7 +188,7 @@ static bool is_of_the_same(const struct wm_report_builder *builder)
             continue;
         wm_energy_result(&device->joules, &energy);
         if (!wm_energy_is_known(&energy)) {
-            /* One that told nothing at all is in neither. */
+            /* One that reported nothing at all is in neither. */
             if (device->share.joules_now > 0)
                 return false;
             continue;

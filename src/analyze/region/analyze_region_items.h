@@ -73,8 +73,8 @@ size_t wm_region_items_index(const struct wm_region_items *items, uint32_t path)
 size_t wm_region_items_parent(const struct wm_region_items *items, uint32_t path,
                               size_t index, const struct wm_region_paths *paths);
 
-/* A call that is open, by what tells it apart (two that nothing tells apart are as good as
- * each other), with what is known of it elsewhere. */
+/* A call that is open, by what distinguishes it (two that nothing distinguishes are
+ * interchangeable), with what is known of it elsewhere. */
 struct wm_open_call {
     int64_t start_ns;
     uint32_t path, thread;

@@ -3,10 +3,10 @@
  * analyze_region_share.h - a region's part of what a resource told from tick to tick, and
  * how far that may be off; for src/analyze alone.
  *
- * A resource tells how much has been used now and then: in stretches of a tick, or of some
- * where its sensor is slower. A region has the part of a stretch that it has of its time.
- * How it really was within a stretch nobody sees: what was used in the region may have
- * been used faster or slower than in the rest of the stretch. How much so is the
+ * A resource reports how much has been used now and then: in stretches of a tick, or of
+ * some where its sensor is slower. A region has the part of a stretch that it has of its
+ * time. How it really was within a stretch nobody sees: what was used in the region may
+ * have been used faster or slower than in the rest of the stretch. How much so is the
  * contrast, which docs/energy.md explains.
  */
 #ifndef WM_ANALYZE_REGION_SHARE_H
@@ -81,7 +81,7 @@ struct wm_region_use {
 /* Before the first wm_region_meter_take(). */
 void wm_region_meter_start(struct wm_region_meter *meter, int64_t when_ns, double used);
 
-/* Whether what is told at a tick ends a stretch. */
+/* Whether what is reported at a tick ends a stretch. */
 bool wm_region_meter_is_due(const struct wm_region_meter *meter, int64_t when_ns,
                             double used);
 

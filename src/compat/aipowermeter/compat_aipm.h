@@ -86,7 +86,7 @@ const char *wm_aipm_generation(const json_t *metrics);
  *     wm_aipm_window_release(&window);
  *
  * Its powers are averages over the window: the increase of the energy counter by the time,
- * or what a device says of its power that has none, or one that tells nothing of the
+ * or what a device says of its power that has none, or one that reports nothing of the
  * window: it may be dead, and is not 0 W. The tracked processes are one process there, the
  * one that was started.
  */

@@ -115,7 +115,7 @@ enum {
 };
 
 /* The server's own limits, so that it does not hold locks for one that has been
- * cut off, and a table that somebody has locked is told in good time. */
+ * cut off, and a table that somebody has locked is reported in good time. */
 static const char session[] = "SET lock_timeout = '5s';"
                               "SET statement_timeout = 0;"
                               "SET idle_in_transaction_session_timeout = 0;"

@@ -91,7 +91,7 @@ struct wm_delivery {
     sqlite3 *spool; /* open, or NULL */
     const char *spool_shown;
     struct wm_delivery_mark marks[WM_DELIVERED_TABLES];
-    char *static_data; /* what the server has been told of that */
+    char *static_data; /* what the server has of it */
 };
 
 /* Looks whether the server can be used. */

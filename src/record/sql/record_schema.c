@@ -63,7 +63,7 @@ static const char region_view[] =
 
 /* gpu_tracker's tables have its columns and no others, for its reader takes
  * whatever there is; so its rows cannot say of which run they are. The view `metric` is
- * what the measured program told of itself, which is part of the result. */
+ * what the measured program reported of itself, which is part of the result. */
 const struct wm_dialect wm_dialect_sqlite = {
     .tables = TABLES("INTEGER PRIMARY KEY", SQLITE_RUN, "INTEGER", "TEXT", "TEXT", "", "",
                      "INTEGER") MARKS_IN_SQLITE,

@@ -47,8 +47,8 @@ struct wm_region_event {
 #define WM_REGION_PATHS_MOST 65536
 #define WM_REGION_FURTHER "(further regions)"
 
-/* So many may be open at a time: of what was started by itself, and on a thread's stack, as
- * a ring has room for the ends of no more. What begins beyond that is dropped, and its end
+/* Calls that may be open at a time: outside of the stacks, and on a thread's stack, as a
+ * ring has room for the ends of no more. What begins beyond that is dropped, and its end
  * with it. */
 #define WM_REGION_STARTED_MOST (1 << 18)
 #define WM_REGION_DEPTH_MOST (1 << 16)
@@ -72,7 +72,7 @@ struct wm_region_edge {
     int64_t start_ns; /* of the call: when_ns for one that opens */
     uint32_t path, thread;
     enum wm_region_edge_kind kind;
-    double told_s; /* of a call that closes, where a file tells its time itself; else 0 */
+    double told_s; /* of a call that closes, where a file reports its time itself; else 0 */
 };
 
 typedef int wm_region_take_edge(void *context, const struct wm_region_edge *edge);

@@ -71,8 +71,8 @@ struct wm_region_source {
     struct wm_ring_event copied[WM_REGION_SLOTS];
     uint64_t copied_from, copied_count; /* positions */
 
-    /* Valid UTF-8, of WM_REGION_NAME_MAX bytes at most; NULL: not told yet. All rings of an
-     * inbox count together what these take. */
+    /* Valid UTF-8, of WM_REGION_NAME_MAX bytes at most; NULL: not reported yet. All rings
+     * of an inbox count together what these take. */
     char *names[WM_RING_NAMES];
     size_t *name_bytes;
 };

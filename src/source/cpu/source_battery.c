@@ -164,7 +164,7 @@ static int read_size(struct battery *battery, size_t attribute, double *ret_size
     return WM_OK;
 }
 
-/* Batteries tell their power or, most of the newer ones, current and voltage. */
+/* Batteries report their power or, most of the newer ones, current and voltage. */
 static int read_outflow(struct battery *battery, double *ret_watts)
 {
     double amperes, volts;

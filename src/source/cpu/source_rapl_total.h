@@ -41,7 +41,7 @@ struct wm_rapl_total {
  * long a time, with nothing to tell whether it ran over. What was lost there must not
  * pass for nothing, which is what it would look like if the total went on. So it
  * begins again with the next value that is good, a trifle lower than ever before;
- * that it falls then, and only then, is how a counter tells that it was set back. */
+ * that it falls then, and only then, is how a counter reports that it was set back. */
 int wm_rapl_total_add(struct wm_rapl_total *total, uint64_t value, int64_t when_ns,
                       struct wm_error *err);
 

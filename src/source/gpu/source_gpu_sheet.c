@@ -209,7 +209,7 @@ static struct wm_gpu_value complete(const struct wm_gpu_sheet *sheet,
 }
 
 /* Where the texts are is known at the end: until then they may move. (What most cells of a
- * long list say, that they were not told, stands in the sheet.) */
+ * long list say, that they were not reported, stands in the sheet.) */
 static int keep_text(struct list *list, const char *text)
 {
     if (list->text_room - list->text_size < WM_GPU_TEXT_SIZE) {
@@ -366,7 +366,7 @@ static void collect_field(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
         return;
     }
 
-    /* A fixed one that has been told once needs not be told again. */
+    /* A fixed one that has been reported once need not be read again. */
     bool is_known =
         info->fixed && (shown->state == WM_READING_OK || (sheet->known & info->asked_with));
     if (!(info->asked_with & sheet->collecting) || is_known)

@@ -55,7 +55,7 @@ struct hwmon {
 /* At k = 2: our assumption. */
 #define GAIN 0.10
 
-/* The moment that a sensor takes to look, where its driver does not say. */
+/* The time over which a sensor measures, where its driver does not say. */
 #define SAMPLE_S 1e-3
 
 static struct wm_sensor sensor_facts(const struct wm_hwmon_sensor *sensor)

@@ -381,7 +381,7 @@ static int source_open(void *state, const struct wm_source_config *config,
 static int source_read(void *state, struct wm_reading *readings, struct wm_error *err)
 {
     const struct tree_source *source = state;
-    (void)err; /* a tree that has ended is told by its readings */
+    (void)err; /* a tree that has ended is reported by its readings */
 
     wm_tree_refresh(source->tree);
     wm_tree_read(source->tree, readings);

@@ -75,7 +75,7 @@ void wm_tree_count(const struct wm_tree *tree, struct wm_tree_census *ret_census
  *
  * A process is found as a child of one that is known, and stays in the set
  * while it lives, whoever its parent becomes. Searching is done only when some
- * process has been made since (the kernel tells the newest pid), and only among
+ * process has been made since (the kernel reports the newest pid), and only among
  * the children of those that have run.
  */
 struct wm_tree_set {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * source_drm.c - GPUs of AMD and Intel, and others with a DRM driver, from what
- * the kernel itself tells: sysfs, hwmon and /proc/PID/fdinfo. No library of a
+ * the kernel itself reports: sysfs, hwmon and /proc/PID/fdinfo. No library of a
  * vendor is needed.
  */
 #include "source/source_ops.h"
@@ -117,7 +117,7 @@ static enum wm_device_kind kind_of(const struct wm_drm_card *card,
     return card->integrated && metric == WM_DRM_POWER ? WM_DEVICE_OTHER : WM_DEVICE_GPU;
 }
 
-/* So the GPU has no energy of its own, whatever the driver tells. */
+/* So the GPU has no energy of its own, whatever the driver reports. */
 static bool has_no_energy(const struct wm_drm_card *card, enum wm_drm_metric metric)
 {
     return card->integrated && metric == WM_DRM_ENERGY;

@@ -33,7 +33,7 @@ struct wm_drm_range {
                          NULL where it is a number like others */
 };
 
-/* How a card tells a metric. */
+/* How a card reports a metric. */
 struct wm_drm_way {
     enum {
         WM_DRM_NOT_AT_ALL,
@@ -140,7 +140,7 @@ struct wm_drm_file wm_drm_by_path(const char *name);
 
 extern const char wm_drm_not_measured[]; /* of a power of 0 W */
 
-/* Finds out how the card tells each metric, and opens the files for it. */
+/* Finds out how the card reports each metric, and opens the files for it. */
 void wm_drm_card_open_ways(struct wm_drm_card *card, bool adds_shared);
 void wm_drm_card_close_ways(struct wm_drm_card *card);
 

@@ -94,7 +94,7 @@ static struct wm_drm_gpu *find_by_node(struct wm_drm_clients *clients, const cha
 }
 
 /* By its place on PCI, or by its device file. Where that has an unusual name the
- * driver has to do; then two GPUs of a kind cannot be told apart. */
+ * driver has to do; then two GPUs of a kind cannot be distinguished. */
 static struct wm_drm_gpu *find_gpu(struct wm_drm_clients *clients,
                                    const struct wm_drm_fdinfo *fdinfo, const char *node)
 {
@@ -550,8 +550,8 @@ static void put_share(struct wm_gpu_process *process, const struct wm_drm_proces
 }
 
 /* Why the list of a GPU's processes may lack some that matter; WM_READING_OK
- * where it is good, and NULL in `ret_why` where its driver is silent. Processes that may
- * not be looked at are other people's, and do not spoil it: those that are measured are
+ * where it is good, and NULL in `ret_why` where its driver reports nothing. Processes that
+ * may not be looked at are other people's, and do not spoil it: those that are measured are
  * ours. */
 static enum wm_reading_state list_state(const struct wm_drm_clients *clients,
                                         const struct wm_drm_gpu *gpu, const char **ret_why)

@@ -21,7 +21,7 @@
 
 /* Goes over the descriptors of all processes in search of DRM devices, piece by piece. No
  * list of a GPU's users is open to everybody, so each descriptor of each process has to be
- * looked at. That is dear, and is therefore done between the readings, in at most a
+ * looked at. That is expensive, and is therefore done between the readings, in at most a
  * hundredth of the time. */
 struct wm_drm_search {
     bool started;             /* from here on `proc` means something */
@@ -201,7 +201,7 @@ enum wm_reading_state wm_drm_clients_limit(const struct wm_drm_clients *clients,
                                            const struct wm_drm_gpu *gpu,
                                            struct wm_error *ret_err);
 
-/* UNSUPPORTED: the driver does not tell this of a GPU's clients. */
+/* UNSUPPORTED: the driver does not report this of a GPU's clients. */
 enum wm_reading_state wm_drm_fail_clients(const struct wm_drm_gpu *gpu, const char *what,
                                           struct wm_error *ret_err);
 

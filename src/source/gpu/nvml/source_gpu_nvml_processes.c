@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_gpu_nvml_processes.c - the processes that NVML tells of, as rows of the inventory.
+/* source_gpu_nvml_processes.c - the processes that NVML reports of, as rows of the
+ * inventory.
  */
 #include "source/gpu/nvml/source_gpu_nvml.h"
 

@@ -25,7 +25,7 @@
 #include "source/gpu/nvml/source_nvml_processes.h"
 #include "source/gpu/select/source_gpu_choice.h"
 
-/* How often GPUs are counted, and a lost one is looked for. */
+/* How often GPUs are counted, and a lost one is searched for. */
 #define SEARCH_PERIOD_NS WM_NS_PER_S
 
 struct gpu {
@@ -57,7 +57,7 @@ static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
     return value->status;
 }
 
-/* The average and the total are asked after what their call tells as well, and cost
+/* The average and the total are asked after what their call reports as well, and cost
  * none. */
 static int query(const struct nvml_api *api, struct gpu *gpu, enum wm_gpu_field field,
                  double *ret_value)
@@ -201,8 +201,8 @@ static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *er
     return status;
 }
 
-/* The energy counter is taken to look as power does. A driver that is not real looks all
- * the time, and makes no error. */
+/* The energy counter is assumed to see as much of the time as power does. A driver that
+ * is not real sees all of it, without error. */
 static void set_sensor(const struct gpu *gpu, enum wm_gpu_field field,
                        struct wm_channel *channel)
 {

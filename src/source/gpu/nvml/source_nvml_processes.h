@@ -79,7 +79,7 @@ void nvml_processes_restart(struct nvml_processes *processes);
 
 /* Fills in `found`. Where the driver does not say who computes, or one of the other
  * lists fails that it does support, there may be more, and its status is returned. `parts`
- * are those of a GPU that is partitioned, where processes are to be told apart by them;
+ * are those of a GPU that is partitioned, where processes are to be distinguished by them;
  * NULL else. Allocates only when there are more processes than ever before. */
 int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api *api,
                         nvml_device device, const struct nvml_parts *parts, int64_t now_ns);
