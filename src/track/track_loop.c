@@ -26,7 +26,7 @@
 #define PATIENCE_NS (100 * WM_NS_PER_MS)
 #define PATIENCE_AT_ENDS_NS (250 * WM_NS_PER_MS)
 
-/* Most processes that are told one by one. */
+/* The most processes that are reported one by one. */
 enum { PEAK_MAX = 100 };
 
 /* A descendant that used less than this did not exist: making a process alone
@@ -230,7 +230,7 @@ int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms, struct wm_error 
     if (tracker->state != WM_TRACKER_RUNNING)
         return (int)tracker->state;
 
-    /* Where the whole process is ours its own clock tells the cost at the end. */
+    /* Where the whole process is ours its own clock gives the cost at the end. */
     if (!tracker->own_process)
         wm_track_begin_work(tracker);
     int state = poll_once(tracker, timeout_ms < 0 ? -1 : timeout_ms * WM_NS_PER_MS, err);
@@ -405,14 +405,14 @@ static void take_cost(struct wm_tracker *tracker)
     }
     result->tool_cpu_seconds.number += (double)wm_clock_process_cpu_ns() / 1e9;
 
-    /* Not getrusage(): its high-water mark is inherited through exec, so that a
-     * large launcher's memory would be told as ours. */
+    /* Not getrusage(): its high-water mark is inherited through exec, so that a large
+     * launcher's memory would be reported as ours. */
     if (wm_file_read_at(AT_FDCWD, "/proc/self/status", text, sizeof(text)) > 0 &&
         wm_parse_status_kb(text, "VmHWM", &peak_bytes) == WM_OK)
         result->tool_max_rss_bytes = (struct wm_known) { true, (double)peak_bytes };
 }
 
-/* What the target has told of itself. */
+/* What the target has reported of itself. */
 static int take_metrics(struct wm_tracker *tracker, struct wm_error *err)
 {
     const struct wm_metrics_window window = {

@@ -262,7 +262,7 @@ static void wait_a_moment(void)
     nanosleep(&moment, NULL);
 }
 
-/* What could not be taken at the end is not counted: nobody has looked at it. */
+/* What could not be taken at the end is not counted: nobody has read it. */
 static void remark(struct wm_result *result, int status, const struct wm_error *err)
 {
     if (status < 0)

@@ -38,7 +38,7 @@ static void put_exit(const struct wm_json_node *root)
                 result->exit_signal > 0 ? json_integer(result->exit_signal) : json_null());
 }
 
-/* What gpu_tracker's reports have, and how the CPU time was had. */
+/* What gpu_tracker's reports have, and how the CPU time was obtained. */
 static void put_usage(const struct wm_json_node *root)
 {
     static const char *const sections[] = { "max_ram.",         "max_gpu_ram.",

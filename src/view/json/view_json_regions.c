@@ -51,7 +51,7 @@ static void put_histogram(const struct wm_json_node *parent, const uint64_t *his
     }
 }
 
-/* Only what was told at a timepoint inside. */
+/* Only what was known at a timepoint inside. */
 static void put_usage(const struct wm_json_node *parent,
                       const struct wm_block_figures *measured)
 {

@@ -14,7 +14,7 @@ enum { LABEL_WIDTH = 39, VALUE_WIDTH = 17, CHANGE_WIDTH = 10, FACT_WIDTH = 13 };
 /* Of a name, which may be 8 KB of anything. */
 enum { SHOWN_NAME_SIZE = 256 };
 
-/* A larger change is not told in percent. */
+/* A larger change is not printed in percent. */
 #define MOST_RATIO 9.99
 
 static struct wm_quantity value_text(const struct wm_compare *compare, unsigned item,
@@ -37,7 +37,7 @@ static struct wm_quantity value_text(const struct wm_compare *compare, unsigned 
     return quantity;
 }
 
-/* The value, and how far it may be off where that is told: "3.21 kJ ±4 %". */
+/* The value, and its uncertainty where that is known: "3.21 kJ ±4 %". */
 static void print_value(const struct wm_compare *compare, unsigned item,
                         const struct wm_compare_cell *cell, FILE *out)
 {

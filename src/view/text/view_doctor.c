@@ -68,7 +68,7 @@ static bool is_told_already(const struct wm_doctor_source *source, size_t index)
     return false;
 }
 
-/* Two digits: more would be those of our own looks. */
+/* Two digits: more would be those of our own readings. */
 static void put_period(char text[WM_QUANTITY_SIZE], double seconds)
 {
     snprintf(text, WM_QUANTITY_SIZE, "%.40s %s",

@@ -169,7 +169,7 @@ static const struct line {
 
 enum { LINES = sizeof(lines) / sizeof(lines[0]) };
 
-/* Joules are told with the watt-hours that an electricity bill knows. */
+/* Joules are printed with watt-hours, as on an electricity bill. */
 static void print_line(const struct wm_text_view *view, const struct wm_figure_row *row,
                        const struct line *line)
 {
