@@ -23,6 +23,10 @@
 #include "base/base_error.h"
 #include "wattmeter/source.h"
 
+/* How long wm_source_open() waits for a driver: one that nothing keeps loaded may take
+ * seconds to start. */
+#define WM_SOURCE_OPEN_S 10
+
 /* wm_source_open(), with another patience for a driver that does not answer. */
 int wm_source_open_within(const char *name, const struct wm_source_config *config,
                           int patience_s, struct wm_source **ret_source,
@@ -47,6 +51,24 @@ int wm_source_set_choose(struct wm_source_set *set, struct wm_error *err);
 /* Opens the source called so and adds it. WM_EEXIST: it is in the set already; else as
  * wm_source_open() fails, or for the reason why none of its GPUs is chosen. */
 int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_error *err);
+
+/* The same, but its driver is waited for until CLOCK_MONOTONIC reaches `deadline_ns`. 1: it
+ * has not answered, and the source is pending. */
+int wm_source_set_open_until(struct wm_source_set *set, const char *name,
+                             int64_t deadline_ns, struct wm_error *err);
+
+/* When the first of the pending sources was asked; 0: none is pending. */
+int64_t wm_source_set_pending_since(const struct wm_source_set *set);
+
+/* Waits until `deadline_ns` for the pending sources. Whether all have answered. */
+bool wm_source_set_await(struct wm_source_set *set, int64_t deadline_ns);
+
+/* Takes the first of the pending sources, and adds it to the set behind the others. Fails
+ * as wm_source_open() does where that is what it has answered; 1: it has not, and is given
+ * up.
+ */
+int wm_source_set_take_pending(struct wm_source_set *set, const char **ret_name,
+                               struct wm_error *err);
 
 /* Closes the source that was added last. */
 void wm_source_set_drop_last(struct wm_source_set *set);
