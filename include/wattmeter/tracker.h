@@ -108,7 +108,9 @@ WM_API int wm_tracker_add(struct wm_tracker *tracker, const char *name,
 
 /* Adds every source this build knows; the estimate of CPU energy only where no other
  * source has it, or where cpu_watts asks for it. WM_OK, or WM_EINVAL with an `err` that
- * lists what there is when the choice of GPUs is wrong. */
+ * lists what there is when the choice of GPUs is wrong. A GPU's driver that takes longer
+ * than a second is not waited for, but with baseline_ns: its GPUs join the session when it
+ * has answered, unless that takes 10 s. wm_tracker_add() waits for it. */
 WM_API int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err);
 
 /* Keeps a note with the session: shown in reports, kept in the recording. */
@@ -119,7 +121,8 @@ WM_API int wm_tracker_note(struct wm_tracker *tracker, const char *key, const ch
  * URL of a PostgreSQL database: postgresql://...). "gpu-tracker:RAM,GPU_RAM,TIME:FILE",
  * with three of gpu_tracker's units and a FILE that ends in .csv or .sqlite, is a tracking
  * file as gpu_tracker itself writes it. The target is
- * opened by the start function, which fails when that cannot be done. */
+ * opened by the start function, which fails when that cannot be done; or, for a file, when
+ * all drivers have answered: should it fail then, wm_tracker_stop() tells. */
 WM_API int wm_tracker_record(struct wm_tracker *tracker, const char *target,
                              enum wm_record_mode mode, struct wm_error *err);
 

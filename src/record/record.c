@@ -376,6 +376,14 @@ bool wm_recorder_has_room(struct wm_recorder *recorder, size_t calls)
     return waiting == 0 || calls <= CALLS_MAX - waiting;
 }
 
+bool wm_recorder_has_tick_room(struct wm_recorder *recorder)
+{
+    pthread_mutex_lock(&recorder->lock);
+    bool has_room = recorder->queue.spare_count > 0;
+    pthread_mutex_unlock(&recorder->lock);
+    return has_room;
+}
+
 static void stop_thread(struct wm_recorder *recorder)
 {
     if (!recorder->has_thread)

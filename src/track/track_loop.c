@@ -33,6 +33,9 @@ enum { PEAK_MAX = 100 };
  * takes several times as much. */
 #define NOTICEABLE_SECONDS 50e-6
 
+/* How often it is seen whether a late driver has answered, where ticks are seldom. */
+#define LATE_STEP_NS (100 * WM_NS_PER_MS)
+
 /* How long regions are taken at a time. */
 #define DRAIN_NS (50 * WM_NS_PER_MS)
 
@@ -96,6 +99,10 @@ void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns)
 {
     struct wm_tick tick = wm_track_tick(tracker, when_ns);
 
+    if (tracker->late) {
+        wm_track_keep_tick(tracker->late, &tick);
+        return;
+    }
     for (size_t i = 0; i < tick.count; i++)
         note_gap(tracker, &tracker->gaps[i], &tick.readings[i], when_ns);
     wm_analysis_tick(tracker->analysis, &tick);
@@ -148,15 +155,31 @@ static int64_t drain_until(const struct wm_tracker *tracker, int64_t now_ns)
     return tracker->due_ns - now_ns < DRAIN_NS ? tracker->due_ns : now_ns + DRAIN_NS;
 }
 
+static int64_t patience(const struct wm_tracker *tracker, int64_t most_ns)
+{
+    int64_t half_ns = tracker->interval_ns / 2;
+
+    return half_ns < most_ns ? half_ns : most_ns;
+}
+
+/* With a tick at once, as the next one may be far. */
+static int join_late(struct wm_tracker *tracker, struct wm_error *err)
+{
+    int status = wm_track_join_late(tracker, err);
+
+    if (status == WM_OK)
+        take_tick(tracker, wm_clock_monotonic_ns(), WM_TRACK_NEW,
+                  patience(tracker, PATIENCE_AT_ENDS_NS));
+    return status;
+}
+
 /* The deadlines stand fast: a tick that comes late moves no other one, and
  * those it made impossible are counted. */
 static void take_due_tick(struct wm_tracker *tracker, int64_t now_ns)
 {
     if (now_ns - tracker->due_ns > tracker->interval_ns / 2)
         tracker->result.late_ticks++;
-    int64_t half_ns = tracker->interval_ns / 2;
-    take_tick(tracker, now_ns, WM_TRACK_RECENT,
-              half_ns < PATIENCE_NS ? half_ns : PATIENCE_NS);
+    take_tick(tracker, now_ns, WM_TRACK_RECENT, patience(tracker, PATIENCE_NS));
 
     tracker->due_ns += tracker->interval_ns;
     int64_t after_ns = wm_clock_monotonic_ns();
@@ -189,6 +212,8 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
         fds[2].fd = wm_track_regions_fd(tracker->regions, &regions_ns);
     if (wait_ns > regions_ns)
         wait_ns = regions_ns;
+    if (tracker->late && wait_ns > LATE_STEP_NS)
+        wait_ns = LATE_STEP_NS;
     if (limit_ns >= 0 && wait_ns > limit_ns)
         wait_ns = limit_ns;
     if (wait_ns < 0)
@@ -209,7 +234,11 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
         take_last_tick(tracker, now_ns);
         return WM_TRACKER_ENDED;
     }
-    if (now_ns >= tracker->due_ns)
+    if (tracker->late && wm_track_late_is_over(tracker)) {
+        int status = join_late(tracker, err);
+        if (status < 0)
+            return status;
+    } else if (now_ns >= tracker->due_ns)
         take_due_tick(tracker, now_ns);
     else if (tracker->regions &&
              (now_ns - begun_ns >= regions_ns || (ready > 0 && fds[2].revents)))
@@ -432,9 +461,7 @@ static int end_recording(struct wm_tracker *tracker, struct wm_error *err)
     struct wm_error trouble = { 0 };
     struct wm_result *result = &tracker->result;
 
-    if (!tracker->recorder)
-        return WM_OK;
-    if (wm_recorder_finish(tracker->recorder, result, &trouble) < 0)
+    if (tracker->recorder && wm_recorder_finish(tracker->recorder, result, &trouble) < 0)
         snprintf(result->recording_trouble, sizeof(result->recording_trouble), "%s",
                  trouble.text);
     wm_recorder_close(tracker->recorder);
@@ -474,11 +501,17 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
     if (ended)
         end_command(tracker);
     tracker->state = WM_TRACKER_STOPPED;
+    int status = tracker->late ? wm_track_join_late(tracker, err) : WM_OK;
+    if (status < 0) {
+        wm_track_forget_target(tracker);
+        wm_track_end_work(tracker);
+        return status;
+    }
 
     close_gaps(tracker);
     if (tracker->regions)
         wm_track_regions_finish(tracker->regions, result->end_ns, result);
-    int status = take_tree(tracker, err);
+    status = take_tree(tracker, err);
     if (tracker->recorder) {
         wm_recorder_flush(tracker->recorder, result);
         tracker->cost_ns += wm_recorder_cpu_ns(tracker->recorder);
