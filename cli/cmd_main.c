@@ -175,10 +175,12 @@ static int parse_letters(struct parse *parse, char ***next)
 static int check_operands(const struct parse *parse, const struct cmd_list *operands)
 {
     const struct cmd *cmd = parse->cmd;
+    bool is_empty = operands->count == 0 && !cmd->verbs;
 
     if (operands->count < cmd->operands_min)
-        return misused(parse, "nothing to %s; usage: wattmeter %s [OPTIONS] %s", cmd->name,
-                       cmd->name, cmd->operands);
+        return misused(parse, "%s%s; usage: wattmeter %s [OPTIONS] %s",
+                       is_empty ? "nothing to " : "too few words",
+                       is_empty ? cmd->name : "", cmd->name, cmd->operands);
     if (operands->count > cmd->operands_max)
         return misused(parse, "'%.60s' is one word too many",
                        cmd_shown(operands->words[cmd->operands_max]));

@@ -506,6 +506,9 @@ VOLATILE = [(re.compile(pattern), put) for pattern, put in (
      r'(,\s+"period_seconds": )[^,]*', r"\1ENERGY\2SOME\3PERIOD"),
     (r'"(read|look)_seconds": [^n,]*', r'"\1_seconds": SECONDS'),
     (r"one reading of all this takes .*", "one reading of all this takes TIME"),
+    # Where the doctor breaks a line depends on what stands for the reasons in it.
+    (r"(?m)^\w+ +(good|partly|absent|denied|broken)  .*(\n {17}\S.*)+",
+     lambda match: re.sub(r"\n {17}", " ", match[0])),
     (r"there is no process \d+", "there is no process PID"),
     (r"(the msr device|no perf events):[^\n\";]*", r"\1: REASON"),
     (r"(?m)^tracker .*", "tracker HOW"),

@@ -146,9 +146,10 @@ static void print_obstacles(const struct wm_doctor_source *source, FILE *out)
 
 static void print_source(const struct wm_doctor_source *source, FILE *out)
 {
-    fprintf(out, "%-*s %-*s %s\n", NAME_WIDTH, source->name, HEALTH_WIDTH,
-            wm_health_name(source->health),
-            source->detail ? source->detail : source->summary);
+    fprintf(out, "%-*s %-*s", NAME_WIDTH, source->name, HEALTH_WIDTH,
+            wm_health_name(source->health));
+    wm_line_wrap(out, source->detail ? source->detail : source->summary,
+                 NAME_WIDTH + 1 + HEALTH_WIDTH);
     for (size_t i = 0; i < source->channel_count; i++) {
         if (is_told_already(source, i))
             continue;

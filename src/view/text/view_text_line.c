@@ -192,28 +192,32 @@ void wm_line_paint(const struct wm_text_view *view, const char *sgr)
         fprintf(view->out, "\033[%sm", sgr);
 }
 
-void wm_line_note(const struct wm_text_view *view, const char *label, const char *sgr,
-                  const char *text)
+void wm_line_wrap(FILE *out, const char *text, int indent)
 {
-    const int indent = wm_view_width(label) + 1;
     int column = indent;
     char clean[2048];
 
     wm_line_clean(clean, sizeof(clean), text);
-    wm_line_paint(view, sgr);
-    fprintf(view->out, "%s:", label);
-    wm_line_paint(view, WM_PAINT_END);
     for (char *rest = NULL, *word = strtok_r(clean, " ", &rest); word;
          word = strtok_r(NULL, " ", &rest)) {
         int width = wm_view_width(word) + 1;
         if (column + width > LINE_WIDTH && column > indent) {
-            fprintf(view->out, "\n%*s", indent, "");
+            fprintf(out, "\n%*s", indent, "");
             column = indent;
         }
-        fprintf(view->out, " %s", word);
+        fprintf(out, " %s", word);
         column += width;
     }
-    fputc('\n', view->out);
+    fputc('\n', out);
+}
+
+void wm_line_note(const struct wm_text_view *view, const char *label, const char *sgr,
+                  const char *text)
+{
+    wm_line_paint(view, sgr);
+    fprintf(view->out, "%s:", label);
+    wm_line_paint(view, WM_PAINT_END);
+    wm_line_wrap(view->out, text, wm_view_width(label) + 1);
 }
 
 static const struct wm_quantity missing = { "n/a" };

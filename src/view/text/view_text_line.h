@@ -60,6 +60,10 @@ void wm_line_paint(const struct wm_text_view *view, const char *sgr);
 #define WM_PAINT_FAINT "2"
 #define WM_PAINT_END "0"
 
+/* Words, each after a blank, on as many lines of 80 columns as it takes; the cursor is at
+ * column `indent`, where the further lines begin, too. */
+void wm_line_wrap(FILE *out, const char *text, int indent);
+
 /* "note: ...", on as many lines of 80 columns as it takes, the label in that colour. */
 void wm_line_note(const struct wm_text_view *view, const char *label, const char *sgr,
                   const char *text);
