@@ -128,20 +128,6 @@ static void put_value(json_t **object, json_t **why, const char *key,
         wm_json_set(why, key, json_string(value->why));
 }
 
-static json_t *exit_json(const struct wm_result *result)
-{
-    bool is_killed = result && result->exit_signal > 0;
-    json_t *object = json_object();
-
-    wm_json_set(&object, "status",
-                result && result->exit_status.known
-                    ? json_integer((json_int_t)result->exit_status.number)
-                    : json_null());
-    wm_json_set(&object, "signal",
-                is_killed ? json_integer(result->exit_signal) : json_null());
-    return object;
-}
-
 static json_t *listed_json(const struct listed *listed)
 {
     json_t *object = json_object(), *why = json_object();
@@ -159,7 +145,7 @@ static json_t *listed_json(const struct listed *listed)
     wm_json_set(&object, "complete", json_boolean(listed->result));
     wm_json_set(&object, "running",
                 json_boolean(!listed->result && wm_writer_is_there(run)));
-    wm_json_set(&object, "exit", exit_json(listed->result));
+    wm_json_set(&object, "exit", wm_json_exit(listed->result));
     put_value(&object, &why, "time", &listed->time);
     put_value(&object, &why, "cpu_time", &listed->cpu_time);
     wm_json_set(&object, "gpus", json_integer(run->expected_gpu_count));
