@@ -58,7 +58,7 @@ static void build_device(struct wm_report_builder *builder,
     if (device->power.known) {
         double seconds = device->figure.covered_s;
         if (seconds > 0)
-            device->power.number /= seconds;
+            device->power = wm_value_known(device->power.number / seconds);
         else
             device->power =
                 wm_value_missing("no time passed between the first sample and the last");
@@ -210,7 +210,7 @@ static void build_power(struct wm_report_builder *builder)
 
     report->power.mean = report->energy.energy;
     if (report->power.mean.known)
-        report->power.mean.number = report->energy.watts;
+        report->power.mean = wm_value_known(report->energy.watts);
     report->power.max = report->power.mean;
     if (report->power.mean.known && max.known && max.number > report->power.mean.number)
         report->power.max = wm_value_known(max.number);

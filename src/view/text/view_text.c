@@ -287,14 +287,44 @@ static void print_processes(const struct wm_text_view *view)
     }
 }
 
+/* What stands behind the label of a note, such as ": energy does not cover ...". */
+static const char *behind_label(const char *note)
+{
+    const char *colon = strstr(note, ": ");
+
+    return colon ? colon : note;
+}
+
+/* A note that is the same of many devices is printed once, for "gpu0 and 7 more". */
+static void print_once(const struct wm_text_view *view, char *const *notes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *tail = behind_label(notes[i]);
+        size_t before = 0, more = 0;
+
+        for (size_t k = 0; k < count; k++) {
+            bool is_same = strcmp(behind_label(notes[k]), tail) == 0;
+            before += is_same && k < i;
+            more += is_same && k > i;
+        }
+        if (before > 0)
+            continue;
+        char text[2048], others[32] = "";
+        if (more > 0)
+            snprintf(others, sizeof(others), " and %zu more", more);
+        snprintf(text, sizeof(text), "%.*s%s%s", (int)(tail - notes[i]), notes[i], others,
+                 tail);
+        wm_line_note(view, "note", WM_PAINT_YELLOW, text);
+    }
+}
+
 static void print_remarks(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
 
-    for (size_t i = 0; i < report->remark_count; i++)
-        wm_line_note(view, "note", WM_PAINT_YELLOW, report->remarks[i]);
-    for (size_t i = 0; i < report->fact_count && view->units->verbosity > 0; i++)
-        wm_line_note(view, "note", WM_PAINT_YELLOW, report->facts[i]);
+    print_once(view, report->remarks, report->remark_count);
+    if (view->units->verbosity > 0)
+        print_once(view, report->facts, report->fact_count);
 }
 
 /* As it was asked for: "100 ms". */

@@ -33,7 +33,8 @@ static struct wm_quantity joules_text(const struct wm_value *joules,
         return text;
     double ratio = ratio_of(uncertainty);
     struct wm_quantity number = wm_view_approximate(joules->number, ratio, "J");
-    snprintf(text.text, sizeof(text.text), "%s%.38s", wm_view_about(ratio), number.text);
+    snprintf(text.text, sizeof(text.text), "%s%.38s",
+             joules->why ? "at least " : wm_view_about(ratio), number.text);
     return text;
 }
 
@@ -167,7 +168,8 @@ static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage
     wm_line_add(&detail, "; ", "%s", name);
     wm_view_left(view->out, gpu->label, 14);
     wm_view_left(view->out, joules_text(&gpu->figure.energy, &gpu->figure.uncertainty).text,
-                 14);
+                 12);
+    fputs("  ", view->out);
     wm_view_cut(view->out, detail.text, DETAIL_WIDTH);
     fputc('\n', view->out);
 }
