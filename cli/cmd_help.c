@@ -72,7 +72,7 @@ void cmd_print_overview(const struct cmd *const table[], FILE *out)
         fprintf(out, "  %-12s%s\n", table[i]->name, table[i]->summary);
     fprintf(out,
             "\n"
-            "  wattmeter help COMMAND tells a command's options, wattmeter -V the "
+            "  wattmeter help COMMAND lists a command's options, wattmeter -V the "
             "version.\n\n"
             "example: %s\n",
             table[0]->example);

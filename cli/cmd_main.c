@@ -13,12 +13,18 @@
  * counts more than one of all, wherever it stands. */
 enum given { IN_FILE_FOR_ALL = 1, IN_FILE, IN_ENVIRONMENT, IN_COMMAND_LINE };
 
+/* What an option was set to last, and where: what counts less is then left alone. */
+struct last_given {
+    enum given given;
+    const char *value; /* borrowed; NULL for a flag on the command line */
+};
+
 /* What is known while a command line is taken apart. */
 struct parse {
     const struct cmd *cmd;
     const struct cmd_streams *io;
     char *args;
-    unsigned char *given; /* option by option: by what, and so what counts less */
+    struct last_given *last; /* option by option */
     bool help;
 };
 
@@ -68,22 +74,34 @@ static int unknown_option(const struct parse *parse, const char *word)
                    parse->cmd->name);
 }
 
+/* A second value would drop the first without a word. */
+static bool is_other_value(const struct last_given *before, const struct cmd_option *option,
+                           const char *value, enum given given)
+{
+    return given == IN_COMMAND_LINE && before->given == given && value &&
+           option->type != CMD_LIST && strcmp(before->value, value) != 0;
+}
+
 /* `value` is NULL for a flag on the command line, `where` what messages call the place. */
 static int set_option(const struct parse *parse, size_t index, char *value,
                       enum given given, const char *where)
 {
     const struct cmd_option *option = cmd_option_at(parse->cmd, index);
+    struct last_given *last = &parse->last[index];
     char problem[160];
 
-    if (parse->given[index] > given)
+    if (last->given > given)
         return CMD_DONE;
-    if (parse->given[index] < given && option->type == CMD_LIST)
+    if (is_other_value(last, option, value, given))
+        return misused(parse, "%s is given twice: '%.60s' and '%.60s'", where,
+                       cmd_shown(last->value), cmd_shown(value));
+    if (last->given < given && option->type == CMD_LIST)
         ((struct cmd_list *)(void *)(parse->args + option->slot))->count = 0;
-    if (parse->given[index] < given && option->type == CMD_TIMES)
+    if (last->given < given && option->type == CMD_TIMES)
         *(int *)(void *)(parse->args + option->slot) = 0;
     if (!cmd_set_value(option, value, parse->args, problem, sizeof(problem)))
         return misused(parse, "%s: %s", where, problem);
-    parse->given[index] = (unsigned char)given;
+    *last = (struct last_given) { given, value };
     return CMD_DONE;
 }
 
@@ -157,10 +175,12 @@ static int parse_letters(struct parse *parse, char ***next)
 static int check_operands(const struct parse *parse, const struct cmd_list *operands)
 {
     const struct cmd *cmd = parse->cmd;
+    bool is_empty = operands->count == 0 && !cmd->verbs;
 
     if (operands->count < cmd->operands_min)
-        return misused(parse, "nothing to %s; usage: wattmeter %s [OPTIONS] %s", cmd->name,
-                       cmd->name, cmd->operands);
+        return misused(parse, "%s%s; usage: wattmeter %s [OPTIONS] %s",
+                       is_empty ? "nothing to " : "too few words",
+                       is_empty ? cmd->name : "", cmd->name, cmd->operands);
     if (operands->count > cmd->operands_max)
         return misused(parse, "'%.60s' is one word too many",
                        cmd_shown(operands->words[cmd->operands_max]));
@@ -324,8 +344,8 @@ static int run(const struct cmd *cmd, const struct cmd *const table[], int argc,
     int code = CMD_FAILED;
 
     parse.args = calloc(1, cmd->args_size);
-    parse.given = calloc(options + 1, sizeof(*parse.given));
-    if (!operands.words || !parse.args || !parse.given) {
+    parse.last = calloc(options + 1, sizeof(*parse.last));
+    if (!operands.words || !parse.args || !parse.last) {
         fprintf(io->chat, "wattmeter %s: out of memory\n", cmd->name);
     } else {
         place_lists(&parse, operands.words, room);
@@ -333,7 +353,7 @@ static int run(const struct cmd *cmd, const struct cmd *const table[], int argc,
     }
     free(operands.words);
     free(parse.args);
-    free(parse.given);
+    free(parse.last);
     return code;
 }
 

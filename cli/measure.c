@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -169,36 +168,6 @@ static enum wm_record_mode record_mode(const struct measure_args *args)
     return args->output.overwrite ? WM_RECORD_OVERWRITE : WM_RECORD_NEW;
 }
 
-static void tell_of_wait(int number)
-{
-    static const char text[] = "wattmeter: waiting for a GPU's driver to start\n";
-    int saved = errno;
-    ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
-
-    (void)number;
-    (void)written; /* whoever does not see it waits all the same */
-    errno = saved;
-}
-
-/* A driver may take seconds to start where nothing keeps it loaded, or hang: whoever waits
- * for it is told so after one. */
-static int add_sources(struct wm_tracker *tracker, bool quiet, struct wm_error *err)
-{
-    struct sigaction old, action = { .sa_handler = tell_of_wait, .sa_flags = SA_RESTART };
-    struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMAX };
-    const struct itimerspec patience = { .it_value = { .tv_sec = 1 } };
-    timer_t timer;
-
-    if (quiet || timer_create(CLOCK_MONOTONIC, &event, &timer) != 0)
-        return wm_tracker_add_all(tracker, err);
-    sigaction(SIGRTMAX, &action, &old);
-    timer_settime(timer, 0, &patience, NULL);
-    int status = wm_tracker_add_all(tracker, err);
-    timer_delete(timer);
-    sigaction(SIGRTMAX, &old, NULL);
-    return status;
-}
-
 int measure_prepare(const char *name, const struct measure_args *args, pid_t pid,
                     const struct cmd_streams *io, struct wm_tracker **ret_tracker)
 {
@@ -220,7 +189,7 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
 
     int status = wm_tracker_new(&options, &tracker, &err);
     if (status == WM_OK)
-        status = add_sources(tracker, args->quiet, &err);
+        status = wm_tracker_add_all(tracker, &err);
     if (status == WM_OK)
         status = add_notes(tracker, &args->notes, &err);
     if (status == WM_OK && args->record)

@@ -109,7 +109,7 @@ static int find_threshold(struct request *request)
         return misuse(request, "--fail-above", word, "is no percentage, such as 5%");
     if (strcmp(request->statistic, "mean") != 0 && strcmp(request->statistic, "total") != 0)
         return misuse(request, "--fail-above", word,
-                      "needs --stat mean or total: nothing tells what is noise in others");
+                      "needs --stat mean or total: the noise of others is not known");
     request->fail_above = percent / 100;
     return CMD_DONE;
 }

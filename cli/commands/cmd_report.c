@@ -111,7 +111,7 @@ const struct cmd cmd_report = {
                "whose writer was killed has a report too, up to its last sample.\n"
                "\n"
                "--csv writes a line for each run of each RECORDING, after one with the "
-               "names of the columns: what tells the run from others, and all figures of "
+               "names of the columns: what identifies the run, and all figures of "
                "the JSON report that are of the whole run, in SI units; what is not known "
                "is empty.",
     .example = "wattmeter report --json run.sqlite",

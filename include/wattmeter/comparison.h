@@ -84,7 +84,7 @@ WM_API const char *wm_comparison_worst_figure(const struct wm_comparison *compar
  * none. */
 WM_API const char *wm_comparison_untested(const struct wm_comparison *comparison);
 
-/* Remarks, such as blocks that were matched by their file but not their line; NULL past
+/* Notes, such as blocks that were matched by their file but not their line; NULL past
  * the last one. */
 WM_API const char *wm_comparison_remark(const struct wm_comparison *comparison,
                                         size_t index);

@@ -53,7 +53,7 @@ struct wm_doctor_channel {
     const char *why;             /* NULL where that is ok */
     double value;                /* meaningful in WM_READING_OK alone */
     size_t changes;              /* how often it had a new value */
-    double period_s;             /* median time between two of them; 0: too few to tell */
+    double period_s;             /* median time between two of them; 0: too few */
     bool dead;                   /* a counter of energy that did not move at all */
 };
 
@@ -81,10 +81,10 @@ struct wm_doctor_source {
 /* How long an examination takes where nobody says otherwise. */
 #define WM_DOCTOR_DURATION_NS INT64_C(3000000000)
 
-/* Opens every source and looks at all of them for `duration_ns`; 0 is
+/* Opens every source and reads all of them for `duration_ns`; 0 is
  * WM_DOCTOR_DURATION_NS. A driver that hangs when it is opened is waited for four
- * seconds, one that hangs later a second. `config` may be NULL. Fails only for want
- * of memory. */
+ * seconds, one that hangs later a second. `config` may be NULL. Fails only for want of
+ * memory. */
 WM_API int wm_doctor_examine(const struct wm_source_config *config, int64_t duration_ns,
                              struct wm_doctor **ret_doctor, struct wm_error *err);
 

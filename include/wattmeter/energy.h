@@ -155,10 +155,10 @@ WM_API int wm_meter_start(struct wm_meter *meter, const char *name, uint64_t *re
 
 #define WM_METER_NAME_MAX 4096
 
-/* Ends the snippet and tells what it took; `ret_devices`, which may be NULL as
+/* Ends the snippet and gives what it used; `ret_devices`, which may be NULL as
  * `ret_reading` may, has room for one entry per device. WM_EINVAL: there is no such
- * snippet, or it has been stopped. WM_EIO: its row could not be written; the
- * snippet is over, and the figures are there. */
+ * snippet, or it has been stopped. WM_EIO: its row could not be written; the snippet is
+ * over, and the figures are there. */
 WM_API int wm_meter_stop(struct wm_meter *meter, uint64_t id,
                          struct wm_meter_reading *ret_reading,
                          struct wm_meter_energy *ret_devices, struct wm_error *err);

@@ -79,7 +79,7 @@ enum wm_gpu_field {
     WM_GPU_BIOS,
     WM_GPU_LABEL, /* as in recordings: "gpu0", "card1" */
     WM_GPU_VENDOR,
-    WM_GPU_SOURCE, /* who told all this: "nvml", "drm" */
+    WM_GPU_SOURCE, /* source of these values: "nvml", "drm" */
     WM_GPU_ARCHITECTURE,
     WM_GPU_COMPUTE_CAPABILITY, /* "9.0" */
     WM_GPU_CORES,
@@ -97,7 +97,8 @@ enum wm_gpu_field {
 
     /* WM_GPU_MEMORY */
     WM_GPU_MEMORY_TOTAL,
-    WM_GPU_MEMORY_USED, /* without what the driver keeps for itself, where it tells */
+    WM_GPU_MEMORY_USED, /* without what the driver reserves for itself, where that is known
+                         */
     WM_GPU_MEMORY_FREE,
     WM_GPU_MEMORY_RESERVED,
     WM_GPU_MEMORY_BAR1_TOTAL,
@@ -124,7 +125,7 @@ enum wm_gpu_field {
     WM_GPU_PCI_BUS_ID,
     WM_GPU_PCI_DEVICE,
     WM_GPU_PCI_DEVICE_ID,     /* eight: device, then vendor */
-    WM_GPU_PCI_SUB_SYSTEM_ID, /* the same of the board */
+    WM_GPU_PCI_SUB_SYSTEM_ID, /* eight: device of the board, then vendor */
     WM_GPU_PCI_LINK_GEN,
     WM_GPU_PCI_LINK_GEN_MAX,
     WM_GPU_PCI_LINK_WIDTH,
@@ -166,7 +167,7 @@ enum wm_gpu_field {
     WM_GPU_ECC_UNCORRECTED_LIFETIME,
 
     /* WM_GPU_NVLINK */
-    WM_GPU_NVLINK_LINKS, /* that are up */
+    WM_GPU_NVLINK_LINKS, /* number of links that are up */
     WM_GPU_NVLINK_SENT,  /* over all links, since they came up; may wrap or be reset */
     WM_GPU_NVLINK_RECEIVED,
 
@@ -187,7 +188,7 @@ enum wm_gpu_process_field {
     WM_GPU_PROCESS_CREATE_TIME, /* seconds since 1970, UTC */
     WM_GPU_PROCESS_MEMORY,
     WM_GPU_PROCESS_TYPE,       /* "C" computes, "G" draws, "C+G", "M" through MPS */
-    WM_GPU_PROCESS_DRIVER_PID, /* as the driver says it */
+    WM_GPU_PROCESS_DRIVER_PID, /* as the driver reports it */
     WM_GPU_PROCESS_SM,         /* share of the GPU's time, of late */
     WM_GPU_PROCESS_MEMORY_UTILIZATION,
     WM_GPU_PROCESS_ENCODER,
@@ -285,7 +286,7 @@ WM_API size_t wm_gpu_mig_count(const struct wm_gpus *gpus, size_t gpu);
 WM_API void wm_gpu_mig_get(const struct wm_gpus *gpus, size_t gpu, size_t mig,
                            enum wm_gpu_mig_field field, struct wm_gpu_value *ret_value);
 
-/* Where GPUs were looked for: one entry for each way, present or not. */
+/* Where GPUs were searched for: one entry for each source, present or not. */
 struct wm_gpu_looked {
     const char *source; /* "nvml", "drm" */
     size_t present;
@@ -333,7 +334,7 @@ enum wm_gpus_format {
     WM_GPUS_TEXT,      /* blocks for a person, igpu's */
     WM_GPUS_BRIEF,     /* one line per GPU */
     WM_GPUS_JSON,      /* everything, for programs; described in docs/gpu-info.md */
-    WM_GPUS_JSON_LINE, /* the same in one line */
+    WM_GPUS_JSON_LINE, /* JSON in one line */
 };
 
 /* WM_EIO when `out` did not take all of it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * region.h - named blocks of code, told to whoever measures the program.
+ * region.h - named blocks of code, for whoever measures the program.
  *
  *     wm_region_begin("epoch");
  *     for (int i = 0; i < 100; i++) {

@@ -60,14 +60,14 @@ enum wm_report_format {
  * energy comes to in money or in CO2e; 0 is not given.
  *
  * Text has what most people want, in digits that the uncertainty leaves; with a verbosity
- * of 1 every figure with how it was had, with 2 also why each that is missing is. JSON is
- * always complete. */
+ * of 1 every figure with how it was obtained, with 2 also why each that is missing is. JSON
+ * is always complete. */
 struct wm_report_style {
     const char *ram_unit;
     const char *gpu_ram_unit;
     const char *time_unit;
-    double price_per_kwh;    /* up to 1000000, */
-    const char *currency;    /* in these: "EUR"; up to 15 bytes; NULL: not said */
+    double price_per_kwh; /* up to 1000000 */
+    const char *currency; /* currency of the price, "EUR"; up to 15 bytes; NULL: not said */
     double carbon_g_per_kwh; /* up to 100000 */
     double pue;              /* power usage effectiveness of the data centre, 1 to 100, by
                               * which cost and CO2e are multiplied; 0: 1 */
@@ -102,8 +102,8 @@ WM_API int wm_report_print_list(const char *path, enum wm_report_format format, 
 #define WM_ALL_RUNS ((size_t)-2)
 
 /* A table of runs as CSV: of each of these recordings, there is at least one, the run of
- * that number, WM_LAST_RUN or WM_ALL_RUNS. A line has what tells the run from others and
- * the figures of the run by their keys, in SI base units; what is not known is empty. The
+ * that number, WM_LAST_RUN or WM_ALL_RUNS. A line has what identifies the run and the
+ * figures of the run by their keys, in SI base units; what is not known is empty. The
  * first line has the names. */
 WM_API int wm_report_print_csv(const char *const *paths, size_t count, size_t run,
                                FILE *out, struct wm_error *err);
@@ -195,7 +195,7 @@ struct wm_report_run {
     const char *mode;    /* "run", "attach", "self" */
     const char *version; /* of wattmeter */
     const char *host, *cpu_model, *kernel, *boot_id;
-    const char *cpu_method; /* how the CPU time was had */
+    const char *cpu_method; /* how the CPU time was obtained */
     const char *trouble;    /* what went wrong with its recording */
     int64_t start_unix_ns;  /* of the first tick */
     int64_t interval_ns;    /* between two ticks */
@@ -231,7 +231,7 @@ struct wm_report_region {
     size_t children; /* of a path: how many are right inside */
     bool by_itself;  /* of calls that were started, not begun */
     bool is_short;   /* its energy is a rough figure: calls are shorter than its steps */
-    uint64_t calls;  /* that ended */
+    uint64_t calls;  /* calls that ended */
     uint64_t unfinished;
     uint64_t timepoints;            /* ticks inside */
     uint64_t calls_with_timepoints; /* one at least */

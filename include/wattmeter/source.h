@@ -89,10 +89,11 @@ struct wm_sensor {
      * window is shorter than its period is blind for the rest of each period: that is
      * its dead time. */
     double window_s;
-    bool is_sample; /* the sensor looks when it is read, and is blind in between */
+    bool is_sample; /* the sensor measures only at the moment it is read */
 
-    double gain;   /* a value may be off by this ratio of it */
-    double offset; /* and by so much, in the channel's unit; of a counter: per second */
+    double gain;   /* relative error of a value */
+    double offset; /* absolute error of a value, in the channel's unit; of a counter: per
+                      second */
     double step;   /* the smallest difference between two values; 0: not known */
     double range;  /* no value is higher; of a counter: per second; 0: not known */
 
@@ -123,7 +124,7 @@ enum wm_reading_state {
     WM_READING_UNSUPPORTED, /* this device will never have it */
     WM_READING_DENIED,      /* it is there, but not for this user */
     WM_READING_FAILED,      /* it should have answered, and may next time */
-    WM_READING_STALE,       /* too old to stand for now, or too dear to ask again */
+    WM_READING_STALE,       /* too old to stand for now, or too expensive to ask again */
 };
 
 struct wm_reading {
@@ -132,8 +133,8 @@ struct wm_reading {
     enum wm_reading_state state;
 };
 
-/* Where a source looks. All zero is right for nearly everybody: then the
- * environment (WATTMETER_PROCFS, WATTMETER_SYSFS, WATTMETER_NVML) decides, and
+/* Where a source finds its files and drivers. All zero is right for nearly everybody:
+ * then the environment (WATTMETER_PROCFS, WATTMETER_SYSFS, WATTMETER_NVML) decides, and
  * after it the usual places. Strings are copied. */
 struct wm_source_config {
     const char *procfs;    /* instead of /proc */

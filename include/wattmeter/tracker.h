@@ -67,9 +67,8 @@ struct wm_tracker_options {
      * machines like this one. */
     const char *cpu_watts;
 
-    /* How long the machine is measured with nothing to do before a command is
-     * started, so that what it takes then is told apart; 0: not at all. Of no use
-     * with what runs already. */
+    /* How long the machine is measured with nothing to do before a command is started,
+     * so that its idle power is known; 0: not at all. Of no use with what runs already. */
     int64_t baseline_ns;
 
     /* The calling process does nothing but tracking, so that all it uses is
@@ -109,7 +108,9 @@ WM_API int wm_tracker_add(struct wm_tracker *tracker, const char *name,
 
 /* Adds every source this build knows; the estimate of CPU energy only where no other
  * source has it, or where cpu_watts asks for it. WM_OK, or WM_EINVAL with an `err` that
- * lists what there is when the choice of GPUs is wrong. */
+ * lists what there is when the choice of GPUs is wrong. A GPU's driver that takes longer
+ * than a second is not waited for, but with baseline_ns: its GPUs join the session when it
+ * has answered, unless that takes 10 s. wm_tracker_add() waits for it. */
 WM_API int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err);
 
 /* Keeps a note with the session: shown in reports, kept in the recording. */
@@ -120,14 +121,15 @@ WM_API int wm_tracker_note(struct wm_tracker *tracker, const char *key, const ch
  * URL of a PostgreSQL database: postgresql://...). "gpu-tracker:RAM,GPU_RAM,TIME:FILE",
  * with three of gpu_tracker's units and a FILE that ends in .csv or .sqlite, is a tracking
  * file as gpu_tracker itself writes it. The target is
- * opened by the start function, which fails when that cannot be done. */
+ * opened by the start function, which fails when that cannot be done; or, for a file, when
+ * all drivers have answered: should it fail then, wm_tracker_stop() tells. */
 WM_API int wm_tracker_record(struct wm_tracker *tracker, const char *target,
                              enum wm_record_mode mode, struct wm_error *err);
 
 /* Reads the file at `path` when the tracker is stopped, in which the target writes
  * numbers of its own, a JSON object per line with "time" (seconds since 1970, or RFC
- * 3339) and numbers of any name; they are kept with the recording. What cannot be used
- * of it, or that it is missing, is a remark in the report. */
+ * 3339) and numbers of any name; they are kept with the recording. A note in the report
+ * says what of it cannot be used, or that it is missing. */
 WM_API int wm_tracker_metrics(struct wm_tracker *tracker, const char *path,
                               struct wm_error *err);
 

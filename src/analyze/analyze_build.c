@@ -191,7 +191,7 @@ uint64_t wm_build_missing_ticks(const struct wm_report_builder *builder, size_t 
 
 const char *wm_build_how_many_lack(struct wm_report_builder *builder, size_t channel)
 {
-    return wm_build_text(builder, "it was not told in %llu of %llu readings",
+    return wm_build_text(builder, "it was not known in %llu of %llu readings",
                          (unsigned long long)wm_build_missing_ticks(builder, channel),
                          (unsigned long long)builder->analysis->ticks);
 }

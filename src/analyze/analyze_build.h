@@ -23,7 +23,7 @@ struct wm_report_builder {
 const char *wm_build_text(struct wm_report_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* What is worth knowing of how a figure was had, but no warning. */
+/* What is worth knowing of how a figure was obtained, but no warning. */
 void wm_build_fact(struct wm_report_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -56,11 +56,11 @@ struct wm_value wm_build_last(struct wm_report_builder *builder, size_t channel,
 struct wm_spread wm_build_spread(struct wm_report_builder *builder, size_t channel,
                                  const char *source);
 
-/* Ticks in which the channel told nothing; all, where there is none. */
+/* Ticks in which the channel reported nothing; all, where there is none. */
 uint64_t wm_build_missing_ticks(const struct wm_report_builder *builder, size_t channel);
 const char *wm_build_how_many_lack(struct wm_report_builder *builder, size_t channel);
 
-/* Whether a channel found nothing, and at times could not tell: then "none" would
+/* Whether a channel found nothing, and at times could not report: then "none" would
  * say too much. `lacking` says how much is missing. */
 bool wm_build_is_doubtful(const struct wm_report_builder *builder, size_t channel);
 struct wm_value wm_build_none_found(struct wm_report_builder *builder, size_t channel,

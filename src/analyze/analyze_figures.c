@@ -24,7 +24,7 @@ static struct wm_value known_of_tool(const struct wm_report *report, double valu
     if (!report->complete)
         return wm_value_missing(no_result);
     return !report->result.tool_cpu_seconds.known
-               ? wm_value_missing("the recording does not tell")
+               ? wm_value_missing("the recording does not have it")
                : wm_value_known(value);
 }
 
@@ -56,7 +56,7 @@ static struct wm_value tool_max_rss(const void *of)
     struct wm_value value = known_of_tool(report, peak->number);
 
     return value.known && !peak->known
-               ? wm_value_missing("it is not told apart from the program's own")
+               ? wm_value_missing("it cannot be told from the program's own")
                : value;
 }
 

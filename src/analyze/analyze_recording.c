@@ -33,7 +33,7 @@ struct replay {
     struct wm_region_edge next;
     uint32_t process;
     bool has_next;
-    struct span seen_calls; /* of those that ended */
+    struct span seen_calls; /* of the calls that ended */
 
     struct wm_regions *regions; /* NULL: nobody asks for calls */
     bool owns_regions;          /* they are not the analysis's */

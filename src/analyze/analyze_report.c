@@ -18,10 +18,13 @@ void wm_value_add(struct wm_value *sum, const struct wm_value *part)
 {
     if (!sum->known)
         return;
-    if (part->known)
-        sum->number += part->number;
-    else
+    if (!part->known) {
         *sum = *part;
+        return;
+    }
+    sum->number += part->number;
+    if (!sum->why)
+        sum->why = part->why;
 }
 
 void wm_value_raise(struct wm_value *whole, const struct wm_value *part)

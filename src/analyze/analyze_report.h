@@ -90,7 +90,7 @@ enum wm_cost_part {
     WM_COST_IDLE,
     WM_COST_DYNAMIC,
     WM_COST_COUNT,
-    WM_COST_DEVICES = WM_COST_IDLE, /* so many are kinds of device */
+    WM_COST_DEVICES = WM_COST_IDLE, /* the kinds before this one are of devices */
 };
 
 /* Those kinds of device that an energy is of. */
@@ -146,7 +146,7 @@ struct wm_region_spending {
  * code. Files that were read tell of some of it: what they lack is 0 or missing. */
 struct wm_region_usage {
     char *name;
-    uint64_t calls, nonempty_calls; /* that ended; and that had a timepoint inside */
+    uint64_t calls, nonempty_calls; /* calls that ended; calls with a timepoint inside */
     uint64_t unfinished, timepoints;
     struct wm_block_figures time; /* s */
     uint64_t histogram[WM_BLOCK_BUCKETS];
@@ -156,7 +156,7 @@ struct wm_region_usage {
     size_t children; /* of a place: how many are right inside */
     uint32_t depth;  /* of a place: how many are around it */
     bool is_free;    /* of calls that were started by themselves */
-    bool is_short;   /* for what its energy was told by */
+    bool is_short;   /* the source of its energy */
     struct wm_region_spending inclusive; /* of all that went on meanwhile */
     struct wm_region_spending exclusive; /* its share, inner regions not counted */
 };
@@ -167,7 +167,7 @@ void wm_region_usages_free(struct wm_region_usage *usages, size_t count);
 struct wm_region_report {
     struct wm_region_usage *names; /* in the order in which they were first seen */
     size_t name_count;
-    struct wm_region_usage *paths; /* the same; parents before what is inside */
+    struct wm_region_usage *paths; /* as first seen; parents before their children */
     size_t path_count;
     struct wm_region_spending rest; /* of no region */
     size_t threads, processes;
@@ -207,9 +207,9 @@ struct wm_report {
     struct wm_device_energy *devices; /* packages first, then their parts, memory, ... */
     size_t device_count;
     struct wm_energy_sum cpu_energy;  /* packages */
-    struct wm_energy_sum dram_energy; /* which no package includes */
-    struct wm_energy_sum energy;      /* of those three, whichever are known */
-    struct wm_cover cover;            /* which of them `energy` is of */
+    struct wm_energy_sum dram_energy; /* memory outside of the packages */
+    struct wm_energy_sum energy;      /* packages, memory and GPUs, whichever are known */
+    struct wm_cover cover;            /* the devices that `energy` covers */
     struct wm_known tree_scatter; /* of the tree's part of it from run to run, as far as */
                                   /* its power in this one shows: 95 % ratio */
     struct wm_spread power;       /* W, of the same; the most */
@@ -219,10 +219,10 @@ struct wm_report {
 
     char **remarks; /* what a reader has to know: short windows, gaps, losses */
     size_t remark_count;
-    char **facts; /* how figures were had that is not what one expects */
+    char **facts; /* how figures were obtained, where that is unusual */
     size_t fact_count;
 
-    char **texts; /* what the `why` of the values point to */
+    char **texts; /* texts that the `why` of the values point to */
     size_t text_count;
 };
 

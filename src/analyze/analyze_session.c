@@ -67,6 +67,22 @@ static void raise_to(struct wm_rss *whole, const struct wm_rss *part)
     wm_value_raise(&whole->shared, &part->shared);
 }
 
+/* Any program has so much: a bound below it is as good as a figure. */
+#define MEMORY_OF_ANY 4e6
+
+/* The kernel's mark of a short command that is no larger than wattmeter itself says no
+ * more than that. */
+static void remark_bound(struct wm_report_builder *builder, double bytes)
+{
+    static const char text[] =
+        "memory: the command ended before its second sample; it had no more than this";
+
+    if (bytes > MEMORY_OF_ANY)
+        wm_build_remark(builder, "%s", text);
+    else
+        wm_build_fact(builder, "%s", text);
+}
+
 static void build_memory(struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
@@ -98,8 +114,7 @@ static void build_memory(struct wm_report_builder *builder)
     if (!peak.known && bound.known && bound.number > 0 &&
         report->result.ticks <= LOOKS_AT_ENDS) {
         peak = bound;
-        wm_build_remark(builder, "memory: the command ended before its second sample; it "
-                                 "had no more than this");
+        remark_bound(builder, bound.number);
     }
     if (!peak.known)
         return;

@@ -46,10 +46,10 @@ struct wm_gpu_stats {
     size_t tree_memory, tree_utilization;
 };
 
-/* A counter of work that is looked at from tick to tick. */
+/* A counter of work, read from tick to tick. */
 struct wm_work_counter {
     size_t channel;
-    struct wm_stride stride; /* which was told at the last tick, or not */
+    struct wm_stride stride; /* whether it was known at the last tick */
 };
 
 /* What the CPUs did, as far as it can be told from one tick to the next. */
@@ -61,7 +61,7 @@ struct wm_cpu_work {
     double busy, capacity, seconds; /* since `ratio` was found */
 };
 
-/* The parts of the CPU's use whose highest rate is looked for. */
+/* The parts of the CPU's use whose peak rate is taken. */
 enum wm_cpu_part {
     WM_CPU_PART_SYSTEM,
     WM_CPU_PART_MAIN,
@@ -89,9 +89,9 @@ struct wm_analysis {
     struct wm_timepoint_builder *timepoints;
     struct wm_window_max cpu_max[WM_CPU_PART_COUNT]; /* percent of one core */
     struct wm_window_max power_max;                  /* W of all that counts */
-    struct wm_stride whole; /* the joules of all that counts, when all told */
+    struct wm_stride whole; /* the joules of all that counts, when all are known */
 
-    struct wm_stride tree; /* the joules of the tracked tree, when they were told */
+    struct wm_stride tree; /* the joules of the tracked tree, when they were known */
     struct wm_block_stats tree_power; /* W of the tree, from one such time to the next */
 
     struct wm_regions *regions; /* NULL: none are taken in */
@@ -99,7 +99,7 @@ struct wm_analysis {
 
     uint64_t ticks;
     int64_t first_ns, last_ns;
-    size_t segments; /* stretches of ticks that each told something */
+    size_t segments; /* stretches of ticks, each with something new */
     bool in_segment; /* the last tick is in such a stretch */
     double active_s; /* the time of all stretches */
 };

@@ -20,8 +20,8 @@ int wm_fail(struct wm_error *err, int status, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->text, sizeof(err->text), format, args);
     va_end(args);
-    wm_text_clean(err->text);          /* names of files are anybody's text, */
-    wm_text_hide_passwords(err->text); /* or a URL in the wrong place */
+    wm_text_clean(err->text);          /* names of files are anybody's text */
+    wm_text_hide_passwords(err->text); /* a URL may stand in the wrong place */
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor.c - opens every source, looks at it often, and says how it is. */
+/* doctor.c - opens every source, reads it often, and reports its health. */
 #include "doctor/doctor.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@
  * without being a load themselves. */
 #define LOOK_NS (2 * WM_NS_PER_MS)
 
-/* So many looks show two times between changes, of which a period is made. */
+/* Readings that show two times between changes, from which a period is taken. */
 enum { LOOKS_LEAST = 4 };
 
 /* Over less than this nobody can say that a counter is dead. */
@@ -39,9 +39,9 @@ struct patient {
     struct wm_pace *paces;    /* one per channel */
     struct wm_remarks silent; /* labels of GPUs that do not answer: "gpu2" */
     size_t looks;
-    int64_t asking_ns;         /* what all looks took */
+    int64_t asking_ns;         /* time of all readings */
     int64_t first_ns, last_ns; /* when they were */
-    struct wm_error failure;   /* to open it, or of the last look; else without text */
+    struct wm_error failure;   /* of opening it or of the last reading; else without text */
     struct wm_advice advice;
 };
 
@@ -133,9 +133,9 @@ static bool has_gpu(const struct wm_source *source, const char *label)
     return false;
 }
 
-/* GPUs that the driver counts but that would not say who they are, and so have no channel
- * to show it. Finds none where only some GPUs were asked for, nor where none is told by its
- * number. */
+/* GPUs that the driver counts but that would not say who they are, and so have no
+ * channel to show it. Finds none where only some GPUs were asked for, nor where none is
+ * known by its number. */
 static int find_silent(struct patient *patient, const char *gpus, struct wm_error *err)
 {
     size_t count = wm_source_device_count(patient->source);
@@ -218,8 +218,8 @@ static void look_once(struct wm_doctor *doctor)
     }
 }
 
-/* Between the first and the last look at each of them is all of the duration, and more on a
- * machine that is too busy for as many looks as a period takes to be seen. */
+/* From the first to the last reading of each of them is all of the duration, and more on
+ * a machine that is too busy for as many readings as a period takes to be seen. */
 static void look_for(struct wm_doctor *doctor, int64_t duration_ns)
 {
     const struct timespec rest = { 0, LOOK_NS };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor.h - what the doctor is made of: how often a value changes, seen by looking often,
- * and what keeps each source from being read here. */
+/* doctor.h - what the doctor is made of: how often a value changes, seen by reading
+ * often, and what keeps each source from being read here. */
 #ifndef WM_DOCTOR_H
 #define WM_DOCTOR_H
 
@@ -11,24 +11,24 @@
 #include "source/source_advice.h"
 #include "wattmeter/doctor.h"
 
-/* So many times between two changes are kept; what comes after says no more. */
+/* Times between two changes that are kept; more of them add nothing. */
 enum { WM_PACE_KEPT = 256 };
 
 /* All zero is ready to begin. */
 struct wm_pace {
     bool begun;
     double value;
-    int64_t begun_ns, seen_ns; /* of the first look and the last one */
+    int64_t begun_ns, seen_ns; /* times of the first and the last reading */
     size_t changes;
     int64_t changed_ns; /* the last time */
     int64_t between_ns[WM_PACE_KEPT];
     size_t kept;
 };
 
-/* Takes the next look. A look that had no value is left out by the caller. */
+/* Takes the next reading. One without a value is left out by the caller. */
 void wm_pace_note(struct wm_pace *pace, int64_t when_ns, double value);
 
-/* For how long the value was looked at. */
+/* For how long the value was read. */
 int64_t wm_pace_watched_ns(const struct wm_pace *pace);
 
 /* The median time between two changes, in seconds; 0 after fewer than three

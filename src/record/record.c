@@ -50,8 +50,8 @@ struct wm_recorder {
     struct wm_queue queue;
     struct wm_gap *gaps;
     size_t gap_room, gap_count, gap_done; /* those before `gap_done` are written */
-    struct wm_regions_part waiting;       /* regions, */
-    struct wm_regions_part taken; /* and those from before, until they are written */
+    struct wm_regions_part waiting;       /* regions that wait to be taken */
+    struct wm_regions_part taken;         /* regions that are being written */
     bool stop;
     int64_t last_ns; /* of the latest tick */
     uint64_t lost_ticks, lost_gaps, lost_regions;
@@ -374,6 +374,14 @@ bool wm_recorder_has_room(struct wm_recorder *recorder, size_t calls)
     size_t waiting = recorder->waiting.call_count;
     pthread_mutex_unlock(&recorder->lock);
     return waiting == 0 || calls <= CALLS_MAX - waiting;
+}
+
+bool wm_recorder_has_tick_room(struct wm_recorder *recorder)
+{
+    pthread_mutex_lock(&recorder->lock);
+    bool has_room = recorder->queue.spare_count > 0;
+    pthread_mutex_unlock(&recorder->lock);
+    return has_room;
 }
 
 static void stop_thread(struct wm_recorder *recorder)

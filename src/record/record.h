@@ -55,6 +55,9 @@ void wm_recorder_regions(struct wm_recorder *recorder, const struct wm_region_ba
  * does. */
 bool wm_recorder_has_room(struct wm_recorder *recorder, size_t calls);
 
+/* The same for a tick. */
+bool wm_recorder_has_tick_room(struct wm_recorder *recorder);
+
 /* Writes out the queue, stops the thread, and puts what was lost, and why, into
  * `result->recording_trouble`, `result->lost_ticks` and `result->lost_regions`. */
 void wm_recorder_flush(struct wm_recorder *recorder, struct wm_result *result);

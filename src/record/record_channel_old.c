@@ -112,7 +112,7 @@ static bool uses_older_call(const char *detail, const char *label)
     return false;
 }
 
-/* As source_hwmon.c names the sensors that tell the power of a moment. */
+/* As source_hwmon.c names the sensors that report the power of a moment. */
 #define SAMPLES "samples ("
 
 static bool is_sample(const struct wm_channel *channel, const char *detail)
@@ -151,7 +151,7 @@ static double most_of_model(enum wm_device_kind kind, const char *detail)
     return fmax(each * count, 0);
 }
 
-/* The moment that a sensor of a board takes to look, where it does not say. */
+/* The time over which a sensor of a board measures, where it does not say. */
 #define SAMPLE_S 0.001
 
 struct wm_sensor wm_channel_old_sensor(const struct wm_channel *channel, const char *detail)
@@ -173,7 +173,7 @@ struct wm_sensor wm_channel_old_sensor(const struct wm_channel *channel, const c
         sensor.is_sample = true;
         sensor.window_s =
             channel->period_ns > 0 ? (double)channel->period_ns / 1e9 : SAMPLE_S;
-        sensor.text = BOARD_TEXT " that tells the power of a moment";
+        sensor.text = BOARD_TEXT " that reports instantaneous power";
     }
     return sensor;
 }

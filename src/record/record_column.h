@@ -5,8 +5,8 @@
  * A channel has a column named <label>_<metric>_<unit>, and each device one
  * named <label>_time_ns for the time at which it was read. Names are made of
  * ASCII letters, digits and '_', and unique whatever the case, because SQL
- * thinks so; what cannot be told apart gets _2, _3... One of more than 63 bytes is cut off,
- * and ends in a number made from all of it.
+ * thinks so; what cannot be distinguished gets _2, _3... One of more than 63 bytes is cut
+ * off, and ends in a number made from all of it.
  */
 #ifndef WM_RECORD_COLUMN_H
 #define WM_RECORD_COLUMN_H
@@ -25,7 +25,7 @@
 struct wm_columns {
     size_t count;
     char **values;    /* the column of each channel */
-    size_t *clock_of; /* which of `clocks` says when that channel was read */
+    size_t *clock_of; /* the index in `clocks` of the channel's reading time */
     char **clocks;    /* columns with the reading times of the devices */
     size_t *first_of; /* the first channel of each clock; in a plan only */
     size_t clock_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_metrics.h - what the measured program tells of itself: accuracy, latency,
+ * record_metrics.h - what the measured program reports of itself: accuracy, latency,
  * the number of the epoch. The series are part of the result of a run.
  *
  * They come from a file that the program writes, a JSON object per line:

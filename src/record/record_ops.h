@@ -117,7 +117,7 @@ struct wm_reader_head {
      * since 1970, and of which several may have one time, are a timepoint each. The
      * reader's own; NULL: it is a recording. */
     const struct wm_static_data *static_data;
-    const struct wm_timepoint *timepoint; /* that of the latest tick */
+    const struct wm_timepoint *timepoint; /* the timepoint of the latest tick */
 };
 
 /* All but the channels and the static data. */

@@ -25,7 +25,7 @@ struct wm_queue {
     size_t capacity;           /* ticks, waiting and taken ones together */
     size_t batch_max;          /* ticks that are taken at a time */
     struct wm_tick *waiting;   /* a ring */
-    size_t first, length;      /* of those that wait */
+    size_t first, length;      /* position and number of the ticks that wait */
     struct wm_reading **spare; /* room for the readings of one tick each */
     size_t spare_count;
     struct wm_reading *readings;

@@ -31,7 +31,7 @@ struct wm_recording {
     dev_t device;
     ino_t inode; /* 0 where a URL leads */
     bool started;
-    const volatile sig_atomic_t *stop; /* or NULL */
+    const volatile sig_atomic_t *stop; /* ends reading when it is set; may be NULL */
     max_align_t state[];
 };
 

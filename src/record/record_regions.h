@@ -30,7 +30,7 @@ struct wm_region_batch {
     const struct wm_region_path *paths; /* of first_path and so on */
     const struct wm_region_thread *threads;
     const struct wm_region_record *calls;
-    const double *seconds; /* that each call took, by the file's own numbers; or NULL */
+    const double *seconds; /* time of each call, by the file's own numbers; or NULL */
     uint32_t first_path, path_count;
     uint32_t first_thread, thread_count;
     size_t call_count;
@@ -41,7 +41,7 @@ struct wm_regions_part {
     struct wm_region_thread *threads;
     struct wm_region_record *calls;
     uint32_t first_path, first_thread; /* the numbers of paths[0] and threads[0] */
-    size_t old_paths, old_threads;     /* that were in an earlier batch */
+    size_t old_paths, old_threads;     /* number of those that were in an earlier batch */
     size_t path_count, path_room;
     size_t thread_count, thread_room;
     size_t call_count, call_room;
@@ -77,7 +77,7 @@ void wm_regions_part_next(struct wm_regions_part *part);
 
 void wm_regions_part_release(struct wm_regions_part *part);
 
-/* Bytes of a name in a file; what a program tells of itself is shorter. */
+/* Bytes of a name in a file; what a program reports of itself is shorter. */
 enum { WM_REGIONS_NAME_MAX = 65536 };
 
 /* What a file says of a path, a thread and a call, from which it is made; -1: nothing. */

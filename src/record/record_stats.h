@@ -14,8 +14,7 @@
 #include "base/text/base_number.h"
 #include "wattmeter/recording.h"
 
-/* So often a sensor has to have had something new before what it tells makes a rate, good
- * to a third, or more than a rough figure. */
+/* Updates of a sensor that make a rate, good to a third, or more than a rough figure. */
 #define WM_SENSOR_PERIODS 3.0
 
 /* Seconds from one moment to a later one; 0 where it is not later, which only a
@@ -68,12 +67,13 @@ struct wm_counter_stats {
 void wm_counter_add(struct wm_counter_stats *stats, const struct wm_reading *reading);
 
 /* A running total from one time that it was told to the next: what every rate is made of.
- * What was not told in between is part of the next step. A total that was set back makes a
- * step below 0, and who asks knows what that means; all that wraps was made whole before.
+ * What was not reported in between is part of the next step. A total that was set back
+ * makes a step below 0, and who asks knows what that means; all that wraps was made whole
+ * before.
  */
 struct wm_stride {
     bool is_told;
-    int64_t when_ns; /* when it was told last */
+    int64_t when_ns; /* when it was reported last */
     double total;    /* what it was then */
 };
 
@@ -93,7 +93,7 @@ struct wm_known wm_stride_rate(struct wm_stride *stride, int64_t when_ns, double
 struct wm_window_max {
     double sum, seconds;           /* of the windows still too short */
     double last_sum, last_seconds; /* of the last one that was long enough */
-    double max;                    /* of those; meaningful when last_seconds > 0 */
+    double max; /* the highest such mean; meaningful when last_seconds > 0 */
 };
 
 /* What is beyond a number is left out. */

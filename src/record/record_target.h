@@ -22,7 +22,7 @@ struct wm_target {
     char *whole; /* what the file is called once it is whole; NULL: as it is */
     bool replaces;    /* the file of that name */
     bool made;        /* the file is ours, to be removed unless it is kept */
-    bool made_folder; /* and so is its folder */
+    bool made_folder; /* the folder is ours, to be removed unless it is kept */
     dev_t device;
     ino_t inode;
 };

@@ -55,7 +55,7 @@ enum { WM_FOLDER_SIZE = 256, WM_RING_PATH_SIZE = WM_FOLDER_SIZE + 24 };
 enum {
     WM_RING_CAPACITY_MIN = 1 << 10,
     WM_RING_SIZE_MAX = 1 << 16,
-    WM_RING_NAMES = 256,    /* that a ring knows at one time */
+    WM_RING_NAMES = 256,    /* names that a ring holds at one time */
     WM_RINGS_MAX = 1 << 24, /* in all; numbers of rings are below that */
 };
 
@@ -108,8 +108,8 @@ struct wm_ring_control {
     _Alignas(64) _Atomic uint64_t rings_made;
     _Atomic uint64_t rings_ready; /* those that have their name */
     _Atomic uint64_t processes;
-    _Atomic uint64_t lost;          /* events of threads that could not make a ring, */
-    _Atomic uint32_t no_ring_errno; /* and why the last of them could not */
+    _Atomic uint64_t lost;          /* events of threads that could not make a ring */
+    _Atomic uint32_t no_ring_errno; /* why the last of these threads could not */
     _Alignas(64) _Atomic uint64_t rings_gone;
     _Atomic uint64_t progress; /* moves while events are taken out of any ring */
     _Atomic uint32_t is_closed;

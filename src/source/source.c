@@ -18,9 +18,7 @@ static const struct wm_source_ops *const table[] = { WM_SOURCES(WM_SOURCE_ADDRES
 
 enum { TABLE_COUNT = sizeof(table) / sizeof(table[0]) };
 
-/* How long wm_source_open() and wm_source_read() wait for a driver. One that nothing keeps
- * loaded may take seconds to start. */
-#define OPEN_S 10
+/* How long wm_source_read() waits for a driver. */
 #define PATIENCE_NS WM_NS_PER_S
 
 struct wm_source {
@@ -104,9 +102,8 @@ bool wm_source_remedy(const char *name, char command[WM_ADVICE_SIZE])
     return false;
 }
 
-int wm_source_open_within(const char *name, const struct wm_source_config *config,
-                          int patience_s, struct wm_source **ret_source,
-                          struct wm_error *err)
+int wm_source_open_begin(const char *name, const struct wm_source_config *config,
+                         struct wm_source **ret_source, struct wm_error *err)
 {
     const struct wm_source_config full = wm_source_config_complete(config);
     const struct wm_source_ops *ops = find_ops(name);
@@ -119,16 +116,43 @@ int wm_source_open_within(const char *name, const struct wm_source_config *confi
         return wm_fail_memory(err, name);
     source->ops = ops;
 
-    int status = ops->read_part
-                     ? wm_guarded_open(ops, &full, patience_s, &source->guarded, err)
-                     : ops->open(source->state, &full, &source->found, err);
+    int status = ops->read_part ? wm_guarded_open(ops, &full, &source->guarded, err)
+                                : ops->open(source->state, &full, &source->found, err);
     if (status < 0) {
         wm_source_close(source);
         return status;
     }
+    *ret_source = source;
+    return WM_OK;
+}
 
-    if (source->guarded)
+int wm_source_open_end(struct wm_source *source, int64_t deadline_ns, struct wm_error *err)
+{
+    if (!source->guarded)
+        return WM_OK;
+    int status = wm_guarded_opened(source->guarded, deadline_ns, err);
+    if (status == WM_OK)
         source->found = *wm_guarded_found(source->guarded);
+    return status;
+}
+
+int wm_source_open_within(const char *name, const struct wm_source_config *config,
+                          int patience_s, struct wm_source **ret_source,
+                          struct wm_error *err)
+{
+    int64_t deadline_ns = wm_clock_monotonic_ns() + patience_s * WM_NS_PER_S;
+    struct wm_source *source = NULL;
+
+    int status = wm_source_open_begin(name, config, &source, err);
+    if (status < 0)
+        return status;
+    status = wm_source_open_end(source, deadline_ns, err);
+    if (status > 0)
+        status = wm_fail(err, WM_EIO, "the driver has not answered for %d s", patience_s);
+    if (status < 0) {
+        wm_source_close(source);
+        return status;
+    }
     *ret_source = source;
     return WM_OK;
 }
@@ -136,7 +160,7 @@ int wm_source_open_within(const char *name, const struct wm_source_config *confi
 int wm_source_open(const char *name, const struct wm_source_config *config,
                    struct wm_source **ret_source, struct wm_error *err)
 {
-    return wm_source_open_within(name, config, OPEN_S, ret_source, err);
+    return wm_source_open_within(name, config, WM_SOURCE_OPEN_S, ret_source, err);
 }
 
 void wm_source_close(struct wm_source *source)
@@ -170,6 +194,11 @@ const char *wm_source_why(const struct wm_source *source, size_t index)
 const char *wm_source_detail(const struct wm_source *source)
 {
     return source->found.detail;
+}
+
+const char *wm_source_left_out(const struct wm_source *source)
+{
+    return source->found.left_out;
 }
 
 bool wm_source_is_guarded(const struct wm_source *source)

@@ -183,22 +183,8 @@ static int prepare(struct wm_guarded *guarded, struct wm_error *err)
     return status;
 }
 
-static int open_in_time(struct wm_guarded *guarded, int patience_s, struct wm_error *err)
-{
-    const struct driver *driver = guarded->driver;
-
-    int status = wm_guard_start(guarded->guard, err);
-    if (status < 0)
-        return status;
-    if (!wm_guard_wait(guarded->guard, wm_clock_monotonic_ns() + patience_s * WM_NS_PER_S))
-        return wm_fail(err, WM_EIO, "the driver has not answered for %d s", patience_s);
-    if (driver->status < 0 && err)
-        *err = driver->err;
-    return driver->status;
-}
-
 int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_config *config,
-                    int patience_s, struct wm_guarded **ret_guarded, struct wm_error *err)
+                    struct wm_guarded **ret_guarded, struct wm_error *err)
 {
     int status = ops->look ? ops->look(config, err) : WM_OK;
     if (status < 0)
@@ -214,15 +200,26 @@ int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_conf
             free_driver(guarded->driver);
     }
     if (status == WM_OK)
-        status = open_in_time(guarded, patience_s, err);
-    if (status == WM_OK)
-        status = prepare(guarded, err);
+        status = wm_guard_start(guarded->guard, err);
     if (status < 0) {
         wm_guarded_close(guarded);
         return status;
     }
     *ret_guarded = guarded;
     return WM_OK;
+}
+
+int wm_guarded_opened(struct wm_guarded *guarded, int64_t deadline_ns, struct wm_error *err)
+{
+    const struct driver *driver = guarded->driver;
+
+    if (!wm_guard_wait(guarded->guard, deadline_ns))
+        return 1;
+    if (driver->status == WM_OK)
+        return prepare(guarded, err);
+    if (err)
+        *err = driver->err;
+    return driver->status;
 }
 
 void wm_guarded_close(struct wm_guarded *guarded)

@@ -14,9 +14,14 @@
 
 struct wm_guarded;
 
-/* Opens the backend, and gives up after `patience_s`. */
+/* Begins to open the backend. */
 int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_config *config,
-                    int patience_s, struct wm_guarded **ret_guarded, struct wm_error *err);
+                    struct wm_guarded **ret_guarded, struct wm_error *err);
+
+/* Waits until CLOCK_MONOTONIC reaches `deadline_ns` for it to be open, or to have failed.
+ * 1: the driver has not answered by then. All that follows is for one that is open. */
+int wm_guarded_opened(struct wm_guarded *guarded, int64_t deadline_ns,
+                      struct wm_error *err);
 
 /* Waits a second at most for the driver, and hardly at all for one that hangs
  * already; then the backend is left to the threads that are in it. Accepts NULL. */

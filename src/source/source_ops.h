@@ -34,8 +34,9 @@
 struct wm_source_found {
     const struct wm_channel *channels; /* those of one device stand together */
     size_t channel_count;
-    size_t part_count;  /* for read_part(): each has as many channels, in order */
-    const char *detail; /* what is being read, for people; NULL: the name says it all */
+    size_t part_count;    /* for read_part(): each has as many channels, in order */
+    const char *detail;   /* what is being read, for people; NULL: the name says it all */
+    const char *left_out; /* which GPUs it was to read and cannot, and why; NULL: none */
 };
 
 struct wm_source_ops {
@@ -98,6 +99,16 @@ struct wm_source_ops {
 
 #define WM_SOURCE_DECLARED(name) extern const struct wm_source_ops wm_source_##name;
 WM_SOURCES(WM_SOURCE_DECLARED)
+
+/* Which GPUs it was to read and cannot, and why; NULL: none. */
+const char *wm_source_left_out(const struct wm_source *source);
+
+/* wm_source_open() in two steps, of which the first does not wait for a driver that may
+ * hang; the second gives 1 where that has not answered by `deadline_ns`, and can be called
+ * again. After a failure of the second wm_source_close() is due. */
+int wm_source_open_begin(const char *name, const struct wm_source_config *config,
+                         struct wm_source **ret_source, struct wm_error *err);
+int wm_source_open_end(struct wm_source *source, int64_t deadline_ns, struct wm_error *err);
 
 /* A reading in two steps, for source_set.c, which reads many sources at once. Whether a
  * source is asked in a thread of its own; of others wm_source_begin() asks nothing, and

@@ -13,6 +13,14 @@
 #define ONE(name) +1
 enum { SOURCES = 0 WM_SOURCES(ONE) };
 
+/* A source whose driver has been asked. */
+struct pending {
+    struct wm_source_member member;
+    int64_t asked_ns;
+    int status; /* of its opening; 1: it has not answered */
+    struct wm_error err;
+};
+
 struct wm_source_set {
     struct wm_source_config config; /* with texts of its own */
     pid_t viewer;
@@ -20,6 +28,8 @@ struct wm_source_set {
     size_t channel_count;
     size_t count;
     struct wm_source_member members[SOURCES];
+    size_t pending_count;
+    struct pending pending[SOURCES];
 };
 
 /* The list's own text, which outlives the caller's. */
@@ -55,6 +65,8 @@ void wm_source_set_close(struct wm_source_set *set)
         return;
     for (size_t i = 0; i < set->count; i++)
         wm_source_close(set->members[i].source);
+    for (size_t i = 0; i < set->pending_count; i++)
+        wm_source_close(set->pending[i].member.source);
     wm_gpu_lists_free(set->choice);
     wm_source_config_release(&set->config);
     free(set);
@@ -79,6 +91,10 @@ static bool has(const struct wm_source_set *set, const char *name)
         if (strcmp(set->members[i].name, name) == 0)
             return true;
     }
+    for (size_t i = 0; i < set->pending_count; i++) {
+        if (strcmp(set->pending[i].member.name, name) == 0)
+            return true;
+    }
     return false;
 }
 
@@ -91,10 +107,11 @@ static void append(struct wm_source_set *set, const struct wm_source_member *mem
     set->channel_count += wm_source_channel_count(added->source);
 }
 
-int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_error *err)
+/* Asks the driver, if it has one. */
+static int begin_open(struct wm_source_set *set, const char *name,
+                      struct pending *ret_pending, struct wm_error *err)
 {
     struct wm_source_config config = set->config;
-    struct wm_source_member member = { 0 };
 
     if (has(set, name))
         return wm_fail(err, WM_EEXIST, "%s: this source has been added already", name);
@@ -104,18 +121,93 @@ int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_er
     if (status < 0)
         return status;
 
-    status = wm_source_open(name, &config, &member.source, err);
-    if (status == WM_EINVAL && set->choice && config.gpus) {
-        /* The words were right: it has ceased to answer since. */
-        status = WM_EIO;
-        if (err)
-            err->status = status;
+    ret_pending->asked_ns = wm_clock_monotonic_ns();
+    status = wm_source_open_begin(name, &config, &ret_pending->member.source, err);
+    if (status == WM_OK)
+        ret_pending->member.name = lasting_name(name);
+    return status;
+}
+
+static void end_open(const struct wm_source_set *set, struct pending *pending,
+                     int64_t deadline_ns)
+{
+    pending->status =
+        wm_source_open_end(pending->member.source, deadline_ns, &pending->err);
+
+    /* The words were right: it has ceased to answer since. */
+    if (pending->status == WM_EINVAL && set->choice)
+        pending->status = pending->err.status = WM_EIO;
+}
+
+/* Adds the source where it is open; else it goes. */
+static int take(struct wm_source_set *set, const struct pending *pending,
+                struct wm_error *err)
+{
+    if (pending->status == WM_OK) {
+        append(set, &pending->member);
+        return WM_OK;
     }
+    wm_source_close(pending->member.source);
+    if (err)
+        *err = pending->err;
+    return pending->status;
+}
+
+int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_error *err)
+{
+    struct pending pending = { 0 };
+
+    int status = begin_open(set, name, &pending, err);
     if (status < 0)
         return status;
-    member.name = lasting_name(name);
-    append(set, &member);
-    return WM_OK;
+    end_open(set, &pending, pending.asked_ns + WM_SOURCE_OPEN_S * WM_NS_PER_S);
+    if (pending.status > 0)
+        pending.status = wm_fail(&pending.err, WM_EIO,
+                                 "the driver has not answered for %d s", WM_SOURCE_OPEN_S);
+    return take(set, &pending, err);
+}
+
+int wm_source_set_open_until(struct wm_source_set *set, const char *name,
+                             int64_t deadline_ns, struct wm_error *err)
+{
+    struct pending pending = { 0 };
+
+    int status = begin_open(set, name, &pending, err);
+    if (status < 0)
+        return status;
+    end_open(set, &pending, deadline_ns);
+    if (pending.status <= 0)
+        return take(set, &pending, err);
+    set->pending[set->pending_count++] = pending;
+    return 1;
+}
+
+int64_t wm_source_set_pending_since(const struct wm_source_set *set)
+{
+    return set->pending_count > 0 ? set->pending[0].asked_ns : 0;
+}
+
+bool wm_source_set_await(struct wm_source_set *set, int64_t deadline_ns)
+{
+    bool have_answered = true;
+
+    for (size_t i = 0; i < set->pending_count; i++) {
+        struct pending *pending = &set->pending[i];
+        if (pending->status > 0)
+            end_open(set, pending, deadline_ns);
+        have_answered &= pending->status <= 0;
+    }
+    return have_answered;
+}
+
+int wm_source_set_take_pending(struct wm_source_set *set, const char **ret_name,
+                               struct wm_error *err)
+{
+    struct pending first = set->pending[0];
+
+    memmove(set->pending, set->pending + 1, --set->pending_count * sizeof(first));
+    *ret_name = first.member.name;
+    return take(set, &first, err);
 }
 
 void wm_source_set_drop_last(struct wm_source_set *set)
@@ -212,12 +304,10 @@ struct wm_source_gpu_count wm_source_set_gpu_count(const struct wm_source_set *s
     return all;
 }
 
-bool wm_source_set_lacks_gpus(const struct wm_source_set *set,
-                              const struct wm_source_member *member)
+const char *wm_source_set_left_out(const struct wm_source_set *set,
+                                   const struct wm_source_member *member)
 {
-    struct wm_source_gpu_count gpus = wm_source_gpu_count(member->source);
-
-    return !set->choice && gpus.read < gpus.there;
+    return set->choice ? NULL : wm_source_left_out(member->source);
 }
 
 const char *wm_source_set_remark(const struct wm_source_set *set)

@@ -23,6 +23,10 @@
 #include "base/base_error.h"
 #include "wattmeter/source.h"
 
+/* How long wm_source_open() waits for a driver: one that nothing keeps loaded may take
+ * seconds to start. */
+#define WM_SOURCE_OPEN_S 10
+
 /* wm_source_open(), with another patience for a driver that does not answer. */
 int wm_source_open_within(const char *name, const struct wm_source_config *config,
                           int patience_s, struct wm_source **ret_source,
@@ -47,6 +51,24 @@ int wm_source_set_choose(struct wm_source_set *set, struct wm_error *err);
 /* Opens the source called so and adds it. WM_EEXIST: it is in the set already; else as
  * wm_source_open() fails, or for the reason why none of its GPUs is chosen. */
 int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_error *err);
+
+/* The same, but its driver is waited for until CLOCK_MONOTONIC reaches `deadline_ns`. 1: it
+ * has not answered, and the source is pending. */
+int wm_source_set_open_until(struct wm_source_set *set, const char *name,
+                             int64_t deadline_ns, struct wm_error *err);
+
+/* When the first of the pending sources was asked; 0: none is pending. */
+int64_t wm_source_set_pending_since(const struct wm_source_set *set);
+
+/* Waits until `deadline_ns` for the pending sources. Whether all have answered. */
+bool wm_source_set_await(struct wm_source_set *set, int64_t deadline_ns);
+
+/* Takes the first of the pending sources, and adds it to the set behind the others. Fails
+ * as wm_source_open() does where that is what it has answered; 1: it has not, and is given
+ * up.
+ */
+int wm_source_set_take_pending(struct wm_source_set *set, const char **ret_name,
+                               struct wm_error *err);
 
 /* Closes the source that was added last. */
 void wm_source_set_drop_last(struct wm_source_set *set);
@@ -84,10 +106,9 @@ struct wm_source_gpu_count {
 struct wm_source_gpu_count wm_source_gpu_count(const struct wm_source *source);
 struct wm_source_gpu_count wm_source_set_gpu_count(const struct wm_source_set *set);
 
-/* Whether the source was to read all its GPUs and leaves some out, which do not say who
- * they are; its detail tells which and why. */
-bool wm_source_set_lacks_gpus(const struct wm_source_set *set,
-                              const struct wm_source_member *member);
+/* Which GPUs the source leaves out that was to read all of its, and why; NULL: none. */
+const char *wm_source_set_left_out(const struct wm_source_set *set,
+                                   const struct wm_source_member *member);
 
 /* What is to be said about the choice of GPUs, or NULL. */
 const char *wm_source_set_remark(const struct wm_source_set *set);

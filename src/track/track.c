@@ -20,6 +20,11 @@
 
 #define DEFAULT_INTERVAL_NS (100 * WM_NS_PER_MS)
 
+/* How long a start waits for all drivers together, and for each that is asked after that:
+ * with what else there is to do less than a second. */
+#define PATIENCE_NS (850 * WM_NS_PER_MS)
+#define LEAST_PATIENCE_NS (50 * WM_NS_PER_MS)
+
 int wm_tracker_new(const struct wm_tracker_options *options,
                    struct wm_tracker **ret_tracker, struct wm_error *err)
 {
@@ -73,10 +78,8 @@ void wm_tracker_free(struct wm_tracker *tracker)
         wm_tracker_stop(tracker, NULL);
     wm_track_forget_target(tracker);
     wm_analysis_free(tracker->analysis);
-    wm_shares_free(tracker->shares);
-    free(tracker->channels);
-    free(tracker->readings);
-    free(tracker->gaps);
+    wm_track_forget_channels(tracker);
+    wm_track_late_free(tracker->late);
     wm_source_set_close(tracker->sources);
     if (tracker->wake_fd >= 0)
         close(tracker->wake_fd);
@@ -103,14 +106,14 @@ static int note_source(struct wm_run *run, const struct wm_source_set *sources,
         wm_source_set_member(sources, wm_source_set_count(sources) - 1);
     struct wm_source_gpu_count gpus = wm_source_gpu_count(added->source);
     const char *detail = wm_source_detail(added->source);
+    const char *left_out = wm_source_set_left_out(sources, added);
     char text[1200];
 
     int status = wm_run_add_source(run, added->name, true, detail, err);
-    if (status < 0 || !wm_source_set_lacks_gpus(sources, added))
+    if (status < 0 || !left_out)
         return status;
     snprintf(text, sizeof(text), "%zu of %zu %s not measured: %s", gpus.there - gpus.read,
-             gpus.there, gpus.there - gpus.read == 1 ? "is" : "are",
-             detail ? detail : "no answer");
+             gpus.there, gpus.there - gpus.read == 1 ? "is" : "are", left_out);
     return wm_run_add_gpu_remark(run, text, err);
 }
 
@@ -123,7 +126,28 @@ static void note_remedy(struct wm_run *run, const char *name)
         run->sources[run->source_count - 1].remedy = strdup(command);
 }
 
-int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error *err)
+int wm_track_note_source(struct wm_tracker *tracker, const char *name, int status,
+                         const struct wm_error *why, struct wm_error *err)
+{
+    if (status < 0) {
+        if (status != WM_EEXIST &&
+            wm_run_add_source(&tracker->run, name, false, why->text, NULL) == WM_OK &&
+            status == WM_EACCES)
+            note_remedy(&tracker->run, name);
+        if (status != WM_ENODEV && status != WM_EINVAL && status != WM_EEXIST &&
+            wm_source_traits(name)->has_gpus)
+            tracker->run.gpus_unknown = true;
+        return wm_fail(err, status, "%s", why->text);
+    }
+    status = note_source(&tracker->run, tracker->sources, err);
+    if (status < 0)
+        wm_source_set_drop_last(tracker->sources);
+    return status;
+}
+
+/* `deadline_ns` is for its driver; 0: as long as one may ever take. */
+static int add(struct wm_tracker *tracker, const char *name, int64_t deadline_ns,
+               struct wm_error *err)
 {
     struct wm_error why = { 0 };
 
@@ -132,32 +156,38 @@ int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error
         return status;
     if (wm_source_traits(name)->is_of_every_target)
         return WM_OK; /* it is always there */
-    status = wm_source_set_open(tracker->sources, name, &why);
-    if (status < 0) {
-        if (status != WM_EEXIST &&
-            wm_run_add_source(&tracker->run, name, false, why.text, NULL) == WM_OK &&
-            status == WM_EACCES)
-            note_remedy(&tracker->run, name);
-        if (status != WM_ENODEV && status != WM_EINVAL && status != WM_EEXIST &&
-            wm_source_traits(name)->has_gpus)
-            tracker->run.gpus_unknown = true;
-        return wm_fail(err, status, "%s", why.text);
-    }
-    status = note_source(&tracker->run, tracker->sources, err);
-    if (status < 0)
-        wm_source_set_drop_last(tracker->sources);
-    return status;
+    status = deadline_ns == 0
+                 ? wm_source_set_open(tracker->sources, name, &why)
+                 : wm_source_set_open_until(tracker->sources, name, deadline_ns, &why);
+    return status > 0 ? WM_OK : wm_track_note_source(tracker, name, status, &why, err);
+}
+
+int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error *err)
+{
+    return add(tracker, name, 0, err);
+}
+
+/* What is measured before the start is measured whole. */
+static int64_t find_deadline(const struct wm_tracker *tracker, int64_t begun_ns)
+{
+    int64_t all_ns = begun_ns + PATIENCE_NS;
+    int64_t least_ns = wm_clock_monotonic_ns() + LEAST_PATIENCE_NS;
+
+    if (tracker->baseline_ns > 0)
+        return 0;
+    return all_ns > least_ns ? all_ns : least_ns;
 }
 
 int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err)
 {
+    int64_t begun_ns = wm_clock_monotonic_ns();
     const char *name;
 
     for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
         if (wm_source_traits(name)->cpu_sensor == WM_SENSOR_MODEL &&
             !tracker->wants_estimate && wm_source_set_has_cpu_energy(tracker->sources))
             continue;
-        int status = wm_tracker_add(tracker, name, err);
+        int status = add(tracker, name, find_deadline(tracker, begun_ns), err);
         if (status == WM_EINVAL || status == WM_ENOMEM)
             return status;
     }
@@ -270,7 +300,10 @@ int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_r
     pthread_mutex_lock(lock);
     bool is_stopped = tracker->state == WM_TRACKER_STOPPED;
     if (tracker->result.ticks == 0)
-        status = wm_fail(err, WM_EINVAL, "there is no report before the tracker's start");
+        status = wm_fail(err, WM_EINVAL,
+                         tracker->late ? "there is no report before the drivers of the GPUs "
+                                         "have started, or are given up"
+                                       : "there is no report before the tracker's start");
     else
         status = wm_analysis_report(tracker->analysis, is_stopped ? &tracker->result : NULL,
                                     ret_report, err);

@@ -26,12 +26,15 @@
 #define PATIENCE_NS (100 * WM_NS_PER_MS)
 #define PATIENCE_AT_ENDS_NS (250 * WM_NS_PER_MS)
 
-/* Most processes that are told one by one. */
+/* The most processes that are reported one by one. */
 enum { PEAK_MAX = 100 };
 
 /* A descendant that used less than this did not exist: making a process alone
  * takes several times as much. */
 #define NOTICEABLE_SECONDS 50e-6
+
+/* How often it is seen whether a late driver has answered, where ticks are seldom. */
+#define LATE_STEP_NS (100 * WM_NS_PER_MS)
 
 /* How long regions are taken at a time. */
 #define DRAIN_NS (50 * WM_NS_PER_MS)
@@ -96,6 +99,10 @@ void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns)
 {
     struct wm_tick tick = wm_track_tick(tracker, when_ns);
 
+    if (tracker->late) {
+        wm_track_keep_tick(tracker->late, &tick);
+        return;
+    }
     for (size_t i = 0; i < tick.count; i++)
         note_gap(tracker, &tracker->gaps[i], &tick.readings[i], when_ns);
     wm_analysis_tick(tracker->analysis, &tick);
@@ -148,15 +155,31 @@ static int64_t drain_until(const struct wm_tracker *tracker, int64_t now_ns)
     return tracker->due_ns - now_ns < DRAIN_NS ? tracker->due_ns : now_ns + DRAIN_NS;
 }
 
+static int64_t patience(const struct wm_tracker *tracker, int64_t most_ns)
+{
+    int64_t half_ns = tracker->interval_ns / 2;
+
+    return half_ns < most_ns ? half_ns : most_ns;
+}
+
+/* With a tick at once, as the next one may be far. */
+static int join_late(struct wm_tracker *tracker, struct wm_error *err)
+{
+    int status = wm_track_join_late(tracker, err);
+
+    if (status == WM_OK)
+        take_tick(tracker, wm_clock_monotonic_ns(), WM_TRACK_NEW,
+                  patience(tracker, PATIENCE_AT_ENDS_NS));
+    return status;
+}
+
 /* The deadlines stand fast: a tick that comes late moves no other one, and
  * those it made impossible are counted. */
 static void take_due_tick(struct wm_tracker *tracker, int64_t now_ns)
 {
     if (now_ns - tracker->due_ns > tracker->interval_ns / 2)
         tracker->result.late_ticks++;
-    int64_t half_ns = tracker->interval_ns / 2;
-    take_tick(tracker, now_ns, WM_TRACK_RECENT,
-              half_ns < PATIENCE_NS ? half_ns : PATIENCE_NS);
+    take_tick(tracker, now_ns, WM_TRACK_RECENT, patience(tracker, PATIENCE_NS));
 
     tracker->due_ns += tracker->interval_ns;
     int64_t after_ns = wm_clock_monotonic_ns();
@@ -196,7 +219,11 @@ static int act(struct wm_tracker *tracker, const struct wake *wake, struct wm_er
         take_last_tick(tracker, wake->now_ns);
         return WM_TRACKER_ENDED;
     }
-    if (wake->now_ns >= tracker->due_ns)
+    if (tracker->late && wm_track_late_is_over(tracker)) {
+        int status = join_late(tracker, err);
+        if (status < 0)
+            return status;
+    } else if (wake->now_ns >= tracker->due_ns)
         take_due_tick(tracker, wake->now_ns);
     else if (tracker->regions &&
              (wake->now_ns - wake->begun_ns >= wake->regions_ns || wake->has_regions))
@@ -224,6 +251,8 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
         fds[2].fd = wm_track_regions_fd(tracker->regions, &wake.regions_ns);
     if (wait_ns > wake.regions_ns)
         wait_ns = wake.regions_ns;
+    if (tracker->late && wait_ns > LATE_STEP_NS)
+        wait_ns = LATE_STEP_NS;
     if (limit_ns >= 0 && wait_ns > limit_ns)
         wait_ns = limit_ns;
     if (wait_ns < 0)
@@ -248,7 +277,7 @@ int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms, struct wm_error 
     if (tracker->state != WM_TRACKER_RUNNING)
         return (int)tracker->state;
 
-    /* Where the whole process is ours its own clock tells the cost at the end. */
+    /* Where the whole process is ours its own clock gives the cost at the end. */
     if (!tracker->own_process)
         wm_track_begin_work(tracker);
     int state = poll_once(tracker, timeout_ms < 0 ? -1 : timeout_ms * WM_NS_PER_MS, err);
@@ -423,14 +452,14 @@ static void take_cost(struct wm_tracker *tracker)
     }
     result->tool_cpu_seconds.number += (double)wm_clock_process_cpu_ns() / 1e9;
 
-    /* Not getrusage(): its high-water mark is inherited through exec, so that a
-     * large launcher's memory would be told as ours. */
+    /* Not getrusage(): its high-water mark is inherited through exec, so that a large
+     * launcher's memory would be reported as ours. */
     if (wm_file_read_at(AT_FDCWD, "/proc/self/status", text, sizeof(text)) > 0 &&
         wm_parse_status_kb(text, "VmHWM", &peak_bytes) == WM_OK)
         result->tool_max_rss_bytes = (struct wm_known) { true, (double)peak_bytes };
 }
 
-/* What the target has told of itself. */
+/* What the target has reported of itself. */
 static int take_metrics(struct wm_tracker *tracker, struct wm_error *err)
 {
     const struct wm_metrics_window window = {
@@ -450,9 +479,7 @@ static int end_recording(struct wm_tracker *tracker, struct wm_error *err)
     struct wm_error trouble = { 0 };
     struct wm_result *result = &tracker->result;
 
-    if (!tracker->recorder)
-        return WM_OK;
-    if (wm_recorder_finish(tracker->recorder, result, &trouble) < 0)
+    if (tracker->recorder && wm_recorder_finish(tracker->recorder, result, &trouble) < 0)
         snprintf(result->recording_trouble, sizeof(result->recording_trouble), "%s",
                  trouble.text);
     wm_recorder_close(tracker->recorder);
@@ -486,11 +513,17 @@ static int finish(struct wm_tracker *tracker, struct wm_error *err)
     if (ended)
         end_command(tracker);
     tracker->state = WM_TRACKER_STOPPED;
+    int status = tracker->late ? wm_track_join_late(tracker, err) : WM_OK;
+    if (status < 0) {
+        wm_track_forget_target(tracker);
+        wm_track_end_work(tracker);
+        return status;
+    }
 
     close_gaps(tracker);
     if (tracker->regions)
         wm_track_regions_finish(tracker->regions, result->end_ns, result);
-    int status = take_tree(tracker, err);
+    status = take_tree(tracker, err);
     if (tracker->recorder) {
         wm_recorder_flush(tracker->recorder, result);
         tracker->cost_ns += wm_recorder_cpu_ns(tracker->recorder);

@@ -7,12 +7,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/base_array.h"
 #include "base/base_clock.h"
 #include "region/drain/region_inbox.h"
 #include "region/mark/region_local.h"
 
 /* Calls that are given to the recorder at a time. */
 enum { BATCH_MAX = 512 };
+
+/* Edges that are kept for takers that are not there yet: 20 MiB of them. */
+enum { KEPT_MAX = 1 << 19 };
 
 /* So many ticks without any ring are worked off at once: each by itself would cost many
  * times as much, as by the next tick all that it needs has left the caches. */
@@ -40,8 +44,11 @@ struct wm_track_regions {
     struct wm_region_inbox *inbox;
     bool is_local; /* the calling process's regions come here */
     struct wm_region_calls *calls;
-    struct wm_regions *costs;     /* of the analysis */
+    struct wm_regions *costs;     /* of the analysis; NULL: it is not there yet */
     struct wm_recorder *recorder; /* NULL: none */
+
+    struct wm_region_edge *kept;
+    size_t kept_count, kept_room, kept_done; /* those before `kept_done` are handed out */
 
     struct wm_region_record batch[BATCH_MAX];
     size_t count;
@@ -83,6 +90,7 @@ void wm_track_regions_free(struct wm_track_regions *regions)
         wm_region_listen(NULL, NULL);
     wm_region_calls_free(regions->calls);
     wm_region_inbox_free(regions->inbox);
+    free(regions->kept);
     free(regions);
 }
 
@@ -99,14 +107,17 @@ int wm_track_regions_listen(struct wm_track_regions *regions, struct wm_error *e
     return status;
 }
 
+int wm_track_regions_open(struct wm_track_regions *regions, struct wm_error *err)
+{
+    return wm_region_inbox_open(regions->inbox, err);
+}
+
 int wm_track_regions_set_takers(struct wm_track_regions *regions,
                                 struct wm_analysis *analysis, struct wm_recorder *recorder,
                                 struct wm_error *err)
 {
     regions->recorder = recorder;
-
-    int status = wm_region_inbox_open(regions->inbox, err);
-    return status < 0 ? status : wm_analysis_regions_start(analysis, &regions->costs, err);
+    return wm_analysis_regions_start(analysis, &regions->costs, err);
 }
 
 /* Whether the recording has to be waited for, with which draining stops. */
@@ -162,9 +173,8 @@ static const struct wm_region_path *find_path(const void *calls, uint32_t path)
     return wm_region_calls_path(calls, path);
 }
 
-static int take_edge(void *context, const struct wm_region_edge *edge)
+static int hand_out(struct wm_track_regions *regions, const struct wm_region_edge *edge)
 {
-    struct wm_track_regions *regions = context;
     const struct wm_region_paths paths = { .find = find_path, .context = regions->calls };
     bool is_over = edge->kind != WM_REGION_OPENS;
 
@@ -186,6 +196,41 @@ static int take_edge(void *context, const struct wm_region_edge *edge)
     return WM_OK;
 }
 
+bool wm_track_regions_has_room(const struct wm_track_regions *regions)
+{
+    return regions->kept_count < KEPT_MAX;
+}
+
+static int keep(struct wm_track_regions *regions, const struct wm_region_edge *edge)
+{
+    if (!wm_track_regions_has_room(regions) ||
+        wm_array_reserve(&regions->kept, regions->kept_count, &regions->kept_room,
+                         sizeof(*regions->kept)) < 0)
+        return WM_ENOMEM;
+    regions->kept[regions->kept_count++] = *edge;
+    return WM_OK;
+}
+
+static int take_edge(void *context, const struct wm_region_edge *edge)
+{
+    struct wm_track_regions *regions = context;
+
+    return regions->costs ? hand_out(regions, edge) : keep(regions, edge);
+}
+
+static int hand_out_kept(struct wm_track_regions *regions, int64_t until_ns)
+{
+    int status = WM_OK;
+
+    regions->is_holding = false;
+    while (status == WM_OK && regions->kept_done < regions->kept_count &&
+           regions->kept[regions->kept_done].when_ns <= until_ns) {
+        status = hand_out(regions, &regions->kept[regions->kept_done]);
+        regions->kept_done += status == WM_OK;
+    }
+    return status;
+}
+
 static int take_event(void *context, const struct wm_region_event *event)
 {
     struct wm_track_regions *regions = context;
@@ -198,12 +243,16 @@ static int drain(struct wm_track_regions *regions, bool is_last, int64_t deadlin
                  int64_t *ret_complete_ns, struct wm_error *err)
 {
     regions->is_holding = false;
-    int status = wm_region_inbox_drain(regions->inbox, is_last, deadline_ns, take_event,
-                                       regions, ret_complete_ns, err);
+    regions->has_more = false;
+    int status = regions->costs ? hand_out_kept(regions, INT64_MAX) : WM_OK;
+    if (status < 0)
+        return wm_fail(err, status, "out of memory");
+    status = wm_region_inbox_drain(regions->inbox, is_last, deadline_ns, take_event,
+                                   regions, ret_complete_ns, err);
     regions->has_more = status > 0;
     if (regions->count > 0)
         give_batch(regions);
-    if (status >= 0)
+    if (status >= 0 && regions->costs)
         wm_regions_complete(regions->costs, *ret_complete_ns);
     return status;
 }
@@ -216,7 +265,7 @@ void wm_track_regions_drain(struct wm_track_regions *regions, int64_t deadline_n
     regions->idle_ticks = 0;
 
     /* Ticks that are ahead of the edges by more than can be kept would do harm. */
-    if (wm_regions_is_behind(regions->costs))
+    if (regions->costs && wm_regions_is_behind(regions->costs))
         deadline_ns = INT64_MAX;
     drain(regions, false, deadline_ns, &complete_ns, NULL);
 }
@@ -262,7 +311,7 @@ static void wait_a_moment(void)
     nanosleep(&moment, NULL);
 }
 
-/* What could not be taken at the end is not counted: nobody has looked at it. */
+/* What could not be taken at the end is not counted: nobody has read it. */
 static void remark(struct wm_result *result, int status, const struct wm_error *err)
 {
     if (status < 0)
@@ -292,6 +341,12 @@ static void remark_rings(const struct wm_track_regions *regions, struct wm_resul
     else if (trouble->no_ring_errno != 0)
         snprintf(text, size, "some are missing: a thread cannot make its ring: %s",
                  strerror_r(trouble->no_ring_errno, reason, sizeof(reason)));
+}
+
+void wm_track_regions_catch_up(struct wm_track_regions *regions, int64_t when_ns)
+{
+    while (hand_out_kept(regions, when_ns) < 0 && regions->is_holding)
+        wait_a_moment();
 }
 
 void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,

@@ -97,39 +97,46 @@ static int take_baseline(struct wm_tracker *tracker, struct wm_error *err)
     return status;
 }
 
-static int describe_target(struct wm_tracker *tracker, const char *mode,
-                           struct wm_error *err)
+int wm_track_describe_gpus(struct wm_tracker *tracker, struct wm_error *err)
 {
     struct wm_source_gpu_count gpus = wm_source_set_gpu_count(tracker->sources);
     const char *remark = wm_source_set_remark(tracker->sources);
     struct wm_run *run = &tracker->run;
 
-    run->mode = strdup(mode);
-    if (!run->mode)
-        return wm_fail_memory(err, "tracker");
-    run->pid = tracker->pid;
     run->expected_gpu_count = (int)gpus.read;
     run->gpu_count = (int)gpus.there;
     return remark ? wm_run_add_gpu_remark(run, remark, err) : WM_OK;
 }
 
-/* What all kinds of target have in common, once tree and account are there. */
-static int prepare(struct wm_tracker *tracker, const char *mode, bool own_numbers,
-                   struct wm_error *err)
+int wm_track_make_takers(struct wm_tracker *tracker, struct wm_error *err)
 {
-    int status = wm_track_make_channels(tracker, own_numbers, err);
-    if (status == WM_OK)
-        status = describe_target(tracker, mode, err);
-    if (status == WM_OK && tracker->baseline_ns > 0)
-        status = take_baseline(tracker, err);
-    if (status == WM_OK)
-        status = wm_analysis_new(&tracker->run, tracker->channels, tracker->channel_count,
+    int status = wm_analysis_new(&tracker->run, tracker->channels, tracker->channel_count,
                                  &tracker->analysis, err);
     if (status == WM_OK && tracker->record_target)
         status = wm_recorder_open(tracker->record_target, tracker->record_mode,
                                   &tracker->run, tracker->channels, tracker->channel_count,
                                   &tracker->recorder, err);
     return status;
+}
+
+/* What all kinds of target have in common, once tree and account are there. */
+static int prepare(struct wm_tracker *tracker, const char *mode, bool own_numbers,
+                   struct wm_error *err)
+{
+    tracker->run.pid = tracker->pid;
+    tracker->run.mode = strdup(mode);
+    if (!tracker->run.mode)
+        return wm_fail_memory(err, "tracker");
+    int status = wm_track_await_late(tracker, err);
+    if (status == WM_OK)
+        status = wm_track_make_channels(tracker, own_numbers, err);
+    if (status == WM_OK && wm_source_set_pending_since(tracker->sources) != 0)
+        return wm_track_begin_late(tracker, own_numbers, err);
+    if (status == WM_OK)
+        status = wm_track_describe_gpus(tracker, err);
+    if (status == WM_OK && tracker->baseline_ns > 0)
+        status = take_baseline(tracker, err);
+    return status < 0 ? status : wm_track_make_takers(tracker, err);
 }
 
 /* Whether the program, which may add rows to it, can. */
@@ -176,6 +183,15 @@ static int make_regions(struct wm_tracker *tracker, struct wm_error *err)
     return status < 0 ? go_without_regions(tracker, why.text, err) : WM_OK;
 }
 
+void wm_track_take_regions(struct wm_tracker *tracker)
+{
+    struct wm_error why = { 0 };
+
+    if (tracker->regions && wm_track_regions_set_takers(tracker->regions, tracker->analysis,
+                                                        tracker->recorder, &why) < 0)
+        go_without_regions(tracker, why.text, NULL);
+}
+
 /* The first tick, with what was read for it before. What regions take is made as late as
  * this, as the command runs by now; where there is no memory for it there are none. */
 static void begin(struct wm_tracker *tracker, int64_t start_ns)
@@ -184,9 +200,10 @@ static void begin(struct wm_tracker *tracker, int64_t start_ns)
 
     wm_track_read_tree(tracker);
     wm_track_start_cpu(tracker, start_ns);
-    if (tracker->regions && wm_track_regions_set_takers(tracker->regions, tracker->analysis,
-                                                        tracker->recorder, &why) < 0)
+    if (tracker->regions && wm_track_regions_open(tracker->regions, &why) < 0)
         go_without_regions(tracker, why.text, NULL);
+    if (!tracker->late)
+        wm_track_take_regions(tracker);
     wm_track_hand_out(tracker, start_ns);
     tracker->start_ns = start_ns;
     tracker->due_ns = start_ns + tracker->interval_ns;

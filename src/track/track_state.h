@@ -2,8 +2,8 @@
 /*
  * track_state.h - the tracker itself, for the files that its functions are in:
  * track.c (what is to be measured), track_start.c (on which
- * target), track_tick.c (all sources, read together), track_loop.c (the ticks, to the end,
- * and what came of it).
+ * target), track_tick.c (all sources, read together), track_late.c (those that join later),
+ * track_loop.c (the ticks, to the end, and what came of it).
  */
 #ifndef WM_TRACK_STATE_H
 #define WM_TRACK_STATE_H
@@ -50,8 +50,9 @@ struct wm_tracker {
     struct wm_recorder *recorder;
     struct wm_analysis *analysis;
     struct wm_track_regions *regions; /* NULL: they are not to be had */
+    struct wm_late *late; /* NULL: no driver is waited for, and the two above are there */
 
-    /* Of all sources, from the start on, in one list: first the tracker's own (CPU time of
+    /* Of all sources that are there, in one list: first the tracker's own (CPU time of
      * the tree, and what it has of each GPU), then the tree's, then source by source. */
     struct wm_channel *channels;
     struct wm_reading *readings; /* one per channel, as each of */
@@ -100,9 +101,44 @@ int64_t wm_track_cost_ns(const struct wm_tracker *tracker);
 double wm_track_own_seconds(const struct wm_tracker *tracker);
 
 /* Makes the list of channels. `own_numbers`: the tree's pids are those of our own pid
- * namespace. The sources stay as they are from here. */
+ * namespace. The sources stay as they are from here. What the tree has of GPUs is among
+ * them only where no source is pending. */
 int wm_track_make_channels(struct wm_tracker *tracker, bool own_numbers,
                            struct wm_error *err);
+void wm_track_forget_channels(struct wm_tracker *tracker);
+
+/* Notes what came of opening a source: it is now the last of the set, or `why` not. */
+int wm_track_note_source(struct wm_tracker *tracker, const char *name, int status,
+                         const struct wm_error *why, struct wm_error *err);
+
+/* What stands in the run of the GPUs that there are. */
+int wm_track_describe_gpus(struct wm_tracker *tracker, struct wm_error *err);
+
+/* Makes what the ticks go to, analysis and recorder, or after them the regions. */
+int wm_track_make_takers(struct wm_tracker *tracker, struct wm_error *err);
+void wm_track_take_regions(struct wm_tracker *tracker);
+
+/* Sources whose drivers have not answered when the target starts, in track_late.c. */
+
+/* Before the channels are made: adds those that have answered by now. */
+int wm_track_await_late(struct wm_tracker *tracker, struct wm_error *err);
+
+/* With the channels of the others, where there are still pending sources: ticks are kept
+ * from here on. */
+int wm_track_begin_late(struct wm_tracker *tracker, bool own_numbers, struct wm_error *err);
+
+/* Accepts NULL. */
+void wm_track_late_free(struct wm_late *late);
+
+/* Keeps a tick. */
+void wm_track_keep_tick(struct wm_late *late, const struct wm_tick *tick);
+
+/* Whether the drivers have answered, or are to be given up. */
+bool wm_track_late_is_over(const struct wm_tracker *tracker);
+
+/* Adds those that have answered, gives up the others, and hands out the ticks that were
+ * kept. WM_ENOMEM, after which nothing but the same again makes sense. */
+int wm_track_join_late(struct wm_tracker *tracker, struct wm_error *err);
 
 /* A tick: the drivers that may hang are asked; the tree is read; then all else,
  * for which the drivers are waited for, until `patience_ns` after the begin. None

@@ -30,16 +30,30 @@ static void append_all(struct wm_tracker *tracker, const struct wm_channel *tree
             *wm_source_set_channel(tracker->sources, i);
 }
 
+void wm_track_forget_channels(struct wm_tracker *tracker)
+{
+    wm_shares_free(tracker->shares);
+    free(tracker->channels);
+    free(tracker->readings);
+    free(tracker->gaps);
+    tracker->shares = NULL;
+    tracker->channels = NULL;
+    tracker->readings = NULL;
+    tracker->gaps = NULL;
+    tracker->channel_count = 0;
+}
+
 int wm_track_make_channels(struct wm_tracker *tracker, bool own_numbers,
                            struct wm_error *err)
 {
     const struct wm_channel *tree_channels;
     size_t tree_count = wm_tree_channels(tracker->tree, &tree_channels);
+    bool has_all = wm_source_set_pending_since(tracker->sources) == 0;
 
     int status = wm_shares_new(&tracker->shares, err);
     if (status < 0)
         return status;
-    for (size_t i = 0; i < wm_source_set_count(tracker->sources); i++)
+    for (size_t i = 0; has_all && i < wm_source_set_count(tracker->sources); i++)
         wm_shares_add_source(tracker->shares,
                              wm_source_set_member(tracker->sources, i)->source);
     size_t room = WM_PART_COUNT + wm_shares_channels(tracker->shares, NULL) + tree_count +

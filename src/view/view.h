@@ -61,8 +61,8 @@ struct wm_experiment_view {
 /* The caller's; NULL when out of memory. */
 json_t *wm_view_experiment_json(const struct wm_experiment_view *view);
 
-/* Whether such a period could be seen: one that is hardly longer than the time
- * between two looks is that of the looks. */
+/* Whether such a period could be seen: one that is hardly longer than the time between
+ * two readings is that of the readings. */
 bool wm_view_doctor_sees(const struct wm_doctor_source *source, double period_s);
 
 /* The caller's; NULL when out of memory. */

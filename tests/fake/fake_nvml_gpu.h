@@ -43,8 +43,8 @@ enum fake_process_type {
 struct fake_process {
     pid_t pid;
     unsigned count;
-    bool tree;      /* and its descendants... */
-    int from_depth; /* ...this deep and deeper; `pid` itself is at depth 0 */
+    bool tree;      /* descendants of `pid` count too */
+    int from_depth; /* least depth of the processes that count; `pid` is at depth 0 */
     enum fake_memory memory;
     double memory_bytes;
     unsigned type; /* of enum fake_process_type */

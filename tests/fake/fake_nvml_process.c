@@ -134,7 +134,7 @@ struct list {
     struct fake_running *items;
     size_t count;
     size_t room;
-    size_t sharing; /* of them, those that share the memory in use */
+    size_t sharing; /* number of processes that share the memory in use */
 };
 
 static void append(struct list *list, pid_t pid, const struct fake_process *like)

@@ -131,7 +131,7 @@ static void next_sample(const struct samples *samples, size_t index,
     put_number(like->decoder * 100, &sample->decoder);
 }
 
-/* Partitioned GPUs do not tell. */
+/* Partitioned GPUs do not report. */
 static int begin_samples(const char *call, nvml_device gpu, unsigned long long last_seen_us,
                          struct samples *samples)
 {

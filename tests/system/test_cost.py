@@ -68,9 +68,13 @@ def _(folder):
     check(attached["energy"], attached["energy"]["total"])
 
 
-@case("the text has a line for each, with its factor, what it covers, and that it was simulated")
+@case("the text has a short line for each; -v has its factor, what it covers, and that it was simulated")
 def _(folder):
-    done = wattmeter("report", *FACTORS, record(folder), env=FAKE)
+    path = record(folder)
+    lines = wattmeter("report", *FACTORS, path, env=FAKE).stdout.splitlines()
+    short = [line for line in lines if line.startswith(("Cost ", "CO2e "))]
+    assert len(short) == 2 and all("simulated" in line and len(line) < 50 for line in short), lines
+    done = wattmeter("report", "-v", *FACTORS, path, env=FAKE)
     lines = done.stdout.splitlines()
     for label, per_kwh in (("Cost ", "at 0.300 EUR per kWh, PUE 1.20"), ("CO2e ", "at 380 g per kWh, PUE 1.20")):
         found = [i for i, line in enumerate(lines) if line.startswith(label)]
@@ -88,6 +92,8 @@ def _(folder):
         assert found["energy"][part]["amount"] is None, found["energy"]
         assert found["why"][f"energy.{part}.amount"].startswith("no source of CPU energy"), found["why"]
     text = wattmeter("report", *FACTORS, path).stdout
+    assert "\nCost          n/a           as the energy is not known\n" in text, text
+    text = wattmeter("report", "-v", *FACTORS, path).stdout
     assert "\nCost          n/a           (no source" in text and "\nCO2e          n/a           (no source" in text, text
 
     done = wattmeter("export", path, "--codecarbon", target, "--carbon", "380")

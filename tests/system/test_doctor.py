@@ -48,6 +48,7 @@ def _(folder):
     for name, source in sources.items():
         assert any(line.split()[:2] == [name, source["health"]]
                    for line in text.splitlines()), (name, text)
+    assert all(len(line) <= 80 for line in text.splitlines() if line.startswith((" " * 17, *sources))), text
 
 
 @case("the CPU clock of a busy core is new every 10 ms or so, as the kernel counts it")

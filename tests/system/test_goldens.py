@@ -204,6 +204,7 @@ OTHERS = {
     "report/zone": "TZ=XYZ-05:30 report recordings/v1-tree.sqlite",
     "report/file": ("report recordings/v1.csv -o out.txt", "report recordings/v2.csv -o out.txt",
                     "report recordings/v2.csv -o out.txt --overwrite"),
+    "report/reasons": "report -vv recordings/v1.csv",
     "report/environment": "WATTMETER_PRICE=0.5 WATTMETER_CURRENCY=CHF WATTMETER_JSON=no"
                           " report recordings/v1.csv",
     "report/meter-tree": "report --meter meter/tree.csv recordings/v1-tree.sqlite",
@@ -505,6 +506,9 @@ VOLATILE = [(re.compile(pattern), put) for pattern, put in (
      r'(,\s+"period_seconds": )[^,]*', r"\1ENERGY\2SOME\3PERIOD"),
     (r'"(read|look)_seconds": [^n,]*', r'"\1_seconds": SECONDS'),
     (r"one reading of all this takes .*", "one reading of all this takes TIME"),
+    # Where the doctor breaks a line depends on what stands for the reasons in it.
+    (r"(?m)^\w+ +(good|partly|absent|denied|broken)  .*(\n {17}\S.*)+",
+     lambda match: re.sub(r"\n {17}", " ", match[0])),
     (r"there is no process \d+", "there is no process PID"),
     (r"(the msr device|no perf events):[^\n\";]*", r"\1: REASON"),
     (r"(?m)^tracker .*", "tracker HOW"),

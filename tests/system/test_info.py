@@ -251,7 +251,7 @@ def _(folder):
     assert ours["pid"] == os.getpid() and "python" in ours["name"], ours
     assert named["name"] == "train" and named["user"] is None, named
     assert unknown["name"] is None, unknown
-    reasons = ("not in /proc", "the driver tells the number of another pid namespace")
+    reasons = ("not in /proc", "the driver reports the number of another pid namespace")
     assert gpu["why"]["processes.2.name"] in reasons, gpu["why"]
 
 

@@ -648,6 +648,18 @@ def _(folder):
         assert tap.SANITIZED or usage.ru_maxrss < 40000, (command, usage.ru_maxrss)
 
 
+@case("a driver that is slow to start is waited for before the command starts")
+def _(folder):
+    url, _ = database()
+    scenario = folder / "slow.json"
+    scenario.write_text('{"gpus": [{}], "faults": [{"call": "nvmlInit*", "delay_ms": 2000}]}')
+    done = wattmeter("run", "--record", url, "--", *WORK,
+                     env=environment(folder, FAKE_NVML_SCENARIO=str(scenario)))
+    report = json.loads(report_of(url))
+    assert done.returncode == 0 and len(report["gpus"]) == 1, (done, report)
+    assert not any("starting" in remark for remark in report["remarks"]), report["remarks"]
+
+
 if __name__ == "__main__":
     try:
         tap.main()

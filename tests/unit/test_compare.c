@@ -482,7 +482,7 @@ static void test_figures(void **state)
     /* How many timepoints there were in all is not told, and no energy of a session is
      * known. */
     wm_compare_cells(compare, WM_COMPARE_OVERALL, WM_MAIN_RAM, cells);
-    assert_non_null(strstr(cells[1].why, "not told"));
+    assert_non_null(strstr(cells[1].why, "not known"));
     wm_compare_cells(compare, WM_COMPARE_OVERALL, wm_compare_item("energy"), cells);
     assert_false(cells[1].value.known || cells[1].change.known);
     assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);

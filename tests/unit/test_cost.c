@@ -58,6 +58,12 @@ static const struct wm_report platform = {
     .devices = psys,
     .device_count = ARRAY_LEN(psys),
 };
+static const struct wm_report rough = {
+    .energy = { .energy = KNOWN(1.49),
+                .uncertainty = KNOWN(0.5),
+                .split = { .tree = KNOWN(0.001), .idle = KNOWN(1), .rest = KNOWN(0.489) } },
+    .cover = { .has = { [WM_COST_CPU] = true } },
+};
 static const struct wm_report absurd = {
     .energy = SUM(1e308, 0, WM_MEASURED),
     .cover = { .has = { [WM_COST_CPU] = true } },
@@ -69,43 +75,60 @@ static const struct {
     const char *name;
     const struct wm_report *report;
     struct wm_report_style style;
-    const char *text; /* from the first of the lines on; NULL: there is none */
+    const char *text, *brief; /* from the first of the lines on; NULL: there is none */
 } texts[] = {
-    { "nothing is given", &measured, { 0 }, NULL },
-    { "a PUE alone", &measured, { .pue = 1.5, .currency = "EUR" }, NULL },
+    { "nothing is given", &measured, { 0 }, NULL, NULL },
+    { "a PUE alone", &measured, { .pue = 1.5, .currency = "EUR" }, NULL, NULL },
     { "a price",
       &measured,
       { .price_per_kwh = 0.3, .currency = "EUR" },
       "Cost          0.600 EUR     ±5.00 %; at 0.300 EUR per kWh\n" NOT_WHOLE
-      "0.300 EUR of the command; covers CPU, memory, not the whole machine\n" },
+      "0.300 EUR of the command; covers CPU, memory, not the whole machine\n",
+      "Cost          0.60 EUR\n" },
     { "a price of no currency, and a PUE",
       &measured,
       { .price_per_kwh = 12, .pue = 1.25 },
       "Cost          30.0          ±5.00 %; at 12.0 per kWh, PUE 1.25\n" NOT_WHOLE
-      "15.0 of the command; covers CPU, memory, not the whole machine\n" },
+      "15.0 of the command; covers CPU, memory, not the whole machine\n",
+      "Cost          30\n" },
     { "both, of little energy",
       &estimated,
       { .price_per_kwh = 0.3, .currency = "€", .carbon_g_per_kwh = 380, .pue = 1 },
       "Cost          0.000300 €    ±5.00 %; at 0.300 € per kWh; ESTIMATED\n" NOT_WHOLE
       "0.000150 € of the command; covers CPU, not the whole machine\n"
       "CO2e          380 mg        ±5.00 %; at 380 g per kWh; ESTIMATED\n" NOT_WHOLE
-      "190 mg of the command; covers CPU, not the whole machine\n" },
+      "190 mg of the command; covers CPU, not the whole machine\n",
+      "Cost          0.00030 €     estimated\n"
+      "CO2e          380 mg        estimated\n" },
     { "nobody knows whose",
       &simulated,
       { .carbon_g_per_kwh = 2000 },
       "CO2e          2.00 kg       at 2000 g per kWh; SIMULATED\n" NOT_WHOLE
-      "covers GPUs, not the whole machine\n" },
+      "covers GPUs, not the whole machine\n",
+      "CO2e          2.00 kg       simulated\n" },
     { "unknown energy",
       &unknown,
       { .price_per_kwh = 1, .carbon_g_per_kwh = 1 },
       "Cost          n/a           (nothing measures it)\n"
-      "CO2e          n/a           (nothing measures it)\n" },
+      "CO2e          n/a           (nothing measures it)\n",
+      "Cost          n/a           as the energy is not known\n"
+      "CO2e          n/a           as the energy is not known\n" },
     { "a battery and a meter",
       &platform,
       { .carbon_g_per_kwh = 100 },
       "CO2e          100 g         ±5.00 %; at 100 g per kWh\n" NOT_WHOLE
       "100 g of the command; covers CPU, not the whole machine\n" NOT_WHOLE
-      "150 g by BAT?[1m0, of the platform\n" },
+      "150 g by BAT?[1m0, of the platform\n",
+      "CO2e          100 g\n" },
+    { "hardly any energy, roughly known",
+      &rough,
+      { .price_per_kwh = 0.3, .currency = "EUR", .carbon_g_per_kwh = 400 },
+      "Cost          under 0.000001 EUR  ±50.0 %; at 0.300 EUR per kWh\n" NOT_WHOLE
+      "under 0.000001 EUR of the command; covers CPU, not the whole machine\n"
+      "CO2e          166 µg        ±50.0 %; at 400 g per kWh\n" NOT_WHOLE
+      "111 ng of the command; covers CPU, not the whole machine\n",
+      "Cost          under 0.000001 EUR\n"
+      "CO2e          about 170 µg\n" },
 };
 
 /* From the first line with either label to the last that belongs to them. */
@@ -123,15 +146,25 @@ static char *cut_out(char *text)
     return from + 1;
 }
 
+static void check_text(const char *name, const struct wm_report *report,
+                       const struct wm_report_style *style, const char *expected)
+{
+    char *text = made_print(report, WM_REPORT_TEXT, style);
+    char *part = cut_out(text);
+
+    if (!part != !expected || (part && strcmp(part, expected) != 0))
+        fail_msg("%s:\n%s", name, part ? part : text);
+    free(text);
+}
+
 static void test_text(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        char *text = made_print(texts[i].report, WM_REPORT_TEXT, &texts[i].style);
-        char *part = cut_out(text);
-        if (!part != !texts[i].text || (part && strcmp(part, texts[i].text) != 0))
-            fail_msg("%s:\n%s", texts[i].name, part ? part : text);
-        free(text);
+        struct wm_report_style style = texts[i].style;
+        check_text(texts[i].name, texts[i].report, &style, texts[i].brief);
+        style.verbosity = 1;
+        check_text(texts[i].name, texts[i].report, &style, texts[i].text);
     }
 }
 

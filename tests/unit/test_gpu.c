@@ -282,11 +282,13 @@ static void test_values(void **state)
     check_missing(gpus, 0, WM_GPU_ENERGY, WM_READING_FAILED, "no number");
     check_missing(gpus, 0, WM_GPU_POWER_LIMIT, WM_READING_DENIED, "not?for you");
     check_missing(gpus, 0, WM_GPU_FAN, WM_READING_UNSUPPORTED, LONG_TEXT);
-    check_missing(gpus, 0, WM_GPU_ECC_MODE, WM_READING_UNSUPPORTED, "not told by alpha");
+    check_missing(gpus, 0, WM_GPU_ECC_MODE, WM_READING_UNSUPPORTED,
+                  "not reported by alpha");
     check_missing(gpus, 0, WM_GPU_PCI_SENT, WM_READING_NONE, "not asked");
 
     assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_THROUGHPUT, NULL), 0);
-    check_missing(gpus, 0, WM_GPU_PCI_SENT, WM_READING_UNSUPPORTED, "not told by alpha");
+    check_missing(gpus, 0, WM_GPU_PCI_SENT, WM_READING_UNSUPPORTED,
+                  "not reported by alpha");
     assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_EVERYTHING + 1, NULL), WM_EINVAL);
     close_gpus(gpus);
 }
@@ -435,7 +437,7 @@ static void test_choice_by_number(void **state)
     assert_int_equal(try_open("0", &gpus, NULL), WM_OK);
     assert_true(wm_clock_monotonic_ns() - begin_ns < WM_NS_PER_S);
     assert_int_equal(wm_gpus_count(gpus), 1);
-    check_missing(gpus, 0, WM_GPU_ENERGY, WM_READING_UNSUPPORTED, "not told by alpha");
+    check_missing(gpus, 0, WM_GPU_ENERGY, WM_READING_UNSUPPORTED, "not reported by alpha");
     close_gpus(gpus);
 }
 
@@ -500,7 +502,8 @@ static void test_refresh(void **state)
     print_message("  what is told no more does not\n");
     told_watts = -1;
     assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER, NULL), 0);
-    check_missing(gpus, 0, WM_GPU_POWER_DRAW, WM_READING_UNSUPPORTED, "not told by alpha");
+    check_missing(gpus, 0, WM_GPU_POWER_DRAW, WM_READING_UNSUPPORTED,
+                  "not reported by alpha");
 
     print_message("  GPUs that came are told of\n");
     alpha.changed = 1;
@@ -590,7 +593,7 @@ static void test_processes(void **state)
     assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_ENCODER).state,
                      WM_READING_FAILED);
     assert_string_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_DECODER).why,
-                        "not told by alpha");
+                        "not reported by alpha");
     assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_GPU_INSTANCE).state,
                      WM_READING_UNSUPPORTED);
     assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_COMPUTE_INSTANCE).number, 3);
@@ -598,7 +601,7 @@ static void test_processes(void **state)
                      WM_READING_UNSUPPORTED);
     assert_int_equal(get_process(gpus, 0, 1, WM_GPU_PROCESS_GPU_INSTANCE).number, 1);
     assert_string_equal(get_process(gpus, 0, 1, WM_GPU_PROCESS_TYPE).why,
-                        "not told by alpha");
+                        "not reported by alpha");
 
     assert_int_equal(wm_gpu_process_count(gpus, 1, &list), WM_GPU_PROCESS_MAX);
     assert_int_equal(list.state, WM_READING_FAILED);
@@ -608,7 +611,7 @@ static void test_processes(void **state)
     assert_string_equal(list.why, "not for you");
     assert_int_equal(wm_gpu_process_count(gpus, 3, &list), 0);
     assert_int_equal(list.state, WM_READING_UNSUPPORTED);
-    assert_string_equal(list.why, "not told by alpha");
+    assert_string_equal(list.why, "not reported by alpha");
     assert_int_equal(wm_gpu_process_count(gpus, 3, NULL), 0);
 
     assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER, NULL), 0);
@@ -652,11 +655,11 @@ static void test_migs(void **state)
     } expected[] = {
         { WM_GPU_MIG_INDEX, WM_READING_OK, 5, NULL },
         { WM_GPU_MIG_UUID, WM_READING_OK, 0, "MIG-5?" },
-        { WM_GPU_MIG_NAME, WM_READING_UNSUPPORTED, 0, "not told by alpha" },
+        { WM_GPU_MIG_NAME, WM_READING_UNSUPPORTED, 0, "not reported by alpha" },
         { WM_GPU_MIG_GPU_INSTANCE, WM_READING_OK, 5, NULL },
         { WM_GPU_MIG_COMPUTE_INSTANCE, WM_READING_OK, 105, NULL },
         { WM_GPU_MIG_MULTIPROCESSORS, WM_READING_OK, 14, NULL },
-        { WM_GPU_MIG_MEMORY_TOTAL, WM_READING_UNSUPPORTED, 0, "not told by alpha" },
+        { WM_GPU_MIG_MEMORY_TOTAL, WM_READING_UNSUPPORTED, 0, "not reported by alpha" },
         { WM_GPU_MIG_MEMORY_USED, WM_READING_FAILED, 0, "MIG-5?" },
     };
 
@@ -756,7 +759,7 @@ static void test_hanging_gpu(void **state)
     print_message("  the others do not notice\n");
     for (size_t g = 0; g < 4; g += g == 0 ? 2 : 1) {
         check_number(gpus, g, WM_GPU_POWER_DRAW, 1);
-        check_missing(gpus, g, WM_GPU_ENERGY, WM_READING_UNSUPPORTED, "not told by");
+        check_missing(gpus, g, WM_GPU_ENERGY, WM_READING_UNSUPPORTED, "not reported by");
     }
 
     print_message("  one that hangs since before is not waited for\n");
@@ -774,7 +777,7 @@ static void test_hanging_gpu(void **state)
     assert_int_equal(wm_gpus_refresh(gpus, WM_GPU_POWER, NULL), 0);
     assert_int_equal(alpha.refreshed, before + 1 + 3); /* that one went on at once */
     check_number(gpus, 1, WM_GPU_POWER_DRAW, 1);
-    check_missing(gpus, 1, WM_GPU_CORES, WM_READING_UNSUPPORTED, "not told by alpha");
+    check_missing(gpus, 1, WM_GPU_CORES, WM_READING_UNSUPPORTED, "not reported by alpha");
     close_gpus(gpus);
 }
 

@@ -38,7 +38,7 @@ static void test_machines(void **state)
         for (enum wm_gpu_field field = 0; field < WM_GPU_FIELDS; field++) {
             const struct answer *answer = &answers.fields[field];
             if (!seen[field] && (answer->state != WM_READING_UNSUPPORTED ||
-                                 strstr(answer->why, "not told by")))
+                                 strstr(answer->why, "not reported by")))
                 fail_msg("%s: state %d, '%s'", key(field), answer->state, answer->why);
         }
         close_gpu(&gpu);
@@ -54,25 +54,26 @@ static void test_reasons(void **state)
         const char *why;
     } cases[] = {
         { 1, WM_GPU_SERIAL,
-          "amdgpu does not tell it of this GPU: there is no card1/device/serial_number" },
+          "amdgpu does not report it for this GPU: there is no "
+          "card1/device/serial_number" },
         { 1, WM_GPU_FAN_SPEED,
-          "amdgpu does not tell it of this GPU: there is no "
+          "amdgpu does not report it for this GPU: there is no "
           "card1/device/hwmon/hwmon3/fan1_input" },
-        { 0, WM_GPU_TEMPERATURE_SLOWDOWN, "amdgpu does not tell it of this GPU" },
+        { 0, WM_GPU_TEMPERATURE_SLOWDOWN, "amdgpu does not report it for this GPU" },
         { 2, WM_GPU_PCI_LINK_WIDTH,
-          "i915 does not tell it of this GPU: there is no "
+          "i915 does not report it for this GPU: there is no "
           "card0/device/../../current_link_width" },
         { 1, WM_GPU_CUDA_VERSION, "CUDA needs a GPU of NVIDIA" },
         { 2, WM_GPU_POWER_DRAW, "i915 counts energy alone; power is how fast that grows" },
-        { 2, WM_GPU_MEMORY_USED, "i915 tells the memory of each process alone" },
+        { 2, WM_GPU_MEMORY_USED, "i915 reports the memory of each process alone" },
         { 2, WM_GPU_UTILIZATION_ENCODER,
-          "the driver does not tell encoding from decoding: one engine does both" },
+          "the driver does not distinguish encoding from decoding: one engine does both" },
         { 3, WM_GPU_PCI_LINK_GEN, "this GPU has no PCIe link of its own" },
         { 3, WM_GPU_PCI_LINK_WIDTH_MAX, "this GPU has no PCIe link of its own" },
         { 3, WM_GPU_THROTTLE,
-          "i915 does not tell it of this GPU: there is no card0/gt/gt0" },
+          "i915 does not report it for this GPU: there is no card0/gt/gt0" },
         { 3, WM_GPU_FAN,
-          "i915 does not tell it of this GPU: there is no "
+          "i915 does not report it for this GPU: there is no "
           "card0/device/hwmon/hwmon3/pwm1" },
         { 4, WM_GPU_POWER_LIMIT, "no power limit is set" },
     };
@@ -154,7 +155,7 @@ static void test_values(void **state)
           WM_GPU_ARCHITECTURE,
           WM_READING_UNSUPPORTED,
           0,
-          "does not tell it" },
+          "does not report it" },
         { "more units than compute units",
           0,
           { .path = PROPERTIES,
@@ -162,7 +163,7 @@ static void test_values(void **state)
           WM_GPU_MULTIPROCESSORS,
           WM_READING_UNSUPPORTED,
           0,
-          "does not tell it" },
+          "does not report it" },
         { "a root port is no switch",
           0,
           { .path = "device/../../class", .text = "0x060000\n" },

@@ -274,7 +274,8 @@ static void test_every_field(void **state)
     refresh(&inventory, WM_GPU_EVERYTHING);
     expect_everything(&inventory, WM_GPU_EVERYTHING, NULL);
     for (size_t i = 0; i < ARRAY_LEN(never); i++)
-        expect_missing(&inventory, 0, never[i], WM_READING_UNSUPPORTED, "not told by nvml");
+        expect_missing(&inventory, 0, never[i], WM_READING_UNSUPPORTED,
+                       "not reported by nvml");
     assert_int_equal(ARRAY_LEN(everything) + ARRAY_LEN(never), WM_GPU_FIELDS);
 
     expect_text(&inventory, 1, WM_GPU_LABEL, "gpu1");
@@ -923,7 +924,7 @@ static void test_process_names(void **state)
         if (cases[row].name && !is_faulty)
             assert_string_equal(value.text, cases[row].name);
         else
-            assert_string_equal(value.why, "not told by nvml");
+            assert_string_equal(value.why, "not reported by nvml");
         inventory_close(&inventory);
     }
 }
@@ -1183,7 +1184,7 @@ static void test_processes_of_parts_alone(void **state)
 static void test_instances(void **state)
 {
     static const char whole[] = "the GPU is not partitioned",
-                      not_told[] = "not told by nvml";
+                      not_told[] = "not reported by nvml";
     static const struct {
         const char *what;
         int mig_status;
@@ -1398,7 +1399,7 @@ static void expect_unreached(const struct inventory *inventory, size_t gpu,
     }
 
     expect_missing(inventory, gpu, WM_GPU_TEMPERATURE_HOTSPOT, WM_READING_UNSUPPORTED,
-                   "not told by nvml");
+                   "not reported by nvml");
 
     struct wm_gpu_value list;
     assert_int_equal(wm_gpu_sheet_rows(inventory->sheets[gpu], WM_GPU_PROCESS_LIST, &list),

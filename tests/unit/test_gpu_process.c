@@ -205,7 +205,7 @@ static void test_boot_time(void **state)
         assert_int_equal(wm_gpu_people_open(dir, "/proc", &people, NULL), WM_OK);
         wm_gpu_people_find(people, PID, &who);
         check_text(&who, WM_GPU_PROCESS_NAME, "train");
-        check_number(&who, WM_GPU_PROCESS_CREATE_TIME, "!when the machine began");
+        check_number(&who, WM_GPU_PROCESS_CREATE_TIME, "!when the machine was started");
         wm_gpu_people_close(people);
     }
 }

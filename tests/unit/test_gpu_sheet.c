@@ -57,7 +57,7 @@ static void test_numbers(void **state)
     } cases[] = {
         { "known", { WM_READING_OK, 0.5, NULL, NULL }, WM_READING_OK, NULL },
         { "known, and a reason", { WM_READING_OK, 0.5, NULL, "x" }, WM_READING_OK, NULL },
-        { "not told", { 0 }, WM_READING_UNSUPPORTED, "not told by test" },
+        { "not told", { 0 }, WM_READING_UNSUPPORTED, "not reported by test" },
         { "none yet, and why",
           { WM_READING_NONE, 0, NULL, "in a second" },
           WM_READING_NONE,
@@ -66,7 +66,7 @@ static void test_numbers(void **state)
         { "failed, not said why",
           { WM_READING_FAILED, 0, NULL, NULL },
           WM_READING_FAILED,
-          "not told by test" },
+          "not reported by test" },
         { "a hostile reason",
           { WM_READING_DENIED, 0, NULL, "\x1b[2J" },
           WM_READING_DENIED,
@@ -74,11 +74,11 @@ static void test_numbers(void **state)
         { "no number",
           { WM_READING_OK, NAN, NULL, NULL },
           WM_READING_FAILED,
-          "what the driver tells is no number" },
+          "what the driver reports is no number" },
         { "endless",
           { WM_READING_OK, INFINITY, NULL, NULL },
           WM_READING_FAILED,
-          "what the driver tells is no number" },
+          "what the driver reports is no number" },
     };
     struct wm_gpu_sheet *sheet = new_sheet();
 
@@ -141,14 +141,14 @@ static void test_names(void **state)
             assert_int_equal(strncmp(process.text, value.text, strlen(process.text)), 0);
             assert_true(strlen(process.text) > 90 || !strcmp(process.text, value.text));
         } else {
-            assert_string_equal(value.why, "the driver tells an empty text");
-            assert_string_equal(process.why, "not told by test");
+            assert_string_equal(value.why, "the driver reports an empty text");
+            assert_string_equal(process.why, "not reported by test");
         }
     }
 
     const struct wm_gpu_value nameless[WM_GPU_PROCESS_FIELDS] = { 0 };
     struct wm_gpu_value none = of_process(sheet, nameless, WM_GPU_PROCESS_NAME);
-    assert_string_equal(none.why, "not told by test");
+    assert_string_equal(none.why, "not reported by test");
     wm_gpu_sheet_free(sheet);
 }
 

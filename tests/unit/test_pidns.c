@@ -227,7 +227,7 @@ static const struct row rows[] = {
       { SELF_IN("900\t" SELF, INNER), { "12", "12", 9, NULL } },
       TOLD,
       0,
-      "tells the number of another",
+      "reports the number of another",
       OUTER,
       WM_PIDNS_UNKNOWN },
     { "a captured tree",

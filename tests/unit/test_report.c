@@ -850,7 +850,7 @@ static void test_gpu_that_does_not_tell(void **state)
             { H100("0", "power", "W", WM_GAUGE), { 1, 1, 1, 1, 1 } } },
           3,
           1,
-          { UNKNOWN(gpu_ram_combined, "none was found, but it was not told in 1 of 5"),
+          { UNKNOWN(gpu_ram_combined, "none was found, but it was not known in 1 of 5"),
             UNKNOWN(gpu_ram_main, "will not tell") },
           NULL },
     };

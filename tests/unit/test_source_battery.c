@@ -75,7 +75,7 @@ static void test_power(void **state)
         { "binary status", "\xff\xfe\x01", "9876000\n", FAILED, 0, "not in use: ?" },
         { "a long status", "Discharging and then some more words", "9876000\n", FAILED, 0,
           "not in use: Discharging and" },
-        { "no watts", "Discharging\n", "0\n", FAILED, 0, "tells of 0 W" },
+        { "no watts", "Discharging\n", "0\n", FAILED, 0, "reports 0 W" },
         { "no power", "Discharging\n", "", FAILED, 0, "power_now: '' is no number" },
         { "garbage", "Discharging\n", "9.8 W\n", FAILED, 0, "power_now: '9.8 W'" },
         { "two signs", "Discharging\n", "--5\n", FAILED, 0, "'--5' is no number" },
@@ -126,7 +126,7 @@ static void test_product(void **state)
     } steps[] = {
         { "in use", "1500000\n", "11400000\n", OK, 17.1, NULL },
         { "negative", "-1500000\n", "11400000\n", OK, 17.1, NULL },
-        { "no current", "0\n", "11400000\n", FAILED, 0, "tells of 0 W" },
+        { "no current", "0\n", "11400000\n", FAILED, 0, "reports 0 W" },
         { "empty current", "", "11400000\n", FAILED, 0, "current_now: '' is no number" },
         { "empty voltage", "1500000\n", "", FAILED, 0, "voltage_now: '' is no number" },
         { "garbage", "1500000\n", "11.4\n", FAILED, 0, "voltage_now: '11.4'" },

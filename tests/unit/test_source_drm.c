@@ -139,7 +139,7 @@ static void test_machines(void **state)
           "card1",
           "AMD GPU 1002:744c",
           "card1: amdgpu at 0000:03:00.0",
-          { LACKS(AMD, "energy", "amdgpu tells no energy"), GIVES(AMD, "power", 112.5),
+          { LACKS(AMD, "energy", "amdgpu reports no energy"), GIVES(AMD, "power", 112.5),
             GIVES(AMD, "utilization", 0.37), GIVES(AMD, "memory_used", 3221225472),
             GIVES(AMD, "memory_total", 25753026560), GIVES(AMD, "temperature", 54),
             GIVES(AMD, "memory_temperature", 70) },
@@ -167,7 +167,7 @@ static void test_machines(void **state)
           "card1: amdgpu at 0000:c9:00.0; card2: amdgpu at 0000:ce:00.0",
           { GIVES(DIE, "energy", 52428800), GIVES(DIE, "power", 237),
             GIVES(DIE, "memory_temperature", 49),
-            LACKS(DIE_2, "energy", "amdgpu tells no energy"),
+            LACKS(DIE_2, "energy", "amdgpu reports no energy"),
             LACKS(DIE_2, "power", "card2 draws 0 W by its own account"),
             GIVES(DIE_2, "utilization", 0.88), GIVES(DIE_2, "temperature", 45) },
           { { 0 } } },
@@ -180,10 +180,10 @@ static void test_machines(void **state)
           "card0: i915 at 0000:00:02.0, integrated, so that its power is that of the CPU "
           "too",
           { LACKS(IGPU, "energy", "its power is that of the CPU package"),
-            LACKS(IGPU, "power", "i915 tells no power"), GIVES(IGPU, "utilization", 0),
+            LACKS(IGPU, "power", "i915 reports no power"), GIVES(IGPU, "utilization", 0),
             GIVES(IGPU, "memory_used", 270336 * 1024.0),
-            LACKS(IGPU, "memory_total", "i915 tells no memory_total"),
-            LACKS(IGPU, "temperature", "i915 tells no temperature") },
+            LACKS(IGPU, "memory_total", "i915 reports no memory_total"),
+            LACKS(IGPU, "temperature", "i915 reports no temperature") },
           { { IGPU, 900, 266240 }, { IGPU, 1500, 4096 } } },
         { "intel-discrete",
           "intel-discrete",
@@ -192,9 +192,9 @@ static void test_machines(void **state)
           "card0",
           "Intel GPU 8086:56a0",
           "card0: i915 at 0000:03:00.0",
-          { GIVES(ARC, "energy", 73184.320715), LACKS(ARC, "power", "i915 tells no power"),
-            GIVES(ARC, "utilization", 0), GIVES(ARC, "memory_used", 536870912),
-            GIVES(ARC, "temperature", 47) },
+          { GIVES(ARC, "energy", 73184.320715),
+            LACKS(ARC, "power", "i915 reports no power"), GIVES(ARC, "utilization", 0),
+            GIVES(ARC, "memory_used", 536870912), GIVES(ARC, "temperature", 47) },
           { { ARC, 4100, 524288 } } },
         { "intel-xe",
           "intel-xe",
@@ -396,7 +396,7 @@ static void test_broken(void **state)
     } cases[] = {
         { "nothing but the bare card",
           { UEVENT("amdgpu") },
-          { LACKS(ARC, "power", "amdgpu tells no power"), GIVES(ARC, "utilization", 0),
+          { LACKS(ARC, "power", "amdgpu reports no power"), GIVES(ARC, "utilization", 0),
             GIVES(ARC, "memory_used", 0), LACKS(ARC, "memory_total", "no memory_total") } },
         { "an empty file",
           { UEVENT("amdgpu"),
@@ -464,7 +464,7 @@ static void test_broken(void **state)
           { UEVENT("i915"),
             { HWMON("name"), "i915_gt0\n" },
             { HWMON("energy1_input"), "5\n" } },
-          { LACKS(ARC, "energy", "i915 tells no energy") } },
+          { LACKS(ARC, "energy", "i915 reports no energy") } },
         { "a folder in the place of a file",
           { UEVENT("amdgpu"), { "device/gpu_busy_percent/in/the/way", "" } },
           { FAILS(ARC, "utilization", "gpu_busy_percent: Is a directory", FAILED) } },
@@ -614,7 +614,7 @@ static void test_gpu_metrics(void **state)
           288,
           287,
           { LACKS(ARC, "energy", "gpu_metrics: revision 1.4 of 287 bytes is not"),
-            LACKS(ARC, "power", "amdgpu tells no power") } },
+            LACKS(ARC, "power", "amdgpu reports no power") } },
         { "too long", 288, 289, { LACKS(ARC, "energy", "of 289 bytes is not") } },
         { "another size than it says",
           287,
@@ -752,8 +752,8 @@ static void test_unseen_clients(void **state)
                     "drm-driver:\ti915\ndrm-pdev:\t0000:03:00.0\n");
     source = open_trees(dir, procfs, NULL);
     read_twice(source);
-    CHECK(source, LACKS(ARC, "utilization", "does not tell the engines"),
-          LACKS(ARC, "memory_used", "does not tell the memory"));
+    CHECK(source, LACKS(ARC, "utilization", "does not report the engines"),
+          LACKS(ARC, "memory_used", "does not report the memory"));
     wm_source_close(source);
 
     /* An older one tells nothing at all. */
@@ -764,8 +764,8 @@ static void test_unseen_clients(void **state)
     snprintf(procfs, sizeof(procfs), "%s/container", dir);
     source = open_trees(dir, procfs, NULL);
     read_twice(source);
-    CHECK(source, LACKS(ARC, "utilization", "does not tell the use"),
-          LACKS(ARC, "memory_used", "does not tell the use"));
+    CHECK(source, LACKS(ARC, "utilization", "does not report the use"),
+          LACKS(ARC, "memory_used", "does not report the use"));
     assert_int_equal(wm_source_gpu_processes(source, &processes), 1);
     assert_int_equal(processes[0].pid, 0);
     assert_int_equal(processes[0].state, WM_READING_UNSUPPORTED);
@@ -856,7 +856,7 @@ static void test_time_alone(void **state)
     assert_int_equal(wm_source_device_count(source), 1);
     read_twice(source);
     CHECK(source, GIVES(ARC, "utilization", 0),
-          LACKS(ARC, "memory_used", "does not tell the memory"));
+          LACKS(ARC, "memory_used", "does not report the memory"));
     wm_source_close(source);
 }
 

@@ -777,7 +777,7 @@ static void test_limit(void **state)
     write_client(dir, 10, 4, A, 1, 5);
     start(&fixture, dir);
     wm_drm_clients_search(&fixture.clients, 0); /* one step */
-    assert_int_equal(limit_of(&fixture, "looked at yet"), WM_READING_NONE);
+    assert_int_equal(limit_of(&fixture, "read yet"), WM_READING_NONE);
     wm_drm_clients_read(&fixture.clients);
     if (fixture.clients.search.completed == 0) { /* as on any but a very slow machine */
         size_t count = fixture.clients.process_count; /* what is found, and two marks */

@@ -518,7 +518,7 @@ static void test_refused(void **state)
         { "no stat", NULL, NULL, WM_ENOENT, "stat: No such file" },
         { "an empty one", "", NULL, WM_EFORMAT, "not what the kernel writes" },
         { "binary", "\x7f\x45LF\x01", NULL, WM_EFORMAT, "not what the kernel writes" },
-        { "no CPU", "cpu  1 0 0 9\nprocesses 7\n", NULL, WM_EFORMAT, "tells of no CPU" },
+        { "no CPU", "cpu  1 0 0 9\nprocesses 7\n", NULL, WM_EFORMAT, "lists no CPU" },
         { "wrong watts", "cpu  1 0 0 9\ncpu0 1 0 0 9\nprocesses 7\n", "65:10", WM_EINVAL,
           "more at rest" },
     };

@@ -258,7 +258,7 @@ static void test_viewer(void **state)
         { "nobody", "visible", "A=1", 4, 0, "own", NULL },
         { "not asked for", "0", "A=1", 4, 4711, "own", NULL },
         { "no such process", "visible", "A=1", 4, 4712, "own",
-          "which GPUs process 4712 sees is told by wattmeter's own environment: " },
+          "which GPUs process 4712 sees is taken from wattmeter's own environment: " },
     };
 
     assert_int_equal(setenv("WATTMETER_PROCFS", *state, 1), 0);

@@ -22,6 +22,7 @@ static struct {
     pthread_cond_t changed;
     bool hangs[GPUS];
     int calls[GPUS];
+    bool opens_slowly;
     int open_status;
     int opened, closed;
     size_t processes; /* of GPU 1 */
@@ -42,6 +43,10 @@ static int fake_open(void *state, const struct wm_source_config *config,
     static const char *const ids[] = { "GPU-0", "GPU-1" };
     struct fake *fake = state;
 
+    pthread_mutex_lock(&driver.lock);
+    while (driver.opens_slowly)
+        pthread_cond_wait(&driver.changed, &driver.lock);
+    pthread_mutex_unlock(&driver.lock);
     driver.opened++;
     assert_true(strlen(config->gpus) < sizeof(fake->id));
     memcpy(fake->id, config->gpus, strlen(config->gpus) + 1);
@@ -141,13 +146,28 @@ static int reset(void **state)
     return 0;
 }
 
-static int try_open(struct wm_guarded **ret_guarded, struct wm_error *err)
+static int begin_open(struct wm_guarded **ret_guarded, struct wm_error *err)
 {
     char gpus[] = "all";
     const struct wm_source_config config = { .procfs = "/proc", .gpus = gpus };
 
-    int status = wm_guarded_open(&ops, &config, 10, ret_guarded, err);
+    int status = wm_guarded_open(&ops, &config, ret_guarded, err);
     memset(gpus, 'x', sizeof(gpus) - 1);
+    return status;
+}
+
+static int try_open(struct wm_guarded **ret_guarded, struct wm_error *err)
+{
+    struct wm_guarded *guarded;
+
+    int status = begin_open(&guarded, err);
+    if (status < 0)
+        return status;
+    status = wm_guarded_opened(guarded, wm_clock_monotonic_ns() + LONG_NS, err);
+    if (status < 0)
+        wm_guarded_close(guarded);
+    else
+        *ret_guarded = guarded;
     return status;
 }
 
@@ -424,6 +444,43 @@ static void test_open_fails(void **state)
     wm_guarded_close(NULL);
 }
 
+static void open_slowly(bool is_slow)
+{
+    pthread_mutex_lock(&driver.lock);
+    driver.opens_slowly = is_slow;
+    pthread_cond_broadcast(&driver.changed);
+    pthread_mutex_unlock(&driver.lock);
+}
+
+static void test_slow_open(void **state)
+{
+    struct wm_guarded *guarded = NULL;
+    struct wm_reading readings[CHANNELS];
+    (void)state;
+
+    for (int closes_early = 0; closes_early < 2; closes_early++) {
+        open_slowly(true);
+        assert_int_equal(begin_open(&guarded, NULL), WM_OK);
+        assert_int_equal(wm_guarded_opened(guarded, 0, NULL), 1);
+        int64_t deadline_ns = wm_clock_monotonic_ns() + 20 * WM_NS_PER_MS;
+        assert_int_equal(wm_guarded_opened(guarded, deadline_ns, NULL), 1);
+        assert_true(wm_clock_monotonic_ns() >= deadline_ns);
+        if (closes_early)
+            wm_guarded_close(guarded);
+        open_slowly(false);
+        if (closes_early)
+            continue;
+        deadline_ns = wm_clock_monotonic_ns() + LONG_NS;
+        assert_int_equal(wm_guarded_opened(guarded, deadline_ns, NULL), WM_OK);
+        wm_guarded_begin(guarded);
+        collect(guarded, LONG_NS, wm_clock_monotonic_ns() - LONG_NS, 1, 1, readings);
+        wm_guarded_close(guarded);
+        wait_for_close();
+        driver.closed = 0;
+    }
+    wait_for_close();
+}
+
 static void test_no_thread(void **state)
 {
     struct wm_guarded *guarded = open_fake();
@@ -497,6 +554,7 @@ int main(void)
         cmocka_unit_test_setup(test_round_after_a_slow_one, reset),
         cmocka_unit_test_setup(test_close_while_it_hangs, reset),
         cmocka_unit_test_setup(test_open_fails, reset),
+        cmocka_unit_test_setup(test_slow_open, reset),
         cmocka_unit_test_setup(test_no_thread, reset),
         cmocka_unit_test_setup(test_no_memory, reset),
     };

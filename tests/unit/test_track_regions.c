@@ -44,6 +44,7 @@ static struct wm_result track(void (*body)(const char *folder), long nth)
     assert_int_equal(wm_analysis_new(&run, &channel, 1, &analysis, &err), WM_OK);
     assert_int_equal(wm_track_regions_new(&regions, &err), WM_OK);
     assert_int_equal(wm_track_regions_listen(regions, &err), WM_OK);
+    assert_int_equal(wm_track_regions_open(regions, &err), WM_OK);
     assert_int_equal(wm_track_regions_set_takers(regions, analysis, NULL, &err), WM_OK);
     body(wm_track_regions_path(regions));
     test_fail_allocation(nth);
@@ -169,6 +170,7 @@ static void test_deadline(void **state)
     assert_int_equal(wm_analysis_new(&run, &channel, 1, &analysis, &err), WM_OK);
     assert_int_equal(wm_track_regions_new(&regions, &err), WM_OK);
     assert_int_equal(wm_track_regions_listen(regions, &err), WM_OK);
+    assert_int_equal(wm_track_regions_open(regions, &err), WM_OK);
     assert_int_equal(wm_track_regions_set_takers(regions, analysis, NULL, &err), WM_OK);
 
     mark_often();

@@ -415,7 +415,7 @@ static const struct scene scenes[] = {
         .name = "hostile",
         .told = hostile,
         .told_count = ARRAY_LEN(hostile),
-        .otherwise = UNSUPPORTED("not told by \"drm\""),
+        .otherwise = UNSUPPORTED("not reported by \"drm\""),
         .list = { WM_READING_DENIED, 0, NULL, "other users' processes are hidden" },
         .process = hostile_process,
         .process_told = ARRAY_LEN(hostile_process),
@@ -949,9 +949,9 @@ static void test_many_reasons(void **state)
         (struct wm_gpu_value) { WM_READING_DENIED, 0, NULL, "only root may" };
     char *text = print(&scene, WM_GPUS_TEXT);
     assert_int_equal(count_of(text, "reason "), 0);
-    assert_non_null(strstr(text,
-                           "    not told by this GPU or its driver (--json says why each): "
-                           "serial,"));
+    assert_non_null(
+        strstr(text, "    not reported by this GPU or its driver (--json says why each): "
+                     "serial,"));
     assert_non_null(strstr(text, "    only root may: power.energy_joules\n"));
     free(text);
 

@@ -60,7 +60,7 @@ static int remark_dependence(struct wm_compare *compare)
         if (lacks_effective(compare->sessions[i].analysis))
             status = wm_remarks_add(
                 &compare->remarks,
-                "session \"%s\" does not tell how much its values depend on each other; "
+                "session \"%s\" does not say how much its values depend on each other; "
                 "taken as if they did not, more of them seem to differ",
                 compare->sessions[i].name);
     }
@@ -218,7 +218,7 @@ static struct figure figure_of(enum wm_block_figure statistic,
     if (statistic != WM_BLOCK_MEAN && statistic != WM_BLOCK_TOTAL) {
         figure.why = "min, max and std are not tested";
     } else if (count == 0) {
-        figure.why = "how many values there were is not told";
+        figure.why = "the number of values is not known";
     } else {
         figure.has_spread = true;
         figure.spread = (struct wm_welch_sample) {
@@ -262,7 +262,7 @@ static struct wm_known scatter_of_calls(const struct wm_region_usage *block)
     return (struct wm_known) { true, scatter.known ? scatter.number : 0 };
 }
 
-/* What is told of all goes to each of so many calls; `scatter` is a ratio. */
+/* What is reported of all goes to each of so many calls; `scatter` is a ratio. */
 static void take(const struct wm_found *found, double calls, struct wm_known scatter,
                  struct figure *figure)
 {
@@ -383,14 +383,14 @@ void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned i
     }
 }
 
-/* The time of a whole session was measured once, so nothing tells its noise: each can judge
- * for oneself how large a change is large. */
+/* The time of a whole session was measured once, so its noise is not known, and the
+ * reader judges the change. */
 static bool is_for_oneself(const struct wm_compare_cell *cell, size_t group, unsigned item)
 {
     return group == WM_COMPARE_OVERALL && item == WM_COMPARE_TIME && cell->change.known;
 }
 
-/* `tested` gets a bit for each item of a session that could be looked at. */
+/* `tested` gets a bit for each item of a session that could be tested. */
 static void look_for_worst(const struct wm_compare *compare, size_t group, uint64_t chosen,
                            struct wm_compare_cell *cells, uint64_t *tested,
                            struct wm_compare_worst *worst)

@@ -106,12 +106,12 @@ struct wm_compare_worst {
     double change; /* 0: there is none */
     size_t session, group;
     unsigned item;
-    size_t untested; /* the first session of which nothing could be looked at; 0: none */
+    size_t untested; /* the first session of which nothing could be tested; 0: none */
     unsigned untested_item; /* where it was chosen; wm_compare_items(): nothing of all */
 };
 
-/* `chosen` has a bit, 1 << item, for each that is looked at; 0: all that matter. Each that
- * is chosen has to be one that can be looked at. */
+/* `chosen` has a bit, 1 << item, for each that counts; 0: all that matter. Each that is
+ * chosen has to be one that can be tested. */
 int wm_compare_find_worst(const struct wm_compare *compare, uint64_t chosen,
                           struct wm_compare_worst *ret_worst);
 

@@ -255,7 +255,7 @@ void wm_devices_find(struct wm_analysis *analysis)
 }
 
 /* How far a counter has come since the last tick. That is not known where one of the two
- * did not tell, as joules may be divided at any of them. */
+ * did not report, as joules may be divided at any of them. */
 static struct wm_known advance(struct wm_work_counter *counter, const struct wm_tick *tick)
 {
     const struct wm_known now = wm_tick_value(tick, counter->channel);
@@ -268,7 +268,7 @@ static struct wm_known advance(struct wm_work_counter *counter, const struct wm_
     return (struct wm_known) { 0 };
 }
 
-/* How busy the CPUs were of late; not known before that, nor while they do not tell. */
+/* How busy the CPUs were of late; not known before that, nor while they do not report. */
 static void note_busy(struct wm_cpu_work *cpu, const struct wm_work *work, bool is_told)
 {
     if (is_told) {
@@ -362,7 +362,7 @@ static struct wm_known part_of(struct wm_known part, struct wm_known whole)
     };
 }
 
-/* Where the driver does not tell whose the work is, memory stands for it. */
+/* Where the driver does not report whose the work is, memory stands for it. */
 static void share_gpu(const struct wm_analysis *analysis, struct wm_gpu_stats *gpu,
                       const struct wm_tick *tick)
 {
@@ -481,7 +481,7 @@ struct sum {
     double joules, tree, period_s, tree_period_s;
 };
 
-/* A counter that has not moved yet tells nothing: its first step is of the time before,
+/* A counter that has not moved yet reports nothing: its first step is of the time before,
  * too. What is divided late is divided for now like what came before it; but not where that
  * takes the machine's CPU time, as the tree might have less at the next tick. */
 static void add_device(struct sum *sum, const struct wm_energy *energy,

@@ -9,8 +9,8 @@
 /* No board comes near: a jump beyond it is a broken counter, whatever the power. */
 #define MOST_WATTS 100e3
 
-/* How many times the highest power seen a jump may imply. Power may be averaged
- * over a second or looked at for a quarter of the time, hence the wide margin. */
+/* How many times the highest power seen a jump may imply. Power may be averaged over a
+ * second or measured for a quarter of the time, hence the wide margin. */
 #define MOST_TIMES 10.0
 
 /* Boards renew their counters every 20 to 100 ms. The first change may come
@@ -33,13 +33,13 @@
 /* But one that has had so many steps, and never so far apart, may be broken. */
 #define LEAST_STEPS 3
 
-/* Where power is not known: a look that is shorter by so much than the one before it
- * tells a counter that runs on from one that waits for its period. The joules of the
- * former are as much fewer, give or take some. */
+/* Where power is not known: a window that is shorter by so much than the one before it
+ * distinguishes a counter that runs on from one that waits for its period. The joules of
+ * the former are fewer in about that proportion. */
 #define SHORT_LOOK 0.75
 #define RUNS_ON 1.25
 
-/* How busy a device was is told of the time before, and of so much at most. */
+/* A reading of utilization is of the time before it, and counts for no more than this. */
 #define BUSY_S 1.0
 
 /* The part of the time that a figure has to cover to be one. */
@@ -137,7 +137,7 @@ static void add_power(struct wm_energy *energy, double tick_s,
     energy->since_covered_s += seconds;
 }
 
-/* The counter tells nothing about the time since it last changed: the integral
+/* The counter reports nothing about the time since it last changed: the integral
  * stands in, as far as there is one. */
 static void fill(struct wm_energy *energy)
 {
@@ -177,7 +177,7 @@ static void settle(struct wm_energy *energy)
     energy->suspect_count = 0;
 }
 
-/* What is between two looks at what it is made from is as exact as it can be, but for
+/* Between two readings of its inputs an estimate is as exact as it can be, except for
  * what was done since the last of them. */
 static struct wm_energy_edge smooth_edge(const struct wm_energy *energy)
 {
@@ -188,7 +188,7 @@ static struct wm_energy_edge smooth_edge(const struct wm_energy *energy)
     };
 }
 
-/* How many of its periods a step took can be told only to a whole one. */
+/* How many of its periods a step took is known only to a whole one. */
 static double step_rate(const struct wm_energy *energy, double joules, double seconds)
 {
     double period_s = lag_period_s(energy);
@@ -198,9 +198,8 @@ static double step_rate(const struct wm_energy *energy, double joules, double se
     return seconds > 0 ? joules / seconds : 0;
 }
 
-/* The counter was seen twice only, at the ends of less than a period, and power too. How
- * often it has something new nobody knows then: at most once in a period, but it may
- * count on and on. */
+/* The counter was seen twice only, at the ends of less than a period, and power too. Its
+ * period is then not known: it may be as long as assumed, or the counter may run on. */
 static bool is_one_look(const struct wm_energy *energy)
 {
     const struct wm_energy_start *start = &energy->start;
@@ -507,8 +506,8 @@ void wm_energy_set_beside(struct wm_energy *energy, struct wm_known watts)
         watts.number >= 0 && energy->power_sensor.window_s <= counter_period_s(energy);
 }
 
-/* A sensor that looks at a part of the time may take that for the whole. How busy the
- * device is says how much busier or idler than the rest that part may have been. */
+/* A sensor that sees a part of the time shows that as the whole. The utilization says
+ * how much busier or idler than the rest that part may have been. */
 static void add_unseen(struct wm_energy *energy, double tick_s)
 {
     const struct wm_sensor *sensor =

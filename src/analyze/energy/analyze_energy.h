@@ -39,10 +39,11 @@
 #define WM_ENERGY_UNSEEN_TIMES 6.0
 
 struct wm_energy_suspect {
-    double watts;              /* the power that the jump implies */
-    double joules;             /* of the jump */
-    double fill;               /* J by the integral of power in that time */
-    double seconds, covered_s; /* that time, and how much of it the integral covers */
+    double watts;  /* the power that the jump implies */
+    double joules; /* of the jump */
+    double fill;   /* J by the integral of power in that time */
+    double seconds,
+        covered_s; /* length of the jump, and how much of it the integral covers */
 };
 
 /* Where counting begins. The counter stands then for a moment of up to a period ago. */
@@ -52,7 +53,7 @@ struct wm_energy_start {
     uint64_t steps;        /* how often it has increased since then */
     double step;           /* by how much it increased at first */
     int64_t step_ns;       /* when the first increase was seen */
-    double tick_s;         /* how long nobody had looked before the first increase */
+    double tick_s;         /* time since the reading before the first increase */
 };
 
 /* The time at an end of what is counted for which nothing is shown. */
@@ -104,11 +105,11 @@ struct wm_energy {
     struct wm_energy_start start;
     struct wm_known beside;       /* see wm_energy_set_beside() */
     double rate;                  /* power by the last step */
-    double change_tick_s;         /* how long nobody had looked before the last step */
+    double change_tick_s;         /* time since the reading before the last step */
     struct wm_known change_power; /* at the last step */
 
-    /* How often the counter has something new, by what was seen of it: no more seldom
-     * than that, if not 0; and looks for so long in a row showed nothing new. */
+    /* The period of the counter as seen: no longer than that, if not 0; and the time for
+     * which readings in a row showed nothing new. */
     double bound_s, quiet_s;
     double longest_s; /* from one change to the next */
 
@@ -121,9 +122,9 @@ struct wm_energy {
     struct wm_energy_suspect suspects[WM_ENERGY_SUSPECTS];
     size_t suspect_count;
 
-    /* How busy the device is, where that is known. What a sensor that looks at a part
-     * of the time may have missed at most, if the load is in step with it: joules that
-     * were drawn, for how much of the time, and joules that were not. */
+    /* The utilization of the device, where that is known. The most that a sensor that
+     * sees a part of the time may have missed, if the load is in step with it: joules
+     * that were drawn, for how much of the time, and joules that were not. */
     struct wm_known busy;
     double busy_known_s;
     double unseen, unseen_s, unspent;
@@ -140,14 +141,14 @@ enum wm_energy_method {
 struct wm_energy_result {
     enum wm_energy_method method;
     double joules;
-    double told;   /* the same without what is guessed at the end */
+    double told;   /* the joules without what is extrapolated at the end */
     double raised; /* of the joules: so as not to be fewer than at an earlier tick */
     double frozen; /* joules that a counter may hide that does not move at the end */
     struct wm_energy_edge start, end;
     double span_s;            /* from the first tick to the last */
     double missing_s;         /* how much of it the figure leaves out */
     double filled_s;          /* how much of it has the integral instead of the counter */
-    double period_s;          /* of the sensor, or how long it looks back: the longer */
+    double period_s;          /* period of the sensor, or its window: the longer */
     bool is_short;            /* fewer than three of these */
     bool stuck;               /* while power was drawn the counter never moved, or */
                               /* stood still until the end */

@@ -28,14 +28,17 @@ static const char *why_no_gpu(struct wm_report_builder *builder)
     return reasons ? reasons : "no source of GPU readings was asked";
 }
 
-/* All of a GPU is stale at a time; power and energy stand for it. */
-static void remark_silence(struct wm_report_builder *builder, const char *label,
-                           const struct wm_gpu_stats *gpu)
+/* All of a GPU is stale at a time; power and energy stand for it. What its energy leaves
+ * out has been said. */
+static void remark_silence(struct wm_report_builder *builder,
+                           const struct wm_gpu_usage *usage, const struct wm_gpu_stats *gpu)
 {
     const struct wm_device_stats *device = &gpu->device;
 
-    wm_build_silence(
-        builder, device->power != WM_NO_CHANNEL ? device->power : device->energy, label);
+    if (!usage->figure.energy.known || !usage->figure.energy.why)
+        wm_build_silence(builder,
+                         device->power != WM_NO_CHANNEL ? device->power : device->energy,
+                         device->channel->label);
 }
 
 static struct wm_value tree_memory_on(struct wm_report_builder *builder,
@@ -65,10 +68,10 @@ static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *us
         wm_text_clean(usage->label);
     usage->origin = channel->origin;
 
-    remark_silence(builder, channel->label, gpu);
     wm_build_device(builder, &gpu->device,
                     "what the tracked processes did on the GPU is not known", NULL,
                     &usage->figure, &usage->split, &usage->idle_power);
+    remark_silence(builder, usage, gpu);
     usage->power = wm_build_spread(builder, gpu->device.power, source);
     usage->utilization = wm_build_spread(builder, gpu->utilization, source);
     usage->memory = wm_build_spread(builder, gpu->memory_used, source);

@@ -9,14 +9,14 @@
 #include "analyze/energy/analyze_uncertainty.h"
 #include "base/text/base_text.h"
 
-/* So much that a load in step with the sensor may hide is worth a remark. */
+/* The part of a figure that a load in step with the sensor may hide without a note. */
 #define MOST_UNSEEN 0.1
 
 /* Time that a figure leaves out; less is the jitter of the ticks. */
 #define LEAST_MISSING_S 1e-3
 
 /* The part of the time that a figure may leave out before nobody can say how far it
- * is from the truth. */
+ * is from the truth, but that this is more. */
 #define MOST_MISSING 0.1
 
 static const char *const method_texts[] = {
@@ -44,6 +44,17 @@ static const char *why_not_covered(struct wm_report_builder *builder, size_t cha
 
     return wm_build_text(builder, "it was not known long enough for a figure%s%s",
                          why[0] ? ": " : "", why);
+}
+
+/* "2.2 s of 5 s: the driver was still starting". */
+static const char *gap_text(struct wm_report_builder *builder, size_t channel,
+                            const struct wm_energy_result *energy)
+{
+    const char *why = builder->analysis->stats[channel].why;
+
+    return wm_build_text(builder, "%s s of %s s%s%s",
+                         wm_build_number(energy->missing_s).text,
+                         wm_build_number(energy->span_s).text, why[0] ? ": " : "", why);
 }
 
 static void remark_counter(struct wm_report_builder *builder, const char *label,
@@ -88,14 +99,12 @@ static void remark_energy(struct wm_report_builder *builder,
 {
     /* Of the channel that the figure rests on. */
     size_t channel = energy->method == WM_ENERGY_INTEGRAL ? device->power : device->energy;
-    const char *why = builder->analysis->stats[channel].why;
     const char *label = device->channel->label;
 
     remark_counter(builder, label, energy);
     if (energy->missing_s > LEAST_MISSING_S)
-        wm_build_remark(builder, "%s: energy does not cover %s s of %s s%s%s", label,
-                        wm_build_number(energy->missing_s).text,
-                        wm_build_number(energy->span_s).text, why[0] ? ": " : "", why);
+        wm_build_remark(builder, "%s: energy does not cover %s", label,
+                        gap_text(builder, channel, energy));
     if (energy->is_short)
         wm_build_fact(builder,
                       "%s: the run is shorter than three updates of the power sensor (one "
@@ -180,6 +189,9 @@ static void build_figure(struct wm_report_builder *builder,
         return;
     }
     figure->energy = wm_value_known(energy.joules);
+    if (energy.missing_s > MOST_MISSING * energy.span_s)
+        figure->energy.why = wm_build_text(builder, "it does not cover %s",
+                                           gap_text(builder, channel, &energy));
     figure->covered_s = energy.span_s - energy.missing_s;
     wm_uncertainty_find(&device->joules, &energy, &uncertainty);
     build_uncertainty(&energy, &uncertainty, figure);

@@ -59,7 +59,7 @@ void wm_sensor_pace_add(struct wm_sensor_pace *pace, const struct wm_reading *re
 }
 
 /* Fewer readings for each change, fewer changes, or changes farther from a beat than
- * readings at a third of the period make them, tell nothing. */
+ * readings at a third of the period make them, say nothing. */
 #define LEAST_POLLS 3
 #define LEAST_CHANGES 9
 #define MOST_SPREAD 0.35

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * analyze_sensor.h - what is known of the sensors behind joules and watts: how often
- * they have something new, how much of the time they look, and how far they are off.
+ * they have something new, how much of the time they see, and how far they are off.
  *
  *     struct wm_sensor sensor = wm_sensor_of(channel);
  *     struct wm_sensor_pace pace = { 0 };
@@ -35,7 +35,7 @@ struct wm_sensor_pace {
 /* Readings that have no value, or that stand for an earlier one, are left out. */
 void wm_sensor_pace_add(struct wm_sensor_pace *pace, const struct wm_reading *reading);
 
-/* How often it was looked at; 0: not twice. */
+/* Time between two readings of it; 0: there were not two. */
 double wm_sensor_pace_poll_s(const struct wm_sensor_pace *pace);
 
 /* Whether readings came often enough to see the period, and showed it clearly, or

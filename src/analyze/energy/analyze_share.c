@@ -14,7 +14,7 @@ static double ratio(double part, double whole)
     return part < whole ? part / whole : 1;
 }
 
-/* What is told at the end of one window is the beginning of the next, so that an error
+/* What is reported at the end of one window is the beginning of the next, so that an error
  * there matters as far as the two depend on it. The busy time may be a step less. */
 static void add_slope(struct wm_share *share, double joules)
 {
@@ -62,7 +62,7 @@ static void divide(struct wm_share *share, double joules)
 {
     double step = joules - share->joules;
 
-    /* The machine's work is told in steps, what it can do and that of the tree are not.
+    /* The machine's work is reported in steps, what it can do and that of the tree are not.
      * With a measured idle the next window makes up for a step too many. */
     if (!share->idle_watts.known &&
         share->busy < share->capacity + BUSY_COUNTERS * share->busy_step)
@@ -108,7 +108,7 @@ void wm_share_add(struct wm_share *share, double joules, const struct wm_work *w
         end_step(share, joules, ratio(share->step_tree, share->step_capacity));
 }
 
-/* What a sensor tells only after the end is divided like what came before. */
+/* What a sensor reports only after the end is divided like what came before. */
 static void stretch(struct wm_share *share, double joules)
 {
     double factor =

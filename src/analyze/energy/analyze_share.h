@@ -34,7 +34,7 @@ struct wm_work {
 struct wm_share {
     double shortest_s;
     struct wm_known idle_watts; /* of the device with nothing to do, if it was measured */
-    double busy_step;           /* in which work->busy is told; 0: exactly */
+    double busy_step;           /* steps in which work->busy is counted; 0: exact */
 
     double joules_now;       /* at the last tick */
     double joules;           /* what of them is divided by now */
@@ -58,7 +58,7 @@ void wm_share_add(struct wm_share *share, double joules, const struct wm_work *w
 /* Divides what is left, up to the final `joules`. */
 void wm_share_end(struct wm_share *share, double joules);
 
-/* How far the tree's part may be off, with 95 % confidence, as `busy` is told in steps. */
+/* The error of the tree's part, with 95 % confidence, as `busy` is counted in steps. */
 double wm_share_off(const struct wm_share *share);
 
 #endif

@@ -7,12 +7,12 @@
 /* What is called random is taken twice: k = 2. */
 #define K 2.0
 
-/* So many steps have to follow each other before a change that comes once is no
- * longer expected in the next one, with 95 % confidence. */
+/* Steps after which a change that comes once is no longer expected in the next one, with
+ * 95 % confidence. */
 #define STEADY_STEPS 20.0
 
-/* So many periods at most a load stays in step with the sensor. On an A100 it did
- * for the 128 that were tried. */
+/* The most periods for which a load is taken to stay in step with the sensor. On an A100
+ * it did for the 128 that were tried. */
 #define IN_STEP 200.0
 
 /* What differs from reading to reading by so much of what a load that is not in step
@@ -72,7 +72,7 @@ static struct figure make_figure(const struct wm_energy *energy,
     return figure;
 }
 
-/* How long a value looks back. */
+/* The window of a value. */
 static double window_s(const struct figure *figure)
 {
     double window = figure->sensor->window_s;
@@ -120,8 +120,8 @@ static double difference_squares(const struct figure *figure)
            fmax(count + doubt, 1);
 }
 
-/* Where a sensor, or our looking at it, sees a part of the time only, and the load
- * takes no notice of when. A counter looks on while nobody reads it. */
+/* Where a sensor, or our reading of it, sees a part of the time only, and the load is
+ * not in step with it. A counter sees all of the time, however seldom it is read. */
 static double sampling_squares(const struct figure *figure)
 {
     double seen = wm_sensor_seen(figure->sensor, figure->period_s);

@@ -2,7 +2,7 @@
 /*
  * analyze_uncertainty.h - how far a figure of joules may be off.
  *
- * Both parts are at k = 2: 95 of 100 figures lie within them. What is systematic is
+ * Both parts are at k = 2: 95 % of all figures lie within them. What is systematic is
  * the sensor's own error, the same in each figure from it: it does not shrink with the
  * length of a run, and drops out where two figures from one sensor are compared. What
  * is random is another in each run: its ends, what the sensor did not look at, what

@@ -58,14 +58,14 @@ static void build_device(struct wm_report_builder *builder,
     if (device->power.known) {
         double seconds = device->figure.covered_s;
         if (seconds > 0)
-            device->power.number /= seconds;
+            device->power = wm_value_known(device->power.number / seconds);
         else
             device->power =
                 wm_value_missing("no time passed between the first sample and the last");
     }
 }
 
-/* A GPU in a processor whose power nothing tells stands with the GPUs, and why it has no
+/* A GPU in a processor whose power nothing reports stands with the GPUs, and why it has no
  * energy is said there. */
 static bool is_said_with_gpus(const struct wm_analysis *analysis,
                               const struct wm_device_stats *device)
@@ -173,8 +173,8 @@ static void add_known(struct wm_report *report, const struct wm_energy_sum *part
         wm_build_sum_add(&report->energy, part);
 }
 
-/* Whether what was watched for its highest power is what the energy is of. Which
- * source tells the truth shows at the end only. */
+/* Whether what was watched for its highest power is what the energy is of. Which source
+ * is right shows at the end only. */
 static bool is_of_the_same(const struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
@@ -188,7 +188,7 @@ static bool is_of_the_same(const struct wm_report_builder *builder)
             continue;
         wm_energy_result(&device->joules, &energy);
         if (!wm_energy_is_known(&energy)) {
-            /* One that told nothing at all is in neither. */
+            /* One that reported nothing at all is in neither. */
             if (device->share.joules_now > 0)
                 return false;
             continue;
@@ -210,15 +210,15 @@ static void build_power(struct wm_report_builder *builder)
 
     report->power.mean = report->energy.energy;
     if (report->power.mean.known)
-        report->power.mean.number = report->energy.watts;
+        report->power.mean = wm_value_known(report->energy.watts);
     report->power.max = report->power.mean;
     if (report->power.mean.known && max.known && max.number > report->power.mean.number)
         report->power.max = wm_value_known(max.number);
     if (report->power.max.known && report->power.max.number > report->power.mean.number)
         report->power_max_s = wm_devices_power_window_s(builder->analysis);
     if (report->power.mean.known && !is_of_the_same(builder))
-        report->power.max =
-            wm_value_missing("what was watched for it turned out not to tell its energy");
+        report->power.max = wm_value_missing(
+            "the sensors that were watched for it are not those of its energy");
 }
 
 /* What the tree used of the CPUs, by the CPU time of each process. */

@@ -40,7 +40,7 @@ struct subject {
 /* The devices whose joules are added up, the same as in the report of the analysis. */
 struct chosen {
     bool *is_chosen;  /* of each device of the analysis; its GPUs are behind the others */
-    size_t count;     /* of those that are */
+    size_t count;     /* number of chosen devices */
     bool has_subject; /* the machine has such devices, known or not */
     struct wm_cover cover;
     enum wm_origin origin;
@@ -423,9 +423,10 @@ static int collect_energy(const struct wm_experiment_run *run, const char *metri
 
     int status = look_ahead(run, subject, &chosen, err);
     if (status == WM_OK && chosen.count == 0)
-        status = chosen.has_subject
-                     ? wm_fail(err, WM_ENODEV, "%.64s: its sensors told nothing", metric)
-                     : wm_fail(err, WM_ENOENT, "%.64s: no sensor knows it", metric);
+        status =
+            chosen.has_subject
+                ? wm_fail(err, WM_ENODEV, "%.64s: its sensors reported nothing", metric)
+                : wm_fail(err, WM_ENOENT, "%.64s: no sensor knows it", metric);
     if (status == WM_OK)
         status = begin_series(run, metric, WM_SERIES_TOTAL, "J", series, err);
     if (status == WM_OK) {

@@ -18,7 +18,7 @@
 struct wm_block_analysis {
     struct wm_static_data static_data;
     enum wm_origin gpu_origin; /* measured: all GPUs were; so it is in gpu_tracker's */
-    uint64_t timepoints;       /* 0 in gpu_tracker's JSON, which does not tell */
+    uint64_t timepoints;       /* 0 in gpu_tracker's JSON, which lacks it */
     uint64_t stray;            /* stops without a start; likewise */
     struct wm_block_figures overall[WM_MEASUREMENT_COUNT];
     struct wm_region_usage *blocks; /* in the order of their names */

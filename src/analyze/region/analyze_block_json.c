@@ -398,7 +398,7 @@ static void read_block(struct reader *reader, const json_t *json,
     struct wm_known inclusive =
         read_number(reader, time, json_object_get(time, "open") ? "open" : "inclusive");
     block->inclusive.time = inclusive.known ? wm_value_known(inclusive.number)
-                                            : wm_value_missing("the file does not tell it");
+                                            : wm_value_missing("the file does not have it");
     read_histogram(reader, json_object_get(time, "histogram"), block->histogram);
     read_usage(reader, json, "resource_usage", block->usage);
 }

@@ -42,7 +42,7 @@ enum wm_block_figure {
     WM_BLOCK_EFFECTIVE, /* values that would scatter the mean as much if they did not */
                         /* depend on each other */
     WM_BLOCK_FIGURES,
-    WM_BLOCK_STATISTICS = WM_BLOCK_TOTAL, /* so many are told of each series */
+    WM_BLOCK_STATISTICS = WM_BLOCK_TOTAL, /* statistics of each series */
 };
 
 /* "min", as in JSON. */
@@ -62,9 +62,8 @@ struct wm_block_figures wm_block_figures_of(const struct wm_block_stats *stats);
 
 /* What the calls of a name, or of a path, come to. All zero is the right start. */
 struct wm_block {
-    uint64_t calls;          /* that ended */
-    uint64_t unfinished;     /* that did not; their time counts nowhere, */
-                             /* their timepoints do */
+    uint64_t calls;          /* calls that ended */
+    uint64_t unfinished;     /* calls that did not end; only their timepoints count */
     uint64_t nonempty_calls; /* with a timepoint at least */
     uint64_t timepoints;
     struct wm_block_stats time; /* s, of the calls that ended */
@@ -79,7 +78,7 @@ void wm_block_add_call(struct wm_block *block, double seconds, bool has_timepoin
 
 /* The timepoints from where a block opened to where the next one did. */
 struct wm_stretch {
-    size_t blocks; /* that are open and begin with it */
+    size_t blocks; /* open blocks that begin with it */
     uint64_t timepoints;
     struct wm_block_stats usage[WM_MEASUREMENT_COUNT];
 };

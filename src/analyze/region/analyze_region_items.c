@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_region_items.c - names and paths, found by their blocks; open calls, found by
- * what tells them apart. */
+ * what distinguishes them. */
 #include "analyze/region/analyze_region_items.h"
 
 #include <stdlib.h>

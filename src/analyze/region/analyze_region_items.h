@@ -33,7 +33,7 @@ enum wm_region_part {
 struct wm_region_item {
     const char *name;
     size_t of_name; /* a path's */
-    size_t parent;  /* the same, or WM_REGION_NO_ITEM */
+    size_t parent;  /* a path's, or WM_REGION_NO_ITEM */
     uint32_t parent_path, depth;
     bool is_free, is_active;
     uint64_t open, inside; /* calls; and calls right inside those, of a path */
@@ -53,9 +53,9 @@ struct wm_region_items {
     } paths, names;
     struct wm_names texts; /* in the order of the names */
     uint32_t most;         /* paths from this number on are one */
-    size_t *numbers;       /* which item a path is; WM_REGION_NO_ITEM: none yet */
+    size_t *numbers;       /* the item of each path; WM_REGION_NO_ITEM: none yet */
     size_t number_count, number_room;
-    size_t further; /* that one; WM_REGION_NO_ITEM: none */
+    size_t further; /* the item of further regions; WM_REGION_NO_ITEM: none */
 };
 
 void wm_region_items_init(struct wm_region_items *items, uint32_t most_paths);
@@ -73,21 +73,21 @@ size_t wm_region_items_index(const struct wm_region_items *items, uint32_t path)
 size_t wm_region_items_parent(const struct wm_region_items *items, uint32_t path,
                               size_t index, const struct wm_region_paths *paths);
 
-/* A call that is open, by what tells it apart (two that nothing tells apart are as good as
- * each other), with what is known of it elsewhere. */
+/* A call that is open, by what distinguishes it (two that nothing distinguishes are
+ * interchangeable), with what is known of it elsewhere. */
 struct wm_open_call {
     int64_t start_ns;
     uint32_t path, thread;
     uint64_t timepoints; /* of all, when it opened */
     size_t item, parent; /* its path, and the one around it */
-    uint32_t next;       /* that nothing tells apart from it, or that is free */
+    uint32_t next;       /* the next call equal to it, or the next free place */
 };
 
 /* All zero is the right start. */
 struct wm_open_calls {
     struct wm_map places; /* where in the list one is, by its start, path and thread */
     struct wm_open_call *list;
-    size_t count, used, room; /* that are open, and places that have been used */
+    size_t count, used, room; /* open calls, and places that have been used */
     uint32_t free;            /* the first place that is free again, when used > count */
 };
 

@@ -181,15 +181,16 @@ static double find_random(const struct wm_region_share *share,
     return hypot(within + late, hypot(blur, step * sqrt(share->turns2)));
 }
 
-/* The end of the run, of which a sensor may tell nothing more. All zero: nothing of it. */
+/* The end of the run, of which a sensor may report nothing more. All zero: nothing of it.
+ */
 struct ending {
     double seconds;           /* since the last stretch but for one that comes to its end */
-    double part_before, part; /* that the region has of the stretch before it, and of it */
+    double part_before, part; /* the region's part of the stretch before it, and of it */
 
     /* Where it is too short to be a stretch itself. */
     double left_s, of_region; /* its time, and what of it the region has */
     double used;              /* in it, by the region */
-    double late;              /* more than that was told, for the stretch before */
+    double late;              /* what was reported beyond that, for the stretch before */
     double doubt_s;           /* as in a share */
 };
 
@@ -205,9 +206,9 @@ static struct ending start_ending(const struct wm_region_share *share,
     return ending;
 }
 
-/* Of what a sensor tells last, as much is of the ending as was used in such a time before.
- * What is more may be of the stretch before, too, where the ending is shorter than the
- * sensor's period. */
+/* Of what a sensor reports last, as much is of the ending as was used in such a time
+ * before. What is more may be of the stretch before, too, where the ending is shorter than
+ * the sensor's period. */
 static void divide_ending(struct ending *ending, const struct wm_region_share *share,
                           const struct wm_region_meter *meter,
                           const struct wm_region_time *time, double told)
@@ -227,7 +228,7 @@ static void divide_ending(struct ending *ending, const struct wm_region_share *s
     ending->used = ending->part * in_it + spread_over * ending->late;
 }
 
-/* What goes on in a time that a sensor tells nothing of may be anything where it had not
+/* What goes on in a time that a sensor reports nothing of may be anything where it had not
  * gone on before. */
 static double doubt_ending(const struct ending *ending, double period_s, double most,
                            double contrast)

@@ -3,10 +3,10 @@
  * analyze_region_share.h - a region's part of what a resource told from tick to tick, and
  * how far that may be off; for src/analyze alone.
  *
- * A resource tells how much has been used now and then: in stretches of a tick, or of some
- * where its sensor is slower. A region has the part of a stretch that it has of its time.
- * How it really was within a stretch nobody sees: what was used in the region may have
- * been used faster or slower than in the rest of the stretch. How much so is the
+ * A resource reports how much has been used now and then: in stretches of a tick, or of
+ * some where its sensor is slower. A region has the part of a stretch that it has of its
+ * time. How it really was within a stretch nobody sees: what was used in the region may
+ * have been used faster or slower than in the rest of the stretch. How much so is the
  * contrast, which docs/energy.md explains.
  */
 #ifndef WM_ANALYZE_REGION_SHARE_H
@@ -32,8 +32,8 @@ enum wm_region_resource {
 struct wm_region_meter {
     bool started, is_absent;
     double period_s;
-    int64_t from_ns; /* when it told last */
-    double base;     /* what it told then */
+    int64_t from_ns; /* when it last had something new */
+    double base;     /* what it reported then */
     uint64_t waited; /* ticks since then */
 
     /* Of the stretches up to now. */
@@ -50,7 +50,7 @@ struct wm_region_time {
 
 /* What of a resource is a region's. All zero is the right start. */
 struct wm_region_share {
-    struct wm_region_time mark; /* when the resource told last */
+    struct wm_region_time mark; /* when the resource last had something new */
     double last_s;              /* its time in the last stretch */
     double used;
     double seconds, squares; /* its time; the same times its part of each stretch */
@@ -67,7 +67,7 @@ struct wm_region_whole {
     bool has_uncertainty; /* systematic and random are known */
     double systematic, random;
     double grain; /* it is used in multiples of so much per second; 0: any */
-    double step;  /* how far what is told at a tick may be off; in its unit */
+    double step;  /* error of what is reported at a tick; in its unit */
 };
 
 /* What a region used, and how far that may be off, in the same unit at k = 2. */
@@ -75,13 +75,13 @@ struct wm_region_use {
     struct wm_known used;
     bool has_uncertainty; /* systematic and random are known */
     double systematic, random;
-    bool is_short; /* its calls are, for what the resource tells */
+    bool is_short; /* its calls are, for the pace of the resource */
 };
 
 /* Before the first wm_region_meter_take(). */
 void wm_region_meter_start(struct wm_region_meter *meter, int64_t when_ns, double used);
 
-/* Whether what is told at a tick ends a stretch. */
+/* Whether what is reported at a tick ends a stretch. */
 bool wm_region_meter_is_due(const struct wm_region_meter *meter, int64_t when_ns,
                             double used);
 

@@ -20,8 +20,9 @@
 /* A region may be open since a little before the first tick. */
 #define EARLY_NS INT64_C(100000000)
 
-/* A tick looks at regions that have closed since a sensor told something last; after so
- * many ticks without a word it no longer does, and all are looked at when it speaks. */
+/* A tick goes over the regions that have closed since a sensor last had something new;
+ * after so many ticks without that it no longer does, and goes over all of them when the
+ * sensor has. */
 #define MOST_WAITED 64
 
 struct waiting_tick {
@@ -59,7 +60,7 @@ struct wm_regions {
     struct wm_region_edge *closing;
     size_t closing_count, closing_room;
 
-    struct wm_map threads, processes; /* that had a region open: sets */
+    struct wm_map threads, processes; /* sets of those that had a region open */
 };
 
 /* Ticks that wait at most. */
@@ -326,7 +327,7 @@ static void take_resource(struct wm_regions *regions, enum wm_region_resource re
     wm_region_meter_take(meter, totals->when_ns, used);
 }
 
-/* Whether no tick has to look at it until it opens again. */
+/* Whether no tick has to go over it until it opens again. */
 static bool is_still(const struct wm_regions *regions, const struct wm_region_item *item)
 {
     if (item->open > 0)

@@ -13,7 +13,7 @@
 #define EXACT_MAX (UINT64_C(1) << 53)
 #define EXACT_POWER_MAX 22
 
-/* So many digits fit into 64 bits, as does ten to that power. */
+/* The number of digits that always fit into 64 bits, as does ten to that power. */
 #define WHOLE_DIGITS 19
 
 /* The longest number worth reading: the largest double with all its digits. */

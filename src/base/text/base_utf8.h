@@ -14,9 +14,9 @@ char *wm_text_copy(const char *text);
 bool wm_url_is_postgres(const char *target);
 #define WM_URL_HIDDEN "postgresql://..."
 
-/* What a message calls the file at `path`: the path, or the end of a long one,
- * which would leave no room for the reason. Points into `path`; a URL, which may have a
- * password in it, is not told. */
+/* What a message calls the file at `path`: the path, or the end of a long one, which
+ * would leave no room for the reason. Points into `path`; a URL, which may have a
+ * password in it, is not shown. */
 const char *wm_text_path(const char *path);
 
 #endif

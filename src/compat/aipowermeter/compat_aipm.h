@@ -86,7 +86,7 @@ const char *wm_aipm_generation(const json_t *metrics);
  *     wm_aipm_window_release(&window);
  *
  * Its powers are averages over the window: the increase of the energy counter by the time,
- * or what a device says of its power that has none, or one that tells nothing of the
+ * or what a device says of its power that has none, or one that reports nothing of the
  * window: it may be dead, and is not 0 W. The tracked processes are one process there, the
  * one that was started.
  */
@@ -155,8 +155,8 @@ struct wm_aipm_record {
 struct wm_aipm_records {
     const char *path; /* for messages */
     struct wm_lines lines;
-    size_t chosen;      /* which run is read, or WM_AIPM_WHOLE */
-    size_t part;        /* the run that the file has come to */
+    size_t chosen;      /* the run that is read, or WM_AIPM_WHOLE */
+    size_t part;        /* the run at the file's position */
     bool in_part;       /* there was something of it */
     int64_t spacing_ns; /* the usual one; 0: unknown */
     uint64_t count;     /* of the records so far */

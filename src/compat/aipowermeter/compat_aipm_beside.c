@@ -271,7 +271,7 @@ static bool next_time(const struct wm_result *result, const size_t *next, int64_
     return found;
 }
 
-/* What was told at one time is one record. */
+/* What was reported at one time is one record. */
 static json_t *record_at(const struct wm_run *run, const struct wm_result *result,
                          size_t *next, int64_t when_ns)
 {

@@ -15,7 +15,7 @@
 /* A line has a few numbers for each process. */
 enum { LINE_MAX_LENGTH = 16 * 1024 * 1024 };
 
-/* So many of them tell what the usual spacing is. */
+/* Spacings from which the median is taken. */
 enum { SPACINGS_MAX = 4096 };
 
 /* A recorder that is merely slow is back within a minute. */

@@ -205,7 +205,7 @@ static struct wm_known tick_value(const struct record *record, const char *label
                : value_of(record, channel);
 }
 
-/* Where the counter tells nothing (it is not there after all, was set back, or has not
+/* Where the counter reports nothing (it is not there after all, was set back, or has not
  * moved yet and may be dead), what the device says of its power stands in. */
 static struct wm_known watts_of(const struct record *record,
                                 const struct wm_aipm_device *device)

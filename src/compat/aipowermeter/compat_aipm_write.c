@@ -247,7 +247,7 @@ static int aipm_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
     return WM_OK;
 }
 
-/* Nor results but what the target told of itself; the end of the segment says that
+/* Nor results but what the target reported of itself; the end of the segment says that
  * there is no more of it. */
 static int aipm_finish(void *state, const struct wm_result *result, struct wm_error *err)
 {

@@ -113,7 +113,7 @@ static int add_text(const struct rows *rows, const char *text, size_t length,
         return WM_OK;
     int status = wm_fail_errno(err, wm_text_path(rows->path));
     int ignored = ftruncate(rows->fd, rows->end);
-    (void)ignored; /* then a part of the row stays, which has been said */
+    (void)ignored; /* if it fails a part of the row stays, which the error says */
     return status;
 }
 

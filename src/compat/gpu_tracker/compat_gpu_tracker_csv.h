@@ -19,7 +19,7 @@
 
 struct wm_gpu_tracker_csv {
     struct wm_cells cells;
-    unsigned char *uses; /* which of the names each column has */
+    unsigned char *uses; /* the name of each column */
     size_t columns;      /* of the file; 0 before a header */
 };
 

@@ -16,7 +16,7 @@
 #define LEAST_FIXED (-4)
 #define LEAST_EXPONENT 16
 
-/* So many digits behind the first one tell any two doubles apart. */
+/* Digits after the first one that distinguish any two doubles. */
 #define MOST_DIGITS 16
 
 /* The locale's decimal point may be any string; between the digits there is nothing

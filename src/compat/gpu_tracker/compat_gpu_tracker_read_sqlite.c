@@ -35,15 +35,15 @@ enum {
 struct slot {
     struct wm_timepoint rows[BLOCK_ROWS];
     size_t count;
-    bool is_full; /* the block that belongs here has been read, */
-    int status;   /* with this outcome: 0, or 1 where more may follow */
+    bool is_full; /* the block that belongs here has been read */
+    int status;   /* the outcome of that: 0, or 1 where more may follow */
     struct wm_error err;
 };
 
 /* A query of them. */
 struct query {
     sqlite3_stmt *rows;
-    struct wm_timepoint *next; /* where the next one goes to */
+    struct wm_timepoint *next; /* where the next one is put */
 };
 
 struct ahead {
@@ -55,14 +55,14 @@ struct ahead {
     int64_t row_count, most_rows; /* were handed out, and can be */
     struct query query;           /* of whoever reads without threads */
     struct slot slots[SLOTS];
-    uint64_t block;       /* that is being handed out */
+    uint64_t block;       /* the block that is being handed out */
     uint64_t block_count; /* of a range */
     struct slot *slot;    /* of that block; NULL: not fetched yet */
     size_t next;          /* row of it */
 
     pthread_mutex_t lock; /* for what follows, and the slots */
     pthread_cond_t changed;
-    uint64_t next_block; /* that no thread has taken */
+    uint64_t next_block; /* the next block that no thread has taken */
     bool is_over;
     pthread_t threads[THREADS];
     size_t thread_count;

@@ -23,7 +23,7 @@
 
 enum {
     COLUMNS_MAX = 256,   /* time, flags, and what a meter with many sockets has for each */
-    SPACINGS_MAX = 1024, /* so many rows tell the meter's period */
+    SPACINGS_MAX = 1024, /* rows from which the meter's period is taken */
     LONGEST_SPACINGS = 3,
 };
 

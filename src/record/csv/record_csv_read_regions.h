@@ -19,9 +19,9 @@ struct wm_csv_regions {
     struct wm_regions_row named; /* the path whose name is being read */
     char *name;                  /* NULL: none is */
     size_t name_length, name_known;
-    bool is_sorted;      /* all calls were read, into */
+    bool is_sorted;      /* all calls were read into the sorter */
     sqlite3 *sorter;     /* a table of them; NULL: there are none */
-    sqlite3_stmt *calls; /* of it, by their starts; NULL after the last */
+    sqlite3_stmt *calls; /* the calls of the sorter by their starts; NULL after the last */
 };
 
 /* `file` outlives it. */

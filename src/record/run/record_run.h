@@ -92,13 +92,13 @@ struct wm_result {
     char memory_note[192];          /* what is uncertain about memory; empty if nothing */
     struct wm_known peak_rss_bytes; /* the kernel's high-water mark of one process */
     struct wm_known peak_rss_bound_bytes; /* no process was larger */
-    bool peak_rss_is_main;                /* that process was the main one */
+    bool peak_rss_is_main; /* the process of peak_rss_bytes was the main one */
     uint64_t ticks, late_ticks, missed_ticks;
     struct wm_known tool_cpu_seconds; /* late and missed ticks are known where it is */
     struct wm_known tool_max_rss_bytes;
     char recording_trouble[256];       /* empty if the recording is whole */
-    uint64_t lost_ticks;               /* not in the recording, */
-    uint64_t lost_regions;             /* nor these calls */
+    uint64_t lost_ticks;               /* ticks that are not in the recording */
+    uint64_t lost_regions;             /* calls of regions that are not in the recording */
     uint64_t stray_regions;            /* ends of regions that nothing had begun */
     uint64_t dropped_regions;          /* events that had no room, or the note says why */
     char regions_note[192];            /* why more are missing; empty if none are */

@@ -26,7 +26,7 @@ static const struct table {
     const char *name;
     const char *columns; /* NULL: those that the run has */
     const char *key;     /* in whose order the spool has the rows */
-    const char *where;   /* which of them are left out */
+    const char *where;   /* a condition: the rows that are left out */
     const char *there;   /* a query of the server: what it has of the run %lld; or NULL */
     const char *here; /* one of the spool, with that: the key of the row that came last */
 } tables[WM_DELIVERED_TABLES] = {

@@ -71,8 +71,8 @@ struct wm_pg {
     int64_t patience_ns;
     char *shown;                /* what messages call the database */
     const atomic_bool *give_up; /* whoever sets it ends all waiting; may be NULL */
-    int cursors;                /* that were opened, */
-    bool has_cursors;           /* and may be open */
+    int cursors;                /* number of cursors that were opened */
+    bool has_cursors;           /* cursors may be open */
 };
 
 static const struct symbol {
@@ -115,7 +115,7 @@ enum {
 };
 
 /* The server's own limits, so that it does not hold locks for one that has been
- * cut off, and a table that somebody has locked is told in good time. */
+ * cut off, and a table that somebody has locked is reported in good time. */
 static const char session[] = "SET lock_timeout = '5s';"
                               "SET statement_timeout = 0;"
                               "SET idle_in_transaction_session_timeout = 0;"

@@ -71,9 +71,9 @@ enum { WM_DELIVERED_TABLES = 6 };
 /* How far a table has come. */
 struct wm_delivery_mark {
     int64_t key;          /* the row of the spool that came last; -1: none */
-    bool is_resuming;     /* the server may have some of the next ones: up to */
-    int64_t whole, count; /* that time, and how many rows of just that, */
-    double number;        /* or where that is not 0 up to that one */
+    bool is_resuming;     /* the server may have some of the next rows */
+    int64_t whole, count; /* it has them up to this time, and so many rows of it */
+    double number;        /* if not 0, it has them up to this value instead */
 };
 
 struct wm_delivery {
@@ -85,13 +85,13 @@ struct wm_delivery {
 
     struct wm_pg *pg; /* NULL: not connected */
     struct wm_schema schema;
-    bool has_begun; /* the run is there, */
-    bool is_new;    /* and was not before, */
-    bool has_ticks; /* and a tick has arrived */
+    bool has_begun; /* the server has the run */
+    bool is_new;    /* the run was not there before */
+    bool has_ticks; /* the server has a tick */
     sqlite3 *spool; /* open, or NULL */
     const char *spool_shown;
     struct wm_delivery_mark marks[WM_DELIVERED_TABLES];
-    char *static_data; /* what the server has been told of that */
+    char *static_data; /* what the server has of it */
 };
 
 /* Looks whether the server can be used. */

@@ -63,7 +63,7 @@ static const char region_view[] =
 
 /* gpu_tracker's tables have its columns and no others, for its reader takes
  * whatever there is; so its rows cannot say of which run they are. The view `metric` is
- * what the measured program told of itself, which is part of the result. */
+ * what the measured program reported of itself, which is part of the result. */
 const struct wm_dialect wm_dialect_sqlite = {
     .tables = TABLES("INTEGER PRIMARY KEY", SQLITE_RUN, "INTEGER", "TEXT", "TEXT", "", "",
                      "INTEGER") MARKS_IN_SQLITE,
@@ -189,7 +189,7 @@ int wm_schema_make_tables(const struct wm_db *db, bool is_new, struct wm_error *
 struct taken {
     struct wm_taken_column *columns;
     size_t count, room;
-    size_t first; /* of those of the table; before them those of earlier runs */
+    size_t first; /* the first column of the table; before it those of earlier runs */
 };
 
 static int add_taken(struct taken *taken, const char *name, char *owner)

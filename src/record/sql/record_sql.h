@@ -106,8 +106,8 @@ struct wm_db;
 struct wm_db_rows {
     const struct wm_db *db;
     void *result; /* a statement of SQLite, or rows of libpq */
-    int row;      /* of PostgreSQL: where it stands among them, */
-    int cursor;   /* and where more of them come from */
+    int row;      /* PostgreSQL: the row of `result` */
+    int cursor;   /* PostgreSQL: the cursor that gives more rows */
 };
 
 /* What a cell of a row holds. */
@@ -139,14 +139,14 @@ struct wm_db_ops {
 
 /* What SQLite and PostgreSQL say in different words. */
 struct wm_dialect {
-    const char *tables;        /* makes those of a recording but sample and data, */
-    const char *region_tables; /* and those of regions but the view */
+    const char *tables;        /* makes the tables of a recording but sample and data */
+    const char *region_tables; /* makes the tables of regions but the view */
     const char *of_run, *integer, *real, *count;
-    const char *data_run, *data_key;    /* the table data says of which run a row is */
-    bool has_devices;                   /* the columns of sample are of one device each */
-    const char *is_table;               /* a query: how many tables have the name %s, */
-    const char *has_sensor;             /* whether the table channel has that column, */
-    const char *sample_names;           /* and the names of those of sample */
+    const char *data_run, *data_key; /* the table data says of which run a row is */
+    bool has_devices;                /* the columns of sample are of one device each */
+    const char *is_table;            /* a query: how many tables have the name %s */
+    const char *has_sensor;          /* a query: whether the table channel has `sensor` */
+    const char *sample_names;        /* a query: the names of the columns of sample */
     const char *gap_order, *call_order; /* as they were written */
 };
 
@@ -157,8 +157,8 @@ struct wm_db {
     const struct wm_dialect *dialect;
     void *handle;      /* sqlite3, or struct wm_pg */
     const char *shown; /* what messages call it */
-    size_t row_max;    /* columns that a row has room for, */
-    size_t width_max;  /* and that a table has */
+    size_t row_max;    /* columns that fit into a row */
+    size_t width_max;  /* columns that fit into a table */
 };
 
 /* Of an open SQLite database. */

@@ -23,8 +23,8 @@ enum { BUSY_MS = 2000 };
 struct database {
     struct wm_schema schema; /* with the connection */
     bool is_ours;            /* the file may be changed */
-    bool as_whole;           /* the run is added at once, */
-    bool is_adding;          /* in the transaction that is open */
+    bool as_whole;           /* the run is added in one transaction */
+    bool is_adding;          /* the open transaction adds a run */
     bool has_reserve;
     int reserve; /* room for the result on a disk that fills up */
     struct wm_timepoint_builder *builder;

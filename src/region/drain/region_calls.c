@@ -43,7 +43,7 @@ struct free_call {
 
 struct process {
     uint32_t number;  /* as the inbox counts */
-    uint32_t threads; /* that are not gone */
+    uint32_t threads; /* threads that have not ended */
     struct free_call *calls;
     size_t call_count, call_room;
     uint64_t dropped_starts; /* whose stops have not come */
@@ -59,7 +59,7 @@ struct wm_region_calls {
     struct process *processes;
     size_t path_count, thread_count, process_count;
     size_t path_room, told_room, thread_room, process_room;
-    int64_t last_ns; /* and of the event at work */
+    int64_t last_ns; /* time of the latest event */
     uint64_t stray, dropped;
 
     /* Whom edges are handed out to. */

@@ -19,15 +19,15 @@
 enum wm_region_event_kind {
     WM_REGION_BEGINS, /* on the thread's stack */
     WM_REGION_ENDS,   /* whatever is on top of it */
-    WM_REGION_STARTS, /* by itself, */
-    WM_REGION_STOPS,  /* and this one of them, perhaps of another thread */
-    WM_REGION_GONE,   /* the thread is: what its stack holds never ended; and with the last
-                       * of a process, what it has started */
+    WM_REGION_STARTS, /* a call outside of the stack begins */
+    WM_REGION_STOPS,  /* a call outside of the stack ends, perhaps by another thread */
+    WM_REGION_GONE, /* the thread has ended: what its stack holds never does, nor, with the
+                     * last thread of a process, what that has started */
 };
 
 struct wm_region_thread {
     pid_t pid, tid;   /* as the process itself knows them */
-    uint32_t process; /* the same number for all threads of a process, and no other */
+    uint32_t process; /* number of the process */
 };
 
 struct wm_region_event {
@@ -47,8 +47,8 @@ struct wm_region_event {
 #define WM_REGION_PATHS_MOST 65536
 #define WM_REGION_FURTHER "(further regions)"
 
-/* So many may be open at a time: of what was started by itself, and on a thread's stack, as
- * a ring has room for the ends of no more. What begins beyond that is dropped, and its end
+/* Calls that may be open at a time: outside of the stacks, and on a thread's stack, as a
+ * ring has room for the ends of no more. What begins beyond that is dropped, and its end
  * with it. */
 #define WM_REGION_STARTED_MOST (1 << 18)
 #define WM_REGION_DEPTH_MOST (1 << 16)
@@ -72,7 +72,7 @@ struct wm_region_edge {
     int64_t start_ns; /* of the call: when_ns for one that opens */
     uint32_t path, thread;
     enum wm_region_edge_kind kind;
-    double told_s; /* of a call that closes, where a file tells its time itself; else 0 */
+    double told_s; /* of a call that closes, where a file reports its time itself; else 0 */
 };
 
 typedef int wm_region_take_edge(void *context, const struct wm_region_edge *edge);

@@ -26,17 +26,17 @@
 
 #define MARGIN_NS WM_NS_PER_MS
 
-/* Files that were not announced are looked for so often. */
+/* How often files that were not announced are searched for. */
 #define SEARCH_NS WM_NS_PER_S
 
-/* Whether threads are still there is asked for so often, */
+/* How often it is checked whether threads still exist. */
 #define CHECK_NS (50 * WM_NS_PER_MS)
 
 enum {
-    CHECKS = 16,         /* for so many of them, and an eighth */
+    CHECKS = 16,         /* threads of one check, and an eighth of all beside them */
     RELEASE_AFTER = 512, /* events; a full ring may be waiting for room */
-    CLOCK_AFTER = 512,   /* events; to see whether time is up, */
-    LEAST_PER_RING = 64, /* but not before so many, as each ring was looked at for them */
+    CLOCK_AFTER = 512,   /* events between two readings of the clock */
+    LEAST_PER_RING = 64, /* least events per ring between two readings of the clock */
     SOURCES_MAX = 32768, /* a process may have 65530 mappings */
 };
 
@@ -50,7 +50,7 @@ struct wm_region_inbox {
     struct wm_region_source **heap; /* those that have an event, the earliest on top */
     size_t heap_count, heap_room;
 
-    uint64_t ready;      /* rings that were announced when they were last looked for */
+    uint64_t ready;      /* rings that were announced at the last search */
     int64_t searched_ns; /* when that was */
     int64_t checked_ns;
     size_t check_next;   /* index */
@@ -60,7 +60,7 @@ struct wm_region_inbox {
     uint64_t progress, rings_gone; /* as the control has them */
     uint64_t lost_before;          /* by rings that are gone */
     uint64_t lost_without_ring;
-    int open_errno; /* why a ring could not be looked at */
+    int open_errno; /* why a ring could not be read */
     bool is_control_damaged;
     struct wm_region_trouble trouble;
 };

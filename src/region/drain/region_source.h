@@ -39,9 +39,10 @@ void wm_region_folder_remove_stale(void);
 enum { WM_REGION_SLOTS = 128 };
 
 struct wm_region_source {
-    struct wm_ring *ring;               /* the kernel reads and writes it for us, */
-    const struct wm_ring_event *events; /* and these (base_shared.h) */
-    size_t bytes;                       /* that are mapped */
+    struct wm_ring
+        *ring; /* mapped; read and written by the kernel for us (base_shared.h) */
+    const struct wm_ring_event *events; /* mapped, and read likewise */
+    size_t bytes;                       /* bytes that are mapped */
     uint32_t number;                    /* of the ring, and of the thread */
     struct wm_region_thread thread;
     uint64_t size, capacity; /* checked */
@@ -63,15 +64,15 @@ struct wm_region_source {
     /* The next event, when `has_next`; it takes so many slots. */
     struct wm_region_event next;
     bool has_next;
-    bool has_spoken; /* one was handed out, */
-    bool is_over;    /* and the thread's last one */
+    bool has_spoken; /* an event was handed out */
+    bool is_over;    /* the thread's last event was handed out */
     uint64_t next_slots;
 
     struct wm_ring_event copied[WM_REGION_SLOTS];
     uint64_t copied_from, copied_count; /* positions */
 
-    /* Valid UTF-8, of WM_REGION_NAME_MAX bytes at most; NULL: not told yet. All rings of an
-     * inbox count together what these take. */
+    /* Valid UTF-8, of WM_REGION_NAME_MAX bytes at most; NULL: not reported yet. All rings
+     * of an inbox count together what these take. */
     char *names[WM_RING_NAMES];
     size_t *name_bytes;
 };

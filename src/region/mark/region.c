@@ -59,8 +59,8 @@ enum { CHILD_PATIENCE_S = 1 };
 /* What a thread has. */
 struct thread {
     struct wm_region_writer *writer;
-    struct name *names; /* for a file: of what it has open, the innermost first, */
-    uint64_t dropped;   /* and further in what there was no memory for */
+    struct name *names; /* for a file: names of open regions, the innermost first */
+    uint64_t dropped; /* number of regions inside of those without memory for their names */
 };
 
 /* The ways to these must not cost a call, wherever the library is loaded: two pointers find

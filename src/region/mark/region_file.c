@@ -35,8 +35,8 @@ enum {
 };
 
 struct wm_region_file {
-    struct wm_region_database *database; /* NULL: it is CSV, */
-    int fd;                              /* and this is it; or -1 */
+    struct wm_region_database *database; /* NULL: the file is CSV */
+    int fd;                              /* the CSV file, or -1 */
     char path[];
 };
 
@@ -330,7 +330,7 @@ int wm_region_file_write(struct wm_region_file *file, const char *name, bool is_
     if (!name)
         name = "";
     size_t length = wm_region_name_length(name), room = 3 * length + 1;
-    char *clean = malloc(room + ROW_ROOM(room)); /* and the line */
+    char *clean = malloc(room + ROW_ROOM(room)); /* room for the name and the line */
     if (!clean)
         return wm_fail_memory(err, NULL);
     char *line = clean + room;

@@ -56,15 +56,15 @@ struct wm_region_writer {
 
     /* Two places for each hash of a pointer, which a name's number is the index of. */
     struct {
-        const char *pointer; /* where the program had it, */
-        const char *text;    /* and what stood there */
+        const char *pointer; /* where the program had the name */
+        const char *text;    /* the name that was there */
     } names[WM_RING_NAMES];
     uint8_t next_place[WM_RING_NAMES / 2];
 
     struct wm_region_target *target;
-    uint64_t number;  /* of the ring, */
-    size_t bytes;     /* that are mapped of it, */
-    uint64_t size;    /* and what its capacity may become */
+    uint64_t number;  /* number of the ring */
+    size_t bytes;     /* bytes of the ring that are mapped */
+    uint64_t size;    /* capacity up to which the ring may grow */
     int64_t retry_ns; /* when a ring may be tried to be made again */
     bool has_given_up;
 

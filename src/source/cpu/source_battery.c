@@ -44,7 +44,7 @@ static const char *const attributes[ATTRIBUTES] = {
 
 struct battery {
     char name[256];      /* "BAT0" */
-    int fds[ATTRIBUTES]; /* or the negative errno value of opening it */
+    int fds[ATTRIBUTES]; /* descriptors, or the negative errno values of opening them */
     struct wm_error err; /* text is empty where the last reading was ok */
 };
 
@@ -164,7 +164,7 @@ static int read_size(struct battery *battery, size_t attribute, double *ret_size
     return WM_OK;
 }
 
-/* Batteries tell their power or, most of the newer ones, current and voltage. */
+/* Batteries report their power or, most of the newer ones, current and voltage. */
 static int read_outflow(struct battery *battery, double *ret_watts)
 {
     double amperes, volts;
@@ -196,7 +196,7 @@ static int read_watts(struct battery *battery, double *ret_watts)
     if (status < 0)
         return status;
     if (watts == 0)
-        return wm_fail(&battery->err, WM_EIO, "in use, but it tells of 0 W");
+        return wm_fail(&battery->err, WM_EIO, "in use, but it reports 0 W");
     if (watts > MOST_WATTS)
         return wm_fail(&battery->err, WM_EFORMAT, "%g W is no battery", watts);
     *ret_watts = watts;

@@ -24,9 +24,9 @@
 #define WATTS_PER_GIB 0.3725
 #define GIB 1073741824.0
 
-/* The kernel's times move in steps of 10 ms, and to have them told costs as much as all
- * else of a tick: looking more often would cost more than it shows. Between two looks
- * the joules go on as without work. */
+/* The kernel's times move in steps of 10 ms, and reading them costs as much as the rest
+ * of a tick: reading more often would cost more than it shows. Between two readings the
+ * estimate goes on as for an idle machine. */
 #define REREAD_NS (2 * 10 * WM_NS_PER_MS)
 
 /* At k = 2: our assumption of how far the models may be off. */
@@ -130,7 +130,7 @@ static int start(struct estimate *estimate, const struct wm_source_config *confi
     if (status < 0)
         return wm_fail(err, status, "no estimate: %.200s", estimate->stat.err.text);
     if (cpus == 0)
-        return wm_fail(err, WM_EFORMAT, "no estimate: %s tells of no CPU",
+        return wm_fail(err, WM_EFORMAT, "no estimate: %s lists no CPU",
                        estimate->stat.path);
 
     const struct wm_cpu_model_inputs inputs = {

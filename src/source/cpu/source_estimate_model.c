@@ -109,7 +109,7 @@ static bool is_package(int dir, const char *zone)
            strncmp(name, "package-", strlen("package-")) == 0;
 }
 
-/* False where there are no packages or where one does not tell. */
+/* False where there are no packages or where one does not report. */
 static bool add_limits(const char *sysfs, double *ret_watts, size_t *ret_count)
 {
     char path[512];

@@ -36,7 +36,7 @@ struct wm_cpu_model_inputs {
     const char *cpu_watts; /* "IDLE:MAX"; NULL where nobody said so */
     const char *sysfs;
     struct wm_cpuinfo cpuinfo;
-    size_t cpu_count; /* that are online, as /proc/stat counts them; not 0 */
+    size_t cpu_count; /* online CPUs, as /proc/stat counts them; not 0 */
 };
 
 /* The first that there is: what was given, the packages' own power limits, Cloud
@@ -56,17 +56,17 @@ struct wm_cpu_coefficients {
 /* Cloud Carbon Footprint's, for that CPU or else for the average one: never NULL. */
 const struct wm_cpu_coefficients *wm_cpu_coefficients(const struct wm_cpuinfo *cpuinfo);
 
-/* An integral over time. A bent curve is not indifferent to how long it takes to
- * look at the load, so that is at least half a second: the joules of the window
- * that has begun are told with the load that it has had so far. */
+/* An integral over time. With a curve the result depends on the window in which load is
+ * taken, so that is at least half a second: the joules of the window that has begun are
+ * reported with the load that it has had so far. */
 struct wm_cpu_estimate {
     const struct wm_cpu_model *model; /* borrowed */
     int64_t window_ns;                /* begin of the window */
     double window_busy_s;             /* busy time until then, as far as it has been used */
     double window_joules;
     double joules;
-    int64_t seen_ns;    /* when the busy time was last looked at, */
-    double seen_joules; /* and the joules then */
+    int64_t seen_ns;    /* when the busy time was last read */
+    double seen_joules; /* the joules at that time */
     double start_j;     /* what they began with, as in struct wm_rapl_total */
     bool is_lost;       /* the last step: the total must begin again */
 };
@@ -82,8 +82,8 @@ void wm_cpu_estimate_start(struct wm_cpu_estimate *estimate,
 int wm_cpu_estimate_add(struct wm_cpu_estimate *estimate, int64_t when_ns, double busy_s,
                         size_t cpu_count, double *ret_joules, struct wm_error *err);
 
-/* The same for a moment right after it, at which nobody looks at the busy time: what is
- * drawn without work is certain, and the rest comes with the next look. */
+/* The same for a moment right after it, at which the busy time is not read: what is
+ * drawn without work is certain, and the rest comes with the next reading. */
 double wm_cpu_estimate_rest(struct wm_cpu_estimate *estimate, int64_t when_ns);
 
 #endif

@@ -18,7 +18,7 @@
 #define AMD "AuthenticAMD"
 #define ANY_STEPPING 0, 15
 
-/* Models first to last of a family; the steppings tell apart what shares a model. */
+/* Models first to last of a family; the steppings distinguish what shares a model. */
 static const struct row {
     const char *vendor;
     uint64_t family, first, last;

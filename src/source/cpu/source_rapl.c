@@ -196,8 +196,8 @@ struct wm_rapl_total wm_rapl_total_of(const struct wm_rapl_counter *counter)
     if (counter->domain == WM_RAPL_PSYS)
         total.most_watts =
             is_known && range_j < SMALL_RANGE_J ? SMALL_PLATFORM_WATTS : PLATFORM_WATTS;
-    /* The kernel loses count where the register below runs over twice between two
-     * looks, which may be the smallest. */
+    /* The kernel loses count where the register below wraps twice between two readings,
+     * and it may be the smallest one. */
     total.most_s = is_known ? range_j / total.most_watts : LEAST_RANGE_J / PACKAGE_WATTS;
     return total;
 }
@@ -423,7 +423,8 @@ static bool find_script(const char *program, char *path, size_t size)
 static void advise_powercap(const struct wm_source_case *asked, const char *program)
 {
     static const char problem[] =
-        "the energy counters of the CPU in powercap are for root alone, as they tell much "
+        "the energy counters of the CPU in powercap are for root alone, as they reveal "
+        "much "
         "of what is computed; rapl-permissions.sh opens them to a group for good";
     char script[PATH_SIZE], user[WM_PERMISSION_NAME_SIZE];
 
@@ -440,7 +441,7 @@ static void advise_powercap(const struct wm_source_case *asked, const char *prog
 }
 
 /* The capability is for one program; the level of the whole kernel, which opens the
- * counters to everybody, is told only where there is no such program. */
+ * counters to everybody, is advised only where there is no such program. */
 static void advise_perf(const struct wm_source_case *asked, const char *program)
 {
     char pmu[PATH_SIZE];

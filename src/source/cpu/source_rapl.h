@@ -45,7 +45,7 @@ struct wm_rapl_counter {
     uint64_t range; /* its highest value, as in struct wm_rapl_total */
     bool folded;    /* the kernel has put it together from a register of 32 bits */
 
-    int fd;           /* or the negative errno value of opening it */
+    int fd;           /* descriptor, or the negative errno value of opening it */
     off_t offset;     /* in the msr device: the number of the register */
     size_t followers; /* how many after this one are read by its descriptor too */
     char name[160];   /* file or event; for people */

@@ -153,7 +153,7 @@ static int add_events(struct wm_rapl_set *set, const struct wm_rapl_places *plac
                       const struct pmu *pmu, const struct wm_rapl_cpu *cpu,
                       struct wm_error *err)
 {
-    size_t leader = set->count; /* or where the next will be */
+    size_t leader = set->count; /* the leader's place, or that of the next one */
 
     for (size_t i = 0; i < pmu->event_count; i++) {
         const struct event *event = &pmu->events[i];

@@ -39,7 +39,7 @@ static int check_step(const struct wm_rapl_total *total, uint64_t value, double 
                        seconds, total->most_s);
     if (back && (total->range == 0 || total->last > total->range))
         return wm_fail(err, WM_EIO,
-                       "its counter went back, and nothing tells whether it ran over");
+                       "its counter went back, and it is not known whether it ran over");
     if (step_j <= total->most_watts * (seconds + LATE_S))
         return WM_OK;
     if (back)

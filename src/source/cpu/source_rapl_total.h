@@ -19,16 +19,16 @@
 struct wm_rapl_total {
     double unit_j;     /* of the register, in joules */
     uint64_t range;    /* it counts up to this and then from 0; 0: unknown */
-    double most_watts; /* no such thing draws more for longer than a moment, */
-    double most_s;     /* so in this time it cannot wrap twice */
-    bool may_rest;     /* that it does not move is no sign of death */
+    double most_watts; /* no such device draws more for longer than a moment */
+    double most_s;     /* time in which it cannot wrap twice at most_watts */
+    bool may_rest;     /* it may stand still without being dead */
 
     /* All zero at the start. */
     bool started;
     uint64_t last; /* what the register said, and when */
     int64_t last_ns;
-    int64_t moved_ns; /* when it was last seen to have moved, */
-    unsigned looks;   /* and how often it was read since */
+    int64_t moved_ns; /* when it was last seen to have moved */
+    unsigned looks;   /* number of readings since it moved */
     bool is_lost;     /* the last step that was seen: the total must begin again */
     double start_j;   /* what it began with */
     uint64_t units; /* the total since then; with more of it in full_j on a very long run */
@@ -41,7 +41,7 @@ struct wm_rapl_total {
  * long a time, with nothing to tell whether it ran over. What was lost there must not
  * pass for nothing, which is what it would look like if the total went on. So it
  * begins again with the next value that is good, a trifle lower than ever before;
- * that it falls then, and only then, is how a counter tells that it was set back. */
+ * that it falls then, and only then, is how a counter reports that it was set back. */
 int wm_rapl_total_add(struct wm_rapl_total *total, uint64_t value, int64_t when_ns,
                       struct wm_error *err);
 

@@ -11,10 +11,10 @@
 #include "base/base_guard.h"
 #include "source/source_config.h"
 
-/* Of one backend; the rest would be a driver that tells nonsense. */
+/* Of one backend; the rest would be a driver that reports nonsense. */
 enum { GPU_MAX = 256 };
 
-/* How often we look for a call that has been given up once. */
+/* How often a call that was given up is checked for its return. */
 #define PAUSE_NS (10 * WM_NS_PER_MS)
 
 /* The thread's side. Whoever is last of all closes the backend and frees it. */
@@ -29,7 +29,7 @@ struct driver {
     size_t count;
     struct wm_gpu_sheet **sheets;
     atomic_bool changed; /* GPUs came or went */
-    bool is_open;        /* so that what is called is its GPUs */
+    bool is_open;        /* open() has succeeded: calls are made per GPU */
 
     max_align_t state[];
 };
@@ -105,7 +105,7 @@ static void ask_gpu(struct driver *driver, size_t gpu)
     if (all)
         introduce(driver, gpu);
 
-    /* Who it is comes first, so that it has been told should the rest hang. */
+    /* Who it is comes first, so that it has been reported should the rest hang. */
     unsigned identity = all ? groups & (WM_GPU_GENERAL | WM_GPU_PCI) : 0;
     if (identity)
         driver->ops->refresh(driver->state, gpu, identity, all, sheet);

@@ -15,7 +15,7 @@
 
 /* What one GPU says, while a backend fills it in. Filling in is safe beside a
  * reader in another thread; texts are copied, and cut and cleaned where they
- * are not printable. What a backend does not set is "not told by <source>". */
+ * are not printable. What a backend does not set is "not reported by <source>". */
 struct wm_gpu_sheet;
 
 void wm_gpu_set_number(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, double value);
@@ -24,13 +24,15 @@ void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
                         enum wm_reading_state state, const char *why);
 
 /* Who is on the GPU, and the parts of a partitioned one. A row has a value for each field
- * of enum wm_gpu_process_field or enum wm_gpu_mig_field. One that is all zero is "not told
- * by <source>". Who a process is, in words, is found by the core: of the fields about that
- * it needs WM_GPU_PROCESS_DRIVER_PID, and WM_GPU_PROCESS_NAME where /proc has none. */
+ * of enum wm_gpu_process_field or enum wm_gpu_mig_field. One that is all zero is "not
+ * reported by <source>". Who a process is, in words, is found by the core: of the fields
+ * about that it needs WM_GPU_PROCESS_DRIVER_PID, and WM_GPU_PROCESS_NAME where /proc has
+ * none. */
 enum wm_gpu_list { WM_GPU_PROCESS_LIST, WM_GPU_MIG_LIST, WM_GPU_LISTS };
 
 struct wm_gpu_value wm_gpu_number(double number);
-struct wm_gpu_value wm_gpu_words(const char *text); /* not told where it is NULL or empty */
+struct wm_gpu_value
+wm_gpu_words(const char *text); /* not reported where it is NULL or empty */
 struct wm_gpu_value wm_gpu_missing(enum wm_reading_state state, const char *why);
 
 /* The instances (MIG) of a process on a GPU that is whole. */

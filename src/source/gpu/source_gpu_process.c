@@ -17,12 +17,12 @@
 #include "source/tree/source_pidns.h"
 
 enum {
-    USER_COUNT = 64,        /* that are remembered */
+    USER_COUNT = 64,        /* users whose names are remembered */
     COMM_LENGTH = 15,       /* the kernel cuts a program's name to it */
-    STAT_SIZE = 1024,       /* of PID/stat, */
-    STATUS_SIZE = 8192,     /* of PID/status, with hundreds of groups, */
-    CMDLINE_SIZE = 4096,    /* of what matters of PID/cmdline, */
-    MACHINE_SIZE = 1 << 20, /* and of stat, with a number per interrupt */
+    STAT_SIZE = 1024,       /* of PID/stat */
+    STATUS_SIZE = 8192,     /* of PID/status, with hundreds of groups */
+    CMDLINE_SIZE = 4096,    /* of the part of PID/cmdline that matters */
+    MACHINE_SIZE = 1 << 20, /* of /proc/stat, with a number per interrupt */
     PASSWD_SIZE = 16384,
     PATH_SIZE = 64,
 };
@@ -248,5 +248,5 @@ void wm_gpu_people_find(struct wm_gpu_people *people, pid_t told,
         people->boot_s > 0
             ? wm_gpu_number(people->boot_s + (double)stat.start_time * people->tick_s)
             : wm_gpu_missing(WM_READING_FAILED,
-                             "/proc/stat does not tell when the machine began");
+                             "/proc/stat does not say when the machine was started");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_gpu_process.h - who a process on a GPU is, in words: the driver tells a number
+ * source_gpu_process.h - who a process on a GPU is, in words: the driver reports a number
  * only.
  *
  * All of it is read anew each time, since a process may become another program

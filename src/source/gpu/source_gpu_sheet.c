@@ -15,9 +15,9 @@
 struct slot {
     enum wm_reading_state state;
     double number;
-    char text[WM_GPU_TEXT_SIZE]; /* or why there is none */
-    bool told;                   /* in the call that goes on, or went last */
-    bool fresh;                  /* since the owner looked last */
+    char text[WM_GPU_TEXT_SIZE]; /* the text, or why there is no value */
+    bool told;                   /* reported in the current call, or in the last one */
+    bool fresh;                  /* changed since the owner's last read */
 };
 
 struct list {
@@ -66,7 +66,7 @@ static const size_t columns[WM_GPU_LISTS] = {
 };
 
 static const char not_asked[] = "not asked";
-static const char no_number[] = "what the driver tells is no number";
+static const char no_number[] = "what the driver reports is no number";
 
 void wm_gpu_clean(char *out, size_t size, const char *text)
 {
@@ -83,7 +83,7 @@ int wm_gpu_sheet_new(const char *source, struct wm_gpu_sheet **ret_sheet,
         return wm_fail_memory(err, source);
     pthread_mutex_init(&sheet->lock, NULL);
     sheet->source = source;
-    snprintf(sheet->not_told, sizeof(sheet->not_told), "not told by %s", source);
+    snprintf(sheet->not_told, sizeof(sheet->not_told), "not reported by %s", source);
     *ret_sheet = sheet;
     return WM_OK;
 }
@@ -154,7 +154,7 @@ void wm_gpu_set_text(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, const 
     if (text[0] != '\0')
         put(sheet, field, WM_READING_OK, 0, text);
     else
-        put(sheet, field, WM_READING_UNSUPPORTED, 0, "the driver tells an empty text");
+        put(sheet, field, WM_READING_UNSUPPORTED, 0, "the driver reports an empty text");
 }
 
 void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
@@ -209,7 +209,7 @@ static struct wm_gpu_value complete(const struct wm_gpu_sheet *sheet,
 }
 
 /* Where the texts are is known at the end: until then they may move. (What most cells of a
- * long list say, that they were not told, stands in the sheet.) */
+ * long list say, that they were not reported, stands in the sheet.) */
 static int keep_text(struct list *list, const char *text)
 {
     if (list->text_room - list->text_size < WM_GPU_TEXT_SIZE) {
@@ -366,7 +366,7 @@ static void collect_field(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
         return;
     }
 
-    /* A fixed one that has been told once needs not be told again. */
+    /* A fixed one that has been reported once need not be read again. */
     bool is_known =
         info->fixed && (shown->state == WM_READING_OK || (sheet->known & info->asked_with));
     if (!(info->asked_with & sheet->collecting) || is_known)

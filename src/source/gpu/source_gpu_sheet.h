@@ -48,10 +48,10 @@ bool wm_gpu_sheet_is_asked(struct wm_gpu_sheet *sheet);
 /* Takes over what is to be asked; 0 where that is nothing. */
 unsigned wm_gpu_sheet_begin(struct wm_gpu_sheet *sheet, bool *ret_all);
 
-/* What was asked and not told since is "not told by <source>" from here on. */
+/* What was asked and not reported since is "not reported by <source>" from here on. */
 void wm_gpu_sheet_end(struct wm_gpu_sheet *sheet);
 
-/* Shows what has been told. What was asked and has not been told, nor declared
+/* Shows what has been reported. What was asked and has not been told, nor declared
  * missing by wm_gpu_sheet_end(), is WM_READING_FAILED for the reason `late`. */
 void wm_gpu_sheet_collect(struct wm_gpu_sheet *sheet, const char *late);
 

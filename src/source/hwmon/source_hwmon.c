@@ -55,7 +55,7 @@ struct hwmon {
 /* At k = 2: our assumption. */
 #define GAIN 0.10
 
-/* The moment that a sensor takes to look, where its driver does not say. */
+/* The time over which a sensor measures, where its driver does not say. */
 #define SAMPLE_S 1e-3
 
 static struct wm_sensor sensor_facts(const struct wm_hwmon_sensor *sensor)
@@ -72,7 +72,7 @@ static struct wm_sensor sensor_facts(const struct wm_hwmon_sensor *sensor)
     if (sensor->is_sample) {
         facts.is_sample = true;
         facts.window_s = sensor->period_ns > 0 ? (double)sensor->period_ns / 1e9 : SAMPLE_S;
-        facts.text = "a sensor of the board that tells the power of a moment";
+        facts.text = "a sensor of the board that reports instantaneous power";
     }
     return facts;
 }

@@ -25,13 +25,13 @@ enum {
 };
 
 static const char other_namespace[] =
-    "the driver tells the number of another pid namespace";
+    "the driver reports the number of another pid namespace";
 static const char outside[] = "the process is in another pid namespace";
 static const char two_meanings[] =
     "the driver's number means one process here and another one outside of this pid "
     "namespace";
 static const char unreadable[] = "the process may not be read in the outer /proc";
-static const char no_number[] = "the driver tells no number of it";
+static const char no_number[] = "the driver reports no number of it";
 
 /* What a /proc is to us. */
 enum relation {

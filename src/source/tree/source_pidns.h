@@ -9,13 +9,13 @@
  *     else
  *         explain(process.why);
  *
- * In a container a driver may tell the numbers of the host's pid namespace, or
+ * In a container a driver may report the numbers of the host's pid namespace, or
  * translate them to ours, and the newer ones do now this, now that. A /proc of
  * an outer namespace settles it (mount the host's into the container and name
  * it in WATTMETER_PROCFS): its PID/status says the numbers that a process has
  * in each namespace from there inward. Without it only a number that exists
  * here can be ours, and one that does may still be so by chance: whoever adds up
- * should not trust it where the same driver tells numbers that do not exist here.
+ * should not trust it where the same driver reports numbers that do not exist here.
  */
 #ifndef WM_SOURCE_PIDNS_H
 #define WM_SOURCE_PIDNS_H

@@ -52,9 +52,9 @@ struct wm_process {
     bool gone;               /* found so by the last refresh */
     bool ran;                /* since the last refresh but one */
     int64_t refreshed_ns;    /* when the files were last read */
-    int64_t searched_ns;     /* when its children were last listed, */
-    int64_t searched_cpu_ns; /* how far it had run then, */
-    int64_t search_cost_ns;  /* and how long that took */
+    int64_t searched_ns;     /* when its children were last listed */
+    int64_t searched_cpu_ns; /* its CPU time at that moment */
+    int64_t search_cost_ns;  /* how long the listing took */
 
     /* What smaps_rollup last said, and the state it belongs to. */
     enum wm_detail_state detail;

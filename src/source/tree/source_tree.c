@@ -134,7 +134,7 @@ void wm_tree_refresh(struct wm_tree *tree)
 }
 
 struct sums {
-    size_t members; /* that are not zombies */
+    size_t members; /* members that are not zombies */
     int64_t rss, uss, pss, largest_shared;
     int64_t threads;
     bool detailed; /* the private memory of each is known */
@@ -378,14 +378,15 @@ static int source_open(void *state, const struct wm_source_config *config,
 {
     struct tree_source *source = state;
 
-    *ret_found = (struct wm_source_found) { channels, CHANNEL_COUNT, 0, NULL };
+    *ret_found =
+        (struct wm_source_found) { .channels = channels, .channel_count = CHANNEL_COUNT };
     return wm_tree_open(config->procfs, config->pid, &source->tree, err);
 }
 
 static int source_read(void *state, struct wm_reading *readings, struct wm_error *err)
 {
     const struct tree_source *source = state;
-    (void)err; /* a tree that has ended is told by its readings */
+    (void)err; /* a tree that has ended is reported by its readings */
 
     wm_tree_refresh(source->tree);
     wm_tree_read(source->tree, readings);

@@ -16,7 +16,7 @@ enum { WM_TREE_GONE_MAX = 128 };
 
 struct wm_tree_census {
     uint64_t seen;     /* processes that were ever in the tree */
-    uint64_t denied;   /* of those, whose private memory may not be read */
+    uint64_t denied;   /* processes of the tree whose private memory may not be read */
     uint64_t unlisted; /* times a process could not be followed for lack of room */
 };
 
@@ -78,7 +78,7 @@ void wm_tree_count(const struct wm_tree *tree, struct wm_tree_census *ret_census
  *
  * A process is found as a child of one that is known, and stays in the set
  * while it lives, whoever its parent becomes. Searching is done only when some
- * process has been made since (the kernel tells the newest pid), and only among
+ * process has been made since (the kernel reports the newest pid), and only among
  * the children of those that have run.
  */
 struct wm_tree_set {

@@ -157,7 +157,7 @@ struct wm_account {
     uint64_t seen;       /* and how many there had been */
     double whole;        /* seconds, by the way that is used */
     bool is_cut;         /* it misses some of what is in sight */
-    double total, main;  /* what was told last */
+    double total, main;  /* what was reported last */
     bool finished;
     char method[160];
 };
@@ -341,7 +341,7 @@ void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree)
         return;
     }
 
-    /* What was told of processes that have vanished since stays used. */
+    /* What was reported of processes that have vanished since stays used. */
     int64_t sampled_ns = wm_tree_cpu_ns(tree) - account->base_ns;
     int64_t told_ns = (int64_t)(account->total * 1e9);
     account->base_ns = counted_ns - (sampled_ns > told_ns ? sampled_ns : told_ns);

@@ -16,10 +16,10 @@ enum { MEMORY, UTILIZATION, QUANTITY_COUNT };
 
 #define WHYS(what)                                                                         \
     {                                                                                      \
-        [WM_READING_NONE] = "the GPU's driver has not told " what " yet",                  \
-        [WM_READING_UNSUPPORTED] = "the GPU's driver does not tell " what,                 \
-        [WM_READING_DENIED] = "the GPU's driver does not tell this user " what,            \
-        [WM_READING_FAILED] = "the GPU's driver could not tell " what,                     \
+        [WM_READING_NONE] = "the GPU's driver has not reported " what " yet",              \
+        [WM_READING_UNSUPPORTED] = "the GPU's driver does not report " what,               \
+        [WM_READING_DENIED] = "the GPU's driver does not show this user " what,            \
+        [WM_READING_FAILED] = "the GPU's driver could not report " what,                   \
         [WM_READING_STALE] = "the GPU's driver did not answer",                            \
     }
 
@@ -199,7 +199,7 @@ static const char *why_of(const struct wm_gpu_process *process, int quantity,
     return process->why ? process->why : quantities[quantity].whys[state];
 }
 
-/* Of the processes that one source has told. */
+/* Of the processes that one source has reported. */
 struct census {
     size_t members;   /* of the tree */
     size_t strangers; /* that may not be in the tree */
@@ -227,8 +227,8 @@ static void add_process(struct wm_shares *shares, struct gpu *gpu,
         gpu->main_bytes += process->memory_bytes;
 }
 
-/* In a container a driver may tell the host's pids. As long as none of them is one
- * of ours, "none of ours" is not to be told from "not ours to match". Another
+/* In a container a driver may report the host's pids. As long as none of them is one of
+ * ours, "none of ours" cannot be distinguished from "not ours to match". Another
  * source's driver proves nothing: each has numbers of its own kind. */
 static void join_source(struct wm_shares *shares, const struct wm_source *source)
 {
@@ -238,7 +238,7 @@ static void join_source(struct wm_shares *shares, const struct wm_source *source
 
     size_t count = wm_source_gpu_processes(source, &processes);
     for (size_t i = 0; i < count; i++) {
-        /* A driver tells all of a GPU one after the other. */
+        /* A driver reports all of a GPU one after the other. */
         if (i == 0 || processes[i].device != processes[i - 1].device)
             gpu = find_gpu(shares, processes[i].device);
         if (gpu)
@@ -249,7 +249,7 @@ static void join_source(struct wm_shares *shares, const struct wm_source *source
     for (size_t i = 0; i < shares->gpu_count; i++) {
         if (shares->gpus[i].source == source)
             set_sums(&shares->gpus[i], WM_READING_UNSUPPORTED,
-                     "the GPU's driver tells processes by numbers of another pid "
+                     "the GPU's driver reports processes by numbers of another pid "
                      "namespace");
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * track_shares.h - what the tracked tree has of the GPUs: their memory, and a share of
- * their time. Drivers tell it by process, so that it takes all sources and the tree.
+ * their time. Drivers report it by process, so that it takes all sources and the tree.
  *
  * There are no channels where there is no GPU. Else they are, in this order, the
  * memory that main process, descendants and tree have on all GPUs, then for each GPU

@@ -23,8 +23,8 @@
  * at the highest power (source_rapl.c). */
 #define KEEP_NS INT64_C(20000000000)
 
-/* How often a device is read whose power has to be integrated, or whose sensor looks at
- * a part of the time. */
+/* How often a device is read whose power has to be integrated, or whose sensor sees a
+ * part of the time. */
 #define STEP_NS (100 * WM_NS_PER_MS)
 
 static int no_memory(struct wm_error *err)

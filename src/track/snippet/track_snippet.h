@@ -69,8 +69,8 @@ void wm_meter_inputs_read(struct wm_meter_inputs *inputs);
 bool wm_meter_input_needs_power(const struct wm_meter_input *input);
 
 /* Whether a device has to be read all the time, and not at both ends only: for its
- * power, or as its sensor looks at a part of the time. Then how far values differ, and
- * how busy the device is all along, says how far off the joules may be. */
+ * power, or as its sensor sees a part of the time. Then how far values differ, and how
+ * busy the device is all along, says how far off the joules may be. */
 bool wm_meter_inputs_need_steps(const struct wm_meter_inputs *inputs);
 
 /* Copies a reason, or as many of its words as find room, and then "...". */
@@ -183,8 +183,8 @@ int wm_meter_file_close(struct wm_meter_file *file, struct wm_error *err);
 /* The same before the first row: a file that was not there before goes away. */
 void wm_meter_file_abandon(struct wm_meter_file *file);
 
-/* A row of what is told of the snippet. One that cannot be written is as if it had never
- * been begun. */
+/* A row of what is reported of the snippet. One that cannot be written is as if it had
+ * never been begun. */
 int wm_meter_file_write(struct wm_meter_file *file, const struct wm_snippet *snippet,
                         struct wm_error *err);
 

@@ -74,7 +74,7 @@ static int check_use(struct wm_source_set *sources, struct wm_error *err)
             return WM_OK;
     }
     wm_source_set_drop_last(sources);
-    return wm_fail(err, WM_ENODEV, "nothing in it tells energy or power");
+    return wm_fail(err, WM_ENODEV, "nothing in it reports energy or power");
 }
 
 static int open_source(struct wm_meter_inputs *inputs, const char *name,
@@ -212,18 +212,17 @@ static int find_inputs(struct wm_meter_inputs *inputs, struct wm_error *err)
     return WM_OK;
 }
 
-/* A source leaves out GPUs that do not say who they are, and tells in its detail
- * which and why. */
+/* On the choice of GPUs, and on those that do not say who they are. */
 static void remark_gpus(struct wm_meter_inputs *inputs)
 {
     if (wm_source_set_remark(inputs->sources))
         wm_text_list(inputs->remark, sizeof(inputs->remark), "; ", "%s",
                      wm_source_set_remark(inputs->sources));
     for (size_t i = 0; i < wm_source_set_count(inputs->sources); i++) {
-        const struct wm_source_member *member = wm_source_set_member(inputs->sources, i);
-        const char *detail = wm_source_detail(member->source);
-        if (detail && wm_source_set_lacks_gpus(inputs->sources, member))
-            wm_text_list(inputs->remark, sizeof(inputs->remark), "; ", "%s", detail);
+        const char *left_out = wm_source_set_left_out(
+            inputs->sources, wm_source_set_member(inputs->sources, i));
+        if (left_out)
+            wm_text_list(inputs->remark, sizeof(inputs->remark), "; ", "%s", left_out);
     }
 }
 

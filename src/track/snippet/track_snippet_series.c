@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* track_snippet_series.c - a row every so often: a snippet that is looked at again and
- * again while it is open, by a thread that is in no hurry otherwise. */
+/* track_snippet_series.c - a row every so often: a snippet that is read again and again
+ * while it is open, by a thread that is in no hurry otherwise. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -28,7 +28,7 @@ static void begin(struct wm_meter_span *span, const struct wm_meter_input *input
                   with_power ? &span->first_power : NULL);
 }
 
-/* Over a window without a reading between, power stands in for a counter that told
+/* Over a window without a reading between, power stands in for a counter that reported
  * nothing. */
 static bool is_counter_silent(const struct wm_meter_span *span,
                               const struct wm_reading *counter)
@@ -51,7 +51,7 @@ static void add_span(const struct wm_snippet *snippet, struct wm_meter_span *spa
             return;
         begin(span, input, first_ns, wants_power);
     }
-    /* How busy it is says how far a sensor that looks at a part of the time may be off. */
+    /* How busy it is says how far a sensor that sees a part of the time may be off. */
     wm_energy_set_busy(&span->energy, wm_stats_value(input->utilization));
     wm_energy_set_beside(&span->energy, wm_stats_value(power));
     wm_energy_add(&span->energy, now_ns, counter,
@@ -215,7 +215,7 @@ static void miss_sum(const struct wm_meter_inputs *inputs, enum wm_device_kind k
         .state = is_absent ? WM_READING_UNSUPPORTED : wm_reading_state_of(lack->status),
     };
     wm_meter_why(ret_sum->why, sizeof(ret_sum->why),
-                 lack->text[0] ? lack->text : "nothing here tells it");
+                 lack->text[0] ? lack->text : "nothing here reports it");
 }
 
 /* Once a counter has been seen to work, an estimate is none of our business: a short

@@ -87,7 +87,7 @@ void wm_gpu_list_print_migs(const struct wm_gpu_view *view);
 /* A block of its own; none where nothing is missing. */
 void wm_gpu_view_print_why(const struct wm_gpu_view *view);
 
-/* That there is no GPU to show, and where they were looked for. */
+/* That there is no GPU to show, and where they were searched for. */
 void wm_gpu_view_print_none(const struct wm_gpus *gpus, FILE *out);
 
 /* That there may be more GPUs than are shown, since a driver is broken. */

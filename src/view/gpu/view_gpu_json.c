@@ -80,7 +80,7 @@ static void put_field(const struct gpu_json *view, const struct wm_json_node *no
     put_why(view, node, key, value);
 }
 
-/* Told by no driver, so in no table of fields. */
+/* Reported by no driver, so in no table of fields. */
 static void put_seen_as(const struct gpu_json *view)
 {
     static const struct wm_gpu_field_info info = { .key = "seen_as",

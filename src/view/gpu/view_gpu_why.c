@@ -107,7 +107,7 @@ static bool is_petty(const struct misses *misses, size_t index)
 static void join_petty(struct misses *misses)
 {
     static const char joined[] =
-        "not told by this GPU or its driver (--json says why each)";
+        "not reported by this GPU or its driver (--json says why each)";
     bool petty[WM_COUNT(misses->list)];
     size_t count = 0;
 

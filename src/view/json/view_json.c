@@ -20,25 +20,34 @@ json_t *wm_json_command(const struct wm_run *run)
     return words;
 }
 
+json_t *wm_json_exit(const struct wm_result *result)
+{
+    const bool is_known = result && result->exit_status.known;
+    const bool is_killed = result && result->exit_signal > 0;
+    json_t *object = json_object();
+
+    wm_json_set(&object, "status",
+                is_known ? wm_json_number(result->exit_status.number) : json_null());
+    wm_json_set(&object, "signal",
+                is_killed ? json_integer(result->exit_signal) : json_null());
+    return object;
+}
+
 static void put_exit(const struct wm_json_node *root)
 {
     const struct wm_report *report = root->view->report;
     const struct wm_result *result = &report->result;
-    struct wm_json_node node = wm_json_object(root, "exit");
+    struct wm_json_node node = wm_json_node(root, "exit", wm_json_exit(result));
 
     if (result->exit_status.known)
-        wm_json_put(&node, "status", wm_json_number(result->exit_status.number));
-    else if (!report->complete)
-        wm_json_missing(&node, "status", "the recording ends before the command");
-    else if (result->exit_signal > 0)
-        wm_json_missing(&node, "status", "a signal ended it");
-    else
-        wm_json_missing(&node, "status", "its end was not seen");
-    wm_json_put(&node, "signal",
-                result->exit_signal > 0 ? json_integer(result->exit_signal) : json_null());
+        return;
+    wm_json_missing(&node, "status",
+                    !report->complete         ? "the recording ends before the command"
+                    : result->exit_signal > 0 ? "a signal ended it"
+                                              : "its end was not seen");
 }
 
-/* What gpu_tracker's reports have, and how the CPU time was had. */
+/* What gpu_tracker's reports have, and how the CPU time was obtained. */
 static void put_usage(const struct wm_json_node *root)
 {
     static const char *const sections[] = { "max_ram.",         "max_gpu_ram.",

@@ -25,7 +25,7 @@ void wm_json_text(const struct wm_json_node *node, const char *key, const char *
     if (text)
         wm_json_put(node, key, wm_text_json(text));
     else
-        wm_json_missing(node, key, "not told");
+        wm_json_missing(node, key, "not reported");
 }
 
 static void set_path(struct wm_json_node *node, const struct wm_json_node *parent,

@@ -79,6 +79,9 @@ void wm_json_energy(const struct wm_json_node *root);
 void wm_json_covers(const struct wm_json_node *node, const struct wm_cover *cover);
 void wm_json_gpu_identity(const struct wm_json_node *node, const struct wm_gpu_usage *gpu);
 
+/* How a command ended; `result` is NULL where there is none. */
+json_t *wm_json_exit(const struct wm_result *result);
+
 /* The words of a command line, as an array. */
 json_t *wm_json_command(const struct wm_run *run);
 

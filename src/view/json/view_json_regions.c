@@ -51,7 +51,7 @@ static void put_histogram(const struct wm_json_node *parent, const uint64_t *his
     }
 }
 
-/* Only what was told at a timepoint inside. */
+/* Only what was known at a timepoint inside. */
 static void put_usage(const struct wm_json_node *parent,
                       const struct wm_block_figures *measured)
 {
@@ -62,7 +62,7 @@ static void put_usage(const struct wm_json_node *parent,
             continue;
         struct wm_json_node node =
             wm_json_object(&usage, wm_measurement_name((enum wm_measurement)i));
-        put_stats(&node, &measured[i], "not told");
+        put_stats(&node, &measured[i], "not reported");
     }
 }
 

@@ -9,16 +9,17 @@
 #include "view/text/view_units.h"
 #include "view/view.h"
 
-enum { LABEL_WIDTH = 39, VALUE_WIDTH = 17, CHANGE_WIDTH = 10, FACT_WIDTH = 13 };
+/* Two sessions are within 80 columns. */
+enum { LABEL_WIDTH = 38, VALUE_WIDTH = 16, CHANGE_WIDTH = 8, FACT_WIDTH = 13 };
 
 /* Of a name, which may be 8 KB of anything. */
 enum { SHOWN_NAME_SIZE = 256 };
 
-/* A larger change is not told in percent. */
+/* A larger change is not printed in percent. */
 #define MOST_RATIO 9.99
 
 static struct wm_quantity value_text(const struct wm_compare *compare, unsigned item,
-                                     const struct wm_known *known)
+                                     const struct wm_known *known, double ratio)
 {
     const char *unit = wm_view_comparison_unit(compare, item);
     double size = wm_compare_unit_size(unit), value = known->number;
@@ -31,27 +32,35 @@ static struct wm_quantity value_text(const struct wm_compare *compare, unsigned 
     if (strcmp(unit, "seconds") == 0)
         return wm_view_duration(value, NULL);
     if (strcmp(unit, "joules") == 0)
-        return wm_view_prefixed(value, "J");
+        return wm_view_approximate(value, ratio, "J");
     snprintf(quantity.text, sizeof(quantity.text), "%.30s%s", wm_view_number(value, 4).text,
              strcmp(unit, "percent") == 0 ? " %" : "");
     return quantity;
 }
 
-/* The value, and how far it may be off where that is told: "3.21 kJ ±4 %". */
+/* After a value that was not measured. */
+static const char *const origin_marks[] = {
+    [WM_MEASURED] = "",
+    [WM_ESTIMATED] = "†",
+    [WM_SIMULATED] = "‡",
+};
+
+/* The value, its uncertainty where that is known, and its origin: "3.21 kJ ±4 %†". */
 static void print_value(const struct wm_compare *compare, unsigned item,
                         const struct wm_compare_cell *cell, FILE *out)
 {
-    const struct wm_quantity value = value_text(compare, item, &cell->value);
-    char text[2 * WM_QUANTITY_SIZE + 8];
     double ratio = cell->off.known ? cell->off.number / cell->value.number : 0;
+    const struct wm_quantity value = value_text(compare, item, &cell->value, ratio);
+    struct wm_detail text = { "" };
 
-    if (!(ratio > 0)) {
-        wm_view_right(out, value.text, VALUE_WIDTH);
-        return;
-    }
-    snprintf(text, sizeof(text), "%s ±%s %%", value.text,
-             wm_view_number(100 * fmin(ratio, MOST_RATIO), 2).text);
-    wm_view_right(out, text, VALUE_WIDTH);
+    wm_line_add(&text, "", "%s", value.text);
+    if (ratio > 0)
+        wm_line_add(&text, " ", "±%s %%",
+                    wm_view_number(100 * fmin(ratio, MOST_RATIO), 2).text);
+    if (cell->value.known)
+        wm_line_add(&text, "", "%s", origin_marks[cell->origin]);
+    fputc(' ', out);
+    wm_view_right(out, text.text, VALUE_WIDTH - 1);
 }
 
 static void print_change(const struct wm_compare_cell *cell, bool is_last, FILE *out)
@@ -74,34 +83,12 @@ static void print_change(const struct wm_compare_cell *cell, bool is_last, FILE 
         snprintf(text, sizeof(text), ">999 %%");
     } else {
         snprintf(text, sizeof(text), "%s%.40s %%", cell->change.number > 0 ? "+" : "",
-                 wm_view_fixed(100 * cell->change.number, 1).text);
+                 wm_view_fixed(100 * cell->change.number,
+                               fabs(cell->change.number) < 0.9995 ? 1 : 0)
+                     .text);
     }
     wm_view_right(out, text, CHANGE_WIDTH);
     fputs(has_mark ? marks[cell->verdict] : "", out);
-}
-
-/* After a line, what not all of its figures are: "  ESTIMATED", or of which session. */
-static void print_origins(const struct wm_compare *compare,
-                          const struct wm_compare_cell *cells, FILE *out)
-{
-    enum wm_origin first = cells[0].origin;
-    bool is_one = true;
-
-    for (size_t i = 0; i < compare->session_count; i++)
-        is_one = is_one && cells[i].origin == first;
-    for (size_t i = 0; i < compare->session_count; i++) {
-        struct wm_detail detail = { "" };
-        char name[SHOWN_NAME_SIZE];
-        wm_line_add_origin(&detail, cells[i].origin);
-        if (!detail.text[0])
-            continue;
-        fprintf(out, "  %s", detail.text);
-        if (is_one)
-            break;
-        wm_line_clean(name, sizeof(name), compare->sessions[i].name);
-        fputs(" in ", out);
-        wm_view_cut(out, name, VALUE_WIDTH);
-    }
 }
 
 /* What is 0 or not known everywhere is left out. */
@@ -125,7 +112,6 @@ static void print_figures(const struct wm_compare *compare, size_t group,
             if (i > 0)
                 print_change(&cells[i], i == last, out);
         }
-        print_origins(compare, cells, out);
         fputc('\n', out);
     }
 }
@@ -192,6 +178,29 @@ static void print_block(const struct wm_compare *compare, size_t index,
     print_figures(compare, index, cells, out);
 }
 
+/* What the marks of origins mean, where there are any. */
+static void print_marks(const struct wm_compare *compare, struct wm_compare_cell *cells,
+                        FILE *out)
+{
+    bool has[WM_SIMULATED + 1] = { false };
+
+    for (size_t group = 0; group <= compare->group_count; group++) {
+        for (unsigned item = 0; item < wm_compare_items(); item++) {
+            wm_compare_cells(compare,
+                             group < compare->group_count ? group : WM_COMPARE_OVERALL,
+                             item, cells);
+            for (size_t i = 0; i < compare->session_count; i++)
+                has[cells[i].origin] |= cells[i].value.known;
+        }
+    }
+    if (!has[WM_ESTIMATED] && !has[WM_SIMULATED])
+        return;
+    wm_view_left(out, "Origin", FACT_WIDTH);
+    fprintf(out, "%s%s%s\n", has[WM_ESTIMATED] ? "† estimated" : "",
+            has[WM_ESTIMATED] && has[WM_SIMULATED] ? ", " : "",
+            has[WM_SIMULATED] ? "‡ simulated" : "");
+}
+
 static void print_facts(const struct wm_compare *compare, FILE *out)
 {
     static const char *const statistics[] = {
@@ -220,6 +229,7 @@ int wm_view_comparison_text(const struct wm_comparison *comparison, FILE *out)
     if (!cells)
         return WM_ENOMEM;
     print_facts(compare, out);
+    print_marks(compare, cells, out);
     fputc('\n', out);
     print_head(compare, "Overall", out);
     print_figures(compare, WM_COMPARE_OVERALL, cells, out);

@@ -68,7 +68,7 @@ static bool is_told_already(const struct wm_doctor_source *source, size_t index)
     return false;
 }
 
-/* Two digits: more would be those of our own looks. */
+/* Two digits: more would be those of our own readings. */
 static void put_period(char text[WM_QUANTITY_SIZE], double seconds)
 {
     snprintf(text, WM_QUANTITY_SIZE, "%.40s %s",
@@ -146,9 +146,10 @@ static void print_obstacles(const struct wm_doctor_source *source, FILE *out)
 
 static void print_source(const struct wm_doctor_source *source, FILE *out)
 {
-    fprintf(out, "%-*s %-*s %s\n", NAME_WIDTH, source->name, HEALTH_WIDTH,
-            wm_health_name(source->health),
-            source->detail ? source->detail : source->summary);
+    fprintf(out, "%-*s %-*s", NAME_WIDTH, source->name, HEALTH_WIDTH,
+            wm_health_name(source->health));
+    wm_line_wrap(out, source->detail ? source->detail : source->summary,
+                 NAME_WIDTH + 1 + HEALTH_WIDTH);
     for (size_t i = 0; i < source->channel_count; i++) {
         if (is_told_already(source, i))
             continue;

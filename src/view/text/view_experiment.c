@@ -185,7 +185,7 @@ static void print_remarks(const struct wm_text_view *view,
     }
 }
 
-/* What the program told of itself, over all runs by its last value. */
+/* The program's own metrics, over all runs by its last value. */
 static void print_told(const struct wm_text_view *view,
                        const struct wm_experiment_summary *summary)
 {

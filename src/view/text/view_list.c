@@ -3,6 +3,7 @@
  * run than its facts and its first sample, so that a file of many is listed at once; of one
  * without a result all samples are, since only the last of them says how long it took. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base_clock.h"
 #include "base/text/base_json.h"
@@ -16,6 +17,9 @@
 
 enum { TIME_SIZE = 40, STATUS_SIZE = 24 };
 
+/* What stands before the command. */
+enum { LIST_WIDTH = 64 };
+
 /* One run. */
 struct listed {
     size_t number;
@@ -23,7 +27,7 @@ struct listed {
     const struct wm_result *result; /* NULL: it has none */
     size_t channels;
     int64_t start_unix_ns;
-    struct wm_value time;
+    struct wm_value time, cpu_time;
 };
 
 /* The reader of a meter's file knows no end but that of the rows that were read. */
@@ -32,36 +36,57 @@ static bool has_end_after(const struct listed *listed, int64_t when_ns)
     return listed->result && listed->result->end_ns > when_ns;
 }
 
-/* From the first sample to the end of the run, or to its last sample, as in the report. */
-static int find_time(struct wm_recording *recording, struct listed *listed,
-                     struct wm_error *err)
+static struct wm_value cpu_time_of(const struct wm_result *result)
 {
+    if (!result)
+        return wm_value_missing("the recording has no result");
+    return result->cpu_total_seconds.known
+               ? wm_value_known(result->cpu_total_seconds.number)
+               : wm_value_missing("it is not in the result");
+}
+
+static size_t find_cpu_counter(const struct wm_recording *recording)
+{
+    const size_t count = wm_recording_channel_count(recording);
+    size_t i = 0;
+
+    for (; i < count; i++) {
+        const struct wm_channel *channel = wm_recording_channel(recording, i);
+        if (strcmp(channel->source, "tracker") == 0 &&
+            strcmp(channel->label, "tree") == 0 && strcmp(channel->metric, "cpu_time") == 0)
+            break;
+    }
+    return i;
+}
+
+/* From the first sample to the end of the run, or to its last sample, as in the report.
+ * What has no result has the CPU time of its last sample, too. */
+static int find_times(struct wm_recording *recording, struct listed *listed,
+                      struct wm_error *err)
+{
+    const size_t counter = find_cpu_counter(recording);
     struct wm_tick tick;
     int64_t last_ns;
 
     listed->start_unix_ns = listed->run->anchor_unix_ns;
     listed->time = wm_value_missing("no sample was taken");
+    listed->cpu_time = cpu_time_of(listed->result);
     int status = wm_recording_next(recording, &tick, err);
     if (status <= 0)
         return status;
-    const int64_t first_ns = last_ns = tick.when_ns;
-    while (!has_end_after(listed, last_ns) &&
-           (status = wm_recording_next(recording, &tick, err)) > 0)
+    const int64_t first_ns = tick.when_ns;
+    do {
         last_ns = tick.when_ns;
+        if (!listed->result && counter < tick.count &&
+            tick.readings[counter].state == WM_READING_OK)
+            listed->cpu_time = wm_value_known(tick.readings[counter].value);
+    } while (!has_end_after(listed, last_ns) &&
+             (status = wm_recording_next(recording, &tick, err)) > 0);
     if (has_end_after(listed, last_ns))
         last_ns = listed->result->end_ns;
     listed->start_unix_ns += first_ns - listed->run->anchor_ns;
     listed->time = wm_value_known((double)(last_ns - first_ns) / WM_NS_PER_S);
     return status < 0 ? status : WM_OK;
-}
-
-static struct wm_value cpu_time(const struct listed *listed)
-{
-    if (!listed->result)
-        return wm_value_missing("the recording has no result");
-    return listed->result->cpu_total_seconds.known
-               ? wm_value_known(listed->result->cpu_total_seconds.number)
-               : wm_value_missing("it is not in the result");
 }
 
 static void status_text(char text[STATUS_SIZE], const struct listed *listed)
@@ -81,17 +106,18 @@ static void status_text(char text[STATUS_SIZE], const struct listed *listed)
 
 static void print_listed(const struct listed *listed, FILE *out)
 {
-    const struct wm_value cpu = cpu_time(listed);
-    char start[TIME_SIZE], status[STATUS_SIZE], command[WM_COMMAND_SIZE];
+    char start[TIME_SIZE], status[STATUS_SIZE];
 
     wm_clock_rfc3339(listed->start_unix_ns, start, sizeof(start));
     status_text(status, listed);
-    wm_line_command(command, sizeof(command), listed->run);
-    fprintf(out, "%3zu  %.10s %.8s", listed->number, start, start + 11);
+    fprintf(out, "%3zu  %.10s %.5s", listed->number, start, start + 11);
     wm_view_right(out, wm_line_seconds(&listed->time).text, 12);
-    wm_view_right(out, wm_line_seconds(&cpu).text, 11);
-    fprintf(out, "  %-12s%5d%s%s\n", status, listed->run->expected_gpu_count,
-            command[0] ? "  " : "", command);
+    wm_view_right(out, wm_line_seconds(&listed->cpu_time).text, 11);
+    fprintf(out, "  %-11s%5d", status, listed->run->expected_gpu_count);
+    if (listed->run->command_count > 0)
+        fputs("  ", out);
+    wm_line_print_command(listed->run, wm_view_columns(out) - LIST_WIDTH, out);
+    fputc('\n', out);
 }
 
 static void put_value(json_t **object, json_t **why, const char *key,
@@ -102,25 +128,10 @@ static void put_value(json_t **object, json_t **why, const char *key,
         wm_json_set(why, key, json_string(value->why));
 }
 
-static json_t *exit_json(const struct wm_result *result)
-{
-    bool is_killed = result && result->exit_signal > 0;
-    json_t *object = json_object();
-
-    wm_json_set(&object, "status",
-                result && result->exit_status.known
-                    ? json_integer((json_int_t)result->exit_status.number)
-                    : json_null());
-    wm_json_set(&object, "signal",
-                is_killed ? json_integer(result->exit_signal) : json_null());
-    return object;
-}
-
 static json_t *listed_json(const struct listed *listed)
 {
     json_t *object = json_object(), *why = json_object();
     const struct wm_run *run = listed->run;
-    const struct wm_value cpu = cpu_time(listed);
     char start[TIME_SIZE];
 
     wm_clock_rfc3339(listed->start_unix_ns, start, sizeof(start));
@@ -134,9 +145,9 @@ static json_t *listed_json(const struct listed *listed)
     wm_json_set(&object, "complete", json_boolean(listed->result));
     wm_json_set(&object, "running",
                 json_boolean(!listed->result && wm_writer_is_there(run)));
-    wm_json_set(&object, "exit", exit_json(listed->result));
+    wm_json_set(&object, "exit", wm_json_exit(listed->result));
     put_value(&object, &why, "time", &listed->time);
-    put_value(&object, &why, "cpu_time", &cpu);
+    put_value(&object, &why, "cpu_time", &listed->cpu_time);
     wm_json_set(&object, "gpus", json_integer(run->expected_gpu_count));
     wm_json_set(&object, "channels", json_integer((json_int_t)listed->channels));
     wm_json_set(&object, "why", why);
@@ -165,7 +176,7 @@ static int add_run(const char *path, size_t number, FILE *out, json_t **array,
         listed.run = wm_recording_run(recording);
         listed.result = wm_recording_result(recording);
         listed.channels = wm_recording_channel_count(recording);
-        status = find_time(recording, &listed, err);
+        status = find_times(recording, &listed, err);
     }
     if (status == WM_OK && out)
         print_listed(&listed, out);
@@ -215,8 +226,7 @@ int wm_report_print_list(const char *path, enum wm_report_format format, FILE *o
     if (format == WM_REPORT_JSON) {
         status = print_json(path, count, out, err);
     } else {
-        fputs("Run  Start (UTC)                 Time   CPU time  Status       GPUs  "
-              "Command\n",
+        fputs("Run  Start (UTC)              Time   CPU time  Status      GPUs  Command\n",
               out);
         status = add_all(path, count, out, NULL, err);
     }

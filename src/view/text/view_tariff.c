@@ -13,6 +13,9 @@
 
 #define MOST_CURRENCY 15
 
+/* Less money than this has more zeros than anybody counts. */
+#define LEAST_MONEY 1e-6
+
 /* NaN lies in no range. */
 static bool is_given_within(double value, double least, double most)
 {
@@ -78,6 +81,34 @@ struct wm_value wm_tariff_amount(const struct wm_tariff *tariff,
 
     amount.number = amount.number / WM_JOULES_PER_KWH * wm_tariff_pue(tariff) * per_kwh;
     return amount;
+}
+
+void wm_tariff_kinds(const struct wm_tariff *tariff,
+                     struct wm_tariff_kind ret_kinds[WM_TARIFF_KINDS])
+{
+    ret_kinds[0] =
+        (struct wm_tariff_kind) { "Cost", tariff->currency ? tariff->currency : "",
+                                  tariff->price, false };
+    ret_kinds[1] = (struct wm_tariff_kind) { "CO2e", "g", tariff->carbon, true };
+}
+
+struct wm_quantity wm_tariff_text(const struct wm_tariff *tariff,
+                                  const struct wm_tariff_kind *kind,
+                                  const struct wm_value *joules, double ratio)
+{
+    double amount = wm_tariff_amount(tariff, joules, kind->per_kwh).number;
+    const char *about = wm_view_about(ratio), *blank = kind->unit[0] ? " " : "";
+    struct wm_quantity text;
+
+    if (kind->has_prefix)
+        snprintf(text.text, sizeof(text.text), "%s%.40s", about,
+                 wm_view_approximate(amount, ratio, kind->unit).text);
+    else if (amount > 0 && amount < LEAST_MONEY)
+        snprintf(text.text, sizeof(text.text), "under 0.000001%s%s", blank, kind->unit);
+    else
+        snprintf(text.text, sizeof(text.text), "%s%.20s%s%s", about,
+                 wm_view_rounded(amount, ratio).text, blank, kind->unit);
+    return text;
 }
 
 static bool is_battery(const struct wm_device_energy *device)

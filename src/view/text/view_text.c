@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/text/base_text.h"
 #include "view/text/view_text_line.h"
 
 #define MOST_PROCESSES 5
@@ -16,29 +17,19 @@
 /* Of a name that somebody else chose. */
 #define MOST_TEXT 256
 
-/* A line that stays within 80 columns unless all is to be shown. */
-static void print_cut(const struct wm_text_view *view, const char *label, const char *text)
-{
-    wm_view_left(view->out, label, 14);
-    wm_view_cut(view->out, text, view->units->verbosity > 0 ? WM_COMMAND_SIZE : 66);
-    fputc('\n', view->out);
-}
-
 static void print_command(const struct wm_text_view *view)
 {
     const struct wm_run *run = &view->report->run;
     bool attached = run->mode && strcmp(run->mode, "run") != 0;
-    char command[WM_COMMAND_SIZE];
+    int columns = view->units->verbosity > 0 ? WM_COMMAND_SIZE : wm_view_columns(view->out);
 
-    wm_line_command(command, sizeof(command), run);
-    if (!attached) {
-        if (command[0])
-            print_cut(view, "Command", command);
+    if (!attached && run->command_count == 0)
         return;
-    }
-    char pid[24];
-    snprintf(pid, sizeof(pid), "%d", (int)run->pid);
-    wm_line_print(view, "Process", pid, command);
+    fprintf(view->out, "%-14s", attached ? "Process" : "Command");
+    if (attached)
+        fprintf(view->out, run->command_count > 0 ? "%-14d" : "%d", (int)run->pid);
+    wm_line_print_command(run, columns - (attached ? 28 : 14), view->out);
+    fputc('\n', view->out);
 }
 
 static void print_exit(const struct wm_text_view *view)
@@ -178,7 +169,7 @@ static const struct line {
 
 enum { LINES = sizeof(lines) / sizeof(lines[0]) };
 
-/* Joules are told with the watt-hours that an electricity bill knows. */
+/* Joules are printed with watt-hours, as on an electricity bill. */
 static void print_line(const struct wm_text_view *view, const struct wm_figure_row *row,
                        const struct line *line)
 {
@@ -296,14 +287,44 @@ static void print_processes(const struct wm_text_view *view)
     }
 }
 
+/* What stands behind the label of a note, such as ": energy does not cover ...". */
+static const char *behind_label(const char *note)
+{
+    const char *colon = strstr(note, ": ");
+
+    return colon ? colon : note;
+}
+
+/* A note that is the same of many devices is printed once, for "gpu0 and 7 more". */
+static void print_once(const struct wm_text_view *view, char *const *notes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *tail = behind_label(notes[i]);
+        size_t before = 0, more = 0;
+
+        for (size_t k = 0; k < count; k++) {
+            bool is_same = strcmp(behind_label(notes[k]), tail) == 0;
+            before += is_same && k < i;
+            more += is_same && k > i;
+        }
+        if (before > 0)
+            continue;
+        char text[2048], others[32] = "";
+        if (more > 0)
+            snprintf(others, sizeof(others), " and %zu more", more);
+        snprintf(text, sizeof(text), "%.*s%s%s", (int)(tail - notes[i]), notes[i], others,
+                 tail);
+        wm_line_note(view, "note", WM_PAINT_YELLOW, text);
+    }
+}
+
 static void print_remarks(const struct wm_text_view *view)
 {
     const struct wm_report *report = view->report;
 
-    for (size_t i = 0; i < report->remark_count; i++)
-        wm_line_note(view, "note", WM_PAINT_YELLOW, report->remarks[i]);
-    for (size_t i = 0; i < report->fact_count && view->units->verbosity > 0; i++)
-        wm_line_note(view, "note", WM_PAINT_YELLOW, report->facts[i]);
+    print_once(view, report->remarks, report->remark_count);
+    if (view->units->verbosity > 0)
+        print_once(view, report->facts, report->fact_count);
 }
 
 /* As it was asked for: "100 ms". */
@@ -329,7 +350,7 @@ static void print_overhead(const struct wm_text_view *view)
     interval_text(interval, report->run.interval_ns);
     if (!is_known)
         wm_line_add(&detail, "", "n/a (%s)",
-                    report->complete ? "the recording does not tell"
+                    report->complete ? "the recording does not have it"
                                      : "the recording has no result");
     else
         wm_line_add(&detail, "", "%s CPU",
@@ -387,18 +408,35 @@ static void print_denied(const struct wm_text_view *view)
     }
 }
 
-/* Every figure that is missing, and why. */
+/* NULL for a figure that is known or is not one of the whole run. */
+static const char *why_missing(const struct wm_report *report, size_t index)
+{
+    const struct wm_figure_row *row = wm_figure_row(index);
+
+    if (!wm_figure_place(row, WM_REPORT_RUN))
+        return NULL;
+    const struct wm_value value = wm_figure_of(row, WM_REPORT_RUN, report, report).value;
+    return value.known ? NULL : value.why;
+}
+
+/* Every figure that is missing, and why: each reason once, with the figures it stops. */
 static void print_reasons(const struct wm_text_view *view)
 {
-    const struct wm_report *report = view->report;
-    const struct wm_figure_row *row;
-
-    for (size_t i = 0; (row = wm_figure_row(i)) != NULL; i++) {
-        if (!wm_figure_place(row, WM_REPORT_RUN))
+    for (size_t i = 0; wm_figure_row(i); i++) {
+        const char *why = why_missing(view->report, i);
+        char text[2048] = "";
+        bool is_first = why != NULL;
+        for (size_t k = 0; is_first && wm_figure_row(k); k++) {
+            const char *other = why_missing(view->report, k);
+            if (!other || strcmp(other, why) != 0)
+                continue;
+            is_first = k >= i;
+            wm_text_list(text, sizeof(text), ", ", "%s", wm_figure_key(wm_figure_row(k)));
+        }
+        if (!is_first)
             continue;
-        const struct wm_found found = wm_figure_of(row, WM_REPORT_RUN, report, report);
-        if (!found.value.known && found.value.why)
-            fprintf(view->out, "n/a: %s: %s\n", wm_figure_key(row), found.value.why);
+        wm_text_list(text, sizeof(text), "", ": %s", why);
+        wm_line_note(view, "n/a", WM_PAINT_FAINT, text);
     }
 }
 

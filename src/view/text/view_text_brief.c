@@ -18,9 +18,6 @@
 #define DETAIL_WIDTH 52
 #define BAR_CELLS 5
 
-/* From here on a figure is called rough. */
-#define ROUGH_RATIO 0.25
-
 /* 0 where nothing is known of it. */
 static double ratio_of(const struct wm_value *uncertainty)
 {
@@ -36,8 +33,8 @@ static struct wm_quantity joules_text(const struct wm_value *joules,
         return text;
     double ratio = ratio_of(uncertainty);
     struct wm_quantity number = wm_view_approximate(joules->number, ratio, "J");
-    snprintf(text.text, sizeof(text.text), "%s%.38s", ratio >= ROUGH_RATIO ? "about " : "",
-             number.text);
+    snprintf(text.text, sizeof(text.text), "%s%.38s",
+             joules->why ? "at least " : wm_view_about(ratio), number.text);
     return text;
 }
 
@@ -115,7 +112,7 @@ static void print_memory(const struct wm_text_view *view)
 
     if (!total->known)
         return;
-    wm_line_add_most(&detail, total);
+    wm_line_add(&detail, "", "%s", total->why ? "at least" : "peak"); /* a note says why */
     if (most->known && most->number > 1)
         wm_line_add(&detail, "; ", "up to %s processes at once", wm_line_count(most).text);
     wm_line_print(view, "Memory", wm_line_bytes(total, view->units->ram).text, detail.text);
@@ -171,7 +168,8 @@ static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage
     wm_line_add(&detail, "; ", "%s", name);
     wm_view_left(view->out, gpu->label, 14);
     wm_view_left(view->out, joules_text(&gpu->figure.energy, &gpu->figure.uncertainty).text,
-                 14);
+                 12);
+    fputs("  ", view->out);
     wm_view_cut(view->out, detail.text, DETAIL_WIDTH);
     fputc('\n', view->out);
 }
@@ -418,6 +416,30 @@ static void print_energy(const struct wm_text_view *view)
     print_beside(view);
 }
 
+/* Cost and CO2e, where the user gave a factor. */
+static void print_amounts(const struct wm_text_view *view)
+{
+    const struct wm_energy_sum *energy = &view->report->energy;
+    const struct wm_tariff *tariff = &view->units->tariff;
+    struct wm_tariff_kind kinds[WM_TARIFF_KINDS];
+    struct wm_detail detail = { "" };
+
+    wm_tariff_kinds(tariff, kinds);
+    add_origin(&detail, energy->origin);
+    for (size_t i = 0; i < WM_TARIFF_KINDS; i++) {
+        if (kinds[i].per_kwh <= 0)
+            continue;
+        if (energy->energy.known)
+            wm_line_print(view, kinds[i].label,
+                          wm_tariff_text(tariff, &kinds[i], &energy->energy,
+                                         ratio_of(&energy->uncertainty))
+                              .text,
+                          detail.text);
+        else
+            wm_line_print(view, kinds[i].label, "n/a", "as the energy is not known");
+    }
+}
+
 /* What is not there, in one line. */
 
 static void add_missing(struct wm_detail *detail, const struct wm_value *value,
@@ -475,5 +497,5 @@ void wm_line_brief(const struct wm_text_view *view)
     print_memory(view);
     print_gpus(view);
     print_energy(view);
-    wm_line_amounts(view);
+    print_amounts(view);
 }

@@ -228,33 +228,9 @@ static void print_parts(const struct wm_text_view *view)
     print_baseline(view);
 }
 
-/* Money or CO2e: what so much per kilowatt-hour makes of joules. */
-struct amount_of {
-    const char *label;
-    const char *unit;
-    double per_kwh;
-    bool prefixed; /* mg, kg: grams have prefixes, money has none */
-};
-
-static struct wm_quantity amount_text(const struct wm_text_view *view,
-                                      const struct amount_of *of,
-                                      const struct wm_value *joules)
-{
-    const struct wm_value amount =
-        wm_tariff_amount(&view->units->tariff, joules, of->per_kwh);
-    char unit[24];
-
-    if (!of->prefixed) {
-        snprintf(unit, sizeof(unit), "%s%s", of->unit[0] ? " " : "", of->unit);
-        return wm_line_number(&amount, 1, unit);
-    }
-    return amount.known ? wm_view_prefixed(amount.number, of->unit)
-                        : (struct wm_quantity) { "n/a" };
-}
-
 /* Where something measured more of the machine than its parts, that is said too. */
 static void print_platform_amounts(const struct wm_text_view *view,
-                                   const struct amount_of *of)
+                                   const struct wm_tariff_kind *kind)
 {
     struct wm_platform platform;
     size_t at = 0;
@@ -267,56 +243,54 @@ static void print_platform_amounts(const struct wm_text_view *view,
             continue;
         wm_line_clean(name, sizeof(name), platform.name);
         wm_line_add(&detail, "", "%s by %s, of the platform",
-                    amount_text(view, of, &platform.energy).text, name);
+                    wm_tariff_text(&view->units->tariff, kind, &platform.energy, 0).text,
+                    name);
         wm_line_add_origin(&detail, platform.origin);
         wm_line_more(view, detail.text);
     }
 }
 
-static void print_amount(const struct wm_text_view *view, const struct amount_of *of)
+static void print_amount(const struct wm_text_view *view, const struct wm_tariff_kind *kind)
 {
     const struct wm_energy_sum *energy = &view->report->energy;
     const struct wm_tariff *tariff = &view->units->tariff;
     struct wm_detail detail = { "" };
 
-    if (of->per_kwh <= 0)
-        return;
     if (!energy->energy.known) {
-        wm_line_missing(view, of->label, energy->energy.why);
-        print_platform_amounts(view, of);
+        wm_line_missing(view, kind->label, energy->energy.why);
+        print_platform_amounts(view, kind);
         return;
     }
     if (energy->uncertainty.known)
         wm_line_add(&detail, "", "±%s",
                     wm_line_number(&energy->uncertainty, 100, " %").text);
-    wm_line_add(&detail, "; ", "at %s%s%s per kWh", wm_view_number(of->per_kwh, 3).text,
-                of->unit[0] ? " " : "", of->unit);
+    wm_line_add(&detail, "; ", "at %s%s%s per kWh", wm_view_number(kind->per_kwh, 3).text,
+                kind->unit[0] ? " " : "", kind->unit);
     if (tariff->pue > 1)
         wm_line_add(&detail, ", ", "PUE %s", wm_view_number(tariff->pue, 3).text);
     wm_line_add_origin(&detail, energy->origin);
-    wm_line_print(view, of->label, amount_text(view, of, &energy->energy).text,
+    wm_line_print(view, kind->label, wm_tariff_text(tariff, kind, &energy->energy, 0).text,
                   detail.text);
 
     detail.text[0] = '\0';
     if (energy->split.tree.known)
         wm_line_add(&detail, "", "%s of the command",
-                    amount_text(view, of, &energy->split.tree).text);
+                    wm_tariff_text(tariff, kind, &energy->split.tree, 0).text);
     wm_line_add(&detail, "; ", "covers %s, not the whole machine",
                 wm_line_cover(&view->report->cover, view->report->gpu_count).text);
     wm_line_more(view, detail.text);
-    print_platform_amounts(view, of);
+    print_platform_amounts(view, kind);
 }
 
-void wm_line_amounts(const struct wm_text_view *view)
+static void print_amounts(const struct wm_text_view *view)
 {
-    const struct wm_tariff *tariff = &view->units->tariff;
-    const struct amount_of amounts[] = {
-        { "Cost", tariff->currency ? tariff->currency : "", tariff->price, false },
-        { "CO2e", "g", tariff->carbon, true },
-    };
+    struct wm_tariff_kind kinds[WM_TARIFF_KINDS];
 
-    for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++)
-        print_amount(view, &amounts[i]);
+    wm_tariff_kinds(&view->units->tariff, kinds);
+    for (size_t i = 0; i < WM_TARIFF_KINDS; i++) {
+        if (kinds[i].per_kwh > 0)
+            print_amount(view, &kinds[i]);
+    }
 }
 
 /* Each part has said why. */
@@ -349,5 +323,5 @@ void wm_line_whole(const struct wm_text_view *view)
     if (view->report->energy.energy.known)
         print_parts(view);
     print_beside(view);
-    wm_line_amounts(view);
+    print_amounts(view);
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/text/base_text.h"
 
@@ -57,6 +58,15 @@ int wm_view_cut(FILE *out, const char *text, int width)
     return width;
 }
 
+int wm_view_columns(FILE *out)
+{
+    struct winsize window;
+
+    return ioctl(fileno(out), TIOCGWINSZ, &window) == 0 && window.ws_col > LINE_WIDTH
+               ? window.ws_col
+               : LINE_WIDTH;
+}
+
 /* A word as one would type it in a shell. */
 static void add_word(char *line, size_t size, const char *word)
 {
@@ -91,6 +101,14 @@ void wm_line_command(char *command, size_t size, const struct wm_run *run)
     for (size_t i = 0; i < run->command_count; i++)
         add_word(command, size, run->command[i]);
     wm_text_clean(command);
+}
+
+void wm_line_print_command(const struct wm_run *run, int width, FILE *out)
+{
+    char command[WM_COMMAND_SIZE];
+
+    wm_line_command(command, sizeof(command), run);
+    wm_view_cut(out, command, width);
 }
 
 /* sigabbrev_np() is younger than the C libraries that this runs with. */
@@ -174,28 +192,32 @@ void wm_line_paint(const struct wm_text_view *view, const char *sgr)
         fprintf(view->out, "\033[%sm", sgr);
 }
 
-void wm_line_note(const struct wm_text_view *view, const char *label, const char *sgr,
-                  const char *text)
+void wm_line_wrap(FILE *out, const char *text, int indent)
 {
-    const int indent = wm_view_width(label) + 1;
     int column = indent;
-    char clean[1024];
+    char clean[2048];
 
     wm_line_clean(clean, sizeof(clean), text);
-    wm_line_paint(view, sgr);
-    fprintf(view->out, "%s:", label);
-    wm_line_paint(view, WM_PAINT_END);
     for (char *rest = NULL, *word = strtok_r(clean, " ", &rest); word;
          word = strtok_r(NULL, " ", &rest)) {
         int width = wm_view_width(word) + 1;
         if (column + width > LINE_WIDTH && column > indent) {
-            fprintf(view->out, "\n%*s", indent, "");
+            fprintf(out, "\n%*s", indent, "");
             column = indent;
         }
-        fprintf(view->out, " %s", word);
+        fprintf(out, " %s", word);
         column += width;
     }
-    fputc('\n', view->out);
+    fputc('\n', out);
+}
+
+void wm_line_note(const struct wm_text_view *view, const char *label, const char *sgr,
+                  const char *text)
+{
+    wm_line_paint(view, sgr);
+    fprintf(view->out, "%s:", label);
+    wm_line_paint(view, WM_PAINT_END);
+    wm_line_wrap(view->out, text, wm_view_width(label) + 1);
 }
 
 static const struct wm_quantity missing = { "n/a" };

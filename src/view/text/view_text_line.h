@@ -22,6 +22,9 @@ void wm_view_right(FILE *out, const char *text, int width);
  * end. Returns how many columns that takes. */
 int wm_view_cut(FILE *out, const char *text, int width);
 
+/* How wide the terminal is, if it is one and wider than 80 columns; else 80. */
+int wm_view_columns(FILE *out);
+
 struct wm_text_view {
     const struct wm_report *report;
     const struct wm_units *units;
@@ -57,6 +60,10 @@ void wm_line_paint(const struct wm_text_view *view, const char *sgr);
 #define WM_PAINT_FAINT "2"
 #define WM_PAINT_END "0"
 
+/* Words, each after a blank, on as many lines of 80 columns as it takes; the cursor is at
+ * column `indent`, where the further lines begin, too. */
+void wm_line_wrap(FILE *out, const char *text, int indent);
+
 /* "note: ...", on as many lines of 80 columns as it takes, the label in that colour. */
 void wm_line_note(const struct wm_text_view *view, const char *label, const char *sgr,
                   const char *text);
@@ -91,6 +98,9 @@ void wm_line_clean(char *out, size_t size, const char *text);
 #define WM_COMMAND_SIZE 256
 void wm_line_command(char *command, size_t size, const struct wm_run *run);
 
+/* The same in no more than so many columns. */
+void wm_line_print_command(const struct wm_run *run, int width, FILE *out);
+
 /* "SIGINT (2)", "signal 64". */
 void wm_line_signal(char *text, size_t size, int number);
 
@@ -112,9 +122,6 @@ struct wm_detail wm_line_cover(const struct wm_cover *cover, size_t gpu_count);
 /* The mean power, of the same time as the joules where these are known, and not of the
  * readings of power: those are as old as the sensor is slow. */
 struct wm_value wm_line_gpu_watts(const struct wm_gpu_usage *gpu);
-
-/* Cost and CO2e, where the user gave a factor. */
-void wm_line_amounts(const struct wm_text_view *view);
 
 /* Whether it stands by itself: it sees the same joules as others do, or some that nothing
  * adds up. */

@@ -14,6 +14,12 @@
 /* Of a number in a unit that the user chose. */
 #define CHOSEN_DIGITS 4
 
+/* Of a figure of which no error is known, or a small one. */
+#define MOST_DIGITS 3
+
+/* From here on a figure is called rough. */
+#define ROUGH_RATIO 0.25
+
 /* An error is at least so many steps of the last digit that is shown. */
 #define LEAST_STEPS 1.5
 
@@ -236,19 +242,41 @@ static struct wm_quantity prefixed(double value, const char *symbol, int digits)
 
 struct wm_quantity wm_view_prefixed(double value, const char *symbol)
 {
-    return prefixed(value, symbol, 3);
+    return prefixed(value, symbol, MOST_DIGITS);
+}
+
+/* Significant digits that an error of `ratio` leaves, to which the value is rounded. */
+static int round_by(double *value, double ratio)
+{
+    if (ratio <= 0 || *value == 0 || !isfinite(*value) || !isfinite(ratio))
+        return MOST_DIGITS;
+    double first = floor(log10(fabs(*value)));
+    double last = floor(log10(fabs(*value) * ratio / LEAST_STEPS));
+    double least = first - MOST_DIGITS + 1;
+    last = last > first ? first : last < least ? least : last;
+
+    double step = pow(10, last);
+    *value = round(*value / step) * step;
+    return 1 + (int)(first - last);
 }
 
 struct wm_quantity wm_view_approximate(double value, double ratio, const char *symbol)
 {
-    if (ratio <= 0 || value == 0 || !isfinite(value) || !isfinite(ratio))
-        return prefixed(value, symbol, 3);
-    double first = floor(log10(fabs(value)));
-    double last = floor(log10(fabs(value) * ratio / LEAST_STEPS));
-    last = last > first ? first : last < first - 2 ? first - 2 : last;
+    int digits = round_by(&value, ratio);
 
-    double step = pow(10, last);
-    return prefixed(round(value / step) * step, symbol, 1 + (int)(first - last));
+    return prefixed(value, symbol, digits);
+}
+
+struct wm_quantity wm_view_rounded(double value, double ratio)
+{
+    int digits = round_by(&value, ratio);
+
+    return wm_view_number(value, digits);
+}
+
+const char *wm_view_about(double ratio)
+{
+    return ratio >= ROUGH_RATIO ? "about " : "";
 }
 
 struct wm_quantity wm_view_percent(double ratio)

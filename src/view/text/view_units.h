@@ -35,6 +35,18 @@ double wm_tariff_pue(const struct wm_tariff *tariff);
 struct wm_value wm_tariff_amount(const struct wm_tariff *tariff,
                                  const struct wm_value *joules, double per_kwh);
 
+/* Money or CO2e. */
+struct wm_tariff_kind {
+    const char *label;
+    const char *unit;
+    double per_kwh;  /* 0: nobody asked for it */
+    bool has_prefix; /* mg, kg: grams have prefixes, money has none */
+};
+
+enum { WM_TARIFF_KINDS = 2 };
+void wm_tariff_kinds(const struct wm_tariff *tariff,
+                     struct wm_tariff_kind ret_kinds[WM_TARIFF_KINDS]);
+
 /* What something measured of more of the machine than its parts. Batteries that share the
  * load are that together. */
 struct wm_platform {
@@ -97,7 +109,17 @@ struct wm_quantity wm_view_prefixed(double value, const char *symbol);
  * off by half, "5.97 kJ" where the ratio is 0. */
 struct wm_quantity wm_view_approximate(double value, double ratio, const char *symbol);
 
+struct wm_quantity wm_view_rounded(double value, double ratio); /* without a prefix */
+
+/* "about " before what is so rough; else "". */
+const char *wm_view_about(double ratio);
+
 /* "8.8 %" */
 struct wm_quantity wm_view_percent(double ratio);
+
+/* What known joules, which may be off by `ratio`, come to: "about 0.02 EUR". */
+struct wm_quantity wm_tariff_text(const struct wm_tariff *tariff,
+                                  const struct wm_tariff_kind *kind,
+                                  const struct wm_value *joules, double ratio);
 
 #endif

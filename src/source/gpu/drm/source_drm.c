@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * source_drm.c - GPUs of AMD and Intel, and others with a DRM driver, from what
- * the kernel itself tells: sysfs, hwmon and /proc/PID/fdinfo. No library of a
+ * the kernel itself reports: sysfs, hwmon and /proc/PID/fdinfo. No library of a
  * vendor is needed.
  */
 #include "source/source_ops.h"
@@ -117,7 +117,7 @@ static enum wm_device_kind kind_of(const struct wm_drm_card *card,
     return card->integrated && metric == WM_DRM_POWER ? WM_DEVICE_OTHER : WM_DEVICE_GPU;
 }
 
-/* So the GPU has no energy of its own, whatever the driver tells. */
+/* So the GPU has no energy of its own, whatever the driver reports. */
 static bool has_no_energy(const struct wm_drm_card *card, enum wm_drm_metric metric)
 {
     return card->integrated && metric == WM_DRM_ENERGY;
@@ -147,7 +147,7 @@ static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric
     else if (metric == WM_DRM_ENERGY && card->metrics_status == WM_EFORMAT)
         slot->err = card->metrics_err;
     else if (card->ways[metric].by == WM_DRM_NOT_AT_ALL)
-        wm_fail(&slot->err, WM_ENODEV, "%s tells no %s of this GPU", card->driver,
+        wm_fail(&slot->err, WM_ENODEV, "%s reports no %s of this GPU", card->driver,
                 metrics[metric].name);
     drm->channels[drm->channel_count++] = (struct wm_channel) {
         .source = source_name,

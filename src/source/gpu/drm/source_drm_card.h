@@ -19,7 +19,7 @@
 
 /* A file below a card's folder. */
 struct wm_drm_file {
-    int fd;        /* or the negative errno value of opening it, or the one below */
+    int fd; /* descriptor, the negative errno value of opening it, or the one below */
     char name[96]; /* for people too */
 };
 
@@ -33,7 +33,7 @@ struct wm_drm_range {
                          NULL where it is a number like others */
 };
 
-/* How a card tells a metric. */
+/* How a card reports a metric. */
 struct wm_drm_way {
     enum {
         WM_DRM_NOT_AT_ALL,
@@ -52,7 +52,7 @@ struct wm_drm_card {
     char label[16];  /* "card1" */
     char render[16]; /* "renderD129"; empty where there is none */
     char path[512];  /* of its folder in sysfs */
-    int dir;         /* that folder, or -1 */
+    int dir;         /* descriptor of the folder, or -1 */
     char driver[32];
     char slot[32];     /* on PCI: "0000:03:00.0"; else empty */
     char identity[96]; /* unique among the cards, and the same after a reboot */
@@ -140,7 +140,7 @@ struct wm_drm_file wm_drm_by_path(const char *name);
 
 extern const char wm_drm_not_measured[]; /* of a power of 0 W */
 
-/* Finds out how the card tells each metric, and opens the files for it. */
+/* Finds out how the card reports each metric, and opens the files for it. */
 void wm_drm_card_open_ways(struct wm_drm_card *card, bool adds_shared);
 void wm_drm_card_close_ways(struct wm_drm_card *card);
 

@@ -94,7 +94,7 @@ static struct wm_drm_gpu *find_by_node(struct wm_drm_clients *clients, const cha
 }
 
 /* By its place on PCI, or by its device file. Where that has an unusual name the
- * driver has to do; then two GPUs of a kind cannot be told apart. */
+ * driver has to do; then two GPUs of a kind cannot be distinguished. */
 static struct wm_drm_gpu *find_gpu(struct wm_drm_clients *clients,
                                    const struct wm_drm_fdinfo *fdinfo, const char *node)
 {
@@ -550,8 +550,8 @@ static void put_share(struct wm_gpu_process *process, const struct wm_drm_proces
 }
 
 /* Why the list of a GPU's processes may lack some that matter; WM_READING_OK
- * where it is good, and NULL in `ret_why` where its driver is silent. Processes that may
- * not be looked at are other people's, and do not spoil it: those that are measured are
+ * where it is good, and NULL in `ret_why` where its driver reports nothing. Processes that
+ * may not be looked at are other people's, and do not spoil it: those that are measured are
  * ours. */
 static enum wm_reading_state list_state(const struct wm_drm_clients *clients,
                                         const struct wm_drm_gpu *gpu, const char **ret_why)
@@ -562,7 +562,7 @@ static enum wm_reading_state list_state(const struct wm_drm_clients *clients,
         return WM_READING_FAILED;
     }
     if (clients->search.completed == 0) {
-        *ret_why = "not all processes have been looked at yet";
+        *ret_why = "not all processes have been read yet";
         return WM_READING_NONE;
     }
     if (clients->full || clients->was_full || clients->search.left_out ||
@@ -622,7 +622,7 @@ void wm_drm_clients_read(struct wm_drm_clients *clients)
 enum wm_reading_state wm_drm_fail_clients(const struct wm_drm_gpu *gpu, const char *what,
                                           struct wm_error *ret_err)
 {
-    wm_fail(ret_err, WM_ENODEV, "%s does not tell the %s of its clients here",
+    wm_fail(ret_err, WM_ENODEV, "%s does not report the %s of its clients here",
             gpu->card->driver, what);
     return WM_READING_UNSUPPORTED;
 }

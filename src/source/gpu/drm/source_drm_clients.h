@@ -21,7 +21,7 @@
 
 /* Goes over the descriptors of all processes in search of DRM devices, piece by piece. No
  * list of a GPU's users is open to everybody, so each descriptor of each process has to be
- * looked at. That is dear, and is therefore done between the readings, in at most a
+ * looked at. That is expensive, and is therefore done between the readings, in at most a
  * hundredth of the time. */
 struct wm_drm_search {
     bool started;             /* from here on `proc` means something */
@@ -41,7 +41,7 @@ struct wm_drm_search {
     size_t number_count, number_next;
 
     /* In this round and in the last one: */
-    size_t denied, denied_before;   /* processes that may not be looked at */
+    size_t denied, denied_before;   /* processes that may not be read */
     bool left_out, left_out_before; /* there was more than there is room for */
 };
 
@@ -97,9 +97,9 @@ struct wm_drm_gpu {
     /* What its clients do: after each wm_drm_clients_read(). */
     size_t client_count;
     bool counts_engines;   /* some client's engines were counted, now or before */
-    bool counts_otherwise; /* or told in a way that tells no time */
-    bool counts_memory;    /* the same for its memory */
-    bool is_silent;        /* it has users, but its driver tells nothing of them */
+    bool counts_otherwise; /* some client's engines were reported, but not as times */
+    bool counts_memory;    /* some client's memory was reported, now or before */
+    bool is_silent;        /* it has users, but its driver reports nothing of them */
     bool has_utilization;
     double utilization;  /* of the busiest kind of engines, 0 to 1 */
     double memory_bytes; /* what all clients have resident; shared buffers twice */
@@ -201,7 +201,7 @@ enum wm_reading_state wm_drm_clients_limit(const struct wm_drm_clients *clients,
                                            const struct wm_drm_gpu *gpu,
                                            struct wm_error *ret_err);
 
-/* UNSUPPORTED: the driver does not tell this of a GPU's clients. */
+/* UNSUPPORTED: the driver does not report this of a GPU's clients. */
 enum wm_reading_state wm_drm_fail_clients(const struct wm_drm_gpu *gpu, const char *what,
                                           struct wm_error *ret_err);
 

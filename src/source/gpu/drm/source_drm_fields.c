@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_drm_fields.c - which file of a graphics card tells what: to the source again and
+ * source_drm_fields.c - which file of a graphics card reports what: to the source again and
  * again, to the inventory when it looks.
  *
  * See in the kernel Documentation/gpu/amdgpu/thermal.rst and driver-misc.rst,
@@ -302,8 +302,8 @@ static void open_files(struct wm_drm_card *card, bool adds_shared)
     }
 }
 
-/* For what no file tells. Of a GPU that is asleep the binary file cannot be read now; then
- * it is taken to have an energy, which each reading finds out anew. */
+/* For what no file reports. Of a GPU that is asleep the binary file cannot be read now;
+ * then it is taken to have an energy, which each reading finds out anew. */
 static void use_gpu_metrics(struct wm_drm_card *card)
 {
     for (size_t i = 0; i < WM_DRM_METRICS && card->metrics_read; i++) {

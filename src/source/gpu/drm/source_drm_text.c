@@ -120,9 +120,9 @@ int wm_parse_drm_uevent(const char *text, struct wm_drm_uevent *ret_uevent)
 }
 
 /* What is resident occupies memory; "total" may not be there yet at all, and stands in only
- * where a driver tells no more. The old key is an alias of "resident", which amdgpu writes
- * beside it. The keys are in no fixed order, so which of them counts is decided at the
- * end. */
+ * where a driver reports no more. The old key is an alias of "resident", which amdgpu
+ * writes beside it. The keys are in no fixed order, so which of them counts is decided at
+ * the end. */
 enum { RESIDENT, OLD, TOTAL, RANKS };
 
 struct reading {

@@ -72,7 +72,7 @@ int wm_parse_drm_uevent(const char *text, struct wm_drm_uevent *ret_uevent);
 
 enum {
     WM_DRM_NAME = 32,    /* room for the name of an engine or of a kind of memory */
-    WM_DRM_ENGINES = 16, /* most kinds of engines that are told apart */
+    WM_DRM_ENGINES = 16, /* most kinds of engines that are distinguished */
 };
 
 /* Which counters of an engine a text had. */
@@ -112,7 +112,7 @@ struct wm_drm_fdinfo {
     uint64_t memory_bytes[WM_DRM_MEMORY_COUNT];
     struct wm_drm_engine engines[WM_DRM_ENGINES];
     size_t engine_count;
-    bool counts_otherwise; /* has engines whose time is not told as a counter */
+    bool counts_otherwise; /* has engines whose time is not reported as a counter */
 };
 
 /* Follows Documentation/gpu/drm-usage-stats.rst of the kernel. A line that makes

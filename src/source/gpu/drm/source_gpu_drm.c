@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * source_gpu_drm.c - the inventory of GPUs of AMD and Intel, and others with a DRM driver,
- * from what the kernel itself tells. No library of a vendor is needed.
+ * from what the kernel itself reports. No library of a vendor is needed.
  */
 #include "source/gpu/source_gpu_ops.h"
 

@@ -56,7 +56,7 @@ static void tell_free_memory(struct wm_drm_look *look)
     /* Their sum would count what they share twice, and the driver's own not. */
     if (card->ways[WM_DRM_MEMORY_USED].by == WM_DRM_BY_CLIENTS)
         wm_drm_look_missing(look, WM_GPU_MEMORY_USED, WM_READING_UNSUPPORTED,
-                            "%s tells the memory of each process alone", card->driver);
+                            "%s reports the memory of each process alone", card->driver);
     if (!look->is_number[WM_GPU_MEMORY_TOTAL] || !look->is_number[WM_GPU_MEMORY_USED])
         return;
     if (used > total)

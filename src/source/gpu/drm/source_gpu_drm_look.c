@@ -81,7 +81,7 @@ static void tell_absent(struct wm_drm_look *look, enum wm_gpu_field field)
 
     if (!path) {
         wm_drm_look_missing(look, field, WM_READING_UNSUPPORTED,
-                            "%s does not tell it of this GPU", card->driver);
+                            "%s does not report it for this GPU", card->driver);
         return;
     }
     if (strncmp(path, "link/", 5) == 0) {
@@ -92,7 +92,7 @@ static void tell_absent(struct wm_drm_look *look, enum wm_gpu_field field)
         path += 6;
     }
     wm_drm_look_missing(look, field, WM_READING_UNSUPPORTED,
-                        "%s does not tell it of this GPU: there is no %s/%s%s",
+                        "%s does not report it for this GPU: there is no %s/%s%s",
                         card->driver, card->label, folder, path);
 }
 

@@ -33,14 +33,14 @@ struct wm_drm_look {
 
     bool told[WM_GPU_FIELDS]; /* a value, or why there is none */
     bool is_number[WM_GPU_FIELDS];
-    double numbers[WM_GPU_FIELDS];     /* told, where it is one */
-    const char *absent[WM_GPU_FIELDS]; /* a file that would have told it; or NULL */
+    double numbers[WM_GPU_FIELDS];     /* the value, where there is one */
+    const char *absent[WM_GPU_FIELDS]; /* a file that would have had it; or NULL */
 };
 
 /* Whether the look asks for the field. */
 bool wm_drm_look_wants(const struct wm_drm_look *look, enum wm_gpu_field field);
 
-/* What is told first stands. */
+/* What is reported first stands. */
 void wm_drm_look_number(struct wm_drm_look *look, enum wm_gpu_field field, double value);
 void wm_drm_look_text(struct wm_drm_look *look, enum wm_gpu_field field, const char *text);
 void wm_drm_look_missing(struct wm_drm_look *look, enum wm_gpu_field field,
@@ -58,7 +58,7 @@ void wm_drm_look_at_general(struct wm_drm_look *look);   /* names, numbers, driv
 void wm_drm_look_at_condition(struct wm_drm_look *look); /* fan, throttling, errors */
 void wm_drm_look_at_users(struct wm_drm_look *look);     /* processes and engines */
 
-/* Of all fields that are asked for and not told, says that the driver does not
+/* Of all fields that are asked for and not reported, says that the driver does not
  * tell them. */
 void wm_drm_look_finish(struct wm_drm_look *look);
 

@@ -54,7 +54,7 @@ static struct wm_gpu_value time_of(const struct wm_drm_process_use *use)
 
 static const char two_readings[] = "a share of the time needs two readings, 10 ms apart";
 static const char both_in_one[] =
-    "the driver does not tell encoding from decoding: one engine does both";
+    "the driver does not distinguish encoding from decoding: one engine does both";
 
 static struct wm_gpu_value share_of(const struct wm_drm_process_use *use,
                                     enum wm_drm_purpose purpose)
@@ -76,7 +76,7 @@ static void tell_process(struct wm_drm_look *look, const struct wm_gpu_process *
             process->state == WM_READING_OK
                 ? wm_gpu_number(process->memory_bytes)
                 : wm_gpu_missing(WM_READING_UNSUPPORTED,
-                                 "the driver does not tell the memory of processes"),
+                                 "the driver does not report the memory of processes"),
         [WM_GPU_PROCESS_SM] = share_of(use, WM_DRM_ANYTHING),
         [WM_GPU_PROCESS_ENCODER] = is_amdgpu(look) ? share_of(use, WM_DRM_ENCODES) : both,
         [WM_GPU_PROCESS_DECODER] = is_amdgpu(look) ? share_of(use, WM_DRM_DECODES) : both,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_gpu_sysfs.h - what the drivers count by and no source tells: the order of AMD's
+/* source_gpu_sysfs.h - what the drivers count by and no source reports: the order of AMD's
  * compute nodes, the tiles of Intel's GPUs. */
 #ifndef WM_SOURCE_GPU_SYSFS_H
 #define WM_SOURCE_GPU_SYSFS_H

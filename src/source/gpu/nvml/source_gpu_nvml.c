@@ -146,7 +146,7 @@ static const char *inventory_detail(const void *state)
     return inventory->library.detail;
 }
 
-/* Whether NVML tells it, and only the GPU itself knows it. The rest is told by
+/* Whether NVML reports it, and only the GPU itself knows it. The rest is told by
  * gpu_nvml_tell_machine(), by the core, or not at all. */
 static bool is_asked_of_gpu(enum wm_gpu_field field)
 {

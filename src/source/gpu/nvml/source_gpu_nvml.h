@@ -21,8 +21,8 @@ struct gpu_nvml_gpu {
     unsigned index;
     bool is_reached; /* `device` was good when it was last used */
     nvml_device device;
-    char uuid[NVML_UUID_SIZE]; /* "" until it was told */
-    unsigned known;            /* groups whose fixed fields have been told */
+    char uuid[NVML_UUID_SIZE]; /* "" until it is known */
+    unsigned known;            /* groups whose fixed fields have been reported */
 
     /* Of the refresh that goes on. */
     struct wm_gpu_sheet *sheet;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_gpu_nvml_numbers.c - the numbers that NVML tells of a GPU: how each is asked, what
- * it cannot be, and its unit. */
+/* source_gpu_nvml_numbers.c - the numbers that NVML reports of a GPU: how each is asked,
+ * what it cannot be, and its unit. */
 #include "source/gpu/nvml/source_gpu_nvml.h"
 
 #include <limits.h>
@@ -119,7 +119,7 @@ static int ask_bar1(const struct nvml_api *api, nvml_device device,
     return memory.total == NVML_NOT_AVAILABLE ? NVML_IMPOSSIBLE_VALUE : status;
 }
 
-/* What this call tells apart is the parts of a partitioned GPU, so far; a driver
+/* What this call distinguishes is the parts of a partitioned GPU, so far; a driver
  * may come to answer for a whole one. */
 static int ask_multiprocessors(const struct nvml_api *api, nvml_device device,
                                const struct number *number, double *ret_value)
@@ -216,7 +216,7 @@ static int ask_nvlinks(const struct nvml_api *api, nvml_device device,
     return NVML_SUCCESS;
 }
 
-/* A fan may turn faster than what its 100 % stand for. PCIe throughput is told in
+/* A fan may turn faster than what its 100 % stand for. PCIe throughput is reported in
  * "KB/s", which is taken by its word. */
 enum { FAN_MOST = 200, CELSIUS_MOST = 1000, MHZ_MOST = 100000 };
 #define CELSIUS_LEAST (-273.0)

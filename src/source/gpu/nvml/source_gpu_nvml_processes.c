@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_gpu_nvml_processes.c - the processes that NVML tells of, as rows of the inventory.
+/* source_gpu_nvml_processes.c - the processes that NVML reports of, as rows of the
+ * inventory.
  */
 #include "source/gpu/nvml/source_gpu_nvml.h"
 
@@ -37,7 +38,7 @@ static struct wm_gpu_value memory_of(const struct nvml_process *process)
     if (process->knows_memory)
         return wm_gpu_number((double)process->memory);
     return wm_gpu_missing(WM_READING_UNSUPPORTED,
-                          "the driver does not tell the memory of this process");
+                          "the driver does not report the memory of this process");
 }
 
 /* Not told as well where nobody knows whether the GPU is partitioned. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_gpu_nvml_texts.c - what NVML tells of a GPU in words, and the words for what it
+/* source_gpu_nvml_texts.c - what NVML reports of a GPU in words, and the words for what it
  * tells in numbers that mean none; in nvidia-smi's words where it has some. */
 #include "source/gpu/nvml/source_gpu_nvml.h"
 
@@ -321,7 +321,7 @@ static void tell_version(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field,
     gpu_nvml_tell_text(gpu, field, status, text);
 }
 
-/* 12040 is 12.4. The older call tells a version that it knows where there is no CUDA. */
+/* 12040 is 12.4. The older call reports a version that it knows where there is no CUDA. */
 static void tell_cuda_version(struct gpu_nvml_gpu *gpu)
 {
     const struct nvml_api *api = gpu->api;

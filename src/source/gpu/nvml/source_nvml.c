@@ -25,7 +25,7 @@
 #include "source/gpu/nvml/source_nvml_processes.h"
 #include "source/gpu/select/source_gpu_choice.h"
 
-/* How often GPUs are counted, and a lost one is looked for. */
+/* How often GPUs are counted, and a lost one is searched for. */
 #define SEARCH_PERIOD_NS WM_NS_PER_S
 
 struct gpu {
@@ -57,7 +57,7 @@ static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
     return value->status;
 }
 
-/* The average and the total are asked after what their call tells as well, and cost
+/* The average and the total are asked after what their call reports as well, and cost
  * none. */
 static int query(const struct nvml_api *api, struct gpu *gpu, enum wm_gpu_field field,
                  double *ret_value)
@@ -123,7 +123,7 @@ struct nvml {
     size_t gpu_count;
     struct wm_channel *channels; /* METRIC_COUNT per GPU, GPU by GPU */
     int *statuses;               /* NVML's answer to each channel's last query */
-    char detail[1024];
+    char detail[1024], left_out[1024];
 
     atomic_size_t device_count;
     int64_t counted_ns;   /* the first part's */
@@ -201,8 +201,8 @@ static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *er
     return status;
 }
 
-/* The energy counter is taken to look as power does. A driver that is not real looks all
- * the time, and makes no error. */
+/* The energy counter is assumed to see as much of the time as power does. A driver that
+ * is not real sees all of it, without error. */
 static void set_sensor(const struct gpu *gpu, enum wm_gpu_field field,
                        struct wm_channel *channel)
 {
@@ -311,13 +311,15 @@ static void describe(struct nvml *nvml)
         if (!nvml->asked[i])
             continue;
         if (status != NVML_SUCCESS)
-            wm_text_list(nvml->detail, sizeof(nvml->detail), "",
-                         ", gpu%zu does not answer (%s)", i,
+            wm_text_list(nvml->left_out, sizeof(nvml->left_out), ", ",
+                         "gpu%zu does not answer (%s)", i,
                          nvml_text(nvml->library, status));
         else if (nvml->chosen[i] && !nvml_board(nvml->boards, i, NVML_DETAILS))
             wm_text_list(nvml->detail, sizeof(nvml->detail), "",
-                         ", gpu%zu did not tell its name", i);
+                         ", gpu%zu did not report its name", i);
     }
+    if (nvml->left_out[0])
+        wm_text_list(nvml->detail, sizeof(nvml->detail), ", ", "%s", nvml->left_out);
 }
 
 static int nvml_look(const struct wm_source_config *config, struct wm_error *err)
@@ -347,10 +349,12 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     if (status < 0)
         return explain_no_gpu(nvml, status, err);
     describe(nvml);
-    *ret_found = (struct wm_source_found) { .channels = nvml->channels,
-                                            .channel_count = nvml->gpu_count * METRIC_COUNT,
-                                            .part_count = nvml->gpu_count,
-                                            .detail = nvml->detail };
+    *ret_found =
+        (struct wm_source_found) { .channels = nvml->channels,
+                                   .channel_count = nvml->gpu_count * METRIC_COUNT,
+                                   .part_count = nvml->gpu_count,
+                                   .detail = nvml->detail,
+                                   .left_out = nvml->left_out[0] ? nvml->left_out : NULL };
     return WM_OK;
 }
 

@@ -190,7 +190,7 @@ struct nvml_pci {
     unsigned bus;
     unsigned device;
     unsigned device_id;     /* device in the upper half, vendor in the lower */
-    unsigned sub_system_id; /* likewise */
+    unsigned sub_system_id; /* device in the upper half, vendor in the lower */
     char bus_id[NVML_PCI_BUS_ID_SIZE];
 };
 

@@ -14,7 +14,7 @@
 #define IDENTITY_NS (5 * WM_NS_PER_S / 2)
 #define DETAILS_NS WM_NS_PER_S
 
-/* How often is looked whether a GPU hangs, for the next one to be asked. */
+/* How often it is checked whether a GPU hangs, so that the next one is asked. */
 #define LOOK_NS (50 * WM_NS_PER_MS)
 
 /* What a call writes is the owner's to read when that has been heard. */

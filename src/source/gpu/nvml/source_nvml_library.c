@@ -13,7 +13,7 @@
 static const char default_library[] = "libnvidia-ml.so.1";
 
 /* A function of NVML that is looked for. A driver too old for an optional one
- * loses what it tells and nothing else. */
+ * loses what it reports and nothing else. */
 /* clang-format off */
 static const struct {
     const char *name;

@@ -118,7 +118,7 @@ struct nvml_library {
     void *handle;
     bool initialised;
     struct nvml_api api;
-    char driver[NVML_VERSION_SIZE];  /* "" where it is not told */
+    char driver[NVML_VERSION_SIZE];  /* "" where it is not known */
     char version[NVML_VERSION_SIZE]; /* of NVML, likewise */
     char detail[512];                /* "driver 550.54, NVML 12.550.54, /usr/lib/..." */
 };

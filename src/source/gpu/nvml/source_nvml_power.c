@@ -154,14 +154,14 @@ const char *nvml_power_text(const struct nvml_power *power)
 
 #define USAGE_WINDOW_S 1.0
 
-/* How a design of NVIDIA's looks at its power; the first that matches counts. Whether the
- * energy counter sees more of the time than power does nobody has shown: it is taken to
- * see as much. */
+/* How a design of NVIDIA's measures its power; the first that matches counts. Whether
+ * the energy counter sees more of the time than power is not known: it is assumed to see
+ * as much. */
 static const struct {
     const char *models[12]; /* patterns of names */
     int64_t period_ns;
     double window_s;
-    bool averages; /* nvmlDeviceGetPowerUsage tells the mean over a second */
+    bool averages; /* nvmlDeviceGetPowerUsage reports the mean over a second */
     const char *text;
 } boards[] = {
     /* Before A100, whose name some of these contain. */

@@ -21,7 +21,7 @@ enum { UNTOUCHED = 0xA5 };
 enum { LARGEST = sizeof(struct nvml_process_535) };
 
 /* The driver samples a few times a second at best and once a second at worst: asking
- * more often costs and tells nothing. An answer holds while no newer one comes, and then
+ * more often costs and reports nothing. An answer holds while no newer one comes, and then
  * no process has used the GPU: the driver speaks of those only that did. */
 #define SAMPLES_ASK_NS (100 * WM_NS_PER_MS)
 #define SAMPLES_HOLD_NS (2 * WM_NS_PER_S)
@@ -294,8 +294,8 @@ static int worse(int status, int other)
     return status == NVML_SUCCESS ? other : status;
 }
 
-/* Of a partitioned GPU as a whole the driver may tell administrators alone; of the
- * parts that one has been given it tells everybody. */
+/* Of a partitioned GPU as a whole the driver may report to administrators alone; of the
+ * parts that one has been given it reports to everybody. */
 static int read_all_lists(struct nvml_processes *processes, const struct nvml_api *api,
                           nvml_device device, const struct nvml_parts *parts)
 {
@@ -411,7 +411,7 @@ static void refresh_samples(struct nvml_processes *processes, const struct nvml_
     }
 }
 
-/* Drivers tell processes and samples in the same order as a rule, so that the next one is
+/* Drivers report processes and samples in the same order as a rule, so that the next one is
  * looked for only where it is not behind the last one. */
 static void replace_samples(struct nvml_processes *processes, size_t count)
 {
@@ -437,7 +437,7 @@ static void replace_samples(struct nvml_processes *processes, size_t count)
  * each process that used any of the GPU during the last sample period: one without
  * a sample used nothing, which is 0, and known. Not known is what the driver will
  * not say of anybody, and a sample that cannot be. NVML_ERROR_NOT_FOUND, no sample
- * at all, is "nobody used it since", or not yet: the two can only be told apart by
+ * at all, is "nobody used it since", or not yet: the two can only be distinguished by
  * how long ago the last sample was. */
 static void put_samples(struct nvml_processes *processes, int64_t now_ns)
 {

@@ -43,7 +43,7 @@ struct nvml_raw_list {
     unsigned count, kept_count;
     size_t size, kept_size;
     size_t room;    /* in entries of the largest kind */
-    size_t touched; /* so many bytes hold what has been written */
+    size_t touched; /* bytes that have been written to */
 };
 
 /* The processes of one GPU, in the order of their pids and parts. */
@@ -54,7 +54,7 @@ struct nvml_processes {
     unsigned version; /* changes with what is known of them */
     bool is_old;      /* one of the lists has changed since they were found there */
     bool is_put;      /* they have the samples that are held */
-    bool holds;       /* these are not too old to tell of them */
+    bool holds;       /* these are recent enough */
 
     struct nvml_raw_list lists[NVML_LIST_COUNT];
     int statuses[NVML_LIST_COUNT];
@@ -79,7 +79,7 @@ void nvml_processes_restart(struct nvml_processes *processes);
 
 /* Fills in `found`. Where the driver does not say who computes, or one of the other
  * lists fails that it does support, there may be more, and its status is returned. `parts`
- * are those of a GPU that is partitioned, where processes are to be told apart by them;
+ * are those of a GPU that is partitioned, where processes are to be distinguished by them;
  * NULL else. Allocates only when there are more processes than ever before. */
 int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api *api,
                         nvml_device device, const struct nvml_parts *parts, int64_t now_ns);

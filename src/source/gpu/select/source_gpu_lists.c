@@ -221,7 +221,7 @@ static int fill(struct wm_gpu_lists *choice, pid_t viewer, struct wm_error *err)
         return no_memory(err);
     if (status < 0)
         snprintf(blind, sizeof(blind),
-                 "which GPUs process %d sees is told by wattmeter's own environment: %s",
+                 "which GPUs process %d sees is taken from wattmeter's own environment: %s",
                  (int)viewer, why.text);
 
     status = wm_gpus_open_to_select(NULL, 0, choice->words, &gpus, err);
