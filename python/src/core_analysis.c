@@ -57,8 +57,10 @@ static PyObject *analysis_new(PyTypeObject *type, PyObject *args, PyObject *keyw
                                      &sub_tracking, &run) ||
         session_init(&session, sub_tracking, run) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_block_analysis_new(&session.input, &analysis, &err);
-    Py_END_ALLOW_THREADS session_release(&session);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_block_analysis_new(&session.input, &analysis, &err);
+    Py_END_ALLOW_THREADS
+    session_release(&session);
     if (core_check(status, &err) < 0)
         return NULL;
     return core_object_new(type, "analysis", analysis, free_analysis, CORE_MAY_FORK);
@@ -194,8 +196,10 @@ static PyObject *comparison_add(PyObject *self, PyObject *args)
     PyObject *result = NULL;
     if (comparison) {
         const char *text = PyBytes_AsString(path);
-        Py_BEGIN_ALLOW_THREADS status = wm_comparison_add(comparison, name, text, &err);
-        Py_END_ALLOW_THREADS result = leave(self, status, &err);
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_comparison_add(comparison, name, text, &err);
+        Py_END_ALLOW_THREADS
+        result = leave(self, status, &err);
     }
     Py_DECREF(path);
     return result;
@@ -221,9 +225,10 @@ static PyObject *comparison_add_session(PyObject *self, PyObject *args, PyObject
         return NULL;
     struct wm_comparison *comparison = core_object_enter(self);
     if (comparison) {
-        Py_BEGIN_ALLOW_THREADS status =
-            wm_comparison_add_session(comparison, name, &session.input, &err);
-        Py_END_ALLOW_THREADS result = leave(self, status, &err);
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_comparison_add_session(comparison, name, &session.input, &err);
+        Py_END_ALLOW_THREADS
+        result = leave(self, status, &err);
     }
     session_release(&session);
     return result;
@@ -270,9 +275,11 @@ static PyObject *comparison_run(PyObject *self, PyObject *args, PyObject *keywor
     struct wm_comparison *comparison = format < 0 ? NULL : core_object_enter(self);
     if (!comparison)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status =
-        wm_comparison_run(comparison, statistic, (enum wm_comparison_format)format, &err);
-    Py_END_ALLOW_THREADS return leave(self, status, &err);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_comparison_run(comparison, statistic, (enum wm_comparison_format)format,
+                                   &err);
+    Py_END_ALLOW_THREADS
+    return leave(self, status, &err);
 }
 
 static int print_comparison(void *context, FILE *out, struct wm_error *err)
@@ -399,9 +406,10 @@ static PyObject *combine(PyObject *module, PyObject *args)
     FILE *remarks = open_memstream(&text, &size);
     if (remarks) {
         const char *path = PyBytes_AsString(target);
-        Py_BEGIN_ALLOW_THREADS status = wm_sub_tracking_combine(
-            paths.texts, paths.count, path, keep_remark, remarks, NULL, &err);
-        fclose(remarks);
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_sub_tracking_combine(paths.texts, paths.count, path, keep_remark,
+                                             remarks, NULL, &err);
+            fclose(remarks);
         Py_END_ALLOW_THREADS
     }
     if (core_check(status, &err) == 0)

@@ -24,9 +24,11 @@ static PyObject *doctor_new(PyTypeObject *type, PyObject *args, PyObject *keywor
         PyErr_SetString(PyExc_ValueError, "a duration is 0 to 3600 s");
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS status =
-        wm_doctor_examine(NULL, core_ns(duration), &doctor, &err);
-    Py_END_ALLOW_THREADS if (core_check(status, &err) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_doctor_examine(NULL, core_ns(duration), &doctor, &err);
+    Py_END_ALLOW_THREADS
+    if (core_check(status, &err) < 0)
+        return NULL;
     return core_object_new(type, "examination", doctor, free_doctor, CORE_MAY_FORK);
 }
 

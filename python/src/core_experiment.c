@@ -51,8 +51,10 @@ static PyObject *experiment_new(PyTypeObject *type, PyObject *args, PyObject *ke
         return NULL;
     const char *text = PyBytes_AsString(target);
     core_share_sqlite();
-    Py_BEGIN_ALLOW_THREADS status = wm_experiment_open(text, name, &experiment, &err);
-    Py_END_ALLOW_THREADS Py_DECREF(target);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_experiment_open(text, name, &experiment, &err);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(target);
     if (core_check(status, &err) < 0)
         return NULL;
     return core_object_new(type, "experiment", experiment, free_experiment, 0);
@@ -144,8 +146,10 @@ static PyObject *experiment_series(PyObject *self, PyObject *args)
     struct wm_experiment *experiment = core_object_enter(self);
     if (!experiment)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_experiment_series(experiment, metric, &series, &err);
-    Py_END_ALLOW_THREADS core_object_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_experiment_series(experiment, metric, &series, &err);
+    Py_END_ALLOW_THREADS
+    core_object_leave(self);
     if (core_check(status, &err) < 0)
         return NULL;
     return core_object_new(series_type, "series", series, free_series, CORE_MAY_FORK);

@@ -78,8 +78,11 @@ static PyObject *gpus_new(PyTypeObject *type, PyObject *args, PyObject *keywords
 
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|z:Gpus", names, &config.gpus))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_gpus_open(&config, &gpus, &err);
-    Py_END_ALLOW_THREADS if (core_check(status, &err) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_gpus_open(&config, &gpus, &err);
+    Py_END_ALLOW_THREADS
+    if (core_check(status, &err) < 0)
+        return NULL;
     return core_object_new(type, "list of GPUs", gpus, free_gpus, 0);
 }
 
@@ -129,8 +132,10 @@ static PyObject *gpus_refresh(PyObject *self, PyObject *args, PyObject *keywords
     struct wm_gpus *gpus = core_object_enter(self);
     if (!gpus)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_gpus_refresh(gpus, chosen, &err);
-    Py_END_ALLOW_THREADS core_object_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_gpus_refresh(gpus, chosen, &err);
+    Py_END_ALLOW_THREADS
+    core_object_leave(self);
     return core_check(status, &err) < 0 ? NULL : PyBool_FromLong(status);
 }
 

@@ -36,7 +36,7 @@ static PyStructSequence_Field reading_fields[] = {
 };
 
 static PyStructSequence_Desc reading_desc = {
-    .name = "wattmeter._core.Reading",
+    .name = "wattmeter._core.MeterReading",
     .doc = "What a snippet took.",
     .fields = reading_fields,
     .n_in_sequence = 5,
@@ -88,8 +88,10 @@ static PyObject *meter_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     options.snippets = snippets ? PyBytes_AsString(snippets) : NULL;
     options.mode = (enum wm_record_mode)mode;
     options.seed_format = seed_format;
-    Py_BEGIN_ALLOW_THREADS status = wm_meter_open(&options, &meter, &err);
-    Py_END_ALLOW_THREADS Py_XDECREF(snippets);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_meter_open(&options, &meter, &err);
+    Py_END_ALLOW_THREADS
+    Py_XDECREF(snippets);
     if (core_check(status, &err) < 0)
         return NULL;
     return core_object_new(type, "meter", meter, free_meter, CORE_ENDS_FIRST);
@@ -111,8 +113,10 @@ static PyObject *meter_start(PyObject *self, PyObject *args)
     struct wm_meter *meter = core_object_enter_shared(self);
     if (!meter)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_meter_start(meter, name, &id, &err);
-    Py_END_ALLOW_THREADS core_object_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_meter_start(meter, name, &id, &err);
+    Py_END_ALLOW_THREADS
+    core_object_leave(self);
     return core_check(status, &err) < 0 ? NULL : PyLong_FromUnsignedLongLong(id);
 }
 
@@ -165,11 +169,12 @@ static void keep_reading(PyObject *reading)
     PyErr_Restore(type, value, traceback);
 }
 
-PyDoc_STRVAR(stop_doc,
-             "stop($self, number, /)\n--\n\n"
-             "Ends a snippet: the Reading of what the machine took since its start.\n\n"
-             "Raises ValueError where there is no such snippet. Where a file's row could\n"
-             "not be written the Error has the Reading as its attribute `reading`.");
+PyDoc_STRVAR(
+    stop_doc,
+    "stop($self, number, /)\n--\n\n"
+    "Ends a snippet: the MeterReading of what the machine took since its start.\n\n"
+    "Raises ValueError where there is no such snippet. Where a file's row could\n"
+    "not be written the Error has the MeterReading as its attribute `reading`.");
 
 static PyObject *meter_stop(PyObject *self, PyObject *number)
 {
@@ -189,8 +194,10 @@ static PyObject *meter_stop(PyObject *self, PyObject *number)
         core_object_leave(self);
         return PyErr_NoMemory();
     }
-    Py_BEGIN_ALLOW_THREADS status = wm_meter_stop(meter, id, &reading, devices, &err);
-    Py_END_ALLOW_THREADS core_object_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_meter_stop(meter, id, &reading, devices, &err);
+    Py_END_ALLOW_THREADS
+    core_object_leave(self);
     PyObject *result =
         status >= 0 || status == WM_EIO ? reading_new(&reading, devices, count) : NULL;
     free(devices);
@@ -222,8 +229,10 @@ static PyObject *meter_run(PyObject *self, PyObject *args, PyObject *keywords)
     struct wm_meter *meter = core_object_enter_shared(self);
     if (meter) {
         const char *text = PyBytes_AsString(path);
-        Py_BEGIN_ALLOW_THREADS status = wm_meter_run(meter, text, core_ns(interval), &err);
-        Py_END_ALLOW_THREADS core_object_leave(self);
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_meter_run(meter, text, core_ns(interval), &err);
+        Py_END_ALLOW_THREADS
+        core_object_leave(self);
         status = core_check(status, &err);
     }
     Py_DECREF(path);
@@ -244,8 +253,10 @@ static PyObject *meter_halt(PyObject *self, PyObject *unused)
     (void)unused;
     if (!meter)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_meter_halt(meter, &err);
-    Py_END_ALLOW_THREADS core_object_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_meter_halt(meter, &err);
+    Py_END_ALLOW_THREADS
+    core_object_leave(self);
     if (core_check(status, &err) < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -267,7 +278,8 @@ static PyObject *meter_close(PyObject *self, PyObject *unused)
     if (!meter && PyErr_Occurred())
         return NULL;
     if (meter) {
-        Py_BEGIN_ALLOW_THREADS status = wm_meter_close(meter, &err);
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_meter_close(meter, &err);
         Py_END_ALLOW_THREADS
     }
     return core_check(status, &err) < 0 ? NULL : PyLong_FromLong(status);

@@ -54,7 +54,8 @@ static void slot_free(struct core_slot *slot)
 {
     unlist(slot);
     if (slot->handle && (slot->owner == 0 || slot->owner == getpid())) {
-        Py_BEGIN_ALLOW_THREADS slot->free(slot->handle);
+        Py_BEGIN_ALLOW_THREADS
+            slot->free(slot->handle);
         Py_END_ALLOW_THREADS
     }
     free(slot);

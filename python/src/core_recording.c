@@ -53,8 +53,10 @@ static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *key
     }
     const char *text = PyBytes_AsString(path);
     core_share_sqlite();
-    Py_BEGIN_ALLOW_THREADS status = wm_recording_open(text, number, &recording, &err);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_recording_open(text, number, &recording, &err);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
     if (core_check(status, &err) < 0)
         return NULL;
     return core_object_new(type, "recording", recording, free_recording, 0);
@@ -179,9 +181,11 @@ static int read_all(struct wm_recording *recording, struct table *table)
     int status;
 
     do {
-        Py_BEGIN_ALLOW_THREADS status = read_some(recording, table, 65536, &err);
-        Py_END_ALLOW_THREADS if (core_check(status, &err) < 0 ||
-                                 PyErr_CheckSignals() < 0) return -1;
+        Py_BEGIN_ALLOW_THREADS
+            status = read_some(recording, table, 65536, &err);
+        Py_END_ALLOW_THREADS
+        if (core_check(status, &err) < 0 || PyErr_CheckSignals() < 0)
+            return -1;
     } while (status > 0);
     return 0;
 }
@@ -250,9 +254,11 @@ static PyObject *join_meter(PyObject *self, PyObject *args)
     struct wm_recording *recording = core_object_enter(self);
     if (recording) {
         const char *text = PyBytes_AsString(path);
-        Py_BEGIN_ALLOW_THREADS status =
-            wm_recording_join_meter(recording, text, &joined, &err);
-        Py_END_ALLOW_THREADS if (status >= 0) core_slot_of(self)->handle = joined;
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_recording_join_meter(recording, text, &joined, &err);
+        Py_END_ALLOW_THREADS
+        if (status >= 0)
+            core_slot_of(self)->handle = joined;
         core_object_leave(self);
         status = core_check(status, &err);
     }
@@ -295,8 +301,10 @@ static PyObject *recording_export(PyObject *self, PyObject *args, PyObject *keyw
     struct wm_recording *recording = core_object_enter(self);
     if (recording) {
         const char *text = PyBytes_AsString(path);
-        Py_BEGIN_ALLOW_THREADS status = wm_recording_export(recording, text, mode, &err);
-        Py_END_ALLOW_THREADS core_object_leave(self);
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_recording_export(recording, text, mode, &err);
+        Py_END_ALLOW_THREADS
+        core_object_leave(self);
         status = core_check(status, &err);
     }
     Py_DECREF(path);
@@ -325,9 +333,11 @@ static PyObject *export_sub_tracking(PyObject *self, PyObject *args, PyObject *k
     struct wm_recording *recording = core_object_enter(self);
     if (recording) {
         const char *text = PyBytes_AsString(path);
-        Py_BEGIN_ALLOW_THREADS status =
-            wm_recording_export_sub_tracking(recording, text, mode, &left_out, &err);
-        Py_END_ALLOW_THREADS core_object_leave(self);
+        Py_BEGIN_ALLOW_THREADS
+            status =
+                wm_recording_export_sub_tracking(recording, text, mode, &left_out, &err);
+        Py_END_ALLOW_THREADS
+        core_object_leave(self);
         status = core_check(status, &err);
     }
     Py_DECREF(path);
@@ -410,8 +420,10 @@ static PyObject *region_file_new(PyTypeObject *type, PyObject *args, PyObject *k
         return NULL;
     const char *text = PyBytes_AsString(path);
     core_share_sqlite();
-    Py_BEGIN_ALLOW_THREADS status = wm_region_file_open(text, mode, &file, &err);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_region_file_open(text, mode, &file, &err);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
     if (core_check(status, &err) < 0)
         return NULL;
     return core_object_new(type, "sub-tracking file", file, free_region_file,
@@ -440,9 +452,11 @@ static PyObject *region_file_write(PyObject *self, PyObject *args, PyObject *key
     struct wm_region_file *file = core_object_enter_shared(self);
     if (!file)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status =
-        wm_region_file_write(file, name, is_stop, when == Py_None ? NULL : &seconds, &err);
-    Py_END_ALLOW_THREADS core_object_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_region_file_write(file, name, is_stop,
+                                      when == Py_None ? NULL : &seconds, &err);
+    Py_END_ALLOW_THREADS
+    core_object_leave(self);
     if (core_check(status, &err) < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -455,8 +469,10 @@ static PyObject *region_file_close(PyObject *self, PyObject *unused)
     (void)unused;
     if (!file && PyErr_Occurred())
         return NULL;
-    Py_BEGIN_ALLOW_THREADS wm_region_file_close(file);
-    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS
+        wm_region_file_close(file);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
 }
 
 static PyMethodDef region_file_methods[] = {

@@ -54,7 +54,8 @@ static void begin_region(const char *name)
         wm_region_begin(name);
         return;
     }
-    Py_BEGIN_ALLOW_THREADS wm_region_begin(name);
+    Py_BEGIN_ALLOW_THREADS
+        wm_region_begin(name);
     Py_END_ALLOW_THREADS
 }
 
@@ -64,7 +65,8 @@ static void end_region(void)
         wm_region_end();
         return;
     }
-    Py_BEGIN_ALLOW_THREADS wm_region_end();
+    Py_BEGIN_ALLOW_THREADS
+        wm_region_end();
     Py_END_ALLOW_THREADS
 }
 

@@ -90,11 +90,13 @@ static PyObject *from_recording(PyObject *type, PyObject *args, PyObject *keywor
     }
     const char *text = PyBytes_AsString(path);
     core_share_sqlite();
-    Py_BEGIN_ALLOW_THREADS status = wm_recording_open(text, number, &recording, &err);
-    if (status >= 0)
-        status = wm_report_from_recording(recording, &report, &err);
-    wm_recording_close(recording);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_recording_open(text, number, &recording, &err);
+        if (status >= 0)
+            status = wm_report_from_recording(recording, &report, &err);
+        wm_recording_close(recording);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
     return core_check(status, &err) < 0 ? NULL : core_report_new(report);
 }
 
@@ -441,9 +443,11 @@ static PyObject *write_codecarbon(PyObject *self, PyObject *args, PyObject *keyw
     if (mode >= 0) {
         const struct wm_report *report = report_of(self);
         const char *text = PyBytes_AsString(path);
-        Py_BEGIN_ALLOW_THREADS status = wm_report_write_codecarbon(
-            report, text, (enum wm_record_mode)mode, &style, &err);
-        Py_END_ALLOW_THREADS mode = core_check(status, &err);
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_report_write_codecarbon(report, text, (enum wm_record_mode)mode,
+                                                &style, &err);
+        Py_END_ALLOW_THREADS
+        mode = core_check(status, &err);
     }
     Py_DECREF(path);
     if (mode < 0)

@@ -38,8 +38,11 @@ static PyObject *source_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "s|z:Source", names, &name,
                                      &config.gpus))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_source_open(name, &config, &source, &err);
-    Py_END_ALLOW_THREADS if (core_check(status, &err) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_source_open(name, &config, &source, &err);
+    Py_END_ALLOW_THREADS
+    if (core_check(status, &err) < 0)
+        return NULL;
     return core_object_new(type, "source", source, free_source, 0);
 }
 
@@ -65,9 +68,10 @@ static PyObject *read_all(struct wm_source *source)
 
     if (!readings)
         return PyErr_NoMemory();
-    Py_BEGIN_ALLOW_THREADS status = wm_source_read(source, readings, count, &err);
-    Py_END_ALLOW_THREADS PyObject *list =
-        core_check(status, &err) < 0 ? NULL : PyList_New(0);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_source_read(source, readings, count, &err);
+    Py_END_ALLOW_THREADS
+    PyObject *list = core_check(status, &err) < 0 ? NULL : PyList_New(0);
     for (size_t i = 0; list && i < count; i++)
         if (!core_append(list, reading_new(source, i, &readings[i])))
             Py_CLEAR(list);

@@ -80,8 +80,10 @@ static PyObject *tracker_add(PyObject *self, PyObject *args)
     struct wm_tracker *tracker = enter(self);
     if (!tracker)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_tracker_add(tracker, name, &err);
-    Py_END_ALLOW_THREADS return leave(self, status, &err);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_tracker_add(tracker, name, &err);
+    Py_END_ALLOW_THREADS
+    return leave(self, status, &err);
 }
 
 PyDoc_STRVAR(
@@ -99,8 +101,10 @@ static PyObject *tracker_add_all(PyObject *self, PyObject *unused)
     (void)unused;
     if (!tracker)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_tracker_add_all(tracker, &err);
-    Py_END_ALLOW_THREADS return leave(self, status, &err);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_tracker_add_all(tracker, &err);
+    Py_END_ALLOW_THREADS
+    return leave(self, status, &err);
 }
 
 PyDoc_STRVAR(note_doc, "note($self, key, value, /)\n--\n\n"
@@ -141,9 +145,10 @@ static PyObject *tracker_record(PyObject *self, PyObject *args, PyObject *keywor
     if (tracker) {
         const char *text = PyBytes_AsString(target);
         core_share_sqlite();
-        Py_BEGIN_ALLOW_THREADS status =
-            wm_tracker_record(tracker, text, (enum wm_record_mode)mode, &err);
-        Py_END_ALLOW_THREADS result = leave(self, status, &err);
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_tracker_record(tracker, text, (enum wm_record_mode)mode, &err);
+        Py_END_ALLOW_THREADS
+        result = leave(self, status, &err);
     }
     Py_DECREF(target);
     return result;
@@ -174,8 +179,10 @@ static PyObject *tracker_experiment(PyObject *self, PyObject *args, PyObject *ke
     struct wm_tracker *tracker = is_fine ? enter(self) : NULL;
     if (tracker) {
         core_share_sqlite();
-        Py_BEGIN_ALLOW_THREADS status = wm_tracker_experiment(tracker, &setup, &err);
-        Py_END_ALLOW_THREADS result = leave(self, status, &err);
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_tracker_experiment(tracker, &setup, &err);
+        Py_END_ALLOW_THREADS
+        result = leave(self, status, &err);
     }
     Py_XDECREF(path);
     Py_DECREF(target);
@@ -225,8 +232,10 @@ static PyObject *tracker_start_self(PyObject *self, PyObject *unused)
     (void)unused;
     if (!tracker)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_tracker_start_self(tracker, &err);
-    Py_END_ALLOW_THREADS return leave_start(self, status, &err);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_tracker_start_self(tracker, &err);
+    Py_END_ALLOW_THREADS
+    return leave_start(self, status, &err);
 }
 
 PyDoc_STRVAR(
@@ -268,8 +277,10 @@ static PyObject *tracker_start_pid(PyObject *self, PyObject *args)
     struct wm_tracker *tracker = enter(self);
     PyObject *result = NULL;
     if (tracker) {
-        Py_BEGIN_ALLOW_THREADS status = wm_tracker_start_pids(tracker, pids, count, &err);
-        Py_END_ALLOW_THREADS result = leave_start(self, status, &err);
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_tracker_start_pids(tracker, pids, count, &err);
+        Py_END_ALLOW_THREADS
+        result = leave_start(self, status, &err);
     }
     PyMem_Free(pids);
     return result;
@@ -292,9 +303,10 @@ static PyObject *tracker_start_command(PyObject *self, PyObject *words)
     struct wm_tracker *tracker = enter(self);
     PyObject *result = NULL;
     if (tracker) {
-        Py_BEGIN_ALLOW_THREADS status =
-            wm_tracker_start_command(tracker, (char *const *)argv.texts, &err);
-        Py_END_ALLOW_THREADS result = leave_start(self, status, &err);
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_tracker_start_command(tracker, (char *const *)argv.texts, &err);
+        Py_END_ALLOW_THREADS
+        result = leave_start(self, status, &err);
     }
     core_texts_release(&argv);
     return result;
@@ -343,8 +355,10 @@ static PyObject *tracker_poll(PyObject *self, PyObject *args, PyObject *keywords
     struct wm_tracker *tracker = enter(self);
     if (!tracker)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS state = wm_tracker_poll(tracker, timeout_ms, &err);
-    Py_END_ALLOW_THREADS core_object_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+        state = wm_tracker_poll(tracker, timeout_ms, &err);
+    Py_END_ALLOW_THREADS
+    core_object_leave(self);
     if (core_check(state, &err) < 0)
         return NULL;
     core_slot_of(self)->state = state;
@@ -389,8 +403,11 @@ static PyObject *tracker_stop(PyObject *self, PyObject *unused)
         core_object_leave(self);
         Py_RETURN_NONE;
     }
-    Py_BEGIN_ALLOW_THREADS status = wm_tracker_stop(tracker, &err);
-    Py_END_ALLOW_THREADS if (status != WM_EINVAL) slot->state = WM_TRACKER_STOPPED;
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_tracker_stop(tracker, &err);
+    Py_END_ALLOW_THREADS
+    if (status != WM_EINVAL)
+        slot->state = WM_TRACKER_STOPPED;
     return leave(self, status, &err);
 }
 
@@ -407,8 +424,10 @@ static PyObject *tracker_report(PyObject *self, PyObject *unused)
     (void)unused;
     if (!tracker)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = wm_tracker_report(tracker, &report, &err);
-    Py_END_ALLOW_THREADS core_object_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_tracker_report(tracker, &report, &err);
+    Py_END_ALLOW_THREADS
+    core_object_leave(self);
     return core_check(status, &err) < 0 ? NULL : core_report_new(report);
 }
 

@@ -107,9 +107,11 @@ PyObject *core_print(core_printer print, void *context)
     if (!out)
         return PyErr_NoMemory();
     int status, close_status;
-    Py_BEGIN_ALLOW_THREADS status = print(context, out, &err);
-    close_status = fclose(out);
-    Py_END_ALLOW_THREADS PyObject *result = NULL;
+    Py_BEGIN_ALLOW_THREADS
+        status = print(context, out, &err);
+        close_status = fclose(out);
+    Py_END_ALLOW_THREADS
+    PyObject *result = NULL;
     if (core_check(status, &err) == 0)
         result = close_status == 0
                      ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "surrogateescape")
