@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_file.h"
 #include "base/text/base_json.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
@@ -500,6 +501,19 @@ static char *without_nan(const char *text, size_t length, size_t *ret_length)
     }
     *ret_length = used;
     return copy;
+}
+
+bool wm_block_analysis_is_json(const char *path)
+{
+    char head[64];
+    size_t length;
+
+    if (wm_file_head(path, head, sizeof(head), &length, NULL) < 0)
+        return false;
+    size_t start = wm_text_mark(head, length);
+    while (start < length && strchr(" \t\r\n", head[start]))
+        start++;
+    return start < length && head[start] == '{';
 }
 
 int wm_block_analysis_parse(const char *text, size_t length, const char *name,
