@@ -18,8 +18,9 @@
 struct wm_block_analysis {
     struct wm_static_data static_data;
     enum wm_origin gpu_origin; /* measured: all GPUs were; so it is in gpu_tracker's */
-    uint64_t timepoints;       /* 0 in gpu_tracker's JSON, which does not tell */
-    uint64_t stray;            /* stops without a start; likewise */
+    bool is_told_less;         /* gpu_tracker's JSON does not tell the next two: 0 */
+    uint64_t timepoints;
+    uint64_t stray; /* stops without a start */
     struct wm_block_figures overall[WM_MEASUREMENT_COUNT];
     struct wm_region_usage *blocks; /* in the order of their names */
     size_t count;

@@ -196,6 +196,16 @@ static json_t *json_remarks(const struct wm_remarks *remarks)
     return json;
 }
 
+static void put_total(struct writer *writer, json_t **root, const char *key, uint64_t count)
+{
+    if (!writer->results->is_told_less) {
+        put_count(root, key, count);
+        return;
+    }
+    wm_json_set(root, key, json_null());
+    put_why(writer, "", key, "gpu_tracker's JSON does not tell");
+}
+
 json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool details)
 {
     struct writer writer = { .results = results, .details = details };
@@ -203,11 +213,12 @@ json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool det
 
     if (details) {
         writer.why = json_object();
-        put_count(&root, "num_timepoints", results->timepoints);
-        put_count(&root, "num_stray_stops", results->stray);
+        put_total(&writer, &root, "num_timepoints", results->timepoints);
+        put_total(&writer, &root, "num_stray_stops", results->stray);
     }
     wm_json_set(&root, "overall", json_usage(&writer, results->overall));
-    put_usage_why(&writer, results->overall, results->timepoints, "", "overall");
+    put_usage_why(&writer, results->overall,
+                  results->is_told_less ? UINT64_MAX : results->timepoints, "", "overall");
     wm_json_set(&root, "static_data", json_static_data(&writer));
     for (size_t i = 0; i < results->count && blocks; i++)
         wm_json_add(&blocks, json_block(&writer, &results->blocks[i], i));
@@ -243,7 +254,7 @@ static uint64_t read_count(struct reader *reader, const json_t *object, const ch
 {
     const json_t *value = json_object_get(object, key);
 
-    if (!value && may_miss)
+    if (may_miss && (!value || json_is_null(value)))
         return 0;
     if (!json_is_integer(value) || json_integer_value(value) < 0)
         fail(reader, WM_EFORMAT, key);
@@ -466,6 +477,7 @@ static void read_results(struct reader *reader, const json_t *root,
     if (!json_is_object(root))
         fail(reader, WM_EFORMAT, "no object");
     read_usage(reader, root, "overall", results->overall);
+    results->is_told_less = !json_is_integer(json_object_get(root, "num_timepoints"));
     results->timepoints = read_count(reader, root, "num_timepoints", true);
     results->stray = read_count(reader, root, "num_stray_stops", true);
     read_static_data(reader, root, &results->static_data);
