@@ -747,3 +747,66 @@ def test_a_pickle_that_is_damaged(folder):
         (folder / "cut.pkl").write_bytes(whole[:size])
         with pytest.raises(pickle.UnpicklingError):
             gput.TrackingComparison({"A": "cut.pkl"})
+
+
+# The command
+
+
+def command(*words):
+    return subprocess.run(
+        [str(BUILD / "wattmeter"), "gpu-tracker", *map(str, words)],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(Path(gput.__file__).parents[3]),
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_command_writes_and_reads_pickles(folder):
+    files = (f"--tf={DATA}/tracking/real.csv", f"--stf={DATA}/sub-tracking/main.csv")
+    done = command("sub-track", "analyze", *files, "-f", "pickle", "-o", "a.pkl")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    results = pickle.loads((folder / "a.pkl").read_bytes())
+    assert isinstance(results, sub_tracker.SubTrackingResults)
+    printed = command("sub-track", "analyze", *files)
+    assert printed.stdout == str(results) + "\n"
+
+    sessions = ("-m", "A=a.pkl", "-m", "B=a.pkl")
+    done = command("sub-track", "compare", *sessions, "--stat=max", "-f", "pickle")
+    assert done.stdout.startswith("b'\\x80"), done
+    done = command("sub-track", "compare", *sessions, "-f", "pickle", "-o", "c.pkl")
+    comparison = pickle.loads((folder / "c.pkl").read_bytes())
+    json_of = command("sub-track", "compare", *sessions, "-f", "json")
+    assert json.loads(json_of.stdout) == comparison.to_json()
+    command("sub-track", "analyze", *files, "-f", "json", "-o", "a.json")
+    for layout in ((), ("-f", "json", "-o", "out")):
+        mixed = command(
+            "sub-track", "compare", "-m", "A=a.pkl", "-m", "B=a.json", *layout
+        )
+        plain = command(
+            "sub-track", "compare", "-m", "A=a.json", "-m", "B=a.json", *layout
+        )
+        assert (mixed.returncode, mixed.stdout) == (0, plain.stdout), mixed
+
+
+def test_the_command_pickles_what_it_tracked(folder):
+    done = command("-e", "sleep 0.2", "--st=0.1", "-f", "pickle", "-o", "usage.pkl")
+    assert done.returncode == 0, done
+    usage = pickle.loads((folder / "usage.pkl").read_bytes())
+    assert isinstance(usage, ResourceUsage) and usage.compute_time.time > 0
+
+
+def test_the_command_refuses_other_pickles(folder):
+    for thing, text in (
+        (Evil(), "does not belong"),
+        ({"overall": 1}, "not the results"),
+    ):
+        dump(thing, "evil.pkl")
+        done = command("sub-track", "compare", "-m", "A=evil.pkl")
+        assert done.returncode == 1 and text in done.stderr, done
+        assert done.stderr.startswith("ERROR:root:")
+    assert not (folder / "evil").exists()

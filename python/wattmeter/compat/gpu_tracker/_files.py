@@ -24,16 +24,21 @@ def check_name(path: str) -> None:
         )
 
 
+def builtin_error(error: _core.Error, target: str = "") -> Exception:
+    """The same as one of Python's own; of a `target` that exists with gpu_tracker's
+    sentence."""
+    if error.status == "EEXIST":
+        return FileExistsError(
+            f"File {target} already exists. Set overwrite to True to overwrite the "
+            "existing file."
+        )
+    return _KINDS.get(error.status, ValueError)(str(error))
+
+
 @contextlib.contextmanager
 def errors(target: str = "") -> Iterator[None]:
-    """The library's errors become Python's own, those about a `target` that exists
-    with gpu_tracker's sentence."""
+    """The library's errors become Python's own."""
     try:
         yield
     except _core.Error as error:
-        if error.status == "EEXIST":
-            raise FileExistsError(
-                f"File {target} already exists. Set overwrite to True to overwrite the "
-                "existing file."
-            ) from None
-        raise _KINDS.get(error.status, ValueError)(str(error)) from None
+        raise builtin_error(error, target) from None

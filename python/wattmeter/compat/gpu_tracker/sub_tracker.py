@@ -12,7 +12,6 @@ latter.
 from __future__ import annotations
 
 import contextlib
-import csv
 import dataclasses
 import functools
 import importlib
@@ -20,7 +19,6 @@ import inspect
 import json
 import logging
 import os
-import sqlite3
 import sys
 import threading
 from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar
@@ -56,8 +54,10 @@ class _Files:
             raise FileNotFoundError(
                 f"The file {path} was removed in the middle of writing data to it."
             )
-        with _files.errors(path):
+        try:
             (file or self._open(path, overwrite)).write(name, is_stop)
+        except _core.Error as error:
+            raise _files.builtin_error(error, path) from None
 
     def _open(self, path: str, overwrite: bool) -> _core.RegionFile:
         with self._lock:
@@ -444,11 +444,15 @@ def _rows(path: Optional[str], skipped: int = 0) -> Iterator[dict[str, Any]]:
     if path is None or not os.path.exists(path):
         raise FileNotFoundError(f"{path}: No such file or directory")
     if path.endswith(".csv"):
+        import csv
+
         with open(path, newline="", encoding="utf-8") as file:
             for _ in range(skipped):
                 next(file, None)
             yield from csv.DictReader(file)
         return
+    import sqlite3
+
     with contextlib.closing(sqlite3.connect(path)) as database:
         database.row_factory = sqlite3.Row
         yield from map(dict, database.execute("SELECT * FROM data"))
@@ -533,16 +537,22 @@ class TrackingComparison:
             comparison.run(statistic, format)
         return comparison
 
+    def printed(self, statistic: str, format: str) -> str:
+        """In gpu_tracker's layouts: "gpu-tracker-text", "gpu-tracker-json", or
+        "gpu-tracker-cli", the text as the documents of its command have it."""
+        text: str = self._run(statistic, format).print()
+        return text
+
     def compare(self, statistic: str = "mean") -> ComparisonResults:
         """The sessions side by side.
 
         :param statistic: of each measurement: min, max, mean or std
         :raises ValueError: it is none of these
         """
-        tree = json.loads(self._run(statistic, "gpu-tracker-json").print())
+        tree = json.loads(self.printed(statistic, "gpu-tracker-json"))
         results = ComparisonResults(**tree)
         results.__setstate__(tree)
-        vars(results)["_text"] = self._run(statistic, "gpu-tracker-text").print()
+        vars(results)["_text"] = self.printed(statistic, "gpu-tracker-text")
         return results
 
 

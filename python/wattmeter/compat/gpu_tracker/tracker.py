@@ -14,7 +14,6 @@ import logging
 import os
 import pickle
 import threading
-import uuid
 import weakref
 from dataclasses import asdict, dataclass, field
 from typing import Any, Iterable, Mapping, Optional
@@ -311,7 +310,7 @@ class Tracker:
         :param process_id: the process to track; None is this one
         :param resource_usage_file: where what is known so far is kept, as a pickle of
             `resource_usage` that is brought up to date every second, in case the
-            program ends without `stop()`; None is `.gpu-tracker_UUID.pkl` in the
+            program ends without `stop()`; None is `.gpu-tracker_....pkl` in the
             working directory. `stop()` deletes it.
         :param n_join_attempts: accepted, without use, as no process is to be joined
         :param join_timeout: likewise
@@ -346,7 +345,7 @@ class Tracker:
         self._period = max(sleep_time, 1.0)
         self._process_id = os.getpid() if process_id is None else process_id
         if resource_usage_file is None:
-            resource_usage_file = f".gpu-tracker_{uuid.uuid4()}.pkl"
+            resource_usage_file = f".gpu-tracker_{os.urandom(16).hex()}.pkl"
         self._resource_usage_file = os.path.abspath(resource_usage_file)
         self._backup: Optional[_Backup] = None
         self._text = ""
