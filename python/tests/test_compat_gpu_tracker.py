@@ -722,7 +722,9 @@ def test_pickles_of_the_original():
                 "B": dump(results, "b.pkl"),
             }
         )
-        assert "epoch" in str(comparison.compare())
+        compared = comparison.compare()
+        assert "epoch" in str(compared)
+        assert dict(compared.overall_resource_usage["main_gpu_ram"]) == {"A": 0, "B": 0}
 
 
 class Evil:

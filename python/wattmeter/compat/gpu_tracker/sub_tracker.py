@@ -405,32 +405,25 @@ class SubTrackingAnalyzer:
     def load_timestamp_pairs(self, code_block_name: str) -> list[tuple[float, float]]:
         """When each call of a block began and ended, in seconds since 1970."""
         rows = [r for r in self._calls() if r["code_block_name"] == code_block_name]
-        rows.sort(key=lambda row: (int(row["process_id"]), float(row[_TIMESTAMP])))
+        rows.sort(key=lambda row: (row["process_id"], row[_TIMESTAMP]))
         pairs = []
         open_calls: dict[int, list[float]] = {}
         for row in rows:
-            starts = open_calls.setdefault(int(row["process_id"]), [])
-            if not int(row["position"]):
-                starts.append(float(row[_TIMESTAMP]))
+            starts = open_calls.setdefault(row["process_id"], [])
+            if not row["position"]:
+                starts.append(row[_TIMESTAMP])
             elif starts:
-                pairs.append((starts.pop(), float(row[_TIMESTAMP])))
+                pairs.append((starts.pop(), row[_TIMESTAMP]))
         return pairs
 
     def load_timepoints(self, timestamp_pairs: Iterable[tuple[float, float]]) -> Any:
         """The samples inside any of these spans: a table with a row for each, or a list
         of dictionaries."""
         pairs = list(timestamp_pairs)
-        rows = [
+        timepoints = [
             row
             for row in _rows(self._tracking_file, skipped=2)
-            if any(start <= float(row[_TIMESTAMP]) <= stop for start, stop in pairs)
-        ]
-        timepoints = [
-            {
-                name: float(value) if value not in ("", None) else None
-                for name, value in row.items()
-            }
-            for row in rows
+            if any(start <= row[_TIMESTAMP] <= stop for start, stop in pairs)
         ]
         pandas = _pandas()
         return pandas.DataFrame(timepoints) if pandas else timepoints
@@ -439,8 +432,14 @@ class SubTrackingAnalyzer:
         return list(_rows(self._sub_tracking_file))
 
 
+def _number(column: str, text: str) -> Any:
+    if column == "code_block_name":
+        return text
+    return json.loads(text) if text else None
+
+
 def _rows(path: Optional[str], skipped: int = 0) -> Iterator[dict[str, Any]]:
-    """Of a CSV file without its first lines, or of the table "data"."""
+    """Of a CSV file without its first lines, or of the table "data"; with numbers."""
     if path is None or not os.path.exists(path):
         raise FileNotFoundError(f"{path}: No such file or directory")
     if path.endswith(".csv"):
@@ -449,7 +448,8 @@ def _rows(path: Optional[str], skipped: int = 0) -> Iterator[dict[str, Any]]:
         with open(path, newline="", encoding="utf-8") as file:
             for _ in range(skipped):
                 next(file, None)
-            yield from csv.DictReader(file)
+            for row in csv.DictReader(file):
+                yield {name: _number(name, text) for name, text in row.items()}
         return
     import sqlite3
 
