@@ -254,11 +254,23 @@ static uint64_t read_count(struct reader *reader, const json_t *object, const ch
 {
     const json_t *value = json_object_get(object, key);
 
-    if (may_miss && (!value || json_is_null(value)))
+    if (!value && may_miss)
         return 0;
     if (!json_is_integer(value) || json_integer_value(value) < 0)
         fail(reader, WM_EFORMAT, key);
     return (uint64_t)json_integer_value(value);
+}
+
+/* False where it is not told. */
+static bool read_total(struct reader *reader, const json_t *root, const char *key,
+                       uint64_t *ret_count)
+{
+    const json_t *value = json_object_get(root, key);
+
+    if (!value || json_is_null(value))
+        return false;
+    *ret_count = read_count(reader, root, key, false);
+    return true;
 }
 
 static struct wm_known read_number(struct reader *reader, const json_t *object,
@@ -477,9 +489,9 @@ static void read_results(struct reader *reader, const json_t *root,
     if (!json_is_object(root))
         fail(reader, WM_EFORMAT, "no object");
     read_usage(reader, root, "overall", results->overall);
-    results->is_told_less = !json_is_integer(json_object_get(root, "num_timepoints"));
-    results->timepoints = read_count(reader, root, "num_timepoints", true);
-    results->stray = read_count(reader, root, "num_stray_stops", true);
+    results->is_told_less =
+        !read_total(reader, root, "num_timepoints", &results->timepoints);
+    read_total(reader, root, "num_stray_stops", &results->stray);
     read_static_data(reader, root, &results->static_data);
     read_blocks(reader, root, results);
     if (reader->status < 0)
