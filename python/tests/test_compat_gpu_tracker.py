@@ -323,6 +323,13 @@ def test_a_stopped_tracker_leaves_no_file(folder):
     assert os.listdir(folder) == []
 
 
+def test_a_file_that_cannot_be_written(folder, caplog):
+    with gput.Tracker(resource_usage_file="path/to/my-file.pkl") as tracker:
+        time.sleep(1.3)
+    assert "my-file.pkl is not kept up to date: " in caplog.text
+    assert tracker.resource_usage.max_ram.main.total_rss > 0
+
+
 def test_a_forked_child_has_no_part_in_it(folder):
     done = run_script("""
         import os, sys
@@ -766,6 +773,13 @@ def command(*words):
         text=True,
         timeout=60,
     )
+
+
+def test_the_command_as_a_module():
+    words = [sys.executable, "-m", "wattmeter.compat.gpu_tracker", "-h"]
+    path = f"{BUILD}:/usr/bin:/bin"
+    done = subprocess.run(words, capture_output=True, env={**os.environ, "PATH": path})
+    assert done.stdout == (DATA / "help.txt").read_bytes(), done
 
 
 def test_the_command_writes_and_reads_pickles(folder):

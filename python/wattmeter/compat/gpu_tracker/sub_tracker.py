@@ -540,8 +540,7 @@ class TrackingComparison:
     def printed(self, statistic: str, format: str) -> str:
         """In gpu_tracker's layouts: "gpu-tracker-text", "gpu-tracker-json", or
         "gpu-tracker-cli", the text as the documents of its command have it."""
-        text: str = self._run(statistic, format).print()
-        return text
+        return self._run(statistic, format).print()
 
     def compare(self, statistic: str = "mean") -> ComparisonResults:
         """The sessions side by side.

@@ -8,6 +8,7 @@ GPU the numbers of GPUs are 0.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
 import logging
@@ -241,10 +242,8 @@ class _Backup:
     def remove(self) -> None:
         """The tracker has been stopped as it should."""
         self._join()
-        try:
+        with contextlib.suppress(OSError):
             os.remove(self._path)
-        except FileNotFoundError:
-            pass
 
     def leave(self) -> None:
         """The program has ended, or forgotten the tracker, without stopping it."""
