@@ -601,6 +601,7 @@ def test_recursion_and_unpaired_rows(folder, caplog):
         (("bad.csv", "sub.csv"), ValueError, "bad.csv"),
         (("no.txt", "sub.csv"), ValueError, "Invalid file name"),
         ((None, "sub.txt"), ValueError, "Invalid file name"),
+        ((None, "sub.csv"), ValueError, "no tracking file"),
     ],
 )
 def test_analysis_of_wrong_files(folder, arguments, error, text):

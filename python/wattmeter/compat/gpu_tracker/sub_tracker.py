@@ -339,6 +339,8 @@ class SubTrackingAnalyzer:
     def _analyze(
         self, *sub_tracking_files: str
     ) -> tuple[dict[str, Any], _core.Analysis]:
+        if self._tracking_file is None:
+            raise ValueError("there is no tracking file to analyze")
         with _files.errors():
             analysis = _core.Analysis(
                 self._tracking_file, sub_tracking=sub_tracking_files

@@ -17,7 +17,7 @@ import pickle
 import threading
 import weakref
 from dataclasses import asdict, dataclass, field
-from typing import Any, Iterable, Mapping, Optional
+from typing import Any, Iterable, Mapping, NamedTuple, Optional
 
 from wattmeter import _core
 
@@ -200,17 +200,40 @@ class ResourceUsage:
         )
 
 
-def _usage_of(report: _core.Report, units: Mapping[str, str]) -> ResourceUsage:
-    return ResourceUsage.from_json(
-        json.loads(report.print("gpu-tracker-json", **units))
-    )
+class _Units(NamedTuple):
+    ram: str
+    gpu_ram: str
+    time: str
+
+    def printed(self, report: _core.Report, format: str) -> str:
+        return report.print(
+            format,
+            ram_unit=self.ram,
+            gpu_ram_unit=self.gpu_ram,
+            time_unit=self.time,
+        )
+
+    def usage(self, report: _core.Report) -> ResourceUsage:
+        return ResourceUsage.from_json(
+            json.loads(self.printed(report, "gpu-tracker-json"))
+        )
+
+    def nothing(self) -> ResourceUsage:
+        """Of a process that had ended before."""
+        return ResourceUsage(
+            MaxRAM(self.ram),
+            MaxGPURAM(self.gpu_ram),
+            CPUUtilization(),
+            GPUUtilization(),
+            ComputeTime(self.time),
+        )
 
 
 class _Backup:
     """Keeps what a running tracker knows so far in a file, once a second."""
 
     def __init__(
-        self, core: _core.Tracker, path: str, units: Mapping[str, str], period: float
+        self, core: _core.Tracker, path: str, units: _Units, period: float
     ) -> None:
         self._core, self._path, self._units, self._period = core, path, units, period
         self._owner = os.getpid()
@@ -221,7 +244,7 @@ class _Backup:
         self._thread.start()
 
     def _write(self) -> None:
-        usage = _usage_of(self._core.report(), self._units)
+        usage = self._units.usage(self._core.report())
         new = self._path + ".new"
         with open(new, "wb") as file:
             pickle.dump(usage, file)
@@ -331,11 +354,7 @@ class Tracker:
                 '"nvidia" and "amd".'
             )
         self._disable_logs = disable_logs
-        self._units = {
-            "ram_unit": ram_unit,
-            "gpu_ram_unit": gpu_ram_unit,
-            "time_unit": time_unit,
-        }
+        self._units = _Units(ram_unit, gpu_ram_unit, time_unit)
         self._core, self._without_gpus = _gpus.new_tracker(
             sleep_time, n_expected_cores, gpu_uuids, gpu_brand, self._warn
         )
@@ -358,11 +377,9 @@ class Tracker:
             logging.warning(text)
 
     def _record(self, path: str, overwrite: bool) -> None:
-        target = "gpu-tracker:{ram_unit},{gpu_ram_unit},{time_unit}:".format(
-            **self._units
-        )
+        target = f"gpu-tracker:{','.join(self._units)}:{path}"
         with _files.errors(path):
-            self._core.record(target + path, "overwrite" if overwrite else "new")
+            self._core.record(target, "overwrite" if overwrite else "new")
 
     def __repr__(self) -> str:
         return f"State: {self.state.name}"
@@ -419,7 +436,7 @@ class Tracker:
                 "Cannot stop tracking when tracking has already stopped."
             )
         if self._backup is None:
-            self.resource_usage = _nothing(self._units)
+            self.resource_usage = self._units.nothing()
         else:
             self._finish(self._backup)
         self.state = Tracker.State.STOPPED
@@ -432,8 +449,8 @@ class Tracker:
         except _core.Error as error:
             logging.error(str(error))  # the tracking file lacks something
         report = self._core.report()
-        self.resource_usage = _usage_of(report, self._units)
-        self._text = report.print("gpu-tracker-text", **self._units)
+        self.resource_usage = self._units.usage(report)
+        self._text = self._units.printed(report, "gpu-tracker-text")
         self._warn_of(report)
 
     def _warn_of(self, report: _core.Report) -> None:
@@ -508,14 +525,3 @@ def _check(
             f"Number of expected cores of {n_expected_cores} is invalid. Must be at "
             "least 1."
         )
-
-
-def _nothing(units: Mapping[str, str]) -> ResourceUsage:
-    """Of a process that had ended before."""
-    return ResourceUsage(
-        MaxRAM(units["ram_unit"]),
-        MaxGPURAM(units["gpu_ram_unit"]),
-        CPUUtilization(),
-        GPUUtilization(),
-        ComputeTime(units["time_unit"]),
-    )
